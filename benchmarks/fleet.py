@@ -32,9 +32,9 @@ sys.path.insert(0, str(PROJECT))
 from structlog.testing import capture_logs  # noqa: E402
 
 from benchmarks.fleet_world import Sizes, build_world, change_a_region, place_for  # noqa: E402
-from reconciler.daemon.passes import Passes  # noqa: E402
+from reconciler.bootstrap import build_push, build_services  # noqa: E402
+from reconciler.reconcile.pass_runner import PassRunner  # noqa: E402
 from reconciler.settings import Settings  # noqa: E402
-from reconciler.wiring import build_parts, build_push  # noqa: E402
 
 PASSES = ("first", "no change", "no change again", "one region")
 
@@ -142,19 +142,19 @@ def _in_one_process(world: Path) -> list[Measure]:
 
 def _long_lived(world: Path) -> Iterator[Measure]:
     os.chdir(world)
-    passes = Passes(*_parts(_settings()))
+    passes = PassRunner(*_parts(_settings()))
     for name in PASSES:
         if name == "one region":
             change_a_region(world)
         before = _refs(world)
         measure, events = _timed(name, passes.run)
         moved = sum(before.get(ref) != commit for ref, commit in _refs(world).items())
-        told = next((event for event in events if event["event"] == "pass_finished"), {})
+        told = next((event for event in events if event["event"] == "pass_completed"), {})
         yield replace(measure, renders=told.get("renders", 0), refs_pushed=moved, drafts=told.get("drafted", 0))
 
 
 def _parts(settings: Settings) -> tuple:
-    parts = build_parts(settings, settings.config.url)
+    parts = build_services(settings, settings.config.url)
     return parts.source, parts.remotes, parts.tools, build_push(settings)
 
 

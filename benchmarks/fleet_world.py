@@ -8,10 +8,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from reconciler.gitio.create import create_repository
-from reconciler.gitio.mirror import Mirror
-from reconciler.gitio.verdicts import PushUnit, RefUpdate
-from reconciler.gitio.writer import NewCommit, Put
+from reconciler.git.local_repository import create_repository
+from reconciler.git.mirror import Mirror
+from reconciler.git.object_writer import NewCommit, PutFile
+from reconciler.git.push_outcomes import PushUnit, RefUpdate
 
 SECONDS = 1_767_225_600
 CHANGED = 7
@@ -64,10 +64,10 @@ def _region_file(folder: Path, region: int) -> Path:
 def _build_catalog(folder: Path, sizes: Sizes) -> None:
     create_repository(folder / "catalog.git")
     mirror = Mirror.open(folder / "cache", str(folder / "catalog.git"))
-    puts = tuple(Put(f"gateway/{path}", text.encode()) for path, text in _package(sizes).items())
-    (commit,) = mirror.write([NewCommit((), puts, "gateway: first release", SECONDS)])
+    puts = tuple(PutFile(f"gateway/{path}", text.encode()) for path, text in _package(sizes).items())
+    (commit,) = mirror.write_commits([NewCommit((), puts, "gateway: first release", SECONDS)])
     updates = tuple(RefUpdate(ref, commit, None) for ref in ("refs/heads/main", "refs/tags/gateway/v1"))
-    assert mirror.push([PushUnit("catalog", updates)]).done
+    assert mirror.push([PushUnit("catalog", updates)]).is_complete
 
 
 def _package(sizes: Sizes) -> dict[str, str]:

@@ -27,7 +27,7 @@ from structlog.testing import capture_logs  # noqa: E402
 
 from benchmarks.passes import service  # noqa: E402
 from benchmarks.scale.world import PACKAGES_FOLDER, Sizes, build_world, change_objects, look_elsewhere  # noqa: E402
-from reconciler.daemon.passes import Passes  # noqa: E402
+from reconciler.reconcile.pass_runner import PassRunner  # noqa: E402
 
 SIZES = Sizes(clusters=40, region=10)
 AN_OBJECT_EVERY = 10
@@ -79,10 +79,10 @@ def _stretches(world: Path, commits: int) -> Iterator[Stretch]:
             began, drafts = time.perf_counter(), 0
 
 
-def _run(passes: Passes) -> int:
+def _run(passes: PassRunner) -> int:
     with capture_logs():
         passes.run()
-    return 0 if passes.told.skipped else passes.told.counts["drafted"]
+    return 0 if passes.summary.is_skipped else passes.summary.counts["drafted"]
 
 
 def _commit(message: str) -> None:

@@ -30,12 +30,12 @@ sys.path.insert(0, str(PROJECT))
 
 from benchmarks.fleet_world import Sizes, build_world, change_a_region  # noqa: E402
 from benchmarks.processes import cpu_seconds  # noqa: E402
-from reconciler.daemon.impact import Configs, Range, impact  # noqa: E402
-from reconciler.garbage import look_seldom  # noqa: E402
-from reconciler.reporting.impact import ImpactReview, review_impact  # noqa: E402
-from reconciler.reporting.impact_words import impact_markdown  # noqa: E402
+from reconciler.bootstrap import Services, build_services  # noqa: E402
+from reconciler.inspect.impact import CommitRange, ConfigVersions, compute_impact  # noqa: E402
+from reconciler.memory import relax_gc  # noqa: E402
+from reconciler.output.impact.formats import format_impact_markdown  # noqa: E402
+from reconciler.output.impact.overview import ImpactOverview, build_impact_overview  # noqa: E402
 from reconciler.settings import Settings  # noqa: E402
-from reconciler.wiring import Parts, build_parts  # noqa: E402
 
 GIT = ["git", "-c", "user.name=bench", "-c", "user.email=bench@example.com", "-C", "config"]
 CHANGES = ("nothing", "one region", "every cluster")
@@ -60,7 +60,7 @@ class Measure:
 @click.option("--profile", is_flag=True, help="Profile the change of one region, in a process that has loaded all.")
 def main(clusters: int, regions: int, files: int, as_json: bool, profile: bool) -> None:
     """Build a fleet, sync it, and measure the impact of three changes."""
-    look_seldom()
+    relax_gc()
     with tempfile.TemporaryDirectory(prefix="impact-") as folder, chdir(folder):
         build_world(Path(), Sizes(clusters, regions, files, 1))
         _prepare()
@@ -131,17 +131,19 @@ def _profile() -> None:
     pstats.Stats(profile).sort_stats("cumulative").print_stats(60)
 
 
-def _parts() -> Parts:
+def _parts() -> Services:
     own = {"config": {"url": "config"}, "fleet": {"url": "./fleet-0.git"}, "cache": str(Path("cache").absolute())}
-    return build_parts(Settings.model_validate(own), "config", missing_is_empty=True)
+    return build_services(Settings.model_validate(own), "config", missing_is_empty=True)
 
 
-def _look(parts: Parts, name: str) -> ImpactReview:
+def _look(parts: Services, name: str) -> ImpactOverview:
     base, head = _range(name).split("..")
-    seen = review_impact(
-        impact(Range(base, head), Configs(parts.source, parts.history(), "main"), parts.remotes, parts.tools)
+    seen = build_impact_overview(
+        compute_impact(
+            CommitRange(base, head), ConfigVersions(parts.source, parts.history(), "main"), parts.remotes, parts.tools
+        )
     )
-    impact_markdown(seen)
+    format_impact_markdown(seen)
     return seen
 
 

@@ -27,13 +27,13 @@ from yaml._yaml import CParser
 PROJECT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(PROJECT))
 
+from reconciler.catalog.files import File, FileTree  # noqa: E402
 from reconciler.krm.merge3 import merge3  # noqa: E402
-from reconciler.krm.schema import builtin_shapes  # noqa: E402
-from reconciler.krm.yaml import Document, compose, parse  # noqa: E402
+from reconciler.krm.schema import load_builtin_merge_schemas  # noqa: E402
+from reconciler.krm.yaml import Document, compose, parse_yaml  # noqa: E402
 from reconciler.packages import parsing  # noqa: E402
-from reconciler.packages.pipeline import render  # noqa: E402
-from reconciler.packages.update import MergeOptions, update  # noqa: E402
-from reconciler.snapshot.files import File, FileTree  # noqa: E402
+from reconciler.packages.pipeline import render_pipelines  # noqa: E402
+from reconciler.packages.update import MergeOptions, update_package  # noqa: E402
 from tests.real.line_edits import Side, applied, tell  # noqa: E402
 
 OPTIONS = MergeOptions()
@@ -61,7 +61,7 @@ class Package:
         """Every document that stands in the same place on all sides, and is another on each."""
         for path in self.origin:
             if path.endswith(".yaml") and path in self.updated and path in self.local:
-                sides = (parse(side[path].data).documents for side in (self.origin, self.updated, self.local))
+                sides = (parse_yaml(side[path].data).documents for side in (self.origin, self.updated, self.local))
                 yield from (three for three in zip(*sides, strict=False) if len({one.text for one in three}) == 3)
 
 
@@ -99,11 +99,11 @@ def _measure(package: Package, rounds: int) -> list[float]:
     """Return the seconds of libyaml, and those of each column."""
     work: tuple[Callable[[], object], ...] = (
         lambda: [events(data) for data in package.merged],
-        lambda: [parse(data) for data in package.merged],
+        lambda: [parse_yaml(data) for data in package.merged],
         lambda: (forget(), _merge(package)),
         lambda: _merge(package),
-        lambda: update(package.origin, package.updated, package.origin, "resource-merge", OPTIONS),
-        lambda: (forget(), render(package.updated)),
+        lambda: update_package(package.origin, package.updated, package.origin, "resource-merge", OPTIONS),
+        lambda: (forget(), render_pipelines(package.updated)),
     )
     return medians(work, rounds)
 
@@ -120,7 +120,7 @@ def medians(work: Sequence[Callable[[], object]], rounds: int) -> list[float]:
 
 
 def _merge(package: Package) -> object:
-    return update(package.origin, package.updated, package.local, "resource-merge", OPTIONS)
+    return update_package(package.origin, package.updated, package.local, "resource-merge", OPTIONS)
 
 
 def events(data: bytes) -> None:
@@ -141,7 +141,7 @@ def _reads(package: Package) -> int:
     """Return how many documents are read for a variant that nobody edited."""
     forget()
     with _counting() as read:
-        update(package.origin, package.updated, package.origin, "resource-merge", OPTIONS)
+        update_package(package.origin, package.updated, package.origin, "resource-merge", OPTIONS)
     return len(read)
 
 
@@ -172,7 +172,7 @@ def _documents(packages: list[Package], rounds: int) -> str:
 
 def _document(sides: tuple[Document, Document, Document], rounds: int) -> list[float]:
     """Return the seconds of libyaml for the three sides of a document, and those of their merge."""
-    shape = builtin_shapes().of(str(sides[2].data["apiVersion"]), str(sides[2].data["kind"]))
+    shape = load_builtin_merge_schemas().find_schema(str(sides[2].data["apiVersion"]), str(sides[2].data["kind"]))
     texts = [one.text.encode() for one in sides]
     return medians((lambda: [events(text) for text in texts], lambda: merge3(*sides, shape)), rounds)
 

@@ -20,13 +20,13 @@ PROJECT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(PROJECT))
 
 from benchmarks.merge import events, forget, medians  # noqa: E402
+from reconciler.catalog.catalog import read_catalog  # noqa: E402
+from reconciler.catalog.files import File, FileTree  # noqa: E402
+from reconciler.controllers.clusters.selection import Cluster  # noqa: E402
+from reconciler.controllers.override_policies.package_overrides import PackageOverrider  # noqa: E402
+from reconciler.controllers.override_policies.read_policies import OverridePolicies, read_override_policies  # noqa: E402
 from reconciler.krm.yaml import emit  # noqa: E402
 from reconciler.packages.package import Package  # noqa: E402
-from reconciler.rules.clusters.model import Cluster  # noqa: E402
-from reconciler.rules.overrides.package import Overriding  # noqa: E402
-from reconciler.rules.overrides.read_policy import Policies, read_policies  # noqa: E402
-from reconciler.snapshot.catalog import read_catalog  # noqa: E402
-from reconciler.snapshot.files import File, FileTree  # noqa: E402
 
 COLUMNS = ("read and overridden", "rules of its own", "the same rules as another")
 EARLY, WIDE = {"ring": "early"}, {"ring": "wide"}
@@ -55,13 +55,13 @@ def _measure(files: FileTree, rounds: int) -> Sequence[float]:
     """Return the seconds of libyaml, and those of each column."""
     policies = _policies(files)
     texts = [files[path].data for path in sorted({one.file for one in Package(files).resources})]
-    overriding = Overriding(policies)
+    overriding = PackageOverrider(policies)
     early = _clusters(EARLY)
     wide = _clusters(WIDE)
     return medians(
         (
             lambda: [events(text) for text in texts],
-            lambda: (forget(), Overriding(policies).override(files, next(early), {})),
+            lambda: (forget(), PackageOverrider(policies).override(files, next(early), {})),
             lambda: overriding.override(files, next(early), {}),
             lambda: overriding.override(files, next(wide), {}),
         ),
@@ -77,7 +77,7 @@ def _clusters(labels: dict[str, str]) -> Iterator[Cluster]:
         number += 1
 
 
-def _policies(files: FileTree) -> Policies:
+def _policies(files: FileTree) -> OverridePolicies:
     kinds = sorted({(one.api_version, one.kind) for one in Package(files).resources})
     own = {**_rule("site", "${cluster.name}"), "targetClusters": {"clusterSelector": EARLY}}
     spec = {
@@ -86,7 +86,7 @@ def _policies(files: FileTree) -> Policies:
     }
     one = {"apiVersion": "core.kubeadmiral.io/v1alpha1", "kind": "ClusterOverridePolicy", "spec": spec}
     texts = {f"{name}.yaml": emit({**one, "metadata": {"name": name}}) for name in ("first", "second")}
-    return read_policies(read_catalog(FileTree({path: File(text.encode()) for path, text in texts.items()})))
+    return read_override_policies(read_catalog(FileTree({path: File(text.encode()) for path, text in texts.items()})))
 
 
 def _rule(label: str, value: str) -> dict[str, object]:

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from benchmarks.fleet_world import repository
-from reconciler.gitio.create import create_repository
-from reconciler.gitio.mirror import Mirror
-from reconciler.gitio.verdicts import PushUnit, RefUpdate
-from reconciler.gitio.writer import NewCommit, Put
+from reconciler.git.local_repository import create_repository
+from reconciler.git.mirror import Mirror
+from reconciler.git.object_writer import NewCommit, PutFile
+from reconciler.git.push_outcomes import PushUnit, RefUpdate
 
 SECONDS = 1_767_225_600
 SHARED = 5
@@ -63,10 +63,10 @@ def _build_catalog(folder: Path, sizes: Sizes) -> None:
     create_repository(folder / "catalog.git")
     mirror = Mirror.open(folder / "cache", str(folder / "catalog.git"))
     files = {f"part-{index:02}.yaml": deployment(sizes, index) for index in sizes.packaged} | {"Kptfile": KPTFILE}
-    puts = tuple(Put(f"shop/{path}", text.encode()) for path, text in files.items())
-    (commit,) = mirror.write([NewCommit((), puts, "shop: first release", SECONDS)])
+    puts = tuple(PutFile(f"shop/{path}", text.encode()) for path, text in files.items())
+    (commit,) = mirror.write_commits([NewCommit((), puts, "shop: first release", SECONDS)])
     updates = tuple(RefUpdate(ref, commit, None) for ref in ("refs/heads/main", "refs/tags/shop/v1"))
-    assert mirror.push([PushUnit("catalog", updates)]).done
+    assert mirror.push([PushUnit("catalog", updates)]).is_complete
 
 
 def cluster(sizes: Sizes, index: int) -> str:

@@ -19,14 +19,14 @@ from typing import Any
 from structlog.testing import capture_logs
 
 from benchmarks.processes import cpu_seconds
-from reconciler.daemon.passes import Passes
-from reconciler.daemon.settled import Memory
-from reconciler.garbage import look_seldom
+from reconciler.bootstrap import build_push, build_services
+from reconciler.memory import relax_gc
+from reconciler.reconcile.pass_cache import CompletedPassStore
+from reconciler.reconcile.pass_runner import PassRunner
 from reconciler.settings import Settings
-from reconciler.wiring import build_parts, build_push
 
 PROJECT = Path(__file__).resolve().parents[1]
-Remembers = Callable[[Settings], Memory | None]
+Remembers = Callable[[Settings], CompletedPassStore | None]
 NEW = ("restart", "again")
 """The names of passes that are those of a new service."""
 FLOOR = "beside"
@@ -96,28 +96,28 @@ def table(title: str, names: Mapping[str, str], measures: Sequence[Measure]) -> 
 
 def service(
     fleet: str = "./fleet.git", workers: int = 0, remembers: Remembers = lambda settings: None, config: str = "config"
-) -> Passes:
+) -> PassRunner:
     """Return a service that knows nothing yet of the world in this folder: `config`, its fleet and `cache`.
 
     `workers` are the processes that render, 0 for as many as there are cores; `remembers` gives what the last process
     has left.
     """
-    look_seldom()
+    relax_gc()
     settings = Settings.model_validate({
         "config": {"url": config}, "fleet": {"url": fleet}, "cache": str(Path("cache").absolute()),
         "rendering": {"workers": workers},
     })  # fmt: skip
-    parts = build_parts(settings, config)
-    return Passes(parts.source, parts.remotes, parts.tools, build_push(settings), remembers(settings))
+    parts = build_services(settings, config)
+    return PassRunner(parts.source, parts.remotes, parts.tools, build_push(settings), remembers(settings))
 
 
-def measured(name: str, passes: Passes, *, profiled: bool) -> Measure:
+def measured(name: str, passes: PassRunner, *, profiled: bool) -> Measure:
     """Run a pass; CPU seconds count git's processes, too, and a profile goes to the standard error."""
     before, began = cpu_seconds(), time.perf_counter()
     with capture_logs():
         run_profiled(passes.run) if profiled else passes.run()
     seconds, cpu = time.perf_counter() - began, cpu_seconds() - before
-    counts = {} if passes.told.skipped else passes.told.counts
+    counts = {} if passes.summary.is_skipped else passes.summary.counts
     # Linux counts in KiB, macOS in bytes
     unit = 2**20 if sys.platform == "darwin" else 2**10
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / unit

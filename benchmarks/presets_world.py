@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from reconciler.gitio.create import create_repository
+from reconciler.git.local_repository import create_repository
 
 DEFINITIONS = 5
 _API = "apiVersion: greenhouse.sap/v1alpha1\n"

@@ -29,17 +29,17 @@ from structlog.testing import capture_logs  # noqa: E402
 
 from benchmarks.fleet_world import Sizes, build_world, change_a_region  # noqa: E402
 from benchmarks.processes import cpu_seconds  # noqa: E402
-from reconciler.daemon.backoff import Backoff  # noqa: E402
-from reconciler.daemon.passes import Passes  # noqa: E402
-from reconciler.daemon.request_board import Forges, RequestBoard  # noqa: E402
-from reconciler.daemon.request_round import RequestOptions  # noqa: E402
-from reconciler.daemon.requests import Requests  # noqa: E402
-from reconciler.forge.budget import Budget  # noqa: E402
-from reconciler.forge.request import MergeMethod, NewRequest, PullRequest, Verdict  # noqa: E402
-from reconciler.gitio.mirror import Mirror  # noqa: E402
+from reconciler.bootstrap import build_push, build_services  # noqa: E402
+from reconciler.catalog.files import CommitId  # noqa: E402
+from reconciler.forge.port import MergeMethod, NewRequest, PullRequest, Verdict  # noqa: E402
+from reconciler.forge.rate_limits import RateLimiter  # noqa: E402
+from reconciler.git.mirror import Mirror  # noqa: E402
+from reconciler.reconcile.pass_runner import PassRunner  # noqa: E402
+from reconciler.reconcile.pull_requests.open_requests import ForgeLookup, PullRequestCache  # noqa: E402
+from reconciler.reconcile.pull_requests.request_updates import PullRequestOptions  # noqa: E402
+from reconciler.reconcile.pull_requests.synchronizer import PullRequests  # noqa: E402
+from reconciler.reconcile.remotes.scheduling import Backoff  # noqa: E402
 from reconciler.settings import Settings  # noqa: E402
-from reconciler.snapshot.objects import CommitId  # noqa: E402
-from reconciler.wiring import build_parts, build_push  # noqa: E402
 
 HOUR = 3_600
 
@@ -57,7 +57,7 @@ class Clock:
 class MemoryForge:
     """A forge as a value; the heads of its requests are the branches of a bare repository."""
 
-    def __init__(self, bare: Path, budget: Budget) -> None:
+    def __init__(self, bare: Path, budget: RateLimiter) -> None:
         self._mirror = Mirror.open(bare.parent / "forge", str(bare))
         self._open: dict[int, PullRequest] = {}
         self.budget = budget
@@ -136,7 +136,7 @@ def main(clusters: int, regions: int, new_per_hour: int, as_json: bool) -> None:
 def _measures(folder: Path, new_per_hour: int) -> Iterator[Measure]:
     os.chdir(folder)
     clock = Clock()
-    forge = MemoryForge(folder / "fleet-0.git", Budget(0, new_per_hour, clock))
+    forge = MemoryForge(folder / "fleet-0.git", RateLimiter(0, new_per_hour, clock))
     passes = _service(forge, clock)
     yield _measure("first", passes, forge)
     while forge.calls["create"]:
@@ -148,27 +148,29 @@ def _measures(folder: Path, new_per_hour: int) -> Iterator[Measure]:
     yield _measure("restarted", _service(forge, clock), forge)
 
 
-def _service(forge: MemoryForge, clock: Clock) -> Passes:
+def _service(forge: MemoryForge, clock: Clock) -> PassRunner:
     settings = Settings.model_validate(
         {"config": {"url": "config"}, "fleet": {"url": "./fleet-0.git"}, "cache": str(Path("cache").absolute())}
     )
-    parts = build_parts(settings, "config", clock=clock)
+    parts = build_services(settings, "config", clock=clock)
 
     def forge_of(url: str) -> MemoryForge | None:
         return forge if "fleet" in url else None
 
-    board = RequestBoard(Forges(forge_of, lambda url: "memory" if forge_of(url) else None), Backoff(5, 900, clock))
-    requests = Requests(board, RequestOptions(), Backoff(5, 900, clock), lambda repo, commit: "")
-    return Passes(parts.source, parts.remotes, replace(parts.tools, requests=requests), build_push(settings))
+    board = PullRequestCache(
+        ForgeLookup(forge_of, lambda url: "memory" if forge_of(url) else None), Backoff(5, 900, clock)
+    )
+    requests = PullRequests(board, PullRequestOptions(), Backoff(5, 900, clock), lambda repo, commit: "")
+    return PassRunner(parts.source, parts.remotes, replace(parts.tools, pull_requests=requests), build_push(settings))
 
 
-def _measure(name: str, passes: Passes, forge: MemoryForge) -> Measure:
+def _measure(name: str, passes: PassRunner, forge: MemoryForge) -> Measure:
     forge.calls.clear()
     before, began = cpu_seconds(), time.perf_counter()
     with capture_logs():
         passes.run()
     seconds, cpu = time.perf_counter() - began, cpu_seconds() - before
-    renders = passes.told.counts.get("renders", 0) if not passes.told.skipped else 0
+    renders = passes.summary.counts.get("renders", 0) if not passes.summary.is_skipped else 0
     return Measure(name, round(seconds, 2), round(cpu, 2), renders, dict(forge.calls), len(forge._open))
 
 

@@ -22,9 +22,9 @@ PROJECT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(PROJECT))
 
 from reconciler.packages.functions.function import FunctionContext, Item  # noqa: E402
-from reconciler.packages.functions.limits import DEFAULT_LIMITS, Budget  # noqa: E402
-from reconciler.packages.functions.starlark import run_here, starlark_function  # noqa: E402
-from reconciler.packages.functions.wire import resource_list  # noqa: E402
+from reconciler.packages.functions.limits import DEFAULT_LIMITS, FunctionBudget  # noqa: E402
+from reconciler.packages.functions.resource_list import build_resource_list  # noqa: E402
+from reconciler.packages.functions.starlark import create_starlark_function, run_in_process  # noqa: E402
 from reconciler.packages.parsing import parse_cached  # noqa: E402
 from reconciler.runners.scripts import ScriptProcess  # noqa: E402
 
@@ -72,16 +72,16 @@ def main(calls: int) -> None:
         for name, source in (("nothing", NOTHING), ("edit", EDIT)):
             request = _request(items, source)
             click.echo(f"script: {name}, {RESOURCES} resources, {len(request):,} bytes of JSON")
-            _tell("evaluated here", calls, lambda request=request: run_here(request, DEFAULT_LIMITS, 1 << 30))
+            _tell("evaluated here", calls, lambda request=request: run_in_process(request, DEFAULT_LIMITS, 1 << 30))
             _tell("evaluated in the process", calls, lambda request=request: process(request, DEFAULT_LIMITS, 1 << 30))
             config = {"apiVersion": "fn.kpt.dev/v1alpha1", "kind": "StarlarkRun", "source": source}
-            for where, run in (("here", run_here), ("in the process", process)):
-                function = starlark_function(run)
+            for where, run in (("here", run_in_process), ("in the process", process)):
+                function = create_starlark_function(run)
                 _tell(
                     f"function call, {where}",
                     calls,
                     lambda function=function, config=config: function(
-                        items, config, FunctionContext(budget=Budget(DEFAULT_LIMITS))
+                        items, config, FunctionContext(budget=FunctionBudget(DEFAULT_LIMITS))
                     ),
                 )
     finally:
@@ -95,7 +95,7 @@ def _items() -> list[Item]:
 
 
 def _request(items: list[Item], source: str) -> bytes:
-    return json.dumps({"name": "script", "source": source, "resourceList": resource_list(items, None)}).encode()
+    return json.dumps({"name": "script", "source": source, "resourceList": build_resource_list(items, None)}).encode()
 
 
 def _tell(name: str, calls: int, call: Callable[[], object]) -> None:

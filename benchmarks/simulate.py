@@ -20,7 +20,7 @@ MINUTES_OF_A_DAY = 24 * 60
 
 @dataclass(frozen=True)
 class Costs:
-    """What was measured: bytes and seconds for one of each; `python -m benchmarks scale` and docs/scale.md say how."""
+    """What was measured: bytes and seconds for one of each; `python -m benchmarks scale` and docs/explanation/large-fleets.md say how."""  # noqa: E501
 
     draft_seconds: float = 0.008
     draft_objects: float = 8.7

@@ -22,9 +22,9 @@ sys.path.insert(0, str(PROJECT))
 from structlog.testing import capture_logs  # noqa: E402
 
 from benchmarks.fleet_world import Sizes, build_world, change_a_region  # noqa: E402
-from reconciler.daemon.reconcile import reconcile  # noqa: E402
+from reconciler.bootstrap import build_push, build_services  # noqa: E402
+from reconciler.reconcile.reconcile_pass import run_pass  # noqa: E402
 from reconciler.settings import Settings  # noqa: E402
-from reconciler.wiring import build_parts, build_push  # noqa: E402
 
 COMMITS = 150
 ASKED = "cluster-0007"
@@ -116,9 +116,9 @@ def _pass(folder: Path) -> None:
     settings = Settings.model_validate({
         "fleet": {"url": str(folder / "fleet-0.git")}, "cache": str(folder / "cache"), "config": {"branch": "main"},
     })  # fmt: skip
-    parts = build_parts(settings, f"file://{folder / 'config'}")
+    parts = build_services(settings, f"file://{folder / 'config'}")
     with parts.remotes as remotes, capture_logs():
-        reconcile(parts.source, remotes, parts.tools, build_push(settings))
+        run_pass(parts.source, remotes, parts.tools, build_push(settings))
 
 
 def _run(folder: Path, *arguments: str) -> str:

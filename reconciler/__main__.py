@@ -1,18 +1,18 @@
-"""The program: `reconciler …`, or `python -m reconciler …`."""
+"""The entry point of the commands `reconciler` and `python -m reconciler`."""
 
 from __future__ import annotations
 
 import sys
 
-from reconciler.garbage import look_seldom
+from reconciler.memory import relax_gc
 from reconciler.process_protection import protect_process
 
 
 def main() -> None:
-    """Run the command line and exit with its status."""
-    # before everything else, because no child process may read the environment
+    """Run the command line and exit with its exit status."""
+    # This call comes first: no child process may read the environment of this process.
     protect_process()
-    look_seldom()
+    relax_gc()
     from reconciler.cli.entry import run
 
     sys.exit(run(sys.argv[1:]))

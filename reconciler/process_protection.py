@@ -1,7 +1,8 @@
-"""Protection of this process: its environment is removed, and other processes of its user cannot read its memory.
+"""Protection of this process: remove its environment, and prevent other processes of its user from reading its memory.
 
-A function that a package runs is a process of the same user. Without protection it can read /proc/<pid>/environ of this
-process and of every child, where operators and CI systems put tokens. This module needs the standard library only.
+A function of a package runs as a process of the same user. Without protection, it can read /proc/<pid>/environ of this
+process and of every child process, where operators and CI systems put tokens. This module uses the standard library
+only.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-# What git, ssh, container engines, Python and terminals need. A variable that is not listed may be a secret.
+# Variables that Git, SSH, container engines, Python and terminals need. Any other variable may be a secret.
 _KEPT = re.compile(
     r"PATH|HOME|USER|LOGNAME|SHELL|PWD|HOSTNAME|LANG|LANGUAGE|LC_\w+|TZ|TZDIR|TMPDIR|TEMP|TMP|XDG_\w+|DBUS_SESSION_BUS_ADDRESS"
     r"|TERM|COLORTERM|COLUMNS|LINES|NO_COLOR|FORCE_COLOR|EMAIL|VIRTUAL_ENV|LD_LIBRARY_PATH|PYTHON\w*|COVERAGE_\w+|MALLOC_\w+"
@@ -23,7 +24,7 @@ _KEPT = re.compile(
     r"|CONTAINERS_\w+|CONTAINERD_\w+|REGISTRY_AUTH_FILE|STORAGE_DRIVER|NERDCTL_TOML|DASK_\w+|NOTIFY_SOCKET|WATCHDOG_\w+|LISTEN_\w+|INVOCATION_ID|JOURNAL_STREAM"
 )
 _PR_SET_DUMPABLE = 4
-# The positions of env_start and env_end in /proc/<pid>/stat, counted from the field after the program's name.
+# Positions of env_start and env_end in /proc/<pid>/stat, counted from the field after the program name.
 _ENV_START, _ENV_END = 47, 48
 _MAX_ENVIRONMENT_BYTES = 64 << 20
 
@@ -31,20 +32,20 @@ _initial: dict[str, str] | None = None
 
 
 def initial_environment() -> Mapping[str, str]:
-    """Return the environment that this process was started with, also after it was removed."""
+    """Return the environment with which this process was started, even after its removal."""
     return os.environ if _initial is None else _initial
 
 
 def protect_process() -> None:
-    """Remove all variables that children do not need, erase the initial environment, and forbid reading the memory.
+    """Remove all variables that child processes do not need, erase the initial environment, and protect the memory.
 
-    Must run before threads start. Where the system has no such function, only the variables are removed.
+    Call this function before threads start. On other systems than Linux, only the variables are removed.
     """
     global _initial  # noqa: PLW0603 - a process has one environment
     _initial = dict(os.environ)
     for name in _initial:
         if _KEPT.fullmatch(name):
-            # the C library stores a copy, so that the initial block can be erased
+            # The C library stores a copy, so that the initial block can be erased.
             os.environ[name] = _initial[name]
         else:
             del os.environ[name]
@@ -56,20 +57,20 @@ def protect_process() -> None:
 def forbid_memory_access() -> None:
     """Make this process non-dumpable: other processes of its user cannot read its memory, descriptors or environment.
 
-    The kernel makes no such difference for processes of root. A process that this one starts is dumpable again.
+    Processes of root can still read them. A child process is dumpable again.
     """
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0)
 
 
 def _erase_initial_environment() -> None:
-    """Overwrite the bytes that /proc/<pid>/environ shows, because root may read them in any case."""
+    """Overwrite the bytes that /proc/<pid>/environ shows, because root can read them in any case."""
     try:
         fields = Path("/proc/self/stat").read_text(errors="replace").rpartition(")")[2].split()
         shown = Path("/proc/self/environ").read_bytes()
     except OSError:
-        return  # without /proc there is no such file for other processes either
+        return  # without /proc, other processes cannot read the environment either
     start, end = int(fields[_ENV_START]), int(fields[_ENV_END])
-    # a kernel that does not give the addresses shows zeros
+    # A kernel that hides these addresses reports zeros.
     if 0 < start < end <= start + _MAX_ENVIRONMENT_BYTES and ctypes.string_at(start, end - start) == shown:
         ctypes.memset(start, 0, end - start)

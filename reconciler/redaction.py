@@ -1,16 +1,16 @@
-"""Redaction: credentials in the text of URLs, and secret values that this process has loaded.
+"""Redaction of secrets in output: credentials in URLs, registered secret values, and data of Kubernetes Secrets.
 
-This module is the only place that decides which part of a URL is user information. It contains text functions and one
-set of values; it reads no file and no environment.
+This module is the only place that decides which part of a URL is user information. It reads no file and no environment.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 MASK = "*****"
-# A shorter value would also match ordinary words, and would make every message unreadable.
+# A shorter value would also match ordinary words and make messages unreadable.
 MIN_SECRET_CHARACTERS = 8
 
 _KNOWN_SCHEMES = r"https?|ssh|git|ftps?|file|git\+ssh|ssh\+git"
@@ -19,21 +19,21 @@ _QUERY = re.compile(r"[?&;#][^=@]*=")
 _END_OF_AUTHORITY = re.compile(r"[/?#\\]")
 _DNS_HOST = r"(?:[A-Za-z0-9](?:[A-Za-z0-9_-]*[A-Za-z0-9])?\.)+[A-Za-z][A-Za-z-]*[A-Za-z]"
 _ADDRESS = r"(?:\d{1,3}(?:\.\d{1,3}){3}|\[[0-9A-Fa-f:.]+\]|localhost)"
-# A DNS name with a port is left out on purpose: in "first.last:80/x@host" the part before the slash may be a user
-# name and the beginning of a password.
-_CERTAIN_HOST = re.compile(rf"(?:{_DNS_HOST}|{_ADDRESS}(?::\d+)?)\Z")
-_HOST_WITH_REST = re.compile(rf"(?:{_DNS_HOST}|{_ADDRESS})(?::\d+)?[/:]")
+# A DNS name with a port is excluded: in "first.last:80/x@host", the text before the slash may be a user name and
+# the beginning of a password.
+_UNAMBIGUOUS_HOST = re.compile(rf"(?:{_DNS_HOST}|{_ADDRESS}(?::\d+)?)\Z")
+_HOST_AND_SEPARATOR = re.compile(rf"(?:{_DNS_HOST}|{_ADDRESS})(?::\d+)?[/:]")
 _SSH_USER = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+-]*\Z")
 _SCP_STYLE = re.compile(r"(?:(?P<user>[^@:/]*)@)?(?P<host>[^@:/]+|\[[0-9A-Fa-f:.]+\]):(?P<path>[^@]*)\Z")
 
-# In running text a URL ends at white space or at a character that usually encloses it. Every expression is linear in
-# the length of the text, because a remote host chooses what its messages contain.
+# In running text, a URL ends at white space or at a character that usually encloses it. Every expression takes linear
+# time, because a remote host controls the text of its messages.
 _DELIMITERS = re.compile(r"([\s\"<>`]+)")
-# After an @, "git:" is a host of that name and not a scheme.
-_START_IN_TEXT = re.compile(rf"(?<!@)(?:{_KNOWN_SCHEMES}):/*|[A-Za-z][A-Za-z0-9+.-]{{0,30}}://|//", re.IGNORECASE)
+# After "@", "git:" is a host name and not a scheme.
+_URL_START_IN_TEXT = re.compile(rf"(?<!@)(?:{_KNOWN_SCHEMES}):/*|[A-Za-z][A-Za-z0-9+.-]{{0,30}}://|//", re.IGNORECASE)
 _PUNCTUATION = re.compile(r"[^A-Za-z0-9_%+.~/@-]*")
 # The algorithm of an image digest is not a host: "registry:5000/image@sha256:…".
-_ONE_LABEL_WITH_PATH = re.compile(
+_SINGLE_LABEL_HOST_AND_SEPARATOR = re.compile(
     r"(?!(?:sha\d+|md5|blake[23]\w*):)[A-Za-z0-9][A-Za-z0-9_-]{0,62}(?:/|:(?=[A-Za-z0-9._~/]))", re.IGNORECASE
 )
 _SECRET_PARAMETER = re.compile(
@@ -45,14 +45,14 @@ _SECRET_PARAMETER = re.compile(
 _AT_SIGNS = {0xFF20: "@", 0xFE6B: "@"}
 _ESCAPED_AT = re.compile(r"(\A[A-Za-z][A-Za-z0-9+.-]{0,30}://[^/?#@]*)%40", re.IGNORECASE)
 
-_known: set[str] = set()
+_registered_secrets: set[str] = set()
 
 
 @dataclass(frozen=True)
 class SplitUrl:
-    """A URL in three parts: everything up to the user information, the user information, and the rest.
+    """The three parts of a URL: the text before the user information, the user information, and the text after it.
 
-    `user_information` is without its `@`; it is "" when the URL has none.
+    `user_information` does not include "@". It is "" if the URL has none.
     """
 
     start: str
@@ -61,51 +61,53 @@ class SplitUrl:
 
     @property
     def has_credentials(self) -> bool:
-        """Whether the user information may be a secret; for HTTP a bare user name may be a token, for SSH it is not."""
+        """Whether the user information may be a secret. In HTTP, a user name alone may be a token; in SSH it is not."""
         is_ssh = not self.start or "ssh" in self.start.lower()
         return bool(self.user_information) and not (is_ssh and _SSH_USER.match(self.user_information))
 
     @property
     def redacted_rest(self) -> str:
-        """The rest for a message; a mask if the last `@` may be one of a query, so that a value may follow it."""
+        """The text after the user information, for messages. It is masked if the last "@" may be a part of a query."""
         return MASK if _QUERY.search(self.user_information) else self.rest
 
 
 def split_url(url: str) -> SplitUrl:
-    """Split one URL, scp-style address or path at its user information.
+    """Split a URL, scp-style address or path at its user information.
 
-    RFC 3986 ends user information at the last `@` before the first slash. Passwords with an unescaped slash, `?` or
-    `#` break that rule. Therefore an `@` further on counts too, unless the text before the first slash is certainly a
-    host: everything before the last `@` is user information.
+    RFC 3986 ends the user information at the last "@" before the first slash. Passwords with an unescaped slash, "?" or
+    "#" violate this rule. Therefore all text before the last "@" is user information, unless the text before the first
+    slash is certainly a host.
     """
-    # other spellings of the at sign: full width, small, and escaped in the authority, where no host has one
+    # other forms of "@": full width, small, and escaped in the authority, where it cannot be a part of the host
     url = _ESCAPED_AT.sub(r"\1@", url.translate(_AT_SIGNS))
-    found = _START.match(url)
-    if found is None:
+    match = _START.match(url)
+    if match is None:
         return _split_without_scheme(url)
-    start, body = found[0], url[found.end() :]
-    return SplitUrl(start, *_split_body(start.lower(), body))
+    start, body = match[0], url[match.end() :]
+    return SplitUrl(start, *_split_after_scheme(start.lower(), body))
 
 
-def _split_body(start: str, body: str) -> tuple[str, str]:
-    first = _END_OF_AUTHORITY.split(body, maxsplit=1)[0]
-    # "file:///path" has no authority
+def _split_after_scheme(start: str, body: str) -> tuple[str, str]:
+    authority = _END_OF_AUTHORITY.split(body, maxsplit=1)[0]
+    # "file:///path" has no authority.
     if "@" not in body or (start.startswith("file:") and start.endswith("///")):
         return "", body
     if "ssh" in start:
         user, at, rest = body.partition("@")
-        if at and _SSH_USER.match(user) and not _split_body("", rest)[0]:
+        if at and _SSH_USER.match(user) and not _split_after_scheme("", rest)[0]:
             return user, rest
-    if "@" not in first and _is_at_sign_of_path(first, body):
+    if "@" not in authority and _is_at_sign_of_path(authority, body):
         return "", body
     user, _, rest = body.rpartition("@")
     return user, rest
 
 
-def _is_at_sign_of_path(first: str, body: str) -> bool:
+def _is_at_sign_of_path(authority: str, body: str) -> bool:
     before, _, after = body.rpartition("@")
-    path = before.removeprefix(first)
-    return bool(_CERTAIN_HOST.match(first)) and not (":" in path or "//" in path or _HOST_WITH_REST.match(after))
+    path = before.removeprefix(authority)
+    return bool(_UNAMBIGUOUS_HOST.match(authority)) and not (
+        ":" in path or "//" in path or _HOST_AND_SEPARATOR.match(after)
+    )
 
 
 def _split_without_scheme(text: str) -> SplitUrl:
@@ -115,21 +117,21 @@ def _split_without_scheme(text: str) -> SplitUrl:
     scp = _SCP_STYLE.match(text)
     if scp:
         return SplitUrl("", scp["user"] or "", text.partition("@")[2] if scp["user"] is not None else text)
-    # a relative path may have an @ further down, unless what follows looks like a host
-    is_path = "/" in user and ":" not in user and not _HOST_WITH_REST.match(rest)
+    # A relative path may contain "@", unless the text after it looks like a host.
+    is_path = "/" in user and ":" not in user and not _HOST_AND_SEPARATOR.match(rest)
     return SplitUrl("", "", text) if is_path else SplitUrl("", user, rest)
 
 
 def has_credentials(url: str) -> bool:
-    """Return whether a URL, scp-style address or path contains something that may be a secret."""
+    """Return whether a URL, scp-style address or path may contain a secret."""
     parts = split_url(url)
-    # SSH writes a colon after the host; therefore "token@host/path" is not an address of SSH
-    is_bare = not parts.start and bool(parts.user_information) and ":" not in parts.rest.partition("/")[0]
-    return parts.has_credentials or is_bare
+    # SSH addresses have a colon after the host. Therefore "token@host/path" is not an SSH address.
+    is_other_user = not parts.start and bool(parts.user_information) and ":" not in parts.rest.partition("/")[0]
+    return parts.has_credentials or is_other_user
 
 
 def redact_url(url: str) -> str:
-    """Return one URL for messages: without user information (except a bare SSH user), query and fragment."""
+    """Return a URL for messages: without user information (except an SSH user name), query and fragment."""
     parts = split_url(url)
     user = "" if has_credentials(url) or not parts.user_information else f"{parts.user_information}@"
     rest = re.split(r"[?#]", parts.redacted_rest, maxsplit=1)[0] if parts.start else parts.redacted_rest
@@ -137,8 +139,8 @@ def redact_url(url: str) -> str:
 
 
 def redact_urls(text: str) -> str:
-    """Return running text without the user information and the secret parameters of the URLs in it."""
-    # the parameters first: an @ in their values would count as the end of user information
+    """Return running text without the user information and the secret parameters of its URLs."""
+    # Redact parameters first, because "@" in their values would be treated as the end of user information.
     text = _SECRET_PARAMETER.sub(rf"\g<name>{MASK}", text) if "=" in text else text
     if _has_at_sign(text):
         text = "".join(_redact_word(word) if _has_at_sign(word) else word for word in _DELIMITERS.split(text))
@@ -150,36 +152,86 @@ def _has_at_sign(text: str) -> bool:
 
 
 def _redact_word(word: str) -> str:
-    found = _START_IN_TEXT.search(word)
-    if found is None:
-        return _redact_bare(word)
-    parts = split_url(word[found.start() :])
-    kept = parts.start + parts.redacted_rest if parts.has_credentials else word[found.start() :]
-    return word[: found.start()] + kept
+    match = _URL_START_IN_TEXT.search(word)
+    if match is None:
+        return _redact_without_scheme(word)
+    before, url = word[: match.start()], word[match.start() :]
+    parts = split_url(url)
+    return before + (parts.start + parts.redacted_rest if parts.has_credentials else url)
 
 
-def _redact_bare(word: str) -> str:
-    """Redact a URL without a scheme. Mail addresses, digests of images and addresses of SSH stay."""
-    lead = _PUNCTUATION.match(word)
-    assert lead is not None
-    user, _, rest = word[lead.end() :].rpartition("@")
+def _redact_without_scheme(word: str) -> str:
+    """Redact a URL without a scheme. Mail addresses, image digests and SSH addresses are kept."""
+    punctuation = _PUNCTUATION.match(word)
+    assert punctuation is not None
+    user, _, rest = word[punctuation.end() :].rpartition("@")
     if user.startswith(("/", "./", "../")):
         return word
-    host = _HOST_WITH_REST.match(rest) or (_ONE_LABEL_WITH_PATH.match(rest) if ":" in user else None)
+    host = _HOST_AND_SEPARATOR.match(rest) or (_SINGLE_LABEL_HOST_AND_SEPARATOR.match(rest) if ":" in user else None)
     is_ssh = host is not None and host[0].endswith(":") and _SSH_USER.match(user) is not None
-    return word if host is None or is_ssh else lead[0] + rest
+    return word if host is None or is_ssh else punctuation[0] + rest
 
 
 def register_secret(value: str) -> None:
-    """Note a secret value that this process has loaded, so that `redact` removes it everywhere."""
+    """Register a secret value of this process, so that `redact` removes it from all text."""
     if len(value) >= MIN_SECRET_CHARACTERS:
-        _known.add(value)
+        _registered_secrets.add(value)
 
 
 def redact(text: str) -> str:
-    """Return text without credentials of URLs and without any secret value that was registered."""
-    # the longest first: one value may be a part of another one
-    for value in sorted(_known, key=len, reverse=True):
+    """Return text without URL credentials and without registered secret values."""
+    # Longest first, because one value may be a part of another one.
+    for value in sorted(_registered_secrets, key=len, reverse=True):
         if value in text:
             text = text.replace(value, MASK)
     return redact_urls(text)
+
+
+LAST_APPLIED_ANNOTATION = "kubectl.kubernetes.io/last-applied-configuration"
+SECRET_VALUE_FIELDS = ("data", "stringData")
+_ANNOTATIONS = ("metadata", "annotations")
+_SECRET_KIND_LINE = re.compile(r"""kind["']?\s*:\s*["']?Secret\b""")
+
+
+def is_secret(data: object) -> bool:
+    """Return whether the data is a Secret of the core group."""
+    return isinstance(data, Mapping) and data.get("kind") == "Secret" and "/" not in str(data.get("apiVersion", ""))
+
+
+def contains_secret(data: object) -> bool:
+    """Return whether the data is or contains a Secret: as an item of a List, or as the text of a manifest."""
+    if isinstance(data, str):
+        return is_secret_manifest_text(data)
+    if isinstance(data, Mapping):
+        return is_secret(data) or any(map(contains_secret, data.values()))
+    return isinstance(data, list) and any(map(contains_secret, data))
+
+
+def is_secret_path(path: Sequence[str | int]) -> bool:
+    """Return whether a field of a Secret contains secret values.
+
+    Such fields are `data`, `stringData` and kubectl's last-applied annotation. The annotations as a whole are included,
+    because their removal or addition may involve that annotation.
+    """
+    return path[0] in SECRET_VALUE_FIELDS or path[-1] == LAST_APPLIED_ANNOTATION or tuple(path) == _ANNOTATIONS
+
+
+def is_secret_value(data: object, path: Sequence[str | int]) -> bool:
+    """Return whether the value at a path is a secret value of the data, or of a Secret inside the data."""
+    value: object = data
+    for index, step in enumerate(path):
+        if is_secret(value) and is_secret_path(path[index:]):
+            return True
+        value = _find_child(value, step)
+    return False
+
+
+def _find_child(data: object, step: str | int) -> object:
+    if isinstance(data, Mapping):
+        return data.get(step)
+    return data[step] if isinstance(data, list) and isinstance(step, int) and 0 <= step < len(data) else None
+
+
+def is_secret_manifest_text(text: str) -> bool:
+    """Return whether a text that is not parsed may be the manifest of a Secret."""
+    return _SECRET_KIND_LINE.search(text) is not None

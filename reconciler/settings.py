@@ -1,7 +1,7 @@
-"""Settings: read once, at the door, and handed on as plain values (design 10.31).
+"""The settings of the reconciler: models, loading from file and environment, validation errors, JSON Schema.
 
-The only reader of the environment. Every setting stands with its default, unit and one sentence in
-`config/reconciler.yaml`; a test compares the two.
+This is the only module that reads environment variables as settings. `config/reconciler.yaml` lists every setting with
+its default, its unit and one sentence. A test compares that file with the models.
 """
 
 from __future__ import annotations
@@ -16,26 +16,26 @@ from typing import Annotated, Any, Literal, get_args, get_origin
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 from pydantic_core import ErrorDetails
 
-from reconciler.forge.request import ACCEPT_CONFLICTS
+from reconciler.forge.port import ACCEPT_CONFLICTS
 from reconciler.krm.isolation import ExpectedError
-from reconciler.krm.names import dns_subdomain_fault, ref_name_fault
-from reconciler.krm.pointer import PointerError, parse_pointer
-from reconciler.krm.yaml import Document, YamlError, parse
-from reconciler.planning.shard import read_shard
+from reconciler.krm.json_pointer import PointerError, parse_pointer
+from reconciler.krm.names import validate_dns_subdomain, validate_ref_name
+from reconciler.krm.yaml import Document, YamlError, parse_yaml
+from reconciler.planning.model.shard import parse_shard
 from reconciler.redaction import MASK, has_credentials, redact_url, redact_urls
-from reconciler.web.address import split_address
+from reconciler.server.address import split_address
 
 ENVIRONMENT_PREFIX = "RECONCILER_"
 DEFAULT_FILE = "reconciler.yaml"
 DRAFT_PLACEHOLDERS = ("{repository}", "{branch}", "{package}")
-# what users of kpt have in their environment already
-_OF_KPT = {"KRM_FN_RUNTIME": ("functions", "engine"), "KPT_IMAGE_PREFIX": ("functions", "image_prefix")}
+# Users of kpt already have these variables in their environment.
+_KPT_VARIABLES = {"KRM_FN_RUNTIME": ("functions", "engine"), "KPT_IMAGE_PREFIX": ("functions", "image_prefix")}
 STATE_PLACEHOLDER = "{repository}"
-# Fields whose values are URLs: a message shows them without anything that may be a credential.
+# The values of these fields are URLs. Messages show them without credentials.
 _URL_FIELDS = frozenset({"url", "allowed_urls", "api", "dask", "listen"})
 _SECRET_NAME = re.compile(r"token|secret|passw|credential|key\Z", re.IGNORECASE)
-# YAML's words in place of Python's
-_PLAIN = {
+# Messages use the type names of YAML instead of those of Python.
+_TYPE_MESSAGES = {
     "tuple_type": "must be a list",
     "list_type": "must be a list",
     "dict_type": "must be a mapping",
@@ -45,36 +45,36 @@ _PLAIN = {
 
 
 class SettingsError(ExpectedError):
-    """The settings cannot be used; the text names file, line, field, value and what is allowed."""
+    """The settings are invalid. The message contains file, line, field, value and allowed values."""
 
 
 class _Group(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False)
 
 
-def _branch(value: str) -> str:
-    if why := ref_name_fault(value):
-        raise ValueError(f"must be a branch name that Git accepts: {why}")
+def _check_branch_name(value: str) -> str:
+    if problem := validate_ref_name(value):
+        raise ValueError(f"must be a branch name that Git accepts: {problem}")
     return value
 
 
-BranchName = Annotated[str, AfterValidator(_branch)]
+BranchName = Annotated[str, AfterValidator(_check_branch_name)]
 
 
-def _without_credentials(value: str) -> str:
+def _check_no_credentials(value: str) -> str:
     if has_credentials(value):
         raise ValueError(
-            "must be written without user name, password or token (CredentialInUrl): put them into the file that"
+            "must not contain a user name, password or token (CredentialInUrl): put them into the file that"
             " git.credentials_file names"
         )
     return value
 
 
-RepositoryUrl = Annotated[str, AfterValidator(_without_credentials)]
+RepositoryUrl = Annotated[str, AfterValidator(_check_no_credentials)]
 
 
 class ConfigSettings(_Group):
-    """Where the configuration is: a Git URL, a bare repository or a plain folder."""
+    """Location of the config: a Git URL, a bare repository or a plain folder."""
 
     url: RepositoryUrl = ""
     branch: BranchName = "main"
@@ -82,13 +82,13 @@ class ConfigSettings(_Group):
 
 
 class FleetSettings(_Group):
-    """The repository of clusters that have no Repository object; also the default place for status."""
+    """Repository of the clusters that have no Repository object, and the default repository for status."""
 
     url: RepositoryUrl = ""
 
 
 class StatusSettings(_Group):
-    """Where the status of config objects is written; an empty url means the fleet."""
+    """Repository and branch for the status of config objects. An empty url means the fleet repository."""
 
     url: RepositoryUrl = ""
     branch: BranchName = "reconciler/status"
@@ -96,7 +96,7 @@ class StatusSettings(_Group):
 
 
 class RemoteSettings(_Group):
-    """Limits for the remotes of one host, or of one part of it; what is left out is as for all others."""
+    """Limits for the remotes of one host or of a path on it. An omitted limit has the value of the group `git`."""
 
     url: str
     max_refs_per_push: Annotated[int, Field(ge=3, le=10_000)] | None = None
@@ -104,21 +104,21 @@ class RemoteSettings(_Group):
 
     @field_validator("url")
     @classmethod
-    def _place(cls, value: str) -> str:
-        place = re.sub(r"\A[A-Za-z][A-Za-z0-9+.-]*://", "", value)
-        if not place.strip("/") or not re.fullmatch(r"(\[[0-9A-Fa-f:.]+\]|[^\s:@/\[\]]*)(/[^\s:@]*)?", place):
+    def _check_location(cls, value: str) -> str:
+        location = re.sub(r"\A[A-Za-z][A-Za-z0-9+.-]*://", "", value)
+        if not location.strip("/") or not re.fullmatch(r"(\[[0-9A-Fa-f:.]+\]|[^\s:@/\[\]]*)(/[^\s:@]*)?", location):
             raise ValueError("must be a host, or a host and a path or glob, for example github.com/acme/*")
         return value
 
     @model_validator(mode="after")
-    def _limits(self) -> RemoteSettings:
+    def _check_limits(self) -> RemoteSettings:
         if self.max_refs_per_push is None and self.max_pushes_per_minute is None:
-            raise ValueError("must have a limit, max_refs_per_push or max_pushes_per_minute")
+            raise ValueError("must have a limit: max_refs_per_push or max_pushes_per_minute")
         return self
 
 
 class GitSettings(_Group):
-    """How Git is called, and as whom."""
+    """Identity, limits, credentials and allowed URLs of Git operations."""
 
     author: str = "reconciler <reconciler@localhost>"
     timeout_seconds: Annotated[int, Field(ge=1)] = 120
@@ -136,7 +136,7 @@ class GitSettings(_Group):
 
     @field_validator("author")
     @classmethod
-    def _name_and_address(cls, value: str) -> str:
+    def _check_author(cls, value: str) -> str:
         if not re.fullmatch(r"[^<>\n]+ <[^<>\s]+>", value):
             raise ValueError('must be a name and an address, for example "reconciler <reconciler@localhost>"')
         return value
@@ -148,7 +148,7 @@ class GitSettings(_Group):
 
 
 class DraftSettings(_Group):
-    """The names of draft branches."""
+    """Names of draft branches."""
 
     branch: str = "drafts/{repository}"
     removals_branch: str = "removals/{repository}"
@@ -156,39 +156,39 @@ class DraftSettings(_Group):
 
     @field_validator("config_branch")
     @classmethod
-    def _usable_for_config(cls, value: str) -> str:
+    def _check_config_branch(cls, value: str) -> str:
         if not value or "{" in value or "}" in value:
             raise ValueError("must be the name of one branch, without placeholders")
-        if why := ref_name_fault(value):
-            raise ValueError(f"must be a branch name that Git accepts: {why}")
+        if problem := validate_ref_name(value):
+            raise ValueError(f"must be a branch name that Git accepts: {problem}")
         return value
 
     @model_validator(mode="after")
-    def _apart(self) -> DraftSettings:
-        one, other = (
+    def _check_templates_differ(self) -> DraftSettings:
+        draft, removal = (
             template.format(repository="x", branch="y", package="z") for template in (self.branch, self.removals_branch)
         )
-        if one == other or one.startswith(f"{other}/") or other.startswith(f"{one}/"):
-            raise ValueError("must name drafts and removals apart, neither equal to nor below the other")
+        if draft == removal or draft.startswith(f"{removal}/") or removal.startswith(f"{draft}/"):
+            raise ValueError("branch and removals_branch must not be equal, and neither may be below the other")
         return self
 
     @field_validator("branch", "removals_branch")
     @classmethod
-    def _usable(cls, value: str) -> str:
+    def _check_template(cls, value: str) -> str:
         sample = value
         for placeholder in DRAFT_PLACEHOLDERS:
             sample = sample.replace(placeholder, "x")
         if "{" in sample or "}" in sample:
-            raise ValueError(f"may hold only the placeholders {', '.join(DRAFT_PLACEHOLDERS)}")
+            raise ValueError(f"must not contain placeholders other than {', '.join(DRAFT_PLACEHOLDERS)}")
         if not any(placeholder in value for placeholder in ("{repository}", "{branch}")):
-            raise ValueError("must hold {repository} or {branch}, or all clusters would share one draft")
-        if why := ref_name_fault(sample):
-            raise ValueError(f"must make branch names that Git accepts: {why}")
+            raise ValueError("must contain {repository} or {branch}, otherwise all clusters would share one draft")
+        if problem := validate_ref_name(sample):
+            raise ValueError(f"must produce branch names that Git accepts: {problem}")
         return value
 
 
 class ApprovalSettings(_Group):
-    """What is published without anybody's approval."""
+    """Publication of drafts without approval by a person."""
 
     by_annotation: bool = False
 
@@ -200,13 +200,13 @@ class ReviewSettings(_Group):
 
 
 class GuardSettings(_Group):
-    """What is too much to happen without somebody's word."""
+    """Limits above which a person must acknowledge an action."""
 
     max_delete_percent: Annotated[int, Field(ge=0, le=100)] = 30
 
 
 class MergeSettings(_Group):
-    """How packages are brought to another upstream: by whose habits, and who wins where both sides changed."""
+    """Merge behavior when a package is updated to another upstream revision, and the winner of conflicts."""
 
     profile: Literal["safe", "compat"] = "safe"
     conflict_policy: Literal["", "upstream", "local", "block"] = ""
@@ -215,27 +215,27 @@ class MergeSettings(_Group):
 
     @field_validator("deviations")
     @classmethod
-    def _known(cls, value: dict[str, bool]) -> dict[str, bool]:
-        # the engine is loaded for those who ask for it only
-        from reconciler.packages.update.deviations import DEVIATIONS
+    def _check_deviations(cls, value: dict[str, bool]) -> dict[str, bool]:
+        # A late import: commands that do not merge must not load the package engine.
+        from reconciler.packages.update.options import DEVIATIONS
 
         if any(number not in DEVIATIONS for number in value):
             known = sorted(DEVIATIONS, key=lambda number: int(number[1:]))
-            raise ValueError(f"must name deviations by their numbers, {', '.join(known)}")
+            raise ValueError(f"must contain only the deviations {', '.join(known)}")
         return value
 
     @field_validator("list_keys")
     @classmethod
-    def _keys(cls, value: dict[str, Any]) -> dict[str, Any]:
-        from reconciler.krm.schema import read_key_table
+    def _check_list_keys(cls, value: dict[str, Any]) -> dict[str, Any]:
+        from reconciler.krm.schema import read_list_key_table
 
-        if problems := read_key_table(value)[1]:
+        if problems := read_list_key_table(value)[1]:
             raise ValueError("; ".join(problems))
         return value
 
 
 class RuleSettings(_Group):
-    """What the rules do that act on every package on its way to a cluster."""
+    """Behavior of the controllers and of the checks of rendered packages."""
 
     on_missing_policy: Literal["fail", "ignore"] = "fail"
     secrets: Literal["warn", "block"] = "warn"
@@ -251,38 +251,40 @@ class RuleSettings(_Group):
 
     @field_validator("crd_group")
     @classmethod
-    def _group(cls, value: str) -> str:
-        if fault := dns_subdomain_fault(value):
-            raise ValueError(f"must be the group of an API: {fault}")
+    def _check_group(cls, value: str) -> str:
+        if problem := validate_dns_subdomain(value):
+            raise ValueError(f"must be an API group: {problem}")
         return value
 
     @field_validator("strict")
     @classmethod
-    def _codes(cls, value: list[str]) -> list[str]:
-        # the rooms are loaded for those who ask for them only
-        from reconciler.rules.overrides import codes as overrides
-        from reconciler.rules.templates import codes as templates
+    def _check_codes(cls, value: list[str]) -> list[str]:
+        # A late import: commands that do not run controllers must not load them.
+        from reconciler.controllers.kafka_templates import codes as templates
+        from reconciler.controllers.override_policies import codes as overrides
 
         known = overrides.WARNINGS | templates.WARNINGS
         if not known.issuperset(value):
-            raise ValueError(f"must name warnings of override policies and templates, {', '.join(sorted(known))}")
+            raise ValueError(
+                f"must contain only warnings of override policies and templates: {', '.join(sorted(known))}"
+            )
         return value
 
     @field_validator("pod_spec_paths")
     @classmethod
-    def _pointers(cls, value: dict[str, str]) -> dict[str, str]:
+    def _check_pointers(cls, value: dict[str, str]) -> dict[str, str]:
         for kind, path in value.items():
             if not kind.rpartition("/")[2] or kind.count("/") > 1:
-                raise ValueError("must name kinds as group/Kind, as apps.example/CloneSet does")
+                raise ValueError("must have keys of the form group/Kind, for example apps.example/CloneSet")
             try:
                 parse_pointer(path)
             except PointerError:
-                raise ValueError("must give JSON pointers, as /spec/template/spec is") from None
+                raise ValueError("must have JSON pointers as values, for example /spec/template/spec") from None
         return value
 
 
 class FunctionSettings(_Group):
-    """Which functions may run beside those in process, how, and what one call may cost."""
+    """Programs and containers that packages may run as functions, and the limits of one call."""
 
     exec: tuple[str, ...] = ()
     containers: tuple[str, ...] = ()
@@ -300,28 +302,28 @@ class FunctionSettings(_Group):
 
     @field_validator("exec")
     @classmethod
-    def _paths(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+    def _check_paths(cls, value: tuple[str, ...]) -> tuple[str, ...]:
         if not all(path.startswith("/") and path == str(PurePosixPath(path)) and ".." not in path for path in value):
-            raise ValueError("must be plain absolute paths, for example /usr/local/bin/*")
+            raise ValueError("must be absolute paths without . and .., for example /usr/local/bin/*")
         return value
 
     @field_validator("containers")
     @classmethod
-    def _references(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+    def _check_references(cls, value: tuple[str, ...]) -> tuple[str, ...]:
         if not all(reference and not re.search(r"\s", reference) for reference in value):
             raise ValueError("must be image references, for example example.com/functions/*")
         return value
 
     @field_validator("image_prefix")
     @classmethod
-    def _folder(cls, value: str) -> str:
+    def _check_image_prefix(cls, value: str) -> str:
         if not re.fullmatch(r"[^\s/]+(/[^\s/]+)*", value):
-            raise ValueError("must be a registry and folders without a slash at the end")
+            raise ValueError("must be a registry and a path without a slash at the end")
         return value
 
 
 class CelLimits(_Group):
-    """What one expression may cost."""
+    """Limits of one CEL expression."""
 
     characters: Annotated[int, Field(ge=1)] = 4_096
     nesting: Annotated[int, Field(ge=1)] = 4
@@ -330,7 +332,7 @@ class CelLimits(_Group):
 
 
 class FunctionLimitSettings(_Group):
-    """What the functions that run in process may cost; beyond it the function fails."""
+    """Limits of the functions that run in this process. A function that exceeds a limit fails."""
 
     steps: Annotated[int, Field(ge=1_000)] = 20_000_000
     output_bytes: Annotated[int, Field(ge=1_024)] = 16_777_216
@@ -340,7 +342,7 @@ class FunctionLimitSettings(_Group):
 
 
 class LimitSettings(_Group):
-    """What one file and one expression may cost; beyond it is a finding."""
+    """Limits of config files, packages, expressions and functions. An exceeded limit is a finding."""
 
     file_bytes: Annotated[int, Field(ge=1_024)] = 4_194_304
     folder_files: Annotated[int, Field(ge=1)] = 200_000
@@ -352,9 +354,9 @@ class LimitSettings(_Group):
 
 
 class ForgeHost(_Group):
-    """Where a forge is: which repositories are on it, what it is, and how we show who we are.
+    """A forge: the URL prefix of its repositories, its kind, the URL of its API and the credentials.
 
-    `url` is what the addresses of its repositories start with, however Git reaches them.
+    `url` is the prefix of the URLs of its repositories. The protocol that Git uses does not matter.
     """
 
     url: str
@@ -367,34 +369,34 @@ class ForgeHost(_Group):
 
     @field_validator("url")
     @classmethod
-    def _place(cls, value: str) -> str:
+    def _check_url(cls, value: str) -> str:
         if not re.fullmatch(r"(https?://|file://|ssh://|/)[^\s@]+", value):
-            raise ValueError("must be an address without credentials, for example https://github.com/acme")
+            raise ValueError("must be a URL without credentials, for example https://github.com/acme")
         return value
 
     @field_validator("api")
     @classmethod
-    def _https(cls, value: str) -> str:
-        # a token must not go over a network in the clear; a forge on this machine has none to cross
+    def _check_api(cls, value: str) -> str:
+        # A token must not cross a network unencrypted. Requests to a forge on this machine cross no network.
         if value and not re.fullmatch(
             r"https://[^\s@?#]+|http://(127\.0\.0\.1|localhost|\[::1\])(:\d+)?[^\s@?#]*", value
         ):
-            raise ValueError("must be an https address without credentials, for example https://git.example.com/api/v1")
+            raise ValueError("must be an https URL without credentials, for example https://git.example.com/api/v1")
         return value
 
     @model_validator(mode="after")
-    def _credentials(self) -> ForgeHost:
+    def _check_credentials(self) -> ForgeHost:
         app = (self.app_id, self.app_key_file)
         if self.kind in ("gitlab-push-options", "agit"):
             if self.token_file or self.api or any(app):
-                raise ValueError(f"must name neither api nor credentials: {self.kind} goes by what Git pushes")
+                raise ValueError(f"must not have api or credentials: {self.kind} uses only pushes with Git")
             return self
         if any(app) and (self.kind != "github" or not all(app) or self.token_file):
-            raise ValueError("must name app_id with app_key_file, on GitHub alone, and without a token_file")
+            raise ValueError("must have app_id only on GitHub, together with app_key_file, and without token_file")
         if not self.token_file and not any(app):
-            raise ValueError("must name a token_file, or on GitHub an app_id with an app_key_file")
+            raise ValueError("must have token_file, or on GitHub app_id and app_key_file")
         if not self.api and not self.url.startswith("https://"):
-            raise ValueError("must name the api, where url does not start with https://")
+            raise ValueError("must have api if url does not start with https://")
         return self
 
 
@@ -403,7 +405,7 @@ _LOOPBACK = re.compile(r"[a-z]+://(?:localhost|127(?:\.\d{1,3}){3}|\[::1\]):\d+\
 
 
 class RenderingSettings(_Group):
-    """Where packages are rendered when there are many: beside this process, or on a Dask cluster."""
+    """Parallel rendering of many packages: in worker processes or on a Dask cluster."""
 
     workers: Annotated[int, Field(ge=0, le=256)] = 0
     dask: str = ""
@@ -411,10 +413,10 @@ class RenderingSettings(_Group):
 
     @field_validator("dask")
     @classmethod
-    def _address(cls, value: str) -> str:
+    def _check_address(cls, value: str) -> str:
         if value and not re.fullmatch(r"(tcp|tls|ws|wss|ucx)://[^\s/]+", value):
             raise ValueError('must be the address of a scheduler, for example "tls://scheduler:8786"')
-        # a process that reaches a scheduler can run code on its workers, and Dask authenticates by TLS only
+        # Dask authenticates by TLS only, and each process that reaches a scheduler can run code on its workers.
         if value and not (_AUTHENTICATED.match(value) or _LOOPBACK.match(value)):
             raise ValueError(
                 'must start with tls:// or wss:// unless the scheduler is on this machine, for example "tls://scheduler:8786"'
@@ -423,7 +425,7 @@ class RenderingSettings(_Group):
 
 
 class ForgeSettings(_Group):
-    """Pull requests: at which forges, and how many."""
+    """Pull requests: forges, labels, checks, merge method and limits."""
 
     hosts: tuple[ForgeHost, ...] = ()
     draft: bool = True
@@ -441,16 +443,16 @@ class ForgeSettings(_Group):
 
     @field_validator("labels")
     @classmethod
-    def _plain(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+    def _check_labels(cls, value: tuple[str, ...]) -> tuple[str, ...]:
         if any(not label.strip() or "," in label or not label.isprintable() for label in value):
             raise ValueError("must be names of labels, without commas")
         if ACCEPT_CONFLICTS in value:
-            raise ValueError(f"must not have {ACCEPT_CONFLICTS}, with which reviewers accept conflicts")
+            raise ValueError(f"must not contain {ACCEPT_CONFLICTS}: reviewers accept conflicts with this label")
         return value
 
 
 class WebhookSettings(_Group):
-    """Where hosts may tell us that something moved, and what they sign with."""
+    """Address and secrets of the webhook server, with which Git hosts report changes."""
 
     listen: str = ""
     secret_file: str = ""
@@ -458,27 +460,27 @@ class WebhookSettings(_Group):
 
     @field_validator("listen")
     @classmethod
-    def _address(cls, value: str) -> str:
+    def _check_address(cls, value: str) -> str:
         if value:
             split_address(value)
         return value
 
     @model_validator(mode="after")
-    def _signed(self) -> WebhookSettings:
+    def _check_secret_file(self) -> WebhookSettings:
         if self.listen and not self.secret_file:
-            raise ValueError("must name a secret_file beside listen: whoever is not signed is not heard")
+            raise ValueError("must have secret_file if listen is set: the server accepts only signed webhooks")
         return self
 
 
 class LogSettings(_Group):
-    """How loud, and in which form, the service speaks."""
+    """Level and format of the log."""
 
     level: Literal["debug", "info", "warning", "error"] = "info"
     format: Literal["auto", "json", "text"] = "auto"
 
 
 class Settings(_Group):
-    """Every setting; the defaults are those of a fresh installation."""
+    """All settings with the defaults of a new installation."""
 
     config: ConfigSettings = ConfigSettings()
     fleet: FleetSettings = FleetSettings()
@@ -505,179 +507,185 @@ class Settings(_Group):
 
     @field_validator("shard")
     @classmethod
-    def _shard(cls, value: str) -> str:
-        read_shard(value)
+    def _check_shard(cls, value: str) -> str:
+        parse_shard(value)
         return value
 
     @field_validator("state_ref")
     @classmethod
-    def _state_ref(cls, value: str) -> str:
+    def _check_state_ref(cls, value: str) -> str:
         prefix = value.removesuffix(STATE_PLACEHOLDER)
-        # all states are listed by what their refs start with, so that nothing may follow the name
+        # State refs are listed by their prefix. Therefore, nothing may follow the name of the repository.
         if prefix == value or STATE_PLACEHOLDER in prefix or not (value.startswith("refs/") and prefix.endswith("/")):
             raise ValueError(
-                "must start with refs/ and end in /{repository}, as refs/reconciler/state/{repository} does"
+                "must start with refs/ and end with /{repository}, for example refs/reconciler/state/{repository}"
             )
-        if why := ref_name_fault(f"{prefix}x"):
-            raise ValueError(f"must make ref names that Git accepts: {why}")
+        if problem := validate_ref_name(f"{prefix}x"):
+            raise ValueError(f"must produce ref names that Git accepts: {problem}")
         return value
 
 
 def load_settings(file: str | None, environment: Mapping[str, str], folder: Path) -> Settings:
-    """Read the settings: the named file, else `reconciler.yaml` in `folder`, else defaults; then the environment.
+    """Read the settings from a file and from environment variables.
 
-    `RECONCILER_<GROUP>__<KEY>` overrides a single setting; kpt's KRM_FN_RUNTIME and KPT_IMAGE_PREFIX count where
-    nothing else says so. Something without a value has its default. Raises SettingsError.
+    The file is `file`, or `reconciler.yaml` in `folder` if it exists. `RECONCILER_<GROUP>__<KEY>` overrides one
+    setting. The variables KRM_FN_RUNTIME and KPT_IMAGE_PREFIX of kpt apply only to settings that have no other value.
+    A setting without a value has its default.
+
+    Raises:
+        SettingsError: The file cannot be read, or a setting is invalid.
     """
     path = Path(file) if file else folder / DEFAULT_FILE
     if file and not path.is_file():
         raise SettingsError(f"{path}: the settings file must exist and be a regular file")
-    document = _read(path) if path.is_file() else None
+    document = _read_document(path) if path.is_file() else None
     data = document.data if document else {}
     if not isinstance(data, dict):
         raise SettingsError(f"{path}:1: the settings must be a mapping of groups, not {type(data).__name__}")
-    merged, overridden = _with_environment(_written(data), environment)
+    merged, overridden = _apply_environment(_remove_empty_values(data), environment)
     try:
         return Settings.model_validate(merged)
     except ValidationError as error:
-        places = _Places(path, document, overridden)
-        raise SettingsError("\n".join(_explain(one, places) for one in error.errors())) from None
+        locations = _SettingLocations(path, document, overridden)
+        raise SettingsError("\n".join(_format_error(detail, locations) for detail in error.errors())) from None
 
 
 def schema_text() -> str:
-    """Return the JSON Schema of the settings file, as `config/schema.json` holds it."""
+    """Return the JSON Schema of the settings file, which is the content of `config/schema.json`."""
     schema = {"$schema": "https://json-schema.org/draft/2020-12/schema", **Settings.model_json_schema()}
     return json.dumps(schema, indent=2) + "\n"
 
 
-def _read(path: Path) -> Document | None:
+def _read_document(path: Path) -> Document | None:
     try:
-        documents = parse(path.read_bytes()).documents
+        documents = parse_yaml(path.read_bytes()).documents
     except YamlError as error:
         raise SettingsError(f"{path}:{error.line}: {error.message}") from None
     except OSError as error:
         raise SettingsError(f"{path}: the settings file must be readable: {error.strerror}") from None
     if len(documents) > 1:
-        raise SettingsError(f"{path}:{documents[1].line}: the settings must be one document")
+        raise SettingsError(f"{path}:{documents[1].line}: the settings file must contain one YAML document")
     return documents[0] if documents else None
 
 
-def _written(data: Mapping[Any, Any]) -> dict[Any, Any]:
-    """Return what says something: a group whose settings are all commented out is none."""
-    written = {key: _written(value) if isinstance(value, dict) else value for key, value in data.items()}
-    return {key: value for key, value in written.items() if value is not None}
+def _remove_empty_values(data: Mapping[Any, Any]) -> dict[Any, Any]:
+    """Remove keys without a value, for example a group whose settings are all commented out."""
+    cleaned = {key: _remove_empty_values(value) if isinstance(value, dict) else value for key, value in data.items()}
+    return {key: value for key, value in cleaned.items() if value is not None}
 
 
-def _with_environment(
+def _apply_environment(
     data: dict[Any, Any], environment: Mapping[str, str]
 ) -> tuple[dict[Any, Any], dict[tuple[str, ...], str]]:
-    """Return the data with the environment on top, and the variables by the setting that they override."""
+    """Return the data with the values of the environment, and the overriding variable of each setting."""
     overridden: dict[tuple[str, ...], str] = {}
-    for name, (group, key) in _OF_KPT.items():
-        written = data.get(group)
-        if environment.get(name) and not (isinstance(written, dict) and key in written):
-            data = _put(data, (group, key), environment[name])
+    for name, (group, key) in _KPT_VARIABLES.items():
+        group_data = data.get(group)
+        if environment.get(name) and not (isinstance(group_data, dict) and key in group_data):
+            data = _set_value(data, (group, key), environment[name])
             overridden[group, key] = name
     for name, text in sorted(environment.items()):
         path = tuple(name.removeprefix(ENVIRONMENT_PREFIX).lower().split("__"))
-        # Kubernetes puts RECONCILER_PORT and the like into pods beside a service of our name: no business of ours
+        # Kubernetes adds variables such as RECONCILER_PORT to pods if a Service is named "reconciler". Ignore them.
         if name.startswith(ENVIRONMENT_PREFIX) and path[0] in Settings.model_fields:
-            data = _put(data, path, _value(path, text))
+            data = _set_value(data, path, _parse_variable(path, text))
             overridden[path] = name
     return data, overridden
 
 
-def _put(data: object, path: tuple[str, ...], value: object) -> dict[Any, Any]:
+def _set_value(data: object, path: tuple[str, ...], value: object) -> dict[Any, Any]:
     inner = dict(data) if isinstance(data, dict) else {}
     name, *rest = path
-    return {**inner, name: _put(inner.get(name), tuple(rest), value) if rest else value}
+    return {**inner, name: _set_value(inner.get(name), tuple(rest), value) if rest else value}
 
 
-def _value(path: tuple[str, ...], text: str) -> object:
-    """Return a variable's text as the setting wants it: texts as they are, all else as YAML reads it."""
-    group = _group_at(path[:-1])
+def _parse_variable(path: tuple[str, ...], text: str) -> object:
+    """Return the value of a variable: the unchanged text for a text setting, otherwise the parsed YAML value."""
+    group = _find_group(path[:-1])
     field = group.model_fields.get(path[-1]) if group else None
     if field is None or not (field.annotation in (bool, int, float) or get_origin(field.annotation) in (tuple, dict)):
         return text
     try:
-        documents = parse(text).documents
+        documents = parse_yaml(text).documents
     except YamlError:
         return text
     return documents[0].data if documents else text
 
 
-def _group_at(path: Iterable[Any]) -> type[BaseModel] | None:
+def _find_group(path: Iterable[Any]) -> type[BaseModel] | None:
     model: type[BaseModel] = Settings
     for name in path:
         if isinstance(name, int):
-            # a list of groups stands for each of them
+            # An index of a list: the model of the list's elements is already selected.
             continue
         field = model.model_fields.get(name)
-        kind = field.annotation if field else None
-        kind = get_args(kind)[0] if get_origin(kind) is tuple else kind
-        if not (isinstance(kind, type) and issubclass(kind, BaseModel)):
+        annotation = field.annotation if field else None
+        annotation = get_args(annotation)[0] if get_origin(annotation) is tuple else annotation
+        if not (isinstance(annotation, type) and issubclass(annotation, BaseModel)):
             return None
-        model = kind
+        model = annotation
     return model
 
 
 @dataclass(frozen=True)
-class _Places:
-    """Where settings were written: in a file, or in the variables that override it."""
+class _SettingLocations:
+    """Source locations of settings: lines of a file, or the environment variables that override it."""
 
     path: Path
     document: Document | None
     overridden: Mapping[tuple[str, ...], str]
 
-    def of(self, location: tuple[str | int, ...]) -> str:
-        """Return the variable that set this, something in it or all around it; else its line."""
+    def find(self, location: tuple[str | int, ...]) -> str:
+        """Return the variable that sets the value, a part of it or its group; otherwise file and line."""
         for path, variable in self.overridden.items():
             if all(name == step for name, step in zip(path, map(str, location), strict=False)):
                 return variable
-        return f"{self.path}:{self.document.line_of(location)}" if self.document else str(self.path)
+        return f"{self.path}:{self.document.find_line(location)}" if self.document else str(self.path)
 
 
-def _explain(problem: ErrorDetails, places: _Places) -> str:
-    location = problem["loc"]
-    start = f"{places.of(location)}: {'.'.join(map(str, location))}"
-    value = _shown(location, problem["input"])
-    match problem["type"]:
+def _format_error(detail: ErrorDetails, locations: _SettingLocations) -> str:
+    location = detail["loc"]
+    start = f"{locations.find(location)}: {'.'.join(map(str, location))}"
+    value = _redact_value(location, detail["input"])
+    match detail["type"]:
         case "extra_forbidden":
-            return f"{start}: unknown setting; allowed here: {_names(location[:-1])}"
+            return f"{start}: unknown setting; allowed settings: {_list_settings(location[:-1])}"
         case "model_type":
-            return f"{start}: must be a mapping of settings ({_names(location)}), not {value!r}"
+            return f"{start}: must be a mapping of settings ({_list_settings(location)}), not {value!r}"
         case _:
-            why = problem["msg"].removeprefix("Value error, ").replace("Input should", "must")
-            return f"{start}: {_PLAIN.get(problem['type'], why)}, not {value!r}"
+            message = detail["msg"].removeprefix("Value error, ").replace("Input should", "must")
+            return f"{start}: {_TYPE_MESSAGES.get(detail['type'], message)}, not {value!r}"
 
 
-def _shown(location: tuple[str | int, ...], value: object) -> object:
-    """Return a value for a message, without the credentials of URLs in it and without values that may be secrets.
+def _redact_value(location: tuple[str | int, ...], value: object) -> object:
+    """Return a value for a message, without credentials in URLs and without values that may be secrets.
 
-    These are the values of unknown settings, as `token`, and texts inside of a list or mapping in place of a file.
+    Values that may be secrets are those of unknown settings such as `token`, and texts in a list or mapping that is
+    the value of a file setting.
     """
     if isinstance(value, str):
         is_url = any(name in _URL_FIELDS for name in location)
         return redact_url(value) if is_url else redact_urls(value)
     if isinstance(value, dict):
         return {
-            key: _shown((*location, key), inner) if _is_shown(location, key) else MASK for key, inner in value.items()
+            key: _redact_value((*location, key), inner) if _can_show(location, key) else MASK
+            for key, inner in value.items()
         }
     if isinstance(value, list):
         is_file = any(str(name).endswith("_file") for name in location)
-        return [MASK if is_file else _shown(location, one) for one in value]
+        return [MASK if is_file else _redact_value(location, element) for element in value]
     return value
 
 
-def _is_shown(location: tuple[str | int, ...], key: object) -> bool:
-    """Return whether a message shows the value of a key: it is a setting, or has no name that secrets have."""
-    group = _group_at(location)
+def _can_show(location: tuple[str | int, ...], key: object) -> bool:
+    """Return whether a message may show the value of a key: the key is a setting, or not a typical name of a secret."""
+    group = _find_group(location)
     if group:
         return key in group.model_fields
     is_file = any(str(name).endswith("_file") for name in location)
     return not (is_file or _SECRET_NAME.search(str(key)))
 
 
-def _names(path: Iterable[str | int]) -> str:
-    group = _group_at(path)
+def _list_settings(path: Iterable[str | int]) -> str:
+    group = _find_group(path)
     return ", ".join(sorted(group.model_fields)) if group else ""

@@ -1,9 +1,9 @@
-"""Makes the data of Kubernetes' own kinds in reconciler/krm/schema.
+"""Write the data of Kubernetes' own kinds in reconciler/krm/schema.
 
-shapes.json contains the lists that are merged by element (kpt.md 7.4, 9), field_names.json the names of all fields.
+merge_schemas.json contains the lists that are merged by element, field_names.json the names of all fields.
 
 Run `python scripts/make_schema_data.py` with kubernetes-validate installed (the extra `k8s-schemas`) and review the
-diff; docs/decisions/007-schema-data.md says why the data is made like this.
+diff; docs/decisions/007-compact-schema-data.md says why the data is made like this.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from importlib import metadata, resources
 from pathlib import Path
 from typing import Any
 
-TARGET = Path(__file__).resolve().parents[1] / "reconciler/krm/schema/shapes.json"
+TARGET = Path(__file__).resolve().parents[1] / "reconciler/krm/schema/merge_schemas.json"
 FIELD_NAMES = TARGET.with_name("field_names.json")
 OBJECT_META = "meta.v1.ObjectMeta"
 # what kinds share that have no such list but those of their metadata

@@ -202,14 +202,14 @@ def _serve(world: Path, workers: int, profile: str) -> None:
     from structlog.testing import capture_logs
 
     from benchmarks.passes import run_profiled, service
-    from reconciler.daemon.settled import InCache
+    from reconciler.bootstrap import build_pass_cache
+    from reconciler.reconcile.pass_cache import FilePassStore
     from reconciler.settings import Settings
-    from reconciler.wiring import build_memory
 
-    def last_pass(settings: Settings) -> InCache:
-        memory = build_memory(settings, "config")
+    def last_pass(settings: Settings) -> FilePassStore:
+        memory = build_pass_cache(settings, "config")
         if os.environ.get("SCALE_FORGETS"):
-            memory.keep(None)
+            memory.save(None)
         return memory
 
     os.chdir(world)
@@ -219,7 +219,7 @@ def _serve(world: Path, workers: int, profile: str) -> None:
         with capture_logs():
             run_profiled(passes.run) if line.strip() == profile else passes.run()
         seconds, cpu = time.perf_counter() - began, cpu_seconds() - before
-        counts = {} if passes.told.skipped else passes.told.counts
+        counts = {} if passes.summary.is_skipped else passes.summary.counts
         told = {
             "seconds": round(seconds, 3), "cpu_seconds": round(cpu, 2),
             "renders": counts.get("renders", 0), "drafts": counts.get("drafted", 0),

@@ -11,10 +11,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from reconciler.gitio.create import create_repository
-from reconciler.gitio.mirror import Mirror
-from reconciler.gitio.verdicts import PushUnit, RefUpdate
-from reconciler.gitio.writer import NewCommit, Put
+from reconciler.git.local_repository import create_repository
+from reconciler.git.mirror import Mirror
+from reconciler.git.object_writer import NewCommit, PutFile
+from reconciler.git.push_outcomes import PushUnit, RefUpdate
 
 PROJECT = Path(__file__).resolve().parents[2]
 PACKAGES_FOLDER = PROJECT.parent / "shared" / "data" / "packages"
@@ -99,17 +99,17 @@ def _set_file(folder: Path, name: str) -> Path:
 def _build_catalog(folder: Path, packages: Path) -> None:
     create_repository(folder / "catalog.git")
     mirror = Mirror.open(folder / "cache", str(folder / "catalog.git"))
-    first = [Put(f"{name}/{path}", data) for name in PACKAGES for path, data in _files(packages / PACKAGES[name])]
+    first = [PutFile(f"{name}/{path}", data) for name in PACKAGES for path, data in _files(packages / PACKAGES[name])]
     changed = [put for put in first if put.path.startswith(f"{RELEASED}/operator/deployment")]
     assert len(changed) == 1, f"the package {RELEASED} has no deployment any more"
-    second = Put(changed[0].path, changed[0].data.replace(b"replicas: 1", b"replicas: 2"))
+    second = PutFile(changed[0].path, changed[0].data.replace(b"replicas: 1", b"replicas: 2"))
     assert second != changed[0], f"the deployment of {RELEASED} has no replica any more"
-    one, other = mirror.write(
+    one, other = mirror.write_commits(
         [NewCommit((), tuple(first), "first release", SECONDS), NewCommit((0,), (second,), "second release", SECONDS)]
     )
     updates = [RefUpdate("refs/heads/main", other, None), RefUpdate(f"refs/tags/{RELEASED}/v2", other, None)]
     updates += [RefUpdate(f"refs/tags/{name}/v1", one, None) for name in PACKAGES]
-    assert mirror.push([PushUnit("catalog", tuple(updates))]).done
+    assert mirror.push([PushUnit("catalog", tuple(updates))]).is_complete
 
 
 def _files(folder: Path) -> Iterator[tuple[str, bytes]]:

@@ -1,33 +1,33 @@
-"""`reconciler approve`: publish what is proposed, whole drafts or single packages of them."""
+"""`reconciler approve`: publish proposed drafts, or single packages of them."""
 
 from __future__ import annotations
 
 import click
 
-from reconciler.cli.reviewing import (
-    Bulk,
-    Setup,
+from reconciler.cli.review_options import (
+    CommandSetup,
+    DraftSelection,
     accept_conflicts_option,
     author_option,
-    bulk_options,
-    person_at,
+    current_person,
     removals_option,
-    run_act,
+    run_review_action,
+    selection_options,
 )
-from reconciler.daemon.acts import Act
-from reconciler.daemon.review import Place
+from reconciler.reconcile.remotes.targets import TargetReference
+from reconciler.reconcile.review_actions import ReviewAction
 
 
 @click.command("approve")
-@bulk_options
+@selection_options
 @removals_option
 @author_option
-@click.option("--propose", "at_once", is_flag=True, help="Approve what is not proposed, too, as it stands now.")
+@click.option("--propose", "includes_drafts", is_flag=True, help="Also approve drafts that are not proposed.")
 @accept_conflicts_option
-@click.option("-m", "--message", default="", help="What you have to say; it stands in the commit.")
+@click.option("-m", "--message", default="", help="A message for the commit.")
 def command(
-    places: tuple[Place, ...],
-    everything: bool,
+    targets: tuple[TargetReference, ...],
+    is_all: bool,
     selector: str | None,
     author: tuple[str, str] | None,
     output: str,
@@ -36,13 +36,18 @@ def command(
     fleet: str | None,
     cache: str | None,
     removals: bool,
-    at_once: bool,
+    includes_drafts: bool,
     accept_conflicts: bool,
     message: str,
 ) -> int:
-    """Publish drafts on their cluster branches: a merge of all of a draft, or a commit with the named packages."""
-    bulk = Bulk(places, everything, selector, output, removals)
-    setup = Setup(config, settings_file, fleet, cache, audits=True)
-    person = person_at(setup, author)
-    act = Act("approve", person.identity, message, at_once, accept_conflicts, person_from=person.source)
-    return run_act(setup, bulk, act)
+    """Publish drafts on their target branches.
+
+    A complete draft is merged. Single packages are published with one commit.
+    """
+    selection = DraftSelection(targets, is_all, selector, output, removals)
+    setup = CommandSetup(config, settings_file, fleet, cache, audits=True)
+    person = current_person(setup, author)
+    action = ReviewAction(
+        "approve", person.identity, message, includes_drafts, accept_conflicts, person_source=person.source
+    )
+    return run_review_action(setup, selection, action)

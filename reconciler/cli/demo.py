@@ -1,76 +1,69 @@
-"""`reconciler demo`: a complete small world, made from `fixtures/demo`, with the main job run on it."""
+"""`reconciler demo`: a small platform, built from `fixtures/demo`, and one pass over it."""
 
 from __future__ import annotations
 
 import shutil
 from pathlib import Path
+from textwrap import indent
 
 import click
 
 from reconciler import __file__ as package_file
-from reconciler.cli.ends import told_plainly
-from reconciler.cli.exits import CannotRunError
-from reconciler.cli.shared import progress, read_settings, set_up_logs
-from reconciler.daemon.explain import explainer
-from reconciler.daemon.reconcile import Report, reconcile
-from reconciler.daemon.review import Place
-from reconciler.daemon.tools import Publisher
-from reconciler.gitio.create import create_repository
-from reconciler.gitio.folder import read_folder
-from reconciler.gitio.mirror import Mirror
-from reconciler.gitio.verdicts import PushUnit, RefUpdate
-from reconciler.gitio.writer import NewCommit, Put
-from reconciler.reporting.explain import explain
-from reconciler.reporting.explain_words import explanation_text
-from reconciler.reporting.explanation import Explanation
-from reconciler.reporting.plan import plan_text
+from reconciler.bootstrap import build_push_publisher, build_services
+from reconciler.catalog.files import FileTree
+from reconciler.cli.errors import report_errors
+from reconciler.cli.exit_codes import CannotRunError
+from reconciler.cli.options import progress, read_settings, set_up_logs
+from reconciler.git.folder import read_folder
+from reconciler.git.local_repository import create_repository
+from reconciler.git.mirror import Mirror
+from reconciler.git.object_writer import NewCommit, PutFile
+from reconciler.git.push_outcomes import PushUnit, RefUpdate
+from reconciler.planning.decide.fleet_plan import FleetPlan
+from reconciler.planning.layout.refs import PushCommits
+from reconciler.planning.model.outcomes import Draft
+from reconciler.reconcile.reconcile_pass import PassReport, run_pass
+from reconciler.reconcile.services import PlanPublisher
 from reconciler.settings import Settings
-from reconciler.snapshot.files import FileTree
-from reconciler.wiring import build_keep, build_parts, build_push
 
-# the day of the demo's upstream commits: equal input, equal commit ids, on every machine
-_SECONDS = 1_767_225_600
-_WHY = ("chicago", "gateway", "Deployment/gateway", "/spec/template/spec/containers/0/image")
-_NEXT = """
-What to try next, from {folder}:
+# Commits of the catalog have a fixed date: equal input gives equal commit ids on every machine.
+_COMMIT_SECONDS = 1_767_225_600
+_EXAMPLE_TARGET, _EXAMPLE_PACKAGE = "boston", "gateway"
+_INTRODUCTION = """Created a demo platform in {folder}:
 
-  git -C fleet.git log --stat drafts/lisbon          # the draft that a reviewer sees
-  git -C fleet.git show drafts/lisbon:.reconciler/gateway.yaml
-  git -C fleet.git show drafts/boston:.reconciler/gateway.yaml   # .status.overrides: what a policy changed for Boston
-  git -C fleet.git show reconciler/status:summary.yaml
+  config/      the configuration of four clusters: berlin and lisbon (eu-west), boston and chicago (us-east)
+  catalog.git  a package repository with two versions of the package "gateway"
+  fleet.git    one target branch and one draft branch for each cluster
+"""
+_NEXT_COMMANDS = """Commands to try next, in {folder}:
+
+  reconciler show lisbon --config config
+  reconciler explain chicago/plugins/monitoring-agent-chicago Plugin/monitoring-agent-chicago retention.days \\
+    --config config --fleet fleet.git
+
+Change an input of two clusters, then show the plan and push it:
 
   sed -i.bak 's/auth.eu-west/login.eu-west/' config/regions.yaml && rm config/regions.yaml.bak
-  reconciler plan config --fleet fleet.git           # Berlin and Lisbon move, Boston and Chicago do not
-  reconciler sync config --fleet fleet.git           # and their drafts say so
+  reconciler plan config --fleet fleet.git
+  reconciler sync config --fleet fleet.git
 
-  sed -i.bak 's/mirror.us-east/cache.us-east/' config/policies.yaml && rm config/policies.yaml.bak
-  reconciler plan config --fleet fleet.git           # an override policy: this time Boston and Chicago move
-
-  sed -i.bak 's/numbers:1.0/numbers:1.1/' config/apps.yaml && rm config/apps.yaml.bak
-  reconciler plan config --fleet fleet.git           # a new build of a component: one draft, in Lisbon
-  reconciler explain lisbon/components/fair/edge/numbers Deployment/numbers --config config --fleet fleet.git
-
-  sed -i.bak 's/before-all-others/before-most/' config/policies.yaml && rm config/policies.yaml.bak
-  reconciler plan config --fleet fleet.git           # a policy on a Kafka: its pools in Chicago inherit it
-  reconciler explain chicago/plugins/watchman-chicago Plugin/watchman-chicago keep.days \\
-    --config config --fleet fleet.git                # who says how long the watchman keeps what he saw
+Install the next version of the gateway on all clusters:
 
   sed -i.bak 's/revision: v1/revision: v2/' config/gateway.yaml && rm config/gateway.yaml.bak
-  reconciler plan config --fleet fleet.git           # a new upstream version, on all four
+  reconciler plan config --fleet fleet.git
 """
 
 
 @click.command("demo")
 @click.argument("folder", metavar="[DIR]", default="demo", type=click.Path(path_type=Path))
 def command(folder: Path) -> int:
-    """Build a small world in DIR (default: ./demo), sync it, and show the drafts that came out."""
+    """Create a small platform in DIR (default: ./demo), reconcile it once, and show its drafts."""
     folder = folder.absolute()
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise CannotRunError(f"{folder} must be absent or empty: the demo builds its world there")
-    with told_plainly():
+        raise CannotRunError(f"{folder} must be absent or empty: the demo writes its files there")
+    with report_errors():
         _build(folder)
         _show(folder)
-    click.echo(_NEXT.format(folder=folder))
     return 0
 
 
@@ -81,46 +74,63 @@ def _build(folder: Path) -> None:
     create_repository(folder / "fleet.git")
     first, second = (read_folder(fixtures / name).files for name in ("catalog", "catalog-v2"))
     mirror = Mirror.open(folder / ".cache", str(folder / "catalog.git"))
-    commits = mirror.write(
+    commits = mirror.write_commits(
         [
-            NewCommit((), _puts(first), "catalog: the gateway, and monitoring", _SECONDS),
-            NewCommit((0,), _puts(second), "gateway: one per zone, 1.5.1", _SECONDS + 86_400),
+            NewCommit((), _puts(first), "gateway: add version 1", _COMMIT_SECONDS),
+            NewCommit((0,), _puts(second), "gateway: run one replica per zone, image 1.5.1", _COMMIT_SECONDS + 86_400),
         ]
     )
-    refs = {"heads/main": 1, "tags/gateway/v1": 0, "tags/monitoring/v1": 0, "tags/gateway/v2": 1}
+    refs = {"heads/main": 1, "tags/gateway/v1": 0, "tags/gateway/v2": 1}
     updates = tuple(RefUpdate(f"refs/{name}", commits[index], None) for name, index in refs.items())
-    assert mirror.push([PushUnit("catalog", updates)]).done
+    assert mirror.push([PushUnit("catalog", updates)]).is_complete
 
 
-def _puts(files: FileTree) -> tuple[Put, ...]:
-    return tuple(Put(path, file.data, file.mode) for path, file in files.items())
+def _puts(files: FileTree) -> tuple[PutFile, ...]:
+    return tuple(PutFile(path, file.data, file.mode) for path, file in files.items())
 
 
 def _show(folder: Path) -> None:
     settings = _settings(folder)
     set_up_logs(settings, service=False)
-    click.echo(f"A world in {folder}: the config, a catalog of packages, and a fleet of four clusters.\n")
-    click.echo(plan_text(_pass(settings, build_keep()).plan, 0) + "\n")
-    for one in _pass(settings, build_push(settings)).written.values():
-        for branch, head in one.heads.items():
-            click.echo(f"pushed   {branch} at {head[:12]}")
-    cluster, package, resource, pointer = _WHY
-    click.echo("\nEvery value has its story. Three had a hand in the image of Chicago's gateway; in short:\n")
-    click.echo(f"  reconciler explain {cluster}/{package} {resource} {pointer} --config config --fleet fleet.git\n")
-    click.echo(explanation_text(_explained(settings, Place(cluster, package), resource, pointer)), nl=False)
+    report = _pass(settings, build_push_publisher(settings))
+    click.echo(_INTRODUCTION.format(folder=folder))
+    click.echo(_summary(report.plan) + "\n")
+    example = f"git -C fleet.git log drafts/{_EXAMPLE_TARGET} -- {_EXAMPLE_PACKAGE}"
+    click.echo(f"One of these drafts, as its reviewer reads it ({example}):\n")
+    click.echo(indent(_example_message(report.plan), "  ") + "\n")
+    click.echo(_NEXT_COMMANDS.format(folder=folder), nl=False)
 
 
-def _pass(settings: Settings, publisher: Publisher) -> Report:
+def _summary(plan: FleetPlan) -> str:
+    """Return the number of drafts, then one line for each target with its draft branch and packages."""
+    packages: dict[str, list[str]] = {}
+    for target, outcome in plan.list_outcomes():
+        if isinstance(outcome, Draft):
+            packages.setdefault(target.name, []).append(outcome.variant.target.package)
+    count = sum(map(len, packages.values()))
+    lines = [f"  drafts/{target:<8} {', '.join(sorted(names))}" for target, names in sorted(packages.items())]
+    return "\n".join([f"Pushed {count} drafts to {len(packages)} draft branches:\n", *lines])
+
+
+def _example_message(plan: FleetPlan) -> str:
+    """Return the message of the example's commit without its trailers."""
+    steps = (
+        step
+        for target in plan.targets
+        if target.target.name == _EXAMPLE_TARGET
+        for layout in target.branch_actions
+        if isinstance(layout, PushCommits)
+        for step in layout.commits
+    )
+    message = next(step.message for step in steps if step.package == _EXAMPLE_PACKAGE)
+    return message.rstrip("\n").rpartition("\n\n")[0]
+
+
+def _pass(settings: Settings, publisher: PlanPublisher) -> PassReport:
     with progress() as show:
-        parts = build_parts(settings, settings.config.url, missing_is_empty=True, progress=show)
+        parts = build_services(settings, settings.config.url, missing_is_empty=True, progress=show)
         with parts.remotes as remotes:
-            return reconcile(parts.source, remotes, parts.tools, publisher)
-
-
-def _explained(settings: Settings, place: Place, resource: str, pointer: str) -> Explanation:
-    parts = build_parts(settings, settings.config.url)
-    with parts.remotes as remotes:
-        return explain(explainer(place, parts.source, remotes, parts.tools).explained(), resource, pointer)
+            return run_pass(parts.source, remotes, parts.pass_services, publisher)
 
 
 def _settings(folder: Path) -> Settings:

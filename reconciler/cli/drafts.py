@@ -1,4 +1,4 @@
-"""`reconciler drafts`: every open draft, and where it stands."""
+"""`reconciler drafts`: list the open drafts and their review state."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ import json
 
 import click
 
-from reconciler.cli.exits import ERROR_FINDING, FINE
-from reconciler.cli.reviewing import Setup, reviewing, selector_option
-from reconciler.cli.shared import cache_option, config_argument, fleet_option, settings_option
-from reconciler.daemon.review import Asked, Place
-from reconciler.reporting.open_drafts import drafts_data, drafts_text
+from reconciler.cli.exit_codes import ERROR_FINDING, SUCCESS
+from reconciler.cli.options import cache_option, config_argument, fleet_option, settings_option
+from reconciler.cli.review_options import CommandSetup, open_review, selector_option
+from reconciler.output.review.open_drafts import build_drafts_data, format_drafts_text
+from reconciler.reconcile.remotes.targets import ReviewSelection, TargetReference
 
 
 @click.command("drafts")
@@ -19,10 +19,14 @@ from reconciler.reporting.open_drafts import drafts_data, drafts_text
 @fleet_option
 @cache_option
 @click.option(
-    "--cluster", "clusters", metavar="NAME", multiple=True, help="Only this cluster; more than once for more."
+    "--cluster",
+    "clusters",
+    metavar="NAME",
+    multiple=True,
+    help="List only the drafts of this cluster. You can repeat the option.",
 )
 @selector_option
-@click.option("-o", "--output", type=click.Choice(["text", "json"]), default="text", help="How to tell it.")
+@click.option("-o", "--output", type=click.Choice(["text", "json"]), default="text", help="The output format.")
 def command(
     config: str | None,
     settings_file: str | None,
@@ -32,17 +36,17 @@ def command(
     selector: str | None,
     output: str,
 ) -> int:
-    """List the open drafts: what each brings, whether it is proposed, and what is in its way."""
+    """List the open drafts: their changes, whether they are proposed, and the reasons that block them."""
     if clusters and selector:
-        raise click.UsageError("name the clusters in one way: --cluster or --selector")
-    asked = Asked(tuple(Place(cluster) for cluster in clusters), selector or "")
-    with reviewing(Setup(config, settings_file, fleet, cache)) as review:
-        benches = review.open(asked)
-        sheets = [review.sheet(draft) for bench in benches for draft in bench.drafts]
+        raise click.UsageError("use either --cluster or --selector, not both")
+    selection = ReviewSelection(tuple(TargetReference(cluster) for cluster in clusters), selector or "")
+    with open_review(CommandSetup(config, settings_file, fleet, cache)) as review:
+        snapshots = review.open_targets(selection)
+        details = [review.read_draft_details(draft) for snapshot in snapshots for draft in snapshot.drafts]
         now = review.now()
-    troubles = [bench.trouble for bench in benches if bench.trouble]
+    errors = [snapshot.error for snapshot in snapshots if snapshot.error]
     if output == "json":
-        click.echo(json.dumps({"drafts": drafts_data(sheets), "troubles": troubles}, indent=2))
+        click.echo(json.dumps({"drafts": build_drafts_data(details), "troubles": errors}, indent=2))
     else:
-        click.echo("\n".join([*(f"error: {trouble}" for trouble in troubles), drafts_text(sheets, now, len(troubles))]))
-    return ERROR_FINDING if troubles else FINE
+        click.echo("\n".join([*(f"error: {error}" for error in errors), format_drafts_text(details, now, len(errors))]))
+    return ERROR_FINDING if errors else SUCCESS

@@ -1,40 +1,93 @@
-"""The entry: commands by name, imported when used, and what each way to end means as an exit status (design 10.25)."""
+"""The command groups, and the exit status of each kind of failure.
+
+A command's module is imported only when the command runs. Therefore, `--help` is fast.
+"""
 
 from __future__ import annotations
 
+import importlib
 import io
 import os
 import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import click
 
 from reconciler import __version__
-from reconciler.cli.exits import CANNOT_RUN, OUR_BUG, CannotRunError
-from reconciler.cli.lazy import LazyGroup, OutputClosedError
+from reconciler.cli.exit_codes import CANNOT_RUN, INTERNAL_BUG, CannotRunError
 from reconciler.redaction import redact
 
+
+class OutputClosedError(Exception):
+    """The reader of the standard output closed it.
+
+    This is not an OSError, because click would end with exit status 1, which means an error finding.
+    """
+
+
+class LazyGroup(click.Group):
+    """A group whose commands are imported when they are used.
+
+    The object `command` of the module `<prefix><command name>` is the command. `table` contains a one-sentence
+    description by command name.
+    """
+
+    def __init__(self, *arguments: Any, table: Mapping[str, str], prefix: str, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self._table = table
+        self._prefix = prefix
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command.
+
+        Raises:
+            OutputClosedError: The reader of the standard output closed it.
+        """
+        try:
+            return super().invoke(ctx)
+        except BrokenPipeError as error:
+            raise OutputClosedError from error
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Return the command names in the order of the table."""
+        return list(self._table)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Import and return a command, or return None if the table has no command of this name."""
+        if cmd_name not in self._table:
+            return None
+        command = importlib.import_module(f"{self._prefix}{cmd_name}").command
+        assert isinstance(command, click.Command)
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the table of commands without importing them."""
+        with formatter.section("Commands"):
+            formatter.write_dl(list(self._table.items()))
+
+
 COMMANDS = {
-    "demo": "Build a small world, run the main job on it, show what came out.",
-    "run": "Serve: reconcile again and again until told to stop.",
-    "sync": "Reconcile once, and push.",
-    "plan": "Show what a sync would do; nothing is pushed.",
-    "impact": "Show what a change of the config would do to the whole fleet; nothing is pushed.",
-    "explain": "Tell which rules set what in one package, step by step.",
-    "why": "Tell which commit made a value what it is.",
-    "verify": "Make what is published again, and compare.",
-    "render": "Write what the draft branches would hold to a folder.",
-    "validate": "List every finding in the config.",
-    "status": "Show what stands: the status branch in a few lines.",
-    "report": "Write the fleet as one HTML file.",
+    "demo": "Create example repositories, run two passes, and print the results.",
+    "run": "Run as a service that reconciles until it receives a signal.",
+    "sync": "Run one pass and push the drafts.",
+    "plan": "Show the changes of a sync without pushing.",
+    "impact": "Show the effect of a config change on the whole fleet without pushing.",
+    "explain": "Show the provenance of the values in one package.",
+    "why": "Show the commit that set a value.",
+    "verify": "Re-render the published packages and compare.",
+    "render": "Write the content of the draft branches to a folder.",
+    "validate": "List all findings in the config.",
+    "status": "Show a summary of the status branch.",
+    "report": "Write a report about the fleet as one HTML file.",
     "drafts": "List the open drafts.",
-    "show": "Show the drafts of a cluster, or of one package.",
-    "propose": "Propose drafts: they are ready to be approved.",
-    "approve": "Publish what is proposed.",
-    "reject": "Take a proposal back, or drop a draft.",
-    "schema": "Print JSON Schemas of every kind, for editors and checks.",
-    "pkg": "Get, update, render or compare one package by hand.",
+    "show": "Show the drafts of a cluster or of one package.",
+    "propose": "Propose drafts for approval.",
+    "approve": "Publish proposed drafts.",
+    "reject": "Withdraw a proposal, or drop a draft.",
+    "schema": "Print the JSON Schemas of all kinds.",
+    "pkg": "Get, update, render or compare one package.",
 }
 
 
@@ -46,36 +99,36 @@ COMMANDS = {
 )
 @click.version_option(__version__, prog_name="reconciler")
 def commands() -> None:
-    """Compute every cluster's package variants as drafts on its branch; Git is the only database."""
+    """Render the package variants of every cluster as drafts in Git. Git is the only database."""
 
 
 def run(arguments: Sequence[str]) -> int:
-    """Run one command and return its exit status; only a bug of ours shows a stack trace."""
+    """Run one command and return its exit status. Print a stack trace only for a bug in the reconciler."""
     try:
         return _run(arguments)
     except OutputClosedError:
-        # whoever read our output has gone; nothing more can be said to anybody
+        # Nothing can be printed any more. The interpreter flushes stdout at exit, which must not fail.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 128 + signal.SIGPIPE
     except (KeyboardInterrupt, click.Abort):
         return 128 + signal.SIGINT
-    except Exception:  # noqa: BLE001 - the last stop: our own mistakes are told apart from the user's
+    except Exception:  # noqa: BLE001 - all other exceptions are bugs and need their own exit status
         import traceback
 
-        # the frames only: values of local variables may be secrets
+        # The traceback must not contain local variables, because their values may be secrets.
         click.echo(redact(traceback.format_exc()), err=True, nl=False)
-        click.echo("reconciler: this is a bug of ours; please report it with the lines above", err=True)
-        return OUR_BUG
+        click.echo("reconciler: this is a bug in reconciler; please report it with the lines above", err=True)
+        return INTERNAL_BUG
 
 
 def _run(arguments: Sequence[str]) -> int:
     try:
         result = commands.main(list(arguments), prog_name="reconciler", standalone_mode=False)
     except click.ClickException as error:
-        # click quotes arguments, and one of them may be a URL with a password
-        shown = io.StringIO()
-        error.show(shown)
-        click.echo(redact(shown.getvalue()), err=True, nl=False)
+        # click quotes arguments, and an argument may be a URL with a password.
+        message = io.StringIO()
+        error.show(message)
+        click.echo(redact(message.getvalue()), err=True, nl=False)
         return CANNOT_RUN
     except CannotRunError as error:
         click.echo(redact(f"reconciler: {error}"), err=True)

@@ -1,4 +1,4 @@
-"""`reconciler explain`: what led to each value of one package, first to last."""
+"""`reconciler explain`: show the provenance of the values in one package, first layer first."""
 
 from __future__ import annotations
 
@@ -8,57 +8,57 @@ from typing import Protocol
 
 import click
 
-from reconciler.cli.ends import status_of, told_plainly
-from reconciler.cli.exits import ERROR_FINDING, FINE, CannotRunError
-from reconciler.cli.looking_back import looking_back
-from reconciler.cli.reviewing import PlaceType, Setup, offline_option, setup_options
-from reconciler.cli.shared import config_of, progress
-from reconciler.daemon.explain import explainer
-from reconciler.daemon.explain_past import past_explainer
-from reconciler.daemon.review import Place, UnknownPlaceError
-from reconciler.planning.without import Layer
-from reconciler.reporting.explain import explain
-from reconciler.reporting.explain_without import with_each_left_out
-from reconciler.reporting.explain_words import explanation_data, explanation_text
-from reconciler.reporting.explanation import Explained, Explanation, NothingToExplainError
-from reconciler.wiring import build_parts
+from reconciler.bootstrap import build_services
+from reconciler.cli.errors import exit_status_of, report_errors
+from reconciler.cli.exit_codes import ERROR_FINDING, SUCCESS, CannotRunError
+from reconciler.cli.options import progress, require_config_url
+from reconciler.cli.review_options import CommandSetup, TargetType, offline_option, open_history, setup_options
+from reconciler.inspect.explain import create_explainer, create_past_explainer
+from reconciler.output.explain.ablation import add_ablations
+from reconciler.output.explain.builder import explain
+from reconciler.output.explain.formats import build_explanation_data, format_explanation
+from reconciler.output.explain.model import ExplainedPackage, PackageExplanation, ValueNotFoundError
+from reconciler.planning.attribution.re_render import RemovableLayer
+from reconciler.reconcile.remotes.targets import TargetReference, UnknownTargetError
 
 
 class _Explainer(Protocol):
-    """Explains one package, as it is to be, or as it was."""
+    """Explains one package of the current config or of an earlier commit."""
 
-    def explained(self) -> Explained:
-        """Return what is known of the package."""
+    def explain(self) -> ExplainedPackage:
+        """Return the package with the provenance of its values."""
         ...
 
-    def without(self, layer: Layer) -> Explained:
-        """Return what would be known of it without a layer."""
+    def explain_without(self, layer: RemovableLayer) -> ExplainedPackage:
+        """Return the package as it would be without a layer."""
         ...
 
 
-class PackageType(PlaceType):
-    """REPOSITORY/PACKAGE."""
+class PackageType(TargetType):
+    """Parameter type for REPOSITORY/PACKAGE."""
 
     allowed = "REPOSITORY/PACKAGE"
 
-    def convert(self, value: str | Place, param: click.Parameter | None, ctx: click.Context | None) -> Place:
-        """Return the place of a package; a usage error says what is allowed."""
-        place = super().convert(value, param, ctx)
-        if not place.package:
-            self.fail(f"must be {self.allowed}, not {str(place)!r}", param, ctx)
-        return place
+    def convert(
+        self, value: str | TargetReference, param: click.Parameter | None, ctx: click.Context | None
+    ) -> TargetReference:
+        """Parse the name of a package. Fail with a usage error if it has another form."""
+        target = super().convert(value, param, ctx)
+        if not target.package:
+            self.fail(f"must be {self.allowed}, not {str(target)!r}", param, ctx)
+        return target
 
 
 @click.command("explain")
-@click.argument("place", metavar="REPOSITORY/PACKAGE", type=PackageType())
+@click.argument("target", metavar="REPOSITORY/PACKAGE", type=PackageType())
 @click.argument("resource", metavar="[RESOURCE", required=False, default="")
 @click.argument("pointer", metavar="[POINTER]]", required=False, default="")
 @offline_option
-@click.option("--at", metavar="COMMIT", default="", help="As it stands at a commit of its repository.")
+@click.option("--at", metavar="COMMIT", default="", help="Explain the package at this commit of its repository.")
 @setup_options
-@click.option("-o", "--output", type=click.Choice(["text", "json"]), default="text", help="How to tell it.")
+@click.option("-o", "--output", type=click.Choice(["text", "json"]), default="text", help="The output format.")
 def command(
-    place: Place,
+    target: TargetReference,
     resource: str,
     pointer: str,
     at: str,
@@ -69,45 +69,49 @@ def command(
     cache: str | None,
     output: str,
 ) -> int:
-    """Tell which rules set what in a package: the layers of each value, the last of which won.
+    """Show the provenance of the values in a package: the layers of each value. The last layer wins.
 
-    RESOURCE is Kind/name or Kind/namespace/name; POINTER a JSON pointer in it, or the name of an option of a Plugin.
-    With --at it is made again as it stands at a commit, by the config of then. Nothing is pushed.
+    RESOURCE is Kind/name or Kind/namespace/name. POINTER is a JSON pointer in the resource, or the name of an option of
+    a Plugin. With --at, the command re-renders the package of a commit with the config of that time. Nothing is pushed.
     """
+    setup = CommandSetup(config, settings_file, fleet, cache, offline)
     try:
-        explanation = _look(place, at, resource, pointer, Setup(config, settings_file, fleet, cache, offline))
-    except (UnknownPlaceError, NothingToExplainError) as error:
+        explanation = _explain_package(target, at, resource, pointer, setup)
+    except (UnknownTargetError, ValueNotFoundError) as error:
         raise CannotRunError(str(error)) from error
     if output == "json":
-        # whatever YAML could hold becomes what JSON can
-        click.echo(json.dumps(explanation_data(explanation), indent=2, default=str))
+        # YAML has types that JSON does not have, for example dates.
+        click.echo(json.dumps(build_explanation_data(explanation), indent=2, default=str))
     else:
-        click.echo(explanation_text(explanation), nl=False)
-    # what cannot be made again is no finding of today's config
-    is_gone = bool(at) and explanation.explained.rendered is None
-    return status_of(explanation.explained.findings) or (ERROR_FINDING if is_gone else FINE)
+        click.echo(format_explanation(explanation), nl=False)
+    # A failed re-render of an earlier commit is not a finding of the current config, but it is a failure.
+    is_missing = bool(at) and explanation.explained.rendered is None
+    return exit_status_of(explanation.explained.findings) or (ERROR_FINDING if is_missing else SUCCESS)
 
 
-def _look(place: Place, at: str, resource: str, pointer: str, setup: Setup) -> Explanation:
+def _explain_package(
+    target: TargetReference, at: str, resource: str, pointer: str, setup: CommandSetup
+) -> PackageExplanation:
     if at:
-        with looking_back(setup) as (past, names):
-            return _explained(past_explainer(place, at, past, names), resource, pointer)
-    with told_plainly(), progress() as show:
+        with open_history(setup) as (past, resolve_commit):
+            return _explain_value(create_past_explainer(target, at, past, resolve_commit), resource, pointer)
+    with report_errors(), progress() as show:
         settings = setup.read()
-        parts = build_parts(
-            settings, config_of(settings), missing_is_empty=True, fetches=not setup.offline, progress=show
+        services = build_services(
+            settings, require_config_url(settings), missing_is_empty=True, fetches=not setup.offline, progress=show
         )
-        with parts.remotes as remotes:
-            return _explained(explainer(place, parts.source, remotes, parts.tools), resource, pointer)
+        with services.remotes as remotes:
+            explainer = create_explainer(target, services.source, remotes, services.pass_services)
+            return _explain_value(explainer, resource, pointer)
 
 
-def _explained(one: _Explainer, resource: str, pointer: str) -> Explanation:
-    explanation = explain(one.explained(), resource, pointer)
-    return with_each_left_out(explanation, partial(_try, one)) if pointer else explanation
+def _explain_value(explainer: _Explainer, resource: str, pointer: str) -> PackageExplanation:
+    explanation = explain(explainer.explain(), resource, pointer)
+    return add_ablations(explanation, partial(_explain_without, explainer)) if pointer else explanation
 
 
-def _try(one: _Explainer, layer: Layer) -> Explained | str:
+def _explain_without(explainer: _Explainer, layer: RemovableLayer) -> ExplainedPackage | str:
     try:
-        return one.without(layer)
-    except UnknownPlaceError:
-        return "nothing would want it"
+        return explainer.explain_without(layer)
+    except UnknownTargetError:
+        return "no object would request the package"

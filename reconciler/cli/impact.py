@@ -1,4 +1,4 @@
-"""`reconciler impact`: what a change of the config that is not merged yet would do to the whole fleet."""
+"""`reconciler impact`: show the effect of an unmerged config change on the whole fleet."""
 
 from __future__ import annotations
 
@@ -6,42 +6,46 @@ import json
 
 import click
 
-from reconciler.cli.ends import told_plainly
-from reconciler.cli.exits import DIFFERENCES, ERROR_FINDING, FINE
-from reconciler.cli.reviewing import Setup, setup_options
-from reconciler.cli.shared import config_of, progress
-from reconciler.daemon.impact import Configs, Range, impact
-from reconciler.reporting.impact import ImpactReview, review_impact
-from reconciler.reporting.impact_words import impact_json, impact_markdown, impact_text
-from reconciler.wiring import build_parts
+from reconciler.bootstrap import build_services
+from reconciler.cli.errors import report_errors
+from reconciler.cli.exit_codes import DIFFERENCES, ERROR_FINDING, SUCCESS
+from reconciler.cli.options import progress, require_config_url
+from reconciler.cli.review_options import CommandSetup, setup_options
+from reconciler.inspect.impact import CommitRange, ConfigVersions, compute_impact
+from reconciler.output.impact.formats import build_impact_data, format_impact_markdown, format_impact_text
+from reconciler.output.impact.overview import ImpactOverview, build_impact_overview
 
 
-class RangeType(click.ParamType[Range]):
-    """BASE..HEAD, or BASE...HEAD."""
+class RangeType(click.ParamType[CommitRange]):
+    """Parameter type for BASE..HEAD and BASE...HEAD."""
 
     name = "range"
 
-    def convert(self, value: str | Range, param: click.Parameter | None, ctx: click.Context | None) -> Range:
-        """Return the two commits by name; a usage error says what is allowed."""
-        if isinstance(value, Range):
+    def convert(
+        self, value: str | CommitRange, param: click.Parameter | None, ctx: click.Context | None
+    ) -> CommitRange:
+        """Parse the names of the two commits. Fail with a usage error if the text has another form."""
+        if isinstance(value, CommitRange):
             return value
         dots = "..." if "..." in value else ".."
-        base, found, head = value.partition(dots)
-        if not found or ".." in head or head.startswith("."):
-            self.fail(f"must be BASE..HEAD or BASE...HEAD, where either may be empty, not {value!r}", param, ctx)
-        return Range(base, head, dots == "...")
+        base, separator, head = value.partition(dots)
+        if not separator or ".." in head or head.startswith("."):
+            self.fail(f"must be BASE..HEAD or BASE...HEAD; BASE or HEAD may be empty; not {value!r}", param, ctx)
+        return CommitRange(base, head, dots == "...")
 
 
 @click.command("impact")
-@click.argument("asked", metavar="BASE..HEAD", type=RangeType())
+@click.argument("commit_range", metavar="BASE..HEAD", type=RangeType())
 @setup_options
-@click.option("-o", "--output", type=click.Choice(["text", "markdown", "json"]), default="text", help="How to tell it.")
+@click.option(
+    "-o", "--output", type=click.Choice(["text", "markdown", "json"]), default="text", help="The output format."
+)
 @click.option(
     "--diff-lines", metavar="N", type=click.IntRange(0), default=0, show_default=True,
-    help="The most lines of one file's diff, shown once for equal changes; 0 leaves diffs out.",
+    help="The maximum number of diff lines per file. Equal changes are shown once. 0 omits diffs.",
 )  # fmt: skip
 def command(
-    asked: Range,
+    commit_range: CommitRange,
     config: str | None,
     settings_file: str | None,
     fleet: str | None,
@@ -49,38 +53,38 @@ def command(
     output: str,
     diff_lines: int,
 ) -> int:
-    """Show what the config of HEAD makes different for the fleet that the config of BASE does not. Nothing is pushed.
+    """Compare the packages of the whole fleet between the config commits BASE and HEAD. Nothing is pushed.
 
-    BASE and HEAD are branches, tags, commit ids, or refs as refs/pull/7/head. With three dots the comparison begins
-    where HEAD left BASE. Without BASE it is the branch that the settings name; without HEAD the config as it is now:
-    of a folder, what is on disk.
+    BASE and HEAD are branches, tags, commit ids, or refs such as refs/pull/7/head. With three dots, the comparison
+    starts at the merge base of BASE and HEAD. The default of BASE is the config branch of the settings. The default of
+    HEAD is the current config, for a folder its files on disk.
     """
-    seen = _look(asked, Setup(config, settings_file, fleet, cache))
-    click.echo(_told(seen, output, diff_lines), nl=False)
-    return _status(seen)
+    overview = _compute_overview(commit_range, CommandSetup(config, settings_file, fleet, cache))
+    click.echo(_format_overview(overview, output, diff_lines), nl=False)
+    return _exit_status(overview)
 
 
-def _look(asked: Range, setup: Setup) -> ImpactReview:
-    with told_plainly(), progress() as show:
+def _compute_overview(commit_range: CommitRange, setup: CommandSetup) -> ImpactOverview:
+    with report_errors(), progress() as show:
         settings = setup.read()
-        parts = build_parts(settings, config_of(settings), missing_is_empty=True, progress=show)
-        with parts.remotes as remotes:
-            configs = Configs(parts.source, parts.history(), settings.config.branch)
-            return review_impact(impact(asked, configs, remotes, parts.tools))
+        services = build_services(settings, require_config_url(settings), missing_is_empty=True, progress=show)
+        with services.remotes as remotes:
+            configs = ConfigVersions(services.source, services.open_config_history(), settings.config.branch)
+            return build_impact_overview(compute_impact(commit_range, configs, remotes, services.pass_services))
 
 
-def _told(seen: ImpactReview, output: str, diff_lines: int) -> str:
+def _format_overview(overview: ImpactOverview, output: str, diff_lines: int) -> str:
     match output:
         case "json":
-            return json.dumps(impact_json(seen, diff_lines), indent=2, default=str) + "\n"
+            return json.dumps(build_impact_data(overview, diff_lines), indent=2, default=str) + "\n"
         case "markdown":
-            return impact_markdown(seen, diff_lines)
+            return format_impact_markdown(overview, diff_lines)
         case _:
-            return impact_text(seen, diff_lines)
+            return format_impact_text(overview, diff_lines)
 
 
-def _status(seen: ImpactReview) -> int:
-    # an error that was there before is not caused by this change; an unknown impact is not a success
-    if seen.errors or seen.unknown:
+def _exit_status(overview: ImpactOverview) -> int:
+    # This change did not cause the errors that BASE has, too. An unknown impact is not a success.
+    if overview.new_errors or overview.unknown:
         return ERROR_FINDING
-    return DIFFERENCES if seen.affected else FINE
+    return DIFFERENCES if overview.affected else SUCCESS

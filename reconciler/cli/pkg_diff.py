@@ -1,4 +1,4 @@
-"""`reconciler pkg diff`: a package and its upstream, compared (kpt.md 5.2)."""
+"""`reconciler pkg diff`: compare a package with its upstream."""
 
 from __future__ import annotations
 
@@ -6,19 +6,25 @@ from pathlib import Path
 
 import click
 
-from reconciler.cli.ends import status_of, told_plainly
-from reconciler.cli.exits import DIFFERENCES, FINE
-from reconciler.cli.pkg_ending import output_option, tell, tell_fetching
-from reconciler.cli.pkg_place import package_argument, split_place, upstream_address
-from reconciler.cli.shared import cache_option, diff_lines_option, read_settings, set_up_logs, settings_option
-from reconciler.gitio.package_folder import read_package
+from reconciler.bootstrap import build_package_services
+from reconciler.catalog.files import FileTree
+from reconciler.cli.errors import exit_status_of, report_errors
+from reconciler.cli.exit_codes import DIFFERENCES, SUCCESS
+from reconciler.cli.options import cache_option, diff_lines_option, read_settings, set_up_logs, settings_option
+from reconciler.cli.package_target import (
+    output_option,
+    package_argument,
+    parse_package_target,
+    print_fetching,
+    print_report,
+    read_upstream_url,
+)
+from reconciler.git.folder import read_package
 from reconciler.krm.findings import Finding
-from reconciler.packages.update import Updated, update_from_upstream
-from reconciler.packages.update.comparison import LATEST, Comparison, compare_with_upstream
-from reconciler.reporting.kptfile_changes import kptfile_lock
-from reconciler.reporting.package_report import PackageReport, files_headline
-from reconciler.snapshot.files import FileTree
-from reconciler.wiring import build_package_parts
+from reconciler.output.changes.package_changes import read_upstream_lock
+from reconciler.output.package_report import PackageReport, format_file_counts
+from reconciler.packages.update import UpdateResult, update_from_upstream
+from reconciler.packages.update.upstream_comparison import LATEST, UpstreamComparison, compare_with_upstream
 
 
 @click.command("diff")
@@ -26,23 +32,23 @@ from reconciler.wiring import build_package_parts
 @click.option(
     "--against",
     metavar="REF|latest",
-    help="Another ref of the upstream, in place of @REF, or where the one that is followed stands now;"
-    " default: what was merged last.",
+    help="The upstream ref to compare with, instead of @REF. `latest` is the current commit of the ref in the Kptfile."
+    " Default: the commit that was merged last.",
 )
 @click.option(
     "--to",
     type=click.Choice(["upstream", "3way"]),
     default="upstream",
     show_default=True,
-    help="upstream: from upstream's package to the local one. 3way: from the local one to what an update would make"
-    " of it; then the default is latest.",
+    help="upstream: show the changes from the upstream package to the local package. 3way: show the changes from the"
+    " local package to the result of an update; the default ref is then latest.",
 )
 @settings_option
 @cache_option
 @output_option
 @diff_lines_option
 def command(
-    place: str,
+    target: str,
     against: str | None,
     to: str,
     settings_file: str | None,
@@ -50,44 +56,43 @@ def command(
     output: str,
     diff_lines: int,
 ) -> int:
-    """Show how the package in DIR differs from its upstream: by resources, then by lines. Nothing is written.
+    """Show the differences between the package in DIR and its upstream: by resources, then by lines.
 
-    What tools write into a package that comes, such as merge comments and the upstream itself, is no difference.
+    Nothing is written. Text that tools add to a package, such as merge comments and the upstream itself, is ignored.
     """
-    with told_plainly():
+    with report_errors():
         settings = read_settings(settings_file, cache=cache)
         set_up_logs(settings, service=False)
-        folder, ref = split_place(place, against)
+        folder, ref = parse_package_target(target, against)
         local = read_package(folder)
-        parts = build_package_parts(settings, folder, upstream_address(local), fetching=tell_fetching)
-        with parts.upstreams as upstreams:
+        services = build_package_services(settings, folder, read_upstream_url(local), fetching=print_fetching)
+        with services.upstreams as upstreams:
             if to == "3way":
-                updated = update_from_upstream(local, upstreams, parts.merge, "" if ref == LATEST else ref)
-                report = _merged(folder, local, updated)
+                updated = update_from_upstream(local, upstreams, services.merge, "" if ref == LATEST else ref)
+                report = _report_update(folder, local, updated)
             else:
-                report = _compared(folder, compare_with_upstream(local, upstreams, ref))
-    tell(report, output, diff_lines)
-    return status_of(report.findings) or (DIFFERENCES if report.before != report.after else FINE)
+                report = _report_comparison(folder, compare_with_upstream(local, upstreams, ref))
+    print_report(report, output, diff_lines)
+    return exit_status_of(report.findings) or (DIFFERENCES if report.before != report.after else SUCCESS)
 
 
-def _merged(folder: Path, local: FileTree, updated: Updated) -> PackageReport:
-    headline = files_headline(f"an update of {folder}", local, updated.files)
+def _report_update(folder: Path, local: FileTree, updated: UpdateResult) -> PackageReport:
+    headline = format_file_counts(f"an update of {folder}", local, updated.files)
     outcome = "same" if updated.files == local else "different"
-    about = {"from": kptfile_lock(local), "to": kptfile_lock(updated.files)}
+    locks = {"from": read_upstream_lock(local), "to": read_upstream_lock(updated.files)}
     return PackageReport(
-        str(folder), outcome, headline, local, updated.files, updated.conflicts, updated.findings, about=about
+        str(folder), outcome, headline, local, updated.files, updated.conflicts, updated.findings, extra_fields=locks
     )
 
 
-def _compared(folder: Path, found: Comparison | tuple[Finding, ...]) -> PackageReport:
-    if not isinstance(found, Comparison):
-        return PackageReport(str(folder), "failed", f"{folder} cannot be compared", findings=found)
-    at = f"upstream at {found.against.ref} ({found.against.commit[:12]})"
-    if found.upstream == found.local:
-        return PackageReport(str(folder), "same", f"{folder} is as {at}", about=_about(found))
-    headline = files_headline(f"{folder} against {at}", found.upstream, found.local)
-    return PackageReport(str(folder), "different", headline, found.upstream, found.local, about=_about(found))
-
-
-def _about(found: Comparison) -> dict[str, object]:
-    return {"against": {"ref": found.against.ref, "commit": found.against.commit}}
+def _report_comparison(folder: Path, comparison: UpstreamComparison | tuple[Finding, ...]) -> PackageReport:
+    if not isinstance(comparison, UpstreamComparison):
+        return PackageReport(str(folder), "failed", f"{folder} cannot be compared", findings=comparison)
+    package = comparison.upstream_package
+    fields = {"against": {"ref": package.ref, "commit": package.commit}}
+    version = f"upstream at {package.ref} ({package.commit[:12]})"
+    upstream, local = comparison.upstream, comparison.local
+    if upstream == local:
+        return PackageReport(str(folder), "same", f"{folder} is equal to {version}", extra_fields=fields)
+    headline = format_file_counts(f"{folder} compared with {version}", upstream, local)
+    return PackageReport(str(folder), "different", headline, upstream, local, extra_fields=fields)

@@ -1,4 +1,4 @@
-"""`reconciler pkg get`: a new package from a repository (kpt.md 4)."""
+"""`reconciler pkg get`: copy a package from a repository to a new folder."""
 
 from __future__ import annotations
 
@@ -7,29 +7,35 @@ from pathlib import Path
 
 import click
 
-from reconciler.cli.ends import status_of, told_plainly
-from reconciler.cli.exits import CannotRunError
-from reconciler.cli.pkg_ending import left_out, output_option, strategy_option, tell, tell_fetching
-from reconciler.cli.pkg_place import read_source
-from reconciler.cli.shared import cache_option, read_settings, set_up_logs, settings_option
-from reconciler.gitio.package_folder import check_new_folder, write_new_package
-from reconciler.krm.findings import errors
-from reconciler.packages.context import ensure_name
+from reconciler.bootstrap import PackageServices, build_package_services
+from reconciler.cli.errors import exit_status_of, report_errors
+from reconciler.cli.exit_codes import CannotRunError
+from reconciler.cli.options import cache_option, read_settings, set_up_logs, settings_option
+from reconciler.cli.package_target import (
+    find_skipped_paths,
+    output_option,
+    parse_upstream,
+    print_fetching,
+    print_report,
+    strategy_option,
+)
+from reconciler.git.folder import check_new_folder, write_new_package
+from reconciler.krm.findings import select_errors
+from reconciler.output.changes.package_changes import read_upstream_lock
+from reconciler.output.package_report import PackageReport
+from reconciler.output.text import format_count
 from reconciler.packages.kptfile import GitUpstream, Strategy
-from reconciler.packages.update import Updated, get_package
-from reconciler.reporting.kptfile_changes import kptfile_lock
-from reconciler.reporting.package_report import PackageReport
-from reconciler.reporting.values import count
-from reconciler.wiring import PackageParts, build_package_parts
+from reconciler.packages.package_context import ensure_package_context_name
+from reconciler.packages.update import UpdateResult, get_package
 
 
 @click.command("get")
 @click.argument("source", metavar="REPO[.git]/DIR[@REF]")
 @click.argument("destination", metavar="[DEST]", required=False, type=click.Path(path_type=Path))
-@click.option("--directory", metavar="DIR", help="The package's folder in the repository, in place of /DIR.")
-@click.option("--ref", metavar="REF", help="A branch, tag or commit, in place of @REF; default: the default branch.")
+@click.option("--directory", metavar="DIR", help="The folder of the package in the repository, instead of /DIR.")
+@click.option("--ref", metavar="REF", help="A branch, tag or commit, instead of @REF. Default: the default branch.")
 @strategy_option
-@click.option("--for-deployment", is_flag=True, help="Write the package context, which names the package.")
+@click.option("--for-deployment", is_flag=True, help="Write the package context, which contains the package name.")
 @settings_option
 @cache_option
 @output_option
@@ -44,48 +50,52 @@ def command(
     cache: str | None,
     output: str,
 ) -> int:
-    """Copy a package, with its subpackages, to DEST: absent or empty; default: a folder of the package's name here.
+    """Copy a package with its subpackages to DEST, which must be absent or empty.
 
-    Its Kptfile says where it came from. After a failure DEST is as it was.
+    The default of DEST is a folder with the name of the package in the current directory. The Kptfile records the
+    upstream. A failed command does not change DEST.
     """
-    with told_plainly():
+    with report_errors():
         settings = read_settings(settings_file, cache=cache)
         set_up_logs(settings, service=False)
-        wanted = read_source(source, directory, ref)
-        folder = destination or Path(_name_of(wanted))
+        upstream = parse_upstream(source, directory, ref)
+        folder = destination or Path(_get_package_name(upstream))
         check_new_folder(folder)
-        parts = build_package_parts(settings, folder, wanted.repo, fetching=tell_fetching)
-        got = _get(parts, wanted, folder, strategy or "resource-merge", for_deployment)
-        if not errors(got.findings):
-            write_new_package(folder, got.files)
-    tell(_report(got, folder), output)
-    return status_of(got.findings)
+        services = build_package_services(settings, folder, upstream.repo, fetching=print_fetching)
+        result = _get_package(services, upstream, folder, strategy or "resource-merge", for_deployment)
+        if not select_errors(result.findings):
+            write_new_package(folder, result.files)
+    print_report(_build_report(result, folder), output)
+    return exit_status_of(result.findings)
 
 
-def _name_of(source: GitUpstream) -> str:
+def _get_package_name(source: GitUpstream) -> str:
     name = source.directory.strip("/").rpartition("/")[2]
     return name or source.repo.rstrip("/").rpartition("/")[2].removesuffix(".git")
 
 
-def _get(parts: PackageParts, wanted: GitUpstream, folder: Path, strategy: Strategy, for_deployment: bool) -> Updated:
+def _get_package(
+    services: PackageServices, upstream: GitUpstream, folder: Path, strategy: Strategy, for_deployment: bool
+) -> UpdateResult:
     name = folder.resolve().name
     if not name:
-        raise CannotRunError(f"{folder} must have a name, which the package gets")
-    with parts.upstreams as upstreams:
-        source = wanted.model_copy(update={"ref": wanted.ref or upstreams.default_branch(wanted.repo)})
-        got = get_package(upstreams, source, name, parts.merge, strategy)
-        got = replace(got, findings=(*got.findings, *left_out(upstreams)))
-    if not for_deployment or errors(got.findings):
-        return got
-    files, findings = ensure_name(got.files, name, parts.merge.profile)
-    return replace(got, files=files, findings=(*got.findings, *findings))
+        raise CannotRunError(f"{folder} must have a name, because the package gets the name of its folder")
+    with services.upstreams as upstreams:
+        source = upstream.model_copy(update={"ref": upstream.ref or upstreams.default_branch(upstream.repo)})
+        result = get_package(upstreams, source, name, services.merge, strategy)
+        result = replace(result, findings=(*result.findings, *find_skipped_paths(upstreams)))
+    if not for_deployment or select_errors(result.findings):
+        return result
+    files, findings = ensure_package_context_name(result.files, name, services.merge.profile)
+    return replace(result, files=files, findings=(*result.findings, *findings))
 
 
-def _report(got: Updated, folder: Path) -> PackageReport:
-    if errors(got.findings):
-        return PackageReport(str(folder), "failed", f"{folder}: nothing is written", findings=got.findings)
-    lock = kptfile_lock(got.files)
+def _build_report(result: UpdateResult, folder: Path) -> PackageReport:
+    if select_errors(result.findings):
+        return PackageReport(str(folder), "failed", f"{folder}: nothing is written", findings=result.findings)
+    lock = read_upstream_lock(result.files)
     ref, commit = lock.get("ref", ""), lock.get("commit", "")
-    headline = f"got {folder}: {count(len(got.files), 'file')} of {lock.get('directory')} at {ref} ({commit[:12]})"
-    about = {"upstream": lock, "files": list(got.files)}
-    return PackageReport(str(folder), "got", headline, findings=got.findings, about=about)
+    file_count = format_count(len(result.files), "file")
+    headline = f"got {folder}: {file_count} of {lock.get('directory')} at {ref} ({commit[:12]})"
+    fields = {"upstream": lock, "files": list(result.files)}
+    return PackageReport(str(folder), "got", headline, findings=result.findings, extra_fields=fields)

@@ -1,4 +1,4 @@
-"""`reconciler pkg render`: a package's own functions, run in its folder (kpt.md 11)."""
+"""`reconciler pkg render`: run the functions of a package in its folder."""
 
 from __future__ import annotations
 
@@ -6,18 +6,17 @@ from pathlib import Path
 
 import click
 
-from reconciler.cli.ends import status_of, told_plainly
-from reconciler.cli.exits import ERROR_FINDING, CannotRunError
-from reconciler.cli.pkg_ending import output_option, tell
-from reconciler.cli.pkg_place import folder_argument
-from reconciler.cli.shared import read_settings, set_up_logs, settings_option
-from reconciler.gitio.package_folder import read_package, write_package
+from reconciler.bootstrap import build_package_services
+from reconciler.catalog.files import FileTree
+from reconciler.cli.errors import exit_status_of, report_errors
+from reconciler.cli.exit_codes import ERROR_FINDING, CannotRunError
+from reconciler.cli.options import read_settings, set_up_logs, settings_option
+from reconciler.cli.package_target import folder_argument, output_option, print_report
+from reconciler.git.folder import read_package, write_package
 from reconciler.krm.yaml import emit
+from reconciler.output.package_report import PackageReport, build_function_results, format_file_counts
 from reconciler.packages.functions.function import InterruptedFunctionError
-from reconciler.packages.pipeline import RenderResult, render
-from reconciler.reporting.package_report import PackageReport, files_headline, results_data
-from reconciler.snapshot.files import FileTree
-from reconciler.wiring import build_package_parts
+from reconciler.packages.pipeline import RenderResult, render_pipelines
 
 RESULTS_FILE = "results.yaml"
 
@@ -28,45 +27,47 @@ RESULTS_FILE = "results.yaml"
     "--results-dir",
     metavar="DIR",
     type=click.Path(path_type=Path),
-    help=f"Also write what the functions said to DIR/{RESULTS_FILE}.",
+    help=f"Also write the results of the functions to DIR/{RESULTS_FILE}.",
 )
 @settings_option
 @output_option
 def command(folder: Path, results_dir: Path | None, settings_file: str | None, output: str) -> int:
-    """Run the functions of the package in DIR and of its subpackages, and write the documents that they changed.
+    """Run the functions of the package in DIR and of its subpackages. Write the documents that they changed.
 
-    When one fails nothing is written, unless the package is annotated kpt.dev/save-on-render-failure. Commands and
-    containers run only where the settings list them.
+    If a function fails, nothing is written, unless the package has the annotation kpt.dev/save-on-render-failure.
+    Commands and containers run only if the settings list them.
     """
-    with told_plainly():
+    with report_errors():
         settings = read_settings(settings_file)
         set_up_logs(settings, service=False)
         before = read_package(folder)
-        parts = build_package_parts(settings, folder, "")
+        services = build_package_services(settings, folder, "")
         try:
-            result = render(before, parts.functions, settings.merge.profile, by_hand=True)
+            result = render_pipelines(before, services.functions, settings.merge.profile, is_manual=True)
         except InterruptedFunctionError as error:
             raise CannotRunError(f"{error} (next step: retry); nothing is written") from error
         if results_dir:
             results_dir.mkdir(parents=True, exist_ok=True)
-            (results_dir / RESULTS_FILE).write_text(emit(results_data(result.steps)))
+            (results_dir / RESULTS_FILE).write_text(emit(build_function_results(result.steps)))
         write_package(folder, before, result.files)
-    tell(_report(folder, before, result), output)
-    return ERROR_FINDING if result.failure else status_of(result.findings)
+    print_report(_build_report(folder, before, result), output)
+    return ERROR_FINDING if result.failure else exit_status_of(result.findings)
 
 
-def _report(folder: Path, before: FileTree, result: RenderResult) -> PackageReport:
+def _build_report(folder: Path, before: FileTree, result: RenderResult) -> PackageReport:
     failure, files = result.failure, result.files
     if failure is None:
-        headline = files_headline(f"rendered {folder}", before, files)
+        headline = format_file_counts(f"rendered {folder}", before, files)
         return PackageReport(
             str(folder), "rendered", headline, before, files, findings=result.findings, steps=result.steps
         )
-    what = f"{failure.function}: " if failure.function else ""
-    where = f" in {failure.package}" if failure.package else ""
-    kept = files_headline("what was done before was saved", before, files) if files != before else "nothing is written"
-    about = {"failure": {**vars(failure), "package": failure.package or "."}}
+    function = f"{failure.function}: " if failure.function else ""
+    package = f" in {failure.package}" if failure.package else ""
+    saved = (
+        format_file_counts("the earlier changes were saved", before, files) if files != before else "nothing is written"
+    )
+    fields = {"failure": {**vars(failure), "package": failure.package or "."}}
     return PackageReport(
-        str(folder), "failed", f"{folder}: {what}{failure.message}{where}: {kept}", before, files,
-        findings=result.findings, steps=result.steps, about=about,
+        str(folder), "failed", f"{folder}: {function}{failure.message}{package}: {saved}", before, files,
+        findings=result.findings, steps=result.steps, extra_fields=fields,
     )  # fmt: skip

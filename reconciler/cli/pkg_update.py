@@ -1,4 +1,4 @@
-"""`reconciler pkg update`: a package brought to where its upstream stands (kpt.md 5)."""
+"""`reconciler pkg update`: merge upstream changes into a package."""
 
 from __future__ import annotations
 
@@ -7,42 +7,50 @@ from pathlib import Path
 
 import click
 
-from reconciler.cli.ends import status_of, told_plainly
-from reconciler.cli.exits import DIFFERENCES, ERROR_FINDING, FINE, CannotRunError
-from reconciler.cli.pkg_ending import left_out, output_option, strategy_option, tell, tell_fetching
-from reconciler.cli.pkg_place import package_argument, split_place, upstream_address
-from reconciler.cli.shared import cache_option, diff_lines_option, read_settings, set_up_logs, settings_option
-from reconciler.gitio.package_folder import read_package, write_package
-from reconciler.gitio.work_tree import uncommitted_files
-from reconciler.krm.findings import errors
+from reconciler.bootstrap import build_git_options, build_package_services, get_conflict_policy
+from reconciler.catalog.files import FileTree
+from reconciler.cli.errors import exit_status_of, report_errors
+from reconciler.cli.exit_codes import DIFFERENCES, ERROR_FINDING, SUCCESS, CannotRunError
+from reconciler.cli.options import cache_option, diff_lines_option, read_settings, set_up_logs, settings_option
+from reconciler.cli.package_target import (
+    find_skipped_paths,
+    output_option,
+    package_argument,
+    parse_package_target,
+    print_fetching,
+    print_report,
+    read_upstream_url,
+    strategy_option,
+)
+from reconciler.git.folder import read_package, write_package
+from reconciler.git.local_repository import find_uncommitted_files
+from reconciler.krm.findings import select_errors
+from reconciler.output.changes.package_changes import read_upstream_lock
+from reconciler.output.package_report import PackageReport, format_file_counts
 from reconciler.packages.kptfile import Strategy
-from reconciler.packages.update import Updated, update_from_upstream
-from reconciler.reporting.kptfile_changes import kptfile_lock
-from reconciler.reporting.package_report import PackageReport, files_headline
+from reconciler.packages.update import UpdateResult, update_from_upstream
 from reconciler.settings import Settings
-from reconciler.snapshot.files import FileTree
-from reconciler.wiring import build_package_parts, conflict_policy, git_options
 
-_NAMED_FILES = 5
+_MAX_LISTED_FILES = 5
 
 
 @click.command("update")
 @package_argument
-@click.option("--ref", metavar="REF", help="A branch, tag or commit, in place of @REF; default: the one it follows.")
+@click.option("--ref", metavar="REF", help="A branch, tag or commit, instead of @REF. Default: the ref in the Kptfile.")
 @strategy_option
 @click.option(
     "--conflicts",
     type=click.Choice(["upstream", "local", "block"]),
-    help="Who wins where both sides changed the same; block writes nothing. Default: merge.conflict_policy.",
+    help="The side that wins a conflict; block writes nothing. Default: the setting merge.conflict_policy.",
 )
-@click.option("--dry-run", is_flag=True, help="Show what would change, and write nothing.")
-@click.option("--allow-uncommitted", is_flag=True, help="Replace files that Git could not bring back, too.")
+@click.option("--dry-run", is_flag=True, help="Show the changes without writing them.")
+@click.option("--allow-uncommitted", is_flag=True, help="Also replace files that Git cannot restore.")
 @settings_option
 @cache_option
 @output_option
 @diff_lines_option
 def command(
-    place: str,
+    target: str,
     ref: str | None,
     strategy: Strategy | None,
     conflicts: str | None,
@@ -53,93 +61,93 @@ def command(
     output: str,
     diff_lines: int,
 ) -> int:
-    """Merge what upstream changed into the package in DIR, subpackages with upstreams of their own included.
+    """Merge upstream changes into the package in DIR and into its subpackages with their own upstreams.
 
-    In a Git work tree, a file that is to change must be committed as it is: nothing is lost that way.
+    In a Git work tree, a file that changes must be committed before, so that Git can restore it.
     """
-    with told_plainly():
+    with report_errors():
         settings = read_settings(settings_file, cache=cache)
         set_up_logs(settings, service=False)
-        folder, wanted = split_place(place, ref)
+        folder, target_ref = parse_package_target(target, ref)
         before = read_package(folder)
-        policy = conflicts or conflict_policy(settings)
-        updated = _update(settings, folder, before, policy, wanted, strategy)
-        blocked = policy == "block" and bool(updated.conflicts)
-        done = _Done(folder, before, updated, blocked=blocked, dry_run=dry_run)
-        if done.writes:
+        policy = conflicts or get_conflict_policy(settings)
+        updated = _update(settings, folder, before, policy, target_ref, strategy)
+        is_blocked = policy == "block" and bool(updated.conflicts)
+        update = _PackageUpdate(folder, before, updated, is_blocked=is_blocked, is_dry_run=dry_run)
+        if update.should_write:
             if not allow_uncommitted:
-                _require_committed(settings, done)
+                _require_committed(settings, update)
             write_package(folder, before, updated.files)
-    tell(done.report(), output, diff_lines if dry_run else 0)
-    return done.status
+    print_report(update.build_report(), output, diff_lines if dry_run else 0)
+    return update.exit_status
 
 
 @dataclass(frozen=True)
-class _Done:
-    """An update that was worked out."""
+class _PackageUpdate:
+    """The computed update of a package in a folder."""
 
     folder: Path
     before: FileTree
-    updated: Updated
-    blocked: bool
-    dry_run: bool
+    updated: UpdateResult
+    is_blocked: bool
+    is_dry_run: bool
 
     @property
-    def failed(self) -> bool:
-        return bool(errors(self.updated.findings))
+    def has_failed(self) -> bool:
+        return bool(select_errors(self.updated.findings))
 
     @property
-    def differs(self) -> bool:
+    def has_changes(self) -> bool:
         return self.updated.files != self.before
 
     @property
-    def writes(self) -> bool:
-        return not (self.failed or self.blocked or self.dry_run)
+    def should_write(self) -> bool:
+        return not (self.has_failed or self.is_blocked or self.is_dry_run)
 
     @property
-    def status(self) -> int:
-        """The exit status (design 10.25)."""
-        if self.blocked:
+    def exit_status(self) -> int:
+        if self.is_blocked:
             return ERROR_FINDING
-        return status_of(self.updated.findings) or (DIFFERENCES if self.dry_run and self.differs else FINE)
+        has_differences = self.is_dry_run and self.has_changes
+        return exit_status_of(self.updated.findings) or (DIFFERENCES if has_differences else SUCCESS)
 
-    def report(self) -> PackageReport:
-        """Return what there is to tell."""
-        outcome, headline = self._words()
-        after = self.before if self.failed or self.blocked else self.updated.files
-        about = {"from": kptfile_lock(self.before), "to": kptfile_lock(after)}
+    def build_report(self) -> PackageReport:
+        outcome, headline = self._outcome_and_headline()
+        after = self.before if self.has_failed or self.is_blocked else self.updated.files
+        locks = {"from": read_upstream_lock(self.before), "to": read_upstream_lock(after)}
         return PackageReport(
             str(self.folder), outcome, headline, self.before, after, self.updated.conflicts,
-            self.updated.findings, blocked=self.blocked, about=about,
+            self.updated.findings, is_blocked=self.is_blocked, extra_fields=locks,
         )  # fmt: skip
 
-    def _words(self) -> tuple[str, str]:
-        if self.failed:
+    def _outcome_and_headline(self) -> tuple[str, str]:
+        if self.has_failed:
             return "failed", f"{self.folder}: nothing is written"
-        if self.blocked:
-            return "blocked", f"{self.folder}: nothing is written, because both sides changed the same"
-        if not self.differs:
-            return "unchanged", f"{self.folder} stands where its upstream does"
-        outcome, verb = ("planned", "would update") if self.dry_run else ("updated", "updated")
-        return outcome, files_headline(f"{verb} {self.folder}", self.before, self.updated.files)
+        if self.is_blocked:
+            return "blocked", f"{self.folder}: nothing is written, because there are conflicts"
+        if not self.has_changes:
+            return "unchanged", f"{self.folder} is up to date with its upstream"
+        outcome, verb = ("planned", "would update") if self.is_dry_run else ("updated", "updated")
+        return outcome, format_file_counts(f"{verb} {self.folder}", self.before, self.updated.files)
 
 
 def _update(
     settings: Settings, folder: Path, before: FileTree, policy: str, ref: str, strategy: Strategy | None
-) -> Updated:
-    parts = build_package_parts(settings, folder, upstream_address(before), policy, tell_fetching)
-    with parts.upstreams as upstreams:
-        updated = update_from_upstream(before, upstreams, parts.merge, ref, strategy)
-        return replace(updated, findings=(*updated.findings, *left_out(upstreams)))
+) -> UpdateResult:
+    services = build_package_services(settings, folder, read_upstream_url(before), policy, print_fetching)
+    with services.upstreams as upstreams:
+        updated = update_from_upstream(before, upstreams, services.merge, ref, strategy)
+        return replace(updated, findings=(*updated.findings, *find_skipped_paths(upstreams)))
 
 
-def _require_committed(settings: Settings, done: _Done) -> None:
-    after = done.updated.files
-    at_risk = FileTree({path: file for path, file in done.before.items() if after.get(path) != file})
-    lost = uncommitted_files(done.folder, at_risk, git_options(settings))
-    if lost:
-        more = f" and {len(lost) - _NAMED_FILES} more" if len(lost) > _NAMED_FILES else ""
+def _require_committed(settings: Settings, update: _PackageUpdate) -> None:
+    after = update.updated.files
+    changed_files = FileTree({path: file for path, file in update.before.items() if after.get(path) != file})
+    uncommitted = find_uncommitted_files(update.folder, changed_files, build_git_options(settings))
+    if uncommitted:
+        rest = len(uncommitted) - _MAX_LISTED_FILES
+        more = f" and {rest} more" if rest > 0 else ""
         raise CannotRunError(
-            f"{', '.join(lost[:_NAMED_FILES])}{more} must be committed before the update changes what Git could not"
-            " bring back; or give --allow-uncommitted"
+            f"{', '.join(uncommitted[:_MAX_LISTED_FILES])}{more} must be committed before the update, because Git could"
+            " not restore the content; commit the files, or use --allow-uncommitted"
         )

@@ -1,4 +1,4 @@
-"""`reconciler plan`: what a sync would do, against the real branches; nothing is pushed."""
+"""`reconciler plan`: a dry run of a sync against the real branches."""
 
 from __future__ import annotations
 
@@ -7,29 +7,29 @@ from dataclasses import replace
 
 import click
 
-from reconciler.cli.ends import status_of, told_plainly
-from reconciler.cli.exits import DIFFERENCES
-from reconciler.cli.shared import (
+from reconciler.bootstrap import Services, build_dry_run_publisher, build_services
+from reconciler.cli.errors import exit_status_of, report_errors
+from reconciler.cli.exit_codes import DIFFERENCES, SUCCESS
+from reconciler.cli.options import (
     cache_option,
     config_argument,
-    config_of,
     diff_lines_option,
     fleet_option,
     progress,
     read_settings,
+    require_config_url,
     set_up_logs,
     settings_option,
     shard_option,
 )
-from reconciler.daemon.desk import unread
-from reconciler.daemon.reconcile import Report, reconcile
-from reconciler.daemon.wakeups import Wakeups, watching
-from reconciler.gitio.errors import GitError
-from reconciler.planning.outcome import Draft
-from reconciler.reporting.leaving import departures
-from reconciler.reporting.plan import plan_json, plan_markdown, plan_text
+from reconciler.git.errors import GitError
+from reconciler.output.plan.formats import build_plan_data, format_plan_markdown, format_plan_text
+from reconciler.output.status.removals import list_removals
+from reconciler.planning.model.outcomes import Draft
+from reconciler.reconcile.pass_context import find_unread_targets
+from reconciler.reconcile.reconcile_pass import PassReport, run_pass
+from reconciler.service.loop import WakeupQueue, watch_folders
 from reconciler.settings import Settings
-from reconciler.wiring import Parts, build_keep, build_parts
 
 
 @click.command("plan")
@@ -38,9 +38,11 @@ from reconciler.wiring import Parts, build_keep, build_parts
 @settings_option
 @cache_option
 @shard_option
-@click.option("-o", "--output", type=click.Choice(["text", "markdown", "json"]), default="text", help="How to tell it.")
+@click.option(
+    "-o", "--output", type=click.Choice(["text", "markdown", "json"]), default="text", help="The output format."
+)
 @diff_lines_option
-@click.option("--watch", is_flag=True, help="Plan again whenever a file of a local CONFIG changes.")
+@click.option("--watch", is_flag=True, help="Repeat the plan after each change of a local CONFIG.")
 def command(
     config: str | None,
     fleet: str | None,
@@ -51,60 +53,60 @@ def command(
     diff_lines: int,
     watch: bool,
 ) -> int:
-    """Show what a sync would do: the summary, then what would change in each package. Nothing is pushed."""
-    with told_plainly():
+    """Show the changes of a sync: a summary, then the changes in each package. Nothing is pushed."""
+    with report_errors():
         settings = read_settings(settings_file, config=config, fleet=fleet, cache=cache, shard=shard)
         set_up_logs(settings, service=False)
-        parts = build_parts(settings, config_of(settings), missing_is_empty=True)
+        services = build_services(settings, require_config_url(settings), missing_is_empty=True)
         if watch:
-            return _watch(parts, settings, output, diff_lines)
-        report = _plan(settings)
-    click.echo(_told(report, output, diff_lines))
-    return _status(report)
+            return _watch(services, settings, output, diff_lines)
+        report = _run_plan(settings)
+    click.echo(_format_report(report, output, diff_lines))
+    return _exit_status(report)
 
 
-def _plan(settings: Settings) -> Report:
+def _run_plan(settings: Settings) -> PassReport:
     with progress() as show:
-        parts = build_parts(settings, config_of(settings), missing_is_empty=True, progress=show)
-        with parts.remotes as remotes:
-            report = reconcile(parts.source, remotes, parts.tools, build_keep())
-            found = (*report.plan.findings, *unread(report.plan, remotes))
-            return replace(report, plan=replace(report.plan, findings=found))
+        services = build_services(settings, require_config_url(settings), missing_is_empty=True, progress=show)
+        with services.remotes as remotes:
+            report = run_pass(services.source, remotes, services.pass_services, build_dry_run_publisher())
+            findings = (*report.plan.findings, *find_unread_targets(report.plan, remotes))
+            return replace(report, plan=replace(report.plan, findings=findings))
 
 
-def _watch(parts: Parts, settings: Settings, output: str, diff_lines: int) -> int:
-    if not parts.folders:
-        raise click.UsageError("--watch needs a CONFIG on this machine; there is nothing to watch at a URL")
-    wakeups, last = Wakeups(), ""
-    with watching(parts.folders, wakeups):
+def _watch(services: Services, settings: Settings, output: str, diff_lines: int) -> int:
+    if not services.watched_folders:
+        raise click.UsageError("--watch requires a CONFIG on this machine, not a URL")
+    wakeups, last_text = WakeupQueue(), ""
+    with watch_folders(services.watched_folders, wakeups):
         while True:
-            told = _try(settings, output, diff_lines)
-            if told != last:
-                click.echo(told + "\n")
-            last = told
-            # when only time passed, an upstream may have moved: plan again, and speak only if it differs
+            text = _format_plan_or_error(settings, output, diff_lines)
+            if text != last_text:
+                click.echo(text + "\n")
+            last_text = text
+            # An upstream can change without a change of the config. Therefore, the plan is repeated periodically.
             wakeups.wait(settings.poll_seconds)
 
 
-def _try(settings: Settings, output: str, diff_lines: int) -> str:
+def _format_plan_or_error(settings: Settings, output: str, diff_lines: int) -> str:
     try:
-        return _told(_plan(settings), output, diff_lines)
+        return _format_report(_run_plan(settings), output, diff_lines)
     except GitError as error:
-        return f"reconciler: {error.told}"
+        return f"reconciler: {error.full_message}"
 
 
-def _told(report: Report, output: str, diff_lines: int) -> str:
+def _format_report(report: PassReport, output: str, diff_lines: int) -> str:
     match output:
         case "json":
-            return json.dumps(plan_json(report.plan, diff_lines), indent=2)
+            return json.dumps(build_plan_data(report.plan, diff_lines), indent=2)
         case "markdown":
-            return plan_markdown(report.plan, diff_lines)
+            return format_plan_markdown(report.plan, diff_lines)
         case _:
-            return plan_text(report.plan, diff_lines)
+            return format_plan_text(report.plan, diff_lines)
 
 
-def _status(report: Report) -> int:
-    drafts = any(isinstance(outcome, Draft) for _, outcome in report.plan.outcomes())
-    leaving = any(one.is_done_now for one in departures(report.plan))
-    differs = drafts or leaving or report.plan.proposal.layout != "keep"
-    return status_of(report.plan.all_findings()) or (DIFFERENCES if differs else 0)
+def _exit_status(report: PassReport) -> int:
+    has_drafts = any(isinstance(outcome, Draft) for _, outcome in report.plan.list_outcomes())
+    has_removals = any(removal.has_action for removal in list_removals(report.plan))
+    has_changes = has_drafts or has_removals or report.plan.proposal.action != "keep"
+    return exit_status_of(report.plan.list_findings()) or (DIFFERENCES if has_changes else SUCCESS)

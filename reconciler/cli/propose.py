@@ -1,31 +1,31 @@
-"""`reconciler propose`: say that drafts are ready to be approved; nothing is written to them from then on."""
+"""`reconciler propose`: propose drafts for approval. Passes do not change a proposed draft."""
 
 from __future__ import annotations
 
 import click
 
-from reconciler.cli.reviewing import (
-    Bulk,
-    Setup,
+from reconciler.cli.review_options import (
+    CommandSetup,
+    DraftSelection,
     accept_conflicts_option,
     author_option,
-    bulk_options,
-    person_at,
+    current_person,
     removals_option,
-    run_act,
+    run_review_action,
+    selection_options,
 )
-from reconciler.daemon.acts import Act
-from reconciler.daemon.review import Place
+from reconciler.reconcile.remotes.targets import TargetReference
+from reconciler.reconcile.review_actions import ReviewAction
 
 
 @click.command("propose")
-@bulk_options
+@selection_options
 @removals_option
 @author_option
 @accept_conflicts_option
 def command(
-    places: tuple[Place, ...],
-    everything: bool,
+    targets: tuple[TargetReference, ...],
+    is_all: bool,
     selector: str | None,
     author: tuple[str, str] | None,
     output: str,
@@ -36,9 +36,12 @@ def command(
     removals: bool,
     accept_conflicts: bool,
 ) -> int:
-    """Propose drafts. A draft with conflicts, or with an unmet gate in a deployment repository, is refused."""
-    bulk = Bulk(places, everything, selector, output, removals)
-    setup = Setup(config, settings_file, fleet, cache, audits=True)
-    person = person_at(setup, author)
-    act = Act("propose", person.identity, accepts_conflicts=accept_conflicts, person_from=person.source)
-    return run_act(setup, bulk, act)
+    """Propose drafts for approval.
+
+    The command rejects a draft with conflicts, and a draft with an unmet readiness gate in a deployment repository.
+    """
+    selection = DraftSelection(targets, is_all, selector, output, removals)
+    setup = CommandSetup(config, settings_file, fleet, cache, audits=True)
+    person = current_person(setup, author)
+    action = ReviewAction("propose", person.identity, accepts_conflicts=accept_conflicts, person_source=person.source)
+    return run_review_action(setup, selection, action)

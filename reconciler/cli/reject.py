@@ -1,22 +1,29 @@
-"""`reconciler reject`: take a proposal back, or drop what it offers."""
+"""`reconciler reject`: withdraw a proposal, or drop a draft."""
 
 from __future__ import annotations
 
 import click
 
-from reconciler.cli.reviewing import Bulk, Setup, author_option, bulk_options, person_at, run_act
-from reconciler.daemon.acts import Act
-from reconciler.daemon.review import Place
+from reconciler.cli.review_options import (
+    CommandSetup,
+    DraftSelection,
+    author_option,
+    current_person,
+    run_review_action,
+    selection_options,
+)
+from reconciler.reconcile.remotes.targets import TargetReference
+from reconciler.reconcile.review_actions import ReviewAction
 
 
 @click.command("reject")
-@bulk_options
+@selection_options
 @author_option
-@click.option("--reason", default="", help="Why; it is told with the draft as long as that stands.")
-@click.option("--drop", is_flag=True, help="Drop what is offered: it comes back only when it would be another.")
+@click.option("--reason", default="", help="The reason. Other commands show it until the draft changes.")
+@click.option("--drop", is_flag=True, help="Delete the draft. A pass creates it again only with different content.")
 def command(
-    places: tuple[Place, ...],
-    everything: bool,
+    targets: tuple[TargetReference, ...],
+    is_all: bool,
     selector: str | None,
     author: tuple[str, str] | None,
     output: str,
@@ -27,9 +34,9 @@ def command(
     reason: str,
     drop: bool,
 ) -> int:
-    """Make proposed drafts drafts again, which the next pass may write to."""
-    bulk = Bulk(places, everything, selector, output)
-    setup = Setup(config, settings_file, fleet, cache, audits=True)
-    person = person_at(setup, author)
-    act = Act("drop" if drop else "reject", person.identity, reason, person_from=person.source)
-    return run_act(setup, bulk, act)
+    """Withdraw the proposal of drafts. The next pass can change these drafts again."""
+    selection = DraftSelection(targets, is_all, selector, output)
+    setup = CommandSetup(config, settings_file, fleet, cache, audits=True)
+    person = current_person(setup, author)
+    action = ReviewAction("drop" if drop else "reject", person.identity, reason, person_source=person.source)
+    return run_review_action(setup, selection, action)

@@ -1,4 +1,4 @@
-"""`reconciler render`: offline, to a folder."""
+"""`reconciler render`: write the drafts to a folder instead of branches."""
 
 from __future__ import annotations
 
@@ -6,45 +6,53 @@ from pathlib import Path
 
 import click
 
-from reconciler.cli.ends import status_of, told_plainly
-from reconciler.cli.exits import CannotRunError
-from reconciler.cli.shared import (
+from reconciler.bootstrap import build_folder_publisher, build_services
+from reconciler.cli.errors import exit_status_of, report_errors
+from reconciler.cli.exit_codes import CannotRunError
+from reconciler.cli.options import (
     cache_option,
     config_argument,
-    config_of,
     progress,
     read_settings,
+    require_config_url,
     set_up_logs,
     settings_option,
     shard_option,
 )
-from reconciler.daemon.publishers import output_fault
-from reconciler.daemon.reconcile import reconcile
-from reconciler.reporting.findings import finding_lines
-from reconciler.wiring import build_folder, build_parts
+from reconciler.output.findings.formats import format_findings
+from reconciler.reconcile.publishers import check_output_folder
+from reconciler.reconcile.reconcile_pass import run_pass
 
 
 @click.command("render")
 @config_argument
 @click.option(
-    "--output", "-O", "out", metavar="DIR", required=True, type=click.Path(path_type=Path), help="Absent or empty."
+    "--output",
+    "-O",
+    "out",
+    metavar="DIR",
+    required=True,
+    type=click.Path(path_type=Path),
+    help="The output folder. It must be absent or empty.",
 )
-@click.option("--force", is_flag=True, help="Replace what is in the output folder.")
+@click.option("--force", is_flag=True, help="Replace the content of the output folder.")
 @settings_option
 @cache_option
 @shard_option
 def command(
     config: str | None, out: Path, force: bool, settings_file: str | None, cache: str | None, shard: str | None
 ) -> int:
-    """Write DIR/<repository>/… as each draft branch would hold it, and DIR/status/… as the status branch would."""
-    with told_plainly(), progress() as show:
+    """Write the content of each draft branch to DIR/<repository>, and of the status branch to DIR/status."""
+    with report_errors(), progress() as show:
         settings = read_settings(settings_file, config=config, cache=cache, shard=shard)
         set_up_logs(settings, service=False)
-        if why := output_fault(out, Path(config_of(settings)), force):
-            raise CannotRunError(why)
-        parts = build_parts(settings, config_of(settings), missing_is_empty=True, offline=True, progress=show)
-        with parts.remotes as remotes:
-            report = reconcile(parts.source, remotes, parts.tools, build_folder(settings, out))
-    for line in finding_lines(report.plan.all_findings()):
+        if problem := check_output_folder(out, Path(require_config_url(settings)), force):
+            raise CannotRunError(problem)
+        services = build_services(
+            settings, require_config_url(settings), missing_is_empty=True, offline=True, progress=show
+        )
+        with services.remotes as remotes:
+            report = run_pass(services.source, remotes, services.pass_services, build_folder_publisher(settings, out))
+    for line in format_findings(report.plan.list_findings()):
         click.echo(line, err=True)
-    return status_of(report.plan.all_findings())
+    return exit_status_of(report.plan.list_findings())

@@ -1,4 +1,4 @@
-"""`reconciler report`: the fleet as one page."""
+"""`reconciler report`: write a report about the fleet as one HTML page or as JSON."""
 
 from __future__ import annotations
 
@@ -11,20 +11,19 @@ from typing import Any
 
 import click
 
-from reconciler.cli.ends import told_plainly
-from reconciler.cli.exits import ERROR_FINDING, FINE
-from reconciler.cli.reviewing import Setup, reviewing
-from reconciler.cli.shared import cache_option, config_argument, fleet_option, settings_option
-from reconciler.daemon.report import read_fleet
-from reconciler.daemon.review import Asked
-from reconciler.gitio.errors import StatusBranchError
+from reconciler.bootstrap import read_summary
+from reconciler.cli.errors import report_errors
+from reconciler.cli.exit_codes import ERROR_FINDING, SUCCESS
+from reconciler.cli.options import cache_option, config_argument, fleet_option, settings_option
+from reconciler.cli.review_options import CommandSetup, open_review
+from reconciler.git.errors import StatusBranchError
+from reconciler.inspect.report import read_fleet
+from reconciler.output.report.builder import build_fleet_report
+from reconciler.output.report.model import FleetReport, build_report_data
+from reconciler.output.report.page import format_report_page
+from reconciler.output.text import format_count
+from reconciler.reconcile.remotes.targets import ReviewSelection
 from reconciler.redaction import redact_url
-from reconciler.reporting.report.build import build_report
-from reconciler.reporting.report.data import report_data
-from reconciler.reporting.report.fleet import FleetReport
-from reconciler.reporting.report.page import report_page
-from reconciler.reporting.values import count
-from reconciler.wiring import read_summary
 
 
 @click.command("report")
@@ -32,53 +31,66 @@ from reconciler.wiring import read_summary
 @fleet_option
 @settings_option
 @cache_option
-@click.option("-O", "--output", "file", metavar="FILE", type=click.Path(path_type=Path), help="Where to write it.")
-@click.option("-o", "form", type=click.Choice(["html", "json"]), default="html", help="How to tell it.")
+@click.option(
+    "-O",
+    "--output",
+    "file",
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    help="The file to write. Default: standard output.",
+)
+@click.option("-o", "form", type=click.Choice(["html", "json"]), default="html", help="The output format.")
 def command(
     config: str | None, fleet: str | None, settings_file: str | None, cache: str | None, file: Path | None, form: str
 ) -> int:
-    """Write the fleet as one HTML file: what stands where, what waits for whom, equal changes told once.
+    """Write one HTML file about the fleet: published packages, open drafts and pending reviews.
 
-    It is read from refs alone; nothing is rendered or pushed. Equal refs give equal bytes.
+    The report shows equal changes once. The command reads only refs, and renders or pushes nothing. Equal refs produce
+    an equal file.
     """
     if file is None and form == "html" and sys.stdout.isatty():
-        raise click.UsageError("a page is for a browser: give --output FILE, or send it somewhere")
-    report, trouble = _read(Setup(config, settings_file, fleet, cache))
-    told = _told(report, form, _options(config, fleet, settings_file))
+        raise click.UsageError("the report is an HTML page: use --output FILE, or redirect standard output")
+    report, status_errors = _read_report(CommandSetup(config, settings_file, fleet, cache))
+    text = _format_report(report, form, _format_options(config, fleet, settings_file))
     if file is None:
-        click.echo(told, nl=False)
+        click.echo(text, nl=False)
     else:
-        with told_plainly():
-            file.write_text(told, encoding="utf-8")
+        with report_errors():
+            file.write_text(text, encoding="utf-8")
         packages = sum(report.counts.values())
-        click.echo(f"{file}: {count(packages, 'package')} on {count(len(report.rows), 'cluster')}")
-    errors = [*trouble, *(row.trouble for row in report.troubles)]
+        click.echo(f"{file}: {format_count(packages, 'package')} on {format_count(len(report.rows), 'cluster')}")
+    errors = [*status_errors, *(row.trouble for row in report.troubles)]
     for error in errors:
         click.echo(f"error: {error}", err=True)
-    return ERROR_FINDING if errors else FINE
+    return ERROR_FINDING if errors else SUCCESS
 
 
-def _read(setup: Setup) -> tuple[FleetReport, tuple[str, ...]]:
-    """Return the fleet, and why its status branch cannot be read: everything else is read from other refs."""
+def _read_report(setup: CommandSetup) -> tuple[FleetReport, tuple[str, ...]]:
+    """Return the report, and the error of the status branch if that branch cannot be read.
+
+    The report does not require the status branch, because most of its data comes from other refs.
+    """
     summary: Mapping[str, Any] = {}
-    trouble: tuple[str, ...] = ()
-    with told_plainly():
+    status_errors: tuple[str, ...] = ()
+    with report_errors():
         try:
             summary = read_summary(setup.read())
         except StatusBranchError as error:
-            trouble = (error.told,)
-    with reviewing(setup) as review:
-        benches = review.open(Asked())
-        return build_report(read_fleet(review, benches), review.config, summary), trouble
+            status_errors = (error.full_message,)
+    with open_review(setup) as review:
+        snapshots = review.open_targets(ReviewSelection())
+        return build_fleet_report(
+            read_fleet(review, snapshots, review.report_progress), review.config_id, summary
+        ), status_errors
 
 
-def _told(report: FleetReport, form: str, options: str) -> str:
+def _format_report(report: FleetReport, form: str, options: str) -> str:
     if form == "json":
-        return json.dumps(report_data(report), indent=2, default=str) + "\n"
-    return report_page(report, options)
+        return json.dumps(build_report_data(report), indent=2, default=str) + "\n"
+    return format_report_page(report, options)
 
 
-def _options(config: str | None, fleet: str | None, settings_file: str | None) -> str:
-    """Return the options with which other commands read the same fleet, without credentials."""
-    given = {"--config": config, "--fleet": fleet, "--settings": settings_file}
-    return "".join(f" {name} {shlex.quote(redact_url(value))}" for name, value in given.items() if value)
+def _format_options(config: str | None, fleet: str | None, settings_file: str | None) -> str:
+    """Return the command-line options that select the same fleet in other commands, without credentials."""
+    options = {"--config": config, "--fleet": fleet, "--settings": settings_file}
+    return "".join(f" {name} {shlex.quote(redact_url(value))}" for name, value in options.items() if value)

@@ -1,27 +1,34 @@
-"""`reconciler run`: the daemon."""
+"""`reconciler run`: run the service."""
 
 from __future__ import annotations
 
 import click
 
-from reconciler.cli.ends import told_plainly
-from reconciler.cli.shared import (
+from reconciler.bootstrap import NoStatusRepositoryError, build_push_publisher, build_services, start_webhook_server
+from reconciler.cli.errors import report_errors
+from reconciler.cli.options import (
     cache_option,
     config_argument,
-    config_of,
     fleet_option,
     read_settings,
+    require_config_url,
     set_up_logs,
     settings_option,
     shard_option,
 )
-from reconciler.daemon.passes import Passes, log_pass
-from reconciler.daemon.service import Rhythm, UnusableSettingsError, Work, serve, signals_as
-from reconciler.daemon.wakeups import Wakeup, Wakeups
-from reconciler.gitio.errors import GitError
+from reconciler.git.errors import GitError
+from reconciler.reconcile.pass_runner import PassRunner, log_pass
+from reconciler.server.webhooks import WebhookServer
+from reconciler.service.loop import (
+    PollSchedule,
+    ServiceWork,
+    UnusableSettingsError,
+    Wakeup,
+    WakeupQueue,
+    handle_signals,
+    serve,
+)
 from reconciler.settings import Settings, SettingsError
-from reconciler.web.webhooks import Webhooks
-from reconciler.wiring import NoStatusPlaceError, build_parts, build_push, listen
 
 
 @click.command("run")
@@ -33,46 +40,46 @@ from reconciler.wiring import NoStatusPlaceError, build_parts, build_push, liste
 def command(
     config: str | None, fleet: str | None, settings_file: str | None, cache: str | None, shard: str | None
 ) -> int:
-    """Serve until TERM: poll with jitter, watch local folders, hear webhooks.
+    """Run until the signal TERM: poll with jitter, watch local folders, receive webhooks.
 
-    HUP reads the settings anew, USR1 reconciles now.
+    HUP reloads the settings. USR1 starts a pass.
     """
 
     def settings() -> Settings:
         return read_settings(settings_file, config=config, fleet=fleet, cache=cache, shard=shard)
 
-    def build() -> Work:
+    def build() -> ServiceWork:
         try:
-            return _work(settings(), webhooks, wakeups)
-        except (SettingsError, NoStatusPlaceError, GitError) as error:
+            return _build_work(settings(), webhooks, wakeups)
+        except (SettingsError, NoStatusRepositoryError, GitError) as error:
             raise UnusableSettingsError(str(error)) from error
 
-    wakeups = Wakeups()
-    with Webhooks(lambda: wakeups.wake(Wakeup.WEBHOOK)) as webhooks:
-        with told_plainly():
-            # the first time round, what is wrong ends the command; later the service goes on as it was
-            _work(settings(), webhooks, wakeups)
-        with signals_as(wakeups) as stops:
+    wakeups = WakeupQueue()
+    with WebhookServer(lambda: wakeups.add(Wakeup.WEBHOOK)) as webhooks:
+        with report_errors():
+            # At start, invalid settings end the command. Later, the service continues with the previous settings.
+            _build_work(settings(), webhooks, wakeups)
+        with handle_signals(wakeups) as stops:
             serve(build, wakeups)
     return 128 + stops[0]
 
 
-def _work(settings: Settings, webhooks: Webhooks, wakeups: Wakeups) -> Work:
+def _build_work(settings: Settings, webhooks: WebhookServer, wakeups: WakeupQueue) -> ServiceWork:
     set_up_logs(settings, service=True)
-    publisher = build_push(settings)
-    parts = build_parts(settings, config_of(settings), wake=lambda: wakeups.wake(Wakeup.REMOTE))
-    passes = Passes(parts.source, parts.remotes, parts.tools, publisher)
-    listen(webhooks, settings)
-    rhythm = Rhythm(settings.poll_seconds, settings.poll_jitter_percent, settings.max_backoff_seconds)
+    publisher = build_push_publisher(settings)
+    services = build_services(settings, require_config_url(settings), wake=lambda: wakeups.add(Wakeup.REMOTE))
+    passes = PassRunner(services.source, services.remotes, services.pass_services, publisher)
+    start_webhook_server(webhooks, settings)
+    schedule = PollSchedule(settings.poll_seconds, settings.poll_jitter_percent, settings.max_backoff_seconds)
 
     def run() -> bool:
-        done = passes.run()
-        log_pass(passes.told)
-        return done
+        is_successful = passes.run()
+        log_pass(passes.summary)
+        return is_successful
 
     gather_seconds = settings.webhooks.gather_seconds
-    remotes = parts.remotes
-    return Work(
-        run, parts.backoff.forgive, rhythm, parts.folders, lambda: passes.due_in, gather_seconds,
-        remotes.only_collect, remotes.close,
+    remotes, folders = services.remotes, services.watched_folders
+    return ServiceWork(
+        run, services.backoff.retry_now, schedule, folders, lambda: passes.seconds_until_due, gather_seconds,
+        remotes.collect_late_results, remotes.close,
     )  # fmt: skip

@@ -1,4 +1,4 @@
-"""`reconciler schema`: JSON Schemas of every kind, for editors and for checks before a commit."""
+"""`reconciler schema`: JSON Schemas of all kinds, for editors and for checks before a commit."""
 
 from __future__ import annotations
 
@@ -9,12 +9,21 @@ from typing import Any
 
 import click
 
-from reconciler.cli.ends import status_of, told_plainly
-from reconciler.cli.exits import CannotRunError
-from reconciler.cli.shared import cache_option, config_of, progress, read_settings, set_up_logs, settings_option
+from reconciler.bootstrap import build_services
+from reconciler.cli.errors import exit_status_of, report_errors
+from reconciler.cli.exit_codes import CannotRunError
+from reconciler.cli.options import (
+    cache_option,
+    progress,
+    read_settings,
+    require_config_url,
+    set_up_logs,
+    settings_option,
+)
+from reconciler.controllers.validation import suggest_name
 from reconciler.krm.findings import Finding
-from reconciler.reporting.findings import finding_lines
-from reconciler.reporting.schemas import (
+from reconciler.output.findings.formats import format_findings
+from reconciler.output.schemas import (
     ALL,
     INDEX,
     KINDS,
@@ -28,83 +37,86 @@ from reconciler.reporting.schemas import (
     schema_named,
     schema_text,
 )
-from reconciler.rules.fields import meant
 from reconciler.settings import schema_text as settings_schema
-from reconciler.wiring import build_parts
 
 
 @click.command("schema")
 @click.argument("kind", metavar="[KIND]", required=False)
 @click.option(
-    "--output", "-O", "out", metavar="DIR", type=click.Path(path_type=Path), help="Write all of them to this folder."
+    "--output", "-O", "out", metavar="DIR", type=click.Path(path_type=Path), help="Write all schemas to this folder."
 )
-@click.option("--config", metavar="CONFIG", help="Also the kinds that this config's ComponentTypes make.")
+@click.option(
+    "--config", metavar="CONFIG", help="Also include the kinds that the ComponentTypes of this config generate."
+)
 @settings_option
 @cache_option
-@click.option("-o", "form", type=click.Choice(["text", "json"]), default="text", help="How to list the kinds.")
+@click.option("-o", "form", type=click.Choice(["text", "json"]), default="text", help="The output format of the list.")
 def command(
     kind: str | None, out: Path | None, config: str | None, settings_file: str | None, cache: str | None, form: str
 ) -> int:
-    """List the kinds that a config may hold, print the JSON Schema of one, or write all of them to a folder.
+    """List the kinds that a config can contain, print the JSON Schema of one kind, or write all schemas to a folder.
 
-    KIND is the name of a kind, `settings` for the settings file, or `all` for one schema that picks by apiVersion and
-    kind. docs/schema.md tells how editors come to know them.
+    KIND is the name of a kind, `settings` for the settings file, or `all` for one schema that selects by apiVersion and
+    kind. docs/how-to/use-schemas-in-an-editor.md describes the configuration of editors.
     """
-    with told_plainly():
-        made, findings = _made(config, settings_file, cache) if config else ((), ())
-        kinds = (*KINDS, *made)
+    with report_errors():
+        generated, findings = _read_generated_kinds(config, settings_file, cache) if config else ((), ())
+        kinds = (*KINDS, *generated)
         if kind and out:
-            raise click.UsageError("give either KIND or --output: a folder holds all of them")
+            raise click.UsageError("use either KIND or --output; the folder contains the schemas of all kinds")
         if out:
-            _write(out, schema_files(kinds, _settings()))
+            _write_schemas(out, schema_files(kinds, _load_settings_schema()))
         else:
-            click.echo(_printed(kind, kinds) if kind else _listed(kinds, form), nl=False)
-    for line in finding_lines(findings):
+            click.echo(_format_schema(kind, kinds) if kind else _format_kinds(kinds, form), nl=False)
+    for line in format_findings(findings):
         click.echo(line, err=True)
-    return status_of(findings)
+    return exit_status_of(findings)
 
 
-def _made(config: str, settings_file: str | None, cache: str | None) -> tuple[tuple[Kind, ...], tuple[Finding, ...]]:
-    """Return the kinds that component types make, and why some make none."""
+def _read_generated_kinds(
+    config: str, settings_file: str | None, cache: str | None
+) -> tuple[tuple[Kind, ...], tuple[Finding, ...]]:
+    """Return the kinds that component types generate, and the findings of component types without a kind."""
     with progress() as show:
         settings = read_settings(settings_file, config=config, cache=cache)
         set_up_logs(settings, service=False)
-        parts = build_parts(settings, config_of(settings), progress=show)
-        with parts.remotes:
-            catalog = parts.tools.read_catalog(parts.source.read())
-            made, findings = parts.tools.made_kinds(catalog)
-    unreadable = tuple(one.finding for one in catalog.unreadable)
-    return tuple(component_kind(one.name, one.component_type, one.schema) for one in made), (*unreadable, *findings)
+        services = build_services(settings, require_config_url(settings), progress=show)
+        with services.remotes:
+            catalog = services.pass_services.read_catalog(services.source.read())
+            generated, findings = services.pass_services.list_generated_kinds(catalog)
+    unreadable = tuple(file.finding for file in catalog.unreadable)
+    kinds = tuple(component_kind(kind.name, kind.component_type, kind.schema) for kind in generated)
+    return kinds, (*unreadable, *findings)
 
 
-def _listed(kinds: Sequence[Kind], form: str) -> str:
+def _format_kinds(kinds: Sequence[Kind], form: str) -> str:
     if form == "json":
         return json.dumps(kinds_data(kinds), indent=2) + "\n"
     return "\n".join(kind_lines(kinds)) + "\n"
 
 
-def _printed(name: str, kinds: Sequence[Kind]) -> str:
+def _format_schema(name: str, kinds: Sequence[Kind]) -> str:
     if name == ALL:
         return schema_text(index_schema(kinds))
     if name == SETTINGS:
         return settings_schema()
-    found = schema_named(name, kinds)
-    if found is None:
-        known = [*(one.name for one in kinds), ALL, SETTINGS]
-        raise CannotRunError(f"KIND must be one of {', '.join(known)}, not {name!r}{meant(name, known)}")
-    return schema_text(found)
+    schema = schema_named(name, kinds)
+    if schema is None:
+        known = [*(kind.name for kind in kinds), ALL, SETTINGS]
+        raise CannotRunError(f"KIND must be one of {', '.join(known)}, not {name!r}{suggest_name(name, known)}")
+    return schema_text(schema)
 
 
-def _settings() -> Mapping[str, Any]:
+def _load_settings_schema() -> Mapping[str, Any]:
     schema: dict[str, Any] = json.loads(settings_schema())
     return schema
 
 
-def _write(out: Path, files: Mapping[str, str]) -> None:
+def _write_schemas(out: Path, files: Mapping[str, str]) -> None:
     if out.exists() and (not out.is_dir() or (any(out.iterdir()) and not (out / INDEX).is_file())):
-        raise CannotRunError(f"{out} must be absent, empty, or a folder of schemas, with its {INDEX}")
+        raise CannotRunError(f"{out} must be absent, empty, or a folder of schemas with {INDEX}")
     for path, text in files.items():
-        place = out / path
-        place.parent.mkdir(parents=True, exist_ok=True)
-        place.write_text(text, encoding="utf-8")
-    click.echo(f"wrote {len(files)} schemas to {out}; {out / INDEX} picks among them by apiVersion and kind")
+        file = out / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text, encoding="utf-8")
+    click.echo(f"wrote {len(files)} schemas to {out}; {out / INDEX} selects a schema by apiVersion and kind")

@@ -1,4 +1,4 @@
-"""`reconciler show`: one cluster's drafts, or one package of them, whole."""
+"""`reconciler show`: show the drafts of one cluster, or one package of them, in full."""
 
 from __future__ import annotations
 
@@ -6,20 +6,28 @@ import json
 
 import click
 
-from reconciler.cli.exits import ERROR_FINDING, FINE
-from reconciler.cli.reviewing import PlaceType, Setup, reviewing, setup_options
-from reconciler.cli.shared import diff_lines_option
-from reconciler.daemon.review import Asked, Place, Review, check_packages
-from reconciler.reporting.open_drafts import Sheet, sheet_data, sheet_markdown, sheet_text
+from reconciler.cli.exit_codes import ERROR_FINDING, SUCCESS
+from reconciler.cli.options import diff_lines_option
+from reconciler.cli.review_options import CommandSetup, TargetType, open_review, setup_options
+from reconciler.output.review.open_drafts import (
+    DraftDetails,
+    build_draft_data,
+    format_draft_markdown,
+    format_draft_text,
+)
+from reconciler.reconcile.remotes.targets import ReviewSelection, TargetReference
+from reconciler.review.drafts import DraftReview, check_packages_exist
 
 
 @click.command("show")
-@click.argument("place", metavar="CLUSTER[/PACKAGE]", type=PlaceType())
+@click.argument("target", metavar="CLUSTER[/PACKAGE]", type=TargetType())
 @setup_options
-@click.option("-o", "--output", type=click.Choice(["text", "markdown", "json"]), default="text", help="How to tell it.")
+@click.option(
+    "-o", "--output", type=click.Choice(["text", "markdown", "json"]), default="text", help="The output format."
+)
 @diff_lines_option
 def command(
-    place: Place,
+    target: TargetReference,
     config: str | None,
     settings_file: str | None,
     fleet: str | None,
@@ -27,30 +35,40 @@ def command(
     output: str,
     diff_lines: int,
 ) -> int:
-    """Show what is open on a cluster: conflicts, gates, what changes and why, and the diff."""
-    with reviewing(Setup(config, settings_file, fleet, cache)) as review:
-        benches = review.open(Asked((place,)))
-        check_packages(Asked((place,)), benches)
-        packages = frozenset(filter(None, (place.package,)))
-        drafts = [draft for bench in benches for draft in bench.drafts if not packages or draft.chosen(packages)]
-        sheets = [review.sheet(draft, packages, whole=True) for draft in drafts]
-        troubles = [bench.trouble for bench in benches if bench.trouble]
-        told = _format_drafts(sheets, review, output, diff_lines, place, troubles)
-    if troubles:
-        click.echo("\n".join(f"error: {trouble}" for trouble in troubles), err=True)
-    click.echo(told, nl=not told.endswith("\n"))
-    return ERROR_FINDING if troubles else FINE
+    """Show the open drafts of a cluster: conflicts, readiness gates, changes with their reasons, and the diff."""
+    with open_review(CommandSetup(config, settings_file, fleet, cache)) as review:
+        snapshots = review.open_targets(ReviewSelection((target,)))
+        check_packages_exist(ReviewSelection((target,)), snapshots)
+        packages = frozenset(filter(None, (target.package,)))
+        drafts = [
+            draft
+            for snapshot in snapshots
+            for draft in snapshot.drafts
+            if not packages or draft.select_packages(packages)
+        ]
+        details = [review.read_draft_details(draft, packages, whole=True) for draft in drafts]
+        errors = [snapshot.error for snapshot in snapshots if snapshot.error]
+        text = _format_drafts(details, review, output, diff_lines, target, errors)
+    if errors:
+        click.echo("\n".join(f"error: {error}" for error in errors), err=True)
+    click.echo(text, nl=not text.endswith("\n"))
+    return ERROR_FINDING if errors else SUCCESS
 
 
 def _format_drafts(
-    sheets: list[Sheet], review: Review, output: str, diff_lines: int, place: Place, errors: list[str]
+    details: list[DraftDetails],
+    review: DraftReview,
+    output: str,
+    diff_lines: int,
+    target: TargetReference,
+    errors: list[str],
 ) -> str:
     match output:
         case "json":
-            drafts = [sheet_data(one, diff_lines) for one in sheets]
+            drafts = [build_draft_data(draft, diff_lines) for draft in details]
             return json.dumps({"drafts": drafts, "troubles": errors}, indent=2, default=str)
         case "markdown":
-            parts = [sheet_markdown(one, review.now(), diff_lines) for one in sheets]
+            parts = [format_draft_markdown(draft, review.now(), diff_lines) for draft in details]
         case _:
-            parts = [sheet_text(one, review.now(), diff_lines) for one in sheets]
-    return "\n".join(parts) or (f"the drafts of {place} are unknown" if errors else f"no draft of {place} is open")
+            parts = [format_draft_text(draft, review.now(), diff_lines) for draft in details]
+    return "\n".join(parts) or (f"the drafts of {target} are unknown" if errors else f"{target} has no open draft")

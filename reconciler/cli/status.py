@@ -1,4 +1,4 @@
-"""`reconciler status`: what stands, read from the status branch."""
+"""`reconciler status`: show the summary of the status branch."""
 
 from __future__ import annotations
 
@@ -6,36 +6,38 @@ import json
 
 import click
 
-from reconciler.cli.ends import told_plainly
-from reconciler.cli.exits import ERROR_FINDING, FINE, CannotRunError
-from reconciler.cli.shared import cache_option, fleet_option, read_settings, set_up_logs, settings_option
-from reconciler.krm.yaml import YamlError, parse
-from reconciler.reporting.standing import not_well, status_text
-from reconciler.wiring import read_status
+from reconciler.bootstrap import read_status
+from reconciler.cli.errors import report_errors
+from reconciler.cli.exit_codes import ERROR_FINDING, SUCCESS, CannotRunError
+from reconciler.cli.options import cache_option, fleet_option, read_settings, set_up_logs, settings_option
+from reconciler.krm.yaml import YamlError, parse_yaml
+from reconciler.output.status.summary import format_status_text, has_problems
 
 
 @click.command("status")
 @fleet_option
 @settings_option
 @cache_option
-@click.option("-o", "--output", type=click.Choice(["text", "json"]), default="text", help="How to tell it.")
+@click.option("-o", "--output", type=click.Choice(["text", "json"]), default="text", help="The output format.")
 def command(fleet: str | None, settings_file: str | None, cache: str | None, output: str) -> int:
-    """Tell how the fleet stands: totals, what is not well and why, as the last pass wrote it."""
-    with told_plainly():
+    """Show the status of the fleet as of the last pass: totals, and the problems with their reasons."""
+    with report_errors():
         settings = read_settings(settings_file, fleet=fleet, cache=cache)
         set_up_logs(settings, service=False)
         summary = read_status(settings).get("summary.yaml")
     if summary is None:
-        raise CannotRunError(f"no pass has written a status to the branch {settings.status.branch} yet")
-    try:
-        data = parse(summary).documents[0].data
-        text = json.dumps(data, indent=2) if output == "json" else status_text(data)
-        status = ERROR_FINDING if not_well(data) else FINE
-    except (YamlError, LookupError, TypeError, ValueError, AttributeError) as error:
-        # anybody who may push to the branch can write anything there
         raise CannotRunError(
-            f"summary.yaml on the branch {settings.status.branch} is not one that a pass wrote"
-            f" ({type(error).__name__}): run a pass, which writes it again"
+            f"the branch {settings.status.branch} contains no status: run `reconciler sync`, which writes it"
+        )
+    try:
+        data = parse_yaml(summary).documents[0].data
+        text = json.dumps(data, indent=2) if output == "json" else format_status_text(data)
+        status = ERROR_FINDING if has_problems(data) else SUCCESS
+    except (YamlError, LookupError, TypeError, ValueError, AttributeError) as error:
+        # Everyone who has permission to push to the branch can change the file.
+        raise CannotRunError(
+            f"summary.yaml on the branch {settings.status.branch} does not have the format of a pass"
+            f" ({type(error).__name__}): run a pass, which writes the file again"
         ) from error
     click.echo(text)
     return status

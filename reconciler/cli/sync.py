@@ -1,4 +1,4 @@
-"""`reconciler sync`: one pass, pushed."""
+"""`reconciler sync`: run one pass and push the results."""
 
 from __future__ import annotations
 
@@ -7,22 +7,22 @@ from collections.abc import Mapping, Sequence
 
 import click
 
-from reconciler.cli.ends import status_of, told_plainly
-from reconciler.cli.exits import ERROR_FINDING, FINE
-from reconciler.cli.shared import (
+from reconciler.bootstrap import build_pass_cache, build_push_publisher, build_services
+from reconciler.cli.errors import exit_status_of, report_errors
+from reconciler.cli.exit_codes import ERROR_FINDING, SUCCESS
+from reconciler.cli.options import (
     cache_option,
     config_argument,
-    config_of,
     fleet_option,
     progress,
     read_settings,
+    require_config_url,
     set_up_logs,
     settings_option,
     shard_option,
 )
-from reconciler.daemon.passes import Passes, Told, UnpushedDraft
-from reconciler.reporting.findings import finding_lines, findings_data
-from reconciler.wiring import build_memory, build_parts, build_push
+from reconciler.output.findings.formats import build_findings_data, format_findings
+from reconciler.reconcile.pass_runner import PassRunner, PassSummary, UnpushedDraft
 
 
 @click.command("sync")
@@ -31,7 +31,7 @@ from reconciler.wiring import build_memory, build_parts, build_push
 @settings_option
 @cache_option
 @shard_option
-@click.option("-o", "--output", type=click.Choice(["text", "json"]), default="text", help="How to tell the result.")
+@click.option("-o", "--output", type=click.Choice(["text", "json"]), default="text", help="The output format.")
 def command(
     config: str | None,
     fleet: str | None,
@@ -40,57 +40,65 @@ def command(
     shard: str | None,
     output: str,
 ) -> int:
-    """Reconcile once: compute every cluster's drafts and push them, with status files and state."""
-    with told_plainly(), progress() as show:
+    """Run one pass: render the drafts of all targets, and push them with status files and state."""
+    with report_errors(), progress() as show:
         settings = read_settings(settings_file, config=config, fleet=fleet, cache=cache, shard=shard)
         set_up_logs(settings, service=False)
-        publisher = build_push(settings)
-        parts = build_parts(settings, config_of(settings), progress=show)
-        passes = Passes(
-            parts.source, parts.remotes, parts.tools, publisher, build_memory(settings, config_of(settings))
+        publisher = build_push_publisher(settings)
+        services = build_services(settings, require_config_url(settings), progress=show)
+        passes = PassRunner(
+            services.source,
+            services.remotes,
+            services.pass_services,
+            publisher,
+            build_pass_cache(settings, require_config_url(settings)),
         )
         passes.run()
-    told = passes.told
-    click.echo(json.dumps(_data(told), indent=2) if output == "json" else _text(told))
-    return max(status_of(told.findings), FINE if told.clean else ERROR_FINDING)
+    summary = passes.summary
+    click.echo(json.dumps(_build_data(summary), indent=2) if output == "json" else _format_text(summary))
+    return max(exit_status_of(summary.findings), SUCCESS if summary.is_clean else ERROR_FINDING)
 
 
-def _data(told: Told) -> dict[str, object]:
+def _build_data(summary: PassSummary) -> dict[str, object]:
     return {
-        "config": told.config,
-        "counts": told.counts,
-        "drafts": told.drafts,
-        **({"unpushed": _unpushed_data(told.unpushed)} if told.unpushed else {}),
-        "findings": findings_data(told.findings),
-        **({"statusNotWritten": told.unwritten} if told.unwritten else {}),
+        "config": summary.config,
+        "counts": summary.counts,
+        "drafts": summary.drafts,
+        **({"unpushed": _build_unpushed_data(summary.unpushed_drafts)} if summary.unpushed_drafts else {}),
+        "findings": build_findings_data(summary.findings),
+        **({"statusNotWritten": summary.status_error} if summary.status_error else {}),
     }
 
 
-def _text(told: Told) -> str:
-    lines = finding_lines(told.findings)
-    lines += [f"the status was not written: {told.unwritten}"] if told.unwritten else []
+def _format_text(summary: PassSummary) -> str:
+    lines = format_findings(summary.findings)
+    lines += [f"the status was not written: {summary.status_error}"] if summary.status_error else []
     lines += [
-        f"draft    {branch} is at {head[:12]}" for heads in told.drafts.values() for branch, head in heads.items()
+        f"draft    {branch} is at {head[:12]}" for heads in summary.drafts.values() for branch, head in heads.items()
     ]
-    lines += [_unpushed_line(one) for drafts in told.unpushed.values() for one in drafts]
-    counts = ", ".join(f"{count} {what}" for what, count in told.counts.items())
+    lines += [_format_unpushed(draft) for drafts in summary.unpushed_drafts.values() for draft in drafts]
+    counts = ", ".join(f"{count} {name}" for name, count in summary.counts.items())
     return "\n".join([*lines, counts])
 
 
-def _unpushed_line(one: UnpushedDraft) -> str:
-    if not one.is_known:
-        at = "the state of the remote is unknown"
-    elif one.head is None:
-        at = "the remote has no such branch"
+def _format_unpushed(draft: UnpushedDraft) -> str:
+    if not draft.has_remote_answered:
+        remote_state = "the state of the remote is unknown"
+    elif draft.remote_head is None:
+        remote_state = "the remote has no such branch"
     else:
-        at = f"the remote has it at {one.head[:12]}"
-    return f"draft    {one.branch} was not pushed ({one.reason}): {at}"
+        remote_state = f"on the remote, it is at {draft.remote_head[:12]}"
+    return f"draft    {draft.branch} was not pushed ({draft.reason}): {remote_state}"
 
 
-def _unpushed_data(unpushed: Mapping[str, Sequence[UnpushedDraft]]) -> dict[str, dict[str, dict[str, object]]]:
+def _build_unpushed_data(unpushed: Mapping[str, Sequence[UnpushedDraft]]) -> dict[str, dict[str, dict[str, object]]]:
     return {
         name: {
-            one.branch: {"reason": one.reason, **({"remoteHead": one.head} if one.is_known else {})} for one in drafts
+            draft.branch: {
+                "reason": draft.reason,
+                **({"remoteHead": draft.remote_head} if draft.has_remote_answered else {}),
+            }
+            for draft in drafts
         }
         for name, drafts in unpushed.items()
     }

@@ -1,4 +1,4 @@
-"""`reconciler validate`: every finding in the config repository."""
+"""`reconciler validate`: list all findings in the config."""
 
 from __future__ import annotations
 
@@ -8,28 +8,34 @@ from collections.abc import Sequence
 import click
 
 from reconciler import __version__
-from reconciler.cli.ends import status_of, told_plainly
-from reconciler.cli.exits import ERROR_FINDING
-from reconciler.cli.shared import (
+from reconciler.bootstrap import build_schemas, build_services, locate_config
+from reconciler.cli.errors import exit_status_of, report_errors
+from reconciler.cli.exit_codes import ERROR_FINDING
+from reconciler.cli.options import (
     cache_option,
     config_argument,
-    config_of,
     fleet_option,
     progress,
     read_settings,
+    require_config_url,
     set_up_logs,
     settings_option,
 )
-from reconciler.daemon.codes import ALL_CODES
-from reconciler.daemon.validate import Judge, validate, validate_rendered
+from reconciler.inspect.validate import ConformanceOptions, validate, validate_rendered
 from reconciler.krm.findings import Finding, Severity
-from reconciler.krm.schema.api_removals import read_release
-from reconciler.reporting.code_quality import code_quality
-from reconciler.reporting.located import Located, Places, locate, located_data, located_lines
-from reconciler.reporting.sarif import sarif
-from reconciler.wiring import build_parts, build_schemas, config_place
+from reconciler.krm.schema.kubernetes_apis import parse_kubernetes_release
+from reconciler.output.findings.code_scanning import (
+    FindingLocator,
+    LocatedFinding,
+    build_code_quality_report,
+    build_located_findings_data,
+    build_sarif_log,
+    format_located_findings,
+    locate_findings,
+)
+from reconciler.reconcile.failures import ALL_CODES
 
-_FORMS = ["text", "json", "sarif", "gitlab"]
+_FORMATS = ["text", "json", "sarif", "gitlab"]
 
 
 @click.command("validate")
@@ -42,14 +48,16 @@ _FORMS = ["text", "json", "sarif", "gitlab"]
     type=click.Choice(["error", "warning", "info"]),
     default="error",
     show_default=True,
-    help="The least severity that makes the exit status 1.",
+    help="The lowest severity that sets the exit status to 1.",
 )
-@click.option("--rendered", is_flag=True, help="Render every package, and hold it against what its cluster takes.")
-@click.option("--schemas", metavar="DIR", help="With --rendered: schemas of kinds, as kubeconform lays them out.")
+@click.option("--rendered", is_flag=True, help="Render every package, and check it against the APIs of its cluster.")
+@click.option("--schemas", metavar="DIR", help="With --rendered: the folder of schemas, in the layout of kubeconform.")
 @click.option(
-    "--kubernetes-version", metavar="VERSION", help="With --rendered: of clusters that do not say theirs, as 1.31."
+    "--kubernetes-version",
+    metavar="VERSION",
+    help="With --rendered: the version of clusters that do not declare theirs.",
 )
-@click.option("-o", "--output", type=click.Choice(_FORMS), default="text", help="How to tell them.")
+@click.option("-o", "--output", type=click.Choice(_FORMATS), default="text", help="The output format.")
 def command(
     config: str | None,
     settings_file: str | None,
@@ -61,51 +69,53 @@ def command(
     kubernetes_version: str | None,
     output: str,
 ) -> int:
-    """List what is wrong, or worth knowing, in CONFIG: with file, line, field, value and what is allowed."""
-    with told_plainly():
+    """List the findings in CONFIG, with file, line, field, value and allowed values."""
+    with report_errors():
         settings = read_settings(settings_file, config=config, fleet=fleet, cache=cache)
         set_up_logs(settings, service=False)
-        judge = _judge(schemas, kubernetes_version, rendered=rendered)
-        place = config_place(settings, config_of(settings), settings_file)
+        options = _build_conformance_options(schemas, kubernetes_version, is_rendered=rendered)
+        location = locate_config(settings, require_config_url(settings), settings_file)
         with progress() as show:
-            parts = build_parts(settings, config_of(settings), missing_is_empty=rendered, progress=show)
-            with parts.remotes as remotes:
+            services = build_services(settings, require_config_url(settings), missing_is_empty=rendered, progress=show)
+            with services.remotes as remotes:
                 validated = (
-                    validate_rendered(parts.source, remotes, parts.tools, judge)
-                    if judge
-                    else validate(parts.source, remotes, parts.tools)
+                    validate_rendered(services.source, remotes, services.pass_services, options)
+                    if options
+                    else validate(services.source, remotes, services.pass_services)
                 )
-    places = Places(validated.objects.values(), validated.makers)
-    findings = locate(validated.findings, places, place.root, place.settings)
-    click.echo(_told(findings, output, "validate-rendered" if rendered else "validate"))
-    return _status(validated.findings, Severity(fail_on))
+    locator = FindingLocator(validated.objects.values(), validated.owner_sets)
+    findings = locate_findings(validated.findings, locator, location.root, location.settings)
+    click.echo(_format_findings(findings, output, "validate-rendered" if rendered else "validate"))
+    return _exit_status(validated.findings, Severity(fail_on))
 
 
-def _judge(schemas: str | None, version: str | None, *, rendered: bool) -> Judge | None:
-    """Return by what rendered packages are judged; None where they are not asked for."""
-    if not rendered:
+def _build_conformance_options(
+    schemas: str | None, version: str | None, *, is_rendered: bool
+) -> ConformanceOptions | None:
+    """Return the options of the check of rendered packages, or None without --rendered."""
+    if not is_rendered:
         if schemas or version:
-            raise click.UsageError("--schemas and --kubernetes-version are about rendered packages: add --rendered")
+            raise click.UsageError("--schemas and --kubernetes-version require --rendered")
         return None
-    release = read_release(version) if version else None
+    release = parse_kubernetes_release(version) if version else None
     if version and not release:
-        raise click.UsageError(f'--kubernetes-version must be a version of Kubernetes, as 1.31, not "{version}"')
-    return Judge(build_schemas(schemas), release)
+        raise click.UsageError(f'--kubernetes-version must be a Kubernetes version such as 1.31, not "{version}"')
+    return ConformanceOptions(build_schemas(schemas), release)
 
 
-def _told(found: Sequence[Located], output: str, category: str) -> str:
+def _format_findings(findings: Sequence[LocatedFinding], output: str, category: str) -> str:
     match output:
         case "sarif":
-            return json.dumps(sarif(found, __version__, ALL_CODES, category), indent=2)
+            return json.dumps(build_sarif_log(findings, __version__, ALL_CODES, category), indent=2)
         case "gitlab":
-            return json.dumps(code_quality(found), indent=2)
+            return json.dumps(build_code_quality_report(findings), indent=2)
         case "json":
-            return json.dumps(located_data(found), indent=2)
+            return json.dumps(build_located_findings_data(findings), indent=2)
         case _:
-            return "\n".join(located_lines(found)) or "no findings"
+            return "\n".join(format_located_findings(findings)) or "no findings"
 
 
-def _status(findings: Sequence[Finding], least: Severity) -> int:
+def _exit_status(findings: Sequence[Finding], lowest: Severity) -> int:
     severities = list(Severity)
-    counting = severities[: severities.index(least) + 1]
-    return ERROR_FINDING if any(one.severity in counting for one in findings) else status_of(findings)
+    failing = severities[: severities.index(lowest) + 1]
+    return ERROR_FINDING if any(finding.severity in failing for finding in findings) else exit_status_of(findings)

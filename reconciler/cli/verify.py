@@ -1,4 +1,4 @@
-"""`reconciler verify`: whether what is published comes out again of what it says that it was made of."""
+"""`reconciler verify`: re-render published packages from their recorded inputs, and compare."""
 
 from __future__ import annotations
 
@@ -6,35 +6,39 @@ import json
 
 import click
 
-from reconciler.cli.exits import DIFFERENCES, ERROR_FINDING, FINE
-from reconciler.cli.looking_back import looking_back
-from reconciler.cli.reviewing import PlaceType, Setup, offline_option, setup_options
-from reconciler.daemon.review import Place
-from reconciler.daemon.verify import Outcome, Wanted, verify
-from reconciler.reporting.verify import verified_data, verified_text
+from reconciler.cli.exit_codes import DIFFERENCES, ERROR_FINDING, SUCCESS
+from reconciler.cli.review_options import CommandSetup, TargetType, offline_option, open_history, setup_options
+from reconciler.inspect.verify import VerifyOptions, VerifyResult, verify
+from reconciler.output.explain.verification import build_verification_data, format_verification_text
+from reconciler.reconcile.remotes.targets import TargetReference
 
-_LINES = 40
-# by whether drafts were asked for
-_NONE = {False: "nothing of ours is published; --draft looks at what is drafted", True: "nothing of ours is drafted"}
+_DEFAULT_DIFF_LINES = 40
+# The keys are the values of the option --draft.
+_NO_PACKAGES_MESSAGES = {
+    False: "the reconciler has published no package; --draft verifies the drafts",
+    True: "the reconciler has drafted no package",
+}
 
 
-class RepositoryOrPackageType(PlaceType):
-    """REPOSITORY, or REPOSITORY/PACKAGE."""
+class RepositoryOrPackageType(TargetType):
+    """Parameter type for REPOSITORY and REPOSITORY/PACKAGE."""
 
     allowed = "REPOSITORY or REPOSITORY/PACKAGE"
 
 
 @click.command("verify")
-@click.argument("places", metavar="[REPOSITORY[/PACKAGE]]...", nargs=-1, type=RepositoryOrPackageType())
-@click.option("--at", metavar="COMMIT", default="", help="A commit of the repository; HEAD: the work tree's here.")
-@click.option("--draft", "drafts", is_flag=True, help="What is drafted, in place of what is published.")
-@click.option("--diff-lines", metavar="N", type=click.IntRange(0), default=_LINES, show_default=True,
-              help="The most lines of a diff; 0 leaves diffs out.")  # fmt: skip
+@click.argument("targets", metavar="[REPOSITORY[/PACKAGE]]...", nargs=-1, type=RepositoryOrPackageType())
+@click.option(
+    "--at", metavar="COMMIT", default="", help="A commit of the repository. HEAD is the commit of this work tree."
+)
+@click.option("--draft", "drafts", is_flag=True, help="Verify the drafts instead of the published packages.")
+@click.option("--diff-lines", metavar="N", type=click.IntRange(0), default=_DEFAULT_DIFF_LINES, show_default=True,
+              help="The maximum number of diff lines. 0 omits diffs.")  # fmt: skip
 @offline_option
 @setup_options
-@click.option("-o", "--output", type=click.Choice(["text", "json"]), default="text", help="How to tell it.")
+@click.option("-o", "--output", type=click.Choice(["text", "json"]), default="text", help="The output format.")
 def command(
-    places: tuple[Place, ...],
+    targets: tuple[TargetReference, ...],
     at: str,
     drafts: bool,
     diff_lines: int,
@@ -45,26 +49,27 @@ def command(
     cache: str | None,
     output: str,
 ) -> int:
-    """Make packages again from what their status files record, and compare: all that is published, or these.
+    """Re-render packages from the inputs that their status files record, and compare. Nothing is pushed.
 
-    Nothing is pushed. Ends with 0 if everything comes out again, with 2 if something is edited or differs, and with 1
-    if that cannot be known of something.
+    Without arguments, the command verifies all published packages. The exit status is 0 if all packages are equal, 2 if
+    a package is edited or differs, and 1 if the comparison of a package is not possible.
     """
-    if at and (drafts or len({one.cluster for one in places}) != 1):
-        raise click.UsageError("--at needs one REPOSITORY, and no --draft: a commit is one repository's")
-    wanted = Wanted(places, at, drafts, diff_lines)
-    with looking_back(Setup(config, settings_file, fleet, cache, offline)) as (past, names):
-        found = verify(wanted, past, names)
+    if at and (drafts or len({target.cluster for target in targets}) != 1):
+        raise click.UsageError("--at requires exactly one REPOSITORY, and cannot be used with --draft")
+    options = VerifyOptions(targets, at, drafts, diff_lines)
+    with open_history(CommandSetup(config, settings_file, fleet, cache, offline)) as (past, resolve_commit):
+        result = verify(options, past, resolve_commit)
     if output == "json":
-        click.echo(json.dumps(verified_data(found.packages, found.troubles), indent=2))
+        click.echo(json.dumps(build_verification_data(result.packages, result.errors), indent=2))
     else:
-        click.echo(verified_text(found.packages, found.troubles, _NONE[drafts]), nl=False)
-    return _status(found)
+        text = format_verification_text(result.packages, result.errors, _NO_PACKAGES_MESSAGES[drafts])
+        click.echo(text, nl=False)
+    return _exit_status(result)
 
 
-def _status(found: Outcome) -> int:
-    made = {one.again.verdict for one in found.packages}
-    if found.troubles or "unknowable" in made:
+def _exit_status(result: VerifyResult) -> int:
+    verdicts = {package.rerender.verdict for package in result.packages}
+    if result.errors or "unknowable" in verdicts:
         return ERROR_FINDING
-    is_other = "differs" in made or any(one.is_edited for one in found.packages)
-    return DIFFERENCES if is_other else FINE
+    has_differences = "differs" in verdicts or any(package.is_edited for package in result.packages)
+    return DIFFERENCES if has_differences else SUCCESS

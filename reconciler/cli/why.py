@@ -1,4 +1,4 @@
-"""`reconciler why`: which commit made a value of one package what it is, and who published it."""
+"""`reconciler why`: show the commit that set a value of one package, and the person who published it."""
 
 from __future__ import annotations
 
@@ -6,25 +6,24 @@ import json
 
 import click
 
-from reconciler.cli.exits import FINE
+from reconciler.cli.exit_codes import SUCCESS
 from reconciler.cli.explain import PackageType
-from reconciler.cli.looking_back import looking_back
-from reconciler.cli.reviewing import Setup, offline_option, setup_options
-from reconciler.daemon.review import Place
-from reconciler.daemon.why import why
-from reconciler.reporting.why import asked_for, why_data, why_text
+from reconciler.cli.review_options import CommandSetup, offline_option, open_history, setup_options
+from reconciler.inspect.why import explain_value
+from reconciler.output.explain.why import build_why_data, format_why_text, parse_value_query
+from reconciler.reconcile.remotes.targets import TargetReference
 
 
 @click.command("why")
-@click.argument("place", metavar="REPOSITORY/PACKAGE", type=PackageType())
+@click.argument("target", metavar="REPOSITORY/PACKAGE", type=PackageType())
 @click.argument("resource", metavar="[RESOURCE]", required=False, default="")
 @click.argument("pointer", metavar="[POINTER]", required=False, default="")
-@click.option("--draft", "drafts", is_flag=True, help="The value on the draft, in place of what is published.")
+@click.option("--draft", "drafts", is_flag=True, help="Explain the value on the draft instead of the published value.")
 @offline_option
 @setup_options
-@click.option("-o", "--output", type=click.Choice(["text", "json"]), default="text", help="How to tell it.")
+@click.option("-o", "--output", type=click.Choice(["text", "json"]), default="text", help="The output format.")
 def command(
-    place: Place,
+    target: TargetReference,
     resource: str,
     pointer: str,
     drafts: bool,
@@ -35,18 +34,18 @@ def command(
     cache: str | None,
     output: str,
 ) -> int:
-    """Tell since which commit a value is what it is, and which commit of the config, an upstream or a person led to it.
+    """Show the commit that set a value, and its cause: a commit of the config, of an upstream, or by a person.
 
-    RESOURCE is Kind/name or Kind/namespace/name; POINTER a JSON pointer in it, or the name of an option of a Plugin.
-    RESOURCE may be left out where one resource alone has something at POINTER. Nothing is pushed.
+    RESOURCE is Kind/name or Kind/namespace/name. POINTER is a JSON pointer in the resource, or the name of an option of
+    a Plugin. You can omit RESOURCE if only one resource has a value at POINTER. Nothing is pushed.
     """
     if not resource:
         raise click.UsageError("RESOURCE and POINTER are missing: give one of them, or both")
-    with looking_back(Setup(config, settings_file, fleet, cache, offline)) as (past, _):
-        found = why(place, asked_for(resource, pointer), past, drafts=drafts)
+    with open_history(CommandSetup(config, settings_file, fleet, cache, offline)) as (past, _):
+        cause = explain_value(target, parse_value_query(resource, pointer), past, drafts=drafts)
     if output == "json":
-        # whatever YAML could hold becomes what JSON can
-        click.echo(json.dumps(why_data(found), indent=2, default=str))
+        # YAML has types that JSON does not have, for example dates.
+        click.echo(json.dumps(build_why_data(cause), indent=2, default=str))
     else:
-        click.echo(why_text(found), nl=False)
-    return FINE
+        click.echo(format_why_text(cause), nl=False)
+    return SUCCESS

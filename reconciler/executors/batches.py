@@ -1,24 +1,100 @@
-"""Batches: jobs put together so that what they have in common is sent once, and sending costs little."""
+"""Batches of jobs: how the main process packs them, and how a worker renders them.
+
+A batch names its context and its trees by digest, so that each of them is sent to a worker once.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
+from threading import Lock
 
-from reconciler.executors.bench import Batch
-from reconciler.executors.parcel import Trees, files_of, pack_by_trees, unpack_by_files
-from reconciler.executors.port import Job, Orders, Result
-from reconciler.snapshot.files import FileTree
-from reconciler.snapshot.objects import TreeId
+from reconciler import __version__
+from reconciler.catalog.files import FileTree, TreeId
+from reconciler.executors.executor import Job, JobResult, RenderContext, RenderedPackage, RendererFactory
+from reconciler.executors.serialization import (
+    Trees,
+    index_files,
+    pack_without_files,
+    pack_without_trees,
+    unpack_with_files,
+    unpack_with_trees,
+)
+from reconciler.krm.isolation import ScopeFailedError, isolation_boundary
+from reconciler.output.changes.package_changes import compare_packages
+from reconciler.packages.functions.function import InterruptedFunctionError
+from reconciler.planning.model.sources import RenderInputs
+from reconciler.planning.render.renderer import PackageRenderer
 
-# about a third of a second of work
-JOBS_IN_A_BATCH = 40
+
+class VersionMismatchError(Exception):
+    """The worker runs another version than the sender, so that its output could differ."""
 
 
 @dataclass(frozen=True)
-class PackedOrders:
-    """Orders as bytes, with the trees that they name, and a digest of them."""
+class Batch:
+    """Serialized jobs with the ids of their trees, the digest of their render context, and the sender's version."""
+
+    context_digest: str
+    jobs: bytes
+    trees: tuple[TreeId, ...]
+    version: str = __version__
+
+
+class RenderWorker:
+    """Renders batches in one worker process. It keeps the renderer of the latest render context."""
+
+    def __init__(self, create_renderer: RendererFactory) -> None:
+        self._create_renderer = create_renderer
+        self._context_digest = ""
+        self._renderer: PackageRenderer | None = None
+        # Rendering is Python code, so that two threads of one process would not run at the same time.
+        self._lock = Lock()
+
+    def render_batch(self, batch: Batch, context: bytes, trees: Trees) -> bytes:
+        """Return the serialized results of a batch, without the files of its trees. Raises VersionMismatchError."""
+        if batch.version != __version__:
+            raise VersionMismatchError(
+                f"the worker has version {__version__}, but the sender has version {batch.version}"
+            )
+        with self._lock:
+            renderer = self._get_renderer(batch, context, trees)
+            jobs: Sequence[Job] = unpack_with_trees(batch.jobs, trees)
+            results = [_render_job(job, renderer) for job in jobs]
+            return pack_without_files(results, index_files([trees[tree_id] for tree_id in batch.trees]))
+
+    def _get_renderer(self, batch: Batch, data: bytes, trees: Trees) -> PackageRenderer:
+        if self._renderer is None or batch.context_digest != self._context_digest:
+            context: RenderContext = unpack_with_trees(data, trees)
+            self._renderer, self._context_digest = self._create_renderer(context), batch.context_digest
+        return self._renderer
+
+
+def _render_job(job: Job, renderer: PackageRenderer) -> JobResult:
+    try:
+        with isolation_boundary(f"package {job.variant.target}"):
+            rendered = renderer(job.variant, job.inputs)
+            # The worker compares, because only the worker has the contents of both trees in memory.
+            previous = _previous_files(job.inputs)
+            return RenderedPackage(rendered, previous.id, compare_packages(previous, rendered.files))
+    except (InterruptedFunctionError, ScopeFailedError) as error:
+        return error
+
+
+def _previous_files(inputs: RenderInputs) -> FileTree:
+    """Return the files that the render replaces: the draft if there is one, otherwise the published package."""
+    side = inputs.drafted or inputs.published
+    return side.files if side else FileTree()
+
+
+# About a third of a second of rendering.
+JOBS_PER_BATCH = 40
+
+
+@dataclass(frozen=True)
+class PackedContext:
+    """A serialized render context, its trees, and the digest of the bytes."""
 
     data: bytes
     trees: Trees
@@ -27,43 +103,47 @@ class PackedOrders:
 
 @dataclass(frozen=True)
 class PackedJobs:
-    """A batch, the trees that it names, and which jobs it is of, by their number."""
+    """One batch, its trees, and the positions of its jobs in the caller's list."""
 
     batch: Batch
     trees: Trees
-    numbers: tuple[int, ...]
+    job_numbers: tuple[int, ...]
 
-    def opened(self, data: bytes) -> Sequence[Result]:
-        """Return what the jobs came to, of the bytes that a worker's bench has made of them."""
-        results: Sequence[Result] = unpack_by_files(data, files_of([self.trees[one] for one in self.batch.trees]))
+    def unpack_results(self, data: bytes) -> Sequence[JobResult]:
+        """Deserialize the results that a worker returned for this batch."""
+        results: Sequence[JobResult] = unpack_with_files(
+            data, index_files([self.trees[tree_id] for tree_id in self.batch.trees])
+        )
         return results
 
 
-def in_order(parts: Iterable[tuple[PackedJobs, Sequence[Result]]]) -> Sequence[Result]:
-    """Return the results of all batches of some jobs, in the order of the jobs."""
-    found = {
-        number: result for packed, results in parts for number, result in zip(packed.numbers, results, strict=True)
+def collect_results(batches: Iterable[tuple[PackedJobs, Sequence[JobResult]]]) -> Sequence[JobResult]:
+    """Return the results of all batches in the order of the jobs."""
+    by_number = {
+        number: result
+        for packed, results in batches
+        for number, result in zip(packed.job_numbers, results, strict=True)
     }
-    return [found[number] for number in sorted(found)]
+    return [by_number[number] for number in sorted(by_number)]
 
 
-def pack_orders(orders: Orders) -> PackedOrders:
-    """Return orders as bytes."""
-    data, trees = pack_by_trees(orders)
-    return PackedOrders(data, trees, sha256(data).hexdigest())
+def pack_context(context: RenderContext) -> PackedContext:
+    """Serialize a render context."""
+    data, trees = pack_without_trees(context)
+    return PackedContext(data, trees, sha256(data).hexdigest())
 
 
-def pack_jobs(orders: PackedOrders, jobs: Sequence[Job], most: int = JOBS_IN_A_BATCH) -> Iterator[PackedJobs]:
-    """Yield jobs in batches, those of one upstream together."""
-    numbers = sorted(range(len(jobs)), key=lambda number: jobs[number].made.came.id)
-    for start in range(0, len(numbers), most):
-        chosen = tuple(numbers[start : start + most])
-        yield pack(orders, [jobs[number] for number in chosen], chosen)
+def pack_jobs(context: PackedContext, jobs: Sequence[Job], max_jobs: int = JOBS_PER_BATCH) -> Iterator[PackedJobs]:
+    """Yield the jobs in batches of at most `max_jobs`. Jobs with the same upstream are in neighboring batches."""
+    numbers = sorted(range(len(jobs)), key=lambda number: jobs[number].inputs.source_files.id)
+    for start in range(0, len(numbers), max_jobs):
+        job_numbers = tuple(numbers[start : start + max_jobs])
+        yield pack_batch(context, [jobs[number] for number in job_numbers], job_numbers)
 
 
-def pack(orders: PackedOrders, jobs: Sequence[Job], numbers: tuple[int, ...]) -> PackedJobs:
-    """Return one batch of jobs."""
-    data, named = pack_by_trees(jobs)
-    batch = Batch(orders.digest, data, tuple(sorted(named)))
-    trees: dict[TreeId, FileTree] = {**orders.trees, **named}
-    return PackedJobs(batch, trees, numbers)
+def pack_batch(context: PackedContext, jobs: Sequence[Job], job_numbers: tuple[int, ...]) -> PackedJobs:
+    """Serialize jobs as one batch. `job_numbers` are their positions in the caller's list."""
+    data, job_trees = pack_without_trees(jobs)
+    batch = Batch(context.digest, data, tuple(sorted(job_trees)))
+    trees: dict[TreeId, FileTree] = {**context.trees, **job_trees}
+    return PackedJobs(batch, trees, job_numbers)

@@ -1,4 +1,4 @@
-"""The executor of one machine: processes beside this one, each told every content once."""
+"""Executor for one machine: local worker processes. Each content is sent to a process once."""
 
 from __future__ import annotations
 
@@ -13,224 +13,247 @@ from multiprocessing import get_context, parent_process
 from multiprocessing.context import BaseContext
 from threading import Thread
 
-from reconciler.executors.batches import PackedJobs, PackedOrders, in_order, pack, pack_jobs, pack_orders
-from reconciler.executors.bench import Batch, Bench
-from reconciler.executors.errors import ExecutorUnusableError
-from reconciler.executors.limit import TIMEOUT_SECONDS, WaitLimit
-from reconciler.executors.parcel import pack_trees, unpack_trees
-from reconciler.executors.port import Job, Kitchen, Orders, Pending, Result, Session
+from reconciler.catalog.files import FileTree, TreeId
+from reconciler.executors.batches import (
+    Batch,
+    PackedContext,
+    PackedJobs,
+    RenderWorker,
+    collect_results,
+    pack_batch,
+    pack_context,
+    pack_jobs,
+)
+from reconciler.executors.executor import (
+    DEFAULT_TIMEOUT_SECONDS,
+    ExecutorSession,
+    ExecutorUnusableError,
+    Job,
+    JobResult,
+    PendingRenders,
+    RenderContext,
+    RendererFactory,
+    WaitLimit,
+)
+from reconciler.executors.serialization import pack_trees, unpack_trees
 from reconciler.packages.functions.function import InterruptedFunctionError
 from reconciler.process_protection import forbid_memory_access
-from reconciler.snapshot.files import FileTree
-from reconciler.snapshot.objects import TreeId
 
-# starting a worker and having it read the config costs about as much as so many renders
-_WORTH_STARTING = 400
-# what a worker keeps of contents before it is told to forget them
-_MOST_BYTES = 64 << 20
+# Starting a worker, which then parses the config, costs about as much as this number of renders.
+_MIN_JOBS = 400
+# A worker drops its cached contents when they exceed this size.
+_MAX_CACHED_BYTES = 64 << 20
 
 
-class Processes:
-    """Renders in `workers` processes, which are started for a pass that has enough to do, and end with it.
+class ProcessExecutor:
+    """Renders in `workers` processes. They start for a pass with enough jobs and end with that pass.
 
-    They come from a fork server: this process has threads, and would be forked in the middle of what they do.
+    The processes come from a fork server. This process has threads, and a fork would copy it in the middle of their
+    work.
     """
 
     def __init__(
         self,
         workers: int,
-        renderer_factory: Kitchen,
-        worth_starting: int = _WORTH_STARTING,
-        timeout_seconds: float = TIMEOUT_SECONDS,
+        renderer_factory: RendererFactory,
+        min_jobs: int = _MIN_JOBS,
+        timeout_seconds: float = DEFAULT_TIMEOUT_SECONDS,
     ) -> None:
-        """Use `workers` processes; a batch that takes longer than `timeout_seconds` is not waited for."""
+        """Use `workers` processes.
+
+        A batch that takes longer than `timeout_seconds` is rendered in this process instead.
+        """
         self._timeout_seconds = timeout_seconds
         self._workers = workers
-        self._kitchen = renderer_factory
-        self._worth_starting = worth_starting
+        self._renderer_factory = renderer_factory
+        self._min_jobs = min_jobs
 
-    def worth(self, jobs: int) -> bool:
-        """Return whether so many renders are worth starting processes."""
-        return self._workers > 1 and jobs >= self._worth_starting
+    def should_distribute(self, job_count: int) -> bool:
+        """Return whether this number of jobs justifies the start of the processes."""
+        return self._workers > 1 and job_count >= self._min_jobs
 
     @contextmanager
-    def session(self, orders: Orders) -> Iterator[Session]:
-        """Start the workers, and end them."""
+    def session(self, context: RenderContext) -> Iterator[ExecutorSession]:
+        """Start the workers and end them after the pass."""
         limit = WaitLimit(self._timeout_seconds)
-        workers = [_Worker(self._kitchen, limit) for _ in range(self._workers)]
+        workers = [_Worker(self._renderer_factory, limit) for _ in range(self._workers)]
         try:
-            yield _Session(workers, pack_orders(orders))
+            yield _Session(workers, pack_context(context))
         finally:
             for worker in workers:
                 worker.end()
 
 
 class _Session:
-    def __init__(self, workers: Sequence[_Worker], orders: PackedOrders) -> None:
+    def __init__(self, workers: Sequence[_Worker], context: PackedContext) -> None:
         self._workers = workers
-        self._orders = orders
+        self._context = context
 
-    def start(self, jobs: Sequence[Job]) -> Pending:
-        return _Pending(self._workers, self._orders, jobs)
+    def start(self, jobs: Sequence[Job]) -> PendingRenders:
+        return _Pending(self._workers, self._context, jobs)
 
 
 class _Pending:
-    def __init__(self, workers: Sequence[_Worker], orders: PackedOrders, jobs: Sequence[Job]) -> None:
-        self._orders = orders
+    def __init__(self, workers: Sequence[_Worker], context: PackedContext, jobs: Sequence[Job]) -> None:
+        self._context = context
         self._jobs = jobs
-        self._under_way = [self._sent(workers, packed) for packed in pack_jobs(orders, jobs)]
+        self._running = [self._send(workers, packed) for packed in pack_jobs(context, jobs)]
 
-    def _sent(self, workers: Sequence[_Worker], packed: PackedJobs) -> tuple[_Worker, PackedJobs, _Sent]:
-        worker = min(workers, key=lambda one: one.waiting)
-        return worker, packed, worker.send(packed, self._orders)
+    def _send(self, workers: Sequence[_Worker], packed: PackedJobs) -> tuple[_Worker, PackedJobs, _Sent]:
+        worker = min(workers, key=lambda worker: worker.waiting)
+        return worker, packed, worker.send(packed, self._context)
 
-    def results(self) -> Sequence[Result]:
-        return in_order((packed, self._taken(worker, packed, sent)) for worker, packed, sent in self._under_way)
+    def results(self) -> Sequence[JobResult]:
+        return collect_results((packed, self._take(worker, packed, sent)) for worker, packed, sent in self._running)
 
-    def _taken(self, worker: _Worker, packed: PackedJobs, sent: _Sent) -> Sequence[Result]:
+    def _take(self, worker: _Worker, packed: PackedJobs, sent: _Sent) -> Sequence[JobResult]:
         try:
             return worker.take(packed, sent)
         except BrokenProcessPool:
-            # whatever ended it, the others go on; nothing of the batch is lost but time
-            return [self._alone(worker, number) for number in packed.numbers]
+            # The worker process ended. Render each job alone to find the job that ends it.
+            return [self._render_alone(worker, number) for number in packed.job_numbers]
 
-    def _alone(self, worker: _Worker, number: int) -> Result:
-        """Render one job of a batch for itself: what ends a worker again is told apart by that."""
-        packed = pack(self._orders, [self._jobs[number]], (number,))
+    def _render_alone(self, worker: _Worker, number: int) -> JobResult:
+        """Render one job of a lost batch alone, so that only a job that ends the worker again is reported."""
+        packed = pack_batch(self._context, [self._jobs[number]], (number,))
         try:
-            (result,) = worker.take(packed, worker.send(packed, self._orders))
+            (result,) = worker.take(packed, worker.send(packed, self._context))
         except BrokenProcessPool:
-            return InterruptedFunctionError("the process that rendered it ended")
+            return InterruptedFunctionError("the worker process ended while it rendered the package")
         return result
 
 
 @dataclass(frozen=True)
 class _Sent:
-    """A batch under way, and the process that has it."""
+    """A running batch and the process pool that renders it."""
 
     future: Future[bytes]
     pool: ProcessPoolExecutor
 
 
 class _Worker:
-    """One process, and what it has been told."""
+    """One worker process, and the ids of the contents that it has."""
 
-    def __init__(self, renderer_factory: Kitchen, limit: WaitLimit) -> None:
-        self._kitchen = renderer_factory
+    def __init__(self, renderer_factory: RendererFactory, limit: WaitLimit) -> None:
+        self._renderer_factory = renderer_factory
         self._limit = limit
-        self._told: set[str] = set()
+        self._known_ids: set[str] = set()
         self._bytes = 0
-        self._pool = self._started()
+        self._pool = self._start_pool()
         self.waiting = 0
 
-    def _started(self) -> ProcessPoolExecutor:
-        pool = ProcessPoolExecutor(1, _fork_server(self._kitchen), _begin, (self._kitchen,))
-        self._greeting = pool.submit(_greet)
+    def _start_pool(self) -> ProcessPoolExecutor:
+        pool = ProcessPoolExecutor(
+            1, _fork_server(self._renderer_factory), _initialize_worker, (self._renderer_factory,)
+        )
+        self._start_check = pool.submit(_report_started)
         return pool
 
     def _check_start(self) -> None:
-        """Raise ExecutorUnusableError when the process did not even begin: the next one would not, either."""
+        """Raise ExecutorUnusableError when the process did not start. The next process would not start either."""
         try:
-            self._greeting.result(self._limit.seconds())
+            self._start_check.result(self._limit.next_timeout_seconds())
         except TimeoutError as error:
-            raise self._limit.reached() from error
+            raise self._limit.record_timeout() from error
         except BrokenProcessPool as error:
-            raise ExecutorUnusableError("processes to render in do not start") from error
+            raise ExecutorUnusableError("the worker processes do not start") from error
 
-    def send(self, packed: PackedJobs, orders: PackedOrders) -> _Sent:
-        """Begin with a batch."""
+    def send(self, packed: PackedJobs, context: PackedContext) -> _Sent:
+        """Start to render a batch."""
         self.waiting += 1
         try:
-            return self._submitted(packed, orders)
+            return self._submit(packed, context)
         except BrokenProcessPool:
-            self._start_anew(self._pool)
-            return self._submitted(packed, orders)
+            self._restart(self._pool)
+            return self._submit(packed, context)
 
-    def _submitted(self, packed: PackedJobs, orders: PackedOrders) -> _Sent:
-        if forget := self._bytes > _MOST_BYTES:
-            self._forget()
-        contents = pack_trees({one: tree for one, tree in packed.trees.items() if one not in self._told})
-        news = b"" if orders.digest in self._told else orders.data
-        self._told |= packed.trees.keys() | {orders.digest}
+    def _submit(self, packed: PackedJobs, context: PackedContext) -> _Sent:
+        if should_clear := self._bytes > _MAX_CACHED_BYTES:
+            self._clear_known_ids()
+        contents = pack_trees({key: tree for key, tree in packed.trees.items() if key not in self._known_ids})
+        new_context = b"" if context.digest in self._known_ids else context.data
+        self._known_ids |= packed.trees.keys() | {context.digest}
         self._bytes += len(contents)
-        return _Sent(self._pool.submit(_work, packed.batch, news, contents, forget), self._pool)
+        return _Sent(self._pool.submit(_render_batch, packed.batch, new_context, contents, should_clear), self._pool)
 
-    def _forget(self) -> None:
-        self._told.clear()
+    def _clear_known_ids(self) -> None:
+        self._known_ids.clear()
         self._bytes = 0
 
-    def take(self, packed: PackedJobs, sent: _Sent) -> Sequence[Result]:
-        """Wait for a batch; raises BrokenProcessPool when its process ended, and has another one ready.
+    def take(self, packed: PackedJobs, sent: _Sent) -> Sequence[JobResult]:
+        """Wait for a batch and return its results.
 
-        Raises ExecutorUnusableError when processes do not start.
+        Raises:
+            BrokenProcessPool: The process ended. Another process is ready.
+            ExecutorUnusableError: Processes do not start, or the batch took too long.
         """
         self.waiting -= 1
-        seconds = self._limit.seconds()
+        seconds = self._limit.next_timeout_seconds()
         try:
             data = sent.future.result(seconds)
         except TimeoutError as error:
-            raise self._limit.reached() from error
+            raise self._limit.record_timeout() from error
         except BrokenProcessPool:
-            self._start_anew(sent.pool)
+            self._restart(sent.pool)
             raise
-        return packed.opened(data)
+        return packed.unpack_results(data)
 
-    def _start_anew(self, broken: ProcessPoolExecutor) -> None:
-        if broken is self._pool:
+    def _restart(self, broken_pool: ProcessPoolExecutor) -> None:
+        if broken_pool is self._pool:
             self._check_start()
             self.end()
-            self._forget()
-            self._pool = self._started()
+            self._clear_known_ids()
+            self._pool = self._start_pool()
 
     def end(self) -> None:
-        """Kill the process: a render that does not return must not keep this process from ending."""
-        # the pool offers no other way before Python 3.14, and forgets its processes with the shutdown
+        """Kill the process, so that a render that never returns does not keep this process alive."""
+        # Before Python 3.14, the pool has no public method to kill its processes, and `shutdown` drops them.
         processes = list((self._pool._processes or {}).values())
         self._pool.shutdown(wait=False, cancel_futures=True)
         for process in processes:
             process.kill()
 
 
-def _fork_server(kitchen: Kitchen) -> BaseContext:
-    """Return what starts workers; it stays, and has loaded once what each of them needs."""
+def _fork_server(renderer_factory: RendererFactory) -> BaseContext:
+    """Return the fork server context. The fork server stays alive and imports the workers' modules once."""
     context = get_context("forkserver")
-    context.set_forkserver_preload([__name__, type(kitchen).__module__])
+    context.set_forkserver_preload([__name__, type(renderer_factory).__module__])
     return context
 
 
-# what follows runs in a worker
+# The code below runs in the worker processes.
 
-_bench: Bench
+_worker: RenderWorker
 _trees: dict[TreeId, FileTree] = {}
-_orders: dict[str, bytes] = {}
+_contexts: dict[str, bytes] = {}
 
 
-def _begin(kitchen: Kitchen) -> None:
-    # the fork server executes a program, and the kernel makes a process dumpable again for that
+def _initialize_worker(renderer_factory: RendererFactory) -> None:
+    # The fork server executes a program, and the kernel resets the dumpable flag at each execution.
     forbid_memory_access()
-    # who interrupts the service at a terminal means the service, which ends its push first, and then us
+    # An interrupt at a terminal reaches all processes. The service finishes its push first and then ends the workers.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    Thread(target=_end_with_the_service, daemon=True).start()
-    global _bench  # noqa: PLW0603 - the one value of a process that does nothing else
-    _bench = Bench(kitchen)
+    Thread(target=_exit_with_service, daemon=True).start()
+    global _worker  # noqa: PLW0603 - the only state of a worker process
+    _worker = RenderWorker(renderer_factory)
 
 
-def _end_with_the_service() -> None:
-    """End this process when the service is gone, however it went: nobody else would end it."""
+def _exit_with_service() -> None:
+    """End this process when the service process ends for any reason, because no other process would end it."""
     service = parent_process()
-    assert service, "a worker was started by somebody"
+    assert service, "a worker process has a parent process"
     service.join()
     os._exit(1)
 
 
-def _greet() -> None:
-    """Come to pass when the process stands."""
+def _report_started() -> None:
+    """Do nothing. The result of this call shows that the process has started."""
 
 
-def _work(batch: Batch, orders: bytes, contents: bytes, forget: bool) -> bytes:
-    if forget:
+def _render_batch(batch: Batch, context: bytes, contents: bytes, should_clear: bool) -> bytes:
+    if should_clear:
         _trees.clear()
     _trees.update(unpack_trees(contents))
-    if orders:
-        _orders[batch.orders] = orders
-    return _bench.work(batch, _orders[batch.orders], _trees)
+    if context:
+        _contexts[batch.context_digest] = context
+    return _worker.render_batch(batch, _contexts[batch.context_digest], _trees)

@@ -1,4 +1,4 @@
-"""Tokens from files, as headers of requests. No message and no representation holds one."""
+"""Reading of tokens from files for request headers. Messages and `repr` never contain a token."""
 
 from __future__ import annotations
 
@@ -7,60 +7,64 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from reconciler.forge.errors import ForgeCredentialsError
-from reconciler.forge.http import Authorize
+from reconciler.forge.http_client import Authorize
 
-_LARGEST = 16 * 1024
-# any other character would make the header invalid, and the HTTP client would quote it in its complaint
+_MAX_BYTES = 16 * 1024
+# Other characters make the header invalid, and the error of the HTTP client would quote the token.
 _TOKEN = re.compile(r"[\x21-\x7e]+")
 
 
-def token_from(file: Path, header: str = "Authorization", prefix: str = "Bearer ") -> Authorize:
-    """Return what puts the token in `file` into a header, reading the file anew whenever it changed.
+def read_token_from(file: Path, header: str = "Authorization", prefix: str = "Bearer ") -> Authorize:
+    """Return a function that builds the header with the token in `file`. It reads the file again after a change.
 
-    Blanks around the token do not count. Raises nothing by itself: the file may come later.
+    Whitespace around the token is ignored. The file does not need to exist before the first call of the function.
     """
     watched = WatchedFile(file)
 
     def authorize() -> Mapping[str, str]:
         token = watched.read().strip()
         if not is_token(token):
-            said = "is empty" if not token else "must hold one token: printable ASCII characters and no blanks"
-            raise ForgeCredentialsError(f"the credentials file {file} {said}")
+            problem = "is empty" if not token else "must contain one token: printable ASCII characters and no spaces"
+            raise ForgeCredentialsError(f"the credentials file {file} {problem}")
         return {header: prefix + token}
 
     return authorize
 
 
 def is_token(text: str) -> bool:
-    """Return whether a text can stand in a header as it is."""
+    """Return whether a text is valid in a header without escaping."""
     return bool(_TOKEN.fullmatch(text))
 
 
 class WatchedFile:
-    """A small text file that is read once for each of its versions."""
+    """A small text file that is read again only after a change."""
 
     def __init__(self, file: Path) -> None:
         self._file = file
-        self._read: tuple[tuple[int, int, int], str] | None = None
+        self._cached: tuple[tuple[int, int, int], str] | None = None
 
     def read(self) -> str:
-        """Return the content as it is now. Raises ForgeCredentialsError, which never quotes it."""
+        """Return the current content.
+
+        Raises:
+            ForgeCredentialsError: The file cannot be read. The message never contains the content.
+        """
         try:
-            now = self._file.stat()
-            version = (now.st_mtime_ns, now.st_size, now.st_ino)
-            # one look at the field, since threads share it
-            known = self._read
-            if known is None or known[0] != version:
-                self._refuse_large(now.st_size)
-                known = (version, self._file.read_text("utf-8"))
-                self._read = known
+            status = self._file.stat()
+            version = (status.st_mtime_ns, status.st_size, status.st_ino)
+            # Read the attribute once, because several threads use it.
+            cached = self._cached
+            if cached is None or cached[0] != version:
+                self._check_size(status.st_size)
+                cached = (version, self._file.read_text("utf-8"))
+                self._cached = cached
         except OSError as error:
             raise ForgeCredentialsError(f"cannot read the credentials file {self._file}: {error.strerror}") from error
         except UnicodeDecodeError:
-            # the cause would quote the content
+            # The original exception contains the content.
             raise ForgeCredentialsError(f"the credentials file {self._file} is not UTF-8 text") from None
-        return known[1]
+        return cached[1]
 
-    def _refuse_large(self, size: int) -> None:
-        if size > _LARGEST:
-            raise ForgeCredentialsError(f"the credentials file {self._file} is larger than {_LARGEST} bytes")
+    def _check_size(self, size: int) -> None:
+        if size > _MAX_BYTES:
+            raise ForgeCredentialsError(f"the credentials file {self._file} is larger than {_MAX_BYTES} bytes")

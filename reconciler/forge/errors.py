@@ -1,14 +1,16 @@
-"""What can go wrong between us and a forge, named by what to do next. Messages never hold credentials.
+"""The errors of forges, grouped by the next step. Messages never contain credentials.
 
-ForgeError                    next step
-├── ForgeUnreachableError     retry   no answer, or one that is the forge's own trouble (5xx)
-├── ForgeBusyError            wait    a limit of the forge or a budget of ours; `until` says when to ask again
-├── ForgeRefusedError         human   the forge declined, in these words
-│   └── HeadMovedError        retry   the head is not the commit that was named
-├── ForgeMissingError         human   no such repository or pull request, or it may not be seen
-├── ForgeCredentialsError     human   the credentials are missing, unreadable or not accepted
-├── ForgeAnswerError          human   an answer that no forge of this kind gives
-└── InternalForgeError        human   an unexpected exception; the log has its traceback
+| error                     | next step | cause                                                      |
+|---------------------------|-----------|------------------------------------------------------------|
+| ForgeError                |           | base class                                                 |
+| ForgeUnreachableError     | retry     | no response, or a server error (5xx)                       |
+| ForgeBusyError            | wait      | a rate limit; `until` is the time of the next attempt      |
+| ForgeRefusedError         | human     | the forge rejected the request                             |
+| HeadMovedError            | retry     | the head is not the expected commit                        |
+| ForgeMissingError         | human     | the repository or pull request is missing or not visible   |
+| ForgeCredentialsError     | human     | the credentials are missing, unreadable or invalid         |
+| ForgeAnswerError          | human     | the response does not have the documented format           |
+| InternalForgeError        | human     | an unexpected exception; the log contains the traceback    |
 """
 
 from __future__ import annotations
@@ -21,7 +23,7 @@ NextStep = Literal["retry", "wait", "human"]
 
 
 class ForgeError(ExpectedError):
-    """Something between us and a forge went wrong; `next_step` says who acts next."""
+    """A request to a forge failed. `next_step` is the required action."""
 
     next_step: ClassVar[NextStep] = "retry"
 
@@ -31,11 +33,11 @@ class ForgeError(ExpectedError):
 
 
 class ForgeUnreachableError(ForgeError):
-    """The forge did not answer, or has trouble of its own."""
+    """The forge did not respond, or responded with a server error."""
 
 
 class ForgeBusyError(ForgeError):
-    """A limit of the forge, or a budget of ours, is used up until a moment in seconds since 1970."""
+    """A rate limit of the forge or of the settings is exhausted. `until` is its end, in seconds since 1970."""
 
     next_step: ClassVar[NextStep] = "wait"
 
@@ -45,7 +47,7 @@ class ForgeBusyError(ForgeError):
 
 
 class ForgeRefusedError(ForgeError):
-    """The forge declined; the same content will be declined again. `status` is HTTP's, 0 where it has no part in it."""
+    """The forge rejected the request, and would reject the same request again. `status` is the HTTP status or 0."""
 
     next_step: ClassVar[NextStep] = "human"
 
@@ -55,31 +57,31 @@ class ForgeRefusedError(ForgeError):
 
 
 class HeadMovedError(ForgeRefusedError):
-    """The head of the pull request is not the commit that was named."""
+    """The head of the pull request is not the expected commit."""
 
     next_step: ClassVar[NextStep] = "retry"
 
 
 class ForgeMissingError(ForgeError):
-    """There is no such repository or pull request, or these credentials may not see it."""
+    """The repository or pull request does not exist, or the account has no permission to read it."""
 
     next_step: ClassVar[NextStep] = "human"
 
 
 class ForgeCredentialsError(ForgeError):
-    """The credentials are missing, unreadable or not accepted."""
+    """The credentials are missing, unreadable or invalid."""
 
     next_step: ClassVar[NextStep] = "human"
 
 
 class ForgeAnswerError(ForgeError):
-    """The answer is none that a forge of this kind gives: a proxy's page, another product, a newer version."""
+    """The response does not have the documented format. For example, it comes from a proxy."""
 
     next_step: ClassVar[NextStep] = "human"
 
 
 class InternalForgeError(ForgeError):
-    """The work on the pull requests of one repository ended with an unexpected exception."""
+    """Processing of the pull requests of one repository failed with an unexpected exception."""
 
     next_step: ClassVar[NextStep] = "human"
 

@@ -1,4 +1,4 @@
-"""Pull requests of one repository at Gitea or Forgejo, by their API, version 1."""
+"""Client for the pull requests of one repository on Gitea or Forgejo, with their API version 1."""
 
 from __future__ import annotations
 
@@ -7,8 +7,7 @@ from dataclasses import replace
 from itertools import pairwise
 from urllib.parse import quote
 
-from reconciler.forge.answers import in_line
-from reconciler.forge.approvals import Approvals
+from reconciler.catalog.files import CommitId
 from reconciler.forge.errors import (
     ForgeAnswerError,
     ForgeError,
@@ -17,86 +16,88 @@ from reconciler.forge.errors import (
     ForgeUnreachableError,
     HeadMovedError,
 )
-from reconciler.forge.fields import Fields
-from reconciler.forge.http import MOST_PAGES, Client
-from reconciler.forge.request import Hold, MergeMethod, NewRequest, PullRequest, State, Verdict
-from reconciler.forge.wording import GITEA_DRAFT
-from reconciler.snapshot.objects import CommitId
+from reconciler.forge.http_client import MAX_PAGES, ForgeClient
+from reconciler.forge.port import Hold, MergeMethod, NewRequest, PullRequest, State, Verdict
+from reconciler.forge.response_cache import ApprovalCache
+from reconciler.forge.responses import ResponseFields, to_one_line
+from reconciler.forge.text_escaping import GITEA_DRAFT
 
-# the most that an instance gives unless its owner says otherwise
+# The default of the maximum page size of an instance.
 _PAGE = 50
 _BASE_MOVED = "merge push out of date"
 
 
 class Gitea:
-    """The pull requests of a repository (peers.md (d)).
+    """The pull requests of a repository. Pull requests from forks and from AGit, which have no branch, are omitted.
 
-    The client's API is `https://HOST/api/v1`, its credentials the header `Authorization: token …`. Requests from forks
-    and those of AGit, which have no branch, are left out.
+    The API URL of the client is `https://HOST/api/v1`, and the credentials are in the header `Authorization: token …`.
 
-    A pull request holds when its head is approved and nobody asks for changes. Whether it is set to merge by itself
-    Gitea does not tell. Drafts are marked by the title, `WIP:`, which is among what an instance takes for such a mark
-    unless its owner took it away.
+    `hold` is set if the head is approved and no reviewer requests changes. Gitea does not report whether a pull request
+    is set to merge automatically. The mark `WIP:` in the title is the default mark of drafts of an instance.
     """
 
-    def __init__(self, client: Client, owner: str, name: str) -> None:
+    def __init__(self, client: ForgeClient, owner: str, name: str) -> None:
         self._client = client
         self._root = f"/repos/{quote(owner, safe='')}/{quote(name, safe='')}"
         self._pulls = f"{self._root}/pulls"
-        self._approvals = Approvals(client.clock)
+        self._approvals = ApprovalCache(client.clock)
 
     def open_requests(self) -> Sequence[PullRequest]:
-        """Return the open pull requests from branches of this repository; reviews are asked for where one changed."""
+        """Return the open pull requests from branches of this repository. Fetch reviews only after a change."""
         listed = self._fields(self._client.pages(self._pulls, {"state": "open", "limit": _PAGE}))
         found = {item.number("number"): item for item in listed if _is_own(item)}
-        self._approvals.keep_only(found)
+        self._approvals.retain(found)
         return [self._read(found[number]) for number in sorted(found)]
 
     def request(self, number: int) -> PullRequest:
-        """Return one pull request, whatever became of it."""
+        """Return one pull request in any state."""
         path = f"{self._pulls}/{number}"
-        return self._read(Fields(self._client.get(path), f"GET {path}"))
+        return self._read(ResponseFields(self._client.get(path), f"GET {path}"))
 
     def find(self, head: str, base: str) -> PullRequest | None:
-        """Return the pull request of these branches that was opened last, whatever became of it; None without one.
+        """Return the newest pull request of these branches in any state, or None.
 
-        Gitea finds one by its branches, too, but of several the first. So the list is read up to it, of this base alone
-        since Gitea 1.24, of all before that.
+        The search of Gitea by branches returns the oldest pull request. Therefore, this method reads the list. Since
+        Gitea 1.24, the list contains only pull requests to this base.
         """
         numbers: list[int] = []
-        found: list[Fields] = []
-        for page in range(1, MOST_PAGES + 1):
+        found: list[ResponseFields] = []
+        for page in range(1, MAX_PAGES + 1):
             listed = self._page({"state": "all", "base_branch": base, "limit": _PAGE, "page": page})
             numbers += [item.number("number") for item in listed]
             found += [item for item in listed if _is_own(item) and _branches(item) == (head, base)]
-            # nothing promises that the newest comes first
-            if not listed or (found and all(one > other for one, other in pairwise(numbers))):
+            # The order of the list is not documented. Stop only if the list is sorted by descending number.
+            if not listed or (found and all(number > following for number, following in pairwise(numbers))):
                 newest = max(found, key=lambda item: item.number("number"), default=None)
                 return None if newest is None else self._read(newest)
-        raise ForgeAnswerError(f"GET {self._pulls}: there are more than {MOST_PAGES} pages")
+        raise ForgeAnswerError(f"GET {self._pulls}: there are more than {MAX_PAGES} pages")
 
     def create(self, new: NewRequest) -> PullRequest:
-        """Open a pull request. Raises ForgeRefusedError: one is open for these branches, or a label is not there."""
-        title = GITEA_DRAFT.on(new.title, new.draft)
+        """Open a pull request.
+
+        Raises:
+            ForgeRefusedError: A pull request for these branches is open, or a label does not exist.
+        """
+        title = GITEA_DRAFT.apply(new.title, new.draft)
         body = {"head": new.head, "base": new.base, "title": title, "body": new.body}
         labels = {"labels": self._label_ids(new.labels)} if new.labels else {}
         made = self._client.send("POST", self._pulls, {**body, **labels}, opens=True)
-        return _read(Fields(made, f"POST {self._pulls}"))
+        return _read(ResponseFields(made, f"POST {self._pulls}"))
 
     def update(self, request: PullRequest, title: str, body: str) -> PullRequest:
-        """Give a pull request another title and body; it stays the draft that `request` says it is."""
-        self._edit(request, {"title": GITEA_DRAFT.on(title, request.draft), "body": body})
+        """Set title and body of a pull request. The draft mark stays as in `request`."""
+        self._edit(request, {"title": GITEA_DRAFT.apply(title, request.draft), "body": body})
         return replace(request, title=title, body=body)
 
     def set_draft(self, request: PullRequest, draft: bool) -> None:
         """Mark a pull request as a draft, or as ready for review, by its title."""
-        self._edit(request, {"title": GITEA_DRAFT.on(request.title, draft)})
+        self._edit(request, {"title": GITEA_DRAFT.apply(request.title, draft)})
 
     def remove_label(self, request: PullRequest, label: str) -> None:
-        """Take a label off a pull request. Do nothing if it does not have the label."""
+        """Remove a label from a pull request. Do nothing if it does not have the label."""
         path = f"{self._root}/issues/{request.number}/labels"
-        for item in (Fields(one, f"GET {path}") for one in self._client.pages(path)):
-            # labels of the organization have the same name as those of the repository may have
+        for item in (ResponseFields(one, f"GET {path}") for one in self._client.pages(path)):
+            # A label of the organization and a label of the repository can have the same name.
             if item.text("name") == label:
                 self._client.send("DELETE", f"{path}/{item.number('id')}", {})
 
@@ -107,115 +108,120 @@ class Gitea:
     def report(self, commit: CommitId, verdict: Verdict) -> None:
         """Set the commit status `reconciler`."""
         state = "success" if verdict.passed else "failure"
-        status = {"context": "reconciler", "state": state, "description": in_line(verdict.summary)}
+        status = {"context": "reconciler", "state": state, "description": to_one_line(verdict.summary)}
         self._client.send("POST", f"{self._root}/statuses/{commit}", status)
 
     def merge(self, request: PullRequest, method: MergeMethod, message: str) -> None:
-        """Merge a pull request whose head is still `request.commit`; the branch stays.
+        """Merge a pull request if its head is still `request.commit`. The branch is not deleted.
 
-        The message's first line is the commit's title; a rebase keeps the messages that there are. Raises
-        HeadMovedError, ForgeRefusedError; also the latter while Gitea is still at looking for conflicts after a push.
+        The first line of the message is the title of the commit. A rebase keeps the existing messages.
+
+        Raises:
+            HeadMovedError: The head is another commit.
+            ForgeRefusedError: Gitea rejected the merge, or has not yet finished its check for conflicts after a push.
         """
         if not request.commit:
-            # an empty id would be no condition at all
-            raise HeadMovedError(f"pull request {request.number} has no head any more")
+            # Gitea ignores an empty commit id, and would merge any head.
+            raise HeadMovedError(f"pull request {request.number} has no head")
         title, _, rest = message.partition("\n")
-        words = {} if method == "rebase" else {"MergeTitleField": title, "MergeMessageField": rest.strip()}
-        how = {"Do": method, "head_commit_id": request.commit, "delete_branch_after_merge": False}
+        texts = {} if method == "rebase" else {"MergeTitleField": title, "MergeMessageField": rest.strip()}
+        options = {"Do": method, "head_commit_id": request.commit, "delete_branch_after_merge": False}
         try:
-            self._client.send("POST", f"{self._pulls}/{request.number}/merge", {**how, **words})
+            self._client.send("POST", f"{self._pulls}/{request.number}/merge", {**options, **texts})
         except ForgeMissingError as error:
-            # also said of a pull request that is closed
-            raise self._name_merge_refusal(request, error) from None
+            # Gitea also responds with 404 for a closed pull request.
+            raise self._classify_merge_error(request, error) from None
         except ForgeRefusedError as error:
-            # 409 is the head, the base and every conflict
-            raise self._name_merge_refusal(request, error) if error.status == 409 else error from None
+            # Gitea responds with 409 for another head, another base, and every conflict.
+            raise self._classify_merge_error(request, error) if error.status == 409 else error from None
 
-    def _name_merge_refusal(self, request: PullRequest, error: ForgeError) -> ForgeError:
+    def _classify_merge_error(self, request: PullRequest, error: ForgeError) -> ForgeError:
         if _BASE_MOVED in error.message:
             return ForgeUnreachableError(error.message)
-        now = self.request(request.number)
-        if now.commit != request.commit:
-            return HeadMovedError(f"{error.message}: the head is {now.commit}")
-        return error if now.state == "open" else ForgeRefusedError(f"{error.message}: it is {now.state}")
+        current = self.request(request.number)
+        if current.commit != request.commit:
+            return HeadMovedError(f"{error.message}: the head is {current.commit}")
+        return error if current.state == "open" else ForgeRefusedError(f"{error.message}: it is {current.state}")
 
     def _edit(self, request: PullRequest, changes: Mapping[str, str]) -> None:
         self._client.send("PATCH", f"{self._pulls}/{request.number}", changes)
 
     def _label_ids(self, names: Sequence[str]) -> list[int]:
         path = f"{self._root}/labels"
-        listed = [Fields(item, f"GET {path}") for item in self._client.pages(path, {"limit": _PAGE})]
+        listed = [ResponseFields(item, f"GET {path}") for item in self._client.pages(path, {"limit": _PAGE})]
         known = {item.text("name"): item.number("id") for item in listed}
         if missing := [name for name in names if name not in known]:
-            raise ForgeRefusedError(f"the repository must have the labels that are asked for; it has no {missing}")
+            raise ForgeRefusedError(f"the repository must have the requested labels; missing: {missing}")
         return [known[name] for name in names]
 
-    def _page(self, asked: Mapping[str, str | int]) -> list[Fields]:
-        listed = self._client.get(self._pulls, asked)
+    def _page(self, parameters: Mapping[str, str | int]) -> list[ResponseFields]:
+        listed = self._client.get(self._pulls, parameters)
         if not isinstance(listed, list):
-            raise ForgeAnswerError(f"GET {self._pulls}: the answer must be a list")
+            raise ForgeAnswerError(f"GET {self._pulls}: the response must be a list")
         return self._fields(listed)
 
-    def _fields(self, listed: Iterable[object]) -> list[Fields]:
-        return [Fields(item, f"GET {self._pulls}") for item in listed]
+    def _fields(self, listed: Iterable[object]) -> list[ResponseFields]:
+        return [ResponseFields(item, f"GET {self._pulls}") for item in listed]
 
-    def _read(self, item: Fields) -> PullRequest:
+    def _read(self, item: ResponseFields) -> PullRequest:
         request = _read(item)
         is_waiting = request.state == "open" and not request.draft
         return replace(request, hold=self._hold(request, item.moment("updated_at"))) if is_waiting else request
 
     def _hold(self, request: PullRequest, updated: int) -> Hold:
-        given = self._approvals.are_given(request.number, updated, request.commit, lambda: self._ask_reviewers(request))
-        return "approved" if given else ""
+        approved = self._approvals.is_approved(
+            request.number, updated, request.commit, lambda: self._fetch_approval(request)
+        )
+        return "approved" if approved else ""
 
-    def _ask_reviewers(self, request: PullRequest) -> bool:
+    def _fetch_approval(self, request: PullRequest) -> bool:
         path = f"{self._pulls}/{request.number}/reviews"
-        reviews = [Fields(item, f"GET {path}") for item in self._client.pages(path, {"limit": _PAGE})]
+        reviews = [ResponseFields(item, f"GET {path}") for item in self._client.pages(path, {"limit": _PAGE})]
         return _is_approved(reviews, request.commit)
 
 
-def _read(item: Fields) -> PullRequest:
+def _read(item: ResponseFields) -> PullRequest:
     title = item.text("title")
     head, base = _branches(item)
     return PullRequest(
         number=item.number("number"),
         url=item.text("html_url"),
-        title=GITEA_DRAFT.off(title),
+        title=GITEA_DRAFT.strip(title),
         body=item.text("body", default=""),
         head=head,
         base=base,
         commit=CommitId(item.text("head", "sha", default="")),
         state=_state(item),
-        draft=item.truth("draft", default=GITEA_DRAFT.is_on(title)),
+        draft=item.truth("draft", default=GITEA_DRAFT.matches(title)),
         created=item.moment("created_at"),
         labels=item.names("labels", part="name"),
     )
 
 
-def _branches(item: Fields) -> tuple[str, str]:
-    # `ref` is refs/pull/N/head once the branch is gone
+def _branches(item: ResponseFields) -> tuple[str, str]:
+    # After the deletion of the branch, `ref` is refs/pull/N/head.
     return item.text("head", "label"), item.text("base", "ref")
 
 
-def _is_own(item: Fields) -> bool:
+def _is_own(item: ResponseFields) -> bool:
     return item.text("head", "label") != "" and item.number("head", "repo_id") == item.number("base", "repo_id")
 
 
-def _state(item: Fields) -> State:
+def _state(item: ResponseFields) -> State:
     if item.truth("merged"):
         return "merged"
     return "open" if item.text("state") == "open" else "closed"
 
 
-def _is_approved(reviews: Iterable[Fields], commit: CommitId) -> bool:
-    # comments leave what their author said before as it was
-    latest: dict[str, Fields] = {}
+def _is_approved(reviews: Iterable[ResponseFields], commit: CommitId) -> bool:
+    # A comment does not change the previous verdict of its author.
+    latest: dict[str, ResponseFields] = {}
     for review in reviews:
         if review.text("state") in {"APPROVED", "REQUEST_CHANGES"}:
             latest[review.text("user", "login", default="")] = review
-    said = {
+    verdicts = {
         (review.text("state"), review.text("commit_id", default=""))
         for review in latest.values()
         if not review.truth("dismissed", default=False)
     }
-    return ("APPROVED", commit) in said and all(state != "REQUEST_CHANGES" for state, _ in said)
+    return ("APPROVED", commit) in verdicts and all(state != "REQUEST_CHANGES" for state, _ in verdicts)

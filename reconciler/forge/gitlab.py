@@ -1,4 +1,4 @@
-"""Merge requests of one GitLab project, by its REST API, version 4."""
+"""Client for the merge requests of one GitLab project, with the REST API version 4."""
 
 from __future__ import annotations
 
@@ -6,83 +6,89 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from urllib.parse import quote
 
-from reconciler.forge.answers import in_line
-from reconciler.forge.approvals import Approvals
+from reconciler.catalog.files import CommitId
 from reconciler.forge.errors import ForgeCredentialsError, ForgeRefusedError, HeadMovedError
-from reconciler.forge.fields import Fields
-from reconciler.forge.http import Client
-from reconciler.forge.request import Hold, MergeMethod, NewRequest, PullRequest, State, Verdict
-from reconciler.forge.wording import GITLAB_DRAFT, with_commands, without_commands
-from reconciler.snapshot.objects import CommitId
+from reconciler.forge.http_client import ForgeClient
+from reconciler.forge.port import Hold, MergeMethod, NewRequest, PullRequest, State, Verdict
+from reconciler.forge.response_cache import ApprovalCache
+from reconciler.forge.responses import ResponseFields, to_one_line
+from reconciler.forge.text_escaping import GITLAB_DRAFT, escape_commands, unescape_commands
 
-_LONGEST_DESCRIPTION = 255
+_MAX_DESCRIPTION_CHARACTERS = 255
 _CHECK = "reconciler"
-# locked is a request while it is being merged
+# A merge request is "locked" during its merge.
 _STATES: dict[str, State] = {"opened": "open", "locked": "open", "closed": "closed", "merged": "merged"}
 
 
 class GitLab:
-    """The merge requests of a project, named by its full path (peers.md (d)).
+    """The merge requests of a project, identified by its full path. Merge requests from forks are omitted.
 
-    The client's API is `https://HOST/api/v4`, its credentials the header `PRIVATE-TOKEN`: a project access token with
-    the scope `api` will do. Requests from forks are left out.
+    The API URL of the client is `https://HOST/api/v4`, and the credentials are in the header `PRIVATE-TOKEN`. A project
+    access token with the scope `api` is sufficient.
 
-    `hold`: GitLab names no commit with an approval, and whether a push takes approvals away is a setting of the
-    project; so "approved" is a request, no draft, that has an approval and lacks none. A place in a merge train reads
-    as "auto-merge", since GitLab lists it as such, and "queued" is a request that is being merged right now.
+    Values of `hold`:
 
-    GitLab learns of a push a moment later: `commit` may still be the head of before. It strips a body's end, and drops
-    carriage returns. Lines of a body that would be commands are kept from it.
+    - "approved": the merge request is not a draft, has an approval and lacks none. GitLab does not report the approved
+      commit, and a setting of the project determines whether a push removes approvals.
+    - "auto-merge": auto-merge is enabled, or the merge request is in a merge train.
+    - "queued": the merge is running.
+
+    GitLab processes a push with a delay. Therefore, `commit` can be the previous head. GitLab removes whitespace at the
+    end of a body and carriage returns.
     """
 
-    def __init__(self, client: Client, project: str) -> None:
+    def __init__(self, client: ForgeClient, project: str) -> None:
         self._client = client
         self._root = f"/projects/{quote(project, safe='')}"
         self._requests = f"{self._root}/merge_requests"
-        self._approvals = Approvals(client.clock)
+        self._approvals = ApprovalCache(client.clock)
 
     def open_requests(self) -> Sequence[PullRequest]:
-        """Return the open merge requests from branches of this project; approvals are asked for where one changed."""
+        """Return the open merge requests from branches of this project. Fetch approvals only after a change."""
         found = {item.number("iid"): item for item in self._list({"state": "opened", "sort": "asc", "per_page": 100})}
-        self._approvals.keep_only(found)
+        self._approvals.retain(found)
         return [self._read(found[number]) for number in sorted(found)]
 
     def request(self, number: int) -> PullRequest:
-        """Return one merge request, whatever became of it; its approvals are asked for anew."""
-        self._approvals.forget(number)
+        """Return one merge request in any state, with its current approvals."""
+        self._approvals.discard(number)
         path = f"{self._requests}/{number}"
-        return self._read(Fields(self._client.get(path), f"GET {path}"))
+        return self._read(ResponseFields(self._client.get(path), f"GET {path}"))
 
     def find(self, head: str, base: str) -> PullRequest | None:
-        """Return the merge request of these branches that was opened last; None without one."""
+        """Return the newest merge request of these branches in any state, or None."""
         branches = {"source_branch": head, "target_branch": base, "state": "all"}
         found = self._list({**branches, "sort": "desc", "per_page": 20})
         return self._read(max(found, key=lambda item: item.number("iid"))) if found else None
 
     def create(self, new: NewRequest) -> PullRequest:
-        """Open a merge request. Raises ForgeRefusedError, also when one is open for these branches."""
+        """Open a merge request.
+
+        Raises:
+            ForgeRefusedError: For example, a merge request for these branches is already open.
+        """
         body = {
             "source_branch": new.head,
             "target_branch": new.base,
-            "title": GITLAB_DRAFT.on(new.title, new.draft),
-            "description": without_commands(new.body),
+            "title": GITLAB_DRAFT.apply(new.title, new.draft),
+            "description": escape_commands(new.body),
             "remove_source_branch": False,
         }
         labels = {"labels": ",".join(_label(label) for label in new.labels)} if new.labels else {}
         made = self._client.send("POST", self._requests, {**body, **labels}, opens=True)
-        return _read(Fields(made, f"POST {self._requests}"))
+        return _read(ResponseFields(made, f"POST {self._requests}"))
 
     def update(self, request: PullRequest, title: str, body: str) -> PullRequest:
-        """Give a merge request another title and body; it stays the draft that `request` says it is."""
-        self._edit(request, {"title": GITLAB_DRAFT.on(title, request.draft), "description": without_commands(body)})
+        """Set title and body of a merge request. The draft mark stays as in `request`."""
+        self._edit(request, {"title": GITLAB_DRAFT.apply(title, request.draft), "description": escape_commands(body)})
         return replace(request, title=title, body=body)
 
     def set_draft(self, request: PullRequest, draft: bool) -> None:
         """Mark a merge request as a draft, or as ready, by its title."""
-        self._edit(request, {"title": GITLAB_DRAFT.on(request.title, draft)})
+        self._edit(request, {"title": GITLAB_DRAFT.apply(request.title, draft)})
 
     def remove_label(self, request: PullRequest, label: str) -> None:
-        """Take a label off a merge request. Do nothing if it does not have the label."""
+        """Remove a label from a merge request. Do nothing if it does not have the label."""
         self._edit(request, {"remove_labels": _label(label)})
 
     def close(self, request: PullRequest) -> None:
@@ -92,52 +98,61 @@ class GitLab:
     def report(self, commit: CommitId, verdict: Verdict) -> None:
         """Set the external status `reconciler` of a commit."""
         state = "success" if verdict.passed else "failed"
-        status = {"state": state, "name": _CHECK, "description": in_line(verdict.summary)[:_LONGEST_DESCRIPTION]}
+        status = {
+            "state": state,
+            "name": _CHECK,
+            "description": to_one_line(verdict.summary)[:_MAX_DESCRIPTION_CHARACTERS],
+        }
         try:
             self._client.send("POST", f"{self._root}/statuses/{commit}", status)
         except ForgeRefusedError as error:
-            # some versions refuse to say the same again
+            # Some versions reject a status that is equal to the current status.
             if "Cannot transition status" not in error.message or f"from :{state}" not in error.message:
                 raise
 
     def merge(self, request: PullRequest, method: MergeMethod, message: str) -> None:
-        """Merge a request whose head is still `request.commit`; there is no rebase. The branch stays.
+        """Merge a merge request if its head is still `request.commit`. The branch is not deleted.
 
-        Whether a merge makes a merge commit is a setting of the project. Raises HeadMovedError, ForgeRefusedError.
+        A setting of the project determines whether a merge creates a merge commit. It does not support "rebase".
+
+        Raises:
+            HeadMovedError: The head is another commit.
+            ForgeRefusedError: GitLab rejected the merge, or the method is "rebase".
         """
         if method == "rebase":
             raise ForgeRefusedError(
                 "GitLab's API does not rebase and merge at once: the method must be merge or squash"
             )
-        words = "squash_commit_message" if method == "squash" else "merge_commit_message"
-        told = {words: message} if message else {}
-        kept = {"squash": method == "squash", "should_remove_source_branch": False}
+        key = "squash_commit_message" if method == "squash" else "merge_commit_message"
+        texts = {key: message} if message else {}
+        options = {"squash": method == "squash", "should_remove_source_branch": False}
         try:
-            self._client.send("PUT", self._place(request, "/merge"), {"sha": request.commit, **kept, **told})
+            self._client.send("PUT", self._path(request, "/merge"), {"sha": request.commit, **options, **texts})
         except ForgeCredentialsError as error:
-            # GitLab says "401" also to an account it knows well that may not push to the base; to others in any call
+            # GitLab also responds with 401 if a valid account has no permission to push to the base. This request fails
+            # if the credentials are invalid.
             self.request(request.number)
             raise ForgeRefusedError(f"{error.message}: this account may not merge into {request.base}") from None
         except ForgeRefusedError as error:
             raise HeadMovedError(error.message, error.status) if error.status == 409 else error from None
 
     def _edit(self, request: PullRequest, changes: dict[str, str]) -> None:
-        self._client.send("PUT", self._place(request), changes)
+        self._client.send("PUT", self._path(request), changes)
 
-    def _place(self, request: PullRequest, below: str = "") -> str:
+    def _path(self, request: PullRequest, below: str = "") -> str:
         return f"{self._requests}/{request.number}{below}"
 
-    def _list(self, asked: Mapping[str, str | int]) -> list[Fields]:
-        whole: dict[str, str | int] = {"scope": "all", "order_by": "created_at", **asked}
-        found = [Fields(item, f"GET {self._requests}") for item in self._client.pages(self._requests, whole)]
-        # requests of forks may have a branch of the same name
-        return [item for item in found if item.number("source_project_id") == item.number("target_project_id")]
+    def _list(self, parameters: Mapping[str, str | int]) -> list[ResponseFields]:
+        query: dict[str, str | int] = {"scope": "all", "order_by": "created_at", **parameters}
+        items = [ResponseFields(item, f"GET {self._requests}") for item in self._client.pages(self._requests, query)]
+        # Merge requests from forks can have a branch with the same name.
+        return [item for item in items if item.number("source_project_id") == item.number("target_project_id")]
 
-    def _read(self, item: Fields) -> PullRequest:
+    def _read(self, item: ResponseFields) -> PullRequest:
         request = _read(item)
         return replace(request, hold=self._hold(request, item)) if request.state == "open" else request
 
-    def _hold(self, request: PullRequest, item: Fields) -> Hold:
+    def _hold(self, request: PullRequest, item: ResponseFields) -> Hold:
         if item.text("state") == "locked":
             return "queued"
         if item.truth("merge_when_pipeline_succeeds"):
@@ -145,25 +160,27 @@ class GitLab:
         if request.draft:
             return ""
         updated = item.moment("updated_at")
-        given = self._approvals.are_given(request.number, updated, request.commit, lambda: self._ask_approvers(request))
-        return "approved" if given else ""
+        approved = self._approvals.is_approved(
+            request.number, updated, request.commit, lambda: self._fetch_approval(request)
+        )
+        return "approved" if approved else ""
 
-    def _ask_approvers(self, request: PullRequest) -> bool:
-        path = self._place(request, "/approvals")
-        answer = Fields(self._client.get(path), f"GET {path}")
-        # without a rule that asks for some, a request is approved from the start, by nobody
+    def _fetch_approval(self, request: PullRequest) -> bool:
+        path = self._path(request, "/approvals")
+        answer = ResponseFields(self._client.get(path), f"GET {path}")
+        # Without an approval rule, a merge request is approved from the start, with an empty list of approvers.
         return answer.truth("approved") and bool(answer.find("approved_by"))
 
 
-def _read(item: Fields) -> PullRequest:
+def _read(item: ResponseFields) -> PullRequest:
     return PullRequest(
         number=item.number("iid"),
         url=item.text("web_url"),
-        title=GITLAB_DRAFT.off(item.text("title")),
-        body=with_commands(item.text("description", default="")),
+        title=GITLAB_DRAFT.strip(item.text("title")),
+        body=unescape_commands(item.text("description", default="")),
         head=item.text("source_branch"),
         base=item.text("target_branch"),
-        # null where the branch was gone before GitLab looked
+        # The value is null if the branch was deleted before GitLab read it.
         commit=CommitId(item.text("sha", default="")),
         state=_STATES.get(item.text("state"), "closed"),
         draft=item.truth("draft"),
@@ -174,5 +191,5 @@ def _read(item: Fields) -> PullRequest:
 
 def _label(name: str) -> str:
     if "," in name:
-        raise ForgeRefusedError(f"a label of GitLab must have no comma: {name!r}")
+        raise ForgeRefusedError(f"a label on GitLab must not contain a comma: {name!r}")
     return name

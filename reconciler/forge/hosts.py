@@ -1,4 +1,4 @@
-"""Forges by the address of a repository: which driver, with whose credentials, within whose budget."""
+"""The configured forges, and selection of the client, the credentials and the rate limiter of a repository."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from pathlib import Path
 from threading import Lock
 from typing import Literal
 
-from reconciler.forge.app_token import AppToken
-from reconciler.forge.budget import Budget
-from reconciler.forge.credentials import token_from
+from reconciler.forge.credentials import read_token_from
 from reconciler.forge.gitea import Gitea
 from reconciler.forge.github import GitHub, is_name
+from reconciler.forge.github_app import AppToken
 from reconciler.forge.gitlab import GitLab
-from reconciler.forge.http import Authorize, Client
+from reconciler.forge.http_client import Authorize, ForgeClient
 from reconciler.forge.port import Forge
+from reconciler.forge.rate_limits import RateLimiter
 
 Kind = Literal["github", "gitlab", "gitea", "gitlab-push-options", "agit"]
 _PLAIN = re.compile(r"[A-Za-z0-9._/-]+")
@@ -24,10 +24,10 @@ _PLAIN = re.compile(r"[A-Za-z0-9._/-]+")
 
 @dataclass(frozen=True)
 class Host:
-    """A forge: its repositories are those below `path` at `host`, which is "" for this machine.
+    """A forge with the repositories below `path` on `host`. The host "" is this machine.
 
-    `api` is "" at the usual place. Credentials are a `token_file`, or at GitHub an App: its id, the file of its key,
-    and its installation, which 0 lets be found.
+    If `api` is "", the default URL of the API is used. The credentials are a `token_file`, or for GitHub an App with
+    the file of its private key. If `app_installation` is 0, GitHub is asked for the installation.
     """
 
     kind: Kind
@@ -40,43 +40,43 @@ class Host:
     app_installation: int = 0
 
     def holds(self, host: str, path: str) -> bool:
-        """Return whether a repository is at this forge."""
-        inside = not self.path or path == self.path or path.startswith(f"{self.path}/")
-        return host == self.host and inside
+        """Return whether a repository is on this forge."""
+        is_inside = not self.path or path == self.path or path.startswith(f"{self.path}/")
+        return host == self.host and is_inside
 
     @property
     def root(self) -> str:
-        """The address of the API."""
-        return self.api or _usual_api(self.kind, self.host)
+        """The URL of the API."""
+        return self.api or _get_default_api(self.kind, self.host)
 
 
-def _usual_api(kind: Kind, host: str) -> str:
+def _get_default_api(kind: Kind, host: str) -> str:
     if kind == "github":
         return "https://api.github.com" if host == "github.com" else f"https://{host}/api/v3"
     return f"https://{host}/api/{'v4' if kind == 'gitlab' else 'v1'}"
 
 
 class Hosts:
-    """Builds a driver for each repository, once; those of one host share its budget. Threads may share it."""
+    """Builds one client per repository. All clients of a host share its rate limiter. Threads can share the object."""
 
     def __init__(
         self, hosts: Sequence[Host], writes_per_minute: int, new_per_hour: int, clock: Callable[[], float]
     ) -> None:
         self._hosts = tuple(hosts)
-        self._budgets = {host: Budget(writes_per_minute, new_per_hour, clock) for host in self._hosts}
+        self._rate_limiters = {host: RateLimiter(writes_per_minute, new_per_hour, clock) for host in self._hosts}
         self._clock = clock
         self._built: dict[tuple[str, str], Forge | None] = {}
-        self._clients: dict[tuple[Host, str], Client] = {}
+        self._clients: dict[tuple[Host, str], ForgeClient] = {}
         self._apps: list[AppToken] = []
         self._lock = Lock()
 
     def kind(self, host: str, path: str) -> Kind | None:
-        """Return what the forge of a repository is; None for one on no forge. The longest path decides."""
-        found = self._host(host, path)
-        return found.kind if found else None
+        """Return the kind of the forge of a repository, or None. The forge with the longest path applies."""
+        forge_host = self._find_host(host, path)
+        return forge_host.kind if forge_host else None
 
     def forge(self, host: str, path: str) -> Forge | None:
-        """Return the driver of a repository; None where none is, or where all goes by what is pushed."""
+        """Return the client of a repository, or None without a forge or for a forge that uses only pushes."""
         with self._lock:
             key = (host, path)
             if key not in self._built:
@@ -84,57 +84,58 @@ class Hosts:
             return self._built[key]
 
     def page(self, host: str, path: str, commit: str) -> str:
-        """Return the address of a commit's page; "" for repositories that are on no forge, or on this machine."""
+        """Return the URL of a commit's page, or "" for repositories without a forge or on this machine."""
         kind = self.kind(host, path) if host else None
-        # it stands in Markdown, where other characters could end it
+        # The URL is inserted into Markdown, where other characters could end the link.
         if kind is None or not _PLAIN.fullmatch(path):
             return ""
         return f"https://{host}/{path}/{'-/' if kind.startswith('gitlab') else ''}commit/{commit}"
 
     def close(self) -> None:
-        """Let go of all connections, until somebody asks again."""
+        """Close all connections. The next request opens new connections."""
         with self._lock:
             for client in self._clients.values():
                 client.close()
             for app in self._apps:
                 app.close()
 
-    def _host(self, host: str, path: str) -> Host | None:
-        return max((one for one in self._hosts if one.holds(host, path)), key=lambda one: len(one.path), default=None)
+    def _find_host(self, host: str, path: str) -> Host | None:
+        matches = (candidate for candidate in self._hosts if candidate.holds(host, path))
+        return max(matches, key=lambda candidate: len(candidate.path), default=None)
 
     def _build(self, host: str, path: str) -> Forge | None:
-        one = self._host(host, path)
-        if one is None:
+        forge_host = self._find_host(host, path)
+        if forge_host is None:
             return None
-        owner, _, last = path.rpartition("/")
-        if not one.host:
-            # repositories on this machine are called by their last names: a path is no name at a forge
+        owner, _, name = path.rpartition("/")
+        if not forge_host.host:
+            # For a repository on this machine, only the last two segments of the path are owner and name.
             owner = owner.rpartition("/")[2]
-        match one.kind:
-            case "github" if is_name(owner) and is_name(last):
-                return GitHub(self._client(one, f"{owner}/{last}"), owner, last)
+        match forge_host.kind:
+            case "github" if is_name(owner) and is_name(name):
+                return GitHub(self._get_client(forge_host, f"{owner}/{name}"), owner, name)
             case "gitea" if owner and "/" not in owner:
-                return Gitea(self._client(one, ""), owner, last)
+                return Gitea(self._get_client(forge_host, ""), owner, name)
             case "gitlab" if owner:
-                return GitLab(self._client(one, ""), f"{owner}/{last}")
+                return GitLab(self._get_client(forge_host, ""), f"{owner}/{name}")
             case _:
                 return None
 
-    def _client(self, one: Host, repository: str) -> Client:
-        # an App is installed by each owner; a token is the same for all
-        key = (one, repository.partition("/")[0] if one.app_id and not one.app_installation else "")
+    def _get_client(self, host: Host, repository: str) -> ForgeClient:
+        # Each owner installs the App separately. A token file is valid for all owners.
+        key = (host, repository.partition("/")[0] if host.app_id and not host.app_installation else "")
         if key not in self._clients:
-            authorize = self._authorize(one, repository)
-            self._clients[key] = Client(one.root, authorize, self._budgets[one], self._clock)
+            authorize = self._build_authorize(host, repository)
+            self._clients[key] = ForgeClient(host.root, authorize, self._rate_limiters[host], self._clock)
         return self._clients[key]
 
-    def _authorize(self, one: Host, repository: str) -> Authorize:
-        if one.app_id:
-            key = Path(one.app_key_file)
-            app = AppToken(one.root, one.app_id, key, repository, self._clock, one.app_installation)
+    def _build_authorize(self, host: Host, repository: str) -> Authorize:
+        if host.app_id:
+            key = Path(host.app_key_file)
+            app = AppToken(host.root, host.app_id, key, repository, self._clock, host.app_installation)
             self._apps.append(app)
             return app
         header, prefix = {"github": ("Authorization", "Bearer "), "gitlab": ("PRIVATE-TOKEN", "")}.get(
-            one.kind, ("Authorization", "token ")
+            host.kind, ("Authorization", "token ")
         )
-        return token_from(Path(one.token_file), header, prefix)
+        return read_token_from(Path(host.token_file), header, prefix)

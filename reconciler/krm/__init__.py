@@ -1,4 +1,5 @@
-"""The alphabet: resources, lossless YAML, pointers, patches, selectors, names, conditions, findings, provenance.
+"""Building blocks for Kubernetes resources: lossless YAML, merges, schemas, selectors, names and findings.
 
-Knows none of our kinds, and is quiet: no Git, clock, file, process, thread or log.
+This package does not know the kinds that the controllers read. It has no side effects: no Git, clock, file, process,
+thread or log.
 """

@@ -1,4 +1,7 @@
-"""Findings: what is wrong, or worth knowing, about somebody's input, as values with a place."""
+"""Findings: errors, warnings and information about user input, with their finding codes.
+
+A controller has its own table of finding codes. The codes in this module are used by every layer.
+"""
 
 from __future__ import annotations
 
@@ -7,12 +10,31 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from reconciler.krm.isolation import InternalFailure
-from reconciler.krm.messages import bounded
 from reconciler.redaction import redact_urls
+
+MAX_EXAMPLES = 5
+"""The maximal number of different messages in one joined text. More examples do not help anyone."""
+MAX_MESSAGE_CHARACTERS = 4_000
+"""The maximal length of one message in characters. A longer message is truncated."""
+
+
+def join_messages(messages: Iterable[str]) -> str:
+    """Return the first five different messages as one text, with the number of the others: `a; b; … and 95 more`."""
+    distinct = tuple(dict.fromkeys(messages))
+    rest = len(distinct) - MAX_EXAMPLES
+    return "; ".join([*distinct[:MAX_EXAMPLES], *([f"… and {rest} more"] if rest > 0 else [])])
+
+
+def truncate_message(message: str) -> str:
+    """Return a message, truncated to `MAX_MESSAGE_CHARACTERS`, with a note about its full length."""
+    if len(message) <= MAX_MESSAGE_CHARACTERS:
+        return message
+    note = f"… ({len(message)} characters)"
+    return message[: MAX_MESSAGE_CHARACTERS - len(note)] + note
 
 
 class Severity(StrEnum):
-    """How much a finding costs: an error withholds output, a warning and an info nothing (design 10.24)."""
+    """The effect of a finding: an error withholds output; a warning or an info does not."""
 
     ERROR = "error"
     WARNING = "warning"
@@ -20,13 +42,16 @@ class Severity(StrEnum):
 
 
 @dataclass(frozen=True, order=True)
-class Where:
-    """A place in somebody's input; empty parts are unknown or do not apply.
+class SourceLocation:
+    """A location in user input. An empty part is unknown or does not apply.
 
-    `file` is relative to its repository's root, `line` counts from 1 (0: unknown), `object` is
-    `Kind/namespace/name`, `pointer` an RFC 6901 JSON pointer or a field path as the spec spells it.
-    `package` is `repository/package` of the package that this is a place in: then `file` and `object` are in there,
-    and `owner` is the config object that asks for it, as `Kind/namespace/name`.
+    Attributes:
+        file: Path relative to the root of its repository, or to the package if `package` is set.
+        line: Line number from 1; 0 if unknown.
+        object: `Kind/namespace/name`.
+        pointer: RFC 6901 JSON pointer, or a field path such as `spec.upstream`.
+        package: `repository/package` if the location is inside a package.
+        owner: `Kind/namespace/name` of the config object that requests the package.
     """
 
     file: str = ""
@@ -43,79 +68,143 @@ class Where:
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing a rule found; the message says what must be and quotes what was.
+    """One problem or notice about user input.
 
-    `failure` is the unexpected exception behind an internal error; only the log shows it.
+    `failure` is the unexpected exception behind an internal error. Only the log shows it.
     """
 
     code: str
     message: str
-    where: Where = Where()
+    location: SourceLocation = SourceLocation()
     severity: Severity = Severity.ERROR
     failure: InternalFailure | None = field(default=None, compare=False, repr=False)
 
 
-class Scope(StrEnum):
-    """What a finding is about; an error withholds all of it, and leaves what stands as it was (design 10.24)."""
+class FindingScope(StrEnum):
+    """The unit that a finding is about.
+
+    An error withholds the output of the whole unit, and published content stays unchanged.
+    """
 
     FILE = "file"
     OBJECT = "object"
     PACKAGE = "package"
     DESTINATION = "destination"
     CONFIG = "config"
-    # what its cluster would make of it: nobody here withholds anything for it
+    # A prediction about what the cluster rejects. It withholds no output.
     CLUSTER = "cluster"
 
 
 @dataclass(frozen=True)
-class Code:
-    """One kind of finding: how much it costs, what it is about, and what it says, in one sentence for everybody.
-
-    The rooms keep theirs in tables; a finding is made from its code, so that nobody says its severity twice.
-    """
+class FindingCode:
+    """One kind of finding: its severity, its scope, and a one-sentence description."""
 
     name: str
     severity: Severity
-    scope: Scope
-    meaning: str
+    scope: FindingScope
+    description: str
 
-    def finding(self, message: str, where: Where = Where()) -> Finding:
-        """Return a finding of this kind; the message says what must be and quotes what was.
+    def finding(self, message: str, location: SourceLocation = SourceLocation()) -> Finding:
+        """Return a finding of this kind.
 
-        Credentials of URLs in the message are removed, because findings are committed to the status branch.
+        Credentials in URLs are removed from the message, because findings are committed to the status branch.
         """
-        return Finding(self.name, bounded(redact_urls(message)), where, self.severity)
+        return Finding(self.name, truncate_message(redact_urls(message)), location, self.severity)
 
 
-def softened(finding: Finding) -> Finding:
-    """Return an error as a warning, for where what it is about is told, and nothing is withheld for it."""
+def downgrade_to_warning(finding: Finding) -> Finding:
+    """Return an error as a warning; return other findings unchanged."""
     return replace(finding, severity=Severity.WARNING) if finding.severity is Severity.ERROR else finding
 
 
-def hardened(finding: Finding) -> Finding:
-    """Return a finding as an error, for where those who run the program take it for one."""
+def upgrade_to_error(finding: Finding) -> Finding:
+    """Return a finding with severity error."""
     return replace(finding, severity=Severity.ERROR)
 
 
-def by_name(codes: Iterable[Code]) -> Mapping[str, Code]:
-    """Return codes by their names, for where a reason in words becomes a finding."""
+def index_codes_by_name(codes: Iterable[FindingCode]) -> Mapping[str, FindingCode]:
+    """Return the finding codes by name."""
     return {code.name: code for code in codes}
 
 
-def errors(findings: tuple[Finding, ...] | list[Finding]) -> tuple[Finding, ...]:
-    """Return the findings that withhold output."""
+def select_errors(findings: tuple[Finding, ...] | list[Finding]) -> tuple[Finding, ...]:
+    """Return the findings with severity error."""
     return tuple(finding for finding in findings if finding.severity is Severity.ERROR)
 
 
-def at_places(findings: Iterable[Finding], places: Mapping[str, Where]) -> tuple[Finding, ...]:
-    """Return findings with the places, by object, where people can mend what they are about."""
-    return tuple(_at_place(one, places.get(one.where.object)) for one in findings)
+def set_source_locations(findings: Iterable[Finding], locations: Mapping[str, SourceLocation]) -> tuple[Finding, ...]:
+    """Return findings with file and line replaced by those of `locations`, which are keyed by object."""
+    return tuple(_set_location(finding, locations.get(finding.location.object)) for finding in findings)
 
 
-def _at_place(finding: Finding, place: Where | None) -> Finding:
-    return replace(finding, where=replace(finding.where, file=place.file, line=place.line)) if place else finding
+def _set_location(finding: Finding, location: SourceLocation | None) -> Finding:
+    if location is None:
+        return finding
+    return replace(finding, location=replace(finding.location, file=location.file, line=location.line))
 
 
-def in_package(findings: Iterable[Finding], package: str, owner: str) -> tuple[Finding, ...]:
-    """Return findings about what is inside a package with the package and its owner named."""
-    return tuple(replace(one, where=replace(one.where, package=package, owner=owner)) for one in findings)
+def set_package_location(findings: Iterable[Finding], package: str, owner: str) -> tuple[Finding, ...]:
+    """Return findings with the package and its owner added to their locations."""
+    return tuple(
+        replace(finding, location=replace(finding.location, package=package, owner=owner)) for finding in findings
+    )
+
+
+CODES = (
+    CREDENTIAL_IN_URL := FindingCode(
+        "CredentialInUrl",
+        Severity.ERROR,
+        FindingScope.OBJECT,
+        "The URL of a repository contains a user name, a password or a token. The message does not repeat it.",
+    ),
+    INTERNAL_ERROR := FindingCode(
+        "InternalError",
+        Severity.ERROR,
+        FindingScope.OBJECT,
+        "An unexpected exception stopped the processing of one file, object, package, target or remote. Its published"
+        " content and its drafts stay unchanged; everything else is reconciled. The log contains the traceback.",
+    ),
+    YAML_ALIASES := FindingCode(
+        "YamlAliases",
+        Severity.ERROR,
+        FindingScope.FILE,
+        "An alias has no anchor, contains itself, or expands to more nodes than the limit allows.",
+    ),
+    YAML_DOCUMENTS := FindingCode(
+        "YamlDocuments", Severity.ERROR, FindingScope.FILE, "A file contains more documents than the limit allows."
+    ),
+    YAML_DUPLICATE_KEY := FindingCode(
+        "YamlDuplicateKey", Severity.ERROR, FindingScope.FILE, "A mapping contains a key twice."
+    ),
+    YAML_ENCODING := FindingCode("YamlEncoding", Severity.ERROR, FindingScope.FILE, "A file is not UTF-8 text."),
+    YAML_KEY := FindingCode("YamlKey", Severity.ERROR, FindingScope.FILE, "A key of a mapping is not a string."),
+    YAML_MERGE := FindingCode(
+        "YamlMerge",
+        Severity.ERROR,
+        FindingScope.FILE,
+        "The value of a merge key `<<` is not a mapping or a list of mappings.",
+    ),
+    YAML_SYNTAX := FindingCode(
+        "YamlSyntax",
+        Severity.ERROR,
+        FindingScope.FILE,
+        "A file is not valid YAML, or a `.json` file is not valid JSON.",
+    ),
+    YAML_TAG := FindingCode(
+        "YamlTag",
+        Severity.ERROR,
+        FindingScope.FILE,
+        "A tag is not supported, or its value does not have the type of the tag.",
+    ),
+    YAML_TOO_DEEP := FindingCode(
+        "YamlTooDeep", Severity.ERROR, FindingScope.FILE, "A file is nested more deeply than the limit allows."
+    ),
+    YAML_TOO_LARGE := FindingCode(
+        "YamlTooLarge", Severity.ERROR, FindingScope.FILE, "A file is larger than the limit allows."
+    ),
+)
+
+
+def create_internal_error_finding(failure: InternalFailure, location: SourceLocation | None = None) -> Finding:
+    """Return the finding for a scope whose processing failed with an unexpected exception."""
+    return replace(INTERNAL_ERROR.finding(failure.message, location or SourceLocation()), failure=failure)

@@ -1,8 +1,8 @@
-"""Isolation boundaries: an unexpected exception in one scope becomes a value, so that all other scopes continue.
+"""Isolation boundaries: convert an unexpected exception in one scope into a value, so that all other scopes continue.
 
-A scope is a config file, an object, a package, a function call, the state of a destination or a remote. This module is
-the only place that catches all exceptions within a pass. It does not log: the exception is carried as an
-`InternalFailure` to the daemon, which writes the traceback to the log.
+A scope is a config file, an object, a package, a function call, the state of a target, or a remote. This module is the
+only place that catches all exceptions within a pass. It does not log. The exception is stored in an `InternalFailure`,
+and the service writes its traceback to the log.
 """
 
 from __future__ import annotations
@@ -18,22 +18,22 @@ from typing import Self
 from reconciler.redaction import redact_urls
 
 _REFERENCE_LENGTH = 12
-# A traceback of a deep recursion repeats itself; its end names the cause.
+# The traceback of a deep recursion repeats itself. Its end shows the cause.
 _MAX_TRACEBACK_CHARACTERS = 20_000
-# Where these are raised depends on the depth of the stack and on the memory of the machine, and not on the input.
-_RAISED_ANYWHERE = (MemoryError, RecursionError)
+# The place where these exceptions occur depends on stack depth and available memory, not on the input.
+_RESOURCE_ERRORS = (MemoryError, RecursionError)
 
 
 class ExpectedError(Exception):
-    """Base of exceptions that have their own handler: isolation boundaries let them pass."""
+    """Base class of exceptions that have their own handler. Isolation boundaries do not catch them."""
 
 
 @dataclass(frozen=True)
 class InternalFailure:
     """An unexpected exception in one scope.
 
-    `reference` depends only on the type of the exception and the function that raised it, so that a second pass and
-    another replica report the same text. `traceback` is for the log only.
+    `reference` depends only on the exception type and on the function that raised it. A second pass and another replica
+    therefore report the same text. `traceback` is for the log only.
     """
 
     scope: str
@@ -43,28 +43,28 @@ class InternalFailure:
 
     @classmethod
     def from_exception(cls, scope: str, error: BaseException) -> Self:
-        """Return the failure that an exception causes in a scope."""
-        name = type(error).__name__
-        place = "" if isinstance(error, _RAISED_ANYWHERE) else _raising_function(error)
-        reference = sha256(f"{name} {place}".encode()).hexdigest()[:_REFERENCE_LENGTH]
-        return cls(scope, reference, name, redact_urls(_format_traceback(error)))
+        """Return the failure for an exception that was raised in a scope."""
+        error_type = type(error).__name__
+        function = "" if isinstance(error, _RESOURCE_ERRORS) else _find_raising_function(error)
+        reference = sha256(f"{error_type} {function}".encode()).hexdigest()[:_REFERENCE_LENGTH]
+        return cls(scope, reference, error_type, redact_urls(_format_traceback(error)))
 
-    def in_scope(self, scope: str) -> Self:
-        """Return the same failure for a part of the scope that it was found to be caused by."""
+    def with_scope(self, scope: str) -> Self:
+        """Return the same failure for a smaller scope that caused it."""
         return replace(self, scope=scope)
 
     @property
     def message(self) -> str:
-        """The text for people. It leaves out the exception's own text, which may contain any value of the input."""
+        """The message for users. It omits the text of the exception, which may contain any input value."""
         return (
-            f"{self.scope}: an unexpected {self.error_type} ended the work on it; what is published and drafted of it"
-            f" stays as it is, and everything else continues (next step: report the traceback that the log has under"
+            f"{self.scope}: an unexpected {self.error_type} stopped its processing; its published content and drafts"
+            f" stay unchanged, and all other processing continues (next step: report the traceback in the log with"
             f" reference {self.reference})"
         )
 
 
 class ScopeFailedError(ExpectedError):
-    """The work on one scope ended with an unexpected exception."""
+    """The processing of one scope failed with an unexpected exception."""
 
     def __init__(self, failure: InternalFailure) -> None:
         super().__init__(failure.message)
@@ -75,10 +75,12 @@ class ScopeFailedError(ExpectedError):
 
 
 @contextmanager
-def boundary(scope: str, raising: Callable[[InternalFailure], Exception] = ScopeFailedError) -> Iterator[None]:
-    """Turn every unexpected exception of the block into the exception that `raising` makes of it.
+def isolation_boundary(
+    scope: str, create_error: Callable[[InternalFailure], Exception] = ScopeFailedError
+) -> Iterator[None]:
+    """Convert every unexpected exception in the block into the exception that `create_error` returns.
 
-    Exceptions that stop the process, and an `ExpectedError`, pass unchanged.
+    An `ExpectedError` and exceptions that stop the process are not converted.
     """
     try:
         yield
@@ -87,7 +89,7 @@ def boundary(scope: str, raising: Callable[[InternalFailure], Exception] = Scope
     except BaseException as error:
         if not (isinstance(error, Exception) or _is_panic(error)):
             raise
-        raise raising(InternalFailure.from_exception(scope, error)) from error
+        raise create_error(InternalFailure.from_exception(scope, error)) from error
 
 
 def _is_panic(error: BaseException) -> bool:
@@ -95,18 +97,18 @@ def _is_panic(error: BaseException) -> bool:
     return type(error).__name__ == "PanicException"
 
 
-def _raising_function(error: BaseException) -> str:
-    """Return the innermost function of this program in the traceback, with its module."""
+def _find_raising_function(error: BaseException) -> str:
+    """Return the qualified name of the innermost function of this program in the traceback."""
     frames = (frame for frame, _ in traceback.walk_tb(error.__traceback__))
-    own = [_function_name(frame) for frame in frames if _module(frame).startswith("reconciler.")]
-    return own[-1] if own else ""
+    functions = [_qualified_name(frame) for frame in frames if _module_name(frame).startswith("reconciler.")]
+    return functions[-1] if functions else ""
 
 
-def _function_name(frame: FrameType) -> str:
-    return f"{_module(frame)}.{frame.f_code.co_qualname}"
+def _qualified_name(frame: FrameType) -> str:
+    return f"{_module_name(frame)}.{frame.f_code.co_qualname}"
 
 
-def _module(frame: FrameType) -> str:
+def _module_name(frame: FrameType) -> str:
     return str(frame.f_globals.get("__name__", ""))
 
 

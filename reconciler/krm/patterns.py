@@ -1,4 +1,4 @@
-"""Regular expressions that users write: RE2 with a memory limit for each pattern, and errors as one exception type."""
+"""Regular expressions in user input: RE2 with a memory limit per pattern and one exception type."""
 
 from __future__ import annotations
 
@@ -6,28 +6,32 @@ from typing import Any, Final
 
 import re2
 
-from reconciler.caching import cached
+from reconciler.memory import cached
 
-PATTERN_BYTES: Final = 2 << 20
-"""The memory that RE2 may take for one compiled pattern; larger ones are refused."""
+MAX_PATTERN_BYTES: Final = 2 << 20
+"""The maximal memory of one compiled RE2 pattern. A larger pattern is rejected."""
 
-_REMEMBERED_PATTERNS = 256
-_LONGEST_REASON = 200
+_MAX_CACHED_PATTERNS = 256
+_MAX_REASON_CHARACTERS = 200
 
 
 class PatternError(ValueError):
-    """The text is not an RE2 regular expression, or it is too large; the message gives the reason."""
+    """The text is not a valid RE2 regular expression, or it is too large. The message contains the reason."""
 
 
-@cached(_REMEMBERED_PATTERNS)
+@cached(_MAX_CACHED_PATTERNS)
 def compile_pattern(pattern: str, *, captures: bool = False) -> Any:
-    """Return the compiled pattern; raises PatternError.
+    """Compile a pattern.
 
-    Without `captures` its groups record nothing, which makes matching faster and its memory independent of the number
-    of groups.
+    Args:
+        pattern: RE2 syntax.
+        captures: Whether groups capture text. Without captures, matching is faster and needs less memory.
+
+    Raises:
+        PatternError: The pattern is invalid or too large.
     """
     options = re2.Options()
-    options.max_mem = PATTERN_BYTES
+    options.max_mem = MAX_PATTERN_BYTES
     options.log_errors = False
     options.never_capture = not captures
     try:
@@ -35,7 +39,9 @@ def compile_pattern(pattern: str, *, captures: bool = False) -> Any:
     except re2.error as error:
         reason = error.args[0] if error.args else ""
         detail = reason.decode("utf-8", "replace") if isinstance(reason, bytes) else str(reason)
-        # RE2 repeats the part of the pattern that it refuses, which may be all of it
-        raise PatternError(detail if len(detail) <= _LONGEST_REASON else f"{detail[:_LONGEST_REASON]}…") from None
+        # RE2 repeats the rejected part of the pattern, which can be the whole pattern.
+        raise PatternError(
+            detail if len(detail) <= _MAX_REASON_CHARACTERS else f"{detail[:_MAX_REASON_CHARACTERS]}…"
+        ) from None
     except UnicodeEncodeError as error:
-        raise PatternError(f"it contains half of a surrogate pair: {error.reason}") from None
+        raise PatternError(f"it contains a lone surrogate: {error.reason}") from None

@@ -1,25 +1,116 @@
-"""Cloning: a new package from the files of an upstream one (kpt.md 4, porch.md 5.1)."""
+"""Clones: a new package from the files of an upstream package, and the merge comments of its resources.
+
+A merge comment is the upstream identity of a resource, on the line of its `metadata` (`# kpt-merge: namespace/name`).
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from reconciler.caching import cached
-from reconciler.krm.findings import Finding
-from reconciler.packages.kptfile import KPTFILE, Kptfile, Profile, Upstream, new_kptfile
-from reconciler.packages.merge_comments import with_merge_comments
-from reconciler.packages.package import Package
-from reconciler.snapshot.files import FileTree
+from reconciler.catalog.files import FileTree
+from reconciler.krm.findings import Finding, SourceLocation
+from reconciler.krm.yaml import Document, FormattingSource, YamlError, parse_yaml
+from reconciler.krm.yaml.emit import format_scalar
+from reconciler.memory import cached
+from reconciler.packages.codes import MERGE_COMMENTS_SKIPPED
+from reconciler.packages.kptfile import KPTFILE, Kptfile, KptfileUpstream, Profile, new_kptfile
+from reconciler.packages.package import Package, PackageResource
+from reconciler.packages.parsing import ParseFailure, parse_cached
+from reconciler.packages.resource import UPSTREAM_IDENTIFIER
 
-# the packages in flight: most clusters have the same clone of an upstream
-_REMEMBERED_PACKAGES = 256
+MERGE_COMMENT = "# kpt-merge: "
+_METADATA = ("metadata",)
+_ANNOTATIONS = (*_METADATA, "annotations")
+_IDENTIFIER = (*_ANNOTATIONS, UPSTREAM_IDENTIFIER)
+
+
+def add_merge_comments(files: FileTree, profile: Profile = "safe") -> tuple[FileTree, tuple[Finding, ...]]:
+    """Return the files with a merge comment on every resource that has none, and warnings.
+
+    Files that cannot be parsed or are ignored stay unchanged. `compat` also writes the annotation
+    `internal.kpt.dev/upstream-identifier`.
+    """
+    package = Package(files)
+    changes: dict[str, bytes] = {}
+    findings: list[Finding] = []
+    for path in package.krm_files():
+        if not path.endswith((".yaml", ".yml")):
+            continue
+        content = add_comments_to_content(files[path].data, profile)
+        if isinstance(content, ParseFailure):
+            findings.append(_skipped_file(path, content))
+        else:
+            changes[path] = content
+    return files.with_files({path: data for path, data in changes.items() if data != files[path].data}), tuple(findings)
+
+
+def read_merge_identity(document: Document) -> tuple[str, str] | None:
+    """Return the (namespace, name) of the merge comment, or None if there is no merge comment."""
+    comment = document.comment(_METADATA) or ""
+    if not comment.startswith(MERGE_COMMENT):
+        return None
+    namespace, _, name = comment.removeprefix(MERGE_COMMENT).strip().partition("/")
+    return namespace, name
+
+
+@cached(2048)
+def add_comments_to_content(content: bytes, profile: Profile) -> bytes | ParseFailure:
+    """Return a file with a merge comment on every resource that has none, or the parse failure."""
+    source = parse_cached(content)
+    if isinstance(source, ParseFailure):
+        return source
+    documents = [_with_comment(document, profile) for document in source.documents]
+    has_changes = any(new is not old for new, old in zip(documents, source.documents, strict=True))
+    return source.with_documents(list(enumerate(documents))).to_bytes() if has_changes else content
+
+
+def _with_comment(document: Document, profile: Profile) -> Document:
+    resource = PackageResource("", "", 0, document)
+    if not resource.metadata or not (resource.name or resource.namespace or resource.labels):
+        return document
+    # Another comment on that line stays, and a line has at most one comment.
+    if document.comment(_METADATA) is None:
+        document = _with_line_comment(document, f"{MERGE_COMMENT}{resource.namespace}/{resource.name}")
+    return _with_identifier(document, resource) if profile == "compat" else document
+
+
+def _with_line_comment(document: Document, comment: str) -> Document:
+    try:
+        return document.with_comment(_METADATA, comment)
+    except YamlError:
+        return document  # An alias or a mapping in flow style has no place for a comment.
+
+
+def _with_identifier(document: Document, resource: PackageResource) -> Document:
+    namespace, name = read_merge_identity(document) or (resource.namespace, resource.name)
+    identifier = f"{resource.group}|{resource.kind}|{namespace or 'default'}|{name}"
+    if resource.annotations.get(UPSTREAM_IDENTIFIER) == identifier:
+        return document
+    annotations = dict(resource.annotations) | {UPSTREAM_IDENTIFIER: identifier}
+    metadata = dict(resource.metadata) | {"annotations": annotations}
+    # kpt writes single quotes, compares texts, and takes other quotes for a local change.
+    text = format_scalar(identifier, flow=False, style="'")
+    quoted = parse_yaml(f"metadata:\n  annotations:\n    {UPSTREAM_IDENTIFIER}: {text}\n")
+    lender = quoted.documents[0].reuse_formatting(
+        {path: FormattingSource(path) for path in (_ANNOTATIONS, _IDENTIFIER)}
+    )
+    return document.with_data({**document.data, "metadata": metadata}, lender)
+
+
+def _skipped_file(path: str, reason: ParseFailure) -> Finding:
+    text = f"the file cannot be parsed, so that it gets no merge comments: {reason.message}"
+    return MERGE_COMMENTS_SKIPPED.finding(text, SourceLocation(path, reason.line))
+
+
+# Most clusters have the same clone of an upstream package.
+_MAX_CACHED_PACKAGES = 256
 
 
 @dataclass(frozen=True)
-class UpstreamAt:
-    """An upstream package, resolved: what is written to upstream and upstreamLock.
+class ResolvedUpstream:
+    """A resolved upstream package, as it is written to upstream and upstreamLock.
 
-    `repo` is final text, as design 10.18 wants it (the Repository's own, ending in `.git`, without credentials).
+    `repo` is the URL of the Repository object, with the ending `.git` and without credentials.
     """
 
     repo: str
@@ -28,34 +119,37 @@ class UpstreamAt:
     commit: str
 
 
-@cached(_REMEMBERED_PACKAGES)
-def clone(
-    source: FileTree, name: str, lock: UpstreamAt, profile: Profile = "safe", base: FileTree | None = None
+@cached(_MAX_CACHED_PACKAGES)
+def clone_package(
+    source: FileTree, name: str, lock: ResolvedUpstream, profile: Profile = "safe", base: FileTree | None = None
 ) -> tuple[FileTree, tuple[Finding, ...]]:
-    """Return the files of the package `name` that stands at `lock`, and findings.
+    """Return the files of the new package `name` with the upstream `lock`, and findings.
 
-    `base` is the upstream as it came where `source` is that with people's edits in it. The Kptfile gets its name,
-    upstream and upstreamLock, resources their merge comments; nothing else changes. A Kptfile that cannot be read is
-    an error, and the files come back as they were.
+    The Kptfile gets the name, upstream and upstreamLock; resources get merge comments. Nothing else changes. If the
+    Kptfile cannot be read, the result contains findings and the unchanged files.
+
+    Args:
+        source: The files of the upstream package, possibly with local changes.
+        base: The upstream files without these local changes, if `source` contains local changes.
     """
     kptfile = Package(source).kptfile if KPTFILE in source else new_kptfile(name)
     if not isinstance(kptfile, Kptfile):
         return source, kptfile
-    # what the upstream package itself once followed is not ours, its strategy included; what people wrote there is
-    own = base is not None and upstream_of(source) != upstream_of(base)
-    named = (kptfile if own else kptfile.without_upstream()).with_name(name)
-    followed = named.with_upstream(lock.repo, lock.directory, lock.ref, lock.commit)
-    return with_merge_comments(source.with_files({KPTFILE: followed.to_bytes()}), profile)
+    # The upstream package's own upstream, including its strategy, is not inherited. A local change of it is kept.
+    has_local_upstream = base is not None and read_upstream(source) != read_upstream(base)
+    named_kptfile = (kptfile if has_local_upstream else kptfile.without_upstream()).with_name(name)
+    cloned = named_kptfile.with_upstream(lock.repo, lock.directory, lock.ref, lock.commit)
+    return add_merge_comments(source.with_files({KPTFILE: cloned.to_bytes()}), profile)
 
 
-def lock_of(files: FileTree) -> UpstreamAt | None:
-    """Return what a package's upstreamLock says; None when its Kptfile has none, or cannot be read."""
+def read_upstream_lock(files: FileTree) -> ResolvedUpstream | None:
+    """Return the upstreamLock of a package, or None if the Kptfile has none or cannot be read."""
     kptfile = Package(files).kptfile if KPTFILE in files else ()
     lock = kptfile.upstream_lock.git if isinstance(kptfile, Kptfile) and kptfile.upstream_lock else None
-    return UpstreamAt(lock.repo, lock.directory, lock.ref, lock.commit) if lock and lock.ref else None
+    return ResolvedUpstream(lock.repo, lock.directory, lock.ref, lock.commit) if lock and lock.ref else None
 
 
-def upstream_of(files: FileTree) -> Upstream | None:
-    """Return what a package's Kptfile says that it follows."""
+def read_upstream(files: FileTree) -> KptfileUpstream | None:
+    """Return the upstream of a package, or None if the Kptfile has none or cannot be read."""
     kptfile = Package(files).kptfile if KPTFILE in files else ()
     return kptfile.upstream if isinstance(kptfile, Kptfile) else None

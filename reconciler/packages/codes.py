@@ -1,66 +1,72 @@
-"""The codes of packages: what is wrong inside of one (design 10.24)."""
+"""Finding codes for errors inside of one package."""
 
 from __future__ import annotations
 
-from reconciler.krm.findings import Code, Scope, Severity
+from reconciler.krm.findings import FindingCode, FindingScope, Severity
 
 CODES = (
-    DUPLICATE_RESOURCE := Code(
+    DUPLICATE_RESOURCE := FindingCode(
         "DuplicateResource",
         Severity.ERROR,
-        Scope.PACKAGE,
-        "A file holds one resource twice, so that it cannot be merged by resources.",
+        FindingScope.PACKAGE,
+        "A file contains the same resource twice, so that its resources cannot be merged.",
     ),
-    FAST_FORWARD_LOCAL_CHANGES := Code(
+    FAST_FORWARD_LOCAL_CHANGES := FindingCode(
         "FastForwardLocalChanges",
         Severity.ERROR,
-        Scope.PACKAGE,
-        "A package that is to be fast-forwarded was changed locally.",
+        FindingScope.PACKAGE,
+        "A package with the update strategy fast-forward has local changes.",
     ),
-    KPTFILE_DEPRECATED := Code(
-        "KptfileDeprecated", Severity.ERROR, Scope.PACKAGE, "A Kptfile has an old version of the schema."
+    KPTFILE_DEPRECATED := FindingCode(
+        "KptfileDeprecated", Severity.ERROR, FindingScope.PACKAGE, "A Kptfile has an old schema version."
     ),
-    KPTFILE_INVALID := Code(
-        "KptfileInvalid", Severity.ERROR, Scope.PACKAGE, "A field of a Kptfile has a value that it must not have."
+    KPTFILE_INVALID := FindingCode(
+        "KptfileInvalid", Severity.ERROR, FindingScope.PACKAGE, "A field of a Kptfile has an invalid value."
     ),
-    KPTFILE_MISSING := Code("KptfileMissing", Severity.ERROR, Scope.PACKAGE, "A package has no Kptfile."),
-    KPTFILE_SYNTAX := Code(
-        "KptfileSyntax", Severity.ERROR, Scope.PACKAGE, "A Kptfile is not YAML, or not one mapping."
+    KPTFILE_MISSING := FindingCode("KptfileMissing", Severity.ERROR, FindingScope.PACKAGE, "A package has no Kptfile."),
+    KPTFILE_SYNTAX := FindingCode(
+        "KptfileSyntax", Severity.ERROR, FindingScope.PACKAGE, "A Kptfile is not YAML, or not exactly one mapping."
     ),
-    KPTFILE_UNKNOWN := Code(
-        "KptfileUnknown", Severity.ERROR, Scope.PACKAGE, "A file called Kptfile holds something else."
+    KPTFILE_UNKNOWN := FindingCode(
+        "KptfileUnknown",
+        Severity.ERROR,
+        FindingScope.PACKAGE,
+        "A file with the name Kptfile contains another kind of object.",
     ),
-    MERGE_COMMENTS_SKIPPED := Code(
+    MERGE_COMMENTS_SKIPPED := FindingCode(
         "MergeCommentsSkipped",
         Severity.WARNING,
-        Scope.PACKAGE,
-        "A file got no merge comments, because it does not parse.",
+        FindingScope.PACKAGE,
+        "A file has no merge comments, because it cannot be parsed.",
     ),
-    MERGE_IMPOSSIBLE := Code(
-        "MergeImpossible", Severity.ERROR, Scope.PACKAGE, "A resource cannot be merged the way upstream's tool does."
+    MERGE_IMPOSSIBLE := FindingCode(
+        "MergeImpossible", Severity.ERROR, FindingScope.PACKAGE, "A resource cannot be merged."
     ),
-    NO_ORIGIN := Code(
+    NO_ORIGIN := FindingCode(
         "NoOrigin",
         Severity.ERROR,
-        Scope.PACKAGE,
-        "A subpackage cannot be merged, because upstream had not fetched it when the package came.",
+        FindingScope.PACKAGE,
+        "A subpackage cannot be merged, because upstream had not fetched it when the package was cloned.",
     ),
-    PACKAGE_CONTEXT := Code(
-        "PackageContext", Severity.ERROR, Scope.PACKAGE, "The package context is missing, or is not one."
+    PACKAGE_CONTEXT := FindingCode(
+        "PackageContext", Severity.ERROR, FindingScope.PACKAGE, "The package context is missing or invalid."
     ),
-    SUBPACKAGE_ADDED_TWICE := Code(
+    SUBPACKAGE_ADDED_TWICE := FindingCode(
         "SubpackageAddedTwice",
         Severity.ERROR,
-        Scope.PACKAGE,
-        "A subpackage was added upstream and locally, with different content.",
+        FindingScope.PACKAGE,
+        "A subpackage was added both upstream and locally, with different content.",
     ),
-    SUBPACKAGE_DEPTH := Code(
+    SUBPACKAGE_DEPTH := FindingCode(
         "SubpackageDepth",
         Severity.ERROR,
-        Scope.PACKAGE,
-        "Subpackages with upstreams of their own lie in each other too deeply.",
+        FindingScope.PACKAGE,
+        "Subpackages with their own upstreams are nested too deeply.",
     ),
-    UPSTREAM_MISSING := Code(
-        "UpstreamMissing", Severity.ERROR, Scope.PACKAGE, "A package that is to be updated names no upstream."
+    UPSTREAM_MISSING := FindingCode(
+        "UpstreamMissing",
+        Severity.ERROR,
+        FindingScope.PACKAGE,
+        "A package cannot be updated, because its Kptfile has no upstream.",
     ),
 )

@@ -1,4 +1,4 @@
-"""Rendering: the function pipelines of a package and its subpackages, in order (kpt.md 11)."""
+"""Rendering: runs the function pipelines of a package and its subpackages in order."""
 
 from __future__ import annotations
 
@@ -7,15 +7,27 @@ from dataclasses import dataclass, field, replace
 from posixpath import basename, dirname, normpath
 from typing import Any, Literal, NoReturn, Protocol
 
-from reconciler.caching import cached
-from reconciler.krm.findings import Finding, Where
-from reconciler.krm.isolation import boundary
+from reconciler.catalog.files import FileTree
+from reconciler.krm.findings import Finding, SourceLocation
+from reconciler.krm.isolation import isolation_boundary
 from reconciler.krm.yaml import Document
+from reconciler.memory import cached
 from reconciler.packages.codes import KPTFILE_INVALID
-from reconciler.packages.functions.facts import fact_name
-from reconciler.packages.functions.function import Config, FunctionContext, Item, Output, Result, failure
-from reconciler.packages.functions.limits import Budget, FunctionLimits, LimitError
-from reconciler.packages.functions.registry import BUILTIN, Found, Missing
+from reconciler.packages.functions.function import (
+    FunctionConfig,
+    FunctionContext,
+    FunctionOutput,
+    FunctionResult,
+    Item,
+    create_failure,
+)
+from reconciler.packages.functions.limits import FunctionBudget, FunctionLimits, LimitError
+from reconciler.packages.functions.registry import (
+    BUILTIN_FUNCTIONS,
+    FunctionMatch,
+    FunctionUnavailable,
+    format_function_trace_key,
+)
 from reconciler.packages.kptfile import (
     KPTFILE,
     SAVE_ON_RENDER_FAILURE,
@@ -25,67 +37,67 @@ from reconciler.packages.kptfile import (
     Selector,
     validate_kptfile,
 )
-from reconciler.packages.nesting import is_krm_file
 from reconciler.packages.package import (
     Package,
     PackageResource,
-    documents_of,
+    is_krm_file,
     is_kustomization_file,
-    join,
+    join_path,
+    parse_documents,
 )
-from reconciler.packages.parsing import Unparsable
+from reconciler.packages.parsing import ParseFailure
 from reconciler.packages.write_back import write_back
-from reconciler.snapshot.files import FileTree
 
-# of what a function says: characters of one result, and of all of them
-_LONGEST_TOLD = 4_000
-_MOST_TOLD = 200_000
-# the resources of the packages in flight, twice as many as there are files; what functions make of equal ones is shared
-_REMEMBERED_ITEMS = 4096
+# Characters of one function result, and of all results of one call.
+_MAX_RESULT_LENGTH = 4_000
+_MAX_RESULTS_LENGTH = 200_000
+# Twice the number of cached files. Cached items let functions share their results for equal resources.
+_MAX_CACHED_ITEMS = 4096
+# The minimal number of steps that a call costs. Functions charge their own work in addition.
 _CALL_STEPS = 100
-Stage = Literal["mutators", "validators"]
+PipelineStage = Literal["mutators", "validators"]
 FailureKind = Literal["invalid", "failed", "unavailable"]
 
 
-class Functions(Protocol):
-    """Where functions come from: the built-in registry, or one that also knows external runners."""
+class FunctionProvider(Protocol):
+    """Provides functions: the built-in registry, or a provider that also runs commands and containers."""
 
     @property
     def limits(self) -> FunctionLimits:
-        """What the functions that run in process may cost in one render."""
+        """Limits of the built-in functions for one render."""
         ...
 
-    def find(self, spec: FunctionSpec) -> Found | Missing | None:
-        """Return what runs for an entry of a pipeline; why nothing can, or None where there is no more to say."""
+    def find(self, spec: FunctionSpec) -> FunctionMatch | FunctionUnavailable | None:
+        """Return the function for a pipeline entry, or the reason why there is none (None without a reason)."""
         ...
 
 
-class Watch(Protocol):
-    """Somebody who looks on while mutators run."""
+class MutatorObserver(Protocol):
+    """Callback that observes the output of each mutator."""
 
     def __call__(self, package: str, number: int, spec: FunctionSpec, items: Sequence[Item]) -> None:
-        """Take note of all resources as the mutator `number` of a package left them, by the ids that they came with."""
+        """Receive all resources after the mutator `number` of a package. Existing resources keep their ids."""
         ...
 
 
 @dataclass(frozen=True)
-class Step:
-    """One function that was called, or that could not be."""
+class PipelineStep:
+    """One function call, or one pipeline entry that could not be called."""
 
     package: str
-    """The path of its package, "" for the root."""
-    stage: Stage
+    """The path of the package, "" for the root."""
+    stage: PipelineStage
     name: str
     image: str
     exec: str
     exit_code: int
-    results: tuple[Result, ...] = ()
+    results: tuple[FunctionResult, ...] = ()
     error: str = ""
-    """Why it could not be called, or why its output was refused."""
+    """The reason why the function could not be called, or why its output was rejected."""
     log: str = ""
 
     def as_data(self) -> dict[str, Any]:
-        """Return the step as it is written to YAML; what is empty is left out."""
+        """Return the step as it is written to YAML. Empty fields are left out."""
         data = {
             "package": self.package or ".",
             "stage": self.stage.removesuffix("s"),
@@ -102,234 +114,243 @@ class Step:
 
 @dataclass(frozen=True)
 class RenderFailure:
-    """Why a render stopped: bad input (`invalid`), a function that failed, or one that cannot run here."""
+    """The reason why a render stopped: invalid input (`invalid`), a function failed, or a function is not available."""
 
     kind: FailureKind
     package: str
     function: str
-    """The image or command; "" when it stopped before any function."""
+    """The image or command; "" if no function was called."""
     message: str
 
 
 @dataclass(frozen=True)
 class RenderResult:
-    """What a render made: the files (those of before when it failed), every step, and what is wrong with the input.
+    """Result of a render: the files, all steps, and findings about the input.
 
-    `asked` are the functions that are no part of us, by their fact names, with what each was (design 5).
+    After a failure, `files` are the files before the render. `function_identities` maps the trace keys of the external
+    functions that the render requested to their identities.
     """
 
     files: FileTree
-    steps: tuple[Step, ...] = ()
+    steps: tuple[PipelineStep, ...] = ()
     failure: RenderFailure | None = None
     findings: tuple[Finding, ...] = ()
-    asked: Mapping[str, str] = field(default_factory=dict)
+    function_identities: Mapping[str, str] = field(default_factory=dict)
 
 
 class _StopRenderError(Exception):
-    """Ends a render; carries its failure."""
+    """Ends a render with a failure."""
 
     def __init__(self, failure: RenderFailure) -> None:
         super().__init__(failure.message)
         self.failure = failure
 
 
-def render(
+def render_pipelines(
     files: FileTree,
-    functions: Functions = BUILTIN,
+    functions: FunctionProvider = BUILTIN_FUNCTIONS,
     profile: Profile = "safe",
     *,
-    by_hand: bool = False,
-    skipped: tuple[str, int] | None = None,
-    watch: Watch | None = None,
+    is_manual: bool = False,
+    skipped_mutator: tuple[str, int] | None = None,
+    observer: MutatorObserver | None = None,
 ) -> RenderResult:
-    """Return the package with its pipelines run, subpackages before their parents unless the root asks otherwise.
+    """Run the pipelines of a package and return the result.
 
-    A failure leaves the files as they were before (design 10.19); only `compat`, and a render by hand, keep what was
-    done so far when the root is annotated `kpt.dev/save-on-render-failure`. `skipped` is a mutator that is left out, by
-    its package and its number there. Raises InterruptedFunctionError.
+    Pipelines of subpackages run before those of their parents, unless the root Kptfile requests breadth-first order. A
+    failure leaves the files unchanged. Only `compat` and a manual render keep the output up to the failure, if the root
+    has the annotation `kpt.dev/save-on-render-failure`. Raises InterruptedFunctionError.
+
+    Args:
+        is_manual: Whether a person runs this render on a local folder.
+        skipped_mutator: A mutator that is skipped: its package and its index in that package.
     """
     package = Package(files)
-    kptfiles, findings = _read_all(package, profile)
+    kptfiles, findings = _read_kptfiles(package, profile)
     if findings:
         return RenderResult(files, (), RenderFailure("invalid", "", "", findings[0].message), findings)
-    run = _Run(package, kptfiles, functions, profile, skipped, watch)
+    run = _RenderRun(package, kptfiles, functions, profile, skipped_mutator, observer)
     try:
-        for path in _order(package.subpackages, breadth_first=kptfiles[""].renders_breadth_first):
-            run.package(path)
+        for path in _order_packages(package.subpackages, breadth_first=kptfiles[""].renders_breadth_first):
+            run.run_package(path)
     except _StopRenderError as stop:
-        asks = kptfiles[""].annotations.get(SAVE_ON_RENDER_FAILURE) == "true"
-        done = run.written(prune=False) if asks and (by_hand or profile == "compat") else files
-        return RenderResult(done, tuple(run.steps), stop.failure, asked=run.asked)
-    return RenderResult(run.written(prune=True), tuple(run.steps), asked=run.asked)
+        saves_partial_output = kptfiles[""].annotations.get(SAVE_ON_RENDER_FAILURE) == "true"
+        output = run.write_files(prune=False) if saves_partial_output and (is_manual or profile == "compat") else files
+        return RenderResult(output, tuple(run.steps), stop.failure, function_identities=run.function_identities)
+    return RenderResult(run.write_files(prune=True), tuple(run.steps), function_identities=run.function_identities)
 
 
 @dataclass(frozen=True)
 class _Call:
     package: str
-    stage: Stage
+    stage: PipelineStage
     spec: FunctionSpec
 
 
-class _Run:
-    """One render: the resources as they are now, and the steps so far."""
+class _RenderRun:
+    """One render in progress: the current resources and the completed steps."""
 
     def __init__(
         self,
         package: Package,
         kptfiles: dict[str, Kptfile],
-        functions: Functions,
+        functions: FunctionProvider,
         profile: Profile,
-        skipped: tuple[str, int] | None,
-        watch: Watch | None,
+        skipped_mutator: tuple[str, int] | None,
+        observer: MutatorObserver | None,
     ) -> None:
-        self._skipped = skipped
-        self._watch = watch
+        self._skipped_mutator = skipped_mutator
+        self._observer = observer
         self._package = package
         self._kptfiles = kptfiles
         self._functions = functions
         self._profile = profile
-        self._budget = Budget(functions.limits)
-        self._items = {number: _item_of(number, resource) for number, resource in enumerate(package.resources)}
+        self._budget = FunctionBudget(functions.limits)
+        self._items = {number: _create_item(number, resource) for number, resource in enumerate(package.resources)}
         self._next = len(self._items)
-        self._read = {resource.file for resource in package.resources}
-        self.steps: list[Step] = []
-        self.asked: dict[str, str] = {}
+        self._read_files = {resource.file for resource in package.resources}
+        self.steps: list[PipelineStep] = []
+        self.function_identities: dict[str, str] = {}
 
-    def package(self, path: str) -> None:
-        """Run the pipeline of one package over its resources and those of the packages below it."""
+    def run_package(self, path: str) -> None:
+        """Run the pipeline of one package on its resources and those of its subpackages."""
         pipeline = self._kptfiles[path].pipeline
         if not pipeline.mutators and not pipeline.validators:
             self._require_krm_input(path, None)
         for number, spec in enumerate(pipeline.mutators):
-            if self._skipped == (path, number):
+            if self._skipped_mutator == (path, number):
                 continue
-            selected = _selected(self._scope(path), spec)
-            self._items = self._after(path, spec, selected, self._call(path, "mutators", spec, selected))
-            if self._watch:
-                self._watch(path, number, spec, tuple(self._items.values()))
+            selected = _select_items(self._items_in_scope(path), spec)
+            self._items = self._apply_output(path, spec, selected, self._call(path, "mutators", spec, selected))
+            if self._observer:
+                self._observer(path, number, spec, tuple(self._items.values()))
         for spec in pipeline.validators:
-            selected = _selected(self._scope(path), spec)
+            selected = _select_items(self._items_in_scope(path), spec)
             output = self._call(path, "validators", spec, selected)
-            # what a validator returns is dropped, but upstream's tool demands that it could be written
+            # The output of a validator is dropped, but kpt requires that it could be written.
             if self._profile == "compat":
-                self._after(path, spec, selected, output)
+                self._apply_output(path, spec, selected, output)
 
-    def written(self, *, prune: bool) -> FileTree:
-        """Return the files with the resources as they are now."""
+    def write_files(self, *, prune: bool) -> FileTree:
+        """Return the files with the current resources."""
         return write_back(self._package.files, self._package.resources, self._items.values(), prune=prune)
 
-    def _scope(self, path: str) -> list[Item]:
-        items = [item for item in self._items.values() if _is_within(item.package, path)]
+    def _items_in_scope(self, path: str) -> list[Item]:
+        items = [item for item in self._items.values() if _is_in_package(item.package, path)]
         return sorted(items, key=lambda item: item.package != path)
 
-    def _call(self, path: str, stage: Stage, spec: FunctionSpec, items: Sequence[Item]) -> Output:
+    def _call(self, path: str, stage: PipelineStage, spec: FunctionSpec, items: Sequence[Item]) -> FunctionOutput:
         call = _Call(path, stage, spec)
         self._require_krm_input(path, call)
-        config = self._config(call)
-        found = self._functions.find(spec)
-        if found and found.identity:
-            self.asked[fact_name(spec)] = found.identity
-        if not isinstance(found, Found):
-            message = f'the function "{spec.label}" of package "{path or "."}" cannot run here'
-            self._stop("unavailable", path, message + (f": {found.reason}" if found else ""), call)
-        context = FunctionContext(self._profile, found.version, path, self._budget)
+        config = self._read_config(call)
+        match = self._functions.find(spec)
+        if match and match.identity:
+            self.function_identities[format_function_trace_key(spec)] = match.identity
+        if not isinstance(match, FunctionMatch):
+            message = f'the function "{spec.display_name}" of package "{path or "."}" is not available'
+            self._stop_render("unavailable", path, message + (f": {match.reason}" if match else ""), call)
+        context = FunctionContext(self._profile, match.version, path, self._budget)
         try:
-            # what a call costs at least; functions charge what they do beside it
-            self._budget.spend(_CALL_STEPS + len(items))
-            with boundary(f'the function "{spec.label}" of package "{path or "."}"'):
-                output = found.function(items, config, context)
+            self._budget.charge_steps(_CALL_STEPS + len(items))
+            with isolation_boundary(f'the function "{spec.display_name}" of package "{path or "."}"'):
+                output = match.function(items, config, context)
         except LimitError as error:
-            output = failure(items, str(error))
-        warned = (Result(found.warning, "warning"),) if found.warning else ()
-        self._record(path, stage, spec, replace(output, results=(*warned, *output.results)))
+            output = create_failure(items, str(error))
+        warnings = (FunctionResult(match.warning, "warning"),) if match.warning else ()
+        self._record(path, stage, spec, replace(output, results=(*warnings, *output.results)))
         return output
 
-    def _record(self, path: str, stage: Stage, spec: FunctionSpec, output: Output) -> None:
-        refused = [result.message for result in output.results if result.severity == "error"]
-        # D25: upstream takes an error result for a success when the function exits with 0
-        failed = output.failed or (bool(refused) and self._profile == "safe")
-        code = output.exit_code or int(failed)
-        results = tuple(_told(output.results))
-        step = Step(path, stage, spec.name, spec.image, spec.exec, code, results, output.error, output.log)
+    def _record(self, path: str, stage: PipelineStage, spec: FunctionSpec, output: FunctionOutput) -> None:
+        errors = [result.message for result in output.results if result.severity == "error"]
+        # kpt treats error results as a success if the function exits with 0. `safe` treats them as a failure.
+        failed = output.has_failed or (bool(errors) and self._profile == "safe")
+        exit_code = output.exit_code or int(failed)
+        results = tuple(_limit_results(output.results))
+        step = PipelineStep(path, stage, spec.name, spec.image, spec.exec, exit_code, results, output.error, output.log)
         self.steps.append(step)
         if failed:
-            said = refused or ([output.error] if output.error else [result.message for result in output.results])
-            reasons = _cut("; ".join(said))
-            raise _StopRenderError(RenderFailure("failed", path, spec.label, reasons))
+            messages = errors or ([output.error] if output.error else [result.message for result in output.results])
+            message = _shorten("; ".join(messages))
+            raise _StopRenderError(RenderFailure("failed", path, spec.display_name, message))
 
-    def _after(self, path: str, spec: FunctionSpec, given: Sequence[Item], output: Output) -> dict[int, Item]:
-        """Return the items with what a function returned: by id, missing ones deleted, new ones at the end."""
-        returned = [self._placed(path, spec, item) for item in output.items]
-        after = dict(self._items)
-        for item in given:
+    def _apply_output(
+        self, path: str, spec: FunctionSpec, received: Sequence[Item], output: FunctionOutput
+    ) -> dict[int, Item]:
+        """Return the items after a function call. Returned items replace items by id, and new items follow at the end.
+
+        Items that the function received and did not return are deleted.
+        """
+        returned_items = [self._assign_location(path, spec, item) for item in output.items]
+        unaffected = dict(self._items)
+        for item in received:
             assert item.id is not None
-            del after[item.id]
-        kept = {item.id: item for item in returned if item.id is not None}
-        merged = {number: kept.get(number, after.get(number)) for number in self._items}
-        remaining = {number: item for number, item in merged.items() if item is not None}
-        last: dict[str, int] = {}
+            del unaffected[item.id]
+        returned_by_id = {item.id: item for item in returned_items if item.id is not None}
+        current_items = {number: returned_by_id.get(number, unaffected.get(number)) for number in self._items}
+        remaining = {number: item for number, item in current_items.items() if item is not None}
+        last_index: dict[str, int] = {}
         for item in remaining.values():
-            last[item.file] = max(last.get(item.file, -1), item.index)
-        for number, item in enumerate((item for item in returned if item.id is None), self._next):
-            index = item.index if item.index >= 0 else last.get(item.file, -1) + 1
-            last[item.file] = max(last.get(item.file, -1), index)
+            last_index[item.file] = max(last_index.get(item.file, -1), item.index)
+        for number, item in enumerate((item for item in returned_items if item.id is None), self._next):
+            index = item.index if item.index >= 0 else last_index.get(item.file, -1) + 1
+            last_index[item.file] = max(last_index.get(item.file, -1), index)
             remaining[number] = replace(item, id=number, index=index)
-        fault = (
-            self._places_fault(remaining.values())
-            or _krm_fault(returned, "output")
-            or self._loss_fault(remaining.values())
+        error = (
+            self._find_location_error(remaining.values())
+            or _find_krm_error(returned_items, "output")
+            or self._find_kptfile_loss(remaining.values())
         )
-        if fault:
-            # the function itself said it went well
-            self.steps[-1] = replace(self.steps[-1], exit_code=1, error=fault)
-            raise _StopRenderError(RenderFailure("failed", path, spec.label, fault))
-        self._next += len(returned)
+        if error:
+            # The function reported success, but its output is invalid.
+            self.steps[-1] = replace(self.steps[-1], exit_code=1, error=error)
+            raise _StopRenderError(RenderFailure("failed", path, spec.display_name, error))
+        self._next += len(returned_items)
         return remaining
 
-    def _placed(self, path: str, spec: FunctionSpec, item: Item) -> Item:
+    def _assign_location(self, path: str, spec: FunctionSpec, item: Item) -> Item:
         if item.id is not None:
             return item
         folder = dirname(spec.config_path) if spec.config_path else ""
         name = f"{item.kind.lower()}_{item.name}.yaml"
-        return replace(item, package=path, path=item.path or join(folder, join(item.namespace, name)))
+        return replace(item, package=path, path=item.path or join_path(folder, join_path(item.namespace, name)))
 
-    def _places_fault(self, items: Iterable[Item]) -> str:
-        seen: set[tuple[str, int]] = set()
+    def _find_location_error(self, items: Iterable[Item]) -> str:
+        locations: set[tuple[str, int]] = set()
         for item in items:
-            if (item.file, item.index) in seen:
+            if (item.file, item.index) in locations:
                 return f'resource at path "{item.path}" and index "{item.index}" already exists'
             if basename(item.path) == KPTFILE and (item.index or item.kind != "Kptfile"):
-                return f'a resource must not stand in the Kptfile "{item.file}"'
-            # where something was read, something may stand
-            if item.file not in self._read and (fault := self._place_fault(item)):
-                return fault
-            seen.add((item.file, item.index))
+                return f'a resource must not be in the Kptfile "{item.file}"'
+            # A file from which resources were read may contain resources.
+            if item.file not in self._read_files and (error := self._find_path_error(item)):
+                return error
+            locations.add((item.file, item.index))
         return ""
 
-    def _loss_fault(self, items: Iterable[Item]) -> str:
-        # without one a package is none, and nothing could be updated or rendered again
+    def _find_kptfile_loss(self, items: Iterable[Item]) -> str:
+        # Without its Kptfile, a package cannot be updated or rendered again.
         is_lost = self._profile == "safe" and all(item.file != KPTFILE for item in items)
-        return "function must leave the package its Kptfile" if is_lost else ""
+        return "function must not delete the Kptfile of the package" if is_lost else ""
 
-    def _place_fault(self, item: Item) -> str:
+    def _find_path_error(self, item: Item) -> str:
         parts = normpath(item.path).split("/")
         if ".." in parts or item.path.startswith("/"):
             return f"function must not modify resources outside of package: resource has path {item.path}"
         if any(part.lower() == ".git" or not part.isprintable() or "\\" in part for part in parts):
             return f'a resource\'s path must be an ordinary file name, not "{item.path}"'
         files, folders = self._package.files, [item.file]
-        while folders[-1] and folders[-1] != (above := dirname(folders[-1])):
-            folders.append(above)
+        while folders[-1] and folders[-1] != (parent := dirname(folders[-1])):
+            folders.append(parent)
         in_use = item.file in files and (not is_krm_file(item.file) or self._package.is_ignored(item.file))
-        if in_use or any(folder in files for folder in folders[1:]) or files.below(item.file):
-            return f'a resource must not take the place of "{item.path}", which holds no resources'
+        if in_use or any(folder in files for folder in folders[1:]) or files.subtree(item.file):
+            return f'a resource must not replace "{item.path}", which contains no resources'
         return ""
 
     def _require_krm_input(self, path: str, call: _Call | None) -> None:
-        if fault := _krm_fault(self._scope(path), "input"):
-            self._stop("invalid", path, fault, call)
+        if error := _find_krm_error(self._items_in_scope(path), "input"):
+            self._stop_render("invalid", path, error, call)
 
-    def _config(self, call: _Call) -> Config | None:
+    def _read_config(self, call: _Call) -> FunctionConfig | None:
         spec = call.spec
         if spec.config_map is not None:
             metadata = {"name": "function-input"}
@@ -337,139 +358,143 @@ class _Run:
         if spec.config_path is None:
             return None
         file = normpath(spec.config_path)
-        matching = [item for item in self._items.values() if item.file == join(call.package, file)]
+        matching = [item for item in self._items.values() if item.file == join_path(call.package, file)]
         if len(matching) != 1:
-            self._stop("invalid", call.package, _config_fault(spec.config_path, len(matching)), call)
-        data: Config = matching[0].data
+            self._stop_render("invalid", call.package, _format_config_error(spec.config_path, len(matching)), call)
+        data: FunctionConfig = matching[0].data
         return data
 
-    def _stop(self, kind: FailureKind, path: str, message: str, call: _Call | None) -> NoReturn:
+    def _stop_render(self, kind: FailureKind, path: str, message: str, call: _Call | None) -> NoReturn:
         if call:
             spec = call.spec
-            self.steps.append(Step(path, call.stage, spec.name, spec.image, spec.exec, 1, error=message))
-        raise _StopRenderError(RenderFailure(kind, path, call.spec.label if call else "", message))
+            self.steps.append(PipelineStep(path, call.stage, spec.name, spec.image, spec.exec, 1, error=message))
+        raise _StopRenderError(RenderFailure(kind, path, call.spec.display_name if call else "", message))
 
 
-def _told(results: Sequence[Result]) -> Iterator[Result]:
-    """Yield the results that are told: every file that names them has to be read again."""
-    left = _MOST_TOLD
+def _limit_results(results: Sequence[FunctionResult]) -> Iterator[FunctionResult]:
+    """Yield the results up to the total length limit. The results are part of status files."""
+    remaining = _MAX_RESULTS_LENGTH
     for number, result in enumerate(results):
-        short = result if len(str(result.as_data())) <= _LONGEST_TOLD else Result(_cut(result.message), result.severity)
-        left -= len(str(short.as_data()))
-        if left < 0:
-            yield Result(f"and {len(results) - number} more results")
+        shortened = (
+            result
+            if len(str(result.as_data())) <= _MAX_RESULT_LENGTH
+            else FunctionResult(_shorten(result.message), result.severity)
+        )
+        remaining -= len(str(shortened.as_data()))
+        if remaining < 0:
+            yield FunctionResult(f"and {len(results) - number} more results")
             return
-        yield short
+        yield shortened
 
 
-def _cut(text: str) -> str:
-    return text if len(text) <= _LONGEST_TOLD else f"{text[:_LONGEST_TOLD]}…"
+def _shorten(text: str) -> str:
+    return text if len(text) <= _MAX_RESULT_LENGTH else f"{text[:_MAX_RESULT_LENGTH]}…"
 
 
-def _item_of(number: int, resource: PackageResource) -> Item:
+def _create_item(number: int, resource: PackageResource) -> Item:
     return _item(number, resource.package, resource.path, resource.index, resource.document)
 
 
-@cached(_REMEMBERED_ITEMS)
+@cached(_MAX_CACHED_ITEMS)
 def _item(number: int, package: str, path: str, index: int, document: Document) -> Item:
     return Item(package, path, index, document.data, number, document)
 
 
-def _krm_fault(items: Iterable[Item], what: str) -> str:
+def _find_krm_error(items: Iterable[Item], source: str) -> str:
     for item in items:
         if item.missing_krm_field and not is_kustomization_file(item.path):
             reason = f"{item.path}: resource must have `{item.missing_krm_field}`"
-            return f"{what} resource list must contain only KRM resources: {reason}"
+            return f"{source} resource list must contain only KRM resources: {reason}"
     return ""
 
 
-def _order(subpackages: Sequence[str], *, breadth_first: bool) -> list[str]:
-    """Return the packages in the order they run: children before parents, or level by level (kpt.md 11.1)."""
+def _order_packages(subpackages: Sequence[str], *, breadth_first: bool) -> list[str]:
+    """Return the packages in their order of execution: children before parents, or level by level."""
     if breadth_first:
         return ["", *sorted(subpackages, key=lambda path: (_depth(path, subpackages), path))]
     return [*_post_order("", subpackages), ""]
 
 
 def _post_order(parent: str, subpackages: Sequence[str]) -> Iterator[str]:
-    below = [path for path in subpackages if path != parent and _is_within(path, parent)]
-    children = [path for path in below if not any(path != other and _is_within(path, other) for other in below)]
+    nested = [path for path in subpackages if path != parent and _is_in_package(path, parent)]
+    children = [path for path in nested if not any(path != other and _is_in_package(path, other) for other in nested)]
     for child in children:
-        yield from _post_order(child, below)
+        yield from _post_order(child, nested)
         yield child
 
 
 def _depth(path: str, subpackages: Sequence[str]) -> int:
-    return sum(_is_within(path, other) for other in subpackages)
+    return sum(_is_in_package(path, other) for other in subpackages)
 
 
-def _is_within(path: str, package: str) -> bool:
+def _is_in_package(path: str, package: str) -> bool:
     return not package or path == package or path.startswith(f"{package}/")
 
 
-def _selected(items: Sequence[Item], spec: FunctionSpec) -> list[Item]:
-    """Return the items that a function sees, each once (D24)."""
+def _select_items(items: Sequence[Item], spec: FunctionSpec) -> list[Item]:
+    """Return the items that a function receives, each once."""
     excludes = [selector for selector in spec.exclude if not selector.is_empty]
-    wanted = (item for item in items if not spec.selectors or any(_matches(item, s) for s in spec.selectors))
-    return [item for item in wanted if not any(_matches(item, selector) for selector in excludes)]
+    selected = (item for item in items if not spec.selectors or any(_matches(item, s) for s in spec.selectors))
+    return [item for item in selected if not any(_matches(item, selector) for selector in excludes)]
 
 
 def _matches(item: Item, selector: Selector) -> bool:
-    texts = (
+    fields = (
         (selector.api_version, item.api_version),
         (selector.kind, item.kind),
         (selector.name, item.name),
         (selector.namespace, item.namespace),
     )
     return (
-        all(wanted in ("", actual) for wanted, actual in texts)
+        all(expected in ("", actual) for expected, actual in fields)
         and selector.labels.items() <= dict(item.labels).items()
         and selector.annotations.items() <= dict(item.annotations).items()
     )
 
 
-def _read_all(package: Package, profile: Profile) -> tuple[dict[str, Kptfile], tuple[Finding, ...]]:
-    """Return every Kptfile, and all that is wrong before a function has run."""
+def _read_kptfiles(package: Package, profile: Profile) -> tuple[dict[str, Kptfile], tuple[Finding, ...]]:
+    """Return every Kptfile, and all findings before the first function runs."""
     kptfiles: dict[str, Kptfile] = {}
-    findings = list(package.reading[1])
+    findings = list(package.parse_result[1])
     for path in ("", *package.subpackages):
-        kptfile = package.kptfile_of(path)
+        kptfile = package.read_kptfile_of(path)
         if not isinstance(kptfile, Kptfile):
-            told = {finding.where.file for finding in findings}
-            findings += [finding for finding in kptfile if finding.where.file not in told]
+            reported_files = {finding.location.file for finding in findings}
+            findings += [finding for finding in kptfile if finding.location.file not in reported_files]
             continue
         kptfiles[path] = kptfile
-        findings += validate_kptfile(kptfile, join(path, "Kptfile"), profile)
-        findings += _config_path_findings(package, path, kptfile)
+        findings += validate_kptfile(kptfile, join_path(path, "Kptfile"), profile)
+        findings += _find_config_path_findings(package, path, kptfile)
     return kptfiles, tuple(findings)
 
 
-def _config_path_findings(package: Package, path: str, kptfile: Kptfile) -> Iterator[Finding]:
+def _find_config_path_findings(package: Package, path: str, kptfile: Kptfile) -> Iterator[Finding]:
     for stage, specs in (("mutators", kptfile.pipeline.mutators), ("validators", kptfile.pipeline.validators)):
         for index, spec in enumerate(specs):
-            fault = _config_path_fault(package, path, spec.config_path) if spec.config_path else ""
-            if fault:
+            error = _find_config_path_error(package, path, spec.config_path) if spec.config_path else ""
+            if error:
                 pointer = f"pipeline.{stage}[{index}].configPath"
-                line = kptfile.document.line_of(("pipeline", stage, index, "configPath"))
-                where = Where(join(path, "Kptfile"), line, pointer=pointer)
-                yield KPTFILE_INVALID.finding(f"{pointer}: {fault}", where)
+                line = kptfile.document.find_line(("pipeline", stage, index, "configPath"))
+                location = SourceLocation(join_path(path, "Kptfile"), line, pointer=pointer)
+                yield KPTFILE_INVALID.finding(f"{pointer}: {error}", location)
 
 
-def _config_path_fault(package: Package, path: str, config_path: str) -> str:
-    """Return what is wrong with the file of a configPath before anything has run (kpt.md 2 rule 3), or ""."""
-    file = join(path, normpath(config_path))
+def _find_config_path_error(package: Package, path: str, config_path: str) -> str:
+    """Return the error of a configPath that is known before any function runs, or ""."""
+    file = join_path(path, normpath(config_path))
     if ".." in file or config_path.startswith("/"):
-        return ""  # the Kptfile's own check says so
+        return ""  # The validation of the Kptfile reports this error.
     if file not in package.files:
         return f'must be the path of a file, not "{config_path}", which does not exist'
-    if package.owner(file) != path:
+    if package.find_owning_package(file) != path:
         return f'must be the path of a file of this package, not "{config_path}", which belongs to a subpackage'
-    documents = documents_of(file, package.files[file].data)
-    if isinstance(documents, Unparsable):
-        return ""  # the file's own finding says so
-    return _config_fault(config_path, len(documents)) if len(documents) > 1 else ""
+    documents = parse_documents(file, package.files[file].data)
+    if isinstance(documents, ParseFailure):
+        return ""  # The parser reports this error.
+    return _format_config_error(config_path, len(documents)) if len(documents) > 1 else ""
 
 
-def _config_fault(config_path: str, count: int) -> str:
+def _format_config_error(config_path: str, count: int) -> str:
     if count:
         return f'functionConfig "{config_path}" must not contain more than one config, got {count}'
-    return f'functionConfig "{config_path}" must hold a resource of this package'
+    return f'functionConfig "{config_path}" must contain a resource of this package'

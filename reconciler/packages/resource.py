@@ -1,4 +1,4 @@
-"""Resources: what every KRM document answers about itself, whoever holds it."""
+"""The identity of a KRM resource, and the annotation names that the engine reads or writes."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from reconciler.krm.identity import ObjectKey, split_api_version
+from reconciler.krm.objects import ObjectKey, split_api_version
 
 LOCAL_CONFIG = "config.kubernetes.io/local-config"
 UPSTREAM_IDENTIFIER = "internal.kpt.dev/upstream-identifier"
@@ -14,15 +14,15 @@ PATH_ANNOTATIONS = ("internal.config.kubernetes.io/path", "config.kubernetes.io/
 INDEX_ANNOTATIONS = ("internal.config.kubernetes.io/index", "config.kubernetes.io/index")
 
 
-class Described:
-    """The identity of a KRM document; the holder says where its plain data is.
+class KrmResource:
+    """The identity fields of a KRM document. Subclasses provide the plain data.
 
-    Fields that are missing or of the wrong type read as "" or as an empty mapping. Each is looked up once: holders are
-    shared by all that render the same document.
+    Fields that are missing or have the wrong type read as "" or as an empty mapping. Each field is computed once,
+    because all renders of the same document share one object.
     """
 
     if TYPE_CHECKING:
-        # only a promise: a property here would stand in the way of holders that store the data in a field
+        # Declared for the type checker only. A property would conflict with subclasses that store the data in a field.
         @property
         def data(self) -> Any:
             """The document as plain data; read-only."""
@@ -74,17 +74,17 @@ class Described:
 
     @cached_property
     def key(self) -> ObjectKey:
-        """What makes this the same object as another."""
+        """The group, kind, namespace and name, which identify the object."""
         return ObjectKey(self.group, self.kind, self.namespace, self.name)
 
     @cached_property
     def is_local_config(self) -> bool:
-        """Whether the object is for tools only and never applied (kpt.md 15, common rules)."""
+        """Whether the object is for tools only and never applied to a cluster."""
         return self.annotations.get(LOCAL_CONFIG) not in (None, "", "false", False)
 
     @cached_property
     def missing_krm_field(self) -> str:
-        """The first of `apiVersion`, `kind`, `metadata.name` that a resource must have and lacks, or ""."""
+        """The first of the required fields `apiVersion`, `kind` and `metadata.name` that is missing, or ""."""
         if _is_kustomization(self):
             return ""
         fields = {"apiVersion": self.api_version, "kind": self.kind, "metadata.name": self.name}
@@ -95,8 +95,8 @@ class Described:
         return _mapping(self.data)
 
 
-def _is_kustomization(resource: Described) -> bool:
-    # kpt.md 1.8: Kustomization files are exempt from the check, by what they say they are
+def _is_kustomization(resource: KrmResource) -> bool:
+    # kpt exempts Kustomization files from the check for KRM fields.
     api_version = resource.api_version
     return api_version.startswith("kustomize.config.k8s.io") or (resource.kind == "Kustomization" and not api_version)
 

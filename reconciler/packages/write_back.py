@@ -1,99 +1,152 @@
-"""Writing back: rendered resources into files, touching only what changed (kpt.md 3.2, 11.8)."""
+"""Writing of resources back into files. Only changed documents change their bytes."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
-from reconciler.caching import cached
+from reconciler.catalog.files import FileTree
 from reconciler.krm.yaml import Document, YamlFile
+from reconciler.memory import cached
 from reconciler.packages.functions.function import Item
 from reconciler.packages.package import PackageResource
-from reconciler.packages.parsing import json_text, parse_cached
-from reconciler.snapshot.files import FileTree
-
-# clusters have most files alike, and so the items in them
-_REMEMBERED_FILES = 1024
+from reconciler.packages.parsing import edit_document, format_json, parse_cached
 
 
-def write_back(files: FileTree, read: Sequence[PackageResource], items: Iterable[Item], *, prune: bool) -> FileTree:
+def replace_documents(files: FileTree, edits: Iterable[tuple[PackageResource, Document]]) -> FileTree:
+    """Return the files with edited documents in place of resources. Without a change, the same object is returned."""
+    documents_by_file: dict[str, dict[int, Document]] = {}
+    for resource, document in edits:
+        if document is not resource.document:
+            documents_by_file.setdefault(resource.file, {})[resource.index] = document
+    written = {
+        path: _edited_content(path, files[path].data, documents) for path, documents in documents_by_file.items()
+    }
+    return files.with_files(written) if written else files
+
+
+def _edited_content(path: str, old: bytes, documents: Mapping[int, Document]) -> bytes:
+    if path.endswith(".json"):
+        return _edit_json(old, documents[0].data)
+    source = parse_cached(old)
+    assert isinstance(source, YamlFile)  # Its documents were parsed before.
+    order = [(index, documents.get(index, document)) for index, document in enumerate(source.documents)]
+    return source.with_documents(order).to_bytes()
+
+
+def _edit_json(old: bytes, data: Any) -> bytes:
+    """Return a JSON file with other data. Edit the text if possible, otherwise format it again."""
+    source = parse_cached(old)
+    if isinstance(source, YamlFile) and len(source.documents) == 1:
+        text = source.replace(0, edit_document(source.documents[0], data)).to_bytes()
+        if _parses_to(text, data):
+            return text
+    return format_json(data, old)
+
+
+def _parses_to(text: bytes, data: Any) -> bool:
+    try:
+        return bool(json.loads(text) == data)
+    except ValueError:
+        return False
+
+
+# Clusters have most files in common.
+_MAX_CACHED_FILES = 1024
+
+
+def write_back(
+    files: FileTree, read_resources: Sequence[PackageResource], items: Iterable[Item], *, prune: bool
+) -> FileTree:
     """Return the files with the items in place of the resources that were read.
 
-    Item `id` n comes from `read[n]`, any other id is new. A file that was read and has no item left goes, if `prune`.
-    Documents that did not change keep their bytes, and so do files all of whose documents are as they were.
+    The item with id n replaces `read_resources[n]`; other ids are new resources. With `prune`, a file without remaining
+    items is deleted. Unchanged documents keep their bytes, and files with only unchanged documents stay unchanged.
     """
-    places: dict[str, list[Item]] = {}
+    items_by_file: dict[str, list[Item]] = {}
     for item in items:
-        places.setdefault(item.file, []).append(item)
-    known: dict[str, list[int]] = {}
-    for number, resource in enumerate(read):
-        known.setdefault(resource.file, []).append(number)
+        items_by_file.setdefault(item.file, []).append(item)
+    numbers_by_file: dict[str, list[int]] = {}
+    for number, resource in enumerate(read_resources):
+        numbers_by_file.setdefault(resource.file, []).append(number)
     changes = {
-        path: _content(files, path, read, sorted(group, key=_index))
-        for path, group in places.items()
-        if not _stands(group, known.get(path, ()), read)
+        path: _format_content(files, path, read_resources, sorted(group, key=_index_of))
+        for path, group in items_by_file.items()
+        if not _is_unchanged_file(group, numbers_by_file.get(path, ()), read_resources)
     }
-    changed = {path: data for path, data in changes.items() if path not in files or files[path].data != data}
-    gone = known.keys() - places.keys() if prune else ()
-    return files.with_files(changed).without(*gone)
+    changed_contents = {path: data for path, data in changes.items() if path not in files or files[path].data != data}
+    deleted = numbers_by_file.keys() - items_by_file.keys() if prune else ()
+    return files.with_files(changed_contents).without_files(*deleted)
 
 
-def _stands(items: Sequence[Item], numbers: Sequence[int], read: Sequence[PackageResource]) -> bool:
-    """Tell whether the items of a file are all that was read from it, untouched and in their order."""
+def _is_unchanged_file(
+    items: Sequence[Item], numbers: Sequence[int], read_resources: Sequence[PackageResource]
+) -> bool:
+    """Return whether the items of a file are all resources that were read from it, unchanged and in order."""
     return len(items) == len(numbers) and all(
-        item.id == number and item.index == read[number].index and _is_document(item, read[number].document)
+        item.id == number
+        and item.index == read_resources[number].index
+        and _has_document(item, read_resources[number].document)
         for item, number in zip(items, numbers, strict=True)
     )
 
 
-def _is_document(item: Item, document: Document) -> bool:
+def _has_document(item: Item, document: Document) -> bool:
     return item.base is document and item.data is document.data
 
 
-def _index(item: Item) -> int:
+def _index_of(item: Item) -> int:
     return item.index
 
 
-def _content(files: FileTree, path: str, read: Sequence[PackageResource], items: Sequence[Item]) -> bytes:
+def _format_content(
+    files: FileTree, path: str, read_resources: Sequence[PackageResource], items: Sequence[Item]
+) -> bytes:
     old = files[path].data if path in files else b""
     if path.endswith(".json") and len(items) == 1:
-        return old if _is_untouched(items[0], path, read) else json_text(items[0].data, old)
-    return _text(old, tuple((_origin(item, path, read), item) for item in items), is_json=path.endswith(".json"))
+        return old if _is_untouched(items[0], path, read_resources) else format_json(items[0].data, old)
+    return _format_file(
+        old, tuple((_origin(item, path, read_resources), item) for item in items), is_json=path.endswith(".json")
+    )
 
 
-@cached(_REMEMBERED_FILES)
-def _text(old: bytes, items: tuple[tuple[int, Item], ...], *, is_json: bool) -> bytes:
-    """Return the file that was `old` with these items, each with the index that it had there, -1 for guests."""
-    at_home = {origin: item for origin, item in items if origin >= 0}
-    guests = [item for origin, item in items if origin < 0]
-    order = [*sorted(at_home), *(-1 for _ in guests)]
-    if not at_home or is_json or [origin for origin, _ in items] != order:
-        return "---\n".join(_ended(item.document.text) for _, item in items).encode()
+@cached(_MAX_CACHED_FILES)
+def _format_file(old: bytes, items: tuple[tuple[int, Item], ...], *, is_json: bool) -> bytes:
+    """Return the file `old` with these items. Each has its index in `old`, or -1 if it comes from another file."""
+    existing_items = {origin: item for origin, item in items if origin >= 0}
+    added_items = [item for origin, item in items if origin < 0]
+    order = [*sorted(existing_items), *(-1 for _ in added_items)]
+    if not existing_items or is_json or [origin for origin, _ in items] != order:
+        return "---\n".join(_with_line_end(item.document.text) for _, item in items).encode()
     source = parse_cached(old)
     assert isinstance(source, YamlFile)
-    return _edited(source, at_home, guests).to_bytes()
+    return _edit_file(source, existing_items, added_items).to_bytes()
 
 
-def _is_untouched(item: Item, path: str, read: Sequence[PackageResource]) -> bool:
-    return _origin(item, path, read) >= 0 and item.id is not None and item.data is read[item.id].data
+def _is_untouched(item: Item, path: str, read_resources: Sequence[PackageResource]) -> bool:
+    return (
+        _origin(item, path, read_resources) >= 0 and item.id is not None and item.data is read_resources[item.id].data
+    )
 
 
-def _origin(item: Item, path: str, read: Sequence[PackageResource]) -> int:
-    """Return the index that the item had in this file, or -1 when it comes from elsewhere."""
-    if item.id is None or item.id >= len(read) or read[item.id].file != path:
+def _origin(item: Item, path: str, read_resources: Sequence[PackageResource]) -> int:
+    """Return the index that the item had in this file, or -1 if it comes from another file."""
+    if item.id is None or item.id >= len(read_resources) or read_resources[item.id].file != path:
         return -1
-    return read[item.id].index
+    return read_resources[item.id].index
 
 
-def _edited(source: YamlFile, at_home: dict[int, Item], guests: Sequence[Item]) -> YamlFile:
+def _edit_file(source: YamlFile, existing_items: dict[int, Item], added_items: Sequence[Item]) -> YamlFile:
     for index in reversed(range(len(source.documents))):
-        if index not in at_home:
+        if index not in existing_items:
             source = source.remove(index)
-        elif at_home[index].document is not source.documents[index]:
-            source = source.replace(index, at_home[index].document)
-    for item in guests:
-        source = source.append(_ended(item.document.text))
+        elif existing_items[index].document is not source.documents[index]:
+            source = source.replace(index, existing_items[index].document)
+    for item in added_items:
+        source = source.append(_with_line_end(item.document.text))
     return source
 
 
-def _ended(text: str) -> str:
+def _with_line_end(text: str) -> str:
     return text if text.endswith("\n") else f"{text}\n"

@@ -1,4 +1,5 @@
-"""Functions that are processes or containers: who may start, with what it is started, and how it is ended.
+"""Runners: functions that run as processes or containers, and the process that evaluates Starlark scripts.
 
-What a function reads and writes is packages/functions' business; nothing here knows a package.
+This folder decides which programs may start, starts them with limits, and ends them. The format of their input and
+output is in `packages.functions`. No module here depends on the content of a package.
 """

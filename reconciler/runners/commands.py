@@ -1,4 +1,4 @@
-"""Functions that are commands of this machine (`exec`), for those that the operator listed (kpt.md 13)."""
+"""Functions that are commands of this machine (`exec`), if the operator listed them."""
 
 from __future__ import annotations
 
@@ -12,62 +12,69 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
 
-from reconciler.packages.functions.exchange import Answer, read_answer, refused_answer, request_text
+from reconciler.catalog.trace import ABSENT_FINGERPRINT
 from reconciler.packages.functions.function import (
-    Config,
+    FunctionConfig,
     FunctionContext,
+    FunctionOutput,
     InterruptedFunctionError,
     Item,
-    Output,
 )
-from reconciler.packages.functions.registry import Found, Missing
-from reconciler.packages.functions.words import clean_words
+from reconciler.packages.functions.registry import FunctionMatch, FunctionUnavailable
+from reconciler.packages.functions.resource_list import (
+    ProcessResponse,
+    clean_log,
+    format_request,
+    read_response,
+    reject_response,
+)
 from reconciler.packages.kptfile import FunctionSpec
-from reconciler.runners.process import Bounds, Ended, Start, TookTooLongError, run_process
-from reconciler.runners.spoiled import SpoiledCalls
-from reconciler.snapshot.trace import ABSENT
+from reconciler.runners.interrupted_calls import InterruptedCalls
+from reconciler.runners.process import ProcessLimits, ProcessResult, ProcessSpec, ProcessTimeoutError, run_process
 
-# who sends these is not the function; a crash is
-KILLS = frozenset({signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT})
-_BECOME = str(Path(__file__).with_name("become.py"))
-# nothing of ours; the rest is what scripts need to find their interpreter, and to write the same text everywhere
+# Signals that come from outside of the function. Other signals are crashes of the function.
+KILL_SIGNALS = frozenset({signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT})
+_LIMIT_PROGRAM = str(Path(__file__).with_name("exec_with_limits.py"))
+# No variable of this process. Scripts need these to find their interpreter and to write equal text on every machine.
 _ENVIRONMENT = {"PATH": "/usr/local/bin:/usr/bin:/bin", "LC_ALL": "C.UTF-8", "TZ": "UTC"}
 
 
-class Commands:
-    """The commands that may run: those whose program a pattern matches.
+class CommandFunctions:
+    """Finds commands whose program matches one of the operator's patterns.
 
-    A pattern is an absolute path; `*` and `?` stand for characters of one folder or file name. The program must be
-    written as the plain absolute path that it is, without `.` or `..`.
+    A pattern is an absolute path. `*` and `?` match characters of one folder or file name. A command must contain the
+    absolute path of its program without `.` and `..`.
     """
 
-    def __init__(self, patterns: Sequence[str], bounds: Bounds, spoiled: SpoiledCalls) -> None:
+    def __init__(self, patterns: Sequence[str], limits: ProcessLimits, interrupted_calls: InterruptedCalls) -> None:
         self._patterns = tuple(patterns)
-        self._bounds = bounds
-        self._spoiled = spoiled
+        self._limits = limits
+        self._interrupted_calls = interrupted_calls
         self._digests: dict[str, str] = {}
 
-    def find(self, spec: FunctionSpec) -> Found | Missing:
-        """Return what runs for a command, or why it may not or cannot."""
+    def find(self, spec: FunctionSpec) -> FunctionMatch | FunctionUnavailable:
+        """Return the function for a command, or the reason why it is not available."""
         try:
-            words = tuple(shlex.split(spec.exec))
+            command = tuple(shlex.split(spec.exec))
         except ValueError as error:
-            return Missing(f"a command must be quoted as for a shell: {error}")
-        if not words or not self._is_listed(words[0]):
-            return Missing(f'functions.exec must list the absolute path of its program, "{"".join(words[:1])}"')
-        if not (Path(words[0]).is_file() and os.access(words[0], os.X_OK)):
-            return Missing(f"{words[0]} must be a program that may be started", ABSENT)
-        identity = f"{self._digest(words[0])} {self._bounds.memory_bytes} {self._bounds.output_bytes}"
-        return Found(_Command(words, self._bounds, self._spoiled), (0, 0, 0), identity=identity)
+            return FunctionUnavailable(f"the command cannot be split into shell words: {error}")
+        if not command or not self._is_allowed(command[0]):
+            return FunctionUnavailable(
+                f'the setting functions.exec does not allow the program "{"".join(command[:1])}": add its absolute path'
+            )
+        if not (Path(command[0]).is_file() and os.access(command[0], os.X_OK)):
+            return FunctionUnavailable(f"{command[0]} is not an executable file", ABSENT_FINGERPRINT)
+        identity = f"{self._digest(command[0])} {self._limits.memory_bytes} {self._limits.output_bytes}"
+        return FunctionMatch(_Command(command, self._limits, self._interrupted_calls), (0, 0, 0), identity=identity)
 
-    def look_again(self) -> None:
-        """Forget what the programs were: they are asked again, once."""
+    def refresh(self) -> None:
+        """Drop the cached program digests, so that each is computed again once."""
         self._digests.clear()
 
-    def _is_listed(self, program: str) -> bool:
+    def _is_allowed(self, program: str) -> bool:
         path = PurePosixPath(program)
-        plain = path.is_absolute() and str(path) == program and ".." not in path.parts
-        return plain and any(path.match(pattern) for pattern in self._patterns)
+        is_plain_path = path.is_absolute() and str(path) == program and ".." not in path.parts
+        return is_plain_path and any(path.match(pattern) for pattern in self._patterns)
 
     def _digest(self, program: str) -> str:
         if program not in self._digests:
@@ -84,49 +91,59 @@ class _Command:
     """One command as a function."""
 
     words: tuple[str, ...]
-    bounds: Bounds
-    spoiled: SpoiledCalls
+    limits: ProcessLimits
+    interrupted_calls: InterruptedCalls
 
-    def __call__(self, items: Sequence[Item], config: Config | None, context: FunctionContext) -> Output:
+    def __call__(
+        self, items: Sequence[Item], config: FunctionConfig | None, context: FunctionContext
+    ) -> FunctionOutput:
         """Run the command. Raises InterruptedFunctionError."""
-        stdin = request_text(items, config).encode()
+        stdin = format_request(items, config).encode()
         key = f"{shlex.join(self.words)} {hashlib.sha256(stdin).hexdigest()}"
-        return self.spoiled.call(key, lambda: output_of(self.words[0], items, self._run(stdin), self.bounds))
+        return self.interrupted_calls.call(
+            key, lambda: read_function_output(self.words[0], items, self._run(stdin), self.limits)
+        )
 
-    def _run(self, stdin: bytes) -> Ended:
-        limits = (str(self.bounds.memory_bytes), str(self.bounds.output_bytes))
-        with _empty_folder() as folder:
-            environment = {**_ENVIRONMENT, "HOME": folder, "TMPDIR": folder}
-            start = Start((sys.executable, "-I", "-S", _BECOME, *limits, *self.words), Path(folder), environment)
-            ended = bounded(self.words[0], start, stdin, self.bounds)
-        return Ended(ended.code, ended.output, clean_words(ended.words, folder), ended.too_large)
+    def _run(self, stdin: bytes) -> ProcessResult:
+        limits = (str(self.limits.memory_bytes), str(self.limits.output_bytes))
+        with _create_empty_folder() as directory:
+            environment = {**_ENVIRONMENT, "HOME": directory, "TMPDIR": directory}
+            spec = ProcessSpec(
+                (sys.executable, "-I", "-S", _LIMIT_PROGRAM, *limits, *self.words), Path(directory), environment
+            )
+            result = run_limited(self.words[0], spec, stdin, self.limits)
+        return ProcessResult(result.exit_code, result.output, clean_log(result.stderr, directory), result.is_too_large)
 
 
-def _empty_folder() -> TemporaryDirectory[str]:
+def _create_empty_folder() -> TemporaryDirectory[str]:
     try:
         return TemporaryDirectory(prefix="reconciler-function-", ignore_cleanup_errors=True)
     except OSError as error:
-        raise InterruptedFunctionError(f"no temporary folder can be made: {error.strerror}") from error
+        raise InterruptedFunctionError(f"cannot create a temporary folder: {error.strerror}") from error
 
 
-def bounded(what: str, start: Start, stdin: bytes, bounds: Bounds) -> Ended:
-    """Run a process whose time-out, and whatever keeps it from starting, is the world's. Raises Interrupted…Error."""
+def run_limited(name: str, spec: ProcessSpec, stdin: bytes, limits: ProcessLimits) -> ProcessResult:
+    """Run a process. A timeout or a failed start is an interruption. Raises InterruptedFunctionError."""
     try:
-        return run_process(start, stdin, bounds)
-    except TookTooLongError as error:
-        raise InterruptedFunctionError(f"{what} took longer than {bounds.seconds:g} seconds and was ended") from error
+        return run_process(spec, stdin, limits)
+    except ProcessTimeoutError as error:
+        raise InterruptedFunctionError(f"{name} took longer than {limits.seconds:g} seconds and was ended") from error
     except OSError as error:
-        raise InterruptedFunctionError(f"{what} cannot be started: {error.strerror}") from error
+        raise InterruptedFunctionError(f"{name} cannot be started: {error.strerror}") from error
 
 
-def output_of(what: str, items: Sequence[Item], ended: Ended, bounds: Bounds) -> Output:
-    """Return what the end of a function's process comes to; its exit code is as a shell tells it.
+def read_function_output(
+    name: str, items: Sequence[Item], result: ProcessResult, limits: ProcessLimits
+) -> FunctionOutput:
+    """Return the output of a function from its ended process.
 
-    Raises InterruptedFunctionError where somebody killed it.
+    Exit codes of signals are reported as by a shell (128 + n).
+
+    Raises InterruptedFunctionError if a process outside of the function killed it.
     """
-    if ended.too_large:
-        return refused_answer(items, ended.words, f"its output must not be larger than {bounds.output_bytes} bytes")
-    code = ended.code if ended.code >= 0 else 128 - ended.code
-    if -ended.code in KILLS:
-        raise InterruptedFunctionError(f"{what} was killed by {signal.Signals(-ended.code).name}")
-    return read_answer(items, Answer(code, ended.output, ended.words), bounds.output_bytes)
+    if result.is_too_large:
+        return reject_response(items, result.stderr, f"its output must not be larger than {limits.output_bytes} bytes")
+    code = result.exit_code if result.exit_code >= 0 else 128 - result.exit_code
+    if -result.exit_code in KILL_SIGNALS:
+        raise InterruptedFunctionError(f"{name} was killed by {signal.Signals(-result.exit_code).name}")
+    return read_response(items, ProcessResponse(code, result.output, result.stderr), limits.output_bytes)

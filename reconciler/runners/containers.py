@@ -1,79 +1,207 @@
-"""Functions that are container images, for those that the operator listed (kpt.md 2 rule 4, 13)."""
+"""Functions that are container images, if the operator listed them, and the container engine that runs them."""
 
 from __future__ import annotations
 
 import hashlib
+import shutil
+import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
+from typing import Literal
 
 import re2
 
-from reconciler.packages.functions.exchange import request_text
 from reconciler.packages.functions.function import (
-    Config,
+    FunctionConfig,
     FunctionContext,
+    FunctionOutput,
     InterruptedFunctionError,
     Item,
-    Output,
 )
-from reconciler.packages.functions.registry import Found, Missing
+from reconciler.packages.functions.registry import FunctionMatch, FunctionUnavailable
+from reconciler.packages.functions.resource_list import clean_log, format_request
 from reconciler.packages.kptfile import FunctionSpec
-from reconciler.runners.commands import KILLS, output_of
-from reconciler.runners.engine import Engine
-from reconciler.runners.process import Bounds, Ended
-from reconciler.runners.spoiled import SpoiledCalls
+from reconciler.runners.commands import KILL_SIGNALS, read_function_output, run_limited
+from reconciler.runners.interrupted_calls import InterruptedCalls
+from reconciler.runners.process import ProcessLimits, ProcessResult, ProcessSpec
+
+EngineName = Literal["podman", "docker", "nerdctl"]
+PullPolicy = Literal["Always", "IfNotPresent", "Never"]
+ENGINES: tuple[EngineName, ...] = ("podman", "docker", "nerdctl")
+# Exit code of an engine that failed itself, in contrast to the container's program.
+_ENGINE_FAILED_CODE = 125
+_MAX_PROCESSES = 256
+_MAX_OUTPUT_BYTES = 1_048_576
+_REMOVAL_SECONDS = 30.0
+
+
+@dataclass(frozen=True)
+class EngineOptions:
+    """The name of the engine ("": the first one on the PATH) and the pull policy for images."""
+
+    name: EngineName | Literal[""]
+    pull: PullPolicy
+
+
+class ContainerEngine:
+    """Runs images with podman, docker or nerdctl, by their command line.
+
+    Every method raises InterruptedFunctionError, because a failure of the engine is a failure of the environment.
+    """
+
+    def __init__(self, options: EngineOptions, limits: ProcessLimits) -> None:
+        self._options = options
+        self._limits = limits
+        self._ids: dict[str, str] = {}
+
+    def refresh(self) -> None:
+        """Drop the cached image ids, so that each is resolved again once."""
+        self._ids.clear()
+
+    def image_id(self, reference: str) -> str:
+        """Return the id of an image. The image is pulled first if the policy requires it."""
+        if reference not in self._ids:
+            self._ids[reference] = self._find_image(reference)
+        return self._ids[reference]
+
+    def run(self, reference: str, stdin: bytes) -> ProcessResult:
+        """Run the image that `image_id` found in a new container, and remove the container."""
+        image, name = self.image_id(reference), f"reconciler-{uuid.uuid4().hex}"
+        result = None
+        try:
+            command = self._command("run", *_sandbox_flags(self._limits), *self._engine_flags(), "--name", name, image)
+            result = run_limited(reference, ProcessSpec(command), stdin, self._limits)
+        finally:
+            # The engine's command line process has ended, but its container may still run.
+            if result is None or result.is_too_large:
+                self._remove(name)
+        stderr = clean_log(result.stderr)
+        if result.exit_code == _ENGINE_FAILED_CODE:
+            raise InterruptedFunctionError(f"{command[0]} could not run {reference}: {stderr or 'no reason given'}")
+        return ProcessResult(result.exit_code, result.output, stderr, result.is_too_large)
+
+    def _find_image(self, reference: str) -> str:
+        image_id = None if self._options.pull == "Always" else self._inspect(reference)
+        if image_id is None and self._options.pull != "Never":
+            self._run_checked("pull", "--quiet", reference)
+            image_id = self._inspect(reference)
+        if image_id is None:
+            raise InterruptedFunctionError(
+                f"{reference} is not on this machine, and the setting functions.pull is Never"
+            )
+        return image_id
+
+    def _inspect(self, reference: str) -> str | None:
+        result = self._run_engine("image", "inspect", "--format", "{{.Id}}", reference)
+        return result.output.decode(errors="replace").strip() or None if result.exit_code == 0 else None
+
+    def _run_checked(self, *arguments: str) -> None:
+        result = self._run_engine(*arguments)
+        if result.exit_code:
+            reason = clean_log(result.stderr) or "no reason given"
+            raise InterruptedFunctionError(f"{self._program()} {' '.join(arguments)} failed: {reason}")
+
+    def _run_engine(self, *arguments: str) -> ProcessResult:
+        command = self._command(*arguments)
+        limits = ProcessLimits(self._limits.seconds, 0, _MAX_OUTPUT_BYTES)
+        return run_limited(" ".join(command), ProcessSpec(command), b"", limits)
+
+    def _command(self, *arguments: str) -> tuple[str, ...]:
+        return (self._program(), *arguments)
+
+    def _program(self) -> str:
+        candidates = (self._options.name,) if self._options.name else ENGINES
+        program = next((name for name in candidates if shutil.which(name)), None)
+        if program is None:
+            raise InterruptedFunctionError(
+                f"the setting functions.containers requires {' or '.join(candidates)} on the PATH"
+            )
+        return program
+
+    def _engine_flags(self) -> tuple[str, ...]:
+        # podman would pass its own proxy settings, including credentials, to the container.
+        return ("--http-proxy=false",) if self._program() == "podman" else ()
+
+    def _remove(self, name: str) -> None:
+        limits = ProcessLimits(_REMOVAL_SECONDS, 0, _MAX_OUTPUT_BYTES)
+        try:
+            run_limited("the removal of a container", ProcessSpec(self._command("rm", "--force", name)), b"", limits)
+        except InterruptedFunctionError as error:
+            raise InterruptedFunctionError(f"a container could not be removed: {error}") from error
+
+
+def _sandbox_flags(limits: ProcessLimits) -> tuple[str, ...]:
+    memory = f"{limits.memory_bytes}b"
+    return (
+        "--rm", "-i", "--pull", "never",
+        "--network", "none",
+        "--user", "nobody",
+        "--security-opt", "no-new-privileges",
+        "--cap-drop", "ALL",
+        "--read-only", "--tmpfs", "/tmp",  # a folder in the container  # noqa: S108  # nosec B108
+        "--memory", memory, "--memory-swap", memory,
+        "--pids-limit", str(_MAX_PROCESSES),
+    )  # fmt: skip
+
 
 _TAG = re2.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,127}")
-_SHELL_SIGNALS = 128
+_SIGNAL_CODE_OFFSET = 128
 
 
-class Containers:
-    """The images that may run: those whose full reference a pattern matches, `*` and `?` as in file names."""
+class ContainerFunctions:
+    """Finds images whose full reference matches one of the operator's patterns. `*` and `?` match any characters."""
 
     def __init__(
-        self, patterns: Sequence[str], prefix: str, engine: Engine, bounds: Bounds, spoiled: SpoiledCalls
+        self,
+        patterns: Sequence[str],
+        prefix: str,
+        engine: ContainerEngine,
+        limits: ProcessLimits,
+        interrupted_calls: InterruptedCalls,
     ) -> None:
         self._patterns = tuple(patterns)
         self._prefix = prefix
         self._engine = engine
-        self._bounds = bounds
-        self._spoiled = spoiled
+        self._limits = limits
+        self._interrupted_calls = interrupted_calls
 
-    def find(self, spec: FunctionSpec) -> Found | Missing:
-        """Return what runs for an image, or why it may not. Raises InterruptedFunctionError."""
-        reference = full_reference(spec, self._prefix)
+    def find(self, spec: FunctionSpec) -> FunctionMatch | FunctionUnavailable:
+        """Return the function for an image, or the reason why it may not run. Raises InterruptedFunctionError."""
+        reference = resolve_image_reference(spec, self._prefix)
         if reference is None:
-            return Missing(f'tag must be a tag of the image, not the constraint "{spec.tag}"')
-        if not self.lists(spec):
-            return Missing(f"functions.containers must list {reference}")
-        container = _Container(reference, self._engine, self._bounds, self._spoiled)
-        identity = f"{container.image_id()} {self._bounds.memory_bytes} {self._bounds.output_bytes}"
-        return Found(container, (0, 0, 0), identity=identity)
+            return FunctionUnavailable(
+                f'the tag "{spec.tag}" is a version range, which is not supported: set a tag of the image'
+            )
+        if not self.is_allowed(spec):
+            return FunctionUnavailable(f"the setting functions.containers does not allow the image {reference}: add it")
+        container = _Container(reference, self._engine, self._limits, self._interrupted_calls)
+        identity = f"{container.image_id()} {self._limits.memory_bytes} {self._limits.output_bytes}"
+        return FunctionMatch(container, (0, 0, 0), identity=identity)
 
-    def lists(self, spec: FunctionSpec) -> bool:
-        """Return whether the operator listed an image."""
-        reference = full_reference(spec, self._prefix)
+    def is_allowed(self, spec: FunctionSpec) -> bool:
+        """Return whether the operator listed the image."""
+        reference = resolve_image_reference(spec, self._prefix)
         return reference is not None and any(fnmatchcase(reference, pattern) for pattern in self._patterns)
 
-    def look_again(self) -> None:
-        """Forget what the images were."""
-        self._engine.look_again()
+    def refresh(self) -> None:
+        """Drop the cached image ids."""
+        self._engine.refresh()
 
 
-def full_reference(spec: FunctionSpec, prefix: str) -> str | None:
-    """Return an image's whole reference (kpt.md 2 rule 4): prefix, name, and tag or digest.
+def resolve_image_reference(spec: FunctionSpec, prefix: str) -> str | None:
+    """Return the full reference of an image: prefix, name, and tag or digest. None if `tag` is a version range.
 
-    The field `tag` overrules the image's own tag. None where it asks for a range: which tags there are would have to
-    be asked of a registry, and its answer changes without anybody's commit.
+    The field `tag` overrides the tag of the image. A range would have to be resolved by the image registry, whose
+    answer changes without a commit.
     """
     image = spec.image if "/" in spec.image or not prefix else f"{prefix}/{spec.image}"
-    name, at, _ = image.partition("@")
-    folder, slash, last = name.rpartition("/")
+    name, separator, _ = image.partition("@")
+    parent, slash, last = name.rpartition("/")
     base, colon, _ = last.partition(":")
     if spec.tag:
-        return f"{folder}{slash}{base}:{spec.tag}" if _TAG.fullmatch(spec.tag) else None
-    return image if colon or at else f"{image}:latest"
+        return f"{parent}{slash}{base}:{spec.tag}" if _TAG.fullmatch(spec.tag) else None
+    return image if colon or separator else f"{image}:latest"
 
 
 @dataclass(frozen=True)
@@ -81,24 +209,30 @@ class _Container:
     """One image as a function."""
 
     reference: str
-    engine: Engine
-    bounds: Bounds
-    spoiled: SpoiledCalls
+    engine: ContainerEngine
+    limits: ProcessLimits
+    interrupted_calls: InterruptedCalls
 
     def image_id(self) -> str:
-        """Return what the reference stands for today."""
-        return self.spoiled.call(self.reference, lambda: self.engine.image_id(self.reference))
+        """Return the current id of the image."""
+        return self.interrupted_calls.call(self.reference, lambda: self.engine.image_id(self.reference))
 
-    def __call__(self, items: Sequence[Item], config: Config | None, context: FunctionContext) -> Output:
+    def __call__(
+        self, items: Sequence[Item], config: FunctionConfig | None, context: FunctionContext
+    ) -> FunctionOutput:
         """Run the image. Raises InterruptedFunctionError."""
-        stdin = request_text(items, config).encode()
+        stdin = format_request(items, config).encode()
         key = f"{self.reference} {hashlib.sha256(stdin).hexdigest()}"
-        return self.spoiled.call(key, lambda: output_of(self.reference, items, self._run(stdin), self.bounds))
+        return self.interrupted_calls.call(
+            key, lambda: read_function_output(self.reference, items, self._run(stdin), self.limits)
+        )
 
-    def _run(self, stdin: bytes) -> Ended:
-        ended = self.engine.run(self.reference, stdin)
-        if ended.code - _SHELL_SIGNALS in KILLS and not ended.too_large:
-            # whether that was the memory limit is not to be seen any more
-            why = f"{self.reference} was killed (exit code {ended.code}); it may use {self.bounds.memory_bytes} bytes"
-            raise InterruptedFunctionError(why)
-        return ended
+    def _run(self, stdin: bytes) -> ProcessResult:
+        result = self.engine.run(self.reference, stdin)
+        if result.exit_code - _SIGNAL_CODE_OFFSET in KILL_SIGNALS and not result.is_too_large:
+            # The exit code does not show whether the memory limit was the cause.
+            raise InterruptedFunctionError(
+                f"{self.reference} was killed (exit code {result.exit_code}); its memory limit is"
+                f" {self.limits.memory_bytes} bytes"
+            )
+        return result

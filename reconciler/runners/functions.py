@@ -1,86 +1,101 @@
-"""All functions there are: those that run in process, and those that the operator lets run beside it (kpt.md 13)."""
+"""All functions that can run: the built-in ones, and the commands and containers that the operator listed."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
-from reconciler.krm.digest import digest
-from reconciler.packages.functions.facts import fact_name, fact_spec
+from reconciler.catalog.trace import ABSENT_FINGERPRINT
+from reconciler.krm.json_text import compute_digest
 from reconciler.packages.functions.function import InterruptedFunctionError
 from reconciler.packages.functions.limits import FunctionLimits
-from reconciler.packages.functions.registry import Found, Missing
-from reconciler.packages.functions.starlark import ScriptRunner, run_starlark, starlark_function
+from reconciler.packages.functions.registry import (
+    FunctionMatch,
+    FunctionUnavailable,
+    format_function_trace_key,
+    parse_function_trace_key,
+)
+from reconciler.packages.functions.starlark import ScriptRunner, create_starlark_function, run_starlark
 from reconciler.packages.kptfile import FunctionSpec
-from reconciler.packages.pipeline import Functions
-from reconciler.runners.commands import Commands
-from reconciler.runners.containers import Containers
-from reconciler.snapshot.trace import ABSENT
+from reconciler.packages.pipeline import FunctionProvider
+from reconciler.runners.commands import CommandFunctions
+from reconciler.runners.containers import ContainerFunctions
 
-# whose functions ours stand for
+# Registries of the images that the built-in functions replace.
 _CATALOGS = ("ghcr.io/kptdev/krm-functions-catalog", "gcr.io/kpt-fn", "gcr.io/kpt-fn-contrib", "builtins")
 
 
-class AllFunctions:
-    """Finds functions: commands where they are listed; images in process if we can, else where they are listed.
+class CombinedFunctionProvider:
+    """Finds the function for a pipeline entry.
 
-    A listed image of somebody else's registry runs even where one of ours has the same base name, and so does one of
-    the catalog whose version we can only guess.
+    Commands run if they are listed. Images run as built-in functions if there is one, otherwise as containers if they
+    are listed. A listed image runs as a container instead of a built-in function in two cases: its registry is not a
+    function catalog, or its version is not known, so that the built-in version would be a guess.
     """
 
     def __init__(
-        self, native: Functions, commands: Commands, containers: Containers, prefix: str, scripts: ScriptRunner
+        self,
+        builtin: FunctionProvider,
+        commands: CommandFunctions,
+        containers: ContainerFunctions,
+        prefix: str,
+        scripts: ScriptRunner,
     ) -> None:
-        self._native = native
-        self._starlark = starlark_function(scripts)
+        self._builtin = builtin
+        self._starlark = create_starlark_function(scripts)
         self._commands = commands
         self._containers = containers
         self._catalogs = (*_CATALOGS, prefix)
-        self._asked: set[str] = set()
+        self._requested: set[str] = set()
 
     @property
     def limits(self) -> FunctionLimits:
-        """What the functions that run in process may cost in one render."""
-        return self._native.limits
+        """Limits of the built-in functions for one render."""
+        return self._builtin.limits
 
-    def find(self, spec: FunctionSpec) -> Found | Missing | None:
-        """Return what runs for an entry of a pipeline, or why nothing can. Raises InterruptedFunctionError."""
-        found = self._find(spec)
-        if found and found.identity:
-            self._asked.add(fact_name(spec))
-        return found
+    def find(self, spec: FunctionSpec) -> FunctionMatch | FunctionUnavailable | None:
+        """Return the function for a pipeline entry, or the reason why there is none.
 
-    def identity(self, name: str) -> str:
-        """Return what the function with this fact name is today; "" where that cannot be told now."""
+        Raises InterruptedFunctionError.
+        """
+        match = self._find(spec)
+        if match and match.identity:
+            self._requested.add(format_function_trace_key(spec))
+        return match
+
+    def identity(self, trace_key: str) -> str:
+        """Return the current identity of the function with this trace key; "" if the environment cannot report it."""
         try:
-            found = self.find(fact_spec(name))
+            match = self.find(parse_function_trace_key(trace_key))
         except InterruptedFunctionError:
             return ""
-        return found.identity or ABSENT if found else ABSENT
+        return match.identity or ABSENT_FINGERPRINT if match else ABSENT_FINGERPRINT
 
-    def look_again(self) -> None:
-        """Forget what the functions were: a pass looks once."""
-        self._commands.look_again()
-        self._containers.look_again()
+    def refresh(self) -> None:
+        """Drop the cached identities. Each pass resolves an identity once."""
+        self._commands.refresh()
+        self._containers.refresh()
 
     @property
-    def asked(self) -> tuple[str, ...]:
-        """The fact names of all functions that were asked for so far and are no part of us, in order."""
-        return tuple(sorted(self._asked))
+    def requested_functions(self) -> tuple[str, ...]:
+        """The trace keys of all external functions that were requested so far, sorted."""
+        return tuple(sorted(self._requested))
 
     def digest(self) -> str:
-        """Return a digest of all functions that were asked for so far and are no part of us, as they are now."""
-        return digest({name: self.identity(name) for name in self.asked})
+        """Return a digest of the current identities of all external functions that were requested so far."""
+        return compute_digest({name: self.identity(name) for name in self.requested_functions})
 
-    def _find(self, spec: FunctionSpec) -> Found | Missing | None:
+    def _find(self, spec: FunctionSpec) -> FunctionMatch | FunctionUnavailable | None:
         if spec.exec:
             return self._commands.find(spec)
-        own = self._native.find(spec)
-        if isinstance(own, Found) and own.function is run_starlark:
-            own = replace(own, function=self._starlark)
-        if isinstance(own, Found) and not (self._containers.lists(spec) and self._is_rather_theirs(spec, own)):
-            return own
+        match = self._builtin.find(spec)
+        if isinstance(match, FunctionMatch) and match.function is run_starlark:
+            match = replace(match, function=self._starlark)
+        if isinstance(match, FunctionMatch) and not (
+            self._containers.is_allowed(spec) and self._prefers_container(spec, match)
+        ):
+            return match
         return self._containers.find(spec)
 
-    def _is_rather_theirs(self, spec: FunctionSpec, own: Found) -> bool:
-        folder = spec.image.partition("@")[0].rpartition("/")[0]
-        return bool(own.warning) or (folder != "" and folder not in self._catalogs)
+    def _prefers_container(self, spec: FunctionSpec, match: FunctionMatch) -> bool:
+        registry = spec.image.partition("@")[0].rpartition("/")[0]
+        return bool(match.warning) or (registry != "" and registry not in self._catalogs)

@@ -1,4 +1,4 @@
-"""One process: fed, listened to within bounds, and gone at the end with all that it started."""
+"""Run one process with limits on time and output, and end all processes that it started."""
 
 from __future__ import annotations
 
@@ -14,20 +14,21 @@ from functools import partial
 from pathlib import Path
 from typing import IO, cast
 
-# how often a silent process is looked at; what it writes is read at once
+# Time that a killed process gets to end.
 _GRACE_SECONDS = 10.0
-_LOOK_SECONDS = 0.05
-_CHUNK = 65_536
-_MOST_WORDS = 16_384
+# Interval of the checks whether a process without output has ended. Output is read at once.
+_POLL_SECONDS = 0.05
+_CHUNK_BYTES = 65_536
+_MAX_STDERR_BYTES = 16_384
 
 
-class TookTooLongError(Exception):
-    """A process did not end in its time, and was killed."""
+class ProcessTimeoutError(Exception):
+    """The process did not end in time and was killed."""
 
 
 @dataclass(frozen=True)
-class Bounds:
-    """What one call may cost: wall time, memory, and what it writes."""
+class ProcessLimits:
+    """Limits of one call: wall time in seconds, memory in bytes, and output in bytes."""
 
     seconds: float
     memory_bytes: int
@@ -35,50 +36,51 @@ class Bounds:
 
 
 @dataclass(frozen=True)
-class Ended:
-    """How a process ended: its exit code (negative: the signal), its output, the first of its words.
+class ProcessResult:
+    """Exit code, output and the beginning of the error output of an ended process.
 
-    `too_large`: it wrote more than it may, and was killed.
+    A negative exit code is the number of the signal that ended the process. `is_too_large`: the process was killed
+    because it wrote more than the limit.
     """
 
-    code: int
+    exit_code: int
     output: bytes
-    words: str
-    too_large: bool = False
+    stderr: str
+    is_too_large: bool = False
 
 
 @dataclass(frozen=True)
-class Start:
-    """What to start and where; without an environment it has ours."""
+class ProcessSpec:
+    """The command to run, its working directory, and its environment. Without an environment, it inherits ours."""
 
     command: Sequence[str]
     folder: Path | None = None
     environment: Mapping[str, str] | None = None
 
 
-def run_process(start: Start, stdin: bytes, bounds: Bounds) -> Ended:
-    """Run a process to its end. Raises TookTooLongError, OSError; either way its process group is gone."""
-    deadline = time.monotonic() + bounds.seconds
-    with _started(start) as process:
-        talk = _Talk(process, stdin, bounds.output_bytes)
-        talk.finish(deadline)
-        if not talk.is_too_much:
-            _wait(process, deadline)
-    words = bytes(talk.words).decode(errors="replace")
-    return Ended(process.returncode, bytes(talk.output), words, talk.is_too_much)
+def run_process(spec: ProcessSpec, stdin: bytes, limits: ProcessLimits) -> ProcessResult:
+    """Run a process to its end. Raises ProcessTimeoutError, OSError. In all cases its process group is killed."""
+    deadline = time.monotonic() + limits.seconds
+    with _start(spec) as process:
+        pipes = _Pipes(process, stdin, limits.output_bytes)
+        pipes.transfer(deadline)
+        if not pipes.is_too_large:
+            _wait_for_exit(process, deadline)
+    stderr = bytes(pipes.stderr).decode(errors="replace")
+    return ProcessResult(process.returncode, bytes(pipes.output), stderr, pipes.is_too_large)
 
 
 @contextmanager
-def _started(start: Start) -> Iterator[subprocess.Popen[bytes]]:
+def _start(spec: ProcessSpec) -> Iterator[subprocess.Popen[bytes]]:
     pipe = subprocess.PIPE
     process = subprocess.Popen(
-        start.command, stdin=pipe, stdout=pipe, stderr=pipe, cwd=start.folder, env=start.environment,
+        spec.command, stdin=pipe, stdout=pipe, stderr=pipe, cwd=spec.folder, env=spec.environment,
         bufsize=0, start_new_session=True,
     )  # fmt: skip
     try:
         yield process
     finally:
-        _end_group(process)
+        _kill_group(process)
         for stream in (process.stdin, process.stdout, process.stderr):
             if stream is not None:
                 stream.close()
@@ -87,80 +89,80 @@ def _started(start: Start) -> Iterator[subprocess.Popen[bytes]]:
             process.wait(_GRACE_SECONDS)
 
 
-def _end_group(process: subprocess.Popen[bytes]) -> None:
-    # nobody has waited for it yet, so that its number is still its own and its group's
+def _kill_group(process: subprocess.Popen[bytes]) -> None:
+    # The process was not waited for yet, so that its id cannot belong to another process or group.
     try:
         os.killpg(process.pid, signal.SIGKILL)
     except (ProcessLookupError, PermissionError):
-        return  # some systems refuse the signal where only the dead are left
+        return  # Some systems reject the signal when all processes of the group have ended.
 
 
-def _has_ended(process: subprocess.Popen[bytes]) -> bool:
+def _has_exited(process: subprocess.Popen[bytes]) -> bool:
     return os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT | os.WNOHANG) is not None
 
 
-def _wait(process: subprocess.Popen[bytes], deadline: float) -> None:
-    while not _has_ended(process):
+def _wait_for_exit(process: subprocess.Popen[bytes], deadline: float) -> None:
+    while not _has_exited(process):
         if time.monotonic() > deadline:
-            raise TookTooLongError
-        time.sleep(_LOOK_SECONDS)
+            raise ProcessTimeoutError
+        time.sleep(_POLL_SECONDS)
 
 
-class _Talk:
-    """The three pipes of one process, served as they are ready."""
+class _Pipes:
+    """The three pipes of one process: writes its input and reads its output when the pipes are ready."""
 
-    def __init__(self, process: subprocess.Popen[bytes], stdin: bytes, most_bytes: int) -> None:
+    def __init__(self, process: subprocess.Popen[bytes], stdin: bytes, max_bytes: int) -> None:
         self._process = process
-        self._left = memoryview(stdin)
-        self._most_bytes = most_bytes
+        self._remaining_input = memoryview(stdin)
+        self._max_bytes = max_bytes
         self.output = bytearray()
-        self.words = bytearray()
+        self.stderr = bytearray()
 
     @property
-    def is_too_much(self) -> bool:
-        """Whether the process wrote more than it may."""
-        return len(self.output) > self._most_bytes
+    def is_too_large(self) -> bool:
+        """Whether the process wrote more than the limit."""
+        return len(self.output) > self._max_bytes
 
-    def finish(self, deadline: float) -> None:
-        """Write and read until all is said, or too much. Raises TookTooLongError."""
-        with selectors.DefaultSelector() as pipes:
-            self._open(pipes)
-            while pipes.get_map() and not self.is_too_much:
-                ready = pipes.select(_LOOK_SECONDS)
+    def transfer(self, deadline: float) -> None:
+        """Write the input and read the output until the end or the output limit. Raises ProcessTimeoutError."""
+        with selectors.DefaultSelector() as selector:
+            self._open(selector)
+            while selector.get_map() and not self.is_too_large:
+                ready_pipes = selector.select(_POLL_SECONDS)
                 if time.monotonic() > deadline:
-                    raise TookTooLongError
-                # a child may have left the group and hold the pipes open: who is dead says no more
-                if not ready and _has_ended(self._process):
+                    raise ProcessTimeoutError
+                # A child that left the group may hold the pipes open. An exited process writes no more output.
+                if not ready_pipes and _has_exited(self._process):
                     break
-                for key, _ in ready:
+                for key, _ in ready_pipes:
                     if not key.data():
-                        pipes.unregister(key.fileobj)
+                        selector.unregister(key.fileobj)
                         cast("IO[bytes]", key.fileobj).close()
 
-    def _open(self, pipes: selectors.BaseSelector) -> None:
-        serving: tuple[tuple[IO[bytes] | None, int, Callable[[int], bool]], ...] = (
-            (self._process.stdin, selectors.EVENT_WRITE, self._write),
+    def _open(self, selector: selectors.BaseSelector) -> None:
+        handlers: tuple[tuple[IO[bytes] | None, int, Callable[[int], bool]], ...] = (
+            (self._process.stdin, selectors.EVENT_WRITE, self._write_input),
             (self._process.stdout, selectors.EVENT_READ, self._read_output),
-            (self._process.stderr, selectors.EVENT_READ, self._read_words),
+            (self._process.stderr, selectors.EVENT_READ, self._read_stderr),
         )
-        for stream, event, serve in serving:
+        for stream, event, handler in handlers:
             assert stream is not None
             os.set_blocking(stream.fileno(), False)
-            pipes.register(stream, event, partial(serve, stream.fileno()))
+            selector.register(stream, event, partial(handler, stream.fileno()))
 
-    def _write(self, pipe: int) -> bool:
+    def _write_input(self, pipe: int) -> bool:
         try:
-            self._left = self._left[os.write(pipe, self._left[:_CHUNK]) :]
+            self._remaining_input = self._remaining_input[os.write(pipe, self._remaining_input[:_CHUNK_BYTES]) :]
         except BrokenPipeError:
-            return False  # it does not want to know the rest
-        return bool(self._left)
+            return False  # The process closed its input without reading all of it.
+        return bool(self._remaining_input)
 
     def _read_output(self, pipe: int) -> bool:
-        chunk = os.read(pipe, _CHUNK)
+        chunk = os.read(pipe, _CHUNK_BYTES)
         self.output += chunk
         return bool(chunk)
 
-    def _read_words(self, pipe: int) -> bool:
-        chunk = os.read(pipe, _CHUNK)
-        self.words += chunk[: max(0, _MOST_WORDS - len(self.words))]
+    def _read_stderr(self, pipe: int) -> bool:
+        chunk = os.read(pipe, _CHUNK_BYTES)
+        self.stderr += chunk[: max(0, _MAX_STDERR_BYTES - len(self.stderr))]
         return bool(chunk)

@@ -1,7 +1,8 @@
-"""The process that evaluates scripts: reads requests and writes answers until its input ends.
+"""The program that evaluates Starlark scripts: it reads requests and writes answers until its input ends.
 
-Started by `scripts.py` as `python -I -S script_process.py LIFE_PIPE MEMORY_BYTES PATH...`, with an empty environment. A
-message is its length in eight bytes, then its bytes; before the length of a request comes its CPU limit in seconds.
+`scripts.py` starts it as `python -I -S script_process.py LIFE_PIPE MEMORY_BYTES PATH...` with an empty environment. A
+message is its length in eight bytes, then its content. Each request starts with its CPU limit in seconds, in eight
+bytes.
 """
 
 from __future__ import annotations
@@ -13,23 +14,23 @@ import signal
 import sys
 from pathlib import Path
 
-# the exit status of a process that has no memory left for an answer
+# Exit code of a process that has no memory left for an answer.
 OUT_OF_MEMORY = 71
 _READY = b"\x00" * 8
 
 
 def main() -> None:
-    """Take the limits on, load the interpreter, and serve."""
-    life, memory_bytes, paths = int(sys.argv[1]), int(sys.argv[2]), sys.argv[3:]
-    _end_with_the_parent(life)
+    """Set the limits, load the interpreter, and answer requests."""
+    life_pipe, memory_bytes, paths = int(sys.argv[1]), int(sys.argv[2]), sys.argv[3:]
+    _exit_with_parent(life_pipe)
     sys.path[:] = paths
     from reconciler.packages.functions.starlark_script import evaluate_script
 
     _limit_memory(memory_bytes)
-    # what the parent reads first: loading has worked, and a later failure belongs to a call
+    # The parent reads this first. It shows that loading succeeded, so that a later failure belongs to a call.
     _write(_READY)
-    while len(head := _read(16)) == 16:
-        seconds, size = int.from_bytes(head[:8]), int.from_bytes(head[8:])
+    while len(header := _read(16)) == 16:
+        seconds, size = int.from_bytes(header[:8]), int.from_bytes(header[8:])
         _limit_cpu(seconds)
         try:
             answer = evaluate_script(_read(size))
@@ -39,24 +40,25 @@ def main() -> None:
         _write(len(answer).to_bytes(8) + answer)
 
 
-def _end_with_the_parent(life: int) -> None:
-    """Have the kernel end this process when the other end of a pipe is closed, which is open as long as the parent is.
+def _exit_with_parent(life_pipe: int) -> None:
+    """Let the kernel end this process when the parent's end of a pipe is closed.
 
-    A thread could not, because the interpreter holds the lock of all threads. Systems whose default action for SIGIO is
-    to ignore it end this process at the end of its call, when its input has ended.
+    The parent keeps that end open as long as it runs. A thread could not replace the signal, because the interpreter
+    holds the global lock. On systems that ignore SIGIO by default, this process ends after its current call, at the end
+    of its input.
     """
     signal.signal(signal.SIGIO, signal.SIG_DFL)
-    fcntl.fcntl(life, fcntl.F_SETOWN, os.getpid())
-    fcntl.fcntl(life, fcntl.F_SETFL, fcntl.fcntl(life, fcntl.F_GETFL) | os.O_ASYNC)
+    fcntl.fcntl(life_pipe, fcntl.F_SETOWN, os.getpid())
+    fcntl.fcntl(life_pipe, fcntl.F_SETFL, fcntl.fcntl(life_pipe, fcntl.F_GETFL) | os.O_ASYNC)
 
 
 def _limit_memory(memory_bytes: int) -> None:
-    """Limit the address space to what is in use now and so many bytes; macOS accepts this limit and ignores it."""
+    """Limit the address space to its current size plus `memory_bytes`. macOS accepts this limit and ignores it."""
     limit = _address_space() + memory_bytes
     hard = resource.getrlimit(resource.RLIMIT_AS)[1]
     limit = limit if hard == resource.RLIM_INFINITY else min(limit, hard)
     resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
-    # a core file of a script that was stopped has no use
+    # A core file of a stopped script is useless.
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
 
@@ -68,7 +70,7 @@ def _address_space() -> int:
 
 
 def _limit_cpu(seconds: int) -> None:
-    """Have the kernel end this process after so many seconds of CPU time: by a timer, and behind it by a limit."""
+    """Let the kernel end this process after this many seconds of CPU time: by a timer and by a higher limit."""
     signal.signal(signal.SIGPROF, signal.SIG_DFL)
     signal.setitimer(signal.ITIMER_PROF, seconds)
     used = resource.getrusage(resource.RUSAGE_SELF)
@@ -86,9 +88,9 @@ def _read(size: int) -> bytes:
 
 
 def _write(data: bytes) -> None:
-    left = memoryview(data)
-    while left:
-        left = left[os.write(1, left) :]
+    remaining = memoryview(data)
+    while remaining:
+        remaining = remaining[os.write(1, remaining) :]
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Scripts in a process that can be stopped: started once, used for call after call, replaced when it ends."""
+"""Starlark scripts in a separate process that can be stopped. The process is reused, and replaced when it ends."""
 
 from __future__ import annotations
 
@@ -20,52 +20,55 @@ import reconciler
 from reconciler.packages.functions.function import InterruptedFunctionError
 from reconciler.packages.functions.limits import FunctionLimits, LimitError
 from reconciler.packages.functions.starlark import check_answer_size
-from reconciler.runners.commands import KILLS
+from reconciler.runners.commands import KILL_SIGNALS
+from reconciler.runners.interrupted_calls import InterruptedCalls
 from reconciler.runners.script_process import OUT_OF_MEMORY
-from reconciler.runners.spoiled import SpoiledCalls
 
 _PROGRAM = str(Path(__file__).with_name("script_process.py"))
-_CHUNK = 1 << 20
-# how long a new process may take to load the interpreter, on a machine that does much else
+_CHUNK_BYTES = 1 << 20
+# Time for a new process to load the interpreter on a busy machine.
 _START_SECONDS = 60.0
 _CPU_SIGNALS = frozenset({signal.SIGPROF, signal.SIGXCPU})
-_ENDED = "the process that evaluates scripts ended"
+_PROCESS_ENDED = "the process that evaluates scripts ended"
 
 
 class _ProcessEndedError(Exception):
-    """The process ended: it closed its pipes."""
+    """The process closed its pipes."""
 
 
-class _TooLongError(Exception):
+class _ScriptTimeoutError(Exception):
     """The process did not answer in time."""
 
 
 @dataclass(frozen=True)
-class _Running:
-    """A process that has loaded the interpreter, and the write end of the pipe that it ends with."""
+class _ScriptWorker:
+    """A process that has loaded the interpreter, and the write end of its life pipe.
+
+    The process ends with that pipe.
+    """
 
     process: subprocess.Popen[bytes]
-    life: IO[bytes]
+    life_pipe: IO[bytes]
     owner: int
-    """The process that started it; after a fork the copy must not use it."""
+    """Id of the process that started the worker. After a fork, the child process must not use it."""
 
     @property
     def requests(self) -> int:
-        """The pipe that it reads."""
+        """File descriptor of the pipe that the worker reads."""
         assert self.process.stdin is not None
         return self.process.stdin.fileno()
 
     @property
     def answers(self) -> int:
-        """The pipe that it writes."""
+        """File descriptor of the pipe that the worker writes."""
         assert self.process.stdout is not None
         return self.process.stdout.fileno()
 
     def end(self) -> int:
-        """Kill the process, if it still runs, and return how it ended: its exit code, or the signal as a negative."""
+        """Kill the process if it still runs. Return its exit code, or the negative number of its signal."""
         if os.getpid() != self.owner:
             return 0
-        # one that has closed its pipes ends by itself, and how it ends is of interest
+        # A process that closed its pipes ends by itself. Wait for it, because its exit code shows the reason.
         if self.process.poll() is None and not _wait_briefly(self.process):
             self.process.kill()
         code = self.process.wait()
@@ -82,115 +85,118 @@ class _Running:
         self._close()
 
     def _close(self) -> None:
-        for stream in (self.process.stdin, self.process.stdout, self.life):
+        for stream in (self.process.stdin, self.process.stdout, self.life_pipe):
             if stream is not None:
                 stream.close()
 
 
 class ScriptProcess:
-    """Evaluates scripts in one process beside this one, call by call.
+    """Evaluates scripts in one separate process, one call at a time.
 
-    The process has an empty environment, no descriptors but its pipes, and its own session. It is stopped by the kernel
-    when a call takes more CPU time or memory than its limits, and when this process is gone; it is killed when a call
-    takes longer than `timeout_seconds`. The next call starts another one.
+    The process has an empty environment, no file descriptors except its pipes, and its own session. The kernel ends it
+    when a call exceeds its limit of CPU time or memory, and when this process ends. A call that takes longer than
+    `timeout_seconds` kills it. The next call starts another process.
     """
 
     def __init__(self, timeout_seconds: float) -> None:
         self._timeout_seconds = timeout_seconds
         self._lock = threading.Lock()
-        self._running: _Running | None = None
+        self._worker: _ScriptWorker | None = None
         self._memory_bytes = 0
 
-    def __call__(self, request: bytes, limits: FunctionLimits, most_bytes: int) -> bytes:
+    def __call__(self, request: bytes, limits: FunctionLimits, max_bytes: int) -> bytes:
         """Return the answer to a request. Raises LimitError, InterruptedFunctionError."""
         deadline = time.monotonic() + self._timeout_seconds
         if not self._lock.acquire(timeout=self._timeout_seconds):
-            raise InterruptedFunctionError(f"other scripts took longer than {self._timeout_seconds:g} seconds")
+            raise InterruptedFunctionError(
+                f"other scripts used the script process for more than {self._timeout_seconds:g} seconds"
+            )
         try:
-            return self._answered(request, limits, most_bytes, deadline)
+            return self._evaluate(request, limits, max_bytes, deadline)
         finally:
             self._lock.release()
 
     @property
     def process_id(self) -> int | None:
-        """The process that evaluates scripts now, None before the first call and after one that ended it."""
-        return self._running.process.pid if self._running else None
+        """The id of the current process; None before the first call and after a call that ended it."""
+        return self._worker.process.pid if self._worker else None
 
     def end(self) -> None:
-        """End the process; a later call starts another one."""
-        if running := self._forget():
-            running.kill()
+        """End the process. A later call starts another one."""
+        if worker := self._drop_worker():
+            worker.kill()
 
-    def _answered(self, request: bytes, limits: FunctionLimits, most_bytes: int, deadline: float) -> bytes:
+    def _evaluate(self, request: bytes, limits: FunctionLimits, max_bytes: int, deadline: float) -> bytes:
         message = limits.cpu_seconds.to_bytes(8) + len(request).to_bytes(8) + request
-        running = self._ready(limits)
+        worker = self._get_worker(limits)
         try:
-            _write(running.requests, message, deadline)
-            size = int.from_bytes(_read(running.answers, 8, deadline))
-            check_answer_size(size, most_bytes)
-            return _read(running.answers, size, deadline)
+            _write(worker.requests, message, deadline)
+            size = int.from_bytes(_read(worker.answers, 8, deadline))
+            check_answer_size(size, max_bytes)
+            return _read(worker.answers, size, deadline)
         except _ProcessEndedError:
-            self._forget()
-            raise _why(running.end(), limits) from None
-        except _TooLongError:
+            self._drop_worker()
+            raise _error_for_exit(worker.end(), limits) from None
+        except _ScriptTimeoutError:
             self.end()
-            why = f"the script did not end within {self._timeout_seconds:g} seconds and its process was killed"
-            raise InterruptedFunctionError(why) from None
+            raise InterruptedFunctionError(
+                f"the script did not end within {self._timeout_seconds:g} seconds and its process was killed"
+            ) from None
         except BaseException:
-            # what is left in the pipes belongs to this call
+            # The pipes may contain data of this call, so that the next call cannot use them.
             self.end()
             raise
 
-    def _ready(self, limits: FunctionLimits) -> _Running:
-        """Return a process that is ready for a call: the one that is there, or a new one."""
-        running = self._running
-        if running is not None and (
-            running.owner != os.getpid()
+    def _get_worker(self, limits: FunctionLimits) -> _ScriptWorker:
+        """Return a process that is ready for a call: the current one or a new one."""
+        worker = self._worker
+        if worker is not None and (
+            worker.owner != os.getpid()
             or self._memory_bytes != limits.memory_bytes
-            or running.process.poll() is not None
+            or worker.process.poll() is not None
         ):
-            # it was killed between two calls, the limit has changed, or it belongs to the parent of a fork
+            # The process was killed between two calls, its limit changed, or it belongs to the parent of a fork.
             self.end()
-            running = None
-        if running is None:
-            running = self._running = _started(limits.memory_bytes)
+            worker = None
+        if worker is None:
+            worker = self._worker = _start_worker(limits.memory_bytes)
             self._memory_bytes = limits.memory_bytes
-            weakref.finalize(self, running.kill)
-        return running
+            weakref.finalize(self, worker.kill)
+        return worker
 
-    def _forget(self) -> _Running | None:
-        running, self._running = self._running, None
-        return running
+    def _drop_worker(self) -> _ScriptWorker | None:
+        worker, self._worker = self._worker, None
+        return worker
 
 
 @dataclass(frozen=True)
-class Scripts:
-    """Evaluates scripts in a process; a call that the environment ended rests before the next attempt."""
+class BackoffScriptRunner:
+    """Evaluates scripts in a process. A call that the environment interrupted is repeated after its back-off time."""
 
     process: ScriptProcess
-    spoiled: SpoiledCalls
+    interrupted_calls: InterruptedCalls
 
-    def __call__(self, request: bytes, limits: FunctionLimits, most_bytes: int) -> bytes:
+    def __call__(self, request: bytes, limits: FunctionLimits, max_bytes: int) -> bytes:
         """Return the answer to a request. Raises LimitError, InterruptedFunctionError."""
         key = f"starlark {hashlib.sha256(request).hexdigest()}"
-        return self.spoiled.call(key, lambda: self.process(request, limits, most_bytes))
+        return self.interrupted_calls.call(key, lambda: self.process(request, limits, max_bytes))
 
 
 @lru_cache(maxsize=4)
 def shared_script_process(timeout_seconds: float) -> ScriptProcess:
-    """Return the one process of this process that evaluates scripts."""
+    """Return the script process that all callers in this process share."""
     return ScriptProcess(timeout_seconds)
 
 
-def _started(memory_bytes: int) -> _Running:
+def _start_worker(memory_bytes: int) -> _ScriptWorker:
     """Start a process and wait until it has loaded the interpreter. Raises InterruptedFunctionError."""
     paths = [str(Path(reconciler.__file__).parents[1]), *(path for path in sys.path if path)]
     life_read, life_write = os.pipe()
     command = [sys.executable, "-I", "-S", _PROGRAM, str(life_read), str(memory_bytes), *paths]
-    pipe, nothing = subprocess.PIPE, subprocess.DEVNULL
+    pipe, devnull = subprocess.PIPE, subprocess.DEVNULL
     try:
         process = subprocess.Popen(
-            command, stdin=pipe, stdout=pipe, stderr=nothing, cwd="/", env={}, pass_fds=(life_read,), bufsize=0,
+            command, stdin=pipe, stdout=pipe, stderr=devnull, cwd="/", env={}, pass_fds=(life_read,), bufsize=0,
             start_new_session=True,
         )  # fmt: skip
     except OSError as error:
@@ -198,30 +204,30 @@ def _started(memory_bytes: int) -> _Running:
         raise InterruptedFunctionError(f"the process for scripts cannot be started: {error.strerror}") from error
     finally:
         os.close(life_read)
-    running = _Running(process, os.fdopen(life_write, "wb", 0), os.getpid())
-    os.set_blocking(running.requests, False)
-    os.set_blocking(running.answers, False)
+    worker = _ScriptWorker(process, os.fdopen(life_write, "wb", 0), os.getpid())
+    os.set_blocking(worker.requests, False)
+    os.set_blocking(worker.answers, False)
     try:
-        _read(running.answers, 8, time.monotonic() + _START_SECONDS)
-    except _TooLongError:
-        running.kill()
+        _read(worker.answers, 8, time.monotonic() + _START_SECONDS)
+    except _ScriptTimeoutError:
+        worker.kill()
         raise InterruptedFunctionError(f"the process for scripts did not start in {_START_SECONDS:g} seconds") from None
     except _ProcessEndedError:
-        code = running.end()
+        code = worker.end()
         raise InterruptedFunctionError(f"the process for scripts does not start: it ended with {code}") from None
-    return running
+    return worker
 
 
-def _why(code: int, limits: FunctionLimits) -> Exception:
-    """Return what the end of the process during a call means: a limit, a crash, or an event in the environment."""
+def _error_for_exit(code: int, limits: FunctionLimits) -> Exception:
+    """Return the error for a process that ended during a call: a limit, a crash, or an event in the environment."""
     if -code in _CPU_SIGNALS:
         return LimitError(
             f"the script must not take more than {limits.cpu_seconds} seconds of CPU time in one call: make it faster, "
             "or raise the setting limits.functions.cpu_seconds"
         )
-    if -code in KILLS or (code >= 0 and code != OUT_OF_MEMORY):
-        how = f"was killed by {signal.Signals(-code).name}" if code < 0 else f"ended with exit code {code}"
-        return InterruptedFunctionError(f"the process that evaluates scripts {how}")
+    if -code in KILL_SIGNALS or (code >= 0 and code != OUT_OF_MEMORY):
+        ending = f"was killed by {signal.Signals(-code).name}" if code < 0 else f"ended with exit code {code}"
+        return InterruptedFunctionError(f"the process that evaluates scripts {ending}")
     return LimitError(
         f"the script must not take more than {limits.memory_bytes:,} bytes of memory or make the interpreter crash: "
         "use smaller values, or raise the setting limits.functions.memory_bytes"
@@ -237,33 +243,33 @@ def _wait_briefly(process: subprocess.Popen[bytes]) -> bool:
 
 
 def _write(pipe: int, data: bytes, deadline: float) -> None:
-    left = memoryview(data)
-    while left:
+    remaining = memoryview(data)
+    while remaining:
         try:
-            left = left[os.write(pipe, left[:_CHUNK]) :]
+            remaining = remaining[os.write(pipe, remaining[:_CHUNK_BYTES]) :]
         except BlockingIOError:
             _wait_for(pipe, select.POLLOUT, deadline)
         except BrokenPipeError:
-            raise _ProcessEndedError(_ENDED) from None
+            raise _ProcessEndedError(_PROCESS_ENDED) from None
 
 
 def _read(pipe: int, size: int, deadline: float) -> bytes:
     data = bytearray()
     while len(data) < size:
         try:
-            chunk = os.read(pipe, min(_CHUNK, size - len(data)))
+            chunk = os.read(pipe, min(_CHUNK_BYTES, size - len(data)))
         except BlockingIOError:
             _wait_for(pipe, select.POLLIN, deadline)
             continue
         if not chunk:
-            raise _ProcessEndedError(_ENDED)
+            raise _ProcessEndedError(_PROCESS_ENDED)
         data += chunk
     return bytes(data)
 
 
 def _wait_for(pipe: int, event: int, deadline: float) -> None:
-    waiting = select.poll()
-    waiting.register(pipe, event)
-    left = deadline - time.monotonic()
-    if left <= 0 or not waiting.poll(left * 1_000):
-        raise _TooLongError
+    poll = select.poll()
+    poll.register(pipe, event)
+    remaining_seconds = deadline - time.monotonic()
+    if remaining_seconds <= 0 or not poll.poll(remaining_seconds * 1_000):
+        raise _ScriptTimeoutError

@@ -15,14 +15,14 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from reconciler.daemon.past import Past
-from reconciler.daemon.reconcile import Report, reconcile
-from reconciler.daemon.tools import Publisher
-from reconciler.daemon.verify import Wanted, verify
-from reconciler.krm.yaml import parse
-from reconciler.reporting.verify import Verified
+from reconciler.bootstrap import build_folder_publisher, build_push_publisher, build_services
+from reconciler.inspect.past import PastReader
+from reconciler.inspect.verify import VerifyOptions, verify
+from reconciler.krm.yaml import parse_yaml
+from reconciler.output.explain.verification import VerificationResult
+from reconciler.reconcile.reconcile_pass import PassReport, run_pass
+from reconciler.reconcile.services import PlanPublisher
 from reconciler.settings import Settings
-from reconciler.wiring import build_folder, build_parts, build_push
 from tests.support.git_env import commit_files, git, make_bare, read_refs
 from tests.support.golden import read_folder, rewrite_folder
 
@@ -48,7 +48,7 @@ class Case:
     @cached_property
     def data(self) -> Mapping[str, Any]:
         """The content of case.yaml."""
-        read: dict[str, Any] = parse((self.folder / "case.yaml").read_bytes()).documents[0].data
+        read: dict[str, Any] = parse_yaml((self.folder / "case.yaml").read_bytes()).documents[0].data
         return read
 
 
@@ -87,24 +87,24 @@ class CaseWorld:
     def render(self) -> dict[str, bytes]:
         """Return what `render` writes; destinations that are not there yet count as empty."""
         out = self.folder / "out"
-        self._pass(build_folder(self.settings, out), missing_is_empty=True)
+        self._pass(build_folder_publisher(self.settings, out), missing_is_empty=True)
         return read_folder(out)
 
-    def sync(self) -> tuple[Report, dict[str, dict[str, str]]]:
+    def sync(self) -> tuple[PassReport, dict[str, dict[str, str]]]:
         """Run a pass that pushes; return its report, and the refs of every repository after it."""
         for name in self._named:
             if not (self.folder / f"{name}.git").exists():
                 make_bare(self.folder / f"{name}.git")
-        report = self._pass(build_push(self.settings), missing_is_empty=False)
+        report = self._pass(build_push_publisher(self.settings), missing_is_empty=False)
         return report, {name: read_refs(self.folder / f"{name}.git") for name in self._named}
 
-    def verify(self) -> list[Verified]:
+    def verify(self) -> list[VerificationResult]:
         """Make all that is drafted or published again; what was made of `before` is left out, for that is gone."""
-        parts = build_parts(self.settings, str(self.folder / "config"))
+        parts = build_services(self.settings, str(self.folder / "config"))
         with parts.remotes as remotes:
-            past = Past(parts.source, parts.history, remotes, parts.tools)
-            ways = (Wanted(drafts=True), Wanted())
-            found = [one for wanted in ways for one in verify(wanted, past, parts.names).packages]
+            past = PastReader(parts.source, parts.open_config_history, remotes, parts.pass_services)
+            ways = (VerifyOptions(should_verify_drafts=True), VerifyOptions())
+            found = [one for wanted in ways for one in verify(wanted, past, parts.resolve_commit).packages]
             today = parts.source.read().id
         return [one for one in found if one.config == today]
 
@@ -114,12 +114,12 @@ class CaseWorld:
         places = {"fleet": {"url": str(self.folder / "fleet.git")}, "cache": str(self.folder / "cache")}
         return Settings.model_validate({**places, **self._set})
 
-    def _pass(self, publisher: Publisher, missing_is_empty: bool) -> Report:
-        parts = build_parts(
+    def _pass(self, publisher: PlanPublisher, missing_is_empty: bool) -> PassReport:
+        parts = build_services(
             self.settings, str(self.folder / "config"), missing_is_empty=missing_is_empty, offline=missing_is_empty
         )
         with parts.remotes as remotes:
-            return reconcile(parts.source, remotes, parts.tools, publisher)
+            return run_pass(parts.source, remotes, parts.pass_services, publisher)
 
 
 def _build(repository: Path, commits: Iterable[Mapping[str, Any]]) -> None:

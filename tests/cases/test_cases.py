@@ -31,7 +31,7 @@ def test_a_second_pass_is_silent_and_everything_comes_out_again(case: Case, tmp_
     _, first = world.sync()
     report, second = world.sync()
 
-    assert (second, report.renders) == (first, 0)
+    assert (second, report.render_count) == (first, 0)
     assert [one for one in world.verify() if one.verdict not in ("reproduced", "foreign")] == []
 
 

@@ -1,4 +1,4 @@
-"""What docs/composition.md tells people to write makes what the page says, and its tables name what there is."""
+"""What docs/reference/components.md tells people to write makes what the page says, and its tables name what there is."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from typing import Any
 
 import pytest
 
-from reconciler.daemon.codes import ALL_CODES
-from reconciler.krm.yaml import parse
-from reconciler.rules.composition.patching.operations import OPS
-from reconciler.rules.composition.patching.targets import FIELDS
-from reconciler.rules.composition.schema import read_schema
-from reconciler.rules.composition.text import PATCH
+from reconciler.controllers.components.patching.operations import PATCH_OPS
+from reconciler.controllers.components.patching.targets import TARGET_FIELDS
+from reconciler.controllers.components.schema import read_component_schema
+from reconciler.controllers.components.templates import PATCH_VARIABLES
+from reconciler.krm.yaml import parse_yaml
+from reconciler.reconcile.failures import ALL_CODES
 from reconciler.settings import RuleSettings
 from tests.cases.case_world import Case, CaseWorld
 
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "composition.md"
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "reference" / "components.md"
 TEXT = PAGE.read_text()
 WHERE = "components/live/shop/orders"
 
@@ -46,8 +46,8 @@ class PageCase(Case):
 
 def test_the_example_makes_what_the_page_says(tmp_path: Path) -> None:
     rendered = CaseWorld(PageCase(PAGE), tmp_path).render()
-    summary: Any = parse(rendered["status/summary.yaml"]).documents[0].data
-    claim: Any = parse(rendered[f"kiel/{WHERE}/persistentvolumeclaim-orders-cache.yaml"]).documents[0].data
+    summary: Any = parse_yaml(rendered["status/summary.yaml"]).documents[0].data
+    claim: Any = parse_yaml(rendered[f"kiel/{WHERE}/persistentvolumeclaim-orders-cache.yaml"]).documents[0].data
 
     assert rendered[f"kiel/{WHERE}/deployment-orders.yaml"].decode() == blocks("yaml")[1]
     assert claim["spec"]["resources"]["requests"]["storage"] == "20Gi"
@@ -60,9 +60,11 @@ def test_the_example_makes_what_the_page_says(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("title", "names"),
     [
-        pytest.param("variable", {*PATCH, "item", "var"}, id="variables"),
-        pytest.param("operation", {*OPS}, id="operations"),
-        pytest.param("field", {"selector.matchLabels" if one == "selector" else one for one in FIELDS}, id="targets"),
+        pytest.param("variable", {*PATCH_VARIABLES, "item", "var"}, id="variables"),
+        pytest.param("operation", {*PATCH_OPS}, id="operations"),
+        pytest.param(
+            "field", {"selector.matchLabels" if one == "selector" else one for one in TARGET_FIELDS}, id="targets"
+        ),
     ],
 )
 def test_the_tables_have_all_that_there_is(title: str, names: set[str]) -> None:
@@ -71,8 +73,8 @@ def test_the_tables_have_all_that_there_is(title: str, names: set[str]) -> None:
 
 def test_all_markers_are_on_the_page() -> None:
     told = {name.partition("=")[0] for name in first_column("written")}
-    (fault,) = read_schema({"parameters": {"a": "string | qqqqq=1"}}, ()).faults
-    known = fault.message.partition("known are ")[2].split(", ")
+    (fault,) = read_component_schema({"parameters": {"a": "string | qqqqq=1"}}, ()).field_findings
+    known = fault.message.partition("allowed: ")[2].split(", ")
 
     assert len(known) > 20
     assert {*known} <= told

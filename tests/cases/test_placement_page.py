@@ -1,4 +1,4 @@
-"""What docs/placement.md tells people to write places what the page says."""
+"""What docs/reference/placement.md tells people to write places what the page says."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from reconciler.krm.yaml import parse
+from reconciler.krm.yaml import parse_yaml
 from tests.cases.case_world import Case, CaseWorld
 
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "placement.md"
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "reference" / "placement.md"
 REGIONS = {"bremen": "north", "kiel": "north", "ulm": "south"}
 
 
@@ -41,7 +41,7 @@ class PageCase(Case):
 def test_the_example_places_what_the_page_says(tmp_path: Path) -> None:
     rendered = CaseWorld(PageCase(PAGE), tmp_path).render()
     placed = [path for path in sorted(rendered) if "/resources/" in path and "/.reconciler/" not in path]
-    summary: Any = parse(rendered["status/summary.yaml"]).documents[0].data
+    summary: Any = parse_yaml(rendered["status/summary.yaml"]).documents[0].data
 
     assert placed == block("text").split()
     assert "# it is said all day" in rendered["kiel/resources/shop/configmap-till.yaml"].decode()

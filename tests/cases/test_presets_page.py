@@ -1,4 +1,4 @@
-"""What docs/presets.md tells people to write makes what the page says, and its table is the one order of layers."""
+"""What docs/reference/plugin-presets.md tells people to write makes what the page says, and its table is the one order of layers."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from reconciler.daemon.codes import ALL_CODES
-from reconciler.krm.yaml import parse
-from reconciler.rules.presets.layers import LAYERS
+from reconciler.controllers.plugin_presets.option_layers import LAYERS
+from reconciler.krm.yaml import parse_yaml
+from reconciler.reconcile.failures import ALL_CODES
 from reconciler.settings import RuleSettings
 from tests.cases.case_world import Case, CaseWorld
 
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "presets.md"
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "reference" / "plugin-presets.md"
 
 
 def blocks(language: str) -> list[str]:
@@ -38,8 +38,8 @@ class PageCase(Case):
 
 def test_the_example_makes_what_the_page_says(tmp_path: Path) -> None:
     rendered = CaseWorld(PageCase(PAGE), tmp_path).render()
-    summary: Any = parse(rendered["status/summary.yaml"]).documents[0].data
-    south: Any = parse(rendered["ulm/plugins/logs-ulm/plugin.yaml"]).documents[0].data
+    summary: Any = parse_yaml(rendered["status/summary.yaml"]).documents[0].data
+    south: Any = parse_yaml(rendered["ulm/plugins/logs-ulm/plugin.yaml"]).documents[0].data
 
     assert rendered["kiel/plugins/logs-kiel/plugin.yaml"].decode() == blocks("yaml")[1]
     assert south["spec"]["optionValues"][0] == {"name": "buffer.size", "value": 64}

@@ -1,4 +1,4 @@
-"""What docs/templates.md tells people to write makes what the page says, and what it names is there."""
+"""What docs/reference/kafka-templates.md tells people to write makes what the page says, and what it names is there."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from reconciler.daemon.codes import ALL_CODES
-from reconciler.krm.findings import errors
-from reconciler.krm.yaml import parse
-from reconciler.reporting.templates import child_lines
-from reconciler.rules.templates.read_rule import built_in_rule, read_merge_rules
+from reconciler.catalog.catalog import read_catalog
+from reconciler.controllers.kafka_templates.read_merge_rules import load_built_in_rule, read_merge_rules
+from reconciler.krm.findings import select_errors
+from reconciler.krm.yaml import parse_yaml
+from reconciler.output.status.package_sections import format_children
+from reconciler.reconcile.failures import ALL_CODES
 from reconciler.settings import RuleSettings
-from reconciler.snapshot.catalog import read_catalog
 from tests.cases.case_world import Case, CaseWorld
-from tests.unit.rules.templates.template_world import tree
+from tests.unit.controllers.kafka_templates.template_world import tree
 
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "templates.md"
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "reference" / "kafka-templates.md"
 EXAMPLE, POOL, REPEAT, RULE = re.findall(r"^```yaml\n(.*?)^```", PAGE.read_text(), re.DOTALL | re.MULTILINE)
 
 
@@ -33,15 +33,15 @@ class PageCase(Case):
 
 def test_the_example_makes_what_the_page_says(tmp_path: Path) -> None:
     rendered = CaseWorld(PageCase(PAGE), tmp_path).render()
-    status: Any = parse(rendered["kiel/.reconciler/resources/streaming.yaml"]).documents[0].data["status"]
+    status: Any = parse_yaml(rendered["kiel/.reconciler/resources/streaming.yaml"]).documents[0].data["status"]
 
     assert rendered["kiel/resources/streaming/kafkanodepool-brokers.yaml"].decode() == POOL
     assert status["templates"][0]["toRepeat"] == REPEAT
-    assert f"\n{child_lines(status['templates'], 1)[0]}\n" in PAGE.read_text()
+    assert f"\n{format_children(status['templates'], 1)[0]}\n" in PAGE.read_text()
 
 
 def test_the_page_names_what_pools_share() -> None:
-    *names, last = (f"`{name}`" for name in built_in_rule().properties)
+    *names, last = (f"`{name}`" for name in load_built_in_rule().properties)
 
     assert f"share eight properties: {', '.join(names)} and {last}." in PAGE.read_text()
 
@@ -49,8 +49,8 @@ def test_the_page_names_what_pools_share() -> None:
 def test_the_rule_of_the_page_is_one() -> None:
     found = read_merge_rules(read_catalog(tree({"rule.yaml": RULE})))
 
-    assert errors(found.findings) == ()
-    assert [one.name for one in found.rules] == ["grid-shard", built_in_rule().name]
+    assert select_errors(found.findings) == ()
+    assert [one.name for one in found.rules] == ["grid-shard", load_built_in_rule().name]
 
 
 def test_codes_and_settings_of_the_page_are_there() -> None:

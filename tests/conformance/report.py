@@ -1,4 +1,4 @@
-"""What of other projects' own tests comes out here as there, as a page: docs/conformance.md.
+"""What of other projects' own tests comes out here as there, as a page: docs/reference/conformance.md.
 
 The cases, how they are run, and the reasons why some differ or are not run are those of the tests themselves.
 """
@@ -16,13 +16,13 @@ from typing import Any, Literal
 import pytest
 
 from tests.conformance import test_kpt_kptfile, test_kpt_packages, test_kpt_render, test_merge3
-from tests.unit.expressions import test_conformance as test_cel
-from tests.unit.krm import test_patch
+from tests.unit.cel import test_conformance as test_cel
+from tests.unit.krm import test_json_patch as test_patch
 from tests.unit.packages import test_merge_comments
 
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "conformance.md"
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "reference" / "conformance.md"
 DATA = Path(__file__).resolve().parents[2] / "../shared/data"
-COMMAND = "python -m tests.conformance.report > docs/conformance.md"
+COMMAND = "python -m tests.conformance.report > docs/reference/conformance.md"
 UNEXPLAINED = "unexplained"
 _HEAD = f"""\
 # Conformance

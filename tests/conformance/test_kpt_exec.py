@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 import yaml
 
-from reconciler.packages.pipeline import RenderResult, render
+from reconciler.packages.pipeline import RenderResult, render_pipelines
 from tests.runners.programs import editing, functions, program
 from tests.unit.packages.builders import texts, tree
 
@@ -79,7 +79,7 @@ def comparable(files: Mapping[str, str]) -> dict[str, tuple[Any, list[str]]]:
 
 
 def both(tmp_path: Path, files: Mapping[str, str]) -> tuple[RenderResult, bool, dict[str, str]]:
-    ours = render(tree(files), functions((f"{tmp_path}/*",)), profile="compat")
+    ours = render_pipelines(tree(files), functions((f"{tmp_path}/*",)), profile="compat")
     return ours, *by_kpt(tmp_path / "package", files)
 
 

@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 import yaml
 
-from reconciler.packages.functions.function import Config, FunctionContext, Item, Output
+from reconciler.packages.functions.function import FunctionConfig, FunctionContext, FunctionOutput, Item
 from reconciler.packages.functions.limits import DEFAULT_LIMITS
-from reconciler.packages.functions.registry import Found
-from reconciler.packages.functions.wire import returned_items, returned_results
+from reconciler.packages.functions.registry import FunctionMatch
+from reconciler.packages.functions.resource_list import read_returned_items, read_returned_results
 from reconciler.packages.kptfile import FunctionSpec, Kptfile, read_kptfile, validate_kptfile
-from reconciler.packages.package import join
-from reconciler.packages.pipeline import RenderResult, render
+from reconciler.packages.package import join_path
+from reconciler.packages.pipeline import RenderResult, render_pipelines
 from reconciler.packages.update.kptfile_merge import merge_kptfile
 from reconciler.packages.update.options import compat_options
 from tests.support.go_text import raw_string
@@ -115,22 +115,24 @@ class Fake:
         self.given: list[Any] = []
         self.limits = DEFAULT_LIMITS
 
-    def find(self, spec: FunctionSpec) -> Found | None:
-        return Found(self, (0, 0, 0))
+    def find(self, spec: FunctionSpec) -> FunctionMatch | None:
+        return FunctionMatch(self, (0, 0, 0))
 
-    def __call__(self, items: Sequence[Item], config: Config | None, context: FunctionContext) -> Output:
+    def __call__(
+        self, items: Sequence[Item], config: FunctionConfig | None, context: FunctionContext
+    ) -> FunctionOutput:
         self.given = [item.data for item in items]
         if self.output is None:
-            return Output(tuple(items))
-        returned = returned_items(items, {"items": list(yaml.safe_load_all(raw_string(self.output)))})
+            return FunctionOutput(tuple(items))
+        returned = read_returned_items(items, {"items": list(yaml.safe_load_all(raw_string(self.output)))})
         assert not isinstance(returned, str)
-        return Output(returned)
+        return FunctionOutput(returned)
 
 
 def run(fake: Fake, files: dict[str, str], function: dict[str, Any] | None = None) -> RenderResult:
     head = {"apiVersion": "kpt.dev/v1", "kind": "Kptfile", "metadata": {"name": "app"}}
     pipeline = {"mutators": [{"image": "fake", "exclude": [{"kind": "Kptfile"}], **(function or {})}]}
-    return render(tree({"Kptfile": yaml.safe_dump(head | {"pipeline": pipeline}), **files}), fake, "compat")
+    return render_pipelines(tree({"Kptfile": yaml.safe_dump(head | {"pipeline": pipeline}), **files}), fake, "compat")
 
 
 def documents(text: str) -> list[Any]:
@@ -193,7 +195,7 @@ def as_result(data: dict[str, Any]) -> dict[str, Any]:
 
 @pytest.mark.parametrize("row", rows("TestMigrateLegacyResults"))
 def test_migrate_legacy_results(row: dict[str, Any]) -> None:
-    results = returned_results({"results": yaml.safe_load(raw_string(row["input"]))})
+    results = read_returned_results({"results": yaml.safe_load(raw_string(row["input"]))})
 
     shown = [
         {
@@ -216,4 +218,4 @@ def test_path_relative_to_root(row: dict[str, Any]) -> None:
         # packages are found below their root, so that there is no other kind of path that could be refused
         assert not package.startswith(root)
     else:
-        assert join(package.removeprefix(root), row["resourcePath"]) == row["expected"]
+        assert join_path(package.removeprefix(root), row["resourcePath"]) == row["expected"]

@@ -14,23 +14,23 @@ from typing import Any
 import pytest
 import yaml
 
-from reconciler.krm.findings import errors
+from reconciler.catalog.files import File, FileTree
+from reconciler.krm.findings import select_errors
+from reconciler.packages.clone import add_merge_comments
 from reconciler.packages.kptfile import GitUpstream, Strategy
-from reconciler.packages.merge_comments import with_merge_comments
 from reconciler.packages.update import (
-    Fetched,
-    Updated,
+    FetchedPackage,
+    UpdateResult,
     compat_options,
     get_package,
-    ref_candidates,
-    update,
+    list_ref_candidates,
     update_from_upstream,
+    update_package,
 )
-from reconciler.packages.update.difference import package_diff
-from reconciler.packages.update.sides import Sides
-from reconciler.packages.update.unit import Unit, update_unit
-from reconciler.packages.update.walk import placed
-from reconciler.snapshot.files import File, FileTree
+from reconciler.packages.update.fetching import replace_package
+from reconciler.packages.update.package_diff import package_diff
+from reconciler.packages.update.sides import MergeSides
+from reconciler.packages.update.strategies import UpdateUnit, update_unit
 from tests.support.go_text import raw_string
 
 DATA = Path(__file__).resolve().parents[2] / "../shared/data/kpt/packages.json"
@@ -75,8 +75,8 @@ def _comparable_file(path: str, data: bytes) -> Any:
     return lines[1:] if lines[:1] == ["---"] else lines
 
 
-def messages(updated: Updated) -> str:
-    return "\n".join(finding.message for finding in errors(updated.findings))
+def messages(updated: UpdateResult) -> str:
+    return "\n".join(finding.message for finding in select_errors(updated.findings))
 
 
 class Repositories:
@@ -102,11 +102,11 @@ class Repositories:
         for ref in filter(None, (self.branches[name], content.get("Tag"), commit)):
             self.refs[name, ref] = commit
 
-    def fetch(self, repo: str, directory: str, ref: str) -> Fetched:
+    def fetch(self, repo: str, directory: str, ref: str) -> FetchedPackage:
         name = repo.removeprefix("<repo:").removesuffix(">")
-        found = next(each for each in ref_candidates(directory, ref) if (name, each) in self.refs)
+        found = next(each for each in list_ref_candidates(directory, ref) if (name, each) in self.refs)
         commit = self.refs[name, found]
-        return Fetched(self.commits[name, commit].below(directory.strip("/")), commit, found)
+        return FetchedPackage(self.commits[name, commit].subtree(directory.strip("/")), commit, found)
 
 
 def got(
@@ -130,9 +130,9 @@ def changed_locally(files: FileTree, row: Mapping[str, Any]) -> FileTree:
     return tree(local)
 
 
-def check(updated: Updated, expected: Mapping[str, str]) -> None:
+def check(updated: UpdateResult, expected: Mapping[str, str]) -> None:
     assert messages(updated) == ""
-    assert comparable(updated.files) == comparable(with_merge_comments(tree(expected), "compat")[0])
+    assert comparable(updated.files) == comparable(add_merge_comments(tree(expected), "compat")[0])
 
 
 @pytest.mark.parametrize(
@@ -151,12 +151,12 @@ def check(updated: Updated, expected: Mapping[str, str]) -> None:
 def test_strategies(strategy: Strategy, row: dict[str, Any]) -> None:
     folder = row["relPackagePath"].strip("/")
     trees = [tree(row[side]) for side in ("origin", "updated", "local")]
-    sides = [each.below(folder) for each in trees]
+    sides = [each.subtree(folder) for each in trees]
     if row["isRoot"]:
-        result = update(sides[0], sides[1], sides[2], strategy, OPTIONS)
+        result = update_package(sides[0], sides[1], sides[2], strategy, OPTIONS)
     else:
-        result = update_unit(Unit("", Sides(*sides), OPTIONS, is_root=False), strategy)
-    whole = placed(Updated(trees[2]), folder, result)
+        result = update_unit(UpdateUnit("", MergeSides(*sides), OPTIONS, is_root=False), strategy)
+    whole = replace_package(UpdateResult(trees[2]), folder, result)
 
     if row.get("expectedErr"):
         assert row["expectedErr"] in messages(result)
@@ -167,8 +167,8 @@ def test_strategies(strategy: Strategy, row: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("row", rows("TestPkgDiff"))
 def test_package_diff(row: dict[str, Any]) -> None:
-    both = Sides(tree(row["pkg1"]), tree(row["pkg2"]), FileTree())
-    roots = both.divided(both.packages)[""]
+    both = MergeSides(tree(row["pkg1"]), tree(row["pkg2"]), FileTree())
+    roots = both.split_by_package(both.packages)[""]
 
     assert list(package_diff(roots.origin, roots.updated)) == sorted(row["diff"]["args"] or [])
 
@@ -240,10 +240,10 @@ def test_subpackages_from_the_same_repository_move_along(row: dict[str, Any]) ->
     local = with_variants(got(repositories), repositories, row["expectedLocal"])
     repositories.commit_the_rest()
     folder = row.get("updateSubPkg", "")
-    part_of = local.below(folder)
+    part_of = local.subtree(folder)
     updated = update_from_upstream(part_of, repositories, OPTIONS, ref=row["updateRef"], strategy=row.get("strategy"))
 
-    check(placed(Updated(local), folder, updated), row["expectedLocal"])
+    check(replace_package(UpdateResult(local), folder, updated), row["expectedLocal"])
 
 
 def with_variants(files: FileTree, repositories: Repositories, expected: Mapping[str, str]) -> FileTree:
@@ -268,4 +268,4 @@ def test_get(row: dict[str, Any]) -> None:
     repositories.commit_the_rest()
     files = got(repositories, row["directory"], row["ref"], row.get("updateStrategy") or "resource-merge")
 
-    check(Updated(files), row["expectedResult"])
+    check(UpdateResult(files), row["expectedResult"])

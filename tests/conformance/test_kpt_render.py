@@ -13,15 +13,15 @@ from typing import Any
 import pytest
 import yaml
 
+from reconciler.catalog.files import File, FileTree
 from reconciler.krm.yaml import YamlFile
 from reconciler.packages.functions.function import FunctionContext, Item
-from reconciler.packages.functions.registry import BUILTIN
+from reconciler.packages.functions.registry import BUILTIN_FUNCTIONS
 from reconciler.packages.kptfile import FunctionSpec, Kptfile, read_kptfile
 from reconciler.packages.package import Package
 from reconciler.packages.parsing import parse_cached
-from reconciler.packages.pipeline import RenderFailure, RenderResult, Step, render
+from reconciler.packages.pipeline import PipelineStep, RenderFailure, RenderResult, render_pipelines
 from reconciler.packages.write_back import write_back
-from reconciler.snapshot.files import File, FileTree
 
 DATA = Path(__file__).resolve().parents[2] / "../shared/data/kpt"
 FOLDERS = ("e2e", "catalog-tests", "catalog-examples", "catalog-contrib")
@@ -57,20 +57,20 @@ def rendered(case: Path) -> tuple[FileTree, RenderResult]:
     files, config = read_tree(case / "input"), read_yaml(case / "config.yaml")
     if config.get("testType") == "eval":
         return files, evaluated(files, config)
-    return files, render(files, profile="compat")
+    return files, render_pipelines(files, profile="compat")
 
 
 def evaluated(files: FileTree, config: dict[str, Any]) -> RenderResult:
     """Run one function over a folder, which need be no package, as upstream's `fn eval` does (kpt.md 11.10)."""
     spec = FunctionSpec(image=config["image"])
-    found, read = BUILTIN.find(spec), Package(files).resources
+    found, read = BUILTIN_FUNCTIONS.find(spec), Package(files).resources
     if found is None:
-        return RenderResult(files, (), RenderFailure("unavailable", "", spec.label, "no such function"))
+        return RenderResult(files, (), RenderFailure("unavailable", "", spec.display_name, "no such function"))
     items = [Item(r.package, r.path, r.index, r.data, number, r.document) for number, r in enumerate(read)]
     output = found.function(items, function_config(files, config), FunctionContext("compat", found.version))
-    step = Step("", "mutators", "", spec.image, "", int(output.failed), output.results, log=output.log)
-    if output.failed:
-        return RenderResult(files, (step,), RenderFailure("failed", "", spec.label, "the function failed"))
+    step = PipelineStep("", "mutators", "", spec.image, "", int(output.has_failed), output.results, log=output.log)
+    if output.has_failed:
+        return RenderResult(files, (step,), RenderFailure("failed", "", spec.display_name, "the function failed"))
     return RenderResult(write_back(files, read, map(placed, output.items), prune=True), (step,))
 
 
@@ -85,17 +85,17 @@ def function_config(files: FileTree, config: dict[str, Any]) -> Any:
 
 def placed(item: Item) -> Item:
     path = item.path or "/".join(filter(None, (item.namespace, f"{item.kind.lower()}_{item.name}.yaml")))
-    return item.moved(path, max(item.index, 0))
+    return item.with_location(path, max(item.index, 0))
 
 
 def missing_functions(case: Path) -> list[str]:
     package, config = Package(read_tree(case / "input")), read_yaml(case / "config.yaml")
     specs = [FunctionSpec(image=config["image"])] if config.get("image") else []
     for path in ("", *package.subpackages):
-        kptfile = package.kptfile_of(path)
+        kptfile = package.read_kptfile_of(path)
         if isinstance(kptfile, Kptfile):
             specs += [*kptfile.pipeline.mutators, *kptfile.pipeline.validators]
-    return [spec.label for spec in specs if BUILTIN.find(spec) is None]
+    return [spec.display_name for spec in specs if BUILTIN_FUNCTIONS.find(spec) is None]
 
 
 def base_name(label: str) -> str:
@@ -173,4 +173,4 @@ def test_case(case: Path) -> None:
 
 @pytest.mark.parametrize("name", CONTAINERS_ONLY)
 def test_what_is_listed_cannot_run(name: str) -> None:
-    assert BUILTIN.find(FunctionSpec(image=name)) is None
+    assert BUILTIN_FUNCTIONS.find(FunctionSpec(image=name)) is None

@@ -15,10 +15,10 @@ from typing import Any
 import pytest
 
 from reconciler.krm.merge3 import COMPAT, SAFE, MergeError, MergeRules, merge3
-from reconciler.krm.schema import builtin_shapes
-from reconciler.krm.shapes import UNKNOWN, Shape
-from reconciler.krm.yaml import Document, parse
-from reconciler.krm.yaml.same import same
+from reconciler.krm.schema import load_builtin_merge_schemas
+from reconciler.krm.schema.merge_schemas import UNKNOWN_SCHEMA, MergeSchema
+from reconciler.krm.yaml import Document, parse_yaml
+from reconciler.krm.yaml.compare import is_equal_data
 from tests.support.go_text import raw_string
 
 DATA = Path(__file__).resolve().parents[2] / "../shared/data/kpt/merge3.json"
@@ -53,21 +53,21 @@ pytestmark = pytest.mark.skipif(not ROWS, reason="the test data of other project
 
 
 def read(text: str | None) -> Document | None:
-    return next(iter(parse(raw_string(text)).documents), None)
+    return next(iter(parse_yaml(raw_string(text)).documents), None)
 
 
-def shape_of(row: dict[str, Any]) -> Shape:
+def shape_of(row: dict[str, Any]) -> MergeSchema:
     """Return the shape as upstream finds it: by the first side that says what it is."""
     for side in ("local", "origin", "update"):
         data = document.data if (document := read(row[side])) else {}
         if isinstance(data, dict) and data.get("kind") and data.get("apiVersion"):
-            return builtin_shapes().of(data["apiVersion"], data["kind"])
-    return UNKNOWN
+            return load_builtin_merge_schemas().find_schema(data["apiVersion"], data["kind"])
+    return UNKNOWN_SCHEMA
 
 
 def merged(row: dict[str, Any], rules: MergeRules) -> Document | None:
     if row["infer"] and rules == COMPAT:
-        rules = replace(rules, demands_names=True)
+        rules = replace(rules, requires_names=True)
     origin, updated, local = (read(row[side]) for side in ("origin", "update", "local"))
     return merge3(origin, updated, local, shape_of(row), rules).document
 
@@ -82,7 +82,7 @@ def differs(row: dict[str, Any], rules: MergeRules) -> str:
     ours, theirs = merged(row, rules), read(row["expected"])
     if ours is None or theirs is None:
         return "" if ours is theirs else "data"
-    if not same(ours.data, theirs.data):
+    if not is_equal_data(ours.data, theirs.data):
         return "data"
     return "" if normal(ours.text) == normal(theirs.text) else "text"
 

@@ -17,9 +17,10 @@ from pathlib import Path
 
 import pytest
 
-from reconciler.krm.schema.validation import installed_releases
+from reconciler.krm.schema.validation import list_installed_releases
 from tests.support.command_line import Ended, run_in
 from tests.support.git_env import git, read_file, read_refs, write_hook
+from tests.support.showcase_environment import build_showcase
 
 PROJECT = Path(__file__).resolve().parents[2]
 ENVIRONMENT = {name: value for name, value in os.environ.items() if not name.startswith(("RECONCILER", "GIT_"))} | {
@@ -48,10 +49,10 @@ def run_process(folder: Path, *arguments: str) -> subprocess.CompletedProcess[st
 
 @pytest.fixture(scope="module")
 def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("demo") / "world"
-    done = run_process(folder.parent, "demo", str(folder))
+    folder = tmp_path_factory.mktemp("showcase") / "world"
+    build_showcase(folder)
+    done = run_process(folder, "sync", "config", "--fleet", "fleet.git", "--cache", ".cache")
     assert done.returncode == 0, done.stderr
-    assert "clone berlin/gateway" in done.stdout
     return folder
 
 
@@ -77,31 +78,38 @@ def plan(world: Path, *more: str) -> Ended:
     return run(world, "plan", "config", "--fleet", "fleet.git", "--cache", ".cache", *more)
 
 
-def test_the_demo_leaves_a_draft_on_each_cluster(world: Path) -> None:
-    refs = read_refs(world / "fleet.git")
+@pytest.fixture(scope="module")
+def demo(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
+    """The folder of the demo, and its output."""
+    folder = tmp_path_factory.mktemp("demo")
+    done = run_process(folder, "demo")
+    assert done.returncode == 0, done.stderr
+    return folder / "demo", done.stdout
 
-    assert {name for name in refs if "/drafts/" in name} == {
+
+def test_the_demo_creates_a_draft_on_each_cluster(demo: tuple[Path, str]) -> None:
+    fleet = demo[0] / "fleet.git"
+
+    assert {name for name in read_refs(fleet) if "/drafts/" in name} == {
         f"refs/heads/drafts/{cluster}" for cluster in ("berlin", "boston", "chicago", "lisbon")
     }
-    assert "https://api.eu-west.example.com" in read_file(
-        world / "fleet.git", "drafts/lisbon", "gateway/endpoints.yaml"
-    )
-    assert git(world / "fleet.git", "fsck", "--strict", "--no-dangling") == ""
+    assert "https://api.eu-west.example.com" in read_file(fleet, "drafts/lisbon", "gateway/endpoints.yaml")
+    assert "mirror.us-east.example.com" in read_file(fleet, "drafts/boston", "gateway/deployment.yaml")
+    assert git(fleet, "fsck", "--strict", "--no-dangling") == ""
 
 
-def test_the_demo_ends_on_the_story_of_a_value(tmp_path: Path) -> None:
-    said = run(tmp_path, "demo", "again").stdout
-    story = said[said.index("\nchicago/gateway\n") : said.index("\nWhat to try next")]
+def test_the_commands_that_the_demo_suggests_succeed(demo: tuple[Path, str], tmp_path: Path) -> None:
+    folder = tmp_path / "demo"
+    subprocess.run(["cp", "-r", demo[0], folder], check=True)
+    lines = [line.strip() for line in demo[1].replace("\\\n", " ").splitlines()]
+    suggested = [shlex.split(line)[1:] for line in lines if line.startswith("reconciler ")]
+    statuses = [run(folder, *arguments, "--cache", ".cache").returncode for arguments in suggested]
 
-    assert [line.split()[:2] for line in story.splitlines()[-3:]] == [
-        ["1.", "upstream"],
-        ["2.", "policy"],
-        ["3.", "policy"],
-    ]
-    assert story.endswith("  wins\n")
+    assert suggested
+    assert set(statuses) <= {0, 2}
 
 
-def test_the_demo_tells_what_its_policies_changed_and_where(world: Path) -> None:
+def test_a_draft_records_the_changes_of_override_policies(world: Path) -> None:
     boston = read_file(world / "fleet.git", "drafts/boston", ".reconciler/gateway.yaml")
     lisbon = read_file(world / "fleet.git", "drafts/lisbon", ".reconciler/gateway.yaml")
     change(world, "policies.yaml", "mirror.us-east", "cache.us-east")
@@ -113,7 +121,7 @@ def test_the_demo_tells_what_its_policies_changed_and_where(world: Path) -> None
 
 
 def test_the_page_on_explaining_shows_what_the_demo_tells(world: Path) -> None:
-    page = (PROJECT / "docs" / "explain.md").read_text()
+    page = (PROJECT / "docs" / "how-to" / "explain-a-value.md").read_text()
     asked, shown = (re.findall(rf"^```{one}\n(.*?)^```", page, re.DOTALL | re.MULTILINE) for one in ("sh", "text"))
 
     told = [run(world, *one.split()[1:], "--cache", ".cache") for one in asked]
@@ -121,9 +129,9 @@ def test_the_page_on_explaining_shows_what_the_demo_tells(world: Path) -> None:
     assert [(one.returncode, one.stdout) for one in told] == [(0, one) for one in shown], told[0].stderr
 
 
-@pytest.mark.skipif(not installed_releases(), reason="the extra k8s-schemas is not installed")
+@pytest.mark.skipif(not list_installed_releases(), reason="the extra k8s-schemas is not installed")
 def test_the_page_on_validating_shows_what_slips_of_the_pen_come_to(world: Path) -> None:
-    page = (PROJECT / "docs" / "validate.md").read_text()
+    page = (PROJECT / "docs" / "how-to" / "validate-a-config.md").read_text()
     asked, shown = (re.findall(rf"^```{one}\n(.*?)^```", page, re.DOTALL | re.MULTILINE) for one in ("sh", "text"))
     right = {path: path.read_text() for path in (world / "config").iterdir()}
 
@@ -152,7 +160,7 @@ def test_a_warning_fails_only_where_it_is_asked_for(world: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        pytest.param(("--schemas", "."), "add --rendered", id="schemas-of-nothing"),
+        pytest.param(("--schemas", "."), "require --rendered", id="schemas-of-nothing"),
         pytest.param(("--rendered", "--kubernetes-version", "new"), "as 1.31", id="a-version-that-is-none"),
         pytest.param(("--rendered", "--schemas", "nowhere"), "must name a folder", id="a-folder-that-is-none"),
     ],
@@ -201,7 +209,7 @@ def test_a_refused_push_reports_where_the_remote_is(world: Path, has_draft: bool
 
     assert done.returncode == 1
     assert "PushRefused" in done.stdout
-    at = f"the remote has it at {before[:12]}" if before else "the remote has no such branch"
+    at = f"on the remote, it is at {before[:12]}" if before else "the remote has no such branch"
     assert f"draft    drafts/lisbon was not pushed (PushRefused): {at}" in done.stdout
     assert "drafts/lisbon is at" not in done.stdout
     assert f"drafts/berlin is at {read_refs(fleet)['refs/heads/drafts/berlin'][:12]}" in done.stdout
@@ -242,7 +250,7 @@ def test_a_plan_says_which_destination_it_could_not_read(world: Path) -> None:
     told = json.loads(done.stdout)
     assert (done.returncode, len(told["drafts"])) == (1, 17), done.stderr
     assert {(one["code"], one["severity"]) for one in told["findings"]} == {("RepositoryUnreachable", "error")}
-    assert all("a sync would leave it alone" in one["message"] for one in told["findings"])
+    assert all("sync would not change it" in one["message"] for one in told["findings"])
 
 
 def test_a_status_that_is_not_written_is_told(world: Path) -> None:
@@ -283,7 +291,7 @@ def test_status_tells_how_the_fleet_stands(world: Path) -> None:
         1,
         [
             "17 packages on 4 destinations: 17 drafted, 1 not ready",
-            "not ready  PluginPreset/shops/watchman: AllPluginsReady: 0 of 2 plugins are ready",
+            "not ready  PluginPreset shops/watchman: AllPluginsReady: 0 of 2 plugins are ready",
         ],
     )
 
@@ -302,10 +310,10 @@ def test_render_writes_what_the_branches_would_hold(world: Path) -> None:
 @pytest.mark.parametrize(
     ("config", "out", "said"),
     [
-        pytest.param("config", ".", "must not hold the config", id="around-the-config"),
-        pytest.param("config", "config", "must not hold the config", id="the-config"),
-        pytest.param("config", "config/out", "must not lie in", id="in-the-config"),
-        pytest.param("config", "fleet.git", "must not hold a Git repository", id="a-repository"),
+        pytest.param("config", ".", "must not contain the config", id="around-the-config"),
+        pytest.param("config", "config", "must not contain the config", id="the-config"),
+        pytest.param("config", "config/out", "must not be in", id="in-the-config"),
+        pytest.param("config", "fleet.git", "must not contain a Git repository", id="a-repository"),
         pytest.param("nowhere", "out", "must be a repository or a folder", id="no-config"),
         pytest.param("config", "/proc/no/such", "/proc/no", id="nowhere-to-write"),
     ],
@@ -366,10 +374,12 @@ def test_a_demo_that_has_nowhere_to_stand(tmp_path: Path) -> None:
         pytest.param(["plan"], "CONFIG is missing", id="no-config-named"),
         pytest.param(["plan", "--watched"], "No such option", id="usage"),
         pytest.param(["plan", "nowhere"], "nowhere must be a repository or a folder", id="no-config"),
-        pytest.param(["sync", "config", "--shard", "4/3"], "must be i/n, the i-th of n shards", id="no-such-shard"),
-        pytest.param(["sync", "config"], "a place for status is missing", id="no-place-for-status"),
+        pytest.param(["sync", "config", "--shard", "4/3"], "must be i/n, shard i of n", id="no-such-shard"),
+        pytest.param(["sync", "config"], "the repository for status is missing", id="no-place-for-status"),
         pytest.param(["sync", "config", "--settings", "s.yaml"], "s.yaml:2: git.timeout", id="bad-settings"),
-        pytest.param(["status", "--fleet", "catalog.git"], "no pass has written a status", id="no-status-yet"),
+        pytest.param(
+            ["status", "--fleet", "catalog.git"], "contains no status: run `reconciler sync`", id="no-status-yet"
+        ),
         pytest.param(["demo", "config"], "must be absent or empty", id="demo-would-overwrite"),
     ],
 )
@@ -445,34 +455,34 @@ def test_output_that_nobody_reads_any_more_is_no_error_finding(tmp_path: Path) -
 @pytest.mark.parametrize(
     ("arguments", "how"),
     [
-        pytest.param(("verify",), "--config", id="where-it-is-an-option"),
-        pytest.param(("validate",), "an argument", id="where-it-is-an-argument"),
+        pytest.param(("verify",), "the option --config", id="where-it-is-an-option"),
+        pytest.param(("validate",), "the argument CONFIG", id="where-it-is-an-argument"),
     ],
 )
 def test_a_config_that_nobody_names(arguments: tuple[str, ...], how: str, tmp_path: Path) -> None:
     done = run(tmp_path, *arguments)
 
-    assert (done.returncode, f"CONFIG is missing: give it as {how}, or set" in done.stderr) == (3, True), done.stderr
+    assert (done.returncode, f"CONFIG is missing: give {how}, or set" in done.stderr) == (3, True), done.stderr
 
 
 def test_the_service_reconciles_serves_signals_and_stops(world: Path) -> None:
     (world / "reconciler.yaml").write_text("poll_seconds: 3600\n")
     with start(world, "run", "config", "--fleet", "fleet.git", "--cache", ".cache") as service:
-        first = wait_for(service, "pass_finished")
+        first = wait_for(service, "pass_completed")
         change(world, "regions.yaml", "auth.us-east", "login.us-east")
         service.send_signal(signal.SIGUSR1)
-        written = wait_for(service, "draft_written")
+        written = wait_for(service, "draft_pushed")
         (world / "reconciler.yaml").write_text("poll_second: 1\n")
         service.send_signal(signal.SIGHUP)
         refused = wait_for(service, "settings_refused")
         service.send_signal(signal.SIGTERM)
-        wait_for(service, "stopped")
+        wait_for(service, "daemon_stopped")
         deadline = time.monotonic() + 60
         code = service.wait(deadline - time.monotonic())
 
     assert (first["renders"], first["unchanged"]) == (0, 17)
-    assert written["destination"] == "boston"
-    assert "poll_second: unknown setting" in str(refused["why"])
+    assert written["target"] == "boston"
+    assert "poll_second: unknown setting" in str(refused["message"])
     assert code == 128 + signal.SIGTERM
 
 

@@ -13,13 +13,14 @@ from typing import Any
 
 import pytest
 
-from reconciler.krm.yaml import parse
+from reconciler.krm.yaml import parse_yaml
 from tests.support.command_line import run_in
 from tests.support.fake_forge.core import FakeForge
 from tests.support.fake_forge.server import Answer, Asked, serve
 from tests.support.git_env import HERMETIC
+from tests.support.showcase_environment import build_showcase
 
-PAGE = (Path(__file__).resolve().parents[2] / "docs" / "impact.md").read_text()
+PAGE = (Path(__file__).resolve().parents[2] / "docs" / "how-to" / "review-the-impact-of-a-change.md").read_text()
 TOKEN = "t0ken"
 BODY = '<!-- reconciler impact -->\n# Impact of a → b: "quoted" & `more`\n'
 
@@ -30,7 +31,8 @@ def blocks(language: str) -> list[str]:
 
 def test_the_example_is_what_the_demo_tells(tmp_path: Path) -> None:
     environment = {**HERMETIC, "HOME": "/nonexistent", "RECONCILER_CACHE": str(tmp_path / "cache")}
-    run_in(tmp_path, environment, "demo", "world")
+    build_showcase(tmp_path / "world")
+    run_in(tmp_path / "world", environment, "sync", "config", "--fleet", "fleet.git")
     *prepare, ask = blocks("sh")[0].splitlines()
     for line in prepare:
         subprocess.run(["sh", "-euc", line], cwd=tmp_path / "world", env=HERMETIC, check=True)
@@ -72,7 +74,7 @@ class Comments:
 
 
 def recipe(index: int) -> dict[str, Any]:
-    data: dict[str, Any] = parse(blocks("yaml")[index].encode()).documents[0].data
+    data: dict[str, Any] = parse_yaml(blocks("yaml")[index].encode()).documents[0].data
     return data
 
 

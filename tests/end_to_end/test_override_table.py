@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-from reconciler.krm.pointer import format_pointer
-from reconciler.krm.yaml import emit, parse
+from reconciler.krm.json_pointer import format_pointer
+from reconciler.krm.yaml import emit, parse_yaml
 from tests.support.command_line import Ended, run_in
 from tests.support.git_env import git
-from tests.unit.rules.overrides.override_world import same_data
+from tests.unit.controllers.override_policies.override_world import same_data
 
 TABLE = Path(__file__).resolve().parents[2] / "../shared/cases/overrides/table.json"
 pytestmark = pytest.mark.skipif(not TABLE.is_file(), reason="the shared cases are not on this machine")
@@ -152,7 +152,7 @@ def test_what_is_published(rendered: tuple[Path, Ended], row: Row) -> None:
     if row.result is None:
         assert not written.parent.exists()
         return
-    (document,) = parse(written.read_bytes()).documents
+    (document,) = parse_yaml(written.read_bytes()).documents
     assert same_data(_bare(document.data), _bare(row.result))
 
 

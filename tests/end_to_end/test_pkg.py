@@ -171,11 +171,11 @@ def test_get_of_a_package_that_is_wrong_names_file_and_line(pkg: Pkg, upstream: 
 
 
 def test_a_package_from_afar_must_not_name_repositories_of_this_machine(pkg: Pkg, upstream: Path) -> None:
-    from reconciler.gitio.errors import UrlRefusedError
+    from reconciler.bootstrap import build_package_services
+    from reconciler.git.errors import UrlRefusedError
     from reconciler.settings import Settings
-    from reconciler.wiring import build_package_parts
 
-    parts = build_package_parts(Settings(), Path("web"), "https://example.com/r.git")
+    parts = build_package_services(Settings(), Path("web"), "https://example.com/r.git")
 
     with pytest.raises(UrlRefusedError, match="a remote configuration must not name it"):
         parts.upstreams.fetch(str(upstream), "web", "main")
@@ -334,7 +334,7 @@ def test_a_link_where_a_new_file_is_to_be_is_refused(pkg: Pkg, web: Path, upstre
     before = contents(web)
     done = pkg("update", "web@v3")
 
-    assert (done.code, "new.yaml is in the way" in done.err) == (3, True), done
+    assert (done.code, "new.yaml is not a regular file" in done.err) == (3, True), done
     assert contents(web) == before
 
 
@@ -342,7 +342,7 @@ def test_a_link_where_a_new_file_is_to_be_is_refused(pkg: Pkg, web: Path, upstre
     ("text", "code", "said"),
     [
         pytest.param("", 1, "Kptfile: error KptfileMissing", id="none"),
-        pytest.param(kptfile("web"), 1, "UpstreamMissing: a package must name", id="no-upstream"),
+        pytest.param(kptfile("web"), 1, "UpstreamMissing: a package must have its Git repository in upstream.git", id="no-upstream"),
         pytest.param("kind: [\n", 1, "Kptfile:2: error KptfileSyntax", id="syntax"),
         pytest.param(kptfile("web", "upstream: {updateStrategy: rebase}\n"), 1,
                      "Kptfile:5: error KptfileInvalid: upstream.updateStrategy", id="strategy"),
@@ -513,4 +513,4 @@ def test_the_wires_are_connected(upstream: Path, tmp_path: Path) -> None:
     assert ended("diff", "web").returncode == 0
     assert ended("update").returncode == 1
     assert ended("fly").returncode == 3
-    assert "Bring a package to where its upstream stands" in ended("--help").stdout
+    assert "Merge upstream changes into a package" in ended("--help").stdout

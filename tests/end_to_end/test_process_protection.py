@@ -86,7 +86,7 @@ def test_a_function_finds_no_secret_of_the_environment(tmp_path: Path, command: 
 def test_the_settings_are_still_read_from_the_environment(tmp_path: Path) -> None:
     code = (
         "from reconciler.process_protection import protect_process; protect_process();"
-        "from reconciler.cli.shared import read_settings; import os;"
+        "from reconciler.cli.options import read_settings; import os;"
         "print(read_settings(None).poll_seconds, sorted(one for one in os.environ if one.startswith('RECONCILER')))"
     )
     environment = {"PATH": os.environ["PATH"], "PYTHONPATH": str(PROJECT), "RECONCILER_POLL_SECONDS": "7"}

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from reconciler.daemon import publishers
+from reconciler.reconcile import publishers
 from tests.support.command_line import run_in
 from tests.support.world import World, repository
 
 
-@pytest.mark.parametrize("full", ["_write", "remove_folder"])
+@pytest.mark.parametrize("full", ["_write_files", "remove_folder"])
 def test_a_folder_that_cannot_be_written_is_reported_without_a_traceback(
     full: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

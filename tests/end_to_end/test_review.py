@@ -35,7 +35,7 @@ def test_a_draft_is_listed_shown_proposed_and_approved(world: Path) -> None:
 
     assert (listed.returncode, shown.returncode, proposed.returncode) == (0, 0, 0), shown.stderr
     assert [one["branch"] for one in json.loads(listed.stdout)["drafts"]] == ["drafts/berlin", "drafts/lisbon"]
-    assert "## `gateway clone v1" in shown.stdout
+    assert "## `gateway install v1" in shown.stdout
     assert json.loads(proposed.stdout)["results"][0]["outcome"] == "proposed"
     assert approved.returncode == 0, approved.stderr
     assert json.loads(approved.stdout)["by"] == "Ada <ada@example.com>"
@@ -119,10 +119,10 @@ def test_a_local_change_stays_as_the_readme_says(world: Path) -> None:
     refused = run(world, "propose", "lisbon", *WHERE)
     done = [run(world, verb, "lisbon", *WHERE, "--accept-conflicts", *author) for verb in ("propose", "approve")]
 
-    line = "Deployment/_cluster/gateway /spec/replicas: 5 here stays, not 3 upstream"
+    line = "Deployment gateway: spec.replicas: local 5 is kept, upstream 3 is not applied"
     lines = planned.stdout.splitlines()
     assert line in lines[lines.index(next(one for one in lines if one.startswith("upgrade lisbon/gateway "))) + 1]
-    assert subject == "upgrade(lisbon/gateway): gateway v1 → v2; 1 upstream change not applied"
+    assert subject == "gateway v1 → v2: image; 1 upstream change not applied"
     assert line in conflicts
     assert (refused.returncode, "ConflictsNotAccepted" in refused.stdout) == (1, True)
     assert refused.stdout.splitlines()[0].startswith("conflict   lisbon/gateway: ")
@@ -145,8 +145,8 @@ def test_a_rejection_tells_why(world: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        pytest.param(["propose", *WHERE], "name what is meant in one way", id="nothing-named"),
-        pytest.param(["propose", "lisbon", "--all", *WHERE], "name what is meant in one way", id="named-twice"),
+        pytest.param(["propose", *WHERE], "select drafts in exactly one way", id="nothing-named"),
+        pytest.param(["propose", "lisbon", "--all", *WHERE], "select drafts in exactly one way", id="named-twice"),
         pytest.param(["propose", "paris", *WHERE], "there are berlin, boston, catalog, chicago, lisbon", id="cluster"),
         pytest.param(["show", "lisbon/none", *WHERE], "it has components/fair/edge/numbers, gateway", id="package"),
         pytest.param(["propose", "lisbon/", *WHERE], "must be CLUSTER or CLUSTER/PACKAGE", id="half-a-place"),

@@ -8,7 +8,7 @@ import pytest
 from reconciler.settings import schema_text
 from tests.support.command_line import Ended, run_in
 
-DEMO = Path(__file__).resolve().parents[2] / "fixtures" / "demo" / "config"
+SHOWCASE = Path(__file__).resolve().parents[2] / "fixtures" / "showcase" / "config"
 BROKEN = """\
 apiVersion: platform/v1alpha1
 kind: ComponentType
@@ -63,7 +63,7 @@ def test_a_name_that_no_kind_has(tmp_path: Path) -> None:
 
 
 def test_kinds_that_component_types_make(tmp_path: Path) -> None:
-    ended = schema(tmp_path, "ShopApp", "--config", str(DEMO))
+    ended = schema(tmp_path, "ShopApp", "--config", str(SHOWCASE))
 
     assert ended.returncode == 0
     assert json.loads(ended.stdout)["properties"]["spec"]["properties"]["port"]["minimum"] == 1024
@@ -81,7 +81,7 @@ def test_a_component_type_that_is_not_ready_makes_none_and_says_why(tmp_path: Pa
 
 def test_a_folder_of_all_is_written_and_written_again(tmp_path: Path) -> None:
     first = schema(tmp_path, "--output", "schemas")
-    again = schema(tmp_path, "--output", "schemas", "--config", str(DEMO))
+    again = schema(tmp_path, "--output", "schemas", "--config", str(SHOWCASE))
 
     assert (first.returncode, again.returncode) == (0, 0)
     assert (tmp_path / "schemas" / "platform" / "shopapp_v1alpha1.json").is_file()
@@ -92,8 +92,10 @@ def test_a_folder_of_all_is_written_and_written_again(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        pytest.param(("--output", "mine"), "must be absent, empty, or a folder of schemas", id="a-folder-of-others"),
-        pytest.param(("Team", "--output", "new"), "give either KIND or --output", id="one-into-a-folder"),
+        pytest.param(
+            ("--output", "mine"), "must be absent, empty, or a folder of schemas with", id="a-folder-of-others"
+        ),
+        pytest.param(("Team", "--output", "new"), "use either KIND or --output", id="one-into-a-folder"),
     ],
 )
 def test_what_cannot_be_done(tmp_path: Path, arguments: tuple[str, ...], says: str) -> None:

@@ -56,18 +56,18 @@ def test_a_signed_delivery_makes_a_pass_happen(world: Path) -> None:
     remote = (world / "config").as_uri()
     with start(world, "run", remote, "--fleet", "fleet.git", "--cache", ".cache") as service:
         port = int(str(wait_for(service, "webhooks_open")["port"]))
-        wait_for(service, "pass_finished")
+        wait_for(service, "pass_completed")
         change(world, "regions.yaml", "auth.us-east", "login.us-east")
         commit(world)
         answers = [post(port, b"1", b"a guess"), post(port, b"1"), post(port, b"2"), post(port, b"1")]
-        events = told(service, "pass_finished")
+        events = told(service, "pass_completed")
         service.send_signal(signal.SIGTERM)
-        rest = told(service, "stopped")
+        rest = told(service, "daemon_stopped")
         code = service.wait(60)
 
     assert answers == [401, 202, 202, 200]
-    assert "draft_written" in events
-    assert "pass_finished" not in rest
+    assert "draft_pushed" in events
+    assert "pass_completed" not in rest
     assert code == 128 + signal.SIGTERM
 
 
@@ -85,7 +85,7 @@ def test_a_port_that_is_taken_ends_the_service_with_one_sentence(world: Path, tm
         done = run(world, "run", "config", "--fleet", "fleet.git", "--settings", str(tmp_path / "s.yaml"))
 
     assert done.returncode == 3
-    assert f'must be an address of this machine that is free, not "{taken}"' in done.stderr
+    assert f'must be a free address of this machine, not "{taken}"' in done.stderr
     assert "Traceback" not in done.stderr
 
 
@@ -95,4 +95,4 @@ def test_without_a_secret_nothing_is_served(world: Path, tmp_path: Path) -> None
     done = run(world, "run", "config", "--fleet", "fleet.git", "--settings", str(tmp_path / "s.yaml"))
 
     assert done.returncode == 3
-    assert "webhooks.secret_file: none: the file of secrets must be readable" in done.stderr
+    assert "webhooks.secret_file: none: the secret file must be readable" in done.stderr

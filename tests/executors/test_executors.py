@@ -14,23 +14,29 @@ from pathlib import Path
 import pytest
 from structlog.testing import capture_logs
 
-from reconciler.daemon import ahead
-from reconciler.executors.cluster import Cluster
-from reconciler.executors.errors import ExecutorUnusableError
-from reconciler.executors.port import Executor, Job, Kitchen, Orders, Pending
-from reconciler.executors.processes import Processes
+from reconciler.bootstrap import services as parts
+from reconciler.bootstrap.renderer_factory import SettingsRendererFactory, build_executor
+from reconciler.executors.dask_cluster import DaskExecutor
+from reconciler.executors.executor import (
+    Executor,
+    ExecutorUnusableError,
+    Job,
+    PendingRenders,
+    RenderContext,
+    RendererFactory,
+)
+from reconciler.executors.processes import ProcessExecutor
+from reconciler.reconcile import render_batches as ahead
 from reconciler.settings import Settings
-from reconciler.wiring import parts
-from reconciler.wiring.kitchen import SettingsKitchen, build_executor
 from tests.support.kitchens import Deadly, Endless, Raising, Unequipped
 from tests.support.world import World, package, small_world, variant
 
 NOBODY = "tcp://127.0.0.1:9"
-Make = Callable[[Kitchen], Executor]
+Make = Callable[[RendererFactory], Executor]
 
 
-def beside(kitchen: Kitchen) -> Executor:
-    return Processes(2, kitchen, worth_starting=1)
+def beside(kitchen: RendererFactory) -> Executor:
+    return ProcessExecutor(2, kitchen, min_jobs=1)
 
 
 @pytest.fixture(scope="module")
@@ -62,10 +68,10 @@ def make(request: pytest.FixtureRequest) -> Make:
     return lambda kitchen: Eager(address, kitchen, timeout_seconds=60)
 
 
-class Eager(Cluster):
+class Eager(DaskExecutor):
     """A cluster to which a single render is worth sending."""
 
-    def worth(self, jobs: int) -> bool:
+    def should_distribute(self, jobs: int) -> bool:
         return jobs > 0
 
 
@@ -76,20 +82,20 @@ class Refusing:
         self.least = worth
         self.told: list[int] = []
 
-    def worth(self, jobs: int) -> bool:
+    def should_distribute(self, jobs: int) -> bool:
         return jobs >= self.least
 
     @contextmanager
-    def session(self, orders: Orders) -> Iterator[Refusing]:
+    def session(self, orders: RenderContext) -> Iterator[Refusing]:
         yield self
 
-    def start(self, jobs: Sequence[Job]) -> Pending:
+    def start(self, jobs: Sequence[Job]) -> PendingRenders:
         self.told.append(len(jobs))
         raise ExecutorUnusableError("nothing is begun here")
 
 
-def kitchen(world: World) -> SettingsKitchen:
-    return SettingsKitchen(Settings(merge=world._read_settings().merge).model_dump_json())
+def kitchen(world: World) -> SettingsRendererFactory:
+    return SettingsRendererFactory(Settings(merge=world._read_settings().merge).model_dump_json())
 
 
 def use(monkeypatch: pytest.MonkeyPatch, executor: Executor | None) -> None:
@@ -164,14 +170,14 @@ def test_packages_of_a_worker_that_does_not_answer_are_rendered_here(
     use(monkeypatch, None)
     expected = world.plan()
     endless = Endless(kitchen(world), "berlin/gateway", str(marks), once=False)
-    use(monkeypatch, Processes(2, endless, worth_starting=1, timeout_seconds=1))
+    use(monkeypatch, ProcessExecutor(2, endless, min_jobs=1, timeout_seconds=1))
 
     with capture_logs() as events:
         after = world.sync()
 
     assert after.outcomes == expected.outcomes
-    (event,) = (one for one in events if one["event"] == "executor_unusable")
-    assert "within 1 seconds (setting rendering.timeout_seconds)" in event["why"]
+    (event,) = (one for one in events if one["event"] == "executor_failed")
+    assert "within 1 seconds (setting rendering.timeout_seconds)" in event["message"]
     worker = int(next(marks.iterdir()).name)
     assert not Path(f"/proc/{worker}").exists() or "Z" in Path(f"/proc/{worker}/stat").read_text().split()[2]
 
@@ -198,7 +204,7 @@ def test_an_unexpected_exception_in_a_worker_blocks_one_package(
     error: type[Exception], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     world = small_world(tmp_path / "world")
-    use(monkeypatch, Processes(2, Raising(kitchen(world), "berlin/gateway", error), worth_starting=1))
+    use(monkeypatch, ProcessExecutor(2, Raising(kitchen(world), "berlin/gateway", error), min_jobs=1))
 
     after = world.sync()
 
@@ -215,15 +221,15 @@ def test_an_unexpected_exception_in_a_worker_blocks_one_package(
 SERVICE = """
 import sys
 from pathlib import Path
-from reconciler.executors.processes import Processes
-from reconciler.wiring import parts
+from reconciler.executors.processes import ProcessExecutor
+from reconciler.bootstrap import services
 from tests.executors.test_executors import kitchen
 from tests.support.kitchens import Endless
 from tests.support.world import small_world
 
 world = small_world(Path(sys.argv[1]))
-executor = Processes(2, Endless(kitchen(world), "berlin/gateway", sys.argv[2], once=False), worth_starting=1)
-parts.build_executor = lambda settings: executor
+executor = ProcessExecutor(2, Endless(kitchen(world), "berlin/gateway", sys.argv[2], once=False), min_jobs=1)
+services.build_executor = lambda settings: executor
 world.sync()
 """
 
@@ -261,14 +267,16 @@ def is_there(process: int) -> bool:
     ("unusable", "why"),
     [
         pytest.param(
-            lambda one: Eager("tcp://127.0.0.1:9", one), "no scheduler answers at tcp://127.0.0.1:9", id="nobody"
+            lambda one: Eager("tcp://127.0.0.1:9", one),
+            "the scheduler at tcp://127.0.0.1:9 does not respond",
+            id="nobody",
         ),
-        pytest.param(lambda one: beside(Unequipped(one)), "processes to render in do not start", id="no-processes"),
+        pytest.param(lambda one: beside(Unequipped(one)), "the worker processes do not start", id="no-processes"),
         pytest.param(lambda one: Refusing(), "nothing is begun here", id="none-that-begins"),
     ],
 )
 def test_what_cannot_run_elsewhere_runs_here(
-    unusable: Callable[[SettingsKitchen], Executor], why: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    unusable: Callable[[SettingsRendererFactory], Executor], why: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if "scheduler" in why:
         pytest.importorskip("distributed", reason="the extra `dask` is not installed")
@@ -279,15 +287,15 @@ def test_what_cannot_run_elsewhere_runs_here(
         after = world.sync()
 
     assert after.outcomes["berlin/gateway"] == "draft"
-    assert next(one["why"] for one in logs if one["event"] == "executor_unusable").startswith(why)
+    assert next(one["message"] for one in logs if one["event"] == "executor_failed").startswith(why)
 
 
 @pytest.mark.parametrize(
     ("settings", "kind"),
     [
         pytest.param({"workers": 1}, type(None), id="one-worker-is-this-process"),
-        pytest.param({"workers": 3}, Processes, id="several-are-beside-it"),
-        pytest.param({"workers": 3, "dask": "tls://scheduler:8786"}, Cluster, id="a-cluster-goes-before"),
+        pytest.param({"workers": 3}, ProcessExecutor, id="several-are-beside-it"),
+        pytest.param({"workers": 3, "dask": "tls://scheduler:8786"}, DaskExecutor, id="a-cluster-goes-before"),
     ],
 )
 def test_settings_choose_the_executor(settings: dict[str, object], kind: type) -> None:
@@ -295,18 +303,18 @@ def test_settings_choose_the_executor(settings: dict[str, object], kind: type) -
 
 
 def test_few_renders_stay_in_this_process(tmp_path: Path) -> None:
-    processes = Processes(2, kitchen(small_world(tmp_path)))
+    processes = ProcessExecutor(2, kitchen(small_world(tmp_path)))
 
-    assert not processes.worth(10)
+    assert not processes.should_distribute(10)
     # renders are sent by groups, of which the first decides
-    assert processes.worth(ahead._JOBS_IN_A_GROUP)
-    assert processes.worth(ahead._MOST_IN_A_GROUP)
+    assert processes.should_distribute(ahead._MAX_JOBS_PER_BATCH)
+    assert processes.should_distribute(ahead._MAX_TARGETS_PER_BATCH)
 
 
 def test_a_group_is_as_large_as_an_executor_is_worth(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     world, executor = small_world(tmp_path), Refusing(worth=3)
-    monkeypatch.setattr(ahead, "_JOBS_IN_A_GROUP", 1)
-    monkeypatch.setattr(ahead, "_MOST_IN_A_GROUP", 1)
+    monkeypatch.setattr(ahead, "_MAX_JOBS_PER_BATCH", 1)
+    monkeypatch.setattr(ahead, "_MAX_TARGETS_PER_BATCH", 1)
     use(monkeypatch, executor)
 
     world.sync()
@@ -322,7 +330,7 @@ def test_what_leaves_this_process_has_no_credentials() -> None:
 
     executor = build_executor(settings)
 
-    assert isinstance(executor, Cluster)
-    told = str(executor._kitchen)
+    assert isinstance(executor, DaskExecutor)
+    told = str(executor._renderer_factory)
     assert "local" in told
     assert "git-credentials" not in told

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from reconciler.executors.cluster import Cluster
-from reconciler.executors.errors import ExecutorUnusableError
+from reconciler.bootstrap.renderer_factory import SettingsRendererFactory
+from reconciler.executors.dask_cluster import DaskExecutor
+from reconciler.executors.executor import ExecutorUnusableError
 from reconciler.settings import Settings
-from reconciler.wiring.kitchen import SettingsKitchen
 
 pytest.importorskip("distributed", reason="the extra `dask` is not installed")
 dask = pytest.importorskip("dask")
@@ -66,15 +66,18 @@ def scheduler(tmp_path: Path) -> Iterator[str]:
 
 
 def test_a_certificate_of_the_same_authority_connects(scheduler: str) -> None:
-    client = Cluster(scheduler, SettingsKitchen("{}"))._connected()
+    client = DaskExecutor(scheduler, SettingsRendererFactory("{}"))._connect()
 
     assert client.status == "running"
     client.close()
 
 
 def test_a_certificate_of_another_authority_does_not(scheduler: str, tmp_path: Path) -> None:
-    with dask.config.set(dask_settings(tmp_path, "theirs")), pytest.raises(ExecutorUnusableError, match="no scheduler"):
-        Cluster(scheduler, SettingsKitchen("{}"))._connected()
+    with (
+        dask.config.set(dask_settings(tmp_path, "theirs")),
+        pytest.raises(ExecutorUnusableError, match="does not respond"),
+    ):
+        DaskExecutor(scheduler, SettingsRendererFactory("{}"))._connect()
 
 
 @pytest.mark.parametrize(

@@ -14,11 +14,11 @@ import pytest
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
 
-from reconciler.forge.app_token import AppToken
-from reconciler.forge.budget import Budget
 from reconciler.forge.errors import ForgeAnswerError, ForgeCredentialsError, ForgeError, ForgeMissingError
 from reconciler.forge.github import GitHub
-from reconciler.forge.http import Client
+from reconciler.forge.github_app import AppToken
+from reconciler.forge.http_client import ForgeClient
+from reconciler.forge.rate_limits import RateLimiter
 from tests.support.fake_forge.clock import Clock
 from tests.support.fake_forge.core import FakeForge
 from tests.support.fake_forge.github import FakeApp, GitHubWire
@@ -71,7 +71,7 @@ def world(tmp_path: Path, key: rsa.RSAPrivateKey) -> Iterator[World]:
 
 def test_a_token_opens_the_forge(world: World) -> None:
     with world.token() as token:
-        client = Client(world.url, token, Budget(0, 0, world.clock), world.clock)
+        client = ForgeClient(world.url, token, RateLimiter(0, 0, world.clock), world.clock)
 
         assert GitHub(client, "acme", "fleet").open_requests() == ()
         client.close()
@@ -141,7 +141,7 @@ def test_a_file_without_an_rsa_key_is_named_and_not_quoted(world: World, content
     if content == "ec":
         content = private_pem(ec.generate_private_key(ec.SECP256R1())).decode()
     world.key_file.write_text(content)
-    with world.token() as token, pytest.raises(ForgeCredentialsError, match="must hold the private key") as refused:
+    with world.token() as token, pytest.raises(ForgeCredentialsError, match="must contain the private key") as refused:
         token()
 
     told = "".join(traceback.format_exception(refused.value))
@@ -167,7 +167,7 @@ def test_a_token_that_no_header_can_hold_is_no_token(world: World, told: str) ->
     answer = {"token": told, "expires_at": "2030-01-01T00:00:00Z"}
     transport = httpx.MockTransport(lambda _: httpx.Response(201, json=answer))
     token = AppToken("https://api.github.com", APP, world.key_file, "acme/fleet", world.clock, 1, transport)
-    with pytest.raises(ForgeAnswerError, match="token must be"):
+    with pytest.raises(ForgeAnswerError, match="the token in the response must be"):
         token()
 
 

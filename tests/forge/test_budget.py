@@ -7,8 +7,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from reconciler.forge.budget import Budget
 from reconciler.forge.errors import ForgeBusyError
+from reconciler.forge.rate_limits import RateLimiter
 from tests.support.fake_forge.clock import Clock
 
 
@@ -22,7 +22,7 @@ def taken(take: Callable[[], None]) -> bool:
 
 def test_no_more_writes_than_the_limit_in_any_minute() -> None:
     clock = Clock(0)
-    budget = Budget(2, 0, clock)
+    budget = RateLimiter(2, 0, clock)
     moments = []
     while clock.now < 125:
         moments += [clock.now] if taken(budget.take) else []
@@ -33,7 +33,7 @@ def test_no_more_writes_than_the_limit_in_any_minute() -> None:
 
 def test_no_more_new_pull_requests_than_the_limit_in_any_hour() -> None:
     clock = Clock(0)
-    budget = Budget(0, 2, clock)
+    budget = RateLimiter(0, 2, clock)
     moments = []
     while clock.now < 7300:
         moments += [clock.now] if taken(budget.take_new) else []
@@ -44,17 +44,17 @@ def test_no_more_new_pull_requests_than_the_limit_in_any_hour() -> None:
 
 def test_who_is_refused_hears_when_to_come_again() -> None:
     clock = Clock(1000)
-    budget = Budget(1, 0, clock)
+    budget = RateLimiter(1, 0, clock)
     budget.take()
     clock.now += 20
-    with pytest.raises(ForgeBusyError, match="1 writes a minute") as refused:
+    with pytest.raises(ForgeBusyError, match="1 writes per minute") as refused:
         budget.take()
 
     assert refused.value.until == 1060
 
 
 def test_a_new_pull_request_is_also_a_write() -> None:
-    budget = Budget(1, 5, Clock())
+    budget = RateLimiter(1, 5, Clock())
     budget.take_new()
 
     assert not taken(budget.take)
@@ -62,7 +62,7 @@ def test_a_new_pull_request_is_also_a_write() -> None:
 
 def test_without_a_write_left_no_new_pull_request_is_used_up() -> None:
     clock = Clock()
-    budget = Budget(1, 1, clock)
+    budget = RateLimiter(1, 1, clock)
     budget.take()
     assert not taken(budget.take_new)
     clock.now += 60
@@ -71,7 +71,7 @@ def test_without_a_write_left_no_new_pull_request_is_used_up() -> None:
 
 
 def test_without_a_new_pull_request_left_no_write_is_used_up() -> None:
-    budget = Budget(2, 1, Clock())
+    budget = RateLimiter(2, 1, Clock())
     budget.take_new()
     assert not taken(budget.take_new)
 
@@ -79,17 +79,17 @@ def test_without_a_new_pull_request_left_no_write_is_used_up() -> None:
 
 
 def test_zero_is_without_limit() -> None:
-    budget = Budget(0, 0, Clock())
+    budget = RateLimiter(0, 0, Clock())
 
     assert all(taken(budget.take_new) for _ in range(1000))
 
 
-@pytest.mark.parametrize("call", ["take", "take_new", "check_rest"])
+@pytest.mark.parametrize("call", ["take", "take_new", "check_pause"])
 def test_a_forge_that_asked_for_patience_is_left_alone(call: str) -> None:
     clock = Clock(0)
-    budget = Budget(0, 0, clock)
-    budget.rest_until(30)
-    budget.rest_until(10)
+    budget = RateLimiter(0, 0, clock)
+    budget.pause_until(30)
+    budget.pause_until(10)
     clock.now = 29
     with pytest.raises(ForgeBusyError) as refused:
         getattr(budget, call)()
@@ -101,7 +101,7 @@ def test_a_forge_that_asked_for_patience_is_left_alone(call: str) -> None:
 
 def test_a_clock_that_is_set_back_does_not_block_for_hours() -> None:
     clock = Clock(100_000)
-    budget = Budget(1, 1, clock)
+    budget = RateLimiter(1, 1, clock)
     budget.take_new()
     clock.now = 50_000
 
@@ -109,7 +109,7 @@ def test_a_clock_that_is_set_back_does_not_block_for_hours() -> None:
 
 
 def test_threads_together_get_no_more_than_the_limit() -> None:
-    budget = Budget(50, 0, Clock())
+    budget = RateLimiter(50, 0, Clock())
     with ThreadPoolExecutor(8) as pool:
         got = list(pool.map(lambda _: taken(budget.take), range(200)))
 

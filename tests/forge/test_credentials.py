@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from reconciler.forge.credentials import token_from
+from reconciler.forge.credentials import read_token_from
 from reconciler.forge.errors import ForgeCredentialsError
 
 SECRET = "pat-planted-5ecret"
@@ -17,14 +17,14 @@ def test_a_token_becomes_a_header(tmp_path: Path) -> None:
     file = tmp_path / "token"
     file.write_text(f"\n  {SECRET}\r\n")
 
-    assert token_from(file)() == {"Authorization": f"Bearer {SECRET}"}
-    assert token_from(file, "PRIVATE-TOKEN", "")() == {"PRIVATE-TOKEN": SECRET}
+    assert read_token_from(file)() == {"Authorization": f"Bearer {SECRET}"}
+    assert read_token_from(file, "PRIVATE-TOKEN", "")() == {"PRIVATE-TOKEN": SECRET}
 
 
 def test_a_file_that_changes_is_read_anew(tmp_path: Path) -> None:
     file = tmp_path / "token"
     file.write_text("one")
-    authorize = token_from(file)
+    authorize = read_token_from(file)
     authorize()
     file.write_text("other")
 
@@ -34,7 +34,7 @@ def test_a_file_that_changes_is_read_anew(tmp_path: Path) -> None:
 def test_a_file_of_the_same_size_that_is_put_in_its_place_is_read_anew(tmp_path: Path) -> None:
     file, following = tmp_path / "token", tmp_path / "next"
     file.write_text("one")
-    authorize = token_from(file)
+    authorize = read_token_from(file)
     authorize()
     following.write_text("two")
     os.utime(following, ns=(file.stat().st_atime_ns, file.stat().st_mtime_ns))
@@ -46,7 +46,7 @@ def test_a_file_of_the_same_size_that_is_put_in_its_place_is_read_anew(tmp_path:
 def test_a_file_that_stays_is_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = tmp_path / "token"
     file.write_text(SECRET)
-    authorize = token_from(file)
+    authorize = read_token_from(file)
     authorize()
     monkeypatch.setattr(Path, "read_text", lambda *_: pytest.fail("read again"))
 
@@ -56,7 +56,7 @@ def test_a_file_that_stays_is_read_once(tmp_path: Path, monkeypatch: pytest.Monk
 def test_a_file_that_goes_is_missed(tmp_path: Path) -> None:
     file = tmp_path / "token"
     file.write_text(SECRET)
-    authorize = token_from(file)
+    authorize = read_token_from(file)
     authorize()
     file.unlink()
     with pytest.raises(ForgeCredentialsError, match="No such file"):
@@ -68,10 +68,10 @@ def test_a_file_that_goes_is_missed(tmp_path: Path) -> None:
     [
         pytest.param(b"", "is empty", id="empty"),
         pytest.param(b" \n\t", "is empty", id="blank"),
-        pytest.param(f"{SECRET} {SECRET}".encode(), "must hold one token", id="two-words"),
-        pytest.param(f"{SECRET}\n{SECRET}".encode(), "must hold one token", id="two-lines"),
-        pytest.param(f"{SECRET}\0".encode(), "must hold one token", id="control-character"),
-        pytest.param(f"{SECRET}é".encode(), "must hold one token", id="not-ascii"),
+        pytest.param(f"{SECRET} {SECRET}".encode(), "must contain one token", id="two-words"),
+        pytest.param(f"{SECRET}\n{SECRET}".encode(), "must contain one token", id="two-lines"),
+        pytest.param(f"{SECRET}\0".encode(), "must contain one token", id="control-character"),
+        pytest.param(f"{SECRET}é".encode(), "must contain one token", id="not-ascii"),
         pytest.param(SECRET.encode() + b"\xff", "is not UTF-8", id="not-text"),
         pytest.param(SECRET.encode() * 2000, "larger than 16384 bytes", id="large"),
     ],
@@ -80,7 +80,7 @@ def test_what_is_no_token_is_refused_and_not_quoted(tmp_path: Path, content: byt
     file = tmp_path / "token"
     file.write_bytes(content)
     with pytest.raises(ForgeCredentialsError) as refused:
-        token_from(file)()
+        read_token_from(file)()
 
     assert words in refused.value.message
     assert str(file) in refused.value.message
@@ -94,13 +94,13 @@ def test_a_file_that_cannot_be_read_is_named_with_the_reason(tmp_path: Path, mak
     if make == "folder":
         place.mkdir()
     with pytest.raises(ForgeCredentialsError, match=f"{place}: {words}"):
-        token_from(place)()
+        read_token_from(place)()
 
 
 def test_what_authorizes_does_not_show_the_token(tmp_path: Path) -> None:
     file = tmp_path / "token"
     file.write_text(SECRET)
-    authorize = token_from(file)
+    authorize = read_token_from(file)
     authorize()
 
     assert SECRET not in repr(authorize)

@@ -9,7 +9,7 @@ from typing import get_args
 
 import pytest
 
-from reconciler.forge.budget import Budget
+from reconciler.catalog.files import CommitId
 from reconciler.forge.errors import (
     ForgeAnswerError,
     ForgeBusyError,
@@ -20,9 +20,8 @@ from reconciler.forge.errors import (
     ForgeUnreachableError,
     HeadMovedError,
 )
-from reconciler.forge.port import Forge
-from reconciler.forge.request import MergeMethod, PullRequest, Verdict
-from reconciler.snapshot.objects import CommitId
+from reconciler.forge.port import Forge, MergeMethod, PullRequest, Verdict
+from reconciler.forge.rate_limits import RateLimiter
 from tests.support.fake_forge.github import GitHubWire
 from tests.support.fake_forge.scene import BASE, HEAD, NEW, Product, Scene, open_scene
 from tests.support.fake_forge.server import Answer
@@ -369,7 +368,7 @@ def test_another_product_is_told_apart(scene: Scene, monkeypatch: pytest.MonkeyP
 @pytest.mark.parametrize("product", get_args(Product))
 def test_new_requests_have_a_budget(product: Product, tmp_path: Path) -> None:
     # the clock of a scene stands still
-    budget = Budget(writes_per_minute=0, new_per_hour=1, clock=lambda: 0.0)
+    budget = RateLimiter(writes_per_minute=0, new_per_hour=1, clock=lambda: 0.0)
     with open_scene(product, tmp_path, budget) as scene:
         scene.push("drafts/other")
         made = scene.driver.create(NEW)

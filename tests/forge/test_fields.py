@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from reconciler.forge.errors import ForgeAnswerError
-from reconciler.forge.fields import Fields
+from reconciler.forge.responses import ResponseFields
 
 ANSWER = {
     "title": "t",
@@ -18,7 +18,7 @@ ANSWER = {
     "created_at": "2026-11-22T01:00:00Z",
     "head": {"sha": "a" * 40, "ref": "x", "long": "b" * 64},
 }
-Read = Callable[[Fields], object]
+Read = Callable[[ResponseFields], object]
 
 
 @pytest.mark.parametrize(
@@ -40,7 +40,7 @@ Read = Callable[[Fields], object]
     ],
 )
 def test_what_is_there_is_read(read: Read, value: object) -> None:
-    assert read(Fields(ANSWER, "GET /a")) == value
+    assert read(ResponseFields(ANSWER, "GET /a")) == value
 
 
 @pytest.mark.parametrize(
@@ -53,22 +53,22 @@ def test_what_is_there_is_read(read: Read, value: object) -> None:
         pytest.param(lambda fields: fields.number("title"), "title must be a number, not 't'", id="text-is-no-number"),
         pytest.param(lambda fields: fields.truth("number"), "number must be true or false, not int", id="number"),
         pytest.param(lambda fields: fields.commit("head", "ref"), "head.ref must be a commit, not 'x'", id="no-commit"),
-        pytest.param(lambda fields: fields.moment("title"), "title must be a moment, not 't'", id="no-moment"),
+        pytest.param(lambda fields: fields.moment("title"), "title must be a time, not 't'", id="no-moment"),
     ],
 )
 def test_what_is_not_as_documented_is_named(read: Read, words: str) -> None:
     with pytest.raises(ForgeAnswerError) as refused:
-        read(Fields(ANSWER, "GET /a"))
+        read(ResponseFields(ANSWER, "GET /a"))
 
     assert refused.value.message == f"GET /a: {words}"
 
 
 def test_a_moment_without_its_zone_is_no_moment() -> None:
-    with pytest.raises(ForgeAnswerError, match="a moment with its time zone, not '2026-11-22T01:00:00'"):
-        Fields({"at": "2026-11-22T01:00:00"}, "GET /a").moment("at")
+    with pytest.raises(ForgeAnswerError, match="a time with a time zone, not '2026-11-22T01:00:00'"):
+        ResponseFields({"at": "2026-11-22T01:00:00"}, "GET /a").moment("at")
 
 
 @pytest.mark.parametrize("answer", [None, [], "text", 7])
 def test_an_answer_must_be_an_object(answer: object) -> None:
-    with pytest.raises(ForgeAnswerError, match="GET /a: the answer must be an object"):
-        Fields(answer, "GET /a")
+    with pytest.raises(ForgeAnswerError, match="GET /a: the response must be an object"):
+        ResponseFields(answer, "GET /a")

@@ -12,9 +12,9 @@ import pytest
 
 from reconciler.forge.errors import ForgeAnswerError, ForgeRefusedError, ForgeUnreachableError, HeadMovedError
 from reconciler.forge.gitea import Gitea
-from reconciler.forge.http import MOST_PAGES
+from reconciler.forge.http_client import MAX_PAGES
 from reconciler.forge.port import Forge
-from reconciler.forge.wording import GITEA_DRAFT
+from reconciler.forge.text_escaping import GITEA_DRAFT
 from tests.support.fake_forge.core import ReviewState
 from tests.support.fake_forge.gitea import GiteaWire
 from tests.support.fake_forge.scene import BASE, HEAD, NEW, Scene, hear, open_scene
@@ -88,7 +88,7 @@ def test_the_one_that_was_opened_last_is_found(scene: Scene, filters: bool, olde
 
 
 def test_a_list_without_an_end_is_given_up() -> None:
-    with pytest.raises(ForgeAnswerError, match=f"more than {MOST_PAGES} pages"):
+    with pytest.raises(ForgeAnswerError, match=f"more than {MAX_PAGES} pages"):
         hearing(httpx.Response(200, json=[PULL])).find("another", BASE)
 
 
@@ -113,10 +113,10 @@ def test_marks_of_drafts(title: str, bare: str) -> None:
     # an answer of a version that does not tell is a draft by its title
     draft = title != bare
 
-    assert GITEA_DRAFT.off(title) == bare
+    assert GITEA_DRAFT.strip(title) == bare
     if draft:
         assert (shown(1).title, shown(1).draft) == (bare, True)
-    assert GITEA_DRAFT.on(title, draft=True) == f"WIP: {bare}"
+    assert GITEA_DRAFT.apply(title, draft=True) == f"WIP: {bare}"
 
 
 @pytest.mark.parametrize(
@@ -196,7 +196,7 @@ def test_labels_that_are_missing_are_named(scene: Scene) -> None:
     scene.repository.label("api")
     scene.repository.label("fleet")
 
-    with pytest.raises(ForgeRefusedError, match=r"it has no \['blue', 'red'\]"):
+    with pytest.raises(ForgeRefusedError, match=r"missing: \['blue', 'red'\]"):
         scene.driver.create(replace(NEW, labels=("fleet", "blue", "red")))
 
     assert scene.repository.requests() == []

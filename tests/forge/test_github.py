@@ -10,7 +10,7 @@ from typing import Any
 import httpx
 import pytest
 
-from reconciler.forge.budget import Budget
+from reconciler.catalog.files import CommitId
 from reconciler.forge.errors import (
     ForgeAnswerError,
     ForgeBusyError,
@@ -22,10 +22,9 @@ from reconciler.forge.errors import (
     HeadMovedError,
 )
 from reconciler.forge.github import GitHub
-from reconciler.forge.http import Client
-from reconciler.forge.port import Forge
-from reconciler.forge.request import Hold, MergeMethod, NewRequest, PullRequest, Verdict
-from reconciler.snapshot.objects import CommitId
+from reconciler.forge.http_client import ForgeClient
+from reconciler.forge.port import Forge, Hold, MergeMethod, NewRequest, PullRequest, Verdict
+from reconciler.forge.rate_limits import RateLimiter
 from tests.support.fake_forge.clock import Clock
 from tests.support.fake_forge.core import FakeForge, ReviewState
 from tests.support.fake_forge.github import GitHubWire
@@ -46,8 +45,8 @@ class World:
         self.repository = self.forge.make("acme/fleet", like)
         self.bare = self.repository.bare
         self.wire = GitHubWire(self.forge)
-        self.budget = Budget(0, 0, self.clock)
-        self.clients: list[Client] = []
+        self.budget = RateLimiter(0, 0, self.clock)
+        self.clients: list[ForgeClient] = []
         self.url = ""
 
     def commit(self, branch: str, files: dict[str, bytes | None]) -> CommitId:
@@ -58,7 +57,7 @@ class World:
 
     def driver(self, token: str = "", url: str = "", name: str = "fleet") -> GitHub:
         authorize = {"Authorization": f"Bearer {token or self.forge.token}"}
-        client = Client(url or self.url, lambda: authorize, self.budget, self.clock)
+        client = ForgeClient(url or self.url, lambda: authorize, self.budget, self.clock)
         self.clients.append(client)
         return GitHub(client, "acme", name)
 
@@ -130,7 +129,7 @@ def test_labels_are_given_by_a_second_call(world: World) -> None:
 
 def test_labels_that_are_refused_leave_the_pull_request_and_the_error_says_so(world: World) -> None:
     github = world.driver()
-    with pytest.raises(ForgeRefusedError, match=r"pull request 1 stands, but without its labels: .* 422"):
+    with pytest.raises(ForgeRefusedError, match=r"pull request 1 is open, but without its labels: .* 422"):
         github.create(NewRequest(HEAD, BASE, "t", "b", labels=("",)))
 
     assert [one.number for one in github.open_requests()] == [1]
@@ -436,7 +435,7 @@ def test_what_did_not_change_is_answered_with_nothing_new(world: World) -> None:
             sent.append(response.status_code)
             return response
 
-    client = Client(
+    client = ForgeClient(
         world.url, lambda: {"Authorization": f"Bearer {world.forge.token}"}, world.budget, world.clock, Counting()
     )
     github = GitHub(client, "acme", "fleet")
@@ -568,11 +567,11 @@ def test_a_write_that_is_not_allowed_is_refused(world: World, made: PullRequest,
 
 @every_write
 def test_a_write_beyond_the_budget_is_not_sent(world: World, made: PullRequest, call: Call) -> None:
-    world.budget = Budget(1, 0, world.clock)
+    world.budget = RateLimiter(1, 0, world.clock)
     github = world.driver()
     github.update(made, "t", "b")
     writes = sum(method != "GET" for method, _ in world.forge.calls)
-    with pytest.raises(ForgeBusyError, match="1 writes a minute"):
+    with pytest.raises(ForgeBusyError, match="1 writes per minute"):
         call(github, made)
 
     assert sum(method != "GET" for method, _ in world.forge.calls) == writes
@@ -586,7 +585,7 @@ def answer_with(world: World, change: Callable[[dict[str, Any]], object]) -> Git
     shown = world.wire._pull(world.repository, world.repository.request(1))
     change(shown)
     transport = httpx.MockTransport(lambda _: httpx.Response(200, json=shown))
-    return GitHub(Client("https://api.github.com", dict, world.budget, world.clock, transport), "acme", "fleet")
+    return GitHub(ForgeClient("https://api.github.com", dict, world.budget, world.clock, transport), "acme", "fleet")
 
 
 @pytest.mark.parametrize(
@@ -625,7 +624,9 @@ def graph_of(*answers: Any) -> GitHub:
         return httpx.Response(200, json=shown if request.method == "GET" else next(waiting))
 
     clock = Clock()
-    client = Client("https://api.github.com", dict, Budget(0, 0, clock), clock, httpx.MockTransport(answering))
+    client = ForgeClient(
+        "https://api.github.com", dict, RateLimiter(0, 0, clock), clock, httpx.MockTransport(answering)
+    )
     return GitHub(client, "acme", "fleet")
 
 
@@ -644,7 +645,7 @@ def graph_of(*answers: Any) -> GitHub:
         pytest.param(
             {"data": {"markPullRequestReadyForReview": {"pullRequest": {"isDraft": True}}}},
             ForgeRefusedError,
-            "left pull request 1 as it was",
+            "GitHub did not change pull request 1",
             id="nothing-changed",
         ),
     ],
@@ -659,21 +660,21 @@ def test_graphql_s_limit_lets_the_forge_rest(made: PullRequest) -> None:
     with pytest.raises(ForgeBusyError) as refused:
         github.set_draft(made, False)
     assert refused.value.until == Clock().now + 60
-    with pytest.raises(ForgeBusyError, match="asked for patience"):
+    with pytest.raises(ForgeBusyError, match="requested a pause"):
         github.request(1)
 
 
 def test_a_base_that_moved_while_merging_is_tried_again(world: World, made: PullRequest) -> None:
     words = {"message": "Base branch was modified. Review and try the merge again."}
     transport = httpx.MockTransport(lambda _: httpx.Response(405, json=words))
-    client = Client("https://api.github.com", dict, world.budget, world.clock, transport)
+    client = ForgeClient("https://api.github.com", dict, world.budget, world.clock, transport)
     with pytest.raises(ForgeUnreachableError, match="Base branch was modified"):
         GitHub(client, "acme", "fleet").merge(made, "merge", "m")
 
 
 @pytest.mark.parametrize("name", ["", "..", "a/b", "a b", "a?x", "a%2fb", "é"])
 def test_a_name_that_would_be_another_path_is_refused(world: World, name: str) -> None:
-    client = Client("https://api.github.com", dict, world.budget, world.clock)
+    client = ForgeClient("https://api.github.com", dict, world.budget, world.clock)
     with pytest.raises(ValueError, match="the owner and the name"):
         GitHub(client, "acme", name)
     with pytest.raises(ValueError, match="the owner and the name"):

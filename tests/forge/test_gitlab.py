@@ -12,12 +12,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from reconciler.catalog.files import CommitId
 from reconciler.forge.errors import ForgeAnswerError, ForgeCredentialsError, ForgeRefusedError, HeadMovedError
 from reconciler.forge.gitlab import GitLab
-from reconciler.forge.port import Forge
-from reconciler.forge.request import Verdict
-from reconciler.forge.wording import GITLAB_DRAFT, with_commands, without_commands
-from reconciler.snapshot.objects import CommitId
+from reconciler.forge.port import Forge, Verdict
+from reconciler.forge.text_escaping import GITLAB_DRAFT, escape_commands, unescape_commands
 from tests.support.fake_forge.gitlab import GitLabWire
 from tests.support.fake_forge.scene import BASE, HEAD, NEW, Scene, hear, open_scene
 from tests.support.git_env import git
@@ -96,9 +95,9 @@ def test_the_fake_does_what_a_body_says(scene: Scene) -> None:
 
 @given(st.text(alphabet="/ a\n`"))
 def test_a_body_comes_back_as_it_was(body: str) -> None:
-    guarded = without_commands(body)
+    guarded = escape_commands(body)
 
-    assert with_commands(guarded) == body
+    assert unescape_commands(guarded) == body
     assert not any(line.startswith("/") for line in guarded.split("\n"))
 
 
@@ -112,10 +111,10 @@ def test_a_body_comes_back_as_it_was(body: str) -> None:
     ],
 )
 def test_marks_of_drafts(title: str, bare: str) -> None:
-    assert GITLAB_DRAFT.off(title) == bare
-    assert GITLAB_DRAFT.is_on(title) == (title != bare)
-    assert GITLAB_DRAFT.on(title, draft=True) == f"Draft: {bare}"
-    assert GITLAB_DRAFT.on(title, draft=False) == bare
+    assert GITLAB_DRAFT.strip(title) == bare
+    assert GITLAB_DRAFT.matches(title) == (title != bare)
+    assert GITLAB_DRAFT.apply(title, draft=True) == f"Draft: {bare}"
+    assert GITLAB_DRAFT.apply(title, draft=False) == bare
 
 
 @pytest.mark.parametrize(
@@ -275,7 +274,7 @@ def test_a_field_of_another_kind_is_named(name: str, value: object) -> None:
 
 
 def test_a_label_has_no_comma(scene: Scene) -> None:
-    with pytest.raises(ForgeRefusedError, match="no comma: 'a,b'"):
+    with pytest.raises(ForgeRefusedError, match="not contain a comma: 'a,b'"):
         scene.driver.create(replace(NEW, labels=("a,b",)))
 
     assert scene.repository.requests() == []

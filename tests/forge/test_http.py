@@ -14,8 +14,7 @@ from email.utils import formatdate
 import httpx
 import pytest
 
-from reconciler.forge import http as module
-from reconciler.forge.budget import Budget
+from reconciler.forge import http_client as module
 from reconciler.forge.errors import (
     ForgeAnswerError,
     ForgeBusyError,
@@ -25,8 +24,9 @@ from reconciler.forge.errors import (
     ForgeRefusedError,
     ForgeUnreachableError,
 )
-from reconciler.forge.http import Client
-from reconciler.forge.memory import Memory, Remembered
+from reconciler.forge.http_client import ForgeClient
+from reconciler.forge.rate_limits import RateLimiter
+from reconciler.forge.response_cache import CachedResponse, ResponseCache
 from tests.support.fake_forge.clock import Clock
 
 API = "https://forge.example/api"
@@ -34,10 +34,12 @@ SECRET = "pat-planted-5ecret"
 Answering = Callable[[httpx.Request], httpx.Response]
 
 
-def make_client(answering: Answering, clock: Clock | None = None, budget: Budget | None = None) -> Client:
+def make_client(answering: Answering, clock: Clock | None = None, budget: RateLimiter | None = None) -> ForgeClient:
     clock = clock or Clock()
     authorize = {"Authorization": f"Bearer {SECRET}"}
-    return Client(API, lambda: authorize, budget or Budget(0, 0, clock), clock, httpx.MockTransport(answering))
+    return ForgeClient(
+        API, lambda: authorize, budget or RateLimiter(0, 0, clock), clock, httpx.MockTransport(answering)
+    )
 
 
 def always(status: int, **answer: object) -> Answering:
@@ -71,7 +73,7 @@ def test_a_read_asks_below_the_root_with_its_parameters_encoded() -> None:
 def test_what_a_product_wants_to_be_told_goes_with_every_request_of_its_driver_alone() -> None:
     answering, asked = in_turn(*(httpx.Response(200, json={}) for _ in range(2)))
     client = make_client(answering)
-    client.speaking({"Accept": "application/special"}).get("/a")
+    client.with_headers({"Accept": "application/special"}).get("/a")
     client.get("/a")
 
     assert [one.headers["accept"] for one in asked] == ["application/special", "application/json"]
@@ -113,29 +115,29 @@ def test_nothing_new_is_no_answer_to_who_knew_nothing() -> None:
 
 
 def test_memory_forgets_what_was_not_asked_for_longest() -> None:
-    memory = Memory(most_bytes=2500)
+    memory = ResponseCache(max_bytes=2500)
     for address in "ab":
-        memory.keep(address, Remembered(address, random.Random(address).randbytes(1000), ""))
+        memory.keep(address, CachedResponse(address, random.Random(address).randbytes(1000), ""))
     memory.get("a")
-    memory.keep("c", Remembered("c", random.Random("c").randbytes(1000), ""))
-    memory.keep("c", Remembered("c2", random.Random("c2").randbytes(1100), "next"))
+    memory.keep("c", CachedResponse("c", random.Random("c").randbytes(1000), ""))
+    memory.keep("c", CachedResponse("c2", random.Random("c2").randbytes(1100), "next"))
 
     assert [address for address in "abc" if memory.get(address)] == ["a", "c"]
-    assert memory.get("c") == Remembered("c2", random.Random("c2").randbytes(1100), "next")
+    assert memory.get("c") == CachedResponse("c2", random.Random("c2").randbytes(1100), "next")
 
 
 def test_memory_does_not_keep_what_is_too_large_for_it() -> None:
-    memory = Memory(most_bytes=1000)
-    memory.keep("a", Remembered("a", random.Random(1).randbytes(1001), ""))
+    memory = ResponseCache(max_bytes=1000)
+    memory.keep("a", CachedResponse("a", random.Random(1).randbytes(1001), ""))
 
     assert memory.get("a") is None
 
 
 def test_memory_packs_what_repeats_itself() -> None:
-    memory = Memory(most_bytes=1000)
-    memory.keep("a", Remembered("a", b"https://forge.example/" * 1000, ""))
+    memory = ResponseCache(max_bytes=1000)
+    memory.keep("a", CachedResponse("a", b"https://forge.example/" * 1000, ""))
 
-    assert memory.get("a") == Remembered("a", b"https://forge.example/" * 1000, "")
+    assert memory.get("a") == CachedResponse("a", b"https://forge.example/" * 1000, "")
 
 
 def test_a_session_that_the_forge_begins_is_not_carried_on() -> None:
@@ -202,14 +204,14 @@ def test_pages_that_did_not_change_lead_on_as_before() -> None:
 )
 def test_a_next_page_elsewhere_is_not_asked_for(url: str) -> None:
     answering, asked = in_turn(httpx.Response(200, json=[1], headers=next_page(url)))
-    with pytest.raises(ForgeAnswerError, match="refers to another one"):
+    with pytest.raises(ForgeAnswerError, match="refers to another host"):
         make_client(answering).pages("/a")
 
     assert len(asked) == 1
 
 
 def test_a_next_page_without_an_address_is_no_forge_s() -> None:
-    with pytest.raises(ForgeAnswerError, match="the link to the next page is no URL"):
+    with pytest.raises(ForgeAnswerError, match="the link to the next page is not a URL"):
         make_client(always(200, json=[], headers=next_page("https://forge.example:port/"))).pages("/a")
 
 
@@ -241,12 +243,12 @@ def test_a_write_may_be_answered_with_nothing() -> None:
 def test_a_write_over_the_budget_is_not_sent() -> None:
     clock = Clock()
     answering, asked = in_turn(httpx.Response(204), httpx.Response(204))
-    client = make_client(answering, clock, Budget(2, 1, clock))
+    client = make_client(answering, clock, RateLimiter(2, 1, clock))
     client.send("POST", "/a", {}, opens=True)
-    with pytest.raises(ForgeBusyError, match="1 new pull requests an hour"):
+    with pytest.raises(ForgeBusyError, match="1 new pull requests per hour"):
         client.send("POST", "/a", {}, opens=True)
     client.send("PATCH", "/a", {})
-    with pytest.raises(ForgeBusyError, match="2 writes a minute"):
+    with pytest.raises(ForgeBusyError, match="2 writes per minute"):
         client.send("PATCH", "/a", {})
 
     assert len(asked) == 2
@@ -376,7 +378,7 @@ def test_a_forbidden_write_is_no_limit() -> None:
     ],
 )
 def test_an_answer_that_is_not_json_is_no_forge_s(answer: dict[str, object]) -> None:
-    with pytest.raises(ForgeAnswerError, match="GET /api/a: the answer is not JSON"):
+    with pytest.raises(ForgeAnswerError, match="GET /api/a: the response is not JSON"):
         make_client(always(200, **answer)).get("/a")
 
 
@@ -429,7 +431,9 @@ def test_a_write_is_repeated_as_it_was_where_the_forge_asks_for_that() -> None:
 
 def test_a_write_does_not_become_a_read() -> None:
     answering, asked = in_turn(httpx.Response(302, headers={"location": f"{API}/x"}))
-    with pytest.raises(ForgeAnswerError, match=r"POST /api/a: 302 a redirect that is not followed, to forge\.example"):
+    with pytest.raises(
+        ForgeAnswerError, match=r"POST /api/a: 302 a redirect to forge\.example, which the client does not follow"
+    ):
         make_client(answering).send("POST", "/a", {})
 
     assert len(asked) == 1
@@ -450,7 +454,7 @@ def test_a_write_does_not_become_a_read() -> None:
 def test_a_redirect_elsewhere_is_not_followed(location: str, method: str) -> None:
     answering, asked = in_turn(httpx.Response(307, headers={"location": location}))
     client = make_client(answering)
-    with pytest.raises(ForgeAnswerError, match="a redirect that is not followed") as refused:
+    with pytest.raises(ForgeAnswerError, match="which the client does not follow") as refused:
         client.get("/a") if method == "GET" else client.send(method, "/a", {})
 
     assert len(asked) == 1
@@ -519,7 +523,7 @@ def test_a_forge_that_is_silent_is_given_up(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr(module, "_TIMEOUT", httpx.Timeout(0.05))
     with socket.create_server(("127.0.0.1", 0)) as server:
         clock = Clock()
-        client = Client(f"http://127.0.0.1:{server.getsockname()[1]}", dict, Budget(0, 0, clock), clock)
+        client = ForgeClient(f"http://127.0.0.1:{server.getsockname()[1]}", dict, RateLimiter(0, 0, clock), clock)
         with pytest.raises(ForgeUnreachableError, match=r"took too long \(ReadTimeout\)"):
             client.get("/a")
         client.close()
@@ -530,7 +534,7 @@ def test_a_forge_that_talks_nonsense_is_unreachable() -> None:
         speaker = threading.Thread(target=_talk_nonsense, args=(server,))
         speaker.start()
         clock = Clock()
-        client = Client(f"http://127.0.0.1:{server.getsockname()[1]}", dict, Budget(0, 0, clock), clock)
+        client = ForgeClient(f"http://127.0.0.1:{server.getsockname()[1]}", dict, RateLimiter(0, 0, clock), clock)
         with pytest.raises(ForgeUnreachableError, match=r"no answer of 127\.0\.0\.1"):
             client.get("/a")
         client.close()
@@ -553,7 +557,7 @@ def test_credentials_that_fail_are_an_error_before_anything_is_sent() -> None:
 
     answering, asked = in_turn()
     clock = Clock()
-    client = Client(API, refuse, Budget(0, 0, clock), clock, httpx.MockTransport(answering))
+    client = ForgeClient(API, refuse, RateLimiter(0, 0, clock), clock, httpx.MockTransport(answering))
     with pytest.raises(ForgeCredentialsError):
         client.get("/a")
 
@@ -594,6 +598,6 @@ def test_a_forge_that_quotes_the_request_does_not_make_us_tell_the_token(status:
 )
 def test_an_api_must_be_a_plain_address(api: str) -> None:
     with pytest.raises(ValueError, match="API") as refused:
-        Client(api, dict, Budget(0, 0, Clock()), Clock())
+        ForgeClient(api, dict, RateLimiter(0, 0, Clock()), Clock())
 
     assert SECRET not in str(refused.value)

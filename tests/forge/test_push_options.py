@@ -11,14 +11,14 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from reconciler.forge.push_options import agit, gitlab_options
-from reconciler.forge.request import NewRequest
-from reconciler.gitio.mirror import Mirror
-from reconciler.gitio.names import check_option
-from reconciler.gitio.options import GitOptions
-from reconciler.gitio.verdicts import Done, PushUnit, RefUpdate
-from reconciler.gitio.writer import NewCommit, Put
-from reconciler.snapshot.objects import CommitId
+from reconciler.catalog.files import CommitId
+from reconciler.forge.port import NewRequest
+from reconciler.forge.push_options import agit, build_gitlab_push_options
+from reconciler.git.mirror import Mirror
+from reconciler.git.names import check_push_option
+from reconciler.git.object_writer import NewCommit, PutFile
+from reconciler.git.options import GitOptions
+from reconciler.git.push_outcomes import PushDone, PushUnit, RefUpdate
 from tests.support.git_env import git, make_bare, read_ref, read_refs, write_hook
 
 NEW = NewRequest("drafts/east", "clusters/east", "east: api 1.2", "One change.\n\n- größer", labels=("api", "a b"))
@@ -56,18 +56,18 @@ def open_mirror(tmp_path: Path, remote: Path) -> Mirror:
 
 
 def write(mirror: Mirror) -> CommitId:
-    return mirror.write([NewCommit((), (Put("api.yaml", b"1.2"),), "api 1.2", 1, fresh=True)])[0]
+    return mirror.write_commits([NewCommit((), (PutFile("api.yaml", b"1.2"),), "api 1.2", 1, has_empty_base=True)])[0]
 
 
 def test_gitlab_hears_a_merge_request_with_the_branch(tmp_path: Path) -> None:
     remote = make_bare(tmp_path / "remote.git", receive__advertisePushOptions="true")
     write_hook(remote, "pre-receive", NOTE)
     mirror = open_mirror(tmp_path, remote)
-    commit, options = write(mirror), gitlab_options(NEW)
+    commit, options = write(mirror), build_gitlab_push_options(NEW)
 
     report = mirror.push([PushUnit("east", (RefUpdate("refs/heads/drafts/east", commit, None),), options)])
 
-    assert report["east"] == Done()
+    assert report["east"] == PushDone()
     assert tuple((remote / "told").read_text("utf-8").splitlines()) == options
     assert read_ref(remote, "refs/heads/drafts/east") == commit
     assert read_as_gitlab(options) == {
@@ -92,7 +92,7 @@ def test_gitea_hears_a_pull_request_without_any_ref(tmp_path: Path) -> None:
     outcome = mirror.push_for_review(commit, ref, options)
 
     told = "".join(f"[{option}]" for option in options)
-    assert outcome == Done()
+    assert outcome == PushDone()
     assert (remote / "reviews").read_text("utf-8") == f"{commit} refs/for/clusters/east {told}\n"
     assert read_refs(remote) == {}
     assert read_as_gitea(options) == {
@@ -129,7 +129,7 @@ def test_gitea_hears_a_pull_request_without_any_ref(tmp_path: Path) -> None:
     ],
 )
 def test_what_arrives(new: NewRequest, gitlab: dict[str, list[str]], gitea: dict[str, str]) -> None:
-    heard, read = read_as_gitlab(gitlab_options(new)), read_as_gitea(agit(new)[1])
+    heard, read = read_as_gitlab(build_gitlab_push_options(new)), read_as_gitea(agit(new)[1])
 
     assert {key: heard[key] for key in gitlab} == gitlab
     assert {key: read[key] for key in gitea} == gitea
@@ -139,14 +139,14 @@ def test_what_arrives(new: NewRequest, gitlab: dict[str, list[str]], gitea: dict
 def test_what_is_no_utf8_is_replaced() -> None:
     new = replace(NEW, title="a\udcff", body="b\udcff")
 
-    assert read_as_gitlab(gitlab_options(new))["description"] == ["b?"]
+    assert read_as_gitlab(build_gitlab_push_options(new))["description"] == ["b?"]
     assert read_as_gitea(agit(new)[1])["title"] == "WIP: a?"
 
 
 def test_an_empty_body_is_left_out() -> None:
     new = replace(NEW, body="\n ")
 
-    assert "description" not in read_as_gitlab(gitlab_options(new))
+    assert "description" not in read_as_gitlab(build_gitlab_push_options(new))
     assert "description" not in read_as_gitea(agit(new)[1])
 
 
@@ -154,9 +154,9 @@ def test_an_empty_body_is_left_out() -> None:
 def test_what_is_too_long_is_cut_and_says_so(unit: str) -> None:
     new = replace(NEW, body=f"a{unit * 80_000}a")
 
-    for options in (gitlab_options(new), agit(new)[1]):
-        assert all(check_option(option) for option in options)
-    assert read_as_gitlab(gitlab_options(new))["description"][0].endswith("…")
+    for options in (build_gitlab_push_options(new), agit(new)[1]):
+        assert all(check_push_option(option) for option in options)
+    assert read_as_gitlab(build_gitlab_push_options(new))["description"][0].endswith("…")
     assert read_as_gitea(agit(new)[1])["description"].endswith("…")
 
 
@@ -169,9 +169,11 @@ def test_what_is_too_long_is_cut_and_says_so(unit: str) -> None:
 def test_no_body_is_a_command_or_breaks_an_option(body: str) -> None:
     new = replace(NEW, body=body)
 
-    for option in (*gitlab_options(new), *agit(new)[1]):
-        assert check_option(option)
+    for option in (*build_gitlab_push_options(new), *agit(new)[1]):
+        assert check_push_option(option)
         assert "\0" not in option
-    lines = "\n".join(read_as_gitlab(gitlab_options(new)).get("description", [])).replace("\r", "").split("\n")
+    lines = (
+        "\n".join(read_as_gitlab(build_gitlab_push_options(new)).get("description", [])).replace("\r", "").split("\n")
+    )
     assert not any(line.startswith("/") for line in lines)
     assert read_as_gitea(agit(new)[1]).get("description", "") == body.replace("\0", "").strip()

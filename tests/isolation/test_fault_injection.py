@@ -15,12 +15,12 @@ from typing import Any
 
 import pytest
 
-from reconciler.cli.ends import status_of
-from reconciler.daemon.passes import Passes
-from reconciler.daemon.tools import FunctionsToday, Publisher, Tools
-from reconciler.planning.drafts import Writer
+from reconciler.bootstrap import build_push_publisher, build_services
+from reconciler.cli.errors import exit_status_of
+from reconciler.planning.decide.drafts import DraftTextWriter
+from reconciler.reconcile.pass_runner import PassRunner
+from reconciler.reconcile.services import FunctionIdentities, PassServices, PlanPublisher
 from reconciler.settings import Settings
-from reconciler.wiring import build_parts, build_push
 from tests.support.git_env import git, make_bare, read_refs
 from tests.support.world import World, catalog, package, repository, variant
 
@@ -80,7 +80,7 @@ class Boundary:
     """Where an exception is raised, and how far it may reach.
 
     Attributes:
-        target: a function inside of a pass, by the module that looks it up; or a field of `Tools`, or `port.method`.
+        target: a function inside of a pass, by the module that looks it up; or a field of `PassServices`, or `port.method`.
         applies: whether the arguments of a call are about the scope.
         reach: `cluster` for berlin alone, `remote` for the clusters of its repository, `nothing` where all clusters get
             their drafts, `log` where in addition the result is complete, so that only the log shows the exception,
@@ -96,75 +96,89 @@ class Boundary:
 
 STAGES = {
     "parsing-a-config-file": Boundary(
-        "reconciler.snapshot.catalog._parse", lambda file, *_: b"name: berlin-web" in file.data
+        "reconciler.catalog.catalog._parse", lambda file, *_: b"name: berlin-web" in file.data
     ),
     "reading-the-objects-of-a-file": Boundary(
-        "reconciler.snapshot.catalog._read_object", lambda path, *_: path == "berlin-web.yaml"
+        "reconciler.catalog.catalog._read_object", lambda path, *_: path == "berlin-web.yaml"
     ),
     "reading-a-repository": Boundary(
-        "reconciler.rules.repository.read_repository", lambda one: one.key.name == "berlin", passes_before=0
+        "reconciler.controllers.repositories.read_repository", lambda one: one.key.name == "berlin", passes_before=0
     ),
     "reading-a-package-variant": Boundary(
-        "reconciler.rules.variants.room.result_of_variant", lambda one, *_: one.key.name == "berlin-web"
+        "reconciler.controllers.package_variants.controller.process_variant",
+        lambda one, *_: one.key.name == "berlin-web",
     ),
     "reading-a-state": Boundary(
-        "reconciler.daemon.remotes.read_state",
+        "reconciler.reconcile.remotes.repository.parse_state",
         lambda files: b"clusters/berlin" in files["destination.json"],
         passes_before=0,
     ),
     "comparing-with-the-last-pass": Boundary(
-        "reconciler.daemon.recollection.Recollection.plan", on_berlin(1), "nothing", passes_before=2
+        "reconciler.reconcile.pass_cache.PassCache.find_plan", on_berlin(1), "nothing", passes_before=2
     ),
-    "surveying-a-destination": Boundary("reconciler.daemon.desk.survey", on_berlin()),
+    "surveying-a-destination": Boundary("reconciler.reconcile.pass_context.prepare_target", on_berlin()),
     "deciding-on-a-destination": Boundary(
-        "reconciler.planning.plan.decide_together", lambda *a: a[2].destination.name == "berlin"
+        "reconciler.planning.decide.target_plan.decide_packages", lambda *a: a[2].target.name == "berlin"
     ),
     "deciding-on-a-package": Boundary(
-        "reconciler.planning.decide._decide", lambda question, *_: question.variant.place.repository == "berlin"
+        "reconciler.planning.decide.package_decision._decide",
+        lambda question, *_: question.variant.target.repository == "berlin",
     ),
     "reading-an-upstream-package": Boundary(
-        "reconciler.daemon.desk._Sources.upstream", lambda self, _: "fleet" in self._remote.mirror.url, "remote"
+        "reconciler.reconcile.remotes.ports.TargetContents.read_upstream",
+        lambda self, _: "fleet" in self._remote.mirror.url,
+        "remote",
     ),
     "rendering-a-package": Boundary(
-        "reconciler.planning.render.render", lambda one, *_: one.place.repository == "berlin"
+        "reconciler.planning.render.renderer.render_package", lambda variant, *_: variant.target.repository == "berlin"
     ),
     "describing-a-draft": Boundary(
-        "reconciler.wiring.parts.draft_message", lambda draft, *_: draft.variant.place.repository == "berlin"
+        "reconciler.bootstrap.services.format_draft_message",
+        lambda draft, *_: draft.variant.target.repository == "berlin",
     ),
     "planning-a-destination": Boundary(
-        "reconciler.daemon.desk.plan_destination", lambda one, _: one.destination.name == "berlin"
+        "reconciler.reconcile.pass_context.plan_target", lambda decided, _: decided.target.name == "berlin"
     ),
-    "finding-missing-tags": Boundary("reconciler.daemon.desk.missing_tags", on_berlin()),
-    "writing-the-changes-of-a-package": Boundary("reconciler.daemon.publish._changes", on_berlin(1)),
+    "finding-missing-tags": Boundary("reconciler.reconcile.pass_context.find_missing_tags", on_berlin()),
+    "writing-the-changes-of-a-package": Boundary("reconciler.reconcile.commits._list_package_changes", on_berlin(1)),
     "writing-a-state": Boundary(
-        "reconciler.daemon.publish._with_heads", lambda plan, _: plan.destination.name == "berlin"
+        "reconciler.reconcile.commits._with_heads", lambda plan, _: plan.target.name == "berlin"
     ),
     "opening-a-mirror": Boundary(
-        "reconciler.gitio.cache.MirrorFolder.prepare", lambda self: "fleet" in str(self.path), "remote", passes_before=0
+        "reconciler.git.mirror_folder.MirrorFolder.prepare",
+        lambda self: "fleet" in str(self.path),
+        "remote",
+        passes_before=0,
     ),
-    "fetching-a-remote": Boundary("reconciler.gitio.mirror.Mirror.fetch", in_fleet, "remote"),
+    "fetching-a-remote": Boundary("reconciler.git.mirror.Mirror.fetch", in_fleet, "remote"),
     "reading-ahead": Boundary(
-        "reconciler.daemon.remotes.Remote.read_ahead",
+        "reconciler.reconcile.remotes.repository.Remote.prefetch_folder",
         lambda self, *_: "fleet" in self.mirror.url,
         "log",
         passes_before=0,
     ),
-    "writing-to-a-mirror": Boundary("reconciler.gitio.mirror.Mirror.write", in_fleet, "remote"),
-    "pushing-to-a-remote": Boundary("reconciler.gitio.mirror.Mirror.push", in_fleet, "remote"),
-    "maintaining-a-mirror": Boundary("reconciler.gitio.mirror.Mirror.maintain", in_fleet, "nothing"),
+    "writing-to-a-mirror": Boundary("reconciler.git.mirror.Mirror.write_commits", in_fleet, "remote"),
+    "pushing-to-a-remote": Boundary("reconciler.git.mirror.Mirror.push", in_fleet, "remote"),
+    "maintaining-a-mirror": Boundary("reconciler.git.mirror.Mirror.maintain", in_fleet, "nothing"),
     "keeping-the-result-of-a-destination": Boundary(
-        "reconciler.daemon.desk.left_by", lambda one, *_: one.destination.name == "berlin", "nothing"
+        "reconciler.reconcile.pass_context.create_checkpoint",
+        lambda decided, *_: decided.target.name == "berlin",
+        "nothing",
     ),
     "writing-the-status-of-an-object": Boundary(
-        "reconciler.reporting.objects.object_file", lambda status, *_: status.key.name == "berlin-web", "nothing"
+        "reconciler.output.status.status_branch.build_object_file",
+        lambda status, *_: status.key.name == "berlin-web",
+        "nothing",
     ),
     "collecting-the-status-of-an-object": Boundary(
-        "reconciler.reporting.destination_statuses._outcome",
+        "reconciler.output.status.destination_statuses._build_outcome_status",
         lambda outcome, _: outcome.variant.owner.key.name == "berlin-web",
         "nothing",
     ),
-    "writing-the-status": Boundary("reconciler.daemon.publishers.Push._write_status", always, "nothing"),
-    "parsing-package-variants-at-all": Boundary("reconciler.rules.variants.room.without_cycles", always, "config"),
+    "writing-the-status": Boundary("reconciler.reconcile.publishers.PushPublisher._write_status", always, "nothing"),
+    "parsing-package-variants-at-all": Boundary(
+        "reconciler.controllers.package_variants.controller.stall_cycles", always, "config"
+    ),
 }
 
 PORTS = {
@@ -172,65 +186,67 @@ PORTS = {
         name: Boundary(name, reach="config")
         for name in (
             "read_catalog",
-            "destinations",
-            "urls",
-            "rooms",
-            "renderer",
-            "tagging",
-            "writer",
+            "list_targets",
+            "list_urls",
+            "run_controllers",
+            "create_renderer",
+            "create_tag_policy",
+            "create_text_writer",
             "clock",
             "source.read",
         )
     },
-    "load": Boundary("load", reach="nothing"),
-    "rivals": Boundary("rivals", reach="nothing"),
-    "conflicts": Boundary("conflicts", reach="config"),
-    "progress": Boundary("progress", lambda stage, *_: stage == "planning", "config"),
-    "writer.words": Boundary("writer.words", lambda draft, _: draft.variant.place.repository == "berlin"),
-    "functions.look_again": Boundary("functions.look_again", reach="config"),
-    "functions.digest": Boundary("functions.digest", reach="config"),
-    "proposals.heads": Boundary("proposals.heads", reach="config"),
-    "proposals.plan": Boundary("proposals.plan", reach="nothing"),
-    "publisher.publish": Boundary("publisher.publish", lambda remote, _: "fleet" in remote.mirror.url, "remote"),
-    "publisher.tag": Boundary(
-        "publisher.tag", lambda remote, _: "fleet" in remote.mirror.url, "remote", passes_before=0
+    "preload": Boundary("preload", reach="nothing"),
+    "find_rival_claims": Boundary("find_rival_claims", reach="nothing"),
+    "find_target_conflicts": Boundary("find_target_conflicts", reach="config"),
+    "report_progress": Boundary("report_progress", lambda stage, *_: stage == "planning", "config"),
+    "writer.write_draft_texts": Boundary(
+        "writer.write_draft_texts", lambda draft, _: draft.variant.target.repository == "berlin"
     ),
-    "publisher.request": Boundary("publisher.request", reach="nothing"),
-    "publisher.propose": Boundary("publisher.propose", reach="nothing"),
-    "publisher.finish": Boundary("publisher.finish", reach="nothing"),
-    "publisher.remember": Boundary("publisher.remember", reach="nothing"),
-    "publisher.keep_heads": Boundary("publisher.keep_heads", reach="nothing"),
+    "functions.refresh": Boundary("functions.refresh", reach="config"),
+    "functions.digest": Boundary("functions.digest", reach="config"),
+    "config_proposals.digest_heads": Boundary("config_proposals.digest_heads", reach="config"),
+    "config_proposals.plan": Boundary("config_proposals.plan", reach="nothing"),
+    "publisher.publish": Boundary("publisher.publish", lambda remote, _: "fleet" in remote.mirror.url, "remote"),
+    "publisher.push_tags": Boundary(
+        "publisher.push_tags", lambda remote, _: "fleet" in remote.mirror.url, "remote", passes_before=0
+    ),
+    "publisher.update_pull_requests": Boundary("publisher.update_pull_requests", reach="nothing"),
+    "publisher.push_config_proposal": Boundary("publisher.push_config_proposal", reach="nothing"),
+    "publisher.push_status": Boundary("publisher.push_status", reach="nothing"),
+    "publisher.store_publication_times": Boundary("publisher.store_publication_times", reach="nothing"),
+    "publisher.store_known_heads": Boundary("publisher.store_known_heads", reach="nothing"),
 }
-# Ports and settings of `Tools` that this pass does not call, with the reason.
+# Ports and settings of `PassServices` that this pass does not call, with the reason.
 NOT_CALLED = {
-    "claimed_targets": "only conflicting definitions ask for it; rivals raises at the same place",
+    "find_claimed_targets": "only called for conflicting definitions; find_rival_claims raises at the same place",
     "lint": "only `validate` calls it",
-    "fleet": "only `validate` calls it",
-    "made_kinds": "only `schema` calls it",
-    "places": "only `validate` calls it",
-    "upstreams_at": "only `why` and `verify` call it",
+    "read_cluster_versions": "only `validate` calls it",
+    "list_generated_kinds": "only `schema` calls it",
+    "list_settings_urls": "only `validate` calls it",
+    "find_upstream_urls": "only `why` and `verify` call it",
     "executor": "tests/executors raise exceptions in workers",
-    "requests": "without a forge nothing is asked; publisher.request stands for it",
-    "lock_tree": "only the adoption of a package calls it",
-    "published": "only rollouts and approvals ask it; publisher.remember stands for it",
-    "known_heads": "only a cluster without branch and state asks it; publisher.keep_heads stands for it",
+    "pull_requests": "not called without a forge; publisher.update_pull_requests represents it",
+    "find_locked_tree": "only the adoption of a package calls it",
+    "publication_times": "only rollouts and approvals call it; publisher.store_publication_times represents it",
+    "known_heads": "only called for a target without branch and state; publisher.store_known_heads represents it",
     "functions.identity": "this config has no function outside of the process",
-    "functions.asked": "no call, an attribute",
-    "writer.removal": "this config removes nothing",
-    "publisher.approve": "only with approvals by annotation; tests/isolation/test_review_isolation.py",
-    "publisher.unwritten": "no call, an attribute",
+    "functions.requested_functions": "no call, an attribute",
+    "writer.write_removal_message": "this config removes nothing",
+    "publisher.push_approvals": "only with approvals by annotation; tests/isolation/test_review_isolation.py",
+    "publisher.status_error": "no call, an attribute",
     "publisher.status_findings": "no call, an attribute",
     **dict.fromkeys(
         (
             "state_ref",
             "draft_template",
             "removal_template",
-            "by_annotation",
-            "dates_actions",
+            "has_annotation_approvals",
+            "should_date_actions",
             "max_delete_percent",
             "shard",
             "max_pushes",
-            "missing_is_empty",
+            "should_treat_missing_as_empty",
         ),
         "a value",
     ),
@@ -267,31 +283,31 @@ class Fleet:
             cluster, _, made = name.partition("-")
             self.world.write({f"{name}.yaml": variant(name, cluster, made, version)})
 
-    def passes(self, fault: Fault | None = None, port: str = "") -> Passes:
+    def passes(self, fault: Fault | None = None, port: str = "") -> PassRunner:
         own = {
             "fleet": {"url": str(self.world.fleet)},
             "cache": str(self.world.folder / "cache"),
             "git": {"revision_tags": "all"},
         }
         settings = Settings.model_validate(own)
-        parts = build_parts(settings, self.world.source, clock=lambda: self.world.now)
-        publisher: Any = build_push(settings)
+        parts = build_services(settings, self.world.source, clock=lambda: self.world.now)
+        publisher: Any = build_push_publisher(settings)
         source: Any = parts.source
-        tools = parts.tools
+        tools = parts.pass_services
         holder, _, method = port.partition(".")
         if fault and holder == "publisher":
             publisher = FaultyPort(publisher, method, fault)
         elif fault and holder == "source":
             source = FaultyPort(source, method, fault)
         elif fault and holder == "writer" and method:
-            make = tools.writer
-            tools = replace(tools, writer=lambda config: FaultyPort(make(config), method, fault))
+            make = tools.create_text_writer
+            tools = replace(tools, create_text_writer=lambda *given: FaultyPort(make(*given), method, fault))
         elif fault and method:
             tools = replace(tools, **{holder: FaultyPort(getattr(tools, holder), method, fault)})
         elif fault and holder:
             tools = replace(tools, **{holder: fault.wrap(getattr(tools, holder))})
-        self.forgive = parts.backoff.forgive
-        return Passes(source, parts.remotes, tools, publisher)
+        self.forgive = parts.backoff.retry_now
+        return PassRunner(source, parts.remotes, tools, publisher)
 
     @property
     def refs(self) -> Refs:
@@ -344,7 +360,7 @@ def undisturbed(place: Path) -> Undisturbed:
     before = fleet.refs
     fleet.change("v2")
     passes.run()
-    assert not passes.told.findings
+    assert not passes.summary.findings
     passes.run()
     found = Undisturbed(before, fleet.refs, fleet.content())
     shutil.rmtree(place)
@@ -384,8 +400,8 @@ def test_an_unexpected_exception_stays_within_its_scope(
         assert _of_others(found, boundary) == _of_others(_expected(undisturbed, boundary), boundary), error
         assert _published(found) == _published(undisturbed.before), error
         is_reported = boundary.reach != "log"
-        assert max(status_of(passes.told.findings), not passes.told.clean) == is_reported, error
-        assert any(one.code == "InternalError" for one in passes.told.findings) == is_reported, error
+        assert max(exit_status_of(passes.summary.findings), not passes.summary.is_clean) == is_reported, error
+        assert any(one.code == "InternalError" for one in passes.summary.findings) == is_reported, error
         assert f"{error.__name__}: injected" in capsys.readouterr().out
 
     fault.error = None
@@ -393,13 +409,13 @@ def test_an_unexpected_exception_stays_within_its_scope(
     passes.run()
     assert fleet.content() == undisturbed.content
     assert _of_others(fleet.refs, boundary) == _of_others(undisturbed.after, boundary)
-    assert (status_of(passes.told.findings), passes.told.clean) == (0, True)
+    assert (exit_status_of(passes.summary.findings), passes.summary.is_clean) == (0, True)
 
 
 def test_every_port_of_a_pass_is_a_boundary() -> None:
-    methods = {"publisher": Publisher, "functions": FunctionsToday, "writer": Writer}
+    methods = {"publisher": PlanPublisher, "functions": FunctionIdentities, "writer": DraftTextWriter}
     declared = {one.target for one in PORTS.values()} | NOT_CALLED.keys()
-    ports = {one.name for one in fields(Tools)}
+    ports = {one.name for one in fields(PassServices)}
     called = {f"{holder}.{name}" for holder, port in methods.items() for name in vars(port) if not name.startswith("_")}
     in_parts = {one.partition(".")[0] for one in declared if "." in one}
     assert ports - declared - in_parts == set()

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import pkgutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from reconciler.daemon.backoff import Backoff
-from reconciler.daemon.request_board import Forges, RequestBoard
 from reconciler.forge.errors import InternalForgeError
-from reconciler.krm.findings import errors
+from reconciler.krm.findings import select_errors
+from reconciler.reconcile.pull_requests.open_requests import ForgeLookup, PullRequestCache
+from reconciler.reconcile.remotes.scheduling import Backoff
 from tests.support.forge_world import github_world
 
 ERRORS = (MemoryError, RecursionError, ValueError, OSError)
@@ -29,19 +30,19 @@ class _Forge:
         return ()
 
 
-def _board(find: Callable[[str], Any]) -> RequestBoard:
-    return RequestBoard(Forges(find, lambda url: "github"), Backoff(1, 1, lambda: 0.0))
+def _board(find: Callable[[str], Any]) -> PullRequestCache:
+    return PullRequestCache(ForgeLookup(find, lambda url: "github"), Backoff(1, 1, lambda: 0.0))
 
 
 @pytest.mark.parametrize("error", ERRORS)
 def test_a_list_that_fails_is_a_failure_of_its_repository_alone(error: type[Exception]) -> None:
     board = _board({"a": _Forge(error), "b": _Forge()}.get)
 
-    board.look(["a", "b"])
+    board.refresh(["a", "b"])
 
     assert list(board.failures) == ["a"]
     assert isinstance(board.failures["a"], InternalForgeError)
-    assert (board.forge("a"), board.forge("b") is not None) == (None, True)
+    assert (board.get_forge("a"), board.get_forge("b") is not None) == (None, True)
 
 
 @pytest.mark.parametrize("error", ERRORS)
@@ -54,29 +55,29 @@ def test_a_forge_that_cannot_be_found_is_a_failure_of_its_repository_until_it_is
         return _Forge()
 
     board = _board(find)
-    board.look(["a", "b"])
-    assert (list(board.failures), board.asked("a"), board.seen) == (["a"], True, {"a", "b"})
+    board.refresh(["a", "b"])
+    assert (list(board.failures), board.is_enabled("a"), board.checked_urls) == (["a"], True, {"a", "b"})
 
     broken.clear()
-    board.look(["a", "b"])
+    board.refresh(["a", "b"])
     assert not board.failures
 
 
 STAGES = {
     "working-on-a-request": (
-        "reconciler.daemon.request_round.RequestRounds._settle",
+        "reconciler.reconcile.pull_requests.request_updates.PullRequestUpdater._update_request",
         lambda self, url, forge, result: result.task.branch == "drafts/berlin",
     ),
     "describing-a-request": (
-        "reconciler.daemon.request_tasks._words",
+        "reconciler.reconcile.pull_requests.open_requests._build_text",
         lambda draft, *_: draft.destination.name == "berlin",
     ),
     "reading-the-drafts-of-a-cluster": (
-        "reconciler.daemon.requests.request_tasks",
+        "reconciler.reconcile.pull_requests.synchronizer.list_request_tasks",
         lambda destination, *_: destination.name == "berlin",
     ),
     "closing-requests-without-a-draft": (
-        "reconciler.daemon.request_round.RequestRounds._close_leftovers",
+        "reconciler.reconcile.pull_requests.request_updates.PullRequestUpdater._close_without_branch",
         lambda *_: True,
     ),
 }
@@ -86,9 +87,8 @@ STAGES = {
 def test_a_request_that_fails_leaves_the_others(stage: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     target, applies = STAGES[stage]
     error: type[Exception] | None = ValueError
-    module, _, name = target.rpartition(".")
-    holder: Any = __import__(".".join(module.split(".")[:3]), fromlist=["_"])
-    holder = holder.RequestRounds if module.endswith("RequestRounds") else holder
+    holder_name, _, name = target.rpartition(".")
+    holder = pkgutil.resolve_name(holder_name)
     original = getattr(holder, name)
 
     def wrapper(*arguments: Any, **options: Any) -> Any:
@@ -99,7 +99,7 @@ def test_a_request_that_fails_leaves_the_others(stage: str, tmp_path: Path, monk
     monkeypatch.setattr(holder, name, wrapper)
     with github_world(tmp_path) as world:
         for error in ERRORS:
-            findings = errors(world.sync().report.plan.all_findings())
+            findings = select_errors(world.sync().report.plan.list_findings())
             assert {one.code for one in findings} == {"InternalError"}, error
             missing = set() if stage == "closing-requests-without-a-draft" else {"drafts/berlin"}
             assert set(world.open_requests) == {"drafts/berlin", "drafts/lisbon"} - missing

@@ -11,11 +11,12 @@ from typing import Any
 import pytest
 from structlog.testing import capture_logs
 
-from reconciler.daemon import acting, approvals
-from reconciler.daemon.acts import Verb
-from reconciler.krm.findings import errors
-from reconciler.packages.functions.registry import Found, Missing, Registry
+from reconciler.krm.findings import select_errors
+from reconciler.packages.functions.registry import FunctionMatch, FunctionRegistry, FunctionUnavailable
 from reconciler.packages.kptfile import FunctionSpec
+from reconciler.reconcile import review_actions as approvals
+from reconciler.reconcile.review_actions import ReviewVerb
+from reconciler.review import actions as acting
 from tests.support.command_line import run_in
 from tests.support.world import World, package, small_world, variant
 
@@ -35,34 +36,34 @@ def _raising(original: Callable[..., Any], error: type[Exception], applies: Call
 @pytest.mark.parametrize("verb", ["propose", "approve", "reject"])
 @pytest.mark.parametrize("error", ERRORS)
 def test_a_draft_that_fails_in_a_review_command_leaves_the_others(
-    verb: Verb, error: type[Exception], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    verb: ReviewVerb, error: type[Exception], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     world = small_world(tmp_path / "world")
     world.sync()
     if verb == "reject":
         world.act("propose")
-    is_berlin = lambda _, task, *__: task.destination.name == "berlin"  # noqa: E731
-    monkeypatch.setattr(acting, "_prepared", _raising(acting._prepared, error, is_berlin))
+    is_berlin = lambda _, task, *__: task.target.name == "berlin"  # noqa: E731
+    monkeypatch.setattr(acting, "_prepare", _raising(acting._prepare, error, is_berlin))
 
     with capture_logs() as events:
-        acted = {one.repository: one for one in world.act(verb, at_once=True)}
+        acted = {one.repository: one for one in world.act(verb, should_approve_unproposed=True)}
 
     assert {name: one.outcome for name, one in acted.items()} == {"berlin": "failed", "lisbon": "done"}
     (event,) = (one for one in events if one["event"] == "internal_error")
-    assert event["reference"] in acted["berlin"].why
+    assert event["reference"] in acted["berlin"].message
     assert "injected" in event["traceback"]
 
 
 def _is_about_berlin(*arguments: Any) -> bool:
-    return any(getattr(getattr(one, "destination", one), "name", "") == "berlin" for one in arguments)
+    return any(getattr(getattr(one, "target", one), "name", "") == "berlin" for one in arguments)
 
 
 @pytest.mark.parametrize(
     "target",
     [
-        "reconciler.daemon.review._labels",
-        "reconciler.daemon.review.Review._check_reset",
-        "reconciler.daemon.acting._tasks",
+        "reconciler.review.drafts._read_labels",
+        "reconciler.review.drafts.DraftReview._check_reset",
+        "reconciler.review.actions._list_tasks",
     ],
 )
 @pytest.mark.parametrize("error", ERRORS)
@@ -74,17 +75,17 @@ def test_a_target_that_cannot_be_opened_for_review_leaves_the_others(
     monkeypatch.setattr(target, _raising(pkgutil.resolve_name(target), error, _is_about_berlin))
 
     with capture_logs() as events:
-        acted = {one.repository: one for one in world.act("approve", at_once=True)}
+        acted = {one.repository: one for one in world.act("approve", should_approve_unproposed=True)}
 
     assert {name: one.outcome for name, one in acted.items()} == {"berlin": "failed", "lisbon": "done"}
     (event,) = (one for one in events if one["event"] == "internal_error")
-    assert event["reference"] in acted["berlin"].why
+    assert event["reference"] in acted["berlin"].message
 
 
 VALIDATION = {
-    "a-target": "reconciler.daemon.validate._unread_target",
-    "settings": "reconciler.daemon.validate.settings_unread",
-    "conflicts": "reconciler.wiring.rooms.Catalogs.conflicts",
+    "a-target": "reconciler.inspect.validate._unread_target",
+    "settings": "reconciler.inspect.validate.check_settings_repositories",
+    "conflicts": "reconciler.bootstrap.controllers.CatalogServices.find_target_conflicts",
 }
 
 
@@ -115,7 +116,7 @@ def test_releases_that_cannot_be_read_leave_the_findings_about_rendered_packages
 ) -> None:
     world = small_world(tmp_path / "world")
     world.write({"bad.yaml": variant("bad", "nowhere", "metrics")})
-    target = "reconciler.rules.clusters.versions.read_releases"
+    target = "reconciler.controllers.clusters.inventory.read_cluster_versions"
     monkeypatch.setattr(target, _raising(pkgutil.resolve_name(target), error, lambda *_: True))
 
     ended = run_in(
@@ -137,22 +138,22 @@ def test_a_function_call_that_fails_is_the_error_of_its_package_and_names_the_fu
     files["Kptfile"] += f"pipeline:\n  mutators:\n    - image: {IMAGE}\n      configMap:\n        tier: web\n"
     world.release("metrics", "v9", files)
     world.write({"metrics.yaml": variant("metrics-berlin", "berlin", "metrics", "v9")})
-    find = Registry.find
+    find = FunctionRegistry.find
 
-    def find_raising(self: Registry, spec: FunctionSpec) -> Found | Missing | None:
+    def find_raising(self: FunctionRegistry, spec: FunctionSpec) -> FunctionMatch | FunctionUnavailable | None:
         found = find(self, spec)
         return (
             replace(found, function=_raising(found.function, error, lambda *_: True))
-            if isinstance(found, Found)
+            if isinstance(found, FunctionMatch)
             else found
         )
 
-    monkeypatch.setattr(Registry, "find", find_raising)
+    monkeypatch.setattr(FunctionRegistry, "find", find_raising)
 
     report = world.sync()
 
     assert report.outcomes["lisbon/gateway"] == "draft"
-    (finding,) = errors(report.report.plan.all_findings())
+    (finding,) = select_errors(report.report.plan.list_findings())
     assert finding.code == "InternalError"
     assert finding.message.startswith(f'package berlin/metrics: the function "{IMAGE}" of package ".": an unexpected')
 
@@ -164,9 +165,11 @@ def test_an_approval_that_fails_leaves_everything_unpublished_and_is_reported(
     small_world(tmp_path / "world")
     world = World(tmp_path / "world", approvals={"by_annotation": True})
     is_berlin = lambda plan: plan.destination.name == "berlin"  # noqa: E731
-    monkeypatch.setattr(approvals, "watched", _raising(approvals.watched, error, is_berlin))
+    monkeypatch.setattr(
+        approvals, "find_approvable_packages", _raising(approvals.find_approvable_packages, error, is_berlin)
+    )
 
     report = world.sync().report
 
-    assert {one.code for one in errors(report.plan.all_findings())} == {"InternalError"}
-    assert {name for name, one in report.written.items() if one.heads} == {"berlin", "lisbon"}
+    assert {one.code for one in select_errors(report.plan.list_findings())} == {"InternalError"}
+    assert {name for name, one in report.written.items() if one.draft_heads} == {"berlin", "lisbon"}

@@ -9,7 +9,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from tests.unit.rules.presets.presets_world import (
+from tests.unit.controllers.plugin_presets.presets_world import (
     cluster,
     definition,
     given,

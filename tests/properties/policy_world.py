@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
-from reconciler.planning.state import DestinationState, PackageRecord, write_state
+from reconciler.planning.model.state import PackageRecord, TargetState, serialize_state
 from tests.properties.bare_repository import Files
 from tests.properties.edits import POLICY_EDITS, Edit
 from tests.properties.review_world import HEADS, STATE, Look, ReviewWorld
@@ -290,7 +290,7 @@ class PolicyWorld(ReviewWorld):
 
     def _declined(self, cluster: str) -> Sequence[str]:
         state = self.look().state(cluster)
-        return [tree for one in state.packages.values() for tree in one.declined] if state else []
+        return [tree for one in state.packages.values() for tree in one.declined_trees] if state else []
 
     def standing(self) -> dict[str, object]:
         """Return what stands at each ref: of the status branch, which has a history, the tree; of states no traces.
@@ -307,7 +307,7 @@ class PolicyWorld(ReviewWorld):
         look = self.look()
         for cluster in self.clusters:
             if state := look.state(cluster):
-                written = write_state(_with_traces(state, {"engine": "another"}))
+                written = serialize_state(_with_traces(state, {"engine": "another"}))
                 before = self.fleet.files(look.refs[STATE + cluster])
                 files = {**before, **{path: self.fleet.write("blob", data) for path, data in written.items()}}
                 if files != before:
@@ -362,13 +362,13 @@ class PolicyWorld(ReviewWorld):
                 assert record.owned, f"{cluster}/{name} is nobody's any more"
                 assert known.removal or not record.removal, f"{cluster}/{name} is to go"
             # what people put back has nothing any more that could be in doubt
-            if name.startswith("resources/") and (record.put or record.ours):
+            if name.startswith("resources/") and (record.draft_version or record.published_version):
                 gone = self._sources(known) - self._sources(record)
                 doubtful = gone if wishes.is_spoilt else {one for one in gone if _name_of(one) in wishes.twice}
                 assert not doubtful, f"{cluster}/{name} has no {sorted(doubtful)} any more"
 
     def _sources(self, record: PackageRecord) -> set[str]:
-        offer = record.put or record.ours
+        offer = record.draft_version or record.published_version
         return {name for _, name, _ in self.fleet.entries(offer.base)} if offer else set()
 
     def _check_waves(self, wishes: Wishes, edge: Edge, looks: Sequence[Look], after: Look) -> None:
@@ -412,10 +412,10 @@ class PolicyWorld(ReviewWorld):
         for cluster in self.clusters:
             state = look.state(cluster)
             for name, record in state.packages.items() if state else ():
-                if name == SHOP and record.wanted and record.owned:
+                if name == SHOP and record.desired_tree and record.owned:
                     texts = [
                         self.fleet.read(blob)
-                        for path, blob in self.fleet.below(record.wanted).items()
+                        for path, blob in self.fleet.below(record.desired_tree).items()
                         if path == "configmap-settings.yaml"
                     ]
                     assert all(b"tail: end" in one for one in texts), (
@@ -444,7 +444,7 @@ def _resource(name: str, how: str, flavour: int, *, attached: bool) -> str:
             return f"apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\n{marks}rules: []\nlevel: {flavour}\n"
 
 
-def _with_traces(state: DestinationState, answers: Mapping[str, str]) -> DestinationState:
+def _with_traces(state: TargetState, answers: Mapping[str, str]) -> TargetState:
     """Return the state with these answers in the traces of packages that have any; {} takes all out."""
     traces = {name: {**one.trace, **answers} if answers and one.trace else {} for name, one in state.packages.items()}
     return replace(state, packages={name: replace(one, trace=traces[name]) for name, one in state.packages.items()})

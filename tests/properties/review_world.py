@@ -15,19 +15,20 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
-from reconciler.daemon.acting import act_on
-from reconciler.daemon.acts import Act
-from reconciler.daemon.passes import Passes
-from reconciler.daemon.publish import Written
-from reconciler.daemon.publishers import Push
-from reconciler.daemon.remotes import Remote, Remotes
-from reconciler.daemon.review import Asked, Place, Review, UnknownPlaceError
-from reconciler.daemon.tags import Tagged
-from reconciler.gitio.verdicts import Outcome
-from reconciler.planning.fleet import FleetPlan
-from reconciler.planning.state import DestinationState, read_state
+from reconciler.bootstrap import Services, build_push_publisher, build_services
+from reconciler.git.push_outcomes import PushOutcome
+from reconciler.planning.decide.fleet_plan import FleetPlan
+from reconciler.planning.model.state import TargetState, parse_state
+from reconciler.reconcile.commits import TagResult, WrittenPlan
+from reconciler.reconcile.pass_runner import PassRunner
+from reconciler.reconcile.publishers import PushPublisher
+from reconciler.reconcile.remotes.remotes import Remotes
+from reconciler.reconcile.remotes.repository import Remote
+from reconciler.reconcile.remotes.targets import ReviewSelection, TargetReference, UnknownTargetError
+from reconciler.reconcile.review_actions import ReviewAction
+from reconciler.review.actions import apply_review_action
+from reconciler.review.drafts import DraftReview
 from reconciler.settings import Settings
-from reconciler.wiring import Parts, build_parts, build_push
 from tests.properties.bare_repository import BareRepository, Files
 from tests.properties.edits import EDITS, Edit
 from tests.support.world import CLUSTERS, REGIONS, catalog, config_map, injected_set, package, repository, variant
@@ -47,27 +48,27 @@ class KilledError(Exception):
     """A daemon was killed at this point of a pass."""
 
 
-class _Meddled(Push):
+class _Meddled(PushPublisher):
     """A publisher that something else comes before: other writers, or the end of the process."""
 
-    def __init__(self, push: Push) -> None:
+    def __init__(self, push: PushPublisher) -> None:
         vars(self).update(vars(push))
         self.before: list[Callable[[], object]] = []
         self.dies = ""
 
-    def publish(self, remote: Remote, written: Sequence[Written]) -> Mapping[str, Outcome]:
+    def publish(self, remote: Remote, written: Sequence[WrittenPlan]) -> Mapping[str, PushOutcome]:
         while self.before:
             self.before.pop()()
         self._live("publish")
         return super().publish(remote, written)
 
-    def tag(self, remote: Remote, written: Sequence[Written]) -> Tagged:
+    def push_tags(self, remote: Remote, written: Sequence[WrittenPlan]) -> TagResult:
         self._live("tag")
-        return super().tag(remote, written)
+        return super().push_tags(remote, written)
 
-    def finish(self, plan: FleetPlan, remotes: Remotes) -> Outcome:
+    def push_status(self, plan: FleetPlan, remotes: Remotes) -> PushOutcome:
         self._live("finish")
-        return super().finish(plan, remotes)
+        return super().push_status(plan, remotes)
 
     def _live(self, where: str) -> None:
         if self.dies == where:
@@ -87,9 +88,9 @@ class Daemon:
         """Start anew, with or without what is in the cache."""
         if forgets:
             shutil.rmtree(self._settings.cache, ignore_errors=True)
-        self.parts: Parts = build_parts(self._settings, str(self._config), clock=self._clock)
-        self._publisher = _Meddled(build_push(self._settings))
-        self._passes = Passes(self.parts.source, self.parts.remotes, self.parts.tools, self._publisher)
+        self.parts: Services = build_services(self._settings, str(self._config), clock=self._clock)
+        self._publisher = _Meddled(build_push_publisher(self._settings))
+        self._passes = PassRunner(self.parts.source, self.parts.remotes, self.parts.pass_services, self._publisher)
 
     def run(self, before: Sequence[Callable[[], object]] = (), dies: str = "") -> int:
         """Run a pass, let others come first when it publishes, or end there; return the number of renders."""
@@ -101,13 +102,13 @@ class Daemon:
             return -1
         finally:
             self._publisher.before, self._publisher.dies = [], ""
-        told = self._passes.told
-        return 0 if told.skipped else told.counts["renders"]
+        told = self._passes.summary
+        return 0 if told.is_skipped else told.counts["renders"]
 
     @property
     def told(self) -> list[str]:
         """What the last pass found."""
-        return [f"{one.code}: {one.message}" for one in self._passes.told.findings]
+        return [f"{one.code}: {one.message}" for one in self._passes.summary.findings]
 
 
 @dataclass(frozen=True)
@@ -150,13 +151,13 @@ class Look:
         paths = ((path, blob) for path, blob in self.repo.files(commit).items() if not path.startswith(".reconciler/"))
         return frozenset(one.decode() for _, blob in paths for one in _TOKEN.findall(self.repo.read(blob)))
 
-    def state(self, cluster: str) -> DestinationState | None:
+    def state(self, cluster: str) -> TargetState | None:
         """Return what is remembered of a cluster."""
         commit = self.refs.get(STATE + cluster)
         if commit is None:
             return None
         files = self.repo.files(commit)
-        return read_state({p: self.repo.read(b) for p, b in files.items() if not p.startswith("trees/")})
+        return parse_state({p: self.repo.read(b) for p, b in files.items() if not p.startswith("trees/")})
 
 
 class ReviewWorld:
@@ -496,15 +497,19 @@ class ReviewWorld:
     def by_command(self, words: str, number: int, whole: bool) -> None:
         """Propose, approve, reject or drop as a reviewer would: a package, or all of a cluster."""
         cluster, draft = self.draft(number)
-        place = Place(cluster, "" if whole else self.package_on(draft, number))
+        place = TargetReference(cluster, "" if whole else self.package_on(draft, number))
         if not draft:
             return
         before = self.look().published_tokens
         parts = self.daemon("desk").parts
         verb: Any = words.partition(" ")[0]
-        act = Act(verb, ("Grace", "grace@example.com"), at_once=words.endswith("at once"))
-        with parts.remotes as remotes, suppress(UnknownPlaceError):
-            act_on(Review(parts.source, remotes, parts.tools), Asked((place,), removals=True), act)
+        act = ReviewAction(verb, ("Grace", "grace@example.com"), should_approve_unproposed=words.endswith("at once"))
+        with parts.remotes as remotes, suppress(UnknownTargetError):
+            apply_review_action(
+                DraftReview(parts.source, remotes, parts.pass_services),
+                ReviewSelection((place,), should_include_removals=True),
+                act,
+            )
         after = self.look().published_tokens
         self.undone = (self.undone | (before - after)) - after
 
@@ -565,11 +570,11 @@ class ReviewWorld:
             for name, record in state.packages.items() if state and look.branch(cluster) else ():
                 kind = record.outcome.get("kind", "")
                 where = look.branch(cluster) if kind.startswith("published") else None
-                where = look.refs[HEADS + record.draft] if kind == "drafted" else where
+                where = look.refs[HEADS + record.draft_branch] if kind == "drafted" else where
                 if where is None:
                     continue
                 files = self.fleet.files(where)
-                assert self.fleet.subtree(where, name) == record.wanted, f"{cluster}/{name} is not what is wanted"
+                assert self.fleet.subtree(where, name) == record.desired_tree, f"{cluster}/{name} is not what is wanted"
                 if version := self._wished.get((cluster, name)):
                     lock = self.text(files[f"{name}/Kptfile"]).partition("upstreamLock:")[2]
                     assert f"/v{version}\n" in lock, f"{cluster}/{name} is not at v{version}"
@@ -599,14 +604,16 @@ class ReviewWorld:
         for name, record in now.packages.items():
             known = was.packages.get(name) if was else None
             # of a state that was lost, tags tell the numbers of what is wanted then
-            least = known.revision if known else tagged[name] if was is None else 0
-            assert record.revision >= least, f"{cluster}/{name} was at revision {least}, and is at {record.revision}"
+            least = known.last_revision if known else tagged[name] if was is None else 0
+            assert record.last_revision >= least, (
+                f"{cluster}/{name} was at revision {least}, and is at {record.last_revision}"
+            )
             if known:
-                assert record.workspace >= known.workspace
+                assert record.last_workspace >= known.last_workspace
                 commits = {one.number: one.commit for one in known.revisions}
                 again = {one.number: one.commit for one in record.revisions if one.number in commits}
                 assert all(commits[number] == commit for number, commit in again.items())
-            declined = {*record.declined} - {*(known.declined if known else ())}
+            declined = {*record.declined_trees} - {*(known.declined_trees if known else ())}
             assert self._declining or not declined, f"nobody declined {cluster}/{name}"
         if was:
             assert not was.packages.keys() - now.packages.keys(), "what was known is forgotten"

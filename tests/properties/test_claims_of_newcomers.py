@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from reconciler.krm.yaml import parse
+from reconciler.krm.yaml import parse_yaml
 from tests.support.components import STAGING, binding, component_world
 from tests.support.git_env import commit_files, git, make_bare, read_refs
 from tests.support.policies import placement_world, policy_world
@@ -90,7 +90,7 @@ def config_of(world: World) -> dict[str, bytes]:
 
 def newcomers_of(config: Mapping[str, bytes], name: str) -> dict[str, bytes]:
     """Return a newcomer for each object of a config, in files that come before and after those of the config."""
-    documents = [document for _, content in sorted(config.items()) for document in parse(content).documents]
+    documents = [document for _, content in sorted(config.items()) for document in parse_yaml(content).documents]
     made = [json.dumps(NEWCOMERS[name](document.data)).encode() for document in documents]
     return {f"{'0' if number % 2 else 'zz'}/{number}.yaml": one for number, one in enumerate(made)}
 
@@ -160,4 +160,4 @@ def test_a_second_binding_does_not_stop_a_component(tmp_path: Path) -> None:
     after = world.plan()
 
     assert after.outcomes == undisturbed
-    assert {(one.code, one.where.file) for one in after.findings} >= {("ClaimConflict", "a.yaml")}
+    assert {(one.code, one.location.file) for one in after.findings} >= {("ClaimConflict", "a.yaml")}

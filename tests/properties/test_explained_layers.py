@@ -19,20 +19,20 @@ from typing import Any
 import pytest
 from ruamel.yaml import YAML, YAMLError
 
-from reconciler.daemon.explain import Explainer
-from reconciler.daemon.reconcile import Gathered, begin, gather
-from reconciler.daemon.remotes import Remotes
-from reconciler.daemon.review import Place, UnknownPlaceError
-from reconciler.daemon.tools import Tools
-from reconciler.krm.secrets import MASK
+from reconciler.bootstrap import build_services
+from reconciler.catalog.catalog import ConfigObject
+from reconciler.controllers.results import UpstreamPackage
+from reconciler.inspect.explain import PackageExplainer
+from reconciler.output.explain.builder import explain
+from reconciler.output.explain.model import ExplainedPackage
 from reconciler.packages.package import Package
-from reconciler.planning.outcome import Rendered
-from reconciler.planning.without import ConfigField, Edit, FunctionCall, Layer, SourceField
-from reconciler.reporting.explain import explain
-from reconciler.reporting.explanation import Explained
-from reconciler.rules.variant import Upstream
-from reconciler.snapshot.catalog import ConfigObject
-from reconciler.wiring import build_parts
+from reconciler.planning.attribution.re_render import ConfigField, FunctionCall, LocalEdit, RemovableLayer, SourceField
+from reconciler.planning.model.outcomes import PackageRender
+from reconciler.reconcile.remotes.remotes import Remotes
+from reconciler.reconcile.remotes.targets import TargetReference, UnknownTargetError
+from reconciler.reconcile.services import PassServices
+from reconciler.reconcile.snapshot import PassSnapshot, prepare_pass, take_snapshot
+from reconciler.redaction import MASK
 from tests.cases.case_world import Case, CaseWorld, find_cases, read_expected
 from tests.support.git_env import commit_files, git, read_refs
 from tests.support.world import World, catalog, config_map, package, repository, variant
@@ -43,21 +43,21 @@ WORLDS = find_cases() if "RECONCILER_LAYERS" in os.environ else find_cases()[::3
 
 
 @contextmanager
-def beginning(world: CaseWorld) -> Iterator[tuple[Gathered, Remotes, Tools]]:
+def beginning(world: CaseWorld) -> Iterator[tuple[PassSnapshot, Remotes, PassServices]]:
     """Yield what explanations begin with in a world."""
     config = str(world.folder / "config")
-    parts = build_parts(world.settings, config, missing_is_empty=True, offline=True)
+    parts = build_services(world.settings, config, missing_is_empty=True, offline=True)
     with parts.remotes as remotes:
-        yield gather(parts.source, remotes, parts.tools), remotes, parts.tools
+        yield take_snapshot(parts.source, remotes, parts.pass_services), remotes, parts.pass_services
 
 
 @contextmanager
-def explainers(world: CaseWorld) -> Iterator[list[Explainer]]:
+def explainers(world: CaseWorld) -> Iterator[list[PackageExplainer]]:
     """Yield who explains each package that is wanted in a world."""
     with beginning(world) as found:
-        room = begin(*found).room
-        places = sorted({Place(one.place.repository, one.place.package) for one in room.variants}, key=str)
-        yield [Explainer(place, *found) for place in places]
+        room = prepare_pass(*found).controller_result
+        places = sorted({TargetReference(one.target.repository, one.target.package) for one in room.variants}, key=str)
+        yield [PackageExplainer(place, *found) for place in places]
 
 
 @pytest.mark.parametrize("case", find_cases(), ids=lambda case: case.name)
@@ -65,7 +65,7 @@ def test_the_steps_of_each_value_lead_to_it(case: Case, tmp_path: Path) -> None:
     expected = read_expected(case)
     with explainers(CaseWorld(case, tmp_path)) as packages:
         for one in packages:
-            known, folder = one.explained(), f"{one.place}/"
+            known, folder = one.explain(), f"{one.reference}/"
             if known.rendered:
                 _check(known, known.rendered)
             files = {path.removeprefix(folder): data for path, data in expected.items() if path.startswith(folder)}
@@ -74,7 +74,7 @@ def test_the_steps_of_each_value_lead_to_it(case: Case, tmp_path: Path) -> None:
                 assert {path: file.data for path, file in known.rendered.files.items()} == files
 
 
-def _check(known: Explained, rendered: Rendered) -> None:
+def _check(known: ExplainedPackage, rendered: PackageRender) -> None:
     told = {
         (one.file, one.resource, one.pointer): one for each in _resources(known) for one in explain(known, each).values
     }
@@ -94,7 +94,7 @@ def _check(known: Explained, rendered: Rendered) -> None:
             assert before.after == after.before or MASK in (before.after, after.before), one
 
 
-def _resources(known: Explained) -> list[str]:
+def _resources(known: ExplainedPackage) -> list[str]:
     assert known.rendered
     return sorted({str(one.key) for one in Package(known.rendered.files).resources})
 
@@ -115,21 +115,25 @@ def test_what_is_told_to_be_without_a_layer_comes_true(case: Case, tmp_path: Pat
         for number, (one, layer) in enumerate(chance.sample(found, min(len(found), LAYERS))):
             world = CaseWorld(case, tmp_path / str(number))
             if _take_away(world, one, layer):
-                assert _told(partial(one.without, layer)) == _in(world, one.place), (one.place, layer)
+                assert _told(partial(one.explain_without, layer)) == _in(world, one.reference), (one.reference, layer)
 
 
-def _layers(one: Explainer) -> list[Layer]:
+def _layers(one: PackageExplainer) -> list[RemovableLayer]:
     """Return every layer of a package, each once."""
-    known = one.explained()
+    known = one.explain()
     values = [value for each in (_resources(known) if known.rendered else ()) for value in explain(known, each).values]
     steps = (step for value in values for step in value.steps)
-    layers = (layer for step in steps for layer in (step.removable, *(each.removable for each in step.given)))
+    layers = (
+        layer
+        for step in steps
+        for layer in (step.removable_layer, *(each.removable_layer for each in step.expression_inputs))
+    )
     return [*{repr(layer): layer for layer in layers if layer}.values()]
 
 
-def _take_away(world: CaseWorld, one: Explainer, layer: Layer) -> bool:
+def _take_away(world: CaseWorld, one: PackageExplainer, layer: RemovableLayer) -> bool:
     """Take a layer away in the files of a world, and return whether that could be done."""
-    known = one.explained()
+    known = one.explain()
     assert known.variant
     upstream = known.variant.upstream
     match layer:
@@ -137,7 +141,7 @@ def _take_away(world: CaseWorld, one: Explainer, layer: Layer) -> bool:
             return _change_config(world, known.objects[key], path)
         case SourceField(file=file, index=index, path=path) if upstream:
             return _change_upstream(world, upstream, file, index, path)
-        case FunctionCall(package=package, number=number) if upstream and known.rendered:
+        case FunctionCall(package=package, mutator_index=number) if upstream and known.rendered:
             kptfile = f"{package}/Kptfile" if package else "Kptfile"
             done, came = (
                 _documents(files[kptfile].data)[0].get("pipeline", {}).get("mutators", [])
@@ -159,7 +163,9 @@ def _change_config(world: CaseWorld, one: ConfigObject, path: Sequence[str | int
     return text is not None
 
 
-def _change_upstream(world: CaseWorld, upstream: Upstream, file: str, index: int, path: Sequence[str | int]) -> bool:
+def _change_upstream(
+    world: CaseWorld, upstream: UpstreamPackage, file: str, index: int, path: Sequence[str | int]
+) -> bool:
     """Move the references that lead to an upstream on to a commit of it without a field."""
     repository = Path(upstream.url.replace("/as-it-is/", f"/{world.folder.name}/"))
     place = f"{upstream.directory}/{file}".strip("/")
@@ -207,19 +213,19 @@ def _yaml() -> YAML:
     return found
 
 
-def _in(world: CaseWorld, place: Place) -> Any:
+def _in(world: CaseWorld, place: TargetReference) -> Any:
     with beginning(world) as found:
-        return _told(Explainer(place, *found).explained)
+        return _told(PackageExplainer(place, *found).explain)
 
 
-def _told(explained: Callable[[], Explained]) -> Any:
+def _told(explained: Callable[[], ExplainedPackage]) -> Any:
     """Return what a package comes to: its resources, or why it is withheld."""
     try:
         known = explained()
-    except UnknownPlaceError:
+    except UnknownTargetError:
         return "not wanted"
     if known.rendered is None:
-        return known.trouble.partition(":")[0] or [one.code for one in known.findings]
+        return known.blocked_reason.partition(":")[0] or [one.code for one in known.findings]
     resources = Package(known.rendered.files).resources
     return {(one.file, one.index): one.data for one in resources if one.kind != "Kptfile"}
 
@@ -283,23 +289,30 @@ def test_what_is_told_to_be_without_an_edit_comes_true(branch: str, tmp_path: Pa
 
     edited(*EDITS)
     with explaining(world) as one:
-        layers = [layer for layer in _layers(one) if isinstance(layer, Edit)]
-        layers += [layer for layer in _gone(one) if isinstance(layer, Edit)]
-        told = [_told(partial(one.without, layer)) for layer in {repr(layer): layer for layer in layers}.values()]
+        layers = [layer for layer in _layers(one) if isinstance(layer, LocalEdit)]
+        layers += [layer for layer in _gone(one) if isinstance(layer, LocalEdit)]
+        told = [
+            _told(partial(one.explain_without, layer)) for layer in {repr(layer): layer for layer in layers}.values()
+        ]
     for number in range(len(EDITS)):
         edited(*EDITS[:number], *EDITS[number + 1 :])
         with explaining(world) as one:
-            assert _told(one.explained) in told, EDITS[number]
+            assert _told(one.explain) in told, EDITS[number]
 
 
-def _gone(one: Explainer) -> Iterator[Layer | None]:
+def _gone(one: PackageExplainer) -> Iterator[RemovableLayer | None]:
     """Yield the layers of what is not there any more."""
-    return (step.removable for value in explain(one.explained()).values for step in value.steps)
+    return (step.removable_layer for value in explain(one.explain()).values for step in value.steps)
 
 
 @contextmanager
-def explaining(world: World) -> Iterator[Explainer]:
+def explaining(world: World) -> Iterator[PackageExplainer]:
     """Yield who explains the package of a small world."""
-    parts = build_parts(world._read_settings(), world.source)
+    parts = build_services(world._read_settings(), world.source)
     with parts.remotes as remotes:
-        yield Explainer(Place("berlin", "web"), gather(parts.source, remotes, parts.tools), remotes, parts.tools)
+        yield PackageExplainer(
+            TargetReference("berlin", "web"),
+            take_snapshot(parts.source, remotes, parts.pass_services),
+            remotes,
+            parts.pass_services,
+        )

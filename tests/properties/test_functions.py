@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from reconciler.packages.functions.function import FunctionContext, Item, Output
-from reconciler.packages.functions.registry import BUILTIN
+from reconciler.packages.functions.function import FunctionContext, FunctionOutput, Item
+from reconciler.packages.functions.registry import BUILTIN_FUNCTIONS
 from reconciler.packages.kptfile import Profile
-from reconciler.packages.parsing import fresh_document
+from reconciler.packages.parsing import build_document
 
 API_VERSIONS = (
     "v1",
@@ -140,16 +140,16 @@ VERSIONS = st.sampled_from([(0, 1, 0), (0, 1, 2), (0, 2, 0), (0, 3, 0), (0, 4, 1
 
 
 def items(resources: list[Any], path: str) -> list[Item]:
-    documents = [fresh_document(resource) for resource in resources]
+    documents = [build_document(resource) for resource in resources]
     return [Item("", path, number, document.data, number, document) for number, document in enumerate(documents)]
 
 
-def told(output: Output) -> tuple[Any, ...]:
+def told(output: FunctionOutput) -> tuple[Any, ...]:
     texts = [(item.path, item.index, item.id, item.document.text) for item in output.items]
-    return texts, [result.as_data() for result in output.results], output.failed
+    return texts, [result.as_data() for result in output.results], output.has_failed
 
 
-@pytest.mark.parametrize("name", sorted(BUILTIN.releases))
+@pytest.mark.parametrize("name", sorted(BUILTIN_FUNCTIONS.releases))
 @settings(max_examples=40, deadline=None)
 @given(
     resources=st.lists(RESOURCES, max_size=3),
@@ -161,7 +161,7 @@ def told(output: Output) -> tuple[Any, ...]:
 def test_functions_answer(
     name: str, resources: list[Any], path: str, configuration: Any, profile: Profile, version: tuple[int, int, int]
 ) -> None:
-    function, context = BUILTIN.releases[name][-1].function, FunctionContext(profile, version)
+    function, context = BUILTIN_FUNCTIONS.releases[name][-1].function, FunctionContext(profile, version)
 
     assert told(function(items(resources, path), configuration, context)) == told(
         function(items(resources, path), configuration, context)

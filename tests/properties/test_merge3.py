@@ -13,31 +13,31 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from reconciler.krm.conflicts import ABSENT
 from reconciler.krm.merge3 import COMPAT, SAFE, MergeError, MergeRules, merge3, merge_data
-from reconciler.krm.shapes import Shape
-from reconciler.krm.yaml import Document, YamlError, emit, parse
-from reconciler.krm.yaml.same import same
+from reconciler.krm.merge3.rules import ABSENT
+from reconciler.krm.schema.merge_schemas import MergeSchema
+from reconciler.krm.yaml import Document, YamlError, emit, parse_yaml
+from reconciler.krm.yaml.compare import is_equal_data
 
 DATA = Path(__file__).resolve().parents[2] / "../shared/data"
 
-_PORT = Shape(closed=True)
-_CONTAINER = Shape(
+_PORT = MergeSchema(is_closed=True)
+_CONTAINER = MergeSchema(
     fields={
-        "env": Shape(keys=("name",), items=Shape(closed=True), closed=True),
-        "ports": Shape(keys=("port", "protocol"), defaults={"protocol": "TCP"}, items=_PORT, closed=True),
+        "env": MergeSchema(keys=("name",), items=MergeSchema(is_closed=True), is_closed=True),
+        "ports": MergeSchema(keys=("port", "protocol"), defaults={"protocol": "TCP"}, items=_PORT, is_closed=True),
     },
-    closed=True,
+    is_closed=True,
 )
-SHAPE = Shape(
+SHAPE = MergeSchema(
     fields={
-        "containers": Shape(keys=("name",), items=_CONTAINER, closed=True),
-        "finalizers": Shape(keys=(), closed=True),
-        "tolerations": Shape(closed=True),
+        "containers": MergeSchema(keys=("name",), items=_CONTAINER, is_closed=True),
+        "finalizers": MergeSchema(keys=(), is_closed=True),
+        "tolerations": MergeSchema(is_closed=True),
     }
 )
 # the names of peers are found by looking at them
-_SEEN = replace(SHAPE, fields={**SHAPE.fields, "peers": Shape(keys=("name",))})
+_SEEN = replace(SHAPE, fields={**SHAPE.fields, "peers": MergeSchema(keys=("name",))})
 
 _NAMES = st.sampled_from(["a", "b", "c", "d"])
 _SCALARS = st.sampled_from(["x", "y", "z w", "1", 1, 2, True, "l1\nl2\n", "", None])
@@ -114,8 +114,12 @@ def _documents(draw: st.DrawFn, data: Any) -> Document:
             lines.append(f"{indent}# above {chance.choice('abc')}")
         beside = chance.random() < 0.15 and line.rstrip()[-1:] not in ("|", "")
         lines.append(f"{line} # {chance.choice('abc')}{number}" if beside else line)
-    commented = parse("\n".join(lines) + "\n").documents
-    return commented[0] if len(commented) == 1 and same(commented[0].data, data) else parse(text).documents[0]
+    commented = parse_yaml("\n".join(lines) + "\n").documents
+    return (
+        commented[0]
+        if len(commented) == 1 and is_equal_data(commented[0].data, data)
+        else parse_yaml(text).documents[0]
+    )
 
 
 @st.composite
@@ -128,25 +132,25 @@ def _triples(draw: st.DrawFn) -> tuple[Document, Document, Document]:
 
 def reread(document: Document | None) -> Any:
     assert document is not None
-    return parse(document.text).documents[0].data
+    return parse_yaml(document.text).documents[0].data
 
 
-def leaves(data: Any, shape: Shape, path: tuple[Any, ...] = ()) -> Iterator[tuple[tuple[Any, ...], Any]]:
+def leaves(data: Any, shape: MergeSchema, path: tuple[Any, ...] = ()) -> Iterator[tuple[tuple[Any, ...], Any]]:
     """Yield every value that merges whole, by a path that names elements by their keys."""
     if isinstance(data, dict):
         for key, value in data.items():
-            yield from leaves(value, shape.child(key), (*path, key))
+            yield from leaves(value, shape.find_field(key), (*path, key))
     elif isinstance(data, list) and shape.keys is not None:
         for item in data:
             keys = [str(item.get(key, shape.defaults.get(key))) for key in shape.keys] if shape.keys else [item]
-            yield from leaves(item, shape.element, (*path, *keys))
+            yield from leaves(item, shape.element_schema, (*path, *keys))
     else:
         yield path, data
 
 
 def holds(data: Any, value: Any) -> bool:
     """Tell whether a value stands anywhere in the data."""
-    if same(data, value):
+    if is_equal_data(data, value):
         return True
     inner = data.values() if isinstance(data, dict) else data if isinstance(data, list) else ()
     return any(holds(child, value) for child in inner)
@@ -171,11 +175,11 @@ def test_what_one_side_left_alone_is_the_other_sides(triple: tuple[Document, Doc
 @given(_triples())
 def test_what_one_side_left_alone_as_data_is_the_other_sides(triple: tuple[Document, Document, Document]) -> None:
     origin, updated, local = triple
-    again = parse(emit(origin.data)).documents[0]
+    again = parse_yaml(emit(origin.data)).documents[0]
 
-    assert same(reread(merge3(origin, updated, again, SHAPE).document), updated.data)
-    assert same(reread(merge3(origin, again, local, SHAPE).document), local.data)
-    assert same(reread(merge3(again, updated, updated, SHAPE).document), updated.data)
+    assert is_equal_data(reread(merge3(origin, updated, again, SHAPE).document), updated.data)
+    assert is_equal_data(reread(merge3(origin, again, local, SHAPE).document), local.data)
+    assert is_equal_data(reread(merge3(again, updated, updated, SHAPE).document), updated.data)
 
 
 @settings(max_examples=150, deadline=None)
@@ -189,10 +193,12 @@ def test_nothing_local_is_lost_without_a_word(triple: tuple[Document, Document, 
     now, before, ours = (dict(leaves(side, _SEEN)) for side in (result, origin.data, local.data))
     told = [conflict.local for conflict in merged.conflicts]
     for path, value in ours.items():
-        is_ours = path not in before or not same(before[path], value)
-        assert not is_ours or same(now.get(path, ABSENT), value) or any(holds(it, value) for it in told), path
+        is_ours = path not in before or not is_equal_data(before[path], value)
+        assert not is_ours or is_equal_data(now.get(path, ABSENT), value) or any(holds(it, value) for it in told), path
     if not merged.conflicts:
-        assert not [path for path in before if path not in ours and path in now and same(before[path], now[path])]
+        assert not [
+            path for path in before if path not in ours and path in now and is_equal_data(before[path], now[path])
+        ]
 
 
 @settings(max_examples=150, deadline=None)
@@ -233,7 +239,7 @@ def test_data_and_documents_merge_alike(triple: tuple[Document, Document, Docume
             continue
         merged = merge3(*triple, SHAPE, rules)
 
-        assert same(reread(merged.document), data)
+        assert is_equal_data(reread(merged.document), data)
         assert merged.conflicts == conflicts or merged.document in triple
 
 
@@ -245,12 +251,12 @@ def test_any_three_documents_of_other_people() -> None:
         origin, updated, local = chance.sample(documents, 3)
         merged = merge3(origin, updated, local, SHAPE).document
 
-        assert merged is None or same(reread(merged), merged.data)
+        assert merged is None or is_equal_data(reread(merged), merged.data)
 
 
 def _read(path: Path) -> list[Document]:
     try:
-        documents = parse(path.read_bytes()).documents
+        documents = parse_yaml(path.read_bytes()).documents
     except YamlError:
         return []
     return [document for document in documents if len(document.text) < 10_000]

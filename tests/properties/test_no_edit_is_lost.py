@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from reconciler.krm.yaml import parse
+from reconciler.krm.yaml import parse_yaml
 from tests.support.local_changes import FILE, LINK, SUBMODULE, Change, Entry, commit_entries, read_entries
 from tests.support.policies import resource
 from tests.support.world import Pass, World, catalog, config_map, deployment, repository, variant
@@ -123,8 +123,8 @@ class Edited:
         found = read_entries(self.world.fleet, f"refs/heads/{head}", ".reconciler")
         for number in range(len(self.edits)):
             package = self.package(number)
-            status = parse(found[f"{package}.yaml"].data).documents[0].data["status"]
-            about = (one.message for one in done.findings if f"{package}" in str(one.where))
+            status = parse_yaml(found[f"{package}.yaml"].data).documents[0].data["status"]
+            about = (one.message for one in done.findings if f"{package}" in str(one.location))
             more = [str(one.get("file")) for one in status.get("conflicts", ())]
             self.reported[package] = " ".join([self.reported.get(package, ""), *about, *more])
         return done

@@ -11,15 +11,14 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from reconciler.krm.identity import ObjectKey
-from reconciler.krm.yaml import parse
-from reconciler.krm.yaml.same import same
-from reconciler.rules.placement.files import file_of
-from reconciler.rules.placement.marks import is_marked
-from reconciler.rules.variant import RoomResult
-from reconciler.snapshot.catalog import Catalog, read_catalog
-from reconciler.snapshot.files import File, FileTree
-from tests.unit.rules.placement.placement_world import (
+from reconciler.catalog.catalog import Catalog, read_catalog
+from reconciler.catalog.files import File, FileTree
+from reconciler.controllers.placement.resources import build_resource_file, has_placement
+from reconciler.controllers.results import ControllerResult
+from reconciler.krm.objects import ObjectKey
+from reconciler.krm.yaml import parse_yaml
+from reconciler.krm.yaml.compare import is_equal_data
+from tests.unit.controllers.placement.placement_world import (
     CLUSTER_POLICY_LABEL,
     CLUSTERS,
     FLEET,
@@ -73,15 +72,15 @@ def in_files(documents: list[str], per_file: int) -> dict[str, str]:
     return {f"{number}.yaml": "---\n".join(group) for number, group in enumerate(groups)}
 
 
-def outcome(result: RoomResult) -> object:
-    packages = [(one.place, one.adoption, files_of(one).id) for one in result.variants]
-    told = Counter((one.code, one.where.object, one.where.pointer) for one in result.findings)
-    return packages, told, result.statuses, result.kept, result.guards
+def outcome(result: ControllerResult) -> object:
+    packages = [(one.target, one.adoption, files_of(one).id) for one in result.variants]
+    told = Counter((one.code, one.location.object, one.location.pointer) for one in result.findings)
+    return packages, told, result.statuses, result.kept_owners, result.guards
 
 
-def placed_objects(result: RoomResult) -> set[tuple[str, ObjectKey]]:
+def placed_objects(result: ControllerResult) -> set[tuple[str, ObjectKey]]:
     """Return what is where, as the files themselves say it."""
-    return {(one.place.repository, key) for one in result.variants for key in read_catalog(files_of(one)).objects}
+    return {(one.target.repository, key) for one in result.variants for key in read_catalog(files_of(one)).objects}
 
 
 @ROUNDS
@@ -103,8 +102,8 @@ def test_every_file_is_one_document_of_the_config(documents: list[str], per_file
 
     for variant in room(files).variants:
         for file in files_of(variant).values():
-            (document,) = parse(file.data).documents
-            source = next(one for one in sources.values() if same(one.data, document.data))
+            (document,) = parse_yaml(file.data).documents
+            source = next(one for one in sources.values() if is_equal_data(one.data, document.data))
             assert file.data.decode().removesuffix("\n") in files[source.file]
             assert not file.data.decode().startswith("---")
 
@@ -147,7 +146,7 @@ def test_nothing_vanishes_with_what_says_which_clusters_there_are(documents: lis
 
     after = room(files, Branches.of(before), {**FLEET, file: again})
 
-    assert {one.owner.key for one in before.variants if one.place.repository in file} <= after.kept
+    assert {one.owner.key for one in before.variants if one.target.repository in file} <= after.kept_owners
     assert {(name, key) for name, key in placed_objects(before) if name not in file} <= placed_objects(after)
 
 
@@ -159,8 +158,8 @@ def test_what_is_published_stands_as_it_is(documents: list[str]) -> None:
 
     again = room(files, Branches.of(once))
 
-    assert [(one.place, files_of(one)) for one in again.variants] == [
-        (one.place, files_of(one)) for one in once.variants
+    assert [(one.target, files_of(one)) for one in again.variants] == [
+        (one.target, files_of(one)) for one in once.variants
     ]
 
 
@@ -176,10 +175,10 @@ def test_documents_of_others_keep_their_bytes(folder: Path) -> None:
     catalog, files = real_catalog(folder)
 
     for one in catalog.objects.values():
-        assert not is_marked(one)
-        file = file_of(one)
-        (document,) = parse(file.data).documents
-        assert same(document.data, one.data)
-        assert file_of(next(iter(read_catalog(FileTree({"a.yaml": file})).objects.values()))) == file
+        assert not has_placement(one)
+        file = build_resource_file(one)
+        (document,) = parse_yaml(file.data).documents
+        assert is_equal_data(document.data, one.data)
+        assert build_resource_file(next(iter(read_catalog(FileTree({"a.yaml": file})).objects.values()))) == file
         if not one.file.endswith(".json"):
             assert file.data.rstrip(b"\n") in files[one.file]

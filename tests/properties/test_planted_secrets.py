@@ -22,7 +22,7 @@ from tests.properties.planted_secrets import MARK, texts
 from tests.support.command_line import run_in
 from tests.support.git_env import git, read_refs
 from tests.support.world import World
-from tests.unit.rules.presets.presets_world import (
+from tests.unit.controllers.plugin_presets.presets_world import (
     EAST,
     WEST,
     config,
@@ -46,8 +46,10 @@ def test_the_room_neither_tells_it_nor_makes_anything_of_it(documents: list[str]
     result = room(documents)
 
     assert MARK in "".join(documents)
-    provenance = [(one.provenance.layers(), one.provenance.objects()) for one in result.variants if one.provenance]
-    facts = [one.facts for one in result.variants]
+    provenance = [
+        (one.provenance.list_layers(), one.provenance.list_objects()) for one in result.variants if one.provenance
+    ]
+    facts = [one.dependencies for one in result.variants]
     assert MARK not in repr([findings(result), result.stalled, result.statuses, plugins(result), provenance, facts])
 
 

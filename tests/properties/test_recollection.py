@@ -10,8 +10,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from reconciler.daemon import desk
-from reconciler.planning import together
+from reconciler.planning.decide import template_round as together
+from reconciler.reconcile import pass_context as desk
 from tests.properties.review_world import TEMPLATES, ReviewWorld
 from tests.properties.test_review_machine import CLUSTER, CONFIG, DRAFT, EDIT, MERGE, UPSTREAM, Happening, happening
 
@@ -55,11 +55,13 @@ def test_only_what_moved_is_looked_at(
     world = ReviewWorld.new(tmp_path / "world", TEMPLATES[0])
     world.run("first")
     seen = []
-    survey = desk.survey
-    monkeypatch.setattr(desk, "survey", lambda *asked: seen.append(asked[0].name) or survey(*asked))
+    survey = desk.prepare_target
+    monkeypatch.setattr(desk, "prepare_target", lambda *asked: seen.append(asked[0].name) or survey(*asked))
     packages = []
-    decide = together.decide
-    monkeypatch.setattr(together, "decide", lambda *asked: packages.append(asked[0].variant.place) or decide(*asked))
+    decide = together.decide_package
+    monkeypatch.setattr(
+        together, "decide_package", lambda *asked: packages.append(asked[0].variant.target) or decide(*asked)
+    )
 
     world.happens(what)
     world.run("first")

@@ -92,7 +92,7 @@ def test_an_incremental_pass_equals_a_full_one(
 
         incremental, full = world.sync(), twin.sync()
 
-        assert incremental.report.renders <= full.report.renders
+        assert incremental.report.render_count <= full.report.render_count
         assert trees(world) == trees(twin)
 
 

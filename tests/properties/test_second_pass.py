@@ -79,7 +79,7 @@ def test_a_second_pass_moves_no_ref(folder: Path, sequence: tuple[str, ...]) -> 
 
     again = world.sync()
 
-    assert (again.before, again.report.renders) == (again.after, 0)
+    assert (again.before, again.report.render_count) == (again.after, 0)
 
 
 def begin_again(folder: Path) -> World:

@@ -9,14 +9,13 @@ from typing import Literal
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reconciler.krm.conditions import Condition
+from reconciler.controllers.results import ConfigStatus, ControllerResult, PackageOwner, StalledVariant, Variant
 from reconciler.krm.findings import Finding
-from reconciler.krm.identity import ObjectKey
-from reconciler.planning.fleet import DestinationPlan
-from reconciler.planning.outcome import Outcome
-from reconciler.reporting.objects import StatusMemory, status_files
-from reconciler.rules.variant import ConfigStatus, Owner, RoomResult, Stalled, Variant
-from tests.unit.reporting.world import blocked, destination_plan, draft, fleet, key, leaving, unchanged, variant
+from reconciler.krm.objects import Condition, ObjectKey
+from reconciler.output.status.status_branch import StatusCache, build_status_files
+from reconciler.planning.decide.fleet_plan import TargetPlan
+from reconciler.planning.model.outcomes import PackageOutcome
+from tests.unit.output.world import blocked, destination_plan, draft, fleet, key, leaving, unchanged, variant
 
 SET = key("PackageVariantSet", "edge")
 CLUSTERS = ("eu-1", "eu-2", "eu-3")
@@ -27,10 +26,10 @@ OWNERS = ("one", "two", "three", "wide")
 
 def _wanted(name: str, cluster: str) -> Variant:
     one = variant(name, cluster, f"gw-{name}")
-    return replace(one, spreads=name == "wide")
+    return replace(one, is_per_cluster=name == "wide")
 
 
-def _outcome(name: str, cluster: str, end: str) -> Outcome:
+def _outcome(name: str, cluster: str, end: str) -> PackageOutcome:
     wanted = _wanted(name, cluster)
     match end:
         case "drafted now":
@@ -52,7 +51,7 @@ class Planned:
     is_gone: bool
     leaves: bool
 
-    def plan(self, cluster: str) -> DestinationPlan:
+    def plan(self, cluster: str) -> TargetPlan:
         """Return it as a plan."""
         outcomes = [_outcome(name, cluster, end) for name, end in self.ends]
         findings = (Finding("DestinationMissing", "it is gone"),) if self.is_gone else ()
@@ -69,18 +68,18 @@ class Said:
     files: Literal["stay", "none", "one"]
     keeps: bool
 
-    def room(self) -> RoomResult:
+    def room(self) -> ControllerResult:
         """Return it as the result of the rooms."""
         of_set = ConfigStatus(SET, API_VERSION, (READY,), children=tuple(_key(name) for name, _ in self.made))
         files = {"stay": None, "none": {}, "one": {"crd.yaml": b"x"}}[self.files]
         own = ConfigStatus(key("ComponentType", "web"), API_VERSION, (READY,), folder="types", files=files)
         odd = [ConfigStatus(key("Repository", "eu-1"), API_VERSION, (READY,))] if self.of_destination else []
         no = (Condition("Ready", "False", "Error", "no"),)
-        return RoomResult(
+        return ControllerResult(
             tuple(_wanted(name, cluster) for cluster in CLUSTERS for name in OWNERS),
-            tuple(Stalled(Owner(_key(name), API_VERSION), no, ()) for name in self.stalled),
+            tuple(StalledVariant(PackageOwner(_key(name), API_VERSION), no, ()) for name in self.stalled),
             (of_set, *(_made(name, words) for name, words in self.made), own, *odd),
-            kept=frozenset({SET} if self.keeps else ()),
+            kept_owners=frozenset({SET} if self.keeps else ()),
         )
 
 
@@ -131,18 +130,18 @@ FIRST = Pass({}, None, True, (), "pushed")
 def test_what_is_told_does_not_depend_on_what_is_remembered(
     began: dict[str, Planned], said: Said, more: list[Pass], limit: int
 ) -> None:
-    memory = StatusMemory()
+    memory = StatusCache()
     standing: Mapping[str, bytes] = {}
     plans, room = {name: one.plan(name) for name, one in began.items()}, said.room()
     for number, one in enumerate([FIRST, *more]):
         plans |= {name: moved.plan(name) for name, moved in one.plans.items()}
         room = one.said.room() if one.said else room
         whole = fleet(*plans.values(), room=room, as_of=1_700_000_000 + number)
-        plan = replace(whole, complete=one.complete, awaited=frozenset(map(_key, one.awaits)))
+        plan = replace(whole, is_complete=one.complete, awaited_owners=frozenset(map(_key, one.awaits)))
 
-        told = status_files(plan, standing, limit, memory)
+        told = build_status_files(plan, standing, limit, memory)
 
-        assert told == status_files(plan, standing, limit)
+        assert told == build_status_files(plan, standing, limit)
         standing = _left(standing, told, one.end)
 
 

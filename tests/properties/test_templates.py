@@ -7,23 +7,22 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from reconciler.krm.conflicts import ABSENT
-from reconciler.krm.findings import errors
-from reconciler.krm.pointer import parse_pointer
-from reconciler.krm.yaml import emit, parse
-from reconciler.krm.yaml.same import same
-from reconciler.rules.templates.change import changes
-from reconciler.rules.templates.lost import hidden
-from reconciler.rules.templates.merge import effective, merge_templates
-from reconciler.rules.templates.model import MARK, Options
-from reconciler.rules.templates.package import TemplatedPackage, materialise
-from reconciler.rules.templates.pairs import find_pairs
-from reconciler.rules.templates.read_rule import built_in_rule
-from reconciler.snapshot.files import File, FileTree
+from reconciler.catalog.files import File, FileTree
+from reconciler.controllers.kafka_templates.merge import build_effective_template, find_hidden_settings, merge_templates
+from reconciler.controllers.kafka_templates.model import MATERIALISED_ANNOTATION, TemplateOptions
+from reconciler.controllers.kafka_templates.package_templates import TemplatedPackage, apply_templates
+from reconciler.controllers.kafka_templates.pairing import find_pairs
+from reconciler.controllers.kafka_templates.read_merge_rules import load_built_in_rule
+from reconciler.controllers.kafka_templates.template_effects import find_template_changes
+from reconciler.krm.findings import select_errors
+from reconciler.krm.json_pointer import parse_pointer
+from reconciler.krm.merge3.rules import ABSENT
+from reconciler.krm.yaml import emit, parse_yaml
+from reconciler.krm.yaml.compare import is_equal_data
 
-NAMES = built_in_rule().properties
+NAMES = load_built_in_rule().properties
 EXAMPLES = settings(deadline=None, max_examples=80)
-ALL = (*NAMES, *built_in_rule().parent_only, "unheard")
+ALL = (*NAMES, *load_built_in_rule().parent_only, "unheard")
 _TEXTS = st.sampled_from(["", "a", "on", "1", "null", "~", "x: y", "{nodeId}"])
 _SCALARS = st.one_of(_TEXTS, st.sampled_from([0, 1, -1, 1.0, True, False]))
 _KEYS = st.sampled_from(["metadata", "labels", "env", "name", "value", "a.b/c", "strimzi.io/x", "volumes", "key"])
@@ -57,14 +56,14 @@ def files_of(parent: Any, child: Any, spec: Any = None, more: Any = None) -> Fil
     return FileTree({path: File(text.encode()) for path, text in texts.items()})
 
 
-def merged(files: FileTree, options: Options | None = None) -> TemplatedPackage:
-    return materialise(files, find_pairs({"x": files}), options)
+def merged(files: FileTree, options: TemplateOptions | None = None) -> TemplatedPackage:
+    return apply_templates(files, find_pairs({"x": files}), options)
 
 
 def pool_of(done: TemplatedPackage) -> Any:
     """Return the pool that would be written, whatever else is wrong with it."""
     (found,) = (one for one in done.resources if one.resource.name == "p")
-    return parse(found.document.text).documents[0].data
+    return parse_yaml(found.document.text).documents[0].data
 
 
 def non_null(template: Any) -> dict[str, Any]:
@@ -77,16 +76,16 @@ def test_the_merge_from_file_to_file(parent: Any, child: Any) -> None:
     written = pool_of(merged(files_of(parent, child)))["spec"].get("template", ABSENT)
 
     wanted = {**non_null(parent), **non_null(child)}
-    assert same(written, wanted) if wanted else written is ABSENT
+    assert is_equal_data(written, wanted) if wanted else written is ABSENT
 
 
 @EXAMPLES
 @given(TEMPLATES, TEMPLATES)
 def test_merged_twice_is_merged_once(parent: Any, child: Any) -> None:
-    once = effective(merge_templates(NAMES, parent, child))
-    again = effective(merge_templates(NAMES, parent, once))
+    once = build_effective_template(merge_templates(NAMES, parent, child))
+    again = build_effective_template(merge_templates(NAMES, parent, once))
 
-    assert same(again, once)
+    assert is_equal_data(again, once)
     assert [*again] == [*once]
 
 
@@ -100,8 +99,8 @@ def test_a_written_pool_that_loses_its_mark_stays_as_it_is(parent: Any, child: A
 
     twice = pool_of(merged(unmarked))
 
-    assert same(twice["spec"], once["spec"])
-    assert MARK not in twice["metadata"].get("annotations", {})
+    assert is_equal_data(twice["spec"], once["spec"])
+    assert MATERIALISED_ANNOTATION not in twice["metadata"].get("annotations", {})
 
 
 @EXAMPLES
@@ -110,12 +109,12 @@ def test_a_change_moves_the_pools_that_inherit_it(parent: Any, child: Any, name:
     other = {**(parent or {}), name: value}
     before, now = files_of(parent, child), files_of(other, child)
 
-    moved = not same(pool_of(merged(before))["spec"], pool_of(merged(now))["spec"])
+    moved = not is_equal_data(pool_of(merged(before))["spec"], pool_of(merged(now))["spec"])
 
     inherits = (child or {}).get(name) is None
-    differs = not same(non_null(parent).get(name, ABSENT), non_null(other).get(name, ABSENT))
+    differs = not is_equal_data(non_null(parent).get(name, ABSENT), non_null(other).get(name, ABSENT))
     assert moved is (inherits and differs)
-    found = changes(find_pairs({"x": before}), find_pairs({"x": now}))
+    found = find_template_changes(find_pairs({"x": before}), find_pairs({"x": now}))
     assert [one.properties for one in found] == ([(name,)] if moved else [])
 
 
@@ -126,7 +125,7 @@ def test_what_kafka_drops_is_gone(parent: Any, child: Any, name: str) -> None:
 
     written = pool_of(merged(files_of(without, child)))["spec"].get("template") or {}
 
-    assert same(written.get(name, ABSENT), non_null(child).get(name, ABSENT))
+    assert is_equal_data(written.get(name, ABSENT), non_null(child).get(name, ABSENT))
 
 
 @EXAMPLES
@@ -145,7 +144,7 @@ def test_provenance_leads_from_the_input_to_the_result(parent: Any, child: Any) 
     for pointer, value in _leaves(result, "/spec/template"):
         # lists that were changed are told item by item
         if not lists.intersection(_above(pointer)) and value != {}:
-            assert same(leaves.get(pointer, ABSENT), value), pointer
+            assert is_equal_data(leaves.get(pointer, ABSENT), value), pointer
 
 
 def _leaves(value: Any, pointer: str) -> Any:
@@ -164,11 +163,11 @@ def _above(pointer: str) -> set[str]:
 @EXAMPLES
 @given(_PROPERTY, _PROPERTY)
 def test_what_is_hidden_is_not_in_the_result(inherited: Any, own: Any) -> None:
-    found = hidden(inherited or {}, own or {})
+    found = find_hidden_settings(inherited or {}, own or {})
 
     assert not {*found.shadowed} & {*found.overridden}
-    assert (found.shadowed, found.overridden) == ((), ()) or not same(inherited, own)
-    assert hidden(own or {}, own or {}) == hidden({}, own or {})
+    assert (found.shadowed, found.overridden) == ((), ()) or not is_equal_data(inherited, own)
+    assert find_hidden_settings(own or {}, own or {}) == find_hidden_settings({}, own or {})
 
 
 @settings(EXAMPLES, max_examples=200)
@@ -183,10 +182,10 @@ def test_anything_is_told_and_nothing_fails(parent: Any, child: Any, spec: Any, 
 
     assert (done.files, done.findings, done.as_data()) == (again.files, again.findings, again.as_data())
     assert [one.as_data() for one in done.effects] == [one.as_data() for one in again.effects]
-    assert not errors(done.findings) or done.files == files
+    assert not select_errors(done.findings) or done.files == files
     assert done.files["kafka.yaml"] == files["kafka.yaml"]
     for one in done.effects:
-        assert not one.to_repeat or parse(one.to_repeat).documents
+        assert not one.full_template_yaml or parse_yaml(one.full_template_yaml).documents
 
 
 @EXAMPLES
@@ -194,7 +193,7 @@ def test_anything_is_told_and_nothing_fails(parent: Any, child: Any, spec: Any, 
 def test_a_report_changes_nothing_and_says_the_same(parent: Any, child: Any) -> None:
     files = files_of(parent, child)
 
-    told, made = merged(files, Options("report")), merged(files)
+    told, made = merged(files, TemplateOptions("report")), merged(files)
 
     assert told.files == files
     assert [dict(one.template) for one in told.effects] == [dict(one.template) for one in made.effects]

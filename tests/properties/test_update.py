@@ -11,17 +11,17 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from reconciler.krm.findings import errors
-from reconciler.krm.yaml import parse
-from reconciler.packages.clone import UpstreamAt, clone
+from reconciler.catalog.files import File, FileTree
+from reconciler.krm.findings import select_errors
+from reconciler.krm.yaml import parse_yaml
+from reconciler.packages.clone import ResolvedUpstream, clone_package
 from reconciler.packages.kptfile import Strategy
-from reconciler.packages.update import MergeOptions, Updated, compat_options, merge, update
-from reconciler.snapshot.files import File, FileTree
+from reconciler.packages.update import MergeOptions, UpdateResult, compat_options, merge_packages, update_package
 
 DATA = Path(__file__).resolve().parents[2] / "../shared/data/packages"
 SAFE, COMPAT = MergeOptions(), compat_options()
 STRATEGIES: tuple[Strategy, ...] = ("resource-merge", "fast-forward", "force-delete-replace", "copy-merge")
-LOCK = UpstreamAt("https://example.com/blueprints.git", "app", "v2", "2" * 40)
+LOCK = ResolvedUpstream("https://example.com/blueprints.git", "app", "v2", "2" * 40)
 ROUNDS = 60
 MERGE = settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
@@ -67,18 +67,18 @@ def descendants(draw: st.DrawFn, package: FileTree) -> FileTree:
         index = draw(st.integers(0, len(documents) - 1))
         match draw(st.sampled_from(["delete", "add", "remove", "value", "move", "rename"])):
             case "delete" if path != "Kptfile":
-                package = package.without(path)
+                package = package.without_files(path)
             case "add" if path.endswith(".yaml"):
                 documents.insert(index, draw(resources()))
                 package = package.with_files({path: "---\n".join(documents).encode()})
             case "remove" if path.endswith(".yaml"):
                 rest = "---\n".join(documents[:index] + documents[index + 1 :])
-                package = package.with_files({path: rest.encode()}) if rest else package.without(path)
+                package = package.with_files({path: rest.encode()}) if rest else package.without_files(path)
             case "value":
                 documents[index] = documents[index].replace("  a: 1", "  a: 7").replace("  b: ", "  e: new\n  b: ")
                 package = package.with_files({path: "---\n".join(documents).encode()})
             case "move" if path.endswith("x.yaml") and path.replace("x.", "z.") not in package:
-                package = package.without(path).with_files({path.replace("x.", "z."): package[path]})
+                package = package.without_files(path).with_files({path.replace("x.", "z."): package[path]})
             case "rename" if path.endswith(".yaml"):
                 text = documents[index].replace("metadata:\n  name: a", "metadata: # kpt-merge: /a\n  name: site-a")
                 documents[index] = text
@@ -101,10 +101,10 @@ def kptfile(name: str, *, follows: bool = False) -> str:
     return text + (f"upstream:\n{place}upstreamLock:\n{place}    commit: c\n" if follows else "")
 
 
-def safely(origin: FileTree, updated: FileTree, local: FileTree, lock: UpstreamAt | None = None) -> Updated:
-    result = update(origin, updated, local, "resource-merge", SAFE, lock)
+def safely(origin: FileTree, updated: FileTree, local: FileTree, lock: ResolvedUpstream | None = None) -> UpdateResult:
+    result = update_package(origin, updated, local, "resource-merge", SAFE, lock)
 
-    assert not errors(result.findings) or result.files == local
+    assert not select_errors(result.findings) or result.files == local
     return result
 
 
@@ -116,13 +116,13 @@ def data(files: FileTree) -> dict[str, Any]:
 def _meaning(path: str, content: bytes) -> Any:
     if not path.endswith(".yaml") or path.endswith("broken.yaml"):
         return content
-    return sorted(json.dumps(document.data, sort_keys=True) for document in parse(content).documents)
+    return sorted(json.dumps(document.data, sort_keys=True) for document in parse_yaml(content).documents)
 
 
 @MERGE
 @given(packages(), packages())
 def test_where_upstream_did_nothing_the_local_package_stays(origin: FileTree, local: FileTree) -> None:
-    assert safely(origin, origin, local) == Updated(local)
+    assert safely(origin, origin, local) == UpdateResult(local)
 
 
 @MERGE
@@ -146,8 +146,8 @@ def test_what_is_there_already_changes_nothing(origin: FileTree, updated: FileTr
 def test_a_second_update_is_silent(family: tuple[FileTree, FileTree, FileTree]) -> None:
     origin, updated, local = family
     first = safely(origin, updated, local, LOCK)
-    if not errors(first.findings):
-        assert safely(updated, updated, first.files, LOCK) == Updated(first.files)
+    if not select_errors(first.findings):
+        assert safely(updated, updated, first.files, LOCK) == UpdateResult(first.files)
         assert safely(origin, updated, first.files, LOCK).files == first.files
 
 
@@ -155,8 +155,8 @@ def test_a_second_update_is_silent(family: tuple[FileTree, FileTree, FileTree]) 
 @given(families())
 def test_without_conflicts_it_does_not_matter_who_is_upstream(family: tuple[FileTree, FileTree, FileTree]) -> None:
     base, theirs, ours = family
-    one, other = merge(base, theirs, ours, SAFE), merge(base, ours, theirs, SAFE)
-    if not one.conflicts and not errors(one.findings):
+    one, other = merge_packages(base, theirs, ours, SAFE), merge_packages(base, ours, theirs, SAFE)
+    if not one.conflicts and not select_errors(one.findings):
         assert data(one.files) == data(other.files)
 
 
@@ -164,9 +164,9 @@ def test_without_conflicts_it_does_not_matter_who_is_upstream(family: tuple[File
 @given(families(), st.sampled_from(STRATEGIES))
 def test_upstreams_own_way_ends(family: tuple[FileTree, FileTree, FileTree], strategy: Strategy) -> None:
     origin, updated, local = family
-    result = update(origin, updated, local, strategy, COMPAT, LOCK)
+    result = update_package(origin, updated, local, strategy, COMPAT, LOCK)
 
-    assert result.files == local or not errors(result.findings)
+    assert result.files == local or not select_errors(result.findings)
 
 
 @pytest.fixture(scope="module")
@@ -185,19 +185,19 @@ def test_any_three_real_packages_come_to_one(real_packages: list[FileTree]) -> N
     for _ in range(ROUNDS):
         origin, updated, local = (chosen.choice(real_packages) for _ in range(3))
         strategy, options = chosen.choice(STRATEGIES), chosen.choice((SAFE, COMPAT))
-        result = update(origin, updated, local, strategy, options, LOCK)
+        result = update_package(origin, updated, local, strategy, options, LOCK)
 
         assert "Kptfile" in result.files
-        assert result.files == local or not errors(result.findings)
+        assert result.files == local or not select_errors(result.findings)
 
 
 def test_an_edited_clone_of_a_real_package_gets_what_upstream_changed(real_packages: list[FileTree]) -> None:
     for upstream in real_packages:
-        local, _ = clone(upstream, "site", LOCK, upstream)
+        local, _ = clone_package(upstream, "site", LOCK, upstream)
         touched = {path: file for path, file in upstream.items() if path.endswith(".yaml")}
         newer = upstream.with_files({path: b"# changed upstream\n" + file.data for path, file in touched.items()})
-        result = update(upstream, newer, local, "resource-merge", SAFE, LOCK)
-        wanted, _ = clone(newer, "site", LOCK, newer)
+        result = update_package(upstream, newer, local, "resource-merge", SAFE, LOCK)
+        wanted, _ = clone_package(newer, "site", LOCK, newer)
 
         assert result.conflicts == ()
         assert {p: f.data for p, f in result.files.items()} == {p: f.data for p, f in wanted.items()}

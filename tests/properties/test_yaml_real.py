@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 import yaml
 
-from reconciler.krm.yaml import Document, YamlError, YamlFile, parse
-from reconciler.krm.yaml.same import same
+from reconciler.krm.yaml import Document, YamlError, YamlFile, parse_yaml
+from reconciler.krm.yaml.compare import is_equal_data
 
 DATA = Path(__file__).resolve().parents[2] / "../shared/data"
 pytestmark = pytest.mark.skipif(not DATA.is_dir(), reason="the data of other projects is not on this machine")
@@ -32,7 +32,7 @@ def corpus() -> dict[str, YamlFile]:
     read: dict[str, YamlFile] = {}
     for path in _files():
         try:
-            read[path.relative_to(DATA).as_posix()] = parse(path.read_bytes())
+            read[path.relative_to(DATA).as_posix()] = parse_yaml(path.read_bytes())
         except YamlError:
             # a few are broken on purpose; test_what_is_refused holds them to PyYAML's opinion
             continue
@@ -107,7 +107,7 @@ def test_a_scalar_edit_changes_one_line(documents: list[tuple[str, Document]]) -
 
             edited = document.with_data(data)
 
-            assert same(edited.data, data), (name, path)
+            assert is_equal_data(edited.data, data), (name, path)
             assert _lines_changed(document, edited) <= max(1, _lines_of(document, path)), (name, path)
             assert _other_comments(document, path) == _other_comments(edited, path), (name, path)
             assert edited.comment(path) == document.comment(path), (name, path)
@@ -123,7 +123,7 @@ def _lines_changed(before: Document, after: Document) -> int:
 def _lines_of(document: Document, path: tuple[Any, ...]) -> int:
     """Return on how many lines of text a value without line ends stands: folded and plain text may have several."""
     lines = document.text.split("\n")
-    start = document.line_of(path) - document.line
+    start = document.find_line(path) - document.line
     words = str(_at(document.data, path)).split()
     return next((n for n in range(1, 200) if words[-1:] == [] or words[-1] in " ".join(lines[start : start + n])), 1)
 
@@ -142,7 +142,7 @@ def test_what_is_added_leaves_every_line_in_place(documents: list[tuple[str, Doc
 
             edited = document.with_data(data)
 
-            assert same(edited.data, data), (name, path)
+            assert is_equal_data(edited.data, data), (name, path)
             # a block scalar at the very end, without a line end, has to say so once something follows
             if document.text.endswith("\n") and not _is_flow(document, path):
                 assert _is_subsequence(document.text.split("\n"), edited.text.split("\n")), (name, path)
@@ -160,7 +160,7 @@ def _add(chance: random.Random, target: Any) -> None:
 
 
 def _is_flow(document: Document, path: tuple[Any, ...]) -> bool:
-    line = document.text.split("\n")[document.line_of(path) - document.line]
+    line = document.text.split("\n")[document.find_line(path) - document.line]
     return "{" in line or "[" in line
 
 
@@ -178,7 +178,7 @@ def test_what_is_removed_takes_only_lines_away(documents: list[tuple[str, Docume
 
             edited = document.with_data(data)
 
-            assert same(edited.data, data), (name, path)
+            assert is_equal_data(edited.data, data), (name, path)
             if not _is_flow(document, path):
                 assert _is_subsequence(edited.text.split("\n"), document.text.split("\n")), (name, path)
 
@@ -196,7 +196,7 @@ def test_an_edit_undone_means_what_it_meant(documents: list[tuple[str, Document]
         for path in chance.sample(paths, min(1, len(paths))):
             _add(chance, _at(data, path))
 
-        assert same(document.with_data(data).with_data(document.data).data, document.data), name
+        assert is_equal_data(document.with_data(data).with_data(document.data).data, document.data), name
 
 
 def test_comments_can_be_taken_off_and_put_back(documents: list[tuple[str, Document]]) -> None:

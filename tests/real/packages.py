@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from reconciler.krm.yaml import parse
+from reconciler.krm.yaml import parse_yaml
 from tests.support.git_env import commit_files, make_bare, read_tree
 from tests.support.world import World, catalog
 
@@ -35,7 +35,7 @@ def make_upstream(world: World, name: str, files: Mapping[str, bytes]) -> None:
 def images(folder: Path) -> Iterable[str]:
     """Return every function that the Kptfiles of a package name, subpackages included."""
     for kptfile in sorted(folder.rglob("Kptfile")):
-        pipeline = parse(kptfile.read_bytes()).documents[0].data.get("pipeline") or {}
+        pipeline = parse_yaml(kptfile.read_bytes()).documents[0].data.get("pipeline") or {}
         for stage in ("mutators", "validators"):
             yield from (function["image"] for function in pipeline.get(stage, ()))
 

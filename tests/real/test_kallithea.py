@@ -8,22 +8,22 @@ from pathlib import Path
 
 import pytest
 
-from reconciler.daemon.backoff import Backoff
-from reconciler.daemon.reconcile import Report, reconcile
-from reconciler.daemon.request_board import Forges, RequestBoard
-from reconciler.daemon.request_round import RequestOptions
-from reconciler.daemon.requests import Requests
-from reconciler.daemon.tools import Publisher
+from reconciler.bootstrap import build_services
 from reconciler.forge.errors import ForgeRefusedError, ForgeUnreachableError
-from reconciler.forge.port import Forge
-from reconciler.forge.request import NewRequest, PullRequest, Verdict
-from reconciler.wiring import build_parts
+from reconciler.forge.port import Forge, NewRequest, PullRequest, Verdict
+from reconciler.reconcile.pull_requests.open_requests import ForgeLookup, PullRequestCache
+from reconciler.reconcile.pull_requests.request_updates import PullRequestOptions
+from reconciler.reconcile.pull_requests.synchronizer import PullRequests
+from reconciler.reconcile.reconcile_pass import PassReport, run_pass
+from reconciler.reconcile.remotes.scheduling import Backoff
+from reconciler.reconcile.services import PlanPublisher
 from tests.support.git_env import assert_sound, git, make_bare
 from tests.support.kallithea import PYTHON, Account, Kallithea, KallitheaForge, serve
 from tests.support.world import Files, Pass, World, catalog, package, repository, variant
 
 pytestmark = pytest.mark.skipif(
-    not PYTHON, reason="RECONCILER_KALLITHEA names no Python that has kallithea: docs/forges.md tells how to make one"
+    not PYTHON,
+    reason="RECONCILER_KALLITHEA names no Python that has kallithea: docs/how-to/connect-a-forge.md tells how to make one",
 )
 
 FLEET = "fleet"
@@ -47,14 +47,14 @@ class KallitheaWorld(World):
         """Write the robot's credentials file."""
         self.credentials.write_text(self.server.address("", Account(self.robot.name, password, "")) + "\n")
 
-    def _pass(self, publisher: Publisher) -> Report:
-        parts = build_parts(self._read_settings(), self.source, clock=lambda: self.now)
+    def _pass(self, publisher: PlanPublisher) -> PassReport:
+        parts = build_services(self._read_settings(), self.source, clock=lambda: self.now)
         url = f"{self.server.url}/{FLEET}"
-        forges = Forges(lambda asked: self.forge if asked == url else None, lambda asked: None)
-        options = RequestOptions(check=False)
-        requests = Requests(RequestBoard(forges, _rests()), options, _rests(), lambda repo, commit: "")
+        forges = ForgeLookup(lambda asked: self.forge if asked == url else None, lambda asked: None)
+        options = PullRequestOptions(should_report_check=False)
+        requests = PullRequests(PullRequestCache(forges, _rests()), options, _rests(), lambda repo, commit: "")
         with parts.remotes as remotes:
-            return reconcile(parts.source, remotes, replace(parts.tools, requests=requests), publisher)
+            return run_pass(parts.source, remotes, replace(parts.pass_services, pull_requests=requests), publisher)
 
     def _desk(self) -> Path:
         desk = self.folder / "desk"
@@ -208,7 +208,7 @@ def test_each_draft_gets_one_request_though_an_answer_was_lost(journey: Journey)
     for name, one in opened.open.items():
         assert (one.commit, one.draft) == (opened.did.after[f"refs/heads/{name}"], True)
         assert one.title.endswith("/web: clone v1")
-    assert opened.did.report.clean
+    assert opened.did.report.is_clean
 
 
 def test_what_somebody_approved_is_left_alone_until_it_is_merged(journey: Journey) -> None:

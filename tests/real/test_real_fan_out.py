@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from reconciler.krm.yaml import parse
-from reconciler.packages.functions.registry import BUILTIN
+from reconciler.krm.yaml import parse_yaml
+from reconciler.packages.functions.registry import BUILTIN_FUNCTIONS
 from reconciler.packages.kptfile import FunctionSpec
 from tests.real.packages import DATA, drafted, images, make_upstream, package_files
 from tests.support.git_env import assert_sound
@@ -42,7 +42,7 @@ def cluster(name: str, region: str) -> str:
 
 
 def unavailable(package: str) -> list[str]:
-    return [image for image in images(KPT / package) if BUILTIN.find(FunctionSpec(image=image)) is None]
+    return [image for image in images(KPT / package) if BUILTIN_FUNCTIONS.find(FunctionSpec(image=image)) is None]
 
 
 @pytest.fixture(scope="module")
@@ -73,7 +73,7 @@ def timed(name: str, world: World) -> Pass:
     began = time.perf_counter()
     done = world.sync()
     drafts, seconds = [*done.outcomes.values()].count("draft"), time.perf_counter() - began
-    print(f"{name}: {drafts} drafts, {done.report.renders} renders, {seconds:.1f} s")
+    print(f"{name}: {drafts} drafts, {done.report.render_count} renders, {seconds:.1f} s")
     return done
 
 
@@ -89,7 +89,7 @@ def test_every_package_is_drafted_on_every_cluster(first: Pass) -> None:
 def test_each_cluster_has_the_values_of_its_region(world: World, first: Pass, name: str, package: str) -> None:
     content = drafted(world, f"drafts/{name}", package)[REGION]
 
-    assert parse(content).documents[0].data["data"] == {"api": f"api.{CLUSTERS[name]}"}
+    assert parse_yaml(content).documents[0].data["data"] == {"api": f"api.{CLUSTERS[name]}"}
 
 
 @pytest.mark.parametrize("package", PACKAGES)
@@ -108,7 +108,7 @@ def test_a_package_whose_function_needs_a_container_is_gated_and_says_which(
 
 def status_of(world: World, name: str, package: str) -> dict[str, Any]:
     text = world.text(f"drafts/{name}", f".reconciler/{package}.yaml")
-    status: dict[str, Any] = parse(text).documents[0].data["status"]
+    status: dict[str, Any] = parse_yaml(text).documents[0].data["status"]
     return status
 
 
@@ -139,7 +139,7 @@ def test_a_changed_region_moves_its_drafts_and_no_other(later: Pass) -> None:
     assert {place for place, outcome in later.outcomes.items() if outcome == "draft"} == {
         f"{name}/{package}" for name in mine for package in PACKAGES
     }
-    assert later.report.renders == len(mine) * len(PACKAGES)
+    assert later.report.render_count == len(mine) * len(PACKAGES)
 
 
 def test_the_fleet_is_sound(world: World, later: Pass) -> None:

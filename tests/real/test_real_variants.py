@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from reconciler.krm.yaml import parse
-from reconciler.packages.functions.registry import BUILTIN
+from reconciler.krm.yaml import parse_yaml
+from reconciler.packages.functions.registry import BUILTIN_FUNCTIONS
 from reconciler.packages.kptfile import FunctionSpec
 from tests.real.packages import DATA, FOLDERS, drafted, images, make_upstream, package_files
 from tests.support.world import Pass, World, repository
@@ -35,7 +35,9 @@ pytestmark = pytest.mark.skipif(not DATA.is_dir(), reason="the packages of other
 
 def read_variants() -> list[Any]:
     folders = [folder for folder in (OAI, WORKLOAD_CLUSTER) if folder.is_dir()]
-    found = [parse(file.read_bytes()).documents[0].data for folder in folders for file in sorted(folder.glob("*.yaml"))]
+    found = [
+        parse_yaml(file.read_bytes()).documents[0].data for folder in folders for file in sorted(folder.glob("*.yaml"))
+    ]
     return [pytest.param(one, id=one["metadata"]["name"]) for one in found if one["kind"] == "PackageVariant"]
 
 
@@ -75,7 +77,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> World:
 @pytest.fixture(scope="module")
 def first(world: World) -> Pass:
     done = world.sync()
-    print(f"{len(VARIANTS)} variants, {len(done.moved)} branches moved, {done.report.renders} renders")
+    print(f"{len(VARIANTS)} variants, {len(done.moved)} branches moved, {done.report.render_count} renders")
     return done
 
 
@@ -92,12 +94,12 @@ def test_a_variant_of_a_published_package_has_a_draft(world: World, first: Pass,
 
 def status_of(world: World, repo: str, package: str) -> dict[str, Any]:
     text = world.text(f"drafts/{repo}", f".reconciler/{package}.yaml")
-    status: dict[str, Any] = parse(text).documents[0].data["status"]
+    status: dict[str, Any] = parse_yaml(text).documents[0].data["status"]
     return status
 
 
 def unavailable(folder: Path) -> list[str]:
-    return [image for image in images(folder) if BUILTIN.find(FunctionSpec(image=image)) is None]
+    return [image for image in images(folder) if BUILTIN_FUNCTIONS.find(FunctionSpec(image=image)) is None]
 
 
 @pytest.mark.parametrize("variant", MISSING)
@@ -135,7 +137,9 @@ def is_kept(lines: list[bytes], within: list[bytes]) -> bool:
 def test_the_cluster_is_the_one_that_was_injected(world: World, first: Pass) -> None:
     cluster = drafted(world, "drafts/mgmt", "example-cluster")
     rootsync = drafted(world, "drafts/mgmt-staging", "example-rootsync")
-    site, root = (parse(content).documents[0].data for content in (cluster["cluster.yaml"], rootsync["rootsync.yaml"]))
+    site, root = (
+        parse_yaml(content).documents[0].data for content in (cluster["cluster.yaml"], rootsync["rootsync.yaml"])
+    )
 
     assert b"masterInterface: eth1" in cluster["workload-cluster.yaml"]
     assert site["metadata"]["name"] == "example"

@@ -9,12 +9,12 @@ import pytest
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 
-from reconciler.planning.open_drafts import Reason
-from reconciler.reporting.report.fleet import ReadCluster
-from reconciler.reporting.report.page import report_page
+from reconciler.output.report.model import ReportCluster
+from reconciler.output.report.page import format_report_page
+from reconciler.planning.lifecycle.open_drafts import BlockingReason
 from tests.support.browser import AXE, MISSING, Tab, open_tab
-from tests.unit.reporting.report.test_page import SUMMARY, hostile
-from tests.unit.reporting.report.values import CONFLICT, STATUS, cluster, drafted, published, report
+from tests.unit.output.report.test_page import SUMMARY, hostile
+from tests.unit.output.report.values import CONFLICT, STATUS, cluster, drafted, published, report
 
 pytestmark = pytest.mark.skipif(bool(MISSING), reason=MISSING)
 
@@ -24,14 +24,14 @@ WIDER = "one => one.scrollWidth > one.clientWidth"
 FITS = "const one = document.documentElement; return one.scrollWidth <= one.clientWidth"
 
 
-def _cluster(number: int) -> ReadCluster:
+def _cluster(number: int) -> ReportCluster:
     name = f"eu-{number:03}"
     match number % 50:
         case 1:
             conflicting = {**STATUS, "conflicts": [CONFLICT]}
             return cluster(name, drafted(cluster=name, status=conflicting)[0], published("other"))
         case 2:
-            return cluster(name, published(state="blocked", reasons=(Reason("Broken", f"{name}: it broke"),)))
+            return cluster(name, published(state="blocked", reasons=(BlockingReason("Broken", f"{name}: it broke"),)))
         case 3:
             return cluster(name, drafted(cluster=name, new=f"web:{number}{'x' * 80}")[0], labels={"region": "north"})
     return cluster(name, published(), published("other", number=12), published("third"))
@@ -46,9 +46,9 @@ def tab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tab]:
 @pytest.fixture(scope="module")
 def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A fleet of 300 clusters, of which 18 need somebody and one cannot be read."""
-    clusters = [*map(_cluster, range(299)), cluster("eu-299", trouble="Repository eu-299: unreachable")]
+    clusters = [*map(_cluster, range(299)), cluster("eu-299", read_error="Repository eu-299: unreachable")]
     file = tmp_path_factory.mktemp("page") / "report.html"
-    file.write_text(report_page(report(*clusters, summary=SUMMARY), " --config config"), encoding="utf-8")
+    file.write_text(format_report_page(report(*clusters, summary=SUMMARY), " --config config"), encoding="utf-8")
     return file
 
 
@@ -163,7 +163,7 @@ def test_on_paper_changes_are_unfolded_and_what_is_well_is_left_out(tab: Tab, pa
 @pytest.mark.parametrize("text", ["<script>document.title='!'</script>", "\"><img src=x onerror=document.title='!'>"])
 def test_hostile_names_do_nothing(tab: Tab, tmp_path: Path, text: str) -> None:
     file = tmp_path / "hostile.html"
-    file.write_text(report_page(hostile(text), f" --config {text}"), encoding="utf-8")
+    file.write_text(format_report_page(hostile(text), f" --config {text}"), encoding="utf-8")
     tab.show(file)
 
     assert tab.run("return document.title") == "Fleet report of 2026-01-02"

@@ -9,10 +9,10 @@ from collections.abc import Mapping
 
 import pytest
 
-from reconciler.krm.conflicts import Winner
+from reconciler.catalog.files import File, FileTree
 from reconciler.krm.merge3 import MergeRules
-from reconciler.packages.update import MergeOptions, Updated, merge, update
-from reconciler.snapshot.files import File, FileTree
+from reconciler.krm.merge3.rules import Winner
+from reconciler.packages.update import MergeOptions, UpdateResult, merge_packages, update_package
 from tests.real.line_edits import Side, Story, applied, tell
 from tests.real.packages import DATA, package_files
 
@@ -42,9 +42,9 @@ def options(winner: Winner = "upstream") -> MergeOptions:
     return MergeOptions(rules=MergeRules(winner=winner))
 
 
-def first_update(story: Story, winner: Winner = "upstream") -> Updated:
+def first_update(story: Story, winner: Winner = "upstream") -> UpdateResult:
     origin, updated, local = (tree(applied(story.first, side)) for side in (Side(), story.second, story.people))
-    return update(origin, updated, local, "resource-merge", options(winner))
+    return update_package(origin, updated, local, "resource-merge", options(winner))
 
 
 def assert_same(found: Mapping[str, str], expected: Mapping[str, str]) -> None:
@@ -74,7 +74,7 @@ def test_the_next_update_keeps_them_and_tells_nothing_twice(story: Story) -> Non
     before = first_update(story).files
     second, third = (tree(applied(story.first, *sides)) for sides in ((story.second,), (story.second, story.third)))
 
-    updated = update(second, third, before, "resource-merge", options())
+    updated = update_package(second, third, before, "resource-merge", options())
 
     assert_same(texts(updated.files), applied(story.first, story.people, story.second, story.third))
     assert (updated.conflicts, updated.findings) == ((), ())
@@ -84,7 +84,10 @@ def test_a_second_pass_is_silent(story: Story) -> None:
     updated = tree(applied(story.first, story.second))
     result = first_update(story).files
 
-    again = [update(updated, updated, result, "resource-merge", options()), merge(updated, updated, result, options())]
+    again = [
+        update_package(updated, updated, result, "resource-merge", options()),
+        merge_packages(updated, updated, result, options()),
+    ]
 
     assert [(one.files == result, one.conflicts, one.findings) for one in again] == [(True, (), ())] * 2
 

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 import yaml
 
-from reconciler.packages.clone import UpstreamAt
-from reconciler.packages.update import compat_options, update
-from reconciler.snapshot.files import File, FileTree
+from reconciler.catalog.files import File, FileTree
+from reconciler.packages.clone import ResolvedUpstream
+from reconciler.packages.update import compat_options, update_package
 from tests.real.line_edits import applied, tell
 from tests.real.packages import DATA, package_files
 from tests.support.git_env import HERMETIC, commit_files, git, make_bare
@@ -82,8 +82,8 @@ def test_kpt_comes_to_the_same(name: str, tmp_path: Path) -> None:
     theirs = read(local)
     # kpt leaves the slash of the address that it was given
     theirs["Kptfile"] = theirs["Kptfile"].replace("directory: /app", "directory: app")
-    lock = UpstreamAt(f"file://{repository}".removesuffix(".git"), "app", "v2", commit)
-    ours = update(tree(first), tree(second), tree(edited), "resource-merge", compat_options(), lock)
+    lock = ResolvedUpstream(f"file://{repository}".removesuffix(".git"), "app", "v2", commit)
+    ours = update_package(tree(first), tree(second), tree(edited), "resource-merge", compat_options(), lock)
 
     assert ours.findings == ()
     assert data({path: file.data.decode() for path, file in ours.files.items()}) == data(theirs)

@@ -6,21 +6,20 @@ import sys
 from pathlib import Path
 from textwrap import dedent
 
-from reconciler.daemon.backoff import Backoff
-from reconciler.packages.functions.function import FunctionContext, Output
-from reconciler.packages.functions.registry import BUILTIN, Found
-from reconciler.packages.functions.starlark import run_here
+from reconciler.packages.functions.function import FunctionContext, FunctionOutput
+from reconciler.packages.functions.registry import BUILTIN_FUNCTIONS, FunctionMatch
+from reconciler.packages.functions.starlark import run_in_process
 from reconciler.packages.kptfile import FunctionSpec
-from reconciler.runners.commands import Commands
-from reconciler.runners.containers import Containers
-from reconciler.runners.engine import Engine, EngineOptions, PullPolicy
-from reconciler.runners.functions import AllFunctions
-from reconciler.runners.process import Bounds
-from reconciler.runners.spoiled import SpoiledCalls
+from reconciler.reconcile.remotes.scheduling import Backoff
+from reconciler.runners.commands import CommandFunctions
+from reconciler.runners.containers import ContainerEngine, ContainerFunctions, EngineOptions, PullPolicy
+from reconciler.runners.functions import CombinedFunctionProvider
+from reconciler.runners.interrupted_calls import InterruptedCalls
+from reconciler.runners.process import ProcessLimits
 from tests.unit.packages.builders import items
 
 PREFIX = "ghcr.io/kptdev/krm-functions-catalog"
-BOUNDS = Bounds(20, 512 * 1024 * 1024, 1_000_000)
+BOUNDS = ProcessLimits(20, 512 * 1024 * 1024, 1_000_000)
 # an engine that runs no images: each is a Python program below FOLDER/images, named by its reference
 _ENGINE = """
 import hashlib, json, os, pathlib, subprocess, sys
@@ -87,18 +86,20 @@ def functions(
     exec: tuple[str, ...] = (),  # noqa: A002  # the setting's name
     containers: tuple[str, ...] = (),
     pull: PullPolicy = "IfNotPresent",
-    bounds: Bounds = BOUNDS,
+    bounds: ProcessLimits = BOUNDS,
     clock: Clock | None = None,
-) -> AllFunctions:
+) -> CombinedFunctionProvider:
     """Return all functions as wiring would build them; what failed rests 5 seconds of `clock`."""
-    spoiled = SpoiledCalls(Backoff(5, 60, clock or Clock()))
-    images = Containers(containers, PREFIX, Engine(EngineOptions("", pull), bounds), bounds, spoiled)
-    return AllFunctions(BUILTIN, Commands(exec, bounds, spoiled), images, PREFIX, run_here)
+    spoiled = InterruptedCalls(Backoff(5, 60, clock or Clock()))
+    images = ContainerFunctions(containers, PREFIX, ContainerEngine(EngineOptions("", pull), bounds), bounds, spoiled)
+    return CombinedFunctionProvider(
+        BUILTIN_FUNCTIONS, CommandFunctions(exec, bounds, spoiled), images, PREFIX, run_in_process
+    )
 
 
-def call(found: object, text: str, config: dict[str, object] | None = None) -> Output:
+def call(found: object, text: str, config: dict[str, object] | None = None) -> FunctionOutput:
     """Call what was found on the documents of a text."""
-    assert isinstance(found, Found), found
+    assert isinstance(found, FunctionMatch), found
     return found.function(items(text), config, FunctionContext())
 
 

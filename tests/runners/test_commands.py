@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from reconciler.packages.functions.function import InterruptedFunctionError, Output
-from reconciler.packages.functions.registry import Found, Missing
+from reconciler.packages.functions.function import FunctionOutput, InterruptedFunctionError
+from reconciler.packages.functions.registry import FunctionMatch, FunctionUnavailable
 from reconciler.packages.kptfile import FunctionSpec
 from tests.runners.programs import BOUNDS, Clock, call, command, editing, functions, program
 from tests.unit.packages.builders import messages, shown
@@ -17,7 +17,7 @@ from tests.unit.packages.builders import messages, shown
 ONE = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: a # the name\ndata:\n  k: v # the value\n"
 
 
-def run(path: Path, source: str, *arguments: str, **fields: object) -> Output:
+def run(path: Path, source: str, *arguments: str, **fields: object) -> FunctionOutput:
     """Call a program on one resource."""
     program(path / "fn", source)
     bounds = replace(BOUNDS, **fields)  # type: ignore[arg-type]
@@ -27,7 +27,7 @@ def run(path: Path, source: str, *arguments: str, **fields: object) -> Output:
 def test_a_command_edits_resources(tmp_path: Path) -> None:
     output = run(tmp_path, editing("rl['items'][0]['data']['k'] = sys.argv[1]"), "'a b'")
 
-    assert not output.failed
+    assert not output.has_failed
     assert shown(output.items) == ONE.replace("k: v", "k: a b")
 
 
@@ -53,19 +53,23 @@ def test_what_is_listed(tmp_path: Path, pattern: str, written: str, *, runs: boo
 
     found = functions((pattern.format(tmp_path),)).find(FunctionSpec(exec=written.format(tmp_path)))
 
-    assert isinstance(found, Found) is runs
+    assert isinstance(found, FunctionMatch) is runs
 
 
 @pytest.mark.parametrize(
     ("written", "reason"),
     [
         pytest.param(
-            "touch pwned", 'functions.exec must list the absolute path of its program, "touch"', id="unlisted"
+            "touch pwned",
+            'the setting functions.exec does not allow the program "touch": add its absolute path',
+            id="unlisted",
         ),
-        pytest.param("'open", "a command must be quoted as for a shell: No closing quotation", id="quotes"),
-        pytest.param("''", 'functions.exec must list the absolute path of its program, ""', id="nothing"),
-        pytest.param("{}/none", "{}/none must be a program that may be started", id="not-there"),
-        pytest.param("{}/plain", "{}/plain must be a program that may be started", id="not-executable"),
+        pytest.param("'open", "the command cannot be split into shell words: No closing quotation", id="quotes"),
+        pytest.param(
+            "''", 'the setting functions.exec does not allow the program "": add its absolute path', id="nothing"
+        ),
+        pytest.param("{}/none", "{}/none is not an executable file", id="not-there"),
+        pytest.param("{}/plain", "{}/plain is not an executable file", id="not-executable"),
     ],
 )
 def test_why_nothing_runs(tmp_path: Path, written: str, reason: str) -> None:
@@ -73,7 +77,7 @@ def test_why_nothing_runs(tmp_path: Path, written: str, reason: str) -> None:
 
     found = functions((f"{tmp_path}/*",)).find(FunctionSpec(exec=written.format(tmp_path)))
 
-    assert isinstance(found, Missing)
+    assert isinstance(found, FunctionUnavailable)
     assert found.reason == reason.format(tmp_path)
 
 
@@ -100,7 +104,7 @@ def test_no_shell_reads_the_command(tmp_path: Path) -> None:
 def test_results_of_a_failure_are_kept(tmp_path: Path) -> None:
     output = run(tmp_path, editing("rl['results'] = [{'message': 'no', 'severity': 'error'}]") + "sys.exit(3)")
 
-    assert (output.failed, output.exit_code, messages(output)) == (True, 3, [("error", "no")])
+    assert (output.has_failed, output.exit_code, messages(output)) == (True, 3, [("error", "no")])
 
 
 @pytest.mark.parametrize(
@@ -124,7 +128,7 @@ def test_results_of_a_failure_are_kept(tmp_path: Path) -> None:
 def test_what_is_the_functions_own_fault(tmp_path: Path, source: str, fields: dict[str, int], error: str) -> None:
     output = run(tmp_path, source, **fields)
 
-    assert output.failed
+    assert output.has_failed
     assert error in output.error
     assert shown(output.items) == ONE
 
@@ -155,28 +159,28 @@ def test_a_spoiled_call_rests_and_others_do_not(tmp_path: Path) -> None:
         program(slow, editing(""))
 
     assert told[0] == told[1], "the second one was not made"
-    assert not call(found.find(command(quick)), ONE).failed
-    assert not call(found.find(command(slow)), ONE + "---\n" + ONE).failed, "another input is another call"
+    assert not call(found.find(command(quick)), ONE).has_failed
+    assert not call(found.find(command(slow)), ONE + "---\n" + ONE).has_failed, "another input is another call"
     clock.now += 6
-    assert not call(found.find(command(slow)), ONE).failed
+    assert not call(found.find(command(slow)), ONE).has_failed
 
 
 def test_a_changed_program_is_another(tmp_path: Path) -> None:
     path = program(tmp_path / "fn", editing(""))
     found = functions((str(path),))
     first = found.find(command(path, "--x"))
-    assert isinstance(first, Found)
+    assert isinstance(first, FunctionMatch)
     name = f"function exec {path}%20--x"
 
     assert found.identity(name) == first.identity
     before = found.digest()
     program(path, editing("# changed"))
     assert found.digest() == before, "a pass looks once"
-    found.look_again()
+    found.refresh()
     assert found.digest() != before
     assert found.identity(name) != first.identity
     path.unlink()
-    found.look_again()
+    found.refresh()
     assert found.identity(name) == "absent"
 
 

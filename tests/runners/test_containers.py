@@ -13,10 +13,9 @@ from pathlib import Path
 import pytest
 
 from reconciler.packages.functions.function import InterruptedFunctionError
-from reconciler.packages.functions.registry import Found, Missing
+from reconciler.packages.functions.registry import FunctionMatch, FunctionUnavailable
 from reconciler.packages.kptfile import FunctionSpec
-from reconciler.runners.containers import full_reference
-from reconciler.runners.engine import PullPolicy
+from reconciler.runners.containers import PullPolicy, resolve_image_reference
 from tests.runners.programs import BOUNDS, PREFIX, call, editing, engine, functions, put_image
 from tests.unit.packages.builders import messages, shown
 
@@ -110,16 +109,36 @@ def test_an_image_that_cannot_be_had(machine: Path, pull: PullPolicy, places: li
     ],
 )
 def test_full_references(spec: dict[str, str], reference: str | None) -> None:
-    assert full_reference(FunctionSpec(**spec), PREFIX) == reference
+    assert resolve_image_reference(FunctionSpec(**spec), PREFIX) == reference
 
 
 @pytest.mark.parametrize(
     ("patterns", "spec", "reason"),
     [
-        pytest.param((), {"image": "a/x:v1"}, "functions.containers must list a/x:v1", id="nothing-listed"),
-        pytest.param(("a/x:v2",), {"image": "a/x:v1"}, "functions.containers must list a/x:v1", id="another-tag"),
-        pytest.param(("a/x",), {"image": "a/x"}, "functions.containers must list a/x:latest", id="no-tag-is-latest"),
-        pytest.param(("a/*",), {"image": "a/x", "tag": ">=1"}, "must be a tag of the image", id="a-range"),
+        pytest.param(
+            (),
+            {"image": "a/x:v1"},
+            "the setting functions.containers does not allow the image a/x:v1: add it",
+            id="nothing-listed",
+        ),
+        pytest.param(
+            ("a/x:v2",),
+            {"image": "a/x:v1"},
+            "the setting functions.containers does not allow the image a/x:v1: add it",
+            id="another-tag",
+        ),
+        pytest.param(
+            ("a/x",),
+            {"image": "a/x"},
+            "the setting functions.containers does not allow the image a/x:latest: add it",
+            id="no-tag-is-latest",
+        ),
+        pytest.param(
+            ("a/*",),
+            {"image": "a/x", "tag": ">=1"},
+            "is a version range, which is not supported: set a tag of the image",
+            id="a-range",
+        ),
         pytest.param(("a/x:*",), {"image": "a/x:v1"}, "", id="any-tag"),
         pytest.param((f"{PREFIX}/*",), {"image": "render"}, "", id="the-prefix"),
     ],
@@ -130,7 +149,7 @@ def test_what_is_listed(machine: Path, patterns: tuple[str, ...], spec: dict[str
 
     found = functions(containers=patterns).find(FunctionSpec(**spec))
 
-    assert reason in found.reason if isinstance(found, Missing) else not reason
+    assert reason in found.reason if isinstance(found, FunctionUnavailable) else not reason
 
 
 @pytest.mark.parametrize(
@@ -149,9 +168,9 @@ def test_ours_or_theirs(machine: Path, image: str, source: str, *, theirs: bool)
 
     spec = FunctionSpec(image=image)
     one, other = found.find(spec), unlisted.find(spec)
-    assert isinstance(one, Found)
+    assert isinstance(one, FunctionMatch)
     assert bool(one.identity) is theirs
-    assert isinstance(other, Found)
+    assert isinstance(other, FunctionMatch)
     assert not other.identity
 
 
@@ -169,7 +188,7 @@ def test_what_is_the_functions_own_fault(machine: Path, source: str, error: str)
 
     output = call(functions(containers=(IMAGE,)).find(FunctionSpec(image=IMAGE)), ONE)
 
-    assert output.failed
+    assert output.has_failed
     assert error in output.error
 
 
@@ -202,7 +221,7 @@ def test_a_container_ends_with_a_call_that_took_too_long(machine: Path) -> None:
 def test_a_container_ends_with_a_call_that_said_too_much(machine: Path) -> None:
     put_image(machine, IMAGE, "while True: print('x' * 10**6)")
 
-    assert call(functions(containers=(IMAGE,)).find(FunctionSpec(image=IMAGE)), ONE).failed
+    assert call(functions(containers=(IMAGE,)).find(FunctionSpec(image=IMAGE)), ONE).has_failed
 
     assert_removed(machine)
 
@@ -216,9 +235,9 @@ def assert_removed(machine: Path) -> None:
 def test_an_engine_that_is_down_changes_nothing(machine: Path) -> None:
     put_image(machine, IMAGE, EDIT)
     found = functions(containers=(IMAGE,))
-    assert isinstance(found.find(FunctionSpec(image=IMAGE)), Found)
+    assert isinstance(found.find(FunctionSpec(image=IMAGE)), FunctionMatch)
     (machine / "down").touch()
-    found.look_again()
+    found.refresh()
 
     assert found.identity(f"function image {IMAGE}") == "", "it cannot be told"
     with pytest.raises(InterruptedFunctionError, match="Cannot connect to the Docker daemon"):
@@ -228,7 +247,7 @@ def test_an_engine_that_is_down_changes_nothing(machine: Path) -> None:
 def test_no_engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
 
-    with pytest.raises(InterruptedFunctionError, match="needs podman or docker or nerdctl on the PATH"):
+    with pytest.raises(InterruptedFunctionError, match="requires podman or docker or nerdctl on the PATH"):
         functions(containers=(IMAGE,)).find(FunctionSpec(image=IMAGE))
 
 
@@ -248,7 +267,7 @@ def test_a_moved_tag_is_another_image(machine: Path) -> None:
     put_image(machine, IMAGE, EDIT + "# changed")
 
     assert found.identity(name) == first, "a pass looks once"
-    found.look_again()
+    found.refresh()
     assert found.identity(name) not in (first, "", "absent")
 
 

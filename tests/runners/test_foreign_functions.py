@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from reconciler.packages.functions.registry import BUILTIN
+from reconciler.packages.functions.registry import BUILTIN_FUNCTIONS
 from reconciler.packages.kptfile import FunctionSpec
-from reconciler.packages.pipeline import RenderResult, render
+from reconciler.packages.pipeline import RenderResult, render_pipelines
 from tests.runners.programs import call, command, editing, functions, program
 from tests.unit.packages.builders import messages, shown, texts, tree
 
@@ -56,7 +56,7 @@ def rendered(pipeline: str, function: Path, **files: str) -> RenderResult:
     """Render a package with one Deployment through a pipeline."""
     kptfile = f"apiVersion: kpt.dev/v1\nkind: Kptfile\nmetadata:\n  name: app\npipeline:\n  mutators:\n{pipeline}"
     more = {name.replace("_", "."): text for name, text in files.items()}
-    return render(tree({"Kptfile": kptfile, "web.yaml": DEPLOYMENT, **more}), functions((str(function),)))
+    return render_pipelines(tree({"Kptfile": kptfile, "web.yaml": DEPLOYMENT, **more}), functions((str(function),)))
 
 
 def test_a_function_of_kustomizes_framework(kyaml_example: Path) -> None:
@@ -72,14 +72,14 @@ def test_a_function_of_kustomizes_framework(kyaml_example: Path) -> None:
     assert found["config.yaml"] == config.replace("name: x\n", "name: x\n  annotations:\n    value: hello\n")
     account = "apiVersion: v1\nkind: ServiceAccount\nmetadata:\n  name: hello\n  annotations:\n    value: hello\n"
     assert found["serviceaccount_hello.yaml"] == account
-    assert [*result.asked] == [f"function exec {kyaml_example}"]
+    assert [*result.function_identities] == [f"function exec {kyaml_example}"]
 
 
 def test_a_second_render_adds_nothing(kyaml_example: Path) -> None:
     pipeline = f"  - exec: {kyaml_example} --value hello\n    selectors: [{{kind: Deployment}}]\n"
     first = rendered(pipeline, kyaml_example)
 
-    again = render(first.files.without("serviceaccount_hello.yaml"), functions((str(kyaml_example),)))
+    again = render_pipelines(first.files.without_files("serviceaccount_hello.yaml"), functions((str(kyaml_example),)))
 
     assert texts(again.files) == texts(first.files)
 
@@ -142,6 +142,6 @@ def test_ours_and_others_come_to_the_same(tmp_path: Path) -> None:
     config["source"] = f"for item in ctx.resource_list['items']:\n{annotate}\n"
 
     theirs = call(functions((str(path),)).find(command(path)), DEPLOYMENT)
-    ours = call(BUILTIN.find(FunctionSpec(image="starlark:v0.5")), DEPLOYMENT, config)
+    ours = call(BUILTIN_FUNCTIONS.find(FunctionSpec(image="starlark:v0.5")), DEPLOYMENT, config)
 
     assert shown(theirs.items) == shown(ours.items)

@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from reconciler.runners.process import Bounds, Ended, Start, TookTooLongError, run_process
+from reconciler.runners.process import ProcessLimits, ProcessResult, ProcessSpec, ProcessTimeoutError, run_process
 
 MEGABYTE = 1_000_000
 
 
-def run(source: str, stdin: bytes = b"", seconds: float = 20, output_bytes: int = 3 * MEGABYTE) -> Ended:
-    return run_process(Start([sys.executable, "-c", source]), stdin, Bounds(seconds, 0, output_bytes))
+def run(source: str, stdin: bytes = b"", seconds: float = 20, output_bytes: int = 3 * MEGABYTE) -> ProcessResult:
+    return run_process(ProcessSpec([sys.executable, "-c", source]), stdin, ProcessLimits(seconds, 0, output_bytes))
 
 
 def test_what_it_reads_and_writes() -> None:
@@ -22,7 +22,7 @@ def test_what_it_reads_and_writes() -> None:
 
     ended = run("import sys; sys.stdout.write(sys.stdin.read()); sys.stderr.write('words'); sys.exit(3)", text)
 
-    assert ended == Ended(3, text, "words")
+    assert ended == ProcessResult(3, text, "words")
 
 
 def test_one_that_does_not_listen() -> None:
@@ -32,13 +32,13 @@ def test_one_that_does_not_listen() -> None:
 def test_words_are_bounded() -> None:
     ended = run("import sys; sys.stderr.write('x' * 10**7); print(1)")
 
-    assert (ended.output, len(ended.words)) == (b"1\n", 16_384)
+    assert (ended.output, len(ended.stderr)) == (b"1\n", 16_384)
 
 
 def test_a_flood_is_ended() -> None:
     ended = run("while True: print('x' * 100_000)", output_bytes=MEGABYTE)
 
-    assert ended.too_large
+    assert ended.is_too_large
     assert len(ended.output) < 2 * MEGABYTE
 
 
@@ -52,7 +52,7 @@ def test_a_flood_is_ended() -> None:
     ],
 )
 def test_one_that_takes_too_long(source: str) -> None:
-    with pytest.raises(TookTooLongError):
+    with pytest.raises(ProcessTimeoutError):
         run(source, seconds=0.5)
 
 
@@ -70,7 +70,7 @@ open({str(note)!r}, "w").write(str(child))
 {ending}
 """
     if ending:
-        with pytest.raises(TookTooLongError):
+        with pytest.raises(ProcessTimeoutError):
             run(source, seconds=1)
     else:
         run(source)
@@ -101,13 +101,13 @@ def test_a_child_that_left_its_group_does_not_hold_us_up() -> None:
 
 
 def test_a_signal_is_told() -> None:
-    assert run("import os; os.kill(os.getpid(), 9)").code == -9
+    assert run("import os; os.kill(os.getpid(), 9)").exit_code == -9
 
 
 def test_a_program_that_is_not_there() -> None:
     before = len([*Path("/proc/self/fd").iterdir()])
 
     with pytest.raises(FileNotFoundError):
-        run_process(Start(["/nonexistent"]), b"", Bounds(1, 0, 1))
+        run_process(ProcessSpec(["/nonexistent"]), b"", ProcessLimits(1, 0, 1))
 
     assert len([*Path("/proc/self/fd").iterdir()]) == before

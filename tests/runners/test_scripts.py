@@ -16,11 +16,11 @@ from typing import Any
 
 import pytest
 
-from reconciler.packages.functions.function import FunctionContext, InterruptedFunctionError, Output
-from reconciler.packages.functions.limits import Budget, FunctionLimits, LimitError
-from reconciler.packages.functions.starlark import run_starlark, starlark_function
-from reconciler.runners.scripts import ScriptProcess, Scripts
-from reconciler.runners.spoiled import SpoiledCalls
+from reconciler.packages.functions.function import FunctionContext, FunctionOutput, InterruptedFunctionError
+from reconciler.packages.functions.limits import FunctionBudget, FunctionLimits, LimitError
+from reconciler.packages.functions.starlark import create_starlark_function, run_starlark
+from reconciler.runners.interrupted_calls import InterruptedCalls
+from reconciler.runners.scripts import BackoffScriptRunner, ScriptProcess
 from tests.unit.packages.builders import config, items, messages, shown
 
 RESOURCES = "apiVersion: v1\nkind: ConfigMap\nmetadata: # here\n  name: a\ndata:\n  k: '1' # one\n"
@@ -36,10 +36,10 @@ def process() -> Iterator[ScriptProcess]:
     one.end()
 
 
-def call(process: Any, source: str, limits: FunctionLimits = LIMITS) -> Output:
+def call(process: Any, source: str, limits: FunctionLimits = LIMITS) -> FunctionOutput:
     configuration = config("StarlarkRun", {"source": dedent(source)})
-    return starlark_function(process)(
-        items(RESOURCES), configuration, FunctionContext("safe", (9, 9, 9), "", Budget(limits))
+    return create_starlark_function(process)(
+        items(RESOURCES), configuration, FunctionContext("safe", (9, 9, 9), "", FunctionBudget(limits))
     )
 
 
@@ -73,7 +73,7 @@ def test_a_script_in_a_process_does_what_it_does_in_this_one(process: ScriptProc
     there = call(process, source)
 
     assert shown(there.items) == shown(here.items)
-    assert (messages(there), there.failed, there.log) == (messages(here), here.failed, here.log)
+    assert (messages(there), there.has_failed, there.log) == (messages(here), here.has_failed, here.log)
 
 
 SLOW = 'x = "a" * 100000000\nfor n in range(100000):\n    x.count("b" + str(n))'
@@ -112,10 +112,10 @@ def test_a_script_that_exceeds_a_limit_fails_and_the_next_one_runs(
     first, second = call(process, source), call(process, source)
     after = call(process, f"x = 2\n{RETURN}")
 
-    assert first.failed
+    assert first.has_failed
     assert setting in messages(first)[0][1]
     assert messages(first) == messages(second)
-    assert not after.failed
+    assert not after.has_failed
     assert "k: '2' # one" in shown(after.items)
     assert time.monotonic() - start < 60
 
@@ -159,10 +159,10 @@ def test_a_value_that_cannot_be_converted_is_an_error_of_the_script_and_the_proc
 
 
 def test_calls_use_one_process(process: ScriptProcess) -> None:
-    assert not call(process, "x = 1").failed
+    assert not call(process, "x = 1").has_failed
     number = process.process_id
 
-    assert not call(process, "x = 2").failed
+    assert not call(process, "x = 2").has_failed
     assert process.process_id == number
 
 
@@ -183,7 +183,7 @@ def test_a_process_that_was_killed_between_calls_is_replaced(process: ScriptProc
     os.kill(process.process_id, signal.SIGKILL)
     os.waitid(os.P_PID, process.process_id, os.WEXITED | os.WNOWAIT)
 
-    assert not call(process, "x = 1").failed
+    assert not call(process, "x = 1").has_failed
 
 
 def kill_when_it_runs(process: ScriptProcess) -> None:
@@ -216,26 +216,26 @@ def test_a_call_that_takes_too_long_by_the_clock_is_an_event_of_the_environment(
 class Never:
     """Patience that lets nothing be tried again."""
 
-    def rests(self, key: str) -> bool:
+    def is_waiting(self, key: str) -> bool:
         return True
 
-    def failed(self, key: str) -> None:
+    def record_failure(self, key: str) -> None:
         return
 
-    def worked(self, key: str) -> None:
+    def record_success(self, key: str) -> None:
         return
 
 
 def test_a_call_that_the_environment_ended_rests_and_others_do_not() -> None:
     process = ScriptProcess(1)
-    scripts = Scripts(process, SpoiledCalls(Never()))
+    scripts = BackoffScriptRunner(process, InterruptedCalls(Never()))
     limits = FunctionLimits(cpu_seconds=100, memory_bytes=1 << 30)
     for _ in range(2):
         with pytest.raises(InterruptedFunctionError, match="within 1 seconds"):
             call(scripts, SLOW, limits)
 
     assert process.process_id is None
-    assert not call(scripts, "x = 1", limits).failed
+    assert not call(scripts, "x = 1", limits).has_failed
     process.end()
 
 

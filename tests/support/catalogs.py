@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from reconciler.snapshot.catalog import Catalog, read_catalog
-from reconciler.snapshot.files import File, FileTree
+from reconciler.catalog.catalog import Catalog, read_catalog
+from reconciler.catalog.files import File, FileTree
 
 
 def catalog_of(**files: str) -> Catalog:

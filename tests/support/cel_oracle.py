@@ -10,7 +10,7 @@ from functools import cache
 from multiprocessing import get_context
 from typing import Any
 
-from reconciler.expressions import Duration, Timestamp
+from reconciler.cel import Duration, Timestamp
 
 EXTENSIONS = "name: all\nextensions:\n" + "".join(
     f"- name: {name}\n" for name in ("math", "strings", "lists", "sets", "optional", "bindings", "encoders")

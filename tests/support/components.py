@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from reconciler.krm.yaml import parse
+from reconciler.krm.yaml import parse_yaml
 from tests.support.policies import greenhouse, publish, written
 from tests.support.world import World, repository
 
@@ -213,7 +213,7 @@ def environment_of(cluster: str) -> str:
 
 def object_on(world: World, branch: str, name: str = "cart", kind: str = "deployment") -> Any:
     """Return an object of a component on a branch."""
-    return parse(world.text(branch, path_on(branch, name, kind))).documents[0].data
+    return parse_yaml(world.text(branch, path_on(branch, name, kind))).documents[0].data
 
 
 def path_on(branch: str, name: str = "cart", kind: str = "deployment") -> str:
@@ -230,7 +230,7 @@ def components_on(world: World, branch: str) -> list[str]:
 
 def status_of(world: World, path: str) -> Any:
     """Return the status of an object as the status branch has it."""
-    return parse(world.text("reconciler/status", f"objects/{path}.yaml")).documents[0].data["status"]
+    return parse_yaml(world.text("reconciler/status", f"objects/{path}.yaml")).documents[0].data["status"]
 
 
 def condition_of(world: World, path: str, wanted: str = "Ready") -> tuple[str, str, str]:

@@ -9,37 +9,36 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from reconciler.catalog.catalog import Catalog, ParseCache, read_catalog
+from reconciler.catalog.files import CommitId, File, FileTree, TreeId, compute_blob_id
+from reconciler.controllers.clusters.inventory import ClusterInventory, read_inventory
+from reconciler.controllers.components.controller import ComponentCache as ComponentMemory
+from reconciler.controllers.components.controller import ComponentControllerInputs as ComponentSurroundings
+from reconciler.controllers.components.controller import reconcile_components
+from reconciler.controllers.deletion_guards import PackageLocation
+from reconciler.controllers.override_policies.read_policies import read_override_policies
+from reconciler.controllers.plugin_presets.controller import PluginPresetCache as PresetMemory
+from reconciler.controllers.plugin_presets.controller import PluginPresetInputs as PresetSurroundings
+from reconciler.controllers.plugin_presets.controller import generate_plugins
+from reconciler.controllers.repositories import read_repositories
+from reconciler.controllers.results import ControllerResult, PackageOwner, UpstreamPackage, Variant
 from reconciler.packages.update import MergeOptions
-from reconciler.planning.decide import Question, decide
-from reconciler.planning.last_mile import LastMile
-from reconciler.planning.outcome import Draft, Rendered
-from reconciler.planning.render import Engine, Renderer
-from reconciler.planning.source import Ingredients
-from reconciler.planning.state import Offer, PackageRecord, Seen
-from reconciler.rules.clusters.inventory import Inventory, read_inventory
-from reconciler.rules.composition.room import Memory as ComponentMemory
-from reconciler.rules.composition.room import Surroundings as ComponentSurroundings
-from reconciler.rules.composition.room import components_of
-from reconciler.rules.guards import Unit
-from reconciler.rules.overrides.read_policy import read_policies
-from reconciler.rules.presets.room import Memory as PresetMemory
-from reconciler.rules.presets.room import Surroundings as PresetSurroundings
-from reconciler.rules.presets.room import presets_of
-from reconciler.rules.repository import read_repositories
-from reconciler.rules.variant import Owner, RoomResult, Upstream, Variant
-from reconciler.snapshot.catalog import Catalog, ParseMemory, read_catalog
-from reconciler.snapshot.files import File, FileTree
-from reconciler.snapshot.objects import CommitId, TreeId, blob_id
+from reconciler.planning.decide.package_decision import DecisionInput, decide_package
+from reconciler.planning.model.cluster_overrides import ClusterOverrides
+from reconciler.planning.model.outcomes import Draft, PackageRender
+from reconciler.planning.model.sources import RenderInputs
+from reconciler.planning.model.state import ObservedPackage, PackageRecord, RenderedVersion
+from reconciler.planning.render.renderer import PackageRenderer, RenderEngine
 
-NO_STATUS = blob_id(b"")
+NO_STATUS = compute_blob_id(b"")
 
 
 @dataclass
 class Decided:
     """What a pass came to: the packages that were rendered, and those whose drafts are others now."""
 
-    rendered: set[Unit] = field(default_factory=set)
-    drafted: set[Unit] = field(default_factory=set)
+    rendered: set[PackageLocation] = field(default_factory=set)
+    drafted: set[PackageLocation] = field(default_factory=set)
 
 
 class Trees:
@@ -48,30 +47,30 @@ class Trees:
     def __init__(self) -> None:
         self._known: dict[TreeId, FileTree] = {}
 
-    def keep(self, files: FileTree) -> TreeId:
+    def store_tree(self, files: FileTree) -> TreeId:
         self._known[files.id] = files
         return files.id
 
-    def standing(self, tree: TreeId) -> FileTree:
+    def read_tree(self, tree: TreeId) -> FileTree:
         return self._known[tree]
 
-    def function(self, name: str) -> str:
+    def read_function_fingerprint(self, name: str) -> str:
         return ""
 
-    def upstream(self, upstream: Upstream) -> FileTree:
+    def read_upstream(self, upstream: UpstreamPackage) -> FileTree:
         raise AssertionError("what a room makes has no upstream")
 
-    def is_behind(self, upstream: Upstream, commit: CommitId) -> bool:
+    def is_ancestor(self, upstream: UpstreamPackage, commit: CommitId) -> bool:
         raise AssertionError("what a room makes has no upstream")
 
-    def lock_tree(self, files: FileTree) -> TreeId | None:
+    def find_locked_tree(self, files: FileTree) -> TreeId | None:
         raise AssertionError("what a room makes has no lock")
 
 
 class Room(Protocol):
     """A room of rules, which remembers what it made in the pass before."""
 
-    def __call__(self, catalog: Catalog, inventory: Inventory, before: DecidedFleet) -> RoomResult:
+    def __call__(self, catalog: Catalog, inventory: ClusterInventory, before: DecidedFleet) -> ControllerResult:
         """Return what it makes of a catalog."""
         ...
 
@@ -79,13 +78,15 @@ class Room(Protocol):
 def preset_room() -> Room:
     """Return the room that makes Plugins."""
     memory = PresetMemory()
-    return lambda catalog, inventory, before: presets_of(catalog, inventory, PresetSurroundings(before), memory)
+    return lambda catalog, inventory, before: generate_plugins(catalog, inventory, PresetSurroundings(before), memory)
 
 
 def component_room() -> Room:
     """Return the room that makes the packages of components."""
     memory = ComponentMemory()
-    return lambda catalog, inventory, before: components_of(catalog, inventory, ComponentSurroundings(before), memory)
+    return lambda catalog, inventory, before: reconcile_components(
+        catalog, inventory, ComponentSurroundings(before), memory
+    )
 
 
 class DecidedFleet:
@@ -95,31 +96,39 @@ class DecidedFleet:
         self.files = dict(files)
         self._room = room
         self._trees = Trees()
-        self._parsed: ParseMemory = {}
+        self._parsed: ParseCache = {}
         self._catalog: Catalog | None = None
-        self._records: dict[Unit, PackageRecord] = {}
+        self._records: dict[PackageLocation, PackageRecord] = {}
 
     def look(self, changes: Mapping[str, str] | None = None) -> Decided:
         """Change files of the config, run a pass, and return what it came to."""
         self.files |= changes or {}
         tree = FileTree({path: File(text.encode()) for path, text in self.files.items()})
-        catalog = self._catalog = read_catalog(tree, self._parsed, before=self._catalog)
+        catalog = self._catalog = read_catalog(tree, self._parsed, previous=self._catalog)
         inventory = read_inventory(catalog, read_repositories(catalog)[0])
         made = self._room(catalog, inventory, self)
-        mile = LastMile(read_policies(catalog), inventory.clusters)
-        return self._decided(made.variants, Renderer(catalog, mile, Engine("safe", merging=MergeOptions())))
+        mile = ClusterOverrides(read_override_policies(catalog), inventory.clusters)
+        return self._decided(
+            made.variants, PackageRenderer(catalog, mile, RenderEngine("safe", merge_options=MergeOptions()))
+        )
 
-    def _decided(self, variants: Iterable[Variant], renderer: Renderer) -> Decided:
+    def _decided(self, variants: Iterable[Variant], renderer: PackageRenderer) -> Decided:
         found = Decided()
 
-        def render(variant: Variant, made: Ingredients) -> Rendered:
+        def render(variant: Variant, made: RenderInputs) -> PackageRender:
             found.rendered.add(_unit(variant))
             return renderer(variant, made)
 
         for variant in variants:
             record = self._records.get(_unit(variant))
-            seen = Seen(None, record.put.rendered) if record and record.put else Seen()
-            outcome = decide(Question(variant, record, seen), renderer.answers, self._trees, render)
+            seen = (
+                ObservedPackage(None, record.draft_version.rendered)
+                if record and record.draft_version
+                else ObservedPackage()
+            )
+            outcome = decide_package(
+                DecisionInput(variant, record, seen), renderer.dependency_reader, self._trees, render
+            )
             if isinstance(outcome, Draft):
                 found.drafted.add(_unit(variant))
                 self._records[_unit(variant)] = self._drafted(outcome)
@@ -129,19 +138,21 @@ class DecidedFleet:
         return found
 
     def _drafted(self, draft: Draft) -> PackageRecord:
-        rendered = self._trees.keep(draft.rendered.files)
-        offer = Offer(rendered, NO_STATUS, draft.base, draft.merged, draft.plain, draft.record.review)
-        return draft.record.offered(offer, "drafts")
+        rendered = self._trees.store_tree(draft.rendered.files)
+        offer = RenderedVersion(
+            rendered, NO_STATUS, draft.base_tree, draft.merged_tree, draft.plain_tree, draft.record.review_digest
+        )
+        return draft.record.with_draft_version(offer, "drafts")
 
-    def owned(self) -> Mapping[Unit, Owner]:
+    def owned(self) -> Mapping[PackageLocation, PackageOwner]:
         return {unit: record.owner for unit, record in self._records.items()}
 
-    def inputs(self) -> Mapping[Unit, Collection[str]]:
+    def inputs(self) -> Mapping[PackageLocation, Collection[str]]:
         return {unit: record.trace.keys() for unit, record in self._records.items()}
 
     def published(self, cluster: str) -> Mapping[str, Mapping[str, Any]]:
         return {}
 
 
-def _unit(variant: Variant) -> Unit:
-    return variant.place.repository, variant.place.package
+def _unit(variant: Variant) -> PackageLocation:
+    return variant.target.repository, variant.target.package

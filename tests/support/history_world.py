@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from reconciler.daemon.past import Past
-from reconciler.wiring import build_parts
+from reconciler.bootstrap import build_services
+from reconciler.inspect.past import PastReader
 from tests.support.git_env import commit_files, git, make_bare, read_file
 from tests.support.policies import RINGS, labelled_package, policy, publish, rolled_out, rollout_world
 from tests.support.templates import bundle, kafka, template_world
@@ -51,11 +51,11 @@ class HistoryWorld(World):
         shutil.rmtree(self.folder / "cache")
 
     @contextmanager
-    def past(self) -> Iterator[Past]:
+    def past(self) -> Iterator[PastReader]:
         """Open what was."""
-        parts = build_parts(self._read_settings(), self.source, clock=lambda: self.now)
+        parts = build_services(self._read_settings(), self.source, clock=lambda: self.now)
         with parts.remotes as remotes:
-            yield Past(parts.source, parts.history, remotes, parts.tools)
+            yield PastReader(parts.source, parts.open_config_history, remotes, parts.pass_services)
 
     def publish(self) -> None:
         """Run a pass, publish all drafts, and let another one see it."""

@@ -20,6 +20,7 @@ from typing import Any
 
 import httpx
 
+from reconciler.catalog.files import CommitId
 from reconciler.forge.errors import (
     ForgeCredentialsError,
     ForgeError,
@@ -27,11 +28,10 @@ from reconciler.forge.errors import (
     ForgeRefusedError,
     ForgeUnreachableError,
 )
-from reconciler.forge.request import MergeMethod, NewRequest, PullRequest, Verdict
-from reconciler.snapshot.objects import CommitId
+from reconciler.forge.port import MergeMethod, NewRequest, PullRequest, Verdict
 from tests.support.git_env import HERMETIC
 
-# a Python that has it; docs/forges.md tells how to make one
+# a Python that has it; docs/how-to/connect-a-forge.md tells how to make one
 PYTHON = os.environ.get("RECONCILER_KALLITHEA", "")
 _DRAFT = "[draft] "
 _START_SECONDS = 60

@@ -7,29 +7,29 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from reconciler.executors.port import Orders
-from reconciler.planning.outcome import Rendered
-from reconciler.planning.render import Renderer
-from reconciler.planning.source import Ingredients
-from reconciler.rules.variant import Variant
-from reconciler.wiring.kitchen import SettingsKitchen
+from reconciler.bootstrap.renderer_factory import SettingsRendererFactory
+from reconciler.controllers.results import Variant
+from reconciler.executors.executor import RenderContext
+from reconciler.planning.model.outcomes import PackageRender
+from reconciler.planning.model.sources import RenderInputs
+from reconciler.planning.render.renderer import PackageRenderer
 
 
 @dataclass(frozen=True)
 class Deadly:
     """Ends the process at a package: `once`, when nobody has done so before, or each time."""
 
-    inner: SettingsKitchen
+    inner: SettingsRendererFactory
     package: str
     marks: str
     once: bool
 
-    def __call__(self, orders: Orders) -> Renderer:
+    def __call__(self, orders: RenderContext) -> PackageRenderer:
         renderer = self.inner(orders)
 
-        class Ending(Renderer):
-            def __call__(renderer, variant: Variant, made: Ingredients) -> Rendered:  # noqa: N805
-                if str(variant.place) == self.package:
+        class Ending(PackageRenderer):
+            def __call__(renderer, variant: Variant, made: RenderInputs) -> PackageRender:  # noqa: N805
+                if str(variant.target) == self.package:
                     self.end()
                 return super().__call__(variant, made)
 
@@ -57,16 +57,16 @@ class Endless(Deadly):
 class Raising:
     """Raises an exception at one package."""
 
-    inner: SettingsKitchen
+    inner: SettingsRendererFactory
     package: str
     error: type[Exception]
 
-    def __call__(self, orders: Orders) -> Renderer:
+    def __call__(self, orders: RenderContext) -> PackageRenderer:
         renderer = self.inner(orders)
 
-        class Faulty(Renderer):
-            def __call__(renderer, variant: Variant, made: Ingredients) -> Rendered:  # noqa: N805
-                if str(variant.place) == self.package:
+        class Faulty(PackageRenderer):
+            def __call__(renderer, variant: Variant, made: RenderInputs) -> PackageRender:  # noqa: N805
+                if str(variant.target) == self.package:
                     raise self.error("injected")
                 return super().__call__(variant, made)
 
@@ -77,9 +77,9 @@ class Raising:
 class Unequipped:
     """Cannot even be made in another process."""
 
-    inner: SettingsKitchen
+    inner: SettingsRendererFactory
 
-    def __call__(self, orders: Orders) -> Renderer:
+    def __call__(self, orders: RenderContext) -> PackageRenderer:
         return self.inner(orders)
 
     def __reduce__(self) -> tuple[object, ...]:

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 import structlog
 
-from reconciler.daemon.events import log
+from reconciler.reconcile.event_log import log
 
 
 @contextmanager
@@ -17,5 +17,5 @@ def unchanged_logs() -> Iterator[None]:
     try:
         yield
     finally:
-        log.set_up(lambda: None)
+        log.configure_with(lambda: None)
         structlog.configure(**before)

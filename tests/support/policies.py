@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from reconciler.krm.yaml import parse
+from reconciler.krm.yaml import parse_yaml
 from tests.support.world import CLUSTERS, World, catalog, deployment, package, repository, variant
 
 KUBEADMIRAL = "core.kubeadmiral.io/v1alpha1"
@@ -102,7 +102,7 @@ def policies_published(folder: Path) -> World:
 def ready(world: World, path: str, namespace: str = "_cluster") -> str:
     """Return the reason of an object's Ready as the status branch tells it; `path` is its kind and name."""
     text = world.text("reconciler/status", f"objects/{namespace}/{path}.yaml")
-    conditions: list[dict[str, str]] = parse(text).documents[0].data["status"]["conditions"]
+    conditions: list[dict[str, str]] = parse_yaml(text).documents[0].data["status"]["conditions"]
     return {one["type"]: one["reason"] for one in conditions}["Ready"]
 
 

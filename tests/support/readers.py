@@ -7,32 +7,41 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from reconciler.expressions import Limits
-from reconciler.krm.findings import Finding, errors
-from reconciler.krm.identity import ObjectKey, split_api_version
-from reconciler.krm.yaml import Path
-from reconciler.packages.kptfile import Kptfile, read_kptfile
-from reconciler.rules.composition.read_catalogue import read_addon, read_definition
-from reconciler.rules.composition.read_component import read_binding, read_component
-from reconciler.rules.composition.read_glue import read_build, read_environment
-from reconciler.rules.composition.read_type import read_type
-from reconciler.rules.overrides.read_policy import read_policy
-from reconciler.rules.placement.read_propagation import read_propagation
-from reconciler.rules.presets import read_definition as read_plugin_definition
-from reconciler.rules.presets.read_override import read_override, read_own_overrides
-from reconciler.rules.presets.read_plugin import read_plugin
-from reconciler.rules.presets.read_preset import read_preset
-from reconciler.rules.repository import read_repositories
-from reconciler.rules.templates.read_rule import read_merge_rule
-from reconciler.rules.variants.read_set import (
+from reconciler.catalog.catalog import Catalog, ConfigObject
+from reconciler.catalog.known_kinds import PORCH_GROUP
+from reconciler.catalog.manifests import is_namespaced
+from reconciler.cel import ExpressionLimits
+from reconciler.controllers.components.definition_readers import read_addon, read_component_definition
+from reconciler.controllers.components.readers import (
+    read_binding,
+    read_build,
+    read_component,
+    read_component_type,
+    read_environment,
+)
+from reconciler.controllers.kafka_templates.read_merge_rules import read_merge_rule
+from reconciler.controllers.override_policies.read_policies import read_override_policy
+from reconciler.controllers.package_variants.read_package_variant import read_package_variant
+from reconciler.controllers.package_variants.read_package_variant_set import (
     REVISION_SET_API_VERSION,
     read_package_variant_set,
     read_revision_set,
 )
-from reconciler.rules.variants.read_variant import read_package_variant
-from reconciler.snapshot.catalog import PORCH_GROUP, Catalog, ConfigObject, is_namespaced
+from reconciler.controllers.placement.propagation_policies import read_propagation_policy
+from reconciler.controllers.plugin_presets import read_options as read_plugin_definition
+from reconciler.controllers.plugin_presets.read_objects import (
+    read_override,
+    read_own_overrides,
+    read_plugin,
+    read_preset,
+)
+from reconciler.controllers.repositories import read_repositories
+from reconciler.krm.findings import Finding, select_errors
+from reconciler.krm.objects import ObjectKey, split_api_version
+from reconciler.krm.yaml import DataPath
+from reconciler.packages.kptfile import Kptfile, read_kptfile
 
-LIMITS = Limits()
+LIMITS = ExpressionLimits()
 Told = Sequence[str]
 
 
@@ -43,7 +52,7 @@ class _Document:
     data: Any
     line: int = 1
 
-    def line_of(self, path: Path) -> int:
+    def find_line(self, path: DataPath) -> int:
         return 1
 
 
@@ -61,7 +70,7 @@ def config_object(document: Mapping[str, Any]) -> ConfigObject:
 
 
 def _messages(findings: Sequence[Finding]) -> Told:
-    return [one.message for one in errors(list(findings))]
+    return [one.message for one in select_errors(list(findings))]
 
 
 def _by_object(read: Callable[..., tuple[Any, Sequence[Finding]]], **more: Any) -> Callable[[Any], Told]:
@@ -89,10 +98,10 @@ _READERS: Mapping[str, Callable[[Any], Told]] = {
     "PackageVariant": lambda document: read_package_variant(document).errors,
     "PackageVariantSet": lambda document: read_package_variant_set(document, LIMITS).errors,
     "PackageRevisionSet": _revision_set,
-    "OverridePolicy": _by_object(read_policy),
-    "ClusterOverridePolicy": _by_object(read_policy),
-    "PropagationPolicy": _by_object(read_propagation),
-    "ClusterPropagationPolicy": _by_object(read_propagation),
+    "OverridePolicy": _by_object(read_override_policy),
+    "ClusterOverridePolicy": _by_object(read_override_policy),
+    "PropagationPolicy": _by_object(read_propagation_policy),
+    "ClusterPropagationPolicy": _by_object(read_propagation_policy),
     "Cluster": _by_object(read_own_overrides),
     "Organization": _by_object(read_own_overrides),
     "PluginDefinition": _by_object(read_plugin_definition.read_definition),
@@ -100,9 +109,9 @@ _READERS: Mapping[str, Callable[[Any], Told]] = {
     "PluginPreset": _by_object(read_preset),
     "PluginOverride": _by_object(read_override),
     "Plugin": _by_object(read_plugin),
-    "ComponentDefinition": _by_object(read_definition, limits=LIMITS),
+    "ComponentDefinition": _by_object(read_component_definition, limits=LIMITS),
     "Addon": _by_object(read_addon, limits=LIMITS),
-    "ComponentType": _by_object(read_type),
+    "ComponentType": _by_object(read_component_type),
     "Component": _by_object(read_component),
     "EnvBinding": _by_object(read_binding),
     "Environment": _by_object(read_environment),

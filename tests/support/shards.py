@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from itertools import chain
 
-from reconciler.daemon.reconcile import Report
+from reconciler.reconcile.reconcile_pass import PassReport
 from tests.support.git_env import read_refs
 from tests.support.world import Pass, World
 
@@ -43,9 +43,9 @@ class Sharded(World):
         return Pass(_joined([one.report for one in passes]), before, read_refs(self.fleet))
 
 
-def _joined(reports: Sequence[Report]) -> Report:
+def _joined(reports: Sequence[PassReport]) -> PassReport:
     first = reports[-1]
-    destinations = tuple(chain.from_iterable(one.plan.destinations for one in reports))
+    destinations = tuple(chain.from_iterable(one.plan.targets for one in reports))
     findings = tuple(dict.fromkeys(chain.from_iterable(one.plan.findings for one in reports)))
-    plan = replace(first.plan, destinations=destinations, findings=findings)
-    return replace(first, plan=plan, renders=sum(one.renders for one in reports))
+    plan = replace(first.plan, targets=destinations, findings=findings)
+    return replace(first, plan=plan, render_count=sum(one.render_count for one in reports))

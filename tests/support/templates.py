@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from reconciler.krm.yaml import parse
+from reconciler.krm.yaml import parse_yaml
 from tests.support.policies import PLACED_ON, publish
 from tests.support.world import CLUSTERS, World, catalog, package, repository, variant
 
@@ -50,7 +50,7 @@ def bundle(name: str, **files: str) -> dict[str, str]:
 
 def template(world: World, branch: str, path: str) -> Any:
     """Return the template of the pool in a file of a branch; None where it has none."""
-    return parse(world.text(branch, path)).documents[0].data["spec"].get("template")
+    return parse_yaml(world.text(branch, path)).documents[0].data["spec"].get("template")
 
 
 def is_marked(world: World, branch: str, path: str) -> bool:

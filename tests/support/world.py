@@ -13,29 +13,28 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Literal, Self
 
-from reconciler.daemon.acting import act_on
-from reconciler.daemon.acts import Act, Verb
-from reconciler.daemon.approvals import Approved
-from reconciler.daemon.passes import Passes
-from reconciler.daemon.publish import Written
-from reconciler.daemon.publishers import Push
-from reconciler.daemon.reconcile import Report, reconcile
-from reconciler.daemon.remotes import Remote
-from reconciler.daemon.report import read_fleet
-from reconciler.daemon.review import Asked, Place, Review
-from reconciler.daemon.tools import Publisher
-from reconciler.gitio.verdicts import Outcome as PushOutcome
-from reconciler.gitio.verdicts import PushReport, PushUnit
+from reconciler.bootstrap import build_dry_run_publisher, build_push_publisher, build_services, read_summary
+from reconciler.git.push_outcomes import PushOutcome, PushReport, PushUnit
+from reconciler.inspect.report import read_fleet
 from reconciler.krm.findings import Finding
-from reconciler.krm.yaml import parse
-from reconciler.planning.destination import Destination
-from reconciler.planning.outcome import Blocked, Draft, Outcome, Unchanged
-from reconciler.reporting.acted import Acted
-from reconciler.reporting.open_drafts import Sheet
-from reconciler.reporting.report.build import build_report
-from reconciler.reporting.report.fleet import FleetReport
+from reconciler.krm.yaml import parse_yaml
+from reconciler.output.report.builder import build_fleet_report
+from reconciler.output.report.model import FleetReport
+from reconciler.output.review.action_results import ReviewActionResult
+from reconciler.output.review.open_drafts import DraftDetails
+from reconciler.planning.model.outcomes import Blocked, Draft, PackageOutcome, Unchanged
+from reconciler.planning.model.targets import Target
+from reconciler.reconcile.commits import WrittenPlan
+from reconciler.reconcile.pass_runner import PassRunner
+from reconciler.reconcile.publishers import PushPublisher
+from reconciler.reconcile.reconcile_pass import PassReport, run_pass
+from reconciler.reconcile.remotes.repository import Remote
+from reconciler.reconcile.remotes.targets import ReviewSelection, TargetReference
+from reconciler.reconcile.review_actions import ApprovalResult, ReviewAction, ReviewVerb
+from reconciler.reconcile.services import PlanPublisher
+from reconciler.review.actions import apply_review_action
+from reconciler.review.drafts import DraftReview
 from reconciler.settings import Settings
-from reconciler.wiring import build_keep, build_parts, build_push, read_summary
 from tests.support.git_env import commit_files, git, make_bare, point_ref, read_file, read_ref, read_refs
 
 Files = Mapping[str, str | None]
@@ -115,14 +114,14 @@ def injected_set(package: str, clusters: Iterable[str], revision: str = "v1") ->
 class Pass:
     """One pass: what it reported, and the fleet's refs before and after."""
 
-    report: Report
+    report: PassReport
     before: Mapping[str, str]
     after: Mapping[str, str]
 
     @property
     def is_silent(self) -> bool:
         """Whether no ref of the fleet moved and nothing was rendered."""
-        return self.before == self.after and self.report.renders == 0
+        return self.before == self.after and self.report.render_count == 0
 
     @property
     def moved(self) -> set[str]:
@@ -134,17 +133,17 @@ class Pass:
     @property
     def outcomes(self) -> dict[str, str]:
         """What was decided, by place: `draft`, why nothing was to do, how it leaves, or the codes of what blocks."""
-        plans = self.report.plan.destinations
-        found = {f"{plan.destination.name}/{one.package}": one.how for plan in plans for one in plan.leaving}
-        found |= {str(one.variant.place): _told(one) for _, one in self.report.plan.outcomes()}
+        plans = self.report.plan.targets
+        found = {f"{plan.target.name}/{one.package}": one.kind for plan in plans for one in plan.removals}
+        found |= {str(one.variant.target): _told(one) for _, one in self.report.plan.list_outcomes()}
         for plan in plans:
-            found |= {f"{plan.destination.name}/{one.package}": one.finding.code for one in plan.held}
+            found |= {f"{plan.target.name}/{one.package}": one.finding.code for one in plan.held}
         return found
 
     @property
     def findings(self) -> tuple[Finding, ...]:
         """Everything that was found."""
-        return self.report.plan.all_findings()
+        return self.report.plan.list_findings()
 
     @property
     def codes(self) -> set[str]:
@@ -152,11 +151,11 @@ class Pass:
         return {finding.code for finding in self.findings}
 
 
-def _told(outcome: Outcome) -> str:
+def _told(outcome: PackageOutcome) -> str:
     match outcome:
         case Draft():
             return "draft"
-        case Unchanged(why=why):
+        case Unchanged(reason=why):
             return why
         case Blocked():
             codes = sorted({finding.code for finding in outcome.findings})
@@ -167,42 +166,52 @@ def _told(outcome: Outcome) -> str:
 class _Interrupted:
     """A publisher to whose pushes, or to whose approvals, something else comes first."""
 
-    def __init__(self, push: Push, pending: list[Callable[[], object]], before: Literal["publish", "approve"]) -> None:
+    def __init__(
+        self, push: PushPublisher, pending: list[Callable[[], object]], before: Literal["publish", "approve"]
+    ) -> None:
         self._push = push
         self._pending = pending
         self._before = before
-        self.propose, self.finish, self.tag = push.propose, push.finish, push.tag
-        self.request, self.remember, self.keep_heads = push.request, push.remember, push.keep_heads
+        self.push_config_proposal, self.push_status, self.push_tags = (
+            push.push_config_proposal,
+            push.push_status,
+            push.push_tags,
+        )
+        self.update_pull_requests, self.store_publication_times, self.store_known_heads = (
+            push.update_pull_requests,
+            push.store_publication_times,
+            push.store_known_heads,
+        )
 
     @property
-    def unwritten(self) -> str:
-        return self._push.unwritten
+    def status_error(self) -> str:
+        return self._push.status_error
 
     @property
     def status_findings(self) -> Sequence[Finding]:
         return self._push.status_findings
 
-    def publish(self, remote: Remote, written: Sequence[Written]) -> Mapping[str, PushOutcome]:
+    def publish(self, remote: Remote, written: Sequence[WrittenPlan]) -> Mapping[str, PushOutcome]:
         self._meddle("publish")
         return self._push.publish(remote, written)
 
-    def approve(self, groups: Sequence[tuple[Remote, Sequence[Written]]], now: int) -> Approved:
+    def push_approvals(self, groups: Sequence[tuple[Remote, Sequence[WrittenPlan]]], now: int) -> ApprovalResult:
         self._meddle("approve")
-        return self._push.approve(groups, now)
+        return self._push.push_approvals(groups, now)
 
     def _meddle(self, before: str) -> None:
         while self._pending and before == self._before:
             self._pending.pop()()
 
 
-class _InterruptedReview(Review):
+class _InterruptedReview(DraftReview):
     """A review to whose pushes something else comes first."""
 
-    def __init__(self, review: Review, pending: list[Callable[[], object]]) -> None:
+    def __init__(self, review: DraftReview, pending: list[Callable[[], object]]) -> None:
         vars(self).update(vars(review))
         self._pending = pending
 
-    def push(self, destination: Destination, units: Sequence[PushUnit]) -> PushReport:
+    def push(self, destination: Target, units: Sequence[PushUnit]) -> PushReport:
         while self._pending:
             self._pending.pop()()
         return super().push(destination, units)
@@ -259,53 +268,53 @@ class World:
     def sync(self) -> Pass:
         """Run one pass that pushes, as a fresh process would."""
         before = read_refs(self.fleet)
-        report = self._pass(build_push(self._read_settings()))
+        report = self._pass(build_push_publisher(self._read_settings()))
         return Pass(report, before, read_refs(self.fleet))
 
     def plan(self) -> Pass:
         """Run one pass that pushes nothing."""
         before = read_refs(self.fleet)
-        return Pass(self._pass(build_keep()), before, read_refs(self.fleet))
+        return Pass(self._pass(build_dry_run_publisher()), before, read_refs(self.fleet))
 
     def sync_while(self, meddle: Callable[[], object], before: Literal["publish", "approve"] = "publish") -> Pass:
         """Run one pass that pushes, and let something else happen once, just before the first push or approval."""
-        push = build_push(self._read_settings())
+        push = build_push_publisher(self._read_settings())
         refs = read_refs(self.fleet)
         return Pass(self._pass(_Interrupted(push, [meddle], before)), refs, read_refs(self.fleet))
 
-    def service(self) -> Passes:
+    def service(self) -> PassRunner:
         """Return the passes of one process that goes on."""
         settings = self._read_settings()
-        parts = build_parts(settings, self.source, clock=lambda: self.now)
-        return Passes(parts.source, parts.remotes, parts.tools, build_push(settings))
+        parts = build_services(settings, self.source, clock=lambda: self.now)
+        return PassRunner(parts.source, parts.remotes, parts.pass_services, build_push_publisher(settings))
 
-    def _pass(self, publisher: Publisher) -> Report:
-        parts = build_parts(self._read_settings(), self.source, clock=lambda: self.now)
+    def _pass(self, publisher: PlanPublisher) -> PassReport:
+        parts = build_services(self._read_settings(), self.source, clock=lambda: self.now)
         with parts.remotes as remotes:
-            return reconcile(parts.source, remotes, parts.tools, publisher)
+            return run_pass(parts.source, remotes, parts.pass_services, publisher)
 
     # what reviewers do by command
 
     def act(
-        self, verb: Verb, *places: str, meddle: Callable[[], object] | None = None, **more: Any
-    ) -> tuple[Acted, ...]:
+        self, verb: ReviewVerb, *places: str, meddle: Callable[[], object] | None = None, **more: Any
+    ) -> tuple[ReviewActionResult, ...]:
         """Propose, approve, reject or drop as Grace, all without places; `meddle` comes before the first push."""
-        asked = Asked(
-            tuple(Place(*place.split("/", 1)) for place in places),
+        asked = ReviewSelection(
+            tuple(TargetReference(*place.split("/", 1)) for place in places),
             more.pop("selector", ""),
             more.pop("removals", False),
         )
-        act = Act(verb, ("Grace", "grace@example.com"), **more)
+        act = ReviewAction(verb, ("Grace", "grace@example.com"), **more)
         with self._review([meddle] if meddle else []) as review:
-            return act_on(review, asked, act)
+            return apply_review_action(review, asked, act)
 
-    def sheets(self, *places: str, whole: bool = False) -> list[Sheet]:
+    def sheets(self, *places: str, whole: bool = False) -> list[DraftDetails]:
         """Return what is open on these clusters, or on all."""
-        asked = Asked(tuple(Place(*place.split("/", 1)) for place in places))
+        asked = ReviewSelection(tuple(TargetReference(*place.split("/", 1)) for place in places))
         with self._review([]) as review:
             return [
-                review.sheet(draft, asked.packages(bench.destination.name), whole=whole)
-                for bench in review.open(asked)
+                review.read_draft_details(draft, asked.packages_of(bench.target.name), whole=whole)
+                for bench in review.open_targets(asked)
                 for draft in bench.drafts
             ]
 
@@ -313,13 +322,17 @@ class World:
         """Return the report of the fleet as a fresh process reads it."""
         summary = read_summary(self._read_settings())
         with self._review([]) as review:
-            return build_report(read_fleet(review, review.open(Asked())), review.config, summary)
+            return build_fleet_report(
+                read_fleet(review, review.open_targets(ReviewSelection()), review.report_progress),
+                review.config_id,
+                summary,
+            )
 
     @contextmanager
-    def _review(self, pending: list[Callable[[], object]]) -> Iterator[Review]:
-        parts = build_parts(self._read_settings(), self.source, clock=lambda: self.now)
+    def _review(self, pending: list[Callable[[], object]]) -> Iterator[DraftReview]:
+        parts = build_services(self._read_settings(), self.source, clock=lambda: self.now)
         with parts.remotes as remotes:
-            yield _InterruptedReview(Review(parts.source, remotes, parts.tools), pending)
+            yield _InterruptedReview(DraftReview(parts.source, remotes, parts.pass_services), pending)
 
     @property
     def source(self) -> str:
@@ -338,7 +351,7 @@ class World:
             one = self.sync()
             if one.is_silent:
                 return one
-        raise AssertionError(f"never silent: {one.outcomes}, moved {one.moved}, {one.report.renders} renders")
+        raise AssertionError(f"never silent: {one.outcomes}, moved {one.moved}, {one.report.render_count} renders")
 
     # what the people of a cluster do, each on the fleet itself
 
@@ -450,12 +463,12 @@ class World:
     def status(self, kind: str, name: str) -> dict[str, object]:
         """Return the status of a config object as the status branch tells it."""
         text = self.text("reconciler/status", f"objects/default/{kind}/{name}.yaml")
-        found: dict[str, object] = parse(text).documents[0].data["status"]
+        found: dict[str, object] = parse_yaml(text).documents[0].data["status"]
         return found
 
     def told(self, branch: str, package: str) -> dict[str, Any]:
         """Return what the status file beside a package says."""
-        found: dict[str, Any] = parse(self.text(branch, f".reconciler/{package}.yaml")).documents[0].data["status"]
+        found: dict[str, Any] = parse_yaml(self.text(branch, f".reconciler/{package}.yaml")).documents[0].data["status"]
         return found
 
     def reason(self, name: str, condition: str = "Ready", kind: str = "PackageVariant") -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from reconciler.caching import cached, trim_caches
+from reconciler.memory import cached, trim_caches
 
 
 def test_results_of_one_pass_are_computed_once() -> None:

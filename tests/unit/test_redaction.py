@@ -6,9 +6,9 @@ import time
 
 import pytest
 
-from reconciler.gitio.errors import CredentialInUrlError
-from reconciler.gitio.url import parse_url
-from reconciler.krm.codes import CREDENTIAL_IN_URL
+from reconciler.git.errors import CredentialInUrlError
+from reconciler.git.url import parse_url
+from reconciler.krm.findings import CREDENTIAL_IN_URL
 from reconciler.redaction import has_credentials, redact, redact_url, redact_urls, register_secret
 
 SECRET = "sesame"

@@ -10,9 +10,9 @@ from typing import Any
 import jsonschema
 import pytest
 
-from reconciler.expressions import Limits
-from reconciler.krm.names import ref_name_fault
-from reconciler.krm.yaml import DEFAULT_LIMITS, parse
+from reconciler.cel import ExpressionLimits
+from reconciler.krm.names import validate_ref_name
+from reconciler.krm.yaml import DEFAULT_YAML_LIMITS, parse_yaml
 from reconciler.settings import Settings, SettingsError, load_settings, schema_text
 
 CONFIG = Path(__file__).resolve().parents[2] / "config"
@@ -21,10 +21,10 @@ SCHEMA = CONFIG / "schema.json"
 DEVIATIONS = "D1, D3, D4, D5, D6, D7, D8, D9, D10, D11, D12, D13, D14, D15, D16, D17, D18, D19, D22"
 MERGE_KEYS = "conflict_policy, deviations, list_keys, profile"
 AUTHOR = '"reconciler <reconciler@localhost>"'
-APART = "must name drafts and removals apart, neither equal to nor below the other"
-ADDRESS = 'must be host:port, for example "127.0.0.1:8080" or "[::]:8080"; port 0 takes any free one'
-SECRET = "must name a secret_file beside listen: whoever is not signed is not heard"
-SHARD = "must be i/n, the i-th of n shards with 1 <= i <= n <= 1,000, for example 2/5; 1/1 has it all"
+APART = "branch and removals_branch must not be equal, and neither may be below the other"
+ADDRESS = 'must be host:port, for example "127.0.0.1:8080" or "[::]:8080"; port 0 selects any free port'
+SECRET = "must have secret_file if listen is set: the server accepts only signed webhooks"
+SHARD = "must be i/n, shard i of n with 1 <= i <= n <= 1,000, for example 2/5; 1/1 has all targets"
 TOP = (
     "approvals, cache, config, drafts, fleet, forge, functions, git, guards, limits, log, max_backoff_seconds, merge, "
     "poll_jitter_percent, poll_seconds, rendering, review, rules, shard, state_ref, status, webhooks"
@@ -119,10 +119,10 @@ def test_the_environment_overrides_the_file(
 @pytest.mark.parametrize(
     ("text", "errors"),
     [
-        pytest.param("poll_second: 1\n", [f"1: poll_second: unknown setting; allowed here: {TOP}"], id="unknown"),
+        pytest.param("poll_second: 1\n", [f"1: poll_second: unknown setting; allowed settings: {TOP}"], id="unknown"),
         pytest.param(
             "limits:\n  cel:\n    depth: 1\n",
-            ["3: limits.cel.depth: unknown setting; allowed here: bytes, characters, nesting, steps"],
+            ["3: limits.cel.depth: unknown setting; allowed settings: bytes, characters, nesting, steps"],
             id="unknown-in-a-group",
         ),
         pytest.param(
@@ -156,7 +156,7 @@ def test_the_environment_overrides_the_file(
             "git:\n  remotes:\n    - {url: github.com, max_pushes: 6}\n",
             [
                 (
-                    "3: git.remotes.0.max_pushes: unknown setting; allowed here: "
+                    "3: git.remotes.0.max_pushes: unknown setting; allowed settings: "
                     "max_pushes_per_minute, max_refs_per_push, url"
                 )
             ],
@@ -166,7 +166,7 @@ def test_the_environment_overrides_the_file(
             "git: {remotes: [{url: github.com}]}\n",
             [
                 (
-                    "1: git.remotes.0: must have a limit, max_refs_per_push or max_pushes_per_minute, "
+                    "1: git.remotes.0: must have a limit: max_refs_per_push or max_pushes_per_minute, "
                     "not {'url': 'github.com'}"
                 )
             ],
@@ -181,7 +181,7 @@ def test_the_environment_overrides_the_file(
             "forge:\n  hosts:\n    - {url: https://github.com, kind: github, tokenfile: x}\n",
             [
                 (
-                    "3: forge.hosts.0.tokenfile: unknown setting; allowed here: api, app_id, app_installation, "
+                    "3: forge.hosts.0.tokenfile: unknown setting; allowed settings: api, app_id, app_installation, "
                     "app_key_file, kind, token_file, url"
                 )
             ],
@@ -191,7 +191,7 @@ def test_the_environment_overrides_the_file(
             "forge:\n  hosts:\n    - url: https://me:secret@github.com\n      kind: github\n      token_file: x\n",
             [
                 (
-                    "3: forge.hosts.0.url: must be an address without credentials, for example "
+                    "3: forge.hosts.0.url: must be a URL without credentials, for example "
                     "https://github.com/acme, not 'https://github.com'"
                 )
             ],
@@ -201,7 +201,7 @@ def test_the_environment_overrides_the_file(
             "forge: {hosts: [{url: https://github.com, kind: github}]}\n",
             [
                 (
-                    "1: forge.hosts.0: must name a token_file, or on GitHub an app_id with an app_key_file, "
+                    "1: forge.hosts.0: must have token_file, or on GitHub app_id and app_key_file, "
                     "not {'url': 'https://github.com', 'kind': 'github'}"
                 )
             ],
@@ -211,7 +211,7 @@ def test_the_environment_overrides_the_file(
             "forge: {hosts: [{url: https://a.example, kind: gitea, api: http://a.example/api/v1, token_file: x}]}\n",
             [
                 (
-                    "1: forge.hosts.0.api: must be an https address without credentials, for example "
+                    "1: forge.hosts.0.api: must be an https URL without credentials, for example "
                     "https://git.example.com/api/v1, not 'http://a.example/api/v1'"
                 )
             ],
@@ -221,7 +221,7 @@ def test_the_environment_overrides_the_file(
             "forge: {labels: [fleet, accept-conflicts]}\n",
             [
                 (
-                    "1: forge.labels: must not have accept-conflicts, with which reviewers accept conflicts,"
+                    "1: forge.labels: must not contain accept-conflicts: reviewers accept conflicts with this label,"
                     " not ['fleet', 'accept-conflicts']"
                 )
             ],
@@ -236,7 +236,7 @@ def test_the_environment_overrides_the_file(
             "rules: {strict: [PolicyNoEffects]}\n",
             [
                 (
-                    "1: rules.strict: must name warnings of override policies and templates, ContainerNotFound, "
+                    "1: rules.strict: must contain only warnings of override policies and templates: ContainerNotFound, "
                     "DigestPinned, EnvNameReserved, EnvWithoutValue, ForbiddenMountPath, IgnoredLabel, "
                     "LiteralSecretSuspected, MountWithoutVolume, NullTemplateProperty, OperatorLabelReplaced, "
                     "OrphanPool, OverridePolicyLabelIgnored, PatchDroppedKeys, PolicyNoEffect, PoolWithoutCluster, "
@@ -256,7 +256,7 @@ def test_the_environment_overrides_the_file(
             "rules: {pod_spec_paths: {a/b/CloneSet: /spec}}\n",
             [
                 (
-                    "1: rules.pod_spec_paths: must name kinds as group/Kind, as apps.example/CloneSet does, "
+                    "1: rules.pod_spec_paths: must have keys of the form group/Kind, for example apps.example/CloneSet, "
                     "not {'a/b/CloneSet': '/spec'}"
                 )
             ],
@@ -264,7 +264,11 @@ def test_the_environment_overrides_the_file(
         ),
         pytest.param(
             "rules: {pod_spec_paths: {CloneSet: spec}}\n",
-            [("1: rules.pod_spec_paths: must give JSON pointers, as /spec/template/spec is, not {'CloneSet': 'spec'}")],
+            [
+                (
+                    "1: rules.pod_spec_paths: must have JSON pointers as values, for example /spec/template/spec, not {'CloneSet': 'spec'}"
+                )
+            ],
             id="no-pointer",
         ),
         pytest.param("poll_seconds: '1'\n", ["1: poll_seconds: must be a valid number, not '1'"], id="no-number"),
@@ -293,7 +297,7 @@ def test_the_environment_overrides_the_file(
         ),
         pytest.param(
             "merge: {deviations: {D99: false}}\n",
-            [f"1: merge.deviations: must name deviations by their numbers, {DEVIATIONS}, not {{'D99': False}}"],
+            [f"1: merge.deviations: must contain only the deviations {DEVIATIONS}, not {{'D99': False}}"],
             id="no-such-deviation",
         ),
         pytest.param(
@@ -303,12 +307,14 @@ def test_the_environment_overrides_the_file(
         ),
         pytest.param(
             "functions:\n  exec: [/bin/../fn]\n",
-            ["2: functions.exec: must be plain absolute paths, for example /usr/local/bin/*, not ['/bin/../fn']"],
+            [
+                "2: functions.exec: must be absolute paths without . and .., for example /usr/local/bin/*, not ['/bin/../fn']"
+            ],
             id="a-path-with-dots",
         ),
         pytest.param(
             "functions: {exec: [fn]}\n",
-            ["1: functions.exec: must be plain absolute paths, for example /usr/local/bin/*, not ['fn']"],
+            ["1: functions.exec: must be absolute paths without . and .., for example /usr/local/bin/*, not ['fn']"],
             id="a-relative-path",
         ),
         pytest.param(
@@ -318,17 +324,19 @@ def test_the_environment_overrides_the_file(
         ),
         pytest.param(
             "functions: {image_prefix: a/}\n",
-            ["1: functions.image_prefix: must be a registry and folders without a slash at the end, not 'a/'"],
+            ["1: functions.image_prefix: must be a registry and a path without a slash at the end, not 'a/'"],
             id="a-prefix-with-a-slash",
         ),
         pytest.param(
             "config: {branch: -x}\n",
-            [f"1: config.branch: must be a branch name that Git accepts: {ref_name_fault('-x')}, not '-x'"],
+            [f"1: config.branch: must be a branch name that Git accepts: {validate_ref_name('-x')}, not '-x'"],
             id="branch",
         ),
         pytest.param(
             "drafts: {branch: d}\n",
-            ["1: drafts.branch: must hold {repository} or {branch}, or all clusters would share one draft, not 'd'"],
+            [
+                "1: drafts.branch: must contain {repository} or {branch}, otherwise all clusters would share one draft, not 'd'"
+            ],
             id="one-draft-for-all",
         ),
         pytest.param(
@@ -338,7 +346,9 @@ def test_the_environment_overrides_the_file(
         ),
         pytest.param(
             "drafts: {branch: 'd/{cluster}'}\n",
-            ["1: drafts.branch: may hold only the placeholders {repository}, {branch}, {package}, not 'd/{cluster}'"],
+            [
+                "1: drafts.branch: must not contain placeholders other than {repository}, {branch}, {package}, not 'd/{cluster}'"
+            ],
             id="no-such-placeholder",
         ),
         pytest.param(
@@ -346,13 +356,13 @@ def test_the_environment_overrides_the_file(
             [
                 "1: limits.file_bytes: must be greater than or equal to 1024, not 1",
                 "2: log.level: must be 'debug', 'info', 'warning' or 'error', not 1",
-                f"3: x: unknown setting; allowed here: {TOP}",
+                f"3: x: unknown setting; allowed settings: {TOP}",
             ],
             id="all-at-once",
         ),
         pytest.param("- a\n", ["1: the settings must be a mapping of groups, not list"], id="a-list"),
-        pytest.param("a: 1\n---\nb: 1\n", ["3: the settings must be one document"], id="two-documents"),
-        pytest.param("a: 1\na: 2\n", ['2: the key "a" stands twice in one mapping'], id="said-twice"),
+        pytest.param("a: 1\n---\nb: 1\n", ["3: the settings file must contain one YAML document"], id="two-documents"),
+        pytest.param("a: 1\na: 2\n", ['2: the key "a" occurs twice in one mapping'], id="said-twice"),
     ],
 )
 def test_what_is_wrong_with_a_file(tmp_path: Path, text: str, errors: list[str]) -> None:
@@ -363,10 +373,10 @@ def test_what_is_wrong_with_a_file(tmp_path: Path, text: str, errors: list[str])
     ("text", "start"),
     [
         pytest.param(
-            "drafts: {branch: 'a..{branch}'}\n", "drafts.branch: must make branch names that Git accepts: ", id="d"
+            "drafts: {branch: 'a..{branch}'}\n", "drafts.branch: must produce branch names that Git accepts: ", id="d"
         ),
         pytest.param(
-            "state_ref: 'refs/a b/{repository}'\n", "state_ref: must make ref names that Git accepts: ", id="s"
+            "state_ref: 'refs/a b/{repository}'\n", "state_ref: must produce ref names that Git accepts: ", id="s"
         ),
     ],
 )
@@ -390,8 +400,8 @@ def test_state_refs_are_listed_by_what_they_start_with(tmp_path: Path, state_ref
     (error,) = refused(tmp_path, f"state_ref: '{state_ref}'\n")
 
     assert error == (
-        "reconciler.yaml:1: state_ref: must start with refs/ and end in /{repository}, "
-        f"as refs/reconciler/state/{{repository}} does, not '{state_ref}'"
+        "reconciler.yaml:1: state_ref: must start with refs/ and end with /{repository}, "
+        f"for example refs/reconciler/state/{{repository}}, not '{state_ref}'"
     )
 
 
@@ -434,7 +444,7 @@ def test_a_settings_error_does_not_contain_values_that_may_be_secrets(text: str,
         ),
         pytest.param(
             {"RECONCILER_MERGE__STYLE": "x"},
-            f"RECONCILER_MERGE__STYLE: merge.style: unknown setting; allowed here: {MERGE_KEYS}",
+            f"RECONCILER_MERGE__STYLE: merge.style: unknown setting; allowed settings: {MERGE_KEYS}",
             id="unknown",
         ),
         pytest.param(
@@ -489,7 +499,7 @@ def test_no_file_at_all_means_the_defaults(tmp_path: Path) -> None:
 
 
 def test_every_setting_stands_in_the_example_with_its_default() -> None:
-    written = parse(EVERY_SETTING.read_bytes()).documents[0].data
+    written = parse_yaml(EVERY_SETTING.read_bytes()).documents[0].data
 
     assert written == json.loads(Settings().model_dump_json())
 
@@ -510,7 +520,7 @@ def test_the_schema_is_that_of_the_settings() -> None:
 
 def test_the_schema_accepts_the_example_and_refuses_what_is_unknown() -> None:
     schema = json.loads(SCHEMA.read_text())
-    written = parse(EVERY_SETTING.read_bytes()).documents[0].data
+    written = parse_yaml(EVERY_SETTING.read_bytes()).documents[0].data
 
     jsonschema.Draft202012Validator.check_schema(schema)
     jsonschema.validate(written, schema)
@@ -521,9 +531,9 @@ def test_the_schema_accepts_the_example_and_refuses_what_is_unknown() -> None:
 def test_the_limits_are_those_of_the_rooms_that_they_limit() -> None:
     limits = Settings().limits
 
-    assert limits.cel.model_dump() == asdict(Limits())
-    assert (limits.file_bytes, limits.yaml_depth) == (DEFAULT_LIMITS.file_bytes, DEFAULT_LIMITS.depth)
-    assert (limits.yaml_aliases, limits.yaml_documents) == (DEFAULT_LIMITS.aliases, DEFAULT_LIMITS.documents)
+    assert limits.cel.model_dump() == asdict(ExpressionLimits())
+    assert (limits.file_bytes, limits.yaml_depth) == (DEFAULT_YAML_LIMITS.file_bytes, DEFAULT_YAML_LIMITS.depth)
+    assert (limits.yaml_aliases, limits.yaml_documents) == (DEFAULT_YAML_LIMITS.aliases, DEFAULT_YAML_LIMITS.documents)
 
 
 def test_a_file_counts_more_than_what_was_said_to_kpt(tmp_path: Path) -> None:

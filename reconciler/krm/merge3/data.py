@@ -1,4 +1,4 @@
-"""The field merge of plain data: three values in, one value and the conflicts out (kpt.md 7)."""
+"""Three-way merge of plain data: three values are merged into one value and a list of conflicts."""
 
 from __future__ import annotations
 
@@ -6,20 +6,26 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeAlias
 
-from reconciler.krm.conflicts import ABSENT, Chosen, Conflict, ConflictKind
-from reconciler.krm.merge3.items import merge_items
-from reconciler.krm.merge3.kpt_lists import merge_keyed_list
-from reconciler.krm.merge3.lists import Identity, Keys, find_keys, same_text
-from reconciler.krm.merge3.order import local_order, upstream_order, woven
-from reconciler.krm.merge3.rules import SAFE, MergeError, MergeRules
-from reconciler.krm.pointer import format_pointer
-from reconciler.krm.shapes import UNKNOWN, Shape
-from reconciler.krm.yaml.same import same
+from reconciler.krm.json_pointer import format_pointer
+from reconciler.krm.merge3.lists import (
+    ElementIdentity,
+    ElementKeys,
+    find_element_keys,
+    interleave,
+    is_equal_as_text,
+    merge_keyed_list_like_kpt,
+    merge_scalar_lists,
+    order_like_local,
+    order_like_upstream,
+)
+from reconciler.krm.merge3.rules import ABSENT, SAFE, ChosenSide, Conflict, ConflictKind, MergeError, MergeRules
+from reconciler.krm.schema.merge_schemas import UNKNOWN_SCHEMA, MergeSchema
+from reconciler.krm.yaml.compare import is_equal_data
 
 
 @dataclass(slots=True, eq=False)
 class _Position:
-    """Where an element stands in the merged list, which is known only when all of them are merged."""
+    """Index of an element in the merged list. It is known only after all elements are merged."""
 
     index: int = 0
 
@@ -31,215 +37,250 @@ _Path: TypeAlias = tuple[str | _Position, ...]
 
 
 def merge_data(
-    origin: Any, updated: Any, local: Any, shape: Shape = UNKNOWN, rules: MergeRules = SAFE
+    origin: Any, updated: Any, local: Any, schema: MergeSchema = UNKNOWN_SCHEMA, rules: MergeRules = SAFE
 ) -> tuple[Any, tuple[Conflict, ...]]:
-    """Return (merged data, ABSENT when nothing remains; conflicts), for three values any of which may be ABSENT.
+    """Merge three values, each of which may be ABSENT.
 
-    What stands on one side only is shared with it. Pointers name an element by its place in the merged list or, if it
-    is gone, in the local one, or else in upstream's. Raises MergeError under rules like kpt's (kpt.md 7.1, 7.4).
+    A value that only one side contains is not copied. A conflict's pointer contains the index of an element in the
+    merged list. If the element was removed, its index in the local list is used, or else in upstream's list.
+
+    Returns:
+        The merged value (ABSENT if nothing remains) and the conflicts.
+
+    Raises:
+        MergeError: kpt's rules are used, and types of values or merge keys conflict.
     """
     merge = _FieldMerge(rules)
-    data = merge.value(local, origin, updated, shape, ())
-    return data, merge.found()
+    data = merge.merge_value(local, origin, updated, schema, ())
+    return data, merge.collect_conflicts()
 
 
 class _FieldMerge:
-    """One walk over three values side by side; `local`, `origin`, `updated` in kpt's order throughout."""
+    """Recursive merge of three values. Arguments are in kpt's order: `local`, `origin`, `updated`."""
 
     def __init__(self, rules: MergeRules) -> None:
         self.rules = rules
         self.conflicts: list[tuple[_Path, Conflict]] = []
 
-    def found(self) -> tuple[Conflict, ...]:
-        """Return the conflicts, now that every position is known."""
+    def collect_conflicts(self) -> tuple[Conflict, ...]:
+        """Return the conflicts. Call it after the merge, when all positions are known."""
         return tuple(replace(conflict, pointer=format_pointer(map(str, path))) for path, conflict in self.conflicts)
 
-    def value(self, local: Any, origin: Any, updated: Any, shape: Shape, path: _Path) -> Any:
-        """Return the merged value, ABSENT when there is none."""
-        if self.rules.takes_sides:
-            if same(origin, updated):
+    def merge_value(self, local: Any, origin: Any, updated: Any, schema: MergeSchema, path: _Path) -> Any:
+        """Return the merged value; ABSENT if nothing remains."""
+        if self.rules.can_copy_a_side:
+            if is_equal_data(origin, updated):
                 return local
-            if same(local, origin):
+            if is_equal_data(local, origin):
                 return updated
         sides = (local, origin, updated)
-        if len(kinds := {_kind(side) for side in sides} - {"nothing"}) > 1:
-            return self._clash(local, origin, updated, path)
-        if kinds <= {"scalar"} or self._is_about_null(local, origin, updated):
-            return self._single(local, origin, updated, path)
-        if kinds == {"mapping"}:
-            merged = self._mapping(local, origin, updated, shape, path)
+        if len(types := {_type_of(side) for side in sides} - {"nothing"}) > 1:
+            return self._merge_different_types(local, origin, updated, path)
+        if types <= {"scalar"} or self._is_about_null(local, origin, updated):
+            return self._merge_atomic(local, origin, updated, path)
+        if types == {"mapping"}:
+            merged = self._merge_mapping(local, origin, updated, schema, path)
         else:
-            merged = self._list(local, origin, updated, shape, path)
-        # D9: upstream made it null, and nothing local stands against that
+            merged = self._merge_list(local, origin, updated, schema, path)
+        # D9: upstream set the field to null, and the local side has no other value.
         return None if merged is ABSENT and updated is None and self.rules.keeps_nulls else merged
 
     def _is_about_null(self, local: Any, origin: Any, updated: Any) -> bool:
-        """Tell whether a null decides, rather than what a collection holds."""
+        """Return whether an explicit null, and not the content of a collection, decides the result."""
         if not self.rules.keeps_nulls:
             return origin is not None and None in (local, updated)
         if updated is None:
             return not (_is_collection(local) and _is_collection(origin))
         return local is None or (local is ABSENT and origin is None)
 
-    def _clash(self, local: Any, origin: Any, updated: Any, path: _Path) -> Any:
-        if not self.rules.settles_clashes:
-            kinds = ", ".join(
-                f"{side} a {kind}"
+    def _merge_different_types(self, local: Any, origin: Any, updated: Any, path: _Path) -> Any:
+        if not self.rules.reports_type_conflicts:
+            types = ", ".join(
+                f"{side} a {type_name}"
                 for side, value in (("local", local), ("origin", origin), ("upstream", updated))
-                if (kind := _kind(value)) != "nothing"
+                if (type_name := _type_of(value)) != "nothing"
             )
-            place = format_pointer(map(str, path)) or "the document"
-            raise MergeError(f"{place} must be of one kind on all sides: {kinds}")
-        return self._single(local, origin, updated, path, "D7")
+            pointer = format_pointer(map(str, path)) or "the document"
+            raise MergeError(f"{pointer} must have the same type on all sides: {types}")
+        return self._merge_atomic(local, origin, updated, path, "D7")
 
-    # values that are taken whole
+    # scalars, nulls and atomic lists
 
-    def _single(self, local: Any, origin: Any, updated: Any, path: _Path, rule: str = "D2") -> Any:
-        """Merge values that have no parts: scalars, atomic lists, nulls (kpt.md 7.3)."""
+    def _merge_atomic(self, local: Any, origin: Any, updated: Any, path: _Path, rule: str = "D2") -> Any:
+        """Merge values that are replaced as a whole: scalars, atomic lists and nulls."""
         if not self.rules.keeps_nulls:
             if self._is_about_null(local, origin, updated):
-                return self._cleared(local, origin, updated, path)
+                return self._merge_null(local, origin, updated, path)
             local, origin, updated = (ABSENT if side is None else side for side in (local, origin, updated))
-        if self._equal(updated, origin) or self._equal(local, updated):
+        if self._is_equal(updated, origin) or self._is_equal(local, updated):
             return local
-        if self._equal(local, origin):
+        if self._is_equal(local, origin):
             return updated
-        self._report("field", path, (local, origin, updated), self.rules.winner, rule)
+        self._report_conflict("field", path, (local, origin, updated), self.rules.winner, rule)
         return updated if self.rules.winner == "upstream" else local
 
-    def _cleared(self, local: Any, origin: Any, updated: Any, path: _Path) -> Any:
-        """Remove what one side made null, whatever the other side made of it (kpt.md 8.10)."""
-        if not any(map(self._equal, (local, origin, updated), (origin, updated, local))):
-            chosen: Chosen = "upstream" if updated is None else "local"
-            self._report("field", path, (local, origin, updated), chosen, "D2")
+    def _merge_null(self, local: Any, origin: Any, updated: Any, path: _Path) -> Any:
+        """Return ABSENT, because one side set the field to null. kpt then ignores the value of the other side."""
+        if not any(map(self._is_equal, (local, origin, updated), (origin, updated, local))):
+            chosen: ChosenSide = "upstream" if updated is None else "local"
+            self._report_conflict("field", path, (local, origin, updated), chosen, "D2")
         return ABSENT
 
-    def _equal(self, left: Any, right: Any) -> bool:
-        return same(left, right) if self.rules.compares_types else same_text(left, right)
+    def _is_equal(self, left: Any, right: Any) -> bool:
+        return is_equal_data(left, right) if self.rules.compares_types else is_equal_as_text(left, right)
 
-    def _report(self, kind: ConflictKind, path: _Path, sides: tuple[Any, Any, Any], chosen: Chosen, rule: str) -> None:
+    def _report_conflict(
+        self, kind: ConflictKind, path: _Path, sides: tuple[Any, Any, Any], chosen: ChosenSide, rule: str
+    ) -> None:
         local, origin, updated = sides
         self.conflicts.append((path, Conflict(kind, "", origin, local, updated, chosen, rule)))
 
     # mappings
 
-    def _mapping(self, local: Any, origin: Any, updated: Any, shape: Shape, path: _Path) -> Any:
-        ours, base, theirs = _entries(local), _entries(origin), _entries(updated)
+    def _merge_mapping(self, local: Any, origin: Any, updated: Any, schema: MergeSchema, path: _Path) -> Any:
+        ours, base, theirs = _mapping_or_empty(local), _mapping_or_empty(origin), _mapping_or_empty(updated)
 
-        def merged(names: Iterable[str]) -> dict[str, Any]:
-            found = {
-                name: self.value(
+        def merge_fields(names: Iterable[str]) -> dict[str, Any]:
+            merged = {
+                name: self.merge_value(
                     ours.get(name, ABSENT), base.get(name, ABSENT), theirs.get(name, ABSENT),
-                    shape.child(name), (*path, name),
+                    schema.find_field(name), (*path, name),
                 )
                 for name in names
             }  # fmt: skip
-            return {name: value for name, value in found.items() if not self._is_gone(value)}
+            return {name: value for name, value in merged.items() if not self._is_absent(value)}
 
-        kept = merged(ours)
+        kept = merge_fields(ours)
         new = [name for name in theirs if name not in ours]
-        result = woven(kept, merged(new), theirs) if self.rules.keeps_order else kept | merged(sorted(new))
-        return ABSENT if not result and self._is_dropped(local, origin, updated) else result
+        if self.rules.keeps_upstream_order:
+            result = interleave(kept, merge_fields(new), theirs)
+        else:
+            result = kept | merge_fields(sorted(new))
+        return ABSENT if not result and self._is_removed(local, origin, updated) else result
 
-    def _is_gone(self, value: Any) -> bool:
+    def _is_absent(self, value: Any) -> bool:
         return value is ABSENT or (value is None and not self.rules.keeps_nulls)
 
-    def _is_dropped(self, local: Any, origin: Any, updated: Any) -> bool:
-        """Tell whether a collection of which nothing is left goes with its contents (D1)."""
-        if _is_nothing(local) and _is_nothing(updated):
+    def _is_removed(self, local: Any, origin: Any, updated: Any) -> bool:
+        """Return whether an empty result is removed (D1)."""
+        if _is_absent_or_null(local) and _is_absent_or_null(updated):
             return True
-        return self.rules.drops_emptied and not _is_nothing(origin) and (_is_nothing(local) or _is_nothing(updated))
+        return (
+            self.rules.removes_emptied_collections
+            and not _is_absent_or_null(origin)
+            and (_is_absent_or_null(local) or _is_absent_or_null(updated))
+        )
 
     # lists
 
-    def _list(self, local: Any, origin: Any, updated: Any, shape: Shape, path: _Path) -> Any:
+    def _merge_list(self, local: Any, origin: Any, updated: Any, schema: MergeSchema, path: _Path) -> Any:
         sides = (local, origin, updated)
-        keys = find_keys(sides, shape, self.rules, path)
+        keys = find_element_keys(sides, schema, self.rules, path)
         if keys is None:
-            items = merge_items(local, origin, updated) if self.rules.weaves_items else None
-            return self._single(local, origin, updated, path) if items is None else items
-        if self.rules.strict_keys and not all(keys.tell_apart(_items(side)) for side in sides):
-            return self._single(local, origin, updated, path, "D6")
-        if _is_nothing(updated) and not _is_nothing(origin):
+            items = merge_scalar_lists(local, origin, updated) if self.rules.merges_scalar_lists else None
+            return self._merge_atomic(local, origin, updated, path) if items is None else items
+        if self.rules.strict_keys and not all(keys.identifies_all(_list_or_empty(side)) for side in sides):
+            return self._merge_atomic(local, origin, updated, path, "D6")
+        if _is_absent_or_null(updated) and not _is_absent_or_null(origin):
             if not self.rules.keeps_local_elements:
                 return ABSENT
-            if not keys.by_identity(_items(local)).keys() <= keys.by_identity(origin).keys():
-                self._report("field", path, sides, "local", "D5")
-        result = self._elements(_items(local), _items(origin), _items(updated), keys, shape, path)
-        return ABSENT if not result and self._is_dropped(local, origin, updated) else result
+            if not keys.index_by_identity(_list_or_empty(local)).keys() <= keys.index_by_identity(origin).keys():
+                self._report_conflict("field", path, sides, "local", "D5")
+        result = self._merge_elements(
+            _list_or_empty(local), _list_or_empty(origin), _list_or_empty(updated), keys, schema, path
+        )
+        return ABSENT if not result and self._is_removed(local, origin, updated) else result
 
-    def _elements(
-        self, local: list[Any], origin: list[Any], updated: list[Any], keys: Keys, shape: Shape, path: _Path
+    def _merge_elements(
+        self,
+        local: list[Any],
+        origin: list[Any],
+        updated: list[Any],
+        keys: ElementKeys,
+        schema: MergeSchema,
+        path: _Path,
     ) -> list[Any]:
         if keys.fields and not self.rules.strict_keys:
-            return self._elements_as_kpt(local, origin, updated, keys, shape, path)
-        ours, base, theirs = keys.by_identity(local), keys.by_identity(origin), keys.by_identity(updated)
-        positions = _positions(local, updated, keys)
-        merged: dict[Identity, Any] = {}
+            return self._merge_elements_like_kpt(local, origin, updated, keys, schema, path)
+        ours, base, theirs = map(keys.index_by_identity, (local, origin, updated))
+        positions = _find_positions(local, updated, keys)
+        merged: dict[ElementIdentity, Any] = {}
         for identity in ours | base | theirs:
-            here = (*path, positions.setdefault(identity, _Position()))
-            one, two, three = (side.get(identity, ABSENT) for side in (ours, base, theirs))
-            value = self._element(one, two, three, keys, shape.element, here)
+            element_path = (*path, positions.setdefault(identity, _Position()))
+            local_element, origin_element, updated_element = (
+                side.get(identity, ABSENT) for side in (ours, base, theirs)
+            )
+            value = self._merge_element(
+                local_element, origin_element, updated_element, keys, schema.element_schema, element_path
+            )
             if value is not ABSENT:
                 merged[identity] = value
-        names = [keys.identity(element) for element in local]
-        order: list[Identity | None] = [*local_order(merged, names)]
-        if self.rules.keeps_order and names == list(base):
-            order = [*upstream_order(merged, base, theirs)]
-        for index, place in reversed(list(enumerate(order))):
-            if place is not None:
-                positions[place].index = index
-        nameless = (element for element, name in zip(local, names, strict=True) if name is None)
-        return [next(nameless) if identity is None else merged[identity] for identity in order]
+        identities = [keys.identity(element) for element in local]
+        order: list[ElementIdentity | None] = [*order_like_local(merged, identities)]
+        if self.rules.keeps_upstream_order and identities == list(base):
+            order = [*order_like_upstream(merged, base, theirs)]
+        for index, ordered in reversed(list(enumerate(order))):
+            if ordered is not None:
+                positions[ordered].index = index
+        unidentified = (element for element, identity in zip(local, identities, strict=True) if identity is None)
+        return [next(unidentified) if identity is None else merged[identity] for identity in order]
 
-    def _elements_as_kpt(
-        self, local: list[Any], origin: list[Any], updated: list[Any], keys: Keys, shape: Shape, path: _Path
+    def _merge_elements_like_kpt(
+        self,
+        local: list[Any],
+        origin: list[Any],
+        updated: list[Any],
+        keys: ElementKeys,
+        schema: MergeSchema,
+        path: _Path,
     ) -> list[Any]:
-        placed: list[tuple[Any, _Position]] = []
+        positions: list[tuple[Any, _Position]] = []
 
-        def merge(one: Any, two: Any, three: Any) -> Any:
-            position = _Position(_index(local, one) if one is not ABSENT else _index(updated, three))
-            value = self._element(one, two, three, keys, shape.element, (*path, position))
-            placed.append((value, position))
+        def merge(ours: Any, base: Any, theirs: Any) -> Any:
+            position = _Position(_find_index(local, ours) if ours is not ABSENT else _find_index(updated, theirs))
+            value = self._merge_element(ours, base, theirs, keys, schema.element_schema, (*path, position))
+            positions.append((value, position))
             return value
 
-        result = merge_keyed_list(local, origin, updated, keys.fields, merge)
-        for value, position in placed:
-            position.index = _index(result, value, position.index)
+        result = merge_keyed_list_like_kpt(local, origin, updated, keys.fields, merge)
+        for value, position in positions:
+            position.index = _find_index(result, value, position.index)
         return result
 
-    def _element(self, local: Any, origin: Any, updated: Any, keys: Keys, shape: Shape, path: _Path) -> Any:
+    def _merge_element(
+        self, local: Any, origin: Any, updated: Any, keys: ElementKeys, schema: MergeSchema, path: _Path
+    ) -> Any:
         sides = (local, origin, updated)
         if origin is not ABSENT and self.rules.keeps_edited_elements and updated is ABSENT and local is not ABSENT:
-            if same(local, origin):
+            if is_equal_data(local, origin):
                 return ABSENT
-            self._report("element", path, sides, "local", "D3")
+            self._report_conflict("element", path, sides, "local", "D3")
             return local
         if origin is not ABSENT and self.rules.keeps_removals and local is ABSENT:
-            if updated is not ABSENT and not same(updated, origin):
-                self._report("element", path, sides, "local", "D4")
+            if updated is not ABSENT and not is_equal_data(updated, origin):
+                self._report_conflict("element", path, sides, "local", "D4")
             return ABSENT
-        merged = self.value(local, origin, updated, shape, path)
-        if self._is_gone(merged) or merged == {}:
+        merged = self.merge_value(local, origin, updated, schema, path)
+        if self._is_absent(merged) or merged == {}:
             return ABSENT
         is_partial = local is ABSENT or updated is ABSENT or not self.rules.strict_keys
-        return _with_keys(merged, sides, keys) if is_partial and keys.fields else merged
+        return _restore_keys(merged, sides, keys) if is_partial and keys.fields else merged
 
 
-def _index(elements: list[Any], element: Any, missing: int = 0) -> int:
+def _find_index(elements: list[Any], element: Any, missing: int = 0) -> int:
     return next((index for index, other in enumerate(elements) if other is element), missing)
 
 
-def _with_keys(merged: Any, sides: Iterable[Any], keys: Keys) -> Any:
-    """Return the element with its key fields, which no side can take away from it."""
+def _restore_keys(merged: Any, sides: Iterable[Any], keys: ElementKeys) -> Any:
+    """Return the merged element with its key fields, which no side can remove."""
     missing = [name for name in keys.fields if name not in merged]
     values = {name: side[name] for name in missing for side in sides if side is not ABSENT and name in side}
     return merged | {name: value for name, value in values.items() if value is not None} if values else merged
 
 
-def _positions(local: list[Any], updated: list[Any], keys: Keys) -> dict[Identity, _Position]:
-    """Return where elements stand in the local list or else in upstream's, for those that are gone from the merged."""
-    positions: dict[Identity, _Position] = {}
+def _find_positions(local: list[Any], updated: list[Any], keys: ElementKeys) -> dict[ElementIdentity, _Position]:
+    """Return the index of each element in the local list, or else in upstream's list."""
+    positions: dict[ElementIdentity, _Position] = {}
     for side in (local, updated):
         for index, element in enumerate(side):
             identity = keys.identity(element)
@@ -248,15 +289,15 @@ def _positions(local: list[Any], updated: list[Any], keys: Keys) -> dict[Identit
     return positions
 
 
-def _kind(value: Any) -> Literal["mapping", "list", "scalar", "nothing"]:
+def _type_of(value: Any) -> Literal["mapping", "list", "scalar", "nothing"]:
     if isinstance(value, dict):
         return "mapping"
     if isinstance(value, list):
         return "list"
-    return "nothing" if _is_nothing(value) else "scalar"
+    return "nothing" if _is_absent_or_null(value) else "scalar"
 
 
-def _is_nothing(value: Any) -> bool:
+def _is_absent_or_null(value: Any) -> bool:
     return value is ABSENT or value is None
 
 
@@ -264,9 +305,9 @@ def _is_collection(value: Any) -> bool:
     return isinstance(value, dict | list)
 
 
-def _entries(value: Any) -> dict[str, Any]:
+def _mapping_or_empty(value: Any) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
-def _items(value: Any) -> list[Any]:
+def _list_or_empty(value: Any) -> list[Any]:
     return value if isinstance(value, list) else []

@@ -1,90 +1,315 @@
-"""Which lists merge element by element, and what tells their elements apart (kpt.md 7.4, 9)."""
+"""Merging of lists: keys that identify elements, lists of scalars, the order of elements, and kpt's own algorithm.
+
+kpt's algorithm is reproduced step by step in `merge_keyed_list_like_kpt`, because the order of its result depends on
+the order of its steps.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from difflib import SequenceMatcher
+from itertools import pairwise
+from typing import Any, NamedTuple, TypeAlias, TypeVar
 
-from reconciler.krm.merge3.rules import MergeError, MergeRules
-from reconciler.krm.pointer import format_pointer
-from reconciler.krm.shapes import Shape
-from reconciler.krm.yaml.same import same
-from reconciler.krm.yaml.scalar import other_text
+from reconciler.krm.json_pointer import format_pointer
+from reconciler.krm.merge3.rules import ABSENT, MergeError, MergeRules
+from reconciler.krm.schema.merge_schemas import MergeSchema
+from reconciler.krm.yaml.compare import is_equal_data
+from reconciler.krm.yaml.emit import format_non_string
 
-Identity: TypeAlias = tuple[str | None, ...]
+ElementIdentity: TypeAlias = tuple[str | None, ...]
 
 
 @dataclass(frozen=True)
-class Keys:
-    """What tells the elements of one list apart: some of their fields or, with none, their own value."""
+class ElementKeys:
+    """What identifies the elements of a list: some of their fields, or (without fields) their scalar value."""
 
     fields: tuple[str, ...] = ()
     defaults: Mapping[str, str] = field(default_factory=dict)
 
-    def identity(self, element: Any) -> Identity | None:
-        """Return what the element is known by; None when it lacks every key."""
+    def identity(self, element: Any) -> ElementIdentity | None:
+        """Return the identity of an element; None if it has none of the key fields."""
         if not self.fields:
-            return None if element is None or isinstance(element, dict | list) else (scalar_text(element),)
+            is_scalar = element is not None and not isinstance(element, dict | list)
+            return (_format_scalar(element),) if is_scalar else None
         if not isinstance(element, dict):
             return None
         values = [element.get(name) for name in self.fields]
         if all(value is None for value in values) or any(isinstance(value, dict | list) for value in values):
             return None
         return tuple(
-            self.defaults.get(name) if value is None else scalar_text(value)
+            self.defaults.get(name) if value is None else _format_scalar(value)
             for name, value in zip(self.fields, values, strict=True)
         )
 
-    def by_identity(self, elements: Iterable[Any]) -> dict[Identity, Any]:
-        """Return the elements that have an identity, the first of several that share one."""
-        found: dict[Identity, Any] = {}
+    def index_by_identity(self, elements: Iterable[Any]) -> dict[ElementIdentity, Any]:
+        """Return the elements by identity. Of several elements with the same identity, the first one is returned."""
+        elements_by_identity: dict[ElementIdentity, Any] = {}
         for element in elements:
             identity = self.identity(element)
             if identity is not None:
-                found.setdefault(identity, element)
-        return found
+                elements_by_identity.setdefault(identity, element)
+        return elements_by_identity
 
-    def tell_apart(self, elements: Sequence[Any]) -> bool:
-        """Tell whether every element has an identity of its own."""
-        return len(self.by_identity(elements)) == len(elements)
-
-
-_SCALARS = (str, int, float)
-_NAME = Keys(("name",))
+    def identifies_all(self, elements: Sequence[Any]) -> bool:
+        """Return whether every element has a unique identity."""
+        return len(self.index_by_identity(elements)) == len(elements)
 
 
-def find_keys(sides: Iterable[Any], shape: Shape, rules: MergeRules, path: Sequence[Any] = ()) -> Keys | None:
-    """Return the keys of a list that stands at `path` on these sides; None for an atomic list."""
-    if shape.keys is not None:
-        return Keys(shape.keys, shape.defaults if rules.strict_keys else {})
-    if shape.closed:
+_SCALAR_TYPES = (str, int, float)
+_NAME_KEYS = ElementKeys(("name",))
+
+
+def find_element_keys(
+    sides: Iterable[Any], schema: MergeSchema, rules: MergeRules, path: Sequence[Any] = ()
+) -> ElementKeys | None:
+    """Return the keys of the list at `path`; None for an atomic list."""
+    if schema.keys is not None:
+        return ElementKeys(schema.keys, schema.defaults if rules.strict_keys else {})
+    if schema.is_closed:
         return None
     lists = [side for side in sides if isinstance(side, list) and side]
-    if rules.demands_names:
-        return _demanded(lists, path)
-    is_named = rules.infers_names and lists and all(map(_have_names, lists))
-    return _NAME if is_named and all(map(_NAME.tell_apart, lists)) else None
+    if rules.requires_names:
+        return _find_required_names(lists, path)
+    has_names = rules.infers_names and lists and all(map(_have_names, lists))
+    return _NAME_KEYS if has_names and all(map(_NAME_KEYS.identifies_all, lists)) else None
 
 
-def _demanded(lists: Sequence[list[Any]], path: Sequence[Any]) -> Keys | None:
-    named = [_have_names(elements) for elements in lists]
-    if any(named) and not all(named):
-        raise MergeError(f"{format_pointer(path)}: conflicting merge keys: only on some sides all have a name")
-    return _NAME if any(named) else None
+def _find_required_names(lists: Sequence[list[Any]], path: Sequence[Any]) -> ElementKeys | None:
+    has_names = [_have_names(elements) for elements in lists]
+    if any(has_names) and not all(has_names):
+        raise MergeError(f"{format_pointer(path)}: conflicting merge keys: all elements have a name on some sides only")
+    return _NAME_KEYS if any(has_names) else None
 
 
 def _have_names(elements: list[Any]) -> bool:
     return all(isinstance(element, dict) and "name" in element for element in elements)
 
 
-def scalar_text(value: Any) -> str:
-    """Return the text by which a scalar is compared where its type does not count."""
-    return value if isinstance(value, str) else other_text(value)
+def _format_scalar(value: Any) -> str:
+    """Return the text of a scalar for a comparison that ignores types."""
+    return value if isinstance(value, str) else format_non_string(value)
 
 
-def same_text(left: Any, right: Any) -> bool:
-    """Tell whether two values are equal as kpt sees it: scalars by their text, collections as data (kpt.md 7.1)."""
-    if isinstance(left, _SCALARS) and isinstance(right, _SCALARS):
-        return scalar_text(left) == scalar_text(right)
-    return same(left, right)
+def is_equal_as_text(left: Any, right: Any) -> bool:
+    """Return whether two values are equal for kpt: scalars are compared as text, collections as data."""
+    if isinstance(left, _SCALAR_TYPES) and isinstance(right, _SCALAR_TYPES):
+        return _format_scalar(left) == _format_scalar(right)
+    return is_equal_data(left, right)
+
+
+class _Change(NamedTuple):
+    """The items that one side has in place of the items `start` to `end` of the origin."""
+
+    start: int
+    end: int
+    items: tuple[tuple[str, Any], ...]
+
+
+def merge_scalar_lists(local: Any, origin: Any, updated: Any) -> list[Any] | None:
+    """Return the origin with the changes of both sides.
+
+    None is returned if both sides changed the same place, or if a list contains a mapping or list.
+    """
+    if not all(_is_scalar_list(side) for side in (local, origin, updated)):
+        return None
+    base, ours, theirs = map(_add_types, (origin, local, updated))
+    distinct = dict.fromkeys((*_find_changes(base, ours), *_find_changes(base, theirs)))
+    changes = sorted(distinct, key=lambda change: (change.start, change.end))
+    if any(_overlaps(change, following) for change, following in pairwise(changes)):
+        return None
+    for change in reversed(changes):
+        base[change.start : change.end] = change.items
+    return [value for _, value in base]
+
+
+def _is_scalar_list(side: Any) -> bool:
+    return isinstance(side, list) and not any(isinstance(item, dict | list) for item in side)
+
+
+def _add_types(items: list[Any]) -> list[tuple[str, Any]]:
+    # In Python, 1 and True are equal.
+    return [(type(item).__name__, item) for item in items]
+
+
+def _find_changes(base: Sequence[tuple[str, Any]], side: Sequence[tuple[str, Any]]) -> Iterator[_Change]:
+    for tag, start, end, first, last in SequenceMatcher(None, base, side, autojunk=False).get_opcodes():
+        if tag != "equal":
+            yield _Change(start, end, tuple(side[first:last]))
+
+
+def _overlaps(change: _Change, following: _Change) -> bool:
+    """Return whether two changes overlap, or both insert items at the same position."""
+    is_same_position = change.start == following.start and bool(change.items and following.items)
+    return following.start < change.end or is_same_position
+
+
+K = TypeVar("K")
+
+
+def interleave(kept: Mapping[K, Any], new: Mapping[K, Any], order: Iterable[K]) -> dict[K, Any]:
+    """Return `kept` and `new` in the order of `kept`. Each new key follows its predecessor in `order`.
+
+    New keys without a predecessor come before the first shared key. If there are no shared keys, they come last.
+    """
+    followers: dict[K | None, list[K]] = {}
+    first: K | None = None
+    predecessor: K | None = None
+    for key in order:
+        if key in kept:
+            predecessor = key
+            first = key if first is None else first
+        elif key in new:
+            followers.setdefault(predecessor, []).append(key)
+    result: dict[K, Any] = {}
+    leading = {key: new[key] for key in followers.pop(None, ())}
+    for key, value in kept.items():
+        if key == first:
+            result |= leading
+        result[key] = value
+        result |= {follower: new[follower] for follower in followers.get(key, ())}
+    return result | leading
+
+
+def order_like_upstream(merged: Mapping[K, Any], local: Iterable[K], updated: Iterable[K]) -> list[K]:
+    """Return the keys of `merged` in upstream's order. A key that upstream lacks follows its local predecessor."""
+    kept = {key: merged[key] for key in updated if key in merged}
+    rest = {key: value for key, value in merged.items() if key not in kept}
+    return list(interleave(kept, rest, local))
+
+
+def order_like_local(merged: Mapping[K, Any], local: Iterable[K | None]) -> list[K | None]:
+    """Return the keys of `merged` in local order, then the new keys.
+
+    None represents an element without a key. kpt moves these elements to the front, because it cannot distinguish them.
+    """
+    local_keys = list(local)
+    kept: list[K | None] = [key for key in local_keys if key is not None and key in merged]
+    kept_keys = set(kept)
+    return [None] * local_keys.count(None) + kept + [key for key in merged if key not in kept_keys]
+
+
+# The value of each key field of an element; "" if it is missing.
+_KeyValues = tuple[str, ...]
+
+
+def merge_keyed_list_like_kpt(
+    local: list[Any],
+    origin: list[Any],
+    updated: list[Any],
+    fields: Sequence[str],
+    merge: Callable[[Any, Any, Any], Any],
+) -> list[Any]:
+    """Merge lists as kpt does, and return the elements in kpt's order.
+
+    Args:
+        local: Elements of the local side; `origin` and `updated` likewise.
+        fields: Names of the key fields.
+        merge: Merges one element, given its local, origin and updated values.
+    """
+    result = list(local)
+    identities = list(
+        dict.fromkeys(_read_values(element, fields) for side in (local, origin, updated) for element in side)
+    )
+    if len(fields) > 1:
+        identities = _fill_missing_values(identities)
+    used = tuple(name for index, name in enumerate(fields) if any(values[index] for values in identities))
+    used_fields = used or tuple(fields)
+    changed: list[Any] = []
+    for values in identities:
+        pairs = [(name, value) for name, value in zip(fields, values, strict=True) if name in used_fields]
+        pairs_with_value = [(name, value) for name, value in pairs if value]
+        sides = [_find_element(side, pairs_with_value or pairs) for side in (result, origin, updated)]
+        element = _with_keys(merge(*sides), pairs_with_value, sides)
+        if sides[0] is not ABSENT:
+            replacement = {} if element is ABSENT else element
+            result = [replacement if other is sides[0] else other for other in result]
+        if element is ABSENT:
+            result = _set_element(result, pairs, ABSENT)
+        else:
+            changed = _set_element(changed, pairs, element)
+    return _apply_changed(result, changed, used_fields) if identities else result
+
+
+def _with_keys(merged: Any, pairs: Sequence[tuple[str, str]], sides: Sequence[Any]) -> Any:
+    """Return the merged element with its key fields; ABSENT if nothing remains of it."""
+    if merged is ABSENT or merged is None or merged == {}:
+        return ABSENT
+    return merged | {name: _find_typed_value(name, value, sides) for name, value in pairs if name not in merged}
+
+
+def _read_values(element: Any, fields: Sequence[str]) -> _KeyValues:
+    return tuple(_format_value(element.get(name)) if isinstance(element, dict) else "" for name in fields)
+
+
+def _format_value(value: Any) -> str:
+    if value is None or isinstance(value, dict | list):
+        return ""
+    return value if isinstance(value, str) else format_non_string(value)
+
+
+def _fill_missing_values(identities: list[_KeyValues]) -> list[_KeyValues]:
+    """Return the key values with missing values filled in from entries whose other key values are equal."""
+    filled = list(identities)
+    for first in range(len(filled)):
+        values = filled[first]
+        for second, others in enumerate(filled):
+            pairs = list(zip(values, others, strict=True))
+            has_equal_value = any(value == other for value, other in pairs)
+            if has_equal_value and all(value == other or not value or not other for value, other in pairs):
+                filled[first] = filled[second] = tuple(value or other for value, other in pairs)
+    return filled
+
+
+def _find_element(elements: list[Any], pairs: Sequence[tuple[str, str]]) -> Any:
+    return next((element for element in elements if isinstance(element, dict) and _has_values(element, pairs)), ABSENT)
+
+
+def _has_values(element: dict[str, Any], pairs: Sequence[tuple[str, str]]) -> bool:
+    return all(name in element and _format_value(element[name]) == value for name, value in pairs)
+
+
+def _matches(element: dict[str, Any], pairs: Sequence[tuple[str, str]]) -> bool:
+    """Return whether the element has these key values. The value "" matches every value."""
+    return all(name in element and (not value or _format_value(element[name]) == value) for name, value in pairs)
+
+
+def _find_typed_value(name: str, value: str, sides: Sequence[Any]) -> Any:
+    """Return the key's value with the type that a side has, not as text."""
+    return next((side[name] for side in sides if side is not ABSENT and name in side), value)
+
+
+def _set_element(elements: list[Any], pairs: Sequence[tuple[str, str]], element: Any) -> list[Any]:
+    """Return the list with `element` in place of all elements that match `pairs`, or appended if there are none.
+
+    If `element` is ABSENT, the matching elements are removed. Empty elements are always removed.
+    """
+    result: list[Any] = []
+    has_match = False
+    for existing in elements:
+        if existing is None or existing == {} or not pairs:
+            continue
+        if not isinstance(existing, dict) or not _matches(existing, pairs):
+            result.append(existing)
+            continue
+        has_match = True
+        if element is not ABSENT:
+            result.append(element)
+    return result if has_match or element is ABSENT else [*result, element]
+
+
+def _apply_changed(elements: list[Any], changed: list[Any], fields: Sequence[str]) -> list[Any]:
+    """Return the list with the changed elements.
+
+    If there is one key field, they replace the existing elements. Otherwise they move to the end.
+    """
+    result = list(elements)
+    for element in changed:
+        values = [_format_value(element[name]) for name in fields if name in element]
+        result += [element] * (len(fields) - len(values))
+        pairs = list(zip(fields, values, strict=False))
+        if len(fields) > 1:
+            result = _set_element(result, pairs, ABSENT)
+        result = _set_element(result, pairs, element)
+    return result

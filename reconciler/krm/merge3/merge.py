@@ -1,23 +1,61 @@
-"""The merge of one document: bytes first, then data, then the text that says it (kpt.md 7, D13, D15)."""
+"""Three-way merge of one document, with schemas from its comments."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from typing import Any
 
-from reconciler.krm.conflicts import ABSENT, Conflict
-from reconciler.krm.merge3.commented import with_commented_shapes
 from reconciler.krm.merge3.data import merge_data
-from reconciler.krm.merge3.rules import SAFE, MergeRules
-from reconciler.krm.merge3.text import write_merged
-from reconciler.krm.shapes import UNKNOWN, Shape
-from reconciler.krm.yaml import Document
-from reconciler.krm.yaml.same import same
+from reconciler.krm.merge3.rules import ABSENT, SAFE, Conflict, MergeRules
+from reconciler.krm.merge3.text import write_merged_document
+from reconciler.krm.schema import may_contain_schemas, read_schema_comment
+from reconciler.krm.schema.merge_schemas import UNKNOWN_SCHEMA, MergeSchema
+from reconciler.krm.yaml import DataPath, Document
+from reconciler.krm.yaml.compare import is_equal_data
+
+
+def apply_comment_schemas(schema: MergeSchema, documents: Iterable[Document | None]) -> MergeSchema:
+    """Return the merge schema, overridden by schemas in the comments of the documents.
+
+    Earlier documents take precedence.
+    """
+    schemas: dict[DataPath, MergeSchema] = {}
+    for document in documents:
+        if document is not None and may_contain_schemas(document.text):
+            for path, comment in _iterate_comments(document):
+                # Comments above the whole document describe the file.
+                comment_schema = read_schema_comment(comment) if path and path not in schemas else None
+                if comment_schema is not None:
+                    schemas[path] = comment_schema
+    for path, comment_schema in schemas.items():
+        schema = _replace_schema(schema, path, comment_schema)
+    return schema
+
+
+def _iterate_comments(document: Document) -> Iterable[tuple[DataPath, str]]:
+    yield from document.comments().items()
+    for path, lines in document.leading_comments().items():
+        yield from ((path, line) for line in lines)
+
+
+def _replace_schema(schema: MergeSchema, path: DataPath, comment_schema: MergeSchema) -> MergeSchema:
+    if not path:
+        return comment_schema
+    step, rest = path[0], path[1:]
+    if isinstance(step, int):
+        return replace(schema, items=_replace_schema(schema.element_schema, rest, comment_schema))
+    return replace(
+        schema, fields={**schema.fields, step: _replace_schema(schema.find_field(step), rest, comment_schema)}
+    )
 
 
 @dataclass(frozen=True)
-class Merged:
-    """What came of a merge: a document, None when nothing remains, and the conflicts, `file` and `resource` empty."""
+class DocumentMergeResult:
+    """The result of a merge.
+
+    `document` is None if nothing remains. `file` and `resource` of the conflicts are empty.
+    """
 
     document: Document | None
     conflicts: tuple[Conflict, ...] = ()
@@ -27,40 +65,44 @@ def merge3(
     origin: Document | None,
     updated: Document | None,
     local: Document | None,
-    shape: Shape = UNKNOWN,
+    schema: MergeSchema = UNKNOWN_SCHEMA,
     rules: MergeRules = SAFE,
-) -> Merged:
-    """Return the local document with what upstream changed from `origin` to `updated` (kpt.md 7).
+) -> DocumentMergeResult:
+    """Return the local document with the changes from `origin` to `updated`.
 
-    The very document of a side is returned when the other side changed nothing. Whole documents are not torn: one that
-    upstream removed is gone if nobody edited it here, else it stays (kpt.md 6.2), with a conflict of kind "resource".
-    Raises MergeError under rules like kpt's, where node kinds or merge keys clash.
+    If one side changed nothing, the document of the other side is returned unchanged. If upstream removed the document,
+    it is removed unless the local side changed it. In that case it is kept, with a conflict of kind "resource".
+
+    Raises:
+        MergeError: kpt's rules are used, and types of values or merge keys conflict.
     """
     if local is None or updated is None:
-        return _without_a_side(origin, updated, local)
-    if rules.takes_sides:
+        return _merge_missing_side(origin, updated, local)
+    if rules.can_copy_a_side:
         if local.text == updated.text or (origin is not None and origin.text == updated.text):
-            return Merged(local)
+            return DocumentMergeResult(local)
         if origin is not None and origin.text == local.text:
-            return Merged(updated)
-    shape = with_commented_shapes(shape, (local, origin, updated))
-    ours, base, theirs = (_data(side, rules) for side in (local, origin, updated))
-    data, conflicts = merge_data(base, theirs, ours, shape, rules)
-    document = None if data is ABSENT else write_merged(local, origin, updated, data, shape, rules)
-    return Merged(document, conflicts)
+            return DocumentMergeResult(updated)
+    schema = apply_comment_schemas(schema, (local, origin, updated))
+    ours, base, theirs = (_read_data(side, rules) for side in (local, origin, updated))
+    data, conflicts = merge_data(base, theirs, ours, schema, rules)
+    document = None if data is ABSENT else write_merged_document(local, origin, updated, data, schema, rules)
+    return DocumentMergeResult(document, conflicts)
 
 
-def _without_a_side(origin: Document | None, updated: Document | None, local: Document | None) -> Merged:
+def _merge_missing_side(
+    origin: Document | None, updated: Document | None, local: Document | None
+) -> DocumentMergeResult:
     if local is None or updated is not None:
-        return Merged(updated)
+        return DocumentMergeResult(updated)
     if origin is None:
-        return Merged(local)
-    if same(origin.data, local.data):
-        return Merged(None)
-    return Merged(local, (Conflict("resource", "", origin.data, local.data, ABSENT, "local", "D3"),))
+        return DocumentMergeResult(local)
+    if is_equal_data(origin.data, local.data):
+        return DocumentMergeResult(None)
+    return DocumentMergeResult(local, (Conflict("resource", "", origin.data, local.data, ABSENT, "local", "D3"),))
 
 
-def _data(document: Document | None, rules: MergeRules) -> Any:
+def _read_data(document: Document | None, rules: MergeRules) -> Any:
     if document is None:
         return ABSENT
-    return document.data if rules.reads_aliases else document.data_without_aliases
+    return document.data if rules.resolves_aliases else document.data_without_aliases

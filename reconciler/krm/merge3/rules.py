@@ -1,81 +1,142 @@
-"""The switches of a field merge: one for each deviation from kpt that concerns it (kpt.md 17)."""
+"""Rules of a three-way merge, and the conflicts that it reports.
+
+Each switch of `MergeRules` is a deviation from kpt. The numbers D1, D2, … are the names of these deviations in the
+settings.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import Enum
 from functools import cached_property
-from typing import Literal, TypeAlias
+from typing import Any, Final, Literal, TypeAlias
 
+
+class _Absent(Enum):
+    ABSENT = "absent"
+
+
+ABSENT: Final = _Absent.ABSENT
+"""The value of a side that does not contain the field. None is an explicit null."""
+
+ConflictKind = Literal["field", "element", "resource", "file", "package"]
 Winner: TypeAlias = Literal["upstream", "local"]
+ChosenSide = Literal["upstream", "local", "rule"]
+
+
+@dataclass(frozen=True)
+class Conflict:
+    """A field or element that the local side and the upstream side changed differently.
+
+    Attributes:
+        pointer: JSON pointer into the resource; "" for the whole resource.
+        base: Value before both changes. Like `local` and `upstream`, it is plain data or `ABSENT`.
+        chosen: The side whose value is used. "rule" if one of our rules replaced a local change; `upstream` is then the
+            value that the rule sets.
+        rule: The name of the rule that decided, for example "D2".
+        file: "" if it does not apply, as `resource`.
+    """
+
+    kind: ConflictKind
+    pointer: str
+    base: Any
+    local: Any
+    upstream: Any
+    chosen: ChosenSide
+    rule: str
+    file: str = ""
+    resource: str = ""
 
 
 class MergeError(Exception):
-    """A merge that kpt gives up as well: kinds of nodes clash, or merge keys do. SAFE never raises it."""
+    """A merge that kpt rejects too: types of values or merge keys conflict. `SAFE` rules never raise it."""
 
 
 @dataclass(frozen=True)
 class MergeRules:
-    """What a field merge does where kpt loses or breaks something; each switch is True for the safe behaviour.
+    """Rules for the cases where kpt loses or damages content. Each switch is True for the safe behavior.
 
-    `winner` decides what both sides changed differently (D2), clashes of kinds (D7) and lists whose keys do not tell
-    their elements apart (D6). Elements are different: one that the local side edited stays (D3, D5), one that it
-    removed stays removed (D4), whoever wins, because half an element is of use to nobody; the conflict tells.
+    `winner` decides fields that both sides changed differently (D2), conflicts of types (D7), and lists whose keys do
+    not identify their elements (D6). List elements do not depend on `winner`, because a part of an element is useless:
+    a locally changed element is kept (D3, D5), and a locally removed element stays removed (D4). Both are reported as
+    conflicts.
     """
 
-    drops_emptied: bool = True
-    """D1: a mapping or list that one side removed does not stay behind, or come back, empty."""
+    removes_emptied_collections: bool = True
+    """D1: a mapping or list that one side removed does not remain, or return, as an empty value."""
     keeps_edited_elements: bool = True
-    """D3: an element removed upstream and edited locally stays whole; kpt leaves a stub of the local additions."""
+    """D3: an element that upstream removed and the local side changed is kept completely; kpt keeps only the local
+    fields.
+    """
     keeps_removals: bool = True
-    """D4: an element removed locally and changed upstream stays removed; kpt brings the changed fields back."""
+    """D4: an element that the local side removed and upstream changed stays removed; kpt restores the changed fields.
+    """
     keeps_local_elements: bool = True
-    """D5: when upstream removes a whole list, elements that only the local side has stay."""
+    """D5: if upstream removes a whole list, elements that only the local side contains are kept."""
     strict_keys: bool = True
-    """D6: key fields have the API server's defaults, and lists with missing or duplicate keys are atomic."""
-    settles_clashes: bool = True
-    """D7: a mapping against a list or a scalar is a conflict of that field; kpt gives up the update (MergeError)."""
+    """D6: key fields get the API server's defaults, and lists with missing or duplicate keys are atomic."""
+    reports_type_conflicts: bool = True
+    """D7: a mapping against a list or scalar is a conflict of that field; kpt fails the update (`MergeError`)."""
     compares_types: bool = True
-    """D8: from 1 to "1" is a change."""
+    """D8: 1 and "1" are different values."""
     keeps_nulls: bool = True
-    """D9: an explicit null is a value like any other; kpt removes its key."""
-    reads_aliases: bool = True
-    """D12: an alias means what it stands for; kpt drops the field."""
+    """D9: an explicit null is a value; kpt removes its key."""
+    resolves_aliases: bool = True
+    """D12: an alias is replaced by the value of its anchor; kpt drops the field."""
     merges_comments: bool = True
-    """D13: comments are merged three ways; kpt's travel with their value or not at all."""
-    keeps_order: bool = True
-    """D14: new keys stand where upstream has them; kpt appends them in the order of the alphabet."""
+    """D13: comments are merged three ways; kpt moves a comment with its value, or drops it."""
+    keeps_upstream_order: bool = True
+    """D14: new keys are inserted at their position in upstream; kpt appends them in alphabetical order."""
     infers_names: bool = True
-    """D22: in objects of unknown shape, lists merge by `name` where every element on every side has one of its own."""
-    demands_names: bool = False
-    """No deviation, but what kpt does to Kptfiles: lists of unknown shape merge by `name`, or else MergeError."""
-    weaves_items: bool = False
-    """No deviation: of lists of scalars, what one side puts in and what the other takes out beside it both count. Where
-    effects of ours are taken out (git.md 3), what people put beside them is not to bring them back."""
-    keeps_lines: bool = False
-    """No deviation: comments that belong to no value, blank lines and the order of keys are merged as lines of text.
-    It is meant for two sides that both contain local changes; a new format by upstream need not be kept."""
+    """D22: in objects without a schema, a list is merged by `name` if every element on every side has a unique name."""
+    requires_names: bool = False
+    """Not a deviation: kpt merges Kptfile lists without a schema by `name`, and otherwise fails with `MergeError`."""
+    merges_scalar_lists: bool = False
+    """Not a deviation: insertions and removals in a list of scalars are both applied, even if they are adjacent.
+
+    This is used to remove our own changes from a file. Adjacent local changes must not restore removed items.
+    """
+    merges_unattached_lines: bool = False
+    """Not a deviation: comments without a value, blank lines and the order of keys are merged as lines of text.
+
+    This is used if both sides contain local changes. A format change by upstream is then not preserved.
+    """
     winner: Winner = "upstream"
 
     @cached_property
-    def takes_sides(self) -> bool:
-        """Tell whether what one side left alone is simply the other side's; kpt rebuilds it and may change it."""
-        return all((self.drops_emptied, self.strict_keys, self.keeps_nulls, self.keeps_order, self.settles_clashes,
-                    self.keeps_edited_elements, self.keeps_removals, self.keeps_local_elements,
-                    self.compares_types, self.reads_aliases))  # fmt: skip
+    def can_copy_a_side(self) -> bool:
+        """Return whether an unchanged side can be replaced by the other side without a merge.
+
+        kpt always merges, which can change the value.
+        """
+        return all(
+            (
+                self.removes_emptied_collections,
+                self.strict_keys,
+                self.keeps_nulls,
+                self.keeps_upstream_order,
+                self.reports_type_conflicts,
+                self.keeps_edited_elements,
+                self.keeps_removals,
+                self.keeps_local_elements,
+                self.compares_types,
+                self.resolves_aliases,
+            )
+        )
 
 
 SAFE = MergeRules()
 COMPAT = MergeRules(
-    drops_emptied=False,
+    removes_emptied_collections=False,
     keeps_edited_elements=False,
     keeps_removals=False,
     keeps_local_elements=False,
     strict_keys=False,
-    settles_clashes=False,
+    reports_type_conflicts=False,
     compares_types=False,
     keeps_nulls=False,
-    reads_aliases=False,
+    resolves_aliases=False,
     merges_comments=False,
-    keeps_order=False,
+    keeps_upstream_order=False,
     infers_names=False,
 )

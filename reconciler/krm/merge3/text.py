@@ -1,238 +1,357 @@
-"""From merged data to a document: new entries as upstream wrote them, comments merged like values (kpt.md 7.5, D13)."""
+"""Conversion of merged data to a document: upstream's formatting for new values, merged comments, and merged lines.
+
+The merge of lines covers content that the merge of data ignores: comments without a value, blank lines and order.
+"""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from difflib import SequenceMatcher
 from typing import Any, NamedTuple, TypeAlias
 
-from reconciler.krm.conflicts import ABSENT
-from reconciler.krm.merge3.lines import loses_lines, merge_lines
-from reconciler.krm.merge3.lists import Keys, find_keys, same_text
-from reconciler.krm.merge3.rules import MergeRules
-from reconciler.krm.shapes import Shape
-from reconciler.krm.yaml import Document, Original, Path
-from reconciler.krm.yaml.align import Pair, align
-from reconciler.krm.yaml.same import same
+from reconciler.krm.merge3.lists import ElementKeys, find_element_keys, is_equal_as_text
+from reconciler.krm.merge3.rules import ABSENT, MergeRules
+from reconciler.krm.schema.merge_schemas import MergeSchema
+from reconciler.krm.yaml import DataPath, Document, FormattingSource
+from reconciler.krm.yaml.compare import IndexPair, align_items, is_equal_data
 
-Pairing: TypeAlias = Callable[[Sequence[Any], Sequence[Any]], Iterable[Pair]]
+# In the worst case, the time for comparing lines is quadratic.
+_MAX_LINES = 5_000
+
+
+class _Hunk(NamedTuple):
+    """The lines that one side has in place of the lines `start` to `end` of the origin."""
+
+    start: int
+    end: int
+    lines: tuple[str, ...]
+
+
+def merge_lines(origin: str, local: str, updated: str) -> str | None:
+    """Return the origin with the changed lines of both sides; None if the texts are too long.
+
+    Where both sides changed the same lines, the local lines are used. Lines that both sides insert at the same place
+    are kept in the order local, updated.
+    """
+    texts = [text.splitlines(keepends=True) for text in (origin, local, updated)]
+    if any(len(lines) > _MAX_LINES for lines in texts):
+        return None
+    base, ours, theirs = texts
+    hunks = sorted(
+        _merge_hunks(_find_hunks(base, ours), _find_hunks(base, theirs)), key=lambda hunk: (hunk.start, hunk.end)
+    )
+    result: list[str] = []
+    position = 0
+    for hunk in hunks:
+        result += [*base[position : hunk.start], *hunk.lines]
+        position = max(position, hunk.end)
+    return "".join(_end_lines([*result, *base[position:]]))
+
+
+def count_lost_lines(origin: str, side: str, result: str) -> int:
+    """Return how many lines that a side inserted or moved are missing in the result.
+
+    If only their order differs, the number is 1.
+    """
+    before, now, after = (_count_lines(text) for text in (origin, side, result))
+    missing = sum(max(0, count - after[line]) for line, count in (now - before).items() if now[line] > after[line])
+    return missing or int(now == before and side != origin and not _has_same_order(side, result))
+
+
+def _has_same_order(side: str, result: str) -> bool:
+    side_lines, result_lines = side.splitlines(), result.splitlines()
+    common = Counter(side_lines) & Counter(result_lines)
+    return [line for line in side_lines if line in common] == [line for line in result_lines if line in common]
+
+
+def _count_lines(text: str) -> Counter[str]:
+    return Counter(line.rstrip() for line in text.splitlines())
+
+
+def _find_hunks(base: Sequence[str], side: Sequence[str]) -> list[_Hunk]:
+    matcher = SequenceMatcher(None, base, side, autojunk=False)
+    return [
+        _Hunk(start, end, tuple(side[first:last]))
+        for tag, start, end, first, last in matcher.get_opcodes()
+        if tag != "equal"
+    ]
+
+
+def _merge_hunks(ours: Sequence[_Hunk], theirs: Sequence[_Hunk]) -> Iterator[_Hunk]:
+    # If both sides made the same change, it is applied once.
+    yield from ours
+    yield from (hunk for hunk in theirs if hunk not in ours and not any(_overlaps(hunk, other) for other in ours))
+
+
+def _overlaps(hunk: _Hunk, other: _Hunk) -> bool:
+    return hunk.start < other.end and other.start < hunk.end
+
+
+def _end_lines(lines: Sequence[str]) -> Iterator[str]:
+    """Yield the lines, with a line end after each line but the last one.
+
+    A side may have inserted lines after a last line without a line end.
+    """
+    newline = "\r\n" if any(line.endswith("\r\n") for line in lines) else "\n"
+    for line in lines[:-1]:
+        yield line if line.endswith(("\n", "\r")) else line + newline
+    yield from lines[-1:]
+
+
+ElementPairing: TypeAlias = Callable[[Sequence[Any], Sequence[Any]], Iterable[IndexPair]]
 
 
 class _Value(NamedTuple):
-    """A value of one side, and where it stands there."""
+    """A value of one side and its path in that side's document."""
 
     data: Any
-    path: Path = ()
+    path: DataPath = ()
 
 
-# what the local side, the origin and upstream have in one place
+# The values of the local side, the origin and upstream at the same place.
 _Sides: TypeAlias = tuple[_Value | None, _Value | None, _Value | None]
 
 
-def write_merged(
+def write_merged_document(
     local: Document,
     origin: Document | None,
     updated: Document,
     data: Any,
-    shape: Shape,
+    schema: MergeSchema,
     rules: MergeRules,
-    pairing: Pairing = align,
+    pairing: ElementPairing = align_items,
 ) -> Document:
-    """Return the local document changed to mean `data`, with upstream's text where upstream's values are new.
+    """Return the local document, changed so that it contains `data`.
 
-    `pairing` tells which elements are the same in lists that no key tells apart.
+    New values have upstream's formatting. Comments are merged like values.
+
+    Args:
+        pairing: Pairs the elements of lists that have no keys.
     """
     sides = (_Value(local.data), None if origin is None else _Value(origin.data), _Value(updated.data))
-    writer = _Writer((local, origin, updated), rules, pairing)
-    writer.visit((), data, sides, shape)
-    edited = local.with_data(data, updated.lending(writer.originals))
-    comments, heads = edited.comments(), edited.heads()
-    top = () if _knows_top(edited, (local, origin, updated)) else ((), (_first_step(edited.data),))
+    collector = _FormattingCollector((local, origin, updated), rules, pairing)
+    collector.visit((), data, sides, schema)
+    edited = local.with_data(data, updated.reuse_formatting(collector.sources))
+    comments, leading = edited.comments(), edited.leading_comments()
+    excluded = () if _can_distinguish_top(edited, (local, origin, updated)) else ((), (_first_step(edited.data),))
     edited = edited.with_comments(
-        {path: comment for path, comment in writer.beside.items() if comments.get(path) != comment},
-        {path: lines for path, lines in writer.above.items() if heads.get(path, ()) != lines and path not in top},
+        {path: comment for path, comment in collector.line_comments.items() if comments.get(path) != comment},
+        {
+            path: lines
+            for path, lines in collector.leading_comments.items()
+            if leading.get(path, ()) != lines and path not in excluded
+        },
     )
-    return _with_lines_of_both(edited, local, origin, updated) if rules.keeps_lines and origin else edited
+    if rules.merges_unattached_lines and origin:
+        return _restore_lost_lines(edited, local, origin, updated)
+    return edited
 
 
-def _with_lines_of_both(edited: Document, local: Document, origin: Document, updated: Document) -> Document:
-    """Return the merged document with the lines of both sides, if its text has lost some that a merge of text keeps.
+def _restore_lost_lines(edited: Document, local: Document, origin: Document, updated: Document) -> Document:
+    """Return the merged document with lines of both sides, if it lost lines that a merge of text keeps.
 
-    These are comments that belong to no value, such as those at the end, and formatting.
+    Such lines are comments without a value, for example at the end of the document, and formatting.
     """
-    lost = _lost_lines(edited, local, origin, updated)
+    lost = _count_all_lost_lines(edited, local, origin, updated)
     text = merge_lines(origin.text, local.text, updated.text) if lost else None
-    merged = local.with_meaning_of(edited, text) if text is not None else None
-    return merged if merged and _lost_lines(merged, local, origin, updated) < lost else edited
+    merged = local.with_data_of(edited, text) if text is not None else None
+    return merged if merged and _count_all_lost_lines(merged, local, origin, updated) < lost else edited
 
 
-def _lost_lines(edited: Document, local: Document, origin: Document, updated: Document) -> int:
-    return sum(loses_lines(origin.text, side.text, edited.text) for side in (local, updated))
+def _count_all_lost_lines(edited: Document, local: Document, origin: Document, updated: Document) -> int:
+    return sum(count_lost_lines(origin.text, side.text, edited.text) for side in (local, updated))
 
 
-def _knows_top(edited: Document, sides: tuple[Document, Document | None, Document]) -> bool:
-    """Tell whether the first entry's comments can be told from the document's own, such as a licence.
+def _can_distinguish_top(edited: Document, sides: tuple[Document, Document | None, Document]) -> bool:
+    """Return whether comments above the first entry can be distinguished from the comments above the document.
 
-    Where another entry is the first now, what stood above the old one has stayed there.
+    If another entry is now the first one, the comments stay above the document.
     """
     local, origin, updated = sides
-    first, heads, theirs = _first_step(edited.data), edited.heads(), updated.heads()
+    first, leading, theirs = _first_step(edited.data), edited.leading_comments(), updated.leading_comments()
     if any(_first_step(side.data) != first for side in (origin, updated) if side is not None):
         return False
-    is_clean = all(heads.get(path, ()) in ((), theirs.get(path, ())) for path in ((), (first,)))
+    is_clean = all(leading.get(path, ()) in ((), theirs.get(path, ())) for path in ((), (first,)))
     return is_clean or _first_step(local.data) == first
 
 
-class _Taken(NamedTuple):
-    """What of a value is upstream's because it stands in something that is."""
+class _FromUpstream(NamedTuple):
+    """Which parts of a value come from upstream because an enclosing value does."""
 
     text: bool = False
     comments: bool = False
 
 
-_OURS = _Taken()
+_NOTHING_FROM_UPSTREAM = _FromUpstream()
 
 
-class _Writer:
-    """One walk over the merged data, with what each side has in its places."""
+class _FormattingCollector:
+    """One traversal of the merged data together with the values of all sides."""
 
     def __init__(
-        self, documents: tuple[Document, Document | None, Document], rules: MergeRules, pairing: Pairing
+        self, documents: tuple[Document, Document | None, Document], rules: MergeRules, pairing: ElementPairing
     ) -> None:
         self.rules = rules
         self.pairing = pairing
-        self.comments = [{} if document is None else document.comments() for document in documents]
-        self.heads = [{} if document is None else document.heads() for document in documents]
-        self.has_comments = any(self.comments) or any(self.heads)
-        self.originals: dict[Path, Original] = {}
-        self.beside: dict[Path, str | None] = {}
-        self.above: dict[Path, tuple[str, ...]] = {}
+        self.line_comments_of_sides = [{} if document is None else document.comments() for document in documents]
+        self.leading_comments_of_sides = [
+            {} if document is None else document.leading_comments() for document in documents
+        ]
+        self.has_comments = any(self.line_comments_of_sides) or any(self.leading_comments_of_sides)
+        self.sources: dict[DataPath, FormattingSource] = {}
+        self.line_comments: dict[DataPath, str | None] = {}
+        self.leading_comments: dict[DataPath, tuple[str, ...]] = {}
 
-    def visit(self, path: Path, data: Any, sides: _Sides, shape: Shape, taken: _Taken = _OURS) -> None:
-        """Find the originals and comments of `data` and all that is in it."""
+    def visit(
+        self,
+        path: DataPath,
+        data: Any,
+        sides: _Sides,
+        schema: MergeSchema,
+        from_upstream: _FromUpstream = _NOTHING_FROM_UPSTREAM,
+    ) -> None:
+        """Record the formatting sources and comments of `data` and its children."""
         local, _, updated = sides
         if local is not None:
-            if same(local.data, data):
+            if is_equal_data(local.data, data):
                 if not self.has_comments:
                     return
-            elif updated is not None and not isinstance(data, dict | list) and same(updated.data, data):
-                self.originals[path] = Original(updated.path)
+            elif updated is not None and not isinstance(data, dict | list) and is_equal_data(updated.data, data):
+                self.sources[path] = FormattingSource(updated.path)
         elif updated is None:
             return
-        elif not taken.text:
-            whole = self._is_whole(data, sides, shape)
-            self.originals[path] = Original(updated.path, whole)
+        elif not from_upstream.text:
+            whole = self._is_copied_whole(data, sides, schema)
+            self.sources[path] = FormattingSource(updated.path, whole)
             if whole and not self.has_comments:
                 return
-            taken = _Taken(text=whole, comments=True)
-        self._merge_comments(path, data, sides, are_theirs=taken.comments)
-        if self._is_their_list(data, sides, shape):
-            taken = taken._replace(comments=True)
-        for step, child, child_sides in self._children(data, sides, shape):
-            inner = shape.element if isinstance(step, int) else shape.child(step)
-            self.visit((*path, step), child, child_sides, inner, taken)
+            from_upstream = _FromUpstream(text=whole, comments=True)
+        self._merge_comments(path, data, sides, is_from_upstream=from_upstream.comments)
+        if self._is_list_of_upstream(data, sides, schema):
+            from_upstream = from_upstream._replace(comments=True)
+        for step, child, child_sides in self._iterate_children(data, sides, schema):
+            inner = schema.element_schema if isinstance(step, int) else schema.find_field(step)
+            self.visit((*path, step), child, child_sides, inner, from_upstream)
 
-    # originals
+    # formatting sources
 
-    def _is_whole(self, data: Any, sides: _Sides, shape: Shape) -> bool:
-        """Tell whether a new value is taken as it stands; kpt takes only what has no parts (kpt.md 7.5)."""
+    def _is_copied_whole(self, data: Any, sides: _Sides, schema: MergeSchema) -> bool:
+        """Return whether a new value is copied with its formatting. kpt copies only scalars."""
         updated = sides[2]
-        if updated is None or not same(data, updated.data):
+        if updated is None or not is_equal_data(data, updated.data):
             return False
-        return self.rules.keeps_order or not data or not isinstance(data, dict | list) or self._is_atomic(sides, shape)
+        return (
+            self.rules.keeps_upstream_order
+            or not data
+            or not isinstance(data, dict | list)
+            or self._is_atomic(sides, schema)
+        )
 
-    def _is_atomic(self, sides: _Sides, shape: Shape) -> bool:
-        return all(side is None or isinstance(side.data, list) for side in sides) and self._keys(sides, shape) is None
+    def _is_atomic(self, sides: _Sides, schema: MergeSchema) -> bool:
+        return (
+            all(side is None or isinstance(side.data, list) for side in sides)
+            and self._find_keys(sides, schema) is None
+        )
 
-    def _keys(self, sides: _Sides, shape: Shape) -> Keys | None:
+    def _find_keys(self, sides: _Sides, schema: MergeSchema) -> ElementKeys | None:
         lists = [side.data for side in sides if side is not None and isinstance(side.data, list)]
-        keys = find_keys(lists, shape, self.rules)
-        is_broken = keys is not None and self.rules.strict_keys and not all(map(keys.tell_apart, lists))
-        return None if is_broken else keys
+        keys = find_element_keys(lists, schema, self.rules)
+        is_ambiguous = keys is not None and self.rules.strict_keys and not all(map(keys.identifies_all, lists))
+        return None if is_ambiguous else keys
 
-    # what stands below
+    # children
 
-    def _children(self, data: Any, sides: _Sides, shape: Shape) -> Iterator[tuple[str | int, Any, _Sides]]:
+    def _iterate_children(
+        self, data: Any, sides: _Sides, schema: MergeSchema
+    ) -> Iterator[tuple[str | int, Any, _Sides]]:
         if isinstance(data, dict):
             for name, child in data.items():
-                local, origin, updated = (_entry(side, name) for side in sides)
+                local, origin, updated = (_find_entry(side, name) for side in sides)
                 yield name, child, (local, origin, updated)
         elif isinstance(data, list):
-            keys = self._keys(sides, shape)
-            partners = [self._partners(side, data, keys) for side in sides]
+            keys = self._find_keys(sides, schema)
+            elements = [self._match_elements(side, data, keys) for side in sides]
             for index, child in enumerate(data):
-                local, origin, updated = (side.get(index) for side in partners)
+                local, origin, updated = (side.get(index) for side in elements)
                 yield index, child, (local, origin, updated)
 
-    def _partners(self, side: _Value | None, merged: list[Any], keys: Keys | None) -> dict[int, _Value]:
-        """Return what the side has for elements of the merged list, by their index there."""
+    def _match_elements(self, side: _Value | None, merged: list[Any], keys: ElementKeys | None) -> dict[int, _Value]:
+        """Return the elements of one side by the index of the same element in the merged list."""
         if side is None or not isinstance(side.data, list):
             return {}
-        pairs = self.pairing(side.data, merged) if keys is None else _matched(side.data, merged, keys)
+        pairs = self.pairing(side.data, merged) if keys is None else _pair_by_identity(side.data, merged, keys)
         return {
-            there: _Value(side.data[here], (*side.path, here))
-            for here, there in pairs
-            if here is not None and there is not None
+            merged_index: _Value(side.data[side_index], (*side.path, side_index))
+            for side_index, merged_index in pairs
+            if side_index is not None and merged_index is not None
         }
 
-    def _is_their_list(self, data: Any, sides: _Sides, shape: Shape) -> bool:
-        """Tell whether kpt takes the list from upstream, with all comments in it (kpt.md 7.3)."""
+    def _is_list_of_upstream(self, data: Any, sides: _Sides, schema: MergeSchema) -> bool:
+        """Return whether kpt replaces the list by upstream's list, with all comments in it."""
         is_list = isinstance(data, list) and not self.rules.merges_comments
-        return is_list and self._is_theirs(data, sides) and self._is_atomic(sides, shape)
+        return is_list and self._is_from_upstream(data, sides) and self._is_atomic(sides, schema)
 
     # comments
 
-    def _merge_comments(self, path: Path, data: Any, sides: _Sides, *, are_theirs: bool) -> None:
-        """Decide what stands beside and above a value; all of it is upstream's where `are_theirs`."""
-        ours, base, theirs = _looked_up(self.comments, sides, None)
-        ours_above, base_above, theirs_above = _looked_up(self.heads, sides, ())
-        if are_theirs:
-            self.beside[path], self.above[path] = theirs, theirs_above
+    def _merge_comments(self, path: DataPath, data: Any, sides: _Sides, *, is_from_upstream: bool) -> None:
+        """Record the merged comments of a value. With `is_from_upstream`, all comments are upstream's."""
+        ours, base, theirs = _look_up(self.line_comments_of_sides, sides, None)
+        ours_above, base_above, theirs_above = _look_up(self.leading_comments_of_sides, sides, ())
+        if is_from_upstream:
+            self.line_comments[path], self.leading_comments[path] = theirs, theirs_above
         elif self.rules.merges_comments:
-            is_there = sides[2] is not None
-            self.beside[path] = (
-                theirs if is_there and (ours == base or self._speaks_of_theirs(base, theirs, data, sides)) else ours
+            has_updated = sides[2] is not None
+            self.line_comments[path] = (
+                theirs
+                if has_updated and (ours == base or self._describes_upstream_value(base, theirs, data, sides))
+                else ours
             )
-            self.above[path] = theirs_above if is_there and ours_above == base_above else ours_above
+            self.leading_comments[path] = theirs_above if has_updated and ours_above == base_above else ours_above
         else:
-            # kpt: a comment beside a scalar is part of it (kpt.md 7.5)
-            is_part = not isinstance(data, dict | list) and self._is_theirs(data, sides)
-            self.beside[path], self.above[path] = theirs if is_part else ours, ours_above
+            # kpt treats a comment after a scalar as a part of the scalar.
+            is_part = not isinstance(data, dict | list) and self._is_from_upstream(data, sides)
+            self.line_comments[path], self.leading_comments[path] = theirs if is_part else ours, ours_above
 
-    def _speaks_of_theirs(self, base: Any, theirs: Any, data: Any, sides: _Sides) -> bool:
-        """Tell whether upstream's new comment is about the value that won, and the local one about the value that lost.
+    def _describes_upstream_value(self, base: Any, theirs: Any, data: Any, sides: _Sides) -> bool:
+        """Return whether upstream's value won a conflict and upstream also changed the comment.
 
-        Without such a conflict a local comment is an edit that nobody would be told of.
+        The local comment then describes the value that lost. In all other cases, a changed local comment is kept,
+        because its loss would not be reported.
         """
         local, origin, _ = sides
-        if theirs == base or local is None or isinstance(data, dict | list) or not self._is_theirs(data, sides):
+        if theirs == base or local is None or isinstance(data, dict | list) or not self._is_from_upstream(data, sides):
             return False
-        return not same_text(local.data, data) and (origin is None or not same_text(local.data, origin.data))
+        return not is_equal_as_text(local.data, data) and (
+            origin is None or not is_equal_as_text(local.data, origin.data)
+        )
 
-    def _is_theirs(self, data: Any, sides: _Sides) -> bool:
+    def _is_from_upstream(self, data: Any, sides: _Sides) -> bool:
         _, origin, updated = sides
-        if updated is None or not same_text(data, updated.data):
+        if updated is None or not is_equal_as_text(data, updated.data):
             return False
-        return not same_text(updated.data, ABSENT if origin is None else origin.data)
+        return not is_equal_as_text(updated.data, ABSENT if origin is None else origin.data)
 
 
 def _first_step(data: Any) -> str | int:
     return next(iter(data), "") if isinstance(data, dict) else 0
 
 
-def _entry(side: _Value | None, name: str) -> _Value | None:
+def _find_entry(side: _Value | None, name: str) -> _Value | None:
     if side is None or not isinstance(side.data, dict) or name not in side.data:
         return None
     return _Value(side.data[name], (*side.path, name))
 
 
-def _matched(elements: list[Any], merged: list[Any], keys: Keys) -> Iterator[tuple[int | None, int]]:
-    places = {keys.identity(element): index for index, element in reversed(list(enumerate(elements)))}
+def _pair_by_identity(elements: list[Any], merged: list[Any], keys: ElementKeys) -> Iterator[tuple[int | None, int]]:
+    indexes = {keys.identity(element): index for index, element in reversed(list(enumerate(elements)))}
     for index, element in enumerate(merged):
         identity = keys.identity(element)
-        yield (None if identity is None else places.get(identity)), index
+        yield (None if identity is None else indexes.get(identity)), index
 
 
-def _looked_up(found: list[Any], sides: _Sides, missing: Any) -> tuple[Any, ...]:
+def _look_up(comments: list[Any], sides: _Sides, missing: Any) -> tuple[Any, ...]:
     return tuple(
-        missing if side is None else there.get(side.path, missing) for there, side in zip(found, sides, strict=True)
+        missing if side is None else of_side.get(side.path, missing)
+        for of_side, side in zip(comments, sides, strict=True)
     )

@@ -1,18 +1,16 @@
-"""Schema knowledge: which lists of a kind are merged by element, and whether its objects live in a namespace."""
+"""Schemas of Kubernetes kinds: merge keys, scopes, validation, and removed API versions."""
 
-from reconciler.krm.schema.builtin import builtin_shapes
-from reconciler.krm.schema.comments import may_hold_schemas, read_schema_comment
-from reconciler.krm.schema.known import Shapes
-from reconciler.krm.schema.scopes import Scope, scope
-from reconciler.krm.schema.table import ListKeys, read_key_table
+from reconciler.krm.schema.builtin import load_builtin_merge_schemas, may_contain_schemas, read_schema_comment
+from reconciler.krm.schema.kubernetes_apis import KindScope, find_kind_scope
+from reconciler.krm.schema.merge_schemas import ListKeys, MergeSchemas, read_list_key_table
 
 __all__ = [
+    "KindScope",
     "ListKeys",
-    "Scope",
-    "Shapes",
-    "builtin_shapes",
-    "may_hold_schemas",
-    "read_key_table",
+    "MergeSchemas",
+    "find_kind_scope",
+    "load_builtin_merge_schemas",
+    "may_contain_schemas",
+    "read_list_key_table",
     "read_schema_comment",
-    "scope",
 ]

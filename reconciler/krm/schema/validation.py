@@ -1,4 +1,4 @@
-"""Validation: what is wrong with an object of Kubernetes' own kinds, by the schemas of an extra, `k8s-schemas`."""
+"""Validation of built-in Kubernetes objects against the JSON schemas of the optional extra `k8s-schemas`."""
 
 from __future__ import annotations
 
@@ -12,52 +12,52 @@ from importlib.resources.abc import Traversable
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, Literal
 
-from reconciler.krm.identity import split_api_version
-from reconciler.krm.schema.api_removals import Release, read_release
+from reconciler.krm.objects import split_api_version
+from reconciler.krm.schema.kubernetes_apis import KubernetesRelease, format_kubernetes_release, parse_kubernetes_release
 
 if TYPE_CHECKING:
     import jsonschema_rs
 
 _PACKAGE = "kubernetes-validate"
-EXTRA = "k8s-schemas"
+SCHEMAS_EXTRA = "k8s-schemas"
 
-Kind = tuple[str, str, str]
-"""group, version, kind"""
-Rule = Literal["type", "enum", "required", "unknown", "one-of", "format", "other"]
+GroupVersionKind = tuple[str, str, str]
+"""(group, version, kind)"""
+ViolationRule = Literal["type", "enum", "required", "unknown", "one-of", "format", "other"]
 
 
 @dataclass(frozen=True)
 class Violation:
-    """One rule that the value at a path breaks; the path's steps are field names and indices."""
+    """One rule that the value at a path violates. The steps of the path are field names and indexes."""
 
     path: tuple[str | int, ...]
-    rule: Rule
+    rule: ViolationRule
     names: tuple[str, ...] = ()
-    """Types or values that are allowed, fields that are missing or unknown, the format, or another rule in words."""
+    """Allowed types or values, missing or unknown fields, the format, or the message of another rule."""
     value: Any = None
     alternative: tuple[Violation, ...] = ()
-    """Of `one-of`: what the first alternative says."""
+    """Only for `one-of`: the violations of the first alternative."""
 
 
 @dataclass(frozen=True)
 class KubernetesSchemas:
-    """The schemas of one release of Kubernetes."""
+    """JSON schemas of one Kubernetes release."""
 
     uri: str
     registry: jsonschema_rs.Registry = field(repr=False)
-    kinds: Mapping[Kind, str] = field(repr=False)
-    """Names of definitions below the URI."""
+    kinds: Mapping[GroupVersionKind, str] = field(repr=False)
+    """Names of the definitions, relative to `uri`."""
     _validators: dict[str, jsonschema_rs.Validator] = field(default_factory=dict, init=False, compare=False, repr=False)
 
-    def violations(self, data: Mapping[str, Any]) -> tuple[Violation, ...] | None:
-        """Return what is wrong with an object, in the order of its text; None when its kind has no schema.
+    def find_violations(self, data: Mapping[str, Any]) -> tuple[Violation, ...] | None:
+        """Return the violations of an object, in document order; None if its kind has no schema.
 
-        Of a value of the wrong type nothing else is said.
+        If a value has the wrong type, no other violation of it is reported.
         """
-        name = self.kinds.get(_kind(data))
+        name = self.kinds.get(_group_version_kind(data))
         if name is None:
             return None
-        return violations_of(self._validator(name), data)
+        return find_violations(self._validator(name), data)
 
     def _validator(self, name: str) -> jsonschema_rs.Validator:
         if name not in self._validators:
@@ -67,80 +67,93 @@ class KubernetesSchemas:
         return self._validators[name]
 
 
-def violations_of(validator: jsonschema_rs.Validator, data: Mapping[str, Any]) -> tuple[Violation, ...]:
-    """Return what a validator says of an object, in the order of its text; nothing more of a value of a wrong type."""
-    instance = _as_json(data)
-    found = [_violation(error) for error in validator.iter_errors(instance)]
-    mistyped = {violation.path for violation in found if violation.rule == "type"}
-    told = (one for one in found if one.rule == "type" or not (one.path in mistyped or _is_allowed_null(one)))
-    return tuple(sorted(_joined(told), key=lambda violation: _place(instance, violation.path)))
+def find_violations(validator: jsonschema_rs.Validator, data: Mapping[str, Any]) -> tuple[Violation, ...]:
+    """Return the violations that a validator finds, in document order.
+
+    A value of the wrong type has only that violation.
+    """
+    instance = _to_json_values(data)
+    violations = [_create_violation(error) for error in validator.iter_errors(instance)]
+    paths_of_wrong_types = {violation.path for violation in violations if violation.rule == "type"}
+    reported = (
+        violation
+        for violation in violations
+        if violation.rule == "type" or not (violation.path in paths_of_wrong_types or _is_allowed_null(violation))
+    )
+    return tuple(sorted(_join_violations(reported), key=lambda violation: _document_order(instance, violation.path)))
 
 
-def draft4_validator(schema: Mapping[str, Any]) -> jsonschema_rs.Validator:
-    """Return a validator of a schema that anybody may have written: nothing is fetched, patterns take linear time.
+def create_draft4_validator(schema: Mapping[str, Any]) -> jsonschema_rs.Validator:
+    """Return a validator for an untrusted schema: it loads no remote references, and patterns take linear time.
 
-    Raises ValueError for what is no schema.
+    Raises:
+        ValueError: The schema is invalid.
     """
     rs = import_module("jsonschema_rs")
     validator: jsonschema_rs.Validator = rs.Draft4Validator(schema, pattern_options=rs.RegexOptions(), offline=True)
     return validator
 
 
-def installed_releases() -> tuple[Release, ...]:
-    """Return the releases of Kubernetes whose schemas are installed, oldest first; none without the extra."""
-    if not schemas_version():
+def list_installed_releases() -> tuple[KubernetesRelease, ...]:
+    """Return the Kubernetes releases with installed schemas, oldest first. Without the extra, there are none."""
+    if not find_schemas_version():
         return ()
-    folders = (folder.name for folder in _root().iterdir() if folder.name.endswith("-local"))
-    return tuple(sorted(release for name in folders if (release := read_release(name.partition("-")[0]))))
+    folders = (folder.name for folder in _schemas_root().iterdir() if folder.name.endswith("-local"))
+    return tuple(sorted(release for name in folders if (release := parse_kubernetes_release(name.partition("-")[0]))))
 
 
 @cache
-def kubernetes_schemas(*, strict: bool, release: Release | None = None) -> KubernetesSchemas | None:
-    """Return the installed schemas of a release, else the newest; None where they are not installed.
+def load_kubernetes_schemas(*, strict: bool, release: KubernetesRelease | None = None) -> KubernetesSchemas | None:
+    """Return the installed schemas of a release, or of the newest one; None if they are not installed.
 
-    `strict` ones know no fields but their own.
+    Args:
+        strict: Whether unknown fields are violations.
+        release: None selects the newest installed release.
     """
-    wanted = release or max(installed_releases(), default=None)
-    if wanted is None or wanted not in installed_releases():
+    selected = release or max(list_installed_releases(), default=None)
+    if selected is None or selected not in list_installed_releases():
         return None
     suffix = "-local-strict" if strict else "-local"
-    folders = (folder for folder in _root().iterdir() if folder.name.endswith(suffix))
-    newest = max((one for one in folders if _minor(one.name)[:2] == wanted), key=lambda one: _minor(one.name))
+    folders = (folder for folder in _schemas_root().iterdir() if folder.name.endswith(suffix))
+    newest = max(
+        (folder for folder in folders if _parse_version(folder.name)[:2] == selected),
+        key=lambda folder: _parse_version(folder.name),
+    )
     definitions = json.loads(newest.joinpath("_definitions.json").read_bytes())
     uri = definitions["$id"]
     registry = import_module("jsonschema_rs").Registry([(uri, definitions)])
-    return KubernetesSchemas(uri, registry, dict(_kinds(definitions["$defs"])))
+    return KubernetesSchemas(uri, registry, dict(_iterate_kinds(definitions["$defs"])))
 
 
 @cache
-def schemas_version() -> str:
-    """Return which schemas and which validator are installed, "" where one is missing."""
+def find_schemas_version() -> str:
+    """Return the versions of the installed schemas and validator; "" if one of them is missing."""
     try:
         return " ".join(f"{name} {metadata.version(name)}" for name in (_PACKAGE, "jsonschema-rs"))
     except metadata.PackageNotFoundError:
         return ""
 
 
-def _root() -> Traversable:
+def _schemas_root() -> Traversable:
     return resources.files("kubernetes_validate").joinpath("kubernetes-json-schema")
 
 
-def _minor(folder: str) -> tuple[int, ...]:
+def _parse_version(folder: str) -> tuple[int, ...]:
     return tuple(int(part) for part in folder.removeprefix("v").partition("-")[0].split("."))
 
 
-def _kinds(definitions: Mapping[str, Any]) -> Iterator[tuple[Kind, str]]:
+def _iterate_kinds(definitions: Mapping[str, Any]) -> Iterator[tuple[GroupVersionKind, str]]:
     for name, schema in definitions.items():
-        for known in schema.get("x-kubernetes-group-version-kind", ()):
-            yield (known["group"], known["version"], known["kind"]), name
+        for gvk in schema.get("x-kubernetes-group-version-kind", ()):
+            yield (gvk["group"], gvk["version"], gvk["kind"]), name
 
 
-def _kind(data: Mapping[str, Any]) -> Kind:
+def _group_version_kind(data: Mapping[str, Any]) -> GroupVersionKind:
     group, version = split_api_version(str(data.get("apiVersion", "")))
     return group, version, str(data.get("kind", ""))
 
 
-def _violation(error: jsonschema_rs.ValidationError) -> Violation:
+def _create_violation(error: jsonschema_rs.ValidationError) -> Violation:
     path, value = tuple(error.instance_path), error.instance
     match error.kind.name, error.kind.as_dict():
         case "type", {"types": types}:
@@ -152,20 +165,20 @@ def _violation(error: jsonschema_rs.ValidationError) -> Violation:
         case "additionalProperties", {"unexpected": names}:
             return Violation(path, "unknown", tuple(names))
         case "falseSchema", _ if path:
-            # what an object gets that may have no fields at all
+            # The schema forbids all fields of this object.
             return Violation(path[:-1], "unknown", (str(path[-1]),))
         case "format", {"format": name}:
             return Violation(path, "format", (name,), value)
         case "oneOf", {"context": [first, *_]}:
-            return Violation(path, "one-of", value=value, alternative=tuple(map(_violation, first)))
+            return Violation(path, "one-of", value=value, alternative=tuple(map(_create_violation, first)))
         case _:
             return Violation(path, "other", (error.message,))
 
 
-def _joined(violations: Iterable[Violation]) -> Iterator[Violation]:
-    """Yield the violations, the fields that one object lacks or must not have as one."""
-    for (path, rule), same in groupby(violations, key=lambda violation: (violation.path, violation.rule)):
-        first, *others = same
+def _join_violations(violations: Iterable[Violation]) -> Iterator[Violation]:
+    """Yield the violations. Missing or unknown fields of one object are joined into one violation."""
+    for (path, rule), group in groupby(violations, key=lambda violation: (violation.path, violation.rule)):
+        first, *others = group
         if rule in ("required", "unknown"):
             names = tuple(name for violation in (first, *others) for name in violation.names)
             yield Violation(path, rule, names)
@@ -174,22 +187,63 @@ def _joined(violations: Iterable[Violation]) -> Iterator[Violation]:
 
 
 def _is_allowed_null(violation: Violation) -> bool:
-    # two alternatives that both allow null do not forbid it
+    # If two alternatives allow null, the value null matches both, which is valid.
     return violation.rule == "one-of" and violation.value is None
 
 
-def _place(instance: Any, path: tuple[str | int, ...]) -> tuple[int, ...]:
-    place = []
+def _document_order(instance: Any, path: tuple[str | int, ...]) -> tuple[int, ...]:
+    order = []
     for step in path:
-        place.append(step if isinstance(step, int) else list(instance).index(step))
+        order.append(step if isinstance(step, int) else list(instance).index(step))
         instance = instance[step]
-    return tuple(place)
+    return tuple(order)
 
 
-def _as_json(value: Any) -> Any:
-    """Return plain data as JSON has it; .inf and .nan remain numbers, which the validator would take for null."""
+def _to_json_values(value: Any) -> Any:
+    """Return plain data as JSON values.
+
+    Infinity and NaN become numbers, because the validator would read them as null.
+    """
     if isinstance(value, Mapping):
-        return {key: _as_json(child) for key, child in value.items()}
+        return {key: _to_json_values(child) for key, child in value.items()}
     if isinstance(value, list):
-        return [_as_json(child) for child in value]
+        return [_to_json_values(child) for child in value]
     return 0.0 if isinstance(value, float) and not math.isfinite(value) else value
+
+
+class InstalledSchemas:
+    """The installed schemas of built-in kinds, by release. Without the extra there are none."""
+
+    def __init__(self) -> None:
+        self._releases = list_installed_releases()
+
+    def find_violations(
+        self, release: KubernetesRelease | None, data: Mapping[str, Any]
+    ) -> tuple[Violation, ...] | None:
+        """Return the violations of an object of a built-in kind; None if there is no schema for it."""
+        schemas = load_kubernetes_schemas(strict=True, release=release) if self.is_complete(release) else None
+        return schemas.find_violations(data) if schemas else None
+
+    def is_complete(self, release: KubernetesRelease | None) -> bool:
+        """Return whether the schemas of a release are installed."""
+        return bool(self._releases) if release is None else release in self._releases
+
+    def describe_release(self, release: KubernetesRelease | None) -> str:
+        """Return the name of the release that is used, for messages."""
+        selected = release or max(self._releases, default=None)
+        return f"Kubernetes {format_kubernetes_release(selected)}" if selected else "the list of removed API versions"
+
+    def explain_missing_schema(self, release: KubernetesRelease | None) -> str:
+        """Return why there is no schema for a built-in kind, and the next step."""
+        if not self._releases:
+            return f'no schemas are installed; install the extra "reconciler[{SCHEMAS_EXTRA}]", or use --schemas DIR'
+        if release is None:
+            return (
+                "no installed release contains their API version; set --kubernetes-version, or the annotation"
+                " reconciler.dev/kubernetes-version of the cluster"
+            )
+        oldest, newest = format_kubernetes_release(self._releases[0]), format_kubernetes_release(self._releases[-1])
+        return (
+            f"the extra {SCHEMAS_EXTRA} contains the schemas of Kubernetes {oldest} to {newest}, but not of"
+            f" {format_kubernetes_release(release)}; use --schemas DIR"
+        )

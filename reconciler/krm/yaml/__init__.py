@@ -1,25 +1,23 @@
-"""Lossless YAML: documents are read as data, edited as text, and written back to the byte where nobody touched them."""
+"""Lossless YAML: read documents as data, edit them as text, and write unchanged parts byte for byte."""
 
-from reconciler.krm.yaml.borrowed import Borrowed, Original
-from reconciler.krm.yaml.comments import Path
-from reconciler.krm.yaml.core import read_core
+from reconciler.krm.yaml.comments import DataPath
 from reconciler.krm.yaml.document import Document
-from reconciler.krm.yaml.emit import WIDE_STYLE, emit
-from reconciler.krm.yaml.error import YamlError
-from reconciler.krm.yaml.file import YamlFile, parse
-from reconciler.krm.yaml.limits import DEFAULT_LIMITS, YamlLimits
+from reconciler.krm.yaml.emit import WIDE_INDENT_STYLE, emit
+from reconciler.krm.yaml.errors import DEFAULT_YAML_LIMITS, YamlError, YamlLimits
+from reconciler.krm.yaml.file import YamlFile, parse_yaml, read_core_yaml
+from reconciler.krm.yaml.reuse_formatting import FormattingSource, ReusedFormatting
 
 __all__ = [
-    "DEFAULT_LIMITS",
-    "WIDE_STYLE",
-    "Borrowed",
+    "DEFAULT_YAML_LIMITS",
+    "WIDE_INDENT_STYLE",
+    "DataPath",
     "Document",
-    "Original",
-    "Path",
+    "FormattingSource",
+    "ReusedFormatting",
     "YamlError",
     "YamlFile",
     "YamlLimits",
     "emit",
-    "parse",
-    "read_core",
+    "parse_yaml",
+    "read_core_yaml",
 ]

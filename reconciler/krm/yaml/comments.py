@@ -1,75 +1,90 @@
-"""Line comments: which value each belongs to, and where a new one would stand (kpt 5.4 and its setters read them)."""
+"""Comments of values: line comments, and leading comments on the lines above an entry or item.
+
+kpt setters are line comments.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from reconciler.krm.yaml.error import YamlError
-from reconciler.krm.yaml.layout import REST, Layout
-from reconciler.krm.yaml.nodes import AliasNode, MapNode, Node, ScalarNode, SeqNode, is_block, is_merge
-from reconciler.krm.yaml.resolve import key_text
+from reconciler.krm.yaml.emit import indent_lines
+from reconciler.krm.yaml.errors import YamlError
+from reconciler.krm.yaml.layout import REST_OF_LINE, TextLayout, TextSpan
+from reconciler.krm.yaml.nodes import (
+    AliasNode,
+    MappingNode,
+    ScalarNode,
+    SequenceNode,
+    YamlNode,
+    is_block_collection,
+    is_merge_key,
+)
+from reconciler.krm.yaml.resolve import convert_key_to_text
 
-Path: TypeAlias = tuple[str | int, ...]
-Span: TypeAlias = tuple[int, int]
+DataPath: TypeAlias = tuple[str | int, ...]
 
 _HEADER_COMMENT = re.compile(r"[|>][0-9+-]*[ \t]+(#.*)")
-_AFTER_KEY = re.compile(r"[ \t]*:(?:[ \t]+[&!]\S*)*[ \t]+\Z")
-_DASHES = re.compile(r"[ \t]*(?:[-?:][ \t]+)+(?:[&!]\S*[ \t]+)*\Z")
-_AFTER_VALUE = re.compile(r"[\s,\]}]*\Z")
-_AFTER_ITEM = re.compile(r"[ \t]*,?")
+_ONLY_COLON_AND_PROPERTIES = re.compile(r"[ \t]*:(?:[ \t]+[&!]\S*)*[ \t]+\Z")
+_ONLY_INDICATORS = re.compile(r"[ \t]*(?:[-?:][ \t]+)+(?:[&!]\S*[ \t]+)*\Z")
+_ONLY_CLOSERS = re.compile(r"[\s,\]}]*\Z")
+_OPTIONAL_COMMA = re.compile(r"[ \t]*,?")
 _COMMENT = re.compile("#[^\n\r\x85\u2028\u2029]*")
 
 
 @dataclass(frozen=True, slots=True)
 class _Leaf:
-    """A scalar, alias or empty flow collection, and the (path, node) pairs from the root down to itself."""
+    """A scalar, an alias or an empty flow collection, with the (path, node) pairs from the root to it."""
 
     start: int
     end: int
-    chain: tuple[tuple[Path, Node], ...]
+    chain: tuple[tuple[DataPath, YamlNode], ...]
     is_key: bool
 
 
-def key_name(key: Node) -> str | None:
-    """Return the name of a mapping's key in the data, None for a merge key."""
-    return None if is_merge(key) else key_text(key.data)
+def get_key_name(key: YamlNode) -> str | None:
+    """Return the name of a mapping key in the data; None for a merge key."""
+    return None if is_merge_key(key) else convert_key_to_text(key.data)
 
 
-def _add_leaves(found: list[_Leaf], node: Node, path: Path, chain: tuple[tuple[Path, Node], ...]) -> None:
+def _add_leaves(
+    leaves: list[_Leaf], node: YamlNode, path: DataPath, chain: tuple[tuple[DataPath, YamlNode], ...]
+) -> None:
     chain = (*chain, (path, node))
     if isinstance(node, ScalarNode | AliasNode) or not node.children:
-        found.append(_Leaf(node.start, node.end, chain, is_key=False))
-    elif isinstance(node, SeqNode):
+        leaves.append(_Leaf(node.start, node.end, chain, is_key=False))
+    elif isinstance(node, SequenceNode):
         for index, child in enumerate(node.children):
-            _add_leaves(found, child, (*path, index), chain)
+            _add_leaves(leaves, child, (*path, index), chain)
     else:
         for key, value in node.entries():
-            found.append(_Leaf(key.start, key.end, chain, is_key=True))
-            _add_leaves(found, value, (*path, key_name(key) or "<<"), chain)
+            leaves.append(_Leaf(key.start, key.end, chain, is_key=True))
+            _add_leaves(leaves, value, (*path, get_key_name(key) or "<<"), chain)
 
 
-def find_comments(layout: Layout, root: Node) -> Mapping[Path, Span]:
-    """Return where the line comment of each value stands; comments on lines of their own belong to nobody."""
-    found: dict[Path, Span] = {}
+def find_comments(layout: TextLayout, root: YamlNode) -> Mapping[DataPath, TextSpan]:
+    """Return the position of each value's line comment. Comments on separate lines are not included."""
+    spans: dict[DataPath, TextSpan] = {}
     if "#" in layout.text:
         leaves: list[_Leaf] = []
         _add_leaves(leaves, root, (), ())
         for before, after in zip([None, *leaves], [*leaves, None], strict=True):
-            # most leaves have no comment near them, and this is the cheapest way to know
+            # Most leaves have no comment. This is the cheapest check.
             if layout.text.find("#", before.start if before else 0, after.start if after else None) >= 0:
-                for path, span in _between(layout, before, after):
-                    found.setdefault(path, span)
-    return found
+                for path, span in _find_comments_between(layout, before, after):
+                    spans.setdefault(path, span)
+    return spans
 
 
-def _between(layout: Layout, before: _Leaf | None, after: _Leaf | None) -> Iterator[tuple[Path, Span]]:
-    """Yield the comments from the beginning of one leaf to that of the next."""
+def _find_comments_between(
+    layout: TextLayout, before: _Leaf | None, after: _Leaf | None
+) -> Iterator[tuple[DataPath, TextSpan]]:
+    """Yield the comments between the start of one leaf and the start of the next one."""
     text = layout.text
     if before:
-        yield from _in_header(layout, before)
+        yield from _find_header_comment(layout, before)
     position = before.end if before else 0
     end = after.start if after else len(text)
     closers = 0
@@ -77,119 +92,190 @@ def _between(layout: Layout, before: _Leaf | None, after: _Leaf | None) -> Itera
         closers += text.count("]", position, start) + text.count("}", position, start)
         match = _COMMENT.match(text, start)
         position = match.end() if match else end
-        path = _owner(layout, before, after, start, closers)
+        path = _find_owner(layout, before, after, start, closers)
         if path is not None:
             yield path, (start, start + len(text[start:position].rstrip()))
 
 
-def _in_header(layout: Layout, leaf: _Leaf) -> Iterator[tuple[Path, Span]]:
+def _find_header_comment(layout: TextLayout, leaf: _Leaf) -> Iterator[tuple[DataPath, TextSpan]]:
     path, node = leaf.chain[-1]
     if not leaf.is_key and isinstance(node, ScalarNode) and node.style in ("|", ">"):
-        start = layout.content(node)
+        start = layout.find_content_start(node)
         if match := _HEADER_COMMENT.match(layout.text, start, layout.line_end(start)):
             yield path, (match.start(1), match.start(1) + len(match[1].rstrip()))
 
 
-def _owner(layout: Layout, before: _Leaf | None, after: _Leaf | None, offset: int, closers: int) -> Path | None:
+def _find_owner(
+    layout: TextLayout, before: _Leaf | None, after: _Leaf | None, offset: int, closers: int
+) -> DataPath | None:
     start = layout.line_start(offset)
     if before and before.end > start:
-        between = layout.text[before.end : offset]
+        text = layout.text[before.end : offset]
         if before.is_key:
-            return _collection_below(layout, after, offset) if _AFTER_KEY.match(between) else None
-        return before.chain[-1 - closers][0] if _AFTER_VALUE.match(between) else None
+            return _find_collection_below(layout, after, offset) if _ONLY_COLON_AND_PROPERTIES.match(text) else None
+        return before.chain[-1 - closers][0] if _ONLY_CLOSERS.match(text) else None
     line = layout.text[start:offset]
     if not line.strip():
         return None
-    if before and _AFTER_VALUE.match(line):
+    if before and _ONLY_CLOSERS.match(line):
         return before.chain[-1 - closers][0]
-    return _collection_below(layout, after, offset) if _DASHES.match(line) else None
+    return _find_collection_below(layout, after, offset) if _ONLY_INDICATORS.match(line) else None
 
 
-def _collection_below(layout: Layout, leaf: _Leaf | None, offset: int) -> Path | None:
-    """Return the path of the outermost collection that begins with `leaf`, behind `offset`."""
+def _find_collection_below(layout: TextLayout, leaf: _Leaf | None, offset: int) -> DataPath | None:
+    """Return the path of the outermost collection that begins with `leaf` after `offset`."""
     line = layout.line_start(offset)
     for path, node in leaf.chain if leaf else ():
-        with_properties = node.start >= line and layout.text[node.start] in "&!"
-        if node.start > offset or with_properties:
-            return path if is_block(node) else None
+        has_properties = node.start >= line and layout.text[node.start] in "&!"
+        if node.start > offset or has_properties:
+            return path if is_block_collection(node) else None
     return None
 
 
-def node_at(root: Node, path: Path) -> tuple[Node, tuple[Node, int] | None]:
-    """Return the node at `path` and (the collection that holds it, its place among the children).
+def find_node(root: YamlNode, path: DataPath) -> tuple[YamlNode, tuple[YamlNode, int] | None]:
+    """Return the node at `path`, and its parent with its index among the parent's children.
 
-    Raises KeyError or IndexError when nothing stands there in this document's own text.
+    Raises:
+        KeyError: The document's own text has no node at `path`.
     """
-    node: Node = root
-    holder: tuple[Node, int] | None = None
+    node: YamlNode = root
+    parent: tuple[YamlNode, int] | None = None
     for segment in path:
-        index = _child_index(node, segment)
-        holder = (node, index)
-        node = node.children[index]  # type: ignore[union-attr]  # _child_index raises for scalars
-    return node, holder
+        index = _find_child_index(node, segment)
+        parent = (node, index)
+        node = node.children[index]  # type: ignore[union-attr]  # _find_child_index raises for scalars
+    return node, parent
 
 
-def _child_index(node: Node, segment: Any) -> int:
+def _find_child_index(node: YamlNode, segment: Any) -> int:
     match node, segment:
-        case SeqNode(), int() if 0 <= segment < len(node.children):
+        case SequenceNode(), int() if 0 <= segment < len(node.children):
             return segment
-        case MapNode(), str():
-            node.places = node.places or places_of(node)
-            return node.places[segment]
+        case MappingNode(), str():
+            node.value_indexes = node.value_indexes or index_values(node)
+            return node.value_indexes[segment]
     raise KeyError(segment)
 
 
-def places_of(node: MapNode) -> dict[str, int]:
+def index_values(node: MappingNode) -> dict[str, int]:
     """Return the index of each key's value in the children of a mapping."""
-    found: dict[str, int] = {}
+    indexes: dict[str, int] = {}
     for number, key in enumerate(node.children[::2]):
-        name = key_name(key)
+        name = get_key_name(key)
         if name is not None:
-            found.setdefault(name, 2 * number + 1)
-    return found
+            indexes.setdefault(name, 2 * number + 1)
+    return indexes
 
 
-def comment_place(layout: Layout, root: Node, path: Path) -> int:
-    """Return the offset where a line comment for the value at `path` goes, behind everything on its line.
+def find_comment_offset(layout: TextLayout, root: YamlNode, path: DataPath) -> int:
+    """Return the offset at the end of the line, where a line comment for the value at `path` is inserted.
 
-    Raises YamlError (YamlComment) where the path does not exist or has no line of its own to end.
+    Raises:
+        YamlError: The path does not exist, or other text follows the value on its line (YamlComment).
     """
     try:
-        node, holder = node_at(root, path)
+        node, parent = find_node(root, path)
     except KeyError as error:
-        raise YamlError("YamlComment", f"nothing stands at {path!r}") from error
-    offset = _value_end(layout, node) if not is_block(node) else _header_end(layout, node, holder)
-    rest = REST.match(layout.text, offset) if offset is not None else None
+        raise YamlError("YamlComment", f"there is no value at {path!r}") from error
+    offset = _find_value_end(layout, node) if not is_block_collection(node) else _find_header_end(layout, node, parent)
+    rest = REST_OF_LINE.match(layout.text, offset) if offset is not None else None
     if offset is None or rest is None or rest[1]:
-        raise YamlError("YamlComment", f"the value at {path!r} has no end of line of its own for a comment")
+        raise YamlError(
+            "YamlComment", f"the value at {path!r} is not the last one on its line, so that no line comment is possible"
+        )
     return offset
 
 
-def beside_value(text: str, place: Span, comment: str | None) -> tuple[int, int, str]:
-    """Return the edit that puts a comment, or none, in the place of a line comment: (start, end, new text)."""
-    start, end = place
+def create_line_comment_edit(text: str, span: TextSpan, comment: str | None) -> tuple[int, int, str]:
+    """Return the edit (start, end, new text) that replaces or removes a line comment."""
+    start, end = span
     if not comment:
         return len(text[:start].rstrip(" \t")), end, ""
     return start, end, comment if text[start - 1 : start] in (" ", "\t", "") else f" {comment}"
 
 
-def _value_end(layout: Layout, node: Node) -> int:
+def _find_value_end(layout: TextLayout, node: YamlNode) -> int:
     if isinstance(node, ScalarNode) and node.style in ("|", ">"):
-        start = layout.content(node)
+        start = layout.find_content_start(node)
         return start + len(layout.text[start : layout.line_end(start)].rstrip(" \t"))
-    match = _AFTER_ITEM.match(layout.text, node.end)
+    match = _OPTIONAL_COMMA.match(layout.text, node.end)
     end = match.end() if match else node.end
     return end if layout.text[node.end : end].strip() else node.end
 
 
-def _header_end(layout: Layout, node: Node, holder: tuple[Node, int] | None) -> int | None:
-    match holder:
-        case MapNode() as parent, index:
-            offset = layout.after_colon(parent.children[index - 1])
-        case SeqNode() as parent, index:
-            offset = layout.after_dash(parent, index)
+def _find_header_end(layout: TextLayout, node: YamlNode, parent: tuple[YamlNode, int] | None) -> int | None:
+    match parent:
+        case MappingNode() as mapping, index:
+            offset = layout.find_colon_end(mapping.children[index - 1])
+        case SequenceNode() as sequence, index:
+            offset = layout.find_dash_end(sequence, index)
         case _:
             return None
     if offset is not None and node.start < layout.line_end(offset):
-        return layout.properties_end(node)
+        return layout.find_properties_end(node)
     return offset
+
+
+@dataclass(frozen=True, slots=True)
+class LeadingComments:
+    """Comment lines `first` to `end` (exclusive) above an entry or item that begins at `column`."""
+
+    first: int
+    end: int
+    column: int
+
+    def lines(self, layout: TextLayout) -> tuple[str, ...]:
+        """Return the comments. The comments above the document can contain blank lines."""
+        return tuple(layout.line_text(number).strip() for number in range(self.first, self.end))
+
+
+def find_leading_comments(layout: TextLayout, root: YamlNode) -> Mapping[DataPath, LeadingComments]:
+    """Return the lines of the leading comments of each entry and item of block collections. The range can be empty.
+
+    Comments above the document, such as a license, have the path (). They end with the last blank line above the first
+    entry, which is included.
+    """
+    comments: dict[DataPath, LeadingComments] = {}
+    starts: list[tuple[DataPath, int]] = []
+    _add_starts(starts, layout, root, ())
+    for path, start in starts:
+        line = layout.line(start)
+        line_start = layout.starts[line]
+        if not layout.text[line_start:start].strip(" \t"):
+            column = start - line_start
+            comments[path] = LeadingComments(layout.find_first_comment_above(line, column), line, column)
+    top = layout.line(root.start)
+    end = min((block.first for block in comments.values()), default=top)
+    if layout.is_first_on_line(root.start) and all(
+        _is_comment_or_blank(layout.line_text(number)) for number in range(end)
+    ):
+        comments[()] = LeadingComments(0, end, 0)
+    return comments
+
+
+def _is_comment_or_blank(line: str) -> bool:
+    text = line.strip()
+    return not text or text.startswith("#")
+
+
+def _add_starts(starts: list[tuple[DataPath, int]], layout: TextLayout, node: YamlNode, path: DataPath) -> None:
+    """Add path and start offset of every entry and item."""
+    if isinstance(node, MappingNode) and is_block_collection(node):
+        for key, value in node.entries():
+            child_path = (*path, get_key_name(key) or "<<")
+            starts.append((child_path, key.start))
+            _add_starts(starts, layout, value, child_path)
+    elif isinstance(node, SequenceNode) and is_block_collection(node):
+        for index, child in enumerate(node.children):
+            dash_end = layout.find_dash_end(node, index)
+            if dash_end is not None:
+                starts.append(((*path, index), dash_end - 1))
+            _add_starts(starts, layout, child, (*path, index))
+
+
+def create_leading_comments_edit(
+    layout: TextLayout, comments: LeadingComments, lines: Sequence[str]
+) -> tuple[int, int, str]:
+    """Return the edit (start, end, new text) that replaces leading comments."""
+    text = "".join(line + layout.newline for line in indent_lines(lines, comments.column))
+    return layout.starts[comments.first], layout.starts[comments.end], text

@@ -1,6 +1,6 @@
-"""From the text of one document to its nodes, by libyaml's event stream.
+"""Composition: from the text of one document to its nodes, based on libyaml's event stream.
 
-The stream is walked without recursion and counted as it goes (see limits), so that neither depth nor aliases can hurt.
+The composer is not recursive and counts nodes while it reads, so that neither depth nor aliases can exhaust resources.
 """
 
 from __future__ import annotations
@@ -13,25 +13,24 @@ from typing import Any
 import yaml
 from yaml._yaml import CParser
 
-from reconciler.caching import cached
-from reconciler.krm.yaml.error import YamlError
-from reconciler.krm.yaml.limits import DEFAULT_LIMITS, YamlLimits
-from reconciler.krm.yaml.nodes import AliasNode, MapNode, Node, ScalarNode, SeqNode, is_merge
-from reconciler.krm.yaml.resolve import key_text, resolve_plain, resolve_tagged
+from reconciler.krm.yaml.errors import DEFAULT_YAML_LIMITS, YamlError, YamlLimits
+from reconciler.krm.yaml.nodes import AliasNode, MappingNode, ScalarNode, SequenceNode, YamlNode, is_merge_key
+from reconciler.krm.yaml.resolve import convert_key_to_text, resolve_plain, resolve_tagged
+from reconciler.memory import cached
 
-# what libyaml takes for the end of a line
-BREAK = re.compile("\r\n|[\n\r\x85\u2028\u2029]")
-# what was written is read again to be sure, and then once more as a part of its file; nodes take ten times their text
-_REMEMBERED_TEXTS = 2048
-_REMEMBERED_CHARACTERS = 8 * 1024
-_UNREADABLE = re.compile("[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+# line ends of libyaml
+LINE_BREAK = re.compile("\r\n|[\n\r\x85\u2028\u2029]")
+# An edited text is parsed once for the check and once as a part of its file. Nodes need ten times the memory of a text.
+_MAX_CACHED_TEXTS = 2048
+_MAX_CACHED_CHARACTERS = 8 * 1024
+_INVALID_CHARACTER = re.compile("[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 @dataclass(slots=True)
-class Budget:
-    """What is left of a file's limits; shared by its documents, spent by aliases."""
+class YamlBudget:
+    """The remaining limits of a file. All documents of the file share it; aliases consume it."""
 
-    limits: YamlLimits = DEFAULT_LIMITS
+    limits: YamlLimits = DEFAULT_YAML_LIMITS
     aliases: int = field(init=False)
     nodes: int = field(init=False)
 
@@ -40,33 +39,41 @@ class Budget:
         self.nodes = self.limits.expanded_nodes
 
 
-def place(text: str, offset: int) -> tuple[int, int]:
-    """Return line and column of `offset`, both counted from 1."""
+def find_line_and_column(text: str, offset: int) -> tuple[int, int]:
+    """Return the line and the column of `offset`, both from 1."""
     line, start = 1, 0
-    for match in BREAK.finditer(text, 0, offset):
+    for match in LINE_BREAK.finditer(text, 0, offset):
         line, start = line + 1, match.end()
     return line, offset - start + 1
 
 
-def compose(text: str, budget: Budget, resolve: Callable[[str], Any] = resolve_plain) -> Node | None:
-    """Return the root node of the one document in `text`, None when it holds nothing but comments.
+def compose(text: str, budget: YamlBudget, resolve: Callable[[str], Any] = resolve_plain) -> YamlNode | None:
+    """Return the root node of the only document in `text`; None if the document is empty.
 
-    `resolve` says what a plain scalar means. Raises YamlError; its line counts from the first line of `text`.
+    Args:
+        text: The text of one document.
+        budget: The remaining limits of the file.
+        resolve: Returns the value of a plain scalar.
+
+    Raises:
+        YamlError: The text is invalid or exceeds a limit. Line numbers are relative to `text`.
     """
-    # without aliases nothing of a budget is spent
-    if resolve is resolve_plain and len(text) <= _REMEMBERED_CHARACTERS and "*" not in text:
-        return _remembered(text, budget.limits.depth)
-    return _compose(text, budget, resolve)
+    # A text without aliases does not consume the budget.
+    if resolve is resolve_plain and len(text) <= _MAX_CACHED_CHARACTERS and "*" not in text:
+        return _compose_cached(text, budget.limits.depth)
+    return _compose_uncached(text, budget, resolve)
 
 
-@cached(_REMEMBERED_TEXTS)
-def _remembered(text: str, depth: int) -> Node | None:
-    return _compose(text, Budget(YamlLimits(depth=depth)), resolve_plain)
+@cached(_MAX_CACHED_TEXTS)
+def _compose_cached(text: str, depth: int) -> YamlNode | None:
+    return _compose_uncached(text, YamlBudget(YamlLimits(depth=depth)), resolve_plain)
 
 
-def _compose(text: str, budget: Budget, resolve: Callable[[str], Any]) -> Node | None:
-    if match := _UNREADABLE.search(text):
-        raise _error(text, match.start(), "YamlSyntax", f"the character U+{ord(match[0]):04X} must not stand in YAML")
+def _compose_uncached(text: str, budget: YamlBudget, resolve: Callable[[str], Any]) -> YamlNode | None:
+    if match := _INVALID_CHARACTER.search(text):
+        raise _create_error(
+            text, match.start(), "YamlSyntax", f"the character U+{ord(match[0]):04X} is not allowed in YAML"
+        )
     composer = _Composer(text, budget, resolve)
     try:
         return composer.run()
@@ -77,43 +84,43 @@ def _compose(text: str, budget: Budget, resolve: Callable[[str], Any]) -> Node |
         raise YamlError("YamlSyntax", f"this is not YAML: {reason}", line, column) from error
 
 
-def _error(text: str, offset: int, code: str, message: str) -> YamlError:
-    return YamlError(code, message, *place(text, offset))
+def _create_error(text: str, offset: int, code: str, message: str) -> YamlError:
+    return YamlError(code, message, *find_line_and_column(text, offset))
 
 
 class _Composer:
-    """One walk over the events of one document."""
+    """One pass over the events of one document."""
 
-    def __init__(self, text: str, budget: Budget, resolve: Callable[[str], Any]) -> None:
+    def __init__(self, text: str, budget: YamlBudget, resolve: Callable[[str], Any]) -> None:
         self.text = text
         self.budget = budget
         self.resolve = resolve
-        self.anchors: dict[str, Node] = {}
-        self.stack: list[MapNode | SeqNode] = []
-        self.roots: list[Node] = []
+        self.anchors: dict[str, YamlNode] = {}
+        self.stack: list[MappingNode | SequenceNode] = []
+        self.roots: list[YamlNode] = []
         self.current = self.roots
         self.measures: dict[int, tuple[int, int]] = {}
 
-    def run(self) -> Node | None:
-        """Return the root."""
+    def run(self) -> YamlNode | None:
+        """Return the root node."""
         get_event: Callable[[], Any] = CParser(self.text).get_event
         while True:
             event = get_event()
             kind = event.__class__
             if kind is yaml.ScalarEvent:
-                self.current.append(self._scalar(event))
+                self.current.append(self._create_scalar(event))
             elif kind is yaml.MappingStartEvent:
-                self._open(MapNode, event)
+                self._open(MappingNode, event)
             elif kind is yaml.SequenceStartEvent:
-                self._open(SeqNode, event)
+                self._open(SequenceNode, event)
             elif kind is yaml.MappingEndEvent or kind is yaml.SequenceEndEvent:
                 self._close(event)
             elif kind is yaml.AliasEvent:
-                self.current.append(self._alias(event))
+                self.current.append(self._create_alias(event))
             elif kind is yaml.StreamEndEvent:
-                return self._root()
+                return self._find_root()
 
-    def _open(self, kind: type[MapNode] | type[SeqNode], event: Any) -> None:
+    def _open(self, kind: type[MappingNode] | type[SequenceNode], event: Any) -> None:
         node = kind(event.start_mark.index, 0, event.flow_style, event.tag, event.anchor, [], None)
         if node.anchor is not None:
             self.anchors[node.anchor] = node
@@ -121,60 +128,62 @@ class _Composer:
         self.current = node.children
         self.stack.append(node)
         if len(self.stack) > self.budget.limits.depth:
-            raise self._too_deep(node.start)
+            raise self._create_depth_error(node.start)
 
     def _close(self, event: Any) -> None:
         node = self.stack.pop()
         node.end = event.end_mark.index
-        node.data = self._map_data(node) if isinstance(node, MapNode) else [child.data for child in node.children]
+        node.data = (
+            self._read_mapping(node) if isinstance(node, MappingNode) else [child.data for child in node.children]
+        )
         self.current = self.stack[-1].children if self.stack else self.roots
 
-    def _root(self) -> Node | None:
+    def _find_root(self) -> YamlNode | None:
         if len(self.roots) > 1:
-            # file.py cuts at every line that can begin a document
-            raise self._fail(self.roots[1], "YamlSyntax", "a new document must begin with a line ---")
+            # The file is split at every line that can begin a document (see file.py).
+            raise self._create_node_error(self.roots[1], "YamlSyntax", "a second document must begin with a line ---")
         root = self.roots[0] if self.roots else None
         return None if isinstance(root, ScalarNode) and root.start == root.end else root
 
-    def _scalar(self, event: Any) -> ScalarNode:
+    def _create_scalar(self, event: Any) -> ScalarNode:
         value, tag, style = event.value, event.tag, event.style or ""
         data = value if style or tag is not None else self.resolve(value)
         node = ScalarNode(event.start_mark.index, event.end_mark.index, value, style, tag, event.anchor, data)
         if tag is not None:
-            node.data = self._tagged(node, tag)
+            node.data = self._resolve_tagged(node, tag)
         if event.anchor is not None:
             self.anchors[event.anchor] = node
         return node
 
-    def _tagged(self, node: ScalarNode, tag: str) -> Any:
+    def _resolve_tagged(self, node: ScalarNode, tag: str) -> Any:
         try:
             return resolve_tagged(tag, node.value, self.resolve)
         except ValueError as error:
-            raise self._fail(node, "YamlTag", str(error)) from error
+            raise self._create_node_error(node, "YamlTag", str(error)) from error
 
-    def _alias(self, event: Any) -> AliasNode:
+    def _create_alias(self, event: Any) -> AliasNode:
         start = event.start_mark.index
         target = self.anchors.get(event.anchor)
         if target is None:
-            raise _error(self.text, start, "YamlAliases", f"the alias *{event.anchor} has no anchor before it")
+            raise _create_error(self.text, start, "YamlAliases", f"the alias *{event.anchor} has no anchor before it")
         if any(open_node is target for open_node in self.stack):
-            raise _error(self.text, start, "YamlAliases", f"the alias *{event.anchor} must not contain itself")
-        self._spend(target, start)
+            raise _create_error(self.text, start, "YamlAliases", f"the alias *{event.anchor} must not contain itself")
+        self._charge_alias(target, start)
         return AliasNode(start, event.end_mark.index, target, target.data)
 
-    def _spend(self, target: Node, offset: int) -> None:
+    def _charge_alias(self, target: YamlNode, offset: int) -> None:
         size, height = self._measure(target)
         self.budget.aliases -= 1
         self.budget.nodes -= size
         if self.budget.aliases < 0 or self.budget.nodes < 0:
             limits = self.budget.limits
-            message = f"at most {limits.aliases} aliases that stand for {limits.expanded_nodes} nodes are read"
-            raise _error(self.text, offset, "YamlAliases", message)
+            message = f"at most {limits.aliases} aliases are allowed, which may represent {limits.expanded_nodes} nodes"
+            raise _create_error(self.text, offset, "YamlAliases", message)
         if len(self.stack) + height > self.budget.limits.depth:
-            raise self._too_deep(offset)
+            raise self._create_depth_error(offset)
 
-    def _measure(self, node: Node) -> tuple[int, int]:
-        """Return (nodes, levels of collections) of what the node would be if written out."""
+    def _measure(self, node: YamlNode) -> tuple[int, int]:
+        """Return the number of nodes and the number of nested collections of a node with all aliases expanded."""
         if isinstance(node, AliasNode):
             return self._measure(node.target)
         if isinstance(node, ScalarNode):
@@ -185,45 +194,47 @@ class _Composer:
             self.measures[id(node)] = size + 1, height + 1
         return self.measures[id(node)]
 
-    def _map_data(self, node: MapNode) -> dict[str, Any]:
+    def _read_mapping(self, node: MappingNode) -> dict[str, Any]:
         data: dict[str, Any] = {}
-        merged: Node | None = None
+        merged: YamlNode | None = None
         children = iter(node.children)
         for key, value in zip(children, children, strict=True):
-            name = key.data if key.data.__class__ is str else self._key(key)
-            if name == "<<" and is_merge(key):
-                merged = value if merged is None else self._duplicate(key, name)
+            name = key.data if key.data.__class__ is str else self._read_key(key)
+            if name == "<<" and is_merge_key(key):
+                merged = value if merged is None else self._raise_duplicate(key, name)
             elif name in data:
-                self._duplicate(key, name)
+                self._raise_duplicate(key, name)
             else:
                 data[name] = value.data
         if merged is not None:
-            for name, value in self._merged(merged).items():
+            for name, value in self._read_merge_key(merged).items():
                 data.setdefault(name, value)
         return data
 
-    def _key(self, key: Node) -> str:
+    def _read_key(self, key: YamlNode) -> str:
         try:
-            return key_text(key.data)
+            return convert_key_to_text(key.data)
         except ValueError as error:
-            raise self._fail(key, "YamlKey", str(error)) from error
+            raise self._create_node_error(key, "YamlKey", str(error)) from error
 
-    def _duplicate(self, key: Node, name: str) -> Any:
-        raise self._fail(key, "YamlDuplicateKey", f'the key "{name[:80]}" stands twice in one mapping')
+    def _raise_duplicate(self, key: YamlNode, name: str) -> Any:
+        raise self._create_node_error(key, "YamlDuplicateKey", f'the key "{name[:80]}" occurs twice in one mapping')
 
-    def _merged(self, value: Node) -> dict[str, Any]:
-        """Return what a merge key brings, the first of several mappings winning."""
+    def _read_merge_key(self, value: YamlNode) -> dict[str, Any]:
+        """Return the entries that a merge key adds. The first of several mappings takes precedence."""
         sources = value.data if isinstance(value.data, list) else [value.data]
         data: dict[str, Any] = {}
         for source in sources:
             if not isinstance(source, dict):
-                raise self._fail(value, "YamlMerge", "a merge key << must name a mapping or a list of mappings")
+                raise self._create_node_error(
+                    value, "YamlMerge", "the value of a merge key << must be a mapping or a list of mappings"
+                )
             data = source | data
         return data
 
-    def _too_deep(self, offset: int) -> YamlError:
+    def _create_depth_error(self, offset: int) -> YamlError:
         limit = self.budget.limits.depth
-        return _error(self.text, offset, "YamlTooDeep", f"at most {limit} levels of nesting are read")
+        return _create_error(self.text, offset, "YamlTooDeep", f"at most {limit} levels of nesting are allowed")
 
-    def _fail(self, node: Node, code: str, message: str) -> YamlError:
-        return _error(self.text, node.start, code, message)
+    def _create_node_error(self, node: YamlNode, code: str, message: str) -> YamlError:
+        return _create_error(self.text, node.start, code, message)

@@ -1,4 +1,4 @@
-"""A document: its text, its data, its line comments, and edits that leave everything else as it was."""
+"""A YAML document: text, data, comments, and edits that change nothing else."""
 
 from __future__ import annotations
 
@@ -8,315 +8,342 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
-from reconciler.krm.yaml.borrowed import Borrowed, Original
-from reconciler.krm.yaml.comments import Path, Span, beside_value, comment_place, find_comments, key_name, places_of
-from reconciler.krm.yaml.compose import BREAK, Budget, compose
-from reconciler.krm.yaml.edit import splice
+from reconciler.krm.yaml.comments import (
+    DataPath,
+    LeadingComments,
+    create_leading_comments_edit,
+    create_line_comment_edit,
+    find_comment_offset,
+    find_comments,
+    find_leading_comments,
+    get_key_name,
+    index_values,
+)
+from reconciler.krm.yaml.compare import is_equal_data
+from reconciler.krm.yaml.compose import LINE_BREAK, YamlBudget, compose
+from reconciler.krm.yaml.edit import edit_text
 from reconciler.krm.yaml.emit import emit
-from reconciler.krm.yaml.error import YamlError
-from reconciler.krm.yaml.heads import Head, above_entry, find_heads
-from reconciler.krm.yaml.layout import Layout
-from reconciler.krm.yaml.limits import YamlLimits
-from reconciler.krm.yaml.nodes import AliasNode, MapNode, Node, SeqNode, is_merge
-from reconciler.krm.yaml.rich import rewrite
-from reconciler.krm.yaml.same import same
-from reconciler.krm.yaml.splices import Declined, Splices
-from reconciler.krm.yaml.style import find_style
+from reconciler.krm.yaml.errors import YamlError, YamlLimits
+from reconciler.krm.yaml.layout import TextLayout, TextSpan, detect_indent_style
+from reconciler.krm.yaml.nodes import AliasNode, MappingNode, SequenceNode, YamlNode, is_merge_key
+from reconciler.krm.yaml.reuse_formatting import FormattingSource, ReusedFormatting
+from reconciler.krm.yaml.ruamel_fallback import rewrite_with_ruamel
+from reconciler.krm.yaml.text_edits import TextSplices, UnsupportedEditError
 
-# what we wrote ourselves grew from what was read within its limits
-_OWN_LIMITS = YamlLimits(file_bytes=64 * 1024 * 1024, aliases=10_000, expanded_nodes=1_000_000)
-# blanks at most before it: no other comment stands above an entry
+# Documents that this program wrote are larger than the documents that it read within the default limits.
+_LIMITS_OF_WRITTEN_DOCUMENTS = YamlLimits(file_bytes=64 * 1024 * 1024, aliases=10_000, expanded_nodes=1_000_000)
+# A leading comment has only blanks before it on its line.
 _HAS_COMMENT_LINE = re.compile("(?:\\A|[\n\r\x85\u2028\u2029])[ \t]*#")
 _LARGE_MAPPING = 40
-_ENDS = ("\n", "\r", "\x85", "\u2028", "\u2029")
-# directives with what stands between them, and the separator that ends them or stands beside the content
-_OPENING = re.compile(r"((?:%[^\n]*\n|[ \t]*(?:#[^\n]*)?\r?\n)*)---(?=[ \t\r\n])[ \t]*(?:\r?\n)?")
+_LINE_ENDS = ("\n", "\r", "\x85", "\u2028", "\u2029")
+# directives and the lines between them, then the document separator
+_DOCUMENT_START = re.compile(r"((?:%[^\n]*\n|[ \t]*(?:#[^\n]*)?\r?\n)*)---(?=[ \t\r\n])[ \t]*(?:\r?\n)?")
 
 
 @dataclass(frozen=True)
 class Document:
     """One document of a file.
 
-    `text` is its own text, without separators; `line` the number, from 1, of the line where that text begins in its
-    file. `data` must not be changed in place: copy what you change, and share the rest.
+    Attributes:
+        text: Its text without separators.
+        line: Number, from 1, of the line in the file where the text begins.
+
+    Do not modify `data` in place. Copy changed parts and share the rest.
     """
 
     text: str
     line: int
-    root: Node = field(repr=False, compare=False)
+    root: YamlNode = field(repr=False, compare=False)
 
     @classmethod
-    def fresh(cls, data: Any) -> Document:
-        """Return a new document for `data`; raises YamlError (YamlValue) as `emit` does."""
-        return _own(emit(data))
+    def from_data(cls, data: Any) -> Document:
+        """Return a new document that contains `data`. It raises the same errors as `emit`."""
+        return _parse_written(emit(data))
 
     @property
     def data(self) -> Any:
-        """The document as dict, list, str, int, float, bool and None."""
+        """The content as dict, list, str, int, float, bool and None."""
         return self.root.data
 
     @property
     def data_without_aliases(self) -> Any:
-        """The document as a reader sees it that drops every field whose value is an alias (kpt.md D12)."""
-        return _without_aliases(self.root) if "*" in self.text else self.data
+        """The content without fields whose value is an alias. kpt drops these fields."""
+        return _remove_aliases(self.root) if "*" in self.text else self.data
 
     @cached_property
-    def _layout(self) -> Layout:
-        return Layout(self.text)
+    def _layout(self) -> TextLayout:
+        return TextLayout(self.text)
 
     @cached_property
-    def _comments(self) -> Mapping[Path, Span]:
+    def _comments(self) -> Mapping[DataPath, TextSpan]:
         return find_comments(self._layout, self.root)
 
     @cached_property
-    def _heads(self) -> Mapping[Path, Head]:
-        return find_heads(self._layout, self.root)
+    def _leading_comments(self) -> Mapping[DataPath, LeadingComments]:
+        return find_leading_comments(self._layout, self.root)
 
-    def line_of(self, path: Path) -> int:
-        """Return the line in the file of the key or item at `path`, or of the nearest thing around it that exists."""
-        return self.place_of(path)[0]
+    def find_line(self, path: DataPath) -> int:
+        """Return the line in the file of the key or item at `path`, or of its nearest existing parent."""
+        return self.find_line_and_column(path)[0]
 
-    def place_of(self, path: Path) -> tuple[int, int]:
-        """Return that line, and the column in it, counted from 1 by characters."""
+    def find_line_and_column(self, path: DataPath) -> tuple[int, int]:
+        """Return line and column, from 1, of the key or item at `path`, or of its nearest existing parent."""
         node, offset = self.root, self.root.start
         for segment in path:
-            step = _step(node, segment)
+            step = _find_child(node, segment)
             if step is None:
                 break
             offset, node = step
         return self.line + self._layout.line(offset), self._layout.column(offset) + 1
 
-    def comments(self) -> Mapping[Path, str]:
-        """Return the line comments, `# …`, by the path of the value they belong to.
+    def comments(self) -> Mapping[DataPath, str]:
+        """Return the line comments, `# …`, by the path of their value.
 
-        That is the value they stand beside: a scalar, an alias, a closed flow collection; or the block collection that
-        begins below the key or dash they follow. Comments on lines of their own are not line comments.
+        The value is on the same line before the comment, or it is the block collection below the key or dash before the
+        comment. Comments on separate lines are not line comments.
         """
         return {path: self.text[start:end] for path, (start, end) in self._comments.items()}
 
-    def comment(self, path: Path) -> str | None:
+    def comment(self, path: DataPath) -> str | None:
         """Return the line comment of the value at `path`."""
         span = self._comments.get(path)
         return self.text[slice(*span)] if span else None
 
-    def heads(self) -> Mapping[Path, tuple[str, ...]]:
-        """Return the comments that have lines of their own right above an entry or item, by its path.
+    def leading_comments(self) -> Mapping[DataPath, tuple[str, ...]]:
+        """Return the comments on the lines directly above an entry or item, by its path.
 
-        Those above everything, such as a licence, are at path (), with the blank lines that set them apart.
+        Comments above the document, such as a license, have the path (). They include the blank lines after them.
         """
         if not _HAS_COMMENT_LINE.search(self.text):
             return {}
-        return {path: lines for path, head in self._heads.items() if any(lines := head.lines(self._layout))}
+        return {
+            path: lines for path, block in self._leading_comments.items() if any(lines := block.lines(self._layout))
+        }
 
-    def lending(self, places: Mapping[Path, Original]) -> Borrowed:
-        """Return what another document's edit may take over from this one; `places` are paths in the other's new data.
+    def reuse_formatting(self, sources: Mapping[DataPath, FormattingSource]) -> ReusedFormatting:
+        """Return formatting from this document for the edit of another document.
 
-        New keys at these paths stand where they stand in the new data, even in front.
+        Args:
+            sources: Sources in this document, by path in the other document's new data. New keys at these paths keep
+                the position that they have in the new data.
         """
-        return Borrowed(self._layout, self.root, self.comments() if places else {}, places)
+        return ReusedFormatting(self._layout, self.root, self.comments() if sources else {}, sources)
 
-    def with_data(self, data: Any, borrowed: Borrowed | None = None) -> Document:
-        """Return the document with the smallest edit that makes it mean `data`.
+    def with_data(self, data: Any, formatting: ReusedFormatting | None = None) -> Document:
+        """Return the document with the smallest edit after which it contains `data`.
 
-        Untouched lines, comments, quotes and the order of keys stay. New keys follow the key before them in `data`.
-        Raises YamlError (YamlValue) for data that YAML cannot hold, (YamlTooDeep) for more than 100 levels.
+        Other lines, comments, quotes and the order of keys are kept. A new key follows the key before it in `data`.
+
+        Raises:
+            YamlError: YAML does not support the data (YamlValue), or it has more than 100 levels (YamlTooDeep).
         """
-        if same(self.data, data):
+        if is_equal_data(self.data, data):
             return self
-        # the second try closes a last line without an end: nothing can be put behind a block scalar that has none
-        attempts = (self, self._closed()) if not self.text.endswith(_ENDS) else (self,)
-        for lender in (borrowed, None) if borrowed and borrowed.places else (None,):
+        # The second attempt ends the last line, because no text can follow a block scalar without a final line end.
+        attempts = (self, self._end_last_line()) if not self.text.endswith(_LINE_ENDS) else (self,)
+        for source in (formatting, None) if formatting and formatting.sources else (None,):
             for attempt in attempts:
-                if edited := attempt._spliced(data, lender or attempt.lending({})):
+                if edited := attempt._edit(data, source or attempt.reuse_formatting({})):
                     return edited
-        return self._rewritten(data) or replace(_own(_with_head(self.text, self.root, emit(data))), line=self.line)
+        return self._rewrite(data) or replace(
+            _parse_written(_keep_top_comments(self.text, self.root, emit(data))), line=self.line
+        )
 
-    def _spliced(self, data: Any, borrowed: Borrowed) -> Document | None:
+    def _edit(self, data: Any, formatting: ReusedFormatting) -> Document | None:
         try:
-            text = splice(self._layout, self.root, data, borrowed, has_aliases="*" in self.text)
-            return self._checked(text, data)
-        except Declined:
+            text = edit_text(self._layout, self.root, data, formatting, has_aliases="*" in self.text)
+            return self._parse_checked(text, data)
+        except UnsupportedEditError:
             return None
 
-    def _rewritten(self, data: Any) -> Document | None:
-        text = rewrite(self.text, data, find_style(self._layout, self.root))
-        return self._checked(text, data) if text is not None else None
+    def _rewrite(self, data: Any) -> Document | None:
+        text = rewrite_with_ruamel(self.text, data, detect_indent_style(self._layout, self.root))
+        return self._parse_checked(text, data) if text is not None else None
 
-    def _checked(self, text: str, data: Any) -> Document | None:
-        """Return the document for `text`, if that means `data`."""
+    def _parse_checked(self, text: str, data: Any) -> Document | None:
+        """Return the document for `text` if it contains `data`; otherwise None."""
         try:
-            root = compose(text, Budget(_OWN_LIMITS))
+            root = compose(text, YamlBudget(_LIMITS_OF_WRITTEN_DOCUMENTS))
         except YamlError:
             return None
-        return Document(text, self.line, root) if root is not None and same(root.data, data) else None
+        return Document(text, self.line, root) if root is not None and is_equal_data(root.data, data) else None
 
-    def with_comment(self, path: Path, comment: str | None) -> Document:
-        """Return the document with another line comment, `# …`, at `path`, or with none; nothing else changes.
+    def with_comment(self, path: DataPath, comment: str | None) -> Document:
+        """Return the document with the line comment at `path` replaced, or removed if `comment` is None.
 
-        Raises YamlError (YamlComment) when the path does not exist, or its value does not end its line.
+        Raises:
+            YamlError: The path does not exist, or other text follows the value on its line (YamlComment).
         """
         if comment == self.comment(path):
             return self
-        if comment is not None and (not comment.startswith("#") or BREAK.search(comment)):
-            raise YamlError("YamlComment", f'a comment must begin with # and stay on its line, not "{comment[:80]}"')
-        edited = self._commented({path: comment}, {})
+        if comment is not None and (not comment.startswith("#") or LINE_BREAK.search(comment)):
+            raise YamlError(
+                "YamlComment", f'a comment must begin with # and must not contain a line end, not "{comment[:80]}"'
+            )
+        edited = self._set_comments({path: comment}, {})
         if edited is None:
-            raise YamlError("YamlComment", f"the value at {path!r} has no place for a comment")
+            raise YamlError("YamlComment", f"the value at {path!r} does not allow a line comment")
         return edited
 
     def with_comments(
         self,
-        line_comments: Mapping[Path, str | None],
-        above: Mapping[Path, tuple[str, ...]],
+        line_comments: Mapping[DataPath, str | None],
+        above: Mapping[DataPath, tuple[str, ...]],
         charge: Callable[[int], None] | None = None,
     ) -> Document:
-        """Return the document with other comments beside values and above entries, wherever there is room for them.
+        """Return the document with other line comments and leading comments, wherever the syntax allows them.
 
-        `line_comments` is as of `comments`, None for none; `above` as of `heads`, () for none. `charge` is called with
-        the number of characters before each parse of the text, and may raise.
+        Args:
+            line_comments: As in `comments`; None removes a comment.
+            above: As in `leading_comments`; () removes them.
+            charge: Called with the number of characters before each parse of the text. It may raise.
         """
         if not line_comments and not above:
             return self
         if charge:
             charge(len(self.text))
         try:
-            edited = self._commented(line_comments, above)
+            edited = self._set_comments(line_comments, above)
         except YamlError:
             edited = None
         if edited is not None or len(line_comments) + len(above) < 2:
             return edited or self
-        # few have no room: they are found by halves, for every look is one at the whole document
-        one, other = _halves(line_comments)
-        first, second = _halves(above)
+        # Few comments are impossible. They are found by bisection, because each attempt parses the whole document.
+        first_line_comments, second_line_comments = _split_in_half(line_comments)
+        first_above, second_above = _split_in_half(above)
         if not (line_comments and above):
-            return self.with_comments(one, first, charge).with_comments(other, second, charge)
+            first = self.with_comments(first_line_comments, first_above, charge)
+            return first.with_comments(second_line_comments, second_above, charge)
         return self.with_comments(line_comments, {}, charge).with_comments({}, above, charge)
 
-    def _commented(self, beside: Mapping[Path, str | None], above: Mapping[Path, tuple[str, ...]]) -> Document | None:
-        """Return the document with these comments, None if it did not take them all.
+    def _set_comments(
+        self, line_comments: Mapping[DataPath, str | None], above: Mapping[DataPath, tuple[str, ...]]
+    ) -> Document | None:
+        """Return the document with these comments; None if one of them is impossible.
 
-        Raises YamlError (YamlComment) for paths that do not exist or have no place for a comment.
+        Raises:
+            YamlError: A path does not exist or does not allow a comment (YamlComment).
         """
-        splices = Splices(self.text)
-        for path, comment in beside.items():
-            place = self._comments.get(path) or (comment_place(self._layout, self.root, path),) * 2
-            splices.add(*beside_value(self.text, place, comment))
+        splices = TextSplices(self.text)
+        for path, comment in line_comments.items():
+            span = self._comments.get(path) or (find_comment_offset(self._layout, self.root, path),) * 2
+            splices.add(*create_line_comment_edit(self.text, span, comment))
         for path, lines in above.items():
-            if path in self._heads:
-                splices.add(*above_entry(self._layout, self._heads[path], lines))
+            if path in self._leading_comments:
+                splices.add(*create_leading_comments_edit(self._layout, self._leading_comments[path], lines))
         try:
-            edited = self._checked(splices.text(), self.data)
-        except Declined:
+            edited = self._parse_checked(splices.text(), self.data)
+        except UnsupportedEditError:
             return None
-        has_them = edited is not None and all(edited.comment(path) == beside[path] for path in beside)
-        return edited if has_them and edited and _has_heads(edited, above) else None
+        has_comments = edited is not None and all(edited.comment(path) == line_comments[path] for path in line_comments)
+        return edited if has_comments and edited and _has_leading_comments(edited, above) else None
 
-    def with_meaning_of(self, other: Document, text: str) -> Document | None:
-        """Return a document of this text with the meaning of `other`; None if the text is not YAML."""
+    def with_data_of(self, other: Document, text: str) -> Document | None:
+        """Return a document with this text, edited to contain the data of `other`; None if the text is not YAML."""
         try:
-            document = replace(_own(text), line=self.line)
+            document = replace(_parse_written(text), line=self.line)
             return document.with_data(other.data)
         except YamlError:
             return None
 
     def at_line(self, line: int) -> Document:
-        """Return the same document as it stands further up or down in its file."""
+        """Return the same document at another line of its file."""
         return self if line == self.line else replace(self, line=line)
 
-    def ended(self, newline: str) -> Document:
-        """Return the document with an end to its last line, so that something can follow."""
-        return self if self.text.endswith(_ENDS) else self._closed(newline)
+    def with_final_newline(self, newline: str) -> Document:
+        """Return the document with a line end after its last line, so that other text can follow."""
+        return self if self.text.endswith(_LINE_ENDS) else self._end_last_line(newline)
 
-    def alone(self) -> Document:
-        """Return the document as the whole of a file: without a separator, and with one line end at its end.
+    def as_only_document(self) -> Document:
+        """Return the document as the only one of a file: without a separator, and with one final line end.
 
-        What the text needs to mean the same stays: blank lines that are content, no line end where a block scalar has
-        none, directives that tags need.
+        Content is preserved: blank lines that are a part of a scalar, a block scalar without a final line end, and
+        directives that define tags.
         """
-        bare = self._with_text(_without_opening(self.text)) or self
-        return (bare._with_text(_ended_once(bare.text)) or bare).at_line(1)
+        document = self._with_text(_remove_document_start(self.text)) or self
+        return (document._with_text(_end_with_one_newline(document.text)) or document).at_line(1)
 
     def _with_text(self, text: str) -> Document | None:
-        return self if text == self.text else self._checked(text, self.data)
+        return self if text == self.text else self._parse_checked(text, self.data)
 
-    def _closed(self, newline: str = "\n") -> Document:
-        document = _own(self.text + newline)
+    def _end_last_line(self, newline: str = "\n") -> Document:
+        document = _parse_written(self.text + newline)
         return replace(document, line=self.line).with_data(self.data)
 
 
-def read_document(text: str, line: int, budget: Budget) -> Document | None:
-    """Return the document in `text`, which begins at `line` of its file; None when there is none.
+def read_document(text: str, line: int, budget: YamlBudget) -> Document | None:
+    """Parse the document in `text`, which begins at `line` of its file; return None if it is empty.
 
-    Raises YamlError with its line in the file.
+    Raises:
+        YamlError: With the line number in the file.
     """
     try:
         root = compose(text, budget)
     except YamlError as error:
-        raise error.below(line - 1) from error.__cause__
+        raise error.with_line_offset(line - 1) from error.__cause__
     return None if root is None else Document(text, line, root)
 
 
-def _own(text: str) -> Document:
-    document = read_document(text, 1, Budget(_OWN_LIMITS))
+def _parse_written(text: str) -> Document:
+    document = read_document(text, 1, YamlBudget(_LIMITS_OF_WRITTEN_DOCUMENTS))
     if document is None:
-        raise YamlError("YamlEdit", "the written document came out empty")
+        raise YamlError("YamlEdit", "the written document is empty")
     return document
 
 
-def _without_aliases(node: Node) -> Any:
-    if isinstance(node, MapNode):
-        own = ((key, value) for key, value in node.entries() if not isinstance(value, AliasNode))
-        return {name: _without_aliases(value) for key, value in own if (name := key_name(key)) is not None}
-    return list(map(_without_aliases, node.children)) if isinstance(node, SeqNode) else node.data
+def _remove_aliases(node: YamlNode) -> Any:
+    if isinstance(node, MappingNode):
+        entries = ((key, value) for key, value in node.entries() if not isinstance(value, AliasNode))
+        return {name: _remove_aliases(value) for key, value in entries if (name := get_key_name(key)) is not None}
+    return list(map(_remove_aliases, node.children)) if isinstance(node, SequenceNode) else node.data
 
 
-def _without_opening(text: str) -> str:
-    opening = _OPENING.match(text) if text[:1] in "%-# \t\r\n" else None
-    if opening is None:
+def _remove_document_start(text: str) -> str:
+    match = _DOCUMENT_START.match(text) if text[:1] in "%-# \t\r\n" else None
+    if match is None:
         return text
-    comments = (line for line in opening[1].splitlines(keepends=True) if not line.startswith("%"))
-    return "".join(comments) + text[opening.end() :]
+    comments = (line for line in match[1].splitlines(keepends=True) if not line.startswith("%"))
+    return "".join(comments) + text[match.end() :]
 
 
-def _ended_once(text: str) -> str:
+def _end_with_one_newline(text: str) -> str:
     content = text.rstrip(" \t\r\n")
     first, newline, _ = text[len(content) :].partition("\n")
     return content + first + (newline or ("\r\n" if "\r\n" in content else "\n"))
 
 
-def _halves(mapping: Mapping[Path, Any]) -> tuple[dict[Path, Any], dict[Path, Any]]:
+def _split_in_half(mapping: Mapping[DataPath, Any]) -> tuple[dict[DataPath, Any], dict[DataPath, Any]]:
     entries = list(mapping.items())
     return dict(entries[: len(entries) // 2]), dict(entries[len(entries) // 2 :])
 
 
-def _has_heads(document: Document, above: Mapping[Path, tuple[str, ...]]) -> bool:
-    heads = document.heads()
-    return all(heads.get(path, ()) == lines for path, lines in above.items())
+def _has_leading_comments(document: Document, above: Mapping[DataPath, tuple[str, ...]]) -> bool:
+    comments = document.leading_comments()
+    return all(comments.get(path, ()) == lines for path, lines in above.items())
 
 
-def _with_head(text: str, root: Node, fresh: str) -> str:
-    """Return the fresh text below the comments that stood above everything, such as a licence."""
-    head = text[: root.start]
-    lines = head.splitlines(keepends=True)
-    return "".join(line for line in lines if line.endswith("\n") and not line.strip().startswith(("-", "%"))) + fresh
+def _keep_top_comments(text: str, root: YamlNode, new_text: str) -> str:
+    """Return the new text below the comments at the top of the old text, such as a license."""
+    lines = text[: root.start].splitlines(keepends=True)
+    return "".join(line for line in lines if line.endswith("\n") and not line.strip().startswith(("-", "%"))) + new_text
 
 
-def _step(node: Node, segment: str | int) -> tuple[int, Node] | None:
+def _find_child(node: YamlNode, segment: str | int) -> tuple[int, YamlNode] | None:
     match node, segment:
-        case SeqNode(), int() if 0 <= segment < len(node.children):
+        case SequenceNode(), int() if 0 <= segment < len(node.children):
             return node.children[segment].start, node.children[segment]
-        case MapNode(), str():
+        case MappingNode(), str():
             if len(node.children) > _LARGE_MAPPING:
-                # a caller may look up every entry of a large mapping, which must not take quadratic time
-                node.places = node.places or places_of(node)
-                place = node.places.get(segment)
-                if place is not None:
-                    return node.children[place - 1].start, node.children[place]
-            merge: tuple[int, Node] | None = None
+                # A caller may look up every entry of a large mapping, which must not take quadratic time.
+                node.value_indexes = node.value_indexes or index_values(node)
+                index = node.value_indexes.get(segment)
+                if index is not None:
+                    return node.children[index - 1].start, node.children[index]
+            merge: tuple[int, YamlNode] | None = None
             for key, value in node.entries():
-                if is_merge(key):
+                if is_merge_key(key):
                     merge = key.start, key
-                elif key_name(key) == segment:
+                elif get_key_name(key) == segment:
                     return key.start, value
             return merge if segment in node.data else None
     return None

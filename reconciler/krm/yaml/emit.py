@@ -1,46 +1,197 @@
-"""Fresh text from data: block style, keys in their order, nothing that two readers would read differently."""
+"""Emission of new YAML: scalars, and block-style text for whole values.
+
+A string is written without quotes only if YAML 1.1, YAML 1.2 and Go read it as a string. Otherwise it is written in
+double quotes, as kubectl and kpt do.
+"""
 
 from __future__ import annotations
 
+import json
+import math
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from reconciler.caching import cached
-from reconciler.krm.yaml.error import YamlError
-from reconciler.krm.yaml.scalar import LONGEST_SIMPLE_KEY, block_scalar, double_quoted, inline_text
+from reconciler.krm.yaml.errors import YamlError
+from reconciler.memory import cached
+
+# libyaml rejects a key without `?` of more than 1,024 characters.
+MAX_SIMPLE_KEY_CHARACTERS = 1_000
+
+_AMBIGUOUS_WORD = re.compile(r"(?:y|n|yes|no|on|off|true|false|null|~|<<|=|[-+]?\.inf|\.nan|)\Z", re.IGNORECASE)
+_AMBIGUOUS_NUMBER = re.compile(
+    r"""[-+]?(?:
+        0[xX][0-9a-fA-F_]* | 0[oO][0-7_]* | 0[bB][01_]*
+      | [0-9][0-9_]*(?::[0-9]+)+(?:\.[0-9_]*)?          # base 60
+      | (?=[.0-9])[0-9_]*\.?[0-9_]*(?:[eE][-+]?[0-9_]*)?
+    )\Z""",
+    re.VERBOSE,
+)
+_AMBIGUOUS_DATE = re.compile(r"[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}(?:\Z|[Tt ])")
+# The first character of a plain scalar. `?`, `:` and `-` are valid if no blank follows.
+_PLAIN_START = re.compile(r"""(?:[^\s,\[\]{}#&*!|>'"%@`?:-]|[?:-][^\s,\[\]{}])""")
+_VISIBLE = "\\x20-\\x7e\\xa0-\\u2027\\u202a-\\ud7ff\\ue000-\\ufefe\\uff00-\\ufffd\\U00010000-\\U0010ffff"
+_NOT_PLAIN = re.compile(rf":(?=\s|\Z)|\s#|\s\Z|[^{_VISIBLE}]")
+_NOT_PLAIN_IN_FLOW = re.compile(r"[,\[\]{}:?]|\A-")
+_MARKER = re.compile(r"(?:---|\.\.\.)")
+# valid in single quotes and block scalars: printable characters and tabs, on one line
+_PRINTABLE = re.compile(rf"[\t{_VISIBLE}]*\Z")
+_MUST_BE_ESCAPED = re.compile('[\x00-\x1f"\\\\\x7f-\x9f\u2028\u2029\ud800-\udfff\ufeff\ufffe\uffff]')
+# The same keys, kinds and names occur in every document.
+_MAX_CACHED_PLAIN_CHECKS = 8_192
+_ESCAPES = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\t": "\\t", "\r": "\\r"}
+
+
+def is_ambiguous(text: str) -> bool:
+    """Return whether some YAML readers read the plain scalar `text` as something other than a string."""
+    return bool(_AMBIGUOUS_WORD.match(text) or _AMBIGUOUS_NUMBER.match(text) or _AMBIGUOUS_DATE.match(text))
+
+
+@cached(_MAX_CACHED_PLAIN_CHECKS)
+def is_plain(text: str, *, flow: bool) -> bool:
+    """Return whether `text` can be written without quotes."""
+    if not _PLAIN_START.match(text) or _NOT_PLAIN.search(text) or is_ambiguous(text):
+        return False
+    return not (_MARKER.match(text) or (flow and _NOT_PLAIN_IN_FLOW.search(text)))
+
+
+def format_double_quoted(text: str) -> str:
+    """Return `text` in double quotes.
+
+    Raises:
+        YamlError: The text contains a lone surrogate, which YAML does not support (YamlValue).
+    """
+    return f'"{_MUST_BE_ESCAPED.sub(_escape, text)}"'
+
+
+def _escape(match: re.Match[str]) -> str:
+    character = match[0]
+    if "\ud800" <= character <= "\udfff":
+        raise YamlError("YamlValue", f"a string must be Unicode text, not the lone surrogate U+{ord(character):04X}")
+    number = ord(character)
+    return _ESCAPES.get(character) or (f"\\x{number:02X}" if number < 0x100 else f"\\u{number:04X}")
+
+
+def format_scalar(value: Any, *, flow: bool, style: str = "") -> str:
+    """Format a scalar on one line, in the given style if the value allows it.
+
+    Args:
+        value: A scalar.
+        flow: Whether the scalar is inside a flow collection.
+        style: "", "'" or '"'.
+
+    Raises:
+        YamlError: YAML does not support the value (YamlValue).
+    """
+    if not isinstance(value, str):
+        return format_non_string(value)
+    if style == "'" and _PRINTABLE.match(value):
+        return "'" + value.replace("'", "''") + "'"
+    return value if style != '"' and is_plain(value, flow=flow) else format_double_quoted(value)
+
+
+def format_non_string(value: Any) -> str:
+    """Format null, a boolean or a number so that all YAML readers agree on its value."""
+    match value:
+        case None:
+            return "null"
+        case bool():
+            return "true" if value else "false"
+        case int():
+            return int.__repr__(value)
+        case float():
+            return _float_text(value)
+        case _:
+            raise YamlError("YamlValue", f"{type(value).__name__} is not supported in YAML")
+
+
+def _float_text(value: float) -> str:
+    if not math.isfinite(value):
+        return ".nan" if math.isnan(value) else ".inf" if value > 0 else "-.inf"
+    mantissa, exponent, power = repr(float(value)).partition("e")
+    # YAML 1.1 requires a point in every float.
+    return mantissa + (".0" if "." not in mantissa else "") + exponent + power
+
+
+def format_block_scalar(text: str, style: str = "|") -> tuple[str, list[str]] | None:
+    """Return the header and the unindented lines of `text` as a block scalar.
+
+    A folded scalar (">") becomes a literal one if folding would change the text.
+
+    Returns:
+        None if the result would be unreliable or hard to read: unusual characters, blanks at the end of a line or
+            before the first character, or only line ends.
+    """
+    body = text.rstrip("\n")
+    lines = body.split("\n")
+    if not body or lines[0][:1] in (" ", "\t", "") or not all(map(_is_reliable_line, lines)):
+        return None
+    missing = len(text) - len(body)
+    chomp = "-" if not missing else "" if missing == 1 else "+"
+    if style == ">" and all(line and line[0] not in " \t" for line in lines):
+        # Folding removes a line end unless an empty line follows.
+        lines = [part for line in lines for part in (line, "")][:-1]
+    else:
+        style = "|"
+    return style + chomp, lines + [""] * (missing - 1)
+
+
+def _is_reliable_line(line: str) -> bool:
+    return bool(_PRINTABLE.match(line)) and line == line.rstrip(" \t")
+
+
+def format_json(value: Any) -> str:
+    """Format `value` as JSON on one line, for files that are written as JSON.
+
+    Raises:
+        YamlError: JSON does not support the value (YamlValue).
+    """
+    try:
+        return json.dumps(value, ensure_ascii=False, allow_nan=False)
+    except (TypeError, ValueError) as error:
+        raise YamlError("YamlValue", f"the value is not supported in JSON: {error}") from error
 
 
 @dataclass(frozen=True)
-class Style:
-    """How a document indents: `step` columns per mapping, sequences at their key's column when `compact`."""
+class IndentStyle:
+    """Indentation of a document.
+
+    Attributes:
+        step: Columns per nested mapping.
+        compact: Whether a sequence begins at the column of its key.
+    """
 
     step: int = 2
     compact: bool = True
 
 
-DEFAULT_STYLE = Style()
-WIDE_STYLE = Style(compact=False)
-"""Sequences to the right of their key, as in most Kubernetes examples."""
+DEFAULT_INDENT_STYLE = IndentStyle()
+WIDE_INDENT_STYLE = IndentStyle(compact=False)
+"""Sequences are indented deeper than their key, as in most Kubernetes examples."""
 
-_REMEMBERED_KEYS = 4_096
-_REMEMBERED_TEXTS = 8_192
+_MAX_CACHED_KEYS = 4_096
+_MAX_CACHED_TEXTS = 8_192
 
 
-def emit(data: object, style: Style = DEFAULT_STYLE) -> str:
-    """Return `data` as the text of one document in a style; it ends in a newline.
+def emit(data: object, style: IndentStyle = DEFAULT_INDENT_STYLE) -> str:
+    """Return `data` as the text of one document, in block style, with keys in their order and a final newline.
 
-    Raises YamlError (YamlValue) for what is not dict, list, str, int, float, bool or None, and for keys that are no
-    strings.
+    Raises:
+        YamlError: `data` contains a value of another type than dict, list, str, int, float, bool and None, or a key
+            that is not a string (YamlValue).
     """
-    head, body = value_lines(data, style)
-    return "\n".join([head, *indented(body, 2)] if head else body) + "\n"
+    head, body = format_value_lines(data, style)
+    return "\n".join([head, *indent_lines(body, 2)] if head else body) + "\n"
 
 
-def value_lines(value: Any, style: Style, scalar: str = "") -> tuple[str, list[str]]:
-    """Return (what stands on the line of the key or dash, the lines below, not yet indented).
+def format_value_lines(value: Any, style: IndentStyle, scalar: str = "") -> tuple[str, list[str]]:
+    """Return the text on the line of the key or dash, and the unindented lines below it.
 
-    `scalar` is the style a string is to keep: "", "'", '"', "|" or ">".
+    Args:
+        value: Any YAML value.
+        style: Indentation.
+        scalar: Preferred style of a string: "", "'", '"', "|" or ">".
     """
     lines: list[str] = []
     match value:
@@ -49,49 +200,49 @@ def value_lines(value: Any, style: Style, scalar: str = "") -> tuple[str, list[s
         case list() if value:
             _add_items(lines, "", value, style)
         case str() if scalar in ("|", ">") or ("\n" in value and not scalar):
-            return _text_lines(value, scalar)
+            return _format_text_lines(value, scalar)
         case str():
-            return inline_text(value, flow=False, style=scalar), []
+            return format_scalar(value, flow=False, style=scalar), []
         case _:
-            return _empty_or_other(value), []
+            return _format_empty_or_scalar(value), []
     return "", lines
 
 
-# the same few keys stand in every document
-@cached(_REMEMBERED_KEYS)
-def key_line(key: Any) -> str:
-    """Return a mapping's key with its colon; a key too long for one line's lookahead gets `?`."""
-    text = inline_text(_key(key), flow=False)
-    return f"{text}:" if len(text) <= LONGEST_SIMPLE_KEY else f"? {double_quoted(key)}\n:"
+# The same keys occur in every document.
+@cached(_MAX_CACHED_KEYS)
+def format_key_line(key: Any) -> str:
+    """Return a mapping key with its colon. A key that is too long for a simple key is written with `?`."""
+    text = format_scalar(_check_key(key), flow=False)
+    return f"{text}:" if len(text) <= MAX_SIMPLE_KEY_CHARACTERS else f"? {format_double_quoted(key)}\n:"
 
 
-def indented(lines: Sequence[str], columns: int) -> Iterator[str]:
-    """Yield the lines moved right; empty lines stay empty."""
+def indent_lines(lines: Sequence[str], columns: int) -> Iterator[str]:
+    """Yield the lines with `columns` blanks before them. Empty lines stay empty."""
     prefix = " " * columns
     return (prefix + line if line else "" for line in lines)
 
 
-def entry_lines(key: Any, value: Any, style: Style) -> list[str]:
-    """Return the lines of one entry of a block mapping, beginning in column 0."""
+def format_entry_lines(key: Any, value: Any, style: IndentStyle) -> list[str]:
+    """Return the lines of one entry of a block mapping, without indentation."""
     lines: list[str] = []
     _add_entries(lines, "", {key: value}, style)
     return lines
 
 
-def item_lines(value: Any, style: Style) -> list[str]:
-    """Return the lines of one item of a block sequence, beginning with its dash in column 0."""
+def format_item_lines(value: Any, style: IndentStyle) -> list[str]:
+    """Return the lines of one item of a block sequence, without indentation."""
     lines: list[str] = []
     _add_items(lines, "", [value], style)
     return lines
 
 
-# one list for all lines, each indented once: the whole status branch is written to memory in every pass
+# All lines go to one list and are indented once, because every pass writes the whole status branch.
 
 
-def _add_entries(lines: list[str], indent: str, entries: dict[Any, Any], style: Style) -> None:
+def _add_entries(lines: list[str], indent: str, entries: dict[Any, Any], style: IndentStyle) -> None:
     inner = indent + " " * style.step
     for key, value in entries.items():
-        name, compact = key_line(key), style.compact
+        name, compact = format_key_line(key), style.compact
         if "\n" in name:
             question, name = name.split("\n")
             lines.append(indent + question)
@@ -105,10 +256,10 @@ def _add_entries(lines: list[str], indent: str, entries: dict[Any, Any], style: 
             lines.append(indent + name)
             _add_items(lines, indent if compact else inner, value, style)
         else:
-            lines.append(f"{indent}{name} {_empty_or_other(value)}")
+            lines.append(f"{indent}{name} {_format_empty_or_scalar(value)}")
 
 
-def _add_items(lines: list[str], indent: str, items: list[Any], style: Style) -> None:
+def _add_items(lines: list[str], indent: str, items: list[Any], style: IndentStyle) -> None:
     inner = indent + "  "
     for value in items:
         start = len(lines)
@@ -119,50 +270,57 @@ def _add_items(lines: list[str], indent: str, items: list[Any], style: Style) ->
         elif value and isinstance(value, list):
             _add_items(lines, inner, value, style)
         else:
-            lines.append(inner + _empty_or_other(value))
+            lines.append(inner + _format_empty_or_scalar(value))
         lines[start] = f"{indent}- {lines[start][len(inner) :]}"
 
 
 def _add_text(lines: list[str], before: str, inner: str, text: str) -> None:
     if "\n" not in text:
-        lines.append(before + _one_line(text))
+        lines.append(before + _format_line(text))
         return
-    head, body = _text_lines(text)
+    head, body = _format_text_lines(text)
     lines.append(before + head)
-    lines += indented(body, len(inner))
+    lines += indent_lines(body, len(inner))
 
 
-def _text_lines(text: str, scalar: str = "") -> tuple[str, list[str]]:
-    return block_scalar(text, scalar or "|") or (inline_text(text, flow=False), [])
+def _format_text_lines(text: str, scalar: str = "") -> tuple[str, list[str]]:
+    return format_block_scalar(text, scalar or "|") or (format_scalar(text, flow=False), [])
 
 
-@cached(_REMEMBERED_TEXTS)
-def _one_line(text: str) -> str:
-    return inline_text(text, flow=False)
+@cached(_MAX_CACHED_TEXTS)
+def _format_line(text: str) -> str:
+    return format_scalar(text, flow=False)
 
 
-def _empty_or_other(value: Any) -> str:
+def _format_empty_or_scalar(value: Any) -> str:
     match value:
         case dict():
             return "{}"
         case list():
             return "[]"
         case _:
-            return inline_text(value, flow=False)
+            return format_scalar(value, flow=False)
 
 
-def flow_text(value: Any) -> str:
+def format_flow(value: Any) -> str:
     """Return `value` on one line, in flow style."""
     match value:
         case dict():
-            return "{" + ", ".join(f"{inline_text(_key(k), flow=True)}: {flow_text(v)}" for k, v in value.items()) + "}"
+            return (
+                "{"
+                + ", ".join(
+                    f"{format_scalar(_check_key(name), flow=True)}: {format_flow(child)}"
+                    for name, child in value.items()
+                )
+                + "}"
+            )
         case list():
-            return "[" + ", ".join(map(flow_text, value)) + "]"
+            return "[" + ", ".join(map(format_flow, value)) + "]"
         case _:
-            return inline_text(value, flow=True)
+            return format_scalar(value, flow=True)
 
 
-def _key(key: Any) -> str:
+def _check_key(key: Any) -> str:
     if not isinstance(key, str):
-        raise YamlError("YamlValue", f"a mapping's keys must be strings, not {type(key).__name__}")
+        raise YamlError("YamlValue", f"keys of a mapping must be strings, not {type(key).__name__}")
     return key

@@ -1,29 +1,31 @@
-"""A file: its documents, what stands between them, its byte order mark."""
+"""YAML files: documents, the text between them, and the byte order mark. Also texts in the core schema of YAML 1.2."""
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
-from reconciler.krm.yaml.compose import BREAK, Budget
+from reconciler.krm.yaml.compose import LINE_BREAK, YamlBudget, compose
 from reconciler.krm.yaml.document import Document, read_document
-from reconciler.krm.yaml.error import YamlError
-from reconciler.krm.yaml.limits import DEFAULT_LIMITS, YamlLimits
+from reconciler.krm.yaml.errors import DEFAULT_YAML_LIMITS, YamlError, YamlLimits
 
 _BOM = "\ufeff"
 _MARKER = re.compile("(?:---|\\.\\.\\.)(?=[ \t\r\n\x85\u2028\u2029]|\\Z)")
 _LINE_FEED = re.compile("\r?\n")
 _BREAKS = "\n\r\x85\u2028\u2029"
-_BARE_MARKER = re.compile(r"(?:---|\.\.\.)[ \t]*(?:[ \t]#.*)?\Z")
+_SEPARATE_MARKER = re.compile(r"(?:---|\.\.\.)[ \t]*(?:[ \t]#.*)?\Z")
 _ONLY_DIRECTIVES = re.compile(r"(?:[ \t]*(?:#.*)?\r?\n)*(?:%.*\r?\n(?:[ \t]*(?:#.*)?\r?\n)*)+\Z")
 
 
 @dataclass(frozen=True)
 class YamlFile:
-    """A file as it was read: `gaps[i]` is the text before `documents[i]`, the last gap what follows the last one.
+    """A parsed file.
 
-    Gaps hold `---` and `...` lines and documents that are empty or nothing but comments (kpt 3.1.2).
+    `gaps[i]` is the text before `documents[i]`; the last gap follows the last document. Gaps contain `---` and `...`
+    lines, and documents that are empty or contain only comments.
     """
 
     documents: tuple[Document, ...]
@@ -31,101 +33,105 @@ class YamlFile:
     bom: bool = False
 
     def to_bytes(self) -> bytes:
-        """Return the file; what nobody changed is what was read, to the byte."""
-        return "".join([_BOM if self.bom else "", *self._texts()]).encode()
+        """Return the file as bytes. An unchanged file is returned byte for byte."""
+        return "".join([_BOM if self.bom else "", *self._iterate_texts()]).encode()
 
     def replace(self, index: int, document: Document) -> YamlFile:
-        """Return the file with another document in place of number `index` (from 0)."""
+        """Return the file with the document at `index` (from 0) replaced."""
         if document is self.documents[index]:
             return self
         index = range(len(self.documents))[index]
         documents = (*self.documents[:index], document, *self.documents[index + 1 :])
-        return _joined(documents, self.gaps, self._newline(), bom=self.bom)
+        return _join_documents(documents, self.gaps, self._detect_newline(), bom=self.bom)
 
     def remove(self, index: int) -> YamlFile:
-        """Return the file without document `index` and its separator; comments that stood between documents stay."""
+        """Return the file without the document at `index` and its separator. Comments between documents are kept."""
         index = range(len(self.documents))[index]
         before, after = self.gaps[index], self.gaps[index + 1]
-        gap = _without_marker(before, last=True) + after if index else before + _without_marker(after, last=False)
+        gap = _remove_marker(before, last=True) + after if index else before + _remove_marker(after, last=False)
         documents = self.documents[:index] + self.documents[index + 1 :]
-        return _joined(documents, (*self.gaps[:index], gap, *self.gaps[index + 2 :]), self._newline(), bom=self.bom)
+        return _join_documents(
+            documents, (*self.gaps[:index], gap, *self.gaps[index + 2 :]), self._detect_newline(), bom=self.bom
+        )
 
     def append(self, document_text: str) -> YamlFile:
-        """Return the file with the documents of `document_text` at the end, in the file's line endings.
+        """Return the file with the documents of `document_text` appended, with the line ends of the file.
 
-        Raises YamlError when the text is not YAML.
+        Raises:
+            YamlError: The text is not YAML.
         """
-        newline = self._newline()
-        added = parse(_LINE_FEED.sub(newline, document_text))
-        last = _ended_gap(self.gaps[-1], newline)
+        newline = self._detect_newline()
+        added = parse_yaml(_LINE_FEED.sub(newline, document_text))
+        last = _end_gap(self.gaps[-1], newline)
         gaps = (*self.gaps[:-1], last + added.gaps[0], *added.gaps[1:])
-        return _joined(self.documents + added.documents, gaps, newline, bom=self.bom)
+        return _join_documents(self.documents + added.documents, gaps, newline, bom=self.bom)
 
-    def arranged(self, order: Sequence[tuple[int | None, Document]]) -> YamlFile:
-        """Return the file with these documents in this order, each in place of the one of that number, or new (None).
+    def with_documents(self, order: Sequence[tuple[int | None, Document]]) -> YamlFile:
+        """Return the file with these documents in this order.
 
-        A document brings the text that separated the one it replaces from the one before. What stands above the first
-        document, below the last, and between others that are gone, stays in the file.
+        Each document replaces the one with the given index, or is new (None). It keeps the separator before the
+        replaced document. The text above the first document, below the last one, and between removed documents is kept.
         """
-        newline, kept = self._newline(), {number for number, _ in order}
-        separators, loose = [""], ""
-        for number, gap in enumerate(self.gaps[1:-1], 1):
-            separators.append(loose + gap)
-            loose = "" if number in kept else loose + _without_marker(gap, last=True)
-        gaps = ["" if number is None else separators[number] for number, _ in order]
-        gaps[:1] = [_ended_gap(self.gaps[0], newline) + _without_marker(gap, last=False) for gap in gaps[:1]]
+        newline, kept_indexes = self._detect_newline(), {index for index, _ in order}
+        separators, orphaned = [""], ""
+        for index, gap in enumerate(self.gaps[1:-1], 1):
+            separators.append(orphaned + gap)
+            orphaned = "" if index in kept_indexes else orphaned + _remove_marker(gap, last=True)
+        gaps = ["" if index is None else separators[index] for index, _ in order]
+        gaps[:1] = [_end_gap(self.gaps[0], newline) + _remove_marker(gap, last=False) for gap in gaps[:1]]
         last = self.gaps[-1] if self.documents else ""
-        end = loose + last if order else self.gaps[0] + loose + last
-        documents = (_with_line_ends(document, newline) if number is None else document for number, document in order)
-        return _joined(tuple(documents), (*gaps, end), newline, bom=self.bom)
+        end = orphaned + last if order else self.gaps[0] + orphaned + last
+        documents = (_convert_line_ends(document, newline) if index is None else document for index, document in order)
+        return _join_documents(tuple(documents), (*gaps, end), newline, bom=self.bom)
 
     def comment_lines(self) -> tuple[str, ...]:
-        """Return the comments that belong to no document, in order, without blanks around them."""
+        """Return the comments outside of documents, in order, without surrounding blanks."""
         lines = (line.strip() for gap in self.gaps for line in gap.splitlines())
         return tuple(line for line in lines if line.startswith("#"))
 
     def with_comments_at_end(self, lines: Sequence[str]) -> YamlFile:
-        """Return the file with more comments below everything."""
+        """Return the file with comment lines appended at the end."""
         if not lines:
             return self
-        newline = self._newline()
-        gap = _ended_gap(self.gaps[-1], newline) + "".join(line + newline for line in lines)
-        return _joined(self.documents, (*self.gaps[:-1], gap), newline, bom=self.bom)
+        newline = self._detect_newline()
+        gap = _end_gap(self.gaps[-1], newline) + "".join(line + newline for line in lines)
+        return _join_documents(self.documents, (*self.gaps[:-1], gap), newline, bom=self.bom)
 
-    def _newline(self) -> str:
-        first = next(filter(None, map(BREAK.search, self._texts())), None)
+    def _detect_newline(self) -> str:
+        first = next(filter(None, map(LINE_BREAK.search, self._iterate_texts())), None)
         return "\r\n" if first and first[0] == "\r\n" else "\n"
 
-    def _texts(self) -> Iterator[str]:
+    def _iterate_texts(self) -> Iterator[str]:
         for gap, document in zip(self.gaps, self.documents, strict=False):
             yield from (gap, document.text)
         yield self.gaps[-1]
 
 
-def parse(source: bytes | str, limits: YamlLimits = DEFAULT_LIMITS) -> YamlFile:
-    """Read a file of YAML (or JSON) documents.
+def parse_yaml(source: bytes | str, limits: YamlLimits = DEFAULT_YAML_LIMITS) -> YamlFile:
+    """Parse a file of YAML or JSON documents.
 
-    Raises YamlError, with the line in the file, for what is not UTF-8, not YAML of our profile, or beyond `limits`.
+    Raises:
+        YamlError: The file is not UTF-8, not valid YAML, or exceeds `limits`. The error has the line in the file.
     """
     text, bom = _decode(source, limits)
     documents: list[Document] = []
     gaps: list[str] = []
-    gap, line, budget = "", 1, Budget(limits)
-    for number, (piece, is_marker) in enumerate(_pieces(text)):
+    gap, line, budget = "", 1, YamlBudget(limits)
+    for number, (piece, is_marker) in enumerate(_split(text)):
         if number > 2 * limits.documents:
-            raise YamlError("YamlDocuments", f"at most {limits.documents} documents are read from one file", line, 1)
+            raise YamlError("YamlDocuments", f"at most {limits.documents} documents are allowed in one file", line, 1)
         document = None if is_marker else read_document(piece, line, budget)
         if document:
             documents.append(document)
             gaps.append(gap)
         gap = "" if document else gap + piece
-        line += count_breaks(piece)
+        line += _count_line_breaks(piece)
     return YamlFile(tuple(documents), (*gaps, gap), bom)
 
 
-def count_breaks(text: str) -> int:
-    """Return the number of line ends in `text`, as YAML counts them."""
-    return len(BREAK.findall(text))
+def _count_line_breaks(text: str) -> int:
+    """Return the number of line ends, as YAML counts them."""
+    return len(LINE_BREAK.findall(text))
 
 
 def _decode(source: bytes | str, limits: YamlLimits) -> tuple[str, bool]:
@@ -139,76 +145,131 @@ def _decode(source: bytes | str, limits: YamlLimits) -> tuple[str, bool]:
     return text.removeprefix(_BOM), text.startswith(_BOM)
 
 
-def _pieces(text: str) -> Iterator[tuple[str, bool]]:
-    """Yield (text, is it a bare `---` or `...` line), in order, nothing left out.
+def _split(text: str) -> Iterator[tuple[str, bool]]:
+    """Yield all parts of the text in order, and whether each is a separate `---` or `...` line.
 
-    A line that begins with a marker ends every YAML construct but a comment, which cannot begin with one.
+    A line that begins with such a marker ends every YAML construct except a comment, which cannot begin with one.
     """
     begin = 0
-    for start, end in _markers(text):
+    for start, end in _find_markers(text):
         if start > begin:
             if text[start : start + 3] == "---" and _ONLY_DIRECTIVES.match(text, begin, start):
-                continue  # directives belong to the document that follows, its `---` included
+                continue  # Directives belong to the following document, including its `---` line.
             yield text[begin:start], False
-        bare = _BARE_MARKER.match(text[start:end].rstrip(_BREAKS))
-        if bare:
+        is_separate = _SEPARATE_MARKER.match(text[start:end].rstrip(_BREAKS))
+        if is_separate:
             yield text[start:end], True
-        begin = end if bare else start
+        begin = end if is_separate else start
     if begin < len(text):
         yield text[begin:], False
 
 
-def _markers(text: str) -> Iterator[tuple[int, int]]:
-    """Yield start and end, its line end included, of every line that begins with `---` or `...`."""
+def _find_markers(text: str) -> Iterator[tuple[int, int]]:
+    """Yield start and end (after the line end) of every line that begins with `---` or `...`."""
     if "---" not in text and "..." not in text:
         return
     for match in _MARKER.finditer(text):
         start = match.start()
         if start == 0 or text[start - 1] in _BREAKS:
-            ending = BREAK.search(text, start)
+            ending = LINE_BREAK.search(text, start)
             yield start, ending.end() if ending else len(text)
 
 
-def _with_line_ends(document: Document, newline: str) -> Document:
+def _convert_line_ends(document: Document, newline: str) -> Document:
     text = _LINE_FEED.sub(newline, document.text)
-    return document if text == document.text else parse(text).documents[0]
+    return document if text == document.text else parse_yaml(text).documents[0]
 
 
-def _without_marker(gap: str, *, last: bool) -> str:
-    markers = list(_markers(gap))
+def _remove_marker(gap: str, *, last: bool) -> str:
+    markers = list(_find_markers(gap))
     if not markers:
         return gap
     start, end = markers[-1 if last else 0]
     return gap[:start] + gap[end:]
 
 
-def _ended(text: str, newline: str) -> str:
+def _end_line(text: str, newline: str) -> str:
     return text if text[-1:] in _BREAKS else text + newline
 
 
-def _joined(documents: tuple[Document, ...], gaps: tuple[str, ...], newline: str, *, bom: bool) -> YamlFile:
-    """Return the file with markers where they are needed and every document told its line."""
-    placed: list[Document] = []
+def _join_documents(documents: tuple[Document, ...], gaps: tuple[str, ...], newline: str, *, bom: bool) -> YamlFile:
+    """Return the file with the necessary separators, and with the line number of each document."""
+    positioned: list[Document] = []
     texts: list[str] = []
     line = 1
     for document, gap in zip(documents, gaps, strict=False):
-        texts.append(_with_marker(gap, document.text, newline, first=not placed))
-        something_follows = len(texts) < len(documents) or gaps[-1]
-        ended = document.ended(newline) if something_follows else document
-        placed.append(ended.at_line(line + count_breaks(texts[-1])))
-        line = placed[-1].line + count_breaks(ended.text)
-    return YamlFile(tuple(placed), (*texts, gaps[-1]), bom)
+        texts.append(_add_marker(gap, document.text, newline, first=not positioned))
+        is_followed = len(texts) < len(documents) or gaps[-1]
+        ended = document.with_final_newline(newline) if is_followed else document
+        positioned.append(ended.at_line(line + _count_line_breaks(texts[-1])))
+        line = positioned[-1].line + _count_line_breaks(ended.text)
+    return YamlFile(tuple(positioned), (*texts, gaps[-1]), bom)
 
 
-def _with_marker(gap: str, text: str, newline: str, *, first: bool) -> str:
-    markers = [gap[start : start + 3] for start, _ in _markers(gap)]
-    if any(_ONLY_DIRECTIVES.match(text, 0, start) for start, _ in _markers(text)):
-        # a directive may only follow the end of a document
-        return gap if markers[-1:] == ["..."] or (first and not markers) else _ended_gap(gap, newline) + "..." + newline
+def _add_marker(gap: str, text: str, newline: str, *, first: bool) -> str:
+    markers = [gap[start : start + 3] for start, _ in _find_markers(gap)]
+    if any(_ONLY_DIRECTIVES.match(text, 0, start) for start, _ in _find_markers(text)):
+        # A directive is valid only after the end of a document.
+        return gap if markers[-1:] == ["..."] or (first and not markers) else _end_gap(gap, newline) + "..." + newline
     if first or markers or _MARKER.match(text):
         return gap
-    return _ended_gap(gap, newline) + "---" + newline
+    return _end_gap(gap, newline) + "---" + newline
 
 
-def _ended_gap(gap: str, newline: str) -> str:
-    return _ended(gap, newline) if gap else gap
+def _end_gap(gap: str, newline: str) -> str:
+    return _end_line(gap, newline) if gap else gap
+
+
+_WORDS: dict[str, Any] = (
+    dict.fromkeys(("", "~", "null", "Null", "NULL"))
+    | dict.fromkeys(("true", "True", "TRUE"), True)
+    | dict.fromkeys(("false", "False", "FALSE"), False)
+    | {sign + word: math.inf for sign in ("", "+") for word in (".inf", ".Inf", ".INF")}
+    | dict.fromkeys(("-.inf", "-.Inf", "-.INF"), -math.inf)
+    | dict.fromkeys((".nan", ".NaN", ".NAN"), math.nan)
+)
+_NUMBER = re.compile(
+    r"(?P<decimal>[-+]?[0-9]+)|0o(?P<octal>[0-7]+)|0x(?P<hexadecimal>[0-9a-fA-F]+)"
+    r"|(?P<float>[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?)"
+)
+_BASES = {"decimal": 10, "octal": 8, "hexadecimal": 16}
+# Python rejects longer decimal numbers. A text of this length is not meant as a number.
+_MAX_DIGITS = 4_000
+
+
+# a word without YAML syntax, like most results of expressions
+_PLAIN_WORD = re.compile("[A-Za-z0-9](?:[A-Za-z0-9_./:-]{,254}[A-Za-z0-9_./-])?")
+
+
+def read_core_yaml(text: str, limits: YamlLimits = DEFAULT_YAML_LIMITS) -> Any:
+    """Return the data of the only document in `text`, read with the core schema of YAML 1.2.
+
+    None is returned if there is no document. The core schema is used for texts that are not Kubernetes files. Merge
+    keys are supported.
+
+    Raises:
+        YamlError: There are several documents, the text is not YAML, exceeds `limits`, or has keys that are equal for
+            Kubernetes (`yes` and `true`).
+    """
+    if _PLAIN_WORD.fullmatch(text) and len(text) <= limits.file_bytes:
+        return resolve_core_scalar(text)
+    documents = parse_yaml(text, limits).documents
+    if len(documents) > 1:
+        raise YamlError("YamlDocuments", "the text must be one document, not several", documents[1].line, 1)
+    root = compose(documents[0].text, YamlBudget(limits), resolve_core_scalar) if documents else None
+    return None if root is None else root.data
+
+
+def resolve_core_scalar(text: str) -> Any:
+    """Return the value of a plain scalar in the core schema (YAML 1.2.2, section 10.3)."""
+    if text in _WORDS:
+        return _WORDS[text]
+    match = _NUMBER.fullmatch(text)
+    if match is None or len(text) > _MAX_DIGITS:
+        return text
+    kind = match.lastgroup or ""
+    if kind in _BASES:
+        return int(match[kind], _BASES[kind])
+    number = float(text)
+    # JSON has no infinity. A number of this size is not meant as infinity.
+    return text if math.isinf(number) else number

@@ -1,12 +1,12 @@
-"""Nodes: what stands where in a document's text, and the data it means.
+"""Nodes of a YAML document: positions in the text, and data.
 
-Offsets count characters of the document's own text. `start` lies before a node's properties (anchor, tag); `end` lies
-behind the last character of a scalar, an alias or a flow collection. Where a block collection ends only its last
-child knows, because the parser's end mark runs on to the next token.
+Offsets count characters of the document's text. `start` is the offset before the node's anchor and tag. `end` is the
+offset after the last character of a scalar, an alias or a flow collection. For a block collection, only its last child
+has a usable end, because the parser's end mark extends to the next token.
 
-Mutable and compared by identity: a file of ten thousand nodes is read for each of thousands of packages, and frozen
-dataclasses cost three times as much to build. Nobody outside this room sees them, and nobody changes them once they are
-composed: equal texts share theirs.
+Nodes are mutable and compared by identity, because frozen dataclasses take three times as long to create, and a file of
+ten thousand nodes may be read for thousands of packages. They are private to this folder and do not change after
+composition. Documents with equal text share their nodes.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ TAG_PREFIX = "tag:yaml.org,2002:"
 
 @dataclass(slots=True, eq=False)
 class ScalarNode:
-    """A scalar; `value` is its raw text after unquoting, `style` one of "", "'", '"', "|", ">"."""
+    """A scalar. `value` is its text without quotes. `style` is one of "", "'", '"', "|" and ">"."""
 
     start: int
     end: int
@@ -32,7 +32,7 @@ class ScalarNode:
 
 
 @dataclass(slots=True, eq=False)
-class SeqNode:
+class SequenceNode:
     """A sequence and its items."""
 
     start: int
@@ -40,15 +40,15 @@ class SeqNode:
     flow: bool
     tag: str | None
     anchor: str | None
-    children: list[Node]
+    children: list[YamlNode]
     data: Any
 
 
 @dataclass(slots=True, eq=False)
-class MapNode:
-    """A mapping; `children` alternates keys and values as they stand, merge keys included.
+class MappingNode:
+    """A mapping. `children` contains keys and values alternately, including merge keys.
 
-    `places` is where the values of its keys stand among them, once somebody has asked.
+    `value_indexes` contains the index of each key's value in `children`. It is computed on first use.
     """
 
     start: int
@@ -56,36 +56,36 @@ class MapNode:
     flow: bool
     tag: str | None
     anchor: str | None
-    children: list[Node]
+    children: list[YamlNode]
     data: Any
-    places: dict[str, int] | None = None
+    value_indexes: dict[str, int] | None = None
 
-    def entries(self) -> Iterator[tuple[Node, Node]]:
-        """Yield (key, value) as written."""
+    def entries(self) -> Iterator[tuple[YamlNode, YamlNode]]:
+        """Yield (key, value) in document order."""
         return zip(self.children[::2], self.children[1::2], strict=True)
 
 
 @dataclass(slots=True, eq=False)
 class AliasNode:
-    """A `*name`; its data is the very object of its target."""
+    """An alias `*name`. Its data is the same object as the data of its target."""
 
     start: int
     end: int
-    target: Node
+    target: YamlNode
     data: Any
     anchor: None = None
 
 
-Node: TypeAlias = ScalarNode | SeqNode | MapNode | AliasNode
+YamlNode: TypeAlias = ScalarNode | SequenceNode | MappingNode | AliasNode
 
 
-def is_block(node: Node) -> bool:
-    """Tell whether the node is a collection in block style."""
-    return isinstance(node, MapNode | SeqNode) and not node.flow
+def is_block_collection(node: YamlNode) -> bool:
+    """Return whether the node is a collection in block style."""
+    return isinstance(node, MappingNode | SequenceNode) and not node.flow
 
 
-def is_merge(key: Node) -> bool:
-    """Tell whether the key is the merge key `<<`."""
+def is_merge_key(key: YamlNode) -> bool:
+    """Return whether the key is the merge key `<<`."""
     return isinstance(key, ScalarNode) and (
         (key.value == "<<" and not key.style and key.tag is None) or key.tag == TAG_PREFIX + "merge"
     )

@@ -1,4 +1,7 @@
-"""What a function is: resources and a configuration in, resources and results out, nothing else (kpt.md 12, 13)."""
+"""The types of KRM functions: resources and a configuration are the input, resources and results are the output.
+
+The module also contains the access to fields and configurations that many functions need.
+"""
 
 from __future__ import annotations
 
@@ -8,34 +11,34 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property, wraps
 from typing import Any, Literal, Protocol
 
-from reconciler.caching import cached
 from reconciler.krm.isolation import ExpectedError
-from reconciler.krm.yaml import Document, Path
+from reconciler.krm.yaml import DataPath, Document
+from reconciler.memory import cached
 from reconciler.packages.functions.limits import (
-    Budget,
+    FunctionBudget,
     LimitError,
-    depth_fault,
-    text_bytes,
-    value_bytes,
+    estimate_text_bytes,
+    estimate_value_bytes,
+    find_depth_error,
 )
-from reconciler.packages.kptfile import Profile, field_path
-from reconciler.packages.parsing import edited_document, fresh_document
-from reconciler.packages.resource import Described
+from reconciler.packages.kptfile import Profile, format_field_path
+from reconciler.packages.parsing import build_document, edit_document
+from reconciler.packages.resource import KrmResource
 
 ResultSeverity = Literal["error", "warning", "info"]
-Config = Mapping[str, Any]
-Version = tuple[int, int, int]
-# what one function sets in the resources of the packages in flight
-_REMEMBERED_CHANGES = 4096
+FunctionConfig = Mapping[str, Any]
+FunctionVersion = tuple[int, int, int]
+# Enough for the changes of one function in all packages in progress.
+_MAX_CACHED_CHANGES = 4096
 
 
 class FieldError(ValueError):
-    """A field cannot be set; the message says which and why."""
+    """A field cannot be set. The message contains the field and the reason."""
 
 
 @dataclass(frozen=True)
-class Result:
-    """One thing a function says; `file` and `index` are the document's place below the root package."""
+class FunctionResult:
+    """One result of a function. `file` and `index` are the location of the document below the root package."""
 
     message: str
     severity: ResultSeverity = "info"
@@ -49,7 +52,7 @@ class Result:
     tags: tuple[tuple[str, str], ...] = ()
 
     def as_data(self) -> dict[str, Any]:
-        """Return the result as it is written to YAML, in the wire format of kpt.md 12."""
+        """Return the result in the format of a ResourceList."""
         data: dict[str, Any] = {"message": self.message, "severity": self.severity}
         data |= {"resourceRef": self._reference()} if self.resource else {}
         data |= {"field": self._field()} if self.field else {}
@@ -67,12 +70,12 @@ class Result:
 
 
 @dataclass(frozen=True, eq=False)
-class Item(Described):
-    """A resource as functions see it: plain data over a document whose text is only touched when it must be.
+class Item(KrmResource):
+    """A resource as functions see it: plain data with an optional source document.
 
-    `id` ties it to what the function was given; None is a new resource. `package`, `path` and `index` are as in
-    PackageResource; a new resource may leave path "" and index -1, and is given a place. `data` is shared and
-    read-only: take a `copy`, change that, and return `item.with_data(copy)`.
+    `id` identifies a resource that the function received; None is a new resource. `package`, `path` and `index` have
+    the meaning of PackageResource. A new resource may have path "" and index -1 and then gets a default location.
+    `data` is shared and read-only: to change it, take a `copy` and return `item.with_data(copy)`.
     """
 
     package: str
@@ -84,183 +87,206 @@ class Item(Described):
 
     @property
     def file(self) -> str:
-        """The file below the root package; "" for a new resource without a place."""
+        """The file below the root package; "" for a new resource without a location."""
         return f"{self.package}/{self.path}" if self.package and self.path else self.path
 
     @cached_property
     def document(self) -> Document:
-        """The resource as text; comments, order and quoting of what did not change are those of the file."""
+        """The resource as text. Unchanged parts keep the comments, order and quotes of the file."""
         if self.base is None:
-            return fresh_document(self.data)
-        return self.base if self.data is self.base.data else edited_document(self.base, self.data)
+            return build_document(self.data)
+        return self.base if self.data is self.base.data else edit_document(self.base, self.data)
 
     def copy(self) -> Any:
-        """Return the data, free to change."""
-        return plain_copy(self.data)
+        """Return a copy of the data that may be changed."""
+        return copy_plain_data(self.data)
 
     def with_data(self, data: Any) -> Item:
         """Return the item with other data."""
         return replace(self, data=data)
 
     def with_shared_data(self, data: Any) -> Item:
-        """Return the item with other data, the very same for equal data: other clusters have its text already."""
-        # unlike ==, the text of plain data tells 1 from 1.0 and True, and one order of keys from another
+        """Return the item with other data.
+
+        Equal changes of an item return the same object, so that clusters share its text.
+        """
+        # Compare by `repr`. In contrast to ==, it distinguishes 1 from 1.0 and True, and orders of keys.
         return _with_data(_Change(self, repr(data), data))
 
-    def with_values(self, values: Iterable[tuple[Path, Any]]) -> Item:
-        """Return the item with values set at these paths, one after the other; missing mappings are made.
+    def with_values(self, values: Iterable[tuple[DataPath, Any]]) -> Item:
+        """Return the item with values set at these paths. Missing mappings on the way are created.
 
-        Equal texts set in one item, which clusters share, are the same item. Raises FieldError where what stands on the
-        way is no mapping.
+        Equal texts that are set in one item return the same object, which clusters share. Raises FieldError if a value
+        on the way is not a mapping.
         """
-        changed = [(path, value) for path, value in values if value_at(self.data, path, _ABSENT) != value]
-        if not changed:
+        changed_values = [(path, value) for path, value in values if get_value_at(self.data, path, _ABSENT) != value]
+        if not changed_values:
             return self
-        # other values may be equal and yet not the same, such as 1 and True
-        if all(value.__class__ is str for _, value in changed):
-            return _with_texts(self, tuple(changed))
-        return self.with_set(changed)
+        # Only strings are compared exactly by ==. For example, 1 and True are equal.
+        if all(value.__class__ is str for _, value in changed_values):
+            return _with_texts(self, tuple(changed_values))
+        return self.with_replaced_values(changed_values)
 
-    def with_set(self, changed: Iterable[tuple[Path, Any]]) -> Item:
-        """Return the item with these values set, whatever stands there; raises FieldError as `with_values` does."""
+    def with_replaced_values(self, values: Iterable[tuple[DataPath, Any]]) -> Item:
+        """Return the item with these values set, even if they are equal to the current values. Raises FieldError."""
         data = self.copy()
         try:
-            for path, value in changed:
-                set_at(data, path, value)
+            for path, value in values:
+                set_value_at(data, path, value)
         except FieldError as error:
             raise FieldError(f"{self.file}: {self.kind} {self.name}: {error}") from None
         return self.with_data(data)
 
-    def with_comment(self, path: Path, comment: str | None) -> Item:
-        """Return the item with another line comment ("# …" included) at a path."""
+    def with_comment(self, path: DataPath, comment: str | None) -> Item:
+        """Return the item with another line comment at a path, with the leading "# "."""
         document = self.document.with_comment(path, comment)
         return replace(self, data=document.data, base=document)
 
-    def moved(self, path: str, index: int) -> Item:
-        """Return the item at another place."""
+    def with_location(self, path: str, index: int) -> Item:
+        """Return the item at another path and index."""
         return self if (path, index) == (self.path, self.index) else replace(self, path=path, index=index)
 
-    def result(self, message: str, severity: ResultSeverity = "info", path: Path | str = (), **values: Any) -> Result:
+    def create_result(
+        self, message: str, severity: ResultSeverity = "info", path: DataPath | str = (), **values: Any
+    ) -> FunctionResult:
         """Return a result about a field of this item."""
-        shown = path if isinstance(path, str) else field_path(path)
-        return Result(message, severity, field=shown, file=self.file, index=self.index, **values)
+        field_name = path if isinstance(path, str) else format_field_path(path)
+        return FunctionResult(message, severity, field=field_name, file=self.file, index=self.index, **values)
 
 
 @dataclass(frozen=True)
-class Output:
-    """What a function returns: the resources that remain, in any order, what it says, and whether it failed."""
+class FunctionOutput:
+    """Output of a function: the remaining resources in any order, results, and whether the function failed."""
 
     items: tuple[Item, ...]
-    results: tuple[Result, ...] = ()
-    failed: bool = False
+    results: tuple[FunctionResult, ...] = ()
+    has_failed: bool = False
     log: str = ""
-    """What the function printed."""
+    """The error output of the function."""
     exit_code: int = 0
     error: str = ""
-    """Why it failed, or why what it returned is refused, where no result of its own says so."""
+    """The reason why it failed or its output was rejected, if no result contains it."""
 
 
 @dataclass(frozen=True)
 class FunctionContext:
-    """What a function may know besides its resources and its configuration."""
+    """The environment of a function call."""
 
     profile: Profile = "safe"
-    version: Version = (0, 0, 0)
+    version: FunctionVersion = (0, 0, 0)
     package: str = ""
     """The package whose pipeline runs, relative to the root."""
-    budget: Budget = field(default_factory=Budget, compare=False, repr=False)
-    """What is left of the limits of this render. Functions whose results are remembered must charge it outside."""
+    budget: FunctionBudget = field(default_factory=FunctionBudget, compare=False, repr=False)
+    """The remaining budget of this render. Functions with cached results must charge it outside of the cache."""
 
 
-class Function(Protocol):
-    """A pure function of its arguments: deterministic, without input or output, and never raising for bad input."""
+class KrmFunction(Protocol):
+    """A pure function of its arguments: deterministic and without side effects.
 
-    def __call__(self, items: Sequence[Item], config: Config | None, context: FunctionContext) -> Output:
-        """Return the resources that remain and what there is to say; `config` is None where none is given."""
+    It never raises an exception for bad input.
+    """
+
+    def __call__(
+        self, items: Sequence[Item], config: FunctionConfig | None, context: FunctionContext
+    ) -> FunctionOutput:
+        """Return the remaining resources and the results.
+
+        `config` is None if the pipeline entry has no configuration.
+        """
         ...
 
 
 class InterruptedFunctionError(ExpectedError):
-    """The world ended a function, or kept it from starting: a time-out, a kill, an engine that cannot be reached.
+    """The environment interrupted a function or prevented its start, for example a timeout or a signal.
 
-    That is no finding about the function: the same call is to be tried again, and until then nothing is written
-    (design 10.19).
+    This is not an error of the function. The same call is repeated later, and until then nothing is written.
     """
 
 
 @dataclass(frozen=True)
 class _Change:
     item: Item
-    shown: str
+    representation: str
     data: Any = field(compare=False)
 
 
-@cached(_REMEMBERED_CHANGES)
+@cached(_MAX_CACHED_CHANGES)
 def _with_data(change: _Change) -> Item:
     return change.item.with_data(change.data)
 
 
-@cached(_REMEMBERED_CHANGES)
-def _with_texts(item: Item, changed: tuple[tuple[Path, str], ...]) -> Item:
-    return item.with_set(changed)
+@cached(_MAX_CACHED_CHANGES)
+def _with_texts(item: Item, values: tuple[tuple[DataPath, str], ...]) -> Item:
+    return item.with_replaced_values(values)
 
 
-def reports_faults(function: Function) -> Function:
-    """Return the function with a field that cannot be set as its failure, not as an exception."""
+def report_errors_as_failure(function: KrmFunction) -> KrmFunction:
+    """Decorate a function so that FieldError and LimitError become a failed output."""
 
     @wraps(function)
-    def reporting(items: Sequence[Item], config: Config | None, context: FunctionContext) -> Output:
+    def wrapper(items: Sequence[Item], config: FunctionConfig | None, context: FunctionContext) -> FunctionOutput:
         try:
             return function(items, config, context)
         except (FieldError, LimitError) as error:
-            return failure(items, str(error))
+            return create_failure(items, str(error))
 
-    return reporting
+    return wrapper
 
 
-def charged(values: Iterable[tuple[Path, Any]], item: Item, budget: Budget) -> list[tuple[Path, Any]]:
-    """Return the values to set in an item after charging their size as YAML text; raises LimitError."""
-    paid = []
+def charge_values(
+    values: Iterable[tuple[DataPath, Any]], item: Item, budget: FunctionBudget
+) -> list[tuple[DataPath, Any]]:
+    """Charge the YAML size of values before they are set in an item, and return the values. Raises LimitError."""
+    charged_values = []
     for path, value in values:
-        size = sum(text_bytes(part) for part in path[-1:] if isinstance(part, str)) + value_bytes(value, len(path))
-        budget.spend(4 + len(path))
-        if fault := depth_fault(value, len(path)):
-            raise LimitError(f"{item.file}: {item.kind} {item.name}: {field_path(path)[:100]}: {fault}")
-        if size > budget.bytes:
-            # the message is long to make: only where it is needed
-            budget.create(size, f"{item.file}: {item.kind} {item.name}: {field_path(path)}", str(value)[:100])
-        budget.create(size)
-        paid.append((path, value))
-    return paid
+        size = sum(estimate_text_bytes(part) for part in path[-1:] if isinstance(part, str)) + estimate_value_bytes(
+            value, len(path)
+        )
+        budget.charge_steps(4 + len(path))
+        if error := find_depth_error(value, len(path)):
+            raise LimitError(f"{item.file}: {item.kind} {item.name}: {format_field_path(path)[:100]}: {error}")
+        if size > budget.remaining_bytes:
+            # The message is expensive, so that it is created only for an error.
+            budget.charge_output(
+                size, f"{item.file}: {item.kind} {item.name}: {format_field_path(path)}", str(value)[:100]
+            )
+        budget.charge_output(size)
+        charged_values.append((path, value))
+    return charged_values
 
 
-def filled(template: str, values: Iterable[tuple[str, str]], budget: Budget, what: str) -> str:
-    """Return a text with placeholders replaced, one after the other; no step may make it too large (LimitError)."""
+def fill_placeholders(template: str, values: Iterable[tuple[str, str]], budget: FunctionBudget, value_name: str) -> str:
+    """Replace placeholders in a text, one after the other.
+
+    Raises LimitError if a replacement makes the text too large.
+    """
     for placeholder, value in values:
-        budget.scan(len(template))
+        budget.charge_scan(len(template))
         if placeholder not in template:
             continue
-        size = text_bytes(template) + template.count(placeholder) * max(0, text_bytes(value) - len(placeholder))
-        if size > budget.bytes:
-            budget.create(size, what, template)
+        size = estimate_text_bytes(template) + template.count(placeholder) * max(
+            0, estimate_text_bytes(value) - len(placeholder)
+        )
+        if size > budget.remaining_bytes:
+            budget.charge_output(size, value_name, template)
         template = template.replace(placeholder, value)
     return template
 
 
-def failure(items: Sequence[Item], message: str) -> Output:
+def create_failure(items: Sequence[Item], message: str) -> FunctionOutput:
     """Return the output of a function that fails with one error."""
-    return Output(tuple(items), (Result(message, "error"),), failed=True)
+    return FunctionOutput(tuple(items), (FunctionResult(message, "error"),), has_failed=True)
 
 
-def plain_copy(data: Any) -> Any:
+def copy_plain_data(data: Any) -> Any:
     """Return a deep copy of plain data; scalars are shared."""
     if isinstance(data, dict):
-        return {key: plain_copy(value) for key, value in data.items()}
-    return [plain_copy(value) for value in data] if isinstance(data, list) else data
+        return {key: copy_plain_data(value) for key, value in data.items()}
+    return [copy_plain_data(value) for value in data] if isinstance(data, list) else data
 
 
-def value_at(data: Any, path: Path, default: Any = None) -> Any:
-    """Return the value at a path, or the default where the path does not exist."""
+def get_value_at(data: Any, path: DataPath, default: Any = None) -> Any:
+    """Return the value at a path, or the default if the path does not exist."""
     for part in path:
         in_list = isinstance(data, list) and isinstance(part, int) and 0 <= part < len(data)
         if in_list or (isinstance(data, dict) and part in data):
@@ -270,14 +296,14 @@ def value_at(data: Any, path: Path, default: Any = None) -> Any:
     return data
 
 
-def set_at(data: Any, path: Path, value: Any) -> None:
-    """Set the value at a path of plain data in place; missing and null mappings on the way are made."""
+def set_value_at(data: Any, path: DataPath, value: Any) -> None:
+    """Set the value at a path of plain data in place. Missing and null mappings on the way are created."""
     for depth, part in enumerate(path):
-        is_place = isinstance(data, dict) if isinstance(part, str) else isinstance(data, list) and part < len(data)
-        if not is_place:
-            around = field_path(path[:depth]) or "a resource"
+        is_settable = isinstance(data, dict) if isinstance(part, str) else isinstance(data, list) and part < len(data)
+        if not is_settable:
+            parent = format_field_path(path[:depth]) or "a resource"
             raise FieldError(
-                f"{around} must be a {'mapping' if isinstance(part, str) else 'list'}, not {repr(data)[:80]}"
+                f"{parent} must be a {'mapping' if isinstance(part, str) else 'list'}, not {repr(data)[:80]}"
             )
         if depth == len(path) - 1:
             data[part] = value
@@ -286,8 +312,8 @@ def set_at(data: Any, path: Path, value: Any) -> None:
         data = data[part]
 
 
-def scalar_text(value: Any) -> str | None:
-    """Return a scalar as YAML spells it, or None for a mapping or a sequence."""
+def format_scalar(value: Any) -> str | None:
+    """Return a scalar in YAML notation, or None for a mapping or a sequence."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, dict | list):
@@ -295,22 +321,22 @@ def scalar_text(value: Any) -> str | None:
     return "null" if value is None else str(value)
 
 
-def quoted(text: str) -> str:
-    """Return text between double quotes, as upstream's messages show values."""
+def quote_as_json(text: str) -> str:
+    """Return text in double quotes, as the messages of kpt's functions do."""
     return json.dumps(text, ensure_ascii=False)
 
 
-def string_map(data: Any) -> dict[str, str]:
-    """Return a mapping of scalars with its values as text; anything else in it is left out."""
-    texts = {key: scalar_text(value) for key, value in data.items()} if isinstance(data, Mapping) else {}
+def read_string_map(data: Any) -> dict[str, str]:
+    """Return the scalars of a mapping as strings. Other values are left out."""
+    texts = {key: format_scalar(value) for key, value in data.items()} if isinstance(data, Mapping) else {}
     return {str(key): text for key, text in texts.items() if text is not None}
 
 
-def config_strings(data: Any, field: str, *, strict: bool = False) -> dict[str, str]:
-    """Return a mapping of strings in a function's configuration; raises FieldError for another type.
+def read_config_strings(data: Any, field: str, *, strict: bool = False) -> dict[str, str]:
+    """Return a mapping of strings from a function's configuration. Raises FieldError for other types.
 
-    Upstream's functions read such a mapping in one of two ways: some take the text of any scalar, others (`strict`)
-    only strings. A missing mapping is empty.
+    kpt's functions read such a mapping in one of two ways: some accept every scalar, others (`strict`) only strings. A
+    missing mapping is empty.
     """
     if data is None:
         return {}
@@ -322,17 +348,17 @@ def config_strings(data: Any, field: str, *, strict: bool = False) -> dict[str, 
             raise FieldError(
                 f"the configuration's {field}.{str(key)[:80]} must be a string, not {repr(value)[:80]}{hint}"
             )
-    return string_map(data)
+    return read_string_map(data)
 
 
-def config_fields(config: Config, *names: str) -> dict[str, str]:
-    """Return fields of a configuration of its own kind, absent ones as ""; raises FieldError for other than strings."""
-    found = {name: "" if config.get(name) is None else config[name] for name in names}
-    for name, value in found.items():
+def read_config_fields(config: FunctionConfig, *names: str) -> dict[str, str]:
+    """Return string fields of a configuration; missing fields are "". Raises FieldError for other types."""
+    fields = {name: "" if config.get(name) is None else config[name] for name in names}
+    for name, value in fields.items():
         if not isinstance(value, str):
             hint = "" if isinstance(value, dict | list) else "; put it in quotes"
             raise FieldError(f"the configuration's {name} must be a string, not {repr(value)[:80]}{hint}")
-    return found
+    return fields
 
 
 _ABSENT = object()

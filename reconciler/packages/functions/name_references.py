@@ -1,18 +1,76 @@
-"""Name references: the fields that follow when a resource is renamed (kpt.md 16.1)."""
+"""References between resources: fields with resource names, and the `depends-on` annotation.
+
+Functions that rename resources update them. The table of fields is that of kustomize.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
-from reconciler.krm.yaml import Path
-from reconciler.packages.functions.fieldspec import FieldSpec
-from reconciler.packages.functions.function import Item, value_at
-from reconciler.packages.functions.limits import Budget
-from reconciler.packages.functions.scopes import scope_of
+import re2
 
-_DEFAULT = "default"
+from reconciler.krm.yaml import DataPath
+from reconciler.packages.functions.field_specs import FieldSpec, get_resource_scope
+from reconciler.packages.functions.function import Item, get_value_at
+from reconciler.packages.functions.limits import FunctionBudget, estimate_text_bytes
+from reconciler.packages.resource import KrmResource
+
+DEPENDS_ON = "config.kubernetes.io/depends-on"
+_NAMESPACED = re2.compile(r"([-.\w]*)/namespaces/([-.\w]*)/([-.\w]*)/([-.\w]*)")
+_CLUSTER = re2.compile(r"([-.\w]*)/([-.\w]*)/([-.\w]*)")
+_DEFAULT_NAMESPACE = "default"
+
+
+@dataclass(frozen=True)
+class Dependency:
+    """One entry: `<group>/namespaces/<namespace>/<kind>/<name>`, or without the namespace for cluster-scoped kinds."""
+
+    group: str
+    namespace: str
+    kind: str
+    name: str
+
+    def __str__(self) -> str:
+        """Return the entry as text."""
+        namespace_part = f"namespaces/{self.namespace}/" if self.namespace else ""
+        return f"{self.group}/{namespace_part}{self.kind}/{self.name}"
+
+    def refers_to(self, resource: KrmResource) -> bool:
+        """Return whether the entry refers to this resource. A resource without a namespace is in `default`."""
+        has_same_name = (self.group, self.kind, self.name) == (resource.group, resource.kind, resource.name)
+        return has_same_name and self.namespace in ("", resource.namespace or _DEFAULT_NAMESPACE)
+
+
+def parse_dependency(entry: str) -> Dependency | None:
+    """Return the parsed entry, or None for invalid text."""
+    if match := _NAMESPACED.fullmatch(entry.strip()):
+        group, namespace, kind, name = match.groups()
+        return Dependency(group, namespace, kind, name)
+    if match := _CLUSTER.fullmatch(entry.strip()):
+        group, kind, name = match.groups()
+        return Dependency(group, "", kind, name)
+    return None
+
+
+def rename_dependencies(annotation: str, renamed: Mapping[Item, str], budget: FunctionBudget) -> str:
+    """Return the annotation's comma-separated entries with the new names of renamed resources. Raises LimitError."""
+    entries = annotation.split(",")
+    budget.charge_steps(len(entries) * len(renamed))
+    new_entries = []
+    for entry in entries:
+        new_entries.append(_rename_dependency(entry, renamed))
+        budget.charge_output(estimate_text_bytes(new_entries[-1]), f"the annotation {DEPENDS_ON}", annotation)
+    return ",".join(new_entries)
+
+
+def _rename_dependency(entry: str, renamed: Mapping[Item, str]) -> str:
+    dependency = parse_dependency(entry)
+    name = next((name for item, name in renamed.items() if dependency and dependency.refers_to(item)), None)
+    return entry if dependency is None or name is None else str(replace(dependency, name=name))
+
+
 _TEMPLATE, _CRON = "spec/template/spec", "spec/jobTemplate/spec/template/spec"
 _PODS: Mapping[str, str] = {
     "Pod": "spec",
@@ -20,7 +78,7 @@ _PODS: Mapping[str, str] = {
     **dict.fromkeys(("Deployment", "ReplicaSet", "DaemonSet", "StatefulSet", "Job"), _TEMPLATE),
     "CronJob": _CRON,
 }
-# upstream looks at other kinds of pods for accounts, claims and priorities
+# kustomize uses another list of kinds for service accounts, volume claims and priority classes.
 _RUNNING_PODS: Mapping[str, str] = {
     "Pod": "spec",
     **dict.fromkeys(("StatefulSet", "Deployment", "ReplicationController", "Job", "DaemonSet"), _TEMPLATE),
@@ -33,7 +91,7 @@ _INGRESS = "metadata/annotations/{}ingress.kubernetes.io\\/{}"
 
 @dataclass(frozen=True)
 class _Reference:
-    """A field with the name of a resource of one kind; a group of None is any."""
+    """A field with the name of a resource of one kind. A group of None matches every group."""
 
     group: str | None
     kind: str
@@ -43,12 +101,12 @@ class _Reference:
 def _fields(
     group: str | None, kind: str, referrers: Sequence[str], *paths: str, of: str | None = None
 ) -> Iterator[_Reference]:
-    """Yield the references to a kind at these paths of some kinds in the group `of`."""
+    """Yield the references to a kind in these paths of the referring kinds, which are in the group `of`."""
     return (_Reference(group, kind, FieldSpec(path, name, of)) for name in referrers for path in paths)
 
 
 def _in_pods(group: str, kind: str, pods: Mapping[str, str], *paths: str) -> Iterator[_Reference]:
-    """Yield the references to a kind at these paths of pod specs."""
+    """Yield the references to a kind in these paths of pod specs."""
     for name, spec in pods.items():
         yield from _fields(group, kind, [name], *(f"{spec}/{path}" for path in paths))
 
@@ -138,52 +196,52 @@ _REFERENCES = (
 )
 
 
-def followed_names(
-    items: Iterable[Item], renamed: Mapping[Item, str], budget: Budget
-) -> dict[Item, list[tuple[Path, str]]]:
-    """Return the fields that hold the name of a renamed resource, with its new name, by the item they stand in."""
+def find_renamed_references(
+    items: Iterable[Item], renamed: Mapping[Item, str], budget: FunctionBudget
+) -> dict[Item, list[tuple[DataPath, str]]]:
+    """Return the fields with the name of a renamed resource and their new values, by the item that contains them."""
     by_name: dict[tuple[str, str], list[Item]] = {}
     for target in renamed:
         by_name.setdefault((target.kind, target.name), []).append(target)
     kinds = {target.kind for target in renamed}
-    wanted = [reference for reference in _REFERENCES if reference.kind in kinds]
-    return {item: list(_followed(item, wanted, by_name, renamed, budget)) for item in items}
+    references = [reference for reference in _REFERENCES if reference.kind in kinds]
+    return {item: list(_find_item_references(item, references, by_name, renamed, budget)) for item in items}
 
 
-def _followed(
+def _find_item_references(
     item: Item,
-    wanted: Sequence[_Reference],
+    references: Sequence[_Reference],
     by_name: Mapping[tuple[str, str], Sequence[Item]],
     renamed: Mapping[Item, str],
-    budget: Budget,
-) -> Iterator[tuple[Path, str]]:
-    for reference in wanted:
+    budget: FunctionBudget,
+) -> Iterator[tuple[DataPath, str]]:
+    for reference in references:
         for path in _named_fields(item, reference.field):
-            name = value_at(item.data, path)
+            name = get_value_at(item.data, path)
             targets = by_name.get((reference.kind, name), ()) if isinstance(name, str) else ()
-            budget.spend(1 + len(targets))
-            target = next((target for target in targets if _means(item, path, target, reference)), None)
+            budget.charge_steps(1 + len(targets))
+            target = next((target for target in targets if _refers_to(item, path, target, reference)), None)
             if target is not None:
                 yield path, renamed[target]
 
 
-def _named_fields(item: Item, field: FieldSpec) -> Iterator[Path]:
-    """Yield the scalars with names: the fields themselves, their elements, or the `name` of what they hold."""
-    for path in field.targets(item):
-        value = value_at(item.data, path)
+def _named_fields(item: Item, field: FieldSpec) -> Iterator[DataPath]:
+    """Yield the paths of names: the field itself, its elements, or the `name` of the mappings in it."""
+    for path in field.find_paths(item):
+        value = get_value_at(item.data, path)
         elements = [((*path, index), inner) for index, inner in enumerate(value)] if isinstance(value, list) else []
-        for place, inner in elements or [(path, value)]:
-            yield (*place, "name") if isinstance(inner, dict) else place
+        for element_path, inner in elements or [(path, value)]:
+            yield (*element_path, "name") if isinstance(inner, dict) else element_path
 
 
-def _means(item: Item, path: Path, target: Item, reference: _Reference) -> bool:
-    """Tell whether the name at a path is that of `target`, by its group, its kind and its namespace."""
-    around: Any = value_at(item.data, path[:-1])
-    said = around if isinstance(around, dict) and path[-1] == "name" else {}
-    if reference.group not in (None, target.group) or said.get("kind", target.kind) != target.kind:
+def _refers_to(item: Item, path: DataPath, target: Item, reference: _Reference) -> bool:
+    """Return whether the name at a path refers to `target`, by group, kind and namespace."""
+    parent: Any = get_value_at(item.data, path[:-1])
+    reference_fields = parent if isinstance(parent, dict) and path[-1] == "name" else {}
+    if reference.group not in (None, target.group) or reference_fields.get("kind", target.kind) != target.kind:
         return False
-    if isinstance(said.get("namespace"), str):
-        return bool(said["namespace"] == (target.namespace or _DEFAULT))
-    if "cluster" in (scope_of(item), scope_of(target)):
+    if isinstance(reference_fields.get("namespace"), str):
+        return bool(reference_fields["namespace"] == (target.namespace or _DEFAULT_NAMESPACE))
+    if "cluster" in (get_resource_scope(item), get_resource_scope(target)):
         return True
-    return (item.namespace or _DEFAULT) == (target.namespace or _DEFAULT)
+    return (item.namespace or _DEFAULT_NAMESPACE) == (target.namespace or _DEFAULT_NAMESPACE)

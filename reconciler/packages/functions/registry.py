@@ -1,4 +1,7 @@
-"""The registry: which function an image name and version stand for (kpt.md 13)."""
+"""The registry of built-in functions: it maps image names and versions to implementations.
+
+The module also contains the keys under which render traces record external functions.
+"""
 
 from __future__ import annotations
 
@@ -8,119 +11,161 @@ from functools import cached_property
 
 import re2
 
-from reconciler.caching import cached
-from reconciler.packages.functions.function import Function, Version
+from reconciler.memory import cached
+from reconciler.packages.functions.function import FunctionVersion, KrmFunction
 from reconciler.packages.functions.limits import DEFAULT_LIMITS, FunctionLimits
 from reconciler.packages.kptfile import FunctionSpec
 
-_NEWEST = 1_000_000
+_ANY_NUMBER = 1_000_000
 _VERSION = re2.compile(r"[=^~]?\s*v?(\d+)(?:\.(\d+|[x*]))?(?:\.(\d+|[x*]))?")
-# the images and tags of the packages in flight
-_REMEMBERED_TEXTS = 1024
+# Enough for the images and tags of all packages in progress.
+_MAX_CACHED_TEXTS = 1024
 _MOVING_TAGS = ("", "latest", "unstable")
 
 
 @dataclass(frozen=True)
-class Release:
-    """An implementation and the versions it stands for: from `since` on, before `until`; `identity` as in Found."""
+class FunctionRelease:
+    """An implementation for the versions from `since` (inclusive) to `until` (exclusive).
 
-    function: Function
-    since: Version
-    until: Version
+    `identity` returns the identity of FunctionMatch.
+    """
+
+    function: KrmFunction
+    since: FunctionVersion
+    until: FunctionVersion
     identity: Callable[[], str] = str
 
 
 @dataclass(frozen=True)
-class Found:
-    """What runs for an entry of a pipeline; `warning` says when its version could only be guessed.
+class FunctionMatch:
+    """The function for a pipeline entry. `warning` is set if its version is a guess.
 
-    `identity` is the digest of what runs where that is no part of us; what we bring along changes with our version.
+    `identity` is the digest of an external implementation. It is "" for built-in functions, which change only with the
+    version of this program.
     """
 
-    function: Function
-    version: Version
+    function: KrmFunction
+    version: FunctionVersion
     warning: str = ""
     identity: str = ""
 
 
 @dataclass(frozen=True)
-class Missing:
-    """Why nothing can run for an entry of a pipeline; `identity` as in Found, where that may change without us."""
+class FunctionUnavailable:
+    """The reason why no function can run for a pipeline entry.
+
+    `identity` is set if the reason can disappear without a new version of this program, as in FunctionMatch.
+    """
 
     reason: str
     identity: str = ""
 
 
 @dataclass(frozen=True)
-class Registry:
-    """Implementations by the image's base name."""
+class FunctionRegistry:
+    """Built-in functions by the base name of the image."""
 
-    load: Callable[[], Mapping[str, tuple[Release, ...]]]
+    load: Callable[[], Mapping[str, tuple[FunctionRelease, ...]]]
     limits: FunctionLimits = DEFAULT_LIMITS
 
     @cached_property
-    def releases(self) -> Mapping[str, tuple[Release, ...]]:
-        """The implementations, loaded when the first one is looked for."""
+    def releases(self) -> Mapping[str, tuple[FunctionRelease, ...]]:
+        """All implementations, loaded at the first access."""
         return self.load()
 
-    def find(self, spec: FunctionSpec) -> Found | None:
-        """Return what runs in place of an image, or None when nothing here can; commands (`exec`) never can.
+    def find(self, spec: FunctionSpec) -> FunctionMatch | None:
+        """Return the built-in function for an image, or None if there is none.
 
-        Registry and folder do not count. A tag like `v0.4` or `latest` means the newest such release. A tag that we
-        do not know, and a digest, means the newest there is, with a warning. The `tag` field of a pipeline's function
-        overrules the image's own tag.
+        Commands (`exec`) have no built-in function.
+
+        The registry and folder of the image are ignored. A tag such as `v0.4` or `latest` selects the newest such
+        release. For an unknown tag or a digest, the newest release is selected with a warning. The field `tag` of the
+        pipeline entry overrides the tag of the image.
         """
-        name, tag, digest = _split(spec.image)
+        name, tag, digest = _split_image(spec.image)
         releases = self.releases.get(name)
         if not releases:
             return None
-        last = releases[-1]
-        newest = Found(last.function, (*last.until[:2], _NEWEST), identity=last.identity())
-        wanted = spec.tag or tag
-        if digest and not wanted:
-            return replace(newest, warning=f"the newest {name} runs, since a digest names no version")
-        if wanted in _MOVING_TAGS:
+        last_release = releases[-1]
+        newest = FunctionMatch(
+            last_release.function, (*last_release.until[:2], _ANY_NUMBER), identity=last_release.identity()
+        )
+        requested_tag = spec.tag or tag
+        if digest and not requested_tag:
+            return replace(
+                newest, warning=f"the newest version of {name} runs, because a digest does not contain a version"
+            )
+        if requested_tag in _MOVING_TAGS:
             return newest
-        return _of_version(releases, wanted) or replace(
-            newest, warning=f'the newest {name} runs, since "{wanted}" is not a version known here'
+        return _find_release(releases, requested_tag) or replace(
+            newest, warning=f'the newest version of {name} runs, because the version "{requested_tag}" is unknown'
         )
 
 
-@cached(_REMEMBERED_TEXTS)
-def _split(image: str) -> tuple[str, str, str]:
+@cached(_MAX_CACHED_TEXTS)
+def _split_image(image: str) -> tuple[str, str, str]:
     """Return (base name, tag, digest) of an image reference."""
     reference, _, digest = image.partition("@")
     name, _, tag = reference.rpartition("/")[2].partition(":")
     return name, tag, digest
 
 
-def _of_version(releases: tuple[Release, ...], text: str) -> Found | None:
-    version = _version(text)
+def _find_release(releases: tuple[FunctionRelease, ...], text: str) -> FunctionMatch | None:
+    version = _parse_version(text)
     if version is None:
         return None
-    matching = [release for release in releases if release.since <= version and _floor(version) < release.until]
-    return Found(matching[-1].function, version, identity=matching[-1].identity()) if matching else None
+    matching = [
+        release for release in releases if release.since <= version and _lowest_version(version) < release.until
+    ]
+    return FunctionMatch(matching[-1].function, version, identity=matching[-1].identity()) if matching else None
 
 
-@cached(_REMEMBERED_TEXTS)
-def _version(text: str) -> Version | None:
+@cached(_MAX_CACHED_TEXTS)
+def _parse_version(text: str) -> FunctionVersion | None:
     match = _VERSION.fullmatch(text.strip())
     if not match:
         return None
-    major, minor, patch = (int(part) if part and part.isdecimal() else _NEWEST for part in match.groups())
+    major, minor, patch = (int(part) if part and part.isdecimal() else _ANY_NUMBER for part in match.groups())
     return major, minor, patch
 
 
-def _floor(version: Version) -> Version:
-    major, minor, patch = (0 if part == _NEWEST else part for part in version)
+def _lowest_version(version: FunctionVersion) -> FunctionVersion:
+    major, minor, patch = (0 if part == _ANY_NUMBER else part for part in version)
     return (major, minor, patch)
 
 
-def _load_ours() -> Mapping[str, tuple[Release, ...]]:
-    # here, not above: most passes render nothing, and the functions are a tenth of what a command loads
+def _load_builtin_releases() -> Mapping[str, tuple[FunctionRelease, ...]]:
+    # Imported late, because most passes render nothing and the functions are a tenth of all imports.
     from reconciler.packages.functions.builtin import RELEASES
 
     return RELEASES
 
 
-BUILTIN = Registry(_load_ours)
+BUILTIN_FUNCTIONS = FunctionRegistry(_load_builtin_releases)
+
+
+_FUNCTION = "function"
+
+
+def is_function_trace_key(key: str) -> bool:
+    """Return whether a key of a render trace stands for a function."""
+    return key.startswith(f"{_FUNCTION} ")
+
+
+def format_function_trace_key(spec: FunctionSpec) -> str:
+    """Return the key under which a render trace records a function; `parse_function_trace_key` reads it."""
+    kind, reference = ("exec", spec.exec) if spec.exec else ("image", spec.image)
+    parts = (_FUNCTION, kind, reference, *([spec.tag] if spec.tag else []))
+    return " ".join(part.replace("%", "%25").replace(" ", "%20") for part in parts)
+
+
+def parse_function_trace_key(key: str) -> FunctionSpec:
+    """Return the pipeline entry of a trace key. For other keys, return an entry for which no function exists."""
+    match [part.replace("%20", " ").replace("%25", "%") for part in key.split(" ")]:
+        case [_, "exec", command]:
+            return FunctionSpec(exec=command)
+        case [_, "image", image, *tag]:
+            return FunctionSpec(image=image, tag="".join(tag))
+        case _:
+            # The state is stored in a branch to which other programs can write.
+            return FunctionSpec()

@@ -1,4 +1,4 @@
-"""search-replace: find fields by value, path or file, and set their value or comment (kpt.md 16)."""
+"""The function `search-replace`: finds fields by value, path or file, and sets their value or comment."""
 
 from __future__ import annotations
 
@@ -10,30 +10,37 @@ from typing import Any
 import re2
 
 from reconciler.krm.patterns import PatternError, compile_pattern
-from reconciler.krm.yaml import Path
-from reconciler.packages.functions.edits import EditError, all_commented, edit_each, visited_fields
-from reconciler.packages.functions.function import (
-    Config,
-    FunctionContext,
-    Item,
-    Output,
-    Result,
-    charged,
-    config_strings,
-    failure,
-    filled,
-    quoted,
-    reports_faults,
-    scalar_text,
-    value_at,
+from reconciler.krm.yaml import DataPath
+from reconciler.packages.functions.field_edits import (
+    EditError,
+    edit_items,
+    parse_plain_scalar,
+    quote_like,
+    require_line_comments,
+    retype_scalar,
+    walk_fields,
 )
-from reconciler.packages.functions.limits import Budget, LimitError, text_bytes
-from reconciler.packages.functions.scalars import in_quotes, resolved, retyped
-from reconciler.packages.kptfile import field_path
+from reconciler.packages.functions.function import (
+    FunctionConfig,
+    FunctionContext,
+    FunctionOutput,
+    FunctionResult,
+    Item,
+    charge_values,
+    create_failure,
+    fill_placeholders,
+    format_scalar,
+    get_value_at,
+    quote_as_json,
+    read_config_strings,
+    report_errors_as_failure,
+)
+from reconciler.packages.functions.limits import FunctionBudget, LimitError, estimate_text_bytes
+from reconciler.packages.kptfile import format_field_path
 
 _KEYS = ("by-value", "by-file-path", "by-value-regex", "by-path", "put-value", "put-comment")
 _GROUP = re2.compile(r"\$\{([0-9]+)\}")
-_LONGEST_GLOB = 10_000
+_MAX_GLOB_LENGTH = 10_000
 _GLOB = re2.compile(r"\*\*/|\*\*|\*|\?|\[[^\]]*\]|\{[^}]*\}|.")
 
 
@@ -48,166 +55,181 @@ class _Search:
 
     @property
     def puts_by_path(self) -> bool:
-        """Whether the path names one field outright, which is then made where it is missing."""
+        """Whether the path is one exact field, which is created if it is missing."""
         literal = bool(self.path) and all(part and "*" not in part and "[" not in part for part in self.path)
         return literal and bool(self.put_value) and not self.value and self.regex is None
 
-    def charge(self, path: Path, text: str, budget: Budget) -> None:
-        """Charge what one look at a field costs; raises LimitError."""
+    def charge(self, path: DataPath, text: str, budget: FunctionBudget) -> None:
+        """Charge the steps to check one field. Raises LimitError."""
         size = self.regex.programsize if self.regex else 0
-        # at worst RE2 follows every instruction of its program at every character
-        budget.spend(10 + len(self.path) * len(path) + len(text) * size // 1024)
+        # In the worst case, RE2 executes every instruction of its program at every character.
+        budget.charge_steps(10 + len(self.path) * len(path) + len(text) * size // 1024)
 
-    def matches(self, path: Path, text: str) -> bool:
-        """Tell whether the scalar at a path is looked for; conditions that are given must all hold."""
+    def matches(self, path: DataPath, text: str) -> bool:
+        """Return whether the scalar at a path matches all given conditions."""
         by_value = self.regex is not None or bool(self.value)
         value_holds = bool(self.value and text == self.value) or bool(self.regex and self.regex.search(text))
-        path_holds = bool(self.path) and path_matches(field_path(path), self.path)
+        path_holds = bool(self.path) and matches_path_pattern(format_field_path(path), self.path)
         return (by_value or bool(self.path)) and (value_holds or not by_value) and (path_holds or not self.path)
 
-    def filled(self, pattern: str, text: str, budget: Budget) -> str:
-        """Return a pattern with the capture groups of the value's match; raises EditError, LimitError."""
+    def fill_groups(self, pattern: str, text: str, budget: FunctionBudget) -> str:
+        """Return a pattern with the capture groups of the value's match. Raises EditError, LimitError."""
         match = self.regex.search(text) if self.regex else None
         groups = enumerate(match.groups() if match else (), start=1)
         values = ((f"${{{number}}}", group or "") for number, group in groups)
-        pattern = filled(pattern, values, budget, "the value that put-value or put-comment makes")
+        pattern = fill_placeholders(pattern, values, budget, "the result of put-value or put-comment")
         if self.regex and _GROUP.search(pattern):
             raise EditError("unable to resolve capture groups")
         return pattern
 
 
 @dataclass(frozen=True)
-class _Found:
-    """A field that was found: what it shows in the end, the value it gets, if any, and the comment."""
+class _FieldChange:
+    """A matching field: its text after the change, its new value if any, and its comment."""
 
-    path: Path
-    shown: str
+    path: DataPath
+    new_text: str
     value: tuple[Any, ...] = ()
     comment: str = ""
-    place: str = ""
-    """What the result tells as its field, if not the path."""
+    result_field: str = ""
+    """The field of the result, if it differs from the path."""
 
 
-@reports_faults
-def search_replace(items: Sequence[Item], config: Config | None, context: FunctionContext) -> Output:
-    """Return the items with what was found replaced; one result for each match, or one that says there is none."""
+@report_errors_as_failure
+def search_replace(items: Sequence[Item], config: FunctionConfig | None, context: FunctionContext) -> FunctionOutput:
+    """Return the items with all replacements, and one result for each match or for the absence of matches."""
     try:
-        search = _read(config_strings((config or {}).get("data"), "data"), context.budget)
-        changed, results = edit_each(items, partial(_searched, search, context.budget))
+        search = _read_search(read_config_strings((config or {}).get("data"), "data"), context.budget)
+        changed_items, results = edit_items(items, partial(_search_item, search, context.budget))
     except EditError as error:
-        return failure(items, f"failed to perform search-replace operation: {quoted(str(error))}")
-    return Output(changed, results or (Result("no matches"),))
+        return create_failure(items, f"failed to perform search-replace operation: {quote_as_json(str(error))}")
+    return FunctionOutput(changed_items, results or (FunctionResult("no matches"),))
 
 
-def path_matches(path: str, pattern: Sequence[str]) -> bool:
-    """Tell whether a field path matches: `*` is any element, `**` any number of them, `name[*]` any index."""
-    parts, reached = path.split("."), {0}
+def matches_path_pattern(path: str, pattern: Sequence[str]) -> bool:
+    """Return whether a field path matches: `*` is any element, `**` any number of them, `name[*]` any index."""
+    parts, positions = path.split("."), {0}
     for element in pattern:
         if element == "**":
-            reached = set(range(min(reached, default=len(parts) + 1), len(parts) + 1))
+            positions = set(range(min(positions, default=len(parts) + 1), len(parts) + 1))
         else:
-            reached = {at + 1 for at in reached if at < len(parts) and _element_matches(parts[at], element)}
-    return len(parts) in reached
+            positions = {
+                position + 1
+                for position in positions
+                if position < len(parts) and _element_matches(parts[position], element)
+            }
+    return len(parts) in positions
 
 
 def _element_matches(part: str, pattern: str) -> bool:
     if pattern in ("*", part):
         return True
     name, bracket, index = part.partition("[")
-    wanted_name, wanted_bracket, wanted_index = pattern.partition("[")
-    is_named = wanted_name in ("*", name)
-    return bool(bracket and wanted_bracket) and is_named and wanted_index in ("*]", index)
+    pattern_name, pattern_bracket, pattern_index = pattern.partition("[")
+    is_named = pattern_name in ("*", name)
+    return bool(bracket and pattern_bracket) and is_named and pattern_index in ("*]", index)
 
 
-def _read(data: Mapping[str, str], budget: Budget) -> _Search:
+def _read_search(data: Mapping[str, str], budget: FunctionBudget) -> _Search:
     for key in data:
         if key not in _KEYS:
-            raise EditError(f'invalid matcher "{key}", must be one of [{" ".join(map(quoted, _KEYS))}]')
+            raise EditError(f'invalid matcher "{key}", must be one of [{" ".join(map(quote_as_json, _KEYS))}]')
     if data.get("by-value") and data.get("by-value-regex"):
         raise EditError('only one of ["by-value", "by-value-regex"] can be provided')
     return _Search(
         value=data.get("by-value", ""),
-        regex=_regex(data.get("by-value-regex", ""), budget),
+        regex=_compile_regex(data.get("by-value-regex", ""), budget),
         path=tuple(data["by-path"].split(".")) if data.get("by-path") else (),
-        file=_regex(_glob(data.get("by-file-path", "")), budget),
+        file=_compile_regex(_convert_glob(data.get("by-file-path", "")), budget),
         put_value=data.get("put-value", ""),
         put_comment=data.get("put-comment", ""),
     )
 
 
-def _regex(pattern: str, budget: Budget) -> Any:
+def _compile_regex(pattern: str, budget: FunctionBudget) -> Any:
     try:
         compiled = compile_pattern(pattern, captures=True) if pattern else None
     except PatternError as error:
-        raise EditError(f"{quoted(pattern[:200])} must be a regular expression: {error}") from error
+        raise EditError(f"{quote_as_json(pattern[:200])} must be a regular expression: {error}") from error
     if compiled:
-        # a match keeps the place of each group for each instruction of the program
-        budget.require_few(compiled.groups, "the regular expression", pattern)
+        # RE2 stores the position of each group for each instruction of its program.
+        budget.require_few_placeholders(compiled.groups, "the regular expression", pattern)
     return compiled
 
 
-def _glob(pattern: str) -> str:
-    """Return a doublestar glob as a regular expression; raises EditError."""
-    if len(pattern) > _LONGEST_GLOB:
-        raise EditError(f"by-file-path must not have more than {_LONGEST_GLOB:,} characters, not {len(pattern):,}")
-    known = {"**/": "(?:.*/)?", "**": ".*", "*": "[^/]*", "?": "[^/]"}
+def _convert_glob(pattern: str) -> str:
+    """Return a doublestar glob as a regular expression. Raises EditError."""
+    if len(pattern) > _MAX_GLOB_LENGTH:
+        raise EditError(f"by-file-path must not have more than {_MAX_GLOB_LENGTH:,} characters, not {len(pattern):,}")
+    wildcards = {"**/": "(?:.*/)?", "**": ".*", "*": "[^/]*", "?": "[^/]"}
     tokens = [match.group(0) for match in _GLOB.finditer(pattern)]
-    return "".join(known.get(token) or _glob_token(token) for token in tokens)
+    return "".join(wildcards.get(token) or _convert_glob_token(token) for token in tokens)
 
 
-def _glob_token(token: str) -> str:
+def _convert_glob_token(token: str) -> str:
     if token.startswith("{") and len(token) > 1:
-        return f"(?:{'|'.join(_glob(choice) for choice in token[1:-1].split(','))})"
+        return f"(?:{'|'.join(_convert_glob(choice) for choice in token[1:-1].split(','))})"
     if token.startswith("[") and len(token) > 1:
         return token.replace("[!", "[^", 1)
     return str(re2.escape(token))
 
 
-def _searched(search: _Search, budget: Budget, item: Item) -> tuple[Item, list[Result]]:
+def _search_item(search: _Search, budget: FunctionBudget, item: Item) -> tuple[Item, list[FunctionResult]]:
     if search.file is not None and not search.file.fullmatch(item.path):
         return item, []
     if search.puts_by_path:
-        message = f"Mutated field value to {quoted(search.put_value)}"
-        changed = item.with_values(charged([(search.path, resolved(search.put_value))], item, budget))
-        return changed, [item.result(message, "info", search.path)]
-    found = [_found(item, path, text, search, budget) for path, text in _fields(item.data, search, budget)]
-    changed = item.with_values([(one.path, value) for one in found for value in one.value])
-    changed = all_commented(changed, {one.path: one.comment for one in found if one.comment}, budget)
+        message = f"Mutated field value to {quote_as_json(search.put_value)}"
+        changed_item = item.with_values(
+            charge_values([(search.path, parse_plain_scalar(search.put_value))], item, budget)
+        )
+        return changed_item, [item.create_result(message, "info", search.path)]
+    changes = [_find_change(item, path, text, search, budget) for path, text in _find_fields(item.data, search, budget)]
+    changed_item = item.with_values([(change.path, value) for change in changes for value in change.value])
+    changed_item = require_line_comments(
+        changed_item, {change.path: change.comment for change in changes if change.comment}, budget
+    )
     verb = "Mutated field value to" if search.put_value or search.put_comment else "Matched field value"
-    return changed, [item.result(f"{verb} {quoted(one.shown)}", "info", one.place or one.path) for one in found]
+    return changed_item, [
+        item.create_result(f"{verb} {quote_as_json(change.new_text)}", "info", change.result_field or change.path)
+        for change in changes
+    ]
 
 
-def _fields(data: Any, search: _Search, budget: Budget) -> Iterator[tuple[Path, str | None]]:
-    """Yield the matching fields with their text, None for a list that gets a comment."""
-    for path, value in visited_fields(data):
-        text = scalar_text(value)
+def _find_fields(data: Any, search: _Search, budget: FunctionBudget) -> Iterator[tuple[DataPath, str | None]]:
+    """Yield the matching fields with their text; None for a list that gets a comment."""
+    for path, value in walk_fields(data):
+        text = format_scalar(value)
         search.charge(path, text or "", budget)
         if text is not None:
             yield from [(path, text)] if search.matches(path, text) else []
-        elif search.put_comment and value and search.path and path_matches(field_path(path), search.path):
+        elif (
+            search.put_comment and value and search.path and matches_path_pattern(format_field_path(path), search.path)
+        ):
             yield path, None
 
 
-def _found(item: Item, path: Path, text: str | None, search: _Search, budget: Budget) -> _Found:
-    """Return what is put at a path, and what the field shows then; raises EditError, LimitError with the field."""
+def _find_change(item: Item, path: DataPath, text: str | None, search: _Search, budget: FunctionBudget) -> _FieldChange:
+    """Return the change of a field. Raises EditError, LimitError; their messages contain the field."""
     try:
-        return _put(item, path, text, search, budget)
+        return _create_change(item, path, text, search, budget)
     except LimitError as error:
-        raise LimitError(f"{item.file}: {item.kind} {item.name}: {field_path(path)}: {error}") from None
+        raise LimitError(f"{item.file}: {item.kind} {item.name}: {format_field_path(path)}: {error}") from None
 
 
-def _put(item: Item, path: Path, text: str | None, search: _Search, budget: Budget) -> _Found:
+def _create_change(
+    item: Item, path: DataPath, text: str | None, search: _Search, budget: FunctionBudget
+) -> _FieldChange:
     if text is None:
-        budget.create(text_bytes(search.put_comment), "the comment", search.put_comment)
-        shown = ", ".join(scalar_text(value) or "" for value in value_at(item.data, path))
+        budget.charge_output(estimate_text_bytes(search.put_comment), "the comment", search.put_comment)
+        new_text = ", ".join(format_scalar(value) or "" for value in get_value_at(item.data, path))
         comment = f"# {search.put_comment}"
-        # upstream tells the path that was asked for, and the comment
-        return _Found(path, f"[{shown}]", comment=comment, place=f"{'.'.join(search.path)} {comment}")
-    shown = search.filled(search.put_value, text, budget) if search.put_value else text
-    # before the next one is made; what is only looked at costs its message
-    budget.create(text_bytes(shown, len(path)), "the value", shown)
-    value = (retyped(shown, item.document, path),) if search.put_value else ()
-    comment = f"# {search.filled(search.put_comment, text, budget)}" if search.put_comment else ""
-    budget.create(2 * text_bytes(comment), "the comment", comment)
-    written = in_quotes(shown, item.document, path)
-    return _Found(path, f"{written} {comment}" if comment else written, value, comment)
+        # kpt reports the configured path and the comment.
+        return _FieldChange(path, f"[{new_text}]", comment=comment, result_field=f"{'.'.join(search.path)} {comment}")
+    new_text = search.fill_groups(search.put_value, text, budget) if search.put_value else text
+    # Charge before the next text is created. A field without a new value costs its result message.
+    budget.charge_output(estimate_text_bytes(new_text, len(path)), "the value", new_text)
+    value = (retype_scalar(new_text, item.document, path),) if search.put_value else ()
+    comment = f"# {search.fill_groups(search.put_comment, text, budget)}" if search.put_comment else ""
+    budget.charge_output(2 * estimate_text_bytes(comment), "the comment", comment)
+    written = quote_like(new_text, item.document, path)
+    return _FieldChange(path, f"{written} {comment}" if comment else written, value, comment)

@@ -1,7 +1,7 @@
-"""set-image: another name, tag or digest for a container image (kpt.md 16).
+"""The function `set-image`: sets the name, tag or digest of a container image.
 
-Upstream never reaches init containers, joins the old tag to a new name without its colon and knows neither Jobs nor
-CronJobs; `safe` does (D30).
+kpt skips init containers, Jobs and CronJobs, and joins the old tag to a new name without a colon. `safe` fixes these
+defects.
 """
 
 from __future__ import annotations
@@ -12,27 +12,27 @@ from typing import Any
 
 import re2
 
-from reconciler.krm.yaml import Path
-from reconciler.packages.functions.fieldspec import FieldSpec, read_field_specs, specs
+from reconciler.krm.yaml import DataPath
+from reconciler.packages.functions.field_specs import FieldSpec, create_field_specs, read_field_specs
 from reconciler.packages.functions.function import (
-    Config,
+    FunctionConfig,
     FunctionContext,
+    FunctionOutput,
+    FunctionResult,
     Item,
-    Output,
-    Result,
-    charged,
-    config_strings,
-    failure,
-    reports_faults,
-    value_at,
+    charge_values,
+    create_failure,
+    get_value_at,
+    read_config_strings,
+    report_errors_as_failure,
 )
 from reconciler.packages.kptfile import Profile
 
 _KEYS = ("name", "newName", "newTag", "digest")
 _TEMPLATED = ((None, "Deployment"), (None, "StatefulSet"), (None, "ReplicaSet"), (None, "DaemonSet"))
 _COMPAT = (
-    *specs(((None, "Pod"),), "spec/containers[]/image", create=False),
-    *specs((*_TEMPLATED, (None, "PodTemplate")), "spec/template/spec/containers[]/image", create=False),
+    *create_field_specs(((None, "Pod"),), "spec/containers[]/image", create=False),
+    *create_field_specs((*_TEMPLATED, (None, "PodTemplate")), "spec/template/spec/containers[]/image", create=False),
 )
 _CONTAINERS = ("containers", "initContainers", "ephemeralContainers")
 _POD_SPECS: tuple[tuple[str, tuple[tuple[str | None, str], ...]], ...] = (
@@ -44,13 +44,13 @@ _POD_SPECS: tuple[tuple[str, tuple[tuple[str | None, str], ...]], ...] = (
 _SAFE = tuple(
     spec
     for pod, kinds in _POD_SPECS
-    for spec in specs(kinds, *(f"{pod}/{name}[]/image" for name in _CONTAINERS), create=False)
+    for spec in create_field_specs(kinds, *(f"{pod}/{name}[]/image" for name in _CONTAINERS), create=False)
 )
 _REFERENCE = re2.compile(r"(?P<name>[^@]*?)(?::(?P<tag>[A-Za-z0-9_.{}-]*))?(?:@(?P<digest>sha256:[A-Za-z0-9_.{}-]*))?")
 
 
 @dataclass(frozen=True)
-class _Wish:
+class _ImageConfig:
     name: str
     new_name: str
     new_tag: str
@@ -58,26 +58,28 @@ class _Wish:
     fields: tuple[FieldSpec, ...] = ()
 
 
-@reports_faults
-def set_image(items: Sequence[Item], config: Config | None, context: FunctionContext) -> Output:
-    """Return the items with the image changed wherever a container has it; one result counts the changes."""
-    wish = _read(config)
-    if isinstance(wish, str):
-        return failure(items, wish)
-    context.budget.spend(len(items) * (1 + len(wish.fields)))
-    changes = {item: list(_changes(item, wish, context.profile)) for item in items}
-    changed = tuple(item.with_values(charged(changes[item], item, context.budget)) for item in items)
-    return Output(changed, (Result(f"summary: updated a total of {sum(map(len, changes.values()))} image(s)"),))
+@report_errors_as_failure
+def set_image(items: Sequence[Item], config: FunctionConfig | None, context: FunctionContext) -> FunctionOutput:
+    """Return the items with the image changed in all containers. One result counts the changes."""
+    settings = _read_image_config(config)
+    if isinstance(settings, str):
+        return create_failure(items, settings)
+    context.budget.charge_steps(len(items) * (1 + len(settings.fields)))
+    changes = {item: list(_find_changes(item, settings, context.profile)) for item in items}
+    changed_items = tuple(item.with_values(charge_values(changes[item], item, context.budget)) for item in items)
+    return FunctionOutput(
+        changed_items, (FunctionResult(f"summary: updated a total of {sum(map(len, changes.values()))} image(s)"),)
+    )
 
 
-def _read(config: Config | None) -> _Wish | str:
-    """Return what the configuration asks for, or what is wrong with it."""
+def _read_image_config(config: FunctionConfig | None) -> _ImageConfig | str:
+    """Return the settings, or an error message."""
     config = config or {}
     kind, api_version = config.get("kind"), str(config.get("apiVersion"))
     if (api_version, kind) == ("v1", "ConfigMap"):
-        image = config_strings(config.get("data"), "data", strict=True)
+        image = read_config_strings(config.get("data"), "data", strict=True)
     elif (api_version.partition("/")[0], kind) == ("fn.kpt.dev", "SetImage"):
-        image = config_strings(config.get("image"), "image", strict=True)
+        image = read_config_strings(config.get("image"), "image", strict=True)
     else:
         return f'the configuration must be a ConfigMap or a SetImage of fn.kpt.dev, not "{kind or ""}"'
     unknown = next((key for key in image if key not in _KEYS), "")
@@ -88,33 +90,37 @@ def _read(config: Config | None) -> _Wish | str:
     if not any(image.get(key) for key in _KEYS[1:]):
         return "must specify one of `newName`, `newTag`, or `digest`"
     name, new_name, new_tag, digest = (image.get(key, "") for key in _KEYS)
-    return _Wish(name, new_name, new_tag, digest, read_field_specs(config.get("additionalImageFields")))
+    return _ImageConfig(name, new_name, new_tag, digest, read_field_specs(config.get("additionalImageFields")))
 
 
-def _changes(item: Item, wish: _Wish, profile: Profile) -> Iterator[tuple[Path, str]]:
-    known = _SAFE if profile == "safe" else _COMPAT
-    own = dict.fromkeys(path for spec in known for path in spec.targets(item))
-    added = dict.fromkeys(path for spec in wish.fields for path in spec.targets(item))
-    yield from _changed(item.data, own, wish, joins_colon=profile == "safe")
-    yield from _changed(item.data, [path for path in added if path not in own], wish, joins_colon=True)
+def _find_changes(item: Item, settings: _ImageConfig, profile: Profile) -> Iterator[tuple[DataPath, str]]:
+    specs = _SAFE if profile == "safe" else _COMPAT
+    standard_paths = dict.fromkeys(path for spec in specs for path in spec.find_paths(item))
+    additional_paths = dict.fromkeys(path for spec in settings.fields for path in spec.find_paths(item))
+    yield from _change_fields(item.data, standard_paths, settings, joins_colon=profile == "safe")
+    yield from _change_fields(
+        item.data, [path for path in additional_paths if path not in standard_paths], settings, joins_colon=True
+    )
 
 
-def _changed(data: Any, paths: Iterable[Path], wish: _Wish, *, joins_colon: bool) -> Iterator[tuple[Path, str]]:
+def _change_fields(
+    data: Any, paths: Iterable[DataPath], settings: _ImageConfig, *, joins_colon: bool
+) -> Iterator[tuple[DataPath, str]]:
     for path in paths:
-        old = value_at(data, path)
-        match = _REFERENCE.fullmatch(old) if isinstance(old, str) else None
-        if match and match["name"] == wish.name:
-            new = _image(wish, match.groupdict(), joins_colon=joins_colon)
-            yield from [(path, new)] if new != old else []
+        old_image = get_value_at(data, path)
+        match = _REFERENCE.fullmatch(old_image) if isinstance(old_image, str) else None
+        if match and match["name"] == settings.name:
+            new_image = _format_image(settings, match.groupdict(), joins_colon=joins_colon)
+            yield from [(path, new_image)] if new_image != old_image else []
 
 
-def _image(wish: _Wish, old: Mapping[str, str | None], *, joins_colon: bool) -> str:
-    name = wish.new_name or wish.name
-    if wish.digest:
-        return f"{name}@{wish.digest}"
-    if wish.new_tag:
-        return f"{name}:{wish.new_tag}"
-    tag, digest = old["tag"] or "", old["digest"] or ""
+def _format_image(settings: _ImageConfig, old_parts: Mapping[str, str | None], *, joins_colon: bool) -> str:
+    name = settings.new_name or settings.name
+    if settings.digest:
+        return f"{name}@{settings.digest}"
+    if settings.new_tag:
+        return f"{name}:{settings.new_tag}"
+    tag, digest = old_parts["tag"] or "", old_parts["digest"] or ""
     if not joins_colon:
         return name + (tag or digest)
     return name + (f":{tag}" if tag else "") + (f"@{digest}" if digest else "")

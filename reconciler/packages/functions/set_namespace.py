@@ -1,33 +1,33 @@
-"""set-namespace: one namespace for the resources of a package (kpt.md 15.2).
+"""The function `set-namespace`: sets one namespace in all resources of a package.
 
-Each generation of the upstream image looks at other fields. In `safe` all tags up to v0.4.1 behave as v0.4.1 and
-newer ones as v0.4.2, both without upstream's faults (D28).
+Each version of the kpt image changes other fields. In `safe`, all versions up to v0.4.1 behave as v0.4.1 and newer ones
+as v0.4.2, both without kpt's defects.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
-from reconciler.krm.yaml import Path
-from reconciler.packages.context import is_context
-from reconciler.packages.functions.depends_on import DEPENDS_ON
-from reconciler.packages.functions.fieldspec import FieldSpec, read_field_specs
+from reconciler.krm.yaml import DataPath
+from reconciler.packages.functions.field_specs import FieldSpec, get_resource_scope, read_field_specs
 from reconciler.packages.functions.function import (
-    Config,
+    FunctionConfig,
     FunctionContext,
+    FunctionOutput,
+    FunctionResult,
+    FunctionVersion,
     Item,
-    Output,
-    Result,
-    Version,
-    charged,
-    config_fields,
-    config_strings,
-    reports_faults,
-    value_at,
+    charge_values,
+    get_value_at,
+    read_config_fields,
+    read_config_strings,
+    report_errors_as_failure,
 )
-from reconciler.packages.functions.limits import Budget, text_bytes
-from reconciler.packages.functions.scopes import scope_of
+from reconciler.packages.functions.limits import FunctionBudget, estimate_text_bytes
+from reconciler.packages.functions.name_references import DEPENDS_ON
+from reconciler.packages.package_context import is_package_context
 from reconciler.packages.resource import UPSTREAM_IDENTIFIER
 
 _DEFAULT = "default"
@@ -37,39 +37,39 @@ _RBAC = "rbac.authorization.k8s.io"
 
 
 @dataclass(frozen=True)
-class _Wish:
+class _NamespaceConfig:
     namespace: str
     matcher: str = ""
     fields: tuple[FieldSpec, ...] = ()
 
 
 @dataclass(frozen=True)
-class _Generation:
-    """What one generation of the function looks at."""
+class _Behavior:
+    """The fields that one version of the function changes."""
 
     local_config: bool = False
     custom_kinds: bool = False
-    """Whether kinds of unknown scope without a namespace get one."""
+    """Whether resources with an unknown scope and without a namespace get one."""
     subjects: str = "accounts"
-    """Which role binding subjects: `default`, `package`, `namespaced`, `cluster` or `accounts`."""
+    """The subjects of role bindings that change: `default`, `package`, `namespaced`, `cluster` or `accounts`."""
     creates_service: bool = False
-    """Whether the service namespace of CRDs and APIServices is made where it is missing."""
+    """Whether a missing service namespace of CRDs and APIServices is created."""
     one_namespace: bool = False
     """Whether only one old namespace may be replaced."""
     origins: bool = False
-    """Whether the upstream identity counts, and depends-on annotations follow."""
+    """Whether the upstream identity is matched, and depends-on annotations are updated."""
     fills_in_default: bool = False
-    """Whether `default` is written wherever a namespace is missing and stays as it is (D28)."""
+    """Whether `default` is written to fields without a namespace that do not change."""
 
 
-_SAFE_OLD = _Generation()
+_SAFE_OLD = _Behavior()
 _SAFE_NEW = replace(_SAFE_OLD, origins=True)
-_COMPAT: tuple[tuple[Version, _Generation], ...] = (
-    ((0, 4, 2), _Generation(subjects="cluster", creates_service=True, origins=True, fills_in_default=True)),
-    ((0, 4, 0), _Generation(local_config=True, subjects="namespaced")),
-    ((0, 3, 0), _Generation(subjects="cluster", one_namespace=True)),
-    ((0, 2, 0), _Generation(local_config=True, custom_kinds=True, subjects="package")),
-    ((0, 0, 0), _Generation(local_config=True, custom_kinds=True, subjects="default")),
+_COMPAT: tuple[tuple[FunctionVersion, _Behavior], ...] = (
+    ((0, 4, 2), _Behavior(subjects="cluster", creates_service=True, origins=True, fills_in_default=True)),
+    ((0, 4, 0), _Behavior(local_config=True, subjects="namespaced")),
+    ((0, 3, 0), _Behavior(subjects="cluster", one_namespace=True)),
+    ((0, 2, 0), _Behavior(local_config=True, custom_kinds=True, subjects="package")),
+    ((0, 0, 0), _Behavior(local_config=True, custom_kinds=True, subjects="default")),
 )
 
 
@@ -78,107 +78,122 @@ class _Slot:
     """A field that holds a namespace."""
 
     item: Item
-    path: Path
+    path: DataPath
     current: str
     origin: str
 
 
-@reports_faults
-def set_namespace(items: Sequence[Item], config: Config | None, context: FunctionContext) -> Output:
-    """Return the items in the wanted namespace; a configuration error is an error result (upstream exits 0)."""
-    wish = _wish(config)
-    if isinstance(wish, str):
-        return Output(tuple(items), (Result(wish, "error"),))
-    generation = _generation(context)
-    context.budget.spend(len(items) * (1 + len(wish.fields)))
-    seen = [item for item in items if generation.local_config or not item.is_local_config]
-    slots = [slot for item in seen for slot in _slots(item, seen, generation, wish)]
-    refusal = _refusal(seen, slots, generation, wish)
-    if refusal:
-        return Output(tuple(items), (Result(refusal, "error"),))
-    matcher = _only_namespace(seen, slots, wish) if generation.one_namespace else wish.matcher
-    if generation.one_namespace and not matcher:
-        return Output(tuple(items), _summary([], [], wish, generation))
-    changes = [slot for slot in slots if _changes(slot, wish.namespace, matcher, generation)]
-    depending = _depending(seen, wish.namespace, matcher, context) if generation.origins else []
-    written = [replace(slot, current=wish.namespace) for slot in changes] + depending
-    if generation.fills_in_default:
-        missing = [slot for slot in slots if not slot.current and slot not in changes]
-        written += [replace(slot, current=_DEFAULT) for slot in missing]
-    return Output(_applied(items, written, context.budget), _summary(changes, depending, wish, generation))
+@report_errors_as_failure
+def set_namespace(items: Sequence[Item], config: FunctionConfig | None, context: FunctionContext) -> FunctionOutput:
+    """Return the items in the configured namespace.
+
+    A configuration error is an error result without a failure, because kpt's function exits with 0.
+    """
+    settings = _read_namespace_config(config)
+    if isinstance(settings, str):
+        return FunctionOutput(tuple(items), (FunctionResult(settings, "error"),))
+    behavior = _select_behavior(context)
+    context.budget.charge_steps(len(items) * (1 + len(settings.fields)))
+    visible_items = [item for item in items if behavior.local_config or not item.is_local_config]
+    slots = [slot for item in visible_items for slot in _find_slots(item, visible_items, behavior, settings)]
+    ambiguity = _find_ambiguity(visible_items, slots, behavior, settings)
+    if ambiguity:
+        return FunctionOutput(tuple(items), (FunctionResult(ambiguity, "error"),))
+    matcher = _get_single_namespace(visible_items, slots, settings) if behavior.one_namespace else settings.matcher
+    if behavior.one_namespace and not matcher:
+        return FunctionOutput(tuple(items), _summarize([], [], settings, behavior))
+    changes = [slot for slot in slots if _should_change(slot, settings.namespace, matcher, behavior)]
+    depends_on_changes = (
+        _find_depends_on_changes(visible_items, settings.namespace, matcher, context) if behavior.origins else []
+    )
+    new_slots = [replace(slot, current=settings.namespace) for slot in changes] + depends_on_changes
+    if behavior.fills_in_default:
+        empty_slots = [slot for slot in slots if not slot.current and slot not in changes]
+        new_slots += [replace(slot, current=_DEFAULT) for slot in empty_slots]
+    return FunctionOutput(
+        _apply_slots(items, new_slots, context.budget), _summarize(changes, depends_on_changes, settings, behavior)
+    )
 
 
-def _generation(context: FunctionContext) -> _Generation:
+def _select_behavior(context: FunctionContext) -> _Behavior:
     if context.profile == "safe":
         return _SAFE_NEW if context.version >= (0, 4, 2) else _SAFE_OLD
-    return next(generation for since, generation in _COMPAT if context.version >= since)
+    return next(behavior for since, behavior in _COMPAT if context.version >= since)
 
 
-def _wish(config: Config | None) -> _Wish | str:
-    """Return what the configuration asks for, or what is wrong with it."""
+def _read_namespace_config(config: FunctionConfig | None) -> _NamespaceConfig | str:
+    """Return the settings, or an error message."""
     if not config:
         return f"FunctionConfig is missing. Expect {_ACCEPTED}"
     kind, api_version = config.get("kind"), config.get("apiVersion")
     if (api_version, kind) == ("v1", "ConfigMap"):
-        data = config_strings(config.get("data"), "data", strict=True)
-        namespace = data.get("namespace") or (data.get("name", "") if is_context(config) else "")
-        field = "data.name" if is_context(config) else "data.namespace"
+        data = read_config_strings(config.get("data"), "data", strict=True)
+        namespace = data.get("namespace") or (data.get("name", "") if is_package_context(config) else "")
+        field = "data.name" if is_package_context(config) else "data.namespace"
     elif (api_version, kind) == ("fn.kpt.dev/v1alpha1", "SetNamespace"):
-        data = config_fields(config, "namespace", "namespaceMatcher")
+        data = read_config_fields(config, "namespace", "namespaceMatcher")
         namespace, field = data["namespace"], "namespace"
     else:
         return f"unknown functionConfig Kind={kind} ApiVersion={api_version}, expect {_ACCEPTED}"
     if not namespace:
         return f"`{field}` should not be empty"
     fields = read_field_specs(config.get("additionalNamespaceFields"))
-    return _Wish(namespace, data.get("namespaceMatcher", ""), fields)
+    return _NamespaceConfig(namespace, data.get("namespaceMatcher", ""), fields)
 
 
-def _slots(item: Item, seen: Sequence[Item], generation: _Generation, wish: _Wish) -> Iterator[_Slot]:
-    for path in _paths(item, seen, generation, wish):
-        current = value_at(item.data, path)
-        yield _Slot(item, path, current if isinstance(current, str) else "", _origin(item, path))
+def _find_slots(
+    item: Item, visible_items: Sequence[Item], behavior: _Behavior, settings: _NamespaceConfig
+) -> Iterator[_Slot]:
+    for path in _find_paths(item, visible_items, behavior, settings):
+        current_value = get_value_at(item.data, path)
+        yield _Slot(
+            item, path, current_value if isinstance(current_value, str) else "", _get_upstream_value(item, path)
+        )
 
 
-def _paths(item: Item, seen: Sequence[Item], generation: _Generation, wish: _Wish) -> Iterator[Path]:
-    create = generation.creates_service
+def _find_paths(
+    item: Item, visible_items: Sequence[Item], behavior: _Behavior, settings: _NamespaceConfig
+) -> Iterator[DataPath]:
+    create = behavior.creates_service
     match (item.group, item.kind):
         case ("", "Namespace"):
             yield ("metadata", "name")
         case ("apiextensions.k8s.io", "CustomResourceDefinition"):
             path = _CRD_SERVICE.replace("?", "") if create else _CRD_SERVICE
-            yield from FieldSpec(path, create=create).targets(item)
+            yield from FieldSpec(path, create=create).find_paths(item)
         case ("apiregistration.k8s.io", "APIService"):
-            yield from FieldSpec(f"spec/service{'' if create else '?'}/namespace", create=True).targets(item)
+            yield from FieldSpec(f"spec/service{'' if create else '?'}/namespace", create=True).find_paths(item)
         case (_, "RoleBinding" | "ClusterRoleBinding"):
-            yield from _subjects(item, seen, generation, wish)
-    if _is_placed(item, generation):
+            yield from _find_subjects(item, visible_items, behavior, settings)
+    if _has_namespace_field(item, behavior):
         yield ("metadata", "namespace")
-    for spec in wish.fields:
-        yield from spec.targets(item)
+    for spec in settings.fields:
+        yield from spec.find_paths(item)
 
 
-def _is_placed(item: Item, generation: _Generation) -> bool:
-    match scope_of(item):
+def _has_namespace_field(item: Item, behavior: _Behavior) -> bool:
+    match get_resource_scope(item):
         case "namespaced":
             return True
         case "cluster":
             return False
         case _:
-            return bool(item.namespace) or (generation.custom_kinds and item.kind != "Kptfile")
+            return bool(item.namespace) or (behavior.custom_kinds and item.kind != "Kptfile")
 
 
-def _subjects(item: Item, seen: Sequence[Item], generation: _Generation, wish: _Wish) -> Iterator[Path]:
-    if item.group != _RBAC or (generation.subjects == "cluster" and item.kind == "RoleBinding"):
+def _find_subjects(
+    item: Item, visible_items: Sequence[Item], behavior: _Behavior, settings: _NamespaceConfig
+) -> Iterator[DataPath]:
+    if item.group != _RBAC or (behavior.subjects == "cluster" and item.kind == "RoleBinding"):
         return
-    accounts = {other.name for other in seen if other.kind == "ServiceAccount"}
+    accounts = {other.name for other in visible_items if other.kind == "ServiceAccount"}
     subjects = item.data.get("subjects")
     for index, subject in enumerate(subjects if isinstance(subjects, list) else []):
-        if isinstance(subject, dict) and _is_ours(subject, generation.subjects, accounts, wish.matcher):
+        if isinstance(subject, dict) and _matches_subject(subject, behavior.subjects, accounts, settings.matcher):
             yield ("subjects", index, "namespace")
 
 
-def _is_ours(subject: Config, rule: str, accounts: set[str], matcher: str) -> bool:
+def _matches_subject(subject: Mapping[str, Any], rule: str, accounts: set[str], matcher: str) -> bool:
     namespace = subject.get("namespace")
     match rule:
         case "default":
@@ -192,93 +207,107 @@ def _is_ours(subject: Config, rule: str, accounts: set[str], matcher: str) -> bo
             return "namespace" in subject
 
 
-def _origin(item: Item, path: Path) -> str:
-    """Return the namespace that upstream gave the resource, "" where it does not say."""
+def _get_upstream_value(item: Item, path: DataPath) -> str:
+    """Return the namespace of the upstream resource according to its annotation, or ""."""
     group_kind_ns_name = str(item.annotations.get(UPSTREAM_IDENTIFIER, "")).split("|")
     if len(group_kind_ns_name) != 4 or path[0] != "metadata":
         return ""
     return group_kind_ns_name[3] if path == ("metadata", "name") else group_kind_ns_name[2]
 
 
-def _refusal(seen: Sequence[Item], slots: Sequence[_Slot], generation: _Generation, wish: _Wish) -> str:
-    """Return why the namespaces cannot be told apart, or ""."""
-    if generation.origins and not wish.matcher:
+def _find_ambiguity(
+    visible_items: Sequence[Item], slots: Sequence[_Slot], behavior: _Behavior, settings: _NamespaceConfig
+) -> str:
+    """Return an error message if the old namespace is ambiguous, or ""."""
+    if behavior.origins and not settings.matcher:
         origins = sorted({slot.origin for slot in slots if slot.path == ("metadata", "namespace") and slot.origin})
         if len(origins) > 1:
             return (
                 "unable to use origin `namespace` to match. expect a single upstream namespace, "
                 f"found [{' '.join(origins)}]. please switch to use `namespaceMatcher`"
-                "to specify the namespace value you want to change"  # upstream has no blank here either
+                "to specify the namespace value you want to change"  # kpt has no blank here either.
             )
-    if generation.one_namespace and len(_candidates(seen, slots, wish)) > 1:
-        return f"more than one namespace is in use: {', '.join(_candidates(seen, slots, wish))}"
+    if behavior.one_namespace and len(_candidates(visible_items, slots, settings)) > 1:
+        return f"more than one namespace is in use: {', '.join(_candidates(visible_items, slots, settings))}"
     return ""
 
 
-def _candidates(seen: Sequence[Item], slots: Sequence[_Slot], wish: _Wish) -> list[str]:
-    declared = [item.name for item in seen if (item.group, item.kind) == ("", "Namespace")]
+def _candidates(visible_items: Sequence[Item], slots: Sequence[_Slot], settings: _NamespaceConfig) -> list[str]:
+    declared = [item.name for item in visible_items if (item.group, item.kind) == ("", "Namespace")]
     if len(declared) == 1:
         return declared
-    return [wish.matcher] if wish.matcher else sorted({slot.current for slot in slots if slot.current})
+    return [settings.matcher] if settings.matcher else sorted({slot.current for slot in slots if slot.current})
 
 
-def _only_namespace(seen: Sequence[Item], slots: Sequence[_Slot], wish: _Wish) -> str:
-    return next(iter(_candidates(seen, slots, wish)), "")
+def _get_single_namespace(visible_items: Sequence[Item], slots: Sequence[_Slot], settings: _NamespaceConfig) -> str:
+    return next(iter(_candidates(visible_items, slots, settings)), "")
 
 
-def _changes(slot: _Slot, namespace: str, matcher: str, generation: _Generation) -> bool:
-    current = slot.current or (_DEFAULT if generation.fills_in_default else "")
-    return current != namespace and matcher in ("", current, slot.origin)
+def _should_change(slot: _Slot, namespace: str, matcher: str, behavior: _Behavior) -> bool:
+    current_namespace = slot.current or (_DEFAULT if behavior.fills_in_default else "")
+    return current_namespace != namespace and matcher in ("", current_namespace, slot.origin)
 
 
-def _depending(seen: Sequence[Item], namespace: str, matcher: str, context: FunctionContext) -> list[_Slot]:
-    """Return the depends-on annotations that name a resource whose namespace changes; `current` is the new text."""
-    known = {_reference(item) for item in seen if scope_of(item) != "cluster"}
+def _find_depends_on_changes(
+    visible_items: Sequence[Item], namespace: str, matcher: str, context: FunctionContext
+) -> list[_Slot]:
+    """Return the depends-on annotations with resources whose namespace changes; `current` is the new text."""
+    namespaced_entries = {_format_entry(item) for item in visible_items if get_resource_scope(item) != "cluster"}
     slots = []
-    for item in seen:
-        old = item.annotations.get(DEPENDS_ON)
-        if isinstance(old, str):
-            entries = old.split(",") if context.profile == "safe" else [old]
-            context.budget.create(
-                sum(map(text_bytes, entries)) + len(entries) * text_bytes(namespace),
+    for item in visible_items:
+        annotation = item.annotations.get(DEPENDS_ON)
+        if isinstance(annotation, str):
+            entries = annotation.split(",") if context.profile == "safe" else [annotation]
+            context.budget.charge_output(
+                sum(map(estimate_text_bytes, entries)) + len(entries) * estimate_text_bytes(namespace),
                 f"{item.file}: {item.kind} {item.name}: the annotation {DEPENDS_ON}",
-                old,
+                annotation,
             )
-            new = ",".join(_followed(entry, known, namespace, matcher) for entry in entries)
-            slots += [_Slot(item, ("metadata", "annotations", DEPENDS_ON), new, old)] if new != old else []
+            changed = ",".join(_change_entry(entry, namespaced_entries, namespace, matcher) for entry in entries)
+            slots += (
+                [_Slot(item, ("metadata", "annotations", DEPENDS_ON), changed, annotation)]
+                if changed != annotation
+                else []
+            )
     return slots
 
 
-def _followed(entry: str, known: set[str], namespace: str, matcher: str) -> str:
+def _change_entry(entry: str, namespaced_entries: set[str], namespace: str, matcher: str) -> str:
     parts = entry.strip().split("/")
-    if entry.strip() not in known or matcher not in ("", parts[2]):
+    if entry.strip() not in namespaced_entries or matcher not in ("", parts[2]):
         return entry
     return entry.replace(f"/namespaces/{parts[2]}/", f"/namespaces/{namespace}/", 1)
 
 
-def _reference(item: Item) -> str:
+def _format_entry(item: Item) -> str:
     return f"{item.group}/namespaces/{item.namespace or _DEFAULT}/{item.kind}/{item.name}"
 
 
-def _applied(items: Sequence[Item], written: Sequence[_Slot], budget: Budget) -> tuple[Item, ...]:
-    """Return the items with every slot's `current` at its place."""
-    values: dict[Item, list[tuple[Path, str]]] = {}
-    for slot in written:
+def _apply_slots(items: Sequence[Item], slots: Sequence[_Slot], budget: FunctionBudget) -> tuple[Item, ...]:
+    """Return the items with the value `current` in each slot."""
+    values: dict[Item, list[tuple[DataPath, str]]] = {}
+    for slot in slots:
         values.setdefault(slot.item, []).append((slot.path, slot.current))
-    return tuple(item.with_values(charged(values.get(item, ()), item, budget)) for item in items)
+    return tuple(item.with_values(charge_values(values.get(item, ()), item, budget)) for item in items)
 
 
-def _summary(
-    changes: Sequence[_Slot], depending: Sequence[_Slot], wish: _Wish, generation: _Generation
-) -> tuple[Result, ...]:
-    if generation.one_namespace:
-        return (Result("namespace updated"),)
-    old = sorted({slot.current or _DEFAULT for slot in changes})
-    counted = f'namespace [{" ".join(old)}] updated to "{wish.namespace}", {len(changes)} value(s) changed'
-    message = counted if changes else f'all matching namespaces are already "{wish.namespace}". no value changed'
-    if not generation.origins:
-        return (Result(message),)
-    unchanged = "all `depends-on` annotations are up-to-date. no `namespace` changed"
-    moved = sorted({slot.origin.strip().split("/")[2] for slot in depending})
-    followed = f'`depends-on` annotation namespace [{" ".join(moved)}] updated to "{wish.namespace}", '
-    return Result(message), Result(f"{followed}{len(depending)} value(s) changed" if depending else unchanged)
+def _summarize(
+    changes: Sequence[_Slot], depends_on_changes: Sequence[_Slot], settings: _NamespaceConfig, behavior: _Behavior
+) -> tuple[FunctionResult, ...]:
+    if behavior.one_namespace:
+        return (FunctionResult("namespace updated"),)
+    old_namespaces = sorted({slot.current or _DEFAULT for slot in changes})
+    summary = (
+        f'namespace [{" ".join(old_namespaces)}] updated to "{settings.namespace}", {len(changes)} value(s) changed'
+    )
+    message = summary if changes else f'all matching namespaces are already "{settings.namespace}". no value changed'
+    if not behavior.origins:
+        return (FunctionResult(message),)
+    unchanged_message = "all `depends-on` annotations are up-to-date. no `namespace` changed"
+    moved_namespaces = sorted({slot.origin.strip().split("/")[2] for slot in depends_on_changes})
+    depends_on_summary = (
+        f'`depends-on` annotation namespace [{" ".join(moved_namespaces)}] updated to "{settings.namespace}", '
+    )
+    return FunctionResult(message), FunctionResult(
+        f"{depends_on_summary}{len(depends_on_changes)} value(s) changed" if depends_on_changes else unchanged_message
+    )

@@ -1,7 +1,6 @@
-"""starlark: a script over the resource list.
+"""The function `starlark`: runs a script on the resource list.
 
-The script is evaluated by a runner, which may be another process. What the runner is given and what it returns is one
-JSON text each.
+A runner evaluates the script, possibly in another process. Its input and its output are one JSON text each.
 """
 
 from __future__ import annotations
@@ -12,27 +11,27 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from reconciler.packages.functions.function import (
-    Config,
-    Function,
+    FunctionConfig,
     FunctionContext,
+    FunctionOutput,
     Item,
-    Output,
-    failure,
-    reports_faults,
-    scalar_text,
+    KrmFunction,
+    create_failure,
+    format_scalar,
+    report_errors_as_failure,
 )
 from reconciler.packages.functions.limits import FunctionLimits, LimitError
+from reconciler.packages.functions.resource_list import build_resource_list, read_returned_items, read_returned_results
 from reconciler.packages.functions.starlark_script import evaluate_script
-from reconciler.packages.functions.wire import resource_list, returned_items, returned_results
 
 
 class ScriptRunner(Protocol):
     """Evaluates scripts."""
 
-    def __call__(self, request: bytes, limits: FunctionLimits, most_bytes: int) -> bytes:
-        """Return the answer to a request of `evaluate_script`, at most so many bytes of it.
+    def __call__(self, request: bytes, limits: FunctionLimits, max_bytes: int) -> bytes:
+        """Return the answer to a request of `evaluate_script`, with at most `max_bytes`.
 
-        Raises LimitError for a script that exceeds a limit, InterruptedFunctionError where the environment failed.
+        Raises LimitError if the script exceeds a limit, InterruptedFunctionError if the environment failed.
         """
         ...
 
@@ -43,53 +42,59 @@ class StarlarkFunction:
 
     run: ScriptRunner
 
-    def __call__(self, items: Sequence[Item], config: Config | None, context: FunctionContext) -> Output:
-        """Return the items as the script leaves them; errors, `fail()` included, are error results and a failure."""
-        return _called(self.run, items, config, context)
+    def __call__(
+        self, items: Sequence[Item], config: FunctionConfig | None, context: FunctionContext
+    ) -> FunctionOutput:
+        """Return the items after the script. Errors, including `fail()`, are error results and a failure."""
+        return _run_function(self.run, items, config, context)
 
 
-def starlark_function(run: ScriptRunner) -> Function:
-    """Return the function `starlark` whose scripts are evaluated by `run`."""
-    return reports_faults(StarlarkFunction(run))
+def create_starlark_function(run: ScriptRunner) -> KrmFunction:
+    """Return the function `starlark` with this script runner."""
+    return report_errors_as_failure(StarlarkFunction(run))
 
 
-def run_here(request: bytes, limits: FunctionLimits, most_bytes: int) -> bytes:
-    """Evaluate a script in this process, where neither its time nor its memory can be limited."""
+def run_in_process(request: bytes, limits: FunctionLimits, max_bytes: int) -> bytes:
+    """Evaluate a script in this process, which cannot limit its time and memory."""
     answer = evaluate_script(request)
-    check_answer_size(len(answer), most_bytes)
+    check_answer_size(len(answer), max_bytes)
     return answer
 
 
-def check_answer_size(size: int, most_bytes: int) -> None:
-    """Raise LimitError for an answer that is too large."""
-    if size > most_bytes:
+def check_answer_size(size: int, max_bytes: int) -> None:
+    """Raise LimitError if an answer is too large."""
+    if size > max_bytes:
         raise LimitError(
-            f"the script returns {size:,} bytes, and must not return more than {most_bytes:,}: the size of its "
-            "input and what functions may still create in this render: return less, or raise the setting "
+            f"the script returns {size:,} bytes and must not return more than {max_bytes:,}: the size of its "
+            "input plus the remaining output of this render. Return less, or raise the setting "
             "limits.functions.output_bytes"
         )
 
 
-def _called(run: ScriptRunner, items: Sequence[Item], config: Config | None, context: FunctionContext) -> Output:
-    source = _source(config)
+def _run_function(
+    run: ScriptRunner, items: Sequence[Item], config: FunctionConfig | None, context: FunctionContext
+) -> FunctionOutput:
+    source = _read_source(config)
     if source is None:
-        return failure(items, "the configuration must be a StarlarkRun with `source` or a ConfigMap with `data.source`")
-    request = {"name": _name(config), "source": source, "resourceList": resource_list(items, config)}
-    # numbers that JSON has no words for are read again as they are written
+        return create_failure(
+            items, "the configuration must be a StarlarkRun with `source` or a ConfigMap with `data.source`"
+        )
+    request = {"name": _read_name(config), "source": source, "resourceList": build_resource_list(items, config)}
+    # JSON cannot represent infinity and NaN; Python reads and writes them as non-standard tokens.
     data = json.dumps(request).encode()
-    context.budget.scan(len(data))
-    answer = run(data, context.budget.limits, len(data) + context.budget.bytes)
-    context.budget.create(max(0, len(answer) - len(data)), "the output of the script")
-    returned = json.loads(answer)
-    if "error" in returned:
-        return failure(items, returned["error"])
-    changed = returned_items(items, returned)
-    if isinstance(changed, str):
-        return failure(items, changed)
-    return Output(changed, returned_results(returned), log=returned["log"])
+    context.budget.charge_scan(len(data))
+    answer = run(data, context.budget.limits, len(data) + context.budget.remaining_bytes)
+    context.budget.charge_output(max(0, len(answer) - len(data)), "the output of the script")
+    response = json.loads(answer)
+    if "error" in response:
+        return create_failure(items, response["error"])
+    changed_items = read_returned_items(items, response)
+    if isinstance(changed_items, str):
+        return create_failure(items, changed_items)
+    return FunctionOutput(changed_items, read_returned_results(response), log=response["log"])
 
 
-def _source(config: Config | None) -> str | None:
+def _read_source(config: FunctionConfig | None) -> str | None:
     kind, api_version = (config or {}).get("kind"), (config or {}).get("apiVersion")
     if config and kind == "StarlarkRun" and str(api_version).startswith("fn.kpt.dev/"):
         source = config.get("source")
@@ -101,10 +106,10 @@ def _source(config: Config | None) -> str | None:
     return source if isinstance(source, str) and source.strip() else None
 
 
-def _name(config: Config | None) -> str:
+def _read_name(config: FunctionConfig | None) -> str:
     metadata = (config or {}).get("metadata")
-    return (scalar_text(metadata.get("name")) if isinstance(metadata, Mapping) else None) or "script"
+    return (format_scalar(metadata.get("name")) if isinstance(metadata, Mapping) else None) or "script"
 
 
-run_starlark = starlark_function(run_here)
-"""The function in this process, for tests and for tools that trust their scripts."""
+run_starlark = create_starlark_function(run_in_process)
+"""The function in this process, for tests and for tools with trusted scripts."""

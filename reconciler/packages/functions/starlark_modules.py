@@ -1,4 +1,4 @@
-"""The modules that starlark scripts may load; what is not here cannot be loaded (kpt.md 15.6)."""
+"""The modules that scripts can load. Some exist only to fail, because they would need the network or random values."""
 
 from __future__ import annotations
 
@@ -18,9 +18,38 @@ import starlark
 from reconciler.krm.patterns import PatternError, compile_pattern
 from reconciler.krm.yaml import emit
 from reconciler.packages.functions import starlark_time
-from reconciler.packages.functions.starlark_language import dialect, language
-from reconciler.packages.functions.starlark_refused import refused_modules
-from reconciler.packages.parsing import Unparsable, parse_cached
+from reconciler.packages.functions.starlark_syntax import starlark_dialect, starlark_globals
+from reconciler.packages.parsing import ParseFailure, parse_cached
+
+_REASONS: Mapping[str, tuple[str, str, tuple[str, ...]]] = {
+    # module: (exported name, reason, functions; empty if the exported name is a function)
+    "bsoup.star": ("bsoup", "parsing HTML is not supported", ("parseHtml",)),
+    "geo.star": (
+        "geo",
+        "geometry is not supported",
+        ("point", "line", "polygon", "multipolygon", "within", "intersects", "parseGeoJSON"),
+    ),
+    "html.star": ("html", "parsing HTML is not supported", ()),
+    "http.star": (
+        "http",
+        "network access is not supported",
+        ("get", "post", "put", "patch", "delete", "options", "form"),
+    ),
+    "xlsx.star": ("xlsx", "network access is not supported", ("get_url",)),
+    "zipfile.star": ("ZipFile", "reading archives is not supported", ()),
+}
+
+
+def unsupported_modules() -> dict[str, str]:
+    """Return the source of each module that is not supported, by its name. Every call fails with the reason."""
+    return {module: _unsupported_source(module, *parts) for module, parts in _REASONS.items()}
+
+
+def _unsupported_source(module: str, name: str, reason: str, functions: tuple[str, ...]) -> str:
+    refusal = f'def _refuse(*args, **kwargs):\n    fail("{module} cannot be used: {reason}")\n\n'
+    members = ", ".join(f"{function}=_refuse" for function in functions)
+    return f"{refusal}{name} = {f'struct({members})' if functions else '_refuse'}\n"
+
 
 _KRMFN = """
 def _field(resource, *names):
@@ -58,55 +87,57 @@ _ENCODINGS: Mapping[str, tuple[bool, bool]] = {
     "url": (True, True),
     "url_raw": (True, False),
 }
-_MOST_GROUPS = 100
+_MAX_GROUPS = 100
 _GO_GROUP = re2.compile(r"\$(?:\{(\w+)\}|(\w+))")
 
 
-def _compiled(pattern: str) -> Any:
+def _compile_regex(pattern: str) -> Any:
     try:
         compiled = compile_pattern(pattern, captures=True)
     except PatternError as error:
         raise ValueError(f"{pattern[:200]!r} must be a regular expression: {error}") from error
-    if compiled.groups > _MOST_GROUPS:
-        raise ValueError(f"{pattern[:200]!r} must not have more than {_MOST_GROUPS} groups")
+    if compiled.groups > _MAX_GROUPS:
+        raise ValueError(f"{pattern[:200]!r} must not have more than {_MAX_GROUPS} groups")
     return compiled
 
 
 def _findall(pattern: str, text: str) -> list[str]:
-    return [match.group(0) for match in _compiled(pattern).finditer(text)]
+    return [match.group(0) for match in _compile_regex(pattern).finditer(text)]
 
 
 def _match(pattern: str, text: str) -> list[list[str]]:
-    return [[match.group(0), *(group or "" for group in match.groups())] for match in _compiled(pattern).finditer(text)]
+    return [
+        [match.group(0), *(group or "" for group in match.groups())] for match in _compile_regex(pattern).finditer(text)
+    ]
 
 
 def _search(pattern: str, text: str) -> list[int] | None:
-    match = _compiled(pattern).search(text)
+    match = _compile_regex(pattern).search(text)
     return list(match.span()) if match else None
 
 
 def _split(pattern: str, text: str, maxsplit: int = 0) -> list[str]:
-    return list(_compiled(pattern).split(text, maxsplit))
+    return list(_compile_regex(pattern).split(text, maxsplit))
 
 
 def _sub(pattern: str, repl: str, text: str, count: int = 0) -> str:
     def filled(match: Any) -> str:
         return str(_GO_GROUP.sub(lambda group: _group(match, group.group(1) or group.group(2)), repl))
 
-    return str(_compiled(pattern).sub(filled, text, count))
+    return str(_compile_regex(pattern).sub(filled, text, count))
 
 
 def _group(match: Any, name: str) -> str:
     try:
         return match.group(int(name) if name.isdecimal() else name) or ""
     except (IndexError, KeyError):
-        return ""  # an unknown group is empty in the language these templates come from
+        return ""  # In Go, an unknown group is empty.
 
 
 def _loads(text: str) -> Any:
     parsed = parse_cached(text.encode())
-    if isinstance(parsed, Unparsable):
-        raise ValueError(parsed.message)  # noqa: TRY004 - the script's data is wrong, not the type
+    if isinstance(parsed, ParseFailure):
+        raise ValueError(parsed.message)  # noqa: TRY004 - the error is in the script's data, not in a type
     return parsed.documents[0].data if parsed.documents else None
 
 
@@ -150,17 +181,17 @@ def _rows(text: str, comma: str, comment: str, lazy: bool, trimmed: bool, fields
         rows = [row for row in csv.reader(lines, delimiter=comma, skipinitialspace=trimmed, strict=not lazy) if row]
     except csv.Error as error:
         raise ValueError(f"the text must be CSV: {error}") from error
-    wanted = fields or len(rows[0]) if rows else 0
-    wrong = next((row for row in rows if len(row) != wanted), None)
-    if wrong is not None and fields >= 0:
-        raise ValueError(f"every row must have {wanted} fields, not {len(wrong)}")
+    field_count = fields or len(rows[0]) if rows else 0
+    invalid_row = next((row for row in rows if len(row) != field_count), None)
+    if invalid_row is not None and fields >= 0:
+        raise ValueError(f"every row must have {field_count} fields, not {len(invalid_row)}")
     return rows
 
 
 def _lines(rows: list[list[str]], comma: str) -> str:
-    target = io.StringIO()
-    csv.writer(target, delimiter=comma, lineterminator="\n").writerows(rows)
-    return target.getvalue()
+    buffer = io.StringIO()
+    csv.writer(buffer, delimiter=comma, lineterminator="\n").writerows(rows)
+    return buffer.getvalue()
 
 
 def _hash(name: str) -> Callable[[str], str]:
@@ -206,16 +237,16 @@ _MATH_FUNCTIONS = [
     "tanh",
 ]
 _MATH: dict[str, Callable[..., Any]] = {name: getattr(math, name) for name in _MATH_FUNCTIONS}
-Module = tuple[str, Mapping[str, Callable[..., Any]]]
+_ModuleSource = tuple[str, Mapping[str, Callable[..., Any]]]
 
 
-def _struct(name: str, functions: Mapping[str, Callable[..., Any]], constants: str = "") -> Module:
-    """Return a module that holds one struct of functions and constants."""
+def _struct(name: str, functions: Mapping[str, Callable[..., Any]], constants: str = "") -> _ModuleSource:
+    """Return a module with one struct of functions and constants."""
     members = ", ".join(f"{function}=_{function}" for function in functions)
     return f"{name} = struct({members}{constants})\n", {f"_{key}": function for key, function in functions.items()}
 
 
-_MODULES: Mapping[str, Module] = {
+_MODULES: Mapping[str, _ModuleSource] = {
     "krmfn.star": (_KRMFN, {}),
     "encoding/json.star": _struct("json", {"encode": _json_encode, "decode": json.loads, "indent": _json_indent}),
     "encoding/yaml.star": _struct("yaml", {"loads": _loads, "dumps": _dumps}),
@@ -231,19 +262,19 @@ _MODULES: Mapping[str, Module] = {
     ),
     "encoding/csv.star": (_CSV, {"_rows": _rows, "_lines": _lines}),
     "hash.star": _struct("hash", {name: _hash(name) for name in ("md5", "sha1", "sha256")}),
-    "time.star": (starlark_time.SOURCE, starlark_time.FUNCTIONS),
-    **{name: (source, {}) for name, source in refused_modules().items()},
+    "time.star": (starlark_time.TIME_MODULE_SOURCE, starlark_time.TIME_MODULE_FUNCTIONS),
+    **{name: (source, {}) for name, source in unsupported_modules().items()},
 }
 
 
 @cache
-def load_module(name: str) -> starlark.FrozenModule:
-    """Return a module by the name a script loads it by; an unknown one raises FileNotFoundError."""
+def load_starlark_module(name: str) -> starlark.FrozenModule:
+    """Return a module by the name under which scripts load it. Raises FileNotFoundError for an unknown name."""
     if name not in _MODULES:
-        raise FileNotFoundError(f"{name} cannot be loaded; there are {', '.join(_MODULES)}")
+        raise FileNotFoundError(f"{name} is an unknown module; known modules are {', '.join(_MODULES)}")
     source, functions = _MODULES[name]
     module = starlark.Module()
     for key, function in functions.items():
         module.add_callable(key, function)
-    starlark.eval(module, starlark.parse(name, source, dialect()), language())
+    starlark.eval(module, starlark.parse(name, source, starlark_dialect()), starlark_globals())
     return module.freeze()

@@ -1,29 +1,33 @@
-"""Kptfiles: read, typed, validated, and edited so that every line stays that need not change (kpt.md 2)."""
+"""Kptfiles: the typed model, reading, validation, and edits that keep every unchanged line.
+
+The merge of Kptfiles is in `packages.update`.
+"""
 
 from reconciler.packages.kptfile.file import (
     BFS_RENDERING,
     KPTFILE,
     SAVE_ON_RENDER_FAILURE,
     Kptfile,
-    in_order,
+    find_credentials,
     new_kptfile,
+    order_sections,
     read_kptfile,
+    validate_kptfile,
 )
 from reconciler.packages.kptfile.model import (
     FunctionSpec,
     GitLock,
     GitUpstream,
+    KptfileMetadata,
     KptfileModel,
-    Metadata,
-    Pipeline,
+    KptfilePipeline,
+    KptfileUpstream,
     Profile,
     Selector,
     Strategy,
-    Upstream,
     UpstreamLock,
+    format_field_path,
 )
-from reconciler.packages.kptfile.paths import field_path
-from reconciler.packages.kptfile.validation import credential_findings, validate_kptfile
 
 __all__ = [
     "BFS_RENDERING",
@@ -33,18 +37,18 @@ __all__ = [
     "GitLock",
     "GitUpstream",
     "Kptfile",
+    "KptfileMetadata",
     "KptfileModel",
-    "Metadata",
-    "Pipeline",
+    "KptfilePipeline",
+    "KptfileUpstream",
     "Profile",
     "Selector",
     "Strategy",
-    "Upstream",
     "UpstreamLock",
-    "credential_findings",
-    "field_path",
-    "in_order",
+    "find_credentials",
+    "format_field_path",
     "new_kptfile",
+    "order_sections",
     "read_kptfile",
     "validate_kptfile",
 ]

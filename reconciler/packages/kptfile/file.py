@@ -1,36 +1,46 @@
-"""The Kptfile as a file: read without losing anything, and edited where it must change (kpt.md 2, porch.md 8)."""
+"""The Kptfile as a file: reading, validation, and edits that keep every unchanged line."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from posixpath import normpath
 from typing import Any
 
+import re2
 from pydantic import ValidationError
 
-from reconciler.caching import cached
-from reconciler.krm.conditions import Condition
-from reconciler.krm.findings import Code, Finding, Where
-from reconciler.krm.identity import split_api_version
+from reconciler.krm.findings import CREDENTIAL_IN_URL, Finding, FindingCode, SourceLocation
+from reconciler.krm.objects import Condition, split_api_version
 from reconciler.krm.yaml import Document, YamlFile, emit
+from reconciler.memory import cached
 from reconciler.packages.codes import KPTFILE_DEPRECATED, KPTFILE_INVALID, KPTFILE_SYNTAX, KPTFILE_UNKNOWN
-from reconciler.packages.kptfile.model import KptfileModel, Pipeline, Upstream, UpstreamLock
-from reconciler.packages.kptfile.paths import field_path
-from reconciler.packages.parsing import edited_document, parse_cached
+from reconciler.packages.kptfile.model import (
+    FunctionSpec,
+    KptfileModel,
+    KptfilePipeline,
+    KptfileSection,
+    KptfileUpstream,
+    Profile,
+    UpstreamLock,
+    format_field_path,
+)
+from reconciler.packages.parsing import edit_document, parse_cached
+from reconciler.redaction import has_credentials, redact_url
 
 KPTFILE = "Kptfile"
 BFS_RENDERING = "kpt.dev/bfs-rendering"
 SAVE_ON_RENDER_FAILURE = "kpt.dev/save-on-render-failure"
 
-# a render reads its Kptfile a dozen times, and most Kptfiles on their way are those of other clusters, too
-_REMEMBERED_KPTFILES = 1024
+# A render reads its Kptfile about twelve times, and many clusters have equal Kptfiles.
+_MAX_CACHED_KPTFILES = 1024
 _DEPRECATED = ("kpt.dev/v1alpha1", "kpt.dev/v1alpha2")
 
 
 @dataclass(frozen=True)
 class Kptfile:
-    """A Kptfile: its text, and what it says. Edits return a new one and keep every line they do not change."""
+    """A Kptfile: its text and its typed content. Edits return a new Kptfile and keep every unchanged line."""
 
     source: YamlFile
     model: KptfileModel
@@ -61,171 +71,281 @@ class Kptfile:
         return self.model.metadata.annotations
 
     @property
-    def upstream(self) -> Upstream | None:
-        """What the package follows."""
+    def upstream(self) -> KptfileUpstream | None:
+        """The upstream of the package, or None."""
         return self.model.upstream
 
     @property
     def upstream_lock(self) -> UpstreamLock | None:
-        """What was merged last."""
+        """The upstream revision of the last merge, or None."""
         return self.model.upstream_lock
 
     @property
-    def pipeline(self) -> Pipeline:
+    def pipeline(self) -> KptfilePipeline:
         """The functions of the package."""
         return self.model.pipeline
 
     @cached_property
     def conditions(self) -> tuple[Condition, ...]:
-        """status.conditions, in the order they stand."""
+        """status.conditions in the order of the file."""
         return tuple(Condition(c.type, c.status, c.reason, c.message) for c in self.model.status.conditions)
 
     @cached_property
     def readiness_gates(self) -> tuple[str, ...]:
-        """The condition types of info.readinessGates, in the order they stand."""
+        """The condition types of info.readinessGates in the order of the file."""
         return tuple(gate.condition_type for gate in self.model.info.readiness_gates)
 
     @property
     def renders_breadth_first(self) -> bool:
-        """Whether root pipelines run before those of subpackages (kpt.md 11.1)."""
+        """Whether the pipelines of parent packages run before those of their subpackages."""
         return self.annotations.get(BFS_RENDERING) == "true"
 
     def with_name(self, name: str) -> Kptfile:
         """Return the Kptfile with another metadata.name."""
-        return self._with(metadata=dict(self.data.get("metadata") or {}) | {"name": name})
+        return self._with_sections(metadata=dict(self.data.get("metadata") or {}) | {"name": name})
 
     def with_upstream(self, repo: str, directory: str, ref: str, commit: str) -> Kptfile:
-        """Return the Kptfile with upstream and upstreamLock at this commit; other fields there, as the strategy, stay.
+        """Return the Kptfile with upstream and upstreamLock at this commit.
 
-        `directory` is written without a leading "/", as Porch does (porch.md 5.1).
+        Other fields there, such as the strategy, stay.
+
+        `directory` is written without a leading "/", as Porch does.
         """
         git = {"repo": repo, "directory": directory.lstrip("/"), "ref": ref}
-        upstream = _merged(self.data.get("upstream"), {"type": "git", "git": git})
-        lock = _merged(self.data.get("upstreamLock"), {"type": "git", "git": git | {"commit": commit}})
-        return self._with(upstream=upstream, upstreamLock=lock)
+        upstream = _merge_fields(self.data.get("upstream"), {"type": "git", "git": git})
+        lock = _merge_fields(self.data.get("upstreamLock"), {"type": "git", "git": git | {"commit": commit}})
+        return self._with_sections(upstream=upstream, upstreamLock=lock)
 
     def without_upstream(self) -> Kptfile:
-        """Return the Kptfile of a package that follows nothing."""
-        return self._with(upstream=None, upstreamLock=None)
+        """Return the Kptfile without upstream and upstreamLock."""
+        return self._with_sections(upstream=None, upstreamLock=None)
 
     def with_pipeline(self, mutators: Sequence[Mapping[str, Any]], validators: Sequence[Mapping[str, Any]]) -> Kptfile:
-        """Return the Kptfile with these functions; empty lists, and an empty pipeline, are left out (porch.md 8.2)."""
+        """Return the Kptfile with these functions. Empty lists and an empty pipeline are not written."""
         lists = {"mutators": list(mutators) or None, "validators": list(validators) or None}
-        return self._with(pipeline=_merged(self.data.get("pipeline"), lists) or None)
+        return self._with_sections(pipeline=_merge_fields(self.data.get("pipeline"), lists) or None)
 
     def with_conditions_and_gates(self, conditions: Sequence[Condition], gates: Sequence[str]) -> Kptfile:
         """Return the Kptfile with exactly these status.conditions and info.readinessGates, in this order.
 
-        Entries that stay keep the fields that we do not know; what ends up empty is left out.
+        Entries that stay keep their unknown fields. Empty lists and sections are not written.
         """
         if not conditions and not gates and "info" not in self.data and "status" not in self.data:
             return self
-        old_conditions = {c.get("type"): c for c in _entries(self.data, "status", "conditions")}
-        old_gates = {g.get("conditionType"): g for g in _entries(self.data, "info", "readinessGates")}
-        stored = [_stored(old_conditions.get(condition.type, {}), condition) for condition in conditions]
-        gated = [{**old_gates.get(gate, {}), "conditionType": gate} for gate in gates]
-        return self._with(
-            info=_merged(self.data.get("info"), {"readinessGates": gated or None}) or None,
-            status=_merged(self.data.get("status"), {"conditions": stored or None}) or None,
+        old_conditions = {entry.get("type"): entry for entry in _list_entries(self.data, "status", "conditions")}
+        old_gates = {entry.get("conditionType"): entry for entry in _list_entries(self.data, "info", "readinessGates")}
+        new_conditions = [
+            _update_condition(old_conditions.get(condition.type, {}), condition) for condition in conditions
+        ]
+        new_gates = [{**old_gates.get(gate, {}), "conditionType": gate} for gate in gates]
+        return self._with_sections(
+            info=_merge_fields(self.data.get("info"), {"readinessGates": new_gates or None}) or None,
+            status=_merge_fields(self.data.get("status"), {"conditions": new_conditions or None}) or None,
         )
 
     def with_data(self, data: Mapping[str, Any]) -> Kptfile:
-        """Return the Kptfile that says `data`; every line that this does not change stays."""
-        return self.with_document(edited_document(self.document, in_order(data)))
+        """Return the Kptfile with other data. Unchanged lines stay."""
+        return self.with_document(edit_document(self.document, order_sections(data)))
 
     def with_document(self, document: Document) -> Kptfile:
-        """Return the Kptfile with another document of a Kptfile in the same file."""
+        """Return the Kptfile with another document in the same file."""
         if document is self.document:
             return self
-        return Kptfile(self.source.replace(0, document), _model_of(document))
+        return Kptfile(self.source.replace(0, document), _validate_model(document))
 
-    def _with(self, **sections: Any) -> Kptfile:
-        """Return the Kptfile with whole sections replaced; None removes one."""
+    def _with_sections(self, **sections: Any) -> Kptfile:
+        """Return the Kptfile with whole sections replaced; None removes a section."""
         data = {**self.data, **sections}
         return self.with_data({key: value for key, value in data.items() if sections.get(key, value) is not None})
 
 
-@cached(_REMEMBERED_KPTFILES)
+@cached(_MAX_CACHED_KPTFILES)
 def read_kptfile(content: bytes, file: str = KPTFILE) -> Kptfile | tuple[Finding, ...]:
-    """Return the Kptfile, or every reason why it cannot be read, each with its field path (kpt.md 2).
+    """Return the Kptfile, or every reason why it cannot be read, each with its field path.
 
-    `file` is the path that findings name.
+    `file` is the path in the findings.
     """
     parsed = parse_cached(content)
     if not isinstance(parsed, YamlFile):
-        return (KPTFILE_SYNTAX.finding(f"the Kptfile must be YAML: {parsed.message}", Where(file, parsed.line)),)
-    fault = _identity_fault(parsed)
-    if fault:
-        code, message = fault
-        return (code.finding(message, Where(file, parsed.documents[0].line if parsed.documents else 0)),)
-    return _typed(parsed, file)
+        return (
+            KPTFILE_SYNTAX.finding(f"the Kptfile must be YAML: {parsed.message}", SourceLocation(file, parsed.line)),
+        )
+    identity_error = _find_identity_error(parsed)
+    if identity_error:
+        code, message = identity_error
+        return (code.finding(message, SourceLocation(file, parsed.documents[0].line if parsed.documents else 0)),)
+    return _parse_model(parsed, file)
 
 
 def new_kptfile(name: str) -> Kptfile:
-    """Return the smallest Kptfile of a package."""
+    """Return a minimal Kptfile."""
     data = {"apiVersion": "kpt.dev/v1", "kind": "Kptfile", "metadata": {"name": name}}
-    read = read_kptfile(emit(data).encode())
-    assert isinstance(read, Kptfile)
-    return read
+    kptfile = read_kptfile(emit(data).encode())
+    assert isinstance(kptfile, Kptfile)
+    return kptfile
 
 
-def _identity_fault(source: YamlFile) -> tuple[Code, str] | None:
+def _find_identity_error(source: YamlFile) -> tuple[FindingCode, str] | None:
     if len(source.documents) != 1 or not isinstance(source.documents[0].data, dict):
-        return KPTFILE_SYNTAX, "a Kptfile must hold exactly one document, a mapping"
+        return KPTFILE_SYNTAX, "a Kptfile must contain exactly one document, a mapping"
     data = source.documents[0].data
     api_version, kind = data.get("apiVersion"), data.get("kind")
     if kind == KPTFILE and api_version in _DEPRECATED:
         version = split_api_version(api_version)[1]
-        return KPTFILE_DEPRECATED, f'the Kptfile has an old version ("{version}") of the schema; it must be kpt.dev/v1'
+        return KPTFILE_DEPRECATED, f'the Kptfile has the old schema version "{version}"; the version must be kpt.dev/v1'
     if (api_version, kind) != ("kpt.dev/v1", KPTFILE):
         return KPTFILE_UNKNOWN, f'a Kptfile must be kpt.dev/v1 Kptfile, not "{api_version} {kind}"'
     return None
 
 
-def _typed(source: YamlFile, file: str) -> Kptfile | tuple[Finding, ...]:
+def _parse_model(source: YamlFile, file: str) -> Kptfile | tuple[Finding, ...]:
     document = source.documents[0]
     try:
-        return Kptfile(source, _model_of(document))
+        return Kptfile(source, _validate_model(document))
     except ValidationError as error:
         return tuple(
             KPTFILE_INVALID.finding(
-                f"{field_path(item['loc'])}: {item['msg']}",
-                Where(file, document.line_of(item["loc"]), pointer=field_path(item["loc"])),
+                f"{format_field_path(item['loc'])}: {item['msg']}",
+                SourceLocation(file, document.find_line(item["loc"]), pointer=format_field_path(item["loc"])),
             )
             for item in error.errors()
         )
 
 
-@cached(_REMEMBERED_KPTFILES)
-def _model_of(document: Document) -> KptfileModel:
+@cached(_MAX_CACHED_KPTFILES)
+def _validate_model(document: Document) -> KptfileModel:
     return KptfileModel.model_validate(document.data)
 
 
-def _merged(old: Any, changes: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a mapping with changes, mappings merged recursively; None takes a key away."""
+def _merge_fields(old: Any, changes: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a mapping with changes. Mappings are merged recursively; None removes a key."""
     data = dict(old) if isinstance(old, Mapping) else {}
     for key, value in changes.items():
         if value is None:
             data.pop(key, None)
         elif isinstance(value, Mapping) and isinstance(data.get(key), Mapping):
-            data[key] = _merged(data[key], value)
+            data[key] = _merge_fields(data[key], value)
         else:
             data[key] = value
     return data
 
 
-_ORDER = ("apiVersion", "kind", "metadata", "upstream", "upstreamLock", "info", "pipeline", "inventory", "status")
+_SECTION_ORDER = (
+    "apiVersion",
+    "kind",
+    "metadata",
+    "upstream",
+    "upstreamLock",
+    "info",
+    "pipeline",
+    "inventory",
+    "status",
+)
 
 
-def in_order(data: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the data of a Kptfile with its sections as upstream's own writer orders them."""
-    return {key: data[key] for key in (*(k for k in _ORDER if k in data), *(k for k in data if k not in _ORDER))}
+def order_sections(data: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the data of a Kptfile with its sections in the order in which kpt writes them."""
+    return {
+        key: data[key]
+        for key in (*(k for k in _SECTION_ORDER if k in data), *(k for k in data if k not in _SECTION_ORDER))
+    }
 
 
-def _entries(data: Mapping[str, Any], section: str, field: str) -> list[Mapping[str, Any]]:
+def _list_entries(data: Mapping[str, Any], section: str, field: str) -> list[Mapping[str, Any]]:
     return [entry for entry in (data.get(section) or {}).get(field) or [] if isinstance(entry, Mapping)]
 
 
-def _stored(old: Mapping[str, Any], condition: Condition) -> dict[str, Any]:
+def _update_condition(old: Mapping[str, Any], condition: Condition) -> dict[str, Any]:
     new = {key: value for key, value in condition.as_data().items() if value or key in old}
     return {**old, **new}
+
+
+# Field path, reason, and the value found ("" for none).
+_FieldError = tuple[tuple[str | int, ...], str, str]
+
+# The grammar of OCI image references: [domain[:port]/]path[:tag][@digest]
+_IMAGE = re2.compile(
+    r"(?:[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?(?::[0-9]+)?/)?"
+    r"[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*(?:/[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*)*"
+    r"(?::[A-Za-z0-9_][A-Za-z0-9._-]{0,127})?"
+    r"(?:@[A-Za-z][A-Za-z0-9]*(?:[-_+.][A-Za-z][A-Za-z0-9]*)*:[0-9A-Fa-f]{32,})?"
+)
+
+
+def validate_kptfile(kptfile: Kptfile, file: str = KPTFILE, profile: Profile = "safe") -> tuple[Finding, ...]:
+    """Return findings for the pipeline of a readable Kptfile, as far as no other file is required.
+
+    `compat` also reports unknown fields.
+    """
+    findings = [_create_finding(kptfile, file, *error) for error in _find_pipeline_errors(kptfile.pipeline)]
+    if profile == "compat":
+        findings += [
+            _create_finding(kptfile, file, path, f'unknown field "{path[-1]}"', "")
+            for path in _find_unknown_fields(kptfile.model, ())
+        ]
+    return tuple(findings)
+
+
+def find_credentials(kptfile: Kptfile, file: str = KPTFILE) -> Iterator[Finding]:
+    """Yield an error for each URL of a Kptfile that contains credentials. They must not reach another branch."""
+    for name, section in (("upstream", kptfile.upstream), ("upstreamLock", kptfile.upstream_lock)):
+        repo = section.git.repo if section and section.git else ""
+        if has_credentials(repo):
+            path = (name, "git", "repo")
+            message = (
+                f"{format_field_path(path)} must not contain a user name, password or token; without them it is"
+                f' "{redact_url(repo)}"'
+            )
+            location = SourceLocation(file, kptfile.document.find_line(path), pointer=format_field_path(path))
+            yield CREDENTIAL_IN_URL.finding(message, location)
+
+
+def _create_finding(kptfile: Kptfile, file: str, path: tuple[str | int, ...], reason: str, value: str) -> Finding:
+    found_value = f', not "{value}"' if value else ""
+    location = SourceLocation(file, kptfile.document.find_line(path), pointer=format_field_path(path))
+    return KPTFILE_INVALID.finding(f"{format_field_path(path)}: {reason}{found_value}", location)
+
+
+def _find_pipeline_errors(pipeline: KptfilePipeline) -> Iterator[_FieldError]:
+    for kind, functions in (("mutators", pipeline.mutators), ("validators", pipeline.validators)):
+        for index, function in enumerate(functions):
+            yield from (
+                (("pipeline", kind, index, *path), reason, value)
+                for path, reason, value in _find_function_errors(function)
+            )
+
+
+def _find_function_errors(function: FunctionSpec) -> Iterator[_FieldError]:
+    if bool(function.image) == bool(function.exec):
+        yield (), "a function must have exactly one of image and exec", ""
+    if function.image and not _IMAGE.fullmatch(function.image):
+        yield ("image",), "must be an OCI image reference", function.image
+    if function.config_path is not None and function.config_map:
+        yield (), "a function must have at most one of configMap and configPath", ""
+    if function.config_path is not None:
+        yield from _find_config_path_errors(function.config_path)
+    if "condition" in (function.model_extra or {}):
+        # To run the function without its condition would be wrong.
+        yield ("condition",), "conditions of functions are not supported", ""
+
+
+def _find_config_path_errors(path: str) -> Iterator[_FieldError]:
+    if not path.strip():
+        yield ("configPath",), "must not be empty", ""
+    elif path.startswith("/"):
+        yield ("configPath",), "must be relative", path
+    elif ".." in normpath(path):
+        # kpt rejects every path with two consecutive dots, including "...".
+        yield ("configPath",), 'must not contain ".."', path
+
+
+def _find_unknown_fields(section: KptfileSection, path: tuple[str | int, ...]) -> Iterator[tuple[str | int, ...]]:
+    yield from ((*path, field) for field in section.model_extra or ())
+    for name, field in type(section).model_fields.items():
+        value = getattr(section, name)
+        for index, entry in enumerate(value if isinstance(value, tuple) else (value,)):
+            if isinstance(entry, KptfileSection):
+                section_path = (*path, field.alias or name)
+                yield from _find_unknown_fields(
+                    entry, (*section_path, index) if isinstance(value, tuple) else section_path
+                )

@@ -1,31 +1,39 @@
-"""What a Kptfile says, typed (kpt.md 2)."""
+"""The typed content of a Kptfile, and the notation of field paths."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 from pydantic.alias_generators import to_camel
 
-from reconciler.krm.conditions import Status
+from reconciler.krm.objects import ConditionStatus
+
+
+def format_field_path(path: Sequence[str | int]) -> str:
+    """Return a path in the notation `pipeline.mutators[0].configPath`."""
+    text = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in path)
+    return text.removeprefix(".")
+
 
 Profile = Literal["safe", "compat"]
 Strategy = Literal["resource-merge", "fast-forward", "force-delete-replace", "copy-merge"]
 
 
-def _as_config_text(value: object) -> object:
-    # upstream decodes any scalar into the string it was; a float's text cannot be told from its value, so it is refused
+def _decode_config_text(value: object) -> object:
+    # kpt decodes every scalar into its source text. A float's value does not contain its source text, so that a float
+    # is rejected.
     if isinstance(value, bool):
         return "true" if value else "false"
     return str(value) if isinstance(value, int) else "" if value is None else value
 
 
-ConfigText = Annotated[str, BeforeValidator(_as_config_text)]
+ConfigText = Annotated[str, BeforeValidator(_decode_config_text)]
 
 
-class Section(BaseModel):
-    """A part of a Kptfile: unknown fields are kept, null reads as absent."""
+class KptfileSection(BaseModel):
+    """A section of a Kptfile. Unknown fields are kept, and null reads as absent."""
 
     model_config = ConfigDict(frozen=True, extra="allow", alias_generator=to_camel, populate_by_name=True)
 
@@ -37,8 +45,8 @@ class Section(BaseModel):
         return {key: value for key, value in data.items() if value is not None}
 
 
-class GitUpstream(Section):
-    """Where a package comes from; `ref` is a branch, tag or commit."""
+class GitUpstream(KptfileSection):
+    """Git location of an upstream package; `ref` is a branch, tag or commit."""
 
     repo: str = ""
     directory: str = ""
@@ -46,13 +54,13 @@ class GitUpstream(Section):
 
 
 class GitLock(GitUpstream):
-    """The same, resolved."""
+    """Git location of an upstream package with its resolved commit."""
 
     commit: str = ""
 
 
-class Upstream(Section):
-    """upstream: what to follow and how to merge it."""
+class KptfileUpstream(KptfileSection):
+    """upstream: the location of the upstream package and the update strategy."""
 
     type: str = ""
     git: GitUpstream | None = None
@@ -60,24 +68,24 @@ class Upstream(Section):
     preserve_explicit_null: bool = False
 
 
-class GenericLock(Section):
-    """An upstream that is not Git."""
+class GenericLock(KptfileSection):
+    """Location of an upstream package outside of Git."""
 
     store_id: str = Field("", alias="storeID")
     resource_id: str = Field("", alias="resourceID")
     resource_version: str = ""
 
 
-class UpstreamLock(Section):
-    """upstreamLock: what was merged last; `git.commit` is the origin of the next merge."""
+class UpstreamLock(KptfileSection):
+    """upstreamLock: the upstream revision of the last merge; `git.commit` is the origin of the next merge."""
 
     type: str = ""
     git: GitLock | None = None
     generic: GenericLock | None = None
 
 
-class Selector(Section):
-    """Which resources a function sees: all given fields are equal, labels and annotations are subsets (kpt.md 2)."""
+class Selector(KptfileSection):
+    """Selects the resources of a function. All given fields must be equal; labels and annotations must be subsets."""
 
     api_version: str = ""
     kind: str = ""
@@ -88,12 +96,12 @@ class Selector(Section):
 
     @property
     def is_empty(self) -> bool:
-        """Whether it asks for nothing."""
+        """Whether the selector has no field."""
         texts = (self.api_version, self.kind, self.name, self.namespace)
         return not any(texts) and not self.labels and not self.annotations
 
 
-class FunctionSpec(Section):
+class FunctionSpec(KptfileSection):
     """One entry of a pipeline."""
 
     image: str = ""
@@ -106,26 +114,26 @@ class FunctionSpec(Section):
     exclude: tuple[Selector, ...] = ()
 
     @property
-    def label(self) -> str:
-        """What people call the function: its image or command."""
+    def display_name(self) -> str:
+        """The image or command, for messages."""
         return self.image or self.exec
 
 
-class Pipeline(Section):
-    """pipeline: functions in the order they run."""
+class KptfilePipeline(KptfileSection):
+    """pipeline: the functions in their order of execution."""
 
     mutators: tuple[FunctionSpec, ...] = ()
     validators: tuple[FunctionSpec, ...] = ()
 
 
-class ReadinessGate(Section):
+class ReadinessGate(KptfileSection):
     """info.readinessGates[]: a condition that must be True before the package is published."""
 
     condition_type: str
 
 
-class Info(Section):
-    """info: the parts with a meaning for us."""
+class KptfileInfo(KptfileSection):
+    """info: the fields that this project uses, and other fields that kpt defines."""
 
     site: str = ""
     emails: tuple[str, ...] = ()
@@ -137,23 +145,23 @@ class Info(Section):
     readiness_gates: tuple[ReadinessGate, ...] = ()
 
 
-class StoredCondition(Section):
-    """status.conditions[] as it stands in the file."""
+class StoredCondition(KptfileSection):
+    """status.conditions[] as written in the file."""
 
     type: str
-    status: Status = "Unknown"
+    status: ConditionStatus = "Unknown"
     reason: str = ""
     message: str = ""
 
 
-class KptfileStatus(Section):
-    """status: conditions, and the render status that upstream's tool leaves there (never written by us, D26)."""
+class KptfileStatus(KptfileSection):
+    """status: the conditions, and the render status that kpt writes. This project never writes the render status."""
 
     conditions: tuple[StoredCondition, ...] = ()
     render_status: Any = None
 
 
-class Metadata(Section):
+class KptfileMetadata(KptfileSection):
     """metadata: the package name, labels and annotations."""
 
     name: str = ""
@@ -162,8 +170,8 @@ class Metadata(Section):
     annotations: dict[str, str] = {}
 
 
-class Inventory(Section):
-    """inventory: which cluster-side inventory the package is applied with."""
+class KptfileInventory(KptfileSection):
+    """inventory: the inventory object in the cluster with which kpt applies the package."""
 
     namespace: str = ""
     name: str = ""
@@ -172,15 +180,15 @@ class Inventory(Section):
     annotations: dict[str, str] = {}
 
 
-class KptfileModel(Section):
-    """The typed view of a whole Kptfile."""
+class KptfileModel(KptfileSection):
+    """The typed content of a whole Kptfile."""
 
     api_version: str
     kind: str
-    metadata: Metadata = Metadata()
-    upstream: Upstream | None = None
+    metadata: KptfileMetadata = KptfileMetadata()
+    upstream: KptfileUpstream | None = None
     upstream_lock: UpstreamLock | None = None
-    info: Info = Info()
-    pipeline: Pipeline = Pipeline()
-    inventory: Inventory | None = None
+    info: KptfileInfo = KptfileInfo()
+    pipeline: KptfilePipeline = KptfilePipeline()
+    inventory: KptfileInventory | None = None
     status: KptfileStatus = KptfileStatus()

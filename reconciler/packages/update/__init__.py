@@ -1,22 +1,29 @@
-"""Updates of whole packages: three trees in, one tree out, and what both sides changed (kpt.md 5, 6)."""
+"""Updates of packages: the three-way merge of file trees, resources and Kptfiles, with conflicts as values.
 
-from reconciler.packages.update.fetching import Fetch, Fetched, ref_candidates
-from reconciler.packages.update.get import get_package
+Merges of single resources are in `krm.merge3`. Rendering does not belong here.
+"""
+
+from reconciler.packages.update.fetching import (
+    FetchedPackage,
+    PackageFetcher,
+    get_package,
+    list_ref_candidates,
+    update_from_upstream,
+)
 from reconciler.packages.update.options import MergeOptions, compat_options
-from reconciler.packages.update.result import Updated
-from reconciler.packages.update.three_way import merge, strategy_of, update
-from reconciler.packages.update.walk import update_from_upstream
+from reconciler.packages.update.sides import UpdateResult
+from reconciler.packages.update.three_way import get_update_strategy, merge_packages, update_package
 
 __all__ = [
-    "Fetch",
-    "Fetched",
+    "FetchedPackage",
     "MergeOptions",
-    "Updated",
+    "PackageFetcher",
+    "UpdateResult",
     "compat_options",
     "get_package",
-    "merge",
-    "ref_candidates",
-    "strategy_of",
-    "update",
+    "get_update_strategy",
+    "list_ref_candidates",
+    "merge_packages",
     "update_from_upstream",
+    "update_package",
 ]

@@ -1,50 +1,221 @@
-"""The port through which upstream packages come, and what a Kptfile says of where they came from (kpt.md 4)."""
+"""Operations that fetch upstream packages: `kpt pkg get` and `kpt pkg update`, with remote subpackages."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from posixpath import normpath
 from typing import Any, Protocol
 
-from reconciler.packages.kptfile import GitUpstream, Kptfile, Strategy
-from reconciler.snapshot.files import FileTree
+from reconciler.catalog.files import FileTree
+from reconciler.krm.findings import SourceLocation
+from reconciler.packages.clone import add_merge_comments
+from reconciler.packages.codes import SUBPACKAGE_DEPTH, UPSTREAM_MISSING
+from reconciler.packages.kptfile import KPTFILE, GitUpstream, Kptfile, Strategy, new_kptfile, read_kptfile
+from reconciler.packages.package import Package, join_path
+from reconciler.packages.update.kptfile_merge import merge_kptfile
+from reconciler.packages.update.options import MergeOptions
+from reconciler.packages.update.sides import MergeSides, UpdateResult, find_kptfile, is_below, is_unfetched
+from reconciler.packages.update.three_way import comment_changed_files, get_update_strategy, update_package_tree
 
 
 @dataclass(frozen=True)
-class Fetched:
-    """A package as it stands upstream: its files, the commit, and the ref that was asked for."""
+class FetchedPackage:
+    """An upstream package: its files, its commit, and the requested ref."""
 
     files: FileTree
     commit: str
     ref: str
 
 
-class Fetch(Protocol):
-    """Brings upstream packages."""
+class PackageFetcher(Protocol):
+    """Fetches upstream packages."""
 
-    def fetch(self, repo: str, directory: str, ref: str) -> Fetched:
-        """Return the package in a directory of a repository, "/" being all of it.
+    def fetch(self, repo: str, directory: str, ref: str) -> FetchedPackage:
+        """Return the package in a directory of a repository; "/" is the whole repository.
 
-        `ref` is a branch, tag or commit; the first of `ref_candidates` that the repository has is meant.
+        `ref` is a branch, tag or commit. The first of `list_ref_candidates` that the repository has is used.
         """
 
 
-def ref_candidates(directory: str, ref: str) -> tuple[str, ...]:
-    """Return the refs that a package's ref may mean, tags of its own first: `a/b/v1`, `a/v1`, `v1` (kpt.md 4.3)."""
+def list_ref_candidates(directory: str, ref: str) -> tuple[str, ...]:
+    """Return the refs that a package's ref can mean, tags of its own directory first: `a/b/v1`, `a/v1`, `v1`."""
     parts = [part for part in directory.split("/") if part not in ("", ".")]
     prefixes = ["/".join(parts[:length]) for length in range(len(parts), 0, -1)]
     return (*(f"{prefix}/{ref}" for prefix in prefixes), ref)
 
 
-def with_lock(kptfile: Kptfile, git: GitUpstream, fetched: Fetched) -> Kptfile:
+def set_upstream_lock(kptfile: Kptfile, git: GitUpstream, fetched: FetchedPackage) -> Kptfile:
     """Return the Kptfile with the commit in its upstreamLock."""
-    place = {"repo": git.repo, "directory": git.directory, "ref": fetched.ref, "commit": fetched.commit}
-    return kptfile.with_data({**kptfile.data, "upstreamLock": {"type": "git", "git": place}})
+    lock = {"repo": git.repo, "directory": git.directory, "ref": fetched.ref, "commit": fetched.commit}
+    return kptfile.with_data({**kptfile.data, "upstreamLock": {"type": "git", "git": lock}})
 
 
-def with_source(kptfile: Kptfile, ref: str, strategy: Strategy | None) -> Kptfile:
-    """Return the Kptfile following another ref of its upstream, by another strategy; "" and None leave them."""
+def set_upstream_source(kptfile: Kptfile, ref: str, strategy: Strategy | None) -> Kptfile:
+    """Return the Kptfile with another ref and strategy in upstream. "" and None keep the current values."""
     upstream: Mapping[str, Any] = kptfile.data.get("upstream") or {}
-    changes = {"git": {**(upstream.get("git") or {}), "ref": ref}} if ref else {}
-    chosen = {"updateStrategy": strategy} if strategy else {}
-    return kptfile.with_data({**kptfile.data, "upstream": {**upstream, **changes, **chosen}})
+    git_field = {"git": {**(upstream.get("git") or {}), "ref": ref}} if ref else {}
+    strategy_field = {"updateStrategy": strategy} if strategy else {}
+    return kptfile.with_data({**kptfile.data, "upstream": {**upstream, **git_field, **strategy_field}})
+
+
+def update_from_upstream(
+    local: FileTree, fetcher: PackageFetcher, options: MergeOptions, ref: str = "", strategy: Strategy | None = None
+) -> UpdateResult:
+    """Return the package updated to `ref`, or to the current commit of its own ref, with its remote subpackages.
+
+    Subpackages from the same repository with the root's old ref get the new ref. After an error, the files are the
+    local ones.
+    """
+    kptfile = Package(local).kptfile
+    if isinstance(kptfile, tuple):
+        return UpdateResult(local, (), kptfile)
+    root = _get_git_upstream(kptfile)
+    if root is None:
+        text = "a package must have its Git repository in upstream.git to be updated"
+        return UpdateResult(
+            local, (), (UPSTREAM_MISSING.finding(text, SourceLocation(KPTFILE, pointer="upstream.git")),)
+        )
+    result, pending = UpdateResult(_with_kptfile(local, "", set_upstream_source(kptfile, ref, strategy))), [""]
+    while pending and not result.has_failed:
+        package = pending.pop()
+        result = _update_single(result, package, fetcher, options)
+        remote_packages = _find_remote_below(result.files, package)
+        pending += reversed(remote_packages)
+        result = replace(result, files=_set_refs(result.files, remote_packages, root, ref, strategy))
+    return replace(result, files=local) if result.has_failed else comment_changed_files(result, local, options)
+
+
+def _update_single(
+    current_result: UpdateResult, package: str, fetcher: PackageFetcher, options: MergeOptions
+) -> UpdateResult:
+    """Return the files with one package updated to the current commit of its upstream."""
+    kptfile = find_kptfile(current_result.files, package)
+    git = _get_git_upstream(kptfile)
+    if kptfile is None or git is None:
+        return current_result
+    fetched = fetcher.fetch(git.repo, git.directory, git.ref)
+    lock = kptfile.upstream_lock.git if kptfile.upstream_lock else None
+    origin = fetcher.fetch(lock.repo, lock.directory, lock.commit).files if lock else FileTree()
+    sides = MergeSides(origin, fetched.files, current_result.files.subtree(package))
+    if options.profile == "compat":
+        sides = sides.map_sides(lambda side: add_merge_comments(side, options.profile)[0])
+    # In a manual update, remote subpackages in the upstream package are always updated.
+    updated = update_package_tree(sides, get_update_strategy(kptfile.upstream), replace(options, vendored=True))
+    updated_kptfile = find_kptfile(updated.files, "")
+    if updated_kptfile and not updated.has_failed:
+        updated = replace(
+            updated, files=_with_kptfile(updated.files, "", set_upstream_lock(updated_kptfile, git, fetched))
+        )
+    return replace_package(current_result, package, updated)
+
+
+def replace_package(current_result: UpdateResult, package: str, updated: UpdateResult) -> UpdateResult:
+    """Return the files with those of one package replaced. The paths of `updated` start at that package."""
+    outside = {path: file for path, file in current_result.files.items() if package and not is_below(path, package)}
+    inside = {join_path(package, path): file for path, file in updated.files.items()}
+    conflicts = (replace(conflict, file=join_path(package, conflict.file)) for conflict in updated.conflicts)
+    findings = (
+        replace(finding, location=replace(finding.location, file=join_path(package, finding.location.file)))
+        for finding in updated.findings
+    )
+    return UpdateResult(
+        FileTree({**outside, **inside}), (*current_result.conflicts, *conflicts), (*current_result.findings, *findings)
+    )
+
+
+def _find_remote_below(files: FileTree, package: str) -> list[str]:
+    """Return the sorted remote subpackages below a package that are not below another remote subpackage."""
+    nested = [path for path in Package(files).subpackages if path != package and is_below(path, package)]
+    remote = [path for path in nested if _get_git_upstream(find_kptfile(files, path))]
+    return [path for path in remote if not any(is_below(path, other) for other in remote)]
+
+
+def _set_refs(files: FileTree, packages: list[str], root: GitUpstream, ref: str, strategy: Strategy | None) -> FileTree:
+    """Return the files with `ref` in the subpackages that have the root's old ref and are inside its directory."""
+    for package in packages:
+        kptfile = find_kptfile(files, package)
+        git = _get_git_upstream(kptfile)
+        if kptfile and git and follows_same_ref(git, root):
+            files = _with_kptfile(files, package, set_upstream_source(kptfile, ref, strategy))
+    return files
+
+
+def follows_same_ref(git: GitUpstream, root: GitUpstream) -> bool:
+    """Return whether a remote subpackage has the root's repository and ref, and is inside the root's directory."""
+    if (git.repo, git.ref) != (root.repo, root.ref):
+        return False
+    inner, outer = (normpath(f"/{upstream.directory.strip('/')}") for upstream in (git, root))
+    return inner == outer or is_below(inner, outer.rstrip("/"))
+
+
+def _get_git_upstream(kptfile: Kptfile | None) -> GitUpstream | None:
+    return kptfile.upstream.git if kptfile and kptfile.upstream else None
+
+
+def _with_kptfile(files: FileTree, package: str, kptfile: Kptfile) -> FileTree:
+    return files.with_files({join_path(package, KPTFILE): kptfile.to_bytes()})
+
+
+# Limit for remote packages in remote packages, because a cycle would never end.
+_MAX_DEPTH = 16
+
+
+def get_package(
+    fetcher: PackageFetcher,
+    source: GitUpstream,
+    name: str,
+    options: MergeOptions,
+    strategy: Strategy = "resource-merge",
+) -> UpdateResult:
+    """Return a new package with the name `name` from upstream, including unfetched subpackages.
+
+    If the findings contain an error, there are no files.
+    """
+    location = {"repo": source.repo, "directory": source.directory, "ref": source.ref}
+    kptfile = new_kptfile(name)
+    upstream = {"type": "git", "git": location, "updateStrategy": strategy}
+    new_file = kptfile.with_data({**kptfile.data, "upstream": upstream})
+    result = UpdateResult(FileTree().with_files({KPTFILE: new_file.to_bytes()}))
+    pending = [("", 0)]
+    while pending and not result.has_failed:
+        package, depth = pending.pop()
+        result = (
+            _report_depth(result, package) if depth > _MAX_DEPTH else _fetch_content(result, package, fetcher, options)
+        )
+        pending += [(path, depth + 1) for path in reversed(_find_unfetched_below(result.files, package))]
+    if result.has_failed:
+        return replace(result, files=FileTree())
+    files, findings = add_merge_comments(result.files, options.profile)
+    return replace(result, files=files, findings=(*result.findings, *findings))
+
+
+def _fetch_content(
+    current_result: UpdateResult, package: str, fetcher: PackageFetcher, options: MergeOptions
+) -> UpdateResult:
+    """Return the files with the content of an unfetched package, merged with its existing Kptfile."""
+    kptfile = find_kptfile(current_result.files, package)
+    git = kptfile.upstream.git if kptfile and kptfile.upstream else None
+    if kptfile is None or git is None:
+        return current_result
+    fetched = fetcher.fetch(git.repo, git.directory, git.ref)
+    updated = read_kptfile(fetched.files[KPTFILE].data) if KPTFILE in fetched.files else None
+    if isinstance(updated, tuple):
+        return replace_package(current_result, package, UpdateResult(fetched.files, (), updated))
+    merged_kptfile, _ = merge_kptfile(None, updated, kptfile, options)
+    content = set_upstream_lock(merged_kptfile, git, fetched).to_bytes()
+    files = current_result.files.subtree(package).with_files(fetched.files).with_files({KPTFILE: content})
+    return replace_package(current_result, package, UpdateResult(files))
+
+
+def _find_unfetched_below(files: FileTree, package: str) -> list[str]:
+    nested = [path for path in Package(files).subpackages if path != package and is_below(path, package)]
+    unfetched = [path for path in nested if is_unfetched(find_kptfile(files, path))]
+    return [path for path in unfetched if not any(is_below(path, other) for other in unfetched)]
+
+
+def _report_depth(current_result: UpdateResult, package: str) -> UpdateResult:
+    text = f"packages with their own upstreams must not be nested more than {_MAX_DEPTH} levels deep"
+    return current_result.with_details(
+        (), [SUBPACKAGE_DEPTH.finding(text, SourceLocation(join_path(package, KPTFILE)))]
+    )

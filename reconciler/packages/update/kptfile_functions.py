@@ -1,160 +1,347 @@
-"""Three-way merge of a pipeline's functions: nobody's edit is lost because somebody named a function (kpt.md D23)."""
+"""Three-way merge of the function lists in a Kptfile's pipeline: pairing, order and fields of the functions.
+
+kpt merges a list as a whole when one function has a name, and then loses local changes. This merge never does that.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import re
+from collections.abc import Callable, Collection, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from itertools import count
+from typing import Any, TypeAlias
 
-from reconciler.krm.conflicts import ABSENT, Chosen, Conflict, ConflictKind
+from reconciler.krm.json_pointer import format_pointer
 from reconciler.krm.merge3 import MergeRules, merge_data
-from reconciler.krm.pointer import format_pointer
-from reconciler.krm.shapes import UNKNOWN
-from reconciler.krm.yaml.same import same
-from reconciler.packages.update.kptfile_order import merged_order
-from reconciler.packages.update.kptfile_pairing import Function, Numbered, is_of_a_variant, numbered
-from reconciler.packages.update.kptfile_values import Outcome, Values, merge_selectors
+from reconciler.krm.merge3.lists import interleave
+from reconciler.krm.merge3.rules import ABSENT, ChosenSide, Conflict, ConflictKind
+from reconciler.krm.schema.merge_schemas import UNKNOWN_SCHEMA
+from reconciler.krm.yaml.compare import IndexPair, align_items, is_equal_data
+from reconciler.packages.update.kptfile_values import MergeOutcome, SideValues, merge_selectors
 
-_EXCLUSIVE = (("image", "exec"), ("configMap", "configPath"))
-"""Fields of which a function has at most one (kpt.md 2)."""
+FunctionEntry: TypeAlias = Mapping[str, Any]
+NumberedFunctions: TypeAlias = dict[int, FunctionEntry]
+
+# Names of functions that Porch adds: PackageVariant.<variant>.<function, or nothing>.<index>
+_VARIANT_FUNCTION_NAME = re.compile(r"PackageVariant\..+\.[^.]*\.[0-9]+")
+# If a list has more candidate pairs of one image, functions are paired by order only.
+_MAX_COMPARISONS = 10_000
 
 
-def merge_functions(sides: Values, rules: MergeRules) -> Outcome:
-    """Return one merged list of a pipeline, given as it stands in each Kptfile; ABSENT for no list.
+def number_functions(
+    origin: Sequence[FunctionEntry], updated: Sequence[FunctionEntry], local: Sequence[FunctionEntry]
+) -> tuple[NumberedFunctions, NumberedFunctions, NumberedFunctions]:
+    """Return the three lists by number, each in its own order. A function has the same number on all sides."""
+    free_numbers = count(len(origin))
+    pairs = {side: pair_functions(origin, functions) for side, functions in (("updated", updated), ("local", local))}
+    local_numbers = [
+        pairs["local"][index] if index in pairs["local"] else next(free_numbers) for index in range(len(local))
+    ]
+    new_indices = [index for index in range(len(updated)) if index not in pairs["updated"]]
+    local_indices = [index for index in range(len(local)) if index not in pairs["local"]]
+    added_pairs = pair_functions([local[index] for index in local_indices], [updated[index] for index in new_indices])
+    added_numbers = {
+        index: local_numbers[local_indices[added_pairs[position]]] if position in added_pairs else next(free_numbers)
+        for position, index in enumerate(new_indices)
+    }
+    updated_numbers = [
+        pairs["updated"][index] if index in pairs["updated"] else added_numbers[index] for index in range(len(updated))
+    ]
+    return (
+        dict(enumerate(origin)),
+        dict(zip(updated_numbers, updated, strict=True)),
+        dict(zip(local_numbers, local, strict=True)),
+    )
 
-    Functions meet as `pair_functions` tells. The order is the local one, new functions beside their upstream
-    neighbours; functions that only local has, put there by a PackageVariant, come first.
+
+def align_functions(before: Sequence[Any], after: Sequence[Any]) -> list[IndexPair]:
+    """Return the pairs of two lists: functions as in `pair_functions`, other lists as in `align_items`."""
+    if not all(isinstance(entry, Mapping) and ("image" in entry or "exec" in entry) for entry in (*before, *after)):
+        return align_items(before, after)
+    pairs = pair_functions(before, after)
+    return [(pairs.get(index), index) for index in range(len(after))]
+
+
+def pair_functions(before: Sequence[FunctionEntry], after: Sequence[FunctionEntry]) -> dict[int, int]:
+    """Return the index in `before` of each function, by its index in `after`.
+
+    The first function with a name is paired by this name. Other functions are paired by image without registry, tag and
+    digest, or by command. Among several candidates, the most similar are paired first, then by order. A function may
+    gain or lose a name. Two different names are two functions. Functions that a PackageVariant added are paired by name
+    only.
     """
-    if sides.undisputed:
-        return sides.undisputed
-    before, now, here = sides.each(_functions)
-    merge = _ListMerge(*numbered(before, now, here), rules)
+    old_names, new_names = _index_names(before), _index_names(after)
+    pairs = {index: old_names[name] for name, index in new_names.items() if name in old_names}
+    paired_indices = set(pairs.values())
+    old_candidates, new_candidates = _group_by_base(before, paired_indices), _group_by_base(after, pairs)
+    for base, candidates in new_candidates.items():
+        pairs |= _pair_most_similar(before, after, old_candidates.get(base, []), candidates)
+    return pairs
+
+
+def is_variant_function(function: FunctionEntry) -> bool:
+    """Return whether a PackageVariant added the function."""
+    return _VARIANT_FUNCTION_NAME.fullmatch(_text(function.get("name"))) is not None
+
+
+def get_function_base(function: FunctionEntry) -> tuple[str, str]:
+    """Return the base name of a function: ("image", last path segment) or ("exec", first word of the command)."""
+    if image := _text(function.get("image")):
+        return "image", image.partition("@")[0].rpartition("/")[2].partition(":")[0]
+    command = _text(function.get("exec")).split(maxsplit=1)
+    return "exec", command[0] if command else ""
+
+
+def _index_names(functions: Sequence[FunctionEntry]) -> dict[str, int]:
+    names: dict[str, int] = {}
+    for index, function in enumerate(functions):
+        if name := _text(function.get("name")):
+            names.setdefault(name, index)
+    return names
+
+
+def _group_by_base(functions: Sequence[FunctionEntry], excluded: Container[int]) -> dict[tuple[str, str], list[int]]:
+    groups: dict[tuple[str, str], list[int]] = {}
+    for index, function in enumerate(functions):
+        if index not in excluded and not is_variant_function(function):
+            groups.setdefault(get_function_base(function), []).append(index)
+    return groups
+
+
+def _pair_most_similar(
+    before: Sequence[FunctionEntry], after: Sequence[FunctionEntry], old_indices: list[int], new_indices: list[int]
+) -> dict[int, int]:
+    if len(old_indices) * len(new_indices) > _MAX_COMPARISONS:
+        candidates = [(new_index, old_index) for old_index, new_index in zip(old_indices, new_indices, strict=False)]
+        return {
+            new_index: old_index
+            for new_index, old_index in candidates
+            if _can_be_paired(before[old_index], after[new_index])
+        }
+    old_features, new_features = (
+        {old_index: _list_features(before[old_index]) for old_index in old_indices},
+        {new_index: _list_features(after[new_index]) for new_index in new_indices},
+    )
+    ranked = sorted(
+        (
+            -_compute_similarity(old_features[old_index], new_features[new_index]),
+            abs(old_position - new_position),
+            old_index,
+            new_index,
+        )
+        for old_position, old_index in enumerate(old_indices)
+        for new_position, new_index in enumerate(new_indices)
+        if _can_be_paired(before[old_index], after[new_index])
+    )
+    pairs: dict[int, int] = {}
+    for _, _, old_index, new_index in ranked:
+        if new_index not in pairs and old_index not in pairs.values():
+            pairs[new_index] = old_index
+    return pairs
+
+
+def _can_be_paired(old: FunctionEntry, new: FunctionEntry) -> bool:
+    names = _text(old.get("name")), _text(new.get("name"))
+    return "" in names or names[0] == names[1]
+
+
+def _list_features(function: FunctionEntry) -> frozenset[tuple[str, ...]]:
+    """Return the content of a function as a set: its fields, and the entries of its configuration one by one."""
+    features: set[tuple[str, ...]] = set()
+    for field, value in function.items():
+        entries = value.items() if isinstance(value, Mapping) else [("", value)]
+        for key, entry in entries:
+            features |= {(field, str(key)), (field, str(key), repr(entry))}
+    return frozenset(features)
+
+
+def _compute_similarity(old: frozenset[tuple[str, ...]], new: frozenset[tuple[str, ...]]) -> float:
+    return len(old & new) / (len(old | new) or 1)
+
+
+def _text(value: object) -> str:
+    return value if isinstance(value, str) else ""
+
+
+def merge_function_order(
+    origin: Sequence[int], updated: Sequence[int], local: Sequence[int], kept_numbers: Collection[int]
+) -> tuple[list[int], bool]:
+    """Return the kept functions in order, by number, and whether both sides changed the order differently.
+
+    The order is the local one, or upstream's if only upstream changed it. A function of the other side follows its
+    predecessor there. Without a predecessor it precedes its successor, and without both it comes last.
+    """
+    moved_upstream, moved_locally = not _has_same_order(origin, updated), not _has_same_order(origin, local)
+    base, other_order = (updated, local) if moved_upstream and not moved_locally else (local, updated)
+    base_order = dict.fromkeys(number for number in base if number in kept_numbers)
+    added_numbers = dict.fromkeys(
+        number for number in other_order if number in kept_numbers and number not in base_order
+    )
+    return list(
+        interleave(base_order, added_numbers, other_order)
+    ), moved_upstream and moved_locally and not _has_same_order(updated, local)
+
+
+def _has_same_order(first: Sequence[int], second: Sequence[int]) -> bool:
+    """Return whether the common elements of both lists have the same order."""
+    in_first, in_second = set(first), set(second)
+    return [number for number in first if number in in_second] == [number for number in second if number in in_first]
+
+
+_EXCLUSIVE_FIELDS = (("image", "exec"), ("configMap", "configPath"))
+"""Pairs of fields of which a function has at most one."""
+
+
+def merge_functions(sides: SideValues, rules: MergeRules) -> MergeOutcome:
+    """Return one merged function list of a pipeline, ABSENT for no list.
+
+    Functions are paired as in `pair_functions`. The order is the local one. New functions are placed next to their
+    upstream neighbors. Functions that a PackageVariant added locally come first.
+    """
+    if sides.one_sided_outcome:
+        return sides.one_sided_outcome
+    origin, updated, local = sides.map_sides(_list_functions)
+    merge = _FunctionListMerge(*number_functions(origin, updated, local), rules)
     functions, conflicts = merge.result()
-    if merge.keeps_additions and before and not now:
-        conflicts = (_conflict("field", sides, "local", "D5"), *conflicts)
-    return (sides.local if same(functions, here) else functions or ABSENT), conflicts
+    if merge.keeps_additions and origin and not updated:
+        conflicts = (_create_conflict("field", sides, "local", "D5"), *conflicts)
+    return (sides.local if is_equal_data(functions, local) else functions or ABSENT), conflicts
 
 
 @dataclass(frozen=True)
-class _ListMerge:
-    """The functions of the three sides, by number, each in its own order."""
+class _FunctionListMerge:
+    """The numbered functions of the three sides, each in its own order."""
 
-    origin: Numbered
-    updated: Numbered
-    local: Numbered
+    origin: NumberedFunctions
+    updated: NumberedFunctions
+    local: NumberedFunctions
     rules: MergeRules
 
     @property
     def keeps_additions(self) -> bool:
-        """Whether functions stay that neither upstream nor a PackageVariant gave to local."""
+        """Whether functions are kept that only the local list has and no PackageVariant added."""
         return any(self._is_addition(number) for number in self.local) and not self._loses_additions
 
-    def result(self) -> tuple[list[Function], tuple[Conflict, ...]]:
-        """Return the merged functions in order, and the conflicts with pointers from the list."""
-        outcomes = {number: self._merged(number) for number in self.local | self.updated}
-        kept = {number: function for number, (function, _) in outcomes.items() if function is not ABSENT}
-        order, clash = merged_order(list(self.origin), list(self.updated), list(self.local), kept)
-        order = sorted(order, key=lambda number: not self._is_own(number))
-        conflicts = [self._order_conflict()] if clash else []
-        for number, (_, found) in outcomes.items():
-            conflicts += _placed(found, self._place(number, order))
-        return [kept[number] for number in order], tuple(conflicts)
+    def result(self) -> tuple[list[FunctionEntry], tuple[Conflict, ...]]:
+        """Return the merged functions in order, and the conflicts with pointers that start at the list."""
+        outcomes = {number: self._merge_one(number) for number in self.local | self.updated}
+        kept_functions = {number: function for number, (function, _) in outcomes.items() if function is not ABSENT}
+        order, has_order_conflict = merge_function_order(
+            list(self.origin), list(self.updated), list(self.local), kept_functions
+        )
+        order = sorted(order, key=lambda number: not self._is_local_variant_function(number))
+        conflicts = [self._order_conflict()] if has_order_conflict else []
+        for number, (_, function_conflicts) in outcomes.items():
+            conflicts += _with_pointer_prefix(function_conflicts, self._find_position(number, order))
+        return [kept_functions[number] for number in order], tuple(conflicts)
 
-    def _merged(self, number: int) -> Outcome:
+    def _merge_one(self, number: int) -> MergeOutcome:
         if self._is_addition(number) and self._loses_additions:
             return ABSENT, ()
-        return merge_function(Values(self.origin, self.updated, self.local).each(_get(number)), self.rules)
+        return merge_function(SideValues(self.origin, self.updated, self.local).map_sides(_getter(number)), self.rules)
 
     @property
     def _loses_additions(self) -> bool:
         return bool(self.origin) and not self.updated and not self.rules.keeps_local_elements
 
     def _is_addition(self, number: int) -> bool:
-        return self._is_only_local(number) and not is_of_a_variant(self.local[number])
+        return self._is_only_local(number) and not is_variant_function(self.local[number])
 
-    def _is_own(self, number: int) -> bool:
-        """Tell whether the variant of this package put the function there; what upstream has too is content."""
-        return self._is_only_local(number) and is_of_a_variant(self.local[number])
+    def _is_local_variant_function(self, number: int) -> bool:
+        """Return whether the PackageVariant of this package added the function.
+
+        A function that upstream has is content.
+        """
+        return self._is_only_local(number) and is_variant_function(self.local[number])
 
     def _is_only_local(self, number: int) -> bool:
         return number not in self.origin and number not in self.updated
 
-    def _place(self, number: int, order: Sequence[int]) -> tuple[int, ...]:
-        """Return where a conflict points to: into the result, else into the local list, else into upstream's."""
+    def _find_position(self, number: int, order: Sequence[int]) -> tuple[int, ...]:
+        """Return the position for a conflict pointer: in the result, the local list, or upstream's list."""
         lists: tuple[Sequence[int], ...] = (order, list(self.local), list(self.updated))
         return next((numbers.index(number),) for numbers in lists if number in numbers)
 
     def _order_conflict(self) -> Conflict:
-        sides = Values(self.origin, self.updated, self.local)
-        return _conflict("field", sides.each(lambda side: [_title(it) for it in side.values()]), "local", "D23")
+        sides = SideValues(self.origin, self.updated, self.local)
+        return _create_conflict(
+            "field", sides.map_sides(lambda side: [_describe_function(it) for it in side.values()]), "local", "D23"
+        )
 
 
-def merge_function(sides: Values, rules: MergeRules) -> Outcome:
-    """Return one function, ABSENT when it goes. Conflicts point into the function."""
-    if sides.undisputed:
-        return sides.undisputed
-    if sides.updated is ABSENT and is_of_a_variant(sides.origin):
-        # what a variant put there is the variant's (design 10.8)
-        return ABSENT, (_conflict("element", sides, "upstream", "D23"),)
+def merge_function(sides: SideValues, rules: MergeRules) -> MergeOutcome:
+    """Return one merged function, ABSENT if it is removed. Conflict pointers start at the function."""
+    if sides.one_sided_outcome:
+        return sides.one_sided_outcome
+    if sides.updated is ABSENT and is_variant_function(sides.origin):
+        # A PackageVariant owns the functions that it added, so that local changes of them are not kept.
+        return ABSENT, (_create_conflict("element", sides, "upstream", "D23"),)
     if sides.updated is ABSENT and rules.keeps_edited_elements:
-        return sides.local, (_conflict("element", sides, "local", "D3"),)
+        return sides.local, (_create_conflict("element", sides, "local", "D3"),)
     if sides.local is ABSENT and rules.keeps_removals:
-        return ABSENT, (_conflict("element", sides, "local", "D4"),)
-    return _merged_fields(sides, rules)
+        return ABSENT, (_create_conflict("element", sides, "local", "D4"),)
+    return _merge_fields(sides, rules)
 
 
-def _merged_fields(sides: Values, rules: MergeRules) -> Outcome:
-    fields = sides.each(lambda side: {} if side is ABSENT else side)
+def _merge_fields(sides: SideValues, rules: MergeRules) -> MergeOutcome:
+    fields = sides.map_sides(lambda side: {} if side is ABSENT else side)
     conflicts: list[Conflict] = []
     for name in ("selectors", "exclude"):
-        value, found = merge_selectors(fields.each(_get(name)), rules.winner, empty_means_all=name == "selectors")
-        conflicts += _placed(found, (name,))
-        fields = fields.each(_set(name, value))
-    merged, other = merge_data(*fields, UNKNOWN, rules)
-    exclusive = dict(_exclusive(fields, merged, rules.winner))
-    merged = {name: value for name, value in merged.items() if name not in exclusive}
+        value, selector_conflicts = merge_selectors(
+            fields.map_sides(_getter(name)), rules.winner, empty_means_all=name == "selectors"
+        )
+        conflicts += _with_pointer_prefix(selector_conflicts, (name,))
+        fields = fields.map_sides(_setter(name, value))
+    merged, field_conflicts = merge_data(*fields, UNKNOWN_SCHEMA, rules)
+    removed = dict(_resolve_exclusive(fields, merged, rules.winner))
+    merged = {name: value for name, value in merged.items() if name not in removed}
     if not merged.get("image") and not merged.get("exec"):
-        return ABSENT, (*conflicts, *other, _conflict("element", sides, "upstream", "D23"))
-    return merged, (*conflicts, *other, *exclusive.values())
+        return ABSENT, (*conflicts, *field_conflicts, _create_conflict("element", sides, "upstream", "D23"))
+    return merged, (*conflicts, *field_conflicts, *removed.values())
 
 
-def _exclusive(fields: Values, merged: Function, winner: Chosen) -> Iterator[tuple[str, Conflict]]:
-    """Yield the fields that must go, because each side brought another one of two that exclude each other."""
-    for pair in _EXCLUSIVE:
+def _resolve_exclusive(fields: SideValues, merged: FunctionEntry, winner: ChosenSide) -> Iterator[tuple[str, Conflict]]:
+    """Yield the fields that are removed, because each side set another one of two exclusive fields."""
+    for pair in _EXCLUSIVE_FIELDS:
         if not _has_both(merged, pair) or _has_both(fields.updated, pair) or _has_both(fields.local, pair):
             continue
-        by_upstream = next((name for name in pair if fields.updated.get(name) is not None), None)
-        by_local = next((name for name in pair if fields.local.get(name) is not None), None)
-        stays = (by_upstream or by_local) if winner == "upstream" else (by_local or by_upstream)
-        goes = pair[1] if stays == pair[0] else pair[0]
-        yield goes, _placed([_conflict("field", fields.each(_get(goes)), winner, "D23")], (goes,))[0]
+        upstream_field = next((name for name in pair if fields.updated.get(name) is not None), None)
+        local_field = next((name for name in pair if fields.local.get(name) is not None), None)
+        kept_field = (upstream_field or local_field) if winner == "upstream" else (local_field or upstream_field)
+        removed_field = pair[1] if kept_field == pair[0] else pair[0]
+        yield (
+            removed_field,
+            _with_pointer_prefix(
+                [_create_conflict("field", fields.map_sides(_getter(removed_field)), winner, "D23")], (removed_field,)
+            )[0],
+        )
 
 
-def _has_both(function: Function, pair: tuple[str, str]) -> bool:
+def _has_both(function: FunctionEntry, pair: tuple[str, str]) -> bool:
     return all(function.get(field) is not None for field in pair)
 
 
-def _get(key: Any) -> Callable[[Mapping[Any, Any]], Any]:
+def _getter(key: Any) -> Callable[[Mapping[Any, Any]], Any]:
     return lambda side: side.get(key, ABSENT)
 
 
-def _set(name: str, value: Any) -> Callable[[Function], Function]:
+def _setter(name: str, value: Any) -> Callable[[FunctionEntry], FunctionEntry]:
     if value is not ABSENT:
         return lambda function: {**function, name: value}
     return lambda function: {field: kept for field, kept in function.items() if field != name}
 
 
-def _functions(value: Any) -> list[Function]:
+def _list_functions(value: Any) -> list[FunctionEntry]:
     return [entry for entry in value if isinstance(entry, Mapping)] if isinstance(value, list) else []
 
 
-def _conflict(kind: ConflictKind, sides: Values, chosen: Chosen, rule: str) -> Conflict:
+def _create_conflict(kind: ConflictKind, sides: SideValues, chosen: ChosenSide, rule: str) -> Conflict:
     return Conflict(kind, "", sides.origin, sides.local, sides.updated, chosen, rule)
 
 
-def _placed(conflicts: Sequence[Conflict], path: tuple[str | int, ...]) -> list[Conflict]:
+def _with_pointer_prefix(conflicts: Sequence[Conflict], path: tuple[str | int, ...]) -> list[Conflict]:
     return [replace(conflict, pointer=format_pointer(path) + conflict.pointer) for conflict in conflicts]
 
 
-def _title(function: Function) -> str:
+def _describe_function(function: FunctionEntry) -> str:
     return str(function.get("name") or function.get("image") or function.get("exec") or "")

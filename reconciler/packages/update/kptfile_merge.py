@@ -1,4 +1,7 @@
-"""Three-way merge of a Kptfile: an edit of the local one, so that no comment is lost (kpt.md 10, D21, D23)."""
+"""Three-way merge of a Kptfile, as an edit of the local one that keeps its comments.
+
+`merge_kptfile_structs` reproduces kpt, which merges Kptfiles as Go structs and lists by inferred keys.
+"""
 
 from __future__ import annotations
 
@@ -7,41 +10,150 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from reconciler.krm.conflicts import ABSENT, Conflict
+from reconciler.krm.json_pointer import format_pointer
 from reconciler.krm.merge3 import MergeRules, merge_data
-from reconciler.krm.merge3.text import write_merged
-from reconciler.krm.pointer import format_pointer
-from reconciler.krm.shapes import ATOMIC, UNKNOWN, Shape
-from reconciler.packages.kptfile import Kptfile, in_order
-from reconciler.packages.update.kptfile_functions import merge_functions
-from reconciler.packages.update.kptfile_pairing import aligned_functions
-from reconciler.packages.update.kptfile_structs import merge_structs
-from reconciler.packages.update.kptfile_values import Outcome, Values, one_of
+from reconciler.krm.merge3.rules import ABSENT, Conflict
+from reconciler.krm.merge3.text import write_merged_document
+from reconciler.krm.schema.merge_schemas import ATOMIC_SCHEMA, UNKNOWN_SCHEMA, MergeSchema
+from reconciler.packages.kptfile import Kptfile, order_sections
+from reconciler.packages.update.kptfile_functions import align_functions, merge_functions
+from reconciler.packages.update.kptfile_values import MergeOutcome, SideValues, choose_side
 from reconciler.packages.update.options import MergeOptions
+
+StructData = Mapping[str, Any]
+
+_SECTIONS = ("info", "pipeline", "inventory", "status")
+_STRING_MAPS = ("labels", "annotations", "configMap")
+_FUNCTION_LISTS = ("mutators", "validators")
+_GENERATED_NAME_PREFIX = "_kpt-merge_"
+
+
+def merge_kptfile_structs(sides: SideValues, rules: MergeRules) -> tuple[StructData, tuple[Conflict, ...]]:
+    """Return the local data with labels, annotations, info, pipeline, inventory and status merged as kpt does.
+
+    Raises MergeError if a list has a key on one side and none on another.
+    """
+    parts = sides.map_sides(_select_merged_parts)
+    if _can_generate_names(parts):
+        parts = parts.map_sides(partial(_with_functions, change=_with_generated_name))
+    merged_parts, conflicts = merge_data(*parts, UNKNOWN_SCHEMA, replace(rules, requires_names=True))
+    result = {} if merged_parts is ABSENT else _with_functions(merged_parts, change=_encode_function)
+    return _apply_parts(sides.local, result), conflicts
+
+
+def _select_merged_parts(data: StructData) -> dict[str, Any]:
+    """Return the merged parts of a Kptfile, without empty fields, which kpt's structs do not contain."""
+    metadata = data.get("metadata") or {}
+    parts: dict[str, Any] = {
+        name: _decode_struct(data[name]) for name in _SECTIONS if isinstance(data.get(name), Mapping)
+    }
+    return parts | {"metadata": _decode_struct({name: metadata.get(name) for name in ("labels", "annotations")})}
+
+
+def _decode_struct(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_decode_struct(entry) for entry in value]
+    if not isinstance(value, Mapping):
+        return value
+    fields = {
+        key: _decode_string_map(entry) if key in _STRING_MAPS else _decode_struct(entry) for key, entry in value.items()
+    }
+    return {key: entry for key, entry in fields.items() if entry not in (None, "", [], {})}
+
+
+def _decode_string_map(value: Any) -> Any:
+    """Return a map of strings as kpt decodes it: null is the empty string; numbers and booleans are their text."""
+    if not isinstance(value, Mapping):
+        return value
+    return {key: _decode_string(entry) for key, entry in value.items()}
+
+
+def _decode_string(value: Any) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return "" if value is None else str(value)
+
+
+def _can_generate_names(sides: SideValues) -> bool:
+    """Return whether no function on any side has a name, and the generated names are unique in each list."""
+    for functions in (functions for side in sides for functions in _function_lists(side)):
+        names = [_generate_name(function) for function in functions]
+        if any("name" in function for function in functions) or len(set(names)) < len(names):
+            return False
+    return True
+
+
+def _function_lists(side: StructData) -> Iterator[list[dict[str, Any]]]:
+    pipeline = side.get("pipeline") or {}
+    yield from (pipeline[name] for name in _FUNCTION_LISTS if name in pipeline)
+
+
+def _generate_name(function: StructData) -> str:
+    return _GENERATED_NAME_PREFIX + str(function.get("exec") or str(function.get("image", "")).split(":")[0])
+
+
+def _with_functions(side: StructData, change: Callable[[StructData], StructData]) -> StructData:
+    """Return the parts with a function applied to each pipeline function. Empty lists are removed."""
+    if "pipeline" not in side:
+        return side
+    pipeline = side["pipeline"]
+    lists = {name: [change(function) for function in pipeline[name]] for name in _FUNCTION_LISTS if pipeline.get(name)}
+    return {
+        **side,
+        "pipeline": {**{key: value for key, value in pipeline.items() if key not in _FUNCTION_LISTS}, **lists},
+    }
+
+
+def _with_generated_name(function: StructData) -> StructData:
+    return {**function, "name": _generate_name(function)}
+
+
+def _without_generated_name(function: StructData) -> StructData:
+    if not str(function.get("name", "")).startswith(_GENERATED_NAME_PREFIX):
+        return function
+    return {key: value for key, value in function.items() if key != "name"}
+
+
+def _encode_function(function: StructData) -> StructData:
+    return dict(_decode_struct(_without_generated_name(function)))
+
+
+def _apply_parts(local: StructData, merged: StructData) -> dict[str, Any]:
+    """Return the local data with the merged parts in place of its own."""
+    sections = {name: merged[name] for name in _SECTIONS if name in merged}
+    other_fields = {key: value for key, value in local.items() if key not in _SECTIONS or key in sections}
+    metadata = local.get("metadata") or {}
+    other_metadata = {key: value for key, value in metadata.items() if key not in ("labels", "annotations")}
+    merged_maps = {key: value for key, value in (merged.get("metadata") or {}).items() if value}
+    metadata_field = (
+        {"metadata": {**other_metadata, **merged_maps}} if other_metadata or merged_maps or metadata else {}
+    )
+    return {**other_fields, **sections, **metadata_field}
+
 
 Data = Mapping[str, Any]
 Path = tuple[str, ...]
 
-KPTFILE_SHAPE = Shape(
+KPTFILE_SCHEMA = MergeSchema(
     {
-        "info": Shape(
+        "info": MergeSchema(
             {
-                "emails": Shape(items=ATOMIC, keys=()),
-                "keywords": Shape(items=ATOMIC, keys=()),
-                "readinessGates": Shape(items=UNKNOWN, keys=("conditionType",)),
+                "emails": MergeSchema(items=ATOMIC_SCHEMA, keys=()),
+                "keywords": MergeSchema(items=ATOMIC_SCHEMA, keys=()),
+                "readinessGates": MergeSchema(items=UNKNOWN_SCHEMA, keys=("conditionType",)),
             }
         ),
-        "pipeline": Shape({"mutators": ATOMIC, "validators": ATOMIC}),
-        "status": Shape({"conditions": Shape(items=UNKNOWN, keys=("type",))}),
+        "pipeline": MergeSchema({"mutators": ATOMIC_SCHEMA, "validators": ATOMIC_SCHEMA}),
+        "status": MergeSchema({"conditions": MergeSchema(items=UNKNOWN_SCHEMA, keys=("type",))}),
     }
 )
-"""How the lists of a Kptfile are merged, but for those of its pipeline (kpt.md D23)."""
+"""How the lists of a Kptfile are merged, except for the lists of its pipeline."""
 
 _IDENTITY: tuple[Path, ...] = (("apiVersion",), ("kind",))
 _PACKAGE: tuple[Path, ...] = (("metadata", "name"), ("metadata", "namespace"))
 _UPSTREAM: tuple[Path, ...] = (("upstream",), ("upstreamLock",))
-# a place upstream is not mixed from two sides, and neither is a report
-_WHOLE: tuple[Path, ...] = (("upstream", "git"), ("upstreamLock",), ("status", "renderStatus"))
+# Fields that are taken from one side as a whole, because a mixture would be meaningless.
+_ONE_SIDED_FIELDS: tuple[Path, ...] = (("upstream", "git"), ("upstreamLock",), ("status", "renderStatus"))
 _PIPELINES: tuple[Path, ...] = (("pipeline", "mutators"), ("pipeline", "validators"))
 
 
@@ -54,71 +166,87 @@ def merge_kptfile(
     take_upstream: bool = False,
     whole: bool = False,
 ) -> tuple[Kptfile, tuple[Conflict, ...]]:
-    """Return the local Kptfile with what upstream changed, and the places that both sides changed (kpt.md 10).
+    """Merge upstream's changes into the local Kptfile.
 
-    A side without a Kptfile says nothing. Name, namespace and upstream are the local ones. `take_upstream` takes
-    upstream and lock from `updated`, where it has them: for subpackages and force-delete-replace. `whole` merges all
-    of this like everything else, in `safe` even where the profile is `compat`: upstream's tool never merges two sides
-    of one package (git.md 3). Conflicts name no file and no resource. Raises MergeError, in `compat`, where a list has
-    names on one side only (kpt.md 10.3).
+    Return it with the conflicts, which name no file and no resource.
+
+    A side without a Kptfile counts as empty. Raises MergeError in `compat` if a list has names on one side only.
+
+    Args:
+        take_upstream: Whether upstream and upstreamLock are taken from `updated`, for subpackages and
+            force-delete-replace. Otherwise the local name, namespace, upstream and upstreamLock stay.
+        whole: Whether all fields are merged alike, in every profile. Use it for two sides of one package, which kpt
+            never merges.
     """
-    sides = Values(*(kptfile.data if kptfile else {} for kptfile in (origin, updated, local)))
+    sides = SideValues(*(kptfile.data if kptfile else {} for kptfile in (origin, updated, local)))
     if take_upstream:
         sides = sides._replace(local=_with_upstream_of(sides.updated, sides.local))
-    for path in _settled_paths(sides.updated, whole=whole):
-        sides = sides.each(_set(path, _value(sides.local, path)))
+    for path in _local_paths(sides.updated, whole=whole):
+        sides = sides.map_sides(_value_setter(path, _get_value(sides.local, path)))
     if options.profile == "compat" and not whole:
-        data, conflicts = merge_structs(sides, options.rules)
+        data, conflicts = merge_kptfile_structs(sides, options.rules)
         return local.with_data(data), conflicts
-    data, conflicts = _merge_safely(sides, options.rules)
-    return _written(origin, updated, local, data, options.rules), conflicts
+    data, conflicts = _merge_data(sides, options.rules)
+    return _write_data(origin, updated, local, data, options.rules), conflicts
 
 
-def _written(origin: Kptfile | None, updated: Kptfile | None, local: Kptfile, data: Data, rules: MergeRules) -> Kptfile:
-    """Return the Kptfile that says `data`, in the words of the side that said it."""
+def _write_data(
+    origin: Kptfile | None, updated: Kptfile | None, local: Kptfile, data: Data, rules: MergeRules
+) -> Kptfile:
+    """Return the Kptfile with `data`, in the notation of the side that has the value."""
     if updated is None:
         return local.with_data(data)
     if origin and origin.to_bytes() == local.to_bytes():
         return updated.with_data(data)
-    base, now = origin.document if origin else None, updated.document
+    origin_document, updated_document = origin.document if origin else None, updated.document
     return local.with_document(
-        write_merged(local.document, base, now, in_order(data), KPTFILE_SHAPE, rules, aligned_functions)
+        write_merged_document(
+            local.document,
+            origin_document,
+            updated_document,
+            order_sections(data),
+            KPTFILE_SCHEMA,
+            rules,
+            align_functions,
+        )
     )
 
 
-def _settled_paths(updated: Data, *, whole: bool) -> tuple[Path, ...]:
-    """Return the paths where the local value stays."""
+def _local_paths(updated: Data, *, whole: bool) -> tuple[Path, ...]:
+    """Return the paths whose local value stays."""
     if not whole:
         return (*_IDENTITY, *_PACKAGE, *_UPSTREAM)
-    # a package always has a name
-    return _IDENTITY if _value(updated, ("metadata", "name")) is not ABSENT else (*_IDENTITY, *_PACKAGE)
+    # A package always has a name.
+    return _IDENTITY if _get_value(updated, ("metadata", "name")) is not ABSENT else (*_IDENTITY, *_PACKAGE)
 
 
 def _with_upstream_of(updated: Data, local: Data) -> Data:
     for path in _UPSTREAM:
-        if (value := _value(updated, path)) is not ABSENT:
+        if (value := _get_value(updated, path)) is not ABSENT:
             local = _with_value(local, path, value)
     return local
 
 
-def _merge_safely(sides: Values, rules: MergeRules) -> tuple[Data, tuple[Conflict, ...]]:
-    told: list[Conflict] = []
-    for path, (value, conflicts) in _parts(sides, rules):
-        told += [replace(conflict, pointer=format_pointer(path) + conflict.pointer) for conflict in conflicts]
-        sides = sides.each(_set(path, value))
-    merged, conflicts = merge_data(*sides, KPTFILE_SHAPE, rules)
-    return merged, (*conflicts, *told)
+def _merge_data(sides: SideValues, rules: MergeRules) -> tuple[Data, tuple[Conflict, ...]]:
+    special_conflicts: list[Conflict] = []
+    for path, (value, conflicts) in _merge_special_fields(sides, rules):
+        special_conflicts += [
+            replace(conflict, pointer=format_pointer(path) + conflict.pointer) for conflict in conflicts
+        ]
+        sides = sides.map_sides(_value_setter(path, value))
+    data, conflicts = merge_data(*sides, KPTFILE_SCHEMA, rules)
+    return data, (*conflicts, *special_conflicts)
 
 
-def _parts(sides: Values, rules: MergeRules) -> Iterator[tuple[Path, Outcome]]:
-    """Yield what is merged in a way of its own; the rest of the Kptfile is merged field by field."""
-    for path in _WHOLE:
-        yield path, one_of(sides.each(partial(_value, path=path)), rules.winner)
+def _merge_special_fields(sides: SideValues, rules: MergeRules) -> Iterator[tuple[Path, MergeOutcome]]:
+    """Yield the fields with special merge rules. All other fields are merged one by one."""
+    for path in _ONE_SIDED_FIELDS:
+        yield path, choose_side(sides.map_sides(partial(_get_value, path=path)), rules.winner)
     for path in _PIPELINES:
-        yield path, merge_functions(sides.each(partial(_value, path=path)), rules)
+        yield path, merge_functions(sides.map_sides(partial(_get_value, path=path)), rules)
 
 
-def _value(data: Any, path: Path) -> Any:
+def _get_value(data: Any, path: Path) -> Any:
     for key in path:
         if not isinstance(data, Mapping) or key not in data:
             return ABSENT
@@ -126,20 +254,20 @@ def _value(data: Any, path: Path) -> Any:
     return data
 
 
-def _set(path: Path, value: Any) -> Callable[[Data], Data]:
+def _value_setter(path: Path, value: Any) -> Callable[[Data], Data]:
     return lambda data: _with_value(data, path, value)
 
 
 def _with_value(data: Data, path: Path, value: Any) -> Data:
-    """Return data with this value, ABSENT for none; a mapping that this leaves empty goes too."""
-    key, *below = path
-    if below:
+    """Return data with this value, or without it for ABSENT. A mapping that becomes empty is removed."""
+    key, *inner_path = path
+    if inner_path:
         inner = data.get(key)
-        inside = inner if isinstance(inner, Mapping) else {}
-        value = _with_value(inside, tuple(below), value)
+        mapping = inner if isinstance(inner, Mapping) else {}
+        value = _with_value(mapping, tuple(inner_path), value)
         if not value:
-            # only what this took the last value from goes
-            value = ABSENT if inside else data.get(key, ABSENT)
+            # A mapping that was empty before stays.
+            value = ABSENT if mapping else data.get(key, ABSENT)
     if value is ABSENT:
-        return {name: kept for name, kept in data.items() if name != key}
+        return {name: old_value for name, old_value in data.items() if name != key}
     return {**data, key: value}

@@ -1,71 +1,77 @@
-"""One value as the three sides have it, and the values that make sense only as a whole, never as a mixture."""
+"""One value of a Kptfile on three sides, and merges of values that must not be mixed from two sides."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any, NamedTuple, TypeAlias
 
-from reconciler.krm.conflicts import Chosen, Conflict
-from reconciler.krm.yaml.same import same
+from reconciler.krm.merge3.rules import ChosenSide, Conflict
+from reconciler.krm.yaml.compare import is_equal_data
 
-Outcome: TypeAlias = tuple[Any, tuple[Conflict, ...]]
-"""The merged value, or ABSENT, and the conflicts; their pointers begin at the value."""
+MergeOutcome: TypeAlias = tuple[Any, tuple[Conflict, ...]]
+"""The merged value or ABSENT, and the conflicts. Their pointers start at the value."""
 
 
-class Values(NamedTuple):
-    """A value as it was upstream, as it is upstream now, and as it is locally; ABSENT where a side has none."""
+class SideValues(NamedTuple):
+    """A value in the origin, updated and local Kptfile; ABSENT if a side has none."""
 
     origin: Any
     updated: Any
     local: Any
 
-    def each(self, change: Callable[[Any], Any]) -> Values:
-        """Return what `change` makes of each."""
-        return Values(*map(change, self))
+    def map_sides(self, change: Callable[[Any], Any]) -> SideValues:
+        """Return the values with a function applied to each."""
+        return SideValues(*map(change, self))
 
     @property
-    def undisputed(self) -> Outcome | None:
-        """The outcome where at most one side changed the value, or both alike; None where they disagree."""
-        if same(self.updated, self.origin) or same(self.updated, self.local):
+    def one_sided_outcome(self) -> MergeOutcome | None:
+        """The merged value if at most one side changed it, or both equally. None if both changed it differently."""
+        if is_equal_data(self.updated, self.origin) or is_equal_data(self.updated, self.local):
             return self.local, ()
-        return (self.updated, ()) if same(self.local, self.origin) else None
+        return (self.updated, ()) if is_equal_data(self.local, self.origin) else None
 
 
-def one_of(sides: Values, winner: Chosen) -> Outcome:
-    """Return the value of the side that changed it; where both did, differently, the winner's and a conflict (D2)."""
-    if sides.undisputed:
-        return sides.undisputed
+def choose_side(sides: SideValues, winner: ChosenSide) -> MergeOutcome:
+    """Return the value of the side that changed it.
+
+    If both changed it differently, return the winner's and a conflict.
+    """
+    if sides.one_sided_outcome:
+        return sides.one_sided_outcome
     conflict = Conflict("field", "", sides.origin, sides.local, sides.updated, winner, "D2")
     return (sides.updated if winner == "upstream" else sides.local), (conflict,)
 
 
-def merge_selectors(sides: Values, winner: Chosen, *, empty_means_all: bool) -> Outcome:
-    """Return selectors merged by their content: what either side took away is gone, what either side added is there.
+def merge_selectors(sides: SideValues, winner: ChosenSide, *, empty_means_all: bool) -> MergeOutcome:
+    """Merge selectors by content: removals and additions of both sides are applied.
 
-    Where both sides edited the same selector, or where the result would select everything and no side asked for that,
-    the list is one side's as a whole.
+    Args:
+        empty_means_all: Whether an empty list selects everything. Then the merge never creates an empty list. In that
+            case, or if both sides edited the same selector, one side's list is taken.
     """
-    lists = sides.each(lambda value: value if isinstance(value, list) else [])
-    by_content = _by_content(lists) if all(lists) or not empty_means_all else None
-    if sides.undisputed or by_content is None or (empty_means_all and not by_content):
-        return one_of(sides, winner)
-    return by_content, ()
+    lists = sides.map_sides(lambda value: value if isinstance(value, list) else [])
+    merged = _merge_by_content(lists) if all(lists) or not empty_means_all else None
+    if sides.one_sided_outcome or merged is None or (empty_means_all and not merged):
+        return choose_side(sides, winner)
+    return merged, ()
 
 
-def _by_content(lists: Values) -> list[Any] | None:
-    """Return the merged list, None where both sides replaced the same element."""
+def _merge_by_content(lists: SideValues) -> list[Any] | None:
+    """Return the merged list, or None if both sides replaced the same element."""
     origin, updated, local = lists
-    added_up, added_here = _without(updated, origin), _without(local, origin)
-    gone_up, gone_here = _without(origin, updated), _without(origin, local)
-    both_replaced = any(_holds(gone_here, value) for value in gone_up) and added_up and added_here
-    if both_replaced and not same(added_up, added_here):
+    added_upstream, added_locally = _remove_values(updated, origin), _remove_values(local, origin)
+    removed_upstream, removed_locally = _remove_values(origin, updated), _remove_values(origin, local)
+    is_replaced_twice = (
+        any(_contains(removed_locally, value) for value in removed_upstream) and added_upstream and added_locally
+    )
+    if is_replaced_twice and not is_equal_data(added_upstream, added_locally):
         return None
-    return [*_without(local, gone_up), *_without(added_up, local)]
+    return [*_remove_values(local, removed_upstream), *_remove_values(added_upstream, local)]
 
 
-def _without(values: list[Any], others: list[Any]) -> list[Any]:
-    return [value for value in values if not _holds(others, value)]
+def _remove_values(values: list[Any], others: list[Any]) -> list[Any]:
+    return [value for value in values if not _contains(others, value)]
 
 
-def _holds(values: list[Any], value: Any) -> bool:
-    return any(same(other, value) for other in values)
+def _contains(values: list[Any], value: Any) -> bool:
+    return any(is_equal_data(other, value) for other in values)

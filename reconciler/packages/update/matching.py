@@ -1,4 +1,4 @@
-"""Matching: which documents of the three sides are the same resource (kpt.md 6.1, D10, D11)."""
+"""Matching: which documents of the three sides are the same resource."""
 
 from __future__ import annotations
 
@@ -8,34 +8,37 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TypeAlias
 
-from reconciler.packages.merge_comments import merge_identity
+from reconciler.packages.clone import read_merge_identity
 from reconciler.packages.package import PackageResource
 from reconciler.packages.resource import UPSTREAM_IDENTIFIER
 
-Key: TypeAlias = tuple[str, ...]
-KeyOf: TypeAlias = Callable[["Entry", bool], Key | None]
+IdentityKey: TypeAlias = tuple[str, ...]
+KeyOf: TypeAlias = Callable[["MergeEntry", bool], IdentityKey | None]
 _SOURCES = ("origin", "updated")
 
 
 @dataclass(frozen=True)
-class Entry(PackageResource):
-    """One document of one side; its path starts at the root package."""
+class MergeEntry(PackageResource):
+    """One document of one side. Its path starts at the root package."""
 
     @cached_property
-    def identity(self) -> Key:
-        """Group, kind, namespace and name as upstream knows them: a merge comment goes before the metadata."""
-        namespace, name = merge_identity(self.document) or (self.namespace, self.name)
+    def identity(self) -> IdentityKey:
+        """Group, kind, upstream namespace and upstream name. A merge comment overrides the metadata."""
+        namespace, name = read_merge_identity(self.document) or (self.namespace, self.name)
         return self.group, self.kind, namespace, name
 
     @cached_property
-    def plain_identity(self) -> Key:
-        """The identity with no namespace for `default`, which merge comments may write where none is given."""
+    def plain_identity(self) -> IdentityKey:
+        """The identity with "" instead of the namespace `default`.
+
+        Merge comments may contain `default` for a missing namespace.
+        """
         group, kind, namespace, name = self.identity
         return group, kind, "" if namespace == "default" else namespace, name
 
     @property
-    def noted_identity(self) -> Key | None:
-        """The plain identity that the upstream-identifier annotation tells."""
+    def annotated_identity(self) -> IdentityKey | None:
+        """The plain identity in the upstream-identifier annotation, or None."""
         parts = str(self.annotations.get(UPSTREAM_IDENTIFIER, "")).split("|")
         if len(parts) != 4:
             return None
@@ -43,16 +46,16 @@ class Entry(PackageResource):
 
 
 @dataclass(frozen=True)
-class Group:
-    """The documents that are one resource, on the sides that have it."""
+class ResourceGroup:
+    """The documents of one resource, on the sides that have it."""
 
-    origin: Entry | None = None
-    updated: Entry | None = None
-    local: Entry | None = None
+    origin: MergeEntry | None = None
+    updated: MergeEntry | None = None
+    local: MergeEntry | None = None
 
     @property
-    def entries(self) -> Iterator[Entry]:
-        """The documents that there are."""
+    def entries(self) -> Iterator[MergeEntry]:
+        """The existing documents."""
         return (entry for entry in (self.origin, self.updated, self.local) if entry)
 
     @property
@@ -61,107 +64,111 @@ class Group:
         return self.origin is not None and self.updated is not None and self.local is not None
 
     @property
-    def first(self) -> Entry:
-        """The document that stands for the resource: the local one if there is one."""
+    def first(self) -> MergeEntry:
+        """The document that represents the resource: the local one if it exists."""
         entry = self.local or self.updated or self.origin
         assert entry is not None
         return entry
 
 
-def match(sides: Sequence[Sequence[Entry]], *, moved: bool, noted: bool) -> tuple[Group, ...]:
-    """Return the resources, those of the local side first, then old ones, then new ones (kpt.md 6.1).
+def match_resources(
+    sides: Sequence[Sequence[MergeEntry]], *, follow_moves: bool, use_annotations: bool
+) -> tuple[ResourceGroup, ...]:
+    """Return all resources: those of the local side first, then those of origin, then new ones.
 
-    No side may hold two documents of one key. `moved` matches what remains without the path, `noted` by the
-    upstream-identifier annotation, both only where there is one candidate on each side.
+    No side may contain two documents with the same key. After exact matching, `follow_moves` also matches without the
+    path, and `use_annotations` matches by the upstream-identifier annotation, if there is one candidate on each side.
     """
-    groups = _exact(sides)
-    for key_of in _weaker_keys(moved=moved, noted=noted):
-        groups = _joined(groups, key_of)
-    return tuple(sorted(groups, key=_first_place))
+    groups = _match_exactly(sides)
+    for key_of in _weaker_key_functions(follow_moves=follow_moves, use_annotations=use_annotations):
+        groups = _join_groups(groups, key_of)
+    return tuple(sorted(groups, key=_sort_key))
 
 
-def with_positions(groups: Sequence[Group]) -> tuple[Group, ...]:
-    """Return the groups, with old and updated documents together that only a function made different in identity.
+def match_by_position(groups: Sequence[ResourceGroup]) -> tuple[ResourceGroup, ...]:
+    """Return the groups, with origin and updated documents joined if only a function changed their identity.
 
-    They are at the same position in the same file, both sides have the same number of documents there, and their
-    kinds or names are equal.
+    Such documents have the same position in the same file, both sides have the same number of documents in that file,
+    and the kinds or names are equal.
     """
-    counts = {side: Counter(one.path for group in groups if (one := getattr(group, side))) for side in _SOURCES}
+    counts = {side: Counter(entry.path for group in groups if (entry := getattr(group, side))) for side in _SOURCES}
     updated = {
         (group.updated.path, group.updated.index): group for group in groups if group.updated and not group.origin
     }
-    found: list[Group] = []
-    joined: set[int] = set()
+    result: list[ResourceGroup] = []
+    joined_ids: set[int] = set()
     for group in groups:
         origin = group.origin
         other = updated.get((origin.path, origin.index)) if origin and not group.updated else None
         if origin is None or other is None or other.updated is None or (group.local and other.local):
-            found.append(group)
-        elif _is_alike(origin, other.updated) and len({counts[side][origin.path] for side in _SOURCES}) == 1:
-            found.append(replace(group, updated=other.updated, local=group.local or other.local))
-            joined.add(id(other))
+            result.append(group)
+        elif (
+            _has_same_name_or_kind(origin, other.updated) and len({counts[side][origin.path] for side in _SOURCES}) == 1
+        ):
+            result.append(replace(group, updated=other.updated, local=group.local or other.local))
+            joined_ids.add(id(other))
         else:
-            found.append(group)
-    return tuple(sorted((group for group in found if id(group) not in joined), key=_first_place))
+            result.append(group)
+    return tuple(sorted((group for group in result if id(group) not in joined_ids), key=_sort_key))
 
 
-def _is_alike(first: Entry, second: Entry) -> bool:
+def _has_same_name_or_kind(first: MergeEntry, second: MergeEntry) -> bool:
     has_name = bool(first.name) and first.name == second.name
     return has_name or (first.group, first.kind) == (second.group, second.kind)
 
 
-def duplicates(entries: Iterable[Entry]) -> Iterator[tuple[Entry, Entry]]:
+def find_duplicate_entries(entries: Iterable[MergeEntry]) -> Iterator[tuple[MergeEntry, MergeEntry]]:
     """Yield the pairs of documents of one side that have the same key."""
-    seen: dict[Key, Entry] = {}
+    entries_by_key: dict[IdentityKey, MergeEntry] = {}
     for entry in entries:
-        first = seen.setdefault(_exact_key(entry), entry)
+        first = entries_by_key.setdefault(_get_exact_key(entry), entry)
         if first is not entry:
             yield first, entry
 
 
-def follow_key(entry: Entry) -> Key | None:
-    """Return what a resource is found by in another file: its identity, unless it has no name."""
+def get_move_key(entry: MergeEntry) -> IdentityKey | None:
+    """Return the key to find a resource in another file: its identity, or None if it has no name."""
     return entry.plain_identity if entry.plain_identity[3] else None
 
 
-def _weaker_keys(*, moved: bool, noted: bool) -> Iterator[KeyOf]:
-    if moved or noted:
+def _weaker_key_functions(*, follow_moves: bool, use_annotations: bool) -> Iterator[KeyOf]:
+    if follow_moves or use_annotations:
         yield lambda entry, is_local: (*entry.plain_identity, entry.path)
-    if moved:
-        yield lambda entry, is_local: follow_key(entry)
-    if noted:
-        # upstream's own annotation tells where upstream had the resource from
-        yield lambda entry, is_local: entry.noted_identity if is_local else follow_key(entry)
+    if follow_moves:
+        yield lambda entry, is_local: get_move_key(entry)
+    if use_annotations:
+        # The annotation of a local resource contains its upstream identity.
+        yield lambda entry, is_local: entry.annotated_identity if is_local else get_move_key(entry)
 
 
-def _exact(sides: Sequence[Sequence[Entry]]) -> list[Group]:
-    origin, updated, local = ({_exact_key(entry): entry for entry in side} for side in sides)
+def _match_exactly(sides: Sequence[Sequence[MergeEntry]]) -> list[ResourceGroup]:
+    origin, updated, local = ({_get_exact_key(entry): entry for entry in side} for side in sides)
     keys = dict.fromkeys([*local, *origin, *updated])
-    return [Group(origin.get(key), updated.get(key), local.get(key)) for key in keys]
+    return [ResourceGroup(origin.get(key), updated.get(key), local.get(key)) for key in keys]
 
 
-def _exact_key(entry: Entry) -> Key:
+def _get_exact_key(entry: MergeEntry) -> IdentityKey:
     return (*entry.identity, entry.path)
 
 
-def _joined(groups: Sequence[Group], key_of: KeyOf) -> list[Group]:
-    """Return the groups with incomplete ones put together that agree in a key and share no side."""
-    by_key: dict[Key, list[Group]] = {}
+def _join_groups(groups: Sequence[ResourceGroup], key_of: KeyOf) -> list[ResourceGroup]:
+    """Return the groups, with incomplete groups joined that have a common key and no common side."""
+    by_key: dict[IdentityKey, list[ResourceGroup]] = {}
     for group in groups:
         keys = {key_of(entry, entry is group.local) for entry in group.entries} if not group.is_complete else ()
         for key in keys:
             if key is not None:
                 by_key.setdefault(key, []).append(group)
-    joined: dict[int, Group] = {}
+    joined: dict[int, ResourceGroup] = {}
     for candidates in by_key.values():
         parts = [group for group in candidates if id(group) not in joined]
-        whole = _union(parts) if len(parts) > 1 else None
-        joined |= {id(group): whole for group in parts} if whole else {}
+        united = _unite(parts) if len(parts) > 1 else None
+        joined |= {id(group): united for group in parts} if united else {}
     return list(dict.fromkeys(joined.get(id(group), group) for group in groups))
 
 
-def _union(groups: Sequence[Group]) -> Group | None:
-    union = Group()
+def _unite(groups: Sequence[ResourceGroup]) -> ResourceGroup | None:
+    union = ResourceGroup()
     for group in groups:
         if any(getattr(union, side) and getattr(group, side) for side in ("origin", "updated", "local")):
             return None
@@ -174,6 +181,6 @@ def _union(groups: Sequence[Group]) -> Group | None:
     return union
 
 
-def _first_place(group: Group) -> tuple[int, str, int]:
+def _sort_key(group: ResourceGroup) -> tuple[int, str, int]:
     entry = group.first
     return (0 if group.local else 1 if group.origin else 2), entry.path, entry.index

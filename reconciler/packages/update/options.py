@@ -1,54 +1,59 @@
-"""What may be chosen about an update: the profile, and a switch for every deviation that concerns files (kpt.md 17)."""
+"""The options of an update: the profile and one switch for each deviation from kpt.
+
+Each deviation is a defect or limitation of kpt that `safe` fixes. Its number (D1, D2, …) is a key of the setting
+`merge.deviations`.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 
 from reconciler.krm.merge3 import COMPAT, SAFE, MergeRules
-from reconciler.krm.schema import Shapes, builtin_shapes
+from reconciler.krm.schema import MergeSchemas, load_builtin_merge_schemas
 from reconciler.packages.kptfile import Profile
 
 
 @dataclass(frozen=True)
 class MergeOptions:
-    """How packages are merged. The defaults are profile `safe`; `compat_options` turns every deviation off.
+    """How packages are merged. The defaults are the profile `safe`; `compat_options` switches all deviations off.
 
-    `rules.winner` also decides files that are changed on both sides and can only be taken whole, except for opaque
-    files: there the local side always wins (kpt.md D16).
+    `rules.winner` also decides files that both sides changed and that are not merged, except for opaque files. For
+    opaque files, the local side always wins.
     """
 
     profile: Profile = "safe"
     rules: MergeRules = SAFE
-    shapes: Shapes = field(default_factory=builtin_shapes)
+    schemas: MergeSchemas = field(default_factory=load_builtin_merge_schemas)
     follow_moves: bool = True
     """D10: a resource that moved to another file is still the same resource."""
     match_identifiers: bool = True
-    """D11: a renamed resource is found through its upstream-identifier annotation."""
+    """D11: a renamed resource is found by its upstream-identifier annotation."""
     take_untouched: bool = True
-    """D15: a file that nobody changed locally is taken from upstream, byte for byte."""
+    """D15: a file without local changes is taken from upstream unchanged."""
     remember_deletions: bool = True
-    """D16: an opaque file that was deleted locally stays deleted, and opaque files changed on both sides are told."""
+    """D16: an opaque file that was deleted locally stays deleted. Changes on both sides are reported."""
     isolate_broken: bool = True
-    """D17: a file that cannot be merged, by its syntax or by resources in it twice, spoils itself only."""
+    """D17: a file with syntax errors or duplicate resources does not stop the merge of other files."""
     keep_untouched: bool = True
-    """D18: a file that upstream did not change is left as it is locally, and never read."""
+    """D18: a file that upstream did not change keeps its local content and is not parsed."""
     crds_of_all_sides: bool = True
     """D19: list keys come from the CRDs of the updated, the local and the old package, in this order."""
     vendored: bool = True
-    """Remote subpackages that upstream distributes are updated with it; without this they stay as they are."""
+    """Whether remote subpackages in the upstream package are updated with it."""
     match_positions: bool = False
-    """A resource that got another identity between old and updated is found at its position in its file.
+    """Whether a resource with different identities in origin and updated is found by its position in its file.
 
-    Only for old and updated sides that are the same package before and after its own functions.
+    Use it only if origin and updated are the same package before and after its functions.
     """
 
 
-def compat_options(shapes: Shapes | None = None) -> MergeOptions:
-    """Return the options that reproduce upstream's tool, warts included."""
+def compat_options(schemas: MergeSchemas | None = None) -> MergeOptions:
+    """Return the options that reproduce kpt exactly."""
     return MergeOptions(
         profile="compat",
         rules=COMPAT,
-        shapes=shapes or builtin_shapes(),
+        schemas=schemas or load_builtin_merge_schemas(),
         follow_moves=False,
         match_identifiers=False,
         take_untouched=False,
@@ -58,3 +63,39 @@ def compat_options(shapes: Shapes | None = None) -> MergeOptions:
         crds_of_all_sides=False,
         vendored=False,
     )
+
+
+_RULE_SWITCHES = {
+    "D1": "removes_emptied_collections",
+    "D3": "keeps_edited_elements",
+    "D4": "keeps_removals",
+    "D5": "keeps_local_elements",
+    "D6": "strict_keys",
+    "D7": "reports_type_conflicts",
+    "D8": "compares_types",
+    "D9": "keeps_nulls",
+    "D12": "resolves_aliases",
+    "D13": "merges_comments",
+    "D14": "keeps_upstream_order",
+    "D22": "infers_names",
+}
+_FILE_SWITCHES = {
+    "D10": "follow_moves",
+    "D11": "match_identifiers",
+    "D15": "take_untouched",
+    "D16": "remember_deletions",
+    "D17": "isolate_broken",
+    "D18": "keep_untouched",
+    "D19": "crds_of_all_sides",
+}
+DEVIATIONS = (*_RULE_SWITCHES, *_FILE_SWITCHES)
+
+
+def build_merge_options(profile: Profile, deviations: Mapping[str, bool]) -> MergeOptions:
+    """Return a profile's options with some deviations switched on or off by number. Unknown numbers are ignored."""
+    options = MergeOptions() if profile == "safe" else compat_options()
+    rule_switches = {name: deviations[number] for number, name in _RULE_SWITCHES.items() if number in deviations}
+    file_switches = {name: deviations[number] for number, name in _FILE_SWITCHES.items() if number in deviations}
+    # The keys are names of bool fields.
+    rules = replace(options.rules, **rule_switches)  # type: ignore[arg-type]
+    return replace(options, rules=rules, **file_switches)  # type: ignore[arg-type]

@@ -1,69 +1,130 @@
-"""The two merges of whole packages: an update from upstream, and two sides of one package (kpt.md 5, git.md 3)."""
+"""The two merges of whole packages: an update from upstream, and a merge of two sides of one package."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
-from reconciler.packages.clone import UpstreamAt
-from reconciler.packages.kptfile import KPTFILE, Kptfile, Strategy, Upstream
-from reconciler.packages.merge_comments import with_merge_comments
-from reconciler.packages.package import Package
-from reconciler.packages.update.difference import is_yaml
+from reconciler.catalog.files import FileTree
+from reconciler.krm.findings import SourceLocation
+from reconciler.packages.clone import ResolvedUpstream, add_merge_comments
+from reconciler.packages.codes import NO_ORIGIN
+from reconciler.packages.kptfile import KPTFILE, Kptfile, KptfileUpstream, Strategy
+from reconciler.packages.package import Package, join_path
 from reconciler.packages.update.options import MergeOptions
-from reconciler.packages.update.remote import update_tree
-from reconciler.packages.update.result import Updated
-from reconciler.packages.update.scope import merge_both
-from reconciler.packages.update.sides import Sides
-from reconciler.snapshot.files import FileTree
+from reconciler.packages.update.package_diff import is_resource_file, package_diff
+from reconciler.packages.update.sides import (
+    MergeSides,
+    UpdateResult,
+    combine_results,
+    find_kptfile,
+    is_below,
+    is_unfetched,
+)
+from reconciler.packages.update.single_package import merge_package_kptfile, merge_two_sides
+from reconciler.packages.update.strategies import UpdateUnit, resolve_missing_package, update_unit
 
 
-def update(
+def update_package_tree(
+    sides: MergeSides, strategy: Strategy, options: MergeOptions, *, is_locked: bool = False
+) -> UpdateResult:
+    """Return a whole package after an update: the root by this strategy, remote subpackages by their own strategies.
+
+    A remote subpackage is updated from the files in the upstream package. Its own upstream is not fetched.
+    """
+    remote = [path for path in sides.packages if sides.has_upstream(path)]
+    if strategy == "copy-merge":
+        return update_unit(UpdateUnit("", sides, options, is_root=True, is_locked=is_locked), strategy)
+    sides_by_package = sides.split_by_package(remote)
+    results = [update_unit(UpdateUnit("", sides_by_package[""], options, is_root=True, is_locked=is_locked), strategy)]
+    copied_packages: list[str] = []
+    for package in remote:
+        if any(is_below(package, folder) for folder in copied_packages):
+            continue
+        # copy-merge of a package includes the packages in it.
+        if options.vendored and _read_strategy(sides.local, package) == "copy-merge":
+            copied_packages.append(package)
+        package_sides = sides.files_below(package) if package in copied_packages else sides_by_package[package]
+        results.append(_update_remote(package_sides, package, options))
+    return combine_results(results)
+
+
+def _update_remote(sides: MergeSides, package: str, options: MergeOptions) -> UpdateResult:
+    if not options.vendored:
+        return UpdateResult(sides.local)
+    kptfile = join_path(package, KPTFILE)
+    exists = sides.map_sides(lambda side: FileTree({path: file for path, file in side.items() if path == kptfile}))
+    return resolve_missing_package(sides, package, exists, options) or _update_fetched(sides, package, options)
+
+
+def _update_fetched(sides: MergeSides, package: str, options: MergeOptions) -> UpdateResult:
+    is_origin_unfetched, is_update_unfetched = (
+        is_unfetched(find_kptfile(side, package)) for side in (sides.origin, sides.updated)
+    )
+    if is_update_unfetched:
+        kptfile = merge_package_kptfile(sides, package, options, is_root=False, take_upstream=True)
+        return combine_results([kptfile, UpdateResult(sides.local.without_files(join_path(package, KPTFILE)))])
+    if is_origin_unfetched and (options.profile == "compat" or package_diff(sides.origin, sides.local)):
+        text = (
+            f'no origin available for subpackage "{package}": upstream had not fetched it when this package was cloned'
+        )
+        return UpdateResult(sides.local, (), (NO_ORIGIN.finding(text, SourceLocation(join_path(package, KPTFILE))),))
+    return update_unit(UpdateUnit(package, sides, options, is_root=False), _read_strategy(sides.local, package))
+
+
+def _read_strategy(files: FileTree, package: str) -> Strategy:
+    kptfile = find_kptfile(files, package)
+    return (kptfile.upstream.update_strategy if kptfile and kptfile.upstream else None) or "resource-merge"
+
+
+def update_package(
     origin: FileTree,
     updated: FileTree,
     local: FileTree,
     strategy: Strategy,
     options: MergeOptions,
-    lock: UpstreamAt | None = None,
-) -> Updated:
-    """Return the local package with what upstream changed from `origin` to `updated` (kpt.md 5). Nothing is fetched.
+    lock: ResolvedUpstream | None = None,
+) -> UpdateResult:
+    """Return the local package with upstream's changes from `origin` to `updated`. Nothing is fetched.
 
-    With `lock` the root's Kptfile says that it follows this from now on, and resources in the files that the update
-    wrote get their merge comments. With an error among the findings the files are the local ones.
+    With `lock`, the root's Kptfile gets this upstream, and the resources in changed files get merge comments. After an
+    error, the files are the local ones.
     """
-    result = update_tree(Sides(origin, updated, local), strategy, options, is_locked=lock is not None)
+    result = update_package_tree(MergeSides(origin, updated, local), strategy, options, is_locked=lock is not None)
     if not result.has_failed and lock:
-        result = _locked(result, lock)
+        result = _set_lock(result, lock)
     if result.has_failed:
         return replace(result, files=local)
-    return commented(result, local, options) if lock else result
+    return comment_changed_files(result, local, options) if lock else result
 
 
-def merge(base: FileTree, theirs: FileTree, ours: FileTree, options: MergeOptions) -> Updated:
-    """Return what two sides of one package come to; in conflicts `upstream` is theirs and `local` ours (git.md 3).
+def merge_packages(base: FileTree, theirs: FileTree, ours: FileTree, options: MergeOptions) -> UpdateResult:
+    """Merge two sides of one package. In conflicts, `upstream` is `theirs` and `local` is `ours`.
 
-    There is no strategy here, and no upstream that is followed: every part of every Kptfile is merged alike.
+    There is no strategy and no upstream. All fields of all Kptfiles are merged alike.
     """
-    result = merge_both(Sides(base, theirs, ours), options)
+    result = merge_two_sides(MergeSides(base, theirs, ours), options)
     return replace(result, files=ours) if result.has_failed else result
 
 
-def strategy_of(upstream: Upstream | None) -> Strategy:
-    """Return how the package wants to be updated; resource-merge if it does not say."""
+def get_update_strategy(upstream: KptfileUpstream | None) -> Strategy:
+    """Return the update strategy of the package; the default is resource-merge."""
     return (upstream.update_strategy if upstream else None) or "resource-merge"
 
 
-def commented(result: Updated, before: FileTree, options: MergeOptions) -> Updated:
-    """Return the result with merge comments in the files that are not as they were before (kpt.md 5.4)."""
-    untouched = (path for path in result.files if is_yaml(path) and result.files[path] == before.get(path))
-    kept = list(untouched) if options.keep_untouched else []
-    files, findings = with_merge_comments(result.files.without(*kept), options.profile)
-    whole = FileTree({**result.files, **files})
-    return Updated(whole, result.conflicts, (*result.findings, *findings))
+def comment_changed_files(result: UpdateResult, before: FileTree, options: MergeOptions) -> UpdateResult:
+    """Return the result with merge comments in all changed files."""
+    unchanged_paths = (
+        path for path in result.files if is_resource_file(path) and result.files[path] == before.get(path)
+    )
+    skipped_paths = list(unchanged_paths) if options.keep_untouched else []
+    files, findings = add_merge_comments(result.files.without_files(*skipped_paths), options.profile)
+    all_files = FileTree({**result.files, **files})
+    return UpdateResult(all_files, result.conflicts, (*result.findings, *findings))
 
 
-def _locked(result: Updated, lock: UpstreamAt) -> Updated:
+def _set_lock(result: UpdateResult, lock: ResolvedUpstream) -> UpdateResult:
     kptfile = Package(result.files).kptfile
     if not isinstance(kptfile, Kptfile):
-        return result.noting((), kptfile)
-    followed = kptfile.with_upstream(lock.repo, lock.directory, lock.ref, lock.commit)
-    return replace(result, files=result.files.with_files({KPTFILE: followed.to_bytes()}))
+        return result.with_details((), kptfile)
+    locked = kptfile.with_upstream(lock.repo, lock.directory, lock.ref, lock.commit)
+    return replace(result, files=result.files.with_files({KPTFILE: locked.to_bytes()}))

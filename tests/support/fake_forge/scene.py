@@ -10,15 +10,14 @@ from typing import Literal
 
 import httpx
 
-from reconciler.forge.budget import Budget
-from reconciler.forge.credentials import token_from
+from reconciler.catalog.files import CommitId
+from reconciler.forge.credentials import read_token_from
 from reconciler.forge.gitea import Gitea
 from reconciler.forge.github import GitHub
 from reconciler.forge.gitlab import GitLab
-from reconciler.forge.http import Client
-from reconciler.forge.port import Forge
-from reconciler.forge.request import NewRequest
-from reconciler.snapshot.objects import CommitId
+from reconciler.forge.http_client import ForgeClient
+from reconciler.forge.port import Forge, NewRequest
+from reconciler.forge.rate_limits import RateLimiter
 from tests.support.fake_forge.clock import Clock
 from tests.support.fake_forge.core import FakeForge, FakeRepository
 from tests.support.fake_forge.gitea import GiteaWire
@@ -41,7 +40,7 @@ class Scene:
     forge: FakeForge
     repository: FakeRepository
     wire: Wire
-    client: Client
+    client: ForgeClient
     driver: Forge
     clock: Clock
     token_file: Path
@@ -64,7 +63,7 @@ class Scene:
 
 
 @contextmanager
-def open_scene(product: Product, folder: Path, budget: Budget | None = None) -> Iterator[Scene]:
+def open_scene(product: Product, folder: Path, budget: RateLimiter | None = None) -> Iterator[Scene]:
     """Serve a product, and yield what a test needs of it."""
     clock = Clock()
     forge = FakeForge(folder / "forge", clock)
@@ -73,7 +72,7 @@ def open_scene(product: Product, folder: Path, budget: Budget | None = None) -> 
     token_file.write_text(f"{forge.token}\n")
     wire = WIRES[product](forge)
     with serve(wire) as url:
-        client = _connect(product, url, token_file, budget or Budget(0, 0, clock), clock)
+        client = _connect(product, url, token_file, budget or RateLimiter(0, 0, clock), clock)
         scene = Scene(product, forge, repository, wire, client, _drive(product, client), clock, token_file)
         commit_files(repository.bare, f"refs/heads/{BASE}", {"api.yaml": b"1.1"})
         scene.push()
@@ -83,24 +82,24 @@ def open_scene(product: Product, folder: Path, budget: Budget | None = None) -> 
             client.close()
 
 
-def hear(answer: Callable[[httpx.Request], httpx.Response] | httpx.Response) -> Client:
+def hear(answer: Callable[[httpx.Request], httpx.Response] | httpx.Response) -> ForgeClient:
     """Return a client of `https://forge.example/api` that hears an answer, whatever it asks or worked out from that."""
     act = answer if callable(answer) else lambda _: answer
     clock = Clock()
-    return Client("https://forge.example/api", dict, Budget(0, 0, clock), clock, httpx.MockTransport(act))
+    return ForgeClient("https://forge.example/api", dict, RateLimiter(0, 0, clock), clock, httpx.MockTransport(act))
 
 
-def _connect(product: Product, url: str, token_file: Path, budget: Budget, clock: Clock) -> Client:
+def _connect(product: Product, url: str, token_file: Path, budget: RateLimiter, clock: Clock) -> ForgeClient:
     match product:
         case "github":
-            return Client(url, token_from(token_file), budget, clock)
+            return ForgeClient(url, read_token_from(token_file), budget, clock)
         case "gitlab":
-            return Client(f"{url}/api/v4", token_from(token_file, "PRIVATE-TOKEN", ""), budget, clock)
+            return ForgeClient(f"{url}/api/v4", read_token_from(token_file, "PRIVATE-TOKEN", ""), budget, clock)
         case "gitea":
-            return Client(f"{url}/api/v1", token_from(token_file, prefix="token "), budget, clock)
+            return ForgeClient(f"{url}/api/v1", read_token_from(token_file, prefix="token "), budget, clock)
 
 
-def _drive(product: Product, client: Client) -> Forge:
+def _drive(product: Product, client: ForgeClient) -> Forge:
     match product:
         case "github":
             return GitHub(client, "acme", "fleet")

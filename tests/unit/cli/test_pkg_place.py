@@ -1,4 +1,4 @@
-"""What the commands of one package are pointed at, in all the ways that people spell it."""
+"""Parsing of the arguments of the `pkg` commands."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from pathlib import Path
 import click
 import pytest
 
-from reconciler.cli.exits import CannotRunError
-from reconciler.cli.pkg_place import read_source, split_place
-from reconciler.gitio.errors import UrlRefusedError
+from reconciler.cli.exit_codes import CannotRunError
+from reconciler.cli.package_target import parse_package_target, parse_upstream
+from reconciler.git.errors import UrlRefusedError
 from tests.support.git_env import git, make_bare
 
 
@@ -29,7 +29,7 @@ from tests.support.git_env import git, make_bare
     ],
 )
 def test_sources(text: str, directory: str | None, ref: str | None, expected: tuple[str, str, str]) -> None:
-    source = read_source(text, directory, ref)
+    source = parse_upstream(text, directory, ref)
 
     assert (source.repo, source.directory, source.ref) == expected
 
@@ -50,7 +50,7 @@ def test_a_repository_of_this_machine_is_named_by_its_whole_path(
     git(tmp_path, "init", "--quiet", "tree")
     monkeypatch.chdir(tmp_path)
 
-    source = read_source(text, None, None)
+    source = parse_upstream(text, None, None)
 
     assert (source.repo, source.directory, source.ref) == (str(tmp_path / repo), "/a", "v1")
 
@@ -58,14 +58,14 @@ def test_a_repository_of_this_machine_is_named_by_its_whole_path(
 @pytest.mark.parametrize(
     ("text", "directory", "said"),
     [
-        pytest.param("https://h/g/s/r/a@v1", None, "cannot tell where the repository ends", id="no-end"),
-        pytest.param("nowhere/a", None, "cannot tell where the repository ends", id="no-repository"),
+        pytest.param("https://h/g/s/r/a@v1", None, "cannot determine the end of the repository", id="no-end"),
+        pytest.param("nowhere/a", None, "cannot determine the end of the repository", id="no-repository"),
         pytest.param("https://ada:hunter2@h/r.git/a", None, "CredentialInUrl", id="credentials"),
         pytest.param("https://ada:hunter/2@h/r.git/a", None, "CredentialInUrl", id="a-password-with-a-slash"),
         pytest.param("hunter2@github.com/acme/r.git/a", None, "CredentialInUrl", id="a-token-without-a-scheme"),
-        pytest.param("hunter2@github.com/acme/r/a", None, "cannot tell where", id="a-token-without-an-end"),
-        pytest.param("https://h/r.git/../a", None, 'must lie in its repository, not at "../a"', id="out-of-it"),
-        pytest.param("https://h/r.git", "a/../../b", "must lie in its repository", id="out-of-it-apart"),
+        pytest.param("hunter2@github.com/acme/r/a", None, "cannot determine the end", id="a-token-without-an-end"),
+        pytest.param("https://h/r.git/../a", None, 'must be inside its repository, not "../a"', id="out-of-it"),
+        pytest.param("https://h/r.git", "a/../../b", "must be inside its repository", id="out-of-it-apart"),
     ],
 )
 def test_sources_that_cannot_be_used(
@@ -74,14 +74,14 @@ def test_sources_that_cannot_be_used(
     monkeypatch.chdir(tmp_path)
 
     with pytest.raises((CannotRunError, UrlRefusedError), match=said) as error:
-        read_source(text, directory, None)
+        parse_upstream(text, directory, None)
 
     assert "hunter" not in str(error.value)
 
 
 def test_a_ref_in_two_places_is_a_usage_error() -> None:
     with pytest.raises(click.UsageError, match="a ref is given twice"):
-        read_source("https://h/r.git/a@v1", None, "v2")
+        parse_upstream("https://h/r.git/a@v1", None, "v2")
 
 
 @pytest.mark.parametrize(
@@ -98,6 +98,6 @@ def test_places(text: str, expected: tuple[str, str], tmp_path: Path, monkeypatc
     (tmp_path / "odd@name").mkdir()
     monkeypatch.chdir(tmp_path)
 
-    folder, ref = split_place(text, None)
+    folder, ref = parse_package_target(text, None)
 
     assert (str(folder), ref) == expected

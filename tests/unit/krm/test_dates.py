@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from reconciler.krm.dates import rfc3339
+from reconciler.krm.times import format_rfc3339
 
 
 @pytest.mark.parametrize(
@@ -17,4 +17,4 @@ from reconciler.krm.dates import rfc3339
     ],
 )
 def test_a_moment_is_written_in_utc_to_the_second(seconds: int, expected: str) -> None:
-    assert rfc3339(seconds) == expected
+    assert format_rfc3339(seconds) == expected

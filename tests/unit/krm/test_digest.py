@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from reconciler.krm.digest import canonical_json, digest
+from reconciler.krm.json_text import compute_digest, encode_canonical_json
 
 
 @pytest.mark.parametrize(
@@ -22,12 +22,12 @@ from reconciler.krm.digest import canonical_json, digest
     ],
 )
 def test_canonical_json(data: Any, expected: bytes) -> None:
-    assert canonical_json(data) == expected
+    assert encode_canonical_json(data) == expected
 
 
 def test_digest() -> None:
     # sha256sum of the two bytes {}
-    assert digest({}) == "sha256:44136fa355b3678a1146ad16f7e8649e94fb4fc21fe77e8310c060f61caaff8a"
+    assert compute_digest({}) == "sha256:44136fa355b3678a1146ad16f7e8649e94fb4fc21fe77e8310c060f61caaff8a"
 
 
 @pytest.mark.parametrize(
@@ -41,7 +41,7 @@ def test_digest() -> None:
     ],
 )
 def test_different_values_differ(left: Any, right: Any) -> None:
-    assert digest(left) != digest(right)
+    assert compute_digest(left) != compute_digest(right)
 
 
 @pytest.mark.parametrize(
@@ -49,4 +49,4 @@ def test_different_values_differ(left: Any, right: Any) -> None:
 )
 def test_keys_must_be_text(data: Any) -> None:
     with pytest.raises(TypeError, match="keys must be strings"):
-        digest(data)
+        compute_digest(data)

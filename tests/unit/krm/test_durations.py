@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from reconciler.krm.durations import duration_seconds
+from reconciler.krm.times import parse_duration_seconds
 
 
 @pytest.mark.parametrize(
@@ -32,4 +32,4 @@ from reconciler.krm.durations import duration_seconds
     ],
 )
 def test_duration_seconds(text: str, seconds: int | None) -> None:
-    assert duration_seconds(text) == seconds
+    assert parse_duration_seconds(text) == seconds

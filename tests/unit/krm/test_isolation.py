@@ -6,10 +6,9 @@ import pickle
 
 import pytest
 
-from reconciler.krm.codes import internal_error
-from reconciler.krm.findings import Where
-from reconciler.krm.isolation import ExpectedError, InternalFailure, ScopeFailedError, boundary
-from reconciler.snapshot.objects import tree_id
+from reconciler.catalog.files import compute_tree_id
+from reconciler.krm.findings import SourceLocation, create_internal_error_finding
+from reconciler.krm.isolation import ExpectedError, InternalFailure, ScopeFailedError, isolation_boundary
 
 
 class TypedError(ExpectedError):
@@ -17,7 +16,7 @@ class TypedError(ExpectedError):
 
 
 def failure_of(error: BaseException) -> InternalFailure:
-    with pytest.raises(ScopeFailedError) as found, boundary("package berlin/web"):
+    with pytest.raises(ScopeFailedError) as found, isolation_boundary("package berlin/web"):
         raise error
     return found.value.failure
 
@@ -38,7 +37,7 @@ def test_an_unexpected_exception_names_its_scope_and_type(error: type[Exception]
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt, SystemExit, GeneratorExit, TypedError])
 def test_these_pass_unchanged(error: type[BaseException]) -> None:
-    with pytest.raises(error), boundary("package berlin/web"):
+    with pytest.raises(error), isolation_boundary("package berlin/web"):
         raise error
 
 
@@ -52,7 +51,7 @@ def test_a_reference_is_the_same_whatever_the_depth_of_the_stack_and_the_scope()
     def deeper(depth: int) -> InternalFailure:
         if depth:
             return deeper(depth - 1)
-        with pytest.raises(ScopeFailedError) as found, boundary(f"depth {depth}"):
+        with pytest.raises(ScopeFailedError) as found, isolation_boundary(f"depth {depth}"):
             recurse(0)
         return found.value.failure
 
@@ -60,10 +59,10 @@ def test_a_reference_is_the_same_whatever_the_depth_of_the_stack_and_the_scope()
 
 
 def test_a_reference_follows_the_function_that_raised() -> None:
-    with pytest.raises(ScopeFailedError) as one, boundary("a"):
-        tree_id([("100644", "a", "no id")])
-    with pytest.raises(ScopeFailedError) as same, boundary("b"):
-        tree_id([("100644", "b", "none either")])
+    with pytest.raises(ScopeFailedError) as one, isolation_boundary("a"):
+        compute_tree_id([("100644", "a", "no id")])
+    with pytest.raises(ScopeFailedError) as same, isolation_boundary("b"):
+        compute_tree_id([("100644", "b", "none either")])
 
     assert one.value.failure.reference == same.value.failure.reference
     assert one.value.failure.reference != failure_of(ValueError("no id")).reference
@@ -77,7 +76,9 @@ def test_a_traceback_has_no_credentials_of_urls() -> None:
 
 
 def test_findings_are_equal_whatever_the_traceback() -> None:
-    one, other = (internal_error(failure_of(ValueError(text)), Where("a.yaml", 1)) for text in ("x", "y"))
+    one, other = (
+        create_internal_error_finding(failure_of(ValueError(text)), SourceLocation("a.yaml", 1)) for text in ("x", "y")
+    )
 
     assert one == other
     assert hash(one) == hash(other)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from reconciler.krm.json_lines import json_lines
+from reconciler.krm.json_text import encode_indented_json
 
 
 @pytest.mark.parametrize(
@@ -15,9 +15,9 @@ from reconciler.krm.json_lines import json_lines
     ],
 )
 def test_json_lines(data: object, text: str) -> None:
-    assert json_lines(data) == text.encode()
+    assert encode_indented_json(data) == text.encode()
 
 
 def test_what_is_no_json_data_is_refused() -> None:
     with pytest.raises(TypeError):
-        json_lines({"a": {"b"}})
+        encode_indented_json({"a": {"b"}})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from reconciler.krm.label_query import LabelQueryError, matches_query
+from reconciler.krm.selectors import LabelQueryError, matches_label_query
 
 LABELS = {"app": "web", "tier": "front"}
 
@@ -27,10 +27,10 @@ LABELS = {"app": "web", "tier": "front"}
     ],
 )
 def test_matches_query(query: str, expected: bool) -> None:
-    assert matches_query(query, LABELS) is expected
+    assert matches_label_query(query, LABELS) is expected
 
 
 @pytest.mark.parametrize("query", ["a b c", "a in b", "=", "a=(b)", "absent=x,a b"])
 def test_what_is_no_query(query: str) -> None:
     with pytest.raises(LabelQueryError):
-        matches_query(query, LABELS)
+        matches_label_query(query, LABELS)

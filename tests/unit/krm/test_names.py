@@ -10,37 +10,37 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reconciler.krm.names import (
-    annotation_key_fault,
-    dns_label_fault,
-    dns_subdomain_fault,
-    label_key_fault,
-    label_value_fault,
-    package_path_fault,
-    ref_name_fault,
-    segment_fault,
-    tree_path_fault,
-    workspace_fault,
+    validate_annotation_key,
+    validate_dns_label,
+    validate_dns_subdomain,
+    validate_label_key,
+    validate_label_value,
+    validate_name_segment,
+    validate_package_path,
+    validate_ref_name,
+    validate_tree_path,
+    validate_workspace_name,
 )
 
 
 @pytest.mark.parametrize(
     ("question", "name"),
     [
-        pytest.param(dns_label_fault, "a", id="one-letter-label"),
-        pytest.param(dns_label_fault, "0-9", id="label-of-digits"),
-        pytest.param(dns_label_fault, "a" * 63, id="longest-label"),
-        pytest.param(dns_subdomain_fault, "a.b-c.d", id="subdomain"),
-        pytest.param(dns_subdomain_fault, ".".join(["a" * 50] * 4), id="long-subdomain"),
-        pytest.param(label_key_fault, "tier", id="bare-label-key"),
-        pytest.param(label_key_fault, "acme.example/Tier_1.x", id="prefixed-label-key"),
-        pytest.param(label_value_fault, "", id="empty-label-value"),
-        pytest.param(label_value_fault, "v1.2_3-x", id="label-value"),
-        pytest.param(annotation_key_fault, "Approval.nephio.org/policy", id="annotation-prefix-in-capitals"),
-        pytest.param(package_path_fault, "blueprints/net/uplink-2", id="nested-package-path"),
-        pytest.param(workspace_fault, "v3.0.0-rc.1", id="workspace-of-a-tag"),
-        pytest.param(workspace_fault, "packagevariant-12", id="our-workspace"),
-        pytest.param(ref_name_fault, "drafts/eu-1/gateway", id="ref-with-folders"),
-        pytest.param(ref_name_fault, "a" * 245, id="longest-ref-segment"),
+        pytest.param(validate_dns_label, "a", id="one-letter-label"),
+        pytest.param(validate_dns_label, "0-9", id="label-of-digits"),
+        pytest.param(validate_dns_label, "a" * 63, id="longest-label"),
+        pytest.param(validate_dns_subdomain, "a.b-c.d", id="subdomain"),
+        pytest.param(validate_dns_subdomain, ".".join(["a" * 50] * 4), id="long-subdomain"),
+        pytest.param(validate_label_key, "tier", id="bare-label-key"),
+        pytest.param(validate_label_key, "acme.example/Tier_1.x", id="prefixed-label-key"),
+        pytest.param(validate_label_value, "", id="empty-label-value"),
+        pytest.param(validate_label_value, "v1.2_3-x", id="label-value"),
+        pytest.param(validate_annotation_key, "Approval.nephio.org/policy", id="annotation-prefix-in-capitals"),
+        pytest.param(validate_package_path, "blueprints/net/uplink-2", id="nested-package-path"),
+        pytest.param(validate_workspace_name, "v3.0.0-rc.1", id="workspace-of-a-tag"),
+        pytest.param(validate_workspace_name, "packagevariant-12", id="our-workspace"),
+        pytest.param(validate_ref_name, "drafts/eu-1/gateway", id="ref-with-folders"),
+        pytest.param(validate_ref_name, "a" * 245, id="longest-ref-segment"),
     ],
 )
 def test_sound_names(question, name) -> None:
@@ -50,40 +50,40 @@ def test_sound_names(question, name) -> None:
 @pytest.mark.parametrize(
     ("question", "name", "why"),
     [
-        pytest.param(dns_label_fault, "", "must be lower-case", id="empty-label"),
-        pytest.param(dns_label_fault, "a" * 64, "at most 63", id="label-too-long"),
-        pytest.param(dns_label_fault, "A", "lower-case", id="label-in-capitals"),
-        pytest.param(dns_label_fault, "-a", "start and end", id="label-starts-with-a-dash"),
-        pytest.param(dns_label_fault, "a\n", "lower-case", id="label-with-newline"),
-        pytest.param(dns_subdomain_fault, "a..b", "joined by single", id="subdomain-with-an-empty-part"),
-        pytest.param(dns_subdomain_fault, "a" * 254, "at most 253", id="subdomain-too-long"),
-        pytest.param(label_key_fault, "A_B/x", "prefix", id="label-key-prefix"),
-        pytest.param(label_key_fault, "/x", "prefix", id="label-key-empty-prefix"),
-        pytest.param(label_key_fault, "x/", "name part", id="label-key-without-name"),
-        pytest.param(label_key_fault, "a/b/c", "prefix", id="label-key-with-two-slashes"),
-        pytest.param(label_key_fault, "k" * 64, "at most 63", id="label-key-too-long"),
-        pytest.param(label_value_fault, "-x", "start and end", id="label-value-starts-with-a-dash"),
-        pytest.param(label_value_fault, "v" * 64, "at most 63", id="label-value-too-long"),
-        pytest.param(annotation_key_fault, "a b", "name part", id="annotation-key-with-blank"),
-        pytest.param(package_path_fault, "", "lower-case", id="empty-path"),
-        pytest.param(package_path_fault, "/a", '""', id="leading-slash"),
-        pytest.param(package_path_fault, "a/", '""', id="trailing-slash"),
-        pytest.param(package_path_fault, "a//b", '""', id="double-slash"),
-        pytest.param(package_path_fault, "a/../b", '".."', id="climbing-out"),
-        pytest.param(package_path_fault, "a/.git", '".git"', id="gits-own-folder"),
-        pytest.param(workspace_fault, "", "start with", id="empty-workspace"),
-        pytest.param(workspace_fault, "a/b", "letters", id="workspace-with-a-slash"),
-        pytest.param(workspace_fault, "a..b", "Git refuses", id="workspace-with-two-dots"),
-        pytest.param(workspace_fault, "x.lock", ".lock", id="workspace-like-a-lock-file"),
-        pytest.param(ref_name_fault, "-x", "Git refuses", id="ref-like-an-option"),
-        pytest.param(ref_name_fault, "@", "Git refuses", id="ref-at"),
-        pytest.param(ref_name_fault, "a/x.lock/b", ".lock", id="ref-lock-in-the-middle"),
-        pytest.param(ref_name_fault, "a/.b", "start or end", id="ref-segment-with-a-dot-first"),
-        pytest.param(ref_name_fault, "a b", "Git refuses", id="ref-with-blank"),
-        pytest.param(ref_name_fault, "a" * 246, "at most 245", id="ref-segment-too-long"),
-        pytest.param(segment_fault, "A/b", "lower-case", id="segment-with-a-slash"),
-        pytest.param(segment_fault, "x.lock", ".lock", id="segment-like-a-lock-file"),
-        pytest.param(segment_fault, "a" * 246, "at most 245", id="segment-too-long-for-a-ref"),
+        pytest.param(validate_dns_label, "", "must be lower-case", id="empty-label"),
+        pytest.param(validate_dns_label, "a" * 64, "at most 63", id="label-too-long"),
+        pytest.param(validate_dns_label, "A", "lower-case", id="label-in-capitals"),
+        pytest.param(validate_dns_label, "-a", "start and end", id="label-starts-with-a-dash"),
+        pytest.param(validate_dns_label, "a\n", "lower-case", id="label-with-newline"),
+        pytest.param(validate_dns_subdomain, "a..b", "joined by single", id="subdomain-with-an-empty-part"),
+        pytest.param(validate_dns_subdomain, "a" * 254, "at most 253", id="subdomain-too-long"),
+        pytest.param(validate_label_key, "A_B/x", "prefix", id="label-key-prefix"),
+        pytest.param(validate_label_key, "/x", "prefix", id="label-key-empty-prefix"),
+        pytest.param(validate_label_key, "x/", "name part", id="label-key-without-name"),
+        pytest.param(validate_label_key, "a/b/c", "prefix", id="label-key-with-two-slashes"),
+        pytest.param(validate_label_key, "k" * 64, "at most 63", id="label-key-too-long"),
+        pytest.param(validate_label_value, "-x", "start and end", id="label-value-starts-with-a-dash"),
+        pytest.param(validate_label_value, "v" * 64, "at most 63", id="label-value-too-long"),
+        pytest.param(validate_annotation_key, "a b", "name part", id="annotation-key-with-blank"),
+        pytest.param(validate_package_path, "", "lower-case", id="empty-path"),
+        pytest.param(validate_package_path, "/a", '""', id="leading-slash"),
+        pytest.param(validate_package_path, "a/", '""', id="trailing-slash"),
+        pytest.param(validate_package_path, "a//b", '""', id="double-slash"),
+        pytest.param(validate_package_path, "a/../b", '".."', id="climbing-out"),
+        pytest.param(validate_package_path, "a/.git", '".git"', id="gits-own-folder"),
+        pytest.param(validate_workspace_name, "", "start with", id="empty-workspace"),
+        pytest.param(validate_workspace_name, "a/b", "letters", id="workspace-with-a-slash"),
+        pytest.param(validate_workspace_name, "a..b", "Git does not allow", id="workspace-with-two-dots"),
+        pytest.param(validate_workspace_name, "x.lock", ".lock", id="workspace-like-a-lock-file"),
+        pytest.param(validate_ref_name, "-x", "Git does not allow", id="ref-like-an-option"),
+        pytest.param(validate_ref_name, "@", "Git does not allow", id="ref-at"),
+        pytest.param(validate_ref_name, "a/x.lock/b", ".lock", id="ref-lock-in-the-middle"),
+        pytest.param(validate_ref_name, "a/.b", "start or end", id="ref-segment-with-a-dot-first"),
+        pytest.param(validate_ref_name, "a b", "Git does not allow", id="ref-with-blank"),
+        pytest.param(validate_ref_name, "a" * 246, "at most 245", id="ref-segment-too-long"),
+        pytest.param(validate_name_segment, "A/b", "lower-case", id="segment-with-a-slash"),
+        pytest.param(validate_name_segment, "x.lock", ".lock", id="segment-like-a-lock-file"),
+        pytest.param(validate_name_segment, "a" * 246, "at most 245", id="segment-too-long-for-a-ref"),
     ],
 )
 def test_faults(question, name: str, why: str) -> None:
@@ -95,7 +95,7 @@ def test_faults(question, name: str, why: str) -> None:
 @pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")
 def test_git_takes_every_ref_name_we_take(name: str) -> None:
     """Never looser than `git check-ref-format`."""
-    if ref_name_fault(name) is None:
+    if validate_ref_name(name) is None:
         taken = subprocess.run(["git", "check-ref-format", f"refs/heads/{name}"], check=False)
 
         assert taken.returncode == 0
@@ -106,13 +106,13 @@ def test_git_takes_every_ref_name_we_take(name: str) -> None:
     [
         pytest.param("a/b.yaml", "", id="plain"),
         pytest.param("a/.gitignore", "", id="begins-like-dot-git"),
-        pytest.param("a/../b", "dot segments", id="upwards"),
-        pytest.param("/a", "dot segments", id="absolute"),
-        pytest.param("a/.Git/config", "into a .git", id="dot-git"),
+        pytest.param("a/../b", "without empty segments", id="upwards"),
+        pytest.param("/a", "without empty segments", id="absolute"),
+        pytest.param("a/.Git/config", 'segment ".git', id="dot-git"),
     ],
 )
 def test_tree_path_fault(path: str, why: str) -> None:
-    fault = tree_path_fault(path)
+    fault = validate_tree_path(path)
 
     assert (fault is None) == (why == "")
     assert why in (fault or "")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from reconciler.krm.repository_url import is_same_repository, repository_id
+from reconciler.krm.git_formats import is_same_repository, normalize_repository_url
 
 
 @pytest.mark.parametrize(
@@ -35,8 +35,8 @@ from reconciler.krm.repository_url import is_same_repository, repository_id
     ],
 )
 def test_spellings_of_one_repository_are_equal(url: str, other: str) -> None:
-    assert repository_id(url) == repository_id(other)
-    assert repository_id(repository_id(url)) == repository_id(url)
+    assert normalize_repository_url(url) == normalize_repository_url(other)
+    assert normalize_repository_url(normalize_repository_url(url)) == normalize_repository_url(url)
     assert is_same_repository(url, other)
 
 
@@ -54,7 +54,7 @@ def test_spellings_of_one_repository_are_equal(url: str, other: str) -> None:
     ],
 )
 def test_other_repositories_are_different(url: str, other: str) -> None:
-    assert repository_id(url) != repository_id(other)
+    assert normalize_repository_url(url) != normalize_repository_url(other)
     assert not is_same_repository(url, other)
 
 
@@ -67,5 +67,5 @@ def test_other_repositories_are_different(url: str, other: str) -> None:
     ],
 )
 def test_a_repository_stays_the_same_under_another_protocol(url: str, other: str) -> None:
-    assert repository_id(url) != repository_id(other)
+    assert normalize_repository_url(url) != normalize_repository_url(other)
     assert is_same_repository(url, other)

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reconciler.krm.selectors import LabelSelector, Requirement, read_label_selector
+from reconciler.krm.selectors import LabelRequirement, LabelSelector, read_label_selector
 
 
 def expression(key: str, operator: str, *values: str) -> dict[str, Any]:
@@ -76,7 +76,7 @@ def test_matches(data: Any, labels: dict[str, str], expected: bool) -> None:
         ),
         pytest.param(
             {"matchExpressions": [{"key": "a", "operator": "In", "values": [1]}]},
-            ["matchExpressions[0].values: must hold strings, not 1"],
+            ["matchExpressions[0].values: must contain strings, not 1"],
             id="value-not-a-string",
         ),
     ],
@@ -93,7 +93,7 @@ def test_two_orders_of_one_question_are_equal() -> None:
     second, _ = read_label_selector({"matchLabels": {"a": "1", "b": "2"}} | expression("k", "In", "x", "y"))
 
     assert first == second
-    assert first == LabelSelector((("a", "1"), ("b", "2")), (Requirement("k", "In", ("x", "y")),))
+    assert first == LabelSelector((("a", "1"), ("b", "2")), (LabelRequirement("k", "In", ("x", "y")),))
 
 
 KEYS = st.sampled_from(["a", "b", "c"])

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from reconciler.krm.strict_json import read_json
-from reconciler.packages.parsing import Unparsable, parse_json_cached
+from reconciler.krm.json_text import parse_strict_json
+from reconciler.packages.parsing import ParseFailure, parse_json_cached
 
 
 @pytest.mark.parametrize(
@@ -36,7 +36,7 @@ from reconciler.packages.parsing import Unparsable, parse_json_cached
 def test_what_a_package_file_must_not_contain(text: str, message: str, line: int) -> None:
     found = parse_json_cached(text.encode())
 
-    assert isinstance(found, Unparsable)
+    assert isinstance(found, ParseFailure)
     assert found.message.startswith(message)
     assert len(found.message) < 200
     assert found.line == line or (line == 0 and found.line > 0)
@@ -52,9 +52,9 @@ def test_what_a_package_file_must_not_contain(text: str, message: str, line: int
     ],
 )
 def test_what_is_read(text: str, data: Any) -> None:
-    assert read_json(text) == data
-    assert not isinstance(parse_json_cached(text.encode()), Unparsable)
+    assert parse_strict_json(text) == data
+    assert not isinstance(parse_json_cached(text.encode()), ParseFailure)
 
 
 def test_the_sign_of_zero_stays() -> None:
-    assert math.copysign(1, read_json("-0.0")) == -1
+    assert math.copysign(1, parse_strict_json("-0.0")) == -1

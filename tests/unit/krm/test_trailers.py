@@ -2,7 +2,7 @@
 
 import pytest
 
-from reconciler.krm.trailers import read_trailers
+from reconciler.krm.git_formats import parse_trailers
 
 
 @pytest.mark.parametrize(
@@ -21,4 +21,4 @@ from reconciler.krm.trailers import read_trailers
     ],
 )
 def test_read_trailers(message: str, expected: dict[str, str]) -> None:
-    assert read_trailers(message) == expected
+    assert parse_trailers(message) == expected

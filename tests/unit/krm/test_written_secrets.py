@@ -6,7 +6,13 @@ from typing import Any
 
 import pytest
 
-from reconciler.krm.secrets import LAST_APPLIED, holds_secret, is_secret, is_secret_value, writes_secret
+from reconciler.redaction import (
+    LAST_APPLIED_ANNOTATION,
+    contains_secret,
+    is_secret,
+    is_secret_manifest_text,
+    is_secret_value,
+)
 
 
 def secret(**fields: Any) -> dict[str, Any]:
@@ -37,7 +43,7 @@ def test_is_secret(data: object, expected: bool) -> None:
     ],
 )
 def test_holds_secret(data: object, expected: bool) -> None:
-    assert holds_secret(data) is expected
+    assert contains_secret(data) is expected
 
 
 @pytest.mark.parametrize(
@@ -50,7 +56,7 @@ def test_holds_secret(data: object, expected: bool) -> None:
     ],
 )
 def test_a_text_may_be_a_secret(text: str) -> None:
-    assert writes_secret(text)
+    assert is_secret_manifest_text(text)
 
 
 HELD = {"kind": "Kit", "spec": {"template": secret(data={"p": "x"})}, "items": [secret(stringData={"p": "x"})]}
@@ -61,7 +67,7 @@ HELD = {"kind": "Kit", "spec": {"template": secret(data={"p": "x"})}, "items": [
     [
         pytest.param(secret(data={"p": "x"}), ["data", "p"], True, id="its-data"),
         pytest.param(secret(), ["stringData"], True, id="what-is-gone-from-it"),
-        pytest.param(secret(), ["metadata", "annotations", LAST_APPLIED], True, id="kubectls-copy"),
+        pytest.param(secret(), ["metadata", "annotations", LAST_APPLIED_ANNOTATION], True, id="kubectls-copy"),
         pytest.param(secret(), ["metadata", "name"], False, id="its-name"),
         pytest.param(HELD, ["items", 0, "stringData", "p"], True, id="of-an-item"),
         pytest.param(HELD, ["spec", "template", "data", "p"], True, id="of-one-inside"),

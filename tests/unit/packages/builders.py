@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from textwrap import dedent
 from typing import Any
 
-from reconciler.packages.functions.function import Function, FunctionContext, Item, Output, Version
+from reconciler.catalog.files import File, FileTree
+from reconciler.packages.functions.function import FunctionContext, FunctionOutput, FunctionVersion, Item, KrmFunction
 from reconciler.packages.kptfile import Profile
 from reconciler.packages.parsing import parse_cached
-from reconciler.snapshot.files import File, FileTree
 
 KPTFILE = "apiVersion: kpt.dev/v1\nkind: Kptfile\nmetadata:\n  name: app\n"
 
@@ -38,12 +38,12 @@ def config(kind: str, data: Mapping[str, Any], group: str = "fn.kpt.dev/v1alpha1
 
 
 def run(
-    function: Function,
+    function: KrmFunction,
     text: str,
     configuration: Mapping[str, Any] | None,
     profile: Profile = "safe",
-    version: Version = (9, 9, 9),
-) -> Output:
+    version: FunctionVersion = (9, 9, 9),
+) -> FunctionOutput:
     """Call a function on the documents of a text."""
     return function(items(text), configuration, FunctionContext(profile, version))
 
@@ -53,6 +53,6 @@ def shown(output: Sequence[Item]) -> str:
     return "---\n".join(item.document.text for item in output)
 
 
-def messages(output: Output) -> list[tuple[str, str]]:
+def messages(output: FunctionOutput) -> list[tuple[str, str]]:
     """Return what a function said."""
     return [(result.severity, result.message) for result in output.results]

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from reconciler.packages.clone import UpstreamAt, clone, lock_of, upstream_of
+from reconciler.packages.clone import ResolvedUpstream, clone_package, read_upstream, read_upstream_lock
 from reconciler.packages.kptfile import Kptfile, read_kptfile
 from tests.unit.packages.builders import KPTFILE, texts, tree
 
-LOCK = UpstreamAt("https://example.com/blueprints.git", "base", "v1", "c0ffee")
+LOCK = ResolvedUpstream("https://example.com/blueprints.git", "base", "v1", "c0ffee")
 UPSTREAM = {
     "Kptfile": KPTFILE + "upstream:\n  type: git\n  git: {repo: x, directory: y, ref: z}\n"
     "  updateStrategy: fast-forward\ninfo:\n  description: text # why\n",
@@ -18,7 +18,7 @@ UPSTREAM = {
 
 
 def test_clone() -> None:
-    files, findings = clone(tree(UPSTREAM), "site", LOCK)
+    files, findings = clone_package(tree(UPSTREAM), "site", LOCK)
 
     kptfile = read_kptfile(files["Kptfile"].data)
     assert isinstance(kptfile, Kptfile)
@@ -27,11 +27,11 @@ def test_clone() -> None:
     assert kptfile.data["upstream"] == {"type": "git", "git": git}
     assert kptfile.data["upstreamLock"] == {"type": "git", "git": git | {"commit": "c0ffee"}}
     assert "description: text # why\n" in texts(files)["Kptfile"]
-    assert [(finding.where.file, finding.severity) for finding in findings] == [("broken.yaml", "warning")]
+    assert [(finding.location.file, finding.severity) for finding in findings] == [("broken.yaml", "warning")]
 
 
 def test_nothing_else_changes() -> None:
-    before, (after, _) = texts(tree(UPSTREAM)), clone(tree(UPSTREAM), "site", LOCK)
+    before, (after, _) = texts(tree(UPSTREAM)), clone_package(tree(UPSTREAM), "site", LOCK)
 
     changed = {path for path, text in texts(after).items() if text != before.get(path)}
     assert changed == {"Kptfile", "r.yaml"}
@@ -39,14 +39,14 @@ def test_nothing_else_changes() -> None:
 
 
 def test_a_clone_of_a_clone_keeps_merge_comments() -> None:
-    once, _ = clone(tree(UPSTREAM), "site", LOCK)
-    twice, _ = clone(once, "site", LOCK)
+    once, _ = clone_package(tree(UPSTREAM), "site", LOCK)
+    twice, _ = clone_package(once, "site", LOCK)
 
     assert texts(twice) == texts(once)
 
 
 def test_a_folder_without_kptfile_gets_one() -> None:
-    files, _ = clone(tree({"r.txt": "x"}), "site", LOCK)
+    files, _ = clone_package(tree({"r.txt": "x"}), "site", LOCK)
 
     kptfile = read_kptfile(files["Kptfile"].data)
     assert isinstance(kptfile, Kptfile)
@@ -56,7 +56,7 @@ def test_a_folder_without_kptfile_gets_one() -> None:
 def test_an_unreadable_kptfile_is_an_error() -> None:
     before = tree({"Kptfile": "apiVersion: kpt.dev/v1alpha1\nkind: Kptfile\n"})
 
-    after, findings = clone(before, "site", LOCK)
+    after, findings = clone_package(before, "site", LOCK)
 
     assert after == before
     assert [finding.code for finding in findings] == ["KptfileDeprecated"]
@@ -66,10 +66,10 @@ def test_what_people_wrote_about_the_upstream_stays() -> None:
     base = tree(UPSTREAM)
     own = base["Kptfile"].data.replace(b"fast-forward", b"copy-merge")
 
-    files, _ = clone(base.with_files({"Kptfile": own}), "site", LOCK, base=base)
+    files, _ = clone_package(base.with_files({"Kptfile": own}), "site", LOCK, base=base)
 
     kptfile = read_kptfile(files["Kptfile"].data)
     assert isinstance(kptfile, Kptfile)
     assert kptfile.upstream
-    assert (kptfile.upstream.update_strategy, upstream_of(files)) == ("copy-merge", kptfile.upstream)
-    assert lock_of(files) == LOCK
+    assert (kptfile.upstream.update_strategy, read_upstream(files)) == ("copy-merge", kptfile.upstream)
+    assert read_upstream_lock(files) == LOCK

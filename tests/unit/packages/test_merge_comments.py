@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
-from reconciler.packages.merge_comments import with_merge_comments
+from reconciler.packages.clone import add_merge_comments
 from reconciler.packages.resource import UPSTREAM_IDENTIFIER
 from tests.unit.packages.builders import texts, tree
 
@@ -36,11 +36,11 @@ HEAD = "apiVersion: v1\nkind: ConfigMap\n"
     ],
 )
 def test_with_merge_comments(before: str, after: str) -> None:
-    files, findings = with_merge_comments(tree({"r.yaml": HEAD + before}))
+    files, findings = add_merge_comments(tree({"r.yaml": HEAD + before}))
 
     assert texts(files) == {"r.yaml": HEAD + after}
     assert findings == ()
-    assert with_merge_comments(files)[0] == files
+    assert add_merge_comments(files)[0] == files
 
 
 def test_hidden_and_other_files_are_left_alone() -> None:
@@ -49,7 +49,7 @@ def test_hidden_and_other_files_are_left_alone() -> None:
         {"Kptfile": text, ".krmignore": "hidden.yaml\n", "hidden.yaml": text, "a.json": '{"metadata": {"name": "a"}}'}
     )
 
-    assert with_merge_comments(before)[0] == before
+    assert add_merge_comments(before)[0] == before
 
 
 @pytest.mark.parametrize(
@@ -67,7 +67,7 @@ def test_hidden_and_other_files_are_left_alone() -> None:
     ],
 )
 def test_identifiers_are_quoted_as_upstreams_tool_does(before: str, after: str) -> None:
-    files, _ = with_merge_comments(tree({"r.yaml": f"{HEAD}metadata: # mine\n{before}"}), "compat")
+    files, _ = add_merge_comments(tree({"r.yaml": f"{HEAD}metadata: # mine\n{before}"}), "compat")
 
     assert texts(files) == {"r.yaml": f"{HEAD}metadata: # mine\n{after.format(UPSTREAM_IDENTIFIER)}"}
 
@@ -75,7 +75,7 @@ def test_identifiers_are_quoted_as_upstreams_tool_does(before: str, after: str) 
 @pytest.mark.skipif(not ROWS, reason="the test data of other projects is not beside this project")
 @pytest.mark.parametrize("row", [pytest.param(row, id=row["case"]) for row in ROWS])
 def test_upstreams_table(row: dict[str, Any]) -> None:
-    files, _ = with_merge_comments(tree({"r.yaml": row["input"].strip() + "\n"}), "compat")
+    files, _ = add_merge_comments(tree({"r.yaml": row["input"].strip() + "\n"}), "compat")
 
     assert yaml.safe_load(texts(files)["r.yaml"]) == yaml.safe_load(row["expected"])
     comments = [line for line in row["expected"].splitlines() if "#" in line]

@@ -23,7 +23,8 @@ def test_subpackages_and_owners() -> None:
 
     assert package.subpackages == ("db", "db/deep/cache")
     owners = {
-        path: package.owner(path) for path in ("a.yaml", "docs/x.yaml", "db/deep/b.yaml", "db/deep/cache/Kptfile")
+        path: package.find_owning_package(path)
+        for path in ("a.yaml", "docs/x.yaml", "db/deep/b.yaml", "db/deep/cache/Kptfile")
     }
     assert owners == {"a.yaml": "", "docs/x.yaml": "", "db/deep/b.yaml": "db", "db/deep/cache/Kptfile": "db/deep/cache"}
 
@@ -73,10 +74,10 @@ def test_resources_carry_package_path_and_index() -> None:
     ],
 )
 def test_what_does_not_parse_is_a_finding(path: str, text: str, line: int) -> None:
-    resources, findings = Package(tree({"Kptfile": KPTFILE, path: text})).reading
+    resources, findings = Package(tree({"Kptfile": KPTFILE, path: text})).parse_result
 
-    assert [(finding.where.file, finding.code) for finding in findings] == [(path, "YamlSyntax")]
-    assert line == 0 or abs(findings[0].where.line - line) <= 1
+    assert [(finding.location.file, finding.code) for finding in findings] == [(path, "YamlSyntax")]
+    assert line == 0 or abs(findings[0].location.line - line) <= 1
     assert [resource.path for resource in resources] == ["Kptfile"]
 
 

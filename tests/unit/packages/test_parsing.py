@@ -6,17 +6,17 @@ from typing import Any
 
 import pytest
 
-from reconciler.krm.yaml import parse
-from reconciler.packages.parsing import edited_document
+from reconciler.krm.yaml import parse_yaml
+from reconciler.packages.parsing import edit_document
 
 TEXT = "# the site's\na: 1 # one\nb:\n  c: x\n"
 FOUND = {"a": 1, "b": {"c": "x"}}
 
 
 def test_an_edit_of_an_equal_document_is_made_once() -> None:
-    one, other = (parse(TEXT).documents[0] for _ in range(2))
+    one, other = (parse_yaml(TEXT).documents[0] for _ in range(2))
 
-    assert edited_document(one, {**FOUND, "a": 2}) is edited_document(other, {**FOUND, "a": 2})
+    assert edit_document(one, {**FOUND, "a": 2}) is edit_document(other, {**FOUND, "a": 2})
 
 
 @pytest.mark.parametrize(
@@ -31,14 +31,14 @@ def test_an_edit_of_an_equal_document_is_made_once() -> None:
     ],
 )
 def test_equal_values_of_other_types_and_orders_are_other_edits(data: dict[str, Any], text: str) -> None:
-    document = parse(TEXT).documents[0]
+    document = parse_yaml(TEXT).documents[0]
 
-    assert text in edited_document(document, data).text
-    assert edited_document(document, data).text == document.with_data(data).text
+    assert text in edit_document(document, data).text
+    assert edit_document(document, data).text == document.with_data(data).text
 
 
 def test_a_document_elsewhere_in_its_file_keeps_its_line() -> None:
-    below = parse(f"x: 1\n---\n{TEXT}").documents[1]
-    edited_document(parse(TEXT).documents[0], {**FOUND, "a": 3})
+    below = parse_yaml(f"x: 1\n---\n{TEXT}").documents[1]
+    edit_document(parse_yaml(TEXT).documents[0], {**FOUND, "a": 3})
 
-    assert edited_document(below, {**FOUND, "a": 3}).line == below.line
+    assert edit_document(below, {**FOUND, "a": 3}).line == below.line

@@ -9,11 +9,18 @@ from typing import Any
 import pytest
 import yaml
 
-from reconciler.packages.functions.function import Config, Function, FunctionContext, Item, Output, Result
+from reconciler.packages.functions.function import (
+    FunctionConfig,
+    FunctionContext,
+    FunctionOutput,
+    FunctionResult,
+    Item,
+    KrmFunction,
+)
 from reconciler.packages.functions.limits import DEFAULT_LIMITS
-from reconciler.packages.functions.registry import BUILTIN, Found
+from reconciler.packages.functions.registry import BUILTIN_FUNCTIONS, FunctionMatch
 from reconciler.packages.kptfile import FunctionSpec
-from reconciler.packages.pipeline import RenderFailure, RenderResult, render
+from reconciler.packages.pipeline import RenderFailure, RenderResult, render_pipelines
 from tests.unit.packages.builders import KPTFILE, texts, tree
 
 SERVICE = "# header\napiVersion: v1\nkind: Service\nmetadata:\n  name:   {name}   # who\n\nspec: {{}}\n"
@@ -38,19 +45,19 @@ def script(source: str) -> dict[str, Any]:
 class Recorder:
     """Functions that keep the promise of the registry and remember what they were given."""
 
-    def __init__(self, **functions: Function) -> None:
+    def __init__(self, **functions: KrmFunction) -> None:
         self.functions = functions
         self.calls: Calls = []
         self.limits = DEFAULT_LIMITS
 
-    def find(self, spec: FunctionSpec) -> Found | None:
-        def call(items: Sequence[Item], config: Config | None, context: FunctionContext) -> Output:
+    def find(self, spec: FunctionSpec) -> FunctionMatch | None:
+        def call(items: Sequence[Item], config: FunctionConfig | None, context: FunctionContext) -> FunctionOutput:
             given = (config or {}).get("data")
             self.calls.append((f"{context.package or '.'}:{spec.image}", [item.file for item in items], given))
             function = self.functions.get(spec.image)
-            return function(items, config, context) if function else Output(tuple(items))
+            return function(items, config, context) if function else FunctionOutput(tuple(items))
 
-        return Found(call, (1, 0, 0))
+        return FunctionMatch(call, (1, 0, 0))
 
 
 NESTED = {
@@ -78,7 +85,7 @@ def test_order_and_scope(annotations: dict[str, Any], expected: list[str]) -> No
     functions = Recorder()
     root = kptfile({"image": "r1"}, {"image": "r2"}, validators=[{"image": "v"}], **annotations)
 
-    render(tree({"Kptfile": root, **NESTED}), functions)
+    render_pipelines(tree({"Kptfile": root, **NESTED}), functions)
 
     assert [name for name, _, _ in functions.calls] == expected
     seen = {name: files for name, files, _ in functions.calls}
@@ -105,31 +112,35 @@ def test_selection(selection: dict[str, Any], expected: list[str]) -> None:
     functions = Recorder()
     files = {"Kptfile": kptfile({"image": "f", **selection}), "a.yaml": SERVICE.format(name="a")}
 
-    render(tree({**files, "b.yaml": SERVICE.format(name="b")}), functions)
+    render_pipelines(tree({**files, "b.yaml": SERVICE.format(name="b")}), functions)
 
     assert functions.calls[0][1] == expected
 
 
 def test_configuration_is_the_version_of_the_moment() -> None:
-    def change(items: Sequence[Item], config: Config | None, context: FunctionContext) -> Output:
-        return Output(tuple(i.with_values([(("data", "v"), "new")]) if i.path == "c.yaml" else i for i in items))
+    def change(items: Sequence[Item], config: FunctionConfig | None, context: FunctionContext) -> FunctionOutput:
+        return FunctionOutput(
+            tuple(i.with_values([(("data", "v"), "new")]) if i.path == "c.yaml" else i for i in items)
+        )
 
     functions = Recorder(f=change)
     root = kptfile({"image": "f", "configPath": "c.yaml"}, {"image": "g", "configPath": "./c.yaml"}, {"image": "h"})
     config = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\ndata: {v: old}\n"
 
-    render(tree({"Kptfile": root, "c.yaml": config}), functions)
+    render_pipelines(tree({"Kptfile": root, "c.yaml": config}), functions)
 
     assert [given for _, _, given in functions.calls] == [{"v": "old"}, {"v": "new"}, None]
 
 
 def test_validators_change_nothing() -> None:
-    def drop(items: Sequence[Item], config: Config | None, context: FunctionContext) -> Output:
-        return Output(())
+    def drop(items: Sequence[Item], config: FunctionConfig | None, context: FunctionContext) -> FunctionOutput:
+        return FunctionOutput(())
 
     files = tree({"Kptfile": kptfile(validators=[{"image": "v"}]), "a.yaml": SERVICE.format(name="a")})
 
-    assert render(files, Recorder(v=drop)) == RenderResult(files, render(files, Recorder(v=drop)).steps)
+    assert render_pipelines(files, Recorder(v=drop)) == RenderResult(
+        files, render_pipelines(files, Recorder(v=drop)).steps
+    )
 
 
 def test_only_touched_documents_change() -> None:
@@ -139,13 +150,13 @@ def test_only_touched_documents_change() -> None:
         {"Kptfile": kptfile(script(change)), "two.yaml": two, "t.txt": "x\r\n", "c.yaml": SERVICE.format(name="c")}
     )
 
-    result = render(files)
+    result = render_pipelines(files)
 
     before, after = texts(files), texts(result.files)
     assert {path for path in after if after[path] != before[path]} == {"two.yaml"}
     assert after["two.yaml"].startswith(SERVICE.format(name="a") + "---\n# header\n")
     assert "  name:   b   # who\n" in after["two.yaml"]
-    assert render(result.files).files == result.files
+    assert render_pipelines(result.files).files == result.files
 
 
 @pytest.mark.parametrize(
@@ -173,7 +184,7 @@ def test_only_touched_documents_change() -> None:
 def test_files_come_and_go(source: str, expected: set[str]) -> None:
     two = SERVICE.format(name="a") + "---\n" + SERVICE.format(name="b")
 
-    result = render(tree({"Kptfile": kptfile(script(source)), "two.yaml": two}))
+    result = render_pipelines(tree({"Kptfile": kptfile(script(source)), "two.yaml": two}))
 
     assert result.failure is None
     assert set(result.files) == expected
@@ -187,7 +198,7 @@ def test_json_stays_json() -> None:
     same = '{"apiVersion":"v1","kind":"A",\n"metadata":{"name":"x","labels":{"a":"b"}}}'
     root = kptfile({"image": "set-labels:v0.2", "configMap": {"a": "b"}})
 
-    after = texts(render(tree({"Kptfile": root, "a.json": text, "same.json": same})).files)
+    after = texts(render_pipelines(tree({"Kptfile": root, "a.json": text, "same.json": same})).files)
 
     assert after["a.json"] == text.replace('"ü"', '"ü",\n        "labels": {\n            "a": "b"\n        }')
     assert after["same.json"] == same
@@ -204,7 +215,7 @@ def test_json_stays_json() -> None:
 def test_of_what_a_function_says_some_is_told(said: str, count: int, last: str) -> None:
     source = f'ctx.resource_list["results"] = {said}'
 
-    result = render(tree({"Kptfile": kptfile(script(source)), "a.yaml": SERVICE.format(name="a")}))
+    result = render_pipelines(tree({"Kptfile": kptfile(script(source)), "a.yaml": SERVICE.format(name="a")}))
 
     assert result.failure is None
     assert (len(result.steps[0].results), result.steps[0].results[-1].message) == (count, last)
@@ -213,7 +224,7 @@ def test_of_what_a_function_says_some_is_told(said: str, count: int, last: str) 
 def test_a_failure_is_told_in_a_few_words() -> None:
     source = 'ctx.resource_list["results"] = [{"message": "x" * 9000, "severity": "error"}]'
 
-    result = render(tree({"Kptfile": kptfile(script(source)), "a.yaml": SERVICE.format(name="a")}))
+    result = render_pipelines(tree({"Kptfile": kptfile(script(source)), "a.yaml": SERVICE.format(name="a")}))
 
     assert result.failure is not None
     assert len(result.failure.message) < 5_000
@@ -248,12 +259,14 @@ def generator(path: str) -> dict[str, Any]:
         pytest.param({"image": "a", "exec": "b"}, "invalid", "exactly one of image and exec", id="invalid-kptfile"),
         pytest.param(generator("../x.yaml"), "failed", "outside of package", id="path-escapes"),
         pytest.param(generator("a/.git/x.yaml"), "failed", "ordinary file name", id="path-into-git"),
-        pytest.param(generator("readme.md"), "failed", "must not take the place", id="path-of-another-file"),
-        pytest.param(generator("sub"), "failed", "must not take the place", id="path-of-a-folder"),
-        pytest.param(generator("two.yaml/x.yaml"), "failed", "must not take the place", id="path-below-a-file"),
-        pytest.param(script('ctx.resource_list["items"] = []'), "failed", "its Kptfile", id="without-the-kptfile"),
-        pytest.param(generator("Kptfile"), "failed", "must not stand in the Kptfile", id="path-of-the-kptfile"),
-        pytest.param(generator("new/Kptfile"), "failed", "must not stand in the Kptfile", id="path-of-a-new-kptfile"),
+        pytest.param(generator("readme.md"), "failed", "must not replace", id="path-of-another-file"),
+        pytest.param(generator("sub"), "failed", "must not replace", id="path-of-a-folder"),
+        pytest.param(generator("two.yaml/x.yaml"), "failed", "must not replace", id="path-below-a-file"),
+        pytest.param(
+            script('ctx.resource_list["items"] = []'), "failed", "must not delete the Kptfile", id="without-the-kptfile"
+        ),
+        pytest.param(generator("Kptfile"), "failed", "must not be in the Kptfile", id="path-of-the-kptfile"),
+        pytest.param(generator("new/Kptfile"), "failed", "must not be in the Kptfile", id="path-of-a-new-kptfile"),
         pytest.param(
             script('ctx.resource_list["items"].append({"kind": "A"})'),
             "failed",
@@ -268,7 +281,7 @@ def test_failures_leave_the_files(mutator: dict[str, Any], kind: str, message: s
     label = {"image": "set-labels:v0.2", "configMap": {"a": "b"}}
     files = tree({"Kptfile": kptfile(label, mutator), **others})
 
-    result = render(files)
+    result = render_pipelines(files)
 
     assert result.failure is not None
     assert (result.failure.kind, message in result.failure.message) == (kind, True), result.failure
@@ -286,14 +299,16 @@ def test_failures_leave_the_files(mutator: dict[str, Any], kind: str, message: s
     ],
 )
 def test_input_that_cannot_be_read(files: dict[str, str], file: str, line: int) -> None:
-    result = render(tree(files))
+    result = render_pipelines(tree(files))
 
     assert result.failure == RenderFailure("invalid", "", "", result.findings[0].message)
-    assert [(finding.where.file, abs(finding.where.line - line) <= 1) for finding in result.findings] == [(file, True)]
+    assert [(finding.location.file, abs(finding.location.line - line) <= 1) for finding in result.findings] == [
+        (file, True)
+    ]
 
 
 def test_an_empty_pipeline_still_wants_krm() -> None:
-    result = render(tree({"Kptfile": KPTFILE, "a.yaml": "a: 1\n"}))
+    result = render_pipelines(tree({"Kptfile": KPTFILE, "a.yaml": "a: 1\n"}))
 
     message = "input resource list must contain only KRM resources: a.yaml: resource must have `apiVersion`"
     assert result.failure == RenderFailure("invalid", "", "", message)
@@ -304,14 +319,14 @@ def test_kustomizations_and_hidden_files_are_let_be() -> None:
         {"Kptfile": KPTFILE, "kustomization.yaml": "resources: []\n", ".krmignore": "v.yaml\n", "v.yaml": "a: 1\n"}
     )
 
-    assert render(files) == RenderResult(files)
+    assert render_pipelines(files) == RenderResult(files)
 
 
 def test_steps_as_data() -> None:
-    def speak(items: Sequence[Item], config: Config | None, context: FunctionContext) -> Output:
-        return Output(tuple(items), (Result("hello"),), log="printed")
+    def speak(items: Sequence[Item], config: FunctionConfig | None, context: FunctionContext) -> FunctionOutput:
+        return FunctionOutput(tuple(items), (FunctionResult("hello"),), log="printed")
 
-    result = render(
+    result = render_pipelines(
         tree(
             {
                 "Kptfile": kptfile({"image": "f", "name": "n"}),
@@ -336,7 +351,7 @@ def test_steps_as_data() -> None:
 def test_a_guessed_version_is_told() -> None:
     files = tree({"Kptfile": kptfile({"image": "set-labels:v7", "configMap": {"a": "b"}})})
 
-    assert render(files, BUILTIN).steps[0].results[0].severity == "warning"
+    assert render_pipelines(files, BUILTIN_FUNCTIONS).steps[0].results[0].severity == "warning"
 
 
 @pytest.mark.parametrize(
@@ -347,4 +362,4 @@ def test_saving_on_failure_is_upstreams_way(profile: Any, changed: bool) -> None
     root = kptfile(label, script('fail("no")'), annotations={"kpt.dev/save-on-render-failure": "true"})
     files = tree({"Kptfile": root, "a.yaml": SERVICE.format(name="a")})
 
-    assert (render(files, profile=profile).files != files) is changed
+    assert (render_pipelines(files, profile=profile).files != files) is changed

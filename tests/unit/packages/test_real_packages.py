@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from reconciler.packages.clone import UpstreamAt, clone
-from reconciler.packages.context import ensure_context
+from reconciler.catalog.files import File, FileTree
+from reconciler.packages.clone import ResolvedUpstream, clone_package
 from reconciler.packages.package import Package
-from reconciler.packages.pipeline import render
-from reconciler.snapshot.files import File, FileTree
+from reconciler.packages.package_context import ensure_package_context
+from reconciler.packages.pipeline import render_pipelines
 
 DATA = Path(__file__).resolve().parents[3] / "../shared/data/packages"
 ROOTS = sorted(
@@ -24,8 +24,10 @@ pytestmark = pytest.mark.skipif(not ROOTS, reason="the packages of other project
 def cloned(folder: Path) -> FileTree:
     paths = (path for path in folder.rglob("*") if path.is_file() and not path.is_symlink())
     files = FileTree({path.relative_to(folder).as_posix(): File(path.read_bytes()) for path in paths})
-    package, findings = clone(files, "site", UpstreamAt("https://example.com/r.git", "d", "v1", "c0ffee"), files)
-    with_context, more = ensure_context(package, "site", "team/site")
+    package, findings = clone_package(
+        files, "site", ResolvedUpstream("https://example.com/r.git", "d", "v1", "c0ffee"), files
+    )
+    with_context, more = ensure_package_context(package, "site", "team/site")
     assert (findings, more) == ((), ())
     return with_context
 
@@ -34,9 +36,9 @@ def cloned(folder: Path) -> FileTree:
 def test_clone_and_render(folder: Path) -> None:
     files = cloned(folder)
 
-    result = render(files)
+    result = render_pipelines(files)
 
     assert result.failure is None
-    assert render(result.files).files == result.files
+    assert render_pipelines(result.files).files == result.files
     opaque = set(Package(files).opaque_files())
     assert {path: result.files[path] for path in opaque} == {path: files[path] for path in opaque}

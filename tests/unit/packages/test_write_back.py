@@ -25,7 +25,7 @@ def changed(item: Item, fate: str) -> Item:
         case "changes":
             return item.with_values([(("spec", "x"), item.index)])
         case "moves":
-            return item.moved("new.yaml", item.index + 10 * FILES.index(item.file))
+            return item.with_location("new.yaml", item.index + 10 * FILES.index(item.file))
         case _:
             return item
 

@@ -8,20 +8,22 @@ from typing import Any
 
 import pytest
 
-from reconciler.krm.conflicts import ABSENT, Conflict
 from reconciler.krm.merge3 import COMPAT, SAFE, MergeError, MergeRules, merge_data
-from reconciler.krm.shapes import ATOMIC, UNKNOWN, Shape
-from reconciler.krm.yaml.same import same
+from reconciler.krm.merge3.rules import ABSENT, Conflict
+from reconciler.krm.schema.merge_schemas import ATOMIC_SCHEMA, UNKNOWN_SCHEMA, MergeSchema
+from reconciler.krm.yaml.compare import is_equal_data
 
-BY_NAME = Shape(fields={"list": Shape(keys=("name",), closed=True)})
-BY_PORT = Shape(fields={"list": Shape(keys=("port", "protocol"), defaults={"protocol": "TCP"}, closed=True)})
-SET = Shape(fields={"list": Shape(keys=(), closed=True)})
+BY_NAME = MergeSchema(fields={"list": MergeSchema(keys=("name",), is_closed=True)})
+BY_PORT = MergeSchema(
+    fields={"list": MergeSchema(keys=("port", "protocol"), defaults={"protocol": "TCP"}, is_closed=True)}
+)
+SET = MergeSchema(fields={"list": MergeSchema(keys=(), is_closed=True)})
 LOCAL = MergeRules(winner="local")
-WEAVING = MergeRules(winner="local", weaves_items=True)
-DEMANDING = replace(COMPAT, demands_names=True)
+WEAVING = MergeRules(winner="local", merges_scalar_lists=True)
+DEMANDING = replace(COMPAT, requires_names=True)
 
 
-def merge(sides: Iterable[Any], shape: Shape, rules: MergeRules) -> tuple[Any, tuple[Conflict, ...]]:
+def merge(sides: Iterable[Any], shape: MergeSchema, rules: MergeRules) -> tuple[Any, tuple[Conflict, ...]]:
     origin, updated, local = sides
     return merge_data(origin, updated, local, shape, rules)
 
@@ -64,9 +66,9 @@ def told(conflicts: tuple[Conflict, ...]) -> list[str]:
 def test_single_values(
     origin: Any, updated: Any, local: Any, rules: MergeRules, result: Any, conflicts: list[str]
 ) -> None:
-    merged, found = merge_data(origin, updated, local, UNKNOWN, rules)
+    merged, found = merge_data(origin, updated, local, UNKNOWN_SCHEMA, rules)
 
-    assert same(merged, result)
+    assert is_equal_data(merged, result)
     assert told(found) == conflicts
 
 
@@ -79,8 +81,8 @@ def test_single_values(
     ],
 )
 def test_kinds_clash_for_kpt(origin: Any, updated: Any, local: Any) -> None:
-    with pytest.raises(MergeError, match="/a must be of one kind on all sides"):
-        merge_data(origin, updated, local, UNKNOWN, COMPAT)
+    with pytest.raises(MergeError, match="/a must have the same type on all sides"):
+        merge_data(origin, updated, local, UNKNOWN_SCHEMA, COMPAT)
 
 
 @pytest.mark.parametrize(
@@ -99,7 +101,7 @@ def test_kinds_clash_for_kpt(origin: Any, updated: Any, local: Any) -> None:
 )
 def test_emptied_mappings(origin: Any, updated: Any, local: Any, safely: Any, as_kpt: Any) -> None:
     safe, found = merge_data(origin, updated, local)
-    compat, _ = merge_data(origin, updated, local, UNKNOWN, COMPAT)
+    compat, _ = merge_data(origin, updated, local, UNKNOWN_SCHEMA, COMPAT)
 
     assert (safe, compat, found) == (safely, as_kpt, ())
 
@@ -116,13 +118,13 @@ def test_emptied_mappings(origin: Any, updated: Any, local: Any, safely: Any, as
     ],
 )
 def test_order_of_keys(origin: str, updated: str, local: str, result: str) -> None:
-    merged, _ = merge((dict.fromkeys(keys, 1) for keys in (origin, updated, local)), UNKNOWN, SAFE)
+    merged, _ = merge((dict.fromkeys(keys, 1) for keys in (origin, updated, local)), UNKNOWN_SCHEMA, SAFE)
 
     assert "".join(merged) == result
 
 
 def test_kpt_appends_new_keys_in_the_order_of_the_alphabet() -> None:
-    merged, _ = merge_data({"m": 1}, {"z": 1, "m": 1, "b": 1}, {"m": 1, "n": 1}, UNKNOWN, COMPAT)
+    merged, _ = merge_data({"m": 1}, {"z": 1, "m": 1, "b": 1}, {"m": 1, "n": 1}, UNKNOWN_SCHEMA, COMPAT)
 
     assert list(merged) == ["m", "n", "b", "z"]
 
@@ -257,7 +259,7 @@ def test_each_switch_of_elements(rules: MergeRules, origin: str, updated: str, l
             [{"name": "a"}],
             [{"name": "a"}, {"name": "b"}],
             [{"name": "a"}, {"name": "c"}],
-            UNKNOWN,
+            UNKNOWN_SCHEMA,
             [{"name": "a"}, {"name": "c"}, {"name": "b"}],
             [{"name": "a"}, {"name": "b"}],
             id="names-are-inferred-where-nothing-is-known",
@@ -266,7 +268,7 @@ def test_each_switch_of_elements(rules: MergeRules, origin: str, updated: str, l
             [{"name": "a"}],
             [{"name": "a"}, {"name": "b"}],
             [{"name": "a"}, {"name": "c"}],
-            ATOMIC,
+            ATOMIC_SCHEMA,
             [{"name": "a"}, {"name": "b"}],
             [{"name": "a"}, {"name": "b"}],
             id="a-schema-that-has-no-keys-is-an-answer",
@@ -275,7 +277,7 @@ def test_each_switch_of_elements(rules: MergeRules, origin: str, updated: str, l
             [{"name": "a"}],
             [{"name": "a"}, {"name": "b"}],
             [{"name": "a"}, {"name": "a"}],
-            UNKNOWN,
+            UNKNOWN_SCHEMA,
             [{"name": "a"}, {"name": "b"}],
             [{"name": "a"}, {"name": "b"}],
             id="names-that-are-not-unique-are-no-keys",
@@ -284,14 +286,14 @@ def test_each_switch_of_elements(rules: MergeRules, origin: str, updated: str, l
             [{"name": "a"}],
             [{"name": "a"}, {"id": 1}],
             [{"name": "a"}, {"name": "c"}],
-            UNKNOWN,
+            UNKNOWN_SCHEMA,
             [{"name": "a"}, {"id": 1}],
             [{"name": "a"}, {"id": 1}],
             id="names-that-not-all-have-are-no-keys",
         ),
     ],
 )
-def test_keys(origin: Any, updated: Any, local: Any, shape: Shape, safely: Any, as_kpt: Any) -> None:
+def test_keys(origin: Any, updated: Any, local: Any, shape: MergeSchema, safely: Any, as_kpt: Any) -> None:
     sides = [{"list": side} for side in (origin, updated, local)]
 
     safe, compat = (merge(sides, shape, rules)[0] for rules in (SAFE, COMPAT))
@@ -310,7 +312,7 @@ def test_keys(origin: Any, updated: Any, local: Any, shape: Shape, safely: Any, 
 def test_names_may_be_demanded(origin: str, updated: str, local: str, result: str) -> None:
     sides = ({} if (side := elements(text)) is ABSENT else {"list": side} for text in (origin, updated, local))
 
-    merged, _ = merge(sides, UNKNOWN, DEMANDING)
+    merged, _ = merge(sides, UNKNOWN_SCHEMA, DEMANDING)
 
     assert shown(merged["list"]) == result
 
@@ -322,7 +324,7 @@ def test_names_that_one_side_lacks_conflict_for_kpt(other: Any, place: int) -> N
     sides[place] = {"spec": {"list": other}}
 
     with pytest.raises(MergeError, match="/spec/list: conflicting merge keys"):
-        merge(sides, UNKNOWN, DEMANDING)
+        merge(sides, UNKNOWN_SCHEMA, DEMANDING)
 
 
 @pytest.mark.parametrize(
@@ -341,7 +343,7 @@ def test_names_that_one_side_lacks_conflict_for_kpt(other: Any, place: int) -> N
 def test_nulls_and_collections(origin: Any, updated: Any, local: Any, result: Any, conflicts: list[str]) -> None:
     sides = ({} if side is ABSENT else {"m": side} for side in (origin, updated, local))
 
-    merged, found = merge(sides, UNKNOWN, SAFE)
+    merged, found = merge(sides, UNKNOWN_SCHEMA, SAFE)
 
     assert merged == {"m": result}
     assert told(found) == conflicts

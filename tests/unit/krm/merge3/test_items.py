@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from reconciler.krm.merge3.items import merge_items
+from reconciler.krm.merge3.lists import merge_scalar_lists
 
 
 @pytest.mark.parametrize(
@@ -25,4 +25,4 @@ from reconciler.krm.merge3.items import merge_items
     ],
 )
 def test_merge_items(local: Any, origin: Any, updated: Any, expected: Any) -> None:
-    assert merge_items(local, origin, updated) == expected
+    assert merge_scalar_lists(local, origin, updated) == expected

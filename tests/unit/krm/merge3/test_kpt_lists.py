@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from reconciler.krm.merge3 import COMPAT, merge_data
-from reconciler.krm.shapes import Shape
+from reconciler.krm.schema.merge_schemas import MergeSchema
 
-BY_PORT = Shape(keys=("port", "protocol"), defaults={"protocol": "TCP"}, closed=True)
+BY_PORT = MergeSchema(keys=("port", "protocol"), defaults={"protocol": "TCP"}, is_closed=True)
 
 
 def ports(text: str) -> list[dict[str, Any]]:
@@ -56,4 +56,4 @@ def test_elements_without_a_name(origin: str, updated: str, local: str, result: 
         for side in (origin, updated, local, result)
     )
 
-    assert merge_data(first, second, third, Shape(keys=("name",), closed=True), COMPAT)[0] == wanted
+    assert merge_data(first, second, third, MergeSchema(keys=("name",), is_closed=True), COMPAT)[0] == wanted

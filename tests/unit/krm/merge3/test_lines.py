@@ -2,7 +2,7 @@
 
 import pytest
 
-from reconciler.krm.merge3.lines import loses_lines, merge_lines
+from reconciler.krm.merge3.text import count_lost_lines, merge_lines
 
 CASES = [
     pytest.param("a\nb\n", "A\nb\n", "a\nb\n# end\n", "A\nb\n# end\n", id="comment-at-the-end"),
@@ -36,7 +36,7 @@ def test_lines_of_both_sides_are_merged(origin: str, local: str, updated: str, e
     ],
 )
 def test_lost_lines_are_counted(origin: str, side: str, result: str, lost: int) -> None:
-    assert loses_lines(origin, side, result) == lost
+    assert count_lost_lines(origin, side, result) == lost
 
 
 def test_texts_that_are_too_long_are_not_compared() -> None:

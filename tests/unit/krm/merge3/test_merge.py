@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import pytest
 
-from reconciler.krm.conflicts import ABSENT, Conflict
-from reconciler.krm.merge3 import COMPAT, SAFE, Merged, MergeRules, merge3
-from reconciler.krm.shapes import UNKNOWN, Shape
-from reconciler.krm.yaml import Document, parse
+from reconciler.krm.merge3 import COMPAT, SAFE, DocumentMergeResult, MergeRules, merge3
+from reconciler.krm.merge3.rules import ABSENT, Conflict
+from reconciler.krm.schema.merge_schemas import UNKNOWN_SCHEMA, MergeSchema
+from reconciler.krm.yaml import Document, parse_yaml
 
-BY_NAME = Shape(fields={"list": Shape(keys=("name",), closed=True)})
+BY_NAME = MergeSchema(fields={"list": MergeSchema(keys=("name",), is_closed=True)})
 CONTAINERS_COMMENT = '{"x-kubernetes-patch-merge-key":"name","x-kubernetes-patch-strategy":"merge","type":"array"}'
 
 
 def read(text: str) -> Document:
-    return parse(text).documents[0]
+    return parse_yaml(text).documents[0]
 
 
 def merged(
-    origin: str, updated: str, local: str, rules: MergeRules = SAFE, shape: Shape = UNKNOWN
+    origin: str, updated: str, local: str, rules: MergeRules = SAFE, shape: MergeSchema = UNKNOWN_SCHEMA
 ) -> tuple[str, list[str]]:
     result = merge3(read(origin), read(updated), read(local), shape, rules)
     assert result.document is not None
@@ -50,9 +50,9 @@ def test_which_document(
     expected: Document | None,
     rules: MergeRules,
 ) -> None:
-    result = merge3(origin, updated, local, UNKNOWN, rules)
+    result = merge3(origin, updated, local, UNKNOWN_SCHEMA, rules)
 
-    assert result == Merged(expected)
+    assert result == DocumentMergeResult(expected)
 
 
 def test_a_document_is_not_torn() -> None:
@@ -74,7 +74,7 @@ def test_a_document_added_on_both_sides() -> None:
 def test_a_document_that_stays_is_the_same_object(rules: MergeRules) -> None:
     local = read("# of ours\na:   1 # here\nb: {x:  2}\n")
 
-    assert merge3(read("a: 1\nc: 1\n"), read("a: 1 \nc: 1\n"), local, UNKNOWN, rules).document is local
+    assert merge3(read("a: 1\nc: 1\n"), read("a: 1 \nc: 1\n"), local, UNKNOWN_SCHEMA, rules).document is local
 
 
 @pytest.mark.parametrize(
@@ -315,7 +315,7 @@ def test_schemas_in_comments_tell_lists_apart(local: str) -> None:
     ("rules", "expected"),
     [
         pytest.param(MergeRules(), "a: 1\n", id="safe"),
-        pytest.param(MergeRules(drops_emptied=False), "m: {}\na: 1\n", id="D1-off"),
+        pytest.param(MergeRules(removes_emptied_collections=False), "m: {}\na: 1\n", id="D1-off"),
     ],
 )
 def test_a_switch_counts_where_upstream_changed_nothing(rules: MergeRules, expected: str) -> None:

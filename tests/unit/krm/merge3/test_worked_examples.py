@@ -6,23 +6,23 @@ from textwrap import dedent
 
 import pytest
 
-from reconciler.krm.conflicts import Conflict
 from reconciler.krm.merge3 import COMPAT, SAFE, MergeRules, merge3
-from reconciler.krm.schema import builtin_shapes
-from reconciler.krm.shapes import UNKNOWN, Shape
-from reconciler.krm.yaml import parse
+from reconciler.krm.merge3.rules import Conflict
+from reconciler.krm.schema import load_builtin_merge_schemas
+from reconciler.krm.schema.merge_schemas import UNKNOWN_SCHEMA, MergeSchema
+from reconciler.krm.yaml import parse_yaml
 
-DEPLOYMENT = builtin_shapes().of("apps/v1", "Deployment")
-POD_SPEC = builtin_shapes().of("v1", "Pod").child("spec")
-SERVICE_SPEC = builtin_shapes().of("v1", "Service").child("spec")
-METADATA = builtin_shapes().of("v1", "ConfigMap").child("metadata")
+DEPLOYMENT = load_builtin_merge_schemas().find_schema("apps/v1", "Deployment")
+POD_SPEC = load_builtin_merge_schemas().find_schema("v1", "Pod").find_field("spec")
+SERVICE_SPEC = load_builtin_merge_schemas().find_schema("v1", "Service").find_field("spec")
+METADATA = load_builtin_merge_schemas().find_schema("v1", "ConfigMap").find_field("metadata")
 
 
 def merged(
-    origin: str, updated: str, local: str, shape: Shape = UNKNOWN, rules: MergeRules = SAFE
+    origin: str, updated: str, local: str, shape: MergeSchema = UNKNOWN_SCHEMA, rules: MergeRules = SAFE
 ) -> tuple[str, tuple[Conflict, ...]]:
     """Merge three texts of one document; also the result without the last line end."""
-    one, two, three = (parse(dedent(text).strip("\n") + "\n").documents[0] for text in (origin, updated, local))
+    one, two, three = (parse_yaml(dedent(text).strip("\n") + "\n").documents[0] for text in (origin, updated, local))
     result = merge3(one, two, three, shape, rules)
     return result.document.text.rstrip("\n") if result.document else "", result.conflicts
 
@@ -279,7 +279,7 @@ COMMENTS = (
         ),
         pytest.param(
             ("peers: [{name: a}]", "peers: [{name: a}, {name: b}]", "peers: [{name: a}, {name: site}]"),
-            UNKNOWN,
+            UNKNOWN_SCHEMA,
             COMPAT,
             "peers: [{name: a}, {name: b}]",
             ["D2 field /peers upstream"],
@@ -287,7 +287,7 @@ COMMENTS = (
         ),
         pytest.param(
             ("peers: [{name: a}]", "peers: [{name: a}, {name: b}]", "peers: [{name: a}, {name: site}]"),
-            UNKNOWN,
+            UNKNOWN_SCHEMA,
             SAFE,
             "peers: [{name: a}, {name: site}, {name: b}]",
             [],
@@ -396,7 +396,7 @@ COMMENTS = (
         ),
         pytest.param(
             COMMENTS,
-            UNKNOWN,
+            UNKNOWN_SCHEMA,
             COMPAT,
             """
             # local note on a
@@ -412,7 +412,7 @@ COMMENTS = (
         ),
         pytest.param(
             COMMENTS,
-            UNKNOWN,
+            UNKNOWN_SCHEMA,
             SAFE,
             """
             # local note on a
@@ -437,7 +437,7 @@ COMMENTS = (
     ],
 )
 def test_example(
-    sides: tuple[str, str, str], shape: Shape, rules: MergeRules, result: str, conflicts: list[str]
+    sides: tuple[str, str, str], shape: MergeSchema, rules: MergeRules, result: str, conflicts: list[str]
 ) -> None:
     text, found = merged(*sides, shape, rules)
 

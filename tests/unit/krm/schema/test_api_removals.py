@@ -6,16 +6,21 @@ from itertools import pairwise
 
 import pytest
 
-from reconciler.krm.schema.api_removals import Release, read_release, release_words, removal
-from reconciler.krm.schema.validation import installed_releases, kubernetes_schemas
+from reconciler.krm.schema.kubernetes_apis import (
+    KubernetesRelease,
+    find_api_removal,
+    format_kubernetes_release,
+    parse_kubernetes_release,
+)
+from reconciler.krm.schema.validation import list_installed_releases, load_kubernetes_schemas
 
-RELEASES = installed_releases()
+RELEASES = list_installed_releases()
 # what is no resource that anybody writes
 _OF_REQUESTS = {"DeleteOptions", "WatchEvent", "SelfSubjectReview"}
 
 
-def served(release: Release) -> set[tuple[str, str, str]]:
-    schemas = kubernetes_schemas(strict=True, release=release)
+def served(release: KubernetesRelease) -> set[tuple[str, str, str]]:
+    schemas = load_kubernetes_schemas(strict=True, release=release)
     assert schemas
     return {kind for kind in schemas.kinds if not (kind[2].endswith("List") or kind[2] in _OF_REQUESTS)}
 
@@ -25,17 +30,19 @@ def test_what_each_release_gave_up_is_in_the_table() -> None:
     for before, release in pairwise(RELEASES):
         gone = served(before) - served(release)
         for group, version, kind in (one for one in gone if "alpha" not in one[1]):
-            found = removal(f"{group}/{version}", kind)
-            assert found is not None, f"{group}/{version} {kind} went with {release_words(release)}"
-            assert found.gone == release, f"{group}/{version} {kind}"
+            found = find_api_removal(f"{group}/{version}", kind)
+            assert found is not None, f"{group}/{version} {kind} went with {format_kubernetes_release(release)}"
+            assert found.removed_in == release, f"{group}/{version} {kind}"
 
 
 @pytest.mark.skipif(not RELEASES, reason="the extra k8s-schemas is not installed")
 def test_what_is_gone_was_not_there_any_more() -> None:
     for release in RELEASES:
         for group, version, kind in served(release):
-            found = removal(f"{group}/{version}" if group else version, kind)
-            assert found is None or found.gone > release, f"{group}/{version} {kind} {release_words(release)}"
+            found = find_api_removal(f"{group}/{version}" if group else version, kind)
+            assert found is None or found.removed_in > release, (
+                f"{group}/{version} {kind} {format_kubernetes_release(release)}"
+            )
 
 
 @pytest.mark.parametrize(
@@ -48,11 +55,11 @@ def test_what_is_gone_was_not_there_any_more() -> None:
         pytest.param("policy/v1beta1", "Eviction", None, id="another-kind-of-a-version"),
     ],
 )
-def test_removals(api_version: str, kind: str, gone: Release | None) -> None:
-    found = removal(api_version, kind)
+def test_removals(api_version: str, kind: str, gone: KubernetesRelease | None) -> None:
+    found = find_api_removal(api_version, kind)
 
-    assert (found.gone if found else None) == gone
-    assert found is None or found.deprecated < found.gone
+    assert (found.removed_in if found else None) == gone
+    assert found is None or found.deprecated_in < found.removed_in
 
 
 @pytest.mark.parametrize(
@@ -69,5 +76,5 @@ def test_removals(api_version: str, kind: str, gone: Release | None) -> None:
         pytest.param("", None, id="nothing"),
     ],
 )
-def test_reading_a_release(text: str, expected: Release | None) -> None:
-    assert read_release(text) == expected
+def test_reading_a_release(text: str, expected: KubernetesRelease | None) -> None:
+    assert parse_kubernetes_release(text) == expected

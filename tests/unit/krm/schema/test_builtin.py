@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from reconciler.krm.schema import builtin_shapes
-from reconciler.krm.shapes import ATOMIC, UNKNOWN, Shape
+from reconciler.krm.schema import load_builtin_merge_schemas
+from reconciler.krm.schema.merge_schemas import ATOMIC_SCHEMA, UNKNOWN_SCHEMA, MergeSchema
 
 POD_SPECS = [
     ("v1", "Pod", "spec"),
@@ -84,7 +84,7 @@ MERGED = [
     ("v1", "Node", "status/addresses", ("type",)),
     ("v1", "Pod", "status/podIPs", ("ip",)),
 ]
-# newer than the table of kpt.md 9; docs/decisions/007-schema-data.md lists them all
+# newer than the table of kpt.md 9; docs/decisions/007-compact-schema-data.md lists them all
 NEWER = [
     ("v1", "Pod", "spec/schedulingGates", ("name",)),
     ("v1", "Pod", "spec/resourceClaims", ("name",)),
@@ -117,10 +117,10 @@ WHOLE = [
 ]
 
 
-def shape_at(api_version: str, kind: str, path: str) -> Shape:
-    shape = builtin_shapes().of(api_version, kind)
+def shape_at(api_version: str, kind: str, path: str) -> MergeSchema:
+    shape = load_builtin_merge_schemas().find_schema(api_version, kind)
     for step in path.split("/"):
-        shape = shape.element if step == "[]" else shape.child(step)
+        shape = shape.element_schema if step == "[]" else shape.find_field(step)
     return shape
 
 
@@ -136,7 +136,7 @@ def test_a_list_is_merged_by(api_version: str, kind: str, path: str, keys: tuple
     ("api_version", "kind", "path"), [pytest.param(*row, id=f"{row[1]}-{row[2]}") for row in WHOLE]
 )
 def test_a_list_is_replaced_whole(api_version: str, kind: str, path: str) -> None:
-    assert shape_at(api_version, kind, path) is ATOMIC
+    assert shape_at(api_version, kind, path) is ATOMIC_SCHEMA
 
 
 @pytest.mark.parametrize(
@@ -162,11 +162,14 @@ def test_a_port_without_a_protocol_is_a_tcp_port(api_version: str, kind: str, pa
     ],
 )
 def test_of_what_nobody_knows(api_version: str, kind: str) -> None:
-    assert builtin_shapes().of(api_version, kind) is UNKNOWN
+    assert load_builtin_merge_schemas().find_schema(api_version, kind) is UNKNOWN_SCHEMA
 
 
 def test_shapes_are_made_once() -> None:
-    deployment, pod = builtin_shapes().of("apps/v1", "Deployment"), builtin_shapes().of("v1", "Pod")
+    deployment, pod = (
+        load_builtin_merge_schemas().find_schema("apps/v1", "Deployment"),
+        load_builtin_merge_schemas().find_schema("v1", "Pod"),
+    )
 
-    assert builtin_shapes().of("apps/v1", "Deployment") is deployment
-    assert deployment.child("spec").child("template").child("spec") is pod.child("spec")
+    assert load_builtin_merge_schemas().find_schema("apps/v1", "Deployment") is deployment
+    assert deployment.find_field("spec").find_field("template").find_field("spec") is pod.find_field("spec")

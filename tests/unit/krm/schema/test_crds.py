@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from reconciler.krm.schema import Shapes, builtin_shapes
-from reconciler.krm.shapes import ATOMIC, UNKNOWN, Shape
+from reconciler.krm.schema import MergeSchemas, load_builtin_merge_schemas
+from reconciler.krm.schema.merge_schemas import ATOMIC_SCHEMA, UNKNOWN_SCHEMA, MergeSchema
 
 NAMED = {"type": "object", "properties": {"name": {"type": "string"}, "port": {"type": "integer"}}}
 PATCH = {
@@ -35,9 +35,9 @@ def with_list(schema: Any, **also: Any) -> dict[str, Any]:
     return crd({"type": "object", "properties": {"spec": {"type": "object", "properties": {"list": schema}, **also}}})
 
 
-def list_of(document: dict[str, Any], *, compat: bool = False) -> Shape:
-    shapes = builtin_shapes().with_crds(document, compat=compat)
-    return shapes.of("example.org/v1", "Gateway").child("spec").child("list")
+def list_of(document: dict[str, Any], *, compat: bool = False) -> MergeSchema:
+    shapes = load_builtin_merge_schemas().with_crds(document, compat=compat)
+    return shapes.find_schema("example.org/v1", "Gateway").find_field("spec").find_field("list")
 
 
 @pytest.mark.parametrize(
@@ -106,14 +106,14 @@ def test_keys_of_a_list(schema: Any, safe: tuple[str, ...] | None, compat: tuple
 def test_what_is_left_to_infer_below(schema: Any, *, expected: bool) -> None:
     shape = list_of(with_list(schema))
 
-    assert (shape.child("else") is UNKNOWN) == expected
-    assert (shape.child("else") is ATOMIC) == (not expected)
+    assert (shape.find_field("else") is UNKNOWN_SCHEMA) == expected
+    assert (shape.find_field("else") is ATOMIC_SCHEMA) == (not expected)
 
 
 def test_elements_and_maps_have_shapes_of_their_own() -> None:
     deep = {"type": "array", "items": {"type": "object", "additionalProperties": LIST_MAP}}
 
-    assert list_of(with_list(deep)).element.child("any").keys == ("name",)
+    assert list_of(with_list(deep)).element_schema.find_field("any").keys == ("name",)
 
 
 def test_defaults_of_keys() -> None:
@@ -126,10 +126,10 @@ def test_defaults_of_keys() -> None:
 def test_every_version_has_its_own_schema() -> None:
     document = crd({"properties": {"list": LIST_MAP}})
     document["spec"]["versions"].append({"name": "v2", "schema": {"openAPIV3Schema": {"properties": {"list": PATCH}}}})
-    shapes = builtin_shapes().with_crds(document, compat=True)
+    shapes = load_builtin_merge_schemas().with_crds(document, compat=True)
 
-    assert shapes.of("example.org/v1", "Gateway").child("list").keys is None
-    assert shapes.of("example.org/v2", "Gateway").child("list").keys == ("name",)
+    assert shapes.find_schema("example.org/v1", "Gateway").find_field("list").keys is None
+    assert shapes.find_schema("example.org/v2", "Gateway").find_field("list").keys == ("name",)
 
 
 @pytest.mark.parametrize(
@@ -144,36 +144,38 @@ def test_v1beta1_has_one_schema_for_all_versions(versions: dict[str, Any]) -> No
     spec["validation"] = {"openAPIV3Schema": {"properties": {"list": LIST_MAP}}}
     document = {"apiVersion": "apiextensions.k8s.io/v1beta1", "kind": "CustomResourceDefinition", "spec": spec}
 
-    shapes = builtin_shapes().with_crds(document)
+    shapes = load_builtin_merge_schemas().with_crds(document)
 
-    assert shapes.of("example.org/v1alpha1", "Gateway").child("list").keys == ("name",)
+    assert shapes.find_schema("example.org/v1alpha1", "Gateway").find_field("list").keys == ("name",)
 
 
 def test_earlier_definitions_and_kubernetes_itself_win() -> None:
     ours, theirs = crd({"properties": {"list": LIST_MAP}}), crd({"properties": {"list": {"type": "array"}}})
     pod = crd({"properties": {"list": LIST_MAP}}, kind="Deployment", group="apps")
 
-    shapes = builtin_shapes().with_crds(ours).with_crds(theirs, pod)
+    shapes = load_builtin_merge_schemas().with_crds(ours).with_crds(theirs, pod)
 
-    assert shapes.of("example.org/v1", "Gateway").child("list").keys == ("name",)
-    assert shapes.of("apps/v1", "Deployment") is builtin_shapes().of("apps/v1", "Deployment")
+    assert shapes.find_schema("example.org/v1", "Gateway").find_field("list").keys == ("name",)
+    assert shapes.find_schema("apps/v1", "Deployment") is load_builtin_merge_schemas().find_schema(
+        "apps/v1", "Deployment"
+    )
 
 
 def test_shapes_do_not_change() -> None:
-    shapes = builtin_shapes()
+    shapes = load_builtin_merge_schemas()
     shapes.with_crds(with_list(PATCH))
 
-    assert shapes.of("example.org/v1", "Gateway") is UNKNOWN
+    assert shapes.find_schema("example.org/v1", "Gateway") is UNKNOWN_SCHEMA
 
 
 def test_metadata_is_that_of_all_objects_but_not_upstream() -> None:
     document = with_list(PATCH)
 
-    safe = builtin_shapes().with_crds(document).of("example.org/v1", "Gateway")
-    compat = builtin_shapes().with_crds(document, compat=True).of("example.org/v1", "Gateway")
+    safe = load_builtin_merge_schemas().with_crds(document).find_schema("example.org/v1", "Gateway")
+    compat = load_builtin_merge_schemas().with_crds(document, compat=True).find_schema("example.org/v1", "Gateway")
 
-    assert safe.child("metadata").child("finalizers").keys == ()
-    assert compat.child("metadata").child("finalizers").keys is None
+    assert safe.find_field("metadata").find_field("finalizers").keys == ()
+    assert compat.find_field("metadata").find_field("finalizers").keys is None
 
 
 @pytest.mark.parametrize(
@@ -190,7 +192,7 @@ def test_metadata_is_that_of_all_objects_but_not_upstream() -> None:
     ],
 )
 def test_what_is_no_definition_says_nothing(document: dict[str, Any]) -> None:
-    assert builtin_shapes().with_crds(document).of("example.org/v1", "Gateway") is UNKNOWN
+    assert load_builtin_merge_schemas().with_crds(document).find_schema("example.org/v1", "Gateway") is UNKNOWN_SCHEMA
 
 
 @pytest.mark.parametrize(
@@ -219,9 +221,9 @@ def test_a_schema_of_schemas_costs_nothing_until_it_is_walked() -> None:
     for _ in range(60):
         schema = {"properties": {"a": schema, "b": schema}, "additionalProperties": schema, "items": schema}
 
-    shape = builtin_shapes().with_crds(crd(schema)).of("example.org/v1", "Gateway")
+    shape = load_builtin_merge_schemas().with_crds(crd(schema)).find_schema("example.org/v1", "Gateway")
     for name in "abc" * 10:
-        shape = shape.child(name)
+        shape = shape.find_field(name)
 
     assert shape.keys is None
 
@@ -232,9 +234,9 @@ def test_a_schema_that_contains_itself_ends() -> None:
     schema["properties"]["list"] = {"type": "array"}
     schema["properties"]["list"]["items"] = schema["properties"]["list"]
 
-    shape = Shapes().with_crds(crd(schema)).of("example.org/v1", "Gateway")
+    shape = MergeSchemas().with_crds(crd(schema)).find_schema("example.org/v1", "Gateway")
 
-    assert shape.child("a").child("b").child("list").element.element.keys is None
+    assert shape.find_field("a").find_field("b").find_field("list").element_schema.element_schema.keys is None
 
 
 def test_definitions_are_not_read_before_a_merge() -> None:
@@ -242,9 +244,9 @@ def test_definitions_are_not_read_before_a_merge() -> None:
         def get(self, *_: Any) -> Any:
             raise AssertionError("the schema of a field was read")
 
-    shapes = builtin_shapes().with_crds(crd({"properties": {"spec": Unread()}}))
+    shapes = load_builtin_merge_schemas().with_crds(crd({"properties": {"spec": Unread()}}))
 
-    assert shapes.of("example.org/v1", "Gateway").child("metadata").child("finalizers").keys == ()
+    assert shapes.find_schema("example.org/v1", "Gateway").find_field("metadata").find_field("finalizers").keys == ()
 
 
 def test_comparing_shapes_does_not_read_their_schemas() -> None:
@@ -252,7 +254,9 @@ def test_comparing_shapes_does_not_read_their_schemas() -> None:
     for _ in range(60):
         schema = {"properties": {"a": schema, "b": schema}}
 
-    shapes = [builtin_shapes().with_crds(crd(schema)).of("example.org/v1", "Gateway") for _ in range(2)]
+    shapes = [
+        load_builtin_merge_schemas().with_crds(crd(schema)).find_schema("example.org/v1", "Gateway") for _ in range(2)
+    ]
 
     assert shapes[0] != shapes[1]
-    assert shapes[0] != UNKNOWN
+    assert shapes[0] != UNKNOWN_SCHEMA

@@ -10,10 +10,10 @@ from types import ModuleType
 
 import pytest
 
-from reconciler.krm.schema import scope
+from reconciler.krm.schema import find_kind_scope
 
 SCRIPT = Path(__file__).resolve().parents[4] / "scripts/make_schema_data.py"
-COMMITTED = resources.files("reconciler.krm.schema").joinpath("shapes.json").read_text()
+COMMITTED = resources.files("reconciler.krm.schema").joinpath("merge_schemas.json").read_text()
 FIELD_NAMES = resources.files("reconciler.krm.schema").joinpath("field_names.json").read_text()
 # subresources, and kinds too young for us to be sure
 WITHOUT_A_SCOPE = {
@@ -70,7 +70,7 @@ def test_every_kind_of_the_data_has_a_scope() -> None:
         for kind in names
     }
 
-    assert {kind for kind in kinds if scope(*kind) is None} == WITHOUT_A_SCOPE
+    assert {kind for kind in kinds if find_kind_scope(*kind) is None} == WITHOUT_A_SCOPE
 
 
 def test_the_data_is_small() -> None:

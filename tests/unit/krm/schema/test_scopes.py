@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from reconciler.krm.schema import Scope, scope
+from reconciler.krm.schema import KindScope, find_kind_scope
 
 
 @pytest.mark.parametrize(
@@ -23,5 +23,5 @@ from reconciler.krm.schema import Scope, scope
         pytest.param("", "Deployment", None, id="group-missing"),
     ],
 )
-def test_scope(group: str, kind: str, expected: Scope | None) -> None:
-    assert scope(group, kind) == expected
+def test_scope(group: str, kind: str, expected: KindScope | None) -> None:
+    assert find_kind_scope(group, kind) == expected

@@ -6,20 +6,20 @@ from typing import Any
 
 import pytest
 
-from reconciler.krm.schema import ListKeys, Shapes, builtin_shapes, read_key_table
-from reconciler.krm.shapes import ATOMIC, UNKNOWN, Shape
+from reconciler.krm.schema import ListKeys, MergeSchemas, load_builtin_merge_schemas, read_list_key_table
+from reconciler.krm.schema.merge_schemas import ATOMIC_SCHEMA, UNKNOWN_SCHEMA, MergeSchema
 
 
-def overruled(table: dict[str, Any]) -> Shapes:
-    rows, problems = read_key_table(table)
+def overruled(table: dict[str, Any]) -> MergeSchemas:
+    rows, problems = read_list_key_table(table)
     assert not problems
-    return builtin_shapes().with_table(rows)
+    return load_builtin_merge_schemas().with_list_keys(rows)
 
 
-def shape_at(shapes: Shapes, api_version: str, kind: str, path: str) -> Shape:
-    shape = shapes.of(api_version, kind)
+def shape_at(shapes: MergeSchemas, api_version: str, kind: str, path: str) -> MergeSchema:
+    shape = shapes.find_schema(api_version, kind)
     for step in path.split("/"):
-        shape = shape.element if step == "[]" else shape.child(step)
+        shape = shape.element_schema if step == "[]" else shape.find_field(step)
     return shape
 
 
@@ -53,8 +53,8 @@ def test_of(table: dict[str, Any], api_version: str, kind: str, path: str, keys:
 def test_a_list_merged_as_a_whole_is_not_inferred() -> None:
     shapes = overruled({"a.org/G": {"spec/l": None}})
 
-    assert shape_at(shapes, "a.org/v1", "G", "spec/l") == ATOMIC
-    assert shape_at(shapes, "a.org/v1", "G", "spec/other") is UNKNOWN
+    assert shape_at(shapes, "a.org/v1", "G", "spec/l") == ATOMIC_SCHEMA
+    assert shape_at(shapes, "a.org/v1", "G", "spec/other") is UNKNOWN_SCHEMA
 
 
 def test_the_table_overrules_definitions_whenever_they_come() -> None:
@@ -71,16 +71,22 @@ def test_the_table_overrules_definitions_whenever_they_come() -> None:
         },
     }
 
-    assert overruled({"a.org/G": {"l": ["name"]}}).with_crds(crd).of("a.org/v1", "G").child("l").keys == ("name",)
-    assert overruled({"a.org/G": {"m": ["name"]}}).with_crds(crd).of("a.org/v1", "G").child("l").keys == ("id",)
+    assert overruled({"a.org/G": {"l": ["name"]}}).with_crds(crd).find_schema("a.org/v1", "G").find_field("l").keys == (
+        "name",
+    )
+    assert overruled({"a.org/G": {"m": ["name"]}}).with_crds(crd).find_schema("a.org/v1", "G").find_field("l").keys == (
+        "id",
+    )
 
 
 def test_the_last_word_wins_and_shapes_are_made_once() -> None:
     row = ListKeys("a.org", "G", ("l",), ("name",))
-    shapes = builtin_shapes().with_table([row]).with_table([ListKeys("a.org", "G", ("l",), ("id",))])
+    shapes = (
+        load_builtin_merge_schemas().with_list_keys([row]).with_list_keys([ListKeys("a.org", "G", ("l",), ("id",))])
+    )
 
-    assert shapes.of("a.org/v1", "G").child("l").keys == ("id",)
-    assert shapes.of("a.org/v1", "G") is shapes.of("a.org/v1", "G")
+    assert shapes.find_schema("a.org/v1", "G").find_field("l").keys == ("id",)
+    assert shapes.find_schema("a.org/v1", "G") is shapes.find_schema("a.org/v1", "G")
 
 
 @pytest.mark.parametrize(
@@ -89,23 +95,23 @@ def test_the_last_word_wins_and_shapes_are_made_once() -> None:
         pytest.param([], "must be a mapping: a kind with its group", id="a-list"),
         pytest.param({"a.org/": {"l": []}}, "a.org/: must be a kind with its group", id="no-kind"),
         pytest.param({"G": ["l"]}, "G: must be a kind with its group", id="lists-are-no-mapping"),
-        pytest.param({"G": {"": []}}, 'G: the path must be fields joined by "/"', id="empty-path"),
-        pytest.param({"G": {"/spec/l": []}}, 'G: the path must be fields joined by "/"', id="leading-slash"),
-        pytest.param({"G": {"spec/l[]": []}}, 'G: the path must be fields joined by "/"', id="ends-in-elements"),
-        pytest.param({"G": {"l": "name"}}, "G: the keys of l must be a list of different field names", id="text"),
-        pytest.param({"G": {"l": [1]}}, "G: the keys of l must be a list of different field names", id="numbers"),
-        pytest.param({"G": {"l": ["a", "a"]}}, "G: the keys of l must be a list of different field names", id="twice"),
+        pytest.param({"G": {"": []}}, 'G: the path must be field names joined by "/"', id="empty-path"),
+        pytest.param({"G": {"/spec/l": []}}, 'G: the path must be field names joined by "/"', id="leading-slash"),
+        pytest.param({"G": {"spec/l[]": []}}, 'G: the path must be field names joined by "/"', id="ends-in-elements"),
+        pytest.param({"G": {"l": "name"}}, "G: the keys of l must be a list of unique field names", id="text"),
+        pytest.param({"G": {"l": [1]}}, "G: the keys of l must be a list of unique field names", id="numbers"),
+        pytest.param({"G": {"l": ["a", "a"]}}, "G: the keys of l must be a list of unique field names", id="twice"),
     ],
 )
 def test_read_key_table_says_what_is_wrong(data: Any, problem: str) -> None:
-    rows, problems = read_key_table(data)
+    rows, problems = read_list_key_table(data)
 
     assert rows == ()
     assert [text.startswith(problem) for text in problems] == [True]
 
 
 def test_a_wrong_row_does_not_cost_the_others() -> None:
-    rows, problems = read_key_table({"G": {"l": ["name"], "m": 3}})
+    rows, problems = read_list_key_table({"G": {"l": ["name"], "m": 3}})
 
     assert rows == (ListKeys("", "G", ("l",), ("name",)),)
     assert len(problems) == 1

@@ -8,14 +8,14 @@ from typing import Any
 
 import pytest
 
-from reconciler.krm.schema.validation import KubernetesSchemas, Violation, kubernetes_schemas, schemas_version
+from reconciler.krm.schema.validation import KubernetesSchemas, Violation, find_schemas_version, load_kubernetes_schemas
 
 pytest.importorskip("kubernetes_validate", reason="the schemas are an extra: k8s-schemas")
 pytest.importorskip("jsonschema_rs", reason="the schemas are an extra: k8s-schemas")
 
 
 def schemas(*, strict: bool = True) -> KubernetesSchemas:
-    found = kubernetes_schemas(strict=strict)
+    found = load_kubernetes_schemas(strict=strict)
     assert found is not None
     return found
 
@@ -80,7 +80,7 @@ PORT = ("spec", "ports", 0)
     ],
 )
 def test_violations(data: dict[str, Any], expected: list[Violation]) -> None:
-    found = schemas().violations(data)
+    found = schemas().find_violations(data)
 
     assert found is not None
     assert list(found) == expected
@@ -97,15 +97,15 @@ def test_violations(data: dict[str, Any], expected: list[Violation]) -> None:
     ],
 )
 def test_kinds_without_a_schema(api_version: str, kind: str) -> None:
-    assert schemas().violations({"apiVersion": api_version, "kind": kind}) is None
+    assert schemas().find_violations({"apiVersion": api_version, "kind": kind}) is None
 
 
 def test_only_strict_schemas_know_no_other_fields() -> None:
-    assert schemas(strict=False).violations(config_map(spec={})) == ()
+    assert schemas(strict=False).find_violations(config_map(spec={})) == ()
 
 
 def test_a_value_of_the_wrong_type_is_said_to_be_nothing_else() -> None:
-    found = schemas().violations({**config_map(), "immutable": "yes", "data": []})
+    found = schemas().find_violations({**config_map(), "immutable": "yes", "data": []})
 
     assert found is not None
     assert [violation.rule for violation in found] == ["type", "type"]
@@ -116,7 +116,7 @@ def test_deep_objects_are_read() -> None:
     for _ in range(90):
         data = [data]
 
-    assert schemas().violations(config_map(data={"a": data})) is not None
+    assert schemas().find_violations(config_map(data={"a": data})) is not None
 
 
 @pytest.fixture
@@ -125,14 +125,14 @@ def without_schemas(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         raise metadata.PackageNotFoundError(name)
 
     monkeypatch.setattr(metadata, "version", version)
-    schemas_version.cache_clear()
-    kubernetes_schemas.cache_clear()
+    find_schemas_version.cache_clear()
+    load_kubernetes_schemas.cache_clear()
     yield
-    schemas_version.cache_clear()
-    kubernetes_schemas.cache_clear()
+    find_schemas_version.cache_clear()
+    load_kubernetes_schemas.cache_clear()
 
 
 @pytest.mark.usefixtures("without_schemas")
 def test_without_the_extra_there_are_none() -> None:
-    assert schemas_version() == ""
-    assert kubernetes_schemas(strict=True) is None
+    assert find_schemas_version() == ""
+    assert load_kubernetes_schemas(strict=True) is None

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reconciler.krm.yaml.align import align
+from reconciler.krm.yaml.compare import align_items
 
 
 def named(name: str, value: int = 0) -> dict[str, Any]:
@@ -37,13 +37,13 @@ def named(name: str, value: int = 0) -> dict[str, Any]:
     ],
 )
 def test_align(old: list[Any], new: list[Any], expected: list[Any]) -> None:
-    assert align(old, new) == expected
+    assert align_items(old, new) == expected
 
 
 def test_thousands_of_equal_items_are_aligned_at_once() -> None:
     old, new = ["b"] + [1] * 8_000 + ["c"], ["d"] + [1] * 7_000 + ["e"]
 
-    pairs = align(old, new)
+    pairs = align_items(old, new)
 
     assert [j for _, j in pairs if j is not None] == list(range(len(new)))
 
@@ -51,7 +51,7 @@ def test_thousands_of_equal_items_are_aligned_at_once() -> None:
 def test_thousands_of_items_are_aligned_at_once() -> None:
     old, new = range(20_000), range(0, 40_000, 2)
 
-    pairs = align(old, new)
+    pairs = align_items(old, new)
 
     assert {(n, n // 2) for n in range(0, 20_000, 2)} <= set(pairs)
     assert [j for _, j in pairs if j is not None] == list(range(len(new)))
@@ -64,7 +64,7 @@ _ITEMS = st.lists(
 
 @given(_ITEMS, _ITEMS)
 def test_every_item_appears_once_and_in_order(old: list[Any], new: list[Any]) -> None:
-    pairs = align(old, new)
+    pairs = align_items(old, new)
 
     assert [i for i, _ in pairs if i is not None] == list(range(len(old)))
     assert [j for _, j in pairs if j is not None] == list(range(len(new)))

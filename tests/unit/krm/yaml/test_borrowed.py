@@ -6,19 +6,19 @@ from typing import Any
 
 import pytest
 
-from reconciler.krm.yaml import Document, Original, parse
+from reconciler.krm.yaml import Document, FormattingSource, parse_yaml
 
 
 def read(text: str) -> Document:
-    return parse(text).documents[0]
+    return parse_yaml(text).documents[0]
 
 
-def edited(text: str, data: Any, source: str, places: dict[Any, Original]) -> str:
-    return read(text).with_data(data, read(source).lending(places)).text
+def edited(text: str, data: Any, source: str, places: dict[Any, FormattingSource]) -> str:
+    return read(text).with_data(data, read(source).reuse_formatting(places)).text
 
 
-A, B = Original(("a",)), Original(("b",))
-ANEW = Original(("b",), whole=False)
+A, B = FormattingSource(("a",)), FormattingSource(("b",))
+ANEW = FormattingSource(("b",), whole=False)
 
 
 @pytest.mark.parametrize(
@@ -67,7 +67,7 @@ def test_a_scalar(source: str, expected: str) -> None:
             "l:\n- 1\n",
             {"l": [1, "b"]},
             "l:\n  # c\n  -   'b'\n",
-            {("l", 1): Original(("l", 0))},
+            {("l", 1): FormattingSource(("l", 0))},
             "l:\n- 1\n# c\n-   'b'\n",
             id="an-item",
         ),
@@ -75,7 +75,7 @@ def test_a_scalar(source: str, expected: str) -> None:
             "l:\n- 1\n",
             {"l": ["b", 1]},
             "l: ['b']\n",
-            {("l", 0): Original(("l", 0))},
+            {("l", 0): FormattingSource(("l", 0))},
             "l:\n- 'b'\n- 1\n",
             id="an-item-out-of-flow-style",
         ),
@@ -91,7 +91,7 @@ def test_a_scalar(source: str, expected: str) -> None:
             "z: 1\n",
             {"z": 1, "b": {"d": 2, "c": 1}},
             "a: 1\n# x\n'b': # y\n  c: 1 # z\n  d: 2\n",
-            {("b",): ANEW, ("b", "c"): Original(("b", "c"))},
+            {("b",): ANEW, ("b", "c"): FormattingSource(("b", "c"))},
             "z: 1\n# x\n'b': # y\n  d: 2\n  c: 1 # z\n",
             id="a-mapping-anew",
         ),
@@ -107,7 +107,7 @@ def test_a_scalar(source: str, expected: str) -> None:
             "l:\n- 1\n",
             {"l": [1, {"d": 2, "c": 1}]},
             "l:\n# x\n- c: 1\n  # y\n  d: 0x2\n",
-            {("l", 1): Original(("l", 0), whole=False), ("l", 1, "d"): Original(("l", 0, "d"))},
+            {("l", 1): FormattingSource(("l", 0), whole=False), ("l", 1, "d"): FormattingSource(("l", 0, "d"))},
             "l:\n- 1\n# x\n# y\n- d: 0x2\n  c: 1\n",
             id="an-item-anew",
         ),
@@ -115,13 +115,13 @@ def test_a_scalar(source: str, expected: str) -> None:
             "l:\n- 1\n",
             {"l": [1, 2]},
             "l:\n# x\n- 3\n",
-            {("l", 1): Original(("l", 0), whole=False)},
+            {("l", 1): FormattingSource(("l", 0), whole=False)},
             "l:\n- 1\n# x\n- 2\n",
             id="a-scalar-item-anew",
         ),
     ],
 )
-def test_places(text: str, data: Any, source: str, places: dict[Any, Original], expected: str) -> None:
+def test_places(text: str, data: Any, source: str, places: dict[Any, FormattingSource], expected: str) -> None:
     assert edited(text, data, source, places) == expected
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from reconciler.krm.yaml import YamlError, parse
+from reconciler.krm.yaml import YamlError, parse_yaml
 
 
 @pytest.mark.parametrize(
@@ -55,7 +55,7 @@ from reconciler.krm.yaml import YamlError, parse
     ],
 )
 def test_comments(text: str, expected: dict[Any, str]) -> None:
-    document = parse(text).documents[0]
+    document = parse_yaml(text).documents[0]
 
     assert document.comments() == expected
     assert all(document.comment(path) == comment for path, comment in expected.items())
@@ -95,7 +95,7 @@ def test_comments(text: str, expected: dict[Any, str]) -> None:
     ],
 )
 def test_with_comment(text: str, path: tuple[Any, ...], comment: str | None, expected: str) -> None:
-    document = parse(text).documents[0]
+    document = parse_yaml(text).documents[0]
 
     edited = document.with_comment(path, comment)
 
@@ -122,7 +122,7 @@ def test_with_comment(text: str, path: tuple[Any, ...], comment: str | None, exp
 )
 def test_comments_that_have_no_place(text: str, path: tuple[Any, ...], comment: str) -> None:
     with pytest.raises(YamlError) as caught:
-        parse(text).documents[0].with_comment(path, comment)
+        parse_yaml(text).documents[0].with_comment(path, comment)
 
     assert caught.value.code == "YamlComment"
 
@@ -145,4 +145,4 @@ def test_comments_that_have_no_place(text: str, path: tuple[Any, ...], comment: 
 def test_line_of(path: tuple[Any, ...], line: int) -> None:
     text = "z: 1\n---\n# head\na: &a\n  # head\n  b:\n  - x\n  - c: 1\n    d: 2\ne: *a\ng:\n  <<: {c: 1}\n  h: 2\n"
 
-    assert parse(text).documents[1].line_of(path) == line
+    assert parse_yaml(text).documents[1].find_line(path) == line

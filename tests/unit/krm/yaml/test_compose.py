@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from reconciler.krm.yaml import YamlError, YamlLimits, parse
+from reconciler.krm.yaml import YamlError, YamlLimits, parse_yaml
 
 
 def read(text: str) -> Any:
-    return parse(text).documents[0].data
+    return parse_yaml(text).documents[0].data
 
 
 @pytest.mark.parametrize(
@@ -74,7 +74,7 @@ def test_data(text: str, expected: Any) -> None:
 )
 def test_what_is_refused(text: str | bytes, code: str, line: int, column: int) -> None:
     with pytest.raises(YamlError) as caught:
-        parse(text)
+        parse_yaml(text)
 
     assert (caught.value.code, caught.value.line, caught.value.column) == (code, line, column)
     assert str(caught.value).startswith(f"line {line}, column {column}: ")
@@ -105,7 +105,7 @@ CHAIN = "a0: &a0 [x]\n" + "".join(f"a{n}: &a{n} [*a{n - 1}]\n" for n in range(1,
 )
 def test_limits(text: str, code: str) -> None:
     with pytest.raises(YamlError) as caught:
-        parse(text)
+        parse_yaml(text)
 
     assert caught.value.code == code
 
@@ -124,27 +124,27 @@ def test_limits(text: str, code: str) -> None:
     ],
 )
 def test_what_is_within_limits_is_read(text: str) -> None:
-    assert parse(text).to_bytes() == text.encode()
+    assert parse_yaml(text).to_bytes() == text.encode()
 
 
 def test_limits_can_be_tightened() -> None:
     with pytest.raises(YamlError, match="at most 2 levels"):
-        parse("a: {b: {c: 1}}", YamlLimits(depth=2))
+        parse_yaml("a: {b: {c: 1}}", YamlLimits(depth=2))
 
 
 def test_the_alias_budget_is_the_files() -> None:
     document = "a: &a 1\nb: *a\n---\n"
 
     with pytest.raises(YamlError, match="at most 3 aliases"):
-        parse(document * 4, YamlLimits(aliases=3))
+        parse_yaml(document * 4, YamlLimits(aliases=3))
 
 
 def test_aliases_are_counted_in_every_file() -> None:
     text, limits = "a: &x 1\nb: [*x, *x]\n", YamlLimits(aliases=2)
 
-    assert [parse(text, limits).documents[0].data for _ in range(2)] == [{"a": 1, "b": [1, 1]}] * 2
+    assert [parse_yaml(text, limits).documents[0].data for _ in range(2)] == [{"a": 1, "b": [1, 1]}] * 2
     with pytest.raises(YamlError, match="at most 1 aliases"):
-        parse(text, YamlLimits(aliases=1))
+        parse_yaml(text, YamlLimits(aliases=1))
 
 
 def test_a_text_that_was_read_is_still_too_deep_for_others() -> None:
@@ -152,4 +152,4 @@ def test_a_text_that_was_read_is_still_too_deep_for_others() -> None:
 
     assert read(text) == {"a": [[1]]}
     with pytest.raises(YamlError, match="at most 2 levels"):
-        parse(text, YamlLimits(depth=2))
+        parse_yaml(text, YamlLimits(depth=2))

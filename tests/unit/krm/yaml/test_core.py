@@ -9,8 +9,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from reconciler.krm.yaml import YamlError, YamlLimits, read_core
-from reconciler.krm.yaml.core import resolve_core
+from reconciler.krm.yaml import YamlError, YamlLimits, read_core_yaml
+from reconciler.krm.yaml.file import resolve_core_scalar
 
 
 @pytest.mark.parametrize(
@@ -46,13 +46,13 @@ from reconciler.krm.yaml.core import resolve_core
     ],
 )
 def test_plain_scalars(text: str, expected: Any) -> None:
-    value = resolve_core(text)
+    value = resolve_core_scalar(text)
 
     assert (type(value), value) == (type(expected), expected)
 
 
 def test_nan() -> None:
-    assert math.isnan(resolve_core(".nan"))
+    assert math.isnan(resolve_core_scalar(".nan"))
 
 
 @pytest.mark.parametrize(
@@ -69,12 +69,12 @@ def test_nan() -> None:
     ],
 )
 def test_documents(text: str, expected: Any) -> None:
-    assert read_core(text) == expected
+    assert read_core_yaml(text) == expected
 
 
 def read_or_code(text: str) -> Any:
     try:
-        return read_core(text)
+        return read_core_yaml(text)
     except YamlError as error:
         return error.code
 
@@ -102,6 +102,6 @@ def test_a_word_alone_is_what_it_is_behind_a_comment(word: str) -> None:
 )
 def test_what_is_refused(text: str, code: str, line: int) -> None:
     with pytest.raises(YamlError) as caught:
-        read_core(text, YamlLimits(depth=3))
+        read_core_yaml(text, YamlLimits(depth=3))
 
     assert (caught.value.code, caught.value.line) == (code, line)

@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from reconciler.krm.yaml import Document, YamlError, emit, parse
-from reconciler.krm.yaml.same import same
+from reconciler.krm.yaml import Document, YamlError, emit, parse_yaml
+from reconciler.krm.yaml.compare import is_equal_data
 
 
 def document(text: str) -> Document:
-    return parse(text).documents[0]
+    return parse_yaml(text).documents[0]
 
 
 @pytest.mark.parametrize(
@@ -52,8 +52,8 @@ def test_the_order_of_existing_keys_is_not_data() -> None:
 def test_what_the_splicer_declines_is_right_all_the_same(text: str, data: Any) -> None:
     edited = document(text).with_data(data)
 
-    assert same(edited.data, data)
-    assert same(document(edited.text).data, data)
+    assert is_equal_data(edited.data, data)
+    assert is_equal_data(document(edited.text).data, data)
 
 
 def test_what_goes_through_ruamel_keeps_comments() -> None:
@@ -64,7 +64,7 @@ def test_what_goes_through_ruamel_keeps_comments() -> None:
 
 def test_what_is_written_anew_keeps_the_licence_and_its_line() -> None:
     # ruamel.yaml takes 1 and true for one key
-    before = parse("x: 1\n---\n# licence\n? a\n: 1\n1: x\ntrue: x\n").documents[1]
+    before = parse_yaml("x: 1\n---\n# licence\n? a\n: 1\n1: x\ntrue: x\n").documents[1]
 
     edited = before.with_data({"1": "x", "true": "x"})
 
@@ -99,7 +99,7 @@ def test_data_deeper_than_we_read() -> None:
 
 
 def test_fresh() -> None:
-    fresh = Document.fresh({"b": [1, {"x": "on"}], "a": {}})
+    fresh = Document.from_data({"b": [1, {"x": "on"}], "a": {}})
 
     assert fresh.text == 'b:\n- 1\n- x: "on"\na: {}\n'
     assert (fresh.data, fresh.line) == ({"b": [1, {"x": "on"}], "a": {}}, 1)
@@ -124,13 +124,13 @@ def test_fresh() -> None:
 )
 def test_emit(data: Any, expected: str) -> None:
     assert emit(data) == expected
-    assert same(document(expected).data, data)
+    assert is_equal_data(document(expected).data, data)
 
 
 def test_a_key_too_long_for_one_line() -> None:
     data = {"k" * 3_000: {"a": [1]}, "l" * 3_000: [1], "m" * 3_000: 1, "n" * 3_000: "x\ny\n"}
 
-    assert same(document(emit(data)).data, data)
+    assert is_equal_data(document(emit(data)).data, data)
 
 
 @pytest.mark.parametrize(
@@ -152,16 +152,16 @@ def test_a_key_too_long_for_one_line() -> None:
     ],
 )
 def test_a_document_alone(text: str, number: int, alone: str) -> None:
-    one = parse(text).documents[number]
+    one = parse_yaml(text).documents[number]
 
-    taken = one.alone()
+    taken = one.as_only_document()
 
     assert taken.text == alone
-    assert same(parse(alone).documents[0].data, one.data)
-    assert taken.alone() == taken
+    assert is_equal_data(parse_yaml(alone).documents[0].data, one.data)
+    assert taken.as_only_document() == taken
 
 
 def test_a_document_that_needs_its_directives_keeps_them() -> None:
     text = "%TAG !k! tag:yaml.org,2002:\n---\na: !k!str 1\n"
 
-    assert document(text).alone().text == text
+    assert document(text).as_only_document().text == text

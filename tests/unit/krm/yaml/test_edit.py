@@ -8,14 +8,14 @@ from typing import Any
 
 import pytest
 
-from reconciler.krm.yaml import Document, parse
-from reconciler.krm.yaml.same import same
+from reconciler.krm.yaml import Document, parse_yaml
+from reconciler.krm.yaml.compare import is_equal_data
 
 Change = Callable[[Any], Any]
 
 
 def document(text: str) -> Document:
-    return parse(text).documents[0]
+    return parse_yaml(text).documents[0]
 
 
 def put(value: Any, *path: Any) -> Change:
@@ -73,9 +73,9 @@ def check(text: str, change: Change, expected: str) -> None:
     after = before.with_data(data)
 
     assert after.text == expected
-    assert same(after.data, data)
-    assert same(document(after.text).data, data)
-    assert same(after.with_data(before.data).data, before.data)
+    assert is_equal_data(after.data, data)
+    assert is_equal_data(document(after.text).data, data)
+    assert is_equal_data(after.with_data(before.data).data, before.data)
 
 
 @pytest.mark.parametrize(
@@ -391,7 +391,7 @@ def test_aliases(text: str, change: Change, expected: str) -> None:
     after = document(text).with_data(data)
 
     assert after.text == expected
-    assert same(document(after.text).data, data)
+    assert is_equal_data(document(after.text).data, data)
 
 
 @pytest.mark.parametrize(
@@ -422,4 +422,4 @@ def test_the_whole_document(text: str, data: Any, expected: str) -> None:
     after = document(text).with_data(data)
 
     assert after.text == expected
-    assert same(document(after.text).data, data)
+    assert is_equal_data(document(after.text).data, data)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from reconciler.krm.yaml import Document, YamlError, YamlFile, parse
+from reconciler.krm.yaml import Document, YamlError, YamlFile, parse_yaml
 
 
 def texts(file: YamlFile) -> list[str]:
@@ -45,7 +45,7 @@ def texts(file: YamlFile) -> list[str]:
 )
 @pytest.mark.parametrize("bom", [pytest.param("", id="no-bom"), pytest.param("\ufeff", id="bom")])
 def test_documents(text: str, bom: str, documents: list[str], lines: list[int]) -> None:
-    file = parse((bom + text).encode())
+    file = parse_yaml((bom + text).encode())
 
     assert texts(file) == documents
     assert [document.line for document in file.documents] == lines
@@ -70,15 +70,15 @@ THREE = "# licence\n---\na: 1\n---\n# between\n---\nb: 2\n---\nc: 3"
     ],
 )
 def test_remove(text: str, index: int, expected: str) -> None:
-    file = parse(text).remove(index)
+    file = parse_yaml(text).remove(index)
 
     assert file.to_bytes().decode() == expected
-    assert texts(parse(file.to_bytes())) == texts(file)
+    assert texts(parse_yaml(file.to_bytes())) == texts(file)
 
 
 def test_remove_beyond_the_end() -> None:
     with pytest.raises(IndexError):
-        parse("a: 1\n").remove(1)
+        parse_yaml("a: 1\n").remove(1)
 
 
 @pytest.mark.parametrize(
@@ -97,17 +97,19 @@ def test_remove_beyond_the_end() -> None:
     ],
 )
 def test_append(text: str, added: str, expected: str) -> None:
-    file = parse(text).append(added)
+    file = parse_yaml(text).append(added)
 
     assert file.to_bytes().decode() == expected
-    again = parse(expected)
-    assert [(d.data, d.line_of(())) for d in again.documents] == [(d.data, d.line_of(())) for d in file.documents]
-    assert [d.data for d in file.documents[: len(parse(text).documents)]] == [d.data for d in parse(text).documents]
+    again = parse_yaml(expected)
+    assert [(d.data, d.find_line(())) for d in again.documents] == [(d.data, d.find_line(())) for d in file.documents]
+    assert [d.data for d in file.documents[: len(parse_yaml(text).documents)]] == [
+        d.data for d in parse_yaml(text).documents
+    ]
 
 
 def test_append_what_is_no_yaml() -> None:
     with pytest.raises(YamlError):
-        parse("a: 1\n").append("b: [")
+        parse_yaml("a: 1\n").append("b: [")
 
 
 @pytest.mark.parametrize(
@@ -120,10 +122,10 @@ def test_append_what_is_no_yaml() -> None:
     ],
 )
 def test_replace(text: str, index: int, data: object, expected: str) -> None:
-    file = parse(text).replace(index, Document.fresh(data))
+    file = parse_yaml(text).replace(index, Document.from_data(data))
 
     assert file.to_bytes().decode() == expected
-    assert [(d.data, d.line) for d in parse(expected).documents] == [(d.data, d.line) for d in file.documents]
+    assert [(d.data, d.line) for d in parse_yaml(expected).documents] == [(d.data, d.line) for d in file.documents]
 
 
 @pytest.mark.parametrize(
@@ -148,32 +150,32 @@ def test_replace(text: str, index: int, data: object, expected: str) -> None:
     ],
 )
 def test_arranged(text: str, order: list[int | str], expected: str) -> None:
-    before = parse(text)
+    before = parse_yaml(text)
     own = [(entry, before.documents[entry]) for entry in order if isinstance(entry, int)]
-    new = [(None, parse(entry).documents[0]) for entry in order if isinstance(entry, str)]
+    new = [(None, parse_yaml(entry).documents[0]) for entry in order if isinstance(entry, str)]
 
-    file = before.arranged([own.pop(0) if isinstance(entry, int) else new.pop(0) for entry in order])
+    file = before.with_documents([own.pop(0) if isinstance(entry, int) else new.pop(0) for entry in order])
 
     assert file.to_bytes().decode() == expected
-    again = parse(expected)
-    assert [(d.data, d.line_of(())) for d in again.documents] == [(d.data, d.line_of(())) for d in file.documents]
+    again = parse_yaml(expected)
+    assert [(d.data, d.find_line(())) for d in again.documents] == [(d.data, d.find_line(())) for d in file.documents]
 
 
 def test_replacing_moves_the_lines_below() -> None:
-    file = parse("a: 1\n---\nb: 2\n")
+    file = parse_yaml("a: 1\n---\nb: 2\n")
 
     longer = file.replace(0, file.documents[0].with_data({"a": 1, "x": 2, "z": 3}))
 
-    assert longer.documents[1].line_of(("b",)) == 5
+    assert longer.documents[1].find_line(("b",)) == 5
 
 
 def test_replacing_with_itself_is_nothing() -> None:
-    file = parse("a: 1\n")
+    file = parse_yaml("a: 1\n")
 
     assert file.replace(0, file.documents[0]) is file
 
 
 def test_a_last_document_without_line_end_gets_one_when_something_follows() -> None:
-    file = parse("a: 1\n---\nb: 2\n").replace(0, parse("c: |\n  x").documents[0])
+    file = parse_yaml("a: 1\n---\nb: 2\n").replace(0, parse_yaml("c: |\n  x").documents[0])
 
     assert file.to_bytes() == b"c: |-\n  x\n---\nb: 2\n"

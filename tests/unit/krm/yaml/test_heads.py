@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from reconciler.krm.yaml import Document, parse
+from reconciler.krm.yaml import Document, parse_yaml
 
 
 def read(text: str) -> Document:
-    return parse(text).documents[0]
+    return parse_yaml(text).documents[0]
 
 
 @pytest.mark.parametrize(
@@ -41,7 +41,7 @@ def read(text: str) -> Document:
     ],
 )
 def test_heads(text: str, expected: dict[Any, tuple[str, ...]]) -> None:
-    assert read(text).heads() == expected
+    assert read(text).leading_comments() == expected
 
 
 @pytest.mark.parametrize(

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from reconciler.krm.yaml import YamlError, parse
-from reconciler.krm.yaml.resolve import key_text, resolve_plain
+from reconciler.krm.yaml import YamlError, parse_yaml
+from reconciler.krm.yaml.resolve import convert_key_to_text, resolve_plain
 
 
 @pytest.mark.parametrize(
@@ -80,7 +80,7 @@ def test_nan() -> None:
     ],
 )
 def test_tags(text: str, expected: Any) -> None:
-    value = parse(f"v: {text}\n").documents[0].data["v"]
+    value = parse_yaml(f"v: {text}\n").documents[0].data["v"]
 
     assert (type(value), value) == (type(expected), expected)
 
@@ -90,7 +90,7 @@ def test_tags(text: str, expected: Any) -> None:
 )
 def test_tags_that_contradict_their_text(text: str) -> None:
     with pytest.raises(YamlError) as caught:
-        parse(f"a: 1\nv: {text}\n")
+        parse_yaml(f"a: 1\nv: {text}\n")
 
     assert (caught.value.code, caught.value.line, caught.value.column) == ("YamlTag", 2, 4)
 
@@ -116,4 +116,4 @@ def test_tags_that_contradict_their_text(text: str) -> None:
     ],
 )
 def test_keys_are_spelt_as_kubernetes_spells_them(value: Any, expected: str) -> None:
-    assert key_text(value) == expected
+    assert convert_key_to_text(value) == expected

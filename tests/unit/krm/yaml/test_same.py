@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from reconciler.krm.yaml.same import same
+from reconciler.krm.yaml.compare import is_equal_data
 
 
 class Word(StrEnum):
@@ -34,5 +34,5 @@ class Word(StrEnum):
     ],
 )
 def test_same(left: Any, right: Any, expected: bool) -> None:
-    assert same(left, right) is expected
-    assert same(right, left) is expected
+    assert is_equal_data(left, right) is expected
+    assert is_equal_data(right, left) is expected

@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from ruamel.yaml import YAML
 
-from reconciler.krm.yaml import YamlError, emit, parse
-from reconciler.krm.yaml.same import same
-from reconciler.krm.yaml.scalar import block_scalar, inline_text
+from reconciler.krm.yaml import YamlError, emit, parse_yaml
+from reconciler.krm.yaml.compare import is_equal_data
+from reconciler.krm.yaml.emit import format_block_scalar, format_scalar
 
 AWKWARD_WORDS = """y n yes No ON off true False null ~ Null 1 0 -1 +1 0644 0o644 0x1F 0b11 1_000 08
 09 1e3 1E3 +.5 .5 5. 1.0 .inf
@@ -87,7 +87,7 @@ def read_yaml_1_2(text: str) -> Any:
 
 
 def read_ours(text: str) -> Any:
-    return parse(text).documents[0].data
+    return parse_yaml(text).documents[0].data
 
 
 READERS = [
@@ -108,7 +108,7 @@ def test_strings_stay_strings_for_every_reader(read: Any, value: str) -> None:
 @pytest.mark.parametrize("read", READERS)
 @pytest.mark.parametrize("value", [pytest.param(text, id=repr(text)) for text in [*AWKWARD, *SPACED, *LINES]])
 def test_strings_in_flow_collections(read: Any, value: str) -> None:
-    plain, single, double = (inline_text(value, flow=True, style=style) for style in ("", "'", '"'))
+    plain, single, double = (format_scalar(value, flow=True, style=style) for style in ("", "'", '"'))
 
     assert read(f"a: [{plain}, {{{plain}: {single}}}, {double}]\n") == {"a": [value, {value: value}, value]}
 
@@ -119,7 +119,7 @@ NUMBERS = [0, -1, 420, 2**64, 1.0, -0.5, 1e16, 1e-7, 1.5e300, -2e-300, math.inf,
 @pytest.mark.parametrize("read", READERS)
 @pytest.mark.parametrize("value", [pytest.param(value, id=repr(value)) for value in NUMBERS])
 def test_what_is_no_string_keeps_its_kind(read: Any, value: Any) -> None:
-    assert same(read(emit({"a": value, "b": [value]})), {"a": value, "b": [value]})
+    assert is_equal_data(read(emit({"a": value, "b": [value]})), {"a": value, "b": [value]})
 
 
 @pytest.mark.parametrize(
@@ -139,7 +139,7 @@ def test_what_is_no_string_keeps_its_kind(read: Any, value: Any) -> None:
     ],
 )
 def test_quotes_only_where_they_are_needed(value: str, expected: str) -> None:
-    assert inline_text(value, flow=False) == expected
+    assert format_scalar(value, flow=False) == expected
 
 
 @pytest.mark.parametrize("value", [object(), b"x", {1, 2}, (1,), {1: 2}, {None: 1}, "\ud800", {"\ud800": 1}])
@@ -165,7 +165,7 @@ def test_what_yaml_has_no_words_for(value: Any) -> None:
     ],
 )
 def test_block_scalar(text: str, style: str, expected: Any) -> None:
-    assert block_scalar(text, style) == expected
+    assert format_block_scalar(text, style) == expected
 
 
 @settings(max_examples=200, deadline=None)
@@ -173,6 +173,6 @@ def test_block_scalar(text: str, style: str, expected: Any) -> None:
 def test_any_text_in_any_style(text: str, style: str) -> None:
     source = {"'": "a: 'x'\n", '"': 'a: "x"\n', "|": "a: |\n  x\n", ">": "a: >\n  x\n", "": "a: x\n"}[style]
 
-    edited = parse(source + "b: 1\n").documents[0].with_data({"a": text, "b": 1})
+    edited = parse_yaml(source + "b: 1\n").documents[0].with_data({"a": text, "b": 1})
 
     assert read_yaml_1_1(edited.text) == read_ours(edited.text) == {"a": text, "b": 1}

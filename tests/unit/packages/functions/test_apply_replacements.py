@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from reconciler.packages.functions.apply_replacements import apply_replacements
-from reconciler.packages.functions.function import Version, value_at
+from reconciler.packages.functions.function import FunctionVersion, get_value_at
 from reconciler.packages.kptfile import Profile
 from tests.unit.packages.builders import config, messages, run, shown
 
@@ -159,7 +159,7 @@ def test_replacement(source: dict[str, Any], target: dict[str, Any], path: str, 
     output = run(apply_replacements, RESOURCES, replacing(source, selected), version=V2)
 
     assert messages(output) == []
-    assert value_at(output.items[1].data, tuple(path.split("."))) == expected
+    assert get_value_at(output.items[1].data, tuple(path.split("."))) == expected
 
 
 def test_later_replacements_see_earlier_ones() -> None:
@@ -193,7 +193,7 @@ def test_comments_stay() -> None:
         pytest.param("compat", V2, [("error", "the target field spec.no does not exist")], id="compat-new-fails"),
     ],
 )
-def test_missing_target_field(profile: Profile, version: Version, expected: list[tuple[str, str]]) -> None:
+def test_missing_target_field(profile: Profile, version: FunctionVersion, expected: list[tuple[str, str]]) -> None:
     output = run(apply_replacements, RESOURCES, replacing({}, {"fieldPaths": ["spec.no"]}), profile, version)
 
     assert [
@@ -226,7 +226,7 @@ def test_element_matching(profile: Profile, expected: list[str]) -> None:
         pytest.param(V2, "spec.containers.*.image", ["source", "source"], id="wildcard"),
     ],
 )
-def test_elements_upstream(version: Version, path: str, expected: list[str]) -> None:
+def test_elements_upstream(version: FunctionVersion, path: str, expected: list[str]) -> None:
     output = run(apply_replacements, RESOURCES, replacing({}, {"fieldPaths": [path]}), "compat", version)
 
     assert [container["image"] for container in output.items[1].data["spec"]["containers"]] == expected
@@ -248,7 +248,7 @@ def test_old_releases_copy_the_source_with_its_type() -> None:
         pytest.param(V3, {"kind": "Deploy.*", "name": "target"}, "source", id="kinds-too"),
     ],
 )
-def test_ids(version: Version, select: dict[str, str], expected: str) -> None:
+def test_ids(version: FunctionVersion, select: dict[str, str], expected: str) -> None:
     target = {"select": select, "fieldPaths": ["spec.text"]}
     output = run(apply_replacements, RESOURCES, replacing({}, target), version=version)
 
@@ -271,7 +271,7 @@ def test_rejected_by_a_pattern() -> None:
         pytest.param(V3, {"sourceValue": "new", "source": {"kind": "ConfigMap"}}, "not both", id="both"),
     ],
 )
-def test_source_value(version: Version, entry: dict[str, Any], expected: str) -> None:
+def test_source_value(version: FunctionVersion, entry: dict[str, Any], expected: str) -> None:
     targets = [{"select": {"kind": "Deployment"}, "fieldPaths": ["spec.text"]}]
     wish = config("ApplyReplacements", {"replacements": [{**entry, "targets": targets}]})
     output = run(apply_replacements, RESOURCES, wish, version=version)

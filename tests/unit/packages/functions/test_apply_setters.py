@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from reconciler.packages.functions.apply_setters import apply_setters
+from reconciler.packages.functions.setters import apply_setters
 from tests.unit.packages.builders import config, messages, run, shown
 
 HEAD = "apiVersion: v1\nkind: A\nmetadata:\n  name: a\n"
@@ -44,7 +44,7 @@ HEAD = "apiVersion: v1\nkind: A\nmetadata:\n  name: a\n"
 def test_apply_setters(setters: dict[str, str], before: str, after: str) -> None:
     output = run(apply_setters, HEAD + before, config("ConfigMap", setters))
 
-    assert not output.failed
+    assert not output.has_failed
     assert shown(output.items) == HEAD + after
 
 
@@ -65,7 +65,7 @@ def test_apply_setters(setters: dict[str, str], before: str, after: str) -> None
 def test_failures(setters: dict[str, str], text: str, message: str) -> None:
     output = run(apply_setters, HEAD + text, config("ConfigMap", setters))
 
-    assert output.failed
+    assert output.has_failed
     assert [severity for severity, _ in messages(output)] == ["error"]
     assert message in messages(output)[0][1]
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from reconciler.packages.functions.function import FunctionContext
-from reconciler.packages.functions.registry import BUILTIN
+from reconciler.packages.functions.registry import BUILTIN_FUNCTIONS
 from tests.unit.packages.builders import config, items, messages
 
 RESOURCE = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: a\n  namespace: n\ndata:\n  k: x # kpt-set: ${k}\n"
@@ -39,10 +39,10 @@ SPECS = [
 
 def fault(name: str, configuration: dict[str, Any]) -> str:
     """Return the error of a function with this configuration, "" for none."""
-    function = BUILTIN.releases[name][-1].function
+    function = BUILTIN_FUNCTIONS.releases[name][-1].function
     output = function(items(RESOURCE), configuration, FunctionContext("safe", (9, 9, 9)))
     errors = [message for severity, message in messages(output) if severity == "error"]
-    return errors[0] if errors and output.failed else ""
+    return errors[0] if errors and output.has_failed else ""
 
 
 @pytest.mark.parametrize("value", [*WRONG.values(), 7, True])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from reconciler.packages.functions.create_setters import create_setters
+from reconciler.packages.functions.setters import create_setters
 from tests.unit.packages.builders import config, messages, run, shown
 
 HEAD = "apiVersion: v1\nkind: K\nmetadata:\n  name: me\n"
@@ -36,7 +36,7 @@ HEAD = "apiVersion: v1\nkind: K\nmetadata:\n  name: me\n"
 def test_create_setters(setters: dict[str, str], before: str, after: str) -> None:
     output = run(create_setters, HEAD + before, config("ConfigMap", setters))
 
-    assert not output.failed
+    assert not output.has_failed
     assert shown(output.items) == HEAD + after
 
 
@@ -69,5 +69,5 @@ def test_a_field_without_a_place_for_a_comment() -> None:
 def test_errors(setters: dict[str, str], reason: str) -> None:
     output = run(create_setters, HEAD, config("ConfigMap", setters))
 
-    assert output.failed
+    assert output.has_failed
     assert reason in messages(output)[0][1]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from reconciler.packages.functions.delete_annotations import delete_annotations
+from reconciler.packages.functions.labels_and_annotations import delete_annotations
 from reconciler.packages.kptfile import Profile
 from tests.unit.packages.builders import config, messages, run, shown
 
@@ -45,4 +45,4 @@ def test_nothing_to_delete() -> None:
 
 
 def test_no_keys_is_an_error() -> None:
-    assert run(delete_annotations, HEAD, config("ConfigMap", {})).failed
+    assert run(delete_annotations, HEAD, config("ConfigMap", {})).has_failed

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from reconciler.packages.functions.depends_on import Dependency, read_dependency
+from reconciler.packages.functions.name_references import Dependency, parse_dependency
 from tests.unit.packages.builders import items
 
 
@@ -20,7 +20,7 @@ from tests.unit.packages.builders import items
     ],
 )
 def test_read(entry: str, expected: Dependency | None) -> None:
-    dependency = read_dependency(entry)
+    dependency = parse_dependency(entry)
 
     assert dependency == expected
     assert dependency is None or str(dependency) == entry.strip()
@@ -37,7 +37,7 @@ def test_read(entry: str, expected: Dependency | None) -> None:
 )
 def test_names(entry: str, expected: bool) -> None:
     item = items("apiVersion: apps/v1\nkind: Deployment\nmetadata:\n  name: a\n")[0]
-    dependency = read_dependency(entry)
+    dependency = parse_dependency(entry)
 
     assert dependency is not None
-    assert dependency.names(item) is expected
+    assert dependency.refers_to(item) is expected

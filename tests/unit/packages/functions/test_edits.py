@@ -5,45 +5,45 @@ from __future__ import annotations
 import pytest
 
 from reconciler.krm.yaml import Document
-from reconciler.packages.functions.edits import EditError, all_commented, commented, visited_fields
-from reconciler.packages.functions.limits import Budget
-from reconciler.packages.kptfile import field_path
+from reconciler.packages.functions.field_edits import EditError, require_line_comments, set_line_comments, walk_fields
+from reconciler.packages.functions.limits import FunctionBudget
+from reconciler.packages.kptfile import format_field_path
 from tests.unit.packages.builders import items
 
 
 def test_the_lists_of_a_mapping_come_first() -> None:
     data = {"a": 1, "b": {"c": [{"d": 2}]}, "e": ["x"], "f": None}
 
-    assert [field_path(path) for path, _ in visited_fields(data)] == ["e", "a", "b.c", "b.c[0].d", "e[0]", "f"]
+    assert [format_field_path(path) for path, _ in walk_fields(data)] == ["e", "a", "b.c", "b.c[0].d", "e[0]", "f"]
 
 
 def test_a_comment_without_a_place() -> None:
     item = items("apiVersion: v1\nl: [a, b]\nm: c\n")[0]
 
-    changed, faults = commented(item, {("l", 0): "# x", ("m",): "# y", ("l", 2): "# z"}, Budget())
+    changed, faults = set_line_comments(item, {("l", 0): "# x", ("m",): "# y", ("l", 2): "# z"}, FunctionBudget())
 
     assert changed.document.text == "apiVersion: v1\nl: [a, b]\nm: c # y\n"
     assert {path: fault.partition(" at ")[0] for path, fault in faults.items()} == {
-        ("l", 0): "the value", ("l", 2): "nothing stands",
+        ("l", 0): "the value", ("l", 2): "there is no value",
     }  # fmt: skip
 
 
 def test_all_comments_or_none() -> None:
     item = items("apiVersion: v1\nl: [a, b]\n")[0]
 
-    with pytest.raises(EditError, match="end of line"):
-        all_commented(item, {("apiVersion",): "# y", ("l", 0): "# x"}, Budget())
+    with pytest.raises(EditError, match="not the last one on its line"):
+        require_line_comments(item, {("apiVersion",): "# y", ("l", 0): "# x"}, FunctionBudget())
 
 
 def test_many_comments_are_written_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """A look at the whole document for each of them takes half a minute where there are a few thousand."""
     item = items("data:\n" + "".join(f"  k{number}: x\n" for number in range(64)) + "l: [a]\n")[0]
     looks: list[object] = []
-    look = Document._commented
-    monkeypatch.setattr(Document, "_commented", lambda *given: looks.append(given) or look(*given))
+    look = Document._set_comments
+    monkeypatch.setattr(Document, "_set_comments", lambda *given: looks.append(given) or look(*given))
 
-    changed, faults = commented(
-        item, {**{("data", f"k{number}"): "# y" for number in range(64)}, ("l", 0): "# x"}, Budget()
+    changed, faults = set_line_comments(
+        item, {**{("data", f"k{number}"): "# y" for number in range(64)}, ("l", 0): "# x"}, FunctionBudget()
     )
 
     assert (changed.document.text.count("# y"), list(faults)) == (64, [("l", 0)])

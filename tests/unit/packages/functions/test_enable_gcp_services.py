@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from reconciler.packages.functions.enable_gcp_services import enable_gcp_services
 from reconciler.packages.functions.function import FunctionContext, Item
+from reconciler.packages.functions.google_cloud import enable_gcp_services
 from tests.unit.packages.builders import items, run
 
 SET = """\
@@ -102,5 +102,5 @@ def test_places(package: str, at: str, path: str) -> None:
 def test_errors(services: str, reason: str) -> None:
     output = run(enable_gcp_services, SET.format(services=services), None)
 
-    assert output.failed
+    assert output.has_failed
     assert reason in output.results[0].message

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from reconciler.packages.functions.ensure_name_substring import ensure_name_substring
-from reconciler.packages.functions.function import value_at
+from reconciler.packages.functions.function import get_value_at
+from reconciler.packages.functions.resource_names import ensure_name_substring
 from reconciler.packages.kptfile import Profile
 from tests.unit.packages.builders import config, run, shown
 
@@ -68,7 +68,7 @@ def test_additional_fields(fields: str) -> None:
         ensure_name_substring, f"{head()}spec:\n  name: x\n---\n{head('v1 B')}spec:\n  name: x\n", configuration
     )
 
-    assert [value_at(item.data, ("spec", "name")) for item in output.items] == ["p-x", "x"]
+    assert [get_value_at(item.data, ("spec", "name")) for item in output.items] == ["p-x", "x"]
 
 
 @pytest.mark.parametrize(
@@ -128,5 +128,5 @@ def test_upstream_loses_files() -> None:
 def test_configuration_errors(configuration: dict[str, Any] | None, reason: str) -> None:
     output = run(ensure_name_substring, head(), configuration)
 
-    assert output.failed
+    assert output.has_failed
     assert reason in output.results[0].message

@@ -10,9 +10,13 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reconciler.krm.yaml import parse
-from reconciler.packages.functions.exchange import Answer, read_answer, request_text
-from reconciler.packages.functions.wire import resource_list
+from reconciler.krm.yaml import parse_yaml
+from reconciler.packages.functions.resource_list import (
+    ProcessResponse,
+    build_resource_list,
+    format_request,
+    read_response,
+)
 from tests.unit.packages.builders import config, items, messages, shown
 
 MOST = 1_000_000
@@ -32,21 +36,21 @@ data:
 
 
 def answer(text: str, reply: str, code: int = 0, log: str = "") -> Any:
-    return read_answer(items(text), Answer(code, reply.encode(), log), MOST)
+    return read_response(items(text), ProcessResponse(code, reply.encode(), log), MOST)
 
 
 def echoed(text: str, old: str = "", new: str = "") -> str:
     """Return the documents of a text after a function that only replaced text."""
     given = items(text)
-    output = read_answer(given, Answer(0, request_text(given, None).replace(old, new).encode()), MOST)
-    assert not output.failed, output.error
+    output = read_response(given, ProcessResponse(0, format_request(given, None).replace(old, new).encode()), MOST)
+    assert not output.has_failed, output.error
     return shown(output.items)
 
 
 def test_what_a_function_reads() -> None:
-    text = request_text(items(COMMENTED), config("ConfigMap", {"a": "b"}))
+    text = format_request(items(COMMENTED), config("ConfigMap", {"a": "b"}))
 
-    assert yaml.safe_load(text) == resource_list(items(COMMENTED), config("ConfigMap", {"a": "b"}))
+    assert yaml.safe_load(text) == build_resource_list(items(COMMENTED), config("ConfigMap", {"a": "b"}))
     assert text == (
         "apiVersion: config.kubernetes.io/v1\n"
         "kind: ResourceList\n"
@@ -82,7 +86,7 @@ def test_what_a_function_reads() -> None:
 
 
 def test_nothing_to_read() -> None:
-    assert yaml.safe_load(request_text([], None)) == {
+    assert yaml.safe_load(format_request([], None)) == {
         "apiVersion": "config.kubernetes.io/v1", "kind": "ResourceList", "items": [], "functionConfig": {},
     }  # fmt: skip
 
@@ -109,10 +113,10 @@ ONE = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata:\n"
 )
 def test_a_function_that_changes_nothing(text: str) -> None:
     given = items(text)
-    wire = request_text(given, None)
+    wire = format_request(given, None)
 
-    assert parse(wire).documents[0].data == resource_list(given, None)
-    output = read_answer(given, Answer(0, wire.encode()), MOST)
+    assert parse_yaml(wire).documents[0].data == build_resource_list(given, None)
+    output = read_response(given, ProcessResponse(0, wire.encode()), MOST)
     assert [one.document for one in output.items] == [one.base for one in given]
 
 
@@ -137,7 +141,7 @@ def test_comments(old: str, new: str, expected: str) -> None:
 def test_a_comment_never_ends_up_on_another_resource() -> None:
     text = ONE + "  k: v # mine\n---\n" + ONE.replace("name: a", "name: b") + "  k: v\n"
 
-    reply = yaml.safe_load(request_text(items(text), None))
+    reply = yaml.safe_load(format_request(items(text), None))
     reply["items"].reverse()
 
     assert shown(answer(text, yaml.safe_dump(reply)).items).count("# mine") == 1
@@ -146,7 +150,7 @@ def test_a_comment_never_ends_up_on_another_resource() -> None:
 
 def test_new_items_bring_their_comments() -> None:
     entry = "".join(f"  {line}\n" for line in f"{ONE}  k: v # x".splitlines())
-    reply = request_text([], None).replace("items: []\n", f"items:\n-\n{entry}")
+    reply = format_request([], None).replace("items: []\n", f"items:\n-\n{entry}")
 
     (item,) = answer("", reply).items
 
@@ -187,20 +191,20 @@ def list_with(items: str) -> str:
             f"{chr(98 + n)}: &{chr(98 + n)} [{', '.join(['*' + chr(97 + n)] * 10)}]\n" for n in range(9)
         ), "alias", id="a-bomb"),
         pytest.param("a: " + "x" * MOST, "must not be larger than 1000000 bytes", id="large"),
-        pytest.param("a: \x00", "must not stand in YAML", id="control-characters"),
+        pytest.param("a: \x00", "is not allowed in YAML", id="control-characters"),
     ],
 )  # fmt: skip
 def test_what_is_refused(reply: str, error: str) -> None:
     output = answer(ONE + "  k: v\n", reply)
 
-    assert output.failed
+    assert output.has_failed
     assert output.exit_code == 1
     assert error in output.error
     assert shown(output.items) == ONE + "  k: v\n"
 
 
 def test_bytes_that_are_no_text() -> None:
-    assert "UTF-8" in read_answer([], Answer(0, b"a: \xff"), MOST).error
+    assert "UTF-8" in read_response([], ProcessResponse(0, b"a: \xff"), MOST).error
 
 
 @pytest.mark.parametrize(
@@ -214,7 +218,7 @@ def test_bytes_that_are_no_text() -> None:
 def test_an_exit_code(log: str, error: str) -> None:
     output = answer(ONE, "{}" if log else "", 3, log)
 
-    assert (output.failed, output.exit_code, output.error, output.log) == (True, 3, error, log)
+    assert (output.has_failed, output.exit_code, output.error, output.log) == (True, 3, error, log)
 
 
 def test_one_that_says_why_on_its_output() -> None:
@@ -239,7 +243,7 @@ def test_whatever_comes_back_can_be_written(tree: Any, dump: Any) -> None:
     entry = {"apiVersion": "v1", "kind": "A", "metadata": {"name": "a", "annotations": tree}, "spec": tree}
     reply = dump({"apiVersion": "config.kubernetes.io/v1", "kind": "ResourceList", "items": [entry], "results": tree})
 
-    output = read_answer([], Answer(0, reply.encode(), ""), MOST)
+    output = read_response([], ProcessResponse(0, reply.encode(), ""), MOST)
 
     for item in output.items:
-        assert parse(item.document.text.encode()).documents[0].data == item.data or output.failed
+        assert parse_yaml(item.document.text.encode()).documents[0].data == item.data or output.has_failed

@@ -2,7 +2,11 @@
 
 import pytest
 
-from reconciler.packages.functions.facts import fact_name, fact_spec, is_function
+from reconciler.packages.functions.registry import (
+    format_function_trace_key,
+    is_function_trace_key,
+    parse_function_trace_key,
+)
 from reconciler.packages.kptfile import FunctionSpec
 
 
@@ -16,15 +20,15 @@ from reconciler.packages.kptfile import FunctionSpec
     ],
 )
 def test_names(spec: FunctionSpec, name: str) -> None:
-    assert fact_name(spec) == name
-    assert fact_spec(name) == spec
-    assert is_function(name)
+    assert format_function_trace_key(spec) == name
+    assert parse_function_trace_key(name) == spec
+    assert is_function_trace_key(name)
 
 
 @pytest.mark.parametrize("name", ["function", "function ", "function shell x", "function exec", "variant", ""])
 def test_what_nobody_wrote_names_nothing(name: str) -> None:
-    assert fact_spec(name) == FunctionSpec()
+    assert parse_function_trace_key(name) == FunctionSpec()
 
 
 def test_other_facts() -> None:
-    assert not is_function("object v1 ConfigMap default function")
+    assert not is_function_trace_key("object v1 ConfigMap default function")

@@ -6,11 +6,9 @@ from typing import Any
 
 import pytest
 
-from reconciler.packages.functions.enable_gcp_services import enable_gcp_services
-from reconciler.packages.functions.function import FieldError, Function, FunctionContext, set_at
-from reconciler.packages.functions.set_annotations import set_annotations
-from reconciler.packages.functions.set_labels import set_labels
-from reconciler.packages.functions.set_project_id import set_project_id
+from reconciler.packages.functions.function import FieldError, FunctionContext, KrmFunction, set_value_at
+from reconciler.packages.functions.google_cloud import enable_gcp_services, set_project_id
+from reconciler.packages.functions.labels_and_annotations import set_annotations, set_labels
 from tests.unit.packages.builders import KPTFILE, config, items, messages, shown
 
 
@@ -24,7 +22,7 @@ from tests.unit.packages.builders import KPTFILE, config, items, messages, shown
     ],
 )
 def test_set_at(data: Any, path: tuple[str | int, ...], expected: Any) -> None:
-    set_at(data, path, 1)
+    set_value_at(data, path, 1)
 
     assert data == expected
 
@@ -40,7 +38,7 @@ def test_set_at(data: Any, path: tuple[str | int, ...], expected: Any) -> None:
 )
 def test_what_cannot_be_set(data: Any, path: tuple[str | int, ...], message: str) -> None:
     with pytest.raises(FieldError) as error:
-        set_at(data, path, 1)
+        set_value_at(data, path, 1)
 
     assert str(error.value) == message
 
@@ -74,10 +72,10 @@ SET = "apiVersion: blueprints.cloud.google.com/v1alpha1\nkind: ProjectServiceSet
         ),
     ],
 )
-def test_a_field_that_cannot_be_set_is_an_error(function: Function, data: dict[str, str], text: str) -> None:
+def test_a_field_that_cannot_be_set_is_an_error(function: KrmFunction, data: dict[str, str], text: str) -> None:
     output = function(items(text, "Kptfile"), config("ConfigMap", data), FunctionContext())
 
-    assert output.failed
+    assert output.has_failed
     assert "must be a mapping, not" in messages(output)[0][1]
     assert shown(output.items) == text
 

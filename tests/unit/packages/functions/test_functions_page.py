@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from reconciler.packages.functions.registry import BUILTIN, Release
+from reconciler.packages.functions.registry import BUILTIN_FUNCTIONS, FunctionRelease
 
-PAGE = Path(__file__).resolve().parents[4] / "docs" / "functions.md"
+PAGE = Path(__file__).resolve().parents[4] / "docs" / "reference" / "functions.md"
 
 
 def test_the_page_lists_every_function_with_its_versions() -> None:
@@ -13,10 +13,10 @@ def test_the_page_lists_every_function_with_its_versions() -> None:
     start = lines.index("| function | versions |") + 2
     listed = lines[start : lines.index("", start)]
 
-    assert listed == [f"| `{name}` | {versions(one)} |" for name, one in sorted(BUILTIN.releases.items())]
+    assert listed == [f"| `{name}` | {versions(one)} |" for name, one in sorted(BUILTIN_FUNCTIONS.releases.items())]
 
 
-def versions(releases: Sequence[Release]) -> str:
+def versions(releases: Sequence[FunctionRelease]) -> str:
     since, until = releases[0].since, releases[-1].until
     if not until[1]:
         return f"v{until[0] - 1}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from reconciler.packages.functions.function import FunctionContext, Item
-from reconciler.packages.functions.gen_pkg_context import gen_pkg_context
+from reconciler.packages.functions.resources import gen_pkg_context
 from reconciler.packages.kptfile import Profile
 from tests.unit.packages.builders import KPTFILE, items
 
@@ -40,4 +40,4 @@ def test_a_context_is_made() -> None:
 
 
 def test_without_kptfile_it_fails() -> None:
-    assert gen_pkg_context([], None, FunctionContext()).failed
+    assert gen_pkg_context([], None, FunctionContext()).has_failed

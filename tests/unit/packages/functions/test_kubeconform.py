@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from reconciler.krm.schema.validation import schemas_version
+from reconciler.krm.schema.validation import find_schemas_version
 from reconciler.packages.functions import kubeconform as kubeconform_module
-from reconciler.packages.functions.function import Function, Output
-from reconciler.packages.functions.kubeconform import installed, kubeconform, kubeval
-from reconciler.packages.functions.registry import BUILTIN
+from reconciler.packages.functions.function import FunctionOutput, KrmFunction
+from reconciler.packages.functions.kubeconform import describe_installed_schemas, kubeconform, kubeval
+from reconciler.packages.functions.registry import BUILTIN_FUNCTIONS
 from reconciler.packages.kptfile import FunctionSpec, Profile
 from tests.unit.packages.builders import config, items, messages, run
 
@@ -20,10 +20,10 @@ pytest.importorskip("jsonschema_rs", reason="the schemas are an extra: k8s-schem
 CUSTOM = "apiVersion: example.com/v1\nkind: Custom\nmetadata: {name: a}\nspec: {}\n"
 NO_SCHEMA = (
     "no schema is installed for example.com/v1 Custom; "
-    "`ignore_missing_schemas` or `skip_kinds` in the function's configuration leave it out"
+    "to skip it, set `ignore_missing_schemas` or `skip_kinds` in the function's configuration"
 )
-UNREADABLE = "cannot be read, since functions have neither a network nor files"
-ADVICE = "leave it out to use the schemas that are installed"
+UNREADABLE = "cannot be read, because functions have no network or file access"
+ADVICE = "remove it to use the installed schemas"
 VALID = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata: {a: b}\n"
 WRONG = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata: {a: 1}\n"
 UNKNOWN_FIELD = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\nspec: {}\n"
@@ -38,7 +38,7 @@ spec:
 """
 
 
-def said(output: Output) -> list[tuple[str, str]]:
+def said(output: FunctionOutput) -> list[tuple[str, str]]:
     return [(result.field, result.message) for result in output.results]
 
 
@@ -145,11 +145,11 @@ def test_words(text: str, conform: list[tuple[str, str]], eval_: list[tuple[str,
         ),
     ],
 )
-def test_several_violations(function: Function, profile: Profile, expected: list[tuple[str, str]]) -> None:
+def test_several_violations(function: KrmFunction, profile: Profile, expected: list[tuple[str, str]]) -> None:
     output = run(function, CONTROLLER, config("ConfigMap", {"strict": "true"}), profile)
 
     assert said(output) == expected
-    assert output.failed
+    assert output.has_failed
 
 
 @pytest.mark.parametrize(
@@ -193,15 +193,15 @@ def test_groups_of_violations(profile: Profile, expected: list[tuple[str, str]])
     ],
 )
 @pytest.mark.parametrize("function", [pytest.param(kubeconform, id="kubeconform"), pytest.param(kubeval, id="kubeval")])
-def test_configuration(text: str, values: dict[str, Any], *, failed: bool, function: Function) -> None:
+def test_configuration(text: str, values: dict[str, Any], *, failed: bool, function: KrmFunction) -> None:
     output = run(function, text, config("ConfigMap", values))
 
-    assert output.failed == failed
+    assert output.has_failed == failed
     assert bool(output.results) == failed
 
 
 def test_fields_beside_kind_count_too() -> None:
-    assert run(kubeconform, UNKNOWN_FIELD, config("Check", {"strict": True})).failed
+    assert run(kubeconform, UNKNOWN_FIELD, config("Check", {"strict": True})).has_failed
 
 
 @pytest.mark.parametrize(
@@ -217,12 +217,12 @@ def test_fields_beside_kind_count_too() -> None:
     ],
 )
 def test_a_kind_without_a_schema(
-    function: Function, profile: Profile, values: dict[str, Any], expected: list[tuple[str, str]]
+    function: KrmFunction, profile: Profile, values: dict[str, Any], expected: list[tuple[str, str]]
 ) -> None:
     output = run(function, CUSTOM, config("ConfigMap", values), profile)
 
     assert messages(output) == expected
-    assert output.failed == any(severity == "error" for severity, _ in expected)
+    assert output.has_failed == any(severity == "error" for severity, _ in expected)
 
 
 @pytest.mark.parametrize(
@@ -265,7 +265,7 @@ def test_kinds_that_kubeval_does_not_refuse(text: str, severities: list[str]) ->
             {"schema_location": "default", "additional_schema_locations": "https://b"},
             (
                 "warning",
-                'schema_location: "https://b" cannot be read, since functions have neither a network nor files',
+                'schema_location: "https://b" cannot be read, because functions have no network or file access',
             ),
             id="remote-schemas-beside-those-installed",
         ),
@@ -275,7 +275,7 @@ def test_what_cannot_be_read(values: dict[str, Any], expected: tuple[str, str]) 
     output = run(kubeconform, VALID, config("ConfigMap", values))
 
     assert messages(output) == [expected]
-    assert output.failed == (expected[0] == "error")
+    assert output.has_failed == (expected[0] == "error")
 
 
 def test_a_result_says_what_and_where() -> None:
@@ -291,28 +291,28 @@ def test_a_result_says_what_and_where() -> None:
 
 
 @pytest.mark.parametrize("function", [pytest.param(kubeconform, id="kubeconform"), pytest.param(kubeval, id="kubeval")])
-def test_nothing_is_changed(function: Function) -> None:
+def test_nothing_is_changed(function: KrmFunction) -> None:
     given = items(WRONG)
 
     assert [item.document.text for item in run(function, WRONG, None).items] == [item.document.text for item in given]
 
 
 def test_without_the_extra_the_function_fails_and_names_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(kubeconform_module, "kubernetes_schemas", lambda *, strict: None)
-    monkeypatch.setattr(kubeconform_module, "schemas_version", lambda: "")
+    monkeypatch.setattr(kubeconform_module, "load_kubernetes_schemas", lambda *, strict: None)
+    monkeypatch.setattr(kubeconform_module, "find_schemas_version", lambda: "")
 
     output = run(kubeconform, VALID, None)
 
     assert messages(output) == [
-        ("error", 'no schemas are installed: the extra "k8s-schemas" brings them, `reconciler[k8s-schemas]`')
+        ("error", 'no schemas are installed: install the extra "k8s-schemas" (`reconciler[k8s-schemas]`)')
     ]
-    assert output.failed
-    assert installed() == "no schemas"
+    assert output.has_failed
+    assert describe_installed_schemas() == "no schemas"
 
 
 @pytest.mark.parametrize("name", ["kubeconform:v0.1.1", "kubeval:v0.3", "kubeval:unstable", "kubeconform@sha256:1"])
 def test_what_they_validate_with_is_their_identity(name: str) -> None:
-    found = BUILTIN.find(FunctionSpec(image=f"ghcr.io/kptdev/krm-functions-catalog/{name}"))
+    found = BUILTIN_FUNCTIONS.find(FunctionSpec(image=f"ghcr.io/kptdev/krm-functions-catalog/{name}"))
 
     assert found is not None
-    assert found.identity == installed() == schemas_version()
+    assert found.identity == describe_installed_schemas() == find_schemas_version()

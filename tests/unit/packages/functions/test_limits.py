@@ -12,12 +12,12 @@ import re2
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from reconciler.packages.functions.function import FunctionContext, Output
-from reconciler.packages.functions.limits import Budget, FunctionLimits, depth_fault, value_bytes
-from reconciler.packages.functions.registry import BUILTIN
-from reconciler.packages.functions.setters import setter_names, shown_values
+from reconciler.packages.functions.function import FunctionContext, FunctionOutput
+from reconciler.packages.functions.limits import FunctionBudget, FunctionLimits, estimate_value_bytes, find_depth_error
+from reconciler.packages.functions.registry import BUILTIN_FUNCTIONS
+from reconciler.packages.functions.setters import extract_setter_values, find_setter_names
 from reconciler.packages.kptfile import Profile
-from reconciler.packages.pipeline import RenderResult, render
+from reconciler.packages.pipeline import RenderResult, render_pipelines
 from tests.unit.packages.builders import KPTFILE, config, items, tree
 
 HEAD = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: a\n"
@@ -27,9 +27,9 @@ LIMITS = FunctionLimits(steps=200_000, output_bytes=MIB)
 OUTPUT, STEPS, PLACEHOLDERS = "limits.functions.output_bytes", "limits.functions.steps", "limits.functions.placeholders"
 
 
-def call(name: str, text: str, configuration: Mapping[str, Any] | None, profile: Profile = "safe") -> Output:
-    function = BUILTIN.releases[name][-1].function
-    return function(items(text), configuration, FunctionContext(profile, (9, 9, 9), "", Budget(LIMITS)))
+def call(name: str, text: str, configuration: Mapping[str, Any] | None, profile: Profile = "safe") -> FunctionOutput:
+    function = BUILTIN_FUNCTIONS.releases[name][-1].function
+    return function(items(text), configuration, FunctionContext(profile, (9, 9, 9), "", FunctionBudget(LIMITS)))
 
 
 def fields(count: int, value: str = "x", comment: str = "") -> str:
@@ -259,7 +259,7 @@ def test_the_message_names_file_object_field_value_limit_setting_and_next_step()
     output = call("search-replace", fields(1, LONG), data(by_value_regex="(y+)", put_value="${1}" * 200))
 
     (result,) = output.results
-    assert output.failed
+    assert output.has_failed
     for part in ("r.yaml", "ConfigMap a", "data.k0", "${1}${1}", "104,857,", "1,048,576 bytes", OUTPUT, "raise the"):
         assert part in result.message
 
@@ -267,7 +267,7 @@ def test_the_message_names_file_object_field_value_limit_setting_and_next_step()
 def piped(*functions: str) -> RenderResult:
     listed = "".join(f"  - {function}\n" for function in functions)
     kptfile = KPTFILE + f"pipeline:\n  mutators:\n{listed}"
-    return render(tree({"Kptfile": kptfile, "r.yaml": fields(1, "y" * KIB)}), BUILTIN, "safe")
+    return render_pipelines(tree({"Kptfile": kptfile, "r.yaml": fields(1, "y" * KIB)}), BUILTIN_FUNCTIONS, "safe")
 
 
 def test_a_match_that_is_multiplied_again_and_again_fails_and_leaves_the_package_as_it_was() -> None:
@@ -291,7 +291,7 @@ def test_the_limits_hold_for_all_calls_of_a_render_together() -> None:
     files = tree({"Kptfile": kptfile, "r.yaml": HEAD})
 
     def rendered(limits: FunctionLimits) -> RenderResult:
-        return render(files, type(BUILTIN)(BUILTIN.load, limits), "safe")
+        return render_pipelines(files, type(BUILTIN_FUNCTIONS)(BUILTIN_FUNCTIONS.load, limits), "safe")
 
     assert rendered(FunctionLimits()).failure is None
     assert (failure := rendered(one).failure) is not None
@@ -305,12 +305,12 @@ def test_the_limits_hold_for_all_calls_of_a_render_together() -> None:
 @example("${a}", "")
 @example("a${x}b${y}", "aabb\nab")
 def test_the_values_that_a_field_shows_are_those_of_greedy_groups(pattern: str, text: str) -> None:
-    names, parts = setter_names(pattern), re2.compile(r"\$\{[^}]*\}").split(pattern)
+    names, parts = find_setter_names(pattern), re2.compile(r"\$\{[^}]*\}").split(pattern)
     match = re2.search("(.*)".join(map(re2.escape, parts)), text)
     groups = match.groups() if match and names else ()
 
     expected = dict(zip(names, groups, strict=True)) if groups and all(groups) else {}
-    assert shown_values(pattern, text, Budget()) == expected
+    assert extract_setter_values(pattern, text, FunctionBudget()) == expected
 
 
 @pytest.mark.parametrize(
@@ -323,7 +323,7 @@ def test_the_values_that_a_field_shows_are_those_of_greedy_groups(pattern: str, 
     ],
 )
 def test_the_size_of_data_is_at_least_that_of_its_text(value: Any, made: int) -> None:
-    assert value_bytes(value) >= made
+    assert estimate_value_bytes(value) >= made
 
 
 def nested(levels: int) -> Any:
@@ -335,8 +335,8 @@ def nested(levels: int) -> Any:
 
 @pytest.mark.parametrize(("levels", "depth"), [(100, 0), (90, 10)])
 def test_depth(levels: int, depth: int) -> None:
-    assert depth_fault(nested(levels), depth) == ""
-    assert "100 levels" in depth_fault(nested(levels + 1), depth)
+    assert find_depth_error(nested(levels), depth) == ""
+    assert "100 levels" in find_depth_error(nested(levels + 1), depth)
 
 
 LARGE: list[tuple[str, Callable[[int], str], dict[str, Any]]] = [
@@ -353,8 +353,10 @@ def test_the_cost_of_a_large_document_is_proportional_to_its_size(
     def seconds(count: int) -> float:
         given_items = items(text(count))
         start = time.process_time()
-        output = BUILTIN.releases[name][-1].function(given_items, configuration, FunctionContext("safe", (9, 9, 9)))
-        assert not output.failed
+        output = BUILTIN_FUNCTIONS.releases[name][-1].function(
+            given_items, configuration, FunctionContext("safe", (9, 9, 9))
+        )
+        assert not output.has_failed
         assert [item.document.text for item in output.items]
         return time.process_time() - start
 

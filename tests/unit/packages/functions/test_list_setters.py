@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from reconciler.packages.functions.function import FunctionContext, Item
-from reconciler.packages.functions.list_setters import list_setters
+from reconciler.packages.functions.setters import list_setters
 from tests.unit.packages.builders import items, messages, run
 
 HEAD = "apiVersion: v1\nkind: K\nmetadata:\n  name: me\n"

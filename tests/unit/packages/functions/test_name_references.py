@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from reconciler.packages.functions.function import Item
-from reconciler.packages.functions.limits import Budget
-from reconciler.packages.functions.name_references import followed_names
-from reconciler.packages.kptfile import field_path
+from reconciler.packages.functions.limits import FunctionBudget
+from reconciler.packages.functions.name_references import find_renamed_references
+from reconciler.packages.kptfile import format_field_path
 
 PODS = {
     "v1 Pod": "spec",
@@ -97,9 +97,9 @@ def holding(path: str, value: Any) -> Any:
 def test_references(target: str, referrer: str, path: str) -> None:
     renamed = resource(target, "old")
     item = resource(referrer, "me", **holding(path, "old"))
-    found = followed_names([item], {renamed: "new"}, Budget())[item]
+    found = find_renamed_references([item], {renamed: "new"}, FunctionBudget())[item]
 
-    assert [(field_path(at), name) for at, name in found] == [(path, "new")]
+    assert [(format_field_path(at), name) for at, name in found] == [(path, "new")]
 
 
 BINDING, ACCOUNT = f"{RBAC} RoleBinding", "v1 ServiceAccount"
@@ -159,4 +159,4 @@ BINDING, ACCOUNT = f"{RBAC} RoleBinding", "v1 ServiceAccount"
     ],
 )
 def test_what_is_meant(target: Item, item: Item, follows: bool) -> None:
-    assert bool(followed_names([item], {target: "new"}, Budget())[item]) is follows
+    assert bool(find_renamed_references([item], {target: "new"}, FunctionBudget())[item]) is follows

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from reconciler.packages.functions.registry import BUILTIN
+from reconciler.packages.functions.registry import BUILTIN_FUNCTIONS
 from reconciler.packages.functions.set_namespace import set_namespace
 from reconciler.packages.kptfile import FunctionSpec
 
@@ -27,7 +27,7 @@ NEWEST = 1_000_000
     ],
 )
 def test_find(image: str, version: tuple[int, int, int], warns: bool) -> None:
-    found = BUILTIN.find(FunctionSpec(image=image))
+    found = BUILTIN_FUNCTIONS.find(FunctionSpec(image=image))
 
     assert found is not None
     assert (found.function, found.version, bool(found.warning)) == (set_namespace, version, warns)
@@ -43,7 +43,7 @@ def test_find(image: str, version: tuple[int, int, int], warns: bool) -> None:
     ],
 )
 def test_tag_overrules_the_image(tag: str, version: tuple[int, int, int]) -> None:
-    found = BUILTIN.find(FunctionSpec(image="set-namespace:v0.4.1", tag=tag))
+    found = BUILTIN_FUNCTIONS.find(FunctionSpec(image="set-namespace:v0.4.1", tag=tag))
 
     assert found is not None
     assert found.version == version
@@ -66,7 +66,7 @@ def test_tag_overrules_the_image(tag: str, version: tuple[int, int, int]) -> Non
     ],
 )
 def test_functions_by_image(image: str, name: str, warns: bool) -> None:
-    found = BUILTIN.find(FunctionSpec(image=image))
+    found = BUILTIN_FUNCTIONS.find(FunctionSpec(image=image))
 
     assert found is not None
     assert (getattr(found.function, "__name__", ""), bool(found.warning)) == (name, warns)
@@ -80,4 +80,4 @@ def test_functions_by_image(image: str, name: str, warns: bool) -> None:
     ],
 )
 def test_nothing_here_can_run(spec: FunctionSpec) -> None:
-    assert BUILTIN.find(spec) is None
+    assert BUILTIN_FUNCTIONS.find(spec) is None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from reconciler.packages.functions.function import FunctionContext
-from reconciler.packages.functions.remove_local_config_resources import remove_local_config_resources
+from reconciler.packages.functions.resources import remove_local_config_resources
 from reconciler.packages.kptfile import Profile
 from tests.unit.packages.builders import KPTFILE, items, messages, run
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from reconciler.packages.functions.scalars import in_quotes, is_quoted, resolved, retyped
-from reconciler.packages.functions.scopes import scope_of
+from reconciler.packages.functions.field_edits import is_quoted_scalar, parse_plain_scalar, quote_like, retype_scalar
+from reconciler.packages.functions.field_specs import get_resource_scope
 from tests.unit.packages.builders import items
 
 
@@ -26,8 +26,8 @@ from tests.unit.packages.builders import items
     ],
 )
 def test_resolved(text: str, expected: Any) -> None:
-    assert resolved(text) == expected
-    assert type(resolved(text)) is type(expected)
+    assert parse_plain_scalar(text) == expected
+    assert type(parse_plain_scalar(text)) is type(expected)
 
 
 @pytest.mark.parametrize(
@@ -43,7 +43,7 @@ def test_resolved(text: str, expected: Any) -> None:
     ],
 )
 def test_is_quoted(line: str, expected: bool) -> None:
-    assert is_quoted(items(f"x: y\n{line}\n")[0].document, ("v",)) is expected
+    assert is_quoted_scalar(items(f"x: y\n{line}\n")[0].document, ("v",)) is expected
 
 
 @pytest.mark.parametrize(
@@ -56,7 +56,7 @@ def test_is_quoted(line: str, expected: bool) -> None:
     ],
 )
 def test_in_quotes(line: str, expected: str) -> None:
-    assert in_quotes("it's", items(line + "\n")[0].document, ("v",)) == expected
+    assert quote_like("it's", items(line + "\n")[0].document, ("v",)) == expected
 
 
 @pytest.mark.parametrize(
@@ -70,7 +70,7 @@ def test_in_quotes(line: str, expected: str) -> None:
     ],
 )
 def test_retyped(line: str, text: str, expected: Any) -> None:
-    assert retyped(text, items(line + "\n")[0].document, ("v",)) == expected
+    assert retype_scalar(text, items(line + "\n")[0].document, ("v",)) == expected
 
 
 @pytest.mark.parametrize(
@@ -82,4 +82,4 @@ def test_retyped(line: str, text: str, expected: Any) -> None:
     ],
 )
 def test_scope_of(api_version: str, kind: str, expected: str) -> None:
-    assert scope_of(items(f"apiVersion: {api_version}\nkind: {kind}\n")[0]) == expected
+    assert get_resource_scope(items(f"apiVersion: {api_version}\nkind: {kind}\n")[0]) == expected

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from reconciler.packages.functions.search_replace import path_matches, search_replace
+from reconciler.packages.functions.search_replace import matches_path_pattern, search_replace
 from tests.unit.packages.builders import config, messages, run, shown
 
 HEAD = "apiVersion: v1\nkind: A\nmetadata:\n  name: a\n"
@@ -46,7 +46,7 @@ HEAD = "apiVersion: v1\nkind: A\nmetadata:\n  name: a\n"
 def test_search_replace(search: dict[str, str], before: str, after: str) -> None:
     output = run(search_replace, HEAD + before, config("ConfigMap", search))
 
-    assert not output.failed
+    assert not output.has_failed
     assert shown(output.items) == HEAD + after
 
 
@@ -65,7 +65,7 @@ def test_search_replace(search: dict[str, str], before: str, after: str) -> None
     ],
 )
 def test_path_matches(path: str, pattern: str, expected: bool) -> None:
-    assert path_matches(path, pattern.split(".")) is expected
+    assert matches_path_pattern(path, pattern.split(".")) is expected
 
 
 @pytest.mark.parametrize(
@@ -80,7 +80,7 @@ def test_path_matches(path: str, pattern: str, expected: bool) -> None:
 def test_failures(search: dict[str, str], message: str) -> None:
     output = run(search_replace, HEAD + "b: x\n", config("ConfigMap", search))
 
-    assert output.failed
+    assert output.has_failed
     assert message in messages(output)[0][1]
 
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from reconciler.packages.functions.function import value_at
-from reconciler.packages.functions.set_annotations import set_annotations
+from reconciler.packages.functions.function import get_value_at
+from reconciler.packages.functions.labels_and_annotations import set_annotations
 from tests.unit.packages.builders import config, messages, run
 
 COLOR = {"color": "red"}
@@ -33,7 +33,7 @@ COLORED = config("ConfigMap", COLOR)
 def test_places(text: str, path: str) -> None:
     output = run(set_annotations, text, config("ConfigMap", COLOR))
 
-    assert value_at(output.items[0].data, tuple(path.split("."))) == COLOR
+    assert get_value_at(output.items[0].data, tuple(path.split("."))) == COLOR
     assert path in [result.field for result in output.results]
 
 
@@ -57,7 +57,7 @@ def test_places(text: str, path: str) -> None:
 def test_configuration(configuration: dict[str, Any] | None, failed: bool) -> None:
     output = run(set_annotations, "apiVersion: v1\nkind: A\nmetadata: {name: a}\n", configuration)
 
-    assert output.failed is failed
+    assert output.has_failed is failed
     assert bool(output.items[0].annotations) is not failed
 
 
@@ -86,7 +86,7 @@ def test_additional_fields(key: str) -> None:
     text = "apiVersion: v1\nkind: A\nmetadata: {name: a}\n---\napiVersion: v1\nkind: B\nmetadata: {name: b}\n"
     output = run(set_annotations, text, config("SetAnnotations", {"annotations": COLOR, key: fields}))
 
-    assert [value_at(item.data, ("spec", "notes")) for item in output.items] == [COLOR, None]
+    assert [get_value_at(item.data, ("spec", "notes")) for item in output.items] == [COLOR, None]
 
 
 def test_nothing_to_annotate() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from reconciler.packages.functions.set_enforcement_action import set_enforcement_action
+from reconciler.packages.functions.google_cloud import set_enforcement_action
 from tests.unit.packages.builders import config, messages, run, shown
 
 CONSTRAINT = "apiVersion: constraints.gatekeeper.sh/v1beta1\nkind: A\nmetadata:\n  name: a\n"
@@ -47,5 +47,5 @@ def test_other_objects() -> None:
 def test_configuration_errors(data: dict[str, str], reason: str) -> None:
     output = run(set_enforcement_action, CONSTRAINT, config("ConfigMap", data))
 
-    assert output.failed
+    assert output.has_failed
     assert reason in output.results[0].message

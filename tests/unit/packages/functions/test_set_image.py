@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from reconciler.packages.functions.function import value_at
+from reconciler.packages.functions.function import get_value_at
 from reconciler.packages.functions.set_image import set_image
 from reconciler.packages.kptfile import Profile
 from tests.unit.packages.builders import config, messages, run
@@ -40,7 +40,7 @@ def test_images(wish: dict[str, str], before: str, safe: str, compat: str) -> No
         text = POD.format(list="containers", image=before)
         output = run(set_image, text, config("ConfigMap", {"name": "nginx", **wish}), profile)
 
-        assert value_at(output.items[0].data, ("spec", "containers", 0, "image")) == after
+        assert get_value_at(output.items[0].data, ("spec", "containers", 0, "image")) == after
         assert messages(output) == [("info", f"summary: updated a total of {int(after != before)} image(s)")]
 
 
@@ -66,7 +66,7 @@ def test_kinds(kind: str, path: str, profiles: str) -> None:
     for profile in ("safe", "compat"):
         output = run(set_image, text, config("ConfigMap", {"name": "nginx", "newTag": "2"}), profile)
 
-        changed = value_at(output.items[0].data, (*keys, 0, "image")) == "nginx:2"
+        changed = get_value_at(output.items[0].data, (*keys, 0, "image")) == "nginx:2"
         assert changed == (profile in profiles.split())
 
 
@@ -76,7 +76,7 @@ def test_additional_fields() -> None:
     text = "apiVersion: x/v1\nkind: My\nmetadata: {name: a}\nspec: {engine: {image: nginx:1}}\n"
     output = run(set_image, text, wish, "compat")
 
-    assert value_at(output.items[0].data, ("spec", "engine", "image")) == "a:1"
+    assert get_value_at(output.items[0].data, ("spec", "engine", "image")) == "a:1"
 
 
 @pytest.mark.parametrize(
@@ -91,5 +91,5 @@ def test_additional_fields() -> None:
 def test_configuration_errors(configuration: dict[str, Any] | None, reason: str) -> None:
     output = run(set_image, POD.format(list="containers", image="nginx"), configuration)
 
-    assert output.failed
+    assert output.has_failed
     assert reason in output.results[0].message

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from reconciler.packages.functions.function import Version, value_at
-from reconciler.packages.functions.set_labels import set_labels
+from reconciler.packages.functions.function import FunctionVersion, get_value_at
+from reconciler.packages.functions.labels_and_annotations import set_labels
 from reconciler.packages.kptfile import Profile
 from tests.unit.packages.builders import config, messages, run
 
@@ -90,7 +90,7 @@ def test_safe_places(text: str, path: tuple[str | int, ...], expected: Any) -> N
     output = run(set_labels, text, TIER)
 
     assert output.items[0].labels == WEB
-    assert value_at(output.items[0].data["spec"], path) == expected
+    assert get_value_at(output.items[0].data["spec"], path) == expected
 
 
 @pytest.mark.parametrize(
@@ -134,16 +134,18 @@ def test_safe_places(text: str, path: tuple[str | int, ...], expected: Any) -> N
         ),
     ],
 )
-def test_versions(profile: Profile, version: Version, text: str, path: tuple[str | int, ...], expected: Any) -> None:
+def test_versions(
+    profile: Profile, version: FunctionVersion, text: str, path: tuple[str | int, ...], expected: Any
+) -> None:
     output = run(set_labels, text, TIER, profile, version)
 
-    assert value_at(output.items[0].data["spec"], path) == expected
+    assert get_value_at(output.items[0].data["spec"], path) == expected
 
 
 @pytest.mark.parametrize(
     ("version", "expected"), [pytest.param(HEAD, {}, id="head-skips"), pytest.param(V1, WEB, id="v0.1-includes")]
 )
-def test_local_config(version: Version, expected: dict[str, str]) -> None:
+def test_local_config(version: FunctionVersion, expected: dict[str, str]) -> None:
     text = "apiVersion: v1\nkind: A\nmetadata:\n  name: a\n  annotations: {config.kubernetes.io/local-config: 'true'}\n"
 
     assert run(set_labels, text, TIER, version=version).items[0].labels == expected
@@ -172,4 +174,4 @@ def test_local_config(version: Version, expected: dict[str, str]) -> None:
 def test_configuration(configuration: dict[str, Any] | None, failed: bool, said: tuple[str, str]) -> None:
     output = run(set_labels, resource("v1", "ConfigMap", "{}"), configuration)
 
-    assert (output.failed, messages(output)) == (failed, [said])
+    assert (output.has_failed, messages(output)) == (failed, [said])

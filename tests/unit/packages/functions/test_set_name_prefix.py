@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from reconciler.packages.functions.set_name_prefix import set_name_prefix
+from reconciler.packages.functions.resource_names import set_name_prefix
 from tests.unit.packages.builders import config, messages, run, shown
 
 PREFIX = config("ConfigMap", {"prefix": "shop"})

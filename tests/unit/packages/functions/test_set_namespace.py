@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import yaml
 
-from reconciler.packages.functions.function import FunctionContext, Output, Version, value_at
+from reconciler.packages.functions.function import FunctionContext, FunctionOutput, FunctionVersion, get_value_at
 from reconciler.packages.functions.set_namespace import set_namespace
 from reconciler.packages.kptfile import Profile
 from tests.unit.packages.builders import config, messages, run
@@ -35,7 +35,7 @@ metadata: {{name: robot, namespace: new}}
 OLD, V3, V41, HEAD = (0, 1, 0), (0, 3, 0), (0, 4, 1), (0, 4, 5)
 
 
-def namespaces(output: Output) -> list[Any]:
+def namespaces(output: FunctionOutput) -> list[Any]:
     return [item.data["metadata"].get("namespace") for item in output.items]
 
 
@@ -112,10 +112,10 @@ def namespaces(output: Output) -> list[Any]:
     ],
 )
 @pytest.mark.parametrize("version", [pytest.param(V41, id="v0.4.1"), pytest.param(HEAD, id="head")])
-def test_safe_fields(resource: str, path: str, expected: str | None, version: Version) -> None:
+def test_safe_fields(resource: str, path: str, expected: str | None, version: FunctionVersion) -> None:
     output = run(set_namespace, resource, TO_NEW, "safe", version)
 
-    assert value_at(output.items[0].data, tuple(path.split("."))) == expected
+    assert get_value_at(output.items[0].data, tuple(path.split("."))) == expected
     again = set_namespace(output.items, TO_NEW, FunctionContext("safe", version))
     assert [item.data for item in again.items] == [item.data for item in output.items]
 
@@ -134,7 +134,7 @@ def test_safe_fields(resource: str, path: str, expected: str | None, version: Ve
         ),
     ],
 )
-def test_subjects(profile: Profile, version: Version, kind: str, expected: list[str | None]) -> None:
+def test_subjects(profile: Profile, version: FunctionVersion, kind: str, expected: list[str | None]) -> None:
     output = run(set_namespace, BINDING.format(kind=kind), TO_NEW, profile, version)
 
     assert [subject.get("namespace") for subject in output.items[0].data["subjects"]] == expected
@@ -185,7 +185,7 @@ metadata: {{name: b, namespace: {}}}
         pytest.param("compat", HEAD, {"namespaceMatcher": "y"}, ["x", "new"], id="head-matcher"),
     ],
 )
-def test_matcher(profile: Profile, version: Version, extra: dict[str, str], expected: list[str]) -> None:
+def test_matcher(profile: Profile, version: FunctionVersion, extra: dict[str, str], expected: list[str]) -> None:
     configuration = config("ConfigMap", {"namespace": "new", **extra})
 
     assert namespaces(run(set_namespace, TWO.format("x", "y"), configuration, profile, version)) == expected
@@ -236,10 +236,10 @@ CRD = "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmeta
         pytest.param("safe", HEAD, None, id="safe-does-not"),
     ],
 )
-def test_webhooks_of_definitions(profile: Profile, version: Version, expected: str | None) -> None:
+def test_webhooks_of_definitions(profile: Profile, version: FunctionVersion, expected: str | None) -> None:
     path = ("spec", "conversion", "webhook", "clientConfig", "service", "namespace")
 
-    assert value_at(run(set_namespace, CRD, TO_NEW, profile, version).items[0].data, path) == expected
+    assert get_value_at(run(set_namespace, CRD, TO_NEW, profile, version).items[0].data, path) == expected
 
 
 @pytest.mark.parametrize(
@@ -252,7 +252,7 @@ def test_webhooks_of_definitions(profile: Profile, version: Version, expected: s
         pytest.param(HEAD, "old", id="head"),
     ],
 )
-def test_local_config_upstream(version: Version, expected: str) -> None:
+def test_local_config_upstream(version: FunctionVersion, expected: str) -> None:
     noted = "annotations: {config.kubernetes.io/local-config: 'true'}"
     text = f"apiVersion: v1\nkind: Service\nmetadata: {{name: a, namespace: old, {noted}}}\n"
 
@@ -268,7 +268,7 @@ def test_local_config_upstream(version: Version, expected: str) -> None:
         pytest.param(HEAD, None, id="head"),
     ],
 )
-def test_custom_kinds_upstream(version: Version, expected: str | None) -> None:
+def test_custom_kinds_upstream(version: FunctionVersion, expected: str | None) -> None:
     text = "apiVersion: x.io/v1\nkind: X\nmetadata: {name: a}\n"
 
     assert namespaces(run(set_namespace, text, TO_NEW, "compat", version)) == [expected]

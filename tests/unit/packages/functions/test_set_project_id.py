@@ -6,15 +6,15 @@ from dataclasses import replace
 
 import pytest
 
-from reconciler.packages.functions.function import FunctionContext, Output
-from reconciler.packages.functions.set_project_id import set_project_id
+from reconciler.packages.functions.function import FunctionContext, FunctionOutput
+from reconciler.packages.functions.google_cloud import set_project_id
 from tests.unit.packages.builders import config, items
 
 KPTFILE = "apiVersion: kpt.dev/v1\nkind: Kptfile\nmetadata:\n  name: p\n"
 SETTERS = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: s\n"
 
 
-def call(kptfile: str, *, setters: str = SETTERS, project: str = "mine") -> Output:
+def call(kptfile: str, *, setters: str = SETTERS, project: str = "mine") -> FunctionOutput:
     """Return what the function makes of a package."""
     package = [*items(kptfile, "Kptfile"), *items(setters, "s.yaml")] if kptfile else items(setters, "s.yaml")
     return set_project_id(package, config("ConfigMap", {"project-id": project}), FunctionContext())
@@ -114,5 +114,5 @@ def test_an_annotation_stays() -> None:
 def test_errors(kptfile: str, project: str, reason: str) -> None:
     output = call(kptfile, project=project)
 
-    assert output.failed
+    assert output.has_failed
     assert reason in output.results[0].message

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from reconciler.packages.functions.structured_text import restructured, structured
+from reconciler.packages.functions.replacement_fields import format_structured_text, parse_structured_text
 
 
 @pytest.mark.parametrize(
@@ -21,7 +21,7 @@ from reconciler.packages.functions.structured_text import restructured, structur
     ],
 )
 def test_structured(text: str, expected: Any) -> None:
-    assert structured(text) == expected
+    assert parse_structured_text(text) == expected
 
 
 @pytest.mark.parametrize(
@@ -33,4 +33,4 @@ def test_structured(text: str, expected: Any) -> None:
     ],
 )
 def test_restructured(text: str, expected: str) -> None:
-    assert restructured(text, {"b": 2, "a": 1}) == expected
+    assert format_structured_text(text, {"b": 2, "a": 1}) == expected

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from reconciler.packages.functions.function import FunctionContext
-from reconciler.packages.functions.upsert_resource import upsert_resource
+from reconciler.packages.functions.resources import upsert_resource
 from tests.unit.packages.builders import items, messages, run, shown
 
 HEAD = "apiVersion: v1\nkind: A\nmetadata:\n  name: a\n"
@@ -87,5 +87,5 @@ def test_what_is_added(configuration: dict[str, Any], path: str) -> None:
 def test_configuration_errors(configuration: dict[str, Any] | None, reason: str) -> None:
     output = run(upsert_resource, f"{HEAD}v: 1\n", configuration)
 
-    assert output.failed
+    assert output.has_failed
     assert reason in output.results[0].message

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from reconciler.packages.functions.function import Result
-from reconciler.packages.functions.wire import resource_list, returned_items, returned_results
+from reconciler.packages.functions.function import FunctionResult
+from reconciler.packages.functions.resource_list import build_resource_list, read_returned_items, read_returned_results
 from tests.unit.packages.builders import items
 
 PATH, LEGACY_PATH = "internal.config.kubernetes.io/path", "config.kubernetes.io/path"
@@ -18,7 +18,7 @@ ONE = "apiVersion: v1\nkind: A\nmetadata:\n  name: a\n"
 def test_a_round_trip_changes_nothing() -> None:
     given = items(ONE + "  annotations: {}\n---\n" + ONE + "  annotations: {own: x, config.kubernetes.io/index: '7'}\n")
 
-    returned = returned_items(given, resource_list(given, None))
+    returned = read_returned_items(given, build_resource_list(given, None))
 
     assert not isinstance(returned, str)
     assert [item.data for item in returned] == [item.data for item in given]
@@ -28,8 +28,8 @@ def test_a_round_trip_changes_nothing() -> None:
 @pytest.mark.parametrize("text", ["resources: [a.yaml]\n", "metadata:\nresources: []\n", "metadata: {}\na: 1\n"])
 def test_what_has_no_metadata_has_a_place_too(text: str) -> None:
     given = items(text)
-    wire = resource_list(given, None)
-    returned = returned_items(given, wire)
+    wire = build_resource_list(given, None)
+    returned = read_returned_items(given, wire)
 
     assert wire["items"][0]["metadata"]["annotations"][PATH] == "r.yaml"
     assert not isinstance(returned, str)
@@ -45,10 +45,10 @@ def test_what_has_no_metadata_has_a_place_too(text: str) -> None:
 )
 def test_new_keys_come_last(order: list[str], *, sorts: bool) -> None:
     given = items(ONE)
-    wire = resource_list(given, None)
+    wire = build_resource_list(given, None)
     wire["items"][0] = {"z": 1, "a": 2, **wire["items"][0]}
 
-    returned = returned_items(given, wire, sorts=sorts)
+    returned = read_returned_items(given, wire, sort_new_keys=sorts)
 
     assert not isinstance(returned, str)
     assert list(returned[0].data) == order
@@ -67,10 +67,10 @@ def test_new_keys_come_last(order: list[str], *, sorts: bool) -> None:
 )
 def test_places(annotations: dict[str, Any], place: tuple[str, int]) -> None:
     given = items(ONE)
-    wire = resource_list(given, None)
+    wire = build_resource_list(given, None)
     wire["items"][0]["metadata"]["annotations"].update(annotations)
 
-    returned = returned_items(given, wire)
+    returned = read_returned_items(given, wire)
 
     assert not isinstance(returned, str)
     assert [(item.path, item.index) for item in returned] == [place]
@@ -86,11 +86,11 @@ def test_places(annotations: dict[str, Any], place: tuple[str, int]) -> None:
 )
 def test_emptied_annotations(own: str, *, emptied: bool) -> None:
     given = items(ONE + own)
-    wire = resource_list(given, None)
+    wire = build_resource_list(given, None)
     wire["items"][0]["metadata"]["annotations"] = {"config.k8s.io/id": "0"}
-    returned = returned_items(given, wire)
+    returned = read_returned_items(given, wire)
     wire["items"][0]["metadata"]["annotations"] = {}
-    new = returned_items([], wire)
+    new = read_returned_items([], wire)
 
     assert not isinstance(returned, str)
     assert not isinstance(new, str)
@@ -101,10 +101,10 @@ def test_emptied_annotations(own: str, *, emptied: bool) -> None:
 
 def test_a_copy_is_new() -> None:
     given = items(ONE)
-    wire = resource_list(given, None)
+    wire = build_resource_list(given, None)
     wire["items"].append(wire["items"][0])
 
-    returned = returned_items(given, wire)
+    returned = read_returned_items(given, wire)
 
     assert not isinstance(returned, str)
     assert [item.id for item in returned] == [0, None]
@@ -121,38 +121,40 @@ def test_a_copy_is_new() -> None:
     ],
 )
 def test_what_cannot_be_written(returned: Any, message: str) -> None:
-    assert message in str(returned_items([], returned))
+    assert message in str(read_returned_items([], returned))
 
 
 @pytest.mark.parametrize(
     ("results", "expected"),
     [
         pytest.param(None, (), id="none"),
-        pytest.param([{"message": "m"}], (Result("m"),), id="info-is-the-default"),
-        pytest.param({"items": [{"message": "m", "severity": "error"}]}, (Result("m", "error"),), id="in-items"),
+        pytest.param([{"message": "m"}], (FunctionResult("m"),), id="info-is-the-default"),
+        pytest.param(
+            {"items": [{"message": "m", "severity": "error"}]}, (FunctionResult("m", "error"),), id="in-items"
+        ),
         pytest.param(
             [{"message": "m", "resourceRef": {"metadata": {"name": "n", "namespace": "s"}}}],
-            (Result("m", resource=("", "", "s", "n")),),
+            (FunctionResult("m", resource=("", "", "s", "n")),),
             id="legacy-reference",
         ),
         pytest.param(
             [{"message": "m", "field": {"path": "a", "currentValue": 1, "suggestedValue": 2}}],
-            (Result("m", field="a", current=1, proposed=2),),
+            (FunctionResult("m", field="a", current=1, proposed=2),),
             id="legacy-suggestion",
         ),
         pytest.param(
             [{"message": "m", "file": {"path": "f", "index": 2}, "tags": {"b": 1, "a": 2}}],
-            (Result("m", file="f", index=2, tags=(("a", "2"), ("b", "1"))),),
+            (FunctionResult("m", file="f", index=2, tags=(("a", "2"), ("b", "1"))),),
             id="file-and-tags",
         ),
     ],
 )
-def test_results(results: Any, expected: tuple[Result, ...]) -> None:
-    assert returned_results({"results": results}) == expected
+def test_results(results: Any, expected: tuple[FunctionResult, ...]) -> None:
+    assert read_returned_results({"results": results}) == expected
 
 
 def test_results_as_data() -> None:
-    result = Result("m", "error", ("v1", "A", "", "n"), "spec.x", 1, 2, "f.yaml", 1, (("k", "v"),))
+    result = FunctionResult("m", "error", ("v1", "A", "", "n"), "spec.x", 1, 2, "f.yaml", 1, (("k", "v"),))
 
     assert result.as_data() == {
         "message": "m",
@@ -162,4 +164,4 @@ def test_results_as_data() -> None:
         "file": {"path": "f.yaml", "index": 1},
         "tags": {"k": "v"},
     }
-    assert returned_results({"results": [result.as_data()]}) == (result,)
+    assert read_returned_results({"results": [result.as_data()]}) == (result,)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from reconciler.packages.functions.words import clean_words
+from reconciler.packages.functions.resource_list import clean_log
 
 
 @pytest.mark.parametrize(
@@ -21,4 +21,4 @@ from reconciler.packages.functions.words import clean_words
     ],
 )
 def test_words(text: str, expected: str) -> None:
-    assert clean_words(text, "/tmp/x1") == expected
+    assert clean_log(text, "/tmp/x1") == expected

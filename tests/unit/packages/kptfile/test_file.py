@@ -7,7 +7,7 @@ from textwrap import dedent
 
 import pytest
 
-from reconciler.krm.conditions import Condition
+from reconciler.krm.objects import Condition
 from reconciler.packages.kptfile import Kptfile, new_kptfile, read_kptfile
 
 HEAD = "apiVersion: kpt.dev/v1\nkind: Kptfile\n"
@@ -78,14 +78,14 @@ def test_what_cannot_be_read(text: str, code: str, part: str) -> None:
     assert isinstance(findings, tuple)
     assert [finding.code for finding in findings] == [code]
     assert part in findings[0].message
-    assert findings[0].where.file == "pkg/Kptfile"
+    assert findings[0].location.file == "pkg/Kptfile"
 
 
 def test_findings_name_their_line() -> None:
     findings = read_kptfile(f"{HEAD}pipeline:\n  mutators:\n  - image: a\n    configMap:\n      a: [1]\n".encode())
 
     assert isinstance(findings, tuple)
-    assert (findings[0].where.line, findings[0].where.pointer) == (7, "pipeline.mutators[0].configMap.a")
+    assert (findings[0].location.line, findings[0].location.pointer) == (7, "pipeline.mutators[0].configMap.a")
 
 
 def test_typed_views() -> None:
@@ -96,7 +96,7 @@ def test_typed_views() -> None:
     assert kptfile.upstream.git is not None
     assert (kptfile.upstream.git.ref, kptfile.upstream.update_strategy) == ("v1", "fast-forward")
     assert kptfile.upstream_lock is None
-    assert [spec.label for spec in kptfile.pipeline.mutators] == ["example.com/set-labels:v0.2.0"]
+    assert [spec.display_name for spec in kptfile.pipeline.mutators] == ["example.com/set-labels:v0.2.0"]
 
 
 @pytest.mark.parametrize(

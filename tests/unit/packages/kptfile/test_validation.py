@@ -47,12 +47,12 @@ def test_validate_kptfile(text: str, pointers: list[str]) -> None:
     findings = validate_kptfile(read(text))
 
     wanted = [f"pipeline.mutators[0].{pointer}".rstrip(".") for pointer in pointers]
-    assert [finding.where.pointer for finding in findings] == wanted
+    assert [finding.location.pointer for finding in findings] == wanted
 
 
 def test_unknown_fields_are_kept_in_safe_and_refused_in_compat() -> None:
     kptfile = read(f"{HEAD}extra: 1\npipeline:\n  mutators:\n  - {{image: a, targets: []}}\n")
 
     assert validate_kptfile(kptfile) == ()
-    pointers = [finding.where.pointer for finding in validate_kptfile(kptfile, profile="compat")]
+    pointers = [finding.location.pointer for finding in validate_kptfile(kptfile, profile="compat")]
     assert pointers == ["extra", "pipeline.mutators[0].targets"]

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from reconciler.packages.clone import UpstreamAt
+from reconciler.catalog.files import FileTree
+from reconciler.packages.clone import ResolvedUpstream
 from reconciler.packages.kptfile import Strategy
-from reconciler.packages.update import Fetched, MergeOptions, Updated, update
-from reconciler.snapshot.files import FileTree
+from reconciler.packages.update import FetchedPackage, MergeOptions, UpdateResult, update_package
 from tests.unit.packages.builders import KPTFILE, tree
 
 SAFE = MergeOptions()
@@ -39,14 +39,14 @@ def run(
     sides: Iterable[FileTree],
     options: MergeOptions = SAFE,
     strategy: Strategy = "resource-merge",
-    lock: UpstreamAt | None = None,
-) -> Updated:
+    lock: ResolvedUpstream | None = None,
+) -> UpdateResult:
     """Update origin, updated and local, in this order."""
     origin, updated, local = sides
-    return update(origin, updated, local, strategy, options, lock)
+    return update_package(origin, updated, local, strategy, options, lock)
 
 
-def merged(origin: str, updated: str, local: str, options: MergeOptions = SAFE) -> tuple[str, Updated]:
+def merged(origin: str, updated: str, local: str, options: MergeOptions = SAFE) -> tuple[str, UpdateResult]:
     """Return what one resource file comes to, and everything about its update."""
     result = run((package({"r.yaml": text} if text else {}) for text in (origin, updated, local)), options)
     return (result.files["r.yaml"].data.decode() if "r.yaml" in result.files else ""), result
@@ -59,7 +59,7 @@ class Repositories:
         self.contents = {place: tree(files) for place, files in contents.items()}
         self.asked: list[tuple[str, str, str]] = []
 
-    def fetch(self, repo: str, directory: str, ref: str) -> Fetched:
+    def fetch(self, repo: str, directory: str, ref: str) -> FetchedPackage:
         """Return the files of a directory."""
         self.asked.append((repo, directory, ref))
-        return Fetched(self.contents[repo, ref].below(directory.strip("/")), ref, ref)
+        return FetchedPackage(self.contents[repo, ref].subtree(directory.strip("/")), ref, ref)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from reconciler.packages.update import ref_candidates
+from reconciler.packages.update import list_ref_candidates
 
 
 @pytest.mark.parametrize(
@@ -16,4 +16,4 @@ from reconciler.packages.update import ref_candidates
     ],
 )
 def test_ref_candidates(directory: str, expected: tuple[str, ...]) -> None:
-    assert ref_candidates(directory, "v1") == expected
+    assert list_ref_candidates(directory, "v1") == expected

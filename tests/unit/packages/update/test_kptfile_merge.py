@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from reconciler.krm.conflicts import ABSENT, Conflict
 from reconciler.krm.merge3 import SAFE, MergeError
+from reconciler.krm.merge3.rules import ABSENT, Conflict
 from reconciler.packages.kptfile import Kptfile, read_kptfile
 from reconciler.packages.update.kptfile_merge import merge_kptfile
 from reconciler.packages.update.options import MergeOptions, compat_options

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from reconciler.packages.update.kptfile_order import merged_order
+from reconciler.packages.update.kptfile_functions import merge_function_order
 
 
 def numbers(letters: str) -> list[int]:
@@ -29,4 +29,4 @@ def numbers(letters: str) -> list[int]:
 def test_merged_order(origin: str, updated: str, local: str, expected: str, clash: bool) -> None:
     kept = numbers(expected)
 
-    assert merged_order(numbers(origin), numbers(updated), numbers(local), kept) == (kept, clash)
+    assert merge_function_order(numbers(origin), numbers(updated), numbers(local), kept) == (kept, clash)

@@ -6,7 +6,12 @@ from typing import Any
 
 import pytest
 
-from reconciler.packages.update.kptfile_pairing import base_name, is_of_a_variant, numbered, pair_functions
+from reconciler.packages.update.kptfile_functions import (
+    get_function_base,
+    is_variant_function,
+    number_functions,
+    pair_functions,
+)
 
 Entry = dict[str, Any]
 
@@ -64,7 +69,7 @@ def test_many_of_one_image_are_paired_by_order() -> None:
 def test_numbered(
     origin: list[Entry], updated: list[Entry], local: list[Entry], numbers: tuple[list[int], list[int], list[int]]
 ) -> None:
-    sides = numbered(origin, updated, local)
+    sides = number_functions(origin, updated, local)
 
     assert tuple(list(side) for side in sides) == numbers
     assert tuple(list(side.values()) for side in sides) == (origin, updated, local)
@@ -83,7 +88,7 @@ def test_numbered(
     ],
 )
 def test_is_of_a_variant(name: str | None, expected: bool) -> None:
-    assert is_of_a_variant({"name": name}) is expected
+    assert is_variant_function({"name": name}) is expected
 
 
 @pytest.mark.parametrize(
@@ -96,4 +101,4 @@ def test_is_of_a_variant(name: str | None, expected: bool) -> None:
     ],
 )
 def test_base_name(function: Entry, expected: tuple[str, str]) -> None:
-    assert base_name(function) == expected
+    assert get_function_base(function) == expected

@@ -6,17 +6,23 @@ import pytest
 
 from reconciler.krm.yaml import YamlFile
 from reconciler.packages.parsing import parse_cached
-from reconciler.packages.update.matching import Entry, Group, duplicates, match, with_positions
+from reconciler.packages.update.matching import (
+    MergeEntry,
+    ResourceGroup,
+    find_duplicate_entries,
+    match_by_position,
+    match_resources,
+)
 from tests.unit.packages.update.builders import thing
 
 
-def entries(path: str, *names: str) -> list[Entry]:
+def entries(path: str, *names: str) -> list[MergeEntry]:
     file = parse_cached("---\n".join(thing(name) for name in names).encode())
     assert isinstance(file, YamlFile)
-    return [Entry("", path, index, document) for index, document in enumerate(file.documents)]
+    return [MergeEntry("", path, index, document) for index, document in enumerate(file.documents)]
 
 
-def shown(groups: tuple[Group, ...]) -> list[str]:
+def shown(groups: tuple[ResourceGroup, ...]) -> list[str]:
     sides = [(group.origin, group.updated, group.local) for group in groups]
     return [" ".join(f"{entry.path}.{entry.name}" if entry else "-" for entry in each) for each in sides]
 
@@ -42,7 +48,7 @@ def test_match(
 ) -> None:
     sides = [[entry for path, name in side for entry in entries(path, name)] for side in (origin, updated, local)]
 
-    assert shown(match(sides, moved=True, noted=False)) == expected
+    assert shown(match_resources(sides, follow_moves=True, use_annotations=False)) == expected
 
 
 @pytest.mark.parametrize(
@@ -59,26 +65,29 @@ def test_match(
 def test_match_by_position(origin: list[str], updated: list[str], local: list[str], expected: list[str]) -> None:
     sides = [entries("x", *names) if names else [] for names in (origin, updated, local)]
 
-    assert shown(with_positions(match(sides, moved=True, noted=True))) == expected
+    assert shown(match_by_position(match_resources(sides, follow_moves=True, use_annotations=True))) == expected
 
 
 def test_documents_without_common_kind_or_name_are_not_matched_by_position() -> None:
     other = parse_cached(thing("old").replace("kind: ", "kind: Other").encode())
     assert isinstance(other, YamlFile)
-    sides = [entries("x", "new"), [Entry("", "x", 0, other.documents[0])], entries("x", "new")]
+    sides = [entries("x", "new"), [MergeEntry("", "x", 0, other.documents[0])], entries("x", "new")]
 
-    assert shown(with_positions(match(sides, moved=True, noted=True))) == ["x.new - x.new", "- x.old -"]
+    assert shown(match_by_position(match_resources(sides, follow_moves=True, use_annotations=True))) == [
+        "x.new - x.new",
+        "- x.old -",
+    ]
 
 
 def test_nameless_documents_are_not_followed() -> None:
     values = parse_cached(b"a: 1\n")
     assert isinstance(values, YamlFile)
-    sides = [[Entry("", path, 0, values.documents[0])] for path in "xxy"]
+    sides = [[MergeEntry("", path, 0, values.documents[0])] for path in "xxy"]
 
-    assert len(match(sides, moved=True, noted=True)) == 2
+    assert len(match_resources(sides, follow_moves=True, use_annotations=True)) == 2
 
 
 def test_duplicates() -> None:
     first, _, third = entries("x", "a", "b", "a")
 
-    assert list(duplicates([*entries("x", "a", "b", "a"), *entries("y", "a")])) == [(first, third)]
+    assert list(find_duplicate_entries([*entries("x", "a", "b", "a"), *entries("y", "a")])) == [(first, third)]

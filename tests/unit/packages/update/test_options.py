@@ -74,8 +74,8 @@ def test_a_switch(name: str) -> None:
     with_it = run(trees)
     without = run(trees, without_switch(name))
 
-    assert texts(with_it.files.without("Kptfile")) == on
-    assert texts(without.files.without("Kptfile")) == off
+    assert texts(with_it.files.without_files("Kptfile")) == on
+    assert texts(without.files.without_files("Kptfile")) == off
     assert with_it != without
 
 
@@ -85,7 +85,7 @@ def test_a_broken_file_ends_the_update_where_it_is_not_isolated() -> None:
     result = run([*trees[:2], local], replace(SAFE, isolate_broken=False))
 
     assert result.files == local
-    assert [(each.code, each.severity, each.where.file) for each in result.findings] == [
+    assert [(each.code, each.severity, each.location.file) for each in result.findings] == [
         ("YamlSyntax", Severity.ERROR, "x.yaml")
     ]
 

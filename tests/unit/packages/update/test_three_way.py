@@ -6,20 +6,21 @@ from dataclasses import replace
 
 import pytest
 
-from reconciler.krm.conflicts import ABSENT
+from reconciler.catalog.files import File
 from reconciler.krm.findings import Severity
 from reconciler.krm.merge3 import SAFE as RULES
+from reconciler.krm.merge3.rules import ABSENT
 from reconciler.krm.yaml import compose
-from reconciler.packages.clone import UpstreamAt
+from reconciler.packages.clone import ResolvedUpstream, add_comments_to_content
 from reconciler.packages.kptfile import Kptfile, read_kptfile
-from reconciler.packages.merge_comments import with_comments
 from reconciler.packages.parsing import parse_cached
-from reconciler.packages.update import MergeOptions, compat_options, merge, reading, resources, strategy_of, update
-from reconciler.snapshot.files import File
+from reconciler.packages.update import MergeOptions, compat_options, get_update_strategy, merge_packages, update_package
+from reconciler.packages.update import resource_files as reading
+from reconciler.packages.update import resource_merge as resources
 from tests.unit.packages.builders import texts, tree
 from tests.unit.packages.update.builders import SAFE, merged, package, run, sub, thing
 
-LOCK = UpstreamAt("https://example.com/blueprints.git", "app", "v2", "c0ffee")
+LOCK = ResolvedUpstream("https://example.com/blueprints.git", "app", "v2", "c0ffee")
 LOCAL_WINS = replace(SAFE, rules=replace(RULES, winner="local"))
 A, B, C = thing("a", "1"), thing("b", "1"), thing("c", "1")
 
@@ -40,7 +41,7 @@ A, B, C = thing("a", "1"), thing("b", "1"), thing("c", "1")
         pytest.param(
             f"{A}---\n{B}",
             A,
-            f"{A}---\n{with_comments(B.encode(), 'compat').decode()}",  # type: ignore[union-attr]
+            f"{A}---\n{add_comments_to_content(B.encode(), 'compat').decode()}",  # type: ignore[union-attr]
             A,
             id="resource-removed-upstream-that-kpt-marked-here",
         ),
@@ -143,25 +144,29 @@ def test_a_conflict_names_its_resource_and_the_three_values() -> None:
 
 def test_a_resource_that_was_moved_here_gets_upstreams_change_there() -> None:
     origin, updated = package({"r.yaml": f"{A}---\n{B}"}), package({"r.yaml": f"{thing('a', '2')}---\n{B}"})
-    result = update(origin, updated, package({"r.yaml": B, "mine.yaml": f"{C}---\n{A}"}), "resource-merge", SAFE)
+    result = update_package(
+        origin, updated, package({"r.yaml": B, "mine.yaml": f"{C}---\n{A}"}), "resource-merge", SAFE
+    )
 
-    assert texts(result.files.without("Kptfile")) == {"mine.yaml": f"{C}---\n{thing('a', '2')}", "r.yaml": B}
+    assert texts(result.files.without_files("Kptfile")) == {"mine.yaml": f"{C}---\n{thing('a', '2')}", "r.yaml": B}
     assert result.conflicts == ()
 
 
 def test_a_changed_resource_that_upstream_moved_goes_with_it() -> None:
     local = package({"r.yaml": thing("a", "3")})
-    result = update(package({"r.yaml": A}), package({"new.yaml": f"{B}---\n{A}"}), local, "resource-merge", SAFE)
+    result = update_package(
+        package({"r.yaml": A}), package({"new.yaml": f"{B}---\n{A}"}), local, "resource-merge", SAFE
+    )
 
-    assert texts(result.files.without("Kptfile")) == {"new.yaml": f"{B}---\n{thing('a', '3')}"}
+    assert texts(result.files.without_files("Kptfile")) == {"new.yaml": f"{B}---\n{thing('a', '3')}"}
     assert result.conflicts == ()
 
 
 def test_moves_are_not_followed_where_two_files_could_be_meant() -> None:
     local = package({"b.yaml": A, "c.yaml": A})
-    result = update(package({"r.yaml": A}), package({"r.yaml": thing("a", "2")}), local, "resource-merge", SAFE)
+    result = update_package(package({"r.yaml": A}), package({"r.yaml": thing("a", "2")}), local, "resource-merge", SAFE)
 
-    assert texts(result.files.without("Kptfile")) == {"b.yaml": A, "c.yaml": A}
+    assert texts(result.files.without_files("Kptfile")) == {"b.yaml": A, "c.yaml": A}
     assert [conflict.rule for conflict in result.conflicts] == ["deleted-locally"]
 
 
@@ -192,18 +197,24 @@ def test_the_executable_bit_is_the_sides_that_changed_it(path: str) -> None:
     origin, updated, local = (package({path: text}) for text in (A, A + "# end\n", A + "# end\n"))
     executable = origin.with_files({path: File(A.encode(), executable=True)})
 
-    assert update(origin, executable, local, "resource-merge", SAFE).files[path] == File(local[path].data, True)
-    assert update(origin, updated, executable, "resource-merge", SAFE).files[path] == File(updated[path].data, True)
+    assert update_package(origin, executable, local, "resource-merge", SAFE).files[path] == File(local[path].data, True)
+    assert update_package(origin, updated, executable, "resource-merge", SAFE).files[path] == File(
+        updated[path].data, True
+    )
 
 
 def test_files_that_one_side_left_alone_are_never_read(monkeypatch: pytest.MonkeyPatch) -> None:
     read: list[object] = []
-    for module, reader in ((reading, "entries_of"), (reading, "parse_cached"), (resources, "with_comments")):
+    for module, reader in (
+        (reading, "parse_entries"),
+        (reading, "parse_cached"),
+        (resources, "add_comments_to_content"),
+    ):
         monkeypatch.setattr(module, reader, lambda *arguments: read.extend(arguments))
     origin = package({"here.yaml": A, "there.yaml": A, "both.yaml": A, "new-here.yaml": A, "same.yaml": A})
     updated = origin.with_files({"there.yaml": B.encode(), "both.yaml": B.encode(), "new.yaml": B.encode()})
     local = origin.with_files({"here.yaml": B.encode(), "both.yaml": B.encode(), "mine.yaml": b"a: ["})
-    result = update(origin, updated, local, "resource-merge", SAFE)
+    result = update_package(origin, updated, local, "resource-merge", SAFE)
 
     assert read == []
     assert texts(result.files) == texts(updated.with_files({"here.yaml": B.encode(), "mine.yaml": b"a: ["}))
@@ -212,7 +223,7 @@ def test_files_that_one_side_left_alone_are_never_read(monkeypatch: pytest.Monke
 def test_a_file_that_any_side_hides_is_opaque() -> None:
     template = "name: {{ x }}\n"
     origin = package({".krmignore": "t.yaml\n", "t.yaml": template})
-    result = update(origin, origin.with_files({"t.yaml": b"name: {{ y }}\n"}), origin, "resource-merge", SAFE)
+    result = update_package(origin, origin.with_files({"t.yaml": b"name: {{ y }}\n"}), origin, "resource-merge", SAFE)
 
     assert texts(result.files)["t.yaml"] == "name: {{ y }}\n"
     assert result.findings == ()
@@ -257,7 +268,7 @@ def test_list_keys_come_from_the_crds_of_any_side(side: int) -> None:
 
 def test_the_lock_and_the_merge_comments_are_written() -> None:
     origin, updated = package({"r.yaml": A, "old.yaml": B}), package({"r.yaml": A, "new.yaml": C, "old.yaml": B})
-    result = update(origin, updated, origin, "resource-merge", SAFE, LOCK)
+    result = update_package(origin, updated, origin, "resource-merge", SAFE, LOCK)
     kptfile = read_kptfile(result.files["Kptfile"].data)
 
     assert isinstance(kptfile, Kptfile)
@@ -270,7 +281,7 @@ def test_the_lock_and_the_merge_comments_are_written() -> None:
 
 def test_a_package_without_a_kptfile_cannot_be_locked() -> None:
     local = tree({"r.yaml": A})
-    result = update(tree({"r.yaml": A}), tree({"r.yaml": B}), local, "resource-merge", SAFE, LOCK)
+    result = update_package(tree({"r.yaml": A}), tree({"r.yaml": B}), local, "resource-merge", SAFE, LOCK)
 
     assert [finding.code for finding in result.findings] == ["KptfileMissing"]
     assert result.files == local
@@ -301,9 +312,9 @@ def test_conflicts_in_a_kptfile_name_the_file() -> None:
 
 def test_two_sides_of_one_package_are_merged_whole() -> None:
     base = package({"r.yaml": A, "sub/Kptfile": sub("sub"), "sub/r.yaml": A})
-    theirs = base.without("sub/Kptfile", "sub/r.yaml").with_files({"Kptfile": sub("renamed").encode()})
+    theirs = base.without_files("sub/Kptfile", "sub/r.yaml").with_files({"Kptfile": sub("renamed").encode()})
     ours = base.with_files({"r.yaml": B.encode(), "sub/notes.txt": b"mine"})
-    result = merge(base, theirs, ours, SAFE)
+    result = merge_packages(base, theirs, ours, SAFE)
 
     assert texts(result.files) == {"Kptfile": sub("renamed"), "r.yaml": B, "sub/notes.txt": "mine"}
     assert result.conflicts == ()
@@ -313,7 +324,7 @@ def test_packages_that_both_sides_added_are_merged() -> None:
     base = package({})
     theirs = package({"sub/Kptfile": sub("sub"), "sub/r.yaml": A, "sub/theirs.yaml": C})
     ours = package({"sub/Kptfile": sub("sub"), "sub/r.yaml": f"{A}---\n{B}"})
-    result = merge(base, theirs, ours, SAFE)
+    result = merge_packages(base, theirs, ours, SAFE)
 
     assert texts(result.files)["sub/r.yaml"] == f"{A}---\n{B}"
     assert texts(result.files)["sub/theirs.yaml"] == C
@@ -331,17 +342,17 @@ def test_strategy_of(kptfile: str, expected: str) -> None:
     read = read_kptfile(kptfile.encode())
 
     assert isinstance(read, Kptfile)
-    assert strategy_of(read.upstream) == expected
+    assert get_update_strategy(read.upstream) == expected
 
 
 @pytest.mark.parametrize("edited", ["updated", "local"])
 def test_a_package_that_one_side_left_alone_is_not_parsed(monkeypatch: pytest.MonkeyPatch, edited: str) -> None:
     origin = package({f"{name}.yaml": f"{A}data: {{untouched: {name}}}\n" for name in "abc"})
-    changed = origin.with_files({"b.yaml": B.encode(), "new.yaml": B.encode()}).without("c.yaml")
+    changed = origin.with_files({"b.yaml": B.encode(), "new.yaml": B.encode()}).without_files("c.yaml")
     updated, local = (changed, origin) if edited == "updated" else (origin, changed)
     parses: list[str] = []
     monkeypatch.setattr(compose, "CParser", parses.append)
     parse_cached.cache_clear()
-    result = update(origin, updated, local, "resource-merge", SAFE)
+    result = update_package(origin, updated, local, "resource-merge", SAFE)
 
     assert (result.files, parses) == (changed, [])

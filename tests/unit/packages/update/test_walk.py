@@ -77,7 +77,7 @@ def test_conflicts_and_findings_tell_the_path_from_the_root() -> None:
     result = update_from_upstream(tree({**local, "s/n.txt": "3", "s/r.yaml": "a: [2"}), repositories, SAFE)
 
     assert {conflict.file for conflict in result.conflicts} == {"s/n.txt", "s/r.yaml"}
-    assert "s/r.yaml" in {finding.where.file for finding in result.findings}
+    assert "s/r.yaml" in {finding.location.file for finding in result.findings}
 
 
 def test_an_error_below_leaves_the_whole_package_as_it_was() -> None:
@@ -87,7 +87,7 @@ def test_an_error_below_leaves_the_whole_package_as_it_was() -> None:
     result = update_from_upstream(local, repositories, SAFE)
 
     assert result.files == local
-    assert [(finding.code, finding.where.file) for finding in result.findings] == [
+    assert [(finding.code, finding.location.file) for finding in result.findings] == [
         ("FastForwardLocalChanges", "s/mine.yaml")
     ]
 

@@ -1,0 +1,667 @@
+"""The services that depend on the catalog of one config commit: targets, URLs, controllers, lint and renderers.
+
+`CatalogServices` runs all controllers and builds their inputs. The decisions are in `reconciler/controllers`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import lru_cache, partial
+from pathlib import Path
+from typing import Generic, TypeVar
+
+from reconciler import __version__
+from reconciler.bootstrap.options import build_git_options, build_render_engine
+from reconciler.catalog.catalog import Catalog, ConfigObject
+from reconciler.catalog.definition_conflicts import DefinitionConflict, claimed_git_location, find_duplicates
+from reconciler.catalog.files import CommitId, FileTree, TreeId
+from reconciler.catalog.known_kinds import PORCH_GROUP
+from reconciler.catalog.object_isolation import FaultyObjectSearch
+from reconciler.cel import ExpressionLimits
+from reconciler.controllers.catalog_checks import find_conflicting_objects, find_unused_objects
+from reconciler.controllers.clusters.inventory import (
+    CLUSTER_KINDS,
+    ClusterInventory,
+    KnownClusters,
+    read_inventory,
+    read_known_clusters,
+)
+from reconciler.controllers.codes import NAME_NOT_USABLE, NO_DESTINATION
+from reconciler.controllers.components.component_types import GeneratedKind
+from reconciler.controllers.components.component_types import list_generated_kinds as list_component_kinds
+from reconciler.controllers.components.controller import ComponentCache, ComponentControllerInputs, reconcile_components
+from reconciler.controllers.components.lint import lint_components
+from reconciler.controllers.components.model import BINDING
+from reconciler.controllers.components.model import GROUP as COMPONENT_GROUP
+from reconciler.controllers.kafka_templates.model import TEMPLATE_RULE_GROUP, TEMPLATE_RULE_KIND, TemplateOptions
+from reconciler.controllers.kafka_templates.pairing import TemplatePairs
+from reconciler.controllers.kafka_templates.read_merge_rules import TemplateMergeRules, read_merge_rules
+from reconciler.controllers.keyed_cache import IdentityCache, KeyedCache, are_identical
+from reconciler.controllers.override_policies.containers import read_pod_spec_paths
+from reconciler.controllers.override_policies.model import (
+    CLUSTER_OVERRIDE_POLICY_KIND,
+    KUBEADMIRAL_GROUP,
+    OVERRIDE_POLICY_KIND,
+)
+from reconciler.controllers.override_policies.policy_usage import check_rule_clusters, lint_policies
+from reconciler.controllers.override_policies.read_policies import OverridePolicies, read_override_policies
+from reconciler.controllers.override_policies.resource_overrides import OverrideOptions
+from reconciler.controllers.package_variants.controller import (
+    PackageVariantCache,
+    PackageVariantInputs,
+    format_kptfile_url,
+    generate_package_variants,
+)
+from reconciler.controllers.package_variants.lint import lint_variants
+from reconciler.controllers.package_variants.set_targets import DownstreamKey
+from reconciler.controllers.placement.controller import place_resources
+from reconciler.controllers.placement.model import PlacementInputs
+from reconciler.controllers.plugin_presets.controller import PluginPresetCache, PluginPresetInputs, generate_plugins
+from reconciler.controllers.plugin_presets.lint import lint_presets
+from reconciler.controllers.repositories import Repositories, Repository, read_repositories, read_repository
+from reconciler.controllers.results import (
+    ConfigSources,
+    ConfigStatus,
+    ControllerResult,
+    PackageTarget,
+    collect_config_sources,
+    merge_results,
+)
+from reconciler.git.errors import GitError
+from reconciler.git.source import RepositoryOrFolder, resolve_repository
+from reconciler.git.url import check_url_allowed, parse_url
+from reconciler.krm.findings import Finding, create_internal_error_finding
+from reconciler.krm.git_formats import normalize_repository_url
+from reconciler.krm.isolation import ScopeFailedError
+from reconciler.krm.json_text import compute_digest
+from reconciler.krm.objects import Condition, ObjectKey
+from reconciler.packages.kptfile import KPTFILE, Kptfile, read_kptfile
+from reconciler.planning.attribution.validation import lint_functions, lint_generated, lint_places, lint_repositories
+from reconciler.planning.layout.refs import TagPolicy
+from reconciler.planning.model.cluster_overrides import ClusterOverrides
+from reconciler.planning.model.state import TargetState
+from reconciler.planning.model.targets import ReservedBranches, Target, find_conflicting_targets, find_target_conflicts
+from reconciler.planning.render.renderer import PackageRenderer
+from reconciler.planning.render.templates import TemplateMerger
+from reconciler.reconcile.failures import URL_REFUSED
+from reconciler.reconcile.remotes.ports import (
+    FetchedUpstreams,
+    OwnedPackages,
+    PlacedPackages,
+    PublishedPluginData,
+    PublishedPlugins,
+)
+from reconciler.reconcile.remotes.remotes import Remotes
+from reconciler.reconcile.remotes.targets import BRANCH_PREFIX
+from reconciler.runners.functions import CombinedFunctionProvider
+from reconciler.settings import Settings
+
+_NO_FLEET = "no-fleet.git"
+_REPOSITORY = (PORCH_GROUP, "Repository")
+_LAYOUT_KINDS = (
+    *CLUSTER_KINDS,
+    (KUBEADMIRAL_GROUP, CLUSTER_OVERRIDE_POLICY_KIND),
+    (KUBEADMIRAL_GROUP, OVERRIDE_POLICY_KIND),
+    (TEMPLATE_RULE_GROUP, TEMPLATE_RULE_KIND),
+)  # fmt: skip
+# A component type must not generate a kind that a controller reads, in any API group.
+_RESERVED_KINDS = frozenset({
+    "Build", "Cluster", "ClusterOverridePolicy", "ClusterPluginDefinition", "ClusterPropagationPolicy", "Environment",
+    "FederatedCluster", "Kafka", "KafkaNodePool", "Kptfile", "Organization", "OverridePolicy", "PackageRevisionSet",
+    "PackageStatus", "PackageVariant", "PackageVariantSet", "Placement", "Plugin", "PluginDefinition", "PluginOverride",
+    "PluginPreset", "PropagationPolicy", "Repository", "Team", "TemplateMergeRule",
+})  # fmt: skip
+
+
+@dataclass(frozen=True)
+class _Layout:
+    """The Repositories, clusters, targets, policies and merge rules of one config commit.
+
+    The keys of `urls` are namespace and name of a Repository. `targetless_clusters` are the clusters without a
+    Repository if there is no fleet repository.
+    """
+
+    urls: Mapping[tuple[str, str], str]
+    repositories: Repositories
+    inventory: ClusterInventory
+    targets: Sequence[Target]
+    targetless_clusters: Sequence[str]
+    policies: OverridePolicies
+    merge_rules: TemplateMergeRules
+    findings: Sequence[Finding]
+
+
+_Cache = TypeVar("_Cache")
+
+
+class _Controller(Generic[_Cache]):
+    """One controller with its cache. Exceptions do not affect other controllers or objects without a failure."""
+
+    def __init__(self, scope: str, create_cache: Callable[[], _Cache]) -> None:
+        self._scope = scope
+        self._make_memory = create_cache
+        self._cache = create_cache()
+        self._search: FaultyObjectSearch[ControllerResult] = FaultyObjectSearch(scope)
+
+    def run(
+        self,
+        catalog: Catalog,
+        control: Callable[[Catalog, _Cache], ControllerResult],
+        states: Mapping[Target, TargetState],
+    ) -> ControllerResult:
+        """Run the controller. If it fails for the whole catalog, return a result that keeps all recorded owners."""
+
+        def run_without_cache(part: Catalog) -> ControllerResult:
+            self._cache = self._make_memory()
+            return control(part, self._cache)
+
+        try:
+            outcome = self._search.run(catalog, lambda whole: control(whole, self._cache), run_without_cache)
+        except ScopeFailedError as error:
+            recorded = (record.owner for state in states.values() for record in state.packages.values())
+            kept_owners = frozenset(key for owner in recorded for key in (owner.key, owner.parent) if key)
+            return ControllerResult(findings=(create_internal_error_finding(error.failure),), kept_owners=kept_owners)
+        statuses = map(_build_error_status, outcome.excluded, outcome.findings)
+        return replace(
+            outcome.result,
+            kept_owners=outcome.result.kept_owners.union(excluded.key for excluded in outcome.excluded),
+            findings=(*outcome.result.findings, *outcome.findings),
+            statuses=(*outcome.result.statuses, *statuses),
+        )
+
+
+def _build_error_status(source: ConfigObject, finding: Finding) -> ConfigStatus:
+    condition = Condition("Ready", "False", finding.code, finding.message)
+    return ConfigStatus(source.key, source.api_version, (condition,))
+
+
+@dataclass(frozen=True)
+class _Controllers:
+    """The controllers of one process."""
+
+    variants: _Controller[PackageVariantCache] = field(
+        default_factory=lambda: _Controller("PackageVariants and PackageVariantSets", PackageVariantCache)
+    )
+    placed: _Controller[None] = field(default_factory=lambda: _Controller("placed resources", lambda: None))
+    plugins: _Controller[PluginPresetCache] = field(
+        default_factory=lambda: _Controller("PluginPresets and Plugins", PluginPresetCache)
+    )
+    components: _Controller[ComponentCache] = field(
+        default_factory=lambda: _Controller("Components and EnvBindings", ComponentCache)
+    )
+
+
+class CatalogServices:
+    """Targets, controllers, lint and renderers of a catalog. It caches the layouts of the last two catalogs."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        source: RepositoryOrFolder,
+        functions: CombinedFunctionProvider,
+        *,
+        offline: bool = False,
+    ) -> None:
+        self._settings = settings
+        self._source = source
+        self._options = build_git_options(settings)
+        self._limits = ExpressionLimits(**settings.limits.cel.model_dump())
+        self._offline = offline
+        self._functions = functions
+        self._layouts: list[tuple[Catalog, _Layout]] = []
+        self._controllers = _Controllers()
+        self._layout_search: FaultyObjectSearch[_Layout] = FaultyObjectSearch("Repositories, clusters and policies")
+        self._set_packages = _SetPackages()
+        self._published: KeyedCache[PublishedPluginData] = KeyedCache()
+        self._pairs: KeyedCache[TemplatePairs] = KeyedCache()
+        self._templates_in: KeyedCache[bool] = KeyedCache()
+        self._engine = build_render_engine(settings, functions)
+
+    def isolate_faulty_objects(self, catalog: Catalog) -> Catalog:
+        """Return the catalog without the Repositories, clusters and policies that cause an unexpected exception."""
+        outcome = self._layout_search.run(catalog, self._layout, self._build_layout)
+        if not outcome.excluded:
+            return catalog
+        return replace(outcome.catalog, findings=(*catalog.findings, *outcome.findings))
+
+    def list_targets(self, catalog: Catalog) -> Sequence[Target]:
+        """Return the Repositories and clusters that can receive packages."""
+        return self._layout(catalog).targets
+
+    def find_target_conflicts(self, catalog: Catalog) -> Mapping[ObjectKey, Finding]:
+        """Return a finding for each target that must not be written to."""
+        layout = self._layout(catalog)
+        conflicts = layout.inventory.conflicts
+        deployments = (target for target in layout.targets if target.is_deployment)
+        cluster_conflicts = {target.key: conflicts[target.name] for target in deployments if target.name in conflicts}
+        drafts = self._settings.drafts
+        branch_conflicts = find_target_conflicts(layout.targets, (drafts.branch, drafts.removals_branch))
+        return {
+            **cluster_conflicts,
+            **branch_conflicts,
+            **layout.inventory.invalid_objects,
+            **self._find_reserved_branches(layout, catalog),
+        }
+
+    def find_rival_claims(self, catalog: Catalog) -> Sequence[DefinitionConflict]:
+        """Return the objects with different identities that define the same cluster, name or target."""
+        drafts = self._settings.drafts
+        destinations = self._layout(catalog).targets
+        return [
+            *find_conflicting_objects(catalog),
+            *(
+                DefinitionConflict(
+                    (catalog.objects[first.key], catalog.objects[second.key]),
+                    reason,
+                    claimed_location=claimed_git_location,
+                )
+                for first, second, reason in find_conflicting_targets(
+                    destinations, (drafts.branch, drafts.removals_branch)
+                )
+            ),
+        ]
+
+    def find_claimed_targets(
+        self, catalog: Catalog, conflicts: Sequence[DefinitionConflict]
+    ) -> Mapping[ConfigObject, Target]:
+        """Return the targets of the conflicting objects. Objects that define no target are omitted."""
+        if not conflicts:
+            return {}
+        targets = {target.key: target for target in self._layout(catalog).targets}
+        claims = (claim for conflict in conflicts for claim in conflict.claims)
+        candidates = ((claim, targets.get(claim.key) or self._build_target(claim)) for claim in claims)
+        return {claim: target for claim, target in candidates if target}
+
+    def _build_target(self, claim: ConfigObject) -> Target | None:
+        kind = (claim.key.group, claim.key.kind)
+        if kind in CLUSTER_KINDS and kind != _REPOSITORY:
+            fleet = self._get_fleet_url()
+            return _build_fleet_target(claim, fleet, _get_url_identity(fleet)) if fleet else None
+        repository = read_repository(claim) if kind == _REPOSITORY else None
+        if not isinstance(repository, Repository):
+            return None
+        try:
+            url = self._resolve(repository.url)
+        except GitError:
+            # The finding of the conflict already reports this object.
+            return None
+        return _build_repository_target(repository, url, _get_url_identity(url))
+
+    def _find_reserved_branches(self, layout: _Layout, catalog: Catalog) -> Mapping[ObjectKey, Finding]:
+        """Return an error for each target whose branch is reserved for the reconciler."""
+        settings = self._settings
+        names = {"status.branch": settings.status.branch, "drafts.config_branch": settings.drafts.config_branch}
+        templates = {"drafts.branch": settings.drafts.branch, "drafts.removals_branch": settings.drafts.removals_branch}
+        if settings.state_ref.startswith(BRANCH_PREFIX):
+            templates["state_ref"] = settings.state_ref.removeprefix(BRANCH_PREFIX)
+        uses = ReservedBranches(templates, names).find_reserved_uses(layout.targets)
+        branches = {target.key: target.branch for target in layout.targets}
+        return {
+            key: _create_reserved_branch_finding(catalog.objects[key], branches[key], use) for key, use in uses.items()
+        }
+
+    def list_urls(self, catalog: Catalog) -> tuple[Sequence[str], Sequence[str]]:
+        """Return the URLs of upstreams, and the URLs of targets."""
+        layout = self._layout(catalog)
+        named = {(package.namespace, package.repository) for package in _list_named_upstreams(catalog)}
+        repositories = layout.repositories.items()
+        # Which of several duplicates applies is determined after the fetch. An upstream requires its tags before that.
+        duplicates = self.find_claimed_targets(catalog, find_duplicates(catalog)).values()
+        upstreams = {
+            layout.urls[name] for name, repository in repositories if not repository.deployment or name in named
+        }
+        upstreams |= {
+            target.url
+            for target in duplicates
+            if not target.is_deployment or (target.key.namespace, target.key.name) in named
+        }
+        return sorted(upstreams), sorted({target.url for target in (*layout.targets, *duplicates)})
+
+    def list_settings_urls(self) -> Mapping[str, str | GitError]:
+        """Return the URL of each repository in the settings by the name of the setting, or the error of its URL."""
+        urls = {"fleet.url": self._settings.fleet.url, "status.url": self._settings.status.url}
+        return {setting: self._resolve_settings_url(url) for setting, url in urls.items() if url}
+
+    def _resolve_settings_url(self, text: str) -> str | GitError:
+        try:
+            url = parse_url(text)
+            check_url_allowed(url, self._options.allowed_urls)
+        except GitError as error:
+            return error
+        return url.connection_url
+
+    def run_controllers(
+        self, catalog: Catalog, remotes: Remotes, states: Mapping[Target, TargetState], now: int
+    ) -> ControllerResult:
+        """Run all controllers and merge their results."""
+        layout = self._layout(catalog)
+        percent, engine = self._settings.guards.max_delete_percent, _fingerprint_engine(self._settings)
+        inventory = layout.inventory
+
+        def variants(part: Catalog, cache: PackageVariantCache) -> ControllerResult:
+            return generate_package_variants(part, self._build_variant_inputs(layout, remotes, states, now), cache)
+
+        def place(part: Catalog, _: None) -> ControllerResult:
+            before = PlacedPackages(states, remotes)
+            return place_resources(part, inventory, PlacementInputs(before, percent, engine, before.held()))
+
+        def plugins(part: Catalog, cache: PluginPresetCache) -> ControllerResult:
+            published = PublishedPlugins(layout.targets, states, remotes, self._published)
+            return generate_plugins(part, inventory, self._build_preset_inputs(published, engine), cache)
+
+        def compose(part: Catalog, cache: ComponentCache) -> ControllerResult:
+            owned = OwnedPackages(states, COMPONENT_GROUP, BINDING)
+            return reconcile_components(part, inventory, self._build_component_inputs(owned, engine), cache)
+
+        results = [
+            self._controllers.variants.run(catalog, variants, states),
+            self._controllers.placed.run(catalog, place, states),
+            self._controllers.plugins.run(catalog, plugins, states),
+            self._controllers.components.run(catalog, compose, states),
+        ]
+        self._published.end_pass()
+        reserved = self._find_reserved_branches(layout, catalog)
+        clusters = (
+            reserved[target.key] for target in layout.targets if target.is_deployment and target.key in reserved
+        )
+        general = ControllerResult(findings=(*layout.findings, *clusters, *find_unused_objects(catalog)))
+        return _remove_targetless_variants(merge_results([*results, general]), layout, catalog)
+
+    def lint(self, catalog: Catalog, remotes: Remotes, result: ControllerResult, now: int) -> tuple[Finding, ...]:
+        """Return the findings of the linters, which run only in `validate` and not in a pass.
+
+        Linters that report missing objects do not run if a file cannot be read, because the object can be in that file.
+        """
+        layout, rules = self._layout(catalog), self._settings.rules
+        findings = [
+            *lint_repositories(catalog),
+            *lint_places(result.variants, catalog.objects),
+            *lint_functions(catalog, self._functions),
+            *lint_generated(result.variants, layout.policies, rules.on_missing_policy, catalog.objects),
+            *lint_policies(layout.policies.valid.values(), layout.inventory.clusters),
+        ]
+        if catalog.is_complete and not layout.inventory.uncertain_names:
+            engine, states = _fingerprint_engine(self._settings), dict[Target, TargetState]()
+            findings += lint_variants(catalog, self._build_variant_inputs(layout, remotes, states, now))
+            findings += lint_presets(catalog, layout.inventory, self._limits if rules.expressions else None)
+            owned = OwnedPackages(states, COMPONENT_GROUP, BINDING)
+            findings += lint_components(catalog, layout.inventory, self._build_component_inputs(owned, engine))
+        return tuple(findings)
+
+    def read_cluster_versions(self, catalog: Catalog) -> KnownClusters:
+        """Return the clusters with their Kubernetes releases."""
+        return read_known_clusters(catalog, self._layout(catalog).inventory)
+
+    def _build_variant_inputs(
+        self, layout: _Layout, remotes: Remotes, states: Mapping[Target, TargetState], now: int
+    ) -> PackageVariantInputs:
+        children, held = self._set_packages.of(states)
+        return PackageVariantInputs(
+            layout.repositories, FetchedUpstreams(remotes, self._resolve), children,
+            self._settings.guards.max_delete_percent, _fingerprint_engine(self._settings), self._limits, now, held,
+        )  # fmt: skip
+
+    def _build_preset_inputs(self, before: PublishedPlugins, engine: str) -> PluginPresetInputs:
+        rules = self._settings.rules
+        return PluginPresetInputs(
+            before, self._settings.guards.max_delete_percent, engine, before.held(), rules.base_domain,
+            rules.central_cluster, rules.expressions, self._limits, frozenset(rules.plugin_outputs),
+        )  # fmt: skip
+
+    def _build_component_inputs(self, before: OwnedPackages, engine: str) -> ComponentControllerInputs:
+        rules = self._settings.rules
+        return ComponentControllerInputs(
+            before, self._settings.guards.max_delete_percent, engine, before.held(), rules.runtime_composition,
+            rules.crd_group, _RESERVED_KINDS, self._limits,
+        )  # fmt: skip
+
+    def list_generated_kinds(self, catalog: Catalog) -> tuple[tuple[GeneratedKind, ...], tuple[Finding, ...]]:
+        """Return the kinds that component types generate, and findings for component types without a kind."""
+        no_packages = OwnedPackages({}, COMPONENT_GROUP, BINDING)
+        return list_component_kinds(
+            catalog, self._build_component_inputs(no_packages, _fingerprint_engine(self._settings))
+        )
+
+    def create_renderer(self, catalog: Catalog) -> PackageRenderer:
+        """Create the renderer of packages for a catalog."""
+        rules = self._settings.rules
+        options = OverrideOptions(rules.on_missing_policy, read_pod_spec_paths(rules.pod_spec_paths))
+        layout = self._layout(catalog)
+        clusters = layout.inventory.clusters
+        overrides = ClusterOverrides(layout.policies, clusters, options, strict_codes=frozenset(rules.strict))
+        self._pairs.end_pass()
+        self._templates_in.end_pass()
+        template_options = TemplateOptions(rules.template_mode, frozenset(rules.strict))
+        templates = TemplateMerger(layout.merge_rules.rules, template_options, self._pairs, self._templates_in)
+        return PackageRenderer(catalog, overrides, self._engine, templates)
+
+    def create_tag_policy(self, catalog: Catalog) -> TagPolicy:
+        """Return the policy that selects the revisions with tags."""
+        return TagPolicy(self._settings.git.revision_tags, frozenset(_list_named_upstreams(catalog)))
+
+    def find_locked_tree(self, files: FileTree, catalog: Catalog, remotes: Remotes) -> TreeId | None:
+        """Return the upstream tree that a Kptfile's lock names."""
+        kptfile = read_kptfile(files[KPTFILE].data) if KPTFILE in files else ()
+        lock = kptfile.upstream_lock.git if isinstance(kptfile, Kptfile) and kptfile.upstream_lock else None
+        if lock is None:
+            return None
+        for url in self.find_upstream_urls(lock.repo, catalog):
+            if remote := remotes.get_upstream(url):
+                return remote.find_tree(CommitId(lock.commit), lock.directory.strip("/"))
+        return None
+
+    def find_upstream_urls(self, repo: str, catalog: Catalog) -> tuple[str, ...]:
+        """Return the URLs of the Repositories that match a repository URL from a Kptfile or status file."""
+        layout, normalized_url = self._layout(catalog), normalize_repository_url(repo)
+        names = (
+            name
+            for name, repository in layout.repositories.items()
+            if normalize_repository_url(repository.url) == normalized_url
+        )
+        return tuple(dict.fromkeys(layout.urls[name] for name in names))
+
+    def _layout(self, catalog: Catalog) -> _Layout:
+        # A catalog is immutable. Two layouts are cached, because a command can compare two catalogs.
+        entry = next((cached for cached in self._layouts if cached[0] is catalog), None)
+        if entry is None:
+            entry = (catalog, self._find_reusable_layout(catalog) or self._build_layout(catalog))
+            self._layouts = [*self._layouts[-1:], entry]
+        return entry[1]
+
+    def _find_reusable_layout(self, catalog: Catalog) -> _Layout | None:
+        """Return the layout of a cached catalog with identical layout objects, or None."""
+        objects = _list_layout_objects(catalog)
+        return next(
+            (
+                layout
+                for other, layout in reversed(self._layouts)
+                if are_identical(_list_layout_objects(other), objects)
+            ),
+            None,
+        )
+
+    def _build_layout(self, catalog: Catalog) -> _Layout:
+        repositories, findings = read_repositories(catalog)
+        # Thousands of Repositories can contain the same few URLs.
+        resolve = lru_cache(None)(self._resolve)
+        urls: dict[tuple[str, str], str] = {}
+        refused = []
+        for name, repository in repositories.items():
+            try:
+                urls[name] = resolve(repository.url)
+            except GitError as error:
+                message = f"Repository {repository.key.name}: {error.message}"
+                refused.append(URL_REFUSED.finding(message, repository.where))
+        usable = {name: repository for name, repository in repositories.items() if name in urls}
+        inventory = read_inventory(catalog, usable)
+        fleet_clusters = [name for name, key in inventory.target_keys.items() if (key.group, key.kind) != _REPOSITORY]
+        fleet = self._get_fleet_url() if fleet_clusters else ""
+        identity = lru_cache(None)(_get_url_identity)
+        destinations = [
+            _build_repository_target(one, urls[name], identity(urls[name])) for name, one in sorted(usable.items())
+        ]
+        destinations += [
+            _build_fleet_target(catalog.objects[inventory.target_keys[name]], fleet, identity(fleet))
+            for name in fleet_clusters
+            if fleet
+        ]
+        definitions = _create_source_finder(catalog)
+        destinations = [replace(one, definition_sources=definitions(one)) for one in destinations]
+        policies = read_override_policies(catalog)
+        rule_findings = check_rule_clusters(
+            policies.valid.values(), inventory.clusters.values(), inventory.uncertain_names
+        )
+        merge_rules = read_merge_rules(catalog)
+        all_findings = (
+            *findings, *refused, *inventory.findings, *policies.findings, *rule_findings, *merge_rules.findings,
+        )  # fmt: skip
+        return _Layout(
+            urls, usable, inventory, destinations, () if fleet else fleet_clusters, policies, merge_rules, all_findings
+        )
+
+    def _get_fleet_url(self) -> str:
+        """Return the URL of the fleet repository, or "". An offline render uses a URL that does not exist."""
+        if self._settings.fleet.url:
+            return parse_url(self._settings.fleet.url).connection_url
+        return str(Path(self._settings.cache).expanduser().absolute() / _NO_FLEET) if self._offline else ""
+
+    def _resolve(self, text: str) -> str:
+        return resolve_repository(text, self._source, self._options).connection_url
+
+
+def _fingerprint_engine(settings: Settings) -> str:
+    """Return a text that changes if the version or the settings of merging, rules, functions or limits change."""
+    allowed = [*settings.functions.exec, *settings.functions.containers]
+    functions_part = f" functions {compute_digest([allowed, settings.functions.image_prefix])}" if allowed else ""
+    merge = settings.merge.model_dump(exclude_defaults=True, exclude={"profile"})
+    merge_part = f" merge {compute_digest(merge)}" if merge else ""
+    rules = settings.rules.model_dump(exclude_defaults=True)
+    rules_part = f" rules {compute_digest(rules)}" if rules else ""
+    limits = settings.limits.functions.model_dump(exclude_defaults=True)
+    limits_part = f" limits {compute_digest(limits)}" if limits else ""
+    return f"{__version__} {settings.merge.profile}{merge_part}{rules_part}{functions_part}{limits_part}"
+
+
+def _list_layout_objects(catalog: Catalog) -> tuple[object, ...]:
+    """Return the objects of a catalog that determine its layout."""
+    if catalog.unreadable or catalog.findings or catalog.duplicates:
+        # The layout of an incomplete catalog depends on more than its objects.
+        return (catalog,)
+    return tuple(one for kind in _LAYOUT_KINDS for one in catalog.objects_of_kind(*kind))
+
+
+def _list_named_upstreams(catalog: Catalog) -> Iterator[PackageTarget]:
+    """Yield each package that an object names as upstream. Such a package requires tags."""
+    for kind in ("PackageVariant", "PackageVariantSet", "PackageRevisionSet"):
+        for one in (*catalog.objects_of_kind(PORCH_GROUP, kind), *catalog.objects_of_kind("reconciler.dev", kind)):
+            spec = one.data.get("spec")
+            listed = [spec.get("upstream"), *_list(spec.get("upstreams"))] if isinstance(spec, dict) else []
+            named = (up for up in listed if isinstance(up, dict))
+            yield from (PackageTarget(one.key.namespace, str(up.get("repo")), str(up.get("package"))) for up in named)
+
+
+def _list(value: object) -> list[object]:
+    return value if isinstance(value, list) else []
+
+
+def _build_repository_target(one: Repository, url: str, repository: str) -> Target:
+    return Target(
+        one.key, url, format_kptfile_url(one.url), one.branch, one.directory, one.deployment, one.where, one.tag_prefix,
+        normalized_url=repository,
+    )  # fmt: skip
+
+
+def _create_source_finder(catalog: Catalog) -> Callable[[Target], ConfigSources]:
+    """Return a function that returns the source files of a target: those of its object and of its cluster's objects."""
+    described: dict[str, list[ConfigObject]] = {}
+    for kind in CLUSTER_KINDS:
+        for one in catalog.objects_of_kind(*kind) if kind != _REPOSITORY else ():
+            described.setdefault(one.key.name, []).append(one)
+
+    def definition(target: Target) -> ConfigSources:
+        of_cluster = described.get(target.name, ()) if target.is_deployment else ()
+        return collect_config_sources((catalog.objects[target.key], *of_cluster))
+
+    return definition
+
+
+def _get_url_identity(url: str) -> str:
+    return parse_url(url).identity
+
+
+def _remove_targetless_variants(result: ControllerResult, layout: _Layout, catalog: Catalog) -> ControllerResult:
+    """Remove the packages of clusters without a target, which have neither a Repository nor a fleet repository."""
+    if not layout.targetless_clusters:
+        return result
+    lost = sorted({one.target.repository for one in result.variants} & set(layout.targetless_clusters))
+    findings = (_no_destination(catalog.objects[layout.inventory.target_keys[name]], name) for name in lost)
+    variants = tuple(one for one in result.variants if one.target.repository not in layout.targetless_clusters)
+    return replace(result, variants=variants, findings=(*result.findings, *findings))
+
+
+def _no_destination(home: ConfigObject, name: str) -> Finding:
+    message = (
+        f"cluster {name} has no Repository, and fleet.url is not set: its packages have no target; set one of them"
+    )
+    return NO_DESTINATION.finding(message, home.location)
+
+
+def _build_fleet_target(one: ConfigObject, url: str, repository: str) -> Target:
+    """Return the target of a cluster without a Repository: a branch of the fleet repository."""
+    name = one.key.name
+    return Target(
+        one.key, url, format_kptfile_url(url), f"clusters/{name}", "", True, one.location, f"{name}/", one.api_version,
+        repository,
+    )  # fmt: skip
+
+
+def _create_reserved_branch_finding(one: ConfigObject, branch: str, use: str) -> Finding:
+    message = f'spec.git.branch "{branch}" is reserved: {use}; name another branch, such as clusters/{one.key.name}'
+    return NAME_NOT_USABLE.finding(message, one.location_of(("spec", "git", "branch")))
+
+
+@dataclass(frozen=True)
+class _SetPackage:
+    """A package of a set. `existing` is the number of packages of the set when this one was first blocked, else 0."""
+
+    maker: ObjectKey
+    key: DownstreamKey
+    existing: int
+
+
+class _SetPackages:
+    """The packages of each set in the recorded states. An unchanged state is not read again."""
+
+    def __init__(self) -> None:
+        self._packages_by_state: IdentityCache[tuple[_SetPackage, ...]] = IdentityCache()
+        self._known: dict[ObjectKey, list[DownstreamKey]] = {}
+
+    def of(
+        self, states: Mapping[Target, TargetState]
+    ) -> tuple[Mapping[ObjectKey, Sequence[DownstreamKey]], Mapping[ObjectKey, Mapping[DownstreamKey, int]]]:
+        """Return the packages of each set, and for blocked packages the number of existing packages.
+
+        If the packages of a set did not change, the returned list is identical to the list of the previous call.
+        """
+        children: dict[ObjectKey, list[DownstreamKey]] = {}
+        held: dict[ObjectKey, dict[DownstreamKey, int]] = {}
+        for destination, state in states.items():
+            for one in self._packages_by_state.get_or_create(
+                (state,), partial(_list_set_packages, destination.name, state)
+            ):
+                children.setdefault(one.maker, []).append(one.key)
+                if one.existing:
+                    held.setdefault(one.maker, {})[one.key] = one.existing
+        self._packages_by_state.end_pass()
+        known = ((maker, self._known.get(maker), found) for maker, found in children.items())
+        self._known = {maker: before if before == found and before else found for maker, before, found in known}
+        return self._known, held
+
+
+def _list_set_packages(name: str, state: TargetState) -> tuple[_SetPackage, ...]:
+    return tuple(
+        _SetPackage(record.owner.parent, DownstreamKey(name, package), record.outcome.get("existing") or 0)
+        for package, record in state.list_active_packages()
+        if record.owner.parent
+    )

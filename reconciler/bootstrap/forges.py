@@ -1,0 +1,73 @@
+"""The forge clients of the settings, and the push options for GitLab."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from reconciler.forge.port import Forge, NewRequest
+from reconciler.forge.push_options import build_gitlab_push_options
+from reconciler.git.url import GitUrl, parse_url, split_host_and_path
+from reconciler.output.review.pull_request import format_announcement
+from reconciler.planning.decide.fleet_plan import TargetPlan
+from reconciler.planning.decide.target_plan import list_pushes
+from reconciler.reconcile.commits import PushOptionsAnnouncer
+from reconciler.settings import ForgeSettings, Settings
+
+if TYPE_CHECKING:
+    from reconciler.forge.hosts import Hosts
+
+
+def gitlab_push_options_announcer(settings: Settings) -> PushOptionsAnnouncer:
+    """Return a function that builds the push options with which GitLab opens merge requests.
+
+    The function returns () for a target whose forge is not of the kind gitlab-push-options.
+    """
+    forges, forge_settings = ForgeRegistry(settings, time.time), settings.forge
+
+    def announce(plan: TargetPlan) -> tuple[str, ...]:
+        if forges.kind(plan.target.url) != "gitlab-push-options":
+            return ()
+        (first_push, *_) = list_pushes(plan)
+        title, body = format_announcement(plan)
+        return build_gitlab_push_options(
+            NewRequest(first_push.branch, plan.target.branch, title, body, forge_settings.draft, forge_settings.labels)
+        )
+
+    return announce
+
+
+class ForgeRegistry:
+    """The forges of the settings, by the URL of a repository. Without forges, no forge module is imported."""
+
+    def __init__(self, settings: Settings, clock: Callable[[], float]) -> None:
+        self._hosts = _hosts(settings.forge, clock) if settings.forge.hosts else None
+
+    def of(self, url: str) -> Forge | None:
+        """Return the client for a repository, or None if its host is not a configured forge."""
+        return self._hosts.forge(*split_host_and_path(parse_url(url))) if self._hosts else None
+
+    def kind(self, url: str) -> str | None:
+        """Return the kind of forge of a repository, or None."""
+        return self._hosts.kind(*split_host_and_path(parse_url(url))) if self._hosts else None
+
+    def page(self, url: GitUrl, commit: str) -> str:
+        """Return the URL of a commit's web page, or "" if there is none."""
+        return self._hosts.page(*split_host_and_path(url), commit) if self._hosts else ""
+
+    def close(self) -> None:
+        """Close all connections."""
+        if self._hosts:
+            self._hosts.close()
+
+
+def _hosts(settings: ForgeSettings, clock: Callable[[], float]) -> Hosts:
+    from reconciler.forge.hosts import Host, Hosts
+
+    hosts = [
+        Host(host.kind, *split_host_and_path(parse_url(host.url)), host.api, host.token_file, host.app_id,
+             host.app_key_file, host.app_installation)
+        for host in settings.hosts
+    ]  # fmt: skip
+    return Hosts(hosts, settings.writes_per_minute, settings.new_per_hour, clock)

@@ -1,0 +1,142 @@
+"""Publishers of plans and status, and reading of the status branch."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from reconciler.bootstrap.forges import gitlab_push_options_announcer
+from reconciler.bootstrap.options import INITIAL_BACKOFF_SECONDS, build_git_options, get_cache_file
+from reconciler.catalog.files import EXECUTABLE_MODE, FILE_MODE
+from reconciler.git.mirror import Mirror
+from reconciler.git.url import check_url_allowed, parse_url
+from reconciler.krm.isolation import ExpectedError
+from reconciler.krm.yaml import YamlError, parse_yaml
+from reconciler.output.commits import format_status_message
+from reconciler.output.status.status_branch import StatusCache, build_status_files
+from reconciler.output.status.summary import SUMMARY_FILE
+from reconciler.reconcile.commits import RevisionTagger
+from reconciler.reconcile.event_log import log_mirror_rebuild
+from reconciler.reconcile.pass_cache import FirstSeenTimes
+from reconciler.reconcile.publishers import (
+    DryRunPublisher,
+    FolderPublisher,
+    PushPublisher,
+    StatusFiles,
+    status_branch_errors,
+)
+from reconciler.reconcile.remotes.scheduling import Backoff
+from reconciler.reconcile.review_actions import AnnotationApprovals
+from reconciler.server.address import ListenError
+from reconciler.settings import Settings, SettingsError
+
+if TYPE_CHECKING:
+    # Only the command `run` imports the server.
+    from reconciler.server.webhooks import WebhookServer
+
+
+class NoStatusRepositoryError(ExpectedError):
+    """The settings contain no repository for status, which `sync` and `run` require."""
+
+
+def build_push_publisher(settings: Settings) -> PushPublisher:
+    """Build the publisher that pushes to the remotes.
+
+    Raises:
+        NoStatusRepositoryError: The settings contain no repository for status.
+        GitError: The URL of the status repository cannot be used.
+    """
+    options = build_git_options(settings)
+    url = parse_url(_get_status_url(settings))
+    check_url_allowed(url, options.allowed_urls)
+    tags = RevisionTagger(
+        settings.state_ref, Backoff(INITIAL_BACKOFF_SECONDS, settings.max_backoff_seconds, time.monotonic)
+    )
+    first_seen = FirstSeenTimes(get_cache_file(settings, "first_seen"))
+    approvals = AnnotationApprovals(settings.state_ref, settings.drafts.branch, first_seen, settings.git.max_pushes)
+    return PushPublisher(
+        settings.state_ref, url.connection_url, settings.status.branch, _create_status_builder(settings),
+        format_status_message, tags, approvals, gitlab_push_options_announcer(settings),
+    )  # fmt: skip
+
+
+def read_status(settings: Settings) -> dict[str, bytes]:
+    """Fetch the status branch and return its files. Return {} if the branch does not exist.
+
+    Raises:
+        NoStatusRepositoryError: The settings contain no repository for status.
+        GitError: The branch cannot be fetched or read.
+    """
+    url = parse_url(_get_status_url(settings))
+    cache, options = Path(settings.cache).expanduser(), build_git_options(settings)
+    mirror = Mirror.open(cache, url, options, on_rebuild=log_mirror_rebuild)
+    mirror.fetch("config", branches=(settings.status.branch,))
+    head = mirror.refs().get(f"refs/heads/{settings.status.branch}")
+    if head is None:
+        return {}
+    branch = f"the branch {settings.status.branch} of {mirror.url}"
+    with mirror.open_reader() as reader, status_branch_errors(branch):
+        files = [
+            (path, blob)
+            for path, mode, blob in reader.walk(reader.commit(head).tree)
+            if mode in (FILE_MODE, EXECUTABLE_MODE)
+        ]
+        contents = reader.blobs(blob for _, blob in files)
+    return {path: contents[blob] for path, blob in files}
+
+
+def read_summary(settings: Settings) -> Mapping[str, Any]:
+    """Fetch the status branch and return its summary. Return {} if there is no valid summary.
+
+    Raises:
+        GitError: The branch cannot be fetched or read.
+    """
+    if not (settings.status.url or settings.fleet.url):
+        return {}
+    try:
+        documents = parse_yaml(read_status(settings).get(SUMMARY_FILE, b"")).documents
+    except YamlError:
+        return {}
+    data = documents[0].data if documents else None
+    return data if isinstance(data, dict) else {}
+
+
+def _get_status_url(settings: Settings) -> str:
+    url = settings.status.url or settings.fleet.url
+    if not url:
+        raise NoStatusRepositoryError(
+            "the repository for status is missing: set status.url or fleet.url to a Git repository, or use --fleet"
+        )
+    return url
+
+
+def build_dry_run_publisher() -> DryRunPublisher:
+    """Build the publisher that stores the pushes in memory."""
+    return DryRunPublisher()
+
+
+def build_folder_publisher(settings: Settings, out: Path) -> FolderPublisher:
+    """Build the publisher that writes to a folder."""
+    return FolderPublisher(out, _create_status_builder(settings))
+
+
+def _create_status_builder(settings: Settings) -> StatusFiles:
+    cache = StatusCache()
+    return lambda plan, previous, report: build_status_files(
+        plan, previous, settings.status.max_children, cache, report
+    )
+
+
+def start_webhook_server(webhooks: WebhookServer, settings: Settings) -> None:
+    """Start, move or stop the webhook server according to the settings.
+
+    Raises:
+        SettingsError: The address or the secret file cannot be used.
+    """
+    options = settings.webhooks
+    try:
+        webhooks.listen(options.listen, Path(options.secret_file).expanduser())
+    except ListenError as error:
+        raise SettingsError(str(error)) from error

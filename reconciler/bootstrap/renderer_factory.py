@@ -1,0 +1,79 @@
+"""Renderers for worker processes, built from the settings and from the render context of a pass."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, replace
+
+from reconciler.bootstrap.options import (
+    INITIAL_BACKOFF_SECONDS,
+    build_functions,
+    build_render_engine,
+    build_yaml_limits,
+    count_available_cores,
+)
+from reconciler.catalog.catalog import Catalog, ParseCache, read_catalog
+from reconciler.executors.dask_cluster import DaskExecutor
+from reconciler.executors.executor import Executor, RenderContext
+from reconciler.executors.processes import ProcessExecutor
+from reconciler.memory import cached, relax_gc
+from reconciler.planning.render.renderer import PackageRenderer, RenderEngine
+from reconciler.planning.render.templates import TemplateMerger
+from reconciler.reconcile.remotes.scheduling import Backoff
+from reconciler.settings import Settings
+
+
+@dataclass(frozen=True)
+class SettingsRendererFactory:
+    """Creates renderers from settings in JSON. Within a process, equal settings share one cache of parsed files."""
+
+    settings: str
+
+    def __call__(self, context: RenderContext) -> PackageRenderer:
+        """Create a renderer for a render context."""
+        state = _get_worker_state(self.settings)
+        templates = TemplateMerger(context.merge_rules, context.template_options)
+        return PackageRenderer(state.read_catalog(context), context.cluster_overrides, state.engine, templates)
+
+
+def build_executor(settings: Settings) -> Executor | None:
+    """Build the executor of the settings, or return None if this process renders all packages."""
+    options = settings.rendering
+    factory = SettingsRendererFactory(_select_render_settings(settings).model_dump_json())
+    if options.dask:
+        return DaskExecutor(options.dask, factory, options.timeout_seconds)
+    workers = options.workers or count_available_cores()
+    return ProcessExecutor(workers, factory, timeout_seconds=options.timeout_seconds) if workers > 1 else None
+
+
+def _select_render_settings(settings: Settings) -> Settings:
+    """Return only the settings that rendering requires. Workers must not receive the other settings."""
+    return Settings(merge=settings.merge, rules=settings.rules, functions=settings.functions, limits=settings.limits)
+
+
+class _WorkerState:
+    """The render engine and the parsed files that a process reuses for all render contexts."""
+
+    def __init__(self, settings: Settings) -> None:
+        relax_gc()
+        backoff = Backoff(INITIAL_BACKOFF_SECONDS, settings.max_backoff_seconds, time.monotonic)
+        self.engine: RenderEngine = build_render_engine(settings, build_functions(settings, backoff))
+        self._limits = build_yaml_limits(settings)
+        self._parse_cache: ParseCache = {}
+        self._catalog: Catalog | None = None
+
+    def read_catalog(self, context: RenderContext) -> Catalog:
+        """Read the catalog of a render context. Only files that are not in the cache are parsed."""
+        self._catalog = read_catalog(
+            context.files, self._parse_cache, self._limits, context.unreadable_files, self._catalog
+        )
+        for file_id in self._parse_cache.keys() - {file.id for file in context.files.values()}:
+            del self._parse_cache[file_id]
+        catalog = self._catalog.with_resolution(context.settlement)
+        deletions = context.unproven_deletions
+        return replace(catalog, unproven_deletions=deletions) if deletions else catalog
+
+
+@cached(2)
+def _get_worker_state(settings: str) -> _WorkerState:
+    return _WorkerState(Settings.model_validate_json(settings))

@@ -1,0 +1,388 @@
+"""Construction of the services that commands use, from the settings and the location of the config."""
+
+from __future__ import annotations
+
+import resource
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
+from pathlib import Path
+
+from reconciler import __version__
+from reconciler.bootstrap.controllers import CatalogServices
+from reconciler.bootstrap.forges import ForgeRegistry
+from reconciler.bootstrap.options import (
+    INITIAL_BACKOFF_SECONDS,
+    build_functions,
+    build_git_options,
+    build_yaml_limits,
+    get_cache_file,
+    get_conflict_policy,
+    read_merge_options,
+)
+from reconciler.bootstrap.renderer_factory import build_executor
+from reconciler.catalog.catalog import Catalog, ParseCache, read_catalog
+from reconciler.catalog.files import CommitId, FileTree
+from reconciler.catalog.known_kinds import PORCH_GROUP
+from reconciler.cel import load_parser
+from reconciler.git.errors import GitError, RepositoryMissingError
+from reconciler.git.filesystem import prepare_private_folder
+from reconciler.git.folder import FolderLimits
+from reconciler.git.history import MirrorHistory, open_local_history, resolve_commit_name
+from reconciler.git.mirror import Mirror
+from reconciler.git.rate_limit import PushRateLimiters
+from reconciler.git.source import FolderSource, RepositoryOrFolder, RepositorySource, resolve_repository, resolve_source
+from reconciler.git.upstream_packages import UpstreamPackages
+from reconciler.git.url import parse_url
+from reconciler.krm.json_text import compute_digest
+from reconciler.krm.merge3 import Winner
+from reconciler.krm.yaml import YamlFile, parse_yaml
+from reconciler.output.changes.package_changes import compare_packages
+from reconciler.output.commits import DryCommit, format_draft_message, format_removal_message
+from reconciler.output.status.package_status import build_package_status
+from reconciler.packages.update import MergeOptions
+from reconciler.planning.decide.drafts import DraftTexts
+from reconciler.planning.model.outcomes import Draft, RemovalOutcome
+from reconciler.planning.model.shard import parse_shard
+from reconciler.planning.model.targets import Target
+from reconciler.reconcile.config_proposals import (
+    PROPOSAL_STATE_NAME,
+    ConfigProposals,
+    FolderConfigProposals,
+    RepositoryConfigProposals,
+)
+from reconciler.reconcile.config_source import ConfigHistory, ConfigSnapshot, FolderConfigSource, RepositoryConfigSource
+from reconciler.reconcile.event_log import log_mirror_rebuild
+from reconciler.reconcile.pass_cache import FilePassStore, FirstSeenTimes, KnownHeads
+from reconciler.reconcile.pull_requests.open_requests import ForgeLookup, PullRequestCache
+from reconciler.reconcile.pull_requests.request_updates import PullRequestOptions
+from reconciler.reconcile.pull_requests.synchronizer import PullRequests
+from reconciler.reconcile.remotes.remotes import Remotes
+from reconciler.reconcile.remotes.scheduling import Backoff, RemoteLimits
+from reconciler.reconcile.services import ConfigSource, PassServices
+from reconciler.runners.functions import CombinedFunctionProvider
+from reconciler.settings import Settings
+
+Progress = Callable[[str, int, int], None]
+
+
+@dataclass(frozen=True)
+class Services:
+    """The services of a command: the config source, the remotes, the services of a pass, and the folders to watch.
+
+    `open_config_history` opens the config at other commits. It raises GitError for a folder outside of a repository.
+    `resolve_commit` finds a commit of a remote by branch, tag or commit id.
+    """
+
+    source: ConfigSource
+    remotes: Remotes
+    backoff: Backoff
+    pass_services: PassServices
+    watched_folders: tuple[Path, ...]
+    open_config_history: Callable[[], ConfigHistory]
+    resolve_commit: Callable[[Mirror, str], CommitId]
+
+
+def build_services(
+    settings: Settings,
+    config: str,
+    *,
+    missing_is_empty: bool = False,
+    at: str = "",
+    offline: bool = False,
+    fetches: bool = True,
+    progress: Progress | None = None,
+    clock: Callable[[], float] = time.time,
+    steady: Callable[[], float] = time.monotonic,
+    wake: Callable[[], None] | None = None,
+) -> Services:
+    """Build the services of a pass over `config`.
+
+    Args:
+        settings: The settings.
+        config: The URL or path of the config.
+        missing_is_empty: Whether a missing branch counts as an empty branch.
+        at: The commit of the config. "" means the files on disk, or the head of the config branch.
+        offline: Whether clusters without a Repository have a target although the settings have no fleet repository.
+        fetches: Whether remotes and forges are contacted. If not, the services read the data of the last fetch.
+        progress: Receives the stage, the number of completed items, and the total number of items.
+        clock: Returns seconds since 1970. It determines the time of actions, not the rendered content.
+        steady: Returns seconds of a monotonic clock.
+        wake: If set, a pass does not wait for slow remotes, and this function is called when a slow remote is ready.
+
+    Raises:
+        GitError: The URL of the config cannot be used.
+        CacheRefusedError: Other users can write to the cache folder.
+    """
+    _raise_open_file_limit()
+    prepare_private_folder(Path(settings.cache).expanduser())
+    backoff = Backoff(INITIAL_BACKOFF_SECONDS, settings.max_backoff_seconds, steady)
+    functions = build_functions(settings, backoff)
+    source = resolve_source(config, options=build_git_options(settings))
+    limits = _build_remote_limits(settings, steady, wake)
+    rate_limiters = PushRateLimiters(limits.max_wait_seconds, _report_push_wait(progress) if progress else None, steady)
+    builder = _Builder(settings, source, clock, functions, backoff, rate_limiters, fetches=fetches)
+    prefix = settings.state_ref.partition("{repository}")[0]
+    remotes = Remotes(
+        builder.open_mirror, prefix, backoff, builder.forges.close, limits,
+        should_keep_earlier_refs=builder.known_heads.is_empty,
+    )  # fmt: skip
+    pass_services = builder.build_pass_services(missing_is_empty, offline, progress)
+    names = partial(_find_commit, prefix)
+    return Services(
+        builder.build_config_source(at),
+        remotes,
+        backoff,
+        pass_services,
+        builder.list_watched_folders(),
+        builder.open_history,
+        names,
+    )
+
+
+def _build_remote_limits(
+    settings: Settings, steady: Callable[[], float], wake: Callable[[], None] | None
+) -> RemoteLimits:
+    limits = RemoteLimits(settings.git.max_fetches, settings.git.max_pushes, clock=steady)
+    return replace(limits, max_wait_seconds=settings.git.patience_seconds, notify=wake) if wake else limits
+
+
+def _report_push_wait(progress: Progress) -> Callable[[str, float], None]:
+    return lambda url, seconds: progress(f"waiting to push to {url}", int(not seconds), 1)
+
+
+def build_pass_cache(settings: Settings, config: str) -> FilePassStore:
+    """Build the cache that consecutive processes use for passes with the same config and settings."""
+    key = compute_digest([__version__, settings.model_dump(mode="json"), str(Path(config).absolute())])
+    return FilePassStore(Path(settings.cache).expanduser() / "settled" / f"{key.removeprefix('sha256:')}.json")
+
+
+def _raise_open_file_limit() -> None:
+    # During a pass, each remote has a Git process with three file descriptors. The limit of many systems is 1,024.
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft != hard:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+
+
+@dataclass(frozen=True)
+class PackageServices:
+    """The services of a command on one package: the upstreams, the merge options and the functions."""
+
+    upstreams: UpstreamPackages
+    merge: MergeOptions
+    functions: CombinedFunctionProvider
+
+
+def build_package_services(
+    settings: Settings, folder: Path, root: str, policy: str = "", fetching: Callable[[str], None] = lambda url: None
+) -> PackageServices:
+    """Build the services of a command on the package in `folder`.
+
+    Args:
+        settings: The settings.
+        folder: The folder of the package.
+        root: The URL of the package's upstream, or "".
+        policy: Overrides the setting merge.conflict_policy.
+        fetching: Receives each URL before its repository is fetched.
+
+    Raises:
+        GitError: A URL cannot be used.
+    """
+    options = build_git_options(settings)
+    # The rules for URLs in a config apply: a package from a remote must not refer to repositories on this machine.
+    source = RepositorySource(parse_url(root or ".", str(folder.absolute())))
+
+    def open_mirror(repo: str) -> Mirror:
+        url = resolve_repository(repo, source, options, str(folder.absolute()))
+        fetching(url.text)
+        return Mirror.open(Path(settings.cache).expanduser(), url, options, on_rebuild=log_mirror_rebuild)
+
+    merge = read_merge_options(settings)
+    winner: Winner = "local" if (policy or get_conflict_policy(settings)) == "local" else "upstream"
+    merge = replace(merge, rules=replace(merge.rules, winner=winner))
+    backoff = Backoff(INITIAL_BACKOFF_SECONDS, settings.max_backoff_seconds, time.monotonic)
+    return PackageServices(UpstreamPackages(open_mirror), merge, build_functions(settings, backoff))
+
+
+class _Builder:
+    """Builds the services of a pass, and caches the data that is valid for several passes."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        source: RepositoryOrFolder,
+        clock: Callable[[], float],
+        functions: CombinedFunctionProvider,
+        backoff: Backoff,
+        rate_limiters: PushRateLimiters,
+        *,
+        fetches: bool,
+    ) -> None:
+        self._settings = settings
+        self._rate_limiters = rate_limiters
+        self._backoff = backoff
+        self._source = source
+        self._clock = clock
+        self._fetches = fetches
+        self._options = replace(build_git_options(settings), offline=not fetches)
+        self._cache = Path(settings.cache).expanduser()
+        self._parse_cache: ParseCache = {}
+        self._catalog: Catalog | None = None
+        self._limits = build_yaml_limits(settings)
+        self._functions = functions
+
+    def build_config_source(self, at: str) -> ConfigSource:
+        if at:
+            history = self.open_history()
+            return history.source_at(history.find_commit(at))
+        directory = self._settings.config.directory
+        if isinstance(self._source, FolderSource):
+            return FolderConfigSource(
+                self._source.path, directory, FolderLimits(max_files=self._settings.limits.folder_files)
+            )
+        names = (self._settings.config.branch, directory, self._settings.drafts.config_branch, self._state_prefix)
+        return RepositoryConfigSource(self._config_mirror, *names)
+
+    def open_history(self) -> ConfigHistory:
+        """Open the config at other commits. For a folder, these are the commits of the repository that contains it.
+
+        Raises:
+            RepositoryMissingError: The folder is outside of a repository.
+        """
+        directory = self._settings.config.directory
+        if isinstance(self._source, RepositorySource):
+            repository = MirrorHistory(self._config_mirror, self._state_prefix)
+            return ConfigHistory(repository, directory, f"refs/heads/{self._settings.config.branch}")
+        history = open_local_history(self._source.path / directory, self._options)
+        if history is None:
+            raise RepositoryMissingError(f"{self._source.path} must be in the work tree of a Git repository")
+        return ConfigHistory(*history)
+
+    @cached_property
+    def _config_mirror(self) -> Mirror:
+        return self.open_mirror(self._source.url.connection_url)
+
+    @property
+    def _state_prefix(self) -> str:
+        return self._settings.state_ref.partition("{repository}")[0]
+
+    @cached_property
+    def known_heads(self) -> KnownHeads:
+        """The last known heads of target branches."""
+        config = f"{self._source.url.identity} {self._settings.config.directory.strip('/')}".strip()
+        return KnownHeads(self._cache / "heads.json", config)
+
+    def _build_config_proposals(self) -> ConfigProposals:
+        if isinstance(self._source, FolderSource):
+            return FolderConfigProposals(self._read_file)
+        return RepositoryConfigProposals(
+            self._config_mirror, self._source.url.identity, self._settings.config.branch,
+            self._settings.drafts.config_branch, self._settings.state_ref.format(repository=PROPOSAL_STATE_NAME),
+            self._settings.config.directory, self._read_file,
+        )  # fmt: skip
+
+    @cached_property
+    def forges(self) -> ForgeRegistry:
+        """The forges of the settings."""
+        return ForgeRegistry(self._settings, self._clock)
+
+    def _build_pull_requests(self) -> PullRequests:
+        settings = self._settings.forge
+        forges = ForgeLookup(self.forges.of if self._fetches else lambda url: None, self.forges.kind)
+        options = PullRequestOptions(
+            settings.draft, settings.labels, settings.max_open, settings.check, settings.merge or None
+        )
+        return PullRequests(PullRequestCache(forges, self._backoff), options, self._backoff, self._get_commit_page)
+
+    def _get_commit_page(self, repo: str, commit: str) -> str:
+        try:
+            url = self._source.url if not repo and isinstance(self._source, RepositorySource) else parse_url(repo)
+        except GitError:
+            return ""
+        return self.forges.page(url, commit)
+
+    def _read_file(self, data: bytes) -> YamlFile:
+        return parse_yaml(data, self._limits)
+
+    def list_watched_folders(self) -> tuple[Path, ...]:
+        """Return the folders of a local config. A change in them starts a pass."""
+        return (Path(self._source.url.text),) if self._source.url.is_local else ()
+
+    def open_mirror(self, url: str) -> Mirror:
+        return Mirror.open(self._cache, url, self._options, self._rate_limiters.get, log_mirror_rebuild)
+
+    def build_pass_services(self, missing_is_empty: bool, offline: bool, progress: Progress | None) -> PassServices:
+        catalogs = CatalogServices(self._settings, self._source, self._functions, offline=offline)
+        return PassServices(
+            read_catalog=partial(self._read_catalog, catalogs.isolate_faulty_objects),
+            preload=_preload,
+            list_targets=catalogs.list_targets,
+            find_target_conflicts=catalogs.find_target_conflicts,
+            find_rival_claims=catalogs.find_rival_claims,
+            find_claimed_targets=catalogs.find_claimed_targets,
+            list_urls=catalogs.list_urls,
+            list_settings_urls=catalogs.list_settings_urls,
+            run_controllers=catalogs.run_controllers,
+            lint=catalogs.lint,
+            read_cluster_versions=catalogs.read_cluster_versions,
+            create_renderer=catalogs.create_renderer,
+            functions=self._functions,
+            find_locked_tree=catalogs.find_locked_tree,
+            find_upstream_urls=catalogs.find_upstream_urls,
+            create_text_writer=_DraftTextWriter,
+            state_ref=self._settings.state_ref,
+            draft_template=self._settings.drafts.branch,
+            removal_template=self._settings.drafts.removals_branch,
+            create_tag_policy=catalogs.create_tag_policy,
+            list_generated_kinds=catalogs.list_generated_kinds,
+            config_proposals=self._build_config_proposals(),
+            pull_requests=self._build_pull_requests(),
+            publication_times=FirstSeenTimes(get_cache_file(self._settings, "published")),
+            known_heads=self.known_heads,
+            clock=self._clock,
+            has_annotation_approvals=self._settings.approvals.by_annotation,
+            should_date_actions=self._settings.review.clock == "real",
+            executor=build_executor(self._settings),
+            shard=parse_shard(self._settings.shard),
+            max_pushes=self._settings.git.max_pushes,
+            max_delete_percent=self._settings.guards.max_delete_percent,
+            should_treat_missing_as_empty=missing_is_empty,
+            report_progress=progress or (lambda stage, done, total: None),
+        )
+
+    def _read_catalog(self, isolate: Callable[[Catalog], Catalog], snapshot: ConfigSnapshot) -> Catalog:
+        catalog = read_catalog(snapshot.files, self._parse_cache, self._limits, snapshot.unreadable, self._catalog)
+        self._catalog = catalog
+        # Remove files from the cache that this commit does not contain.
+        file_ids = {file.id for file in snapshot.files.values()}
+        for file_id in self._parse_cache.keys() - file_ids:
+            del self._parse_cache[file_id]
+        return isolate(catalog)
+
+
+def _find_commit(state_prefix: str, mirror: Mirror, name: str) -> CommitId:
+    return resolve_commit_name(name, mirror, Path.cwd(), state_prefix)
+
+
+def _preload(catalog: Catalog) -> None:
+    """Import the expression parser, which is slow, if the config requires it."""
+    if catalog.objects_of_kind(PORCH_GROUP, "PackageVariantSet"):
+        load_parser()
+
+
+class _DraftTextWriter:
+    """Writes the commit messages and status files of drafts for one config commit."""
+
+    def __init__(self, config: str, dry_commit: DryCommit | None = None) -> None:
+        self._config = config
+        self._dry_commit = dry_commit
+
+    def write_draft_texts(self, draft: Draft, target: Target) -> DraftTexts:
+        changes = compare_packages(draft.previous_files, draft.rendered.files)
+        message = format_draft_message(draft, target, self._config, changes, self._dry_commit)
+        return DraftTexts(build_package_status(draft, target, self._config), message)
+
+    def write_removal_message(self, removal: RemovalOutcome, target: Target, before: FileTree | None) -> str:
+        changes = compare_packages(before, FileTree()) if before is not None else None
+        return format_removal_message(removal, target, self._config, changes)

@@ -1,0 +1,495 @@
+"""The catalog: all objects of one config commit by identity, and the files that could not be read."""
+
+from __future__ import annotations
+
+import posixpath
+from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from itertools import chain
+from typing import Any
+
+from reconciler.catalog.codes import DUPLICATE_OBJECT, FILE_UNREADABLE, NAME_MISSING, UNKNOWN_KIND
+from reconciler.catalog.files import BlobId, File, FileTree, parse_ignore_file
+from reconciler.catalog.known_kinds import PORCH_GROUP, suggest_kind
+from reconciler.catalog.manifests import DEFAULT_NAMESPACE, Manifest, is_local_config, list_manifests
+from reconciler.krm.findings import CODES as SHARED_CODES
+from reconciler.krm.findings import Finding, SourceLocation, create_internal_error_finding, index_codes_by_name
+from reconciler.krm.isolation import ScopeFailedError, isolation_boundary
+from reconciler.krm.json_text import compute_digest
+from reconciler.krm.objects import ObjectKey, split_api_version
+from reconciler.krm.yaml import DEFAULT_YAML_LIMITS, DataPath, Document, YamlError, YamlLimits, parse_yaml
+
+_YAML_CODES = index_codes_by_name(SHARED_CODES)
+# Every object of these groups is read. Of other groups, only objects with one of our labels or annotations are read.
+_CONFIG_GROUPS = frozenset({PORCH_GROUP, "core.kubeadmiral.io", "greenhouse.sap", "platform", "reconciler.dev"})
+_OWN_PREFIXES = ("kubeadmiral.io/", "reconciler.dev/")
+
+
+@dataclass(frozen=True, eq=False)
+class ConfigObject:
+    """One object of the config repository. Do not modify `data`.
+
+    `path` is the position of the object in its document: () for the whole document, `("items", 2)` for the third item
+    of a `List`.
+    """
+
+    key: ObjectKey
+    api_version: str
+    file: str
+    document: Document
+    path: DataPath = ()
+
+    @cached_property
+    def data(self) -> dict[str, Any]:
+        """The object as written, including `status`.
+
+        An item of a typed list has the apiVersion and kind of the list.
+        """
+        value: Any = self.document.data
+        for step in self.path:
+            value = value[step]
+        data: dict[str, Any] = value
+        if "apiVersion" in data and "kind" in data:
+            return data
+        return {"apiVersion": self.api_version, "kind": self.key.kind, **data}
+
+    @property
+    def line(self) -> int:
+        """The line of the file where the object begins."""
+        return self.document.find_line(self.path) if self.path else self.document.line
+
+    @property
+    def labels(self) -> dict[str, str]:
+        """The labels; {} if there are none."""
+        return _string_map(self.data["metadata"].get("labels"))
+
+    @property
+    def annotations(self) -> dict[str, str]:
+        """The annotations; {} if there are none."""
+        return _string_map(self.data["metadata"].get("annotations"))
+
+    @property
+    def location(self) -> SourceLocation:
+        """The location of the whole object."""
+        return SourceLocation(self.file, self.line, str(self.key))
+
+    def find_line_and_column(self, path: DataPath) -> tuple[int, int]:
+        """Return line and column of a field in the file, or of its nearest existing parent."""
+        return self.document.find_line_and_column((*self.path, *path))
+
+    def location_of(self, path: DataPath) -> SourceLocation:
+        """Return the location of a field, or of its nearest existing parent."""
+        pointer = "".join(f"/{str(step).replace('~', '~0').replace('/', '~1')}" for step in path)
+        return SourceLocation(self.file, self.document.find_line((*self.path, *path)), str(self.key), pointer)
+
+    @cached_property
+    def digest(self) -> str:
+        """Digest of the object without `status`. Equal digests mean that all data that controllers read is equal."""
+        return compute_digest({key: value for key, value in self.data.items() if key != "status"})
+
+
+@dataclass(frozen=True)
+class UnreadableFile:
+    """A file that could not be parsed. Objects that it may contain are not considered deleted."""
+
+    file: str
+    finding: Finding
+
+
+ParseResult = tuple[Document, ...] | YamlError
+ParseCache = MutableMapping[BlobId, ParseResult]
+
+
+@dataclass(frozen=True)
+class ConflictResolution:
+    """How conflicts between definitions are resolved (see `definition_conflicts.py`).
+
+    Attributes:
+        effective_definitions: For each identity with several definitions, the file and the path of the effective one.
+        rejected: Objects without effect, because an earlier object has the same cluster or target.
+        findings: Findings about the rejected definitions.
+    """
+
+    effective_definitions: Mapping[ObjectKey, tuple[str, DataPath]] = field(default_factory=dict)
+    rejected: frozenset[ObjectKey] = frozenset()
+    findings: tuple[Finding, ...] = ()
+
+    def __or__(self, other: ConflictResolution) -> ConflictResolution:
+        return ConflictResolution(
+            {**self.effective_definitions, **other.effective_definitions},
+            self.rejected | other.rejected,
+            (*self.findings, *other.findings),
+        )
+
+    def __bool__(self) -> bool:
+        return bool(self.findings)
+
+
+@dataclass(frozen=True)
+class _FileContent:
+    """The content of one file.
+
+    Attributes:
+        id: Blob id of the content.
+        nameless: Findings about objects without a name.
+        without_version: Findings about documents without an apiVersion whose kind is read.
+    """
+
+    id: BlobId
+    documents: tuple[Document, ...]
+    objects: tuple[ConfigObject, ...]
+    nameless: tuple[Finding, ...]
+    without_version: tuple[Finding, ...] = ()
+
+    @cached_property
+    def by_key(self) -> Mapping[ObjectKey, ConfigObject]:
+        """The objects by identity."""
+        return {config_object.key: config_object for config_object in self.objects}
+
+
+@dataclass(frozen=True)
+class Catalog:
+    """The objects of one config commit. An object that is defined several times has no effect.
+
+    Attributes:
+        copies: All definitions of each object that is defined several times.
+        package_folders: Folders with a Kptfile. They are packages in the config repository.
+        unproven_deletions: Errors from a comparison with earlier passes. Objects may be missing without having been
+            deleted, so that no object is considered deleted.
+        resolution: How conflicts between definitions were resolved.
+    """
+
+    objects: Mapping[ObjectKey, ConfigObject]
+    unreadable: tuple[UnreadableFile, ...] = ()
+    findings: tuple[Finding, ...] = ()
+    duplicates: frozenset[ObjectKey] = frozenset()
+    _by_kind: Mapping[tuple[str, str], tuple[ConfigObject, ...]] = field(default_factory=dict)
+    copies: Mapping[ObjectKey, tuple[ConfigObject, ...]] = field(default_factory=dict)
+    _files: Mapping[str, _FileContent] = field(default_factory=dict)
+    package_folders: frozenset[str] = frozenset()
+    unproven_deletions: tuple[Finding, ...] = ()
+    resolution: ConflictResolution = field(default_factory=ConflictResolution)
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether every object is known by name. Only then is an absent object considered deleted."""
+        has_unnamed = any(finding.code == NAME_MISSING.name for finding in self.findings)
+        return not (self.unreadable or self.unproven_deletions or has_unnamed)
+
+    def contains(self, key: ObjectKey) -> bool:
+        """Return whether the config contains an object, even if it is defined several times or rejected."""
+        return key in self.objects or key in self.duplicates or key in self.resolution.rejected
+
+    def documents(self, path: str) -> tuple[Document, ...] | None:
+        """Return the documents of a file; None if the file is ignored, is not config, or cannot be parsed."""
+        content = self._files.get(path)
+        return content.documents if content else None
+
+    def find_in_file(self, path: str, key: ObjectKey) -> ConfigObject | None:
+        """Return the object that a file defines, even if other files define it too.
+
+        None is returned if the file does not define it.
+        """
+        content = self._files.get(path)
+        return content.by_key.get(key) if content else None
+
+    def objects_of_kind(self, group: str, kind: str) -> tuple[ConfigObject, ...]:
+        """Return the objects of one kind, sorted by namespace and name."""
+        return self._by_kind.get((group, kind), ())
+
+    def objects_of_type(self, api_version: str, kind: str, namespace: str) -> tuple[ConfigObject, ...]:
+        """Return the objects with this apiVersion and kind that are visible from `namespace`.
+
+        As in Porch, an object without a namespace is in the namespace `default`.
+        """
+        group, _ = split_api_version(api_version)
+        return tuple(
+            config_object
+            for config_object in self.objects_of_kind(group, kind)
+            if config_object.api_version == api_version
+            and (config_object.key.namespace or DEFAULT_NAMESPACE) == namespace
+        )
+
+    @property
+    def kinds(self) -> Iterable[tuple[str, str]]:
+        """Group and kind of all objects, sorted."""
+        return self._by_kind.keys()
+
+    def get(self, key: ObjectKey) -> ConfigObject | None:
+        """Return an object by identity."""
+        return self.objects.get(key)
+
+    def without_objects(self, keys: Iterable[ObjectKey]) -> Catalog:
+        """Return the catalog without the effect of these objects. What they own is not considered deleted."""
+        excluded = frozenset(keys)
+        if not excluded:
+            return self
+        objects = {key: value for key, value in self.objects.items() if key not in excluded}
+        copies = {**self.copies, **{key: (self.objects[key],) for key in excluded}}
+        return replace(
+            self,
+            objects=objects,
+            duplicates=self.duplicates | excluded,
+            copies=dict(sorted(copies.items())),
+            _by_kind=_group_by_kind(objects),
+        )
+
+    def with_resolution(self, resolution: ConflictResolution) -> Catalog:
+        """Return the catalog with conflicts resolved.
+
+        Effective definitions are used, and rejected objects have no effect.
+        """
+        if not resolution:
+            return self
+        effective = {
+            key: next(copy for copy in self.copies[key] if (copy.file, copy.path) == position)
+            for key, position in resolution.effective_definitions.items()
+        }
+        kept = {key: value for key, value in self.objects.items() if key not in resolution.rejected}
+        objects = dict(sorted({**kept, **effective}.items()))
+        resolved_locations = {copy.location for key in effective for copy in self.copies[key]}
+        findings = (
+            finding
+            for finding in self.findings
+            if not (finding.code == DUPLICATE_OBJECT.name and finding.location in resolved_locations)
+        )
+        return replace(
+            self,
+            objects=objects,
+            duplicates=self.duplicates - effective.keys(),
+            findings=(*findings, *resolution.findings),
+            copies={key: copies for key, copies in self.copies.items() if key not in effective},
+            resolution=self.resolution | resolution,
+            _by_kind=_group_by_kind(objects),
+        )
+
+    @cached_property
+    def types(self) -> frozenset[tuple[str, str, str]]:
+        """(apiVersion, kind, namespace) of all objects. Objects without a namespace are in `default`."""
+        return frozenset((api_version, kind, namespace) for api_version, kind, namespace, _ in self.objects_by_name)
+
+    @cached_property
+    def objects_by_name(self) -> Mapping[tuple[str, str, str, str], ConfigObject]:
+        """Objects by (apiVersion, kind, namespace, name). Objects without a namespace are in `default`."""
+        return {
+            (value.api_version, value.key.kind, value.key.namespace or DEFAULT_NAMESPACE, value.key.name): value
+            for value in self.objects.values()
+        }
+
+
+def read_catalog(
+    files: FileTree,
+    cache: ParseCache | None = None,
+    limits: YamlLimits = DEFAULT_YAML_LIMITS,
+    unreadable_paths: Mapping[str, str] | None = None,
+    previous: Catalog | None = None,
+) -> Catalog:
+    """Read all objects of a config tree.
+
+    Args:
+        files: The tree.
+        cache: Parse results by blob id.
+        limits: Limits for YAML files.
+        unreadable_paths: Reasons by path, for files and folders (ending in "/") that could not be read at all.
+        previous: An earlier catalog. Unchanged objects are the same Python objects, so that results can be reused.
+
+    Returns:
+        The catalog. Unreadable files and folders are in `unreadable`, each with an error finding.
+    """
+    cache = {} if cache is None else cache
+    unreadable = [
+        UnreadableFile(path, FILE_UNREADABLE.finding(f"{path}: {reason}", SourceLocation(path)))
+        for path, reason in sorted((unreadable_paths or {}).items())
+        if is_config_path(path) or _is_folder(path)
+    ]
+    contents: dict[str, _FileContent] = {}
+    for path, file in _iterate_config_files(files, unreadable):
+        previous_content = previous._files.get(path) if previous else None
+        content = _read_config_file(path, file, cache, limits, previous_content)
+        if isinstance(content, UnreadableFile):
+            unreadable.append(content)
+        else:
+            contents[path] = content
+    folders = frozenset(posixpath.dirname(path) for path in files if posixpath.basename(path) == "Kptfile")
+    return replace(_create_catalog(contents, tuple(unreadable), previous), package_folders=folders)
+
+
+def _read_config_file(
+    path: str, file: File, cache: ParseCache, limits: YamlLimits, previous: _FileContent | None
+) -> _FileContent | UnreadableFile:
+    try:
+        with isolation_boundary(path):
+            parsed = _parse(file, cache, limits)
+            if not isinstance(parsed, YamlError):
+                is_unchanged = previous is not None and previous.id == file.id
+                return previous if previous and is_unchanged else _read_file(path, file.id, parsed, previous)
+    except ScopeFailedError as error:
+        return UnreadableFile(path, create_internal_error_finding(error.failure, SourceLocation(path)))
+    finding = _YAML_CODES[parsed.code].finding(
+        f"{path}:{parsed.line}: {parsed.message}", SourceLocation(path, parsed.line)
+    )
+    return UnreadableFile(path, finding)
+
+
+def _read_file(path: str, blob: BlobId, documents: tuple[Document, ...], previous: _FileContent | None) -> _FileContent:
+    known = {(value.document, value.path): value for value in previous.objects} if previous else {}
+    manifests = ((document, manifest) for document in documents for manifest in list_manifests(document.data))
+    results = [_read_object(path, document, manifest) for document, manifest in manifests]
+    objects = tuple(
+        known.get((value.document, value.path), value) for value in results if isinstance(value, ConfigObject)
+    )
+    nameless = tuple(result for result in results if isinstance(result, Finding))
+    without_version = tuple(filter(None, (_check_version(path, document) for document in documents)))
+    return _FileContent(blob, documents, objects, nameless, without_version)
+
+
+def _create_catalog(
+    contents: Mapping[str, _FileContent], unreadable: tuple[UnreadableFile, ...], previous: Catalog | None
+) -> Catalog:
+    by_key: dict[ObjectKey, ConfigObject] = {}
+    for content in contents.values():
+        by_key.update(content.by_key)
+    has_duplicates = len(by_key) < sum(len(content.objects) for content in contents.values())
+    duplicates = _find_duplicates(contents.values()) if has_duplicates else {}
+    findings = [
+        *chain.from_iterable(content.nameless for content in contents.values()),
+        *chain.from_iterable(content.without_version for content in contents.values()),
+        *(_create_duplicate_finding(copy, copies) for copies in duplicates.values() for copy in copies),
+    ]
+    # Usually files change, but the set of objects does not.
+    keys = previous.objects if previous and previous.objects.keys() == by_key.keys() else sorted(by_key)
+    objects = {key: by_key[key] for key in keys if key not in duplicates}
+    copies = {key: tuple(duplicates[key]) for key in sorted(duplicates)}
+    kinds = _group_by_kind(objects)
+    return Catalog(objects, unreadable, tuple(findings), frozenset(duplicates), kinds, copies, contents)
+
+
+def _find_duplicates(contents: Iterable[_FileContent]) -> dict[ObjectKey, list[ConfigObject]]:
+    by_key: dict[ObjectKey, list[ConfigObject]] = {}
+    for config_object in chain.from_iterable(content.objects for content in contents):
+        by_key.setdefault(config_object.key, []).append(config_object)
+    return {key: copies for key, copies in by_key.items() if len(copies) > 1}
+
+
+def _iterate_config_files(files: FileTree, unreadable: list[UnreadableFile]) -> Iterator[tuple[str, File]]:
+    """Yield the config files. Files below an invalid `.krmignore` are skipped, because they may be ignored."""
+    is_ignored = _create_ignore_filter(files, unreadable)
+    for path, file in files.items():
+        if is_config_path(path) and not is_ignored(path):
+            yield path, file
+
+
+def is_config_path(path: str) -> bool:
+    """Return whether a file with this path is config: YAML or JSON, and not hidden."""
+    return path.endswith((".yaml", ".yml", ".json")) and not _is_hidden(path)
+
+
+def _is_hidden(path: str) -> bool:
+    return any(segment.startswith(".") and segment != ".." for segment in path.split("/"))
+
+
+def _is_folder(path: str) -> bool:
+    # The content of a folder that cannot be listed is unknown. "./" stands for the files in the root folder.
+    return path.endswith("/") and not _is_hidden(path.removeprefix("./"))
+
+
+def _create_ignore_filter(files: FileTree, unreadable: list[UnreadableFile]) -> Callable[[str], bool]:
+    patterns: dict[str, Any] = {}
+    unreadable_folders: list[str] = []
+    for path, file in files.items():
+        if posixpath.basename(path) == ".krmignore":
+            folder = posixpath.dirname(path)
+            try:
+                with isolation_boundary(path):
+                    patterns[folder] = parse_ignore_file(file.data)
+            except ScopeFailedError as error:
+                unreadable_folders.append(f"{folder}/" if folder else "")
+                unreadable.append(
+                    UnreadableFile(path, create_internal_error_finding(error.failure, SourceLocation(path)))
+                )
+
+    def is_ignored(path: str) -> bool:
+        return path.startswith(tuple(unreadable_folders)) or any(
+            pattern.match_file(posixpath.relpath(path, folder or "."))
+            for folder, pattern in patterns.items()
+            if not folder or path.startswith(folder + "/")
+        )
+
+    return is_ignored
+
+
+def _parse(file: File, cache: ParseCache, limits: YamlLimits) -> ParseResult:
+    if file.id not in cache:
+        try:
+            cache[file.id] = parse_yaml(file.data, limits).documents
+        except YamlError as error:
+            cache[file.id] = error
+    return cache[file.id]
+
+
+def _read_object(path: str, document: Document, manifest: Manifest) -> ConfigObject | Finding | None:
+    if not isinstance(manifest.data, dict) or manifest.api_version is None or manifest.kind is None:
+        return None
+    group, _ = split_api_version(manifest.api_version)
+    if (key := manifest.key) is None:
+        is_config = _would_have_effect(group, manifest.data.get("metadata"))
+        return _create_nameless_finding(path, document, manifest) if is_config else None
+    if manifest.is_local_config:
+        return None
+    return ConfigObject(key, manifest.api_version, path, document, manifest.path)
+
+
+def _check_version(path: str, document: Document) -> Finding | None:
+    """Return a warning for a document that looks like a config object but has no apiVersion."""
+    data = document.data
+    if not isinstance(data, dict) or isinstance(data.get("apiVersion"), str) or not isinstance(data.get("kind"), str):
+        return None
+    looks_like_object = isinstance(data.get("metadata"), dict) or isinstance(data.get("spec"), dict)
+    suggestion = suggest_kind(data["kind"]) if looks_like_object else ""
+    metadata = data.get("metadata")
+    if not suggestion or (isinstance(metadata, dict) and is_local_config(metadata)):
+        return None
+    reason = f"must be a string, not {data['apiVersion']!r}" if "apiVersion" in data else "is missing"
+    message = f"the document of kind {data['kind']} is ignored, because apiVersion {reason}; did you mean {suggestion}?"
+    return UNKNOWN_KIND.finding(message, SourceLocation(path, document.line, data["kind"]))
+
+
+def _would_have_effect(group: str, metadata: object) -> bool:
+    """Return whether an object would have an effect if it had a name.
+
+    What it owns must then not be considered deleted.
+    """
+    if not isinstance(metadata, dict):
+        return group in _CONFIG_GROUPS
+    names = (name for field in ("labels", "annotations") for name in _string_map(metadata.get(field)))
+    has_own_prefix = any(name.startswith(_OWN_PREFIXES) for name in names)
+    return not is_local_config(metadata) and (group in _CONFIG_GROUPS or has_own_prefix)
+
+
+def _create_nameless_finding(path: str, document: Document, manifest: Manifest) -> Finding:
+    line = document.find_line((*manifest.path, "metadata", "name"))
+    metadata = manifest.data.get("metadata")
+    name = metadata.get("name") if isinstance(metadata, dict) else None
+    actual = "it is missing" if name is None else f"not {name!r}"
+    location = SourceLocation(path, line, manifest.kind or "", "/metadata/name")
+    return NAME_MISSING.finding(f"metadata.name must be a non-empty string, {actual}", location)
+
+
+def _create_duplicate_finding(config_object: ConfigObject, copies: list[ConfigObject]) -> Finding:
+    others = ", ".join(f"{copy.file}:{copy.line}" for copy in copies if copy is not config_object)
+    rule = f"{config_object.key} must be defined only once"
+    message = f"{rule}; it is also defined at {others}, and no definition has an effect"
+    return DUPLICATE_OBJECT.finding(message, config_object.location)
+
+
+def _group_by_kind(objects: Mapping[ObjectKey, ConfigObject]) -> dict[tuple[str, str], tuple[ConfigObject, ...]]:
+    kinds: dict[tuple[str, str], list[ConfigObject]] = {}
+    for key, config_object in objects.items():
+        kinds.setdefault((key.group, key.kind), []).append(config_object)
+    return {kind: tuple(members) for kind, members in kinds.items()}
+
+
+def _string_map(value: Any) -> dict[str, str]:
+    entries = value.items() if isinstance(value, dict) else ()
+    return {key: text for key, text in entries if isinstance(key, str) and isinstance(text, str)}

@@ -1,0 +1,51 @@
+"""The kinds that the reconciler reads, by API group, and suggestions for misspelled kinds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from difflib import get_close_matches
+
+PORCH_GROUP = "config.porch.kpt.dev"
+_MIN_SIMILARITY = 0.85
+_POLICIES = ("ClusterOverridePolicy", "ClusterPropagationPolicy", "OverridePolicy", "PropagationPolicy")
+
+# Component types add kinds to `platform`. An unknown kind in this group is the error ComponentTypeNotFound.
+KNOWN_KINDS: Mapping[str, tuple[str, ...]] = {
+    PORCH_GROUP: ("PackageVariant", "PackageVariantSet", "Repository"),
+    "core.kubeadmiral.io": (*_POLICIES, "FederatedCluster"),
+    "greenhouse.sap": (
+        "Cluster", "ClusterPluginDefinition", "Organization", "Plugin", "PluginDefinition", "PluginOverride",
+        "PluginPreset", "Team",
+    ),
+    "kafka.strimzi.io": ("Kafka", "KafkaNodePool"),
+    "platform": ("Addon", "Component", "ComponentDefinition", "ComponentType", "EnvBinding", "RenderResult"),
+    "reconciler.dev": ("Build", "Environment", "PackageRevisionSet", "PackageStatus", "TemplateMergeRule"),
+}  # fmt: skip
+# Groups of upstream projects whose kinds are read under another group.
+COUNTERPART_GROUPS: Mapping[str, str] = {"openchoreo.dev": "platform"}
+
+
+def find_known_group(group: str) -> str:
+    """Return the known group for a group: itself, its counterpart, or the most similar one; "" if there is none."""
+    if group in KNOWN_KINDS:
+        return group
+    if group in COUNTERPART_GROUPS:
+        return COUNTERPART_GROUPS[group]
+    return next(iter(_find_similar(group, KNOWN_KINDS)), "")
+
+
+def suggest_kind(kind: str, group: str = "") -> str:
+    """Return the most similar known kind as `Kind of group`; "" if there is none. Kinds of `group` come first."""
+    groups = ([group] if group else []) + [known_group for known_group in KNOWN_KINDS if known_group != group]
+    for known_group in groups:
+        if kind in KNOWN_KINDS[known_group]:
+            return f"{kind} of {known_group}"
+    for known_group in groups:
+        if similar_kinds := _find_similar(kind, KNOWN_KINDS[known_group]):
+            return f"{similar_kinds[0]} of {known_group}"
+    return ""
+
+
+def _find_similar(name: str, known_names: Iterable[str]) -> list[str]:
+    names = {known_name.lower(): known_name for known_name in known_names}
+    return [names[match] for match in get_close_matches(name.lower(), list(names), 1, _MIN_SIMILARITY)]

@@ -1,0 +1,117 @@
+"""Manifests: the objects of a YAML document as written, with lists split into their items."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from reconciler.catalog.known_kinds import PORCH_GROUP
+from reconciler.krm.objects import ObjectKey, split_api_version
+from reconciler.krm.yaml import DataPath
+
+LOCAL_CONFIG_ANNOTATION = "config.kubernetes.io/local-config"
+DEFAULT_NAMESPACE = "default"
+# Groups with namespaced kinds, and their exceptions: kinds that are cluster-scoped or found by name only.
+_KINDS_WITHOUT_NAMESPACE: Mapping[str, tuple[str, ...]] = {
+    PORCH_GROUP: (),
+    "greenhouse.sap": ("ClusterPluginDefinition", "Organization"),
+    "platform": ("Addon", "ComponentDefinition", "ComponentType"),
+}
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """One manifest: a whole document, or an item of a `List`.
+
+    Attributes:
+        path: Position in the document.
+        api_version: None if the manifest has none, or if it is not a string. The same applies to `kind`.
+    """
+
+    path: DataPath
+    data: Any
+    api_version: str | None
+    kind: str | None
+
+    @property
+    def name(self) -> str:
+        """The name of the object; "" if it has nmanifest."""
+        metadata = self.data.get("metadata") if isinstance(self.data, dict) else None
+        name = metadata.get("name") if isinstance(metadata, dict) else None
+        return name if isinstance(name, str) else ""
+
+    @property
+    def is_local_config(self) -> bool:
+        """Whether the manifest is marked as input for local tools. Passes do not read it."""
+        metadata = self.data.get("metadata") if isinstance(self.data, dict) else None
+        return isinstance(metadata, dict) and is_local_config(metadata)
+
+    @property
+    def key(self) -> ObjectKey | None:
+        """The identity of the object; None for other data and for objects without a name."""
+        if self.api_version is None or self.kind is None or not self.name:
+            return None
+        group, _ = split_api_version(self.api_version)
+        written_namespace = self.data["metadata"].get("namespace")
+        namespace = written_namespace or (DEFAULT_NAMESPACE if is_namespaced(group, self.kind) else "")
+        return ObjectKey(group, self.kind, str(namespace), self.name)
+
+
+def list_manifests(
+    data: Any, path: DataPath = (), api_version: str | None = None, kind: str | None = None
+) -> Iterator[Manifest]:
+    """Yield the manifests of a document. Like kubectl, split lists into their items.
+
+    A list is a `v1` `List`, or a typed list such as `PackageVariantList`: its kind ends in `List`, and it has `items`
+    and no name. Items of a typed list can omit `apiVersion` and `kind`.
+
+    Args:
+        data: The document, or a part of it.
+        path: Position of `data` in the document.
+        api_version: Default for items of a typed list. The same applies to `kind`.
+    """
+    fields = data if isinstance(data, dict) else {}
+    own_api_version, own_kind = fields.get("apiVersion", api_version), fields.get("kind", kind)
+    manifest = Manifest(path, data, _string_or_none(own_api_version), _string_or_none(own_kind))
+    items = _read_items(manifest)
+    if items is None:
+        yield manifest
+        return
+    item_kind = (manifest.kind or "").removesuffix("List")
+    item_type = (manifest.api_version, item_kind) if item_kind else (None, None)
+    for index, item in enumerate(items):
+        yield from list_manifests(item, (*path, "items", index), *item_type)
+
+
+def _read_items(manifest: Manifest) -> Sequence[Any] | None:
+    """Return the items of a list; None for other manifests."""
+    if manifest.kind is None or manifest.api_version is None or not manifest.kind.endswith("List"):
+        return None
+    items = manifest.data.get("items")
+    if (manifest.api_version, manifest.kind) == ("v1", "List"):
+        return items if isinstance(items, list) else ()
+    return items if isinstance(items, list) and not manifest.name else None
+
+
+def _string_or_none(value: Any) -> str | None:
+    return value if isinstance(value, str) else None
+
+
+def is_namespaced(group: str, kind: str) -> bool:
+    """Return whether an object of this kind without a namespace is in the namespace `default`.
+
+    Objects of other groups are plain resources. They keep an empty namespace.
+    """
+    if group == "core.kubeadmiral.io":
+        return kind in ("OverridePolicy", "PropagationPolicy")
+    if group == "reconciler.dev":
+        return kind == "Build"
+    return group in _KINDS_WITHOUT_NAMESPACE and kind not in _KINDS_WITHOUT_NAMESPACE[group]
+
+
+def is_local_config(metadata: Mapping[str, Any]) -> bool:
+    """Return whether metadata contains the annotation for input of local tools."""
+    annotations = metadata.get("annotations")
+    value = annotations.get(LOCAL_CONFIG_ANNOTATION) if isinstance(annotations, dict) else None
+    return value not in (None, "", "false", False)

@@ -1,0 +1,299 @@
+"""Static checks of CEL expressions: names, fields and functions exist, and loops are not nested too deeply.
+
+This module also resolves names: a local variable, a declared variable, a function of a namespace, or a type, in the
+order of the CEL specification.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, TypeAlias
+
+from reconciler.cel.errors import EvaluationError
+from reconciler.cel.library import conversions, times
+from reconciler.cel.library.signatures import FunctionTable, Overload
+from reconciler.cel.macros import MACRO_NAMES
+from reconciler.cel.syntax import (
+    AccessNode,
+    AccessStep,
+    AlternativeStep,
+    BindNode,
+    CallNode,
+    FieldStep,
+    IndexStep,
+    ListLiteral,
+    LiteralNode,
+    LoopStep,
+    MapLiteral,
+    MethodStep,
+    NameNode,
+    OptionalMapStep,
+    SyntaxNode,
+    list_children,
+)
+from reconciler.cel.values import CEL_TYPES
+
+
+@dataclass(frozen=True, slots=True)
+class ResolvedName:
+    """The meaning of the name at the start of a node, and the number of following steps that belong to the name."""
+
+    kind: Literal["local", "variable", "type", "function", "undeclared"]
+    name: str
+    step_count: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class NameResolver:
+    """The names that exist: functions, and declared variables (dotted names are allowed) in a container."""
+
+    variables: Container[str]
+    functions: Container[str]
+    container: str = ""
+
+    def resolve(self, node: NameNode | AccessNode, local: Container[str]) -> ResolvedName | None:
+        """Return the meaning of the name at the start of a node; None if the node does not start with a name.
+
+        The longest dotted variable name wins. Between names of equal length, the innermost part of the container wins.
+        """
+        name = node.base if isinstance(node, AccessNode) else node
+        if not isinstance(name, NameNode):
+            return None
+        fields, is_call = _split_name(node)
+        if name.name in local and not name.absolute:
+            return ResolvedName("local", name.name)
+        if fields and is_call and ".".join((name.name, *fields)) in self.functions:
+            return ResolvedName("function", ".".join((name.name, *fields)), len(fields))
+        fields = fields[:-1] if is_call else fields
+        return self._find_variable(name, fields) or _find_type(name, fields) or ResolvedName("undeclared", name.name)
+
+    def _find_variable(self, name: NameNode, fields: list[str]) -> ResolvedName | None:
+        for step_count in range(len(fields), -1, -1):
+            path = ".".join((name.name, *fields[:step_count]))
+            for prefix in ("",) if name.absolute else _iterate_prefixes(self.container):
+                if prefix + path in self.variables:
+                    return ResolvedName("variable", prefix + path, step_count)
+        return None
+
+
+def _find_type(name: NameNode, fields: list[str]) -> ResolvedName | None:
+    for step_count in range(len(fields), -1, -1):
+        path = ".".join((name.name, *fields[:step_count]))
+        if path in CEL_TYPES:
+            return ResolvedName("type", path, step_count)
+    return None
+
+
+def _split_name(node: SyntaxNode) -> tuple[list[str], bool]:
+    """Return the names of the plain fields at the start of a node, and whether the last of them is a method call."""
+    fields: list[str] = []
+    for step in node.steps if isinstance(node, AccessNode) else ():
+        if isinstance(step, MethodStep):
+            return [*fields, step.name], True
+        if not isinstance(step, FieldStep) or step.optional or step.test:
+            break
+        fields.append(step.name)
+    return fields, False
+
+
+def _iterate_prefixes(container: str) -> Iterator[str]:
+    while container:
+        yield container + "."
+        container = container.rpartition(".")[0]
+    yield ""
+
+
+FieldDeclarations: TypeAlias = Mapping[str, Any] | None
+"""The fields of a variable, each with its own declarations. None allows all fields."""
+
+
+STANDARD_FUNCTIONS = frozenset(
+    {*conversions.FUNCTIONS, *times.METHODS, "contains", "startsWith", "endsWith", "matches"}
+    | {"all", "exists", "exists_one", "map", "filter"}
+)
+"""Functions and one-variable macros of CEL without extensions. Every CEL engine supports them."""
+
+
+@dataclass
+class StaticCheck:
+    """One traversal of a syntax tree. It raises `EvaluationError` for the first error.
+
+    Attributes:
+        declarations: Declared variables and their fields.
+        nesting: Maximal nesting of loops.
+        used_variables: Declared variables that the expression uses.
+        variable_positions: Offset and name of each use.
+        field_reads: Field paths of variables that the expression reads.
+        extensions: Features that are not part of standard CEL.
+    """
+
+    names: NameResolver
+    functions: FunctionTable
+    methods: FunctionTable
+    declarations: Mapping[str, FieldDeclarations]
+    nesting: int
+    used_variables: set[str] = field(default_factory=set)
+    variable_positions: list[tuple[int, str]] = field(default_factory=list)
+    extensions: set[str] = field(default_factory=set)
+    field_reads: set[tuple[str, ...]] = field(default_factory=set)
+
+    def check_node(self, node: SyntaxNode, local: frozenset[str], loops: int) -> None:
+        """Check a node and its children.
+
+        Args:
+            node: The node.
+            local: Names of local variables.
+            loops: Number of enclosing loops.
+        """
+        self.extensions |= find_extensions(node)
+        match node:
+            case NameNode() | AccessNode():
+                self._check_path(node, local, loops)
+            case CallNode():
+                self._check_function(node.function, len(node.arguments), node.at)
+                self._check_all(node.arguments, local, loops)
+            case BindNode():
+                self.check_node(node.value, local, loops)
+                self.check_node(node.body, local | {node.variable}, loops)
+            case _:
+                self._check_all(list_children(node), local, loops)
+
+    def _check_all(self, nodes: Iterable[SyntaxNode], local: frozenset[str], loops: int) -> None:
+        for node in nodes:
+            self.check_node(node, local, loops)
+
+    def _check_path(self, node: NameNode | AccessNode, local: frozenset[str], loops: int) -> None:
+        resolved = self.names.resolve(node, local)
+        steps = node.steps if isinstance(node, AccessNode) else ()
+        if resolved is None:
+            assert isinstance(node, AccessNode)
+            self.check_node(node.base, local, loops)
+        else:
+            self._check_name(node, resolved, steps)
+        for index, step in enumerate(steps):
+            is_function = resolved is not None and resolved.kind == "function" and index == resolved.step_count - 1
+            self._check_step(step, local, loops, is_function=is_function)
+
+    def _check_name(self, node: SyntaxNode, resolved: ResolvedName, steps: tuple[AccessStep, ...]) -> None:
+        match resolved.kind:
+            case "undeclared":
+                raise self._create_undeclared_error(resolved.name, node)
+            case "variable":
+                self.used_variables.add(resolved.name)
+                self.variable_positions.append((_find_name_offset(node), resolved.name))
+                self.field_reads.add((resolved.name, *_iterate_leading_fields(steps[resolved.step_count :])))
+                _check_fields(resolved.name, self.declarations[resolved.name], steps[resolved.step_count :])
+            case "function":
+                method = steps[resolved.step_count - 1]
+                assert isinstance(method, MethodStep)
+                self._check_function(resolved.name, len(method.arguments), method.at)
+
+    def _check_step(self, step: AccessStep, local: frozenset[str], loops: int, *, is_function: bool) -> None:
+        self.extensions |= find_extensions(step)
+        match step:
+            case LoopStep():
+                if loops == self.nesting:
+                    raise EvaluationError(
+                        "CelNesting", f"comprehensions are nested more than {self.nesting} deep", step.at
+                    )
+                self._check_all(list_children(step), local | set(step.variables), loops + 1)
+            case OptionalMapStep():
+                self.check_node(step.body, local | {step.variable}, loops)
+            case MethodStep():
+                if not is_function:
+                    self._check_method(step)
+                self._check_all(step.arguments, local, loops)
+            case _:
+                self._check_all(list_children(step), local, loops)
+
+    def _create_undeclared_error(self, name: str, node: SyntaxNode) -> EvaluationError:
+        declared = ", ".join(sorted(self.declarations)) or "none"
+        return EvaluationError(
+            "CelUndeclared", f"undeclared variable '{name}'; declared: {declared}", _find_name_offset(node)
+        )
+
+    def _check_function(self, name: str, count: int, at: int) -> None:
+        if name not in STANDARD_FUNCTIONS:
+            self.extensions.add(name)
+        if name in self.functions:
+            _check_argument_count(name, self.functions[name], count, 0, at)
+        elif name in self.methods or name in MACRO_NAMES:
+            raise EvaluationError("CelUnknownFunction", f"{name}() is a method; write x.{name}(…)", at)
+        else:
+            raise EvaluationError("CelUnknownFunction", f"there is no function {name}()", at)
+
+    def _check_method(self, method: MethodStep) -> None:
+        if method.name not in STANDARD_FUNCTIONS:
+            self.extensions.add(method.name)
+        if method.name in self.methods:
+            _check_argument_count(method.name, self.methods[method.name], len(method.arguments), 1, method.at)
+        elif method.name in MACRO_NAMES:
+            message = f"{method.name}() does not take {len(method.arguments)} arguments"
+            raise EvaluationError("CelUnknownFunction", message, method.at)
+        elif method.name in self.functions:
+            raise EvaluationError(
+                "CelUnknownFunction", f"{method.name}() is a function; write {method.name}(x)", method.at
+            )
+        else:
+            raise EvaluationError("CelUnknownFunction", f"there is no method {method.name}()", method.at)
+
+
+def _iterate_leading_fields(steps: tuple[AccessStep, ...]) -> Iterator[str]:
+    """Yield the names of the leading plain fields."""
+    for step in steps:
+        if not isinstance(step, FieldStep):
+            return
+        yield step.name
+
+
+def _find_name_offset(node: SyntaxNode) -> int:
+    """Return the offset of the name at the start of a node."""
+    return node.base.at if isinstance(node, AccessNode) else node.at
+
+
+def find_extensions(node: SyntaxNode) -> set[str]:
+    """Return the non-standard macros and optional syntax of one node, without functions."""
+    match node:
+        case LoopStep():
+            return set() if node.name in STANDARD_FUNCTIONS and len(node.variables) == 1 else {node.name}
+        case AlternativeStep() | OptionalMapStep():
+            return {node.function}
+        case BindNode():
+            return {"cel.bind"}
+        case FieldStep(optional=True):
+            return {".?"}
+        case IndexStep(optional=True):
+            return {"[?]"}
+        case ListLiteral(items=items):
+            return {"[?]"} if any(optional for _, optional in items) else set()
+        case MapLiteral(entries=entries):
+            return {"{?}"} if any(optional for _, _, optional in entries) else set()
+        case _:
+            return set()
+
+
+def _check_argument_count(name: str, overloads: tuple[Overload, ...], count: int, receivers: int, at: int) -> None:
+    """Raise `EvaluationError` if no overload accepts that number of arguments (plus a method's receiver)."""
+    if any(overload.accepts_count(count + receivers) for overload in overloads):
+        return
+    counts = sorted({len(overload.parameters) - receivers for overload in overloads})
+    more = " or more" if any(overload.repeated for overload in overloads) else ""
+    expected = " or ".join(map(str, counts))
+    raise EvaluationError("CelUnknownFunction", f"{name}() takes {expected}{more} arguments, not {count}", at)
+
+
+def _check_fields(path: str, declarations: FieldDeclarations, steps: tuple[AccessStep, ...]) -> None:
+    """Raise `EvaluationError` if the steps read a field that is not declared."""
+    for step in steps:
+        match step:
+            case FieldStep(name=name) | IndexStep(index=LiteralNode(value=str(name))):
+                pass
+            case _:
+                return
+        if declarations is None:
+            return
+        if name not in declarations:
+            names = ", ".join(sorted(declarations)) or "none"
+            raise EvaluationError("CelUndefinedField", f"{path} has no field '{name}'; it has: {names}", step.at)
+        path, declarations = f"{path}.{name}", declarations[name]

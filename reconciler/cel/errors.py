@@ -1,0 +1,179 @@
+"""Errors of CEL expressions, and the finding codes for them."""
+
+from __future__ import annotations
+
+from reconciler.krm.findings import FindingCode, FindingScope, Severity
+
+CODES = (
+    CEL_ARGUMENT := FindingCode(
+        "CelArgument",
+        Severity.ERROR,
+        FindingScope.OBJECT,
+        "An argument in an expression has an invalid value.",
+    ),
+    CEL_ARITHMETIC := FindingCode(
+        "CelArithmetic",
+        Severity.ERROR,
+        FindingScope.OBJECT,
+        "An expression divides by zero, or a number is outside of the range of its type.",
+    ),
+    CEL_ARROW_FUNCTION := FindingCode(
+        "CelArrowFunction",
+        Severity.ERROR,
+        FindingScope.OBJECT,
+        "An expression contains an arrow function, which CEL does not support.",
+    ),
+    CEL_BUDGET := FindingCode(
+        "CelBudget",
+        Severity.ERROR,
+        FindingScope.OBJECT,
+        "The evaluation of an expression needs more steps or bytes than allowed.",
+    ),
+    CEL_CONVERSION := FindingCode(
+        "CelConversion", Severity.ERROR, FindingScope.OBJECT, "A value in an expression cannot be converted."
+    ),
+    CEL_DUPLICATE_KEY := FindingCode(
+        "CelDuplicateKey", Severity.ERROR, FindingScope.OBJECT, "A map in an expression contains a key twice."
+    ),
+    CEL_INDEX := FindingCode(
+        "CelIndex",
+        Severity.ERROR,
+        FindingScope.OBJECT,
+        "An index in an expression is outside of its list or string.",
+    ),
+    CEL_NESTING := FindingCode(
+        "CelNesting",
+        Severity.ERROR,
+        FindingScope.OBJECT,
+        "Comprehensions in an expression are nested more deeply than allowed.",
+    ),
+    CEL_NO_OVERLOAD := FindingCode(
+        "CelNoOverload",
+        Severity.ERROR,
+        FindingScope.OBJECT,
+        "An operator or function in an expression does not accept values of these types.",
+    ),
+    CEL_NO_SUCH_KEY := FindingCode(
+        "CelNoSuchKey", Severity.ERROR, FindingScope.OBJECT, "An expression reads a map key that does not exist."
+    ),
+    CEL_NONE := FindingCode(
+        "CelNone",
+        Severity.ERROR,
+        FindingScope.OBJECT,
+        "An expression reads the value of an empty optional.",
+    ),
+    CEL_NOT_STRING := FindingCode(
+        "CelNotString", Severity.ERROR, FindingScope.OBJECT, "The result of an expression must be a string, but is not."
+    ),
+    CEL_REGEX := FindingCode(
+        "CelRegex", Severity.ERROR, FindingScope.OBJECT, "A pattern in an expression is not an RE2 regular expression."
+    ),
+    CEL_SYNTAX := FindingCode(
+        "CelSyntax", Severity.ERROR, FindingScope.OBJECT, "The text of an expression is not CEL."
+    ),
+    CEL_TOO_DEEP := FindingCode(
+        "CelTooDeep",
+        Severity.ERROR,
+        FindingScope.OBJECT,
+        "An expression, or a value that it uses, is nested too deeply.",
+    ),
+    CEL_TOO_LONG := FindingCode(
+        "CelTooLong",
+        Severity.ERROR,
+        FindingScope.OBJECT,
+        "An expression has more characters than allowed.",
+    ),
+    CEL_UNDECLARED := FindingCode(
+        "CelUndeclared",
+        Severity.ERROR,
+        FindingScope.OBJECT,
+        "An expression uses a variable that is not declared.",
+    ),
+    CEL_UNDEFINED_FIELD := FindingCode(
+        "CelUndefinedField",
+        Severity.ERROR,
+        FindingScope.OBJECT,
+        "An expression reads a field that is not declared.",
+    ),
+    CEL_UNKNOWN_FUNCTION := FindingCode(
+        "CelUnknownFunction",
+        Severity.ERROR,
+        FindingScope.OBJECT,
+        "An expression calls a function that does not exist, or with a wrong number of arguments.",
+    ),
+)
+
+
+class ExpressionError(ValueError):
+    """An expression that cannot be compiled, or whose evaluation failed.
+
+    Attributes:
+        code: Name of a finding code in `CODES`.
+        message: The error, without its position.
+        expression: The whole text.
+        line: Position in the text, from 1. The same applies to `column`.
+    """
+
+    def __init__(self, code: str, message: str, expression: str, offset: int) -> None:
+        super().__init__(message)
+        self.code = code
+        self.message = _escape_unprintable(message)
+        self.expression = expression
+        self.line, self.column = _find_line_and_column(expression, offset)
+
+    def __str__(self) -> str:
+        return f"{self.message} (line {self.line}, column {self.column})"
+
+    def __reduce__(self) -> tuple[object, ...]:
+        """Rebuild the error from all arguments after it was sent to another process."""
+        return type(self), (self.code, self.message, self.expression, self._find_offset())
+
+    def format_with_caret(self) -> str:
+        """Return the line with the error and, below it, the message with a caret under the position."""
+        line = self.expression.split("\n")[self.line - 1]
+        margin = "".join("\t" if character == "\t" else " " for character in line[: self.column - 1])
+        return f"{line}\n{margin}^ {self.message}"
+
+    def _find_offset(self) -> int:
+        lines = self.expression.split("\n")[: self.line - 1]
+        return sum(len(line) + 1 for line in lines) + self.column - 1
+
+
+def _escape_unprintable(text: str) -> str:
+    """Return the text on one line. A quoted value may contain any character."""
+    if text.isprintable():
+        return text
+    return "".join(
+        character if character.isprintable() else character.encode("unicode_escape").decode() for character in text
+    )
+
+
+def _find_line_and_column(text: str, offset: int) -> tuple[int, int]:
+    before = text[: max(0, min(offset, len(text)))]
+    return before.count("\n") + 1, len(before) - before.rfind("\n")
+
+
+class EvaluationError(Exception):
+    """An error during compilation or evaluation. The operators `&&`, `||`, `all` and `exists` may ignore it.
+
+    `at` is the offset in the expression; -1 if it is not known yet.
+    """
+
+    def __init__(self, code: str, message: str, at: int = -1) -> None:
+        super().__init__(message)
+        self.code = code
+        self.message = message
+        self.at = at
+
+    def with_offset(self, at: int) -> EvaluationError:
+        """Return the same error with the offset `at`, unless it already has an offset."""
+        if self.at < 0:
+            self.at = at
+        return self
+
+
+class BudgetExceededError(EvaluationError):
+    """The budget is exhausted. No operator ignores this error."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__("CelBudget", message)

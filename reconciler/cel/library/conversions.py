@@ -1,0 +1,365 @@
+"""Functions `type`, `dyn` and `size`, conversions between types, base64, and optionals.
+
+The methods of optionals that evaluate an argument lazily are macros (see `macros.py`).
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import math
+import re
+from typing import Any, Final
+
+from reconciler.cel.budget import ExpressionBudget
+from reconciler.cel.errors import EvaluationError
+from reconciler.cel.library.signatures import (
+    ANY,
+    BOOL,
+    BYTES,
+    DOUBLE,
+    DURATION,
+    INT,
+    LIST,
+    STRING,
+    TIMESTAMP,
+    UINT,
+    FunctionTable,
+    create_overload,
+)
+from reconciler.cel.timestamps import (
+    NANOSECONDS_PER_SECOND,
+    Duration,
+    Timestamp,
+    create_timestamp,
+    parse_duration,
+    parse_timestamp,
+)
+from reconciler.cel.values import (
+    CEL_TYPES,
+    EMPTY_OPTIONAL,
+    CelOptional,
+    CelType,
+    Uint,
+    check_int_range,
+    convert_to_uint,
+    type_name,
+)
+
+
+def get_size(budget: ExpressionBudget, value: str | bytes | list[Any] | dict[Any, Any]) -> int:
+    """Evaluate `size(x)`: the number of characters, bytes, elements or entries."""
+    return len(value)
+
+
+def get_type(budget: ExpressionBudget, value: Any) -> CelType:
+    """Evaluate `type(x)`."""
+    name = type_name(value)
+    if name not in CEL_TYPES:
+        raise EvaluationError("CelNoOverload", f"{name} has no type")
+    return CEL_TYPES[name]
+
+
+def return_unchanged(budget: ExpressionBudget, value: Any) -> Any:
+    """Evaluate `dyn(x)`, and conversions of a value to its own type."""
+    return value
+
+
+_INTEGER: Final = re.compile(r"[+-]?[0-9]{1,40}")
+_DECIMAL: Final = re.compile(
+    r"[+-]?(?:[0-9]+\.?[0-9]*(?:e[+-]?[0-9]+)?|\.[0-9]+(?:e[+-]?[0-9]+)?|inf|infinity|nan)", re.IGNORECASE | re.ASCII
+)
+
+
+def convert_text_to_int(budget: ExpressionBudget, text: str) -> int:
+    """Evaluate `int(string)` for decimal digits with an optional sign."""
+    if not _INTEGER.fullmatch(text):
+        raise _create_conversion_error(text, "int")
+    return check_int_range(int(text))
+
+
+def convert_text_to_uint(budget: ExpressionBudget, text: str) -> Uint:
+    """Evaluate `uint(string)` for decimal digits."""
+    if not _INTEGER.fullmatch(text) or text[0] in "+-":
+        raise _create_conversion_error(text, "uint")
+    return convert_to_uint(int(text))
+
+
+def convert_uint_to_int(budget: ExpressionBudget, number: int) -> int:
+    """Evaluate `int(uint)`."""
+    return check_int_range(int(number))
+
+
+def convert_int_to_uint(budget: ExpressionBudget, number: int) -> Uint:
+    """Evaluate `uint(int)`."""
+    return convert_to_uint(number)
+
+
+def convert_double_to_int(budget: ExpressionBudget, number: float) -> int:
+    """Evaluate `int(double)`, rounded toward zero.
+
+    The limits of the range are excluded, because doubles are not exact there.
+    """
+    if -(2.0**63) < number < 2.0**63:
+        return int(number)
+    raise EvaluationError("CelArithmetic", f"{format_double(number)} is outside of the range of int")
+
+
+def convert_double_to_uint(budget: ExpressionBudget, number: float) -> Uint:
+    """Evaluate `uint(double)`, rounded toward zero."""
+    if 0 <= number < 2.0**64:
+        return Uint(number)
+    raise EvaluationError("CelArithmetic", f"{format_double(number)} is outside of the range of uint")
+
+
+def convert_timestamp_to_int(budget: ExpressionBudget, moment: Timestamp) -> int:
+    """Evaluate `int(timestamp)`: whole seconds since 1970."""
+    return moment.nanoseconds // NANOSECONDS_PER_SECOND
+
+
+def convert_bool_to_int(budget: ExpressionBudget, value: bool) -> int:
+    """Evaluate `int(bool)`: 1 or 0."""
+    return int(value)
+
+
+def convert_integer_to_double(budget: ExpressionBudget, number: int) -> float:
+    """Evaluate `double(int)` and `double(uint)`: the nearest double."""
+    return float(number)
+
+
+def convert_text_to_double(budget: ExpressionBudget, text: str) -> float:
+    """Evaluate `double(string)` for a decimal number with an optional exponent, infinity or NaN."""
+    if len(text) > 400 or not _DECIMAL.fullmatch(text):
+        raise _create_conversion_error(text, "double")
+    number = float(text)
+    if math.isinf(number) and "i" not in text.lower():
+        raise EvaluationError("CelArithmetic", f"'{text[:60]}' is outside of the range of double")
+    return number
+
+
+_BOOL_TEXTS: Final = {
+    **dict.fromkeys(("1", "t", "true", "TRUE", "True"), True),
+    **dict.fromkeys(("0", "f", "false", "FALSE", "False"), False),
+}
+
+
+def convert_text_to_bool(budget: ExpressionBudget, text: str) -> bool:
+    """Evaluate `bool(string)`."""
+    if text not in _BOOL_TEXTS:
+        raise _create_conversion_error(text, "bool")
+    return _BOOL_TEXTS[text]
+
+
+def convert_integer_to_text(budget: ExpressionBudget, number: int) -> str:
+    """Evaluate `string(int)` and `string(uint)`."""
+    return budget.make_text(int.__str__(number))
+
+
+def convert_double_to_text(budget: ExpressionBudget, number: float) -> str:
+    """Evaluate `string(double)`."""
+    return budget.make_text(format_double(number))
+
+
+def convert_bool_to_text(budget: ExpressionBudget, value: bool) -> str:
+    """Evaluate `string(bool)`."""
+    return "true" if value else "false"
+
+
+def convert_bytes_to_text(budget: ExpressionBudget, data: bytes) -> str:
+    """Evaluate `string(bytes)`. The bytes must be UTF-8."""
+    try:
+        return budget.make_text(data.decode())
+    except UnicodeDecodeError as error:
+        raise EvaluationError("CelConversion", f"the bytes are not UTF-8: {error.reason} at {error.start}") from None
+
+
+def convert_time_to_text(budget: ExpressionBudget, value: Timestamp | Duration) -> str:
+    """Evaluate `string(timestamp)` and `string(duration)`."""
+    return budget.make_text(str(value))
+
+
+def convert_text_to_bytes(budget: ExpressionBudget, text: str) -> bytes:
+    """Evaluate `bytes(string)`: the UTF-8 encoding."""
+    budget.allocate(4 * len(text))
+    return text.encode("utf-8", "surrogatepass")
+
+
+def convert_text_to_timestamp(budget: ExpressionBudget, text: str) -> Timestamp:
+    """Evaluate `timestamp(string)` for RFC 3339."""
+    return parse_timestamp(text)
+
+
+def convert_int_to_timestamp(budget: ExpressionBudget, seconds: int) -> Timestamp:
+    """Evaluate `timestamp(int)`: seconds since 1970."""
+    return create_timestamp(seconds * NANOSECONDS_PER_SECOND)
+
+
+def convert_text_to_duration(budget: ExpressionBudget, text: str) -> Duration:
+    """Evaluate `duration(string)`, for example `1h30m`."""
+    return parse_duration(text)
+
+
+def format_double(number: float) -> str:
+    """Return the shortest text that is read back as the same double, in the format of the reference engines.
+
+    Examples: `3`, `0.1`, `123456.5`. Below 1e-4 and from 1e6 on, an exponent is used: `1e+06`.
+    """
+    if not math.isfinite(number):
+        return "NaN" if math.isnan(number) else "+Inf" if number > 0 else "-Inf"
+    plain = repr(number)
+    if number == 0 or 1e-4 <= abs(number) < 1e6:
+        return plain.removesuffix(".0")
+    mantissa, _, exponent = plain.lstrip("-").partition("e")
+    whole, _, decimals = mantissa.partition(".")
+    digits = f"{whole}{decimals}".rstrip("0")
+    power = len(whole) - 1 + int(exponent or "0")
+    return f"{'-' if number < 0 else ''}{digits[0]}{'.' * (len(digits) > 1)}{digits[1:]}e{power:+03}"
+
+
+def _create_conversion_error(text: str, target: str) -> EvaluationError:
+    shown = text if len(text) <= 60 else f"{text[:60]}…"
+    return EvaluationError("CelConversion", f"'{shown}' cannot be converted to {target}")
+
+
+_SIZE = (create_overload(get_size, frozenset({str, bytes, list, dict})),)
+
+FUNCTIONS: FunctionTable = {
+    "size": _SIZE,
+    "type": (create_overload(get_type, ANY),),
+    "dyn": (create_overload(return_unchanged, ANY),),
+    "int": (
+        create_overload(return_unchanged, INT),
+        create_overload(convert_uint_to_int, UINT),
+        create_overload(convert_double_to_int, DOUBLE),
+        create_overload(convert_text_to_int, STRING),
+        create_overload(convert_timestamp_to_int, TIMESTAMP),
+        create_overload(convert_bool_to_int, BOOL),
+    ),
+    "uint": (
+        create_overload(return_unchanged, UINT),
+        create_overload(convert_int_to_uint, INT),
+        create_overload(convert_double_to_uint, DOUBLE),
+        create_overload(convert_text_to_uint, STRING),
+    ),
+    "double": (
+        create_overload(return_unchanged, DOUBLE),
+        create_overload(convert_integer_to_double, frozenset({int, Uint})),
+        create_overload(convert_text_to_double, STRING),
+    ),
+    "bool": (create_overload(return_unchanged, BOOL), create_overload(convert_text_to_bool, STRING)),
+    "string": (
+        create_overload(return_unchanged, STRING),
+        create_overload(convert_integer_to_text, frozenset({int, Uint})),
+        create_overload(convert_double_to_text, DOUBLE),
+        create_overload(convert_bool_to_text, BOOL),
+        create_overload(convert_bytes_to_text, BYTES),
+        create_overload(convert_time_to_text, frozenset({Timestamp, Duration})),
+    ),
+    "bytes": (create_overload(return_unchanged, BYTES), create_overload(convert_text_to_bytes, STRING)),
+    "timestamp": (
+        create_overload(return_unchanged, TIMESTAMP),
+        create_overload(convert_text_to_timestamp, STRING),
+        create_overload(convert_int_to_timestamp, INT),
+    ),
+    "duration": (create_overload(return_unchanged, DURATION), create_overload(convert_text_to_duration, STRING)),
+}
+
+METHODS: FunctionTable = {"size": _SIZE}
+
+
+_ALPHABET: Final = re.compile(r"[A-Za-z0-9+/]*={0,2}")
+
+
+def encode(budget: ExpressionBudget, data: bytes) -> str:
+    """Evaluate `base64.encode(bytes)`, with padding."""
+    budget.allocate(len(data))
+    return budget.make_text(base64.b64encode(data).decode())
+
+
+def encode_text(budget: ExpressionBudget, text: str) -> str:
+    """Evaluate `base64.encode(string)` for its UTF-8 encoding. OpenChoreo supports this; the CEL standard does not."""
+    return encode(budget, text.encode("utf-8", "surrogatepass"))
+
+
+def decode(budget: ExpressionBudget, text: str) -> bytes:
+    """Evaluate `base64.decode(string)`, with or without padding."""
+    budget.allocate(len(text))
+    body = text.rstrip("=")
+    padding = -len(body) % 4
+    if not _ALPHABET.fullmatch(text) or padding == 3 or len(text) - len(body) not in (0, padding):
+        raise _create_base64_error(text)
+    try:
+        return base64.b64decode(body + "=" * padding, validate=True)
+    except binascii.Error:
+        raise _create_base64_error(text) from None
+
+
+def _create_base64_error(text: str) -> EvaluationError:
+    return EvaluationError("CelConversion", f"'{text if len(text) <= 40 else text[:40] + '…'}' is not base64")
+
+
+ENCODER_FUNCTIONS: FunctionTable = {
+    "base64.encode": (create_overload(encode, BYTES), create_overload(encode_text, STRING)),
+    "base64.decode": (create_overload(decode, STRING),),
+}
+
+
+def create_empty(budget: ExpressionBudget) -> CelOptional:
+    """Evaluate `optional.none()`."""
+    return EMPTY_OPTIONAL
+
+
+def create_optional(budget: ExpressionBudget, value: Any) -> CelOptional:
+    """Evaluate `optional.of(value)`."""
+    return CelOptional(is_present=True, value=value)
+
+
+def create_optional_of_non_zero(budget: ExpressionBudget, value: Any) -> CelOptional:
+    """Evaluate `optional.ofNonZeroValue(value)`.
+
+    The result is empty for null, false, 0, and empty strings, lists and maps.
+
+    An optional is not a zero value, even if it is empty, as in cel-go and cel-cpp.
+    """
+    if isinstance(value, Timestamp | Duration):
+        return create_optional(budget, value) if value.nanoseconds else EMPTY_OPTIONAL
+    return create_optional(budget, value) if isinstance(value, CelOptional) or value else EMPTY_OPTIONAL
+
+
+def has_value(budget: ExpressionBudget, optional: CelOptional) -> bool:
+    """Evaluate `optional.hasValue()`."""
+    return optional.is_present
+
+
+def get_value(budget: ExpressionBudget, optional: CelOptional) -> Any:
+    """Evaluate `optional.value()`."""
+    if not optional.is_present:
+        raise EvaluationError("CelNone", "the optional is empty and has no value()")
+    return optional.value
+
+
+def unwrap(budget: ExpressionBudget, optionals: list[Any]) -> list[Any]:
+    """Evaluate `optional.unwrap(list)` and `list.unwrapOpt()`: the values of the optionals that are not empty."""
+    for element in optionals:
+        if type(element) is not CelOptional:
+            raise EvaluationError(
+                "CelNoOverload", f"the list must contain optionals, but one element has type {type_name(element)}"
+            )
+    budget.make_list(len(optionals))
+    return [optional.value for optional in optionals if optional.is_present]
+
+
+_OPTIONAL = frozenset({CelOptional})
+
+OPTIONAL_FUNCTIONS: FunctionTable = {
+    "optional.none": (create_overload(create_empty),),
+    "optional.of": (create_overload(create_optional, ANY),),
+    "optional.ofNonZeroValue": (create_overload(create_optional_of_non_zero, ANY),),
+    "optional.unwrap": (create_overload(unwrap, LIST),),
+}
+
+OPTIONAL_METHODS: FunctionTable = {
+    "hasValue": (create_overload(has_value, _OPTIONAL),),
+    "value": (create_overload(get_value, _OPTIONAL),),
+    "unwrapOpt": (create_overload(unwrap, LIST),),
+}

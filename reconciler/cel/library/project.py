@@ -1,0 +1,84 @@
+"""Functions that OpenChoreo adds to CEL, each with its plain name and its `oc_` name."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from typing import Any, Final
+
+from reconciler.cel.budget import ENTRY_BYTES, ExpressionBudget
+from reconciler.cel.library.signatures import MAP, STRING, FunctionTable, Overload, create_overload
+from reconciler.cel.values import OMIT, Omit
+
+MAX_NAME_CHARACTERS: Final = 253
+MAX_LABEL_CHARACTERS: Final = 63
+DIGEST_CHARACTERS: Final = 8
+
+
+def omit(budget: ExpressionBudget) -> Omit:
+    """Evaluate `omit()`. The key or item with this value is removed."""
+    return OMIT
+
+
+def merge(budget: ExpressionBudget, *maps: dict[Any, Any]) -> dict[Any, Any]:
+    """Evaluate `merge(a, b, ...)`: a shallow merge in which later maps take precedence."""
+    count = sum(map(len, maps))
+    budget.spend(count)
+    budget.allocate(ENTRY_BYTES * count)
+    return {key: value for entries in maps for key, value in entries.items()}
+
+
+def fnv_hash(budget: ExpressionBudget, text: str) -> str:
+    """Evaluate `hash(text)`: FNV-1a with 32 bits over the UTF-8 encoding, as 8 hexadecimal digits."""
+    budget.spend(len(text))
+    state = 0x811C9DC5
+    for octet in text.encode("utf-8", "surrogatepass"):
+        state = (state ^ octet) * 0x01000193 & 0xFFFFFFFF
+    return f"{state:08x}"
+
+
+def generate_name(budget: ExpressionBudget, *parts: str) -> str:
+    """Evaluate `generateName(parts...)`: a name of at most 253 characters that ends with a digest of the parts."""
+    return _create_name(budget, parts, MAX_NAME_CHARACTERS)
+
+
+def dns_label(budget: ExpressionBudget, *parts: str) -> str:
+    """Evaluate `dnsLabel(parts...)`: a name of at most 63 characters that ends with a digest of the parts."""
+    return _create_name(budget, parts, MAX_LABEL_CHARACTERS)
+
+
+_INVALID_IN_NAME: Final = re.compile(r"[^a-z0-9.-]")
+
+
+def _create_name(budget: ExpressionBudget, parts: tuple[str, ...], limit: int) -> str:
+    # paid before the text is created, because one variable can be passed many times
+    length = sum(len(part) if part.isascii() else 4 * len(part) for part in parts) + len(parts)
+    budget.scan(8 * length)
+    budget.allocate(length)
+    raw = "-".join(parts)
+    digest = hashlib.sha256(raw.encode("utf-8", "surrogatepass")).hexdigest()[:DIGEST_CHARACTERS]
+    clean = [part for part in (_INVALID_IN_NAME.sub("-", part.lower()).strip("-.") for part in parts) if part]
+    remaining = limit - DIGEST_CHARACTERS - len(clean)  # a hyphen follows every part
+    return "-".join((*_truncate_to_equal_shares(clean, remaining), digest))
+
+
+def _truncate_to_equal_shares(parts: list[str], limit: int) -> list[str]:
+    """Truncate parts that are too long together to equal shares of `limit`. The first parts get the remainder."""
+    if sum(map(len, parts)) <= limit:
+        return parts
+    share, extra = divmod(max(0, limit), len(parts))
+    cut = (part[: share + (index < extra)].strip("-.") for index, part in enumerate(parts))
+    return [part for part in cut if part]
+
+
+def _with_both_names(name: str, prefixed_name: str, *overloads: Overload) -> dict[str, tuple[Overload, ...]]:
+    return {name: overloads, prefixed_name: overloads}
+
+
+FUNCTIONS: FunctionTable = {
+    **_with_both_names("omit", "oc_omit", create_overload(omit)),
+    **_with_both_names("merge", "oc_merge", create_overload(merge, MAP, MAP, repeated=True)),
+    **_with_both_names("hash", "oc_hash", create_overload(fnv_hash, STRING)),
+    **_with_both_names("generateName", "oc_generate_name", create_overload(generate_name, STRING, repeated=True)),
+    **_with_both_names("dnsLabel", "oc_dns_label", create_overload(dns_label, STRING, repeated=True)),
+}

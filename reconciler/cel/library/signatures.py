@@ -1,0 +1,72 @@
+"""Declaration of functions by argument types. The types are checked here before a function is called."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from reconciler.cel.budget import ExpressionBudget
+from reconciler.cel.timestamps import Duration, Timestamp
+from reconciler.cel.values import Uint, check_int_range, create_no_overload_error
+
+TypeSet = frozenset[type] | None
+"""Python classes that a parameter accepts; None accepts every value."""
+
+ANY: TypeSet = None
+BOOL: TypeSet = frozenset({bool})
+INT: TypeSet = frozenset({int})
+UINT: TypeSet = frozenset({Uint})
+DOUBLE: TypeSet = frozenset({float})
+NUMBER: TypeSet = frozenset({int, Uint, float})
+STRING: TypeSet = frozenset({str})
+BYTES: TypeSet = frozenset({bytes})
+LIST: TypeSet = frozenset({list})
+MAP: TypeSet = frozenset({dict})
+TIMESTAMP: TypeSet = frozenset({Timestamp})
+DURATION: TypeSet = frozenset({Duration})
+
+
+@dataclass(frozen=True, slots=True)
+class Overload:
+    """One signature of a function. `apply(budget, *arguments)` is called for arguments of these types.
+
+    If `repeated` is true, the last parameter accepts one or more arguments.
+    """
+
+    apply: Callable[..., Any]
+    parameters: tuple[TypeSet, ...]
+    repeated: bool = False
+
+    def accepts_count(self, count: int) -> bool:
+        """Return whether this overload accepts that number of arguments."""
+        return count >= len(self.parameters) if self.repeated else count == len(self.parameters)
+
+    def accepts(self, arguments: tuple[Any, ...]) -> bool:
+        """Return whether the arguments have the right types. Their number must be right."""
+        kinds = self.parameters
+        if self.repeated:
+            kinds += kinds[-1:] * (len(arguments) - len(kinds))
+        return all(kind is None or type(argument) in kind for kind, argument in zip(kinds, arguments, strict=True))
+
+
+FunctionTable = Mapping[str, tuple[Overload, ...]]
+"""Overloads of each function. The first parameter of a method is its receiver."""
+
+
+def create_overload(apply: Callable[..., Any], *parameters: TypeSet, repeated: bool = False) -> Overload:
+    """Create an `Overload`."""
+    return Overload(apply, parameters, repeated)
+
+
+def call_overload(
+    name: str, overloads: tuple[Overload, ...], budget: ExpressionBudget, arguments: tuple[Any, ...]
+) -> Any:
+    """Call the first overload that accepts the arguments. Raise `EvaluationError` if there is none."""
+    for argument in arguments:
+        if type(argument) is int:
+            check_int_range(argument)  # a value from outside may exceed the range of int
+    for candidate in overloads:
+        if candidate.accepts(arguments):
+            return candidate.apply(budget, *arguments)
+    raise create_no_overload_error(name, *arguments)

@@ -1,0 +1,53 @@
+"""Methods of timestamps and durations."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from reconciler.cel.budget import ExpressionBudget
+from reconciler.cel.library.signatures import DURATION, STRING, TIMESTAMP, FunctionTable, Overload, create_overload
+from reconciler.cel.timestamps import (
+    NANOSECONDS_PER_SECOND,
+    Duration,
+    Timestamp,
+    count_whole_units,
+    read_calendar_field,
+)
+
+ZONE_STEPS = 200
+"""Steps for looking up a time zone, which may read the time zone database on disk."""
+
+
+def _field(name: str) -> tuple[Overload, ...]:
+    def read(budget: ExpressionBudget, moment: Timestamp, zone: str = "") -> int:
+        budget.spend(ZONE_STEPS if zone else 1)
+        return read_calendar_field(moment, name, zone)
+
+    return create_overload(read, TIMESTAMP), create_overload(read, TIMESTAMP, STRING)
+
+
+def _whole(unit: int) -> Callable[[ExpressionBudget, Duration], int]:
+    def read(budget: ExpressionBudget, duration: Duration) -> int:
+        return count_whole_units(duration, unit)
+
+    return read
+
+
+def milliseconds(budget: ExpressionBudget, duration: Duration) -> int:
+    """Evaluate `duration.getMilliseconds()`: the milliseconds after the last whole second, as in cel-go."""
+    count = count_whole_units(duration, NANOSECONDS_PER_SECOND // 1000)
+    return count % 1000 if count >= 0 else -(-count % 1000)
+
+
+METHODS: FunctionTable = {
+    "getFullYear": _field("year"),
+    "getMonth": _field("month"),
+    "getDate": _field("date"),
+    "getDayOfMonth": _field("day_of_month"),
+    "getDayOfWeek": _field("day_of_week"),
+    "getDayOfYear": _field("day_of_year"),
+    "getHours": (*_field("hours"), create_overload(_whole(3600 * NANOSECONDS_PER_SECOND), DURATION)),
+    "getMinutes": (*_field("minutes"), create_overload(_whole(60 * NANOSECONDS_PER_SECOND), DURATION)),
+    "getSeconds": (*_field("seconds"), create_overload(_whole(NANOSECONDS_PER_SECOND), DURATION)),
+    "getMilliseconds": (*_field("milliseconds"), create_overload(milliseconds, DURATION)),
+}

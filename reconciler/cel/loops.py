@@ -1,0 +1,239 @@
+"""Compilation of the macros that iterate over a list or map. Each function combines closures of the parts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from reconciler.cel.budget import CONTAINER_BYTES, ELEMENT_BYTES, ENTRY_BYTES, ExpressionBudget
+from reconciler.cel.errors import BudgetExceededError, EvaluationError
+from reconciler.cel.library.lists import sort_by_keys
+from reconciler.cel.operators import create_not_bool_error, sort_keys
+from reconciler.cel.syntax import LoopKind
+from reconciler.cel.values import OMIT, create_no_overload_error, encode_map_key, format_map_key, type_name
+
+Frame = list[Any]
+"""State of one evaluation: the budget, then one slot per variable."""
+
+CompiledExpression = Callable[[Frame], Any]
+"""A compiled expression."""
+
+CompiledStep = Callable[[Frame, Any], Any]
+"""A compiled step of an access path. Its second argument is the value of the path so far."""
+
+
+@dataclass(frozen=True, slots=True)
+class LoopIteration:
+    """The iteration of a loop.
+
+    Attributes:
+        name: Name of the macro, for errors.
+        slots: Slots of its variables.
+        cost: Steps of one iteration.
+        at: Offset in the expression, for errors.
+    """
+
+    name: str
+    slots: tuple[int, ...]
+    cost: int
+    at: int
+
+    def iterate(self, frame: Frame, value: Any) -> Iterator[Any]:
+        """Bind the variables to each list element, or to each map key in sorted order.
+
+        Yields:
+            The value of the first variable.
+        """
+        budget: ExpressionBudget = frame[0]
+        spend, cost, slots = budget.spend, self.cost, self.slots
+        if len(slots) == 1:
+            slot = slots[0]
+            for element in self._iterate_members(budget, value):
+                spend(cost)
+                frame[slot] = element
+                yield element
+        else:
+            first, second = slots
+            for key, element in self._iterate_pairs(budget, value):
+                spend(cost)
+                frame[first], frame[second] = key, element
+                yield key
+
+    def _iterate_members(self, budget: ExpressionBudget, value: Any) -> list[Any]:
+        if type(value) is list:
+            return value
+        if type(value) is dict:
+            return sort_keys(budget, value)
+        raise self._create_range_error(value)
+
+    def _iterate_pairs(self, budget: ExpressionBudget, value: Any) -> Iterator[tuple[Any, Any]]:
+        if type(value) is list:
+            return enumerate(value)
+        if type(value) is dict:
+            return ((key, value[encode_map_key(key)]) for key in sort_keys(budget, value))
+        raise self._create_range_error(value)
+
+    def _create_range_error(self, value: Any) -> EvaluationError:
+        message = f"{self.name}() requires a list or map, not a value of type {type_name(value)}"
+        return EvaluationError("CelNoOverload", message)
+
+    def check_bool(self, condition_result: Any) -> bool:
+        """Return the result of a condition, which must be a bool."""
+        if condition_result is True or condition_result is False:
+            return bool(condition_result)
+        raise create_not_bool_error(f"{self.name}()", condition_result)
+
+
+def compile_loop_step(
+    kind: LoopKind, iteration: LoopIteration, condition: CompiledExpression | None, body: CompiledExpression
+) -> CompiledStep:
+    """Return the compiled loop."""
+    if kind in ("all", "exists"):
+        return _compile_quantifier(iteration, body, decisive=kind == "exists")
+    if kind == "exists_one":
+        return _compile_exists_one(iteration, body)
+    if kind == "filter":
+        return _compile_filter(iteration, body)
+    selection = _compile_selection(iteration, condition)
+    if kind == "map":
+        return _compile_map(selection, body)
+    if kind == "sortBy":
+        return _compile_sort_by(selection, body)
+    return (
+        _compile_transform_map(selection, body)
+        if kind == "transformMap"
+        else _compile_transform_entries(iteration, selection, body)
+    )
+
+
+def _compile_selection(
+    iteration: LoopIteration, condition: CompiledExpression | None
+) -> Callable[[Frame, Any], Iterator[Any]]:
+    if condition is None:
+        return iteration.iterate
+
+    def apply_step(frame: Frame, value: Any) -> Iterator[Any]:
+        for first in iteration.iterate(frame, value):
+            if iteration.check_bool(condition(frame)):
+                yield first
+
+    return apply_step
+
+
+def _compile_quantifier(iteration: LoopIteration, body: CompiledExpression, *, decisive: bool) -> CompiledStep:
+    """Evaluate `exists` (true decides) or `all` (false decides).
+
+    A deciding element overrides errors at other elements.
+    """
+
+    def apply_step(frame: Frame, value: Any) -> bool:
+        first_error: EvaluationError | None = None
+        for _ in iteration.iterate(frame, value):
+            try:
+                if iteration.check_bool(body(frame)) is decisive:
+                    return decisive
+            except BudgetExceededError:
+                raise
+            except EvaluationError as error:
+                first_error = first_error or error
+        if first_error is not None:
+            raise first_error
+        return not decisive
+
+    return apply_step
+
+
+def _compile_exists_one(iteration: LoopIteration, body: CompiledExpression) -> CompiledStep:
+    def apply_step(frame: Frame, value: Any) -> bool:
+        count = 0
+        for _ in iteration.iterate(frame, value):
+            count += iteration.check_bool(body(frame))
+        return count == 1
+
+    return apply_step
+
+
+def _compile_filter(iteration: LoopIteration, body: CompiledExpression) -> CompiledStep:
+    def apply_step(frame: Frame, value: Any) -> list[Any]:
+        kept = [element for element in iteration.iterate(frame, value) if iteration.check_bool(body(frame))]
+        frame[0].allocate(CONTAINER_BYTES + ELEMENT_BYTES * len(kept))
+        return kept
+
+    return apply_step
+
+
+def _compile_map(selection: CompiledStep, body: CompiledExpression) -> CompiledStep:
+    def apply_step(frame: Frame, value: Any) -> list[Any]:
+        allocate = frame[0].allocate
+        allocate(CONTAINER_BYTES)
+        results = []
+        for _ in selection(frame, value):
+            result = body(frame)
+            if result is not OMIT:
+                allocate(ELEMENT_BYTES)
+                results.append(result)
+        return results
+
+    return apply_step
+
+
+def _compile_sort_by(selection: CompiledStep, body: CompiledExpression) -> CompiledStep:
+    def apply_step(frame: Frame, value: Any) -> list[Any]:
+        if type(value) is not list:
+            raise create_no_overload_error("sortBy", value)
+        elements, keys = [], []
+        for element in selection(frame, value):
+            frame[0].allocate(2 * ELEMENT_BYTES)
+            elements.append(element)
+            keys.append(body(frame))
+        return sort_by_keys(frame[0], elements, keys)
+
+    return apply_step
+
+
+def _compile_transform_map(selection: CompiledStep, body: CompiledExpression) -> CompiledStep:
+    def apply_step(frame: Frame, value: Any) -> dict[Any, Any]:
+        allocate = frame[0].allocate
+        allocate(CONTAINER_BYTES)
+        results = {}
+        for key in selection(frame, value):
+            result = body(frame)
+            if result is not OMIT:
+                allocate(ENTRY_BYTES)
+                results[encode_map_key(key)] = result
+        return results
+
+    return apply_step
+
+
+def _compile_transform_entries(
+    iteration: LoopIteration, selection: CompiledStep, body: CompiledExpression
+) -> CompiledStep:
+    def apply_step(frame: Frame, value: Any) -> dict[Any, Any]:
+        frame[0].allocate(CONTAINER_BYTES)
+        results: dict[Any, Any] = {}
+        for _ in selection(frame, value):
+            entries = body(frame)
+            if type(entries) is not dict:
+                message = (
+                    f"{iteration.name}() requires a map for each element, not a value of type {type_name(entries)}"
+                )
+                raise EvaluationError("CelNoOverload", message)
+            for key, result in entries.items():
+                add_entry(frame[0], results, key, result)
+        return results
+
+    return apply_step
+
+
+def add_entry(budget: ExpressionBudget, entries: dict[Any, Any], key: Any, value: Any) -> None:
+    """Add an entry to a new map. A duplicate key is an error."""
+    budget.allocate(ENTRY_BYTES)
+    stored = encode_map_key(key)
+    if stored in entries:
+        key_text = format_map_key(stored)
+        raise EvaluationError(
+            "CelDuplicateKey", f"the map has the key {key_text if len(key_text) <= 60 else key_text[:60] + '…'} twice"
+        )
+    entries[stored] = value

@@ -1,0 +1,354 @@
+"""Parser of CEL expressions, based on lark (LALR(1)). It is imported when the first expression is compiled.
+
+The grammar follows the CEL language definition with these differences:
+
+- Chains of operators and accesses are not nested.
+- Message literals are not supported, because there are no messages.
+- The optional syntax `.?name`, `[?i]`, `[?x]` and `{?k: v}` is supported.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from functools import cache
+from typing import Final, TypeVar
+
+from lark import Lark, Token, Transformer, v_args
+from lark.exceptions import UnexpectedInput, UnexpectedToken
+
+from reconciler.cel import literals, macros
+from reconciler.cel.errors import EvaluationError
+from reconciler.cel.syntax import (
+    AccessNode,
+    AccessStep,
+    BinaryChainNode,
+    CallNode,
+    ConditionalNode,
+    FieldStep,
+    IndexStep,
+    ListLiteral,
+    LiteralNode,
+    LogicalNode,
+    MapLiteral,
+    MethodStep,
+    NameNode,
+    SyntaxNode,
+    UnaryNode,
+    measure_node,
+)
+
+GRAMMAR = r"""
+?start: disjunction
+    | disjunction QUESTION disjunction _COLON start -> conditional
+
+?disjunction: conjunction (OR conjunction)*
+?conjunction: relation (AND relation)*
+?relation: addition ((LESS_EQUAL | LESS | GREATER_EQUAL | GREATER | EQUAL | NOT_EQUAL | IN) addition)*
+?addition: product ((PLUS | MINUS) product)*
+?product: unary ((TIMES | DIVIDE | MODULO) unary)*
+
+?unary: access
+    | NOT+ access -> negation
+    | MINUS+ access -> negation
+
+?access: primary
+    | primary _step+
+
+_step: field | optional_field | method | index | optional_index
+field: DOT (IDENT | QUOTED)
+optional_field: OPTIONAL_DOT (IDENT | QUOTED)
+method: DOT IDENT _OPEN arguments _CLOSE
+index: BRACKET start _BRACKET_END
+optional_index: BRACKET QUESTION start _BRACKET_END
+
+?primary: IDENT -> name
+    | DOT IDENT -> absolute_name
+    | IDENT _OPEN arguments _CLOSE -> call
+    | DOT IDENT _OPEN arguments _CLOSE -> absolute_call
+    | _OPEN start _CLOSE -> group
+    | BRACKET (item (_COMMA item)*)? _COMMA? _BRACKET_END -> list_literal
+    | BRACE (entry (_COMMA entry)*)? _COMMA? _BRACE_END -> map_literal
+    | INT -> int_literal
+    | UINT -> uint_literal
+    | FLOAT -> double_literal
+    | STRING -> string_literal
+    | BYTES -> bytes_literal
+    | TRUE -> true_literal
+    | FALSE -> false_literal
+    | NULL -> null_literal
+
+arguments: (start (_COMMA start)*)?
+item: [QUESTION] start
+entry: [QUESTION] start _COLON start
+
+OR: "||"
+AND: "&&"
+EQUAL: "=="
+NOT_EQUAL: "!="
+LESS_EQUAL: "<="
+LESS: "<"
+GREATER_EQUAL: ">="
+GREATER: ">"
+IN: "in"
+PLUS: "+"
+MINUS: "-"
+TIMES: "*"
+DIVIDE: "/"
+MODULO: "%"
+NOT: "!"
+QUESTION: "?"
+_COLON: ":"
+_COMMA: ","
+DOT: "."
+OPTIONAL_DOT: ".?"
+_OPEN: "("
+_CLOSE: ")"
+BRACKET: "["
+_BRACKET_END: "]"
+BRACE: "{"
+_BRACE_END: "}"
+TRUE: "true"
+FALSE: "false"
+NULL: "null"
+
+IDENT: /[_a-zA-Z][_a-zA-Z0-9]*/
+QUOTED: /`[a-zA-Z0-9_.\-\/ ]+`/
+FLOAT.3: /[0-9]*\.[0-9]+([eE][+-]?[0-9]+)?|[0-9]+[eE][+-]?[0-9]+/
+UINT.2: /(0x[0-9a-fA-F]+|[0-9]+)[uU]/
+INT.1: /0x[0-9a-fA-F]+|[0-9]+/
+
+// Try three quotes before one quote, because a literal in three quotes also begins with an empty literal.
+STRING.4: /[rR]/ RAW_BODY | BODY
+BYTES.5: /[bB]/ (/[rR]/ RAW_BODY | BODY)
+BODY: LONG_BODY | SHORT_BODY
+RAW_BODY: RAW_LONG_BODY | RAW_SHORT_BODY
+LONG_BODY: /\"\"\"(\\(.|\n)|[^\\])*?\"\"\"|'''(\\(.|\n)|[^\\])*?'''/
+SHORT_BODY: /\"(\\.|[^\"\\\n\r])*\"|'(\\.|[^'\\\n\r])*'/
+RAW_LONG_BODY: /\"\"\"(.|\n)*?\"\"\"|'''(.|\n)*?'''/
+RAW_SHORT_BODY: /\"[^\"\n\r]*\"|'[^'\n\r]*'/
+
+%ignore /[ \t\n\f\r]+/
+%ignore /\/\/[^\n]*/
+"""
+
+
+RESERVED: Final = frozenset(
+    {"as", "break", "const", "continue", "else", "for", "function", "if", "import", "let", "loop", "package"}
+    | {"namespace", "return", "var", "void", "while"}
+)
+"""Words that cannot be variables. After a dot they are ordinary fields (`target.package`)."""
+
+_T = TypeVar("_T")
+
+
+def parse_expression(text: str) -> SyntaxNode:
+    """Return the syntax tree of an expression, with macros expanded.
+
+    Raises:
+        EvaluationError: With code CelSyntax, CelArrowFunction or CelTooDeep.
+    """
+    try:
+        tree = _parser().parse(text)
+    except UnexpectedInput as error:
+        raise _create_syntax_error(text, error) from None
+    assert isinstance(tree, SyntaxNode)
+    return tree
+
+
+@cache
+def _parser() -> Lark:
+    return Lark(GRAMMAR, parser="lalr", lexer="basic", transformer=_Builder(), maybe_placeholders=True)
+
+
+@v_args(inline=True)
+class _Builder(Transformer[Token, SyntaxNode]):
+    """One method per grammar rule. The methods run during parsing, inner rules first."""
+
+    def conditional(
+        self, condition: SyntaxNode, question: Token, value: SyntaxNode, otherwise: SyntaxNode
+    ) -> SyntaxNode:
+        at = _offset(question)
+        arms: tuple[tuple[SyntaxNode, SyntaxNode], ...] = ((condition, value),)
+        if isinstance(otherwise, ConditionalNode):
+            arms, otherwise = arms + otherwise.arms, otherwise.otherwise
+        return ConditionalNode(
+            arms, otherwise, **measure_node(at, (*(part for arm in arms for part in arm), otherwise))
+        )
+
+    def disjunction(self, *parts: SyntaxNode | Token) -> SyntaxNode:
+        return _logical("||", parts)
+
+    def conjunction(self, *parts: SyntaxNode | Token) -> SyntaxNode:
+        return _logical("&&", parts)
+
+    def relation(self, *parts: SyntaxNode | Token) -> SyntaxNode:
+        return _chain(parts)
+
+    def addition(self, *parts: SyntaxNode | Token) -> SyntaxNode:
+        return _chain(parts)
+
+    def product(self, *parts: SyntaxNode | Token) -> SyntaxNode:
+        return _chain(parts)
+
+    def negation(self, *parts: SyntaxNode | Token) -> SyntaxNode:
+        *signs, operand = parts
+        assert isinstance(operand, SyntaxNode)
+        operator, at, count = str(signs[0]), _offset(signs[0]), len(signs)
+        if operator == "-" and isinstance(operand, LiteralNode) and type(operand.value) is int:
+            operand, count = LiteralNode(-operand.value, at=operand.at), count - 1
+        return UnaryNode(operator, count, operand, **measure_node(at, (operand,))) if count else operand
+
+    def access(self, base: SyntaxNode, *steps: AccessStep) -> SyntaxNode:
+        at = base.at
+        match base, steps:
+            case NameNode(name="cel", absolute=False), (MethodStep(name="bind", arguments=(_, _, _)) as method, *rest):
+                base, steps = macros.expand_bind(method), tuple(rest)
+        steps = tuple(macros.expand_method_macro(step) if isinstance(step, MethodStep) else step for step in steps)
+        return AccessNode(base, steps, **measure_node(at, (base, *steps))) if steps else base
+
+    def field(self, dot: Token, name: Token) -> AccessStep:
+        return FieldStep(_field_name(name), at=_offset(name))
+
+    def optional_field(self, dot: Token, name: Token) -> AccessStep:
+        return FieldStep(_field_name(name), optional=True, at=_offset(name))
+
+    def method(self, dot: Token, name: Token, arguments: tuple[SyntaxNode, ...]) -> AccessStep:
+        return MethodStep(str(name), arguments, **measure_node(_offset(name), arguments))
+
+    def index(self, bracket: Token, index: SyntaxNode) -> AccessStep:
+        return IndexStep(index, **measure_node(_offset(bracket), (index,)))
+
+    def optional_index(self, bracket: Token, question: Token, index: SyntaxNode) -> AccessStep:
+        return IndexStep(index, optional=True, **measure_node(_offset(bracket), (index,)))
+
+    def arguments(self, *arguments: SyntaxNode) -> tuple[SyntaxNode, ...]:
+        return arguments
+
+    def name(self, name: Token) -> SyntaxNode:
+        return NameNode(_check_not_reserved(name), at=_offset(name))
+
+    def absolute_name(self, dot: Token, name: Token) -> SyntaxNode:
+        return NameNode(_check_not_reserved(name), absolute=True, at=_offset(name))
+
+    def call(self, name: Token, arguments: tuple[SyntaxNode, ...]) -> SyntaxNode:
+        at = _offset(name)
+        if name == "has":
+            return macros.expand_has(at, arguments)
+        return CallNode(_check_not_reserved(name), arguments, **measure_node(at, arguments))
+
+    def absolute_call(self, dot: Token, name: Token, arguments: tuple[SyntaxNode, ...]) -> SyntaxNode:
+        return CallNode(_check_not_reserved(name), arguments, **measure_node(_offset(name), arguments))
+
+    def group(self, inner: SyntaxNode) -> SyntaxNode:
+        return inner
+
+    def item(self, question: Token | None, value: SyntaxNode) -> tuple[SyntaxNode, bool]:
+        return value, question is not None
+
+    def entry(self, question: Token | None, key: SyntaxNode, value: SyntaxNode) -> tuple[SyntaxNode, SyntaxNode, bool]:
+        return key, value, question is not None
+
+    def list_literal(self, bracket: Token, *items: tuple[SyntaxNode, bool]) -> SyntaxNode:
+        return ListLiteral(items, **measure_node(_offset(bracket), (item for item, _ in items)))
+
+    def map_literal(self, brace: Token, *entries: tuple[SyntaxNode, SyntaxNode, bool]) -> SyntaxNode:
+        parts = (part for key, value, _ in entries for part in (key, value))
+        return MapLiteral(entries, **measure_node(_offset(brace), parts))
+
+    def int_literal(self, token: Token) -> SyntaxNode:
+        return _constant(token, literals.read_int)
+
+    def uint_literal(self, token: Token) -> SyntaxNode:
+        return _constant(token, literals.read_uint)
+
+    def double_literal(self, token: Token) -> SyntaxNode:
+        return _constant(token, literals.read_double)
+
+    def string_literal(self, token: Token) -> SyntaxNode:
+        return _constant(token, literals.read_string)
+
+    def bytes_literal(self, token: Token) -> SyntaxNode:
+        return _constant(token, literals.read_bytes)
+
+    def true_literal(self, token: Token) -> SyntaxNode:
+        return LiteralNode(value=True, at=_offset(token))
+
+    def false_literal(self, token: Token) -> SyntaxNode:
+        return LiteralNode(value=False, at=_offset(token))
+
+    def null_literal(self, token: Token) -> SyntaxNode:
+        return LiteralNode(value=None, at=_offset(token))
+
+
+def _logical(operator: str, parts: tuple[SyntaxNode | Token, ...]) -> SyntaxNode:
+    operands = tuple(part for part in parts if isinstance(part, SyntaxNode))
+    return LogicalNode(operator, operands, **measure_node(_offset(parts[1]), operands))
+
+
+def _chain(parts: tuple[SyntaxNode | Token, ...]) -> SyntaxNode:
+    operands = [part for part in parts if isinstance(part, SyntaxNode)]
+    operators = [part for part in parts if isinstance(part, Token)]
+    first, *others = operands
+    rest = tuple((str(sign), _offset(sign), operand) for sign, operand in zip(operators, others, strict=True))
+    return BinaryChainNode(first, rest, **measure_node(_offset(operators[0]), operands))
+
+
+def _constant(token: Token, read: Callable[[str], _T]) -> SyntaxNode:
+    try:
+        return LiteralNode(read(str(token)), at=_offset(token))
+    except EvaluationError as fault:
+        raise fault.with_offset(_offset(token)) from None
+
+
+def _field_name(token: Token) -> str:
+    return token[1:-1] if token.type == "QUOTED" else str(token)
+
+
+def _check_not_reserved(token: Token) -> str:
+    if token in RESERVED:
+        raise EvaluationError("CelSyntax", f"'{token}' is a reserved word and cannot be a name", _offset(token))
+    return str(token)
+
+
+def _offset(part: SyntaxNode | Token) -> int:
+    if isinstance(part, SyntaxNode):
+        return part.at
+    assert part.start_pos is not None
+    return part.start_pos
+
+
+_QUOTED_TEXT: Final = re.compile(r"'''.*?'''|\"\"\".*?\"\"\"|'(?:\\.|[^'\\])*'|\"(?:\\.|[^\"\\])*\"", re.DOTALL)
+
+_HINTS: Final = {
+    "=": "write == to compare",
+    "&": "write && for a logical and",
+    "|": "write || for a logical or",
+    ";": "an expression has no statements",
+    "'": "the string has no closing quote on its line",
+    '"': "the string has no closing quote on its line",
+    "{": "messages are not supported; write a map as {'key': value}",
+    "`": "backquotes are only allowed around a field name after a dot",
+    "$": "write expressions without ${",
+}
+
+
+def _create_syntax_error(text: str, error: UnexpectedInput) -> EvaluationError:
+    outside = _QUOTED_TEXT.sub(lambda match: " " * len(match[0]), text)
+    if "=>" in outside:
+        message = (
+            "CEL has no arrow functions; to build a map from a list, use list.transformMapEntry(i, v, {key: value})"
+        )
+        return EvaluationError("CelArrowFunction", message, outside.index("=>"))
+    if isinstance(error, UnexpectedToken) and error.token.type == "$END":
+        return EvaluationError("CelSyntax", "the expression is incomplete", len(text))
+    at = _find_position(error)
+    unexpected = str(error.token) if isinstance(error, UnexpectedToken) else text[at : at + 1]
+    shown = unexpected if len(unexpected) <= 40 else f"{unexpected[:40]}…"
+    hint = _HINTS.get(unexpected)
+    return EvaluationError("CelSyntax", f"unexpected {shown}" + (f"; {hint}" if hint else ""), at)
+
+
+def _find_position(error: UnexpectedInput) -> int:
+    position: int | None = error.pos_in_stream  # lark declares int, but the value is None at the end of the text
+    return 0 if position is None else position

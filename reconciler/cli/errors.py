@@ -1,0 +1,37 @@
+"""Conversion of exceptions to CannotRunError, and of findings to an exit status."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+
+from reconciler.bootstrap import NoStatusRepositoryError, SchemasError
+from reconciler.cli.exit_codes import ERROR_FINDING, SUCCESS, CannotRunError
+from reconciler.git.errors import GitError
+from reconciler.krm.findings import Finding, Severity
+from reconciler.settings import SettingsError
+
+
+@contextmanager
+def report_errors() -> Iterator[None]:
+    """Convert the expected exceptions of the block to CannotRunError, whose message is one sentence.
+
+    Raises:
+        CannotRunError: The settings, a repository or a file cannot be used.
+    """
+    try:
+        yield
+    except (SettingsError, NoStatusRepositoryError, SchemasError) as error:
+        raise CannotRunError(str(error)) from error
+    except GitError as error:
+        raise CannotRunError(error.full_message) from error
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        # For example, a full disk or a folder without write permission. This is not a bug in the reconciler.
+        raise CannotRunError(f"{error.filename or 'a file'}: {error.strerror or error}") from error
+
+
+def exit_status_of(findings: Iterable[Finding]) -> int:
+    """Return 1 if there is an error finding, otherwise 0."""
+    return ERROR_FINDING if any(finding.severity is Severity.ERROR for finding in findings) else SUCCESS

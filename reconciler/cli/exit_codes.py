@@ -1,0 +1,16 @@
+"""The exit statuses, and the exception for a command that cannot run.
+
+Every command line imports this module, also `--help`. Therefore, it must not import slow modules.
+"""
+
+from __future__ import annotations
+
+SUCCESS = 0
+ERROR_FINDING = 1
+DIFFERENCES = 2
+CANNOT_RUN = 3
+INTERNAL_BUG = 70
+
+
+class CannotRunError(Exception):
+    """The command cannot run, for example because of invalid settings or an unreadable config."""

@@ -1,0 +1,201 @@
+"""Options that several commands share, loading of the settings, progress bars, and log setup."""
+
+from __future__ import annotations
+
+import logging
+import sys
+import time
+from collections.abc import Callable, Iterator, MutableMapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from reconciler.output.changes.diffs import MAX_DIFF_LINES
+from reconciler.planning.model.shard import parse_shard
+from reconciler.process_protection import initial_environment
+from reconciler.reconcile.event_log import log
+from reconciler.redaction import has_credentials, redact, redact_url
+from reconciler.settings import Settings, SettingsError, load_settings
+
+if TYPE_CHECKING:
+    from rich.progress import Progress, TaskID
+
+_SECONDS_WITHOUT_BARS = 1.0
+_LEVELS = {"debug": logging.DEBUG, "info": logging.INFO, "warning": logging.WARNING, "error": logging.ERROR}
+
+# A Git URL, a bare repository or a plain folder. The default is the setting config.url.
+config_argument = click.argument("config", metavar="[CONFIG]", required=False)
+settings_option = click.option(
+    "--settings", "settings_file", metavar="FILE", help="The settings file. Default: ./reconciler.yaml."
+)
+fleet_option = click.option("--fleet", metavar="URL", help="The fleet repository. Overrides the setting fleet.url.")
+cache_option = click.option("--cache", metavar="DIR", help="The folder for mirrors. Overrides the setting cache.")
+
+
+def _validate_shard(context: click.Context, parameter: click.Parameter, text: str | None) -> str | None:
+    try:
+        return text if text is None else str(parse_shard(text))
+    except ValueError as error:
+        raise click.BadParameter(f"{error}; not {text!r}") from None
+
+
+shard_option = click.option(
+    "--shard",
+    metavar="I/N",
+    callback=_validate_shard,
+    help="Process only shard I of N of the targets. Overrides the setting shard.",
+)
+diff_lines_option = click.option(
+    "--diff-lines",
+    metavar="N",
+    type=click.IntRange(0),
+    default=MAX_DIFF_LINES,
+    show_default=True,
+    help="The maximum number of diff lines per file. 0 omits diffs.",
+)
+
+
+def read_settings(
+    settings_file: str | None,
+    *,
+    config: str | None = None,
+    fleet: str | None = None,
+    cache: str | None = None,
+    shard: str | None = None,
+) -> Settings:
+    """Load the settings and override them with the arguments of the command line.
+
+    Raises:
+        SettingsError: The settings are invalid, or a URL contains credentials.
+    """
+    settings = load_settings(settings_file, initial_environment(), Path.cwd())
+    for name, url in (("CONFIG", config), ("--fleet", fleet)):
+        if url is not None and has_credentials(url):
+            raise SettingsError(
+                f"{name}: {redact_url(url)!r} must not contain a user name, password or token (CredentialInUrl):"
+                " put them into the file that git.credentials_file names; write a local path with an @ as ./path"
+            )
+    groups: dict[str, Any] = {}
+    if config is not None:
+        groups["config"] = settings.config.model_copy(update={"url": config})
+    if fleet is not None:
+        groups["fleet"] = settings.fleet.model_copy(update={"url": fleet})
+    if cache is not None:
+        groups["cache"] = cache
+    if shard is not None:
+        groups["shard"] = shard
+    return settings.model_copy(update=groups)
+
+
+def require_config_url(settings: Settings) -> str:
+    """Return the URL or path of the config. Fail with a usage error if the argument and the setting are missing."""
+    if not settings.config.url:
+        context = click.get_current_context(silent=True)
+        parameters = context.command.params if context else ()
+        is_option = any("--config" in parameter.opts for parameter in parameters)
+        source = "the option --config" if is_option else "the argument CONFIG"
+        raise click.UsageError(f"CONFIG is missing: give {source}, or set config.url")
+    return settings.config.url
+
+
+def set_up_logs(settings: Settings, *, service: bool) -> None:
+    """Log to standard error: the service logs JSON lines, or text if standard error is a terminal."""
+    level = _LEVELS[settings.log.level if service else "warning"]
+    as_json = settings.log.format == "json" or (settings.log.format == "auto" and service and not sys.stderr.isatty())
+    log.configure_with(lambda: _configure(level, as_json=as_json))
+
+
+def _configure(level: int, *, as_json: bool) -> None:
+    # A late import, because most commands log no event.
+    import structlog
+
+    level_processor: list[Any] = [structlog.stdlib.add_log_level] if as_json else [structlog.processors.add_log_level]
+    renderer = (
+        structlog.processors.JSONRenderer(sort_keys=True)
+        if as_json
+        else structlog.dev.ConsoleRenderer(
+            colors=sys.stderr.isatty(), exception_formatter=structlog.dev.plain_traceback
+        )
+    )
+    structlog.configure(
+        processors=[
+            *level_processor,
+            structlog.processors.TimeStamper(fmt="iso", utc=True),
+            # The traceback must not contain local variables, because their values may be secrets.
+            structlog.processors.format_exc_info,
+            _redact_event,
+            renderer,
+        ],
+        wrapper_class=structlog.make_filtering_bound_logger(level),
+        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
+        cache_logger_on_first_use=False,
+    )
+
+
+def _redact_event(_logger: object, _method: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
+    """Remove credentials from all texts of an event."""
+    return {name: _redact_value(value) for name, value in event.items()}
+
+
+def _redact_value(value: Any) -> Any:
+    match value:
+        case str():
+            return redact(value)
+        case dict():
+            return {_redact_value(key): _redact_value(inner) for key, inner in value.items()}
+        case list() | tuple():
+            return [_redact_value(inner) for inner in value]
+        case None | bool() | int() | float():
+            return value
+        case _:
+            return redact(str(value))
+
+
+@contextmanager
+def progress() -> Iterator[Callable[[str, int, int], None]]:
+    """Yield a callback that shows progress: one bar per stage on a terminal, after one second. Otherwise show nothing.
+
+    The arguments of the callback are the stage, the number of completed items, and the total number of items.
+    """
+    if not sys.stderr.isatty():
+        yield lambda stage, done, total: None
+        return
+    bars = _ProgressBars(time.monotonic)
+    try:
+        yield bars.show
+    finally:
+        bars.close()
+
+
+class _ProgressBars:
+    """Progress bars that appear only if the work takes longer than `_SECONDS_WITHOUT_BARS`."""
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self._clock = clock
+        self._start_time = clock()
+        self._bar: Progress | None = None
+        self._stages: dict[str, TaskID] = {}
+
+    def show(self, stage: str, done: int, total: int) -> None:
+        if self._bar is None and self._clock() - self._start_time > _SECONDS_WITHOUT_BARS:
+            self._bar = _start_bar()
+        if self._bar is not None:
+            if stage not in self._stages:
+                self._stages[stage] = self._bar.add_task(stage, total=total)
+            self._bar.update(self._stages[stage], completed=done, total=total)
+
+    def close(self) -> None:
+        if self._bar is not None:
+            self._bar.stop()
+
+
+def _start_bar() -> Progress:
+    # A late import, because most commands end before a bar appears.
+    from rich.console import Console
+    from rich.progress import Progress
+
+    bar = Progress(console=Console(stderr=True), transient=True)
+    bar.start()
+    return bar

@@ -1,0 +1,155 @@
+"""Arguments, options and output that the `pkg` commands share.
+
+The arguments have the form `REPO.git/DIR@REF`, as in kpt, or `DIR@REF`.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import click
+
+from reconciler.catalog.files import FileTree
+from reconciler.cli.exit_codes import CannotRunError
+from reconciler.controllers.package_variants.codes import LINK_SKIPPED
+from reconciler.git.upstream_packages import UpstreamPackages
+from reconciler.git.url import parse_url
+from reconciler.krm.findings import Finding, SourceLocation
+from reconciler.output.package_report import PackageReport, format_package_report, format_package_report_json
+from reconciler.packages.kptfile import GitUpstream, Kptfile
+from reconciler.packages.package import Package
+from reconciler.redaction import has_credentials, redact_url
+
+output_option = click.option(
+    "-o", "--output", type=click.Choice(["text", "json"]), default="text", help="The output format."
+)
+strategy_option = click.option(
+    "--strategy",
+    type=click.Choice(["resource-merge", "fast-forward", "force-delete-replace", "copy-merge"]),
+    help="The update strategy of the package. The command writes it to the Kptfile.",
+)
+
+
+def print_report(report: PackageReport, output: str, diff_lines: int = 0) -> None:
+    """Print a report to standard output."""
+    format_report = format_package_report_json if output == "json" else format_package_report
+    click.echo(format_report(report, diff_lines), nl=False)
+
+
+def print_fetching(url: str) -> None:
+    """Print on a terminal which repository is fetched."""
+    if sys.stderr.isatty():
+        click.echo(f"fetching {url} …", err=True)
+
+
+def find_skipped_paths(upstreams: UpstreamPackages) -> tuple[Finding, ...]:
+    """Return a finding for each symbolic link and submodule that was not copied."""
+    message = "symbolic links and submodules are not copied; the package does not contain this path"
+    return tuple(LINK_SKIPPED.finding(message, SourceLocation(path)) for path in upstreams.skipped_paths)
+
+
+_REPOSITORY_END = re.compile(r"\.git(?=/|@|$)")
+# The start of a URL, in which an @ does not start a ref: scheme and host, or user and host.
+_URL_START = re.compile(r"(?:[A-Za-z][A-Za-z0-9+.-]*://[^/]*|[^/]+:)?")
+# On these hosts, the path of a repository has exactly two segments.
+_TWO_SEGMENT_HOSTS = ("github.com", "bitbucket.org")
+_AMBIGUOUS_MESSAGE = (
+    'cannot determine the end of the repository in "{text}": write REPO.git/DIR@REF, or give only the repository and'
+    " --directory DIR"
+)
+
+package_argument = click.argument("target", metavar="[DIR][@REF]", default=".")
+folder_argument = click.argument("folder", metavar="[DIR]", default=".", type=click.Path(path_type=Path))
+
+
+def parse_package_target(text: str, ref: str | None) -> tuple[Path, str]:
+    """Return the folder and the ref of `DIR@REF`. The ref is "" if it is missing.
+
+    Raises:
+        click.UsageError: The text and the option contain different refs.
+        CannotRunError: The text is a URL with credentials.
+    """
+    folder, at, text_ref = text.rpartition("@")
+    if at and _is_url_with_credentials(folder, text_ref) and not (Path(folder).is_dir() or Path(text).is_dir()):
+        raise CannotRunError(
+            f"{redact_url(text)} must be DIR or DIR@REF, where DIR is a folder on this machine; this is a URL with"
+            " credentials (removed here)"
+        )
+    # The name of a folder may contain an @.
+    if not at or Path(text).is_dir():
+        folder, text_ref = text, ""
+    return Path(folder or "."), _select_value("a ref", text_ref, "--ref", ref)
+
+
+def _is_url_with_credentials(before: str, after: str) -> bool:
+    """Return whether the texts around an `@` are user information and a host, instead of a folder and a ref."""
+    host, slash, _ = after.partition("/")
+    return has_credentials(f"{before}@{after}") and (":" in before or bool(slash and "." in host))
+
+
+def read_upstream_url(files: FileTree) -> str:
+    """Return the URL of the upstream repository in the Kptfile, or "" if there is no upstream."""
+    kptfile = Package(files).kptfile
+    git = kptfile.upstream.git if isinstance(kptfile, Kptfile) and kptfile.upstream else None
+    return git.repo if git else ""
+
+
+def parse_upstream(text: str, directory: str | None, ref: str | None) -> GitUpstream:
+    """Parse the upstream of a new package. Its ref may be "".
+
+    Raises:
+        CannotRunError: The end of the repository is ambiguous, or the directory is outside of the repository.
+        GitError: The URL is invalid.
+    """
+    repo, text_directory, text_ref = _split_upstream(text, is_repository_only=directory is not None)
+    package = _select_value("a directory", text_directory.strip("/"), "--directory", directory)
+    if ".." in package.split("/"):
+        raise CannotRunError(f'the directory of a package must be inside its repository, not "{package}"')
+    url = parse_url(repo)
+    # The Kptfile contains the path. Only an absolute path has the same meaning in every working directory.
+    repo_url = url.text if url.is_local and "://" not in repo else repo.rstrip("/")
+    selected_ref = _select_value("a ref", text_ref, "--ref", ref)
+    return GitUpstream(repo=repo_url, directory=f"/{package.strip('/')}", ref=selected_ref)
+
+
+def _select_value(description: str, text_value: str, option: str, option_value: str | None) -> str:
+    if text_value and option_value is not None and option_value != text_value:
+        raise click.UsageError(f'{description} is given twice: "{text_value}", and {option} {option_value}')
+    return option_value if option_value is not None else text_value
+
+
+def _split_upstream(text: str, *, is_repository_only: bool) -> tuple[str, str, str]:
+    """Return repository, directory and ref of the text; a missing part is "".
+
+    If `is_repository_only` is set and the text contains no ".git", the text contains no directory.
+    """
+    if end := _REPOSITORY_END.search(text):
+        directory, ref = _split_ref(text[end.end() :])
+        return text[: end.end()], directory, ref
+    start = _URL_START.match(text)
+    assert start is not None
+    path, ref = _split_ref(text[start.end() :])
+    if is_repository_only:
+        return start[0] + path, "", ref
+    if start[0] in {"", "file://"}:
+        return _split_local_path(start[0], path, ref, redact_url(text))
+    segments = path.strip("/").split("/")
+    if urlsplit(start[0]).hostname not in _TWO_SEGMENT_HOSTS or len(segments) < 2:
+        raise CannotRunError(_AMBIGUOUS_MESSAGE.format(text=redact_url(text)))
+    return f"{start[0]}/{'/'.join(segments[:2])}", "/".join(segments[2:]), ref
+
+
+def _split_ref(text: str) -> tuple[str, str]:
+    path, at, ref = text.rpartition("@")
+    return (path, ref) if at else (text, "")
+
+
+def _split_local_path(scheme: str, text: str, ref: str, redacted_text: str) -> tuple[str, str, str]:
+    path = Path(text).absolute()
+    for folder in (path, *path.parents):
+        if (folder / ".git").exists() or ((folder / "HEAD").is_file() and (folder / "objects").is_dir()):
+            return f"{scheme}{folder}", path.relative_to(folder).as_posix().removeprefix("."), ref
+    raise CannotRunError(_AMBIGUOUS_MESSAGE.format(text=redacted_text))

@@ -1,0 +1,243 @@
+"""Options, parameter types and services that the review commands and the history commands share.
+
+Review commands are `drafts`, `show`, `propose`, `approve` and `reject`. History commands, for example `why` and
+`verify`, read earlier commits of the config and of the targets.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from reconciler.bootstrap import build_git_options, build_services
+from reconciler.cli.errors import report_errors
+from reconciler.cli.exit_codes import ERROR_FINDING, SUCCESS, CannotRunError
+from reconciler.cli.options import (
+    cache_option,
+    fleet_option,
+    progress,
+    read_settings,
+    require_config_url,
+    set_up_logs,
+    settings_option,
+)
+from reconciler.git.local_repository import parse_identity, read_user_identity
+from reconciler.inspect.past import PastReader
+from reconciler.inspect.verify import CommitResolver
+from reconciler.krm.selectors import LabelQueryError, matches_label_query
+from reconciler.output.explain.model import ValueNotFoundError
+from reconciler.output.review.action_results import build_action_results_data, format_action_results
+from reconciler.reconcile.remotes.targets import ReviewSelection, TargetReference, UnknownTargetError
+from reconciler.reconcile.review_actions import PersonSource, ReviewAction
+from reconciler.review.actions import apply_review_action
+from reconciler.review.drafts import DraftReview
+from reconciler.settings import Settings
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+class SelectorType(click.ParamType[str]):
+    """Parameter type for a label selector."""
+
+    name = "selector"
+
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """Check the selector. Fail with a usage error if it is invalid."""
+        if not value.strip():
+            self.fail("must not be empty; --all selects every cluster", param, ctx)
+        try:
+            matches_label_query(value, {})
+        except LabelQueryError as error:
+            self.fail(str(error), param, ctx)
+        return value
+
+
+class TargetType(click.ParamType[TargetReference]):
+    """Parameter type for CLUSTER and CLUSTER/PACKAGE. `allowed` is the form in error messages."""
+
+    name = "target"
+    allowed = "CLUSTER or CLUSTER/PACKAGE"
+
+    def convert(
+        self, value: str | TargetReference, param: click.Parameter | None, ctx: click.Context | None
+    ) -> TargetReference:
+        """Parse the target. Fail with a usage error if the text has another form."""
+        if isinstance(value, TargetReference):
+            return value
+        cluster, slash, package = value.partition("/")
+        if not cluster or (slash and not package.strip("/")):
+            self.fail(f"must be {self.allowed}, not {value!r}", param, ctx)
+        return TargetReference(cluster, package.strip("/"))
+
+
+class PersonType(click.ParamType[tuple[str, str]]):
+    """Parameter type for `Name <mail>`."""
+
+    name = "person"
+
+    def convert(
+        self, value: str | tuple[str, str], param: click.Parameter | None, ctx: click.Context | None
+    ) -> tuple[str, str]:
+        """Parse name and address. Fail with a usage error if the text has another form."""
+        identity = parse_identity(value) if isinstance(value, str) else value
+        if identity is None or (isinstance(value, str) and not value.endswith(">")):
+            self.fail(f'must be a name and an address, for example "Ada <ada@example.com>", not {value!r}', param, ctx)
+        return identity
+
+
+selector_option = click.option(
+    "-l",
+    "--selector",
+    type=SelectorType(),
+    help="Select the clusters with these labels, for example region=north,!test.",
+)
+targets_argument = click.argument("targets", metavar="[CLUSTER[/PACKAGE]]...", nargs=-1, type=TargetType())
+removals_option = click.option(
+    "--removals", is_flag=True, help="Also select drafts that delete packages, if a target is only a cluster."
+)
+author_option = click.option(
+    "--author", type=PersonType(), help='The person who acts, as "Name <mail>". Default: your Git identity.'
+)
+accept_conflicts_option = click.option(
+    "--accept-conflicts",
+    is_flag=True,
+    help="Accept the conflicts of the drafts, which the command prints. Without this option, it rejects such drafts.",
+)
+offline_option = click.option("--offline", is_flag=True, help="Fetch nothing. Read all repositories from the cache.")
+_output_option = click.option(
+    "-o", "--output", type=click.Choice(["text", "json"]), default="text", help="The output format."
+)
+
+
+@dataclass(frozen=True)
+class CommandSetup:
+    """The config and the settings from the command line.
+
+    If `offline` is set, the command reads the remotes as of the last fetch. If `audits` is set, it logs events like
+    the service.
+    """
+
+    config: str | None
+    settings_file: str | None
+    fleet: str | None
+    cache: str | None
+    offline: bool = False
+    audits: bool = False
+
+    def read(self) -> Settings:
+        """Load the settings and set up the logs.
+
+        Raises:
+            SettingsError: The settings are invalid.
+        """
+        settings = read_settings(self.settings_file, config=self.config, fleet=self.fleet, cache=self.cache)
+        set_up_logs(settings, service=self.audits)
+        return settings
+
+
+def setup_options(command: Command) -> Command:
+    """Add the options of CommandSetup to a command. CONFIG is an option, because the arguments are targets."""
+    config = click.option("--config", metavar="CONFIG", help="The config. Overrides the setting config.url.")
+    for option in (cache_option, fleet_option, settings_option, config):
+        command = option(command)
+    return command
+
+
+@contextmanager
+def open_review(setup: CommandSetup) -> Iterator[DraftReview]:
+    """Yield the review of the drafts of all targets.
+
+    Raises:
+        CannotRunError: The settings, a repository or a target cannot be used.
+    """
+    with report_errors(), progress() as show:
+        settings = setup.read()
+        services = build_services(settings, require_config_url(settings), progress=show)
+        with services.remotes as remotes:
+            try:
+                yield DraftReview(services.source, remotes, services.pass_services)
+            except UnknownTargetError as error:
+                raise CannotRunError(str(error)) from error
+
+
+def selection_options(command: Command) -> Command:
+    """Add the arguments and options that select drafts to a command."""
+    all_option = click.option("--all", "is_all", is_flag=True, help="Select every open draft.")
+    for option in (_output_option, selector_option, all_option, targets_argument):
+        command = option(command)
+    return setup_options(command)
+
+
+@dataclass(frozen=True)
+class DraftSelection:
+    """The selection of drafts on the command line."""
+
+    targets: tuple[TargetReference, ...]
+    is_all: bool
+    selector: str | None
+    output: str
+    removals: bool = False
+
+    def build_review_selection(self) -> ReviewSelection:
+        """Return the selection. Fail with a usage error unless exactly one kind of selection is given."""
+        kinds = [bool(self.targets), self.is_all, self.selector is not None]
+        if sum(kinds) != 1:
+            raise click.UsageError("select drafts in exactly one way: CLUSTER[/PACKAGE]..., --selector or --all")
+        return ReviewSelection(self.targets, self.selector or "", self.removals)
+
+
+def run_review_action(setup: CommandSetup, selection: DraftSelection, action: ReviewAction) -> int:
+    """Run a review action, print the results, and return the exit status: 1 if the action failed for a draft."""
+    review_selection = selection.build_review_selection()
+    with open_review(setup) as review:
+        results = apply_review_action(review, review_selection, action)
+    data, text = build_action_results_data(results, action.person), format_action_results(results, action.person)
+    click.echo(json.dumps(data, indent=2) if selection.output == "json" else text)
+    return SUCCESS if all(result.is_successful for result in results) else ERROR_FINDING
+
+
+@dataclass(frozen=True)
+class Person:
+    """The person who acts, and the source of the identity."""
+
+    identity: tuple[str, str]
+    source: PersonSource
+
+
+def current_person(setup: CommandSetup, author: tuple[str, str] | None) -> Person:
+    """Return the person who acts: from the command line, else the Git identity, else the author in the settings.
+
+    A pipeline without an identity acts as the author in the settings, and the output contains this source.
+    """
+    if author:
+        return Person(author, "option")
+    with report_errors():
+        if person := read_user_identity(Path.cwd()):
+            return Person(person, "git")
+        return Person(build_git_options(setup.read()).author, "settings")
+
+
+@contextmanager
+def open_history(setup: CommandSetup) -> Iterator[tuple[PastReader, CommitResolver]]:
+    """Yield the reader of earlier commits, and the function that resolves the names of commits.
+
+    Raises:
+        CannotRunError: The settings, a repository, a target or a value cannot be used.
+    """
+    with report_errors(), progress() as show:
+        settings = setup.read()
+        services = build_services(settings, require_config_url(settings), fetches=not setup.offline, progress=show)
+        with services.remotes as remotes:
+            try:
+                yield (
+                    PastReader(services.source, services.open_config_history, remotes, services.pass_services),
+                    services.resolve_commit,
+                )
+            except (UnknownTargetError, ValueNotFoundError) as error:
+                raise CannotRunError(str(error)) from error

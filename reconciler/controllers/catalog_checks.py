@@ -1,0 +1,233 @@
+"""Checks of the whole config: conflicting objects and unused objects.
+
+Conflicts about a branch or directory are in `planning`, conflicts about a package, too. An object is used if a policy
+places it on clusters, a package variant may inject it, or a set selects it. An object in a folder with a Kptfile
+belongs to a package that is stored beside the config.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from functools import partial
+from itertools import chain
+from posixpath import dirname
+from typing import Any, TypeVar
+
+from reconciler.catalog.catalog import Catalog, ConfigObject
+from reconciler.catalog.codes import UNKNOWN_KIND
+from reconciler.catalog.definition_conflicts import DefinitionConflict, claimed_git_location, group_duplicate_names
+from reconciler.catalog.known_kinds import KNOWN_KINDS, PORCH_GROUP, find_known_group, suggest_kind
+from reconciler.controllers.clusters.inventory import CLUSTER_KINDS
+from reconciler.controllers.codes import KAFKA_NOT_PLACED
+from reconciler.controllers.components.model import BINDING
+from reconciler.controllers.components.model import GROUP as COMPONENTS
+from reconciler.controllers.components.readers import read_binding
+from reconciler.controllers.file_names import format_full_file_name
+from reconciler.controllers.override_policies.model import CLUSTER_OVERRIDE_POLICY_KIND, KUBEADMIRAL_GROUP
+from reconciler.controllers.placement.model import CLUSTER_PROPAGATION_POLICY_KIND
+from reconciler.controllers.placement.resources import (
+    CLUSTERS_ANNOTATION,
+    get_package_namespace,
+    has_placement,
+    is_controller_input,
+)
+from reconciler.krm.findings import Finding
+from reconciler.krm.objects import ObjectKey, split_api_version
+
+_ComponentBinding = tuple[str, str, str]
+_Key = TypeVar("_Key")
+
+# Objects of these kinds are referenced by name alone. Repositories with equal names conflict as targets instead.
+_KINDS_WITH_UNIQUE_NAMES = (
+    *(kind for kind in CLUSTER_KINDS if kind != (PORCH_GROUP, "Repository")),
+    *((COMPONENTS, kind) for kind in ("Addon", "ComponentDefinition", "ComponentType")),
+    ("reconciler.dev", "Environment"),
+    (KUBEADMIRAL_GROUP, CLUSTER_OVERRIDE_POLICY_KIND),
+    (KUBEADMIRAL_GROUP, CLUSTER_PROPAGATION_POLICY_KIND),
+)
+_KAFKA_GROUP = "kafka.strimzi.io"
+_COMPONENTS_GROUP = "platform"
+_MAX_EXAMPLES = 5
+_IsUsed = Callable[[ConfigObject], bool]
+
+
+def find_conflicting_objects(catalog: Catalog) -> Iterator[DefinitionConflict]:
+    """Yield each group of objects that claim the same unique name, component binding or file."""
+    for kind in _KINDS_WITH_UNIQUE_NAMES:
+        for name, manifests in group_duplicate_names(catalog.objects_of_kind(*kind)).items():
+            yield DefinitionConflict(
+                manifests,
+                f'has the name "{name}", which must be unique in the whole config',
+                claimed_location=claimed_git_location,
+            )
+    yield from _find_binding_conflicts(catalog)
+    yield from _find_file_conflicts(catalog)
+
+
+def _find_binding_conflicts(catalog: Catalog) -> Iterator[DefinitionConflict]:
+    """Yield a conflict for each component that several bindings bind to one environment."""
+    bindings = catalog.objects_of_kind(COMPONENTS, BINDING)
+    if len(bindings) < 2:
+        return
+    names = {
+        (manifest.key.namespace, manifest.key.name)
+        for manifest in catalog.objects.values()
+        if manifest.key.kind != BINDING
+    }
+    get_claim = partial(_get_bound_component, names=names)
+    bindings_by_component: dict[_ComponentBinding, list[ConfigObject]] = {}
+    for binding in bindings:
+        if bound_component := get_claim(binding):
+            bindings_by_component.setdefault(bound_component, []).append(binding)
+    for (namespace, component, environment), conflicting_bindings in _select_conflicts(bindings_by_component):
+        reason = f'binds the component "{component}" to the environment "{environment}", which is done once'
+        package = f"components/{environment}/{namespace}/{component}"
+        yield DefinitionConflict(conflicting_bindings, reason, package=package, claimed_location=get_claim)
+
+
+def _get_bound_component(manifest: ConfigObject, names: Collection[tuple[str, str]]) -> _ComponentBinding | None:
+    """Return namespace, component and environment of a binding; None if they are unknown.
+
+    Without `spec.component`, the component's name is the only prefix of the binding's name that is in `names`, the
+    (namespace, name) pairs of all other objects.
+    """
+    binding, _ = read_binding(manifest)
+    if binding is None:
+        return None
+    if binding.component:
+        return binding.namespace, binding.component, binding.environment
+    parts = binding.key.name.split("-")
+    prefixes = ("-".join(parts[:end]) for end in range(1, len(parts)))
+    component_names = [name for name in prefixes if (binding.namespace, name) in names]
+    return (binding.namespace, component_names[0], binding.environment) if len(component_names) == 1 else None
+
+
+def _find_file_conflicts(catalog: Catalog) -> Iterator[DefinitionConflict]:
+    """Yield placed resources with the same file, for example of a cluster-scoped kind in two namespaces."""
+    manifests_by_file: dict[tuple[str, str], list[ConfigObject]] = {}
+    # Controllers read most kinds of a large config themselves, so that their objects are never placed.
+    kinds = (
+        catalog.objects_of_kind(*kind) for kind in catalog.kinds if not is_controller_input(ObjectKey(*kind, "", ""))
+    )
+    for manifest in filter(has_placement, chain.from_iterable(kinds)):
+        manifests_by_file.setdefault(
+            (get_package_namespace(manifest.key), format_full_file_name(manifest.key)), []
+        ).append(manifest)
+    for (namespace, name), manifests in _select_conflicts(manifests_by_file):
+        yield DefinitionConflict(
+            manifests,
+            f'would be written to the file "{name}" of the package "{namespace}"',
+            claimed_location=claimed_git_location,
+        )
+
+
+def _select_conflicts(
+    manifests_by_key: Mapping[_Key, list[ConfigObject]],
+) -> Iterator[tuple[_Key, tuple[ConfigObject, ...]]]:
+    return ((key, tuple(manifests)) for key, manifests in manifests_by_key.items() if len(manifests) > 1)
+
+
+def find_unused_objects(catalog: Catalog) -> Iterator[Finding]:
+    """Yield a warning for each unknown kind, and for each Kafka and KafkaNodePool without a cluster.
+
+    Nothing is reported while a config file is unreadable, because it may contain an object that uses them.
+    """
+    if not catalog.is_complete:
+        return
+    is_used = _create_usage_test(catalog)
+    for group, kind in catalog.kinds:
+        objects = catalog.objects_of_kind(group, kind)
+        if group == _KAFKA_GROUP and kind in KNOWN_KINDS[_KAFKA_GROUP]:
+            yield from (_create_placement_finding(manifest) for manifest in objects if not is_used(manifest))
+        elif _is_unknown(group, kind) and (unused := [manifest for manifest in objects if not is_used(manifest)]):
+            yield _create_unknown_kind_finding(group, kind, unused)
+
+
+def _is_unknown(group: str, kind: str) -> bool:
+    if group == _COMPONENTS_GROUP or not (known_group := find_known_group(group)):
+        return False
+    return known_group != group or kind not in KNOWN_KINDS[group]
+
+
+def _create_unknown_kind_finding(group: str, kind: str, objects: Sequence[ConfigObject]) -> Finding:
+    known_group = find_known_group(group)
+    suggestion = suggest_kind(kind, known_group)
+    hint = f"; did you mean {suggestion}?" if suggestion else ""
+    known_kinds = f"; known kinds of {known_group} are {', '.join(KNOWN_KINDS[known_group])}"
+    first, *others = objects
+    examples = [f"{manifest.file}:{manifest.document.line}" for manifest in others[: _MAX_EXAMPLES - 1]]
+    more = f" and {len(others) - len(examples)} more" if len(others) > len(examples) else ""
+    other_locations = f"; the same at {', '.join(examples)}{more}" if others else ""
+    message = (
+        f"kind {kind} of {group} is unknown, and no object places or injects {first.key}"
+        f"{hint}{known_kinds}{other_locations}"
+    )
+    return UNKNOWN_KIND.finding(message, first.location_of(("kind",)))
+
+
+def _create_placement_finding(manifest: ConfigObject) -> Finding:
+    message = (
+        f"{manifest.key} is placed on no cluster; name clusters in metadata.annotations.{CLUSTERS_ANNOTATION}, or a"
+        " propagation policy in a label"
+    )
+    return KAFKA_NOT_PLACED.finding(message, manifest.location)
+
+
+def _create_usage_test(catalog: Catalog) -> _IsUsed:
+    """Return a function that tests whether any object uses an object that no controller reads."""
+    specs = [spec for kind in ("PackageVariant", "PackageVariantSet") for spec in _iterate_specs(catalog, kind)]
+    injectors = [injector for spec in specs for injector in _iterate_injectors(spec)]
+    selected = {selected_kind for spec in specs for selected_kind in _iterate_selected_kinds(spec)}
+
+    def is_used(manifest: ConfigObject) -> bool:
+        return (
+            has_placement(manifest)
+            or (manifest.key.group, manifest.key.kind) in selected
+            or any(_admits(injector, manifest) for injector in injectors)
+            or _is_in_package(manifest.file, catalog.package_folders)
+        )
+
+    return is_used
+
+
+def _is_in_package(file: str, folders: frozenset[str]) -> bool:
+    folder = dirname(file)
+    while folder:
+        if folder in folders:
+            return True
+        folder = dirname(folder)
+    return "" in folders
+
+
+def _iterate_specs(catalog: Catalog, kind: str) -> Iterator[Mapping[str, Any]]:
+    copies = [duplicates for key, duplicates in catalog.copies.items() if (key.group, key.kind) == (PORCH_GROUP, kind)]
+    for manifest in (*catalog.objects_of_kind(PORCH_GROUP, kind), *chain.from_iterable(copies)):
+        yield _mapping(manifest.data.get("spec"))
+
+
+def _iterate_injectors(spec: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    """Yield the injectors of a PackageVariant or of a set's templates, even if the rest of the spec is invalid."""
+    templates = (_mapping(target.get("template")) for target in _mappings(spec.get("targets")))
+    for owner in (spec, *templates):
+        yield from _mappings(owner.get("injectors"))
+
+
+def _iterate_selected_kinds(spec: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    for target in _mappings(spec.get("targets")):
+        selector = _mapping(target.get("objectSelector"))
+        yield split_api_version(str(selector.get("apiVersion", "")))[0], str(selector.get("kind", ""))
+
+
+def _admits(injector: Mapping[str, Any], manifest: ConfigObject) -> bool:
+    """Return whether an injector may select an object. A `nameExpr` may return any name."""
+    conditions = ((injector.get("group"), manifest.key.group), (injector.get("kind"), manifest.key.kind))
+    is_named = "nameExpr" in injector or injector.get("name") == manifest.key.name
+    return is_named and all(required in (None, "", actual) for required, actual in conditions)
+
+
+def _mapping(value: object) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}
+
+
+def _mappings(value: object) -> list[Mapping[str, Any]]:
+    return [item for item in value if isinstance(item, Mapping)] if isinstance(value, list) else []

@@ -1,0 +1,193 @@
+"""The cluster inventory: every cluster of the fleet, from all config objects that describe one.
+
+Also reads the Kubernetes version of each cluster.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from reconciler.catalog.catalog import Catalog, ConfigObject
+from reconciler.catalog.known_kinds import PORCH_GROUP
+from reconciler.controllers.clusters.selection import Cluster
+from reconciler.controllers.codes import DESTINATION_CONFLICT, KUBERNETES_VERSION_INVALID, NAME_NOT_USABLE
+from reconciler.controllers.repositories import Repositories
+from reconciler.controllers.validation import quote_value
+from reconciler.krm.findings import Finding, SourceLocation
+from reconciler.krm.names import validate_name_segment
+from reconciler.krm.objects import ObjectKey
+from reconciler.krm.schema.kubernetes_apis import KubernetesRelease, parse_kubernetes_release
+
+CLUSTER_LABEL = "greenhouse.sap/cluster"
+_REPOSITORY = (PORCH_GROUP, "Repository")
+_FEDERATED = ("core.kubeadmiral.io", "FederatedCluster")
+_CLUSTER = ("greenhouse.sap", "Cluster")
+# In ascending precedence: labels of a Cluster override those of a FederatedCluster and of a Repository.
+CLUSTER_KINDS = (_REPOSITORY, _FEDERATED, _CLUSTER)
+
+
+@dataclass(frozen=True)
+class ClusterInventory:
+    """Clusters of the config, sorted by name.
+
+    Attributes:
+        clusters: Clusters by name.
+        target_keys: For each cluster, the object that defines the target of its packages: the Repository or, if it has
+            none, the cluster's own object. In the second case the target branch is in the fleet repository.
+        conflicts: Errors by cluster name. The reconciler must not write to these clusters.
+        findings: Findings about the cluster objects.
+        uncertain_names: Names that an unusable or duplicate object declares. These may be cluster names, so packages of
+            a cluster with such a name must not be deleted.
+        invalid_objects: Objects whose name is not a valid cluster name. The reconciler must not write to their targets.
+    """
+
+    clusters: Mapping[str, Cluster] = field(default_factory=dict)
+    target_keys: Mapping[str, ObjectKey] = field(default_factory=dict)
+    conflicts: Mapping[str, Finding] = field(default_factory=dict)
+    findings: tuple[Finding, ...] = ()
+    uncertain_names: frozenset[str] = frozenset()
+    invalid_objects: Mapping[ObjectKey, Finding] = field(default_factory=dict)
+
+
+def read_inventory(catalog: Catalog, repositories: Repositories) -> ClusterInventory:
+    """Return all clusters with their merged labels.
+
+    An object that is declared twice and a Repository that is not usable make their cluster name uncertain. Such a
+    Repository may define the cluster's target, so the cluster is not moved to the fleet repository.
+    """
+    objects_by_name: dict[str, list[ConfigObject]] = {}
+    findings: dict[ObjectKey, Finding] = {}
+    for manifest in _list_cluster_objects(catalog, repositories):
+        if error := validate_name_segment(manifest.key.name):
+            message = f"metadata.name must be a valid cluster name: {error}"
+            findings[manifest.key] = NAME_NOT_USABLE.finding(message, manifest.location_of(("metadata", "name")))
+        else:
+            objects_by_name.setdefault(manifest.key.name, []).append(manifest)
+    uncertain = _find_uncertain_repositories(catalog, repositories)
+    names = sorted(objects_by_name)
+    return ClusterInventory(
+        {name: Cluster(name, _merge_labels(name, objects_by_name[name])) for name in names},
+        {name: _choose_target_key(objects_by_name[name], uncertain.get(name)) for name in names},
+        {name: finding for name in names if (finding := _find_conflict(name, objects_by_name[name]))},
+        tuple(findings.values()),
+        frozenset(uncertain) | {key.name for key in catalog.duplicates if (key.group, key.kind) in CLUSTER_KINDS},
+        findings,
+    )
+
+
+def _list_cluster_objects(catalog: Catalog, repositories: Repositories) -> Iterator[ConfigObject]:
+    """Yield the objects that define clusters, in ascending precedence of their labels.
+
+    Within a kind, the first object in the catalog has the highest precedence.
+    """
+    for group, kind in CLUSTER_KINDS:
+        for manifest in reversed(catalog.objects_of_kind(group, kind)):
+            if (group, kind) != _REPOSITORY or _is_deployment(manifest, repositories):
+                yield manifest
+
+
+def _is_deployment(manifest: ConfigObject, repositories: Repositories) -> bool:
+    repository = repositories.get((manifest.key.namespace, manifest.key.name))
+    return repository is not None and repository.deployment
+
+
+def _find_uncertain_repositories(catalog: Catalog, repositories: Repositories) -> Mapping[str, ObjectKey]:
+    """Return, by name, the Repositories that may or may not define a cluster's target."""
+    duplicates = [key for key in catalog.duplicates if (key.group, key.kind) == _REPOSITORY]
+    unreadable = [
+        manifest.key
+        for manifest in catalog.objects_of_kind(*_REPOSITORY)
+        if (manifest.key.namespace, manifest.key.name) not in repositories
+    ]
+    return {key.name: key for key in sorted((*duplicates, *unreadable), reverse=True)}
+
+
+def _merge_labels(name: str, objects: Iterable[ConfigObject]) -> Mapping[str, str]:
+    labels: dict[str, str] = {}
+    for manifest in objects:
+        labels.update(manifest.labels)
+    # Greenhouse sets this label in the API server, so selectors use it although config files do not contain it.
+    return {**labels, CLUSTER_LABEL: name}
+
+
+def _choose_target_key(objects: Sequence[ConfigObject], uncertain: ObjectKey | None) -> ObjectKey:
+    repositories, clusters, federated = (
+        sorted(_filter_keys(objects, kind)) for kind in (_REPOSITORY, _CLUSTER, _FEDERATED)
+    )
+    return next(iter((*repositories, *filter(None, [uncertain]), *clusters, *federated)))
+
+
+def _filter_keys(objects: Iterable[ConfigObject], kind: tuple[str, str]) -> list[ObjectKey]:
+    return [manifest.key for manifest in objects if (manifest.key.group, manifest.key.kind) == kind]
+
+
+def _find_conflict(name: str, objects: Sequence[ConfigObject]) -> Finding | None:
+    """Return an error if several objects of one kind define the cluster `name`.
+
+    Planning reports conflicts between Repositories, because it knows their branches.
+    """
+    for kind in (_CLUSTER, _FEDERATED):
+        duplicates = sorted(
+            (manifest for manifest in objects if (manifest.key.group, manifest.key.kind) == kind),
+            key=lambda manifest: manifest.key,
+        )
+        if len(duplicates) > 1:
+            locations = ", ".join(
+                f"{manifest.key} at {manifest.file}:{manifest.document.line}" for manifest in duplicates
+            )
+            message = f'the cluster "{name}" must be defined by one {kind[1]}, not by {len(duplicates)}: {locations}'
+            return DESTINATION_CONFLICT.finding(message, duplicates[0].location)
+    return None
+
+
+VERSION_ANNOTATION = "reconciler.dev/kubernetes-version"
+
+
+@dataclass(frozen=True)
+class ClusterVersions:
+    """Kubernetes versions by cluster name. Clusters without a declared version are absent."""
+
+    by_cluster: Mapping[str, KubernetesRelease] = field(default_factory=dict)
+    findings: tuple[Finding, ...] = ()
+
+
+@dataclass(frozen=True)
+class KnownClusters:
+    """All clusters, the locations of their objects, and their Kubernetes versions."""
+
+    clusters: Mapping[str, Cluster]
+    locations: Mapping[str, SourceLocation]
+    versions: ClusterVersions
+
+
+def read_known_clusters(catalog: Catalog, inventory: ClusterInventory) -> KnownClusters:
+    """Return the clusters with their locations and versions."""
+    manifests = ((name, catalog.objects.get(key)) for name, key in inventory.target_keys.items())
+    locations = {name: manifest.location for name, manifest in manifests if manifest}
+    return KnownClusters(inventory.clusters, locations, read_cluster_versions(catalog, inventory))
+
+
+def read_cluster_versions(catalog: Catalog, inventory: ClusterInventory) -> ClusterVersions:
+    """Return the Kubernetes versions that the version annotation of cluster objects declares.
+
+    A Cluster overrides a FederatedCluster, which overrides a Repository.
+    """
+    versions: dict[str, KubernetesRelease] = {}
+    findings = []
+    for group, kind in CLUSTER_KINDS:
+        for manifest in catalog.objects_of_kind(group, kind):
+            text = manifest.annotations.get(VERSION_ANNOTATION)
+            if text is None or manifest.key.name not in inventory.clusters:
+                continue
+            release = parse_kubernetes_release(text)
+            if release:
+                versions[manifest.key.name] = release
+            else:
+                message = (
+                    f"metadata.annotations.{VERSION_ANNOTATION} must be a Kubernetes version such as"
+                    f' "1.31", not {quote_value(text)}'
+                )
+                where = manifest.location_of(("metadata", "annotations", VERSION_ANNOTATION))
+                findings.append(KUBERNETES_VERSION_INVALID.finding(message, where))
+    return ClusterVersions(versions, tuple(findings))

@@ -1,0 +1,147 @@
+"""Execution order of addons: by declared constraints, then by name and id."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+from reconciler.controllers.components.codes import ADDON_ORDER_CYCLE, LOAD_ORDER_UNSATISFIABLE
+from reconciler.controllers.components.field_findings import FieldFinding, build_field_finding
+from reconciler.controllers.components.model import AddonInstance
+from reconciler.krm.yaml import DataPath
+
+
+@dataclass(frozen=True)
+class AddonOrderConstraints:
+    """Names of the addons that an addon requires, follows or precedes. Unused addons have no effect."""
+
+    requires: tuple[str, ...] = ()
+    after: tuple[str, ...] = ()
+    before: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, order=True)
+class _Edge:
+    """One addon that precedes another, and the declaration of this order."""
+
+    first: str
+    second: str
+    declared: str
+
+
+def order_instances(
+    instances: Iterable[AddonInstance], constraints: Mapping[str, AddonOrderConstraints], at: DataPath
+) -> tuple[AddonInstance, ...] | FieldFinding:
+    """Return instances in execution order, or an error at `at` if the constraints contain a cycle."""
+    all_instances = tuple(instances)
+    queue = _InstanceQueue(all_instances, constraints)
+    ordered = tuple(queue.iter_ready())
+    return ordered if len(ordered) == len(all_instances) else _build_cycle_finding(queue.find_cycle(), at)
+
+
+def is_order_declared(
+    first: AddonInstance, second: AddonInstance, constraints: Mapping[str, AddonOrderConstraints]
+) -> bool:
+    """Return whether one of two addons declares its order relative to the other."""
+    pair = {first.addon, second.addon}
+    return len(pair) == 2 and any(_list_edges(pair, constraints))
+
+
+def find_unsatisfiable_order(
+    platform: Iterable[str], developer: Iterable[str], constraints: Mapping[str, AddonOrderConstraints], at: DataPath
+) -> tuple[FieldFinding, ...]:
+    """Return an error for each constraint against the rule that platform addons run before developer addons."""
+    platform_addons, developer_addons = frozenset(platform), frozenset(developer)
+    declared = [
+        *(
+            f"{addon} loadOrder.after {other}"
+            for addon in sorted(platform_addons)
+            for other in _get_constraints(constraints, addon).after
+            if other in developer_addons
+        ),
+        *(
+            f"{addon} loadOrder.before {other}"
+            for addon in sorted(developer_addons)
+            for other in _get_constraints(constraints, addon).before
+            if other in platform_addons
+        ),
+    ]
+    rule = "must not contradict the rule that platform addons run before developer addons"
+    return tuple(
+        build_field_finding(LOAD_ORDER_UNSATISFIABLE, at, f"{rule}: {text}") for text in dict.fromkeys(declared)
+    )
+
+
+class _InstanceQueue:
+    """Instances in topological order. An addon in a cycle is never ready."""
+
+    def __init__(self, instances: tuple[AddonInstance, ...], constraints: Mapping[str, AddonOrderConstraints]) -> None:
+        self.instances: dict[str, list[AddonInstance]] = {}
+        for instance in instances:
+            self.instances.setdefault(instance.addon, []).append(instance)
+        self.edges = sorted(_list_edges(self.instances, constraints))
+        self.blocker_counts = dict.fromkeys(self.instances, 0)
+        self._successors: dict[str, list[str]] = {}
+        for first, second in dict.fromkeys((edge.first, edge.second) for edge in self.edges):
+            self._successors.setdefault(first, []).append(second)
+            self.blocker_counts[second] += len(self.instances[first])
+
+    def iter_ready(self) -> Iterator[AddonInstance]:
+        """Yield every instance that becomes ready. Of several ready instances, the smallest comes first."""
+        ready = [
+            instance
+            for addon, instances in self.instances.items()
+            if not self.blocker_counts[addon]
+            for instance in instances
+        ]
+        heapq.heapify(ready)
+        while ready:
+            instance = heapq.heappop(ready)
+            yield instance
+            for addon in self._successors.get(instance.addon, ()):
+                self.blocker_counts[addon] -= 1
+                for successor in () if self.blocker_counts[addon] else self.instances[addon]:
+                    heapq.heappush(ready, successor)
+
+    def find_cycle(self) -> list[_Edge]:
+        """Return the declarations of one cycle, beginning with its smallest addon name."""
+        incoming = {edge.second: edge for edge in reversed(self.edges) if self.blocker_counts[edge.first]}
+        # Every blocked addon has a blocked predecessor, so following predecessors ends in a cycle.
+        addon, visited = min(name for name, count in self.blocker_counts.items() if count), dict[str, _Edge]()
+        while addon not in visited:
+            visited[addon] = incoming[addon]
+            addon = incoming[addon].first
+        names = list(visited)
+        cycle = [visited[name] for name in reversed(names[names.index(addon) :])]
+        start = min(range(len(cycle)), key=lambda number: cycle[number].first)
+        return [*cycle[start:], *cycle[:start]]
+
+
+def _build_cycle_finding(cycle: list[_Edge], at: DataPath) -> FieldFinding:
+    names = " → ".join([*(edge.first for edge in cycle), cycle[0].first])
+    declared = ", ".join(edge.declared for edge in cycle)
+    return build_field_finding(
+        ADDON_ORDER_CYCLE, at, f"must not declare a cycle in the order of addons: {names} ({declared})"
+    )
+
+
+def _list_edges(present: Iterable[str], constraints: Mapping[str, AddonOrderConstraints]) -> Iterator[_Edge]:
+    names = frozenset(present)
+    for addon in sorted(names):
+        own_constraints = _get_constraints(constraints, addon)
+        yield from (
+            _Edge(other, addon, f"{addon} requires {other}") for other in own_constraints.requires if other in names
+        )
+        yield from (
+            _Edge(other, addon, f"{addon} loadOrder.after {other}") for other in own_constraints.after if other in names
+        )
+        yield from (
+            _Edge(addon, other, f"{addon} loadOrder.before {other}")
+            for other in own_constraints.before
+            if other in names
+        )
+
+
+def _get_constraints(constraints: Mapping[str, AddonOrderConstraints], addon: str) -> AddonOrderConstraints:
+    return constraints.get(addon, AddonOrderConstraints())

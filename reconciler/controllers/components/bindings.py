@@ -1,0 +1,350 @@
+"""Components, environments, and the EnvBindings between them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from reconciler.catalog.catalog import Catalog, ConfigObject
+from reconciler.controllers.clusters.inventory import ClusterInventory
+from reconciler.controllers.codes import UNKNOWN_CLUSTER
+from reconciler.controllers.components.codes import (
+    COMPONENT_NAME_CONFLICT,
+    COMPONENT_TYPE_NOT_FOUND,
+    ENV_BINDING_DUPLICATE,
+    ENV_BINDING_OWNER_GUESSED,
+    ENV_BINDING_OWNER_UNRESOLVED,
+    ENVIRONMENT_NOT_FOUND,
+)
+from reconciler.controllers.components.definitions import build_unreported_duplicate_findings, group_by_name
+from reconciler.controllers.components.inputs import ComponentCache
+from reconciler.controllers.components.model import (
+    BINDING,
+    COMPONENT,
+    ENVIRONMENT,
+    GROUP,
+    KINDS,
+    RECONCILER_GROUP,
+    Component,
+    ComponentEnvironment,
+    EnvBinding,
+)
+from reconciler.controllers.components.readers import read_binding, read_component, read_environment
+from reconciler.controllers.validation import format_list, suggest_name
+from reconciler.krm.findings import Finding, select_errors
+
+ComponentName = tuple[str, str]
+"""Namespace and name. They identify a component of any kind."""
+
+
+@dataclass(frozen=True)
+class Components:
+    """Components of a config, by namespace and name.
+
+    Attributes:
+        by_name: Usable components.
+        unusable_reasons: Reasons why a component is not usable: it is invalid, or its name is not unique.
+        objects_of_unknown_kind: Objects in the `platform` API group whose kind no component type generates.
+        findings: All findings.
+        rejected: Every object that is not usable as a component, with the error.
+    """
+
+    by_name: Mapping[ComponentName, Component] = field(default_factory=dict)
+    unusable_reasons: Mapping[ComponentName, str] = field(default_factory=dict)
+    objects_of_unknown_kind: Mapping[ComponentName, ConfigObject] = field(default_factory=dict)
+    findings: tuple[Finding, ...] = ()
+    rejected: Sequence[tuple[ConfigObject, Finding]] = ()
+
+    @cached_property
+    def names_by_namespace(self) -> Mapping[str, Collection[str]]:
+        """Names of all components, including unusable ones, by namespace."""
+        names: dict[str, set[str]] = {}
+        for namespace, name in (*self.by_name, *self.unusable_reasons):
+            names.setdefault(namespace, set()).add(name)
+        return names
+
+
+def read_components(catalog: Catalog, kinds: Collection[str], cache: ComponentCache) -> Components:
+    """Read the components of a config. `kinds` contains the kinds that component types generate.
+
+    The kinds of component types with errors are included.
+    """
+    objects_by_name: dict[ComponentName, list[ConfigObject]] = {}
+    for kind in sorted({*kinds, COMPONENT}):
+        for manifest in catalog.objects_of_kind(GROUP, kind):
+            objects_by_name.setdefault((manifest.key.namespace, manifest.key.name), []).append(manifest)
+    duplicates = [key for key in catalog.duplicates if key.group == GROUP and key.kind in {*kinds, COMPONENT}]
+    unusable = {(key.namespace, key.name): f"{key} is declared more than once" for key in sorted(duplicates)}
+    by_name: dict[ComponentName, Component] = {}
+    findings: list[Finding] = []
+    rejected: list[tuple[ConfigObject, Finding]] = []
+    for name, objects in sorted(objects_by_name.items()):
+        if len(objects) > 1:
+            unusable[name] = (
+                f"the name is not unique: {format_list([str(manifest.key) for manifest in objects], ' and ')} have it"
+            )
+            rejected += (
+                (manifest, COMPONENT_NAME_CONFLICT.finding(f"{manifest.key}: {unusable[name]}", manifest.location))
+                for manifest in objects
+            )
+            continue
+        component, component_findings = cache.read(read_component, objects[0])
+        if component is None:
+            unusable[name] = f"{objects[0].key} cannot be read"
+            rejected.append((objects[0], select_errors(component_findings)[0]))
+            findings += (finding for finding in component_findings if finding is not rejected[-1][1])
+        elif name not in unusable:
+            by_name[name] = component
+    unknown = _find_objects_of_unknown_kind(catalog, kinds)
+    hints = {kind: _describe_kinds(kind, kinds) for kind in {manifest.key.kind for manifest in unknown.values()}}
+    rejected += (
+        (manifest, _build_unknown_kind_finding(manifest, hints[manifest.key.kind])) for manifest in unknown.values()
+    )
+    return Components(by_name, unusable, unknown, (*findings, *(finding for _, finding in rejected)), rejected)
+
+
+def _find_objects_of_unknown_kind(catalog: Catalog, kinds: Collection[str]) -> Mapping[ComponentName, ConfigObject]:
+    candidates = (manifest for manifest in catalog.objects.values() if manifest.key.group == GROUP)
+    unknown = (manifest for manifest in candidates if manifest.key.kind not in {*KINDS, *kinds})
+    return {(manifest.key.namespace, manifest.key.name): manifest for manifest in unknown}
+
+
+def _describe_kinds(kind: str, kinds: Collection[str]) -> str:
+    known = sorted(kinds)
+    return f"generated kinds: {format_list(known) or 'none'}{suggest_name(kind, known)}"
+
+
+def _build_unknown_kind_finding(manifest: ConfigObject, hint: str) -> Finding:
+    message = f"{manifest.key}: no ComponentType generates the kind {manifest.key.kind}; {hint}"
+    return COMPONENT_TYPE_NOT_FOUND.finding(message, manifest.location_of(("kind",)))
+
+
+@dataclass(frozen=True)
+class Environments:
+    """Environments of a config, by name. The name must be unique across namespaces.
+
+    Attributes:
+        by_name: Usable environments.
+        clusters_by_name: Sorted names of the clusters that serve each usable environment.
+        unusable_reasons: Reasons why an environment is not usable.
+        findings: All findings.
+    """
+
+    by_name: Mapping[str, ComponentEnvironment] = field(default_factory=dict)
+    clusters_by_name: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    unusable_reasons: Mapping[str, str] = field(default_factory=dict)
+    findings: tuple[Finding, ...] = ()
+
+    def explain_absence(self, name: str) -> str:
+        """Return the reason why no usable environment has this name."""
+        if name in self.unusable_reasons:
+            return f"Environment {name} {self.unusable_reasons[name]}"
+        return f"no Environment has the name {name}; existing: {format_list(sorted(self.by_name)) or 'none'}"
+
+
+def read_environments(catalog: Catalog, inventory: ClusterInventory, cache: ComponentCache) -> Environments:
+    """Read the environments of a config, and select their clusters."""
+    by_name: dict[str, ComponentEnvironment] = {}
+    unusable: dict[str, str] = {}
+    findings: list[Finding] = []
+    for name, objects in group_by_name(catalog, RECONCILER_GROUP, ENVIRONMENT).items():
+        if len(objects) > 1:
+            unusable[name] = "is declared more than once"
+            findings += build_unreported_duplicate_findings(objects)
+            continue
+        environment, environment_findings = cache.read(read_environment, objects[0])
+        findings += environment_findings
+        if environment is None:
+            unusable[name] = "is invalid"
+        else:
+            by_name[name] = environment
+            findings += _check_cluster_names(environment, inventory)
+    clusters = {name: _select_clusters(environment, inventory) for name, environment in by_name.items()}
+    return Environments(by_name, clusters, unusable, tuple(findings))
+
+
+def _select_clusters(environment: ComponentEnvironment, inventory: ClusterInventory) -> tuple[str, ...]:
+    """Return the clusters that serve an environment: those that it names and those that it selects."""
+    names = {name for name in environment.clusters if name in inventory.clusters}
+    selector = environment.selector
+    if selector is not None:
+        names |= {cluster.name for cluster in inventory.clusters.values() if selector.matches(cluster.labels)}
+    return tuple(sorted(names))
+
+
+def _check_cluster_names(environment: ComponentEnvironment, inventory: ClusterInventory) -> Iterator[Finding]:
+    for index, name in enumerate(environment.clusters):
+        if name not in inventory.clusters and name not in inventory.uncertain_names:
+            message = f"spec.clusters[{index}]: no cluster has the name {name}"
+            yield UNKNOWN_CLUSTER.finding(message, environment.manifest.location_of(("spec", "clusters", index)))
+
+
+_OWNER = ("spec", "owner", "componentName")
+
+
+@dataclass(frozen=True, eq=False)
+class ResolvedBinding:
+    """A component, the environment that it is bound to, and the clusters of this environment."""
+
+    binding: EnvBinding
+    component: Component
+    environment: ComponentEnvironment
+    clusters: tuple[str, ...]
+
+    @property
+    def package(self) -> str:
+        """Path of the component's package."""
+        key = self.component.key
+        return _build_package_path(self.binding.environment, key.namespace, key.name)
+
+
+def get_requested_packages(manifest: ConfigObject) -> frozenset[str]:
+    """Return the package path that the text of a binding requests; empty if a field is missing.
+
+    This function also works for bindings that are not valid.
+    """
+    spec = manifest.data.get("spec")
+    owner = spec.get("owner") if isinstance(spec, dict) else None
+    if not isinstance(spec, dict) or not isinstance(owner, dict):
+        return frozenset()
+    environment, component = spec.get("environment"), owner.get("componentName")
+    if not isinstance(environment, str) or not isinstance(component, str):
+        return frozenset()
+    return frozenset({_build_package_path(environment, manifest.key.namespace, component)})
+
+
+def _build_package_path(environment: str, namespace: str, component: str) -> str:
+    return f"components/{environment}/{namespace}/{component}"
+
+
+@dataclass(frozen=True, eq=False)
+class UnresolvedBinding:
+    """A binding that has no component or no environment.
+
+    If `is_component_missing`, the component does not exist, and the packages of the binding are no longer requested.
+    """
+
+    manifest: ConfigObject
+    findings: tuple[Finding, ...]
+    is_component_missing: bool = False
+
+
+@dataclass
+class ComponentBindings:
+    """Bindings of a config, resolved and unresolved."""
+
+    resolved: list[ResolvedBinding] = field(default_factory=list)
+    unresolved: list[UnresolvedBinding] = field(default_factory=list)
+    findings: list[Finding] = field(default_factory=list)
+
+
+def resolve_bindings(
+    catalog: Catalog, components: Components, environments: Environments, cache: ComponentCache
+) -> ComponentBindings:
+    """Resolve the component, the environment and the clusters of every binding."""
+    result = ComponentBindings()
+    bindings_by_target: dict[tuple[ComponentName, str], list[EnvBinding]] = {}
+    for manifest in catalog.objects_of_kind(GROUP, BINDING):
+        binding, binding_findings = cache.read(read_binding, manifest)
+        if binding is None:
+            result.unresolved.append(UnresolvedBinding(manifest, binding_findings))
+            continue
+        name, guess_findings = _find_component_name(binding, components)
+        result.findings += (*binding_findings, *guess_findings)
+        if name is None:
+            result.unresolved.append(
+                UnresolvedBinding(
+                    manifest,
+                    (_build_unresolved_finding(binding, components),),
+                    is_component_missing=_is_component_missing(binding, components),
+                )
+            )
+        else:
+            bindings_by_target.setdefault((name, binding.environment), []).append(binding)
+    for (name, _), bindings in sorted(bindings_by_target.items()):
+        if len(bindings) > 1:
+            result.unresolved += _reject_duplicates(bindings)
+            continue
+        resolved = _resolve_binding(bindings[0], name, components, environments)
+        if isinstance(resolved, ResolvedBinding):
+            result.resolved.append(resolved)
+        else:
+            result.unresolved.append(resolved)
+    return result
+
+
+def _find_component_name(binding: EnvBinding, components: Components) -> tuple[ComponentName | None, Sequence[Finding]]:
+    """Return the name of a binding's component, or None if there is no such component.
+
+    If the binding does not name a component, derive it from the binding's own name: `<component>-<suffix>`.
+    """
+    if binding.component:
+        name = (binding.namespace, binding.component)
+        return (name if name in components.by_name or name in components.unusable_reasons else None), ()
+    parts = binding.key.name.split("-")
+    prefixes = ("-".join(parts[:end]) for end in range(1, len(parts)))
+    matches = [name for name in prefixes if name in components.names_by_namespace.get(binding.namespace, ())]
+    if len(matches) != 1:
+        return None, ()
+    message = (
+        f'spec.owner.componentName is missing; assuming "{matches[0]}", because {binding.key} begins with this name'
+    )
+    return (binding.namespace, matches[0]), (
+        ENV_BINDING_OWNER_GUESSED.finding(message, binding.manifest.location_of(_OWNER)),
+    )
+
+
+def _build_unresolved_finding(binding: EnvBinding, components: Components) -> Finding:
+    where = binding.manifest.location_of(_OWNER)
+    if not binding.component:
+        message = (
+            "spec.owner.componentName is missing, and it cannot be derived: the name"
+            f" {binding.key.name} must begin with the name of exactly one component in namespace {binding.namespace}"
+        )
+        return ENV_BINDING_OWNER_UNRESOLVED.finding(message, where)
+    if other := components.objects_of_unknown_kind.get((binding.namespace, binding.component)):
+        message = f"{binding.key} names {other.key}, but no ComponentType generates the kind {other.key.kind}"
+        return COMPONENT_TYPE_NOT_FOUND.finding(message, where)
+    names = format_list(sorted(components.names_by_namespace.get(binding.namespace, ()))) or "none"
+    message = (
+        f'spec.owner.componentName must name a component of namespace {binding.namespace}, not "{binding.component}";'
+        f" existing: {names}"
+    )
+    return ENV_BINDING_OWNER_UNRESOLVED.finding(message, where)
+
+
+def _is_component_missing(binding: EnvBinding, components: Components) -> bool:
+    return bool(binding.component) and (binding.namespace, binding.component) not in components.objects_of_unknown_kind
+
+
+def _reject_duplicates(bindings: Iterable[EnvBinding]) -> list[UnresolvedBinding]:
+    duplicates = list(bindings)
+    names = " and ".join(str(binding.key) for binding in duplicates)
+    message = f"only one EnvBinding may bind a component to the environment {duplicates[0].environment}, not {names}"
+    return [
+        UnresolvedBinding(binding.manifest, (ENV_BINDING_DUPLICATE.finding(message, binding.manifest.location),))
+        for binding in duplicates
+    ]
+
+
+def _resolve_binding(
+    binding: EnvBinding, name: ComponentName, components: Components, environments: Environments
+) -> ResolvedBinding | UnresolvedBinding:
+    if name in components.unusable_reasons:
+        message = f"the component of {binding.key} is not usable: {components.unusable_reasons[name]}"
+        return UnresolvedBinding(
+            binding.manifest, (ENV_BINDING_OWNER_UNRESOLVED.finding(message, binding.manifest.location_of(_OWNER)),)
+        )
+    environment = environments.by_name.get(binding.environment)
+    clusters = environments.clusters_by_name.get(binding.environment, ())
+    if environment is None or not clusters:
+        reason = (
+            f"{environment.manifest.key} has no cluster"
+            if environment
+            else environments.explain_absence(binding.environment)
+        )
+        message = f"spec.environment must name an environment that has clusters: {reason}"
+        where = binding.manifest.location_of(("spec", "environment"))
+        return UnresolvedBinding(binding.manifest, (ENVIRONMENT_NOT_FOUND.finding(message, where),))
+    return ResolvedBinding(binding, components.by_name[name], environment, clusters)

@@ -1,0 +1,426 @@
+"""Compilation of component types, and of components without a type, to component plans.
+
+Compilation runs in steps. It stops after the first step with errors.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from reconciler.catalog.catalog import ConfigObject
+from reconciler.cel import ExpressionLimits
+from reconciler.controllers.components.addon_order import (
+    AddonOrderConstraints,
+    find_unsatisfiable_order,
+    order_instances,
+)
+from reconciler.controllers.components.codes import (
+    ADDON_CONFLICT,
+    ADDON_INCOMPATIBLE,
+    ADDON_KEY_INVALID,
+    ADDON_NOT_ALLOWED,
+    ADDON_NOT_FOUND,
+    ADDON_REQUIREMENT_MISSING,
+    DEFINITION_NOT_FOUND,
+    DEFINITION_VERSION_MISMATCH,
+    INSTANCE_ID_DUPLICATE,
+    INSTANCE_ID_IMPLICIT,
+    INSTANCE_ID_MISSING,
+)
+from reconciler.controllers.components.component_plan import AddonUse, ComponentPlan
+from reconciler.controllers.components.definitions import Addon, ComponentDefinition, DefinitionIndex
+from reconciler.controllers.components.effective_values import ValueLayer, check_static_values
+from reconciler.controllers.components.field_findings import FieldFinding
+from reconciler.controllers.components.model import (
+    AddonInstance,
+    AddonRole,
+    AllowedAddon,
+    Component,
+    ComponentType,
+    ListedAddon,
+    PlatformAddon,
+    derive_addon_key,
+    to_camel_case,
+)
+from reconciler.controllers.components.patching.targets import can_match_target
+from reconciler.controllers.components.schema import DeveloperAddon, build_developer_schema, override_defaults
+from reconciler.controllers.components.templates import (
+    COMPONENT_VARIABLES,
+    CompiledRule,
+    TemplateScope,
+    build_scope,
+    compile_condition,
+    compile_rule,
+)
+from reconciler.controllers.validation import quote_value
+from reconciler.krm.findings import Finding, downgrade_to_warning, select_errors
+from reconciler.krm.yaml import DataPath
+
+_PLATFORM_ROLE: AddonRole = "platform"
+_DEVELOPER_ROLE: AddonRole = "developer"
+_PLATFORM_ADDONS_PATH: DataPath = ("spec", "platformAddons")
+_ALLOWED_ADDONS_PATH: DataPath = ("spec", "developerAddons", "allowed")
+
+
+@dataclass(frozen=True)
+class CompilationResult:
+    """Result of compiling a component type or a component without a type.
+
+    Attributes:
+        plan: The plan; None after an error.
+        findings: Errors, warnings and infos.
+        files: Contents of the generated files for the status branch, by name.
+        flatten_findings: Reasons why the requested flattened definition could not be generated.
+    """
+
+    plan: ComponentPlan | None
+    findings: tuple[Finding, ...] = ()
+    files: Mapping[str, bytes] = field(default_factory=dict)
+    flatten_findings: tuple[Finding, ...] = ()
+
+
+def compile_component_type(
+    component_type: ComponentType, kind: str, index: DefinitionIndex, limits: ExpressionLimits
+) -> CompilationResult:
+    """Compile a component type whose components have the given kind."""
+    return _TypeCompiler(component_type, kind, index, limits).run()
+
+
+@dataclass
+class _TypeCompiler:
+    """Compilation of one component type. Each step adds findings."""
+
+    component_type: ComponentType
+    kind: str
+    index: DefinitionIndex
+    limits: ExpressionLimits
+    findings: list[Finding] = field(default_factory=list)
+
+    def run(self) -> CompilationResult:
+        definition = self._resolve_definition()
+        self._check_addons_exist()
+        if definition is None or select_errors(self.findings):
+            return CompilationResult(None, tuple(self.findings))
+        for check in (self._check_permissions, self._check_instances):
+            check()
+            if select_errors(self.findings):
+                return CompilationResult(None, tuple(self.findings))
+        return self._build_plan(definition)
+
+    def _build_plan(self, definition: ComponentDefinition) -> CompilationResult:
+        scope = build_scope(
+            COMPONENT_VARIABLES,
+            definition.schema.full,
+            definition.schema.parameters,
+            definition.schema.env_overrides,
+            self.limits,
+        )
+        platform_uses = [self._build_platform_use(addon, scope) for addon in self.component_type.platform_addons]
+        allowed_uses = [self._build_allowed_use(addon) for addon in self.component_type.developer_addons]
+        plan = ComponentPlan(
+            self.manifest, definition, tuple(platform_uses), {use.key: use for use in allowed_uses}, (), (), self.kind
+        )
+        plan = replace(plan, rules=self._compile_rules(scope))
+        steps: tuple[Callable[[ComponentPlan], Iterator[Finding]], ...] = (
+            self._check_values, self._check_compatibility, self._check_relations, self._check_order,
+        )  # fmt: skip
+        for step in steps:
+            self.findings += step(plan)
+            if select_errors(self.findings):
+                return CompilationResult(None, tuple(self.findings))
+        return self._finish(plan, allowed_uses)
+
+    @property
+    def manifest(self) -> ConfigObject:
+        return self.component_type.manifest
+
+    def _resolve_definition(self) -> ComponentDefinition | None:
+        name, definitions = self.component_type.definition, self.index.definitions
+        definition = definitions.by_name.get(name)
+        path = ("spec", "componentDefinitionRef")
+        if definition is None:
+            self._add(
+                DEFINITION_NOT_FOUND.finding(
+                    definitions.explain_absence(name), self.manifest.location_of((*path, "name"))
+                )
+            )
+        elif self.component_type.version and self.component_type.version != definition.version:
+            message = (
+                "spec.componentDefinitionRef.version must be the version of the definition,"
+                f" {quote_value(definition.version)}, not {quote_value(self.component_type.version)}"
+            )
+            self._add(DEFINITION_VERSION_MISMATCH.finding(message, self.manifest.location_of((*path, "version"))))
+        return definition
+
+    def _check_addons_exist(self) -> None:
+        for name, path in self._list_addon_names():
+            if name not in self.index.addons.by_name:
+                reason = self.index.addons.explain_absence(name)
+                self._add(ADDON_NOT_FOUND.finding(reason, self.manifest.location_of((*path, "name"))))
+
+    def _list_addon_names(self) -> Iterator[tuple[str, DataPath]]:
+        yield from ((addon.instance.addon, addon.path) for addon in self.component_type.platform_addons)
+        yield from ((addon.name, addon.path) for addon in self.component_type.developer_addons)
+
+    def _check_permissions(self) -> None:
+        platform = ((addon.instance.addon, addon.path, _PLATFORM_ROLE) for addon in self.component_type.platform_addons)
+        allowed = ((addon.name, addon.path, _DEVELOPER_ROLE) for addon in self.component_type.developer_addons)
+        for name, path, role in (*platform, *allowed):
+            if finding := check_permission(self._get_addon(name), role, self.manifest, path):
+                self._add(finding)
+
+    def _check_instances(self) -> None:
+        self.findings += check_instance_ids(
+            self.manifest,
+            [(addon.instance, addon.has_instance_id, addon.path) for addon in self.component_type.platform_addons],
+        )
+        for addon in self.component_type.developer_addons:
+            if derive_addon_key(addon.name) is None:
+                key = quote_value(to_camel_case(addon.name))
+                message = f"the key {key} of the addon {addon.name} is not a valid field name"
+                self._add(ADDON_KEY_INVALID.finding(message, self.manifest.location_of((*addon.path, "name"))))
+
+    def _build_platform_use(self, declaration: PlatformAddon, scope: TemplateScope) -> AddonUse:
+        addon, name = self._get_addon(declaration.instance.addon), declaration.instance.addon
+        condition = (
+            compile_condition(declaration.condition, (*declaration.path, "condition"), scope)
+            if declaration.condition is not None
+            else None
+        )
+        self.findings += (
+            finding.to_finding(self.manifest) for finding in (condition.field_findings if condition else ())
+        )
+        return AddonUse(
+            declaration.instance, addon, to_camel_case(name), addon.schema.full, self.manifest, declaration.path,
+            declaration.config, condition, declaration.has_instance_id,
+        )  # fmt: skip
+
+    def _build_allowed_use(self, declaration: AllowedAddon) -> AddonUse:
+        addon = self._get_addon(declaration.name)
+        schema = override_defaults(addon.schema.full, declaration.defaults)
+        return AddonUse(
+            AddonInstance(declaration.name, role="developer"),
+            addon,
+            to_camel_case(declaration.name),
+            schema,
+            self.manifest,
+            declaration.path,
+        )
+
+    def _compile_rules(self, scope: TemplateScope) -> tuple[CompiledRule, ...]:
+        compiled = [
+            compile_rule(rule.name, rule.expression, rule.message, rule.path, scope)
+            for rule in self.component_type.rules
+        ]
+        self.findings += (finding.to_finding(self.manifest) for rule in compiled for finding in rule.field_findings)
+        return tuple(compiled)
+
+    def _check_values(self, plan: ComponentPlan) -> Iterator[Finding]:
+        """Yield the errors in values that the component type sets."""
+        for use in plan.platform_uses:
+            yield from tuple(check_static_values(use.config_layer, use.schema)) or use.values.findings
+        for addon in self.component_type.developer_addons:
+            layer = ValueLayer("defaults", self.manifest, (*addon.path, "defaults"), addon.defaults)
+            yield from check_static_values(layer, self._get_addon(addon.name).schema.full)
+
+    def _check_compatibility(self, plan: ComponentPlan) -> Iterator[Finding]:
+        """Yield an error for each addon that matches no resource template."""
+        yield from check_compatibility(
+            (*plan.platform_uses, *plan.allowed_uses.values()), plan.definition, plan.platform_uses, self.manifest
+        )
+
+    def _check_relations(self, plan: ComponentPlan) -> Iterator[Finding]:
+        """Yield the violated `requires` and `conflictsWith` relations between addons."""
+        platform_addons = {use.instance.addon for use in plan.platform_uses}
+        allowed_addons = {use.instance.addon for use in plan.allowed_uses.values()}
+        yield from find_missing_requirements(plan.platform_uses, platform_addons)
+        yield from find_missing_requirements(tuple(plan.allowed_uses.values()), platform_addons | allowed_addons)
+        developer_uses = tuple(plan.allowed_uses.values())
+        yield from find_addon_conflicts(plan.platform_uses, (*plan.platform_uses, *developer_uses))
+        # A component may use only one of two allowed addons, so this is not an error of the type.
+        yield from map(downgrade_to_warning, find_addon_conflicts(developer_uses, developer_uses))
+
+    def _check_order(self, plan: ComponentPlan) -> Iterator[Finding]:
+        """Yield the order cycles and the order constraints that cannot be met."""
+        developers = [use.instance for use in plan.allowed_uses.values()]
+        platform = [use.instance for use in plan.platform_uses]
+        for instances, path in ((platform, _PLATFORM_ADDONS_PATH), (developers, _ALLOWED_ADDONS_PATH)):
+            order = order_instances(instances, plan.order_constraints, path)
+            if isinstance(order, FieldFinding):
+                yield order.to_finding(self.manifest)
+        early, late = (
+            {instance.addon for instance in platform},
+            {instance.addon for instance in developers} - {instance.addon for instance in platform},
+        )
+        yield from (
+            finding.to_finding(self.manifest)
+            for finding in find_unsatisfiable_order(early, late, plan.order_constraints, ("spec",))
+        )
+
+    def _finish(self, plan: ComponentPlan, uses: Sequence[AddonUse]) -> CompilationResult:
+        """Build the schema for developers, and sort the platform addons."""
+        declarations = {addon.name: addon for addon in self.component_type.developer_addons}
+        addons = [_build_developer_addon(use, declarations[use.instance.addon]) for use in uses]
+        schema, field_findings = build_developer_schema(plan.definition.schema, addons)
+        self.findings += (finding.to_finding(self.manifest) for finding in field_findings)
+        if select_errors(self.findings):
+            return CompilationResult(None, tuple(self.findings))
+        return CompilationResult(
+            replace(plan, platform_uses=sort_uses(plan.platform_uses, plan.order_constraints), schema=schema),
+            tuple(self.findings),
+        )
+
+    def _get_addon(self, name: str) -> Addon:
+        return self.index.addons.by_name[name]
+
+    def _add(self, finding: Finding) -> None:
+        self.findings.append(finding)
+
+
+def _build_developer_addon(use: AddonUse, declaration: AllowedAddon) -> DeveloperAddon:
+    description = declaration.description or use.addon.description
+    return DeveloperAddon(use.key, description, use.addon.schema, declaration.defaults, (*declaration.path, "name"))
+
+
+def sort_uses(uses: Sequence[AddonUse], constraints: Mapping[str, AddonOrderConstraints]) -> tuple[AddonUse, ...]:
+    """Return uses in execution order. The constraints must not contain a cycle."""
+    order = order_instances([use.instance for use in uses], constraints, ())
+    assert not isinstance(order, FieldFinding), "compilation already checked that there is no cycle"
+    by_instance = {use.instance: use for use in uses}
+    return tuple(by_instance[instance] for instance in order)
+
+
+def check_permission(addon: Addon, role: AddonRole, manifest: ConfigObject, path: DataPath) -> Finding | None:
+    """Return an error if a role is not allowed to use an addon."""
+    if role in addon.allowed_roles:
+        return None
+    group = {"platform": "platform engineers", "developer": "developers"}[role]
+    message = f"the label allowedFor of {addon.manifest.key} does not allow {group} to use this addon"
+    return ADDON_NOT_ALLOWED.finding(message, manifest.location_of((*path, "name")))
+
+
+def check_instance_ids(
+    manifest: ConfigObject, declarations: Sequence[tuple[AddonInstance, bool, DataPath]]
+) -> Iterator[Finding]:
+    """Yield the errors in instance ids. An addon with several instances needs an id for each of them."""
+    counts = Counter(instance.addon for instance, _, _ in declarations)
+    seen: set[AddonInstance] = set()
+    for instance, has_id, path in declarations:
+        if counts[instance.addon] > 1 and not has_id:
+            message = f"{instance.addon} has {counts[instance.addon]} instances, so each of them must set instanceId"
+            yield INSTANCE_ID_MISSING.finding(message, manifest.location_of(path))
+        elif instance in seen:
+            yield INSTANCE_ID_DUPLICATE.finding(
+                f"{instance} is declared twice; instanceId must be unique for each addon",
+                manifest.location_of((*path, "instanceId")),
+            )
+        elif not has_id:
+            message = (
+                f'{instance.addon} has no instanceId, so its id is "{instance.id}"; set instanceId so that names do not'
+                " change when a second instance is added"
+            )
+            yield INSTANCE_ID_IMPLICIT.finding(message, manifest.location_of(path))
+        seen.add(instance)
+
+
+def check_compatibility(
+    uses: Sequence[AddonUse], definition: ComponentDefinition, creators: Sequence[AddonUse], manifest: ConfigObject
+) -> Iterator[Finding]:
+    """Yield an error for each addon whose targets match no template.
+
+    Templates of the definition and of the addons in `creators` are checked. An addon without targets is compatible.
+    """
+    templates = [(entry.data, entry.id) for entry in definition.resources]
+    templates += ((entry.data, entry.id) for use in creators for entry in use.addon.creates)
+    for use in uses:
+        targets = use.addon.targets
+        if targets and not any(can_match_target(target, data, name) for target in targets for data, name in templates):
+            creations = " or in the platform addons" if creators else ""
+            message = (
+                f"{use.addon.manifest.key} is not compatible: its spec.targets match no resource in"
+                f" {definition.manifest.key}{creations}"
+            )
+            yield ADDON_INCOMPATIBLE.finding(message, manifest.location_of(use.path))
+
+
+def find_missing_requirements(uses: Sequence[AddonUse], present: set[str]) -> Iterator[Finding]:
+    """Yield an error for each required addon that is not in `present`."""
+    first: dict[str, AddonUse] = {}
+    for use in uses:
+        first.setdefault(use.instance.addon, use)
+    for use in first.values():
+        for reference in use.addon.requires:
+            if reference.addon not in present:
+                reason = f" ({reference.reason})" if reference.reason else ""
+                message = f"{use.instance.addon} requires {reference.addon}, which is not in use{reason}"
+                yield ADDON_REQUIREMENT_MISSING.finding(message, use.declared_by.location_of(use.path))
+
+
+def find_addon_conflicts(uses: Sequence[AddonUse], others: Sequence[AddonUse]) -> Iterator[Finding]:
+    """Yield an error for each pair of addons, one from each sequence, of which one excludes the other."""
+    reported: set[frozenset[str]] = set()
+    for first_uses, second_uses in ((uses, others), (others, uses)):
+        present = {use.instance.addon for use in second_uses}
+        for use in first_uses:
+            for reference in use.addon.conflicts:
+                names = frozenset((use.instance.addon, reference.addon))
+                if reference.addon in present and len(names) == 2 and names not in reported:
+                    reported.add(names)
+                    reason = f" ({reference.reason})" if reference.reason else ""
+                    message = f"{use.instance.addon} excludes {reference.addon}, but both are in use{reason}"
+                    yield ADDON_CONFLICT.finding(message, use.declared_by.location_of(use.path))
+
+
+_LISTED_ADDONS_PATH: DataPath = ("spec", "addons")
+
+
+def compile_untyped_component(component: Component, index: DefinitionIndex) -> CompilationResult:
+    """Compile a component that names its definition and its addons itself."""
+    findings = list(_check_references(component, index))
+    declarations = component.addons or ()
+    if not select_errors(findings):
+        findings += check_instance_ids(
+            component.manifest,
+            [(declaration.instance, declaration.has_instance_id, declaration.path) for declaration in declarations],
+        )
+    if select_errors(findings):
+        return CompilationResult(None, tuple(findings))
+    uses = tuple(_build_use(declaration, component, index) for declaration in declarations)
+    definition = index.definitions.by_name[component.definition]
+    findings += check_compatibility(uses, definition, (), component.manifest)
+    findings += find_missing_requirements(uses, {use.instance.addon for use in uses})
+    if select_errors(findings):
+        return CompilationResult(None, tuple(findings))
+    plan = ComponentPlan(component.manifest, definition, listed_uses=uses)
+    order = order_instances([use.instance for use in uses], plan.order_constraints, _LISTED_ADDONS_PATH)
+    if isinstance(order, FieldFinding):
+        return CompilationResult(None, (*findings, order.to_finding(component.manifest)))
+    return CompilationResult(plan, tuple(findings))
+
+
+def _check_references(component: Component, index: DefinitionIndex) -> Iterator[Finding]:
+    manifest = component.manifest
+    if component.definition not in index.definitions.by_name:
+        reason = index.definitions.explain_absence(component.definition)
+        yield DEFINITION_NOT_FOUND.finding(reason, manifest.location_of(("spec", "componentDefinition")))
+    for declaration in component.addons or ():
+        name, where = declaration.instance.addon, manifest.location_of((*declaration.path, "name"))
+        addon = index.addons.by_name.get(name)
+        if addon is None:
+            yield ADDON_NOT_FOUND.finding(index.addons.explain_absence(name), where)
+        elif finding := check_permission(addon, "developer", manifest, declaration.path):
+            yield finding
+        elif derive_addon_key(name) is None:
+            yield ADDON_KEY_INVALID.finding(
+                f"the key {quote_value(to_camel_case(name))} of the addon {name} is not a valid field name", where
+            )
+
+
+def _build_use(declaration: ListedAddon, component: Component, index: DefinitionIndex) -> AddonUse:
+    addon, instance = index.addons.by_name[declaration.instance.addon], replace(declaration.instance, role="developer")
+    return AddonUse(
+        instance, addon, to_camel_case(addon.name), addon.schema.full, component.manifest, declaration.path,
+        declaration.config, has_instance_id=declaration.has_instance_id,
+    )  # fmt: skip

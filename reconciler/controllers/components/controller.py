@@ -1,0 +1,406 @@
+"""The component controller: from a catalog to one package per component, environment and cluster.
+
+Also contains the deletion guard of EnvBindings. Rendering and packaging are in separate modules.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property, partial
+
+from reconciler.catalog.catalog import Catalog, ConfigObject
+from reconciler.controllers.clusters.inventory import ClusterInventory
+from reconciler.controllers.codes import DELETION_HELD
+from reconciler.controllers.components.bindings import (
+    ComponentBindings,
+    Components,
+    Environments,
+    ResolvedBinding,
+    UnresolvedBinding,
+    get_requested_packages,
+    read_components,
+    read_environments,
+    resolve_bindings,
+)
+from reconciler.controllers.components.codes import COMPONENT_TYPE_NOT_READY, RUNTIME_COMPOSITION_DISABLED
+from reconciler.controllers.components.compilation import CompilationResult, compile_untyped_component
+from reconciler.controllers.components.component_renderer import (
+    InjectedValues,
+    RenderedComponent,
+    build_injected_values,
+    find_build,
+    render_component,
+)
+from reconciler.controllers.components.component_types import (
+    ComponentTypeResult,
+    compile_component_types,
+    index_by_kind,
+)
+from reconciler.controllers.components.definition_readers import read_addon, read_component_definition
+from reconciler.controllers.components.definitions import DefinitionIndex, build_definition_index
+from reconciler.controllers.components.inputs import ComponentCache, ComponentControllerInputs, ComponentRecords
+from reconciler.controllers.components.model import BUILD, KINDS, RECONCILER_GROUP, Build, Component
+from reconciler.controllers.components.package_builder import ComponentPackages, PackageBuilder, compute_manifest_digest
+from reconciler.controllers.components.readers import read_build
+from reconciler.controllers.components.status import (
+    build_binding_status,
+    build_component_status,
+    build_definition_statuses,
+    build_environment_statuses,
+    build_rejected_status,
+    build_type_status,
+)
+from reconciler.controllers.deletion_guards import PackageLocation, decide_deletions, read_acknowledged_hashes
+from reconciler.controllers.results import (
+    ConfigStatus,
+    ControllerResult,
+    DeletionGuard,
+    PackageOwner,
+    PackageTarget,
+    StalledVariant,
+)
+from reconciler.krm.findings import Finding, select_errors
+from reconciler.krm.objects import Condition, ObjectKey
+
+
+def guard_binding(
+    manifest: ConfigObject,
+    existing: Sequence[PackageLocation],
+    requested: Collection[PackageLocation],
+    inventory: ClusterInventory,
+    inputs: ComponentControllerInputs,
+) -> DeletionGuard:
+    """Return which packages of a binding may be deleted, of those that it no longer requests."""
+    obsolete = [location for location in existing if location not in requested]
+    confirmed = read_acknowledged_hashes(manifest.annotations)
+    held, labels = inputs.held_deletions.get(manifest.key, {}), ("packages", str(manifest.key))
+    decision = decide_deletions(obsolete, len(existing), held, confirmed, inputs.max_delete_percent, labels)
+    targets = frozenset(_get_target(location, inventory) for location in obsolete)
+    if decision.reason:
+        return DeletionGuard(frozenset(), decision.reason, decision.existing_count, targets, confirmed)
+    return DeletionGuard(targets, confirmed=targets if decision.is_confirmed else frozenset())
+
+
+def _get_target(location: PackageLocation, inventory: ClusterInventory) -> PackageTarget:
+    cluster, package = location
+    target_key = inventory.target_keys.get(cluster)
+    return PackageTarget(target_key.namespace if target_key else "", cluster, package)
+
+
+__all__ = ["ComponentCache", "ComponentControllerInputs", "ComponentRecords", "reconcile_components"]
+
+
+def reconcile_components(
+    catalog: Catalog,
+    inventory: ClusterInventory,
+    inputs: ComponentControllerInputs,
+    cache: ComponentCache | None = None,
+) -> ControllerResult:
+    """Return one package for each component, environment and cluster that are bound, with all findings.
+
+    Packages that cannot be computed are kept as they are. The cache skips work whose inputs did not change since the
+    previous pass.
+    """
+    cache = cache or ComponentCache()
+    cache.begin_pass(inputs)
+    controller_pass = _ComponentPass(
+        read_component_snapshot(catalog, inventory, inputs, cache), inventory, inputs, cache
+    )
+    controller_pass.process()
+    controller_pass.keep_uncertain_packages()
+    guards = controller_pass.build_guards()
+    result = ControllerResult(
+        tuple(variant for packages in controller_pass.packages for variant in packages.variants),
+        tuple(controller_pass.stalled),
+        tuple(controller_pass.build_statuses()),
+        tuple(
+            dict.fromkeys(
+                (*controller_pass.snapshot.findings, *controller_pass.findings, *controller_pass.check_guards(guards))
+            )
+        ),
+        frozenset(controller_pass.kept),
+        guards=guards,
+    )
+    cache.end_pass()
+    return result
+
+
+@dataclass(frozen=True, eq=False)
+class ComponentSnapshot:
+    """Everything that the controller reads in one pass."""
+
+    catalog: Catalog
+    definition_index: DefinitionIndex
+    types: tuple[ComponentTypeResult, ...]
+    components: Components
+    environments: Environments
+    builds: Mapping[tuple[str, str], Build]
+    uncertain_builds: frozenset[tuple[str, str]]
+    bindings: ComponentBindings
+    findings: tuple[Finding, ...]
+
+
+def read_component_snapshot(
+    catalog: Catalog, inventory: ClusterInventory, inputs: ComponentControllerInputs, cache: ComponentCache
+) -> ComponentSnapshot:
+    """Read and compile the component objects and their definitions."""
+    limits = inputs.cel_limits
+    index = build_definition_index(
+        catalog,
+        partial(cache.read, read_component_definition, limits=limits),
+        partial(cache.read, read_addon, limits=limits),
+    )
+    types = compile_component_types(catalog, index, inputs, cache)
+    components = read_components(catalog, {result.kind for result in types if result.kind} - {*KINDS}, cache)
+    environments = read_environments(catalog, inventory, cache)
+    builds, uncertain, build_findings = _read_builds(catalog, cache)
+    bindings = resolve_bindings(catalog, components, environments, cache)
+    # The catalog already reports objects that are declared more than once.
+    type_findings = (result.compilation.findings for result in types if result.manifest.key not in catalog.duplicates)
+    findings = (
+        *index.findings, *(finding for group in type_findings for finding in group), *components.findings,
+        *environments.findings, *build_findings, *bindings.findings,
+    )  # fmt: skip
+    return ComponentSnapshot(catalog, index, types, components, environments, builds, uncertain, bindings, findings)
+
+
+def _read_builds(
+    catalog: Catalog, cache: ComponentCache
+) -> tuple[dict[tuple[str, str], Build], frozenset[tuple[str, str]], list[Finding]]:
+    builds: dict[tuple[str, str], Build] = {}
+    duplicates = (key for key in catalog.duplicates if (key.group, key.kind) == (RECONCILER_GROUP, BUILD))
+    uncertain = {(key.namespace, key.name) for key in duplicates}
+    findings: list[Finding] = []
+    for manifest in catalog.objects_of_kind(RECONCILER_GROUP, BUILD):
+        build, build_findings = cache.read(read_build, manifest)
+        findings += build_findings
+        if build:
+            builds[manifest.key.namespace, manifest.key.name] = build
+        else:
+            uncertain.add((manifest.key.namespace, manifest.key.name))
+    return builds, frozenset(uncertain), findings
+
+
+@dataclass
+class _ComponentPass:
+    """One pass of the controller."""
+
+    snapshot: ComponentSnapshot
+    inventory: ClusterInventory
+    inputs: ComponentControllerInputs
+    cache: ComponentCache
+    packages: list[ComponentPackages] = field(default_factory=list)
+    stalled: list[StalledVariant] = field(default_factory=list)
+    findings: list[Finding] = field(default_factory=list)
+    kept: set[ObjectKey] = field(default_factory=set)
+    _statuses: list[ConfigStatus] = field(default_factory=list)
+    _validations: dict[ObjectKey, RenderedComponent | None] = field(default_factory=dict)
+    _rendered: dict[ObjectKey, list[RenderedComponent]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self._owners = self.inputs.records.owned()
+        self._types_by_kind = index_by_kind(self.snapshot.types)
+        self._package_builder = PackageBuilder(
+            self.inventory, partial(self.cache.read, compute_manifest_digest), self.inputs.engine
+        )
+
+    def process(self) -> None:
+        """Process every binding, then validate every component."""
+        for resolved in self.snapshot.bindings.resolved:
+            self._process_binding(resolved)
+        for unresolved in self.snapshot.bindings.unresolved:
+            self._process_unresolved(unresolved)
+        for component in self.snapshot.components.by_name.values():
+            self._validate_component(component)
+
+    def _process_binding(self, resolved: ResolvedBinding) -> None:
+        compilation = self._compile(resolved.component)
+        if compilation.plan is None:
+            self._stall(resolved.binding.manifest, self._check_readiness(resolved, compilation))
+            return
+        build = find_build(self.snapshot.builds, resolved.component, resolved.binding.environment)
+        if reason := self._explain_uncertainty(resolved, build):
+            self._stall(resolved.binding.manifest, (), reason)
+            return
+        key = (
+            *compilation.plan.iter_dependencies(resolved.component),
+            resolved.component,
+            resolved.binding,
+            resolved.environment,
+            build,
+        )
+        plan, values = compilation.plan, build_injected_values(resolved.binding, resolved.environment, build)
+        rendered = self.cache.get_rendered_component(
+            key, lambda: render_component(plan, resolved.component, resolved.binding, values, self.inputs.cel_limits)
+        )
+        self._rendered.setdefault(resolved.component.key, []).append(rendered)
+        if rendered.errors:
+            self._stall(resolved.binding.manifest, rendered.findings)
+            return
+        targets = self._package_builder.list_targets(resolved)
+        packages = self.cache.get_packages(
+            rendered, targets, lambda: self._package_builder.build(resolved, plan, build, rendered)
+        )
+        self.packages.append(packages)
+        self._statuses.append(build_binding_status(packages))
+
+    def _compile(self, component: Component) -> CompilationResult:
+        """Return the plan of a component: the plan of its type or, without a type, its own."""
+        if component.has_type:
+            return self._types_by_kind[component.key.kind].compilation
+        if not self.inputs.runtime_composition:
+            message = (
+                f"{component.key} has no component type, and the setting rules.runtime_composition does not allow that"
+            )
+            return CompilationResult(
+                None, (RUNTIME_COMPOSITION_DISABLED.finding(message, component.manifest.location),)
+            )
+        return self.cache.get_untyped_plan(
+            component,
+            self.snapshot.definition_index,
+            lambda: compile_untyped_component(component, self.snapshot.definition_index),
+        )
+
+    def _check_readiness(self, resolved: ResolvedBinding, compilation: CompilationResult) -> tuple[Finding, ...]:
+        if not resolved.component.has_type:
+            return select_errors(compilation.findings)
+        component_type = self._types_by_kind[resolved.component.key.kind]
+        reason = component_type.not_ready_reason
+        message = f"{resolved.component.key} uses {component_type.manifest.key}, which is not ready: {reason}"
+        return (COMPONENT_TYPE_NOT_READY.finding(message, resolved.component.manifest.location),)
+
+    def _explain_uncertainty(self, resolved: ResolvedBinding, build: Build | None) -> str:
+        """Return why the build of a component is uncertain, or "" if it is known.
+
+        An unusable Build, or one in an unreadable file, may be the build of this component.
+        """
+        namespace, name = resolved.component.key.namespace, resolved.component.key.name
+        names = [(namespace, f"{name}.{resolved.binding.environment}"), (namespace, name)]
+        candidates = names[: names.index((build.manifest.key.namespace, build.manifest.key.name))] if build else names
+        # A Build without a namespace may belong to any namespace.
+        for key in (found for candidate in candidates for found in (candidate, ("", candidate[1]))):
+            if key in self.snapshot.uncertain_builds:
+                return f"the package is kept, because Build/{'/'.join(key)} cannot be used"
+        if self._is_catalog_complete:
+            return ""
+        locations = [(cluster, resolved.package) for cluster in resolved.clusters]
+        missing = sorted(
+            name
+            for location in locations
+            for name in self._list_recorded_builds(location)
+            if name not in self._object_names
+        )
+        return f"the package is kept, because {missing[0]} may be in a file that cannot be read" if missing else ""
+
+    def _list_recorded_builds(self, location: PackageLocation) -> Iterator[str]:
+        yield from (name for name in self._recorded_inputs.get(location, ()) if name.partition("/")[0] == BUILD)
+
+    @cached_property
+    def _is_catalog_complete(self) -> bool:
+        return self.snapshot.catalog.is_complete
+
+    @cached_property
+    def _object_names(self) -> Collection[str]:
+        return frozenset(str(key) for key in self.snapshot.catalog.objects)
+
+    @cached_property
+    def _recorded_inputs(self) -> Mapping[PackageLocation, Collection[str]]:
+        return self.inputs.records.inputs()
+
+    def _process_unresolved(self, unresolved: UnresolvedBinding) -> None:
+        if unresolved.is_component_missing:
+            self.findings += unresolved.findings
+            error = select_errors(unresolved.findings)[0]
+            ready = Condition("Ready", "False", error.code, error.message)
+            self._statuses.append(ConfigStatus(unresolved.manifest.key, unresolved.manifest.api_version, (ready,)))
+        else:
+            self._stall(unresolved.manifest, unresolved.findings)
+
+    def _stall(self, manifest: ConfigObject, findings: Sequence[Finding], reason: str = "") -> None:
+        """Record a binding whose packages are kept as they are."""
+        # A binding without a namespace may be the owner in any namespace.
+        if not manifest.key.namespace:
+            self.kept |= {owner.key for owner in self._owners.values() if owner.key.name == manifest.key.name}
+        stall_errors = select_errors(tuple(findings))
+        code = stall_errors[0].code if stall_errors else "InDoubt"
+        message = "; ".join(error.message for error in stall_errors) or reason
+        ready = Condition("Ready", "False", code, message)
+        owner = PackageOwner(manifest.key, manifest.api_version)
+        self.stalled.append(StalledVariant(owner, (ready,), tuple(findings), packages=get_requested_packages(manifest)))
+
+    def _validate_component(self, component: Component) -> None:
+        """Validate a component without an environment.
+
+        A value that is missing in the component may be set in its environments. If all environments of the component
+        are valid, the component is valid. Errors of an environment are reported for its binding.
+        """
+        compilation = self._compile(component)
+        if compilation.plan is None:
+            self._validations[component.key] = None
+            # Errors of a component type are reported for the type.
+            self.findings += () if component.has_type else compilation.findings
+            return
+        plan = compilation.plan
+        validation = self.cache.get_rendered_component(
+            (*plan.iter_dependencies(component), component),
+            lambda: render_component(plan, component, None, InjectedValues(), self.inputs.cel_limits),
+        )
+        environments = self._rendered.get(component.key, [])
+        is_valid = bool(environments) and not any(rendered.errors for rendered in environments)
+        self._validations[component.key] = environments[0] if is_valid else validation
+        self.findings += () if component.has_type else compilation.findings
+        self.findings += () if environments else validation.findings
+
+    def keep_uncertain_packages(self) -> None:
+        """Keep packages on clusters whose configuration is only partly known."""
+        requested = self._list_requested_packages()
+        for (cluster, package), owner in sorted(self._owners.items()):
+            target_key = self.inventory.target_keys.get(cluster)
+            if cluster in self.inventory.uncertain_names and target_key and (cluster, package) not in requested:
+                message = f"an object that may define the cluster {cluster} is unusable or declared more than once"
+                ready = Condition("Ready", "False", "ClusterInDoubt", message)
+                self.stalled.append(
+                    StalledVariant(owner, (ready,), (), PackageTarget(target_key.namespace, cluster, package))
+                )
+
+    def _list_requested_packages(self) -> set[PackageLocation]:
+        """Return the packages that bindings request, rendered or not."""
+        targets = [variant.target for packages in self.packages for variant in packages.variants]
+        targets += (stalled.target for stalled in self.stalled if stalled.target)
+        return {(place.repository, place.package) for place in targets}
+
+    def build_guards(self) -> dict[ObjectKey, DeletionGuard]:
+        """Return the deletion guard of each existing binding."""
+        requested, existing = self._list_requested_packages(), dict[ObjectKey, list[PackageLocation]]()
+        for location, owner in sorted(self._owners.items()):
+            existing.setdefault(owner.key, []).append(location)
+        manifests = [packages.resolved_binding.binding.manifest for packages in self.packages]
+        manifests += (binding.manifest for binding in self.snapshot.bindings.unresolved if binding.is_component_missing)
+        return {
+            manifest.key: guard_binding(
+                manifest, existing.get(manifest.key, ()), requested, self.inventory, self.inputs
+            )
+            for manifest in manifests
+        }
+
+    def check_guards(self, guards: Mapping[ObjectKey, DeletionGuard]) -> Iterator[Finding]:
+        """Yield a finding for each binding whose deletions are held."""
+        for key, guard in guards.items():
+            if guard.reason:
+                yield DELETION_HELD.finding(guard.reason, self.snapshot.catalog.objects[key].location)
+
+    def build_statuses(self) -> Iterator[ConfigStatus]:
+        """Yield the statuses of definitions, environments, components, component types and bindings."""
+        yield from build_definition_statuses(self.snapshot.definition_index, self.snapshot.catalog)
+        yield from build_environment_statuses(self.snapshot.environments, self.snapshot.catalog)
+        validations_by_kind: dict[str, list[tuple[Component, RenderedComponent | None]]] = {}
+        for component in self.snapshot.components.by_name.values():
+            validation = self._validations[component.key]
+            validations_by_kind.setdefault(component.key.kind, []).append((component, validation))
+            yield build_component_status(component, self._compile(component), validation)
+        for manifest, finding in self.snapshot.components.rejected:
+            yield build_rejected_status(manifest, finding)
+        for result in self.snapshot.types:
+            yield build_type_status(result, validations_by_kind.get(result.kind, ()))
+        yield from self._statuses

@@ -1,0 +1,158 @@
+"""Effective values: layers of values, merged and completed with the defaults of a schema.
+
+Also checks which layer may set which field.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import chain, islice
+from typing import Any
+
+from reconciler.catalog.catalog import ConfigObject
+from reconciler.controllers.components.codes import CONFIG_EXPRESSION_NOT_ALLOWED, NOT_OVERRIDABLE, UNKNOWN_FIELD
+from reconciler.controllers.components.field_findings import MAX_FINDINGS_PER_OBJECT, FieldFinding, build_field_finding
+from reconciler.controllers.components.model import Values
+from reconciler.controllers.components.schema import (
+    ComponentSchema,
+    Schema,
+    apply_defaults,
+    is_declared,
+    overlay_values,
+    validate_value,
+)
+from reconciler.controllers.components.template_syntax import EXPRESSION_START
+from reconciler.controllers.nested_values import get_value
+from reconciler.controllers.validation import format_path
+from reconciler.krm.findings import Finding
+from reconciler.krm.merge3.rules import ABSENT
+from reconciler.krm.yaml import DataPath
+
+
+@dataclass(frozen=True, eq=False)
+class ValueLayer:
+    """Values that one object sets at one path. `name` is the name of the layer in provenance."""
+
+    name: str
+    manifest: ConfigObject
+    path: DataPath
+    data: Values
+
+    def has_value(self, path: DataPath) -> bool:
+        """Return whether the layer sets the value at `path`."""
+        return get_value(self.data, path) is not ABSENT
+
+
+@dataclass(frozen=True, eq=False)
+class EffectiveValues:
+    """Effective values, the layers that they come from (lowest precedence first), and findings."""
+
+    data: dict[str, Any]
+    layers: tuple[ValueLayer, ...]
+    schema: ComponentSchema
+    findings: tuple[Finding, ...] = ()
+
+    def find_origin(self, path: DataPath) -> ValueLayer | None:
+        """Return the layer that set the value at `path`, or None for a default."""
+        return next((layer for layer in reversed(self.layers) if layer.has_value(path)), None)
+
+    @cached_property
+    def bindings(self) -> Mapping[str, Any]:
+        """Variable bindings of these values for templates."""
+        parts = {"parameters": self.schema.parameters, "envOverrides": self.schema.env_overrides}
+        return {"spec": self.data, **{name: _extract_section(self.data, part) for name, part in parts.items()}}
+
+
+def compute_effective_values(
+    layers: Sequence[ValueLayer], schema: Schema, component_schema: ComponentSchema
+) -> EffectiveValues:
+    """Merge the layers, lowest precedence first, add defaults, and validate the result.
+
+    Each finding is located at the layer that set the invalid value.
+
+    Args:
+        layers: Value layers, lowest precedence first.
+        schema: `component_schema.full`, possibly with other defaults.
+        component_schema: Schema of the component definition or the addon.
+    """
+    data = apply_defaults(overlay_values(*(layer.data for layer in layers), schema=schema), schema)
+    effective = EffectiveValues(data, tuple(layers), component_schema)
+    findings = tuple(
+        _locate_finding(finding, effective) for finding in validate_value(data, schema, ())[:MAX_FINDINGS_PER_OBJECT]
+    )
+    return replace(effective, findings=findings)
+
+
+def _locate_finding(finding: FieldFinding, effective: EffectiveValues) -> Finding:
+    """Return a finding located at the highest layer that contains the value, or its closest parent."""
+    layers = effective.layers
+    for end in range(len(finding.path), -1, -1):
+        for layer in reversed(layers):
+            if layer.has_value(finding.path[:end]):
+                where = layer.manifest.location_of((*layer.path, *finding.path))
+                return finding.code.finding(f"{format_path(layer.path)}.{finding.message}", where)
+    return finding.code.finding(finding.message)
+
+
+def check_overrides(layer: ValueLayer, schema: ComponentSchema) -> Iterator[Finding]:
+    """Yield the errors in overrides of an environment, which may only set fields of `envOverrides`."""
+    for finding in validate_value(layer.data, schema.env_overrides, (), required=False)[:MAX_FINDINGS_PER_OBJECT]:
+        where = layer.manifest.location_of((*layer.path, *finding.path))
+        if finding.code is UNKNOWN_FIELD and is_declared(schema.parameters, finding.path):
+            field = format_path((*layer.path, *finding.path))
+            message = f"{field} is declared in parameters, so environments cannot override it"
+            yield NOT_OVERRIDABLE.finding(message, where)
+        else:
+            yield finding.code.finding(f"{format_path(layer.path)}.{finding.message}", where)
+    for path in _find_removed_mappings(layer.data, schema, ()):
+        field = format_path((*layer.path, *path))
+        message = f"{field} contains fields that are declared in parameters, so it must not be null"
+        yield NOT_OVERRIDABLE.finding(message, layer.manifest.location_of((*layer.path, *path)))
+
+
+def _find_removed_mappings(data: Values, schema: ComponentSchema, path: DataPath) -> Iterator[DataPath]:
+    """Yield the paths where null removes a mapping that also contains fields of `parameters`."""
+    for key, value in data.items():
+        field_path = (*path, str(key))
+        if not (is_declared(schema.parameters, field_path) and is_declared(schema.env_overrides, field_path)):
+            continue
+        if value is None:
+            yield field_path
+        elif isinstance(value, Mapping):
+            yield from _find_removed_mappings(value, schema, field_path)
+
+
+def check_static_values(layer: ValueLayer, schema: Schema) -> Iterator[Finding]:
+    """Yield the errors in values that a component type sets. They must not contain expressions.
+
+    Required fields may be missing, because other layers can set them.
+    """
+    groups = (validate_value(layer.data, schema, layer.path, required=False), _find_expressions(layer.data, layer.path))
+    yield from (finding.to_finding(layer.manifest) for finding in islice(chain(*groups), MAX_FINDINGS_PER_OBJECT))
+
+
+def _find_expressions(value: Any, path: DataPath) -> Iterator[FieldFinding]:
+    match value:
+        case str() if EXPRESSION_START in value:
+            yield build_field_finding(
+                CONFIG_EXPRESSION_NOT_ALLOWED, path, "must be a plain value; only templates can contain expressions"
+            )
+        case list():
+            for index, item in enumerate(value):
+                yield from _find_expressions(item, (*path, index))
+        case Mapping():
+            for key, item in value.items():
+                yield from _find_expressions(item, (*path, str(key)))
+
+
+def _extract_section(data: Mapping[str, Any], schema: Schema) -> dict[str, Any]:
+    """Return the values that one section of the schema declares."""
+    section_values: dict[str, Any] = {}
+    for name, node in schema.get("properties", {}).items():
+        if name in data:
+            value = data[name]
+            is_nested = "properties" in node and isinstance(value, Mapping)
+            section_values[name] = _extract_section(value, node) if is_nested else value
+    return section_values

@@ -1,0 +1,364 @@
+"""Flattening of a component type into a component definition without platform addons.
+
+- Values that the type sets, and fields that determine where an addon applies, are fixed. They are literals in the new
+  definition, and environments can no longer override them. All other fields remain in their section, below the key
+  of the addon.
+- Conditions, targets, patch paths and patch loops are evaluated now. The condition of a type must be constant, because
+  it can use values of components. An inactive addon is left out.
+- A definition has no validation rules, so the rules of an addon must only use fixed values. They are checked now.
+- Developer addons remain in the type. The values of flattened addons belong to the definition, so a developer addon
+  replaces them where it would merge with them, and it cannot require the addons.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from copy import deepcopy
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from reconciler.catalog.catalog import ConfigObject
+from reconciler.cel import OMIT, ExpressionBudget, ExpressionLimits
+from reconciler.controllers.components.addon_order import is_order_declared
+from reconciler.controllers.components.codes import ADDON_KEY_COLLISION, ADDON_KEY_INVALID, NOT_FLATTENABLE
+from reconciler.controllers.components.compilation import find_missing_requirements
+from reconciler.controllers.components.component_plan import AddonUse, ComponentPlan
+from reconciler.controllers.components.definition_readers import read_component_definition
+from reconciler.controllers.components.definitions import AddonPatch, CompiledOperation, ObjectTemplate
+from reconciler.controllers.components.effective_values import ValueLayer, compute_effective_values
+from reconciler.controllers.components.field_findings import FieldFinding, FieldFindingError, build_field_finding
+from reconciler.controllers.components.flatten.addon import FlattenedAddon, iter_templates
+from reconciler.controllers.components.flatten.expressions import ExpressionRewriter, iter_programs, parse_field_steps
+from reconciler.controllers.components.flatten.fields import ShorthandWriter
+from reconciler.controllers.components.flatten.patches import is_patch_target, require_static_result
+from reconciler.controllers.components.model import API_VERSION, DEFINITION, GROUP, AddonInstance, to_camel_case
+from reconciler.controllers.components.patching.budget import PatchBudget
+from reconciler.controllers.components.patching.targets import PatchTarget, read_patch_target
+from reconciler.controllers.components.patching.writers import WriteTracker
+from reconciler.controllers.components.readers import ID_DESCRIPTION, ID_PATTERN
+from reconciler.controllers.nested_values import get_value
+from reconciler.controllers.validation import format_path, quote_value
+from reconciler.krm.findings import Finding, select_errors
+from reconciler.krm.objects import ObjectKey
+from reconciler.krm.yaml import DataPath, Document, YamlError
+
+COMPOSED_FROM_LABEL = "composedFrom"
+COMPOSED_FROM, ADDONS = "platform/composed-from", "platform/addons"
+_SPEC, _PARAMETERS, _ENV_OVERRIDES = "spec", "parameters", "envOverrides"
+_SECTIONS = (_PARAMETERS, _ENV_OVERRIDES)
+_SCHEMA, _TYPES, _REQUIRED = "schema", "types", "requiredByDefault"
+
+
+def flatten_component_type(
+    plan: ComponentPlan, name: str, limits: ExpressionLimits
+) -> dict[str, Any] | tuple[Finding, ...]:
+    """Return the flattened definition `name` of a component type, or the reasons why there is none.
+
+    The definition renders the same bytes from the same values, if the values of addons are below their keys and no
+    fixed value is set. Errors are located at the component type.
+    """
+    flattener = _Flattener(plan, name, limits, ExpressionBudget(limits))
+    try:
+        return flattener.flatten()
+    except _FlattenError as error:
+        return error.findings
+
+
+class _FlattenError(Exception):
+    """The component type cannot be flattened."""
+
+    def __init__(self, *findings: Finding) -> None:
+        super().__init__(findings)
+        self.findings = findings
+
+
+_FIELD_EXPRESSION = re.compile(r"\$\{\s*(?:spec|parameters|envOverrides)\.(?P<path>\w+(?:\.\w+)*)\s*\}")
+_SCALAR_TYPES = frozenset({"string", "integer", "number", "boolean"})
+
+
+@dataclass(eq=False)
+class _PartialResource:
+    """Resource of the new definition. `entry` contains all fields except the template, which addons change."""
+
+    entry: dict[str, Any]
+    template: Any
+    write_tracker: WriteTracker
+    created_by: str
+
+    @property
+    def id(self) -> str:
+        """Resource id, which targets can refer to."""
+        return str(self.entry["id"])
+
+    @property
+    def resource(self) -> dict[str, Any]:
+        """Complete entry for the definition."""
+        return {**self.entry, "template": self.template}
+
+
+@dataclass(eq=False)
+class _Flattener:
+    """Flattening of one component type."""
+
+    plan: ComponentPlan
+    name: str
+    limits: ExpressionLimits
+    budget: ExpressionBudget
+    resources: list[_PartialResource] = field(default_factory=list)
+    patch_budget: PatchBudget = field(default_factory=PatchBudget)
+    fields: dict[str, Any] = field(default_factory=dict)
+    """JSON Schemas of the fields of the new definition. The fields of an addon are below its key."""
+
+    def flatten(self) -> dict[str, Any]:
+        addons = self._list_active_addons()
+        self.fields |= self.plan.definition.schema.full["properties"]
+        self.fields |= {addon.key: addon.use.addon.schema.full for addon in addons if addon.key}
+        schema = self._build_schema([addon for addon in addons if addon.fixed_fields.has_open_fields])
+        self._add_definition_resources(schema)
+        for addon in addons:
+            with self._attribute_errors(addon.use):
+                self._add_created_resources(addon)
+                self._apply_patches(addon)
+        return self._validate(self._build_definition(addons, schema))
+
+    def _list_active_addons(self) -> list[FlattenedAddon]:
+        """Return the active platform addons. Collect the errors of all addons."""
+        active: list[FlattenedAddon] = []
+        findings: list[Finding] = []
+        for use in self.plan.platform_uses:
+            try:
+                active += self._evaluate_addon(use)
+            except _FlattenError as error:
+                findings += error.findings
+        uses = [addon.use for addon in active]
+        findings += find_missing_requirements(uses, {use.instance.addon for use in uses})
+        if findings:
+            raise _FlattenError(*findings)
+        return active
+
+    def _evaluate_addon(self, use: AddonUse) -> list[FlattenedAddon]:
+        """Return the addon in a list, or an empty list if it is inactive.
+
+        Raises:
+            _FlattenError: The addon cannot be flattened.
+        """
+        layer = ValueLayer("platform", use.declared_by, use.config_path, use.config)
+        addon = FlattenedAddon(use, compute_effective_values((layer,), use.schema, use.addon.schema), self.budget)
+        with self._attribute_errors(use):
+            is_selected = self._is_selected(use)
+            findings = (tuple(addon.check_expressions()) if is_selected else ()) or tuple(addon.check_rules())
+            if findings:
+                raise _FlattenError(*(self._build_addon_finding(finding, use) for finding in findings))
+            return [addon] if is_selected and addon.is_active else []
+
+    def _is_selected(self, use: AddonUse) -> bool:
+        if use.condition is None:
+            return True
+        for path, program in iter_programs(use.condition.template.root):
+            if program.names:
+                message = f"must not use variables in order to be flattened: {quote_value(program.text)}"
+                raise _FlattenError(
+                    NOT_FLATTENABLE.finding(f"{format_path(path)} {message}", use.declared_by.location_of(path))
+                )
+        return use.condition.is_met({}, self.budget)
+
+    def _build_schema(self, addons: list[FlattenedAddon]) -> dict[str, Any]:
+        """Return the schema of the definition, extended by the remaining fields of the addons."""
+        new_schema = deepcopy(self.plan.definition.manifest.data["spec"].get(_SCHEMA) or {})
+        findings = [finding for addon in addons for finding in self._check_key(addon, addons)]
+        if findings:
+            raise _FlattenError(*findings)
+        writer = ShorthandWriter(
+            dict(new_schema.get(_TYPES) or {}), required_by_default=new_schema.get(_REQUIRED) is True
+        )
+        for addon in addons:
+            schema, key = addon.use.addon.schema, addon.key or ""
+            for section, section_schema in zip(_SECTIONS, (schema.parameters, schema.env_overrides), strict=True):
+                if remaining := addon.get_remaining_fields(section_schema):
+                    new_schema[section] = {**(new_schema.get(section) or {}), key: writer.write_fields(remaining, key)}
+        if writer.types:
+            new_schema[_TYPES] = {**(new_schema.get(_TYPES) or {}), **writer.types}
+        return new_schema
+
+    def _check_key(self, addon: FlattenedAddon, addons: list[FlattenedAddon]) -> Iterator[Finding]:
+        use, key = addon.use, addon.key
+        where = use.declared_by.location_of((*use.path, "name"))
+        other_instances = [other.use.instance for other in addons if other.key == key and other is not addon]
+        if key is None:
+            key_text = quote_value(to_camel_case(addon.qualified_name))
+            message = f"the key {key_text} of the addon {addon.qualified_name} is not a valid field name"
+            yield ADDON_KEY_INVALID.finding(message, where)
+        elif key in self.plan.definition.schema.full["properties"] or other_instances:
+            owner = f"the key of {other_instances[0]}" if other_instances else "a field of the definition"
+            message = f"{use.instance} has the key {key}, which is also {owner}; keys must be unique"
+            yield ADDON_KEY_COLLISION.finding(message, where)
+
+    def _add_definition_resources(self, schema: Mapping[str, Any]) -> None:
+        """Add the resources of the definition. Their expressions must not depend on the added fields."""
+        definition = self.plan.definition
+        for entry in definition.resources:
+            self._require_named_fields(entry, schema)
+            data = dict(get_value(definition.manifest.data, entry.path))
+            template = deepcopy(data.pop("template"))
+            self.resources.append(
+                _PartialResource(data, template, self._build_write_tracker(None), str(definition.manifest.key))
+            )
+
+    def _require_named_fields(self, entry: ObjectTemplate, schema: Mapping[str, Any]) -> None:
+        original = self.plan.definition.schema
+        schemas = {_PARAMETERS: original.parameters, _ENV_OVERRIDES: original.env_overrides}
+        extended = {
+            name: section_schema
+            for name, section_schema in schemas.items()
+            if len(schema.get(name) or {}) > len(section_schema["properties"])
+        }
+        variables = {**extended, **({_SPEC: original.full} if extended else {})}
+        for path, program in (found for template in iter_templates(entry) for found in iter_programs(template.root)):
+            for at, name in program.variable_positions:
+                if name in variables and not parse_field_steps(program.text, at + len(name), variables[name]):
+                    message = (
+                        f"must name the fields that it uses, because addons add fields: {quote_value(program.text)}"
+                    )
+                    raise _FlattenError(
+                        self._build_finding(
+                            build_field_finding(NOT_FLATTENABLE, path, message), self.plan.definition.manifest, ()
+                        )
+                    )
+
+    def _add_created_resources(self, addon: FlattenedAddon) -> None:
+        """Add the resources that an addon creates."""
+        instance, rewriter = addon.use.instance, addon.rewriter
+        for index, entry in enumerate(addon.use.addon.creates):
+            name = entry.id or f"{instance.addon}-{instance.id}-{index}"
+            if not ID_PATTERN.fullmatch(name):
+                raise FieldFindingError(
+                    build_field_finding(
+                        NOT_FLATTENABLE, (*entry.path, "id"), f"must be {ID_DESCRIPTION}, not {quote_value(name)}"
+                    )
+                )
+            for other in self.resources:
+                if other.id == name:
+                    message = f"must be unique, but {other.created_by} also uses {quote_value(name)}"
+                    raise FieldFindingError(build_field_finding(NOT_FLATTENABLE, (*entry.path, "id"), message))
+            new_entry = _build_entry(name, entry, rewriter)
+            if new_entry is not None:
+                template = rewriter.rewrite_template(entry.template.root)
+                self.resources.append(
+                    _PartialResource(new_entry, template, self._build_write_tracker(instance), str(instance))
+                )
+
+    def _apply_patches(self, addon: FlattenedAddon) -> None:
+        for patch in addon.active_patches:
+            for loop_bindings in patch.loop.iter_bindings(addon.bindings, self.budget):
+                target = read_patch_target(patch.target.render(loop_bindings, self.budget), patch.target.path)
+                if not isinstance(target, PatchTarget):
+                    raise FieldFindingError(target[0])
+                known = {name: loop_bindings[name] for name in loop_bindings.keys() - addon.values.bindings.keys()}
+                rewriter = replace(addon.rewriter, known_variables=known)
+                matches = [
+                    resource
+                    for resource in self.resources
+                    if is_patch_target(target, resource.template, resource.id, patch.target.path)
+                ]
+                for resource in matches:
+                    for operation in patch.operations:
+                        self._apply_operation(operation, patch, resource, loop_bindings, rewriter, addon.use.instance)
+
+    def _apply_operation(
+        self,
+        compiled: CompiledOperation,
+        patch: AddonPatch,
+        resource: _PartialResource,
+        loop_bindings: Mapping[str, Any],
+        rewriter: ExpressionRewriter,
+        instance: AddonInstance,
+    ) -> None:
+        path = compiled.path.render(loop_bindings, self.budget) if compiled.path else None
+        value = rewriter.rewrite_template(compiled.value.root) if compiled.value else compiled.operation.value
+        operation = compiled.operation.render(value, path)
+        if value is not OMIT:
+            require_static_result(
+                resource.template,
+                operation,
+                resource.write_tracker,
+                instance,
+                self.patch_budget,
+                self._is_scalar,
+                skip_missing=patch.should_skip_missing,
+            )
+        resource.write_tracker.apply_patch(
+            resource.template, operation, instance, self.patch_budget, skip_missing=patch.should_skip_missing
+        )
+
+    def _is_scalar(self, text: str) -> bool:
+        """Return whether an expression is only a field that the schema declares as a string, number or boolean."""
+        match = _FIELD_EXPRESSION.fullmatch(text.strip())
+        node: Any = {"properties": self.fields}
+        for name in match["path"].split(".") if match else ():
+            node = (node.get("properties") or {}).get(name) or {}
+        return bool(match) and node.get("type") in _SCALAR_TYPES and not node.get("x-kubernetes-int-or-string")
+
+    def _build_definition(self, addons: list[FlattenedAddon], schema: dict[str, Any]) -> dict[str, Any]:
+        source = self.plan.definition.manifest
+        instances = ",".join(str(addon.use.instance) for addon in addons)
+        metadata = {
+            "name": self.name,
+            "labels": {COMPOSED_FROM_LABEL: source.key.name},
+            "annotations": {COMPOSED_FROM: source.key.name, ADDONS: instances},
+        }
+        resources = [resource.resource for resource in self.resources]
+        spec = {**({_SCHEMA: schema} if schema else {}), "resources": resources}
+        return {"apiVersion": API_VERSION, "kind": DEFINITION, "metadata": metadata, "spec": spec}
+
+    def _validate(self, data: dict[str, Any]) -> dict[str, Any]:
+        """Return the definition if it can be read. Expressions and schemas have limits."""
+        try:
+            document = Document.from_data(data)
+        except YamlError as error:
+            raise _FlattenError(self._build_unusable_finding(str(error))) from None
+        key = ObjectKey(GROUP, DEFINITION, "", self.name)
+        _, findings = read_component_definition(ConfigObject(key, API_VERSION, "", document), self.limits)
+        if found_errors := select_errors(findings):
+            raise _FlattenError(*(self._build_unusable_finding(finding.message) for finding in found_errors))
+        return data
+
+    def _build_unusable_finding(self, reason: str) -> Finding:
+        return NOT_FLATTENABLE.finding(
+            f"the flattened definition {self.name} is not valid: {reason}", self.plan.manifest.location
+        )
+
+    def _build_write_tracker(self, creator: AddonInstance | None) -> WriteTracker:
+        constraints = self.plan.order_constraints
+        return WriteTracker(lambda first, second: is_order_declared(first, second, constraints), creator)
+
+    @contextmanager
+    def _attribute_errors(self, use: AddonUse) -> Iterator[None]:
+        """Convert an error to one of the component type, located at the use of the addon."""
+        try:
+            yield
+        except FieldFindingError as error:
+            raise _FlattenError(self._build_addon_finding(error.field_finding, use)) from None
+
+    def _build_addon_finding(self, finding: FieldFinding, use: AddonUse) -> Finding:
+        return self._build_finding(finding, use.addon.manifest, use.path)
+
+    def _build_finding(self, finding: FieldFinding, manifest: ConfigObject, path: DataPath) -> Finding:
+        """Return an error about another object, which is valid but cannot be flattened."""
+        return NOT_FLATTENABLE.finding(
+            f"{self.name} cannot be generated: {manifest.key}: {finding.message}", self.plan.manifest.location_of(path)
+        )
+
+
+def _build_entry(name: str, entry: ObjectTemplate, rewriter: ExpressionRewriter) -> dict[str, Any] | None:
+    """Return the definition entry of a created resource without its template, or None if it is never created."""
+    new_entry: dict[str, Any] = {"id": name}
+    include_when = rewriter.rewrite_template(entry.include_when.template.root)
+    if include_when is False:
+        return None
+    if include_when is not True:
+        new_entry["includeWhen"] = include_when
+    if entry.loop.template:
+        new_entry |= {"forEach": rewriter.rewrite_template(entry.loop.template.root), "var": entry.loop.variable}
+    return new_entry

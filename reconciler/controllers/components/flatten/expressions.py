@@ -1,0 +1,359 @@
+"""Rewriting of the expressions of a flattened addon.
+
+Fixed values become literals. Other fields move below the key of the addon. A template without other variables becomes
+its value, so that paths and filters of later addons can use it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from copy import deepcopy
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Any
+
+from reconciler.cel import OMIT, CelProgram, ExpressionBudget
+from reconciler.controllers.components.codes import NOT_FLATTENABLE
+from reconciler.controllers.components.field_findings import FieldFindingError, build_field_finding
+from reconciler.controllers.components.flatten.fields import FixedFields
+from reconciler.controllers.components.schema import Schema
+from reconciler.controllers.components.template_syntax import EXPRESSION_START, render_literal
+from reconciler.controllers.components.templates import escape_template, format_cel_literal
+from reconciler.controllers.components.templates.expressions import (
+    EmbeddedExpression,
+    charge_budget,
+    evaluate_expression,
+    split_expressions,
+)
+from reconciler.controllers.components.templates.nodes import (
+    ExpressionNode,
+    InterpolatedNode,
+    StaticNode,
+    TemplateListNode,
+    TemplateMapEntry,
+    TemplateMapNode,
+    TemplateNode,
+)
+from reconciler.controllers.nested_values import get_value
+from reconciler.controllers.validation import quote_value
+from reconciler.krm.merge3.rules import ABSENT
+from reconciler.krm.yaml import DataPath
+
+_SPEC = "spec"
+_IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
+# A name before a parenthesis is a method.
+_FIELD_STEP_PATTERN = re.compile(
+    r"""\s*(?:(?P<dot>\.\??)\s*(?P<name>[A-Za-z_][A-Za-z0-9_]*)(?![A-Za-z0-9_])(?!\s*\()"""
+    r"""|\[\s*(?:"(?P<double>[^"\\\n]*)"|'(?P<single>[^'\\\n]*)')\s*\])""",
+    re.ASCII,
+)
+_HAS_CALL = re.compile(r"(?<![A-Za-z0-9_.])has[ \t]*\([ \t]*\Z", re.ASCII)
+_CLOSING_PARENTHESIS = re.compile(r"\s*\)")
+_LEADING_DOT = re.compile(r"\.[ \t]*\Z")
+
+
+@dataclass(frozen=True)
+class FieldStep:
+    """One field access in an expression: its position in the text, and whether it is optional (`.?a`)."""
+
+    name: str
+    start: int
+    end: int
+    is_optional: bool
+
+
+def parse_field_steps(text: str, at: int, schema: Schema) -> tuple[FieldStep, ...]:
+    """Return the declared fields that the text accesses after a variable, from index `at`."""
+    steps: list[FieldStep] = []
+    while step := _FIELD_STEP_PATTERN.match(text, at):
+        name = step["name"] or step["double"] or step["single"] or ""
+        child: Schema | None = schema.get("properties", {}).get(name)
+        if child is None:
+            break
+        schema = child
+        steps.append(FieldStep(name, at, step.end(), step["dot"] == ".?"))
+        at = step.end()
+    return tuple(steps)
+
+
+def iter_programs(node: TemplateNode) -> Iterator[tuple[DataPath, CelProgram]]:
+    """Yield the expressions of a template, with their paths in the document."""
+    match node:
+        case ExpressionNode(path, _, program):
+            yield path, program
+        case InterpolatedNode(path, _, pieces):
+            yield from ((path, piece) for piece in pieces if isinstance(piece, CelProgram))
+        case TemplateMapNode(entries):
+            for entry in entries:
+                yield from iter_programs(entry.key) if not isinstance(entry.key, str) else ()
+                yield from iter_programs(entry.value)
+        case TemplateListNode(items):
+            for item in items:
+                yield from iter_programs(item)
+
+
+@dataclass(frozen=True, eq=False)
+class AddonVariable:
+    """Variable with the values of an addon, and which of its fields are fixed.
+
+    `config` contains the values that the type sets, in its order.
+    """
+
+    name: str
+    key: str
+    schema: Schema
+    fixed_fields: FixedFields
+    values: Mapping[str, Any]
+    config: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class _Occurrence:
+    """Occurrence of a variable in an expression.
+
+    Attributes:
+        text: Text of the expression, possibly already rewritten after this occurrence.
+        before: Text before the variable, without a leading dot of the variable.
+        dot: The leading dot, or "".
+        end: Index after the variable.
+        path: Path of the expression in the document.
+        written: Original expression.
+    """
+
+    text: str
+    before: str
+    dot: str
+    end: int
+    path: DataPath
+    written: str
+
+
+@dataclass(frozen=True)
+class _Replacement:
+    """Text that replaces a variable and the following text up to `end`."""
+
+    text: str
+    end: int
+    is_known: bool
+
+
+@dataclass(frozen=True, eq=False)
+class ExpressionRewriter:
+    """Rewrites the templates of one addon.
+
+    `known_variables` contains variables with known values, such as the item of a loop.
+    """
+
+    addon_variables: Mapping[str, AddonVariable]
+    known_variables: Mapping[str, Any]
+    budget: ExpressionBudget
+
+    @property
+    def bindings(self) -> dict[str, Any]:
+        """Variable bindings, as far as they are known."""
+        return {**{name: root.values for name, root in self.addon_variables.items()}, **self.known_variables}
+
+    def rewrite_template(self, node: TemplateNode) -> Any:
+        """Return data that renders to the same value in the definition, or OMIT.
+
+        Raises:
+            FieldFindingError: The template cannot be rewritten.
+        """
+        match node:
+            case StaticNode(value):
+                return deepcopy(value)
+            case ExpressionNode(path, _, program):
+                text, is_known = self.rewrite_expression(program, path)
+                value = self._evaluate(program, path) if is_known else ABSENT
+                return _wrap(text) if value is ABSENT else value if value is OMIT else escape_template(value)
+            case InterpolatedNode():
+                return self._rewrite_text(node)
+            case TemplateMapNode(entries):
+                return self._rewrite_map(entries)
+            case TemplateListNode(items):
+                return [item for item in map(self.rewrite_template, items) if item is not OMIT]
+        raise TypeError(f"unknown template node: {node!r}")
+
+    def rewrite_expression(self, program: CelProgram, path: DataPath) -> tuple[str, bool]:
+        """Return the rewritten expression, and whether it uses only known values.
+
+        Raises:
+            FieldFindingError: The expression cannot be rewritten.
+        """
+        text, is_known = program.text, True
+        for at, name in reversed(program.variable_positions):
+            if name not in self.addon_variables and name not in self.known_variables:
+                is_known = False
+                continue
+            before = _LEADING_DOT.sub("", text[:at])
+            occurrence = _Occurrence(
+                text, before, "" if before == text[:at] else ".", at + len(name), path, program.text
+            )
+            replacement = self._replace_occurrence(name, occurrence)
+            is_known = is_known and replacement.is_known
+            text = f"{before}{replacement.text}{text[replacement.end :]}"
+            charge_budget(self.budget, 1, len(text), path)
+        return text, is_known
+
+    def _replace_occurrence(self, name: str, occurrence: _Occurrence) -> _Replacement:
+        if name not in self.addon_variables:
+            return _Replacement(format_cel_literal(self.known_variables[name]), occurrence.end, is_known=True)
+        variable, fixed_fields = self.addon_variables[name], self.addon_variables[name].fixed_fields
+        field_path: DataPath = ()
+        end = occurrence.end
+        for step in parse_field_steps(occurrence.text, occurrence.end, variable.schema):
+            if step.name not in fixed_fields.fixed:
+                return _Replacement(f"{occurrence.dot}{variable.name}.{variable.key}", occurrence.end, is_known=False)
+            field_path, nested = (*field_path, step.name), fixed_fields.fixed[step.name]
+            is_has_call = (
+                _is_has_argument(occurrence.before)
+                and _CLOSING_PARENTHESIS.match(occurrence.text, step.end) is not None
+            )
+            if nested is None or is_has_call:
+                return _replace_fixed_field(variable, field_path, step, occurrence, is_has_call=is_has_call)
+            if step.is_optional:
+                container = _format_map({step.name: _format_object(variable, field_path, nested, occurrence)})
+                return _Replacement(f"{container}{occurrence.text[step.start : step.end]}", step.end, is_known=False)
+            fixed_fields, end = nested, step.end
+        return _Replacement(
+            _format_object(variable, field_path, fixed_fields, occurrence),
+            end,
+            is_known=not fixed_fields.has_open_fields,
+        )
+
+    def _evaluate(self, program: CelProgram, path: DataPath) -> Any:
+        """Return the result of an expression with known values; ABSENT if it fails, as it will in every render."""
+        try:
+            return evaluate_expression(program, self.bindings, self.budget, path)
+        except FieldFindingError:
+            return ABSENT
+
+    def _rewrite_text(self, node: InterpolatedNode) -> str:
+        """Return text with known results inserted."""
+        pieces = [self._rewrite_piece(piece, node.path) for piece in node.pieces]
+        joined = _join_texts(pieces)
+        text = "".join(piece if isinstance(piece, str) else _wrap(piece.text) for piece in joined)
+        match [piece for piece in joined if not isinstance(piece, str) or not piece.isspace()]:
+            case [EmbeddedExpression()]:
+                # A single expression would keep its type.
+                pass
+            case significant if not any(isinstance(piece, EmbeddedExpression) for piece in significant):
+                return str(escape_template(text))
+            case _ if _is_parsed_as(text, joined):
+                return text
+        return "".join(
+            original if isinstance(original, str) else _wrap(self.rewrite_expression(original, node.path)[0])
+            for original in node.pieces
+        )
+
+    def _rewrite_piece(self, piece: str | CelProgram, path: DataPath) -> str | EmbeddedExpression:
+        if isinstance(piece, str):
+            return piece
+        text, is_known = self.rewrite_expression(piece, path)
+        value = self._evaluate(piece, path) if is_known else ABSENT
+        is_text = value is not ABSENT and value is not OMIT and value is not None
+        return render_literal(value) if is_text else EmbeddedExpression(text)
+
+    def _rewrite_map(self, entries: tuple[TemplateMapEntry, ...]) -> Any:
+        result: dict[str, Any] = {}
+        for entry in entries:
+            key = entry.key if isinstance(entry.key, str) else self.rewrite_template(entry.key)
+            if not isinstance(key, str):
+                assert isinstance(entry.key, ExpressionNode), "other keys are text"
+                # The render reports that the key is not a string, as without flattening.
+                key = _wrap(self.rewrite_expression(entry.key.program, entry.path)[0])
+            value = self.rewrite_template(entry.value)
+            if value is OMIT:
+                continue
+            if key in result:
+                raise _build_error(entry.path, "must not rewrite to the key of an earlier entry", key)
+            result[key] = value
+        return result
+
+
+def _replace_fixed_field(
+    variable: AddonVariable, field_path: DataPath, step: FieldStep, occurrence: _Occurrence, *, is_has_call: bool
+) -> _Replacement:
+    """Return the replacement of a fixed field, or of the argument of `has`, which is known as well."""
+    value = get_value(variable.values, field_path)
+    if value is not ABSENT and not is_has_call and not step.is_optional:
+        return _Replacement(format_cel_literal(value), step.end, is_known=True)
+    container = {} if value is ABSENT else {step.name: value}
+    return _Replacement(
+        f"{format_cel_literal(container)}{occurrence.text[step.start : step.end]}", step.end, is_known=True
+    )
+
+
+def _format_object(
+    variable: AddonVariable, field_path: DataPath, fixed_fields: FixedFields, occurrence: _Occurrence
+) -> str:
+    """Return the expression of an object in which some fields may be fixed.
+
+    Fixed fields come first, in the order of the component type.
+    """
+    if not fixed_fields.has_open_fields:
+        return format_cel_literal(get_value(variable.values, field_path))
+    expression = f"{occurrence.dot}{variable.name}.{variable.key}{''.join(map(_format_step, field_path))}"
+    if not fixed_fields.fixed:
+        return expression
+    config_value = get_value(variable.config, field_path)
+    names = [name for name in config_value if name in fixed_fields.fixed] if isinstance(config_value, Mapping) else []
+    has_other_values = any(
+        name not in names and get_value(variable.values, (*field_path, name)) is not ABSENT
+        for name in fixed_fields.fixed
+    )
+    if variable.name != _SPEC or has_other_values:
+        # The order of the fields cannot be kept: defaults come between other fields, and sections are sorted by name.
+        raise _build_error(
+            occurrence.path,
+            "must name the fields that it uses, because some of the fields are fixed",
+            occurrence.written,
+        )
+    nested = {
+        name: _format_object(variable, (*field_path, name), nested_fields, occurrence)
+        for name in names
+        if (nested_fields := fixed_fields.fixed[name])
+    }
+    texts = {
+        name: nested.get(name) or format_cel_literal(get_value(variable.values, (*field_path, name))) for name in names
+    }
+    return f"merge({', '.join([_format_map(texts), expression, *([_format_map(nested)] if nested else [])])})"
+
+
+def _is_has_argument(before: str) -> bool:
+    """Return whether the text before a variable ends with `has(` outside of a comment."""
+    line = before[before.rfind("\n") + 1 :]
+    return _HAS_CALL.search(line) is not None and "//" not in line
+
+
+def _join_texts(pieces: list[str | EmbeddedExpression]) -> list[str | EmbeddedExpression]:
+    """Join adjacent texts, and remove empty texts."""
+    joined: list[str | EmbeddedExpression] = []
+    for is_text, group in groupby(pieces, lambda piece: isinstance(piece, str)):
+        items = list(group)
+        joined += ["".join(item for item in items if isinstance(item, str))] if is_text else items
+    return [item for item in joined if item != ""]
+
+
+def _is_parsed_as(text: str, pieces: list[str | EmbeddedExpression]) -> bool:
+    try:
+        return list(split_expressions(text, ())) == pieces
+    except FieldFindingError:
+        return False
+
+
+def _wrap(text: str) -> str:
+    return f"{EXPRESSION_START}{text}}}"
+
+
+def _format_map(entries: Mapping[str, str]) -> str:
+    return f"{{{', '.join(f'{format_cel_literal(name)}: {text}' for name, text in entries.items())}}}"
+
+
+def _format_step(name: str | int) -> str:
+    return f".{name}" if _IDENTIFIER.fullmatch(str(name)) else f"[{format_cel_literal(name)}]"
+
+
+def _build_error(path: DataPath, message: str, text: str) -> FieldFindingError:
+    return FieldFindingError(build_field_finding(NOT_FLATTENABLE, path, f"{message}: {quote_value(text)}"))

@@ -1,0 +1,207 @@
+"""Patches on templates: applied if no expression influences the result, and rejected otherwise."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import Any
+
+from reconciler.controllers.components.codes import NOT_FLATTENABLE
+from reconciler.controllers.components.field_findings import FieldFindingError, build_field_finding
+from reconciler.controllers.components.model import AddonInstance
+from reconciler.controllers.components.patching.budget import PatchBudget
+from reconciler.controllers.components.patching.locations import Location, find_locations
+from reconciler.controllers.components.patching.operations import PatchOperation
+from reconciler.controllers.components.patching.paths import (
+    FilterStep,
+    IndexStep,
+    KeyStep,
+    NumericStep,
+    PatchPath,
+    PathStep,
+    WildcardStep,
+)
+from reconciler.controllers.components.patching.pod_templates import CONTAINER_LISTS, get_pod_spec_path
+from reconciler.controllers.components.patching.targets import PatchTarget, can_match_target, is_target_match
+from reconciler.controllers.components.patching.writers import WriteTracker
+from reconciler.controllers.components.template_syntax import EXPRESSION_START
+from reconciler.controllers.components.templates.expressions import EmbeddedExpression, split_expressions
+from reconciler.controllers.nested_values import get_value
+from reconciler.controllers.validation import quote_value
+from reconciler.krm.merge3.rules import ABSENT
+from reconciler.krm.yaml import DataPath
+
+IsScalar = Callable[[str], bool]
+_VALUE: DataPath = ("value",)
+_LABELS: DataPath = ("metadata", "labels")
+_OMIT = re.compile(r"\b(oc_)?omit\b")
+
+
+def is_patch_target(target: PatchTarget, template: Any, name: str, at: DataPath) -> bool:
+    """Return whether every resource that the template renders matches the target.
+
+    Raises:
+        FieldFindingError: The match depends on an expression.
+    """
+    if not can_match_target(replace(target, labels=(), containers=None), template, name):
+        return False
+    if not can_match_target(target, template, name) and not _find_templated_keys(target, template):
+        return False
+    for text in (*_find_templated_keys(target, template), *_find_templated_values(target, template)):
+        raise _build_dependency_error(at, text)
+    return is_target_match(target, template, name)
+
+
+def require_static_result(
+    template: Any,
+    operation: PatchOperation,
+    tracker: WriteTracker,
+    instance: AddonInstance,
+    budget: PatchBudget,
+    is_scalar: IsScalar,
+    *,
+    skip_missing: bool,
+) -> None:
+    """Raise an error if an expression of the template or of the value influences the result of an operation.
+
+    `is_scalar` returns whether an expression can only result in a string, number or boolean.
+
+    Raises:
+        FieldFindingError: The result depends on an expression.
+    """
+    at, steps = (*operation.at, "path"), operation.path.steps
+    for number, step in enumerate(steps):
+        prefix = PatchPath(operation.path.text, steps[:number])
+        for location in find_locations(template, prefix, "remove", budget, at, skip_missing=skip_missing):
+            for text in _find_deciding_texts(get_value(template, location), step):
+                raise _build_dependency_error(at, text)
+    for location in find_locations(template, operation.path, operation.op, budget, at, skip_missing=skip_missing):
+        for value_path, text in _find_deciding_texts_at(template, location, operation, tracker, instance, is_scalar):
+            raise _build_dependency_error((*operation.at, *value_path), text)
+
+
+def _find_deciding_texts(container: Any, step: PathStep) -> Iterator[str]:
+    """Yield the expressions of a container that influence which child a step addresses."""
+    match container, step:
+        case str(), _ if EXPRESSION_START in container:
+            yield container
+        case dict(), KeyStep() | NumericStep():
+            yield from (key for key in container if EXPRESSION_START in key)
+        case list(), IndexStep() | NumericStep() | WildcardStep():
+            yield from filter(_can_omit, container)
+        case list(), FilterStep(fields):
+            for item in container:
+                yield from _find_deciding_field_texts(item, fields)
+
+
+def _find_deciding_field_texts(item: Any, fields: tuple[str, ...]) -> Iterator[str]:
+    """Yield the expressions that influence whether a filter matches an item."""
+    for field in (*fields, None):
+        if isinstance(item, str) and EXPRESSION_START in item:
+            yield item
+        if not isinstance(item, dict) or field is None:
+            return
+        yield from (key for key in item if EXPRESSION_START in key)
+        item = item.get(field)
+
+
+def _find_deciding_texts_at(
+    template: Any,
+    location: Location,
+    operation: PatchOperation,
+    tracker: WriteTracker,
+    instance: AddonInstance,
+    is_scalar: IsScalar,
+) -> Iterator[tuple[DataPath, str]]:
+    """Yield the expressions that influence the result at one location, with their path in the operation."""
+    container, old, value = get_value(template, location[:-1]), get_value(template, location), operation.value
+    if container is ABSENT or container is None or not isinstance(container, dict | list):
+        yield from [(_VALUE, value)] if _can_omit(value) else []
+    if operation.op == "remove":
+        return
+    is_new = old is ABSENT or (operation.op == "add" and isinstance(container, list))
+    yield from ((("path",), str(step)) for step in location if isinstance(step, str) and EXPRESSION_START in step)
+    yield from ((_VALUE, value) for value in (old, value) if not is_new and _can_omit(value))
+    if operation.op == "merge":
+        yield from _find_deciding_merge_texts(old, value, _VALUE, is_scalar)
+        return
+    # A map or list that another addon has set is merged with the new map or list.
+    is_foreign = operation.op == "add" and not is_new and tracker.get_writer(location) not in (None, instance)
+    if is_foreign and all(_can_merge(value, is_scalar) for value in (old, value)):
+        yield from _find_deciding_merge_texts(old, value, _VALUE, is_scalar)
+
+
+def _can_merge(value: Any, is_scalar: IsScalar) -> bool:
+    return isinstance(value, dict | list) or (_is_single_expression(value) and not is_scalar(value))
+
+
+def _find_deciding_merge_texts(
+    old: Any, value: Any, at: DataPath, is_scalar: IsScalar
+) -> Iterator[tuple[DataPath, str]]:
+    """Yield the expressions that influence how a value is merged."""
+    if old is ABSENT:
+        return
+    if isinstance(old, dict) and isinstance(value, dict):
+        yield from ((at, key) for item in (old, value) for key in item if EXPRESSION_START in key)
+        for key, child in value.items():
+            yield from _find_deciding_merge_texts(old.get(key, ABSENT), child, (*at, key), is_scalar)
+    elif old is None:
+        yield from [(at, value)] if _can_omit(value) else []
+    else:
+        texts = (
+            item for item in (old, value) if _can_omit(item) or (_is_single_expression(item) and not is_scalar(item))
+        )
+        yield from ((at, item) for item in texts)
+
+
+def _find_templated_keys(target: PatchTarget, template: Any) -> list[str]:
+    """Return the templated keys that may be labels or containers, or that are on the path to them."""
+    paths: list[DataPath] = []
+    if target.labels and not is_target_match(PatchTarget(labels=target.labels), template, ""):
+        paths += (_LABELS[:depth] for depth in range(len(_LABELS) + 1))
+    if target.containers is not None:
+        paths += (get_pod_spec_path(template)[:depth] for depth in range(len(get_pod_spec_path(template)) + 1))
+    containers = (get_value(template, path) for path in paths)
+    return [
+        key for container in containers if isinstance(container, dict) for key in container if EXPRESSION_START in key
+    ]
+
+
+def _find_templated_values(target: PatchTarget, template: Any) -> Iterator[str]:
+    """Yield the templated values that influence whether the template matches the target."""
+    if target.group is not None or target.version is not None:
+        yield from _find_texts_at(template, ("apiVersion",))
+    for key, _ in target.labels:
+        yield from _find_texts_at(template, (*_LABELS, key))
+    if target.containers is not None and not is_target_match(PatchTarget(containers=target.containers), template, ""):
+        for name in CONTAINER_LISTS:
+            yield from _find_texts_at(template, (*get_pod_spec_path(template), name))
+            items = get_value(template, (*get_pod_spec_path(template), name))
+            for item in items if isinstance(items, list) else ():
+                yield from _find_texts_at(item, ("name",))
+
+
+def _find_texts_at(data: Any, path: DataPath) -> Iterator[str]:
+    """Yield the expressions at a path, or in place of one of its parents."""
+    for depth in range(len(path) + 1):
+        value = get_value(data, path[:depth])
+        if isinstance(value, str) and EXPRESSION_START in value:
+            yield value
+
+
+def _can_omit(value: Any) -> bool:
+    return isinstance(value, str) and EXPRESSION_START in value and _OMIT.search(value) is not None
+
+
+def _is_single_expression(value: Any) -> bool:
+    """Return whether a value is one expression, which can have any result."""
+    if not isinstance(value, str) or EXPRESSION_START not in value:
+        return False
+    pieces = [piece for piece in split_expressions(value, ()) if not isinstance(piece, str) or not piece.isspace()]
+    return len(pieces) == 1 and isinstance(pieces[0], EmbeddedExpression)
+
+
+def _build_dependency_error(at: DataPath, text: str) -> FieldFindingError:
+    message = f"must be known before a render, but it depends on {quote_value(text)}"
+    return FieldFindingError(build_field_finding(NOT_FLATTENABLE, at, message))

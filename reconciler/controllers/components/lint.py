@@ -1,0 +1,132 @@
+"""Lint findings about components: unused objects, and environments that select no cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from reconciler.catalog.catalog import Catalog, ConfigObject
+from reconciler.controllers.clusters.inventory import ClusterInventory
+from reconciler.controllers.codes import SELECTOR_MATCHES_NOTHING, UNUSED
+from reconciler.controllers.components.bindings import Components
+from reconciler.controllers.components.codes import BUILD_UNUSED
+from reconciler.controllers.components.controller import ComponentSnapshot, read_component_snapshot
+from reconciler.controllers.components.definitions import NameIndex
+from reconciler.controllers.components.inputs import ComponentCache, ComponentControllerInputs
+from reconciler.controllers.validation import explain_no_match, format_list, list_requirements, suggest_name
+from reconciler.krm.findings import Finding
+
+
+def lint_components(
+    catalog: Catalog, inventory: ClusterInventory, inputs: ComponentControllerInputs
+) -> Iterator[Finding]:
+    """Yield the lint findings. The catalog must be complete."""
+    snapshot = read_component_snapshot(catalog, inventory, inputs, ComponentCache())
+    yield from _lint_environments(snapshot, inventory)
+    yield from _lint_definitions(snapshot)
+    yield from _lint_types(snapshot)
+    yield from _lint_components(snapshot)
+    yield from _lint_builds(snapshot)
+
+
+def _lint_environments(snapshot: ComponentSnapshot, inventory: ClusterInventory) -> Iterator[Finding]:
+    # An unresolved binding may refer to any environment.
+    used_names = {binding.binding.environment for binding in snapshot.bindings.resolved}
+    label_sets = [cluster.labels for cluster in inventory.clusters.values()]
+    for name, environment in snapshot.environments.by_name.items():
+        selector = environment.selector
+        if selector is not None and not any(selector.matches(labels) for labels in label_sets):
+            reason = explain_no_match(list_requirements(selector), label_sets, "cluster")
+            message = f"spec.clusterSelector matches no cluster: {reason}"
+            where = environment.manifest.location_of(("spec", "clusterSelector"))
+            yield SELECTOR_MATCHES_NOTHING.finding(message, where)
+        elif (
+            name not in used_names and snapshot.environments.clusters_by_name[name] and not snapshot.bindings.unresolved
+        ):
+            yield _build_unused_finding(environment.manifest, "no EnvBinding names it")
+
+
+def _lint_definitions(snapshot: ComponentSnapshot) -> Iterator[Finding]:
+    types = [result.model for result in snapshot.types if result.model]
+    untyped_components = [component for component in snapshot.components.by_name.values() if not component.has_type]
+    definitions = {*(model.definition for model in types), *(component.definition for component in untyped_components)}
+    yield from _find_unused(
+        snapshot.definition_index.definitions, definitions, "no ComponentType or Component uses it", snapshot
+    )
+    listed_addons = {addon.instance.addon for component in untyped_components for addon in component.addons or ()}
+    addons = {addon.instance.addon for model in types for addon in model.platform_addons} | listed_addons
+    addons |= {addon.name for model in types for addon in model.developer_addons}
+    yield from _find_unused(
+        snapshot.definition_index.addons, addons, "no ComponentType or Component names it", snapshot
+    )
+
+
+def _find_unused(
+    definitions: NameIndex[Any], used: set[str], reason: str, snapshot: ComponentSnapshot
+) -> Iterator[Finding]:
+    # An unreadable component type may use any definition or addon.
+    if any(result.model is None for result in snapshot.types) or snapshot.components.unusable_reasons:
+        return
+    for manifest in (item for item in snapshot.catalog.objects.values() if item.key.kind == definitions.kind):
+        if manifest.key.name in definitions.by_name and manifest.key.name not in used:
+            yield _build_unused_finding(manifest, reason)
+
+
+def _lint_types(snapshot: ComponentSnapshot) -> Iterator[Finding]:
+    kinds = {component.key.kind for component in snapshot.components.by_name.values()}
+    if snapshot.components.unusable_reasons:
+        return
+    for result in snapshot.types:
+        if result.compilation.plan and result.kind not in kinds:
+            yield _build_unused_finding(result.manifest, f"no component has the kind {result.kind}")
+
+
+def _lint_components(snapshot: ComponentSnapshot) -> Iterator[Finding]:
+    """Yield an info for each component without a binding."""
+    if snapshot.bindings.unresolved:
+        # An unresolved binding may refer to any component.
+        return
+    bound_keys = {binding.component.key for binding in snapshot.bindings.resolved}
+    for component in snapshot.components.by_name.values():
+        if component.key not in bound_keys:
+            yield _build_unused_finding(component.manifest, "no EnvBinding names it, so it runs in no environment")
+
+
+def _lint_builds(snapshot: ComponentSnapshot) -> Iterator[Finding]:
+    environments: dict[tuple[str, str], set[str]] = {}
+    for binding in snapshot.bindings.resolved:
+        environments.setdefault((binding.component.key.namespace, binding.component.key.name), set()).add(
+            binding.binding.environment
+        )
+    for (namespace, name), build in snapshot.builds.items():
+        if reason := _explain_unused_build(namespace, name, snapshot.components, environments):
+            yield BUILD_UNUSED.finding(
+                f"{build.manifest.key} is not used: {reason}", build.manifest.location_of(("metadata", "name"))
+            )
+
+
+def _explain_unused_build(
+    namespace: str, name: str, components: Components, environments: Mapping[tuple[str, str], set[str]]
+) -> str:
+    """Return the reason why no component uses a build, or "".
+
+    The name of a build is `<component>` or `<component>.<environment>`.
+    """
+    names = components.names_by_namespace.get(namespace, ())
+    if name in names:
+        return ""
+    component, _, environment = name.rpartition(".")
+    if component not in names:
+        existing = format_list(sorted(names)) or "none"
+        component_name = component or name
+        guess = suggest_name(component_name, sorted(names))
+        return f"no component in namespace {namespace} has the name {component_name}; existing: {existing}{guess}"
+    used_environments = environments.get((namespace, component), set())
+    if not used_environments or environment in used_environments:
+        return ""
+    guess = suggest_name(environment, sorted(used_environments))
+    return f"{component} runs in {format_list(sorted(used_environments))}, not in {environment}{guess}"
+
+
+def _build_unused_finding(manifest: ConfigObject, reason: str) -> Finding:
+    return UNUSED.finding(f"{manifest.key} is not used: {reason}", manifest.location)

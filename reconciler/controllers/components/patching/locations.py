@@ -1,0 +1,214 @@
+"""Locations that a patch path addresses in a resource. All of them are found before anything is changed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple
+
+from reconciler.controllers.components.codes import (
+    PATCH_PATH_NOT_FOUND,
+    PATH_AMBIGUOUS_CONTAINER,
+    PATH_INDEX_OUT_OF_RANGE,
+    PATH_NOT_ARRAY,
+    PATH_NOT_OBJECT,
+    PATH_TOO_MANY,
+)
+from reconciler.controllers.components.field_findings import FieldFindingError, build_field_finding
+from reconciler.controllers.components.patching.budget import PatchBudget
+from reconciler.controllers.components.patching.paths import (
+    AppendStep,
+    FilterStep,
+    IndexStep,
+    KeyStep,
+    NumericStep,
+    PatchPath,
+    PathStep,
+    WildcardStep,
+)
+from reconciler.controllers.components.template_syntax import render_literal
+from reconciler.controllers.validation import quote_value
+from reconciler.krm.findings import FindingCode
+from reconciler.krm.json_pointer import format_pointer
+from reconciler.krm.merge3.rules import ABSENT
+from reconciler.krm.yaml import DataPath
+
+PatchOp = Literal["add", "replace", "remove", "merge"]
+Location = tuple[str | int, ...]
+
+MAX_LOCATIONS = 10_000
+# Cost of an intermediate location in characters. It is higher than the cost of an inspected item.
+_LOCATION_COST = 16
+_OPS_CREATING_PARENTS = ("add", "merge")
+
+
+def find_locations(
+    document: Any, path: PatchPath, op: PatchOp, budget: PatchBudget, at: DataPath, *, skip_missing: bool = False
+) -> tuple[Location, ...]:
+    """Return every location that a path addresses, in document order.
+
+    A location need not exist: `add` and `merge` create missing parents, `-` is the number of items, and `remove`
+    ignores missing keys.
+
+    Raises:
+        FieldFindingError: The path does not match, and this is not a missing value with `skip_missing`.
+    """
+    walk = _PathWalk(path, op, budget, at, skip_missing)
+    start = _find_start(document, path)
+    nodes = [start]
+    for number, step in enumerate(path.steps[len(start.location) :], len(start.location) + 1):
+        is_last = number == len(path.steps)
+        nodes = walk.advance(nodes, step, is_last=is_last)
+    return tuple(node.location for node in nodes)
+
+
+def _find_start(document: Any, path: PatchPath) -> _Node:
+    """Resolve the leading keys that exist, except for the last step. This covers most steps of most paths."""
+    names: list[str] = []
+    for step in path.steps[:-1]:
+        if not (isinstance(step, KeyStep) and isinstance(document, dict)):
+            break
+        child = document.get(step.name)
+        if child is None:
+            break
+        names.append(step.name)
+        document = child
+    return _Node(tuple(names), document)
+
+
+class _Node(NamedTuple):
+    """Location on the path and its value, or ABSENT if it must be created."""
+
+    location: Location
+    value: Any
+
+    @property
+    def is_missing(self) -> bool:
+        """Whether the value is absent or null."""
+        return self.value is ABSENT or self.value is None
+
+    def make_child(self, step: str | int, value: Any) -> _Node:
+        return _Node((*self.location, step), value)
+
+    def __str__(self) -> str:
+        return format_pointer(self.location) or "the resource"
+
+
+@dataclass(frozen=True)
+class _PathWalk:
+    """Resolution of one path in one resource."""
+
+    path: PatchPath
+    op: PatchOp
+    budget: PatchBudget
+    at: DataPath
+    skip_missing: bool
+
+    def advance(self, nodes: list[_Node], step: PathStep, *, is_last: bool) -> list[_Node]:
+        """Return the nodes that one step addresses from the given nodes."""
+        matches: list[_Node] = []
+        for node in nodes:
+            for match in self._resolve_step(node, step, is_last=is_last):
+                if len(matches) == MAX_LOCATIONS:
+                    raise self._build_error(PATH_TOO_MANY, f"must match at most {MAX_LOCATIONS:,} values")
+                matches.append(match)
+        self.budget.charge(_LOCATION_COST * len(matches), self.at)
+        if nodes and not matches and isinstance(step, WildcardStep | FilterStep) and not self.skip_missing:
+            raise self._build_error(PATCH_PATH_NOT_FOUND, f"must match an item in {nodes[0]}, but no item matches")
+        return matches
+
+    def _resolve_step(self, node: _Node, step: PathStep, *, is_last: bool) -> Iterator[_Node]:
+        match step:
+            case KeyStep(name):
+                return self._resolve_key(node, name, is_last=is_last)
+            case NumericStep(name, number):
+                return self._resolve_numeric(node, name, number, is_last=is_last)
+            case IndexStep(number):
+                return self._resolve_index(node, number, is_last=is_last)
+            case AppendStep():
+                return iter(
+                    (node.make_child(0 if node.is_missing else len(self._get_list(node, or_none=True)), ABSENT),)
+                )
+            case WildcardStep():
+                return (node.make_child(number, item) for number, item in self._get_items(node))
+            case FilterStep():
+                return (
+                    node.make_child(number, item)
+                    for number, item in self._get_items(node)
+                    if _is_filter_match(item, step)
+                )
+
+    def _get_items(self, node: _Node) -> Iterator[tuple[int, Any]]:
+        items = self._get_list(node)
+        self.budget.charge(len(items), self.at)
+        return enumerate(items)
+
+    def _resolve_key(self, node: _Node, name: str, *, is_last: bool) -> Iterator[_Node]:
+        if not node.is_missing and not isinstance(node.value, dict):
+            raise self._build_error(PATH_NOT_OBJECT, f"requires a map at {node}, which is {_describe_type(node.value)}")
+        value = ABSENT if node.is_missing else node.value.get(name, ABSENT)
+        if self.op in _OPS_CREATING_PARENTS or value is not ABSENT or not (is_last or node.is_missing):
+            yield node.make_child(name, value)
+        elif self.op == "replace" and not self.skip_missing:
+            raise self._build_error(
+                PATCH_PATH_NOT_FOUND,
+                f"must address an existing value, but {node.make_child(name, None)} does not exist",
+            )
+
+    def _resolve_numeric(self, node: _Node, name: str, number: int, *, is_last: bool) -> Iterator[_Node]:
+        if isinstance(node.value, list):
+            return self._resolve_index(node, number, is_last=is_last)
+        if node.is_missing and self.op in _OPS_CREATING_PARENTS:
+            raise self._build_error(
+                PATH_AMBIGUOUS_CONTAINER,
+                f"is ambiguous, because {node} is missing; write ['{name}'] for a map or - for a list",
+            )
+        return self._resolve_key(node, name, is_last=is_last)
+
+    def _resolve_index(self, node: _Node, number: int, *, is_last: bool) -> Iterator[_Node]:
+        items = self._get_list(node)
+        if number < len(items):
+            yield node.make_child(number, items[number])
+        elif number == len(items) and is_last and self.op == "add":
+            yield node.make_child(number, ABSENT)
+        else:
+            raise self._build_error(
+                PATH_INDEX_OUT_OF_RANGE,
+                f"must address one of the {len(items)} items of {node}, not index {quote_value(number)}",
+            )
+
+    def _get_list(self, node: _Node, *, or_none: bool = False) -> list[Any]:
+        if isinstance(node.value, list):
+            return node.value
+        expected = "a list or a missing value" if or_none else "a list"
+        raise self._build_error(PATH_NOT_ARRAY, f"requires {expected} at {node}, which is {_describe_type(node.value)}")
+
+    def _build_error(self, code: FindingCode, message: str) -> FieldFindingError:
+        return FieldFindingError(build_field_finding(code, self.at, f"{message}: {quote_value(self.path.text)}"))
+
+
+def _is_filter_match(item: Any, step: FilterStep) -> bool:
+    for field in step.fields:
+        if not isinstance(item, dict) or field not in item:
+            return False
+        item = item[field]
+    if isinstance(item, dict | list):
+        return False
+    if step.is_quoted:
+        return ("" if item is None else render_literal(item)) == step.literal
+    # In Python, True equals 1.
+    return item == step.literal and isinstance(item, bool) == isinstance(step.literal, bool)
+
+
+def _describe_type(value: Any) -> str:
+    match value:
+        case dict():
+            return "a map"
+        case list():
+            return "a list"
+        case None:
+            return "null"
+        case _ if value is ABSENT:
+            return "missing"
+        case _:
+            return "a scalar"

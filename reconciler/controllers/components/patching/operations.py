@@ -1,0 +1,271 @@
+"""Patch operations: reading, checks before rendering, and application to a resource."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal, get_args
+
+from reconciler.cel import OMIT
+from reconciler.controllers.components.codes import (
+    ADDON_INVALID,
+    MERGE_TYPE_MISMATCH,
+    PATCH_OP_UNSUPPORTED,
+    PATH_AMBIGUOUS_ADD,
+    PATH_DASH_ONLY_ADD,
+    PATH_SYNTAX,
+    UNKNOWN_FIELD,
+)
+from reconciler.controllers.components.field_findings import FieldFinding, FieldFindingError, build_field_finding
+from reconciler.controllers.components.patching.budget import PatchBudget
+from reconciler.controllers.components.patching.locations import Location, PatchOp, find_locations
+from reconciler.controllers.components.patching.paths import PatchPath, parse_patch_path
+from reconciler.controllers.components.template_syntax import EXPRESSION_START, EXTENSION_PREFIX
+from reconciler.controllers.validation import describe_value, quote_value, suggest_name
+from reconciler.krm.json_pointer import format_pointer
+from reconciler.krm.merge3.rules import ABSENT
+from reconciler.krm.yaml import DataPath
+
+PATCH_OPS: tuple[PatchOp, ...] = get_args(PatchOp)
+_FIELDS = ("op", "path", "value")
+
+
+@dataclass(frozen=True)
+class PatchOperation:
+    """Rendered operation. `value` is ABSENT for `remove`, and OMIT if the operation has no effect."""
+
+    op: PatchOp
+    path: PatchPath
+    value: Any
+    at: DataPath
+
+
+@dataclass(frozen=True)
+class OperationTemplate:
+    """Operation as declared in an addon. `path` is a string if it contains expressions."""
+
+    op: PatchOp
+    path: PatchPath | str
+    value: Any
+    at: DataPath
+
+    def render(self, value: Any, path: Any = None) -> PatchOperation:
+        """Return the operation with a rendered value and, if the path is a template, a rendered path.
+
+        Raises:
+            FieldFindingError: The path is not valid for this operation.
+        """
+        if isinstance(self.path, PatchPath):
+            return PatchOperation(self.op, self.path, value, self.at)
+        patch_path = _read_path(self.op, path, self.at)
+        if isinstance(patch_path, FieldFinding):
+            raise FieldFindingError(patch_path)
+        return PatchOperation(self.op, patch_path, value, self.at)
+
+
+def read_operation(data: Any, at: DataPath) -> OperationTemplate | tuple[FieldFinding, ...]:
+    """Read the operation at `at`, or return all errors."""
+    if not isinstance(data, Mapping):
+        return (
+            build_field_finding(
+                ADDON_INVALID, at, f"must be a mapping of op, path and value, not {describe_value(data)}"
+            ),
+        )
+    errors = [*_check_unknown_fields(data, at)]
+    op, text = data.get("op"), data.get("path")
+    if op not in PATCH_OPS:
+        errors.append(
+            build_field_finding(
+                PATCH_OP_UNSUPPORTED, (*at, "op"), f"must be one of {', '.join(PATCH_OPS)}, not {describe_value(op)}"
+            )
+        )
+        return tuple(errors)
+    is_templated = isinstance(text, str) and EXPRESSION_START in text
+    path = text if is_templated else _read_path(op, text, at)
+    if isinstance(path, FieldFinding):
+        errors.append(path)
+    if ("value" in data) == (op == "remove"):
+        requirement = "must not be set for remove" if op == "remove" else f"must be set for {op}"
+        errors.append(build_field_finding(ADDON_INVALID, (*at, "value"), requirement))
+    if errors or isinstance(path, FieldFinding) or path is None:
+        return tuple(errors)
+    return OperationTemplate(op, path, data.get("value", ABSENT), at)
+
+
+def _check_unknown_fields(data: Mapping[Any, Any], at: DataPath) -> Iterator[FieldFinding]:
+    for name in map(str, data):
+        if name not in _FIELDS and not name.startswith(EXTENSION_PREFIX):
+            message = f"is unknown; allowed are {', '.join(_FIELDS)}{suggest_name(name, _FIELDS)}"
+            yield build_field_finding(UNKNOWN_FIELD, (*at, name), message)
+
+
+def _read_path(op: PatchOp, text: Any, at: DataPath) -> PatchPath | FieldFinding:
+    at = (*at, "path")
+    if not isinstance(text, str):
+        return build_field_finding(
+            PATH_SYNTAX,
+            at,
+            f"must be a string, such as /spec/replicas, not {describe_value(None if text is OMIT else text)}",
+        )
+    path = parse_patch_path(text, at)
+    if isinstance(path, FieldFinding):
+        return path
+    if path.is_append and op != "add":
+        return build_field_finding(
+            PATH_DASH_ONLY_ADD,
+            at,
+            "must address an existing item, because only add supports the position after the last item,"
+            f" not {op}: {quote_value(text)}",
+        )
+    if path.can_match_many and op == "add":
+        return build_field_finding(
+            PATH_AMBIGUOUS_ADD, at, f"must address one position for add, such as - or [0]: {quote_value(text)}"
+        )
+    return path
+
+
+WriteOp = Literal["add", "replace", "remove"]
+
+
+@dataclass(frozen=True)
+class Write:
+    """One change that an operation made, with the semantics of RFC 6902: `add` to a list inserts an item.
+
+    Attributes:
+        op: Operation.
+        location: Location of the change.
+        before: Previous value, or ABSENT. It must not be changed.
+        after: New value, or ABSENT. It must not be changed.
+        is_appended: Whether an item was appended to an existing list.
+        path_in_value: Path of the written data in the value of the operation.
+        path_in_after: Path of the written data in `after`, below created parents.
+    """
+
+    op: WriteOp
+    location: Location
+    before: Any
+    after: Any
+    is_appended: bool = False
+    path_in_value: Location = ()
+    path_in_after: Location = ()
+
+
+def _never_merge(_: Location) -> bool:
+    return False
+
+
+def apply_operation(
+    document: Any,
+    operation: PatchOperation,
+    budget: PatchBudget,
+    *,
+    skip_missing: bool = False,
+    should_merge: Callable[[Location], bool] = _never_merge,
+) -> tuple[Write, ...]:
+    """Apply an operation to all locations of its path in `document`, and return the changes.
+
+    `document` is changed in place. For an `add`, `merges` returns whether to merge with the existing value.
+
+    Raises:
+        FieldFindingError: The operation failed. Some locations may already be changed.
+    """
+    if operation.value is OMIT:
+        return ()
+    at = (*operation.at, "path")
+    budget.charge_operation(at)
+    locations = find_locations(document, operation.path, operation.op, budget, at, skip_missing=skip_missing)
+    run = _OperationRun(document, (*operation.at, "value"), budget)
+    # Remove from the end, so that the indexes of the other items do not change.
+    locations = locations[::-1] if operation.op == "remove" else locations
+    return tuple(
+        write
+        for location in locations
+        for write in run.apply_at("merge" if should_merge(location) else operation.op, location, operation.value)
+    )
+
+
+@dataclass(frozen=True)
+class _OperationRun:
+    """Application of one operation to one document."""
+
+    document: Any
+    value_path: DataPath
+    budget: PatchBudget
+
+    def apply_at(self, op: PatchOp, location: Location, value: Any) -> Iterator[Write]:
+        """Change one location, and yield the changes."""
+        container, depth = self._find_container(location)
+        step = location[depth]
+        if depth < len(location) - 1:
+            missing = location[depth + 1 :]
+            yield self._write(container, location[: depth + 1], _nest_value(missing, value), path_in_after=missing)
+        elif op == "remove":
+            yield Write("remove", location, container.pop(step), ABSENT)
+        elif op == "merge":
+            yield from self._merge(container, location, value)
+        elif op == "add" and isinstance(container, list):
+            yield self._insert(container, location, value, is_appended=step == len(container))
+        else:
+            yield self._write(container, location, value)
+
+    def _find_container(self, location: Location) -> tuple[Any, int]:
+        """Return the deepest existing container above a location, and its depth."""
+        container = self.document
+        for depth, step in enumerate(location[:-1]):
+            child = container.get(step) if isinstance(container, dict) else container[step]
+            if child is None:
+                return container, depth
+            container = child
+        return container, len(location) - 1
+
+    def _write(
+        self,
+        container: Any,
+        location: Location,
+        value: Any,
+        path_in_value: Location = (),
+        *,
+        path_in_after: Location = (),
+    ) -> Write:
+        step = location[-1]
+        before = container.get(step, ABSENT) if isinstance(container, dict) else container[step]
+        container[step] = self.budget.copy_value(value, len(location), self.value_path)
+        return Write(
+            "add" if before is ABSENT else "replace", location, before, value, False, path_in_value, path_in_after
+        )
+
+    def _insert(
+        self, container: list[Any], location: Location, value: Any, path_in_value: Location = (), *, is_appended: bool
+    ) -> Write:
+        container.insert(int(location[-1]), self.budget.copy_value(value, len(location), self.value_path))
+        return Write("add", location, ABSENT, value, is_appended, path_in_value)
+
+    def _merge(self, container: Any, location: Location, value: Any, path_in_value: Location = ()) -> Iterator[Write]:
+        """Merge a value into the value at a location, whose parent exists."""
+        old = container.get(location[-1]) if isinstance(container, dict) else container[location[-1]]
+        match old, value:
+            case dict(), dict():
+                for key, item in value.items():
+                    yield from self._merge(old, (*location, key), item, (*path_in_value, key))
+            case list(), list():
+                for index, item in enumerate(value):
+                    yield self._insert(old, (*location, len(old)), item, (*path_in_value, index), is_appended=True)
+            case list(), _:
+                yield self._insert(old, (*location, len(old)), value, path_in_value, is_appended=True)
+            case (dict(), _) | (str() | int() | float(), dict() | list()):
+                target = f"the value at {format_pointer(location)} that it is merged into"
+                message = f"must be {_describe_type(old)}, like {target}"
+                raise FieldFindingError(build_field_finding(MERGE_TYPE_MISMATCH, self.value_path, message))
+            case _:
+                yield self._write(container, location, value, path_in_value)
+
+
+def _nest_value(steps: Location, value: Any) -> Any:
+    """Return the value inside the missing containers: a map for a key, a list for an index."""
+    for step in reversed(steps):
+        value = [value] if isinstance(step, int) else {step: value}
+    return value
+
+
+def _describe_type(old: Any) -> str:
+    return "a map" if isinstance(old, dict) else "a scalar"

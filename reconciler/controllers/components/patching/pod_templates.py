@@ -1,0 +1,98 @@
+"""Pod templates in resources: their location, their containers, and checks for duplicate list entries."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from reconciler.controllers.codes import DUPLICATE_ENV_NAME
+from reconciler.controllers.components.codes import LIST_KEY_DUPLICATE
+from reconciler.controllers.components.patching.writers import WriteTracker
+from reconciler.controllers.resource_findings import ResourceIssue
+from reconciler.controllers.validation import quote_value
+from reconciler.krm.findings import FindingCode
+from reconciler.krm.json_pointer import format_pointer
+from reconciler.krm.yaml import DataPath
+
+_DEFAULT_POD_SPEC: DataPath = ("spec", "template", "spec")
+_POD_SPECS: dict[str, DataPath] = {"CronJob": ("spec", "jobTemplate", *_DEFAULT_POD_SPEC), "Pod": ("spec",)}
+CONTAINER_LISTS = ("containers", "initContainers")
+
+
+def get_pod_spec_path(resource: Any) -> DataPath:
+    """Return the path where a resource of this kind has its pod spec."""
+    return _POD_SPECS.get(str(resource.get("kind")), _DEFAULT_POD_SPEC)
+
+
+def get_pod_list(resource: Any, name: str) -> list[Any] | str:
+    """Return a list of the pod spec, [] if it is absent, or the template text in place of the list."""
+    value = get_value_or_text(resource, (*get_pod_spec_path(resource), name))
+    return value if isinstance(value, list | str) else []
+
+
+def get_value_or_text(data: Any, path: DataPath) -> Any:
+    """Return the value below some keys, the template text in place of a map on the path, or None."""
+    for step in path:
+        if not isinstance(data, dict):
+            return data if isinstance(data, str) else None
+        data = data.get(step)
+    return data
+
+
+def iter_mappings(items: Any, at: DataPath) -> Iterator[tuple[DataPath, dict[str, Any]]]:
+    """Yield the mappings in a list with their paths. Anything else than a list has none."""
+    for number, item in enumerate(items if isinstance(items, list) else ()):
+        if isinstance(item, dict):
+            yield (*at, number), item
+
+
+def iter_containers(resource: Any) -> Iterator[tuple[DataPath, dict[str, Any]]]:
+    """Yield the containers and then the init containers of a resource, with their paths."""
+    for name in CONTAINER_LISTS:
+        yield from iter_mappings(get_pod_list(resource, name), (*get_pod_spec_path(resource), name))
+
+
+def check_duplicate_list_keys(resource: Any, tracker: WriteTracker) -> tuple[ResourceIssue, ...]:
+    """Return issues with duplicate entries in the lists of a pod template.
+
+    The API server rejects such lists, or only one of the entries takes effect.
+    """
+    return tuple(_check_lists(resource, tracker))
+
+
+def _check_lists(resource: Any, tracker: WriteTracker) -> Iterator[ResourceIssue]:
+    volumes = iter_mappings(get_pod_list(resource, "volumes"), (*get_pod_spec_path(resource), "volumes"))
+    yield from _check_duplicates(LIST_KEY_DUPLICATE, iter_containers(resource), "name", tracker)
+    yield from _check_duplicates(LIST_KEY_DUPLICATE, volumes, "name", tracker)
+    for path, container in iter_containers(resource):
+        mounts = iter_mappings(container.get("volumeMounts"), (*path, "volumeMounts"))
+        yield from _check_duplicates(LIST_KEY_DUPLICATE, mounts, "mountPath", tracker)
+        variables = iter_mappings(container.get("env"), (*path, "env"))
+        yield from _check_duplicates(DUPLICATE_ENV_NAME, variables, "name", tracker)
+
+
+def _check_duplicates(
+    code: FindingCode, items: Iterable[tuple[DataPath, dict[str, Any]]], key: str, tracker: WriteTracker
+) -> Iterator[ResourceIssue]:
+    first_paths: dict[str, DataPath] = {}
+    for path, item in items:
+        value = item.get(key)
+        if not isinstance(value, str):
+            continue
+        if value in first_paths:
+            yield ResourceIssue(
+                code, _build_duplicate_message(key, value, first_paths[value], path, tracker), (*path, key)
+            )
+        first_paths.setdefault(value, path)
+
+
+def _build_duplicate_message(key: str, value: str, first: DataPath, second: DataPath, tracker: WriteTracker) -> str:
+    both = " and ".join(
+        f"{format_pointer(path)} ({_describe_writer((*path, key), tracker)})" for path in (first, second)
+    )
+    return f"{key} must be unique, but {quote_value(value)} is used at {both}"
+
+
+def _describe_writer(path: DataPath, tracker: WriteTracker) -> str:
+    writer = tracker.get_writer(path)
+    return f"set by {writer}" if writer else "set by the definition"

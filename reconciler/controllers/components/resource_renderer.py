@@ -1,0 +1,281 @@
+"""Rendering of the resources of one component: first the definition, then one addon after another."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from copy import deepcopy
+from dataclasses import dataclass, field
+from typing import Any
+
+from reconciler.catalog.catalog import ConfigObject
+from reconciler.cel import OMIT, ExpressionBudget
+from reconciler.controllers.components.codes import OBJECT_DUPLICATE, PATCH_TARGET_NOT_FOUND
+from reconciler.controllers.components.component_plan import AddonUse, ComponentPlan
+from reconciler.controllers.components.definitions import AddonPatch, CompiledOperation, ObjectTemplate
+from reconciler.controllers.components.effective_values import EffectiveValues
+from reconciler.controllers.components.field_findings import FieldFinding, FieldFindingError, build_field_finding
+from reconciler.controllers.components.model import AddonInstance
+from reconciler.controllers.components.patching.budget import PatchBudget
+from reconciler.controllers.components.patching.operations import Write
+from reconciler.controllers.components.patching.targets import (
+    PatchTarget,
+    estimate_match_cost,
+    is_target_match,
+    read_patch_target,
+)
+from reconciler.controllers.components.patching.writers import IsOrdered, WriteTracker
+from reconciler.controllers.components.templates import TemplateLoop, ValueOrigin
+from reconciler.controllers.resource_findings import ResourceIssue
+from reconciler.controllers.validation import format_path
+from reconciler.krm.findings import Finding
+from reconciler.krm.objects import ObjectKey, split_api_version
+from reconciler.krm.yaml import DataPath
+
+
+@dataclass(frozen=True, slots=True)
+class ResourceChange:
+    """One change of a resource: its creation, or one write of a patch.
+
+    Attributes:
+        manifest: Definition or addon that contains the template or the patch.
+        instance: Addon instance; None for the definition.
+        path: Path of the template or the operation in `manifest`.
+        write: The write of a patch; None for the creation.
+        origins: Expressions that produced values, by the path of the value in the rendered template.
+        loop: The `forEach` that the template or the patch is in.
+    """
+
+    manifest: ConfigObject
+    instance: AddonInstance | None
+    path: DataPath
+    write: Write | None = None
+    origins: Mapping[DataPath, ValueOrigin] = field(default_factory=dict)
+    loop: TemplateLoop | None = None
+
+
+@dataclass(eq=False)
+class RenderedResource:
+    """One resource of a component.
+
+    Addons change `data`. `original` is a copy of the data before the first change, or empty without changes.
+    """
+
+    id: str
+    data: dict[str, Any]
+    write_tracker: WriteTracker
+    created_by: AddonInstance | None
+    changes: list[ResourceChange]
+    original: dict[str, Any] = field(default_factory=dict)
+    _key: ObjectKey | None = None
+
+    def begin_change(self) -> None:
+        """Prepare a change of `data`: save the original, and drop the cached key."""
+        self._key = None
+        if not self.original:
+            self.original = deepcopy(self.data)
+
+    @property
+    def key(self) -> ObjectKey:
+        """Identity of the resource."""
+        if self._key is None:
+            self._key = _build_key(self.data)
+        return self._key
+
+
+def _build_key(data: Mapping[str, Any]) -> ObjectKey:
+    metadata = data.get("metadata")
+    metadata_fields = metadata if isinstance(metadata, dict) else {}
+    group, _ = split_api_version(str(data.get("apiVersion")))
+    return ObjectKey(
+        group, str(data.get("kind")), str(metadata_fields.get("namespace", "")), str(metadata_fields.get("name"))
+    )
+
+
+def describe_creators(first: RenderedResource, second: RenderedResource) -> str:
+    """Return the definitions or addons that created two resources with the same identity."""
+    first_text, second_text = (
+        f"{resource.id} of {resource.created_by or 'the definition'}" for resource in (first, second)
+    )
+    return f"two iterations of {first_text}" if first_text == second_text else f"{first_text} and {second_text}"
+
+
+def sort_resources(resources: list[RenderedResource]) -> Iterator[RenderedResource]:
+    """Yield the resources sorted by kind, API version, namespace and name."""
+
+    def sort_key(resource: RenderedResource) -> tuple[str, ...]:
+        return resource.key.kind, resource.data["apiVersion"], resource.key.namespace, resource.key.name
+
+    yield from sorted(resources, key=sort_key)
+
+
+VariableBindings = Mapping[str, Any]
+
+
+class ComponentRenderError(Exception):
+    """A template or patch failed with the values of a component."""
+
+    def __init__(self, manifest: ConfigObject, field_finding: FieldFinding, instance: AddonInstance | None) -> None:
+        super().__init__(field_finding.message)
+        self.manifest = manifest
+        self.field_finding = field_finding
+        self.instance = instance
+
+
+@dataclass
+class ResourceRenderer:
+    """Renders the resources of one component, and collects findings about them."""
+
+    bindings: VariableBindings
+    budget: ExpressionBudget
+    is_ordered: IsOrdered
+    resources: list[RenderedResource] = field(default_factory=list)
+    findings: list[Finding] = field(default_factory=list)
+    patch_budget: PatchBudget = field(default_factory=PatchBudget)
+    _resources_by_key: dict[ObjectKey, RenderedResource] = field(default_factory=dict)
+
+    def render_definition(self, plan: ComponentPlan) -> None:
+        """Render the resources of the component definition."""
+        manifest = plan.definition.manifest
+        with attribute_errors(manifest, None):
+            for entry in plan.definition.resources:
+                self._create(entry, entry.id, self.bindings, manifest, None)
+
+    def build_bindings(self, use: AddonUse, values: EffectiveValues) -> VariableBindings:
+        """Return the variable bindings of an addon at the start of its work."""
+        instance = use.instance
+        bindings = {
+            **self.bindings, **values.bindings,
+            "instanceId": instance.id, "addon": {"name": instance.addon, "instanceId": instance.id},
+        }  # fmt: skip
+        if "resources" in use.addon.variables:
+            with attribute_errors(use.addon.manifest, instance):
+                bindings["resources"] = [
+                    self.patch_budget.copy_for_expressions(resource.data, ("spec",)) for resource in self.resources
+                ]
+        return bindings
+
+    def is_active(self, use: AddonUse, bindings: VariableBindings) -> bool:
+        """Return whether the conditions of the component type and of the addon are both true."""
+        with attribute_errors(use.declared_by, use.instance):
+            if use.condition and not use.condition.is_met(self.bindings, self.budget):
+                return False
+        with attribute_errors(use.addon.manifest, use.instance):
+            return use.addon.condition.is_met(bindings, self.budget)
+
+    def apply_addon(self, use: AddonUse, bindings: VariableBindings) -> None:
+        """Apply an addon: first create its resources, then run its patches."""
+        addon, instance = use.addon, use.instance
+        with attribute_errors(addon.manifest, instance):
+            for index, entry in enumerate(addon.creates):
+                name = entry.id or f"{instance.addon}-{instance.id}-{index}"
+                self._create(entry, name, bindings, addon.manifest, instance)
+            for patch in addon.patches:
+                self._patch(patch, bindings, addon.manifest, instance)
+
+    def _create(
+        self,
+        entry: ObjectTemplate,
+        name: str,
+        bindings: VariableBindings,
+        manifest: ConfigObject,
+        instance: AddonInstance | None,
+    ) -> None:
+        """Render an entry, once for each item of its loop."""
+        if not entry.include_when.is_met(bindings, self.budget):
+            return
+        for loop_bindings in entry.loop.iter_bindings(bindings, self.budget):
+            data, origins = entry.template.render_with_origins(loop_bindings, self.budget)
+            if data is OMIT:
+                continue
+            change = ResourceChange(manifest, instance, entry.template.path, origins=origins, loop=entry.loop)
+            resource = RenderedResource(name, data, WriteTracker(self.is_ordered, instance), instance, [change])
+            other = self._resources_by_key.get(resource.key)
+            # A patch may have changed the identity of the other resource.
+            if other and other.key == resource.key:
+                message = f"must not create {resource.key} twice: it is created by {describe_creators(other, resource)}"
+                raise FieldFindingError(build_field_finding(OBJECT_DUPLICATE, entry.path, message))
+            self._resources_by_key[resource.key] = resource
+            self.resources.append(resource)
+
+    def _patch(
+        self, patch: AddonPatch, bindings: VariableBindings, manifest: ConfigObject, instance: AddonInstance
+    ) -> None:
+        if not patch.condition.is_met(bindings, self.budget):
+            return
+        has_match = False
+        iterations = 0
+        for loop_bindings in patch.loop.iter_bindings(bindings, self.budget):
+            iterations += 1
+            target = _render_target(patch, loop_bindings, self.budget)
+            for resource in self._select_resources(target, patch.target.path):
+                has_match = True
+                for operation in patch.operations:
+                    self._write(operation, patch, resource, loop_bindings, manifest, instance)
+        if iterations and not has_match:
+            message = f"{instance} patches nothing: no resource matches {format_path(patch.target.path)}"
+            self.findings.append(PATCH_TARGET_NOT_FOUND.finding(message, manifest.location_of((*patch.path, "target"))))
+
+    def _select_resources(self, target: PatchTarget, at: DataPath) -> list[RenderedResource]:
+        self.patch_budget.charge_reads(
+            sum(estimate_match_cost(target, resource.data) for resource in self.resources), at
+        )
+        return [resource for resource in self.resources if is_target_match(target, resource.data, resource.id)]
+
+    def _write(
+        self,
+        compiled: CompiledOperation,
+        patch: AddonPatch,
+        resource: RenderedResource,
+        loop_bindings: VariableBindings,
+        manifest: ConfigObject,
+        instance: AddonInstance,
+    ) -> None:
+        at = compiled.operation.at
+        target_binding = (
+            {"target": self.patch_budget.copy_for_expressions(resource.data, at)}
+            if "target" in compiled.variables
+            else {}
+        )
+        bindings = {**loop_bindings, **target_binding}
+        path = compiled.path.render(bindings, self.budget) if compiled.path else None
+        value, origins = _render_value(compiled, bindings, self.budget)
+        operation = compiled.operation.render(value, path)
+        resource.begin_change()
+        result = resource.write_tracker.apply_patch(
+            resource.data, operation, instance, self.patch_budget, skip_missing=patch.should_skip_missing
+        )
+        resource.changes += (
+            ResourceChange(manifest, instance, compiled.operation.at, write, origins, patch.loop)
+            for write in result.writes
+        )
+        self.findings += (_build_note_finding(note, resource, manifest, compiled.operation.at) for note in result.notes)
+
+
+@contextmanager
+def attribute_errors(manifest: ConfigObject, instance: AddonInstance | None) -> Iterator[None]:
+    """Convert a FieldFindingError to a ComponentRenderError that names the object with the template."""
+    try:
+        yield
+    except FieldFindingError as error:
+        raise ComponentRenderError(manifest, error.field_finding, instance) from None
+
+
+def _render_value(
+    compiled: CompiledOperation, bindings: VariableBindings, budget: ExpressionBudget
+) -> tuple[Any, Mapping[DataPath, ValueOrigin]]:
+    return compiled.value.render_with_origins(bindings, budget) if compiled.value else (compiled.operation.value, {})
+
+
+def _render_target(patch: AddonPatch, bindings: VariableBindings, budget: ExpressionBudget) -> PatchTarget:
+    target = read_patch_target(patch.target.render(bindings, budget), patch.target.path)
+    if isinstance(target, PatchTarget):
+        return target
+    raise FieldFindingError(target[0])
+
+
+def _build_note_finding(
+    note: ResourceIssue, resource: RenderedResource, manifest: ConfigObject, at: DataPath
+) -> Finding:
+    """Return a note about a resource as a finding at the operation that caused it."""
+    return note.code.finding(f"{resource.key}: {note.message}", manifest.location_of(at))

@@ -1,0 +1,327 @@
+"""Parser for field expressions: a type and its markers, with columns for error messages."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import re2
+
+from reconciler.controllers.components import codes
+from reconciler.controllers.validation import quote_value
+from reconciler.krm.findings import FindingCode
+
+
+class ShorthandError(Exception):
+    """A field cannot be read. The message continues a sentence that begins with the field."""
+
+    def __init__(self, code: FindingCode, message: str) -> None:
+        super().__init__(message)
+        self.code = code
+        self.message = message
+
+
+SCALAR_TYPES = {"string": "string", "integer": "integer", "number": "number", "float": "number", "boolean": "boolean"}
+BUILT_IN_TYPES = (*SCALAR_TYPES, "object")
+MAX_SCHEMA_DEPTH = 32
+"""Limit of nested levels in a schema. It also limits the recursion of the validator."""
+
+_NAME = re2.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
+
+
+@dataclass(frozen=True)
+class ScalarType:
+    """A string, number or boolean, named by its OpenAPI type."""
+
+    name: str
+
+
+@dataclass(frozen=True)
+class FreeFormType:
+    """A map with any content."""
+
+
+@dataclass(frozen=True)
+class ListType:
+    """A list whose items have one type."""
+
+    item: FieldType
+
+
+@dataclass(frozen=True)
+class MapType:
+    """A map with string keys whose values have one type."""
+
+    value: FieldType
+
+
+@dataclass(frozen=True)
+class NamedType:
+    """A type that the schema defines."""
+
+    name: str
+
+
+FieldType: TypeAlias = ScalarType | FreeFormType | ListType | MapType | NamedType
+
+
+def is_field_name(text: object) -> bool:
+    """Return whether a text is a valid name of a field or type."""
+    return isinstance(text, str) and _NAME.fullmatch(text) is not None
+
+
+def parse_field_type(text: str, column: int, depth: int = 0) -> FieldType:
+    """Parse a type.
+
+    Raises:
+        ShorthandError: The text is not a type.
+    """
+    if depth > MAX_SCHEMA_DEPTH:
+        raise ShorthandError(codes.SCHEMA_TOO_LARGE, f"must not nest more than {MAX_SCHEMA_DEPTH} types")
+    inner, column = text.strip(), column + len(text) - len(text.lstrip())
+    match _split_constructor(inner):
+        case "[]", rest:
+            return ListType(parse_field_type(rest, column + len(inner) - len(rest), depth + 1))
+        case "array<", rest:
+            return ListType(parse_field_type(rest, column + 6, depth + 1))
+        case "map<", rest:
+            return MapType(parse_field_type(rest, column + 4, depth + 1))
+        case "map[", rest:
+            return MapType(_parse_map_value(inner, rest, column, depth))
+        case _:
+            return _parse_name(inner, column)
+
+
+def _split_constructor(text: str) -> tuple[str, str]:
+    if text.startswith("[]"):
+        return "[]", text[2:]
+    for opening in ("array<", "map<"):
+        if text.startswith(opening) and text.endswith(">"):
+            return opening, text.removeprefix(opening)[:-1]
+    return ("map[", text[4:]) if text.startswith("map[") else ("", text)
+
+
+def _parse_map_value(text: str, rest: str, column: int, depth: int) -> FieldType:
+    key, closing, value = rest.partition("]")
+    if not closing:
+        raise _build_type_error(text, column, "write map[string]…")
+    if key.strip() != "string":
+        raise _build_type_error(text, column, f"the key type of a map must be string, not {quote_value(key)}")
+    return parse_field_type(value, column + len(text) - len(value), depth + 1)
+
+
+def _parse_name(text: str, column: int) -> FieldType:
+    if text in SCALAR_TYPES:
+        return ScalarType(SCALAR_TYPES[text])
+    if text == "object":
+        return FreeFormType()
+    if is_field_name(text):
+        return NamedType(text)
+    raise _build_type_error(text, column, _build_type_hint(text))
+
+
+def _build_type_hint(text: str) -> str:
+    if not text:
+        return "after [] and inside brackets, write a type such as string"
+    if any(character.isspace() for character in text):
+        return "separate the type and its markers with |"
+    return f"allowed: {', '.join(BUILT_IN_TYPES)}, a type of schema.types, []…, array<…>, map[string]… or map<…>"
+
+
+def _build_type_error(text: str, column: int, hint: str) -> ShorthandError:
+    return ShorthandError(codes.SHORTHAND_TYPE, f"has an invalid type at column {column}: {quote_value(text)}; {hint}")
+
+
+_QUOTES = "\"'"
+_BOOLEAN_MARKERS = ("required", "nullable", "uniqueItems")
+_BRACKETS = {"[": "]", "{": "}"}
+
+
+@dataclass(frozen=True)
+class Marker:
+    """One `key=value` pair. The value is unparsed and keeps its quotes."""
+
+    key: str
+    value: str
+    column: int
+
+    @property
+    def message_prefix(self) -> str:
+        """Beginning of messages about the marker."""
+        return f"has the marker {self.key}={_shorten(self.value)} at column {self.column}"
+
+
+@dataclass(frozen=True)
+class FieldExpression:
+    """Parsed expression of a field."""
+
+    type: str
+    """Text of the type, without surrounding spaces."""
+    column: int
+    markers: tuple[Marker, ...]
+
+
+def parse_field_expression(text: str) -> FieldExpression:
+    """Split an expression into its type and its markers.
+
+    Raises:
+        ShorthandError: The expression has a syntax error.
+    """
+    type_text, _, _ = text.partition("|")
+    stripped = type_text.strip()
+    if not stripped:
+        raise ShorthandError(
+            codes.SHORTHAND_EMPTY, f"must begin with a type, such as string or []string, not {quote_value(text)}"
+        )
+    column = len(type_text) - len(type_text.lstrip()) + 1
+    return FieldExpression(stripped, column, tuple(_MarkerParser(text, len(type_text) + 1).read()))
+
+
+class _MarkerParser:
+    """Parses the text after the first `|`."""
+
+    def __init__(self, text: str, at: int) -> None:
+        self.text = text
+        self.at = at
+
+    def read(self) -> list[Marker]:
+        markers: list[Marker] = []
+        # A | between markers is ignored.
+        while self._skip_separators():
+            marker = self._read_marker()
+            if any(marker.key == other.key for other in markers):
+                raise ShorthandError(
+                    codes.SHORTHAND_MARKER_DUPLICATE,
+                    f"has the marker {marker.key} twice, again at column {marker.column}",
+                )
+            markers.append(marker)
+        return markers
+
+    def _skip_separators(self) -> bool:
+        while self.at < len(self.text) and (self.text[self.at].isspace() or self.text[self.at] == "|"):
+            self.at += 1
+        return self.at < len(self.text)
+
+    def _read_marker(self) -> Marker:
+        start = self.at
+        while self.at < len(self.text) and not self.text[self.at].isspace() and self.text[self.at] != "=":
+            self.at += 1
+        key = self.text[start : self.at]
+        if not self.text.startswith("=", self.at):
+            raise ShorthandError(codes.SHORTHAND_MARKER_NO_VALUE, _describe_missing_value(key, start + 1))
+        if not key:
+            raise ShorthandError(codes.SHORTHAND_SYNTAX, f"has a value without a marker name at column {start + 1}")
+        self.at += 1
+        return Marker(key, self._read_value(), start + 1)
+
+    def _read_value(self) -> str:
+        """Return the text between "=" and the next space outside of quotes and brackets."""
+        start = self.at
+        can_begin_quote = True
+        while self.at < len(self.text) and not self.text[self.at].isspace():
+            character = self.text[self.at]
+            if can_begin_quote and character in _QUOTES:
+                self._skip_quoted()
+            elif self.at == start and character in _BRACKETS:
+                self._skip_bracketed()
+            else:
+                self.at += 1
+            can_begin_quote = character == ","
+        return self.text[start : self.at]
+
+    def _skip_quoted(self) -> None:
+        start, self.at = self.at, _find_end_of_quote(self.text, self.at)
+        if not self.at:
+            raise ShorthandError(codes.SHORTHAND_SYNTAX, f"has an unclosed quote at column {start + 1}")
+
+    def _skip_bracketed(self) -> None:
+        start, closing = self.at, [_BRACKETS[self.text[self.at]]]
+        self.at += 1
+        while closing:
+            if self.at >= len(self.text):
+                raise ShorthandError(
+                    codes.SHORTHAND_SYNTAX,
+                    f"has {self.text[start]} without {closing[0]} at column {start + 1};"
+                    " put the value in double quotes",
+                )
+            character = self.text[self.at]
+            if character == '"':
+                self._skip_quoted()
+                continue
+            if character in _BRACKETS:
+                closing.append(_BRACKETS[character])
+            elif character == closing[-1]:
+                closing.pop()
+            self.at += 1
+
+
+def unquote(value: str) -> str | None:
+    """Return the content of a quoted value, or an unquoted value unchanged. Return None if text follows the quote.
+
+    Only the quote itself is escaped, so that patterns need no doubled backslashes.
+    """
+    if value[:1] not in tuple(_QUOTES):
+        return value
+    if _find_end_of_quote(value, 0) != len(value):
+        return None
+    if value[0] == "'":
+        return value[1:-1].replace("''", "'")
+    return _remove_escapes(value[1:-1])
+
+
+def is_quoted(value: str) -> bool:
+    """Return whether a value is one quoted text."""
+    return value[:1] in tuple(_QUOTES) and _find_end_of_quote(value, 0) == len(value)
+
+
+def split_items(text: str, *, quotes: bool) -> list[str]:
+    """Split a text at commas.
+
+    Commas in quotes are kept or, without `quotes`, commas after a backslash.
+    """
+    items, at, item = [], 0, ""
+    while at < len(text):
+        if quotes and not item and text[at] in _QUOTES:
+            end = _find_end_of_quote(text, at)
+            item, at = text[at:end], end
+        elif not quotes and text.startswith("\\,", at):
+            item, at = f"{item},", at + 2
+        elif text[at] == ",":
+            items.append(item)
+            item, at = "", at + 1
+        else:
+            item, at = item + text[at], at + 1
+    return [*items, item]
+
+
+def _find_end_of_quote(text: str, start: int) -> int:
+    """Return the index after the quoted text that begins at `start`, or 0 if it is not closed."""
+    quote, at = text[start], start + 1
+    while at < len(text):
+        if quote == '"' and text[at] == "\\" and text[at + 1 : at + 2] in ('"', "\\"):
+            at += 2
+        elif text[at] != quote:
+            at += 1
+        elif quote == "'" and text.startswith("'", at + 1):
+            at += 2
+        else:
+            return at + 1
+    return 0
+
+
+def _remove_escapes(text: str) -> str:
+    kept, at = [], 0
+    while at < len(text):
+        at += text[at] == "\\" and text[at + 1 : at + 2] in ('"', "\\")
+        kept.append(text[at])
+        at += 1
+    return "".join(kept)
+
+
+def _describe_missing_value(key: str, column: int) -> str:
+    hint = f"write {key}=" + ("true" if key in _BOOLEAN_MARKERS else "…, and put text with spaces in quotes")
+    return f"has the marker {_shorten(key)} without a value at column {column}: {hint}"
+
+
+def _shorten(text: str) -> str:
+    return text if len(text) <= 40 else f"{text[:39]}…"

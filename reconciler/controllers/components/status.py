@@ -1,0 +1,160 @@
+"""Statuses of component types, components, bindings, environments, definitions and addons."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from reconciler.catalog.catalog import Catalog, ConfigObject
+from reconciler.controllers.components.bindings import Environments
+from reconciler.controllers.components.compilation import CompilationResult
+from reconciler.controllers.components.component_renderer import RenderedComponent
+from reconciler.controllers.components.component_types import (
+    TYPES_FOLDER,
+    ComponentTypeResult,
+    build_type_status_fields,
+)
+from reconciler.controllers.components.definitions import DefinitionIndex, group_by_name
+from reconciler.controllers.components.model import ADDON, DEFINITION, ENVIRONMENT, GROUP, RECONCILER_GROUP, Component
+from reconciler.controllers.components.package_builder import ComponentPackages
+from reconciler.controllers.results import ConfigStatus
+from reconciler.krm.findings import Finding, join_messages, select_errors
+from reconciler.krm.objects import Condition
+
+_MAX_LISTED_CLUSTERS = 20
+
+
+def build_type_status(
+    result: ComponentTypeResult, components: Sequence[tuple[Component, RenderedComponent | None]]
+) -> ConfigStatus:
+    """Return the status of a component type, with its generated files.
+
+    If the type is not ready, its files on the status branch remain unchanged.
+    """
+    manifest, plan = result.manifest, result.compilation.plan
+    if plan is None:
+        return ConfigStatus(
+            manifest.key,
+            manifest.api_version,
+            (_build_error_condition(result.compilation.findings),),
+            folder=TYPES_FOLDER,
+        )
+    conditions = (
+        Condition("Ready", "True", "Compiled", ""),
+        _build_instances_condition(components),
+        *_build_flatten_condition(result),
+    )
+    return ConfigStatus(
+        manifest.key,
+        manifest.api_version,
+        conditions,
+        build_type_status_fields(plan),
+        folder=TYPES_FOLDER,
+        files=result.compilation.files,
+    )
+
+
+def _build_flatten_condition(result: ComponentTypeResult) -> Iterator[Condition]:
+    """Yield the condition of the flattened definition, if the component type requests one."""
+    if result.model is None or not result.model.flattened_name:
+        return
+    if result.compilation.flatten_findings:
+        message = "; ".join(finding.message for finding in result.compilation.flatten_findings)
+        yield Condition("Baked", "False", result.compilation.flatten_findings[0].code, message)
+    else:
+        yield Condition(
+            "Baked",
+            "True",
+            "Baked",
+            f"the definition {result.model.flattened_name} renders the same without platform addons",
+        )
+
+
+def _build_error_condition(findings: Sequence[Finding]) -> Condition:
+    found_errors = select_errors(tuple(findings))
+    return Condition("Ready", "False", found_errors[0].code, "; ".join(error.message for error in found_errors))
+
+
+def _build_instances_condition(components: Sequence[tuple[Component, RenderedComponent | None]]) -> Condition:
+    """Return whether all components of a type are valid."""
+    invalid = [(component, rendered.errors[0]) for component, rendered in components if rendered and rendered.errors]
+    if not invalid:
+        return Condition("InstancesValid", "True", "Valid", f"all of {len(components)} components are valid")
+    listed = join_messages(_format_component_error(component, finding) for component, finding in invalid)
+    message = f"{len(invalid)} of {len(components)} components are not valid: {listed}"
+    return Condition("InstancesValid", "False", invalid[0][1].code, message)
+
+
+def _format_component_error(component: Component, finding: Finding) -> str:
+    return f"{component.key}: {finding.message.removeprefix(f'{component.key}: ')}"
+
+
+def build_component_status(
+    component: Component, compilation: CompilationResult, validation: RenderedComponent | None
+) -> ConfigStatus:
+    """Return the status of a component without an environment. Bindings have their own statuses."""
+    ready = Condition("Ready", "True", "Valid", "the values match the schema")
+    if validation is None:
+        compile_errors = select_errors(compilation.findings)
+        reason = "ComponentTypeNotReady" if component.has_type else compile_errors[0].code
+        ready = Condition("Ready", "False", reason, "; ".join(error.message for error in compile_errors))
+    elif validation.errors:
+        ready = _build_error_condition(validation.findings)
+    return ConfigStatus(component.key, component.manifest.api_version, (ready,))
+
+
+def build_rejected_status(manifest: ConfigObject, error: Finding) -> ConfigStatus:
+    """Return the status of an object that is not usable as a component."""
+    return ConfigStatus(manifest.key, manifest.api_version, (Condition("Ready", "False", error.code, error.message),))
+
+
+def build_binding_status(packages: ComponentPackages) -> ConfigStatus:
+    """Return the status fields of a binding. The conditions come from its packages."""
+    binding = packages.resolved_binding.binding.manifest
+    fields = {
+        "component": {
+            "kind": packages.resolved_binding.component.key.kind,
+            "name": packages.resolved_binding.component.key.name,
+        },
+        "environment": packages.resolved_binding.binding.environment,
+        "clusters": list(packages.resolved_binding.clusters),
+        "addons": [str(instance) for instance in packages.rendered.active_instances],
+    }
+    return ConfigStatus(binding.key, binding.api_version, (), fields)
+
+
+def build_definition_statuses(index: DefinitionIndex, catalog: Catalog) -> Iterator[ConfigStatus]:
+    """Yield the status of every definition and addon."""
+    for kind, definitions in ((DEFINITION, index.definitions), (ADDON, index.addons)):
+        objects = (manifest for copies in group_by_name(catalog, GROUP, kind).values() for manifest in copies)
+        for manifest in {manifest.key: manifest for manifest in objects}.values():
+            ready = Condition("Ready", "True", "Valid", "")
+            if manifest.key.name in definitions.unusable_reasons:
+                ready = _build_unusable_condition(
+                    manifest, index.findings, definitions.explain_absence(manifest.key.name)
+                )
+            yield ConfigStatus(manifest.key, manifest.api_version, (ready,))
+
+
+def _build_unusable_condition(manifest: ConfigObject, findings: Sequence[Finding], reason: str) -> Condition:
+    """Return the errors of an object as a condition, or `reason` if it has none."""
+    own_findings = [finding for finding in findings if finding.location.object == str(manifest.key)]
+    return (
+        _build_error_condition(own_findings)
+        if select_errors(own_findings)
+        else Condition("Ready", "False", "Invalid", reason)
+    )
+
+
+def build_environment_statuses(environments: Environments, catalog: Catalog) -> Iterator[ConfigStatus]:
+    """Yield the status of every environment, with the clusters that serve it."""
+    for manifest in catalog.objects_of_kind(RECONCILER_GROUP, ENVIRONMENT):
+        name = manifest.key.name
+        if name not in environments.by_name:
+            condition = _build_unusable_condition(manifest, environments.findings, environments.explain_absence(name))
+            yield ConfigStatus(manifest.key, manifest.api_version, (condition,))
+            continue
+        clusters = environments.clusters_by_name[name]
+        served = Condition("Ready", "True", "Served", f"{len(clusters)} cluster(s) serve this environment")
+        ready = served if clusters else Condition("Ready", "False", "NoClusters", "no cluster serves this environment")
+        fields = {"clusters": list(clusters[:_MAX_LISTED_CLUSTERS]), "clusterCount": len(clusters)}
+        yield ConfigStatus(manifest.key, manifest.api_version, (ready,), fields)

@@ -1,0 +1,265 @@
+"""Directives of templates: conditions, loops and validation rules."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from reconciler.cel import OMIT, CelEnvironment, CelProgram, ExpressionBudget, ExpressionError
+from reconciler.controllers.components.codes import (
+    CEL_CODES,
+    CONDITION_TYPE,
+    FOR_EACH_TYPE,
+    LOOP_VAR_RESERVED,
+    VALIDATION_RULE_FAILED,
+)
+from reconciler.controllers.components.field_findings import FieldFinding, FieldFindingError
+from reconciler.controllers.components.template_syntax import render_literal
+from reconciler.controllers.components.templates.expressions import charge_budget, evaluate_expression
+from reconciler.controllers.components.templates.nodes import (
+    ExpressionNode,
+    StaticNode,
+    TemplateListNode,
+    TemplateMapNode,
+    ValueOrigin,
+)
+from reconciler.controllers.components.templates.template import (
+    RESERVED_VARIABLES,
+    CompiledTemplate,
+    TemplateScope,
+    compile_expression,
+    compile_template,
+)
+from reconciler.controllers.validation import describe_value, format_path, quote_value
+from reconciler.krm.yaml import DataPath
+
+
+@dataclass(frozen=True, eq=False)
+class TemplateCondition:
+    """Compiled `condition` or `includeWhen`, with the errors found during compilation."""
+
+    template: CompiledTemplate
+    field_findings: tuple[FieldFinding, ...]
+
+    @property
+    def variables(self) -> frozenset[str]:
+        """Variables that the condition uses."""
+        return self.template.variables
+
+    def is_met(self, bindings: Mapping[str, Any], budget: ExpressionBudget) -> bool:
+        """Return whether the condition is true.
+
+        Raises:
+            FieldFindingError: The condition failed, or returned neither true nor false.
+        """
+        if self.field_findings:
+            raise FieldFindingError(self.field_findings[0])
+        value = self.template.render(bindings, budget)
+        if isinstance(value, bool):
+            return value
+        raise FieldFindingError(_build_type_finding(self.template.path, value))
+
+
+def compile_condition(data: Any, path: DataPath, scope: TemplateScope) -> TemplateCondition:
+    """Compile the condition at `path`. A missing condition is always true."""
+    template = compile_template(True if data is None else data, path, scope)
+    field_findings = template.field_findings
+    if not field_findings and not _can_be_bool(template):
+        field_findings = (_build_type_finding(path, data),)
+    return TemplateCondition(template, field_findings)
+
+
+def _can_be_bool(template: CompiledTemplate) -> bool:
+    match template.root:
+        case StaticNode(value=value):
+            return isinstance(value, bool)
+        case root:
+            return isinstance(root, ExpressionNode)
+
+
+def _build_type_finding(path: DataPath, value: Any) -> FieldFinding:
+    text = "omit()" if value is OMIT else describe_value(value)
+    return FieldFinding(
+        CONDITION_TYPE,
+        path,
+        f"{format_path(path)} must be true, false, or an expression that returns one of them, not {text}",
+    )
+
+
+DEFAULT_LOOP_VARIABLE: Final = "item"
+"""Name of the loop variable if `var` is not set."""
+
+_ITERATION_BYTES: Final = 256
+"""Budget in bytes for the bindings of one iteration."""
+
+_IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
+
+
+@dataclass(frozen=True, eq=False)
+class TemplateLoop:
+    """Compiled `forEach`. Without a template, there is one iteration.
+
+    `scope` is the scope of templates inside the loop.
+    """
+
+    variable: str
+    scope: TemplateScope
+    template: CompiledTemplate | None
+    field_findings: tuple[FieldFinding, ...] = ()
+
+    @property
+    def variables(self) -> frozenset[str]:
+        """Variables that the expression of the loop uses."""
+        return self.template.variables if self.template else frozenset()
+
+    @property
+    def origin(self) -> ValueOrigin | None:
+        """Origin of the items, or None if no expression returns them."""
+        root = self.template.root if self.template else None
+        return ValueOrigin(root.path, root.text, root.reads) if isinstance(root, ExpressionNode) else None
+
+    def iter_bindings(self, bindings: Mapping[str, Any], budget: ExpressionBudget) -> Iterator[Mapping[str, Any]]:
+        """Yield the variable bindings of each iteration.
+
+        For a map, each item has the fields `key` and `value`, and the items are sorted by key.
+
+        Raises:
+            FieldFindingError: The expression failed, or returned neither a list nor a map.
+        """
+        if self.field_findings:
+            raise FieldFindingError(self.field_findings[0])
+        if self.template is None:
+            yield bindings
+            return
+        items = self._render_items(self.template, bindings, budget)
+        for item in items:
+            charge_budget(budget, 1, _ITERATION_BYTES, self.template.path)
+            yield {**bindings, self.variable: item}
+
+    def _render_items(
+        self, template: CompiledTemplate, bindings: Mapping[str, Any], budget: ExpressionBudget
+    ) -> list[Any]:
+        value = template.render(bindings, budget)
+        match value:
+            case list():
+                return value
+            case dict():
+                return [{"key": key, "value": value[key]} for key in sorted(value)]
+            case _:
+                raise FieldFindingError(_build_items_finding(template.path, value))
+
+
+def compile_loop(for_each: Any, variable: Any, path: DataPath, scope: TemplateScope) -> TemplateLoop:
+    """Compile the loop of the entry at `path`, from its fields `forEach` and `var` (None if absent)."""
+    if for_each is None:
+        return TemplateLoop(DEFAULT_LOOP_VARIABLE, scope, None)
+    name = DEFAULT_LOOP_VARIABLE if variable is None else variable
+    field_findings = _check_variable_name(name, (*path, "var"))
+    template = compile_template(for_each, (*path, "forEach"), scope)
+    if not template.field_findings and not _can_have_items(template):
+        field_findings = (_build_items_finding(template.path, for_each), *field_findings)
+    # Templates inside an invalid loop are compiled as well, so that one pass reports all errors.
+    return TemplateLoop(
+        str(name), scope.with_variable(str(name)), template, (*template.field_findings, *field_findings)
+    )
+
+
+def _check_variable_name(name: Any, path: DataPath) -> tuple[FieldFinding, ...]:
+    if isinstance(name, str) and name in RESERVED_VARIABLES:
+        reserved = ", ".join(sorted(RESERVED_VARIABLES))
+        message = f"{format_path(path)} must not be a reserved name, but is {quote_value(name)}; reserved: {reserved}"
+        return (FieldFinding(LOOP_VAR_RESERVED, path, message),)
+    if not isinstance(name, str) or not _is_valid_name(name):
+        requirement = "must be a name of letters, digits and _ that CEL does not reserve"
+        message = f"{format_path(path)} {requirement}, not {quote_value(name)}"
+        return (FieldFinding(CEL_CODES["CelSyntax"], path, message),)
+    return ()
+
+
+def _is_valid_name(name: str) -> bool:
+    try:
+        program = CelEnvironment({name: None}).compile(name)
+    except ExpressionError:
+        return False
+    return _IDENTIFIER.fullmatch(name) is not None and name in program.names
+
+
+def _can_have_items(template: CompiledTemplate) -> bool:
+    match template.root:
+        case StaticNode(value=value):
+            return isinstance(value, list | dict)
+        case root:
+            return isinstance(root, ExpressionNode | TemplateListNode | TemplateMapNode)
+
+
+def _build_items_finding(path: DataPath, value: Any) -> FieldFinding:
+    text = "omit()" if value is OMIT else describe_value(value)
+    return FieldFinding(
+        FOR_EACH_TYPE,
+        path,
+        f"{format_path(path)} must be a list, a map, or an expression that returns one of them, not {text}",
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class CompiledRule:
+    """Compiled validation rule: a CEL expression without `${}`, and a message template."""
+
+    name: str
+    path: DataPath
+    program: CelProgram | None
+    message: CompiledTemplate
+    field_findings: tuple[FieldFinding, ...]
+
+    @property
+    def variables(self) -> frozenset[str]:
+        """Variables that the expression and the message use."""
+        return self.message.variables | (self.program.names if self.program else frozenset())
+
+    def check(self, bindings: Mapping[str, Any], budget: ExpressionBudget) -> FieldFinding | None:
+        """Return the reason why the rule is not met, or None. A rule that cannot be evaluated is not met."""
+        if self.program is None:
+            return self.field_findings[0]
+        path = (*self.path, "expression")
+        try:
+            value = evaluate_expression(self.program, bindings, budget, path)
+        except FieldFindingError as error:
+            return self._build_failure(bindings, budget, f"; {error.field_finding.message}")
+        if value is True:
+            return None
+        return self._build_failure(
+            bindings, budget, "" if value is False else f"; it returns {_describe_result(value)}"
+        )
+
+    def _build_failure(self, bindings: Mapping[str, Any], budget: ExpressionBudget, details: str) -> FieldFinding:
+        assert self.program is not None
+        name = f" {self.name}" if self.name else ""
+        message = self._render_message(bindings, budget) or f"{quote_value(self.program.text)} must be true"
+        return FieldFinding(
+            VALIDATION_RULE_FAILED,
+            self.path,
+            f"{format_path(self.path)}: the rule{name} is not met: {message}{details}",
+        )
+
+    def _render_message(self, bindings: Mapping[str, Any], budget: ExpressionBudget) -> str:
+        try:
+            message = self.message.render(bindings, budget)
+        except FieldFindingError as error:
+            return error.field_finding.message
+        return "" if message is None or message is OMIT else render_literal(message)
+
+
+def compile_rule(name: str, expression: str, message: str, path: DataPath, scope: TemplateScope) -> CompiledRule:
+    """Compile the rule at `path`, from its fields `expression` and `message`."""
+    message_template = compile_template(message, (*path, "message"), scope)
+    try:
+        program = compile_expression(expression, (*path, "expression"), scope)
+    except FieldFindingError as error:
+        return CompiledRule(name, path, None, message_template, (error.field_finding, *message_template.field_findings))
+    return CompiledRule(name, path, program, message_template, message_template.field_findings)
+
+
+def _describe_result(value: Any) -> str:
+    return f"{describe_value(value)}, neither true nor false"

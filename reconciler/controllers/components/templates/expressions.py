@@ -1,0 +1,181 @@
+"""Expressions embedded in text: their extraction, evaluation and conversion to data."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from reconciler.cel import OMIT, BudgetExceededError, CelOptional, CelProgram, ExpressionBudget, ExpressionError, Uint
+from reconciler.controllers.components.codes import CEL_CODES, TEMPLATE_KEY_TYPE, TEMPLATE_NESTED, TEMPLATE_UNTERMINATED
+from reconciler.controllers.components.field_findings import FieldFinding, FieldFindingError
+from reconciler.controllers.components.template_syntax import EXPRESSION_START
+from reconciler.controllers.validation import format_path, quote_value
+from reconciler.krm.findings import FindingCode
+from reconciler.krm.yaml import DataPath
+
+
+@dataclass(frozen=True, slots=True)
+class EmbeddedExpression:
+    """Text between `${` and `}`."""
+
+    text: str
+
+
+Piece = str | EmbeddedExpression
+
+# The prefix r before quotes disables escapes, unless it is the last letter of a name.
+_TOKEN = re.compile(r"\$\{|[{}]|//|(?<![A-Za-z0-9_])[bB]?[rR](?:'''|\"\"\"|['\"])|'''|\"\"\"|['\"]")
+_TOKEN_IN_COMMENT = re.compile(r"\$\{|[{}]|\n")
+_CLOSING_QUOTES = {
+    "'": re.compile(r"[^'\\]*(?:\\.[^'\\]*)*'", re.DOTALL),
+    '"': re.compile(r'[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL),
+    "'''": re.compile(r"(?:[^'\\]|\\.|'(?!''))*'''", re.DOTALL),
+    '"""': re.compile(r'(?:[^"\\]|\\.|"(?!""))*"""', re.DOTALL),
+}
+
+
+def split_expressions(text: str, path: DataPath) -> tuple[Piece, ...]:
+    """Split text into plain text and expressions, in order and without empty texts.
+
+    Raises:
+        FieldFindingError: An expression is nested or not closed.
+    """
+    pieces: list[Piece] = []
+    position = 0
+    while (start := text.find(EXPRESSION_START, position)) >= 0:
+        end = _find_end(text, start, path)
+        pieces += (text[position:start], EmbeddedExpression(text[start + len(EXPRESSION_START) : end]))
+        position = end + 1
+    return tuple(piece for piece in (*pieces, text[position:]) if piece != "")
+
+
+def _find_end(text: str, start: int, path: DataPath) -> int:
+    """Return the index of the brace that closes the expression that begins at `start`."""
+    depth, at, pattern = 1, start + len(EXPRESSION_START), _TOKEN
+    while token := pattern.search(text, at):
+        matched, at = token[0], token.end()
+        if matched == EXPRESSION_START:
+            raise FieldFindingError(_build_nested_finding(text[start:], path))
+        if matched in "{}":
+            depth += 1 if matched == "{" else -1
+            if not depth:
+                return token.start()
+        elif matched in ("//", "\n"):
+            # An apostrophe in a comment does not begin a string.
+            pattern = _TOKEN_IN_COMMENT if matched == "//" else _TOKEN
+        elif (at := _find_end_of_string(text, matched, at)) < 0:
+            break
+    raise FieldFindingError(_build_unterminated_finding(text[start:], path))
+
+
+def _find_end_of_string(text: str, opening: str, at: int) -> int:
+    """Return the index after the string literal whose content begins at `at`, or -1 if it is not closed."""
+    quotes = opening.lstrip("bBrR")
+    if quotes != opening:
+        end = text.find(quotes, at)
+        return -1 if end < 0 else end + len(quotes)
+    closing = _CLOSING_QUOTES[quotes].match(text, at)
+    return closing.end() if closing else -1
+
+
+def _build_nested_finding(text: str, path: DataPath) -> FieldFinding:
+    message = f"{format_path(path)} must not contain ${{ inside an expression: {quote_value(text)}"
+    return FieldFinding(TEMPLATE_NESTED, path, message)
+
+
+def _build_unterminated_finding(text: str, path: DataPath) -> FieldFinding:
+    message = f"{format_path(path)} must close every ${{ with }}; braces in quotes do not count: {quote_value(text)}"
+    return FieldFinding(TEMPLATE_UNTERMINATED, path, message)
+
+
+_BUDGET_CODE = CEL_CODES["CelBudget"]
+_CONVERSION_CODE = CEL_CODES["CelConversion"]
+
+
+class ResultConversionError(ValueError):
+    """The result of an expression cannot be converted to data. The text contains the reason and the solution."""
+
+    def __init__(self, code: FindingCode, text: str) -> None:
+        super().__init__(text)
+        self.code = code
+
+
+def evaluate_expression(
+    program: CelProgram, bindings: Mapping[str, Any], budget: ExpressionBudget, path: DataPath
+) -> Any:
+    """Evaluate an expression, and return the result as data or `OMIT`.
+
+    Raises:
+        FieldFindingError: The evaluation or the conversion failed.
+    """
+    try:
+        return convert_to_data(program.evaluate(bindings, budget))
+    except ExpressionError as error:
+        hint = "; the limit applies to the whole render" if error.code == _BUDGET_CODE.name else ""
+        raise _build_evaluation_error(CEL_CODES[error.code], program, path, f"{error}{hint}") from None
+    except ResultConversionError as error:
+        raise _build_evaluation_error(error.code, program, path, str(error)) from None
+
+
+def _build_evaluation_error(code: FindingCode, program: CelProgram, path: DataPath, reason: str) -> FieldFindingError:
+    message = f"{format_path(path)} has the expression {quote_value(program.text)}, which failed: {reason}"
+    return FieldFindingError(FieldFinding(code, path, message))
+
+
+def charge_budget(budget: ExpressionBudget, steps: int, size: int, path: DataPath) -> None:
+    """Charge the cost of rendering that is not part of an expression.
+
+    Raises:
+        FieldFindingError: The budget is exhausted.
+    """
+    try:
+        budget.spend(steps)
+        budget.allocate(size)
+    except BudgetExceededError as error:
+        message = f"{format_path(path)} exceeds the budget of the render: {error.message}"
+        raise FieldFindingError(FieldFinding(_BUDGET_CODE, path, message)) from None
+
+
+def convert_to_data(value: Any) -> Any:
+    """Convert a CEL value to data. `OMIT` is returned unchanged; it cannot occur inside lists or maps.
+
+    Raises:
+        ResultConversionError: The value has no YAML equivalent.
+    """
+    match value:
+        case str() | bool() | None:
+            return value
+        case Uint():
+            return int(value)
+        case int():
+            return value
+        case float() if math.isfinite(value):
+            return value
+        case list():
+            return [convert_to_data(item) for item in value]
+        case dict():
+            return {_convert_key(key): convert_to_data(item) for key, item in value.items()}
+        case _ if value is OMIT:
+            return value
+        case _:
+            raise _build_conversion_error(value)
+
+
+def _convert_key(key: Any) -> str:
+    if isinstance(key, str):
+        return key
+    raise ResultConversionError(
+        TEMPLATE_KEY_TYPE, f"the keys of a map must be strings, not {quote_value(key)}; use string()"
+    )
+
+
+def _build_conversion_error(value: Any) -> ResultConversionError:
+    if isinstance(value, float):
+        return ResultConversionError(_CONVERSION_CODE, "the result must be a finite number")
+    if isinstance(value, CelOptional):
+        return ResultConversionError(_CONVERSION_CODE, "the result must not be an optional; append .orValue(…)")
+    message = "the result must be a YAML value, not bytes, a timestamp, a duration or a type; use string()"
+    return ResultConversionError(_CONVERSION_CODE, message)

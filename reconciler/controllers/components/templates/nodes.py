@@ -1,0 +1,192 @@
+"""Nodes of compiled templates. Each node renders itself."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from reconciler.cel import OMIT, CelProgram, ExpressionBudget
+from reconciler.controllers.components.codes import (
+    TEMPLATE_DUPLICATE_KEY,
+    TEMPLATE_KEY_TYPE,
+    TEMPLATE_NULL_IN_TEXT,
+    TEMPLATE_OMIT_IN_TEXT,
+)
+from reconciler.controllers.components.field_findings import FieldFinding, FieldFindingError
+from reconciler.controllers.components.template_syntax import render_literal
+from reconciler.controllers.components.templates.expressions import charge_budget, evaluate_expression
+from reconciler.controllers.validation import describe_value, format_path, quote_value
+from reconciler.krm.findings import FindingCode
+from reconciler.krm.yaml import DataPath
+
+
+@dataclass(frozen=True, slots=True)
+class ValueOrigin:
+    """Origin of a rendered value: the path and the text of the template.
+
+    `reads` contains the variable fields that the expressions read, such as `("spec", "size")`.
+    """
+
+    path: DataPath
+    text: str
+    reads: frozenset[tuple[str, ...]] = field(default=frozenset(), compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class RenderState:
+    """State of one render. `origins` collects the origins by rendered path; None disables this."""
+
+    bindings: Mapping[str, Any]
+    budget: ExpressionBudget
+    origins: dict[DataPath, ValueOrigin] | None = None
+
+
+class TemplateNode(Protocol):
+    """Node of a template."""
+
+    def render(self, state: RenderState, at: DataPath) -> Any:
+        """Render the node to a new value or `OMIT`. `at` is the path of the value, if origins are collected."""
+
+
+@dataclass(frozen=True, slots=True)
+class StaticNode:
+    """Data without expressions."""
+
+    value: Any
+
+    def render(self, state: RenderState, at: DataPath) -> Any:
+        """Return a copy of the data."""
+        return _copy_data(self.value)
+
+
+@dataclass(frozen=True, slots=True)
+class ExpressionNode:
+    """A string that consists of one expression. The result keeps its type."""
+
+    path: DataPath
+    text: str
+    program: CelProgram
+
+    def render(self, state: RenderState, at: DataPath) -> Any:
+        """Evaluate the expression."""
+        value = evaluate_expression(self.program, state.bindings, state.budget, self.path)
+        if state.origins is not None and value is not OMIT:
+            state.origins[at] = ValueOrigin(self.path, self.text, self.reads)
+        return value
+
+    @property
+    def reads(self) -> frozenset[tuple[str, ...]]:
+        """Variable fields that the expression reads."""
+        return self.program.field_reads
+
+
+@dataclass(frozen=True, slots=True)
+class InterpolatedNode:
+    """Text that contains expressions."""
+
+    path: DataPath
+    text: str
+    pieces: tuple[str | CelProgram, ...]
+
+    def render(self, state: RenderState, at: DataPath) -> str:
+        """Return the text with the results of the expressions."""
+        text = "".join(
+            piece if isinstance(piece, str) else self._evaluate_to_text(piece, state) for piece in self.pieces
+        )
+        charge_budget(state.budget, 0, 4 * len(text), self.path)
+        if state.origins is not None:
+            state.origins[at] = ValueOrigin(self.path, self.text, self.reads)
+        return text
+
+    @property
+    def reads(self) -> frozenset[tuple[str, ...]]:
+        """Variable fields that the expressions read."""
+        return frozenset().union(*(piece.field_reads for piece in self.pieces if not isinstance(piece, str)))
+
+    def _evaluate_to_text(self, program: CelProgram, state: RenderState) -> str:
+        value = evaluate_expression(program, state.bindings, state.budget, self.path)
+        if value is None:
+            raise self._build_result_error(TEMPLATE_NULL_IN_TEXT, program, "null", 'use "" for empty text')
+        if value is OMIT:
+            raise self._build_result_error(
+                TEMPLATE_OMIT_IN_TEXT, program, "omit()", "only a complete value can be omitted"
+            )
+        return render_literal(value)
+
+    def _build_result_error(self, code: FindingCode, program: CelProgram, result: str, hint: str) -> FieldFindingError:
+        message = (
+            f"{format_path(self.path)} contains the expression {quote_value(program.text)} inside text, "
+            f"which returns {result}; {hint}"
+        )
+        return FieldFindingError(FieldFinding(code, self.path, message))
+
+
+@dataclass(frozen=True, slots=True)
+class TemplateMapEntry:
+    """Entry of a map. `path` contains the key as written."""
+
+    path: DataPath
+    key: str | ExpressionNode | InterpolatedNode
+    value: TemplateNode
+
+
+@dataclass(frozen=True, slots=True)
+class TemplateMapNode:
+    """Map that contains expressions, in template order."""
+
+    entries: tuple[TemplateMapEntry, ...]
+
+    def render(self, state: RenderState, at: DataPath) -> dict[str, Any]:
+        """Return the map without omitted entries."""
+        result: dict[str, Any] = {}
+        for entry in self.entries:
+            key = entry.key if isinstance(entry.key, str) else _render_key(entry, entry.key, state, at)
+            value = entry.value.render(state, at if state.origins is None else (*at, key))
+            if value is OMIT:
+                continue
+            if key in result:
+                message = f"{format_path(entry.path)} must not render to the key {quote_value(key)} of an earlier entry"
+                raise FieldFindingError(FieldFinding(TEMPLATE_DUPLICATE_KEY, entry.path, message))
+            result[key] = value
+            if state.origins is not None and not isinstance(entry.key, str):
+                # The origin of the value takes precedence over the origin of the key.
+                state.origins.setdefault((*at, key), ValueOrigin(entry.path, entry.key.text, entry.key.reads))
+        return result
+
+
+@dataclass(frozen=True, slots=True)
+class TemplateListNode:
+    """List that contains expressions."""
+
+    items: tuple[TemplateNode, ...]
+
+    def render(self, state: RenderState, at: DataPath) -> list[Any]:
+        """Return the list without omitted items."""
+        result: list[Any] = []
+        for item in self.items:
+            value = item.render(state, at if state.origins is None else (*at, len(result)))
+            if value is not OMIT:
+                result.append(value)
+        return result
+
+
+def _render_key(
+    entry: TemplateMapEntry, node: ExpressionNode | InterpolatedNode, state: RenderState, at: DataPath
+) -> str:
+    key = node.render(RenderState(state.bindings, state.budget), at)
+    if isinstance(key, str):
+        return key
+    result = "omit()" if key is OMIT else describe_value(key)
+    message = f"{format_path(entry.path)} must have a string as key, but its expression returns {result}; use string()"
+    raise FieldFindingError(FieldFinding(TEMPLATE_KEY_TYPE, entry.path, message))
+
+
+def _copy_data(value: Any) -> Any:
+    match value:
+        case dict():
+            return {key: _copy_data(item) for key, item in value.items()}
+        case list():
+            return [_copy_data(item) for item in value]
+        case _:
+            return value

@@ -1,0 +1,279 @@
+"""Compiled templates, and the variables that they may use."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any, Final
+
+from reconciler.cel import CelEnvironment, CelProgram, ExpressionBudget, ExpressionError, ExpressionLimits
+from reconciler.controllers.components.codes import CEL_CODES, TEMPLATE_KEY_TYPE
+from reconciler.controllers.components.field_findings import FieldFinding, FieldFindingError
+from reconciler.controllers.components.template_syntax import EXPRESSION_START
+from reconciler.controllers.components.templates.expressions import EmbeddedExpression, charge_budget, split_expressions
+from reconciler.controllers.components.templates.nodes import (
+    ExpressionNode,
+    InterpolatedNode,
+    RenderState,
+    StaticNode,
+    TemplateListNode,
+    TemplateMapEntry,
+    TemplateMapNode,
+    TemplateNode,
+    ValueOrigin,
+)
+from reconciler.controllers.validation import format_path, quote_value
+from reconciler.krm.yaml import DataPath
+
+COMPONENT_VARIABLES: Final = ("metadata", "spec", "parameters", "envOverrides", "build", "workload", "env")
+"""Variables of templates in component definitions."""
+
+ADDON_VARIABLES: Final = (*COMPONENT_VARIABLES, "instanceId", "addon", "resources")
+"""Variables of addons, except in patch operations."""
+
+PATCH_VARIABLES: Final = (*ADDON_VARIABLES, "target")
+"""Variables of the operations of a patch."""
+
+RESERVED_VARIABLES: Final = frozenset({*PATCH_VARIABLES, "component"})
+"""Names that a loop variable must not have.
+
+`component` is reserved but not defined, because an addon must not depend on the component that uses it.
+"""
+
+ValueShape = Mapping[str, Any] | None
+"""Known fields of a value, by name. None means that any field may exist; {} means that there are none."""
+
+_SCALAR_SHAPE: Final[ValueShape] = {}
+_FIXED_SHAPES: Final[Mapping[str, ValueShape]] = {
+    "metadata": {"name": _SCALAR_SHAPE, "namespace": _SCALAR_SHAPE, "labels": None, "annotations": None},
+    "instanceId": _SCALAR_SHAPE,
+    "addon": {"name": _SCALAR_SHAPE, "instanceId": _SCALAR_SHAPE},
+    "resources": _SCALAR_SHAPE,
+}
+_DEFAULT_LIMITS: Final = ExpressionLimits()
+_MAX_SHAPE_DEPTH: Final = 16
+"""Depth to which field names are checked during compilation."""
+
+
+@dataclass(frozen=True, eq=False)
+class TemplateScope:
+    """Variables of a template with their shapes, and the limits of a render."""
+
+    shapes: Mapping[str, ValueShape]
+    limits: ExpressionLimits = _DEFAULT_LIMITS
+
+    @cached_property
+    def environment(self) -> CelEnvironment:
+        """CEL environment for the expressions."""
+        return CelEnvironment(self.shapes, project_functions=True, limits=self.limits)
+
+    def with_variable(self, variable: str) -> TemplateScope:
+        """Return the scope inside a loop. The loop variable may have any shape."""
+        return replace(self, shapes={**self.shapes, variable: None})
+
+
+def build_scope(
+    variables: tuple[str, ...],
+    spec: Mapping[str, Any],
+    parameters: Mapping[str, Any],
+    env_overrides: Mapping[str, Any],
+    limits: ExpressionLimits = _DEFAULT_LIMITS,
+) -> TemplateScope:
+    """Return the scope with these variables. OpenAPI schemas describe the values."""
+    schemas = {"spec": spec, "parameters": parameters, "envOverrides": env_overrides}
+    shapes = {**_FIXED_SHAPES, **{name: build_shape(schema) for name, schema in schemas.items()}}
+    return TemplateScope({name: shapes.get(name) for name in variables}, limits)
+
+
+def build_shape(schema: Mapping[str, Any], depth: int = 0) -> ValueShape:
+    """Return the shape that an OpenAPI schema describes. Maps and free-form objects may have any field."""
+    schema_type = schema.get("type")
+    if schema_type is None or depth == _MAX_SHAPE_DEPTH:
+        return None
+    if schema_type != "object":
+        return _SCALAR_SHAPE
+    if "additionalProperties" in schema or schema.get("x-kubernetes-preserve-unknown-fields"):
+        return None
+    return {name: build_shape(field, depth + 1) for name, field in schema.get("properties", {}).items()}
+
+
+MAX_EXPRESSIONS: Final = 4096
+"""Limit of expressions in one template. Compilation is not part of the render budget."""
+
+MAX_TEMPLATE_DEPTH: Final = 128
+"""Limit of nested lists and maps in a template."""
+
+_NODE_BYTES: Final = 64
+"""Budget in bytes for rendering one node, about the size of a map entry."""
+
+# A shell expansion in a script looks like an expression.
+_SHELL_EXPANSION = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(:?[-=+?#%/^,@].*)?", re.DOTALL)
+_UNQUOTED_KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\s*:")
+_CODES_WITH_HINT: Final = frozenset({"CelUndeclared", "CelSyntax"})
+
+
+@dataclass(frozen=True, eq=False)
+class CompiledTemplate:
+    """Compiled template. A template with errors cannot be rendered.
+
+    Attributes:
+        path: Path of the template in its document.
+        field_findings: Errors found during compilation.
+        variables: Variables that the expressions use.
+        root: Root node.
+        steps: Budget of one render, in steps.
+        size: Budget of one render, in bytes.
+    """
+
+    path: DataPath
+    field_findings: tuple[FieldFinding, ...]
+    variables: frozenset[str]
+    root: TemplateNode
+    steps: int
+    size: int
+
+    @property
+    def is_static(self) -> bool:
+        """Whether the template contains no expression."""
+        return isinstance(self.root, StaticNode)
+
+    def render(self, bindings: Mapping[str, Any], budget: ExpressionBudget) -> Any:
+        """Return the rendered value, which shares no data with the bindings, or `OMIT`.
+
+        Raises:
+            FieldFindingError: Rendering failed. The path leads to the expression in the document.
+        """
+        return self._render(RenderState(bindings, budget))
+
+    def render_with_origins(
+        self, bindings: Mapping[str, Any], budget: ExpressionBudget
+    ) -> tuple[Any, Mapping[DataPath, ValueOrigin]]:
+        """Return the rendered value, and the origins of its parts by path.
+
+        A list or map that one expression returns has one origin, at its root.
+        """
+        origins: dict[DataPath, ValueOrigin] = {}
+        return self._render(RenderState(bindings, budget, origins)), origins
+
+    def _render(self, state: RenderState) -> Any:
+        if self.field_findings:
+            raise FieldFindingError(self.field_findings[0])
+        charge_budget(state.budget, self.steps, self.size, self.path)
+        return self.root.render(state, ())
+
+
+def compile_template(data: Any, path: DataPath, scope: TemplateScope) -> CompiledTemplate:
+    """Compile the template at `path` of a document, and collect all errors."""
+    compiler = _Compiler(scope)
+    root = compiler.node(data, path, 0)
+    return CompiledTemplate(
+        path, tuple(compiler.findings), frozenset(compiler.names), root, compiler.steps, compiler.size
+    )
+
+
+def compile_expression(text: str, path: DataPath, scope: TemplateScope) -> CelProgram:
+    """Compile an expression.
+
+    Raises:
+        FieldFindingError: The expression is not valid.
+    """
+    try:
+        return scope.environment.compile(text)
+    except ExpressionError as error:
+        reason = f"{error}{_build_hint(error)}"
+        message = f"{format_path(path)} has the expression {quote_value(text)}, which is not valid: {reason}"
+        raise FieldFindingError(FieldFinding(CEL_CODES[error.code], path, message)) from None
+
+
+def _build_hint(error: ExpressionError) -> str:
+    """Return a hint for the two most frequent mistakes, or ""."""
+    if error.code not in _CODES_WITH_HINT:
+        return ""
+    lines = error.expression.split("\n")
+    before = "\n".join((*lines[: error.line - 1], lines[error.line - 1][: error.column - 1]))
+    after = error.expression[len(before) :]
+    if _UNQUOTED_KEY.match(after) and before.rstrip().endswith(("{", ",")):
+        return "; write string keys in quotes"
+    if _SHELL_EXPANSION.fullmatch(error.expression):
+        return f'; to write {EXPRESSION_START}…}} as text, use {EXPRESSION_START}"{EXPRESSION_START}…}}"}}'
+    return ""
+
+
+@dataclass
+class _Compiler:
+    """Compiles the data of one template."""
+
+    scope: TemplateScope
+    findings: list[FieldFinding] = field(default_factory=list)
+    names: set[str] = field(default_factory=set)
+    expressions: int = 0
+    steps: int = 0
+    size: int = 0
+
+    def node(self, data: Any, path: DataPath, depth: int) -> TemplateNode:
+        self.steps += 1
+        self.size += _NODE_BYTES
+        match data:
+            case str():
+                return self._compile_text(data, path)
+            case dict() | list() if depth == MAX_TEMPLATE_DEPTH:
+                return self._reject_depth(path)
+            case dict():
+                entries = tuple(self._compile_entry(key, value, (*path, key), depth + 1) for key, value in data.items())
+                is_static = all(isinstance(entry.key, str) and isinstance(entry.value, StaticNode) for entry in entries)
+                return StaticNode(data) if is_static else TemplateMapNode(entries)
+            case list():
+                items = tuple(self.node(item, (*path, index), depth + 1) for index, item in enumerate(data))
+                return (
+                    StaticNode(data) if all(isinstance(item, StaticNode) for item in items) else TemplateListNode(items)
+                )
+            case _:
+                return StaticNode(data)
+
+    def _compile_entry(self, key: Any, value: Any, path: DataPath, depth: int) -> TemplateMapEntry:
+        node = self.node(value, path, depth)
+        if not isinstance(key, str):
+            message = f"{format_path(path)} must have a string as key, not {quote_value(key)}; quote it"
+            self.findings.append(FieldFinding(TEMPLATE_KEY_TYPE, path, message))
+            return TemplateMapEntry(path, str(key), node)
+        key_node = self._compile_text(key, path)
+        return TemplateMapEntry(path, key if isinstance(key_node, StaticNode) else key_node, node)
+
+    def _compile_text(self, text: str, path: DataPath) -> StaticNode | ExpressionNode | InterpolatedNode:
+        self.size += 4 * len(text)
+        try:
+            pieces = (
+                tuple(self._compile_piece(piece, path) for piece in split_expressions(text, path))
+                if EXPRESSION_START in text
+                else ()
+            )
+        except FieldFindingError as error:
+            self.findings.append(error.field_finding)
+            return StaticNode(text)
+        if not any(isinstance(piece, CelProgram) for piece in pieces):
+            return StaticNode(text)
+        match [piece for piece in pieces if not isinstance(piece, str) or not piece.isspace()]:
+            case [CelProgram() as program]:
+                return ExpressionNode(path, text.strip(), program)
+            case _:
+                return InterpolatedNode(path, text, pieces)
+
+    def _compile_piece(self, piece: str | EmbeddedExpression, path: DataPath) -> str | CelProgram:
+        if isinstance(piece, str):
+            return piece
+        self.expressions += 1
+        if self.expressions > MAX_EXPRESSIONS + 1:
+            return piece.text
+        if self.expressions > MAX_EXPRESSIONS:
+            message = f"{format_path(path)} exceeds the limit of {MAX_EXPRESSIONS} expressions in a template"
+            raise FieldFindingError(FieldFinding(CEL_CODES["CelBudget"], path, message))
+        program = compile_expression(piece.text, path, self.scope)
+        self.names |= program.names
+        return program
+
+    def _reject_depth(self, path: DataPath) -> StaticNode:
+        message = f"{format_path(path)} must not be nested more than {MAX_TEMPLATE_DEPTH} levels deep"
+        self.findings.append(FieldFinding(CEL_CODES["CelTooDeep"], path, message))
+        return StaticNode(None)

@@ -1,0 +1,178 @@
+"""Merge of two templates by whole properties, the inherited settings that a property hides, and the complete template.
+
+The merge has one level: a property is taken from the parent or from the child, and nothing inside it is merged.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from reconciler.krm.merge3.rules import ABSENT
+from reconciler.krm.yaml import DataPath
+from reconciler.krm.yaml.compare import is_equal_data
+
+PropertySource = Literal["parent", "child", "reset", "unset"]
+_UNQUOTED_KEY = re.compile(r"[^.\[\]\"]+")
+# Lists whose entries are identified by a name, and the field with the name.
+NAMED_LISTS: Mapping[str, str] = {
+    "env": "name",
+    "volumes": "name",
+    "templatedVolumes": "name",
+    "imagePullSecrets": "name",
+    "tolerations": "key",
+    "hostAliases": "ip",
+    "volumeMounts": "mountPath",
+}
+
+
+@dataclass(frozen=True)
+class TemplateProperty:
+    """One property of an effective template and its source; ABSENT values are missing or null.
+
+    `inherited` is the parent's value, and `own` the child's. `is_null`: the child's value is null, which inherits.
+    """
+
+    name: str
+    source: PropertySource
+    inherited: Any = ABSENT
+    own: Any = ABSENT
+    is_null: bool = False
+
+    @property
+    def value(self) -> Any:
+        """The effective value; ABSENT if the property is unset."""
+        return self.inherited if self.source == "parent" else self.own
+
+    @property
+    def is_inherited(self) -> bool:
+        """Whether the effective value is the parent's."""
+        return self.source == "parent"
+
+
+def merge_templates(names: tuple[str, ...], parent: Any, child: Any) -> tuple[TemplateProperty, ...]:
+    """Return the named properties in order. A template is a mapping, absent, or null."""
+    return tuple(_merge_property(name, _get_field(parent, name), _get_field(child, name)) for name in names)
+
+
+def build_effective_template(properties: tuple[TemplateProperty, ...]) -> dict[str, Any]:
+    """Return the effective template in the order of the properties; a {} that resets a property is kept."""
+    return {
+        template_property.name: template_property.value
+        for template_property in properties
+        if template_property.source != "unset"
+    }
+
+
+def _merge_property(name: str, inherited: Any, own: Any) -> TemplateProperty:
+    is_null = own is None
+    inherited, own = (ABSENT if value is None else value for value in (inherited, own))
+    return TemplateProperty(name, _get_source(inherited, own), inherited, own, is_null)
+
+
+def _get_source(inherited: Any, own: Any) -> PropertySource:
+    if own is ABSENT:
+        return "unset" if inherited is ABSENT else "parent"
+    # {} opts out of inheritance; it does not inherit.
+    return "reset" if own == {} and inherited is not ABSENT else "child"
+
+
+def _get_field(template: Any, name: str) -> Any:
+    return template.get(name, ABSENT) if isinstance(template, Mapping) else ABSENT
+
+
+@dataclass(frozen=True)
+class HiddenSettings:
+    """Paths of inherited settings that a property hides: `shadowed` are missing, `overridden` have other values."""
+
+    shadowed: tuple[str, ...] = ()
+    overridden: tuple[str, ...] = ()
+
+
+def find_hidden_settings(inherited: Any, value: Any) -> HiddenSettings:
+    """Return the settings of an inherited property that are not effective when the property has this value."""
+    differences = [(path, has_value) for path, has_value in _find_differences(inherited, value, "")]
+    shadowed = dict.fromkeys(path for path, has_value in differences if not has_value)
+    overridden = dict.fromkeys(path for path, has_value in differences if has_value)
+    return HiddenSettings(tuple(shadowed), tuple(overridden))
+
+
+def group_named_entries(items: list[Any], field: str) -> dict[str, list[Any]]:
+    """Return the entries of a list by name; entries without a name are under ""."""
+    entries_by_name: dict[str, list[Any]] = {}
+    for item in items:
+        name = item.get(field) if isinstance(item, Mapping) else None
+        entries_by_name.setdefault("" if name is None else str(name), []).append(item)
+    return entries_by_name
+
+
+def _find_differences(inherited: Any, value: Any, path: str) -> Iterator[tuple[str, bool]]:
+    """Yield the path of every inherited setting that differs in the value, and whether the value has another one."""
+    if is_equal_data(inherited, value):
+        return
+    if isinstance(inherited, dict):
+        own_values = value if isinstance(value, dict) else {}
+        # An empty mapping sets nothing.
+        for key, inherited_value in inherited.items():
+            yield from _find_differences(inherited_value, own_values.get(key, ABSENT), _append_to_path(path, str(key)))
+    elif isinstance(inherited, list) and inherited and (field := NAMED_LISTS.get(path.rpartition(".")[2])):
+        yield from _find_entry_differences(inherited, value if isinstance(value, list) else [], path, field)
+    else:
+        yield path, value is not ABSENT
+
+
+def _find_entry_differences(
+    inherited: list[Any], value: list[Any], path: str, field: str
+) -> Iterator[tuple[str, bool]]:
+    own_entries = group_named_entries(value, field)
+    for name, items in group_named_entries(inherited, field).items():
+        if not is_equal_data(items, own_entries.get(name, ABSENT)):
+            yield f"{path}[{name}]", name in own_entries
+
+
+def _append_to_path(path: str, key: str) -> str:
+    if not _UNQUOTED_KEY.fullmatch(key):
+        quoted = key.replace("\\", "\\\\").replace('"', '\\"')
+        return f'{path}["{quoted}"]'
+    return f"{path}.{key}" if path else key
+
+
+def build_complete_template(properties: tuple[TemplateProperty, ...], path: DataPath) -> Any:
+    """Return a template at its path with everything that the child would inherit, and the child's own values on top.
+
+    Mappings are united, and so are lists with named entries; for all other values, the child's own value is used.
+    Properties that the child does not set are inherited anyway and are omitted. Properties that it resets stay reset,
+    so that the result can replace the child's template.
+    """
+    template: Any = {
+        template_property.name: template_property.own
+        if template_property.inherited is ABSENT or template_property.source == "reset"
+        else _unite(template_property.inherited, template_property.own, "")
+        for template_property in properties
+        if template_property.own is not ABSENT
+    }
+    for step in reversed(path):
+        template = {step: template}
+    return template
+
+
+def _unite(inherited: Any, own: Any, name: str) -> Any:
+    if isinstance(inherited, dict) and isinstance(own, dict):
+        updated_entries = {
+            key: _unite(inherited[key], value, key) if key in inherited else value for key, value in own.items()
+        }
+        return {**inherited, **updated_entries}
+    field = NAMED_LISTS.get(name)
+    if field and isinstance(inherited, list) and isinstance(own, list):
+        return [*(entry for entry in inherited if not _contains_entry(own, entry, field)), *own]
+    return own
+
+
+def _contains_entry(items: list[Any], entry: Any, field: str) -> bool:
+    """Return whether a list contains an entry with the same name; entries without a name must be equal."""
+    name = entry.get(field, ABSENT) if isinstance(entry, dict) else ABSENT
+    if name is ABSENT:
+        return any(is_equal_data(item, entry) for item in items)
+    return any(isinstance(item, dict) and is_equal_data(item.get(field, ABSENT), name) for item in items)

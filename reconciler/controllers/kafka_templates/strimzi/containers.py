@@ -1,0 +1,210 @@
+"""Checks of containers in a pod template: variables, security contexts, additional volumes and mounts."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from reconciler.controllers.codes import DUPLICATE_ENV_NAME
+from reconciler.controllers.kafka_templates.codes import (
+    DUPLICATE_MOUNT_PATH,
+    DUPLICATE_VOLUME_NAME,
+    ENV_NAME_RESERVED,
+    ENV_WITHOUT_VALUE,
+    FORBIDDEN_MOUNT_PATH,
+    INVALID_ENV_SOURCE,
+    INVALID_TEMPLATE_TYPE,
+    INVALID_VOLUME_NAME,
+    INVALID_VOLUME_SOURCE,
+    LITERAL_SECRET_SUSPECTED,
+    MOUNT_WITHOUT_VOLUME,
+    SECURITY_CONTEXT_REPLACED,
+)
+from reconciler.controllers.kafka_templates.model import StrimziOperator, TemplateRemark
+from reconciler.controllers.kafka_templates.strimzi.pool import NodePool, as_mapping
+from reconciler.controllers.validation import quote_value
+from reconciler.krm.yaml import DataPath
+from reconciler.redaction import MASK
+
+_VOLUME_NAME = re.compile(r"[a-zA-Z0-9][a-zA-Z0-9._-]*[a-zA-Z0-9]", re.ASCII)
+_MAX_NAME_LENGTH = 63
+_OPERATOR_VOLUMES = ("kube-api-access", "strimzi-tmp", "kafka-metrics-and-logging", "ready-files")
+_INIT_VOLUME = "rack-volume"
+_SOURCES: Mapping[str, tuple[str, ...]] = {
+    "volumes": ("secret", "configMap", "emptyDir", "persistentVolumeClaim", "csi", "image"),
+    "templatedVolumes": ("secret", "configMap", "persistentVolumeClaim"),
+}
+_MOUNT_FOLDER = "/mnt"
+# Suffixes of the names of secrets; KEYSTORE_PATH and MAX_TOKENS do not match.
+_SECRET_NAME = re.compile(r"(?:PASSWORD|PASSWD|PASSPHRASE|TOKEN|SECRET|(?:\A|[_.-])KEY)\Z", re.IGNORECASE)
+_REFERENCES = ("secretKeyRef", "configMapKeyRef")
+_SET_ALWAYS = ("KAFKA_JMX_EXPORTER_ENABLED", "STRIMZI_KAFKA_GC_LOG_ENABLED", "KAFKA_CLUSTER_NAME")
+_SET_SOMETIMES = (
+    "KAFKA_HEAP_OPTS",
+    "STRIMZI_DYNAMIC_HEAP_PERCENTAGE",
+    "STRIMZI_DYNAMIC_HEAP_MAX",
+    "KAFKA_JVM_PERFORMANCE_OPTS",
+    "STRIMZI_JAVA_OPTS",
+    "STRIMZI_JAVA_SYSTEM_PROPERTIES",
+    "STRIMZI_JMX_ENABLED",
+    "STRIMZI_JMX_USERNAME",
+    "STRIMZI_JMX_PASSWORD",
+)
+_SET_SOMETIMES_ANYWHERE = ("HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "FIPS_MODE")
+
+
+def list_entries(value: Any, field: str) -> Iterator[tuple[int, Mapping[str, Any]]]:
+    """Yield the mappings of a list in a property, with their indexes."""
+    items = as_mapping(value).get(field)
+    if isinstance(items, list):
+        yield from ((number, item) for number, item in enumerate(items) if isinstance(item, Mapping))
+
+
+def check_volumes(pod: Any, pool: NodePool) -> Iterator[TemplateRemark]:
+    """Yield issues of the volumes of a pod template."""
+    owners = dict.fromkeys(_list_operator_volumes(pool), "the operator")
+    for field, sources in _SOURCES.items():
+        for number, volume in list_entries(pod, field):
+            name, path = volume.get("name"), (field, number)
+            yield from _check_volume_name(name, path, owners)
+            if isinstance(name, str):
+                owners.setdefault(name, "this template")
+            present_sources = [source for source in sources if volume.get(source) is not None]
+            if len(present_sources) != 1:
+                message = (
+                    f"must have exactly one of {', '.join(sources)}, not {' and '.join(present_sources) or 'none'}"
+                )
+                yield TemplateRemark(INVALID_VOLUME_SOURCE, message, "pod", path)
+
+
+def check_mounts(name: str, container: Any, pod: Any, pool: NodePool) -> Iterator[TemplateRemark]:
+    """Yield issues of the mounts of a container template; volumes are those of the effective pod template."""
+    volume_names = [
+        *_list_operator_volumes(pool),
+        *(mount.get("name") for field in _SOURCES for _, mount in list_entries(pod, field)),
+    ]
+    paths: list[Any] = []
+    for number, mount in list_entries(container, "volumeMounts"):
+        path: DataPath = ("volumeMounts", number)
+        if mount.get("name") not in volume_names:
+            message = f"mounts {quote_value(mount.get('name'))}, which is not a volume of the effective pod template"
+            yield TemplateRemark(MOUNT_WITHOUT_VOLUME, message, name, (*path, "name"))
+        mount_path = mount.get("mountPath")
+        if isinstance(mount_path, str) and mount_path in paths:
+            yield TemplateRemark(
+                DUPLICATE_MOUNT_PATH,
+                f"must be unique: another volume is mounted at {quote_value(mount_path)}",
+                name,
+                (*path, "mountPath"),
+            )
+        paths.append(mount_path)
+        yield from _check_mount_path(mount_path, name, (*path, "mountPath"))
+
+
+def _list_operator_volumes(pool: NodePool) -> tuple[str, ...]:
+    init = (_INIT_VOLUME,) if pool.has_init_container else ()
+    return (*pool.data_volumes, *_OPERATOR_VOLUMES, *init)
+
+
+def _check_volume_name(name: Any, path: DataPath, owners: Mapping[str, str]) -> Iterator[TemplateRemark]:
+    if not isinstance(name, str) or not _VOLUME_NAME.fullmatch(name) or len(name) > _MAX_NAME_LENGTH:
+        allowed = f"two to {_MAX_NAME_LENGTH} letters, digits, -, _ and ., with a letter or digit at each end"
+        yield TemplateRemark(INVALID_VOLUME_NAME, f"must be {allowed}, not {quote_value(name)}", "pod", (*path, "name"))
+    elif name in owners:
+        message = f"must be unique: {owners[name]} already has a volume {name}"
+        yield TemplateRemark(DUPLICATE_VOLUME_NAME, message, "pod", (*path, "name"))
+
+
+def _check_mount_path(mount_path: Any, name: str, path: DataPath) -> Iterator[TemplateRemark]:
+    if not isinstance(mount_path, str) or not mount_path.startswith(_MOUNT_FOLDER):
+        yield TemplateRemark(
+            FORBIDDEN_MOUNT_PATH, f"must be a path below {_MOUNT_FOLDER}, not {quote_value(mount_path)}", name, path
+        )
+    elif mount_path.removeprefix(_MOUNT_FOLDER)[:1] not in ("", "/"):
+        message = f"should be below {_MOUNT_FOLDER}/, not {mount_path}; the operator only checks the first letters"
+        yield TemplateRemark(FORBIDDEN_MOUNT_PATH, message, name, path, is_warning=True)
+
+
+def build_effective_env(name: str, container: Any, pool: NodePool) -> list[dict[str, Any]]:
+    """Return the variables that follow the operator's variables, with masked secrets."""
+    reserved, _ = _list_reserved_names(name, pool)
+    usable = (
+        variable
+        for _, variable in list_entries(container, "env")
+        if variable.get("name") not in reserved and _has_value(variable)
+    )
+    return [{**variable, "value": MASK} if _is_secret_suspected(variable) else dict(variable) for variable in usable]
+
+
+def check_container(name: str, container: Any, pool: NodePool, operator: StrimziOperator) -> Iterator[TemplateRemark]:
+    """Yield issues of the variables of a container template, and of its security context."""
+    names: list[Any] = []
+    for number, variable in list_entries(container, "env"):
+        yield from (TemplateRemark(code, message, name, ("env", number)) for code, message in _check_env(variable))
+        yield from _check_env_name(name, variable, number, pool)
+        if variable.get("name") in names:
+            message = f"{quote_value(variable.get('name'))} is set twice; the last value applies"
+            yield TemplateRemark(DUPLICATE_ENV_NAME, message, name, ("env", number, "name"))
+        names.append(variable.get("name"))
+    if operator.is_restricted and as_mapping(container).get("securityContext") is not None:
+        message = (
+            "replaces the complete security context of the restricted profile, including fields that it does not set"
+        )
+        yield TemplateRemark(SECURITY_CONTEXT_REPLACED, message, name, ("securityContext",))
+
+
+def _check_env(variable: Mapping[str, Any]) -> Iterator[tuple[Any, str]]:
+    value, source = variable.get("value"), variable.get("valueFrom")
+    references = [key for key in _REFERENCES if as_mapping(source).get(key) is not None]
+    quoted_name = quote_value(variable.get("name"))
+    if not isinstance(variable.get("name"), str) or not variable["name"]:
+        yield INVALID_TEMPLATE_TYPE, f"must have a name that is a string, not {quoted_name}"
+    if value is not None and not isinstance(value, str):
+        yield (
+            INVALID_TEMPLATE_TYPE,
+            f"the value of {quoted_name} must be a string, not {type(value).__name__}: quote it",
+        )
+    if value is not None and source is not None:
+        yield INVALID_ENV_SOURCE, f"{quoted_name} must have a value or a valueFrom, not both"
+    if len(references) > 1:
+        yield INVALID_ENV_SOURCE, f"{quoted_name} must come from one of {' and '.join(references)}, not both"
+    if not _has_value(variable):
+        yield ENV_WITHOUT_VALUE, f"{quoted_name} has no value, and the operator ignores it"
+
+
+def _check_env_name(
+    container: str, variable: Mapping[str, Any], number: int, pool: NodePool
+) -> Iterator[TemplateRemark]:
+    name, (always, sometimes) = variable.get("name"), _list_reserved_names(container, pool)
+    if name in always or name in sometimes:
+        behavior = "sets it, so that" if name in always else "may set it, in which case"
+        yield TemplateRemark(
+            ENV_NAME_RESERVED,
+            f"{name}: the operator {behavior} the value here is ignored",
+            container,
+            ("env", number, "name"),
+        )
+    if name not in always and _is_secret_suspected(variable):
+        message = f"{name} looks like a secret: use valueFrom with a Secret"
+        yield TemplateRemark(LITERAL_SECRET_SUSPECTED, message, container, ("env", number))
+
+
+def _list_reserved_names(container: str, pool: NodePool) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the names that the operator always sets in a container, and those that it may set."""
+    if container == "kafkaContainer":
+        return _SET_ALWAYS, (*_SET_SOMETIMES, *_SET_SOMETIMES_ANYWHERE)
+    rack = ("RACK_TOPOLOGY_KEY",) if pool.topology_key else ()
+    address = ("EXTERNAL_ADDRESS",) if any(listener.type == "nodeport" for listener in pool.listeners) else ()
+    return ("NODE_NAME", *rack, *address), _SET_SOMETIMES_ANYWHERE
+
+
+def _has_value(variable: Mapping[str, Any]) -> bool:
+    source = as_mapping(variable.get("valueFrom"))
+    # An empty string is a value.
+    return variable.get("value") is not None or any(source.get(key) is not None for key in _REFERENCES)
+
+
+def _is_secret_suspected(variable: Mapping[str, Any]) -> bool:
+    name, value = variable.get("name"), variable.get("value")
+    return isinstance(name, str) and bool(value) and _SECRET_NAME.search(name) is not None

@@ -1,0 +1,94 @@
+"""Checks of a Kafka together with its KafkaNodePools, and of API versions and fields that Strimzi has removed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any, Final
+
+from reconciler.controllers.codes import DEPRECATED
+from reconciler.controllers.kafka_templates.codes import (
+    COMPONENT_NAME_COLLISION,
+    NO_BROKER_POOL,
+    NO_CONTROLLER_POOL,
+    NO_USABLE_POOL,
+)
+from reconciler.controllers.kafka_templates.model import TemplateResource
+from reconciler.controllers.kafka_templates.strimzi.pool import BROKER, CONTROLLER, read_roles
+from reconciler.controllers.nested_values import get_value
+from reconciler.controllers.resource_findings import ResourceIssue
+from reconciler.krm.findings import FindingCode
+from reconciler.krm.merge3.rules import ABSENT
+from reconciler.krm.objects import ObjectKey
+from reconciler.packages.package import PackageResource
+
+_REQUIRED_ROLES: tuple[tuple[str, FindingCode], ...] = ((CONTROLLER, NO_CONTROLLER_POOL), (BROKER, NO_BROKER_POOL))
+_GROUP: Final = "kafka.strimzi.io"
+_VERSION: Final = "v1"
+_KINDS: Final = ("Kafka", "KafkaNodePool")
+# Fields of a Kafka for all of its nodes, from before there were pools.
+_POOL_FIELDS: Final = ("replicas", "storage", "resources")
+
+
+def check_pool_families(
+    families: Iterable[tuple[TemplateResource, tuple[TemplateResource, ...]]],
+) -> Iterator[tuple[ObjectKey, ResourceIssue]]:
+    """Yield errors of a Kafka because of its pools, and of pools because of other pools."""
+    pools_by_component: dict[tuple[str, str], list[tuple[ObjectKey, ObjectKey]]] = {}
+    for kafka, pools in families:
+        for issue in _check_kafka(kafka.resource, [pool.resource for pool in pools]):
+            yield kafka.key, issue
+        for pool in pools:
+            component = (kafka.key.namespace, f"{kafka.key.name}-{pool.key.name}")
+            pools_by_component.setdefault(component, []).append((kafka.key, pool.key))
+    for (_, name), pairs in sorted(pools_by_component.items()):
+        if len(pairs) > 1:
+            names = " and ".join(f"{pool} of {kafka}" for kafka, pool in sorted(pairs))
+            message = f"objects of {names} would have the same names, which start with {name}"
+            yield from (
+                (pool, ResourceIssue(COMPONENT_NAME_COLLISION, message, ("metadata", "name"))) for _, pool in pairs
+            )
+
+
+def _check_kafka(kafka: PackageResource, pools: list[PackageResource]) -> Iterator[ResourceIssue]:
+    usable = [pool for pool in pools if _has_replicas(pool)]
+    if not usable:
+        # In v1beta2, a Kafka can have nodes without pools.
+        if pools or not _has_own_nodes(kafka):
+            yield ResourceIssue(
+                NO_USABLE_POOL, f"{kafka.key} must have a KafkaNodePool with replicas; it has {len(pools)} without"
+            )
+        return
+    for role, code in _REQUIRED_ROLES:
+        if not any(role in read_roles(pool) for pool in usable):
+            names = ", ".join(pool.name for pool in usable)
+            yield ResourceIssue(
+                code, f"a KafkaNodePool with replicas must have the role {role}; {names} do not have it"
+            )
+
+
+def _has_own_nodes(kafka: PackageResource) -> bool:
+    return kafka.version == "v1beta2" and _is_positive(get_value(kafka.data, ("spec", "kafka", "replicas")))
+
+
+def _has_replicas(pool: PackageResource) -> bool:
+    return _is_positive(get_value(pool.data, ("spec", "replicas")))
+
+
+def _is_positive(count: Any) -> bool:
+    return isinstance(count, int) and count > 0
+
+
+def find_deprecated_fields(resource: PackageResource) -> Iterator[ResourceIssue]:
+    """Yield a warning for each deprecated version or field of a Kafka or KafkaNodePool, with its replacement."""
+    if resource.group != _GROUP or resource.kind not in _KINDS:
+        return
+    if resource.version != _VERSION:
+        message = f"{resource.api_version} is deprecated and removed in Strimzi 1.0; use {_GROUP}/{_VERSION}"
+        yield ResourceIssue(DEPRECATED, message, ("apiVersion",))
+    for field in _POOL_FIELDS if resource.kind == "Kafka" else ():
+        path = ("spec", "kafka", field)
+        if get_value(resource.data, path) not in (None, ABSENT):
+            message = (
+                f"spec.kafka.{field} is deprecated and removed in Strimzi 1.0; use spec.{field} of a KafkaNodePool"
+            )
+            yield ResourceIssue(DEPRECATED, message, path)

@@ -1,0 +1,225 @@
+"""Fields of the template properties: types, unknown fields, and the filters for labels and annotations."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from reconciler.controllers.kafka_templates.codes import (
+    IGNORED_LABEL,
+    INVALID_TEMPLATE_TYPE,
+    OPERATOR_LABEL_REPLACED,
+    RESERVED_ANNOTATION,
+    RESERVED_LABEL,
+    UNKNOWN_TEMPLATE_FIELD,
+)
+from reconciler.controllers.kafka_templates.model import TemplateRemark
+from reconciler.controllers.kafka_templates.strimzi.pool import NodePool, as_mapping, filter_strings
+from reconciler.controllers.validation import quote_value
+from reconciler.krm.findings import FindingCode
+from reconciler.krm.yaml import DataPath
+
+_STRIMZI_PREFIX, _CLUSTER_LABEL, _KUBERNETES_PREFIX = "strimzi.io/", "strimzi.io/cluster", "app.kubernetes.io/"
+_EXCLUDED_PREFIXES, _INCLUDED_PREFIX = (
+    ("app.kubernetes.io/", "kustomize.toolkit.fluxcd.io"),
+    "app.kubernetes.io/part-of",
+)
+_OPERATOR_LABELS = frozenset(f"{_KUBERNETES_PREFIX}{name}" for name in ("name", "instance", "part-of", "managed-by"))
+
+# strict: keys are copied, and only strimzi.io is refused. filtered: app.kubernetes.io keys are dropped as well. free:
+# no check, because the operator adds its own keys to those of the template.
+MetadataFilter = Literal["strict", "filtered", "free"]
+_QUANTITY = re.compile(r"([0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)", re.ASCII)
+_DNS_POLICIES = ("ClusterFirst", "ClusterFirstWithHostNet", "Default", "None")
+# Returns "" for a valid value, otherwise a description of the allowed values.
+ValueCheck = Callable[[Any], str]
+
+
+@dataclass(frozen=True)
+class MetadataFilters:
+    """The filters for the labels and the annotations of one property."""
+
+    labels: MetadataFilter
+    annotations: MetadataFilter
+
+
+METADATA_FILTERS: Mapping[str, MetadataFilters] = {
+    "podSet": MetadataFilters("strict", "filtered"),
+    "pod": MetadataFilters("filtered", "filtered"),
+    "perPodService": MetadataFilters("filtered", "filtered"),
+    "perPodRoute": MetadataFilters("strict", "free"),
+    "perPodIngress": MetadataFilters("strict", "filtered"),
+    "persistentVolumeClaim": MetadataFilters("strict", "filtered"),
+}
+
+
+def build_base_labels(pool: NodePool) -> dict[str, str]:
+    """Return the labels of all objects of a pool: those of the KafkaNodePool and those of the operator."""
+    own = {key: value for key, value in pool.labels.items() if not _is_excluded(key)}
+    return {
+        **own,
+        "strimzi.io/cluster": pool.kafka,
+        "strimzi.io/kind": "Kafka",
+        "strimzi.io/name": f"{pool.kafka}-kafka",
+        "strimzi.io/component-type": "kafka",
+        "strimzi.io/pool-name": pool.name,
+        "app.kubernetes.io/name": "kafka",
+        "app.kubernetes.io/instance": pool.kafka,
+        "app.kubernetes.io/part-of": f"strimzi-{pool.kafka}",
+        "app.kubernetes.io/managed-by": "strimzi-cluster-operator",
+    }
+
+
+def filter_entries(entries: Any, metadata_filter: MetadataFilter) -> dict[str, str]:
+    """Return the labels or annotations of a template or listener that the filter keeps."""
+    return {
+        key: value
+        for key, value in filter_strings(entries).items()
+        if metadata_filter != "filtered" or not key.startswith(_KUBERNETES_PREFIX)
+    }
+
+
+def check_pool_labels(pool: NodePool) -> Iterator[TemplateRemark]:
+    """Yield issues of the labels of the KafkaNodePool, which all its objects inherit."""
+    for key in pool.labels:
+        if key.startswith(_STRIMZI_PREFIX) and not key.startswith(_CLUSTER_LABEL):
+            message = (
+                f"{key} must be absent: all objects inherit the labels of a KafkaNodePool, and this one is reserved for"
+                " the operator"
+            )
+            yield TemplateRemark(RESERVED_LABEL, message, "", ("metadata", "labels", key))
+
+
+def check_metadata_types(name: str, metadata: Any) -> Iterator[TemplateRemark]:
+    """Yield an error if labels or annotations of a property are not strings."""
+    for field in ("labels", "annotations"):
+        entries = as_mapping(metadata).get(field)
+        if entries is not None and not isinstance(entries, Mapping):
+            path: DataPath = ("metadata", field)
+            yield TemplateRemark(
+                INVALID_TEMPLATE_TYPE, f"must be a mapping of strings, not {quote_value(entries)}", name, path
+            )
+        for key, value in as_mapping(entries).items():
+            if not isinstance(value, str):
+                message = f"must be a string, not {quote_value(value)}: quote it"
+                yield TemplateRemark(INVALID_TEMPLATE_TYPE, message, name, ("metadata", field, key))
+
+
+def check_metadata(name: str, metadata: Any) -> Iterator[TemplateRemark]:
+    """Yield issues of labels and annotations that the operator refuses or drops, or that are discouraged."""
+    filters, entries = METADATA_FILTERS[name], as_mapping(metadata)
+    for key in as_mapping(entries.get("labels")):
+        yield from _check_key(key, filters.labels, RESERVED_LABEL, name, "labels")
+    for key in as_mapping(entries.get("annotations")):
+        yield from _check_key(key, filters.annotations, RESERVED_ANNOTATION, name, "annotations")
+
+
+def _check_key(
+    key: str, metadata_filter: MetadataFilter, reserved: FindingCode, name: str, field: str
+) -> Iterator[TemplateRemark]:
+    path: DataPath = ("metadata", field, key)
+    if key.startswith(_STRIMZI_PREFIX):
+        if metadata_filter == "free" or (metadata_filter == "strict" and key.startswith(_CLUSTER_LABEL)):
+            yield TemplateRemark(
+                reserved,
+                f"{_STRIMZI_PREFIX} is reserved for the operator, although it accepts {key} here",
+                name,
+                path,
+                True,
+            )
+        else:
+            yield TemplateRemark(
+                reserved, f"{key} must be absent: {_STRIMZI_PREFIX} is reserved for the operator", name, path
+            )
+    elif "strimzi.io" in key:
+        yield TemplateRemark(
+            reserved, f"{key} should be absent: strimzi.io is reserved for the operator", name, path, True
+        )
+    elif metadata_filter == "filtered" and key.startswith(_KUBERNETES_PREFIX):
+        yield TemplateRemark(
+            IGNORED_LABEL, f"{key} has no effect: the operator drops {_KUBERNETES_PREFIX} keys here", name, path
+        )
+    elif metadata_filter == "strict" and field == "labels" and key in _OPERATOR_LABELS:
+        yield TemplateRemark(OPERATOR_LABEL_REPLACED, f"{key} replaces the operator's label", name, path)
+
+
+def _is_excluded(key: str) -> bool:
+    return key.startswith(_EXCLUDED_PREFIXES) and not key.startswith(_INCLUDED_PREFIX)
+
+
+def _check_mapping(value: Any) -> str:
+    return "" if isinstance(value, Mapping) else "a mapping"
+
+
+def _check_mappings(value: Any) -> str:
+    return "" if isinstance(value, list) and all(isinstance(item, Mapping) for item in value) else "a list of mappings"
+
+
+def _check_string(value: Any) -> str:
+    return "" if isinstance(value, str) else "a string"
+
+
+def _check_boolean(value: Any) -> str:
+    return "" if isinstance(value, bool) else "true or false"
+
+
+def _check_count(value: Any) -> str:
+    is_valid = isinstance(value, int) and not isinstance(value, bool) and value >= 0
+    return "" if is_valid else "a whole number of at least 0"
+
+
+def _check_quantity(value: Any) -> str:
+    return "" if isinstance(value, str) and _QUANTITY.fullmatch(value) else "a quantity such as 5Mi"
+
+
+def _check_dns_policy(value: Any) -> str:
+    return "" if value in _DNS_POLICIES else f"one of {', '.join(_DNS_POLICIES)}"
+
+
+_METADATA: Mapping[str, ValueCheck] = {"metadata": _check_mapping}
+_CONTAINER: Mapping[str, ValueCheck] = {
+    "env": _check_mappings,
+    "securityContext": _check_mapping,
+    "volumeMounts": _check_mappings,
+}
+_POD: Mapping[str, ValueCheck] = {
+    **_METADATA,
+    "imagePullSecrets": _check_mappings,
+    "securityContext": _check_mapping,
+    "terminationGracePeriodSeconds": _check_count,
+    "affinity": _check_mapping,
+    "tolerations": _check_mappings,
+    "topologySpreadConstraints": _check_mappings,
+    "priorityClassName": _check_string,
+    "schedulerName": _check_string,
+    "hostAliases": _check_mappings,
+    "dnsPolicy": _check_dns_policy,
+    "dnsConfig": _check_mapping,
+    "enableServiceLinks": _check_boolean,
+    "tmpDirSizeLimit": _check_quantity,
+    "volumes": _check_mappings,
+    "templatedVolumes": _check_mappings,
+    "hostUsers": _check_boolean,
+}
+_FIELDS: Mapping[str, Mapping[str, ValueCheck]] = {
+    "pod": _POD,
+    "kafkaContainer": _CONTAINER,
+    "initContainer": _CONTAINER,
+}
+
+
+def check_template_fields(name: str, value: Mapping[str, Any]) -> Iterator[TemplateRemark]:
+    """Yield an issue for every field of a property with an invalid type or an unknown name; null counts as absent."""
+    fields = _FIELDS.get(name, _METADATA)
+    for key, field_value in value.items():
+        if key not in fields:
+            message = f"{key} is unknown and passed on unchanged; known fields are {', '.join(fields)}"
+            yield TemplateRemark(UNKNOWN_TEMPLATE_FIELD, message, name, (key,))
+        elif field_value is not None and (allowed := fields[key](field_value)):
+            yield TemplateRemark(
+                INVALID_TEMPLATE_TYPE, f"must be {allowed}, not {quote_value(field_value)}", name, (key,)
+            )
+    if "metadata" in fields:
+        yield from check_metadata_types(name, value.get("metadata"))

@@ -1,0 +1,250 @@
+"""Effective template of one child: sources of properties, hidden settings, and changes between two states."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from reconciler.controllers.kafka_templates.codes import (
+    NULL_TEMPLATE_PROPERTY,
+    REDUNDANT_OVERRIDE,
+    SHADOWED_TEMPLATE_FIELDS,
+    UNKNOWN_TEMPLATE_PROPERTY,
+)
+from reconciler.controllers.kafka_templates.merge import (
+    HiddenSettings,
+    TemplateProperty,
+    build_complete_template,
+    build_effective_template,
+    find_hidden_settings,
+)
+from reconciler.controllers.kafka_templates.model import (
+    StrimziOperator,
+    TemplateDescription,
+    TemplateMergeRule,
+    TemplateMode,
+    TemplateOptions,
+    TemplateResource,
+)
+from reconciler.controllers.kafka_templates.pairing import TemplatePairs, find_kind_support, merge_child_template
+from reconciler.controllers.nested_values import get_value
+from reconciler.controllers.resource_findings import ResourceIssue
+from reconciler.controllers.validation import format_path
+from reconciler.krm.merge3.rules import ABSENT
+from reconciler.krm.objects import ObjectKey
+from reconciler.krm.yaml import emit
+from reconciler.krm.yaml.compare import is_equal_data
+
+
+@dataclass(frozen=True)
+class TemplateEffect:
+    """The effective template of a child of `parent`: its properties and a description of the result."""
+
+    child: TemplateResource
+    parent: ObjectKey
+    mode: TemplateMode
+    properties: tuple[TemplateProperty, ...]
+    description: TemplateDescription
+
+    @cached_property
+    def template(self) -> Mapping[str, Any]:
+        """The effective template."""
+        return build_effective_template(self.properties)
+
+    @property
+    def inherited_names(self) -> frozenset[str]:
+        """The names of the properties whose value is the parent's."""
+        return frozenset(
+            template_property.name for template_property in self.properties if template_property.is_inherited
+        )
+
+    @cached_property
+    def issues(self) -> tuple[ResourceIssue, ...]:
+        """Issues of the merge of the child's template."""
+        return (
+            *_check_unknown_properties(self.child),
+            *_check_properties(self.child.rule, self.parent, self.properties),
+        )
+
+    @property
+    def full_template_yaml(self) -> str:
+        """The child's template as YAML with all inherited and own settings; "" if no property hides inherited settings.
+
+        Nothing is added to inherited values: a child that needs inherited and own settings must contain both.
+        """
+        return (
+            emit(build_complete_template(self.properties, self.child.rule.child.path))
+            if self._has_hidden_settings
+            else ""
+        )
+
+    @property
+    def _has_hidden_settings(self) -> bool:
+        return any(
+            template_property.inherited is not ABSENT and template_property.own is not ABSENT
+            for template_property in self.properties
+        )
+
+    def as_data(self) -> dict[str, Any]:
+        """Return the data about the child for reports; the template only if the file does not contain it."""
+        rule, description = self.child.rule, self.description
+        data = {
+            "file": self.child.resource.file,
+            "resource": str(self.child.key),
+            "parent": str(self.parent),
+            "mode": self.mode,
+            "properties": [
+                _build_property_data(template_property, rule)
+                for template_property in self.properties
+                if template_property.source != "unset"
+            ],
+            "settings": {name: dict(setting) for name, setting in description.settings.items()},
+            "objects": [operator_objects.as_data() for operator_objects in description.objects],
+        }
+        if self.mode == "report":
+            data["template"] = dict(self.template)
+        if any(issue.code is SHADOWED_TEMPLATE_FIELDS for issue in self.issues):
+            data["toRepeat"] = self.full_template_yaml
+        return {name: value for name, value in data.items() if value or name == "template"}
+
+
+def build_template_effect(
+    child: TemplateResource, parent: TemplateResource, operator: StrimziOperator, mode: TemplateMode
+) -> TemplateEffect:
+    """Return the effect of a child's template; the templates of both, and their properties, must be mappings."""
+    properties = merge_child_template(child, parent)
+    support = find_kind_support(child.rule)
+    description = (
+        support.describe_template(parent.resource, child.resource, build_effective_template(properties), operator)
+        if support
+        else TemplateDescription()
+    )
+    return TemplateEffect(child, parent.key, mode, properties, description)
+
+
+def find_settings_hidden_by(template_property: TemplateProperty) -> HiddenSettings:
+    """Return the inherited settings that a property hides."""
+    return (
+        HiddenSettings()
+        if template_property.inherited is ABSENT or template_property.own is ABSENT
+        else find_hidden_settings(template_property.inherited, template_property.own)
+    )
+
+
+def _build_property_data(template_property: TemplateProperty, rule: TemplateMergeRule) -> dict[str, Any]:
+    source = {"parent": rule.parent.label, "child": rule.child.label, "reset": f"{rule.child.label}-reset"}[
+        template_property.source
+    ]
+    side, hidden = (
+        rule.parent if template_property.is_inherited else rule.child,
+        find_settings_hidden_by(template_property),
+    )
+    data = {
+        "name": template_property.name,
+        "source": source,
+        "field": format_path((*side.path, template_property.name)),
+    }
+    lists = {"shadowed": [*hidden.shadowed], "overridden": [*hidden.overridden]}
+    return {**data, **{name: paths for name, paths in lists.items() if paths}}
+
+
+def _check_unknown_properties(child: TemplateResource) -> Iterator[ResourceIssue]:
+    rule = child.rule
+    template = get_value(child.resource.data, rule.child.path)
+    for name in template if isinstance(template, dict) else ():
+        if name in rule.properties:
+            continue
+        path = (*rule.child.path, name)
+        if name in rule.parent_only:
+            message = f"{format_path(path)} is ignored: {name} can only be set in the {rule.parent.kind} object"
+        else:
+            message = f"{format_path(path)} is ignored: it must be one of {', '.join(rule.properties)}"
+        yield ResourceIssue(UNKNOWN_TEMPLATE_PROPERTY, message, path)
+
+
+def _check_properties(
+    rule: TemplateMergeRule, parent: ObjectKey, properties: tuple[TemplateProperty, ...]
+) -> Iterator[ResourceIssue]:
+    for template_property in properties:
+        path = (*rule.child.path, template_property.name)
+        if template_property.is_null:
+            message = f"{format_path(path)} is null, which inherits like a missing property; {{}} resets it"
+            yield ResourceIssue(NULL_TEMPLATE_PROPERTY, message, path)
+        if template_property.own is ABSENT or template_property.inherited is ABSENT:
+            continue
+        if is_equal_data(template_property.own, template_property.inherited):
+            message = f"{format_path(path)} equals the value of {parent}, and will not follow its changes"
+            yield ResourceIssue(REDUNDANT_OVERRIDE, message, path)
+        shadowed = find_settings_hidden_by(template_property).shadowed if template_property.source == "child" else ()
+        if shadowed:
+            message = (
+                f"{format_path(path)} replaces the whole value of {parent}; these inherited settings have no effect:"
+                f" {', '.join(shadowed)}"
+            )
+            yield ResourceIssue(SHADOWED_TEMPLATE_FIELDS, message, path)
+
+
+@dataclass(frozen=True)
+class TemplateChange:
+    """The changed properties of a child's effective template, and the kinds of objects that they affect.
+
+    `restarts_pods` is None if unknown. `previous_parent` is set if the child has another parent now, so that the
+    operator treats it as a new child.
+    """
+
+    child: ObjectKey
+    properties: tuple[str, ...]
+    affected_kinds: tuple[str, ...]
+    restarts_pods: bool | None
+    previous_parent: ObjectKey | None = None
+
+    def as_data(self) -> dict[str, Any]:
+        """Return the data for status files."""
+        data = {"resource": str(self.child), "properties": [*self.properties], "objects": [*self.affected_kinds]}
+        moved = {"movedFrom": str(self.previous_parent)} if self.previous_parent else {}
+        return {**data, "rolls": self.restarts_pods, **moved}
+
+
+def find_template_changes(
+    before: TemplatePairs,
+    now: TemplatePairs,
+    options: TemplateOptions | None = None,
+    children: Collection[ObjectKey] | None = None,
+) -> tuple[TemplateChange, ...]:
+    """Return the existing children whose effective template or parent has changed, by name.
+
+    The published content may be materialized or not; both have the same meaning. `children` are those to compare; None
+    compares all.
+    """
+    operator = (options or TemplateOptions()).operator
+    changes: list[TemplateChange] = []
+    children = (
+        now.children
+        if children is None
+        else {key: now.children[key] for key in sorted(children) if key in now.children}
+    )
+    for key, child in children.items():
+        parent, previous_child = now.find_parent(child), before.children.get(key)
+        if parent is None or previous_child is None:
+            continue
+        previous_parent = before.find_parent(previous_child)
+        moved_from = previous_parent.key if previous_parent and previous_parent.key != parent.key else None
+        names = _list_changed_properties(before.build_template(key), now.build_template(key), child.rule.properties)
+        if (names or moved_from) and all(isinstance(value, dict) for value in now.build_template(key).values()):
+            changes.append(_build_change(build_template_effect(child, parent, operator, "report"), names, moved_from))
+    return tuple(changes)
+
+
+def _build_change(effect: TemplateEffect, names: tuple[str, ...], moved_from: ObjectKey | None) -> TemplateChange:
+    description = effect.description
+    kinds = dict.fromkeys(kind for name in names for kind in description.affected_kinds.get(name, ()))
+    rolls = (
+        None if description.restarting_properties is None else not description.restarting_properties.isdisjoint(names)
+    )
+    return TemplateChange(effect.child.key, names, tuple(kinds), rolls, moved_from)
+
+
+def _list_changed_properties(before: dict[str, Any], now: dict[str, Any], names: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(name for name in names if not is_equal_data(before.get(name, ABSENT), now.get(name, ABSENT)))

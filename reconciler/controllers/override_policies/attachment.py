@@ -1,0 +1,191 @@
+"""Selection of the policies that apply to a resource, and removal of the labels and annotations that control this."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from reconciler.controllers.nested_values import copy_without_value, get_value
+from reconciler.controllers.override_policies.codes import (
+    MAP_MALFORMED,
+    POLICY_DUPLICATE,
+    POLICY_INVALID,
+    POLICY_LABEL_IGNORED,
+    POLICY_NAME_EMPTY,
+    POLICY_NOT_FOUND,
+)
+from reconciler.controllers.override_policies.model import (
+    CLUSTER_OVERRIDE_POLICY_KIND,
+    OVERRIDE_POLICY_KIND,
+    OverridePolicy,
+)
+from reconciler.controllers.override_policies.read_policies import (
+    OverridePolicies,
+    build_override_policy_key,
+    rank_selection,
+)
+from reconciler.controllers.resource_findings import ResourceIssue
+from reconciler.krm.findings import FindingCode
+from reconciler.krm.objects import ObjectKey
+from reconciler.krm.schema import find_kind_scope
+from reconciler.krm.yaml import DataPath
+from reconciler.packages.resource import KrmResource
+
+CLUSTER_OVERRIDE_POLICY_LABEL = "kubeadmiral.io/cluster-override-policy-name"
+OVERRIDE_POLICY_LABEL = "kubeadmiral.io/override-policy-name"
+CLUSTERS_ANNOTATION = "reconciler.dev/clusters"
+_CONTROL_METADATA = (
+    ("labels", CLUSTER_OVERRIDE_POLICY_LABEL),
+    ("labels", OVERRIDE_POLICY_LABEL),
+    ("annotations", CLUSTERS_ANNOTATION),
+)
+
+MissingPolicyMode = Literal["fail", "ignore"]
+
+
+@dataclass(frozen=True)
+class AttachedPolicies:
+    """The policies of a resource in the order in which they are applied, all candidates, and issues.
+
+    After an error, no policy is applied. `candidate_policies` are the policies that the resource names or that select
+    it.
+    """
+
+    policies: tuple[OverridePolicy, ...] = ()
+    candidate_policies: tuple[ObjectKey, ...] = ()
+    issues: tuple[ResourceIssue, ...] = ()
+
+    @property
+    def has_errors(self) -> bool:
+        """Whether the resource must not be published."""
+        return any(issue.is_error for issue in self.issues)
+
+
+@dataclass(frozen=True)
+class _Candidate:
+    """A policy that a label names or that selects the resource; `how` is the start of a message about it."""
+
+    key: ObjectKey
+    how: str
+    path: DataPath
+
+
+def find_attached_policies(
+    resource: KrmResource, policies: OverridePolicies, on_missing: MissingPolicyMode = "fail"
+) -> AttachedPolicies:
+    """Return the policies of a resource: cluster policies before namespaced ones, selecting ones before named ones.
+
+    Selecting policies are ordered by how specific their selectors are, and then by name. A missing policy is an error.
+    With `ignore`, a missing policy has no rules, provided that all files of the config are readable.
+    """
+    named, issues = _read_labels(resource)
+    candidates = [*_list_candidates(resource, policies, CLUSTER_OVERRIDE_POLICY_KIND, named)]
+    candidates += _list_candidates(resource, policies, OVERRIDE_POLICY_KIND, named)
+    attached: list[OverridePolicy] = []
+    for candidate in candidates:
+        policy = _find_policy(candidate, policies)
+        if isinstance(policy, OverridePolicy):
+            attached.append(policy)
+        elif not (policy.code is POLICY_NOT_FOUND and on_missing == "ignore" and policies.is_complete):
+            issues = (*issues, policy)
+    failed = any(issue.is_error for issue in issues)
+    return AttachedPolicies(() if failed else tuple(attached), tuple(candidate.key for candidate in candidates), issues)
+
+
+def _list_candidates(
+    resource: KrmResource, policies: OverridePolicies, kind: str, named: tuple[_Candidate, ...]
+) -> Iterator[_Candidate]:
+    labeled = [candidate for candidate in named if candidate.key.kind == kind]
+    yield from _list_selecting(resource, policies, kind, {candidate.key for candidate in labeled})
+    yield from labeled
+
+
+def _list_selecting(
+    resource: KrmResource, policies: OverridePolicies, kind: str, named_keys: set[ObjectKey]
+) -> Iterator[_Candidate]:
+    namespace = get_stated_namespace(resource)
+    ranked = []
+    for key, selectors in policies.selectors.items():
+        if (
+            key.kind == kind
+            and key not in named_keys
+            and (specificity := rank_selection(selectors, resource, namespace)) is not None
+        ):
+            ranked.append((specificity, key))
+    for _, key in sorted(ranked):
+        yield _Candidate(key, f"{key} selects this {resource.kind}", ("kind",))
+
+
+def has_override_policy_label(labels: Mapping[str, Any]) -> bool:
+    """Return whether the labels name an override policy."""
+    return CLUSTER_OVERRIDE_POLICY_LABEL in labels or OVERRIDE_POLICY_LABEL in labels
+
+
+def strip_control_metadata(data: Any) -> Any:
+    """Return a resource without the labels and annotations that control this service; empty mappings are removed."""
+    for field, key in _CONTROL_METADATA:
+        path = ("metadata", field)
+        entries = get_value(data, path)
+        if isinstance(entries, dict) and key in entries:
+            data = copy_without_value(data, (*path, key)) if len(entries) > 1 else copy_without_value(data, path)
+    return data
+
+
+def get_stated_namespace(resource: KrmResource) -> str:
+    """Return the namespace that a resource states; "" for cluster-scoped kinds."""
+    return "" if find_kind_scope(resource.group, resource.kind) == "cluster" else resource.namespace
+
+
+def _read_labels(resource: KrmResource) -> tuple[tuple[_Candidate, ...], tuple[ResourceIssue, ...]]:
+    named: list[_Candidate] = []
+    issues: list[ResourceIssue] = []
+    for label, kind in (
+        (CLUSTER_OVERRIDE_POLICY_LABEL, CLUSTER_OVERRIDE_POLICY_KIND),
+        (OVERRIDE_POLICY_LABEL, OVERRIDE_POLICY_KIND),
+    ):
+        if label not in resource.labels:
+            continue
+        value, namespace = resource.labels[label], get_stated_namespace(resource)
+        if kind == OVERRIDE_POLICY_KIND and not namespace:
+            issues.append(
+                _create_issue(POLICY_LABEL_IGNORED, f"{label} is ignored, because the resource has no namespace", label)
+            )
+        elif not isinstance(value, str):
+            issues.append(_create_issue(MAP_MALFORMED, f"{label} must be a string", label))
+        elif not value:
+            issues.append(_create_issue(POLICY_NAME_EMPTY, f"{label} must name a {kind}", label))
+        else:
+            key = build_override_policy_key(kind, namespace, value)
+            named.append(_Candidate(key, f"{label} names {key}", ("metadata", "labels", label)))
+    return tuple(named), tuple(issues)
+
+
+def _find_policy(candidate: _Candidate, policies: OverridePolicies) -> OverridePolicy | ResourceIssue:
+    key, how = candidate.key, candidate.how
+    if key in policies.valid:
+        return policies.valid[key]
+    if key in policies.duplicates:
+        return ResourceIssue(POLICY_DUPLICATE, f"{how}, which is defined twice in the config", candidate.path)
+    if key in policies.invalid:
+        return ResourceIssue(POLICY_INVALID, f"{how}, which is invalid", candidate.path)
+    unread = "" if policies.is_complete else ", unless it is in an unreadable file"
+    return ResourceIssue(POLICY_NOT_FOUND, f"{how}, which does not exist{unread}", candidate.path)
+
+
+def _create_issue(code: FindingCode, message: str, label: str) -> ResourceIssue:
+    return ResourceIssue(code, message, ("metadata", "labels", label))
+
+
+def check_list_labels(data: Any) -> Iterator[ResourceIssue]:
+    """Yield a warning for every policy label on a List or on one of its items, where labels have no effect."""
+    items = get_value(data, ("items",))
+    objects = [
+        ((), data),
+        *((("items", index), entry) for index, entry in enumerate(items if isinstance(items, list) else ())),
+    ]
+    for path, entry in objects:
+        labels = get_value(entry, ("metadata", "labels"))
+        if isinstance(labels, dict) and has_override_policy_label(labels):
+            message = "policies are not attached to a List or to its items; the labels have no effect and are kept"
+            yield ResourceIssue(POLICY_LABEL_IGNORED, message, (*path, "metadata", "labels"))

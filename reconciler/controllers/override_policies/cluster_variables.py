@@ -1,0 +1,139 @@
+"""Cluster variables in the text of a rule: `${cluster.name}` and other expressions over the cluster.
+
+An expression starts with `cluster`, possibly inside function calls. Any other `${…}` is plain text, because shells and
+templates use the same form. `$${cluster…}` is the literal text `${cluster…}`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from reconciler.cel import CelEnvironment, ExpressionError
+from reconciler.controllers.clusters.selection import Cluster
+from reconciler.krm.yaml import DataPath
+
+_START_OF_VARIABLE = re.compile(r"(\$?)\$\{(?=\s*(?:[A-Za-z_][A-Za-z0-9_]*\(\s*)*cluster\s*[.\[])")
+_ENVIRONMENT = CelEnvironment({"cluster": {"name": None, "labels": None}})
+# Placeholder for every variable while a policy is read: valid as a label, a tag and a step of a path.
+_SAMPLE = "x"
+
+
+@dataclass(frozen=True)
+class InvalidVariable:
+    """An invalid or unresolved variable at a path."""
+
+    path: DataPath
+    message: str
+
+
+def has_variables(data: Any) -> bool:
+    """Return whether any string in the data contains a variable or an escaped one."""
+    return any(_START_OF_VARIABLE.search(text) for _, text in _iterate_strings(data, ()))
+
+
+def fill_with_samples(data: Any) -> tuple[Any, tuple[InvalidVariable, ...]]:
+    """Return the data with a sample value for every variable, and the invalid expressions."""
+
+    def sample(expression: str) -> Any:
+        _ENVIRONMENT.compile(expression)
+        return _SAMPLE
+
+    return _replace_variables(data, sample, "must contain valid variables")
+
+
+def resolve_variables(data: Any, cluster: Cluster) -> tuple[Any, tuple[InvalidVariable, ...]]:
+    """Return the data with the values of its variables for a cluster, and the variables without a value.
+
+    A string that consists of one variable becomes the value, which may be a number or a boolean. Inside a longer
+    string, only strings are allowed.
+    """
+    bindings = {"cluster": {"name": cluster.name, "labels": dict(cluster.labels)}}
+    requirement = f"must contain variables that have a value for cluster {cluster.name}"
+    return _replace_variables(data, lambda expression: _ENVIRONMENT.compile(expression).evaluate(bindings), requirement)
+
+
+def _iterate_strings(data: Any, path: DataPath) -> Iterator[tuple[DataPath, str]]:
+    if isinstance(data, str):
+        yield path, data
+    elif isinstance(data, Mapping):
+        for key, value in data.items():
+            yield from _iterate_strings(value, (*path, key))
+    elif isinstance(data, list):
+        for index, value in enumerate(data):
+            yield from _iterate_strings(value, (*path, index))
+
+
+def _replace_variables(
+    data: Any, value_of: Callable[[str], Any], requirement: str
+) -> tuple[Any, tuple[InvalidVariable, ...]]:
+    errors: list[tuple[DataPath, str]] = []
+    return _replace_in(data, (), value_of, errors), tuple(
+        InvalidVariable(path, f"{requirement}: {reason}") for path, reason in errors
+    )
+
+
+def _replace_in(data: Any, path: DataPath, value_of: Callable[[str], Any], errors: list[tuple[DataPath, str]]) -> Any:
+    if isinstance(data, Mapping):
+        return {key: _replace_in(value, (*path, key), value_of, errors) for key, value in data.items()}
+    if isinstance(data, list):
+        return [_replace_in(value, (*path, index), value_of, errors) for index, value in enumerate(data)]
+    if not isinstance(data, str) or not _START_OF_VARIABLE.search(data):
+        return data
+    try:
+        return _replace_in_string(data, value_of)
+    except _VariableError as error:
+        errors.append((path, str(error)))
+        return data
+
+
+class _VariableError(ValueError):
+    """A variable is not closed, has no value, or has a value of a type that is not allowed."""
+
+
+def _replace_in_string(text: str, value_of: Callable[[str], Any]) -> Any:
+    parts: list[str] = []
+    position = 0
+    while match := _START_OF_VARIABLE.search(text, position):
+        parts.append(text[position : match.start()])
+        end = _find_end(text, match.end())
+        if match[1]:
+            parts.append(text[match.start() + 1 : end])
+        else:
+            value = _evaluate(text[match.start() : end], value_of)
+            is_whole = (match.start(), end) == (0, len(text))
+            if type(value) is not str and not (is_whole and type(value) in (bool, int, float)):
+                allowed = "a string, a number or a boolean" if is_whole else "a string"
+                raise _VariableError(f"{text[match.start() : end]} must be {allowed}")
+            if is_whole:
+                return value
+            parts.append(value)
+        position = end
+    return "".join([*parts, text[position:]])
+
+
+def _evaluate(variable: str, value_of: Callable[[str], Any]) -> Any:
+    try:
+        return value_of(variable[2:-1])
+    except ExpressionError as error:
+        raise _VariableError(f"{variable}: {error}") from error
+
+
+def _find_end(text: str, start: int) -> int:
+    """Return the offset after the brace that closes an expression; braces inside its strings do not count."""
+    depth, quote, position = 0, "", start
+    while position < len(text):
+        character = text[position]
+        if quote:
+            position += character == "\\"
+            quote = "" if character == quote else quote
+        elif character in "'\"":
+            quote = character
+        elif character == "}" and not depth:
+            return position + 1
+        else:
+            depth += (character == "{") - (character == "}")
+        position += 1
+    raise _VariableError(f'"{text[start - 2 :]}" must be closed by a brace')

@@ -1,0 +1,168 @@
+"""Pod templates and their containers, and the overriders command, args and envs.
+
+command and args change whole items of a list of strings; envs changes whole entries of a container's environment.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from reconciler.controllers.nested_values import copy_with_value, copy_without_value, get_value
+from reconciler.controllers.override_policies.codes import (
+    CONTAINER_NOT_FOUND,
+    KEY_EXISTS,
+    POD_SPEC_MALFORMED,
+    POD_SPEC_MISSING,
+    POD_SPEC_UNKNOWN_KIND,
+)
+from reconciler.controllers.override_policies.model import EnvItem, ListItem, OverrideEffect
+from reconciler.controllers.resource_findings import ResourceIssue
+from reconciler.krm.json_pointer import parse_pointer
+from reconciler.krm.merge3.rules import ABSENT
+from reconciler.krm.yaml import DataPath
+
+_TEMPLATE_SPEC: DataPath = ("spec", "template", "spec")
+POD_SPEC_PATHS: Mapping[tuple[str, str], DataPath] = {
+    ("", "Pod"): ("spec",),
+    ("apps", "DaemonSet"): _TEMPLATE_SPEC,
+    ("apps", "Deployment"): _TEMPLATE_SPEC,
+    ("apps", "StatefulSet"): _TEMPLATE_SPEC,
+    ("batch", "CronJob"): ("spec", "jobTemplate", *_TEMPLATE_SPEC),
+    ("batch", "Job"): _TEMPLATE_SPEC,
+}
+"""Paths by API group and kind, for all versions."""
+# A container name is searched in this order.
+_CONTAINER_LISTS = ("initContainers", "containers")
+
+
+def read_pod_spec_paths(more: Mapping[str, str]) -> dict[tuple[str, str], DataPath]:
+    """Return all kinds with pod templates: the known ones, and `more`, a JSON pointer by `group/Kind`.
+
+    Raises:
+        PointerError: A value is not a JSON pointer.
+    """
+    added = {
+        (group, kind): parse_pointer(path) for name, path in more.items() for group, _, kind in [name.rpartition("/")]
+    }
+    return {**POD_SPEC_PATHS, **added}
+
+
+@dataclass(frozen=True)
+class PodTemplate:
+    """The pod template of a resource, by the group and kind that the resource had before any override."""
+
+    group: str
+    kind: str
+    paths: Mapping[tuple[str, str], DataPath] = field(default_factory=lambda: POD_SPEC_PATHS)
+
+    def find_containers(self, data: Any) -> tuple[Container, ...] | ResourceIssue:
+        """Return all containers in order, init containers first, or the reason why they cannot be determined."""
+        path = self.paths.get((self.group, self.kind))
+        if path is None:
+            known = ", ".join(sorted(f"{group}/{kind}".lstrip("/") for group, kind in self.paths))
+            name = f"{self.group}/{self.kind}".lstrip("/")
+            message = f"the location of the pod template is unknown for the kind {name}; known kinds are {known}"
+            return ResourceIssue(POD_SPEC_UNKNOWN_KIND, message, ("kind",))
+        spec = get_value(data, path)
+        if spec is ABSENT or spec is None:
+            return ResourceIssue(POD_SPEC_MISSING, "the pod template must exist", path)
+        if not isinstance(spec, dict):
+            return ResourceIssue(POD_SPEC_MALFORMED, "the pod template must be a mapping", path)
+        for name in _CONTAINER_LISTS:
+            if not _is_list_of_mappings(spec.get(name)):
+                return ResourceIssue(POD_SPEC_MALFORMED, f"{name} must be a list of mappings", (*path, name))
+        return tuple(_list_containers(spec, path))
+
+
+@dataclass(frozen=True)
+class Container:
+    """One container and its path in the resource."""
+
+    path: DataPath
+    data: Mapping[str, Any]
+
+    @property
+    def name(self) -> object:
+        """The container's name, of any type."""
+        return self.data.get("name")
+
+
+def _is_list_of_mappings(value: object) -> bool:
+    return value is None or (isinstance(value, list) and all(isinstance(item, dict) for item in value))
+
+
+def _list_containers(spec: Mapping[str, Any], path: DataPath) -> Iterator[Container]:
+    for name in _CONTAINER_LISTS:
+        for index, data in enumerate(spec.get(name) or ()):
+            yield Container((*path, name, index), data)
+
+
+def apply_list(data: Any, item: ListItem, template: PodTemplate, field: Literal["command", "args"]) -> OverrideEffect:
+    """Return the resource with a changed command or args of one container; an empty list is removed."""
+    container = find_container(data, item.container, template)
+    if isinstance(container, ResourceIssue):
+        return OverrideEffect(data, (container,))
+    path, items = (*container.path, field), container.data.get(field)
+    if items is not None and not (isinstance(items, list) and all(isinstance(text, str) for text in items)):
+        return OverrideEffect(data, (ResourceIssue(POD_SPEC_MALFORMED, f"{field} must be a list of strings", path),))
+    match item.operator:
+        case "append":
+            return OverrideEffect(copy_with_value(data, path, [*(items or ()), *item.value]))
+        case "overwrite":
+            return OverrideEffect(data if items == [*item.value] else copy_with_value(data, path, [*item.value]))
+        case "delete":
+            remaining = [text for text in items or () if text not in item.value]
+            return OverrideEffect(data if items is None else _replace_items(data, path, items, remaining))
+
+
+def find_container(data: Any, name: str, template: PodTemplate) -> Container | ResourceIssue:
+    """Return the first container with the name, init containers first, or the reason why there is none."""
+    containers = template.find_containers(data)
+    if isinstance(containers, ResourceIssue):
+        return containers
+    container = next((candidate for candidate in containers if candidate.name == name), None)
+    return container or ResourceIssue(CONTAINER_NOT_FOUND, f"there is no container with the name {name}")
+
+
+def _replace_items(data: Any, path: tuple[str | int, ...], items: Sequence[Any], remaining: list[Any]) -> Any:
+    """Return the data with `remaining` instead of the list `items` at a path; an empty list is removed."""
+    if len(remaining) == len(items):
+        return data
+    return copy_with_value(data, path, remaining) if remaining else copy_without_value(data, path)
+
+
+def apply_envs(data: Any, item: EnvItem, template: PodTemplate) -> OverrideEffect:
+    """Return the resource with a changed environment of one container; entries keep position and unknown fields."""
+    container = find_container(data, item.container, template)
+    if isinstance(container, ResourceIssue):
+        return OverrideEffect(data, (container,))
+    path, old = (*container.path, "env"), container.data.get("env")
+    if old is not None and not (isinstance(old, list) and all(isinstance(variable, dict) for variable in old)):
+        return OverrideEffect(data, (ResourceIssue(POD_SPEC_MALFORMED, "env must be a list of mappings", path),))
+    match item.operator:
+        case "addIfAbsent":
+            return _add_variables(data, item, path, old or [])
+        case "overwrite" | "set":
+            # If the policy has two entries with the same name, the later one applies.
+            entries = {entry["name"]: entry for entry in item.value}
+            new: list[Any] = [entries.get(str(variable.get("name")), variable) for variable in old or ()]
+            if item.operator == "set":
+                names_present = {variable.get("name") for variable in new}
+                new += (entry for name, entry in entries.items() if name not in names_present)
+            return OverrideEffect(data if new == (old or []) else copy_with_value(data, path, new))
+        case "delete":
+            names = {entry["name"] for entry in item.value}
+            remaining = [variable for variable in old or () if variable.get("name") not in names]
+            return OverrideEffect(_replace_items(data, path, old or (), remaining))
+
+
+def _add_variables(data: Any, item: EnvItem, path: DataPath, variables: list[Any]) -> OverrideEffect:
+    names = {variable.get("name") for variable in variables}
+    for entry in item.value:
+        if entry["name"] in names:
+            message = f"addIfAbsent requires an environment without {entry['name']}"
+            return OverrideEffect(data, (ResourceIssue(KEY_EXISTS, message, path),))
+        names.add(entry["name"])
+    return OverrideEffect(copy_with_value(data, path, [*variables, *item.value]))

@@ -1,0 +1,167 @@
+"""Image references with their grammar and components, and the overrider image, which changes single components."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+from reconciler.controllers.nested_values import copy_with_value, get_value
+from reconciler.controllers.override_policies.codes import (
+    COMPONENT_PRESENT,
+    CONTAINER_NOT_FOUND,
+    DIGEST_PINNED,
+    IMAGE_PATH_INVALID,
+    IMAGE_RESULT_INVALID,
+    IMAGE_UNPARSABLE,
+)
+from reconciler.controllers.override_policies.containers import PodTemplate
+from reconciler.controllers.override_policies.json_patch import MissingPath, resolve_path
+from reconciler.controllers.override_policies.model import ImageComponent, ImageItem, ImageOperation, OverrideEffect
+from reconciler.controllers.resource_findings import ResourceIssue
+from reconciler.krm.json_pointer import format_pointer
+from reconciler.krm.merge3.rules import ABSENT
+from reconciler.krm.yaml import DataPath
+
+MAX_NAME_LENGTH = 255
+_HEX_LENGTHS = {"sha256": 64, "sha384": 96, "sha512": 128}
+_DNS_PART = r"(?:[a-zA-Z0-9]|[a-zA-Z0-9][a-zA-Z0-9-]*[a-zA-Z0-9])"
+_HOST = rf"(?:{_DNS_PART}(?:\.{_DNS_PART})*|\[[a-fA-F0-9:]+\])"
+_PART = r"[a-z0-9]+(?:(?:\.|__|_|-+)[a-z0-9]+)*"
+_TAG = r"[a-zA-Z0-9_][a-zA-Z0-9_.-]{0,127}"
+_REFERENCE = re.compile(
+    rf"(?P<name>(?:{_HOST}(?::[0-9]+)?/)?{_PART}(?:/{_PART})*)(?::(?P<tag>{_TAG}))?(?:@(?P<digest>[^@]+))?", re.ASCII
+)
+_DIGEST = re.compile(r"(?P<algorithm>[a-z0-9]+):(?P<hex>[a-f0-9]+)", re.ASCII)
+
+
+def apply_image(data: Any, item: ImageItem, template: PodTemplate) -> OverrideEffect:
+    """Return the resource with all selected images changed, or unchanged with an error."""
+    paths = _find_image_paths(data, item, template)
+    if isinstance(paths, ResourceIssue):
+        return OverrideEffect(data, (paths,))
+    effect = OverrideEffect(data)
+    for path in paths:
+        effect = effect.and_then(partial(_change_image, path=path, item=item))
+    if not paths and item.names:
+        message = f"there is no container with the name {' or '.join(item.names)}"
+        return OverrideEffect(data, (ResourceIssue(CONTAINER_NOT_FOUND, message),))
+    return OverrideEffect(data, effect.issues) if effect.has_errors else effect
+
+
+def _find_image_paths(data: Any, item: ImageItem, template: PodTemplate) -> tuple[DataPath, ...] | ResourceIssue:
+    if item.path is not None:
+        path = _resolve_image_path(data, item.path)
+        return path if isinstance(path, ResourceIssue) else (path,)
+    containers = template.find_containers(data)
+    if isinstance(containers, ResourceIssue):
+        return containers
+    selected = (
+        container for container in containers if not item.names or (container.name and container.name in item.names)
+    )
+    return tuple((*container.path, "image") for container in selected)
+
+
+def _resolve_image_path(data: Any, path: tuple[str, ...]) -> DataPath | ResourceIssue:
+    resolved = resolve_path(data, path)
+    if isinstance(resolved, MissingPath):
+        return ResourceIssue(IMAGE_PATH_INVALID, f"imagePath must lead to a string: {resolved.reason}", resolved.path)
+    if not isinstance(get_value(data, resolved), str):
+        return ResourceIssue(
+            IMAGE_PATH_INVALID,
+            f"imagePath must lead to a string, and {format_pointer(resolved)} is not a string",
+            resolved,
+        )
+    return resolved
+
+
+def _change_image(data: Any, path: DataPath, item: ImageItem) -> OverrideEffect:
+    image = get_value(data, path)
+    before = parse_reference(image) if isinstance(image, str) else None
+    if before is None:
+        shown = "" if image is ABSENT or image is None else image
+        return OverrideEffect(
+            data, (ResourceIssue(IMAGE_UNPARSABLE, "the image must be an image reference", path, shown),)
+        )
+    after = before
+    for operation in item.operations:
+        if operation.operator == "addIfAbsent" and after.component(operation.component):
+            message = f"addIfAbsent requires an image without {operation.component}"
+            return OverrideEffect(data, (ResourceIssue(COMPONENT_PRESENT, message, path, str(after)),))
+        after = _change_component(after, operation)
+    if parse_reference(str(after)) is None:
+        return OverrideEffect(
+            data, (ResourceIssue(IMAGE_RESULT_INVALID, "the new image must be an image reference", path, str(after)),)
+        )
+    changed = copy_with_value(data, path, str(after)) if str(after) != image else data
+    return OverrideEffect(changed, _check_pinned_digest(before, after, path))
+
+
+def _change_component(reference: ImageReference, operation: ImageOperation) -> ImageReference:
+    value = "" if operation.operator == "delete" else operation.value
+    return reference.with_component(operation.component, value)
+
+
+def _check_pinned_digest(before: ImageReference, after: ImageReference, path: DataPath) -> tuple[ResourceIssue, ...]:
+    has_changed = (before.repository, before.tag) != (after.repository, after.tag)
+    if not has_changed or not after.digest or after.digest != before.digest:
+        return ()
+    return (
+        ResourceIssue(
+            DIGEST_PINNED,
+            "the digest is unchanged and determines the pulled image, regardless of repository and tag",
+            path,
+        ),
+    )
+
+
+@dataclass(frozen=True)
+class ImageReference:
+    """The components of an image reference; "" means absent."""
+
+    registry: str = ""
+    repository: str = ""
+    tag: str = ""
+    digest: str = ""
+
+    def __str__(self) -> str:
+        start = f"{self.registry}/" if self.registry else ""
+        tag, digest = f":{self.tag}" if self.tag else "", f"@{self.digest}" if self.digest else ""
+        return f"{start}{self.repository}{tag}{digest}"
+
+    def component(self, name: ImageComponent) -> str:
+        """Return one component."""
+        value: str = getattr(self, name.lower())
+        return value
+
+    def with_component(self, name: ImageComponent, value: str) -> ImageReference:
+        """Return the reference with another value of one component, which is not validated."""
+        return replace(self, **{name.lower(): value})
+
+
+def parse_reference(text: str) -> ImageReference | None:
+    """Return the components of an image reference, or None if the text is not one; defaults are not added."""
+    match = _REFERENCE.fullmatch(text)
+    if match is None or len(match["name"]) > MAX_NAME_LENGTH or (match["digest"] and validate_digest(match["digest"])):
+        return None
+    first, slash, rest = match["name"].partition("/")
+    is_registry = slash and ("." in first or ":" in first or first == "localhost")
+    registry, repository = (first, rest) if is_registry else ("", match["name"])
+    return ImageReference(registry, repository, match["tag"] or "", match["digest"] or "")
+
+
+def validate_tag(text: str) -> str | None:
+    """Return the reason why a text is not a tag, or None."""
+    if re.fullmatch(_TAG, text, re.ASCII):
+        return None
+    return 'must be at most 128 letters, digits, "_", "." and "-", and not start with "." or "-"'
+
+
+def validate_digest(text: str) -> str | None:
+    """Return the reason why a text is not a digest, or None."""
+    match = _DIGEST.fullmatch(text)
+    if match and len(match["hex"]) == _HEX_LENGTHS.get(match["algorithm"]):
+        return None
+    allowed = ", ".join(f"{name}:<{length} lower-case hex digits>" for name, length in _HEX_LENGTHS.items())
+    return f"must be one of {allowed}"

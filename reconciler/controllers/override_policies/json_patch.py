@@ -1,0 +1,243 @@
+"""The overrider jsonpatch: one operation of a JSON patch, and paths whose steps into lists may be filters.
+
+The operations follow RFC 6902, with these differences:
+
+- `replace` adds a missing member, with a warning, because existing policies rely on this.
+- `set` writes a value regardless of the current one, and creates missing parent mappings.
+- A step into a list may be a filter such as `[name=api]`. Below a mapping, every step is a key.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Any
+
+from reconciler.controllers.nested_values import copy_with_item, copy_with_value, copy_without_value, get_value
+from reconciler.controllers.override_policies.codes import (
+    PATCH_DROPPED_KEYS,
+    PATCH_FIELD_UNKNOWN,
+    PATCH_INDEX_INVALID,
+    PATCH_PARENT_MISSING,
+    PATCH_TARGET_MISSING,
+    REPLACE_CREATED_MEMBER,
+)
+from reconciler.controllers.override_policies.model import OverrideEffect, PatchItem
+from reconciler.controllers.resource_findings import ResourceIssue
+from reconciler.controllers.validation import format_list, suggest_name
+from reconciler.krm.json_pointer import format_pointer
+from reconciler.krm.merge3.rules import ABSENT
+from reconciler.krm.schema.kubernetes_apis import find_unknown_field
+from reconciler.krm.yaml import DataPath
+
+_INDEX = re.compile(r"0|[1-9][0-9]{0,9}", re.ASCII)
+_CONDITION = re.compile(r"\[([^\[\]=]+)=([^\[\]]*)\]")
+_FILTER = re.compile(rf"(?:{_CONDITION.pattern})+")
+_BOOLEAN_TEXTS = {True: "true", False: "false"}
+FINALIZERS: DataPath = ("metadata", "finalizers")
+_MISSING_PARENT_HINTS: dict[DataPath, str] = {
+    ("metadata", "labels"): "; the labels overrider makes it",
+    ("metadata", "annotations"): "; the annotations overrider makes it",
+}
+
+
+def apply_patch_item(data: Any, item: PatchItem) -> OverrideEffect:
+    """Return the resource with one patch operation applied; the operation must not create an unknown field."""
+    effect = apply_patch_operation(_add_finalizers(data, item.path), item)
+    unknown = None if effect.has_errors else _find_unknown_field(data, item)
+    return OverrideEffect(data, (unknown,)) if unknown else effect
+
+
+def apply_patch_operation(data: Any, item: PatchItem) -> OverrideEffect:
+    """Return any data with one patch operation applied."""
+    if item.operator == "set":
+        data = _add_parents(data, item.path)
+    parent = _resolve_parent(data, item.path)
+    if isinstance(parent, ResourceIssue):
+        return OverrideEffect(data, (parent,))
+    if isinstance(get_value(data, parent), dict):
+        return _apply_to_mapping(data, (*parent, item.path[-1]), item)
+    return _apply_to_list(data, parent, item)
+
+
+def normalize_finalizers(data: Any) -> Any:
+    """Return the resource without duplicate finalizers and without an empty list of finalizers."""
+    finalizers = get_value(data, FINALIZERS)
+    if not isinstance(finalizers, list):
+        return data
+    unique = [finalizer for index, finalizer in enumerate(finalizers) if finalizer not in finalizers[:index]]
+    if not unique:
+        return copy_without_value(data, FINALIZERS)
+    return data if len(unique) == len(finalizers) else copy_with_value(data, FINALIZERS, unique)
+
+
+def _find_unknown_field(data: Any, item: PatchItem) -> ResourceIssue | None:
+    """Return an error if the patch creates a field that a built-in Kubernetes kind does not have.
+
+    A path into a field that the resource already has is accepted even if the schema lacks the field. The removal of a
+    missing field is another error.
+    """
+    if (
+        item.operator == "remove"
+        or not isinstance(resolve_path(data, item.path), MissingPath)
+        or not isinstance(data, dict)
+    ):
+        return None
+    api_version, kind = str(data.get("apiVersion", "")), str(data.get("kind", ""))
+    unknown = find_unknown_field(api_version, kind, item.path)
+    if unknown is None or not isinstance(resolve_path(data, item.path[: unknown.step_index + 1]), MissingPath):
+        return None
+    name, path = item.path[unknown.step_index], item.path[: unknown.step_index + 1]
+    hint = suggest_name(name, unknown.allowed_fields) or f"; allowed are {format_list(unknown.allowed_fields)}"
+    message = f'{format_pointer(path)}: {api_version} {kind} has no field "{name}" there{hint}'
+    return ResourceIssue(PATCH_FIELD_UNKNOWN, message, path)
+
+
+def _add_finalizers(data: Any, path: tuple[str, ...]) -> Any:
+    is_missing = path[:2] == FINALIZERS and get_value(data, FINALIZERS) in (ABSENT, None)
+    return (
+        copy_with_value(data, FINALIZERS, [])
+        if is_missing and isinstance(get_value(data, FINALIZERS[:1]), dict)
+        else data
+    )
+
+
+def _add_parents(data: Any, path: tuple[str, ...]) -> Any:
+    """Return the data with missing parent mappings created, and an empty list where an item is to be appended."""
+    for number, step in enumerate(path[:-1]):
+        resolved = resolve_path(data, path[: number + 1])
+        if isinstance(resolved, MissingPath) or get_value(data, resolved) is None:
+            parent = resolve_path(data, path[:number])
+            if isinstance(parent, MissingPath) or not isinstance(get_value(data, parent), dict):
+                return data
+            data = copy_with_value(data, (*parent, step), [] if path[number + 1] == "-" else {})
+    return data
+
+
+def _resolve_parent(data: Any, path: tuple[str, ...]) -> DataPath | ResourceIssue:
+    """Return the path of the mapping or list that contains the target, or the missing step."""
+    resolved = resolve_path(data, path[:-1])
+    if isinstance(resolved, MissingPath):
+        return ResourceIssue(
+            PATCH_PARENT_MISSING, f"{resolved.reason}{_MISSING_PARENT_HINTS.get(resolved.path, '')}", resolved.path
+        )
+    if not isinstance(get_value(data, resolved), dict | list):
+        hint = _MISSING_PARENT_HINTS.get(resolved, "")
+        return ResourceIssue(
+            PATCH_PARENT_MISSING, f"{format_pointer(resolved)} must be a mapping or a list{hint}", resolved
+        )
+    return resolved
+
+
+def _apply_to_mapping(data: Any, path: DataPath, item: PatchItem) -> OverrideEffect:
+    old = get_value(data, path)
+    if item.operator == "remove":
+        if old is ABSENT:
+            return OverrideEffect(
+                data, (ResourceIssue(PATCH_TARGET_MISSING, "remove requires an existing member", path),)
+            )
+        return OverrideEffect(copy_without_value(data, path))
+    created = item.operator == "replace" and old is ABSENT
+    issues = (
+        (ResourceIssue(REPLACE_CREATED_MEMBER, "replace has added the member, because it did not exist", path),)
+        if created
+        else ()
+    )
+    return OverrideEffect(copy_with_value(data, path, item.value), issues + _check_dropped_keys(old, item.value, path))
+
+
+def _apply_to_list(data: Any, parent: DataPath, item: PatchItem) -> OverrideEffect:
+    items, step = get_value(data, parent), item.path[-1]
+    if item.operator in ("add", "set") and step in ("-", str(len(items))):
+        return OverrideEffect(copy_with_item(data, (*parent, len(items)), item.value))
+    if item.operator == "set" and is_filter(step) and not count_matches(items, step):
+        return OverrideEffect(copy_with_item(data, (*parent, len(items)), item.value))
+    index = find_item_index(items, step)
+    if isinstance(index, str) or (item.operator == "add" and is_filter(step)):
+        return OverrideEffect(data, (_describe_missing_item(items, (*parent, step), item),))
+    path = (*parent, index)
+    match item.operator:
+        case "add":
+            return OverrideEffect(copy_with_item(data, path, item.value))
+        case "remove":
+            return OverrideEffect(copy_without_value(data, path))
+        case "replace" | "set":
+            return OverrideEffect(
+                copy_with_value(data, path, item.value), _check_dropped_keys(items[index], item.value, path)
+            )
+
+
+def _describe_missing_item(items: list[Any], path: DataPath, item: PatchItem) -> ResourceIssue:
+    step = item.path[-1]
+    if is_filter(step) and item.operator != "add":
+        if count := count_matches(items, step):
+            return ResourceIssue(PATCH_INDEX_INVALID, f"the filter {step} must match one item, not {count}", path)
+        return ResourceIssue(PATCH_TARGET_MISSING, f"{item.operator} requires an item that matches {step}", path)
+    last = len(items) - (item.operator in ("remove", "replace"))
+    allowed = f"an index up to {last}" if last >= 0 else "an index of an item, but the list is empty"
+    return ResourceIssue(PATCH_INDEX_INVALID, f'the last step must be {allowed}, not "{step}"', path)
+
+
+def _check_dropped_keys(old: Any, new: Any, path: DataPath) -> tuple[ResourceIssue, ...]:
+    if not (isinstance(old, dict) and isinstance(new, dict)):
+        return ()
+    dropped_keys = [key for key in old if key not in new]
+    message = f"a patch replaces the mapping and does not merge: it removes {', '.join(dropped_keys)}"
+    return (ResourceIssue(PATCH_DROPPED_KEYS, message, path),) if dropped_keys else ()
+
+
+@dataclass(frozen=True)
+class MissingPath:
+    """The first step of a path that does not exist, and the reason."""
+
+    path: DataPath
+    reason: str
+
+
+def resolve_path(data: Any, path: tuple[str, ...]) -> DataPath | MissingPath:
+    """Return the existing path with list indexes in place of indexes and filters, or the missing step."""
+    steps: list[str | int] = []
+    for step in path:
+        index_or_reason = find_item_index(data, step) if isinstance(data, list) else step
+        if isinstance(index_or_reason, int):
+            steps.append(index_or_reason)
+        elif isinstance(data, dict) and step in data:
+            steps.append(step)
+        else:
+            reason = index_or_reason if isinstance(data, list) else "does not exist"
+            return MissingPath((*steps, step), f"{format_pointer((*steps, step))} {reason}")
+        data = data[steps[-1]]
+    return tuple(steps)
+
+
+def find_item_index(items: list[Any], step: str) -> int | str:
+    """Return the index of the list item for a step, or the reason why there is none."""
+    if _INDEX.fullmatch(step) and int(step) < len(items):
+        return int(step)
+    if not is_filter(step):
+        return f"does not match one of the {len(items)} items of the list"
+    matches = [number for number, item in enumerate(items) if _matches_filter(item, step)]
+    return matches[0] if len(matches) == 1 else f"matches {len(matches)} of the {len(items)} items of the list"
+
+
+def is_filter(step: str) -> bool:
+    """Return whether a step selects a list item by its fields."""
+    return _FILTER.fullmatch(step) is not None
+
+
+def count_matches(items: list[Any], step: str) -> int:
+    """Return how many items match a filter."""
+    return sum(_matches_filter(item, step) for item in items)
+
+
+def _matches_filter(item: Any, step: str) -> bool:
+    conditions = _CONDITION.findall(step)
+    return isinstance(item, dict) and all(
+        key in item and _format_scalar(item[key]) == value for key, value in conditions
+    )
+
+
+def _format_scalar(value: Any) -> str | None:
+    if isinstance(value, bool):
+        return _BOOLEAN_TEXTS[value]
+    return str(value) if isinstance(value, str | int) else None

@@ -1,0 +1,249 @@
+"""Overrides of one package for a cluster: the resources to which policies can be attached, and the resulting files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from posixpath import basename
+from typing import Any
+
+from reconciler.catalog.files import FileTree
+from reconciler.controllers.clusters.selection import Cluster
+from reconciler.controllers.override_policies.attachment import (
+    AttachedPolicies,
+    check_list_labels,
+    find_attached_policies,
+)
+from reconciler.controllers.override_policies.codes import (
+    IDENTITY_CHANGED,
+    POLICY_DUPLICATE,
+    POLICY_INVALID,
+    POLICY_NAME_EMPTY,
+    POLICY_NOT_FOUND,
+)
+from reconciler.controllers.override_policies.effective_rules import RuleTexts, find_effective_texts
+from reconciler.controllers.override_policies.model import KUBEADMIRAL_GROUP
+from reconciler.controllers.override_policies.policy_usage import UsageData, build_usage_data
+from reconciler.controllers.override_policies.read_policies import OverridePolicies
+from reconciler.controllers.override_policies.resource_overrides import (
+    MatchedPolicy,
+    OverriddenResource,
+    OverrideOptions,
+    apply_overrides,
+    match_rules,
+)
+from reconciler.controllers.override_policies.rollout import RuleId
+from reconciler.controllers.resource_findings import create_finding
+from reconciler.krm.findings import Finding, SourceLocation, select_errors
+from reconciler.krm.objects import ObjectKey
+from reconciler.memory import cached
+from reconciler.packages.kptfile import KPTFILE
+from reconciler.packages.package import Package, PackageResource, parse_resources
+from reconciler.packages.parsing import ParseFailure
+from reconciler.packages.write_back import replace_documents
+
+_MATCH_FAILURES = {code.name for code in (POLICY_DUPLICATE, POLICY_INVALID, POLICY_NAME_EMPTY, POLICY_NOT_FOUND)}
+# The result for a resource without policies does not depend on the cluster.
+_ANY_CLUSTER = Cluster("")
+_APPLY_FAILURES = {IDENTITY_CHANGED.name}
+# Clusters differ in few rules, so that every distinct result of the packages in progress fits.
+_MAX_CACHED_PACKAGES = 1024
+_MAX_CACHED_FILES = 4096
+
+
+@dataclass(frozen=True)
+class OverriddenPackage:
+    """A package with its overrides for a cluster; after an error finding its files are unchanged and must not be used.
+
+    The outcome depends only on the candidate policies, the cluster, `rule_texts`, the set of selecting policies, and,
+    if there are unreadable policies, on the unreadable files of the config.
+
+    Attributes:
+        resources: The documents that have policies, in the order of their files.
+        candidate_policies: All policies that the resources name, whether they exist or not, or that select them.
+        rule_texts: The effective text of each rule of these policies that can affect the cluster; None if it does not
+            apply yet.
+        unreadable_policies: The candidate policies that may be in a file of the config that cannot be read.
+    """
+
+    files: FileTree
+    resources: tuple[OverriddenResource, ...] = ()
+    findings: tuple[Finding, ...] = ()
+    candidate_policies: tuple[ObjectKey, ...] = ()
+    rule_texts: RuleTexts = field(default_factory=dict)
+    unreadable_policies: tuple[ObjectKey, ...] = ()
+
+    @property
+    def condition_reason(self) -> str:
+        """The reason for a status condition; "" if no resource has a policy."""
+        failed = {finding.code for finding in select_errors(self.findings)}
+        if not failed:
+            return "OverridePolicyApplied" if self.resources else ""
+        if failed & _MATCH_FAILURES:
+            return "MatchOverridePolicyFailed"
+        return "ApplyOverridesFailed" if failed <= _APPLY_FAILURES else "ParseOverridePolicyFailed"
+
+    @cached_property
+    def usage(self) -> UsageData:
+        """The use of policies, as it is stored in the state."""
+        return build_usage_data(self.resources)
+
+    def as_data(self) -> list[dict[str, Any]]:
+        """Return the changes as `overrides` of the status file."""
+        return [*self._data]
+
+    @cached_property
+    def _data(self) -> tuple[dict[str, Any], ...]:
+        return tuple(entry for resource in self.resources for entry in resource.as_data())
+
+
+@dataclass(frozen=True)
+class _AttachedResource:
+    """A resource with its policies; without policies, `outcome` is the result for every cluster."""
+
+    resource: PackageResource
+    attached: AttachedPolicies
+    outcome: OverriddenResource | None
+
+
+@dataclass(frozen=True)
+class _PackageContent:
+    """The content of a package that is relevant for all clusters: resources with policies, and findings about Lists.
+
+    `kinds` are the kinds of the resources as `group/Kind`, and `candidate_policies` the policies, both sorted.
+    """
+
+    resources: tuple[_AttachedResource, ...]
+    list_findings: tuple[Finding, ...]
+    kinds: tuple[str, ...]
+    candidate_policies: tuple[ObjectKey, ...]
+
+
+@dataclass(frozen=True)
+class _OverrideCase:
+    """A package with its rules. Equal cases have equal results, unless a rule has variables."""
+
+    files: FileTree
+    rules: tuple[tuple[tuple[int, ...], tuple[tuple[RuleId, str | None], ...]], ...]
+    lost_policies: tuple[ObjectKey, ...]
+    cluster: Cluster = field(compare=False)
+    matched: Mapping[ObjectKey, MatchedPolicy] = field(compare=False)
+    texts: RuleTexts = field(compare=False)
+
+
+class PackageOverrider:
+    """Overrides packages with the policies of one config, and computes results shared by many clusters only once."""
+
+    def __init__(self, policies: OverridePolicies, options: OverrideOptions | None = None) -> None:
+        self._policies = policies
+        self._options = options or OverrideOptions()
+        self._read_file_cached = cached(_MAX_CACHED_FILES)(self._read_documents)
+        self._read_cached = cached(_MAX_CACHED_PACKAGES)(self._read_package)
+        self._apply_cached = cached(_MAX_CACHED_PACKAGES)(self._apply_case)
+
+    def find_kinds(self, files: FileTree) -> tuple[str, ...]:
+        """Return the kinds of the documents to which policies can be attached, as `group/Kind`, sorted."""
+        return self._read_cached(files).kinds
+
+    def override(
+        self, files: FileTree, cluster: Cluster, texts: RuleTexts, previous_policies: Iterable[ObjectKey] = ()
+    ) -> OverriddenPackage:
+        """Return a package with the policies of its resources applied, and without the labels that name them.
+
+        Policies apply to KRM documents, but not to the Kptfile, local config, policies, Lists, and files that are
+        ignored or unreadable. A rule with a rollout uses its text in `texts`, if there is one. A policy in
+        `previous_policies` that may be in an unreadable file is an error, because it may still select a resource.
+        """
+        candidate_policies, policies = self._read_cached(files).candidate_policies, self._policies
+        valid = [policies.valid[key] for key in candidate_policies if key in policies.valid]
+        matched = {policy.key: match_rules(policy, cluster, texts) for policy in valid}
+        effective_texts = {policy.key: find_effective_texts(policy, cluster, texts) for policy in valid}
+        lost_policies = tuple(
+            sorted(key for key in {*previous_policies}.difference(candidate_policies) if policies.may_exist(key))
+        )
+        rules = tuple((policy.rule_numbers, tuple(effective_texts[key].items())) for key, policy in matched.items())
+        rule_texts = {name: text for texts in effective_texts.values() for name, text in texts.items()}
+        case = _OverrideCase(files, rules, lost_policies, cluster, matched, rule_texts)
+        return (
+            self._apply_case(case)
+            if any(policy.has_variables for policy in matched.values())
+            else self._apply_cached(case)
+        )
+
+    def _read_package(self, files: FileTree) -> _PackageContent:
+        contents = [self._read_file_cached(*file) for file in Package(files).iterate_krm_files()]
+        return _PackageContent(
+            resources=tuple(attached_resources for content in contents for attached_resources in content.resources),
+            list_findings=tuple(finding for content in contents for finding in content.list_findings),
+            kinds=tuple(sorted({kind for content in contents for kind in content.kinds})),
+            candidate_policies=tuple(sorted({key for content in contents for key in content.candidate_policies})),
+        )
+
+    def _read_documents(self, package: str, path: str, content: bytes) -> _PackageContent:
+        """Return the relevant content of one file; kinds and policies are unordered."""
+        parsed = parse_resources(package, path, content)
+        documents = () if isinstance(parsed, ParseFailure) else parsed
+        attached_resources = tuple(self._attach(document) for document in documents if can_have_policies(document))
+        list_findings = (
+            create_finding(document, issue)
+            for document in documents
+            if is_list(document)
+            for issue in check_list_labels(document.data)
+        )
+        kinds = {f"{document.resource.group}/{document.resource.kind}" for document in attached_resources}
+        candidate_policies = {key for document in attached_resources for key in document.attached.candidate_policies}
+        return _PackageContent(attached_resources, tuple(list_findings), tuple(kinds), tuple(candidate_policies))
+
+    def _attach(self, resource: PackageResource) -> _AttachedResource:
+        attached = find_attached_policies(resource, self._policies, self._options.on_missing)
+        if attached.policies:
+            return _AttachedResource(resource, attached, None)
+        return _AttachedResource(
+            resource, attached, apply_overrides(resource, attached, (), _ANY_CLUSTER, self._options)
+        )
+
+    def _apply_case(self, case: _OverrideCase) -> OverriddenPackage:
+        package_content, files = self._read_cached(case.files), case.files
+        overridden = tuple(resource.outcome or self._override(resource, case) for resource in package_content.resources)
+        findings = (
+            *(finding for resource in overridden for finding in resource.findings),
+            *package_content.list_findings,
+            *map(_build_lost_policy_finding, case.lost_policies),
+        )
+        changed = (
+            files
+            if select_errors(findings)
+            else replace_documents(files, ((resource.resource, resource.document) for resource in overridden))
+        )
+        with_policies = tuple(resource for resource in overridden if resource.candidate_policies)
+        candidates = tuple(sorted({*package_content.candidate_policies, *case.lost_policies}))
+        unreadable = tuple(filter(self._policies.may_exist, candidates))
+        return OverriddenPackage(changed, with_policies, findings, candidates, case.texts, unreadable)
+
+    def _override(self, resource: _AttachedResource, case: _OverrideCase) -> OverriddenResource:
+        matched = tuple(case.matched[policy.key] for policy in resource.attached.policies)
+        return apply_overrides(resource.resource, resource.attached, matched, case.cluster, self._options)
+
+
+def _build_lost_policy_finding(key: ObjectKey) -> Finding:
+    message = f"{key}, which applied to this package before, does not exist, unless it is in an unreadable file"
+    return POLICY_NOT_FOUND.finding(message, SourceLocation(object=str(key)))
+
+
+def can_have_policies(resource: PackageResource) -> bool:
+    """Return whether policies can be attached to a document of a package."""
+    return bool(
+        resource.api_version
+        and resource.kind
+        and basename(resource.path) != KPTFILE
+        and not resource.is_local_config
+        and not (resource.group == KUBEADMIRAL_GROUP and resource.kind.endswith("Policy"))
+        and not is_list(resource)
+    )
+
+
+def is_list(resource: PackageResource) -> bool:
+    """Return whether a document is a List of other objects."""
+    data = resource.data
+    return resource.kind.endswith("List") and isinstance(data, Mapping) and isinstance(data.get("items"), list)

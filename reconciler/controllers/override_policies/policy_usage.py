@@ -1,0 +1,275 @@
+"""Use of override policies by all rendered packages, and findings about policies, rules and waves without effect."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from reconciler.controllers.clusters.selection import Cluster, ClusterSelection, explain_no_cluster, is_cluster_selected
+from reconciler.controllers.codes import UNKNOWN_CLUSTER
+from reconciler.controllers.override_policies.codes import (
+    POLICY_UNUSED,
+    RULE_MATCHES_NO_CLUSTER,
+    RULE_OVERWRITTEN,
+    RULE_UNREACHED,
+    WAVE_MATCHES_NO_CLUSTER,
+)
+from reconciler.controllers.override_policies.model import (
+    CLUSTER_OVERRIDE_POLICY_KIND,
+    KUBEADMIRAL_GROUP,
+    OVERRIDE_POLICY_KIND,
+    EnvItem,
+    ImageItem,
+    ListItem,
+    MapItem,
+    OverrideItem,
+    OverridePolicy,
+    OverrideRule,
+    Rollout,
+)
+from reconciler.controllers.override_policies.read_policies import OverridePolicies
+from reconciler.controllers.override_policies.resource_overrides import OverriddenResource
+from reconciler.controllers.override_policies.rollout import find_wave
+from reconciler.krm.findings import Finding, SourceLocation
+from reconciler.krm.objects import ObjectKey
+
+UsageData = Mapping[str, Mapping[str, Any]]
+WrittenFields = frozenset[tuple[str, ...]]
+"""The fields that a rule writes, each with the operator; if two rules write equal entries, the later rule wins."""
+
+
+@dataclass(frozen=True)
+class PolicyUsage:
+    """The use of a policy: resources by group and kind, the clusters of each rule, and failed resources.
+
+    A resource counts once, regardless of the number of its clusters.
+    """
+
+    policy: ObjectKey
+    kinds: tuple[tuple[str, str, int], ...] = ()
+    clusters: tuple[tuple[str, ...], ...] = ()
+    failed: tuple[str, ...] = ()
+
+
+def build_usage_data(overridden: Iterable[OverriddenResource]) -> UsageData:
+    """Return how one package on one cluster uses policies, by policy name, as it is stored in the state.
+
+    `resources` are those that name the policy, by `group/kind`. `rules` are the numbers of the rules that select the
+    cluster. `failed` are the resources that could not be overridden.
+    """
+    usage: dict[str, dict[str, Any]] = {}
+    for overridden_resource in overridden:
+        resource = overridden_resource.resource
+        rules = {str(matched.policy.key): matched.rule_numbers for matched in overridden_resource.matched_policies}
+        for policy in map(str, overridden_resource.candidate_policies):
+            data = usage.setdefault(policy, {"resources": {}, "rules": []})
+            kind = data["resources"].setdefault(f"{resource.group}/{resource.kind}", [])
+            kind.append(f"{resource.file} {resource.key}")
+            data["rules"] = sorted({*data["rules"], *rules.get(policy, ())})
+            if overridden_resource.has_errors:
+                data.setdefault("failed", []).append(str(resource.key))
+    return dict(sorted(usage.items()))
+
+
+def parse_policy_name(name: str) -> ObjectKey | None:
+    """Return the policy for a name in usage data; None if the text is not a policy name."""
+    kind, _, rest = name.partition("/")
+    namespace, _, policy = rest.partition("/")
+    if kind not in (CLUSTER_OVERRIDE_POLICY_KIND, OVERRIDE_POLICY_KIND) or not policy:
+        return None
+    return ObjectKey(KUBEADMIRAL_GROUP, kind, "" if kind == CLUSTER_OVERRIDE_POLICY_KIND else namespace, policy)
+
+
+def compute_policy_usage(
+    policies: OverridePolicies, packages: Iterable[tuple[str, str, UsageData]]
+) -> tuple[PolicyUsage, ...]:
+    """Return the usage of every valid policy, given cluster, name and usage data of each package."""
+    entries_by_policy: dict[str, list[tuple[str, str, Mapping[str, Any]]]] = {}
+    for cluster, package, data in packages:
+        for policy, usage in data.items():
+            entries_by_policy.setdefault(policy, []).append((cluster, package, usage))
+    return tuple(
+        _build_usage(key, len(policy.rules), entries_by_policy.get(str(key), []))
+        for key, policy in sorted(policies.valid.items())
+    )
+
+
+def check_unused_policies(usages: Iterable[PolicyUsage], policies: OverridePolicies) -> tuple[Finding, ...]:
+    """Return a warning for every valid policy that no rendered resource names."""
+    unused = [(usage.policy, policies.valid[usage.policy]) for usage in usages if not usage.kinds]
+    return tuple(
+        POLICY_UNUSED.finding(
+            f"{key} has no effect, because no rendered resource uses it",
+            SourceLocation(usage.file, usage.line, str(key)),
+        )
+        for key, usage in unused
+    )
+
+
+def _build_usage(key: ObjectKey, rules: int, entries: list[tuple[str, str, Mapping[str, Any]]]) -> PolicyUsage:
+    resources = {
+        (package, kind, name)
+        for _, package, used in entries
+        for kind, names in used["resources"].items()
+        for name in names
+    }
+    kinds = Counter(tuple(kind.rsplit("/", 1)) for _, kind, _ in resources)
+    clusters: list[set[str]] = [set() for _ in range(rules)]
+    for cluster, _, used in entries:
+        # The policy may have had more rules when the package was rendered.
+        for number in used["rules"]:
+            if number < rules:
+                clusters[number].add(cluster)
+    failed = {f"{cluster} {package} {name}" for cluster, package, used in entries for name in used.get("failed", ())}
+    counted = tuple((group, kind, count) for (group, kind), count in sorted(kinds.items()))
+    return PolicyUsage(key, counted, tuple(tuple(sorted(names)) for names in clusters), tuple(sorted(failed)))
+
+
+def lint_policies(policies: Iterable[OverridePolicy], clusters: Mapping[str, Cluster]) -> Iterator[Finding]:
+    """Yield a warning for each rule that later rules overwrite completely on all of its clusters.
+
+    Only rules whose effect does not depend on the resource are checked: those that set labels, annotations, variables,
+    args, command and components of images. Rules with a rollout are skipped, because their text may differ between
+    clusters.
+    """
+    for policy in policies:
+        reached = [
+            frozenset(name for name, cluster in clusters.items() if is_cluster_selected(rule.targets, cluster))
+            for rule in policy.rules
+        ]
+        for number, rule in enumerate(policy.rules):
+            later = _find_overwriting_rule(number, rule, policy.rules, reached)
+            if later is not None:
+                message = (
+                    f"spec.overrideRules[{number}] has no effect: on all of its clusters, spec.overrideRules[{later}]"
+                    " applies later and sets the same fields; rules apply in the order of the list"
+                )
+                yield RULE_OVERWRITTEN.finding(message, _get_rule_location(policy, number))
+
+
+def check_unreached_rules(
+    usages: Iterable[PolicyUsage], policies: OverridePolicies, clusters: Mapping[str, Cluster]
+) -> Iterator[Finding]:
+    """Yield a warning for each rule that selects clusters, but never applies because no resource goes to them."""
+    for usage in usages:
+        policy = policies.valid[usage.policy]
+        for number, (rule, reached_clusters) in enumerate(zip(policy.rules, usage.clusters, strict=True)):
+            selected = sorted(name for name, cluster in clusters.items() if is_cluster_selected(rule.targets, cluster))
+            if usage.kinds and selected and not reached_clusters:
+                message = (
+                    f"spec.overrideRules[{number}] never applies: it selects {_format_names(selected)}, and no resource"
+                    f" with {policy.label} goes there"
+                )
+                yield RULE_UNREACHED.finding(message, _get_rule_location(policy, number))
+
+
+def _find_overwriting_rule(
+    number: int, rule: OverrideRule, rules: tuple[OverrideRule, ...], reached: list[frozenset[str]]
+) -> int | None:
+    written = _find_written_fields(rule)
+    if not written or not reached[number]:
+        return None
+    for later in range(number + 1, len(rules)):
+        later_written = _find_written_fields(rules[later])
+        if later_written is None:
+            # The effect of this later rule may depend on the result of the earlier rule.
+            return None
+        if reached[number] <= reached[later] and written <= later_written:
+            return later
+    return None
+
+
+def _find_written_fields(rule: OverrideRule) -> WrittenFields | None:
+    """Return all fields that a rule writes; None if they depend on the resource or the cluster."""
+    if rule.template is not None or rule.rollout:
+        return None
+    written: set[tuple[str, ...]] = set()
+    for overrider, items in rule.overriders:
+        for item in items:
+            fields = _list_written_fields(overrider, item)
+            if fields is None:
+                return None
+            written.update(fields)
+    return frozenset(written)
+
+
+def _list_written_fields(overrider: str, item: OverrideItem) -> list[tuple[str, ...]] | None:
+    """Return the fields that an item overwrites; None if its effect depends on the current value."""
+    match item:
+        case MapItem("overwrite" | "set", value):
+            return [(overrider, item.operator, key) for key in value]
+        case EnvItem(container, "overwrite" | "set", value):
+            return [(overrider, item.operator, container, str(entry.get("name"))) for entry in value]
+        case ListItem(container, "overwrite"):
+            return [(overrider, container)]
+        case ImageItem(names, path, operations) if all(entry.operator == "overwrite" for entry in operations):
+            path_prefix = path or ()
+            return [(overrider, *path_prefix, name, entry.component) for entry in operations for name in names or ("",)]
+        case _:
+            return None
+
+
+def _get_rule_location(policy: OverridePolicy, number: int) -> SourceLocation:
+    return SourceLocation(policy.file, policy.line, str(policy.key), f"/spec/overrideRules/{number}")
+
+
+def _format_names(names: list[str]) -> str:
+    return names[0] if len(names) == 1 else f"{names[0]} and {len(names) - 1} more"
+
+
+def check_rule_clusters(
+    policies: Iterable[OverridePolicy], clusters: Iterable[Cluster], uncertain_clusters: Collection[str] = ()
+) -> tuple[Finding, ...]:
+    """Return a warning for every unknown cluster name, and for rules and waves that select no cluster.
+
+    `uncertain_clusters` are names of clusters that may exist and whose labels are unknown.
+    """
+    known = {cluster.name: cluster for cluster in clusters}
+    findings = (finding for policy in policies for finding in _check_policy(policy, known, uncertain_clusters))
+    return tuple(finding for finding in findings if not uncertain_clusters or finding.code == UNKNOWN_CLUSTER.name)
+
+
+def _check_policy(
+    policy: OverridePolicy, known: Mapping[str, Cluster], uncertain_clusters: Collection[str]
+) -> Iterator[Finding]:
+    for number, rule in enumerate(policy.rules):
+        field = f"spec.overrideRules[{number}].targetClusters"
+        where = SourceLocation(
+            policy.file, policy.line, str(policy.key), f"/spec/overrideRules/{number}/targetClusters"
+        )
+        yield from _check_cluster_names(rule.targets, {*known, *uncertain_clusters}, field, where)
+        if not any(is_cluster_selected(rule.targets, cluster) for cluster in known.values()):
+            why = explain_no_cluster(rule.targets, known)
+            yield RULE_MATCHES_NO_CLUSTER.finding(
+                f"{field} selects no cluster, so that the rule has no effect; {why}", where
+            )
+        if rule.rollout:
+            yield from _check_waves(policy, number, rule.rollout, known, uncertain_clusters)
+
+
+def _check_waves(
+    policy: OverridePolicy,
+    rule: int,
+    rollout: Rollout,
+    known: Mapping[str, Cluster],
+    uncertain_clusters: Collection[str],
+) -> Iterator[Finding]:
+    in_use = {find_wave(rollout, cluster) for cluster in known.values()}
+    for number, wave in enumerate(rollout.waves):
+        field = f"spec.overrideRules[{rule}].rollout.waves[{number}]"
+        pointer = f"/spec/overrideRules/{rule}/rollout/waves/{number}"
+        where = SourceLocation(policy.file, policy.line, str(policy.key), pointer)
+        yield from _check_cluster_names(wave, {*known, *uncertain_clusters}, field, where)
+        if number not in in_use:
+            message = f"{field} selects no cluster that is not in an earlier wave, and is skipped"
+            yield WAVE_MATCHES_NO_CLUSTER.finding(message, where)
+
+
+def _check_cluster_names(
+    targets: ClusterSelection, known: Collection[str], field: str, where: SourceLocation
+) -> Iterator[Finding]:
+    for name in dict.fromkeys((*targets.clusters, *targets.excluded_clusters)):
+        if name not in known:
+            yield UNKNOWN_CLUSTER.finding(f'{field} contains "{name}", but there is no cluster with this name', where)

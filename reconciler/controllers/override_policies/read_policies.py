@@ -1,0 +1,223 @@
+"""Reading of OverridePolicy and ClusterOverridePolicy objects and their resource selectors, with all findings."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from reconciler.catalog.catalog import Catalog, ConfigObject
+from reconciler.controllers.override_policies.codes import POLICY_INVALID
+from reconciler.controllers.override_policies.model import (
+    CLUSTER_OVERRIDE_POLICY_KIND,
+    KUBEADMIRAL_API_VERSION,
+    KUBEADMIRAL_GROUP,
+    OVERRIDE_POLICY_KIND,
+    OverridePolicy,
+    ResourceSelector,
+)
+from reconciler.controllers.override_policies.read_rules import read_override_rules
+from reconciler.controllers.validation import FieldFindings, FieldReader, quote_value
+from reconciler.krm.findings import Finding
+from reconciler.krm.json_text import compute_digest
+from reconciler.krm.objects import ObjectKey, split_api_version
+from reconciler.krm.selectors import read_label_selector
+from reconciler.packages.resource import KrmResource
+
+_SELECTOR_FIELDS = ("apiVersion", "kind", "namespace", "name", "labelSelector")
+_KINDS = (CLUSTER_OVERRIDE_POLICY_KIND, OVERRIDE_POLICY_KIND)
+_OBJECT_FIELDS = ("apiVersion", "kind", "metadata", "spec", "status")
+_SPEC_FIELDS = ("resourceSelectors", "overrideRules")
+
+
+@dataclass(frozen=True)
+class OverridePolicies:
+    """All policies of a catalog by identity: valid, invalid, and duplicate ones.
+
+    Attributes:
+        is_complete: Every other policy does not exist; otherwise it may be in a file that could not be read.
+        selectors: The selectors of all policies that select resources, including invalid policies and every duplicate.
+    """
+
+    valid: Mapping[ObjectKey, OverridePolicy] = field(default_factory=dict)
+    invalid: frozenset[ObjectKey] = frozenset()
+    duplicates: frozenset[ObjectKey] = frozenset()
+    findings: tuple[Finding, ...] = ()
+    is_complete: bool = True
+    selectors: Mapping[ObjectKey, tuple[ResourceSelector, ...]] = field(default_factory=dict)
+
+    def may_exist(self, key: ObjectKey) -> bool:
+        """Return whether a policy is unknown and may be in a file that could not be read."""
+        return not self.is_complete and not (key in self.valid or key in self.invalid or key in self.duplicates)
+
+    def digest_selectors(self, kinds: Iterable[str]) -> str:
+        """Return a digest of the selectors that may select a resource of these kinds (`group/Kind`); "" for none.
+
+        With equal digests, the same policies select the same resources. The rules of the policies are not included.
+        """
+        kind_set = frozenset(kinds)
+        selectors_by_policy = {
+            key: [selector.as_data() for selector in filter_selectors_by_kind(selectors, kind_set)]
+            for key, selectors in self.selectors.items()
+        }
+        entries = [[str(key), data] for key, data in sorted(selectors_by_policy.items()) if data]
+        return compute_digest(entries) if entries else ""
+
+
+def build_override_policy_key(kind: str, namespace: str, name: str) -> ObjectKey:
+    """Return the identity of a policy; a ClusterOverridePolicy has no namespace."""
+    return ObjectKey(KUBEADMIRAL_GROUP, kind, namespace if kind == OVERRIDE_POLICY_KIND else "", name)
+
+
+def read_override_policies(catalog: Catalog) -> OverridePolicies:
+    """Return all policies of the config. The catalog has already reported duplicates."""
+    sound: dict[ObjectKey, OverridePolicy] = {}
+    invalid: set[ObjectKey] = set()
+    findings: list[Finding] = []
+    for kind in _KINDS:
+        for policy_object in catalog.objects_of_kind(KUBEADMIRAL_GROUP, kind):
+            policy, faults = read_override_policy(policy_object)
+            findings += faults
+            if policy:
+                sound[_get_policy_key(policy_object)] = policy
+            else:
+                invalid.add(_get_policy_key(policy_object))
+    # If a valid and an invalid policy have the same name, it is unknown which one applies.
+    unambiguous = {key: policy for key, policy in sound.items() if key not in invalid}
+    duplicates = frozenset(map(_get_policy_key, _iterate_duplicates(catalog)))
+    return OverridePolicies(
+        unambiguous, frozenset(invalid), duplicates, tuple(findings), catalog.is_complete, _read_all_selectors(catalog)
+    )
+
+
+def _get_policy_key(policy_object: ConfigObject) -> ObjectKey:
+    return build_override_policy_key(policy_object.key.kind, policy_object.key.namespace, policy_object.key.name)
+
+
+def _iterate_duplicates(catalog: Catalog) -> Iterator[ConfigObject]:
+    for key, copies in catalog.copies.items():
+        if key.group == KUBEADMIRAL_GROUP and key.kind in _KINDS:
+            yield from copies
+
+
+def _read_all_selectors(catalog: Catalog) -> Mapping[ObjectKey, tuple[ResourceSelector, ...]]:
+    selectors_by_key: dict[ObjectKey, tuple[ResourceSelector, ...]] = {}
+    # It is unknown which duplicate applies, so that the selectors of each are included.
+    for policy_object in (
+        *(policy_object for kind in _KINDS for policy_object in catalog.objects_of_kind(KUBEADMIRAL_GROUP, kind)),
+        *_iterate_duplicates(catalog),
+    ):
+        selectors_by_key[_get_policy_key(policy_object)] = selectors_by_key.get(
+            _get_policy_key(policy_object), ()
+        ) + read_policy_selectors(policy_object)
+    return {key: selectors for key, selectors in selectors_by_key.items() if selectors}
+
+
+def read_override_policy(policy_object: ConfigObject) -> tuple[OverridePolicy | None, tuple[Finding, ...]]:
+    """Return the policy without findings, or None and an error for every fault."""
+    errors = FieldFindings(policy_object.location_of, POLICY_INVALID)
+    reader = FieldReader(policy_object.data, (), errors, _OBJECT_FIELDS)
+    if policy_object.api_version != KUBEADMIRAL_API_VERSION:
+        reader.fault("apiVersion", f"must be {KUBEADMIRAL_API_VERSION}, not {quote_value(policy_object.api_version)}")
+    _check_namespace(policy_object, errors)
+    if not reader.has("spec"):
+        reader.fault("spec", "must be a mapping")
+    spec = reader.mapping("spec", _SPEC_FIELDS)
+    read_selectors(spec, _get_policy_namespace(policy_object))
+    rules = read_override_rules(spec)
+    if errors.findings:
+        return None, tuple(errors.findings)
+    return OverridePolicy(
+        policy_object.key, policy_object.file, policy_object.document.line, policy_object.digest, rules
+    ), ()
+
+
+def read_policy_selectors(policy_object: ConfigObject) -> tuple[ResourceSelector, ...]:
+    """Return the resourceSelectors of a policy, even if other fields of the policy are invalid.
+
+    If the selectors themselves are invalid, the policy may select any resource that it could select.
+    """
+    errors, namespace = FieldFindings(policy_object.location_of, POLICY_INVALID), _get_policy_namespace(policy_object)
+    spec = FieldReader(policy_object.data.get("spec"), ("spec",), errors, None)
+    selectors = read_selectors(spec, namespace)
+    return (ResourceSelector(namespace=namespace),) if errors.findings and spec.has("resourceSelectors") else selectors
+
+
+def _get_policy_namespace(policy_object: ConfigObject) -> str:
+    return policy_object.key.namespace if policy_object.key.kind == OVERRIDE_POLICY_KIND else ""
+
+
+def _check_namespace(policy_object: ConfigObject, errors: FieldFindings) -> None:
+    path = ("metadata", "namespace")
+    if policy_object.key.kind == CLUSTER_OVERRIDE_POLICY_KIND and policy_object.key.namespace:
+        errors.add(
+            path,
+            f"must be absent, not {quote_value(policy_object.key.namespace)}: a {CLUSTER_OVERRIDE_POLICY_KIND} has no"
+            " namespace",
+        )
+
+
+def read_selectors(spec: FieldReader, namespace: str) -> tuple[ResourceSelector, ...]:
+    """Return the selectors of a policy in `namespace` ("" for a cluster policy); no selectors select nothing."""
+    return tuple(
+        _read_selector(selector, namespace) for selector in spec.mappings("resourceSelectors", _SELECTOR_FIELDS)
+    )
+
+
+def _read_selector(selector: FieldReader, namespace: str) -> ResourceSelector:
+    group, _ = split_api_version(selector.text("apiVersion", required=True))
+    kind, name, written_namespace = (
+        selector.text("kind", required=True),
+        selector.text("name"),
+        selector.text("namespace"),
+    )
+    if namespace and written_namespace not in ("", namespace):
+        selector.fault(
+            "namespace",
+            f"must be {namespace}, the namespace of the policy, or absent, not {quote_value(written_namespace)}",
+        )
+    if name and selector.has("labelSelector"):
+        selector.fault("labelSelector", "must be absent if there is a name")
+    labels, faults = read_label_selector(selector.data.get("labelSelector"))
+    for fault in faults:
+        selector.fault("labelSelector", f"must be a label selector: {fault}")
+    return ResourceSelector(
+        group, kind, namespace or written_namespace, name, labels if selector.has("labelSelector") else None
+    )
+
+
+def rank_selection(selectors: tuple[ResourceSelector, ...], resource: KrmResource, namespace: str) -> int | None:
+    """Return how specifically a policy selects a resource: 0 by kind, 1 by labels, 2 by name; None if it does not."""
+    ranks = [_get_specificity(selector) for selector in selectors if _is_selected(selector, resource, namespace)]
+    return max(ranks) if ranks else None
+
+
+def filter_selectors_by_kind(
+    selectors: tuple[ResourceSelector, ...], kinds: Collection[str]
+) -> tuple[ResourceSelector, ...]:
+    """Return the selectors that may select a resource of these kinds (`group/Kind`)."""
+    return tuple(
+        selector
+        for selector in selectors
+        if kinds and (selector.is_unreadable or f"{selector.group}/{selector.kind}" in kinds)
+    )
+
+
+def _get_specificity(selector: ResourceSelector) -> int:
+    return 2 if selector.name else 1 if selector.labels else 0
+
+
+def _is_selected(selector: ResourceSelector, resource: KrmResource, namespace: str) -> bool:
+    if selector.namespace and selector.namespace != namespace:
+        return False
+    if selector.is_unreadable:
+        return True
+    return (
+        (selector.group, selector.kind) == (resource.group, resource.kind)
+        and (not selector.name or selector.name == resource.name)
+        and (selector.labels is None or selector.labels.matches(_filter_strings(resource.labels)))
+    )
+
+
+def _filter_strings(labels: Mapping[str, Any]) -> dict[str, str]:
+    return {key: value for key, value in labels.items() if isinstance(value, str)}

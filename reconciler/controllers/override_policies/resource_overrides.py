@@ -1,0 +1,313 @@
+"""Application of override policies to one resource for one cluster, always starting from the rendered resource."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+from reconciler.controllers.clusters.selection import Cluster, is_cluster_selected
+from reconciler.controllers.nested_values import get_value
+from reconciler.controllers.override_policies.attachment import (
+    AttachedPolicies,
+    MissingPolicyMode,
+    strip_control_metadata,
+)
+from reconciler.controllers.override_policies.codes import (
+    ANNOTATIONS_TOO_LARGE,
+    IDENTITY_CHANGED,
+    POLICY_NO_EFFECT,
+    RESULT_UNWRITABLE,
+)
+from reconciler.controllers.override_policies.containers import POD_SPEC_PATHS, PodTemplate, apply_envs, apply_list
+from reconciler.controllers.override_policies.effective_rules import EffectiveRule, RuleTexts, find_effective_rules
+from reconciler.controllers.override_policies.image import apply_image
+from reconciler.controllers.override_policies.json_patch import FINALIZERS, apply_patch_item, normalize_finalizers
+from reconciler.controllers.override_policies.metadata import apply_map
+from reconciler.controllers.override_policies.model import (
+    EnvItem,
+    FieldItem,
+    ImageItem,
+    ListItem,
+    MapItem,
+    OverrideEffect,
+    OverrideItem,
+    OverridePolicy,
+    Overrider,
+    OverrideRule,
+    PatchItem,
+)
+from reconciler.controllers.override_policies.read_rules import resolve_rule
+from reconciler.controllers.override_policies.text_fields import apply_field
+from reconciler.controllers.provenance import ProvenanceStep, compute_embedded_steps, compute_steps, format_steps
+from reconciler.controllers.resource_findings import ResourceIssue, create_finding
+from reconciler.controllers.validation import quote_value
+from reconciler.krm.findings import Finding, select_errors
+from reconciler.krm.json_pointer import format_pointer
+from reconciler.krm.merge3.rules import ABSENT
+from reconciler.krm.objects import ObjectKey
+from reconciler.krm.yaml import DataPath, Document, YamlError
+from reconciler.krm.yaml.compare import is_equal_data
+from reconciler.packages.package import PackageResource
+from reconciler.packages.parsing import edit_document
+
+MAX_ANNOTATIONS_BYTES = 262_144
+_IDENTITY_PATHS: tuple[DataPath, ...] = (
+    ("kind",),
+    ("metadata", "name"),
+    ("metadata", "namespace"),
+    ("metadata", "generateName"),
+)
+
+
+@dataclass(frozen=True)
+class OverrideOptions:
+    """Settings of the operator: the reaction to missing policies, and the kinds that have pod templates."""
+
+    on_missing: MissingPolicyMode = "fail"
+    pod_spec_paths: Mapping[tuple[str, str], DataPath] = field(default_factory=lambda: POD_SPEC_PATHS)
+
+
+@dataclass(frozen=True)
+class MatchedPolicy:
+    """An attached policy with its effective rules for the cluster."""
+
+    policy: OverridePolicy
+    effective_rules: tuple[EffectiveRule, ...]
+    issues: tuple[ResourceIssue, ...] = ()
+
+    @property
+    def rule_numbers(self) -> tuple[int, ...]:
+        """The indexes of the rules in spec.overrideRules."""
+        return tuple(rule.number for rule in self.effective_rules)
+
+    @property
+    def has_variables(self) -> bool:
+        """Whether one of the rules has different content for each cluster."""
+        return any(entry.rule.template is not None for entry in self.effective_rules)
+
+
+@dataclass(frozen=True)
+class OverrideStage:
+    """The data of a resource after one item of a policy; the first stage, without a policy, is the original data."""
+
+    policy: str
+    item_path: str
+    data: Any
+
+
+@dataclass(frozen=True)
+class OverriddenResource:
+    """A resource with its overrides for a cluster; after an error finding it is unchanged and must not be published.
+
+    Attributes:
+        candidate_policies: All policies that the resource names or that select it.
+        matched_policies: The attached policies, in the order in which they are applied.
+        stages: The data after each item that changed it, in order.
+    """
+
+    resource: PackageResource
+    document: Document
+    findings: tuple[Finding, ...] = ()
+    steps: tuple[ProvenanceStep, ...] = ()
+    candidate_policies: tuple[ObjectKey, ...] = ()
+    matched_policies: tuple[MatchedPolicy, ...] = ()
+    stages: tuple[OverrideStage, ...] = ()
+
+    @property
+    def has_errors(self) -> bool:
+        """Whether the resource must not be published."""
+        return bool(select_errors(self.findings))
+
+    def as_data(self) -> list[dict[str, Any]]:
+        """Return the changes as `overrides` of a status file."""
+        return format_steps(self.resource.file, str(self.resource.key), self.steps)
+
+
+def apply_overrides(
+    resource: PackageResource,
+    attached: AttachedPolicies,
+    matched: tuple[MatchedPolicy, ...],
+    cluster: Cluster,
+    options: OverrideOptions,
+) -> OverriddenResource:
+    """Return a resource for a cluster, with the matching rules of its attached policies applied."""
+    template = PodTemplate(resource.group, resource.kind, options.pod_spec_paths)
+    evaluation = _Evaluation(
+        resource, strip_control_metadata(resource.data), [create_finding(resource, issue) for issue in attached.issues]
+    )
+    if not attached.has_errors:
+        evaluation.apply(matched, template, cluster)
+    evaluation.write()
+    document = resource.document if select_errors(evaluation.findings) else evaluation.document
+    return OverriddenResource(
+        resource,
+        document,
+        tuple(evaluation.findings),
+        tuple(evaluation.steps),
+        attached.candidate_policies,
+        matched,
+        tuple(evaluation.stages),
+    )
+
+
+def match_rules(policy: OverridePolicy, cluster: Cluster, texts: RuleTexts) -> MatchedPolicy:
+    """Return the effective rules of a policy that select a cluster."""
+    rules, issues = find_effective_rules(policy, texts)
+    return MatchedPolicy(
+        policy, tuple(rule for rule in rules if is_cluster_selected(rule.rule.targets, cluster)), issues
+    )
+
+
+@dataclass(frozen=True)
+class _ItemApplication:
+    """One item of one rule, and its position in the policy."""
+
+    policy: OverridePolicy
+    rule: EffectiveRule
+    overrider: Overrider
+    number: int
+    item: OverrideItem
+
+    @cached_property
+    def where(self) -> str:
+        path = f"spec.overrideRules[{self.rule.number}].overriders.{self.overrider}[{self.number}]"
+        return f"{path}{_describe_age(self.rule)}"
+
+    def apply(self, data: Any, template: PodTemplate) -> OverrideEffect:
+        """Return the effect of the item on the data."""
+        match self.item, self.overrider:
+            case ImageItem() as item, _:
+                return apply_image(data, item, template)
+            case ListItem() as item, "command" | "args" as field_name:
+                return apply_list(data, item, template, field_name)
+            case EnvItem() as item, _:
+                return apply_envs(data, item, template)
+            case MapItem() as item, "annotations" | "labels" as field_name:
+                return apply_map(data, item, field_name)
+            case FieldItem() as item, _:
+                return apply_field(data, item)
+            case PatchItem() as item, _:
+                return apply_patch_item(data, item)
+        raise AssertionError(f"the overrider {self.overrider} does not support items of {type(self.item)}")
+
+
+def _list_applications(
+    policy: OverridePolicy, effective_rule: EffectiveRule, rule: OverrideRule
+) -> Iterator[_ItemApplication]:
+    for overrider, items in rule.overriders:
+        for index, item in enumerate(items):
+            yield _ItemApplication(policy, effective_rule, overrider, index, item)
+
+
+def _describe_age(rule: EffectiveRule) -> str:
+    return " (earlier text)" if rule.is_earlier else ""
+
+
+class _Evaluation:
+    """One evaluation: the current data, and the findings, provenance steps and stages so far."""
+
+    def __init__(self, resource: PackageResource, data: Any, findings: list[Finding]) -> None:
+        self.resource = resource
+        self.original_data = data
+        self.data = data
+        self.findings = findings
+        self.steps: list[ProvenanceStep] = []
+        self.stages = [OverrideStage("", "", data)]
+        self.document = resource.document
+
+    def apply(self, matched: tuple[MatchedPolicy, ...], template: PodTemplate, cluster: Cluster) -> None:
+        """Apply all items in order, until one fails."""
+        self.findings += (create_finding(self.resource, issue) for policy in matched for issue in policy.issues)
+        applications = self._list_applications(matched, cluster)
+        if select_errors(self.findings):
+            return
+        for application in applications:
+            effect = application.apply(self.data, template)
+            self.findings += (
+                create_finding(self.resource, issue, f"{application.policy.label} {application.where}")
+                for issue in effect.issues
+            )
+            if effect.has_errors:
+                return
+            self._set_data(effect, application.policy.label, application.where)
+        self._normalize_finalizers()
+        self._check_result(applications)
+
+    def _list_applications(self, matched: tuple[MatchedPolicy, ...], cluster: Cluster) -> list[_ItemApplication]:
+        applications: list[_ItemApplication] = []
+        for policy, effective_rule in (
+            (matched_policy.policy, effective_rule)
+            for matched_policy in matched
+            for effective_rule in matched_policy.effective_rules
+        ):
+            rule = resolve_rule(effective_rule.rule, effective_rule.number, cluster)
+            if isinstance(rule, OverrideRule):
+                applications += _list_applications(policy, effective_rule, rule)
+            else:
+                self.findings += (
+                    create_finding(self.resource, issue, f"{policy.label}{_describe_age(effective_rule)}")
+                    for issue in rule
+                )
+        return applications
+
+    def write(self) -> None:
+        """Build the document that contains the data."""
+        try:
+            self.document = edit_document(self.resource.document, self.data)
+        except YamlError as error:
+            self._add_issue(ResourceIssue(RESULT_UNWRITABLE, f"the result cannot be written as YAML: {error}"))
+
+    def _set_data(self, effect: OverrideEffect, by: str, where: str) -> None:
+        if effect.inside:
+            self.steps += compute_embedded_steps(self.data, effect.inside, by, where)
+        else:
+            self.steps += compute_steps(self.data, effect.data, by, where)
+        self.data = effect.data
+        self.stages.append(OverrideStage(by, where, effect.data))
+
+    def _normalize_finalizers(self) -> None:
+        finalizer_steps = [step for step in self.steps if step.path[: len(FINALIZERS)] == FINALIZERS]
+        if finalizer_steps:
+            self._set_data(
+                OverrideEffect(normalize_finalizers(self.data)), finalizer_steps[-1].by, finalizer_steps[-1].where
+            )
+
+    def _check_result(self, applications: list[_ItemApplication]) -> None:
+        for path in _IDENTITY_PATHS:
+            if not is_equal_data(get_value(self.original_data, path), get_value(self.data, path)):
+                self._add_issue(self._describe_identity_change(path))
+        annotations = get_value(self.data, ("metadata", "annotations"))
+        if (
+            annotations is not get_value(self.original_data, ("metadata", "annotations"))
+            and _compute_annotations_size(annotations) > MAX_ANNOTATIONS_BYTES
+        ):
+            message = f"keys and values of all annotations must have at most {MAX_ANNOTATIONS_BYTES} bytes"
+            self._add_issue(ResourceIssue(ANNOTATIONS_TOO_LARGE, message, ("metadata", "annotations")))
+        if applications and is_equal_data(self.original_data, self.data):
+            names = " and ".join(dict.fromkeys(application.policy.label for application in applications))
+            self._add_issue(ResourceIssue(POLICY_NO_EFFECT, f"the rules of {names} apply, but change nothing"))
+
+    def _describe_identity_change(self, path: DataPath) -> ResourceIssue:
+        last_step = next(step for step in reversed(self.steps) if _are_overlapping(step.path, path))
+        original, changed = (_format_value(get_value(data, path)) for data in (self.original_data, self.data))
+        message = f"{last_step.by} {last_step.where}: {format_pointer(path)} must stay {original}, not become {changed}"
+        return ResourceIssue(IDENTITY_CHANGED, message, path)
+
+    def _add_issue(self, issue: ResourceIssue) -> None:
+        self.findings.append(create_finding(self.resource, issue))
+
+
+def _are_overlapping(first: DataPath, second: DataPath) -> bool:
+    shorter = min(len(first), len(second))
+    return first[:shorter] == second[:shorter]
+
+
+def _format_value(value: Any) -> str:
+    return "absent" if value is ABSENT else quote_value(value)
+
+
+def _compute_annotations_size(annotations: Any) -> int:
+    entries = annotations.items() if isinstance(annotations, dict) else ()
+    return sum(len(text.encode()) for entry in entries for text in entry if isinstance(text, str))

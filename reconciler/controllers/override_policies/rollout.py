@@ -1,0 +1,228 @@
+"""Rollouts: on which clusters the current text of a rule is effective, depending on the progress of earlier waves.
+
+The caller provides the published packages, their dates and the current time.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+
+from reconciler.controllers.clusters.selection import Cluster, is_cluster_selected
+from reconciler.controllers.override_policies.model import (
+    CLUSTER_OVERRIDE_POLICY_KIND,
+    KUBEADMIRAL_GROUP,
+    OVERRIDE_POLICY_KIND,
+    OverridePolicy,
+    OverrideRule,
+    Rollout,
+)
+from reconciler.controllers.override_policies.read_policies import OverridePolicies
+from reconciler.krm.objects import ObjectKey
+from reconciler.krm.times import format_rfc3339
+from reconciler.memory import cached
+
+_MAX_LISTED = 5
+_CLUSTER_SCOPE = "_cluster"
+# The states of all clusters refer to the same rules.
+_MAX_CACHED_IDS = 4096
+_RESERVED_CHARACTERS = re.compile(r"[^A-Za-z0-9.-]")
+_ESCAPE_SEQUENCE = re.compile(rb"%([0-9A-F]{2})")
+
+
+@dataclass(frozen=True, order=True)
+class RuleId:
+    """Identity of a rule: the policy, and the rule's name or else its number. As text it is one word."""
+
+    policy: ObjectKey
+    rule: str
+
+    def __str__(self) -> str:
+        namespace = _escape(self.policy.namespace) or _CLUSTER_SCOPE
+        return f"{self.policy.kind}/{namespace}/{_escape(self.policy.name)}#{self.rule}"
+
+
+@cached(_MAX_CACHED_IDS)
+def parse_rule_id(text: str) -> RuleId | None:
+    """Return the rule id for the text of a RuleId; None for any other text."""
+    policy, _, rule = text.partition("#")
+    match policy.split("/"):
+        case [str(kind), str(namespace), str(name)] if (
+            kind in (CLUSTER_OVERRIDE_POLICY_KIND, OVERRIDE_POLICY_KIND) and name and rule
+        ):
+            decoded_namespace = "" if namespace == _CLUSTER_SCOPE else _unescape(namespace)
+            return RuleId(ObjectKey(KUBEADMIRAL_GROUP, kind, decoded_namespace, _unescape(name)), rule)
+    return None
+
+
+def _escape(name: str) -> str:
+    # The config may contain names that Kubernetes would not accept; a name with a space must stay one word.
+    return _RESERVED_CHARACTERS.sub(lambda match: "".join(f"%{byte:02X}" for byte in match[0].encode()), name)
+
+
+def _unescape(text: str) -> str:
+    data = text.encode(errors="replace")
+    return _ESCAPE_SEQUENCE.sub(lambda match: bytes.fromhex(match[1].decode()), data).decode(errors="replace")
+
+
+def list_rule_ids(policy: OverridePolicy) -> Iterator[tuple[RuleId, OverrideRule]]:
+    """Yield the rules of a policy in order, each with its id."""
+    for number, rule in enumerate(policy.rules):
+        yield RuleId(policy.key, rule.name or str(number)), rule
+
+
+def find_rollouts(policies: OverridePolicies) -> Mapping[RuleId, OverrideRule]:
+    """Return all rules of valid policies that have a rollout, sorted by id."""
+    return dict(
+        sorted(
+            (rule_id, rule)
+            for policy in policies.valid.values()
+            for rule_id, rule in list_rule_ids(policy)
+            if rule.rollout
+        )
+    )
+
+
+def find_wave(rollout: Rollout, cluster: Cluster) -> int:
+    """Return the index of a cluster's wave: the first one that selects it, otherwise the one after all waves."""
+    return next(
+        (number for number, wave in enumerate(rollout.waves) if is_cluster_selected(wave, cluster)), len(rollout.waves)
+    )
+
+
+@dataclass(frozen=True)
+class ProgressUnknown:
+    """A package that has not been rendered with its current inputs, so that its content is unknown.
+
+    Without a package name, this applies to all packages of a cluster.
+    """
+
+    package: str = ""
+
+
+@dataclass(frozen=True)
+class ProgressPending:
+    """A package that is not published with the rule's current text. `has_retreated`: it was, and has been reverted."""
+
+    package: str
+    has_retreated: bool = False
+
+
+@dataclass(frozen=True)
+class ProgressPublished:
+    """A package that is published with the current text; `since` is the date of its commit, in seconds since 1970."""
+
+    package: str
+    since: int
+
+
+RolloutProgress = ProgressUnknown | ProgressPending | ProgressPublished
+ClusterProgress = tuple[str, RolloutProgress]
+
+
+@dataclass(frozen=True)
+class RolloutGate:
+    """The clusters whose wave is open, and the time at which the next wave opens; None if it depends on people.
+
+    Attributes:
+        wait_reasons: The reason for each closed wave.
+        undecided_clusters: The clusters of closed waves if no package has been reverted from the current text; those
+            that already have the text keep it.
+    """
+
+    open_clusters: frozenset[str]
+    next_opening_seconds: int | None = None
+    wait_reasons: Mapping[int, str] = field(default_factory=dict)
+    undecided_clusters: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True)
+class _WaveWait:
+    """The reason why the next wave is closed, and until when if known. `is_unsure`: no package has been reverted."""
+
+    reason: str
+    until: int | None = None
+    is_unsure: bool = False
+
+
+def evaluate_gate(
+    rule: OverrideRule, clusters: Mapping[str, Cluster], progress: Callable[[str], Iterable[RolloutProgress]], now: int
+) -> RolloutGate:
+    """Return which waves of a rollout are open: the first one, and each wave after only completed ones.
+
+    A wave is complete when every package that `progress` returns for its clusters is published with the current text,
+    and has been for the soak time. All clusters of a wave count, including those that targetClusters excludes: if an
+    earlier text applied there, the rollout removes its effect, which can fail as well. Without a soak time, dates are
+    ignored, even future ones. `progress` is called once for each cluster of the waves before the first closed wave.
+    """
+    assert rule.rollout is not None
+    waves = _group_by_wave(rule.rollout, clusters)
+    for completed in range(1, len(waves)):
+        wave_progress = [
+            (name, package_progress)
+            for name in waves[completed - 1][1]
+            for package_progress in sorted(progress(name), key=_get_package)
+        ]
+        if wait := _find_wait(wave_progress, rule.rollout, now):
+            first, *later = (number for number, _ in waves[completed:])
+            waits = {first: wait.reason, **dict.fromkeys(later, f"waits for wave {first} to open")}
+            return RolloutGate(
+                _collect_names(waves[:completed]),
+                wait.until,
+                waits,
+                _collect_names(waves[completed:] if wait.is_unsure else ()),
+            )
+    return RolloutGate(_collect_names(waves))
+
+
+def _group_by_wave(rollout: Rollout, clusters: Mapping[str, Cluster]) -> list[tuple[int, list[str]]]:
+    """Return the waves that have clusters, in order, with the names of their clusters."""
+    waves: dict[int, list[str]] = {}
+    for name in sorted(clusters):
+        waves.setdefault(find_wave(rollout, clusters[name]), []).append(name)
+    return sorted(waves.items())
+
+
+def _collect_names(waves: Iterable[tuple[int, list[str]]]) -> frozenset[str]:
+    return frozenset(name for _, names in waves for name in names)
+
+
+def _get_package(progress: RolloutProgress) -> str:
+    return progress.package
+
+
+def _find_wait(wave_progress: list[ClusterProgress], rollout: Rollout, now: int) -> _WaveWait | None:
+    pending = [
+        _describe_pending(cluster, progress)
+        for cluster, progress in wave_progress
+        if not isinstance(progress, ProgressPublished)
+    ]
+    if pending:
+        more = f"; and {len(pending) - _MAX_LISTED} more" if len(pending) > _MAX_LISTED else ""
+        is_unsure = not any(
+            isinstance(progress, ProgressPending) and progress.has_retreated for _, progress in wave_progress
+        )
+        return _WaveWait(f"waits for {'; '.join(pending[:_MAX_LISTED])}{more}", is_unsure=is_unsure)
+    return _find_soak_wait(wave_progress, rollout, now) if rollout.soak_seconds else None
+
+
+def _describe_pending(cluster: str, progress: RolloutProgress) -> str:
+    if not progress.package:
+        return f"cluster {cluster}: its packages are unknown"
+    # For a package that only this pass renders, the next pass would report the same.
+    return f"cluster {cluster}: {progress.package} is not published with this text"
+
+
+def _find_soak_wait(wave_progress: list[ClusterProgress], rollout: Rollout, now: int) -> _WaveWait | None:
+    dates = [
+        (progress.since, cluster, progress.package)
+        for cluster, progress in wave_progress
+        if isinstance(progress, ProgressPublished)
+    ]
+    since, cluster, package = max(dates, default=(0, "", ""))
+    until = since + rollout.soak_seconds
+    if not dates or until <= now:
+        return None
+    last = f"cluster {cluster} has {package} with this text since {format_rfc3339(since)}"
+    return _WaveWait(f"waits until {format_rfc3339(until)}, for soak {rollout.soak}: {last}", until, is_unsure=True)

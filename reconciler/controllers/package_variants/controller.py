@@ -1,0 +1,71 @@
+"""Controller entry point: all package variants of a catalog's PackageVariants and PackageVariantSets."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from functools import partial
+from itertools import chain
+
+from reconciler.catalog.catalog import Catalog
+from reconciler.catalog.known_kinds import PORCH_GROUP
+from reconciler.controllers.keyed_cache import are_identical
+from reconciler.controllers.package_variants.codes import UPSTREAM_WARNING
+from reconciler.controllers.package_variants.inputs import PackageVariantInputs, UpstreamRepositories, UpstreamResolver
+from reconciler.controllers.package_variants.package_variant import process_variant
+from reconciler.controllers.package_variants.package_variant_set import process_set
+from reconciler.controllers.package_variants.revision_pins import find_revision_pins
+from reconciler.controllers.package_variants.set_expansion import PackageVariantCache
+from reconciler.controllers.package_variants.upstream_cycles import stall_cycles
+from reconciler.controllers.repositories import format_kptfile_url
+from reconciler.controllers.results import ControllerResult, merge_results
+from reconciler.krm.findings import Finding
+
+__all__ = [
+    "PackageVariantCache",
+    "PackageVariantInputs",
+    "UpstreamRepositories",
+    "format_kptfile_url",
+    "generate_package_variants",
+]
+
+
+def generate_package_variants(
+    catalog: Catalog, inputs: PackageVariantInputs, cache: PackageVariantCache | None = None
+) -> ControllerResult:
+    """Return every package variant of the config, and the findings of the other objects.
+
+    `cache` contains results of the previous pass.
+    """
+    cache, upstreams = cache or PackageVariantCache(), UpstreamResolver(inputs)
+    variant_manifests = catalog.objects_of_kind(PORCH_GROUP, "PackageVariant")
+    set_manifests = catalog.objects_of_kind(PORCH_GROUP, "PackageVariantSet")
+    taken_names: defaultdict[str, set[str]] = defaultdict(set)
+    for manifest in variant_manifests:
+        taken_names[manifest.key.namespace].add(manifest.key.name)
+    results: list[ControllerResult] = []
+    for manifest in set_manifests:
+        names = taken_names[manifest.key.namespace]
+        results.append(result := process_set(manifest, catalog, inputs, upstreams, names, cache))
+        # Two sets can generate the same name: the first set keeps it, and the second one reports a conflict.
+        names |= {status.key.name for status in result.statuses if status.spec is not None}
+    results += (process_variant(manifest, inputs, upstreams) for manifest in variant_manifests)
+    warnings = chain.from_iterable(
+        cache.reference_warnings.get_or_create((result.variants,), partial(_list_reference_warnings, result))
+        for result in results
+    )
+    warning_result = ControllerResult(findings=tuple(warnings))
+    cache.end_pass(manifest.key for manifest in set_manifests)
+    merged = merge_results([*results, find_revision_pins(catalog, inputs, upstreams), warning_result])
+    # With identical variants and Repositories the upstreams have no cycle if they had none in the previous pass.
+    cycle_inputs = (inputs.repositories, *merged.variants, *merged.stalled)
+    if are_identical(cycle_inputs, cache.acyclic_inputs):
+        return merged
+    without_cycles = stall_cycles(merged, catalog, inputs)
+    cache.acyclic_inputs = cycle_inputs if without_cycles is merged else ()
+    return without_cycles
+
+
+def _list_reference_warnings(result: ControllerResult) -> tuple[Finding, ...]:
+    """Return the current warnings about references; a package's record has those of its last render."""
+    findings = chain.from_iterable(variant.findings for variant in result.variants)
+    return tuple(finding for finding in findings if finding.code == UPSTREAM_WARNING.name)

@@ -1,0 +1,175 @@
+"""Reader of PackageVariant fields, which collects every error as text, and the locations of these texts."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from reconciler.catalog.catalog import ConfigObject
+from reconciler.krm.findings import Finding, FindingCode
+
+_FIELD_PATH = re.compile(r'\b(?:metadata|spec)\b(?:\.[A-Za-z]+|\[\d+\])*|\bapiVersion\b|(?<=^unknown field ")[A-Za-z]+')
+_STEP = re.compile(r"([A-Za-z]+)|\[(\d+)\]")
+
+
+@dataclass
+class VariantFieldErrors:
+    """Errors of an object in reading order; unknown fields are last."""
+
+    errors: list[str] = field(default_factory=list)
+    unknown: list[str] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+
+    def add(self, *messages: str) -> None:
+        """Add errors."""
+        self.errors += messages
+
+    def warn(self, message: str) -> None:
+        """Add a warning about deprecated notation."""
+        self.warnings.append(message)
+
+    def all(self) -> tuple[str, ...]:
+        """Return every error."""
+        return (*self.errors, *self.unknown)
+
+
+class VariantFieldReader:
+    """Reader of one mapping at a path such as `spec.targets[0].template`. None counts as absent.
+
+    A field with a wrong type is an error and is read as absent.
+    """
+
+    def __init__(self, path: str, data: object, errors: VariantFieldErrors) -> None:
+        self.path = path
+        self.errors = errors
+        self.data: Mapping[Any, Any] = data if isinstance(data, Mapping) else {}
+        if data is not None and not isinstance(data, Mapping):
+            errors.add(f"{path} must be a mapping")
+
+    def at(self, name: str) -> str:
+        """Return the path of a field."""
+        return f"{self.path}.{name}" if self.path else name
+
+    def has(self, name: str) -> bool:
+        """Return whether a field has a value other than null."""
+        return self.data.get(name) is not None
+
+    def raw(self, name: str) -> Any:
+        """Return a field's value without checks; None if absent."""
+        return self.data.get(name)
+
+    def text(self, name: str) -> str:
+        """Return a string; "" if absent."""
+        value = self.data.get(name)
+        if value is None or isinstance(value, str):
+            return value or ""
+        self.errors.add(f"{self.at(name)} must be a string, not {format_json_value(value)}")
+        return ""
+
+    def optional_text(self, name: str) -> str | None:
+        """Return a string; None if absent. Use it for fields where "" has a meaning."""
+        return self.text(name) if self.has(name) else None
+
+    def choice(self, name: str, allowed: Sequence[str], error_message: str = "") -> str | None:
+        """Return one of the allowed strings; None if the value is absent, empty or not allowed."""
+        value = self.data.get(name)
+        for word in allowed:
+            if value == word:
+                return word
+        if value not in (None, ""):
+            default_message = f"{self.at(name)} can only be one of {', '.join(allowed)}, not {format_json_value(value)}"
+            self.errors.add(error_message or default_message)
+        return None
+
+    def fields(self, name: str) -> VariantFieldReader:
+        """Return a reader of the mapping in a field; empty if absent."""
+        return VariantFieldReader(self.at(name), self.data.get(name), self.errors)
+
+    def string_map(self, name: str) -> dict[str, str]:
+        """Return a mapping of strings to strings; {} if absent."""
+        strings = {}
+        for key, value in self.fields(name).data.items():
+            if isinstance(key, str) and isinstance(value, str):
+                strings[key] = value
+            else:
+                self.errors.add(
+                    f"{self.at(name)} must map strings to strings,"
+                    f" not {format_json_value(key)} to {format_json_value(value)}"
+                )
+        return strings
+
+    def items(self, name: str) -> Iterator[tuple[str, Any]]:
+        """Yield (path, value) of each list item; nothing if the list is absent."""
+        value = self.data.get(name)
+        if value is None:
+            return
+        if not isinstance(value, list | tuple):
+            self.errors.add(f"{self.at(name)} must be a list")
+            return
+        for index, item in enumerate(value):
+            yield f"{self.at(name)}[{index}]", item
+
+    def entries(self, name: str) -> Iterator[VariantFieldReader]:
+        """Yield a reader of each mapping in a list."""
+        for path, item in self.items(name):
+            yield VariantFieldReader(path, {} if item is None else item, self.errors)
+
+    def texts(self, name: str) -> tuple[str, ...]:
+        """Return a list of strings."""
+        strings = []
+        for path, item in self.items(name):
+            if isinstance(item, str):
+                strings.append(item)
+            else:
+                self.errors.add(f"{path} must be a string, not {format_json_value(item)}")
+        return tuple(strings)
+
+    def one_or_many(self, name: str) -> VariantFieldReader:
+        """Return this reader with a mapping at `name` read as a list with one item, with a warning."""
+        if not isinstance(self.data.get(name), Mapping):
+            return self
+        self.errors.warn(f"{self.at(name)} is written as a mapping and read as a list of one")
+        return self.replaced({name: [self.data[name]]})
+
+    def replaced(self, changes: Mapping[str, Any]) -> VariantFieldReader:
+        """Return a reader with changed fields; a change to None removes a field."""
+        data = {name: value for name, value in {**self.data, **changes}.items() if value is not None}
+        return VariantFieldReader(self.path, data, self.errors)
+
+    def refuse_unknown(self, *known: str) -> None:
+        """Add an error for every unknown field."""
+        unknown = (name for name in self.data if name not in known)
+        self.errors.unknown += [
+            f'unknown field "{self.at(str(name))}" (allowed: {", ".join(known)})' for name in unknown
+        ]
+
+
+def format_json_value(value: object) -> str:
+    """Return a value as compact JSON with sorted keys."""
+    return json.dumps(_with_text_keys(value), sort_keys=True, separators=(",", ":"), ensure_ascii=False, default=str)
+
+
+def _with_text_keys(value: object) -> object:
+    if isinstance(value, Mapping):
+        return {str(key): _with_text_keys(item) for key, item in value.items()}
+    return [_with_text_keys(item) for item in value] if isinstance(value, list | tuple) else value
+
+
+def create_field_findings(manifest: ConfigObject, texts: Iterable[str], code: FindingCode) -> tuple[Finding, ...]:
+    """Return a finding for each text, located at the field that the text names."""
+    return tuple(create_field_finding(manifest, text, code) for text in texts)
+
+
+def create_field_finding(manifest: ConfigObject, text: str, code: FindingCode, field: str = "") -> Finding:
+    """Return a finding located at the field that its text names, otherwise at `field` or at the object."""
+    field_match = _FIELD_PATH.search(text)
+    path = tuple(_parse_path(field_match[0] if field_match else field))
+    return code.finding(text, manifest.location_of(path) if path else manifest.location)
+
+
+def _parse_path(path: str) -> Iterator[str | int]:
+    for name, index in _STEP.findall(path):
+        yield name or int(index)

@@ -1,0 +1,133 @@
+"""Inputs of the controller besides the catalog: Repositories, upstreams, and the existing variants of each set."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from reconciler.catalog.files import CommitId
+from reconciler.cel import ExpressionLimits
+from reconciler.controllers.package_variants.model import UpstreamSpec
+from reconciler.controllers.package_variants.set_targets import DownstreamKey
+from reconciler.controllers.package_variants.upstream_resolution import (
+    ResolvedRevision,
+    UnresolvedUpstream,
+    UpstreamRefs,
+    UpstreamRepository,
+    describe_revision,
+    find_revision,
+    resolve_upstream,
+)
+from reconciler.controllers.repositories import Repositories, Repository, explain_missing_repository
+from reconciler.krm.objects import ObjectKey
+from reconciler.packages.kptfile import KPTFILE, Kptfile, KptfileMetadata, read_kptfile
+
+
+class UpstreamRepositories(Protocol):
+    """The upstream repositories of one pass."""
+
+    def refs(self, repository: Repository) -> UpstreamRefs | str:
+        """Return a Repository's refs, or the reason why it is unreadable now."""
+        ...
+
+    def url(self, repository: Repository) -> str:
+        """Return the remote's address in this pass."""
+        ...
+
+    def seconds(self, repository: Repository, commit: CommitId) -> int:
+        """Return a commit's date in seconds since 1970."""
+        ...
+
+
+@dataclass(frozen=True)
+class PackageVariantInputs:
+    """Inputs of the controller besides the catalog.
+
+    Attributes:
+        children: The existing variants of each set.
+        max_delete_percent: The deletion guard's limit.
+        engine: Changes when rendering may change.
+        cel_limits: The limits of one expression.
+        now_seconds: Time in seconds since 1970. It decides when a reference has settled and is never written.
+        blocked_counts: For each set, the variants whose deletion was blocked before, each with the number of existing
+            variants at that time.
+    """
+
+    repositories: Repositories
+    upstreams: UpstreamRepositories
+    children: Mapping[ObjectKey, Sequence[DownstreamKey]] = field(default_factory=dict)
+    max_delete_percent: int = 30
+    engine: str = ""
+    cel_limits: ExpressionLimits = field(default_factory=ExpressionLimits)
+    now_seconds: int = 0
+    blocked_counts: Mapping[ObjectKey, Mapping[DownstreamKey, int]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class UnreachableUpstream:
+    """An upstream in a repository that is unreadable now. The package may still exist."""
+
+    message: str
+
+
+UpstreamResolution = ResolvedRevision | UnresolvedUpstream | UnreachableUpstream
+
+
+class UpstreamResolver:
+    """Resolves the upstreams of one pass, each once."""
+
+    def __init__(self, inputs: PackageVariantInputs) -> None:
+        self._inputs = inputs
+        self._resolutions: dict[tuple[str, UpstreamSpec], UpstreamResolution] = {}
+
+    def resolve(self, namespace: str, upstream: UpstreamSpec) -> UpstreamResolution:
+        """Return the revision that an upstream names for objects of `namespace`, or the reason why it is unknown."""
+        key = (namespace, upstream)
+        if key not in self._resolutions:
+            self._resolutions[key] = self._resolve(namespace, upstream)
+        return self._resolutions[key]
+
+    def resolve_pin(self, namespace: str, upstream: UpstreamSpec) -> UpstreamResolution:
+        """Return the immutable revision that the tag of `tagMode: rewrite` names, or the reason why it is unknown."""
+        resolution = self.resolve(namespace, upstream.with_followed_tag)
+        if not isinstance(resolution, ResolvedRevision):
+            return resolution
+        repository = self._inputs.repositories[namespace, upstream.repo]
+        refs = self._inputs.upstreams.refs(repository)
+        assert not isinstance(refs, str), "the repository was readable when the upstream was resolved"
+        return find_revision(resolution, upstream.tag, _select_repository_fields(repository), refs)
+
+    def describe(self, namespace: str, upstream: UpstreamSpec) -> Mapping[str, Any] | UnresolvedUpstream:
+        """Return the variable `upstream` of a set's expressions."""
+        resolution = self.resolve(namespace, upstream)
+        match resolution:
+            case UnreachableUpstream(message):
+                return UnresolvedUpstream("UpstreamUnreachable", message)
+            case UnresolvedUpstream():
+                return resolution
+            case ResolvedRevision():
+                metadata = self._read_metadata(namespace, resolution)
+                return describe_revision(resolution, namespace, metadata.labels, metadata.annotations)
+
+    def _resolve(self, namespace: str, upstream: UpstreamSpec) -> UpstreamResolution:
+        repository = self._inputs.repositories.get((namespace, upstream.repo))
+        if repository is None:
+            return UnresolvedUpstream(
+                "UpstreamNotFound", explain_missing_repository(self._inputs.repositories, namespace, upstream.repo)
+            )
+        refs = self._inputs.upstreams.refs(repository)
+        if isinstance(refs, str):
+            return UnreachableUpstream(refs)
+        return resolve_upstream(upstream, _select_repository_fields(repository), refs)
+
+    def _read_metadata(self, namespace: str, revision: ResolvedRevision) -> KptfileMetadata:
+        refs = self._inputs.upstreams.refs(self._inputs.repositories[namespace, revision.repository])
+        assert not isinstance(refs, str), "the repository was readable when the upstream was resolved"
+        content = refs.file(revision.commit, f"{revision.directory}/{KPTFILE}")
+        kptfile = read_kptfile(content) if content else ()
+        return kptfile.model.metadata if isinstance(kptfile, Kptfile) else KptfileMetadata()
+
+
+def _select_repository_fields(repository: Repository) -> UpstreamRepository:
+    return UpstreamRepository(repository.key.name, repository.branch, repository.directory, repository.tag_prefix)

@@ -1,0 +1,174 @@
+"""Lint: suspicious but valid PackageVariants and PackageVariantSets."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from reconciler.catalog.catalog import Catalog, ConfigObject
+from reconciler.catalog.known_kinds import PORCH_GROUP
+from reconciler.catalog.manifests import DEFAULT_NAMESPACE
+from reconciler.controllers.codes import SELECTOR_MATCHES_NOTHING
+from reconciler.controllers.package_variants.codes import INJECTOR_MATCHES_NOTHING, NO_MATCHING_TARGETS, TARGET_REPEATED
+from reconciler.controllers.package_variants.inputs import PackageVariantInputs, UpstreamResolver
+from reconciler.controllers.package_variants.model import (
+    Injector,
+    ObjectSelection,
+    PackageVariantSetSpec,
+    PackageVariantSpec,
+)
+from reconciler.controllers.package_variants.package_variant_set import expand_valid_set
+from reconciler.controllers.package_variants.read_package_variant import read_package_variant
+from reconciler.controllers.package_variants.read_package_variant_set import read_package_variant_set
+from reconciler.controllers.package_variants.set_expansion import SetExpansion
+from reconciler.controllers.validation import (
+    explain_no_match,
+    format_list,
+    format_path,
+    list_requirements,
+    suggest_name,
+)
+from reconciler.krm.findings import Finding
+from reconciler.krm.objects import split_api_version
+
+_MAX_LISTED = 3
+
+
+def lint_variants(catalog: Catalog, inputs: PackageVariantInputs) -> Iterator[Finding]:
+    """Yield warnings: selectors without a match, targets that repeat others, injectors without an object.
+
+    Call this function only with a complete catalog, because a missing file may contain the missing object.
+    """
+    upstreams, injector_check = UpstreamResolver(inputs), _InjectorCheck(catalog)
+    for manifest in catalog.objects_of_kind(PORCH_GROUP, "PackageVariant"):
+        variant_spec = read_package_variant(manifest.data).spec
+        if variant_spec:
+            injector_check.add_variant(manifest, variant_spec)
+    for manifest in catalog.objects_of_kind(PORCH_GROUP, "PackageVariantSet"):
+        spec = read_package_variant_set(manifest.data, inputs.cel_limits).spec
+        if spec:
+            expansion = expand_valid_set(manifest, spec, catalog, inputs, upstreams)
+            if isinstance(expansion, SetExpansion):
+                yield from _find_repeated_targets(manifest, spec, expansion)
+                injector_check.add_set(manifest, expansion)
+            # An unknown kind is already reported.
+            if isinstance(expansion, SetExpansion) or expansion.reason != NO_MATCHING_TARGETS.name:
+                yield from _find_idle_targets(manifest, spec, catalog)
+    yield from injector_check.iterate_findings()
+
+
+def _find_idle_targets(manifest: ConfigObject, spec: PackageVariantSetSpec, catalog: Catalog) -> Iterator[Finding]:
+    for index, target in enumerate(spec.targets):
+        selection = target.selection
+        if not isinstance(selection, ObjectSelection):
+            continue
+        candidates = catalog.objects_of_type(selection.api_version, selection.kind, manifest.key.namespace)
+        named_candidates = [candidate for candidate in candidates if selection.name in ("", candidate.key.name)]
+        if not any(selection.selector.matches(candidate.labels) for candidate in named_candidates):
+            field = _get_selector_field(manifest, index)
+            reason = _explain_empty_selection(selection, candidates, named_candidates, manifest.key.namespace)
+            message = f"spec.targets[{index}].{field} matches no object: {reason}"
+            yield SELECTOR_MATCHES_NOTHING.finding(message, manifest.location_of(("spec", "targets", index, field)))
+
+
+def _get_selector_field(manifest: ConfigObject, index: int) -> str:
+    target = manifest.data["spec"]["targets"][index]
+    return "repositorySelector" if target.get("repositorySelector") is not None else "objectSelector"
+
+
+def _explain_empty_selection(
+    selection: ObjectSelection,
+    candidates: Iterable[ConfigObject],
+    named_candidates: Iterable[ConfigObject],
+    namespace: str,
+) -> str:
+    names, noun = sorted(candidate.key.name for candidate in candidates), f"{selection.kind} of namespace {namespace}"
+    if names and selection.name and selection.name not in names:
+        return f"no {noun} has the name {selection.name}{suggest_name(selection.name, names)}"
+    return explain_no_match(
+        list_requirements(selection.selector), [candidate.labels for candidate in named_candidates], noun
+    )
+
+
+def _find_repeated_targets(
+    manifest: ConfigObject, spec: PackageVariantSetSpec, expansion: SetExpansion
+) -> Iterator[Finding]:
+    """Yield a warning for each target whose packages are all requested by earlier targets."""
+    first_indexes: dict[int, set[int]] = {}
+    unique_indexes: set[int] = {target.index for target in expansion.skipped}
+    for generated in expansion.variants:
+        first, *others = generated.target_indexes
+        unique_indexes.add(first)
+        for index in others:
+            first_indexes.setdefault(index, set()).add(first)
+    for index in (
+        index for index in range(len(spec.targets)) if index in first_indexes and index not in unique_indexes
+    ):
+        earlier = format_list([f"spec.targets[{first}]" for first in sorted(first_indexes[index])], " and ")
+        message = (
+            f"spec.targets[{index}] requests only packages that {earlier} requests with the same spec;"
+            " remove one of them"
+        )
+        yield TARGET_REPEATED.finding(message, manifest.location_of(("spec", "targets", index)))
+
+
+@dataclass(frozen=True)
+class _InjectorUse:
+    """An injector with its object and its path. Several variants of a set share one entry."""
+
+    manifest: ConfigObject
+    injector: Injector
+    path: tuple[str | int, ...]
+
+
+class _InjectorCheck:
+    """Collects the injectors that name no existing object."""
+
+    def __init__(self, catalog: Catalog) -> None:
+        self._objects_by_name: dict[tuple[str, str], list[tuple[str, str, str]]] = {}
+        for manifest in catalog.objects.values():
+            object_name = (manifest.key.namespace or DEFAULT_NAMESPACE, manifest.key.name)
+            self._objects_by_name.setdefault(object_name, []).append(
+                (*split_api_version(manifest.api_version), manifest.key.kind)
+            )
+        self._unmatched: dict[_InjectorUse, list[str]] = {}
+
+    def add_variant(self, manifest: ConfigObject, spec: PackageVariantSpec) -> None:
+        """Add the injectors of a PackageVariant in the config."""
+        for index, injector in enumerate(spec.injectors):
+            self._check(_InjectorUse(manifest, injector, ("spec", "injectors", index)), "")
+
+    def add_set(self, manifest: ConfigObject, expansion: SetExpansion) -> None:
+        """Add the injectors of all variants of a set."""
+        for generated in expansion.variants:
+            path = ("spec", "targets", generated.target_indexes[0])
+            for injector in generated.spec.injectors:
+                self._check(_InjectorUse(manifest, injector, path), f"{generated.key.repo}/{generated.key.package}")
+
+    def _check(self, use: _InjectorUse, package: str) -> None:
+        types = self._objects_by_name.get((use.manifest.key.namespace, use.injector.name), ())
+        if not any(use.injector.admits(*object_type) for object_type in types):
+            self._unmatched.setdefault(use, []).append(package)
+
+    def iterate_findings(self) -> Iterator[Finding]:
+        """Yield an info for each injector without an object."""
+        for use, packages in self._unmatched.items():
+            subject = f" generates an injector of {_format_examples(packages)} that" if any(packages) else ""
+            message = f'{format_path(use.path)}{subject} names "{use.injector.name}", but {self._explain(use)}'
+            yield INJECTOR_MATCHES_NOTHING.finding(message, use.manifest.location_of(use.path))
+
+    def _explain(self, use: _InjectorUse) -> str:
+        namespace, injector = use.manifest.key.namespace, use.injector
+        if kinds := sorted(kind for _, _, kind in self._objects_by_name.get((namespace, injector.name), ())):
+            return f"the object with this name is a {format_list(kinds, ' and ')}, which the injector does not admit"
+        admitted = sorted(
+            name for (object_namespace, name), types in self._objects_by_name.items()
+            if object_namespace == namespace and any(injector.admits(*object_type) for object_type in types)
+        )  # fmt: skip
+        noun = injector.kind or "object"
+        return f"no {noun} of namespace {namespace} has this name{suggest_name(injector.name, admitted)}"
+
+
+def _format_examples(names: list[str]) -> str:
+    more = f" and {len(names) - _MAX_LISTED} more" if len(names) > _MAX_LISTED else ""
+    return f"{', '.join(names[:_MAX_LISTED])}{more}"

@@ -1,0 +1,158 @@
+"""Mutation steps of one variant in their order: package context, pipeline, injection.
+
+The variant's functions are first in the package's pipeline, with derived names. Its older functions are removed.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+from reconciler.catalog.files import FileTree
+from reconciler.catalog.trace import CatalogView
+from reconciler.controllers.package_variants.injection import inject_config
+from reconciler.controllers.package_variants.model import (
+    Injector,
+    PackageContext,
+    PackageVariantSpec,
+    PipelineFunction,
+    PipelineSpec,
+)
+from reconciler.controllers.results import MutationResult, MutationStep, PreviousRender
+from reconciler.packages.kptfile import KPTFILE, Kptfile, read_kptfile
+from reconciler.packages.package_context import read_package_context, update_package_context
+
+_NAME_PREFIX = "PackageVariant"
+
+
+def prepend_functions(
+    existing: Sequence[Mapping[str, Any]], functions: Sequence[PipelineFunction], variant: str
+) -> list[dict[str, Any]]:
+    """Return a pipeline list with the variant's functions first, and all other functions unchanged."""
+    other_functions = [
+        copy.deepcopy(dict(entry)) for entry in existing if not is_variant_function(entry.get("name"), variant)
+    ]
+    return [_rename_function(function, variant, index) for index, function in enumerate(functions)] + other_functions
+
+
+def is_variant_function(name: object, variant: str) -> bool:
+    """Return whether the PackageVariant `variant` added the function with this name.
+
+    The name is parsed from the right, because a variant's name may contain dots and a function's name must not. Porch
+    splits it into four parts and therefore does not recognize functions of a variant with a dot in its name.
+    """
+    if not isinstance(name, str):
+        return False
+    start, _, index = name.rpartition(".")
+    owner, _, _function = start.rpartition(".")
+    return owner == f"{_NAME_PREFIX}.{variant}" and index.isascii() and index.isdecimal()
+
+
+def _rename_function(function: PipelineFunction, variant: str, index: int) -> dict[str, Any]:
+    renamed = replace(function, name=f"{_NAME_PREFIX}.{variant}.{function.name}.{index}")
+    return copy.deepcopy(renamed.as_data())
+
+
+@dataclass(frozen=True)
+class SetContextStep:
+    """Sets and removes keys of the package context. `package` is the package's name in messages."""
+
+    name: ClassVar[MutationStep] = "context"
+    changes: PackageContext
+    package: str
+
+    def apply(self, files: FileTree, view: CatalogView, earlier: PreviousRender | None) -> MutationResult:
+        """Return the package with its context changed."""
+        kept = _find_kept_keys(files, earlier) if earlier else {}
+        data = {**kept, **self.changes.data}
+        remove_keys = self.changes.remove_keys
+        new_data = {key: value for key, value in data.items() if key not in remove_keys}
+        changed, findings = update_package_context(files, new_data, remove_keys, self.package)
+        return MutationResult(changed, findings=findings)
+
+
+def _find_kept_keys(files: FileTree, earlier: PreviousRender) -> dict[str, Any]:
+    """Return the keys that the previous output had set in the package context. They stay until they are removed.
+
+    A key that the upstream has changed since then is not included.
+    """
+    previous_context, base_context = (
+        read_package_context(earlier.rendered) or {},
+        read_package_context(earlier.base) or {},
+    )
+    current_context = read_package_context(files)
+    if current_context is None:
+        return {}
+    return {
+        key: value
+        for key, value in previous_context.items()
+        if value != base_context.get(key) and current_context.get(key) == base_context.get(key)
+    }
+
+
+@dataclass(frozen=True)
+class PrependFunctionsStep:
+    """Inserts the variant's functions at the start of the pipeline."""
+
+    name: ClassVar[MutationStep] = "pipeline"
+    functions: PipelineSpec
+    variant: str
+
+    def apply(self, files: FileTree, view: CatalogView, earlier: PreviousRender | None) -> MutationResult:
+        """Return the package with its pipeline changed."""
+        kptfile = read_kptfile(files[KPTFILE].data) if KPTFILE in files else ()
+        if not isinstance(kptfile, Kptfile):
+            return MutationResult(files, findings=kptfile)
+        pipeline: Mapping[str, Any] = kptfile.data.get("pipeline") or {}
+        mutators = prepend_functions(pipeline.get("mutators") or (), self.functions.mutators, self.variant)
+        validators = prepend_functions(pipeline.get("validators") or (), self.functions.validators, self.variant)
+        changed = kptfile.with_pipeline(mutators, validators)
+        return MutationResult(files if changed is kptfile else files.with_files({KPTFILE: changed.to_bytes()}))
+
+
+@dataclass(frozen=True)
+class InjectConfigStep:
+    """Fills the injection points from context objects of the variant's namespace."""
+
+    name: ClassVar[MutationStep] = "injection"
+    injectors: tuple[Injector, ...]
+    namespace: str
+
+    def apply(self, files: FileTree, view: CatalogView, earlier: PreviousRender | None) -> MutationResult:
+        """Return the package with its injection points filled."""
+        return inject_config(files, self.injectors, self.namespace, view, earlier)
+
+
+@dataclass(frozen=True)
+class VariantMutation:
+    """All steps of one variant. It contains only values of the spec and is therefore picklable."""
+
+    steps: tuple[SetContextStep | PrependFunctionsStep | InjectConfigStep, ...]
+
+    def __call__(self, files: FileTree, view: CatalogView, earlier: PreviousRender | None = None) -> MutationResult:
+        """Return the package with every step applied, and all findings.
+
+        Without `earlier` the result is that of a first clone.
+        """
+        outcome = MutationResult(files)
+        for step in self.steps:
+            applied = step.apply(outcome.files, view, earlier)
+            outcome = MutationResult(
+                applied.files, outcome.injections + applied.injections, outcome.findings + applied.findings,
+                (*outcome.stages, (step.name, applied.files)),
+            )  # fmt: skip
+        return outcome
+
+
+def build_mutation(spec: PackageVariantSpec, name: str, namespace: str) -> VariantMutation:
+    """Return the steps of the PackageVariant `name` in `namespace`."""
+    package = f"{spec.downstream.repo}/{spec.downstream.package}"
+    return VariantMutation(
+        (
+            SetContextStep(spec.package_context, package),
+            PrependFunctionsStep(spec.pipeline, name),
+            InjectConfigStep(spec.injectors, namespace),
+        )
+    )

@@ -1,0 +1,453 @@
+"""One PackageVariantSet: its package variants and its deletion guard, or the reason why it is left unchanged."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from reconciler.catalog.catalog import Catalog, ConfigObject
+from reconciler.catalog.known_kinds import PORCH_GROUP
+from reconciler.cel import ExpressionLimits
+from reconciler.controllers.codes import DEPRECATED
+from reconciler.controllers.deletion_guards import (
+    ACK_DELETIONS,
+    compute_deletion_hash,
+    count_existing,
+    format_deletion_message,
+    is_mass_deletion,
+)
+from reconciler.controllers.keyed_cache import IdentityKey
+from reconciler.controllers.package_variants import status
+from reconciler.controllers.package_variants.codes import BY_REASON, NO_MATCH, NOT_PORTABLE, VALIDATION_ERROR
+from reconciler.controllers.package_variants.fields import create_field_finding, create_field_findings
+from reconciler.controllers.package_variants.inputs import PackageVariantInputs, UpstreamResolver
+from reconciler.controllers.package_variants.model import ObjectSelection, PackageVariantSetSpec, UpstreamSpec
+from reconciler.controllers.package_variants.package_variant import resolve_variant
+from reconciler.controllers.package_variants.read_package_variant import VARIANT_API_VERSION
+from reconciler.controllers.package_variants.read_package_variant_set import (
+    REVISION_SET_API_VERSION,
+    read_package_variant_set,
+)
+from reconciler.controllers.package_variants.set_expansion import (
+    GeneratedVariant,
+    PackageVariantCache,
+    PackageVariantSet,
+    SetExpansion,
+    SetFailure,
+    SetSnapshot,
+    SetVariants,
+    SkippedTarget,
+    expand_set,
+)
+from reconciler.controllers.package_variants.set_targets import DownstreamKey, find_nonstandard_expressions
+from reconciler.controllers.package_variants.upstream_resolution import ResolvedRevision, UnresolvedUpstream
+from reconciler.controllers.repositories import Repository
+from reconciler.controllers.results import (
+    ConfigStatus,
+    ControllerResult,
+    DeletionGuard,
+    PackageOwner,
+    PackageTarget,
+    StalledVariant,
+    Variant,
+    collect_config_sources,
+)
+from reconciler.krm.findings import Finding
+from reconciler.krm.objects import Condition, ObjectKey, split_api_version
+
+ALLOW_EMPTY = "reconciler.dev/allow-empty"
+_NO_COUNTS: Mapping[DownstreamKey, int] = {}
+
+
+@dataclass(frozen=True)
+class SetDeletions:
+    """Existing variants of a set that it no longer requests: those that may be deleted, and those that are blocked.
+
+    `existing_count` is the number that the limit was calculated with. `is_confirmed`: a person has acknowledged exactly
+    the allowed deletions.
+    """
+
+    allowed: tuple[DownstreamKey, ...] = ()
+    blocked: tuple[DownstreamKey, ...] = ()
+    failure: SetFailure | None = None
+    existing_count: int = 0
+    is_confirmed: bool = False
+
+
+def guard_deletions(
+    expansion: SetExpansion,
+    existing: Iterable[DownstreamKey],
+    annotations: Mapping[str, str],
+    max_percent: int = 30,
+    blocked_counts: Mapping[DownstreamKey, int] | None = None,
+) -> SetDeletions:
+    """Decide which existing variants of a set may be deleted.
+
+    The guard blocks the deletion of all variants of a set, and of more than `max_percent` of them (one of two is 50 %),
+    unless the set's `annotations` allow it. Variants of a skipped target are never deleted.
+
+    Args:
+        expansion: The variants that the set requests.
+        existing: The variants that exist.
+        annotations: The annotations of the set.
+        max_percent: The limit in percent of the existing variants.
+        blocked_counts: For each variant whose deletion was blocked before: the number of existing variants at that
+            time. Variants that were created since then do not raise the limit.
+    """
+    existing_keys = set(existing)
+    deletions = _find_obsolete_keys(expansion, existing_keys)
+    if not deletions:
+        return SetDeletions()
+    deletion_hash = compute_deletion_hash(deletions)
+    if annotations.get(ACK_DELETIONS) == deletion_hash:
+        return SetDeletions(allowed=deletions, is_confirmed=True)
+    existing_count = count_existing(deletions, len(existing_keys), blocked_counts or {})
+    if not expansion.variants:
+        return _guard_empty_set(deletions, annotations, deletion_hash, existing_count)
+    if is_mass_deletion(len(deletions), existing_count, max_percent):
+        failure = SetFailure(
+            "DeletionHeld", format_deletion_message(deletions, existing_count, "package variants", "the set")
+        )
+        return SetDeletions(blocked=deletions, failure=failure, existing_count=existing_count)
+    return SetDeletions(allowed=deletions)
+
+
+def find_name_conflict(expansion: SetExpansion, taken_names: Collection[str]) -> SetFailure | None:
+    """Return the failure if a requested variant has the name of a PackageVariant outside this set."""
+    if expansion.names.isdisjoint(taken_names):
+        return None
+    conflicting_names = [variant.name for variant in expansion.variants if variant.name in taken_names]
+    quoted = ", ".join(f'"{name}"' for name in conflicting_names)
+    return SetFailure(
+        "NameConflict", f"PackageVariants with these names exist, and the set does not own them: {quoted}"
+    )
+
+
+def _find_obsolete_keys(expansion: SetExpansion, existing_keys: set[DownstreamKey]) -> tuple[DownstreamKey, ...]:
+    if any(skipped.key is None for skipped in expansion.skipped):
+        return ()
+    kept_keys = {variant.key for variant in expansion.variants} | {skipped.key for skipped in expansion.skipped}
+    return tuple(sorted(existing_keys - kept_keys))
+
+
+def _guard_empty_set(
+    deletions: tuple[DownstreamKey, ...], annotations: Mapping[str, str], deletion_hash: str, existing_count: int
+) -> SetDeletions:
+    if annotations.get(ALLOW_EMPTY) == "true":
+        return SetDeletions(allowed=deletions, is_confirmed=True)
+    message = (
+        f"no target matches, and all {len(deletions)} package variants would be deleted; to confirm, annotate the set "
+        f'with {ALLOW_EMPTY}: "true" or {ACK_DELETIONS}: "{deletion_hash}"'
+    )
+    return SetDeletions(blocked=deletions, failure=SetFailure("NoTargets", message), existing_count=existing_count)
+
+
+def process_set(
+    manifest: ConfigObject,
+    catalog: Catalog,
+    inputs: PackageVariantInputs,
+    upstreams: UpstreamResolver,
+    taken_names: Collection[str],
+    cache: PackageVariantCache,
+) -> ControllerResult:
+    """Return the package variants of a PackageVariantSet. A set that fails is kept, and so are its variants.
+
+    `taken_names` are the names of other PackageVariants in the namespace.
+    """
+    spec, errors, warnings = read_package_variant_set(manifest.data, inputs.cel_limits)
+    if spec is None:
+        result = _build_failed_result(
+            manifest,
+            status.build_invalid_set_conditions(errors),
+            create_field_findings(manifest, errors, VALIDATION_ERROR),
+        )
+    else:
+        result = _process_valid_set(
+            manifest, spec, _SetView(manifest.key.namespace, catalog, inputs, upstreams), taken_names, cache
+        )
+        portability_findings = create_field_findings(
+            manifest, find_nonstandard_expressions(spec, inputs.cel_limits), NOT_PORTABLE
+        )
+        result = replace(result, findings=(*result.findings, *portability_findings))
+    return _add_deprecation_warnings(result, manifest, warnings) if warnings else result
+
+
+def _process_valid_set(
+    manifest: ConfigObject,
+    spec: PackageVariantSetSpec,
+    view: _SetView,
+    taken_names: Collection[str],
+    cache: PackageVariantCache,
+) -> ControllerResult:
+    expansion = _get_expansion(manifest, spec, view, taken_names, cache)
+    if isinstance(expansion, SetFailure):
+        return _build_failed_result(
+            manifest, status.build_failed_set_conditions(expansion), (_create_failure_finding(manifest, expansion),)
+        )
+    return _get_result(manifest, expansion, view, cache)
+
+
+def _add_deprecation_warnings(
+    result: ControllerResult, manifest: ConfigObject, warnings: Sequence[str]
+) -> ControllerResult:
+    """Add warnings about deprecated fields to the findings, and to the set's own status, which is the last status."""
+    *children, set_status = result.statuses
+    set_status = replace(set_status, conditions=(*set_status.conditions, *status.build_deprecated_conditions(warnings)))
+    findings = (*create_field_findings(manifest, warnings, DEPRECATED), *result.findings)
+    return replace(result, statuses=(*children, set_status), findings=findings)
+
+
+def expand_valid_set(
+    manifest: ConfigObject,
+    spec: PackageVariantSetSpec,
+    catalog: Catalog,
+    inputs: PackageVariantInputs,
+    upstreams: UpstreamResolver,
+) -> SetExpansion | SetFailure:
+    """Return the variants that a valid set requests, without a check for name conflicts."""
+    return _calculate_expansion(
+        manifest, spec, _SetView(manifest.key.namespace, catalog, inputs, upstreams), inputs.cel_limits
+    )
+
+
+def _calculate_expansion(
+    manifest: ConfigObject, spec: PackageVariantSetSpec, snapshot: SetSnapshot, cel_limits: ExpressionLimits
+) -> SetExpansion | SetFailure:
+    variant_set = PackageVariantSet(manifest.key, str(manifest.data["metadata"].get("uid") or manifest.key.uid), spec)
+    return expand_set(variant_set, snapshot, cel_limits)
+
+
+def _get_expansion(
+    manifest: ConfigObject,
+    spec: PackageVariantSetSpec,
+    view: _SetView,
+    taken_names: Collection[str],
+    cache: PackageVariantCache,
+) -> SetExpansion | SetFailure:
+    cel_limits = view.inputs.cel_limits
+    expansion = cache.get_expansion(
+        manifest,
+        view,
+        cel_limits,
+        view.get_basis,
+        lambda snapshot: _calculate_expansion(manifest, spec, snapshot, cel_limits),
+    )
+    return expansion if isinstance(expansion, SetFailure) else find_name_conflict(expansion, taken_names) or expansion
+
+
+def _build_failed_result(
+    manifest: ConfigObject, conditions: tuple[Condition, ...], findings: tuple[Finding, ...]
+) -> ControllerResult:
+    set_status = ConfigStatus(manifest.key, manifest.api_version, conditions)
+    return ControllerResult(statuses=(set_status,), findings=findings, kept_owners=frozenset({manifest.key}))
+
+
+def _create_failure_finding(manifest: ConfigObject, failure: SetFailure | SkippedTarget) -> Finding:
+    # With several upstreams only the message shows which one failed.
+    field = "spec.upstream" if failure.reason.startswith("Upstream") else ""
+    return create_field_finding(manifest, failure.message, BY_REASON[failure.reason], field)
+
+
+def _get_result(
+    manifest: ConfigObject, expansion: SetExpansion, view: _SetView, cache: PackageVariantCache
+) -> ControllerResult:
+    inputs = view.inputs
+    deployments = cache.deployments.get_or_create(
+        (expansion, inputs.repositories), lambda: view.list_deployments(expansion)
+    )
+    key = (IdentityKey(expansion), *_iterate_inputs(expansion, view), deployments)
+    set_variants = cache.set_variants.get_or_create(key, lambda: _resolve_variants(manifest, expansion, view))
+    parts = (
+        manifest,
+        expansion,
+        set_variants,
+        inputs.children.get(manifest.key, _NO_COUNTS),
+        inputs.blocked_counts.get(manifest.key, _NO_COUNTS),
+    )
+    return cache.set_results.get_or_create(parts, lambda: _build_result(manifest, expansion, set_variants, inputs))
+
+
+def _build_result(
+    manifest: ConfigObject, expansion: SetExpansion, set_variants: SetVariants, inputs: PackageVariantInputs
+) -> ControllerResult:
+    deletions = guard_deletions(
+        expansion, inputs.children.get(manifest.key, ()), manifest.annotations, inputs.max_delete_percent,
+        inputs.blocked_counts.get(manifest.key, {}),
+    )  # fmt: skip
+    variants, statuses = set_variants
+    return ControllerResult(
+        tuple(variant for variant in variants if not isinstance(variant, StalledVariant)),
+        tuple(stalled for stalled in variants if isinstance(stalled, StalledVariant)),
+        (*statuses, _build_set_status(manifest, expansion, deletions.failure)),
+        _create_findings(manifest, expansion, deletions.failure),
+        frozenset({manifest.key} if expansion.skipped else ()),
+        guards={manifest.key: _build_guard(manifest, deletions)},
+    )
+
+
+def _resolve_variants(manifest: ConfigObject, expansion: SetExpansion, view: _SetView) -> SetVariants:
+    variants = tuple(
+        _add_selected_source(
+            _resolve_generated_variant(generated, manifest, view.inputs, view.upstreams), generated, manifest, view
+        )
+        for generated in expansion.variants
+    )
+    return variants, tuple(map(_build_variant_status, expansion.variants))
+
+
+def _add_selected_source(
+    variant: Variant | StalledVariant, generated: GeneratedVariant, manifest: ConfigObject, view: _SetView
+) -> Variant | StalledVariant:
+    """Return a variant with the file of the object that selects its Repository as an additional source."""
+    targets = (generated.variant_set.spec.targets[index] for index in generated.target_indexes)
+    kinds = {
+        (selection.api_version, selection.kind)
+        for target in targets
+        if isinstance(selection := target.selection, ObjectSelection)
+    }
+    if isinstance(variant, StalledVariant) or not kinds:
+        return variant
+    object_names = ((*kind, view.namespace, generated.key.repo) for kind in sorted(kinds))
+    selected_objects = [
+        selected_object for name in object_names if (selected_object := view.catalog.objects_by_name.get(name))
+    ]
+    return (
+        replace(variant, sources=collect_config_sources([manifest, *selected_objects])) if selected_objects else variant
+    )
+
+
+def _iterate_inputs(expansion: SetExpansion, view: _SetView) -> Iterator[Hashable]:
+    """Yield the inputs of a set's variants that the expansion does not contain."""
+    inputs, namespace = view.inputs, view.namespace
+    yield inputs.engine
+    yield inputs.now_seconds if any(upstream_spec.settle_seconds for upstream_spec in expansion.upstreams) else 0
+    for upstream in expansion.upstreams:
+        resolution = view.upstreams.resolve(namespace, upstream)
+        yield resolution
+        if isinstance(resolution, ResolvedRevision):
+            repository = inputs.repositories[namespace, resolution.repository]
+            seconds = inputs.upstreams.seconds(repository, resolution.commit)
+            yield (repository.url, inputs.upstreams.url(repository), seconds)
+
+
+def _build_guard(manifest: ConfigObject, deletions: SetDeletions) -> DeletionGuard:
+    allowed, blocked = (_build_targets(manifest, keys) for keys in (deletions.allowed, deletions.blocked))
+    acknowledged_hashes = frozenset({manifest.annotations.get(ACK_DELETIONS, "")} - {""})
+    reason = deletions.failure.message if deletions.failure else ""
+    confirmed = allowed if deletions.is_confirmed else frozenset[PackageTarget]()
+    return DeletionGuard(allowed, reason, deletions.existing_count, blocked, acknowledged_hashes, confirmed)
+
+
+def _build_targets(manifest: ConfigObject, keys: Iterable[DownstreamKey]) -> frozenset[PackageTarget]:
+    return frozenset(PackageTarget(manifest.key.namespace, key.repo, key.package) for key in keys)
+
+
+def _resolve_generated_variant(
+    generated: GeneratedVariant, manifest: ConfigObject, inputs: PackageVariantInputs, upstreams: UpstreamResolver
+) -> Variant | StalledVariant:
+    owner = PackageOwner(_build_variant_key(generated), VARIANT_API_VERSION, manifest.key, generated.target_indexes)
+    return resolve_variant(owner, generated.spec, manifest, inputs, upstreams)
+
+
+def _create_findings(
+    manifest: ConfigObject, expansion: SetExpansion, failure: SetFailure | None
+) -> tuple[Finding, ...]:
+    target_findings = tuple(_create_failure_finding(manifest, target) for target in expansion.skipped)
+    if failure:
+        return (*target_findings, BY_REASON[failure.reason].finding(failure.message, manifest.location))
+    if expansion.variants or target_findings:
+        return target_findings
+    return (NO_MATCH.finding(f"no target of {manifest.key} matches an object", manifest.location),)
+
+
+def _build_variant_key(generated: GeneratedVariant) -> ObjectKey:
+    return ObjectKey(PORCH_GROUP, "PackageVariant", generated.namespace, generated.name)
+
+
+def _build_variant_status(generated: GeneratedVariant) -> ConfigStatus:
+    data = generated.as_data()
+    return ConfigStatus(
+        _build_variant_key(generated), VARIANT_API_VERSION, spec=data["spec"], metadata=data["metadata"]
+    )
+
+
+def _build_set_status(manifest: ConfigObject, expansion: SetExpansion, failure: SetFailure | None) -> ConfigStatus:
+    skipped_messages = [target.message for target in expansion.skipped]
+    conditions = (
+        status.build_failed_set_conditions(failure)
+        if failure
+        else status.build_reconciled_set_conditions((), skipped_messages)
+    )
+    fields = {
+        "targets": [_format_target(generated) for generated in expansion.variants],
+        "skipped": len(skipped_messages),
+    }
+    return ConfigStatus(
+        manifest.key,
+        manifest.api_version,
+        conditions,
+        fields,
+        children=tuple(map(_build_variant_key, expansion.variants)),
+    )
+
+
+def _format_target(generated: GeneratedVariant) -> dict[str, object]:
+    return {
+        "repo": generated.key.repo,
+        "package": generated.key.package,
+        "packageVariant": generated.name,
+        "targetIndex": generated.target_indexes[0],
+    }
+
+
+@dataclass(frozen=True)
+class _SetView:
+    """The objects that one set can use: those of its own namespace."""
+
+    namespace: str
+    catalog: Catalog
+    inputs: PackageVariantInputs
+    upstreams: UpstreamResolver
+
+    def get_basis(self, query: str) -> object | None:
+        """Return an object that determines all results of a query; identical objects give equal results."""
+        return self.inputs.repositories if query == "find_repository" else None
+
+    def list_deployments(self, expansion: SetExpansion) -> tuple[bool | None, ...]:
+        """Return for each variant whether its target is a cluster; None without a Repository."""
+        repositories = (self.inputs.repositories.get((self.namespace, name)) for name in expansion.repositories)
+        return tuple(repository.deployment if repository else None for repository in repositories)
+
+    def find_repository(self, name: str) -> Repository | None:
+        return self.inputs.repositories.get((self.namespace, name))
+
+    def describe_upstream(self, upstream: UpstreamSpec) -> Mapping[str, Any] | UnresolvedUpstream:
+        return self.upstreams.describe(self.namespace, upstream)
+
+    def find_revision_set(self, name: str) -> Mapping[str, Any] | None:
+        manifest = self.catalog.objects_by_name.get(
+            (REVISION_SET_API_VERSION, "PackageRevisionSet", self.namespace, name)
+        )
+        return manifest.data if manifest else None
+
+    def has_kind(self, api_version: str, kind: str) -> bool:
+        has_objects = any(
+            (api_version, kind) == (known_version, known_kind) for known_version, known_kind, _ in self.catalog.types
+        )
+        return has_objects or self._is_defined(api_version, kind)
+
+    def _is_defined(self, api_version: str, kind: str) -> bool:
+        group, _ = split_api_version(api_version)
+        definitions = self.catalog.objects_of_kind("apiextensions.k8s.io", "CustomResourceDefinition")
+        return any(_is_definition_of(definition.data.get("spec"), group, kind) for definition in definitions)
+
+    def list_objects(self, api_version: str, kind: str) -> Sequence[ConfigObject]:
+        return self.catalog.objects_of_type(api_version, kind, self.namespace)
+
+
+def _is_definition_of(spec: object, group: str, kind: str) -> bool:
+    if not isinstance(spec, dict):
+        return False
+    names = spec.get("names")
+    return isinstance(names, dict) and spec.get("group") == group and names.get("kind") == kind

@@ -1,0 +1,384 @@
+"""Reader of PackageVariants, with the parts that are shared with the template of a set.
+
+All errors are reported at once, in the order and with the texts of Porch.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple, cast
+
+from reconciler.controllers.package_variants.fields import VariantFieldErrors, VariantFieldReader, format_json_value
+from reconciler.controllers.package_variants.model import (
+    BranchHeadReference,
+    Downstream,
+    Injector,
+    PackageContext,
+    PackageVariantSpec,
+    PipelineFunction,
+    PipelineSpec,
+    RevisionReference,
+    TagReference,
+    UpstreamReference,
+    UpstreamSpec,
+    WorkspaceReference,
+)
+from reconciler.controllers.results import ConflictPolicy, UpdateStrategy
+from reconciler.krm.names import (
+    validate_annotation_key,
+    validate_dns_subdomain,
+    validate_label_key,
+    validate_label_value,
+    validate_package_path,
+    validate_ref_name,
+    validate_workspace_name,
+)
+from reconciler.krm.times import parse_duration_seconds
+
+LATEST_REVISION = "kpt.dev/latest-revision"
+UPSTREAM_FIELDS = ("repo", "package", "revision", "workspaceName", "tag", "tagMode", "tagPolicy")
+FUNCTION_FIELDS = ("image", "exec", "configPath", "configMap", "name", "tag", "selectors", "exclude")
+UPDATE_STRATEGIES = ("resource-merge", "copy-merge", "fast-forward", "force-delete-replace")
+CONFLICT_POLICIES = ("upstream", "local", "block")
+_SELECTOR_FIELDS = ("apiVersion", "kind", "name", "namespace", "labels", "annotations")
+TAG_MODE_REWRITE = "rewrite"
+_NUMBERED_REVISION = re.compile(r"v?([1-9][0-9]*)")
+_REVISION_LIKE = re.compile(r"v?[0-9]+")
+
+
+def read_upstream_aliases(upstream: VariantFieldReader) -> VariantFieldReader:
+    """Return the upstream with `ref` read as `tag`."""
+    if not upstream.has("ref"):
+        return upstream
+    upstream.errors.warn(f"{upstream.at('ref')} is read as {upstream.at('tag')}")
+    if upstream.has("tag"):
+        upstream.errors.add(f"{upstream.path} may specify only one of tag and ref")
+    return upstream.replaced({"ref": None, "tag": upstream.raw("ref")})
+
+
+def read_references(upstream: VariantFieldReader) -> list[UpstreamReference]:
+    """Return the references in the upstream. A valid upstream has exactly one, or a revision before a tag."""
+    references = (_read_revision(upstream), _read_workspace(upstream), _read_tag(upstream))
+    return [reference for reference in references if reference is not None]
+
+
+def count_references(upstream: VariantFieldReader) -> int:
+    """Return how many of revision, workspaceName and tag have a value, valid or not.
+
+    With `tagMode: rewrite` a tag and the revision beside it count as one.
+    """
+    names = [name for name in ("workspaceName", "tag") if upstream.raw(name) not in (None, "")]
+    is_pair = "tag" in names and upstream.has("revision") and upstream.raw("tagMode") == TAG_MODE_REWRITE
+    return upstream.has("revision") + len(names) - is_pair
+
+
+def _read_revision(upstream: VariantFieldReader) -> UpstreamReference | None:
+    revision, path = upstream.raw("revision"), upstream.at("revision")
+    if revision is None:
+        return None
+    if isinstance(revision, bool) or not isinstance(revision, int | str):
+        # YAML reads 1.10 as the number 1.1. Only a quoted value is unambiguous.
+        upstream.errors.add(f"{path} must be a string or an integer, not {format_json_value(revision)}: quote it")
+        return None
+    if str(revision).strip() in ("", "0"):
+        upstream.errors.add(f"{path} must not be 0 or empty")
+        return None
+    return _parse_revision(str(revision), path, upstream.errors)
+
+
+def _parse_revision(text: str, path: str, errors: VariantFieldErrors) -> UpstreamReference | None:
+    if text == "-1":
+        return BranchHeadReference()
+    if numbered := _NUMBERED_REVISION.fullmatch(text):
+        return RevisionReference(f"v{numbered[1]}", int(numbered[1]))
+    if error := validate_ref_name(text):
+        errors.add(f"{path} is invalid: {error}")
+        return None
+    return RevisionReference(text, -1)
+
+
+def _read_workspace(upstream: VariantFieldReader) -> UpstreamReference | None:
+    name = upstream.text("workspaceName")
+    if name and (error := validate_workspace_name(name)):
+        upstream.errors.add(f"{upstream.at('workspaceName')} is invalid: {error}")
+        return None
+    return WorkspaceReference(name) if name else None
+
+
+def _read_tag(upstream: VariantFieldReader) -> UpstreamReference | None:
+    name = upstream.text("tag")
+    if error := name and _validate_tag(name):
+        upstream.errors.add(f"{upstream.at('tag')} is invalid: {error}")
+        return None
+    return TagReference(name) if name else None
+
+
+def _validate_tag(name: str) -> str | None:
+    if _REVISION_LIKE.fullmatch(name):
+        # The tag would hide a revision with the same name.
+        return f'"{name}" names a revision; write it as revision'
+    return validate_workspace_name(name)
+
+
+def build_upstream(upstream: VariantFieldReader, repo: str, package: str, reference: UpstreamReference) -> UpstreamSpec:
+    """Return the upstream with the fields about following its tag."""
+    mode = upstream.choice("tagMode", ("follow", TAG_MODE_REWRITE))
+    tag = upstream.raw("tag")
+    if mode == TAG_MODE_REWRITE and not tag:
+        upstream.errors.add(
+            f'{upstream.at("tagMode")} "{TAG_MODE_REWRITE}" needs {upstream.at("tag")}: the tag to look at'
+        )
+    return UpstreamSpec(
+        repo, package, reference, _read_settle(upstream), str(tag or "") if mode == TAG_MODE_REWRITE else ""
+    )
+
+
+def _read_settle(upstream: VariantFieldReader) -> str:
+    policy = upstream.fields("tagPolicy")
+    policy.refuse_unknown("settle")
+    settle = policy.text("settle")
+    if settle and parse_duration_seconds(settle) is None:
+        upstream.errors.add(
+            f'{policy.at("settle")} must be a duration such as "10m" or "1h30m", not {format_json_value(settle)}'
+        )
+    return settle
+
+
+def read_labels(fields: VariantFieldReader, name: str) -> dict[str, str]:
+    """Return labels of a package revision. The key that Porch computes is an error."""
+    labels = fields.string_map(name)
+    fields.errors.add(*(f"{fields.at(name)}: {error}" for error in _validate_labels(labels)))
+    if LATEST_REVISION in labels:
+        fields.errors.add(f'{fields.at(name)} must not contain the key "{LATEST_REVISION}"')
+    return labels
+
+
+def _validate_labels(labels: Mapping[str, str]) -> Iterator[str]:
+    for key, value in labels.items():
+        yield from (error for error in (validate_label_key(key), validate_label_value(value)) if error)
+
+
+def read_annotations(fields: VariantFieldReader, name: str) -> dict[str, str]:
+    """Return annotations of a package revision."""
+    annotations = fields.string_map(name)
+    messages = (validate_annotation_key(key) for key in annotations)
+    fields.errors.add(*(f"{fields.at(name)}: {message}" for message in messages if message))
+    return annotations
+
+
+def read_function(entry: VariantFieldReader) -> PipelineFunction:
+    """Return one pipeline entry and add its errors."""
+    function = PipelineFunction(
+        image=entry.text("image"),
+        exec=entry.text("exec"),
+        name=entry.text("name"),
+        tag=entry.text("tag"),
+        config_path=entry.text("configPath"),
+        config_map=entry.string_map("configMap"),
+        selectors=_read_selectors(entry, "selectors"),
+        exclude=_read_selectors(entry, "exclude"),
+    )
+    if not function.image and not function.exec:
+        entry.errors.add(f"{entry.at('image')} must not be empty")
+    if function.image and function.exec:
+        entry.errors.add(f"{entry.path} may specify only one of image and exec")
+    if "." in function.name:
+        entry.errors.add(f"{entry.at('name')} must not contain '.'")
+    return function
+
+
+def read_function_config(entry: VariantFieldReader, function: PipelineFunction, *, more_config: bool = False) -> None:
+    """Add an error if a function has two configurations; `more_config`: its configMap has expressions."""
+    if function.config_path and (function.config_map or more_config):
+        entry.errors.add(f"{entry.path} may specify only one of configPath and configMap")
+
+
+def _read_selectors(entry: VariantFieldReader, name: str) -> tuple[dict[str, object], ...]:
+    return tuple(_read_selector(selector) for selector in entry.entries(name))
+
+
+def _read_selector(selector: VariantFieldReader) -> dict[str, object]:
+    selector.refuse_unknown(*_SELECTOR_FIELDS)
+    values: dict[str, object] = {}
+    for name in _SELECTOR_FIELDS:
+        if selector.has(name):
+            values[name] = selector.string_map(name) if name in ("labels", "annotations") else selector.text(name)
+    return values
+
+
+def read_merge_choices(fields: VariantFieldReader) -> tuple[UpdateStrategy | None, ConflictPolicy | None]:
+    """Return updateStrategy and conflictPolicy; None if the Kptfile or the settings decide."""
+    strategy = fields.choice("updateStrategy", UPDATE_STRATEGIES)
+    conflicts = fields.choice("conflictPolicy", CONFLICT_POLICIES)
+    return cast("UpdateStrategy | None", strategy), cast("ConflictPolicy | None", conflicts)
+
+
+VARIANT_API_VERSION = "config.porch.kpt.dev/v1alpha1"
+RESERVED_KEYS = ("name", "package-path")
+OBJECT_FIELDS = ("apiVersion", "kind", "metadata", "spec", "status")
+_SPEC_FIELDS = (
+    "upstream", "downstream", "adoptionPolicy", "deletionPolicy", "labels", "annotations", "packageContext",
+    "pipeline", "injectors", "updateStrategy", "conflictPolicy",
+)  # fmt: skip
+
+
+class ReadVariant(NamedTuple):
+    """A valid spec without errors, or None with all errors; warnings are about deprecated notation."""
+
+    spec: PackageVariantSpec | None
+    errors: tuple[str, ...]
+    warnings: tuple[str, ...]
+
+
+def read_package_variant(data: Mapping[str, Any]) -> ReadVariant:
+    """Read a whole PackageVariant object (apiVersion, kind, metadata, spec)."""
+    errors = VariantFieldErrors()
+    version = data.get("apiVersion")
+    if version != VARIANT_API_VERSION:
+        errors.add(f"unsupported PackageVariant apiVersion {version}; use v1alpha1")
+        return ReadVariant(None, errors.all(), ())
+    spec = _read_spec(VariantFieldReader("spec", data.get("spec"), errors))
+    reader = VariantFieldReader("", data, errors)
+    reader.refuse_unknown(*OBJECT_FIELDS)
+    read_name(reader)
+    return ReadVariant(None if errors.all() else spec, errors.all(), tuple(errors.warnings))
+
+
+def read_variant_spec(spec: Mapping[str, Any]) -> ReadVariant:
+    """Read a spec without its object: the result of a set's template, before it has a name."""
+    errors = VariantFieldErrors()
+    variant_spec = _read_spec(VariantFieldReader("spec", spec, errors))
+    return ReadVariant(None if errors.all() else variant_spec, errors.all(), tuple(errors.warnings))
+
+
+def read_name(reader: VariantFieldReader) -> None:
+    """Add an error for a name that is invalid in Kubernetes."""
+    if error := validate_dns_subdomain(reader.fields("metadata").text("name")):
+        reader.errors.add(f"metadata.name is invalid: {error}")
+
+
+def _read_spec(spec: VariantFieldReader) -> PackageVariantSpec:
+    spec = spec.one_or_many("injectors")
+    spec.refuse_unknown(*_SPEC_FIELDS)
+    upstream = _read_upstream(spec)
+    downstream = _read_downstream(spec)
+    _check_packages(spec, upstream, downstream)
+    adoption, deletion = _read_policies(spec)
+    labels = read_labels(spec, "labels")
+    annotations = read_annotations(spec, "annotations")
+    context = _read_context(spec.fields("packageContext"))
+    pipeline = _read_pipeline(spec.fields("pipeline"))
+    injectors = tuple(_read_injector(entry) for entry in spec.entries("injectors"))
+    strategy, conflicts = read_merge_choices(spec)
+    return PackageVariantSpec(
+        upstream=upstream,
+        downstream=downstream,
+        adoption_policy="adoptExisting" if adoption == "adoptExisting" else "adoptNone",
+        deletion_policy="orphan" if deletion == "orphan" else "delete",
+        labels=labels,
+        annotations=annotations,
+        package_context=context,
+        pipeline=pipeline,
+        injectors=injectors,
+        update_strategy=strategy,
+        conflict_policy=conflicts,
+    )
+
+
+def _read_upstream(spec: VariantFieldReader) -> UpstreamSpec:
+    if not spec.has("upstream"):
+        spec.errors.add("missing required field spec.upstream")
+        return UpstreamSpec("", "", BranchHeadReference())
+    upstream = read_upstream_aliases(spec.fields("upstream"))
+    upstream.refuse_unknown(*UPSTREAM_FIELDS)
+    repo, package = _read_required_text(upstream, "repo"), _read_required_text(upstream, "package")
+    references = read_references(upstream)
+    match count_references(upstream):
+        case 0:
+            spec.errors.add("spec.upstream must specify one of revision, workspaceName or tag")
+        case 1:
+            pass
+        case _:
+            spec.errors.add("spec.upstream must specify only one of revision, workspaceName and tag")
+    return build_upstream(upstream, repo, package, references[0] if references else BranchHeadReference())
+
+
+def _read_downstream(spec: VariantFieldReader) -> Downstream:
+    if not spec.has("downstream"):
+        spec.errors.add("missing required field spec.downstream")
+        return Downstream("", "")
+    downstream = spec.fields("downstream")
+    downstream.refuse_unknown("repo", "package")
+    return Downstream(_read_required_text(downstream, "repo"), _read_required_text(downstream, "package"))
+
+
+def _read_required_text(fields: VariantFieldReader, name: str) -> str:
+    if fields.raw(name) in (None, ""):
+        fields.errors.add(f"missing required field {fields.at(name)}")
+    return fields.text(name)
+
+
+def _check_packages(spec: VariantFieldReader, upstream: UpstreamSpec, downstream: Downstream) -> None:
+    for side, package in (("upstream", upstream.package), ("downstream", downstream.package)):
+        if package and (error := validate_package_path(package)):
+            spec.errors.add(f"spec.{side}.package is not a valid package path: {error}")
+    if (
+        upstream.repo
+        and upstream.package
+        and (upstream.repo, upstream.package) == (downstream.repo, downstream.package)
+    ):
+        spec.errors.add("spec.downstream must differ from spec.upstream")
+
+
+def _read_policies(spec: VariantFieldReader) -> tuple[str | None, str | None]:
+    if spec.raw("adoptionPolicy") == "adopt":
+        # Some documentation of Porch uses this alias.
+        spec.errors.warn('spec.adoptionPolicy "adopt" is read as "adoptExisting"')
+        spec = spec.replaced({"adoptionPolicy": "adoptExisting"})
+    adoption = spec.choice(
+        "adoptionPolicy",
+        ("adoptNone", "adoptExisting"),
+        'spec.adoptionPolicy field can only be "adoptNone" or "adoptExisting"',
+    )
+    deletion = spec.choice(
+        "deletionPolicy", ("delete", "orphan"), 'spec.deletionPolicy can only be "orphan" or "delete"'
+    )
+    return adoption, deletion
+
+
+def _read_context(context: VariantFieldReader) -> PackageContext:
+    context.refuse_unknown("data", "removeKeys")
+    data, remove_keys = context.string_map("data"), context.texts("removeKeys")
+    for name, keys, value in (("data", set(data), data), ("removeKeys", set(remove_keys), list(remove_keys))):
+        for key in RESERVED_KEYS:
+            if key in keys:
+                invalid = f"{context.at(name)}: Invalid value: {format_json_value(value)}"
+                context.errors.add(f'{invalid}: must not contain the key "{key}"')
+    shared = sorted(set(data) & set(remove_keys))
+    context.errors.add(*(f'{context.path}: key "{key}" is in both data and removeKeys' for key in shared))
+    return PackageContext(data, remove_keys)
+
+
+def _read_pipeline(pipeline: VariantFieldReader) -> PipelineSpec:
+    pipeline.refuse_unknown("mutators", "validators")
+    return PipelineSpec(_read_functions(pipeline, "mutators"), _read_functions(pipeline, "validators"))
+
+
+def _read_functions(pipeline: VariantFieldReader, name: str) -> tuple[PipelineFunction, ...]:
+    functions = []
+    for entry in pipeline.entries(name):
+        entry.refuse_unknown(*FUNCTION_FIELDS)
+        function = read_function(entry)
+        read_function_config(entry, function)
+        functions.append(function)
+    return tuple(functions)
+
+
+def _read_injector(entry: VariantFieldReader) -> Injector:
+    entry.refuse_unknown("group", "version", "kind", "name")
+    name = entry.text("name")
+    if not name:
+        entry.errors.add(f"{entry.at('name')} must not be empty")
+    group, version, kind = (entry.optional_text(field) for field in ("group", "version", "kind"))
+    return Injector(name, group, version, kind)

@@ -1,0 +1,152 @@
+"""Revision pins: revisions in the config that follow a tag by proposals (`tagMode: rewrite`)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from reconciler.catalog.catalog import Catalog, ConfigObject
+from reconciler.catalog.known_kinds import PORCH_GROUP
+from reconciler.catalog.manifests import DEFAULT_NAMESPACE
+from reconciler.controllers.package_variants.codes import BY_REASON, UPSTREAM_SETTLING
+from reconciler.controllers.package_variants.inputs import PackageVariantInputs, UnreachableUpstream, UpstreamResolver
+from reconciler.controllers.package_variants.model import UpstreamSpec
+from reconciler.controllers.package_variants.read_package_variant import TAG_MODE_REWRITE, read_package_variant
+from reconciler.controllers.package_variants.read_package_variant_set import (
+    REVISION_SET_API_VERSION,
+    read_package_variant_set,
+    read_revision_set,
+)
+from reconciler.controllers.package_variants.upstream_resolution import (
+    ResolvedRevision,
+    UnresolvedUpstream,
+    check_settling,
+    is_older,
+)
+from reconciler.controllers.results import ControllerResult, RevisionPin, SettlingReference
+from reconciler.krm.findings import Finding, SourceLocation, downgrade_to_warning
+
+_KINDS = (
+    (PORCH_GROUP, "PackageVariant"),
+    (PORCH_GROUP, "PackageVariantSet"),
+    (REVISION_SET_API_VERSION.partition("/")[0], "PackageRevisionSet"),
+)
+_Path = tuple[str | int, ...]
+
+
+def find_revision_pins(catalog: Catalog, inputs: PackageVariantInputs, upstreams: UpstreamResolver) -> ControllerResult:
+    """Return every revision pin of a valid object, and the findings.
+
+    Generated PackageVariants have no pins, because their revision is in the set's file.
+    """
+    results = [
+        _create_pin(manifest, path, upstream, inputs, upstreams)
+        for group, kind in _KINDS
+        for manifest in catalog.objects_of_kind(group, kind)
+        for path, upstream in _iterate_rewritten_upstreams(manifest, inputs)
+    ]
+    findings = tuple(finding for _, pin_findings in results for finding in pin_findings)
+    return ControllerResult(pins=tuple(pin for pin, _ in results), findings=findings)
+
+
+def _iterate_rewritten_upstreams(
+    manifest: ConfigObject, inputs: PackageVariantInputs
+) -> Iterator[tuple[_Path, UpstreamSpec]]:
+    paths = list(_iterate_upstream_paths(manifest.data))
+    # Reading is slow, and only few objects have this mode.
+    if not any(_get_mapping(manifest.data, path).get("tagMode") == TAG_MODE_REWRITE for path in paths):
+        return
+    for path, upstream in zip(paths, _read_upstreams(manifest, inputs), strict=False):
+        if upstream.tag:
+            yield path, upstream
+
+
+def _iterate_upstream_paths(data: Mapping[str, Any]) -> Iterator[_Path]:
+    spec = data.get("spec")
+    if not isinstance(spec, dict):
+        return
+    if isinstance(spec.get("upstream"), dict):
+        yield ("spec", "upstream")
+    upstreams = spec.get("upstreams")
+    for index, upstream in enumerate(upstreams if isinstance(upstreams, list) else ()):
+        if isinstance(upstream, dict):
+            yield ("spec", "upstreams", index)
+
+
+def _get_mapping(data: Any, path: _Path) -> dict[str, Any]:
+    for step in path:
+        data = data[step]
+    mapping: dict[str, Any] = data
+    return mapping
+
+
+def _read_upstreams(manifest: ConfigObject, inputs: PackageVariantInputs) -> Sequence[UpstreamSpec]:
+    """Return the upstreams of an object in the order of their paths; none if the object is invalid."""
+    match manifest.key.kind:
+        case "PackageVariant":
+            variant = read_package_variant(manifest.data).spec
+            return (variant.upstream,) if variant else ()
+        case "PackageVariantSet":
+            set_spec = read_package_variant_set(manifest.data, inputs.cel_limits).spec
+            return set_spec.upstreams if set_spec else ()
+        case _:
+            return read_revision_set(manifest.data).upstreams
+
+
+def _create_pin(
+    manifest: ConfigObject,
+    path: _Path,
+    upstream: UpstreamSpec,
+    inputs: PackageVariantInputs,
+    upstreams: UpstreamResolver,
+) -> tuple[RevisionPin, tuple[Finding, ...]]:
+    namespace = manifest.key.namespace or DEFAULT_NAMESPACE
+    written = _get_mapping(manifest.data, path).get("revision")
+    location = manifest.location_of((*path, "tag" if written is None else "revision"))
+    package = f"{upstream.repo}/{upstream.package}"
+
+    def create_pin(tagged_revision: str | int | None = None, **fields: Any) -> RevisionPin:
+        line = manifest.document.line
+        return RevisionPin(
+            manifest.key, manifest.file, line, (*manifest.path, *path), package, upstream.tag, written,
+            tagged_revision, location, **fields,
+        )  # fmt: skip
+
+    match upstreams.resolve_pin(namespace, upstream):
+        case UnreachableUpstream():
+            # The objects that require the repository report the error.
+            return create_pin(), ()
+        case UnresolvedUpstream(reason, message):
+            return create_pin(), (downgrade_to_warning(BY_REASON[reason].finding(message, location)),)
+        case ResolvedRevision() as tagged:
+            current = upstreams.resolve(namespace, upstream)
+            is_same_package = isinstance(current, ResolvedRevision) and current.tree == tagged.tree
+            settling = (
+                None if is_same_package else check_settling(upstream.with_followed_tag, tagged, inputs.now_seconds)
+            )
+            if settling:
+                return create_pin(settling=settling), tuple(_create_settling_findings(settling, location))
+            is_downgrade = isinstance(current, ResolvedRevision) and is_older(tagged.suffix, current.suffix)
+            seconds = inputs.upstreams.seconds(inputs.repositories[namespace, upstream.repo], tagged.commit)
+            return (
+                create_pin(
+                    _format_like(written, tagged),
+                    is_same_package=is_same_package,
+                    is_downgrade=is_downgrade,
+                    seconds=seconds,
+                ),
+                (),
+            )
+
+
+def _create_settling_findings(settling: SettlingReference, location: SourceLocation) -> Iterable[Finding]:
+    yield UPSTREAM_SETTLING.finding(settling.message, location)
+
+
+def _format_like(written: object, revision: ResolvedRevision) -> str | int:
+    """Return a revision in the notation of the existing value: 3, "3" or v3."""
+    if revision.number > 0 and isinstance(written, int):
+        return revision.number
+    if revision.number > 0 and isinstance(written, str) and written.isdecimal():
+        return str(revision.number)
+    return revision.suffix

@@ -1,0 +1,363 @@
+"""Expansion of a set: from its targets to the PackageVariants that it requests, or to a failure.
+
+The module also contains the controller's cache, which reuses an expansion while the results of its queries are equal.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any, Protocol, TypeVar
+
+from reconciler.catalog.catalog import ConfigObject
+from reconciler.cel import ExpressionLimits
+from reconciler.controllers.keyed_cache import IdentityCache, KeyedCache
+from reconciler.controllers.package_variants.model import PackageVariantSetSpec, PackageVariantSpec, UpstreamSpec
+from reconciler.controllers.package_variants.read_package_variant import VARIANT_API_VERSION, read_variant_spec
+from reconciler.controllers.package_variants.read_package_variant_set import SET_API_VERSION, read_revision_set
+from reconciler.controllers.package_variants.set_targets import (
+    DownstreamKey,
+    ObjectMetadata,
+    SelectableObjects,
+    TargetContext,
+    TemplateError,
+    UnknownTargetKind,
+    expand_targets,
+    name_variants,
+    render_spec,
+    resolve_target,
+)
+from reconciler.controllers.package_variants.upstream_resolution import UnresolvedUpstream
+from reconciler.controllers.results import ConfigStatus, ControllerResult, StalledVariant, Variant
+from reconciler.krm.findings import Finding, join_messages
+from reconciler.krm.objects import ObjectKey
+
+SET_LABEL = "config.porch.kpt.dev/packagevariantset"
+FINALIZER = "config.porch.kpt.dev/packagevariants"
+_DescribedUpstream = tuple[UpstreamSpec, Mapping[str, Any]]
+
+
+@dataclass(frozen=True)
+class PackageVariantSet:
+    """A valid set with its identity. Its variants have a label with `uid`."""
+
+    key: ObjectKey
+    uid: str
+    spec: PackageVariantSetSpec
+
+
+class SetSnapshot(SelectableObjects, Protocol):
+    """The objects that a set can use, all in its own namespace."""
+
+    def find_repository(self, name: str) -> ObjectMetadata | None:
+        """Return a Repository."""
+        ...
+
+    def describe_upstream(self, upstream: UpstreamSpec) -> Mapping[str, Any] | UnresolvedUpstream:
+        """Return the variable `upstream` of expressions: name, namespace, labels, annotations."""
+        ...
+
+    def find_revision_set(self, name: str) -> Mapping[str, Any] | None:
+        """Return a PackageRevisionSet object as data."""
+        ...
+
+
+@dataclass(frozen=True)
+class SetFailure:
+    """Reason why a set is left unchanged: its variants are neither created, updated nor deleted."""
+
+    reason: str
+    message: str
+
+
+@dataclass(frozen=True)
+class GeneratedVariant:
+    """A PackageVariant that a set requests. `target_indexes`: all targets that request it with an equal spec."""
+
+    key: DownstreamKey
+    name: str
+    namespace: str
+    spec: PackageVariantSpec
+    variant_set: PackageVariantSet
+    target_indexes: tuple[int, ...]
+
+    def as_data(self) -> dict[str, Any]:
+        """Return the whole object, as on the status branch."""
+        owner = {
+            "apiVersion": SET_API_VERSION,
+            "kind": self.variant_set.key.kind,
+            "name": self.variant_set.key.name,
+            "uid": self.variant_set.uid,
+            "controller": True,
+            "blockOwnerDeletion": True,
+        }
+        metadata = {
+            "name": self.name,
+            "namespace": self.namespace,
+            "labels": {SET_LABEL: self.variant_set.uid},
+            "ownerReferences": [owner],
+            "finalizers": [FINALIZER],
+        }
+        spec = self.spec.as_data()
+        return {"apiVersion": VARIANT_API_VERSION, "kind": "PackageVariant", "metadata": metadata, "spec": spec}
+
+
+@dataclass(frozen=True)
+class SkippedTarget:
+    """A target that failed under `errorPolicy: skipTarget`. Its variant stays unchanged.
+
+    `key` is None if the downstream is unknown. Then no variant of the set may be deleted.
+    """
+
+    index: int
+    reason: str
+    message: str
+    key: DownstreamKey | None = None
+
+
+@dataclass(frozen=True)
+class SetExpansion:
+    """The variants that a set requests, sorted by key, and the skipped targets."""
+
+    variants: tuple[GeneratedVariant, ...]
+    skipped: tuple[SkippedTarget, ...] = ()
+
+    @cached_property
+    def upstreams(self) -> tuple[UpstreamSpec, ...]:
+        """The distinct upstreams of its variants."""
+        return tuple(dict.fromkeys(variant.spec.upstream for variant in self.variants))
+
+    @cached_property
+    def repositories(self) -> tuple[str, ...]:
+        """The Repository name of each variant, in order."""
+        return tuple(variant.spec.downstream.repo for variant in self.variants)
+
+    @cached_property
+    def names(self) -> frozenset[str]:
+        """The names of its variants."""
+        return frozenset(variant.name for variant in self.variants)
+
+
+@dataclass(frozen=True)
+class _RenderedTarget:
+    key: DownstreamKey
+    spec: PackageVariantSpec
+    index: int
+
+
+def expand_set(
+    variant_set: PackageVariantSet, snapshot: SetSnapshot, cel_limits: ExpressionLimits
+) -> SetExpansion | SetFailure:
+    """Return the PackageVariants of a set, or the failure. `cel_limits` applies to each expression."""
+    upstreams = _describe_upstreams(variant_set.spec, snapshot)
+    if isinstance(upstreams, SetFailure):
+        return upstreams
+    contexts = expand_targets(
+        variant_set.spec.targets, [upstream for upstream, _ in upstreams], snapshot, variant_set.key.namespace
+    )
+    if isinstance(contexts, UnknownTargetKind):
+        return SetFailure("NoMatchingTargets", str(contexts))
+    outcomes = [
+        _render(context, upstreams[context.upstream_index], variant_set, snapshot, cel_limits) for context in contexts
+    ]
+    skipped = tuple(outcome for outcome in outcomes if isinstance(outcome, SkippedTarget))
+    if skipped and variant_set.spec.error_policy == "stopAll":
+        return SetFailure(skipped[0].reason, join_messages(target.message for target in skipped))
+    rendered = [outcome for outcome in outcomes if isinstance(outcome, _RenderedTarget)]
+    duplicates = _find_duplicates(rendered)
+    return duplicates or SetExpansion(_build_variants(rendered, variant_set), skipped)
+
+
+def _describe_upstreams(spec: PackageVariantSetSpec, snapshot: SetSnapshot) -> list[_DescribedUpstream] | SetFailure:
+    upstreams = _collect_upstreams(spec, snapshot)
+    if isinstance(upstreams, SetFailure):
+        return upstreams
+    if len(upstreams) > 1 and (
+        indexes := [index for index, target in enumerate(spec.targets) if target.has_package_names]
+    ):
+        message = f"spec.targets[{indexes[0]}]: packageNames cannot be used with more than one upstream"
+        return SetFailure("ValidationError", message)
+    described: list[_DescribedUpstream] = []
+    for upstream in upstreams:
+        metadata = snapshot.describe_upstream(upstream)
+        if isinstance(metadata, UnresolvedUpstream):
+            return SetFailure(metadata.reason, metadata.message)
+        described.append((upstream, metadata))
+    return described
+
+
+def _collect_upstreams(spec: PackageVariantSetSpec, snapshot: SetSnapshot) -> list[UpstreamSpec] | SetFailure:
+    upstreams = list(spec.upstreams)
+    for name in spec.upstream_sets:
+        data = snapshot.find_revision_set(name)
+        if data is None:
+            return SetFailure("UpstreamNotFound", f'could not find PackageRevisionSet "{name}"')
+        revision_set = read_revision_set(data)
+        if revision_set.errors:
+            return SetFailure("ValidationError", f'PackageRevisionSet "{name}": {"; ".join(revision_set.errors)}')
+        upstreams += revision_set.upstreams
+    return upstreams
+
+
+def _render(
+    context: TargetContext,
+    upstream: _DescribedUpstream,
+    variant_set: PackageVariantSet,
+    snapshot: SetSnapshot,
+    cel_limits: ExpressionLimits,
+) -> _RenderedTarget | SkippedTarget:
+    try:
+        target = resolve_target(context, *upstream, snapshot.find_repository, variant_set.key.namespace, cel_limits)
+    except TemplateError as error:
+        return SkippedTarget(context.index, "RenderError", f"{context}: {error}")
+    try:
+        data = render_spec(target)
+    except TemplateError as error:
+        return SkippedTarget(context.index, "RenderError", f"{context}: {error}", target.key)
+    variant = read_variant_spec(data)
+    if variant.spec is None:
+        message = f"{context}: {'; '.join(variant.errors)}"
+        return SkippedTarget(context.index, "ValidationError", message, target.key)
+    return _RenderedTarget(target.key, variant.spec, context.index)
+
+
+def _find_duplicates(rendered: Sequence[_RenderedTarget]) -> SetFailure | None:
+    messages = []
+    for key, duplicates in sorted(_group_by_key(rendered).items()):
+        if any(target.spec != duplicates[0].spec for target in duplicates):
+            indexes = sorted({target.index for target in duplicates})
+            messages.append(
+                f"{key} is requested with different specs by {', '.join(f'spec.targets[{index}]' for index in indexes)}"
+            )
+    return SetFailure("DuplicateTarget", join_messages(messages)) if messages else None
+
+
+def _group_by_key(rendered: Iterable[_RenderedTarget]) -> dict[DownstreamKey, list[_RenderedTarget]]:
+    targets_by_key: dict[DownstreamKey, list[_RenderedTarget]] = {}
+    for target in rendered:
+        targets_by_key.setdefault(target.key, []).append(target)
+    return targets_by_key
+
+
+def _build_variants(
+    rendered: Sequence[_RenderedTarget], variant_set: PackageVariantSet
+) -> tuple[GeneratedVariant, ...]:
+    targets_by_key = _group_by_key(rendered)
+    names = name_variants(variant_set.key.name, targets_by_key)
+    return tuple(
+        GeneratedVariant(
+            key,
+            names[key],
+            variant_set.key.namespace,
+            targets[0].spec,
+            variant_set,
+            tuple(sorted({target.index for target in targets})),
+        )
+        for key, targets in sorted(targets_by_key.items())
+    )
+
+
+SetVariants = tuple[tuple[Variant | StalledVariant, ...], tuple[ConfigStatus, ...]]
+"""The variants of a set, and the statuses of the PackageVariants that it generates."""
+
+
+class PackageVariantCache:
+    """Results that the controller reuses in the next pass. An empty cache gives equal results.
+
+    A set depends on its text and on the results of its queries. While both are unchanged, its expansion is reused.
+    """
+
+    def __init__(self) -> None:
+        self._expansions: dict[ObjectKey, _CachedExpansion] = {}
+        self.set_variants: KeyedCache[SetVariants] = KeyedCache()
+        self.set_results: IdentityCache[ControllerResult] = IdentityCache()
+        self.deployments: IdentityCache[tuple[bool | None, ...]] = IdentityCache()
+        self.reference_warnings: IdentityCache[tuple[Finding, ...]] = IdentityCache()
+        self.acyclic_inputs: tuple[object, ...] = ()
+
+    def end_pass(self, set_keys: Iterable[ObjectKey]) -> None:
+        """End a pass over these sets and remove the entries of other sets."""
+        kept_keys = {*set_keys}
+        self._expansions = {key: cached for key, cached in self._expansions.items() if key in kept_keys}
+        for cache in (self.set_variants, self.set_results, self.deployments, self.reference_warnings):
+            cache.end_pass()
+
+    def get_expansion(
+        self,
+        manifest: ConfigObject,
+        snapshot: SetSnapshot,
+        cel_limits: ExpressionLimits,
+        get_basis: Callable[[str], object | None],
+        expand: Callable[[SetSnapshot], SetExpansion | SetFailure],
+    ) -> SetExpansion | SetFailure:
+        """Return the expansion of a set; calculate it if its text or a query result has changed.
+
+        `get_basis` returns the object that determines all results of a query, by the query's name. With the identical
+        basis the query is not repeated.
+        """
+        cached = self._expansions.get(manifest.key)
+        if (
+            cached is None
+            or cached.manifest is not manifest
+            or cached.cel_limits != cel_limits
+            or not cached.is_current(snapshot, get_basis)
+        ):
+            recorder = _RecordingSnapshot(snapshot)
+            cached = _CachedExpansion(manifest, cel_limits, recorder.results, expand(recorder))
+        bases = {name: get_basis(name) for name in cached.results}
+        self._expansions[manifest.key] = replace(cached, bases=bases)
+        return cached.outcome
+
+
+_Result = TypeVar("_Result")
+_QueryResults = Mapping[str, Mapping[tuple[Any, ...], Any]]
+"""Results of a snapshot's methods, by method name and arguments."""
+
+
+@dataclass(frozen=True)
+class _CachedExpansion:
+    manifest: ConfigObject
+    cel_limits: ExpressionLimits
+    results: _QueryResults
+    outcome: SetExpansion | SetFailure
+    bases: Mapping[str, object | None] = field(default_factory=dict)
+
+    def is_current(self, snapshot: SetSnapshot, get_basis: Callable[[str], object | None]) -> bool:
+        """Return whether all recorded queries have the same results in a snapshot."""
+        unchanged_queries = {
+            name for name, basis in self.bases.items() if basis is not None and get_basis(name) is basis
+        }
+        return all(
+            getattr(snapshot, name)(*arguments) == result
+            for name, results in self.results.items()
+            if name not in unchanged_queries
+            for arguments, result in results.items()
+        )
+
+
+@dataclass
+class _RecordingSnapshot:
+    """A snapshot that records every query and its result."""
+
+    snapshot: SetSnapshot
+    results: dict[str, dict[tuple[Any, ...], Any]] = field(default_factory=dict)
+
+    def find_repository(self, name: str) -> ObjectMetadata | None:
+        return self._record("find_repository", self.snapshot.find_repository(name), name)
+
+    def describe_upstream(self, upstream: UpstreamSpec) -> Mapping[str, Any] | UnresolvedUpstream:
+        return self._record("describe_upstream", self.snapshot.describe_upstream(upstream), upstream)
+
+    def find_revision_set(self, name: str) -> Mapping[str, Any] | None:
+        return self._record("find_revision_set", self.snapshot.find_revision_set(name), name)
+
+    def has_kind(self, api_version: str, kind: str) -> bool:
+        return self._record("has_kind", self.snapshot.has_kind(api_version, kind), api_version, kind)
+
+    def list_objects(self, api_version: str, kind: str) -> Sequence[ObjectMetadata]:
+        return self._record("list_objects", self.snapshot.list_objects(api_version, kind), api_version, kind)
+
+    def _record(self, name: str, result: _Result, *arguments: Any) -> _Result:
+        self.results.setdefault(name, {})[arguments] = result
+        return result

@@ -1,0 +1,96 @@
+"""Conditions of PackageVariants and PackageVariantSets in each situation, with the texts of Porch."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from reconciler.controllers.package_variants.set_expansion import SetFailure
+from reconciler.controllers.package_variants.upstream_resolution import UnresolvedUpstream
+from reconciler.krm.findings import join_messages
+from reconciler.krm.objects import Condition, ConditionStatus
+
+Conditions = tuple[Condition, ...]
+_VALID_MESSAGE = "all validation checks passed"
+_INVALID_MESSAGE = "invalid packagevariant object"
+
+
+def build_deprecated_conditions(warnings: Iterable[str]) -> Conditions:
+    """Return the condition for deprecated notation; none without warnings."""
+    message = "; ".join(warnings)
+    return (Condition("Deprecated", "True", "ReadAsAlias", message),) if message else ()
+
+
+def build_invalid_conditions(errors: Iterable[str]) -> Conditions:
+    """Return the conditions of an invalid PackageVariant."""
+    return _build_pair(("True", "ValidationError", "; ".join(errors)), ("False", "Error", _INVALID_MESSAGE))
+
+
+def build_unresolved_conditions(failure: UnresolvedUpstream) -> Conditions:
+    """Return the conditions of a PackageVariant whose upstream does not exist or is not published."""
+    return _build_pair(("True", failure.reason, failure.message), ("False", "Error", failure.message))
+
+
+def build_stalled_conditions(reason: str, message: str) -> Conditions:
+    """Return the conditions of a PackageVariant with an unusable target or upstream, for example UpstreamCycle."""
+    return _build_pair(("True", reason, message), ("False", reason, message))
+
+
+def build_failed_conditions(message: str, reason: str = "Error") -> Conditions:
+    """Return the conditions of a valid PackageVariant whose package cannot be rendered."""
+    return build_waiting_conditions(reason, message)
+
+
+def build_waiting_conditions(reason: str, message: str) -> Conditions:
+    """Return the conditions of a PackageVariant that waits for a person, for example DownstreamProposed."""
+    return _build_pair(("False", "Valid", _VALID_MESSAGE), ("False", reason, message))
+
+
+def build_ready_conditions() -> Conditions:
+    """Return the conditions of a PackageVariant whose downstream is up to date."""
+    message = "successfully ensured downstream package variant"
+    return _build_pair(("False", "Valid", _VALID_MESSAGE), ("True", "NoErrors", message))
+
+
+def build_downstream_exists_conditions(repo: str, package: str) -> Conditions:
+    """Return the conditions if the target has a published package without an owner and the policy is adoptNone."""
+    message = f"package {repo}/{package} already exists and is not owned; use adoptExisting"
+    return build_stalled_conditions("DownstreamExists", message)
+
+
+def build_invalid_set_conditions(errors: Iterable[str]) -> Conditions:
+    """Return the conditions of an invalid PackageVariantSet."""
+    return build_failed_set_conditions(SetFailure("ValidationError", "; ".join(errors)))
+
+
+def build_failed_set_conditions(failure: SetFailure) -> Conditions:
+    """Return the conditions of a PackageVariantSet that is left unchanged or whose deletions are blocked."""
+    return build_stalled_conditions(failure.reason, failure.message)
+
+
+def build_reconciled_set_conditions(not_ready: Iterable[str], skipped: Iterable[str] = ()) -> Conditions:
+    """Return the conditions of a PackageVariantSet whose variants are as requested.
+
+    Args:
+        not_ready: The names of the variants that are not Ready.
+        skipped: The messages of skipped targets.
+    """
+    failures = join_messages(skipped)
+    reconciled: _ConditionFields = ("True", "Reconciled", "package variants successfully reconciled")
+    ready: _ConditionFields = ("False", "TargetsSkipped", failures) if failures else reconciled
+    return (*_build_pair(("False", "Valid", _VALID_MESSAGE), ready), build_variants_ready_condition(not_ready))
+
+
+def build_variants_ready_condition(not_ready: Iterable[str]) -> Condition:
+    """Return the condition that shows whether all variants of a set are Ready."""
+    names = sorted(not_ready)
+    if not names:
+        return Condition("VariantsReady", "True", "AllReady", "all package variants are ready")
+    examples = ", ".join(names[:5]) + (", ..." if len(names) > 5 else "")
+    return Condition("VariantsReady", "False", "NotReady", f"{len(names)} package variants are not ready: {examples}")
+
+
+_ConditionFields = tuple[ConditionStatus, str, str]
+
+
+def _build_pair(stalled: _ConditionFields, ready: _ConditionFields) -> Conditions:
+    return Condition("Ready", *ready), Condition("Stalled", *stalled)

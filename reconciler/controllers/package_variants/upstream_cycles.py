@@ -1,0 +1,158 @@
+"""Upstream cycles: packages that would be created from themselves, directly or through other variants."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from reconciler.catalog.catalog import Catalog
+from reconciler.controllers.package_variants import status
+from reconciler.controllers.package_variants.codes import UPSTREAM_CYCLE
+from reconciler.controllers.package_variants.inputs import PackageVariantInputs
+from reconciler.controllers.package_variants.upstream_resolution import join_path
+from reconciler.controllers.repositories import format_kptfile_url
+from reconciler.controllers.results import ControllerResult, PackageTarget, StalledVariant, Variant
+from reconciler.krm.findings import SourceLocation
+from reconciler.krm.objects import ObjectKey
+
+_MAX_LISTED = 20
+
+BranchPath = tuple[str, str, str]
+
+
+@dataclass(frozen=True)
+class UpstreamLink:
+    """The location of a variant's upstream package, and of the package itself.
+
+    A location is a path on a branch of a remote, because several Repositories can have the same remote.
+    """
+
+    key: ObjectKey
+    start: BranchPath
+    end: BranchPath
+    summary: str = ""
+
+
+def stall_cycles(result: ControllerResult, catalog: Catalog, inputs: PackageVariantInputs) -> ControllerResult:
+    """Return the result with every variant on a cycle stalled; variants that depend on a cycle are not.
+
+    Several variants may request one target. All of them count, because planning decides later which one gets it.
+    """
+    variants: dict[ObjectKey, Variant | StalledVariant] = {variant.owner.key: variant for variant in result.variants}
+    variants |= {variant.owner.key: variant for variant in result.stalled}
+    locations = _Locations(inputs)
+    links = [link for variant in variants.values() if (link := _create_link(variant, locations))]
+    messages: dict[ObjectKey, str] = {}
+    for cycle in find_cycles(links):
+        for link in cycle:
+            messages.setdefault(link.key, _format_message(cycle))
+    if not messages:
+        return result
+    on_cycles = [_stall(variants[key], message, catalog) for key, message in messages.items()]
+    return replace(
+        result,
+        variants=tuple(variant for variant in result.variants if variant.owner.key not in messages),
+        stalled=(*(variant for variant in result.stalled if variant.owner.key not in messages), *on_cycles),
+    )
+
+
+def find_cycles(links: Iterable[UpstreamLink]) -> Iterator[Sequence[UpstreamLink]]:
+    """Yield cycles that together contain every link on a cycle, each starting at its lowest key.
+
+    Of all cycles through a link the shortest is yielded. A link on several cycles may be in several results.
+    """
+    candidates = _remove_dead_ends(sorted(links, key=lambda link: link.key))
+    links_by_start: dict[BranchPath, list[UpstreamLink]] = {}
+    for link in candidates:
+        links_by_start.setdefault(link.start, []).append(link)
+    reported: set[ObjectKey] = set()
+    for link in candidates:
+        if link.key not in reported and (cycle := _find_shortest_cycle(link, links_by_start)):
+            reported.update(member.key for member in cycle)
+            yield _rotate_to_lowest_key(cycle)
+
+
+def _remove_dead_ends(links: Sequence[UpstreamLink]) -> Sequence[UpstreamLink]:
+    """Return the links that remain after removing dead ends repeatedly: cycles, and links between cycles."""
+    while True:
+        starts, ends = {link.start for link in links}, {link.end for link in links}
+        remaining = [link for link in links if link.start in ends and link.end in starts]
+        if len(remaining) == len(links):
+            return remaining
+        links = remaining
+
+
+def _find_shortest_cycle(
+    first: UpstreamLink, links_by_start: Mapping[BranchPath, Sequence[UpstreamLink]]
+) -> Sequence[UpstreamLink]:
+    """Return the shortest path from a link back to its start; () if there is none."""
+    link_to: dict[BranchPath, UpstreamLink] = {first.end: first}
+    pending = deque([first.end])
+    while pending and first.start not in link_to:
+        for link in links_by_start.get(pending.popleft(), ()):
+            if link.end not in link_to:
+                link_to[link.end] = link
+                pending.append(link.end)
+    if first.start not in link_to:
+        return ()
+    path = [link_to[first.start]]
+    while path[-1] is not first:
+        path.append(link_to[path[-1].start])
+    return path[::-1]
+
+
+def _rotate_to_lowest_key(cycle: Sequence[UpstreamLink]) -> Sequence[UpstreamLink]:
+    start = min(range(len(cycle)), key=lambda index: cycle[index].key)
+    return (*cycle[start:], *cycle[:start])
+
+
+def _format_message(cycle: Sequence[UpstreamLink]) -> str:
+    more = f", and {len(cycle) - _MAX_LISTED} more" if len(cycle) > _MAX_LISTED else ""
+    return f"a package cannot be made from itself: {', '.join(link.summary for link in cycle[:_MAX_LISTED])}{more}"
+
+
+class _Locations:
+    """Locations of package targets, with each Repository's address resolved once."""
+
+    def __init__(self, inputs: PackageVariantInputs) -> None:
+        self._inputs = inputs
+        self._urls: dict[tuple[str, str], str] = {}
+
+    def find_location(self, target: PackageTarget) -> BranchPath | None:
+        """Return the location of a target; None without its Repository."""
+        repository_key = (target.namespace, target.repository)
+        repository = self._inputs.repositories.get(repository_key)
+        if repository is None:
+            return None
+        if repository_key not in self._urls:
+            self._urls[repository_key] = format_kptfile_url(self._inputs.upstreams.url(repository))
+        return self._urls[repository_key], repository.branch, join_path(repository.directory, target.package)
+
+
+def _create_link(variant: Variant | StalledVariant, locations: _Locations) -> UpstreamLink | None:
+    upstream_target, target, key = _get_upstream_target(variant), variant.target, variant.owner.key
+    start, end = (locations.find_location(location) if location else None for location in (upstream_target, target))
+    if start is None or end is None:
+        return None
+    return UpstreamLink(key, start, end, f"{key.namespace}/{key.name} creates {target} from {upstream_target}")
+
+
+def _get_upstream_target(variant: Variant | StalledVariant) -> PackageTarget | None:
+    if isinstance(variant, StalledVariant):
+        return variant.upstream_target
+    upstream = variant.upstream
+    return PackageTarget(upstream.namespace, upstream.repository, upstream.package) if upstream else None
+
+
+def _stall(variant: Variant | StalledVariant, message: str, catalog: Catalog) -> StalledVariant:
+    conditions = status.build_stalled_conditions(UPSTREAM_CYCLE.name, message)
+    finding = UPSTREAM_CYCLE.finding(message, _locate(variant, catalog))
+    return StalledVariant(variant.owner, conditions, (finding,), variant.target, _get_upstream_target(variant))
+
+
+def _locate(variant: Variant | StalledVariant, catalog: Catalog) -> SourceLocation:
+    # The set of a generated PackageVariant does not have this field at the same path.
+    manifest = catalog.get(variant.owner.parent or variant.owner.key)
+    assert manifest is not None, "the config contains every owner of a package variant"
+    return manifest.location if variant.owner.parent else manifest.location_of(("spec", "upstream"))

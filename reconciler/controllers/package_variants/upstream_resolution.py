@@ -1,0 +1,478 @@
+"""Resolution of an upstream: from a reference to the commit and tree that it names today.
+
+The module contains the notation of revision names, the workspaces in tag messages, the lookup of references, the
+revisions of moving tags (`tagMode: rewrite`), and the `settle` duration.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple, Protocol
+
+from reconciler.catalog.files import CommitId, TreeId
+from reconciler.controllers.package_variants.model import (
+    BranchHeadReference,
+    RevisionReference,
+    TagReference,
+    UpstreamReference,
+    UpstreamSpec,
+    WorkspaceReference,
+)
+from reconciler.controllers.results import SettlingReference
+from reconciler.krm.git_formats import parse_trailers
+from reconciler.krm.times import format_rfc3339
+from reconciler.krm.yaml import YamlError, parse_yaml
+
+_NUMBERED_REVISION = re.compile(r"v([1-9][0-9]*)")
+# Names such as "stable" and "beta" move. Immutable revisions contain a number: v3, v2.0.0, 1.4, 2024-05.
+_REVISION_LIKE = re.compile(r"v?[0-9]")
+_VERSION = re.compile(r"v?([0-9]{1,9}(?:\.[0-9]{1,9})*)")
+_PORCH_PREFIX = "kpt:"
+LATEST = "latest"
+_MAX_LISTED = 5
+
+
+def list_tag_prefixes(prefix: str, directory: str, package: str) -> tuple[str, ...]:
+    """Return the possible prefixes of a package's tags, the most specific first."""
+    return tuple(dict.fromkeys((prefix + join_path(directory, package), prefix + package)))
+
+
+def join_path(directory: str, path: str) -> str:
+    """Return a path below a directory; "" is the root."""
+    return f"{directory}/{path}" if directory else path
+
+
+def parse_revision_number(suffix: str) -> int:
+    """Return N of `vN`, or -1."""
+    numbered = _NUMBERED_REVISION.fullmatch(suffix)
+    return int(numbered[1]) if numbered else -1
+
+
+def is_immutable_name(suffix: str) -> bool:
+    """Return whether a tag's last segment looks like a revision and not like a channel."""
+    return _REVISION_LIKE.match(suffix) is not None
+
+
+def get_revision_sort_key(suffix: str) -> tuple[list[int], str]:
+    """Return the sort key of a revision name: v2 is before v10."""
+    return [int(number) for number in re.findall("[0-9]{1,9}", suffix)], suffix
+
+
+def is_older(suffix: str, than: str) -> bool:
+    """Return whether a revision's version number is lower. Names without a version number are never older."""
+    version, other_version = (_VERSION.match(name) for name in (suffix, than))
+    return bool(version and other_version and _parse_version(version[1]) < _parse_version(other_version[1]))
+
+
+def _parse_version(version: str) -> list[int]:
+    return [int(number) for number in version.split(".")]
+
+
+def parse_workspace(message: str, package: str) -> str:
+    """Return the workspace of a package's revision from a tag or commit message; "" if it has none.
+
+    The reconciler writes a trailer, Porch writes a line of JSON.
+    """
+    trailers = parse_trailers(message)
+    if trailers.get("Reconciler-Package") == package:
+        return trailers.get("Reconciler-Workspace", "")
+    lines = (line.removeprefix(_PORCH_PREFIX) for line in message.splitlines() if line.startswith(_PORCH_PREFIX))
+    return next((name for line in lines if (name := _parse_porch_workspace(line, package))), "")
+
+
+def _parse_porch_workspace(line: str, package: str) -> str:
+    try:
+        data = json.loads(line)
+    except ValueError:
+        return ""
+    if not isinstance(data, dict) or not f"/{data.get('package')}".endswith(f"/{package}"):
+        return ""
+    name = data.get("workspaceName")
+    return name if isinstance(name, str) else ""
+
+
+class PackageDirectory(NamedTuple):
+    """A package's directory at a commit. `skipped`: links and submodules, which are not copied."""
+
+    tree: TreeId
+    skipped: tuple[str, ...] = ()
+    has_kptfile: bool = True
+
+
+class UpstreamRefs(Protocol):
+    """The refs of one upstream repository from a single listing. Names have no `refs/…/` prefix."""
+
+    def tag(self, name: str) -> CommitId | None:
+        """Return the commit that a tag peels to."""
+        ...
+
+    def branch(self, name: str) -> CommitId | None:
+        """Return the head of a branch."""
+        ...
+
+    def tags(self, prefix: str) -> Iterable[str]:
+        """Return the names of all tags with a prefix, in any order."""
+        ...
+
+    def package(self, commit: CommitId, directory: str, package: str) -> PackageDirectory | None:
+        """Return a package's directory below `directory` ("" is the root); None if there is none."""
+        ...
+
+    def file(self, commit: CommitId, path: str) -> bytes | None:
+        """Return a file's content."""
+        ...
+
+    def message(self, name: str) -> str:
+        """Return the message of an annotated tag, or of the commit that a lightweight tag names."""
+        ...
+
+    def tagged_seconds(self, name: str) -> int:
+        """Return the date of an annotated tag, or of the commit that a lightweight tag names."""
+        ...
+
+    def changed_seconds(self, commit: CommitId, path: str) -> int:
+        """Return the date of the last first-parent commit up to `commit` that changed a path."""
+        ...
+
+
+@dataclass(frozen=True)
+class UpstreamRepository:
+    """The fields of a Repository that resolution requires.
+
+    `directory` has no outer slashes; "" is the root. `tag_prefix` is the prefix of revision tags: "" for catalogs,
+    `NAME/` for clusters.
+    """
+
+    name: str
+    branch: str
+    directory: str = ""
+    tag_prefix: str = ""
+
+
+@dataclass(frozen=True)
+class ResolvedRevision:
+    """The revision that an upstream reference names today.
+
+    Attributes:
+        directory: The package's path from the root.
+        ref: The tag name or branch name for the lock.
+        number: N of a tag `vN`, otherwise -1.
+        warnings: Messages for findings and the status.
+        skipped: Paths in the package that are not copied.
+        since_seconds: Date since which the reference names this revision, from Git, in seconds since 1970; 0 if
+            `settle` is not set.
+    """
+
+    repository: str
+    package: str
+    ref: str
+    number: int
+    commit: CommitId
+    tree: TreeId
+    is_floating: bool
+    directory: str
+    warnings: tuple[str, ...] = ()
+    skipped: tuple[str, ...] = ()
+    since_seconds: int = 0
+
+    @property
+    def suffix(self) -> str:
+        """The last segment of the ref: the revision or the branch."""
+        return self.ref.rpartition("/")[2]
+
+
+@dataclass(frozen=True)
+class UnresolvedUpstream:
+    """Why an upstream is unusable: `UpstreamNotFound`, `UpstreamNotPublished`, `RevisionPending` or `TagUnpinned`."""
+
+    reason: str
+    message: str
+
+
+@dataclass(frozen=True)
+class _FoundRef:
+    """A tag or a branch head. `channel`: commit and path of the channel file that names the tag."""
+
+    name: str
+    number: int
+    commit: CommitId
+    is_floating: bool
+    warnings: tuple[str, ...] = ()
+    is_tag: bool = True
+    channel: tuple[CommitId, str] | None = None
+
+
+def resolve_upstream(
+    upstream: UpstreamSpec, repository: UpstreamRepository, refs: UpstreamRefs
+) -> ResolvedRevision | UnresolvedUpstream:
+    """Return the revision that the upstream names, or the reason why there is none."""
+    lookup = _Lookup(upstream, repository, refs)
+    if upstream.is_awaiting_revision:
+        return lookup.explain_pending_revision()
+    ref = lookup.find_ref(upstream.reference)
+    if isinstance(ref, UnresolvedUpstream):
+        return ref
+    package = refs.package(ref.commit, repository.directory, upstream.package)
+    if package is None or not package.has_kptfile:
+        message = f"no Kptfile at {upstream.package} in {upstream.repo}@{ref.name}"
+        return UnresolvedUpstream("UpstreamNotFound", message)
+    directory = join_path(repository.directory, upstream.package)
+    return ResolvedRevision(
+        repository.name, upstream.package, ref.name, ref.number, ref.commit, package.tree, ref.is_floating, directory,
+        ref.warnings, package.skipped, lookup.get_since_seconds(ref) if upstream.settle_seconds else 0,
+    )  # fmt: skip
+
+
+def describe_revision(
+    resolved: ResolvedRevision, namespace: str, labels: dict[str, str], annotations: dict[str, str]
+) -> dict[str, Any]:
+    """Return the variable `upstream` of expressions. `labels` and `annotations` are those of the Kptfile."""
+    name = f"{resolved.repository}.{resolved.package.replace('/', '.')}.{resolved.suffix}"
+    return {"name": name, "namespace": namespace, "labels": labels, "annotations": annotations}
+
+
+@dataclass(frozen=True)
+class _Lookup:
+    """The upstream, repository and refs that every step of a lookup requires."""
+
+    upstream: UpstreamSpec
+    repository: UpstreamRepository
+    refs: UpstreamRefs
+
+    def find_ref(self, reference: UpstreamReference) -> _FoundRef | UnresolvedUpstream:
+        match reference:
+            case BranchHeadReference():
+                return self._find_head()
+            case RevisionReference(suffix) | WorkspaceReference(suffix) if suffix == self.repository.branch:
+                return self._find_head()
+            case RevisionReference(suffix):
+                return self._find_tag(suffix) or self._explain_not_found(suffix)
+            case WorkspaceReference(name):
+                return (
+                    self._find_tag(name)
+                    or self._find_workspace(name)
+                    or self._explain_unpublished(name)
+                    or self._explain_not_found(name)
+                )
+            case TagReference(name) if name == LATEST:
+                return self._find_latest() or self._explain_not_found(name)
+            case TagReference(name):
+                return self._find_channel_ref(name)
+
+    def get_since_seconds(self, ref: _FoundRef) -> int:
+        """Return the date since which a reference names its commit, from Git's dates."""
+        if not ref.is_tag:
+            # A branch head moves with every package of its repository. Only the last change of this package counts.
+            return self.refs.changed_seconds(ref.commit, join_path(self.repository.directory, self.upstream.package))
+        tagged = self.refs.tagged_seconds(ref.name)
+        return max(tagged, self.refs.changed_seconds(*ref.channel)) if ref.channel else tagged
+
+    def explain_pending_revision(self) -> UnresolvedUpstream:
+        """Return the error for `tagMode: rewrite` without a revision."""
+        tag = f"tag {self.upstream.tag} of {self.upstream.repo}/{self.upstream.package}"
+        message = (
+            f"spec.upstream.revision is missing. With tagMode rewrite the revision is used, and {tag} is only a source"
+            " of proposals; merge the proposal that adds the revision, or write it"
+        )
+        return UnresolvedUpstream("RevisionPending", message)
+
+    def _find_head(self) -> _FoundRef | UnresolvedUpstream:
+        branch = self.repository.branch
+        commit = self.refs.branch(branch)
+        return (
+            _FoundRef(branch, -1, commit, is_floating=True, is_tag=False) if commit else self._explain_not_found(branch)
+        )
+
+    def _find_tag(self, suffix: str, *, is_floating: bool = False) -> _FoundRef | None:
+        # A slash would match tags of a package below this one.
+        for name in () if "/" in suffix else (f"{prefix}/{suffix}" for prefix in self._list_tag_prefixes()):
+            if commit := self.refs.tag(name):
+                return _FoundRef(name, parse_revision_number(suffix), commit, is_floating)
+        return None
+
+    def _find_workspace(self, workspace: str) -> _FoundRef | None:
+        """Return the published revision whose tag message or commit message names this workspace."""
+        package = self.upstream.package
+        for prefix in self._list_tag_prefixes():
+            names = self.refs.tags(f"{prefix}/")
+            suffixes = sorted(
+                (name.removeprefix(f"{prefix}/") for name in names), key=get_revision_sort_key, reverse=True
+            )
+            for suffix in suffixes:
+                ref = self._find_tag(suffix)
+                if ref and parse_workspace(self.refs.message(ref.name), package) == workspace:
+                    return ref
+        return None
+
+    def _explain_unpublished(self, workspace: str) -> UnresolvedUpstream | None:
+        for state in ("drafts", "proposed"):
+            for prefix in (*self._list_tag_prefixes(), join_path(self.repository.name, self.upstream.package)):
+                if self.refs.branch(f"{state}/{prefix}/{workspace}"):
+                    package = f"{self.upstream.repo}/{self.upstream.package}"
+                    message = f'workspace "{workspace}" of {package} is not published; an upstream must be published'
+                    return UnresolvedUpstream("UpstreamNotPublished", message)
+        return None
+
+    def _find_latest(self) -> _FoundRef | None:
+        for prefix in self._list_tag_prefixes():
+            suffixes = (name.removeprefix(f"{prefix}/") for name in self.refs.tags(f"{prefix}/"))
+            numbers = [number for suffix in suffixes if (number := parse_revision_number(suffix)) > 0]
+            if numbers:
+                return self._find_tag(f"v{max(numbers)}", is_floating=True)
+        return None
+
+    def _find_channel_ref(self, name: str) -> _FoundRef | UnresolvedUpstream:
+        """Return the revision of a channel. The reviewed channel file has precedence over a movable tag."""
+        tag_ref = self._find_tag(name, is_floating=True)
+        listed_ref = self._find_listed_revision(name)
+        if listed_ref is None:
+            return tag_ref or self._explain_not_found(name)
+        if isinstance(listed_ref, _FoundRef) and tag_ref and tag_ref.commit != listed_ref.commit:
+            warning = (
+                f'the channel file sets "{name}" to {listed_ref.name}. The tag {tag_ref.name} names another commit and'
+                " is ignored"
+            )
+            return replace(listed_ref, warnings=(warning,))
+        return listed_ref
+
+    def _find_listed_revision(self, channel: str) -> _FoundRef | UnresolvedUpstream | None:
+        head = self.refs.branch(self.repository.branch)
+        for path in self._list_channel_paths() if head else ():
+            content = self.refs.file(head, path) if head else None
+            if content is None:
+                continue
+            revision = _read_channel_revision(content, channel)
+            if isinstance(revision, _ChannelError):
+                return UnresolvedUpstream("UpstreamNotFound", f"{path} in {self.upstream.repo}: {revision.message}")
+            if revision:
+                tag_ref = self._find_tag(revision, is_floating=True)
+                return replace(tag_ref, channel=(head, path)) if tag_ref and head else self._explain_not_found(revision)
+        return None
+
+    def _list_channel_paths(self) -> Iterator[str]:
+        path = f"channels/{self.upstream.package}.yaml"
+        return iter(dict.fromkeys((join_path(self.repository.directory, path), path)))
+
+    def _list_tag_prefixes(self) -> tuple[str, ...]:
+        return list_tag_prefixes(self.repository.tag_prefix, self.repository.directory, self.upstream.package)
+
+    def _explain_not_found(self, revision: str) -> UnresolvedUpstream:
+        package, repo = self.upstream.package, self.upstream.repo
+        message = f"could not find upstream package revision '{package}/{revision}' in repo '{repo}'"
+        return UnresolvedUpstream("UpstreamNotFound", f"{message}; {self._suggest_revisions()}")
+
+    def _suggest_revisions(self) -> str:
+        """Return the existing revisions, or the next step if there are none."""
+        names = {
+            name.removeprefix(f"{prefix}/")
+            for prefix in self._list_tag_prefixes()
+            for name in self.refs.tags(f"{prefix}/")
+        }
+        revisions = sorted((name for name in names if "/" not in name), key=get_revision_sort_key, reverse=True)
+        if revisions:
+            return f"there are {', '.join(revisions[:_MAX_LISTED])}{', ...' if len(revisions) > _MAX_LISTED else ''}"
+        branch = self.repository.branch
+        branch_hint = (
+            f"revision -1 is the head of {branch}" if self.refs.branch(branch) else f"branch {branch} does not exist"
+        )
+        return f"no tag starts with {self._list_tag_prefixes()[-1]}/, {branch_hint}"
+
+
+@dataclass(frozen=True)
+class _ChannelError:
+    message: str
+
+
+def _read_channel_revision(content: bytes, channel: str) -> str | _ChannelError | None:
+    try:
+        documents = parse_yaml(content).documents
+    except YamlError as error:
+        return _ChannelError(f"line {error.line}: {error.message}")
+    data = documents[0].data if documents else None
+    channels = data.get("channels") if isinstance(data, dict) else None
+    if not isinstance(channels, dict):
+        return _ChannelError("channels must be a mapping from channel to revision")
+    revision = channels.get(channel)
+    if isinstance(revision, bool) or not isinstance(revision, str | int | None):
+        return _ChannelError(f'channels.{channel} must be a revision such as "v3", not {revision!r}')
+    return None if revision is None else _normalize_revision(str(revision))
+
+
+def _normalize_revision(revision: str) -> str:
+    return f"v{revision}" if revision.isdecimal() else revision
+
+
+def find_revision(
+    revision: ResolvedRevision, tag: str, repository: UpstreamRepository, refs: UpstreamRefs
+) -> ResolvedRevision | UnresolvedUpstream:
+    """Return the immutable revision that a resolved moving tag names, by its commit or by its tree.
+
+    A channel file and `latest` name a revision directly. A Git tag `stable` can name the commit of a tag such as `v3`.
+    """
+    if revision.suffix != tag and is_immutable_name(revision.suffix):
+        return revision
+    prefixes = list_tag_prefixes(repository.tag_prefix, repository.directory, revision.package)
+    suffixes_by_tag = {
+        f"{prefix}/{suffix}": suffix
+        for prefix in reversed(prefixes)
+        for suffix in _iterate_revision_names(prefix, refs)
+    }
+    commits_by_tag = {
+        name: commit for name, suffix in suffixes_by_tag.items() if suffix != tag and (commit := refs.tag(name))
+    }
+    matching_tags = [name for name, commit in commits_by_tag.items() if commit == revision.commit]
+    matching_tags = matching_tags or [
+        name for name, commit in commits_by_tag.items() if _has_same_tree(commit, revision, repository, refs)
+    ]
+    if not matching_tags:
+        message = (
+            f"tag {tag} of {repository.name}/{revision.package} names commit {revision.commit[:12]}, which has no"
+            f" revision: create a tag such as {prefixes[-1]}/v1 for it, or name a revision in a channel file"
+        )
+        return UnresolvedUpstream("TagUnpinned", message)
+    name = max(
+        matching_tags,
+        key=lambda name: (parse_revision_number(suffixes_by_tag[name]), get_revision_sort_key(suffixes_by_tag[name])),
+    )
+    return replace(revision, ref=name, number=parse_revision_number(suffixes_by_tag[name]), commit=commits_by_tag[name])
+
+
+def _iterate_revision_names(prefix: str, refs: UpstreamRefs) -> Iterator[str]:
+    suffixes = (name.removeprefix(f"{prefix}/") for name in refs.tags(f"{prefix}/"))
+    return (suffix for suffix in suffixes if "/" not in suffix and is_immutable_name(suffix))
+
+
+def _has_same_tree(
+    commit: CommitId, revision: ResolvedRevision, repository: UpstreamRepository, refs: UpstreamRefs
+) -> bool:
+    package = refs.package(commit, repository.directory, revision.package)
+    return package is not None and package.tree == revision.tree
+
+
+def check_settling(upstream: UpstreamSpec, revision: ResolvedRevision, now_seconds: int) -> SettlingReference | None:
+    """Return the settling reference while `settle` has not passed; None when the move can be followed.
+
+    The age of the move is calculated from Git's dates, so that no local state is required.
+    """
+    until = revision.since_seconds + upstream.settle_seconds
+    if not upstream.settle_seconds or until <= now_seconds:
+        return None
+    message = (
+        f"{_format_named_revision(upstream, revision)} since {format_rfc3339(revision.since_seconds)};"
+        f" with settle {upstream.settle} it is followed from {format_rfc3339(until)}"
+    )
+    return SettlingReference(until, message)
+
+
+def _format_named_revision(upstream: UpstreamSpec, revision: ResolvedRevision) -> str:
+    tag = upstream.reference.name if isinstance(upstream.reference, TagReference) else ""
+    kind = f"tag {tag}" if tag else f"revision {revision.suffix}"
+    target = (
+        f"commit {revision.commit[:12]}"
+        if tag in ("", revision.suffix)
+        else f"{revision.suffix}, commit {revision.commit[:12]},"
+    )
+    return f"{kind} of {revision.repository}/{revision.package} has named {target}"

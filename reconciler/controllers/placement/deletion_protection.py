@@ -1,0 +1,162 @@
+"""Protection against deletions: files that stay while their removal is uncertain, and the guard of mass deletions."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from reconciler.catalog.catalog import Catalog, read_catalog
+from reconciler.catalog.files import File, FileTree
+from reconciler.controllers.clusters.inventory import ClusterInventory
+from reconciler.controllers.deletion_guards import decide_deletions
+from reconciler.controllers.placement.model import (
+    PlacementInputs,
+    PlacementResource,
+    PlacementState,
+    PropagationPolicy,
+    build_package_path,
+    build_placement_owner,
+)
+from reconciler.controllers.placement.resources import get_package_namespace
+from reconciler.controllers.results import DeletionGuard, PackageTarget
+from reconciler.krm.objects import ObjectKey
+
+
+@dataclass(frozen=True)
+class RetainedFiles:
+    """The files of one package that stay, by cluster and resource.
+
+    `unreadable_clusters` are clusters whose package content is unknown, so that the package stays as a whole.
+    """
+
+    files: Mapping[str, Mapping[ObjectKey, File]] = field(default_factory=dict)
+    unreadable_clusters: frozenset[str] = frozenset()
+
+
+class RetentionDecider:
+    """Decides which files stay because something about this pass is uncertain."""
+
+    def __init__(
+        self, catalog: Catalog, inventory: ClusterInventory, ambiguous: frozenset[ObjectKey], state: PlacementState
+    ) -> None:
+        self._is_config_complete = catalog.is_complete
+        self._inventory = inventory
+        self._state = state
+        self._ambiguous_by_namespace: dict[str, set[ObjectKey]] = {}
+        for key in ambiguous:
+            self._ambiguous_by_namespace.setdefault(get_package_namespace(key), set()).add(key)
+        self._clusters_by_owner = state.find_clusters_by_owner()
+        # Many clusters have the same package; each distinct tree is read once.
+        self._files_by_tree: dict[str, Mapping[ObjectKey, File] | None] = {}
+
+    def list_current_clusters(self, namespace: str) -> tuple[str, ...]:
+        """Return the clusters that have the package of a namespace now, and can be written."""
+        return tuple(name for name in self._list_clusters(namespace) if name in self._inventory.target_keys)
+
+    def list_namespaces(self) -> Iterator[str]:
+        """Yield the namespaces that have a package on any cluster now."""
+        return (owner.name for owner in sorted(self._clusters_by_owner))
+
+    def select_retained(self, namespace: str, resources: Sequence[PlacementResource]) -> RetainedFiles:
+        """Return the files of a namespace's package that stay; `resources` are all its resources in the config.
+
+        - A resource whose clusters are unknown stays on its current clusters, with its new content.
+        - A resource that is ambiguous, or whose placement names an unknown cluster, stays with its earlier content.
+        - While files of the config are unreadable, all files stay.
+        """
+        undecided = {resource.key: resource.file for resource in resources if resource.clusters is None}
+        requested = {resource.key: resource.clusters for resource in resources if resource.clusters is not None}
+        ambiguous = self._ambiguous_by_namespace.get(namespace, set())
+        with_unknown_clusters = {resource.key for resource in resources if resource.unknown_clusters}
+        files: dict[str, Mapping[ObjectKey, File]] = {}
+        unreadable_clusters: set[str] = set()
+        current_clusters = self._list_clusters(namespace)
+        # A package that is being removed is requested again if any resource goes to its cluster, and may still exist
+        # there.
+        new_clusters = {cluster for clusters in requested.values() for cluster in clusters}.difference(current_clusters)
+        for cluster in sorted({*current_clusters, *new_clusters}):
+            keep_all = not self._is_config_complete or cluster in self._inventory.uncertain_names
+            if not (keep_all or undecided or ambiguous or with_unknown_clusters):
+                continue
+            earlier_files = (
+                self._read_earlier_files(cluster, build_package_path(namespace))
+                if cluster in self._inventory.target_keys
+                else None
+            )
+            if earlier_files is None:
+                unreadable_clusters.update({cluster}.difference(new_clusters))
+                continue
+            files[cluster] = {
+                key: undecided.get(key, file)
+                for key, file in earlier_files.items()
+                if key in undecided
+                or key in ambiguous
+                or ((keep_all or key in with_unknown_clusters) and cluster not in requested.get(key, ()))
+            }
+        return RetainedFiles(
+            {cluster: retained for cluster, retained in files.items() if retained}, frozenset(unreadable_clusters)
+        )
+
+    def _list_clusters(self, namespace: str) -> Sequence[str]:
+        return sorted(self._clusters_by_owner.get(build_placement_owner(namespace).key, ()))
+
+    def _read_earlier_files(self, cluster: str, package: str) -> Mapping[ObjectKey, File] | None:
+        tree = self._state.read_last_draft(cluster, package)
+        if tree is None:
+            return None
+        if tree.id not in self._files_by_tree:
+            self._files_by_tree[tree.id] = _read_files_by_identity(tree)
+        return self._files_by_tree[tree.id]
+
+
+def _read_files_by_identity(tree: FileTree) -> Mapping[ObjectKey, File] | None:
+    catalog = read_catalog(tree)
+    return (
+        {key: tree[config_object.file] for key, config_object in catalog.objects.items()}
+        if catalog.is_complete
+        else None
+    )
+
+
+@dataclass(frozen=True)
+class PlacementGuardResult:
+    """The deletion guard of a namespace; `holding_policies` hold deletions that are not acknowledged."""
+
+    guard: DeletionGuard
+    holding_policies: tuple[PropagationPolicy, ...] = ()
+
+
+def guard_packages(
+    namespace: str,
+    policies: Sequence[PropagationPolicy],
+    requested_clusters: Collection[str],
+    current_clusters: Sequence[str],
+    inventory: ClusterInventory,
+    inputs: PlacementInputs,
+) -> PlacementGuardResult:
+    """Return which packages of a namespace may be deleted from clusters that no longer request them.
+
+    One of the policies must acknowledge the deletion. A policy for many namespaces may contain several hashes,
+    separated by commas.
+    """
+    package = build_package_path(namespace)
+    deletions = [(cluster, package) for cluster in current_clusters if cluster not in requested_clusters]
+    targets = frozenset(
+        PackageTarget(inventory.target_keys[cluster].namespace, cluster, package) for cluster, _ in deletions
+    )
+    held_counts = inputs.held_counts.get(build_placement_owner(namespace).key, {})
+    acknowledged_hashes = frozenset[str]().union(*(policy.acknowledged_hashes for policy in policies))
+    description = ("packages", _join_keys([policy.key for policy in policies]))
+    decision = decide_deletions(
+        deletions, len(current_clusters), held_counts, acknowledged_hashes, inputs.max_delete_percent, description
+    )
+    if decision.reason:
+        return PlacementGuardResult(
+            DeletionGuard(frozenset(), decision.reason, decision.existing_count, targets, acknowledged_hashes),
+            tuple(policies),
+        )
+    return PlacementGuardResult(DeletionGuard(targets, confirmed=targets if decision.is_confirmed else frozenset()))
+
+
+def _join_keys(keys: Sequence[ObjectKey]) -> str:
+    return " or ".join(map(str, keys))

@@ -1,0 +1,119 @@
+"""Packages of placed resources: one per namespace and cluster, with one mutation that records dependencies."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from reconciler.catalog.files import File, FileTree
+from reconciler.catalog.manifests import DEFAULT_NAMESPACE
+from reconciler.catalog.trace import CatalogView
+from reconciler.controllers.clusters.inventory import ClusterInventory
+from reconciler.controllers.file_names import assign_file_names
+from reconciler.controllers.placement.deletion_protection import RetainedFiles
+from reconciler.controllers.placement.model import PlacementResource, build_package_path, build_placement_owner
+from reconciler.controllers.results import (
+    AdoptionPolicy,
+    GeneratedSource,
+    MutationResult,
+    PackageTarget,
+    PreviousRender,
+    Variant,
+    collect_config_sources,
+)
+from reconciler.krm.objects import ObjectKey
+
+NamedObject = tuple[str, str, str, str]
+ADOPT_ANNOTATION = "reconciler.dev/adopt"
+ResourceFiles = Mapping[ObjectKey, File]
+
+
+@dataclass(frozen=True)
+class RecordDependencies:
+    """Reads the objects from which the files were written, so that the trace contains them; does not change files."""
+
+    objects: tuple[NamedObject, ...]
+
+    def __call__(self, files: FileTree, view: CatalogView, earlier: PreviousRender | None = None) -> MutationResult:
+        """Return the files unchanged."""
+        for object_reference in self.objects:
+            view.find_object(*object_reference)
+        return MutationResult(files)
+
+
+def build_dependency_recorder(resources: Iterable[PlacementResource]) -> RecordDependencies:
+    """Return the mutation for a package of these resources.
+
+    A catalog view finds objects without a namespace in the default namespace, although their package is a different
+    one.
+    """
+    keys = ((resource.config_object.api_version, resource.key) for resource in resources)
+    references = ((api_version, key.kind, key.namespace or DEFAULT_NAMESPACE, key.name) for api_version, key in keys)
+    return RecordDependencies(tuple(references))
+
+
+def build_packages(
+    namespace: str,
+    resources: Sequence[PlacementResource],
+    retained: RetainedFiles,
+    inventory: ClusterInventory,
+    engine: str,
+) -> list[Variant]:
+    """Return the package of a namespace for every cluster; a package that stays as a whole is not included."""
+    resources_by_cluster: dict[str, list[PlacementResource]] = {cluster: [] for cluster in retained.files}
+    # Resources that may stay on clusters that their placement does not contain.
+    uncertain = [resource for resource in resources if resource.clusters is None or resource.unknown_clusters]
+    for resource in resources:
+        for cluster in resource.clusters or ():
+            resources_by_cluster.setdefault(cluster, []).append(resource)
+    # Most clusters have the same content, which is built once.
+    packages_by_content: dict[tuple[object, ...], Variant] = {}
+    packages = []
+    for cluster in sorted(resources_by_cluster.keys() - retained.unreadable_clusters):
+        cluster_resources, retained_files = resources_by_cluster[cluster], retained.files.get(cluster, {})
+        place = PackageTarget(inventory.target_keys[cluster].namespace, cluster, build_package_path(namespace))
+        content = (*map(id, cluster_resources), *((key, file.id) for key, file in retained_files.items()))
+        if content not in packages_by_content:
+            # The placement of these resources is uncertain, but they are inputs of this package.
+            inputs = [
+                *cluster_resources,
+                *(
+                    resource
+                    for resource in uncertain
+                    if resource.key in retained_files and resource not in cluster_resources
+                ),
+            ]
+            packages_by_content[content] = _build_package(namespace, place, inputs, retained_files, engine)
+        packages.append(replace(packages_by_content[content], target=place))
+    return packages
+
+
+def _build_package(
+    namespace: str,
+    place: PackageTarget,
+    resources: Sequence[PlacementResource],
+    retained_files: ResourceFiles,
+    engine: str,
+) -> Variant:
+    files = {**{resource.key: resource.file for resource in resources}, **retained_files}
+    names = assign_file_names(sorted(files))
+    source = GeneratedSource(FileTree({names[key]: file for key, file in files.items()}))
+    facts = {"resources": source.fingerprint, "engine": engine}
+    mutation, adoption = build_dependency_recorder(resources), _get_adoption_policy(resources)
+    sources = collect_config_sources(resource.config_object for resource in resources)
+    return Variant(
+        build_placement_owner(namespace),
+        place,
+        source,
+        mutation,
+        facts,
+        adoption=adoption,
+        is_per_cluster=True,
+        sources=sources,
+    )
+
+
+def _get_adoption_policy(resources: Sequence[PlacementResource]) -> AdoptionPolicy:
+    """Return whether existing files without an owner are adopted: only if all resources have the annotation."""
+    annotated = [resource.config_object.annotations.get(ADOPT_ANNOTATION) == "true" for resource in resources]
+    return "adoptExisting" if annotated and all(annotated) else "adoptNone"

@@ -1,0 +1,313 @@
+"""Resources of the config that go to clusters: their placement by labels and annotation, and their files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from reconciler.catalog.catalog import Catalog, ConfigObject
+from reconciler.catalog.files import File
+from reconciler.catalog.known_kinds import PORCH_GROUP
+from reconciler.controllers.clusters.inventory import ClusterInventory
+from reconciler.controllers.codes import UNKNOWN_CLUSTER
+from reconciler.controllers.file_names import MAX_FILE_NAME_LENGTH, format_full_file_name
+from reconciler.controllers.placement.codes import (
+    NOT_PLACED,
+    PLACEMENT_INVALID,
+    PROPAGATION_LABEL_IGNORED,
+    PROPAGATION_POLICY_NOT_FOUND,
+    PROPAGATION_POLICY_UNUSABLE,
+    RESOURCE_PATH_NOT_USABLE,
+)
+from reconciler.controllers.placement.model import (
+    CLUSTER_PROPAGATION_POLICY_KIND,
+    CLUSTER_SCOPED_NAMESPACE,
+    KUBEADMIRAL_GROUP,
+    PROPAGATION_POLICY_KIND,
+    PlacementResource,
+    PlacementResources,
+)
+from reconciler.controllers.placement.propagation_policies import PropagationPolicies, build_propagation_policy_key
+from reconciler.controllers.validation import quote_value
+from reconciler.krm.findings import Finding, FindingCode, select_errors
+from reconciler.krm.names import validate_name_segment
+from reconciler.krm.objects import ObjectKey
+from reconciler.krm.schema import find_kind_scope
+from reconciler.krm.yaml import emit
+
+PROPAGATION_POLICY_LABEL = "kubeadmiral.io/propagation-policy-name"
+CLUSTER_PROPAGATION_POLICY_LABEL = "kubeadmiral.io/cluster-propagation-policy-name"
+CLUSTERS_ANNOTATION = "reconciler.dev/clusters"
+ALL_CLUSTERS = "*"
+# Groups whose objects other controllers read: packages and package sets, plugins, component types and components, and
+# the kinds of this project.
+_CONTROLLER_GROUPS = (PORCH_GROUP, "greenhouse.sap", "platform", "reconciler.dev")
+_PLACEMENT_METADATA = (
+    ("labels", PROPAGATION_POLICY_LABEL),
+    ("labels", CLUSTER_PROPAGATION_POLICY_LABEL),
+    ("annotations", CLUSTERS_ANNOTATION),
+)
+_MAX_LISTED = 8
+
+
+@dataclass(frozen=True)
+class PlacementRequest:
+    """The clusters (`*` for all) and the policy that a resource names, each optional."""
+
+    clusters: tuple[str, ...] = ()
+    policy: ObjectKey | None = None
+
+
+def has_placement(config_object: ConfigObject) -> bool:
+    """Return whether an object has a label or annotation for its placement."""
+    return any(key in _get_metadata_entries(config_object, field) for field, key in _PLACEMENT_METADATA)
+
+
+def check_placeable(config_object: ConfigObject) -> Finding | None:
+    """Return a warning for an object that has a placement, but is of a kind that is not placed."""
+    if is_controller_input(config_object.key):
+        reason = (
+            f"a controller reads {config_object.key.kind} of {config_object.key.group}, which is not copied to clusters"
+        )
+    elif _is_list(config_object):
+        reason = "Lists and their items are not placed: write each item as its own document"
+    else:
+        return None
+    field, key = next(
+        (field, key) for field, key in _PLACEMENT_METADATA if key in _get_metadata_entries(config_object, field)
+    )
+    return NOT_PLACED.finding(
+        f"metadata.{field}.{key} has no effect: {reason}", config_object.location_of(("metadata", field, key))
+    )
+
+
+def is_controller_input(key: ObjectKey) -> bool:
+    """Return whether controllers build packages from objects of this kind."""
+    is_kubeadmiral_input = key.group == KUBEADMIRAL_GROUP and (
+        key.kind.endswith("Policy") or key.kind == "FederatedCluster"
+    )
+    return is_kubeadmiral_input or key.group in _CONTROLLER_GROUPS
+
+
+def read_placement_request(config_object: ConfigObject) -> tuple[PlacementRequest, tuple[Finding, ...]]:
+    """Return the placement of a resource and its findings; after an error its clusters are unknown."""
+    clusters, cluster_findings = _read_clusters_annotation(config_object)
+    policy, policy_findings = _read_policy_label(config_object)
+    return PlacementRequest(clusters, policy), (*cluster_findings, *policy_findings)
+
+
+def get_package_namespace(key: ObjectKey) -> str:
+    """Return the namespace of a resource's package; `_cluster` for cluster-scoped kinds."""
+    return (key.namespace if find_kind_scope(key.group, key.kind) != "cluster" else "") or CLUSTER_SCOPED_NAMESPACE
+
+
+def _read_policy_label(config_object: ConfigObject) -> tuple[ObjectKey | None, tuple[Finding, ...]]:
+    """Return the effective policy of at most two named ones.
+
+    KubeAdmiral's scheduler (GetMatchedPolicyKey) uses the namespaced policy for a resource with a namespace, and then
+    ignores the other one.
+    """
+    namespace = get_package_namespace(config_object.key)
+    effective_label, ignored_label, kind = (
+        PROPAGATION_POLICY_LABEL,
+        CLUSTER_PROPAGATION_POLICY_LABEL,
+        PROPAGATION_POLICY_KIND,
+    )
+    reason = f"{PROPAGATION_POLICY_LABEL} takes precedence"
+    if namespace == CLUSTER_SCOPED_NAMESPACE or PROPAGATION_POLICY_LABEL not in _get_metadata_entries(
+        config_object, "labels"
+    ):
+        effective_label, ignored_label, kind = (
+            CLUSTER_PROPAGATION_POLICY_LABEL,
+            PROPAGATION_POLICY_LABEL,
+            CLUSTER_PROPAGATION_POLICY_KIND,
+        )
+        reason = "the resource has no namespace"
+    findings = []
+    if ignored_label in _get_metadata_entries(config_object, "labels"):
+        findings.append(
+            _create_label_finding(config_object, PROPAGATION_LABEL_IGNORED, ignored_label, f"is ignored: {reason}")
+        )
+    name = _get_metadata_entries(config_object, "labels").get(effective_label, "")
+    if effective_label not in _get_metadata_entries(config_object, "labels"):
+        return None, tuple(findings)
+    if not isinstance(name, str) or not name:
+        findings.append(
+            _create_label_finding(
+                config_object,
+                PLACEMENT_INVALID,
+                effective_label,
+                f"must be the name of a {kind}, not {quote_value(name)}",
+            )
+        )
+        return None, tuple(findings)
+    return build_propagation_policy_key(kind, namespace, name), tuple(findings)
+
+
+def _read_clusters_annotation(config_object: ConfigObject) -> tuple[tuple[str, ...], tuple[Finding, ...]]:
+    annotations = _get_metadata_entries(config_object, "annotations")
+    if CLUSTERS_ANNOTATION not in annotations:
+        return (), ()
+    value = annotations[CLUSTERS_ANNOTATION]
+    names = [name.strip() for name in value.split(",")] if isinstance(value, str) else [""]
+    if all(names):
+        return tuple(dict.fromkeys(names)), ()
+    message = (
+        f"metadata.annotations.{CLUSTERS_ANNOTATION} must contain cluster names separated by commas, or"
+        f' "{ALL_CLUSTERS}" for all, not {quote_value(value)}; to place it nowhere, leave the annotation out'
+    )
+    where = config_object.location_of(("metadata", "annotations", CLUSTERS_ANNOTATION))
+    return (), (PLACEMENT_INVALID.finding(message, where),)
+
+
+def _create_label_finding(config_object: ConfigObject, code: FindingCode, label: str, message: str) -> Finding:
+    return code.finding(f"metadata.labels.{label} {message}", config_object.location_of(("metadata", "labels", label)))
+
+
+def _get_metadata_entries(config_object: ConfigObject, field: str) -> Mapping[Any, Any]:
+    entries = config_object.data["metadata"].get(field)
+    return entries if isinstance(entries, Mapping) else {}
+
+
+def _is_list(config_object: ConfigObject) -> bool:
+    return config_object.key.kind.endswith("List") and isinstance(config_object.data.get("items"), list)
+
+
+def build_resource_file(config_object: ConfigObject) -> File:
+    """Return the file of a resource: the bytes of its YAML document, or generated YAML if it is in a JSON file."""
+    text = (
+        emit(config_object.data)
+        if config_object.file.endswith(".json")
+        else config_object.document.as_only_document().text
+    )
+    return File(text.encode())
+
+
+def read_placed_resources(
+    catalog: Catalog,
+    inventory: ClusterInventory,
+    propagations: PropagationPolicies,
+    clusters_by_policy: Mapping[ObjectKey, frozenset[str]],
+) -> PlacementResources:
+    """Return all objects with a placement that can go to clusters.
+
+    `clusters_by_policy` are the clusters of each valid policy.
+    """
+    resources: list[PlacementResource] = []
+    findings: list[Finding] = []
+    for config_object in filter(has_placement, catalog.objects.values()):
+        if finding := check_placeable(config_object) or _check_path(config_object):
+            findings.append(finding)
+        else:
+            resource = PlacementResource(
+                config_object, get_package_namespace(config_object.key), build_resource_file(config_object)
+            )
+            placed, resource_findings = _resolve_placement(resource, inventory, propagations, clusters_by_policy)
+            findings += resource_findings
+            resources.append(placed)
+    duplicates = {key: copies for key, copies in catalog.copies.items() if not is_controller_input(key)}
+    policies = [config_object.policy for config_object in resources]
+    policies += (
+        read_placement_request(config_object)[0].policy for copies in duplicates.values() for config_object in copies
+    )
+    shared, shared_findings = _find_shared_files(resources)
+    ambiguous = shared.union(duplicates)
+    unambiguous = tuple(config_object for config_object in resources if config_object.key not in ambiguous)
+    return PlacementResources(unambiguous, ambiguous, frozenset(filter(None, policies)), (*findings, *shared_findings))
+
+
+def _resolve_placement(
+    resource: PlacementResource,
+    inventory: ClusterInventory,
+    propagations: PropagationPolicies,
+    clusters_by_policy: Mapping[ObjectKey, frozenset[str]],
+) -> tuple[PlacementResource, tuple[Finding, ...]]:
+    """Return the resource with the clusters of its annotation and of its policy, if both are valid."""
+    request, findings = read_placement_request(resource.config_object)
+    resource = replace(resource, policy=request.policy)
+    findings = (
+        *findings,
+        *_check_cluster_names(resource.config_object, request, inventory),
+        *_check_policy(resource, propagations),
+    )
+    if select_errors(findings):
+        return resource, findings
+    all_clusters = frozenset(inventory.clusters)
+    named_clusters = all_clusters if ALL_CLUSTERS in request.clusters else all_clusters.intersection(request.clusters)
+    policy_clusters = clusters_by_policy[request.policy] if request.policy else frozenset()
+    policy_names = propagations.valid[request.policy].targets.clusters if request.policy else ()
+    names = (*request.clusters, *policy_names)
+    unknown = tuple(name for name in names if name != ALL_CLUSTERS and not _is_known(name, inventory))
+    return replace(resource, clusters=named_clusters | policy_clusters, unknown_clusters=unknown), findings
+
+
+def _is_known(name: str, inventory: ClusterInventory) -> bool:
+    return name in inventory.clusters or name in inventory.uncertain_names
+
+
+def _check_path(config_object: ConfigObject) -> Finding | None:
+    namespace = get_package_namespace(config_object.key)
+    if namespace != CLUSTER_SCOPED_NAMESPACE and (error := validate_name_segment(namespace)):
+        message = f"metadata.namespace must be valid as the name of a folder on a branch: {error}"
+        return RESOURCE_PATH_NOT_USABLE.finding(message, config_object.location_of(("metadata", "namespace")))
+    if len(name := format_full_file_name(config_object.key)) > MAX_FILE_NAME_LENGTH:
+        message = f"metadata.name must be short enough for {name} to have at most {MAX_FILE_NAME_LENGTH} characters"
+        return RESOURCE_PATH_NOT_USABLE.finding(message, config_object.location_of(("metadata", "name")))
+    return None
+
+
+def _check_cluster_names(
+    config_object: ConfigObject, request: PlacementRequest, inventory: ClusterInventory
+) -> Iterator[Finding]:
+    field = ("metadata", "annotations", CLUSTERS_ANNOTATION)
+    for name in request.clusters:
+        if name != ALL_CLUSTERS and not _is_known(name, inventory):
+            message = (
+                f'metadata.annotations.{CLUSTERS_ANNOTATION} contains "{name}", but there is no cluster with this name'
+            )
+            yield UNKNOWN_CLUSTER.finding(message, config_object.location_of(field))
+
+
+def _check_policy(resource: PlacementResource, propagations: PropagationPolicies) -> Iterator[Finding]:
+    """Yield an error if a resource names a policy that is missing, invalid or duplicate."""
+    config_object, key = resource.config_object, resource.policy
+    if key is None or (key in propagations.valid and key not in propagations.duplicates):
+        return
+    label = (
+        CLUSTER_PROPAGATION_POLICY_LABEL if key.kind == CLUSTER_PROPAGATION_POLICY_KIND else PROPAGATION_POLICY_LABEL
+    )
+    start, where = f"metadata.labels.{label} names {key}", config_object.location_of(("metadata", "labels", label))
+    if key in propagations.duplicates:
+        yield PROPAGATION_POLICY_UNUSABLE.finding(f"{start}, which is defined twice in the config", where)
+    elif key in propagations.invalid:
+        yield PROPAGATION_POLICY_UNUSABLE.finding(f"{start}, which is invalid", where)
+    else:
+        unread = "" if propagations.is_complete else ", unless it is in an unreadable file"
+        message = f"{start}, which does not exist{unread}{_list_existing_policies(key, propagations)}"
+        yield PROPAGATION_POLICY_NOT_FOUND.finding(message, where)
+
+
+def _list_existing_policies(key: ObjectKey, propagations: PropagationPolicies) -> str:
+    names = sorted(
+        policy_key.name
+        for policy_key in propagations.valid
+        if (policy_key.kind, policy_key.namespace) == (key.kind, key.namespace)
+    )
+    return f"; existing policies are {', '.join(names)}" if 0 < len(names) <= _MAX_LISTED else ""
+
+
+def _find_shared_files(resources: Sequence[PlacementResource]) -> tuple[frozenset[ObjectKey], list[Finding]]:
+    """Return the resources that would have the same file in a package, and an error for each of them."""
+    resources_by_file: dict[tuple[str, str], list[PlacementResource]] = {}
+    for resource in resources:
+        resources_by_file.setdefault((resource.namespace, format_full_file_name(resource.key)), []).append(resource)
+    shared = {place: sharing for place, sharing in resources_by_file.items() if len(sharing) > 1}
+    findings: list[Finding] = []
+    for (_, name), sharing in shared.items():
+        others = ", ".join(
+            f"{member.key} at {member.config_object.file}:{member.config_object.document.line}" for member in sharing
+        )
+        message = f"only one resource can have the file {name}, not {others}"
+        findings += (RESOURCE_PATH_NOT_USABLE.finding(message, member.config_object.location) for member in sharing)
+    return frozenset(member.key for sharing in shared.values() for member in sharing), findings

@@ -1,0 +1,294 @@
+"""Finding codes of PluginPresets and of the Plugins that they request."""
+
+from __future__ import annotations
+
+from reconciler.krm.findings import FindingCode, FindingScope, Severity
+
+CODES = (
+    ALIAS_CONFLICT := FindingCode(
+        "AliasConflict",
+        Severity.ERROR,
+        FindingScope.OBJECT,
+        "An option's name and path differ, or a secret reference has two notations that differ.",
+    ),
+    CATALOG_IGNORED := FindingCode(
+        "CatalogIgnored",
+        Severity.WARNING,
+        FindingScope.OBJECT,
+        "Overrides in a Catalog have no effect. Use a PluginOverride with mode Default.",
+    ),
+    CONFLICTING_OPTION_PATHS := FindingCode(
+        "ConflictingOptionPaths",
+        Severity.ERROR,
+        FindingScope.PACKAGE,
+        "An option's value cannot contain another option, whose path is below it.",
+    ),
+    CONFLICTING_OVERRIDES := FindingCode(
+        "ConflictingOverrides",
+        Severity.WARNING,
+        FindingScope.PACKAGE,
+        "Two overrides of one layer set an option to different values. The last one is used.",
+    ),
+    DEFINITION_INVALID := FindingCode(
+        "DefinitionInvalid",
+        Severity.ERROR,
+        FindingScope.OBJECT,
+        "A plugin definition is invalid. Its Plugins stay unchanged.",
+    ),
+    DEFINITION_REF_MISSING := FindingCode(
+        "DefinitionRefMissing",
+        Severity.ERROR,
+        FindingScope.OBJECT,
+        "A preset or a Plugin has no reference to a plugin definition.",
+    ),
+    DUPLICATE_CLUSTER_OVERRIDE := FindingCode(
+        "DuplicateClusterOverride",
+        Severity.ERROR,
+        FindingScope.PACKAGE,
+        "A preset has several clusterOptionOverrides entries for one cluster.",
+    ),
+    DUPLICATE_OPTION := FindingCode(
+        "DuplicateOption",
+        Severity.ERROR,
+        FindingScope.PACKAGE,
+        "A list contains an option twice; a warning if both values are equal.",
+    ),
+    DUPLICATE_OPTION_DEFINITION := FindingCode(
+        "DuplicateOptionDefinition",
+        Severity.ERROR,
+        FindingScope.OBJECT,
+        "A plugin definition declares an option twice.",
+    ),
+    DUPLICATE_OVERRIDE := FindingCode(
+        "DuplicateOverride",
+        Severity.ERROR,
+        FindingScope.OBJECT,
+        "A PluginOverride contains an option twice; a warning if both values are equal.",
+    ),
+    EXPRESSION_DISABLED := FindingCode(
+        "ExpressionDisabled",
+        Severity.ERROR,
+        FindingScope.PACKAGE,
+        "An option has an expression, and the settings disable expressions.",
+    ),
+    EXPRESSION_FAILED := FindingCode(
+        "ExpressionFailed",
+        Severity.ERROR,
+        FindingScope.PACKAGE,
+        "The expression of an option fails on a cluster.",
+    ),
+    EXPRESSION_RETYPED := FindingCode(
+        "ExpressionRetyped",
+        Severity.WARNING,
+        FindingScope.PACKAGE,
+        "A string that an expression inserts is read as another type.",
+    ),
+    EXPRESSION_UNUSABLE := FindingCode(
+        "ExpressionUnusable",
+        Severity.WARNING,
+        FindingScope.OBJECT,
+        "The expression of an option fails on every cluster. No Plugin uses it now.",
+    ),
+    HELM_RELEASE_INVALID := FindingCode(
+        "HelmReleaseInvalid",
+        Severity.ERROR,
+        FindingScope.PACKAGE,
+        "Flux would reject the HelmRelease of a Plugin. The Plugin is not written.",
+    ),
+    IMMUTABLE_FIELD_CHANGED := FindingCode(
+        "ImmutableFieldChanged",
+        Severity.ERROR,
+        FindingScope.PACKAGE,
+        "A published Plugin would move to another cluster, or its release to another namespace.",
+    ),
+    MULTIPLE_VALUE_SOURCES := FindingCode(
+        "MultipleValueSources",
+        Severity.ERROR,
+        FindingScope.PACKAGE,
+        "An option has several of value, valueFrom and expression.",
+    ),
+    NAME_COLLISION := FindingCode(
+        "NameCollision",
+        Severity.INFO,
+        FindingScope.PACKAGE,
+        "Two presets request Plugins with the same name. One of them is skipped.",
+    ),
+    NO_VALUE_SOURCE := FindingCode(
+        "NoValueSource", Severity.ERROR, FindingScope.PACKAGE, "An option has none of value, valueFrom and expression."
+    ),
+    OPTION_NAME_INVALID := FindingCode(
+        "OptionNameInvalid",
+        Severity.ERROR,
+        FindingScope.PACKAGE,
+        "The name of an option is not a valid path in Helm values.",
+    ),
+    OPTION_TYPE_MISMATCH := FindingCode(
+        "OptionTypeMismatch",
+        Severity.ERROR,
+        FindingScope.PACKAGE,
+        "An option's value does not have the type that the plugin definition declares.",
+    ),
+    OVERLAPPING_OPTION_PATHS := FindingCode(
+        "OverlappingOptionPaths",
+        Severity.WARNING,
+        FindingScope.PACKAGE,
+        "An option replaces a part of another option that has a higher layer.",
+    ),
+    OVERRIDE_CLUSTER_NOT_SELECTED := FindingCode(
+        "OverrideClusterNotSelected",
+        Severity.WARNING,
+        FindingScope.OBJECT,
+        "A preset overrides options for a cluster that it does not select.",
+    ),
+    OVERRIDE_CLUSTER_UNKNOWN := FindingCode(
+        "OverrideClusterUnknown",
+        Severity.WARNING,
+        FindingScope.OBJECT,
+        "An override names a cluster that its organization does not have.",
+    ),
+    OVERRIDE_DEFINITION_UNKNOWN := FindingCode(
+        "OverrideDefinitionUnknown",
+        Severity.WARNING,
+        FindingScope.OBJECT,
+        "A PluginOverride names a plugin definition that does not exist.",
+    ),
+    OWNER_LABEL_MISSING := FindingCode(
+        "OwnerLabelMissing", Severity.WARNING, FindingScope.OBJECT, "A preset has no label with its owner team."
+    ),
+    OWNER_LABEL_NOT_EXISTING_TEAM := FindingCode(
+        "OwnerLabelNotExistingTeam",
+        Severity.WARNING,
+        FindingScope.OBJECT,
+        "The owner label of a preset names a Team that its organization does not have.",
+    ),
+    OWNER_LABEL_NOT_SUPPORT_GROUP := FindingCode(
+        "OwnerLabelSetToNonSupportGroupTeam",
+        Severity.WARNING,
+        FindingScope.OBJECT,
+        "The owner label of a preset names a Team that is not a support group.",
+    ),
+    PLUGIN_DEFINITION_NOT_FOUND := FindingCode(
+        "PluginDefinitionNotFound",
+        Severity.ERROR,
+        FindingScope.OBJECT,
+        "A plugin definition does not exist. Its Plugins stay unchanged.",
+    ),
+    PLUGIN_INVALID := FindingCode("PluginInvalid", Severity.ERROR, FindingScope.OBJECT, "A Plugin is invalid."),
+    PLUGIN_NAME_INVALID := FindingCode(
+        "PluginNameInvalid",
+        Severity.ERROR,
+        FindingScope.PACKAGE,
+        "The name of a preset or Plugin is invalid as a label value or as a folder name.",
+    ),
+    PLUGIN_NOT_MANAGED := FindingCode(
+        "PluginNotManaged",
+        Severity.INFO,
+        FindingScope.PACKAGE,
+        "An existing Plugin with this name does not have the preset's label. It is not changed.",
+    ),
+    PLUGIN_OVERRIDE_INVALID := FindingCode(
+        "PluginOverrideInvalid",
+        Severity.ERROR,
+        FindingScope.OBJECT,
+        "A PluginOverride is invalid. Plugins that it may apply to stay unchanged.",
+    ),
+    PLUGIN_OVERRIDES_INVALID := FindingCode(
+        "PluginOverridesInvalid",
+        Severity.ERROR,
+        FindingScope.OBJECT,
+        "The pluginOverrides of an Organization or a Cluster are invalid. Its Plugins stay unchanged.",
+    ),
+    PLUGIN_PRESET_INVALID := FindingCode(
+        "PluginPresetInvalid",
+        Severity.ERROR,
+        FindingScope.OBJECT,
+        "A PluginPreset is invalid. Its Plugins stay unchanged.",
+    ),
+    PLUGIN_SUSPENDED := FindingCode(
+        "PluginSuspended",
+        Severity.INFO,
+        FindingScope.PACKAGE,
+        "A Plugin is suspended. It is neither changed nor deleted.",
+    ),
+    REGEX_MISMATCH := FindingCode(
+        "RegexMismatch",
+        Severity.WARNING,
+        FindingScope.PACKAGE,
+        "An option's value does not match the regular expression of the plugin definition.",
+    ),
+    RELEASE_NAME_CONFLICT := FindingCode(
+        "ReleaseNameConflict",
+        Severity.ERROR,
+        FindingScope.PACKAGE,
+        "Two Plugins have the same Helm release on a cluster.",
+    ),
+    RELEASE_NAME_INVALID := FindingCode(
+        "ReleaseNameInvalid", Severity.ERROR, FindingScope.PACKAGE, "The release name is invalid in Helm."
+    ),
+    REQUIRED_OPTION_MISSING := FindingCode(
+        "RequiredOptionMissing",
+        Severity.ERROR,
+        FindingScope.PACKAGE,
+        "An option that the plugin definition requires has no value.",
+    ),
+    RESERVED_OPTION := FindingCode(
+        "ReservedOption",
+        Severity.WARNING,
+        FindingScope.PACKAGE,
+        "An option is reserved for the reconciler. The value is ignored.",
+    ),
+    SECRET_LITERAL := FindingCode(
+        "SecretLiteral",
+        Severity.ERROR,
+        FindingScope.PACKAGE,
+        "A secret option has a literal value. Its Plugin is not written. A warning if the value is unused.",
+    ),
+    SECRET_PATH_SHADOWED := FindingCode(
+        "SecretPathShadowed",
+        Severity.WARNING,
+        FindingScope.PACKAGE,
+        "An option overlaps an option from a secret, or shares a list with it, and replaces its value.",
+    ),
+    SECRET_REF_INCOMPLETE := FindingCode(
+        "SecretRefIncomplete",
+        Severity.ERROR,
+        FindingScope.PACKAGE,
+        "A reference to a secret has no name or no key.",
+    ),
+    SELECTOR_EMPTY := FindingCode(
+        "SelectorEmpty",
+        Severity.ERROR,
+        FindingScope.OBJECT,
+        "A preset selects no clusters explicitly. No Plugin is created or deleted.",
+    ),
+    UNDECLARED_OPTION := FindingCode(
+        "UndeclaredOption",
+        Severity.WARNING,
+        FindingScope.PACKAGE,
+        "The plugin definition does not declare an option; an info if it is set for all plugins.",
+    ),
+    UNSUPPORTED_VALUE_SOURCE := FindingCode(
+        "UnsupportedValueSource",
+        Severity.ERROR,
+        FindingScope.PACKAGE,
+        "An option takes its value from another Plugin or preset, which is not supported.",
+    ),
+    WAIT_FOR_CYCLE := FindingCode(
+        "WaitForCycle", Severity.ERROR, FindingScope.PACKAGE, "Plugins on a cluster wait for each other."
+    ),
+    WAIT_FOR_DUPLICATE := FindingCode(
+        "WaitForDuplicate", Severity.ERROR, FindingScope.OBJECT, "A waitFor list names a Plugin or preset twice."
+    ),
+    WAIT_FOR_INVALID := FindingCode(
+        "WaitForInvalid",
+        Severity.ERROR,
+        FindingScope.OBJECT,
+        "A waitFor entry must name either a Plugin or a preset.",
+    ),
+    WAIT_FOR_NEVER_MET := FindingCode(
+        "WaitForNeverMet",
+        Severity.WARNING,
+        FindingScope.PACKAGE,
+        "A Plugin waits for a Plugin that its cluster does not have.",
+    ),
+)

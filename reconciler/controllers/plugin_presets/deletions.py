@@ -1,0 +1,139 @@
+"""Deletion of Plugins that are no longer requested: retained Plugins, orphans, and the deletion guard of presets."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+
+from reconciler.catalog.catalog import Catalog, ConfigObject
+from reconciler.controllers.deletion_guards import ACK_DELETIONS, DeletionDecision, PackageLocation, decide_deletions
+from reconciler.controllers.plugin_presets.inputs import PluginPresetInputs
+from reconciler.controllers.plugin_presets.model import CLUSTER, GROUP, Preset
+from reconciler.controllers.plugin_presets.plugin import SUSPEND_ANNOTATION
+from reconciler.controllers.plugin_presets.plugin_requests import PluginTargets
+from reconciler.controllers.results import DeletionGuard, PackageTarget
+from reconciler.krm.objects import ObjectKey
+
+CLUSTER_RETAINS = f"{GROUP}/plugin-deletion"
+
+
+def is_retained(preset: Preset | None, cluster: ConfigObject | None) -> bool:
+    """Return whether a Plugin stays after it is no longer requested: its cluster or its preset retains it."""
+    if cluster and cluster.annotations.get(CLUSTER_RETAINS, "").lower() == "retain":
+        return True
+    return preset is not None and preset.deletion_policy == "Retain"
+
+
+def find_orphans(
+    preset: Preset, known_locations: Collection[PackageLocation], targets: PluginTargets, catalog: Catalog
+) -> tuple[PackageLocation, ...]:
+    """Return the published Plugins with a preset's label that have no owner, now or after this pass.
+
+    `known` are requested Plugins and those with a blocked deletion. The others are reported and stay.
+    """
+    orphans: list[PackageLocation] = []
+    for location in targets.labelled_locations.get(preset.key, ()):
+        cluster = catalog.get(ObjectKey(GROUP, CLUSTER, preset.key.namespace, location[0]))
+        if location not in known_locations and (location not in targets.owners or is_retained(preset, cluster)):
+            orphans.append(location)
+    return tuple(orphans)
+
+
+PREVENT_DELETION = f"{GROUP}/prevent-deletion"
+
+
+@dataclass(frozen=True)
+class GuardedPlugins:
+    """The deletion guard of a preset, and the Plugins `held` whose deletion it blocks.
+
+    `is_guarded`: the limit is exceeded, or the preset prevents all deletions.
+    """
+
+    guard: DeletionGuard
+    blocked: tuple[PackageLocation, ...] = ()
+    is_guarded: bool = False
+
+
+def guard_preset(
+    preset: Preset, requested_locations: Collection[PackageLocation], targets: PluginTargets
+) -> GuardedPlugins:
+    """Decide which Plugins that a preset no longer requests may be deleted."""
+    existing = targets.locations_by_owner.get(preset.key, ())
+    obsolete = sorted(location for location in existing if location not in requested_locations)
+    suspended = [location for location in obsolete if is_suspended(location, targets)]
+    deletions = [location for location in obsolete if location not in suspended]
+    if not deletions:
+        reason = _format_suspended_reason(suspended) if suspended else ""
+        return GuardedPlugins(DeletionGuard(frozenset(), reason), tuple(suspended))
+    decision = _decide(preset, deletions, len(existing), targets.inputs)
+    package_targets = frozenset(_get_target(location, targets) for location in deletions)
+    if decision.reason:
+        acknowledged_hashes = frozenset({preset.manifest.annotations.get(ACK_DELETIONS, "")} - {""})
+        # A prevented deletion cannot be confirmed.
+        unconfirmed = frozenset[PackageTarget]() if is_deletion_prevented(preset) else package_targets
+        guard = DeletionGuard(frozenset(), decision.reason, decision.existing_count, unconfirmed, acknowledged_hashes)
+        return GuardedPlugins(guard, (*deletions, *suspended), is_guarded=True)
+    confirmed = package_targets if decision.is_confirmed else frozenset[PackageTarget]()
+    guard = DeletionGuard(package_targets, _format_suspended_reason(suspended), confirmed=confirmed)
+    return GuardedPlugins(guard, tuple(suspended))
+
+
+def guard_suspended(
+    locations: Collection[PackageLocation], targets: PluginTargets
+) -> Mapping[ObjectKey, DeletionGuard]:
+    """Return the guards of deleted owners with suspended Plugins."""
+    locations_by_owner: dict[ObjectKey, list[PackageLocation]] = {}
+    for location in sorted(locations):
+        owner = targets.owners[location]
+        locations_by_owner.setdefault(owner.parent or owner.key, []).append(location)
+    guards: dict[ObjectKey, DeletionGuard] = {}
+    for owner_key, owned in locations_by_owner.items():
+        suspended = [location for location in owned if is_suspended(location, targets)]
+        if suspended:
+            allowed = frozenset(_get_target(location, targets) for location in owned if location not in suspended)
+            guards[owner_key] = DeletionGuard(allowed, _format_suspended_reason(suspended))
+    return guards
+
+
+def is_suspended(location: PackageLocation, targets: PluginTargets) -> bool:
+    """Return whether the published Plugin at a location has the suspend annotation."""
+    cluster, package = location
+    published = targets.list_published(cluster).get(package)
+    return published is not None and published.is_suspended
+
+
+def is_deletion_prevented(preset: Preset) -> bool:
+    """Return whether a preset prevents all deletions, also acknowledged ones."""
+    return PREVENT_DELETION in preset.manifest.annotations
+
+
+def _decide(
+    preset: Preset, deletions: list[PackageLocation], existing_count: int, inputs: PluginPresetInputs
+) -> DeletionDecision:
+    """Return whether Plugins may be deleted."""
+    annotations = preset.manifest.annotations
+    if is_deletion_prevented(preset):
+        examples = ", ".join("/".join(location) for location in deletions[:5])
+        return DeletionDecision(
+            f"{preset.key} has the annotation {PREVENT_DELETION}, and keeps {len(deletions)} Plugins ({examples})",
+            existing_count,
+        )
+    acknowledged_hashes, blocked_counts = (
+        {annotations.get(ACK_DELETIONS, "")},
+        inputs.blocked_counts.get(preset.key, {}),
+    )
+    nouns = ("Plugins", str(preset.key))
+    return decide_deletions(
+        deletions, existing_count, blocked_counts, acknowledged_hashes, inputs.max_delete_percent, nouns
+    )
+
+
+def _format_suspended_reason(locations: Collection[PackageLocation]) -> str:
+    examples = ", ".join("/".join(location) for location in locations)
+    return f"suspended by the annotation {SUSPEND_ANNOTATION}: {examples}" if locations else ""
+
+
+def _get_target(location: PackageLocation, targets: PluginTargets) -> PackageTarget:
+    cluster, package = location
+    target_key = targets.inventory.target_keys.get(cluster)
+    return PackageTarget(target_key.namespace if target_key else "", cluster, package)

@@ -1,0 +1,253 @@
+"""Helm values: option names as paths, and the values that options build together (Helm: `--set-json`).
+
+Helm silently loses a value with an empty path step, and a list item below which another path continues. Both are errors
+here.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from copy import deepcopy
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Any, Final, TypeAlias
+
+from reconciler.memory import cached
+
+PathStep: TypeAlias = str | int
+"""A key of a map, or an index of a list."""
+
+MAX_LEVELS: Final = 30
+"""Maximum number of dots after keys in one name, as in Helm."""
+
+MAX_INDEX: Final = 65_536
+"""Maximum list index in a name, as in Helm."""
+
+MAX_INDEXES: Final = 30
+"""Maximum number of list indexes in one name. Helm has no limit; this limit bounds the depth of the written YAML."""
+
+MAX_LIST_ITEMS: Final = 100_000
+"""Maximum number of list items that all names together may add, gaps included. It bounds the memory use."""
+
+_KEY = re.compile(r"(?:[^\\.\[=,]|\\.)*", re.DOTALL)
+_INDEX = re.compile(r"\[([0-9]{1,20})\]", re.ASCII)
+_ESCAPED = re.compile(r"\\(.)", re.DOTALL)
+_SPECIAL = re.compile(r"[\\.\[=,]")
+_MISSING: Final = object()
+
+
+@dataclass(frozen=True)
+class PathConflict:
+    """Why the option `name` has no place in the values. `conflicting_name` is the other option, if there is one."""
+
+    name: str
+    conflicting_name: str
+    message: str
+
+
+@dataclass(frozen=True)
+class HelmValues:
+    """The values that options build together, and the options that are not in them."""
+
+    values: dict[str, Any]
+    conflicts: tuple[PathConflict, ...] = ()
+
+
+def check_option_name(name: str) -> str:
+    """Return why an option name is not a valid path, or "". The text completes a sentence about the name."""
+    return _parse_name(name)[1]
+
+
+def parse_option_name(name: str) -> tuple[PathStep, ...]:
+    """Return the path that an option name denotes; () if the name is invalid."""
+    return _parse_name(name)[0]
+
+
+def format_option_name(steps: Sequence[PathStep]) -> str:
+    """Return the name that denotes a path, with special characters escaped."""
+    parts = (f"[{step}]" if isinstance(step, int) else "." + _SPECIAL.sub(r"\\\g<0>", step) for step in steps)
+    return "".join(parts).removeprefix(".")
+
+
+def build_values(entries: Iterable[tuple[str, Any]]) -> HelmValues:
+    """Return the values that options build together. The input is not changed.
+
+    Parents are placed before their children, independent of the order of `entries`, so that a child replaces a part of
+    its parent. Of two names for one path the later one wins.
+    """
+    parsed = [(*_parse_name(name), name, value) for name, value in entries]
+    conflicts = [PathConflict(name, "", message) for _, message, name, _ in parsed if message]
+    tree = _Tree()
+    for steps, _, name, value in sorted(
+        (entry for entry in parsed if entry[0]), key=lambda entry: _get_sort_key(entry[0])
+    ):
+        try:
+            tree.place(steps, name, value)
+        except _PlaceError as error:
+            conflicts.append(PathConflict(name, error.conflicting_name, error.message))
+    return HelmValues(tree.values, tuple(conflicts))
+
+
+def is_free(values: Mapping[str, Any], steps: Sequence[PathStep]) -> bool:
+    """Return whether a merge with `values` keeps a value at this path. Helm and Flux merge only maps."""
+    container: Any = values
+    for step in steps:
+        if isinstance(step, int) or not isinstance(container, dict):
+            # A literal list or map replaces a list completely.
+            return False
+        if step not in container:
+            return True
+        container = container[step]
+    return False
+
+
+class _PlaceError(ValueError):
+    """A value cannot be placed at its path."""
+
+    def __init__(self, message: str, conflicting_name: str = "") -> None:
+        super().__init__(message, conflicting_name)
+        self.message = message
+        self.conflicting_name = conflicting_name
+
+
+@dataclass
+class _Tree:
+    """Values under construction, and the option that created each path."""
+
+    values: dict[str, Any] = field(default_factory=dict)
+    creators: dict[tuple[PathStep, ...], str] = field(default_factory=dict)
+    list_item_count: int = 0
+
+    def place(self, steps: tuple[PathStep, ...], name: str, value: Any) -> None:
+        """Place a value at its path, or raise _PlaceError without any change."""
+        container: Any = self.values
+        for depth, step in enumerate(steps):
+            if not isinstance(container, list if isinstance(step, int) else dict):
+                raise self._create_error(steps[:depth], step, container)
+            item = _get_item(container, step)
+            if depth == len(steps) - 1 or item is _MISSING:
+                self._count_list_items(container, steps[depth:])
+                _set_item(container, step, _build_containers(steps[depth + 1 :], deepcopy(value)))
+                self.creators |= {steps[:end]: name for end in range(depth + 1, len(steps) + 1)}
+                return
+            container = item
+
+    def _create_error(self, steps: tuple[PathStep, ...], step: PathStep, value: Any) -> _PlaceError:
+        required_kind = "a list" if isinstance(step, int) else "a map"
+        creator = next(self.creators[steps[:end]] for end in range(len(steps), 0, -1) if steps[:end] in self.creators)
+        return _PlaceError(
+            f"requires {required_kind} at {format_option_name(steps)}, where {creator} sets {_format_kind(value)}",
+            creator,
+        )
+
+    def _count_list_items(self, container: Any, steps: tuple[PathStep, ...]) -> None:
+        new_items = sum(step + 1 for step in steps if isinstance(step, int))
+        if isinstance(container, list):
+            new_items -= min(len(container), int(steps[0]) + 1)
+        if self.list_item_count + new_items > MAX_LIST_ITEMS:
+            raise _PlaceError(f"would extend the lists of all options to more than {MAX_LIST_ITEMS} items")
+        self.list_item_count += new_items
+
+
+def _get_item(container: Any, step: Any) -> Any:
+    if isinstance(container, dict):
+        return container.get(step, _MISSING)
+    # Helm treats a null in a list as a gap. A null in a map is a value that other options cannot extend.
+    return _MISSING if step >= len(container) or container[step] is None else container[step]
+
+
+def _set_item(container: Any, step: Any, value: Any) -> None:
+    if isinstance(container, list):
+        container.extend([None] * (step + 1 - len(container)))
+    container[step] = value
+
+
+def _build_containers(steps: tuple[PathStep, ...], value: Any) -> Any:
+    for step in reversed(steps):
+        value = [*[None] * step, value] if isinstance(step, int) else {step: value}
+    return value
+
+
+def _get_sort_key(steps: tuple[PathStep, ...]) -> tuple[tuple[bool, int, str], ...]:
+    return tuple((False, step, "") if isinstance(step, int) else (True, 0, step) for step in steps)
+
+
+def _format_kind(value: Any) -> str:
+    match value:
+        case None:
+            return "null"
+        case bool():
+            return "a boolean"
+        case str():
+            return "a string"
+        case list():
+            return "a list"
+        case dict():
+            return "a map"
+        case _:
+            return "a number"
+
+
+@cached(8_192)
+def _parse_name(name: str) -> tuple[tuple[PathStep, ...], str]:
+    try:
+        steps = tuple(_iterate_steps(name))
+    except _NameError as error:
+        return (), str(error)
+    message = _check_depth(steps)
+    return ((), message) if message else (steps, "")
+
+
+def _check_depth(steps: tuple[PathStep, ...]) -> str:
+    if sum(isinstance(step, str) and isinstance(next_step, str) for step, next_step in pairwise(steps)) > MAX_LEVELS:
+        return f"must not have more than {MAX_LEVELS} dots"
+    if sum(isinstance(step, int) for step in steps) > MAX_INDEXES:
+        return f"must not pass through more than {MAX_INDEXES} lists"
+    return ""
+
+
+class _NameError(ValueError):
+    """An option name is not a valid path."""
+
+
+def _iterate_steps(name: str) -> Iterator[PathStep]:
+    position, end = 0, len(name)
+    while True:
+        key = _KEY.match(name, position)
+        if key is None or not key[0]:
+            raise _NameError(_explain_empty_step(name, position))
+        yield _ESCAPED.sub(r"\1", key[0])
+        position = key.end()
+        while name.startswith("[", position):
+            index = _match_index(name, position)
+            yield int(index[1])
+            position = index.end()
+        if position == end:
+            return
+        if name[position] != ".":
+            raise _NameError(_explain_stray_character(name, position))
+        position += 1
+
+
+def _match_index(name: str, position: int) -> re.Match[str]:
+    index = _INDEX.match(name, position)
+    if index is None or int(index[1]) > MAX_INDEX:
+        raise _NameError(f"must have a number up to {MAX_INDEX} in brackets, like [0], or a \\ before the bracket")
+    return index
+
+
+def _explain_empty_step(name: str, position: int) -> str:
+    if not name:
+        return "must not be empty"
+    if name.startswith("\\", position):
+        return "must not end in a backslash"
+    return f"must have a key between dots and before brackets; the key at character {position + 1} is empty"
+
+
+def _explain_stray_character(name: str, position: int) -> str:
+    if name[position] == "\\":
+        return "must not end in a backslash"
+    if name[position - 1] == "]":
+        return f'must have a dot or nothing after "]", not "{name[position]}"'
+    return f'must have a \\ before "{name[position]}", because "{name[position]}" ends a name'

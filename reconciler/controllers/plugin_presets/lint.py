@@ -1,0 +1,185 @@
+"""Lint: suspicious but valid presets and options, and checks of objects that do not depend on a Plugin.
+
+The owner label is checked only if the config has Teams. Catalogs are not supported.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from reconciler.catalog.catalog import Catalog, ConfigObject
+from reconciler.cel import ExpressionLimits
+from reconciler.controllers.clusters.inventory import ClusterInventory
+from reconciler.controllers.codes import DEPRECATED, SELECTOR_MATCHES_NOTHING
+from reconciler.controllers.plugin_presets.codes import (
+    CATALOG_IGNORED,
+    EXPRESSION_UNUSABLE,
+    OWNER_LABEL_MISSING,
+    OWNER_LABEL_NOT_EXISTING_TEAM,
+    OWNER_LABEL_NOT_SUPPORT_GROUP,
+)
+from reconciler.controllers.plugin_presets.injected_options import OWNED_BY_LABEL
+from reconciler.controllers.plugin_presets.inputs import PluginPresetCache
+from reconciler.controllers.plugin_presets.model import (
+    DEFINITION_KINDS,
+    GROUP,
+    PLUGIN,
+    PRESET,
+    TEAM,
+    OptionExpression,
+    OptionList,
+    PluginOverride,
+)
+from reconciler.controllers.plugin_presets.option_expressions import check_option_expression
+from reconciler.controllers.plugin_presets.option_layers import OptionAssignment
+from reconciler.controllers.plugin_presets.read_objects import read_plugin, read_preset
+from reconciler.controllers.plugin_presets.snapshot import (
+    OverrideLayer,
+    PresetSnapshot,
+    read_preset_snapshot,
+    select_clusters,
+)
+from reconciler.controllers.plugin_presets.status import OWNER_LABEL
+from reconciler.controllers.validation import explain_no_match, list_requirements
+from reconciler.krm.findings import Finding, FindingCode
+from reconciler.krm.objects import Condition, ObjectKey
+
+_DEPRECATED_DOCS_FIELD, _DOCS_FIELD = "docMarkDownUrl", "docsURL"
+SUPPORT_GROUP = f"{GROUP}/support-group"
+_CATALOG = "Catalog"
+
+
+def lint_presets(catalog: Catalog, inventory: ClusterInventory, limits: ExpressionLimits | None) -> Iterator[Finding]:
+    """Yield warnings: selectors without a match, expressions that always fail, deprecated fields.
+
+    Call this function only with a complete catalog. If `limits` is None, expressions are disabled.
+    """
+    snapshot = read_preset_snapshot(catalog, inventory, PluginPresetCache())
+    yield from _find_idle_presets(snapshot)
+    yield from _find_idle_overrides(snapshot)
+    if limits:
+        yield from _find_unusable_expressions(snapshot, limits)
+    for kind in DEFINITION_KINDS:
+        yield from (
+            finding
+            for manifest in catalog.objects_of_kind(GROUP, kind)
+            for finding in _find_deprecated_fields(manifest)
+        )
+
+
+def _find_idle_presets(snapshot: PresetSnapshot) -> Iterator[Finding]:
+    for manifest in snapshot.catalog.objects_of_kind(GROUP, PRESET):
+        preset, _ = read_preset(manifest)
+        if preset is None or select_clusters(preset, snapshot.clusters):
+            continue
+        namespace = manifest.key.namespace
+        label_sets = [cluster.labels for cluster in snapshot.clusters.of(namespace).values()]
+        reason = explain_no_match(list_requirements(preset.selector), label_sets, f"Cluster of {namespace}")
+        message = f"spec.clusterSelector matches no cluster, so that no Plugin is created: {reason}"
+        yield SELECTOR_MATCHES_NOTHING.finding(message, manifest.location_of(("spec", "clusterSelector")))
+
+
+def _find_idle_overrides(snapshot: PresetSnapshot) -> Iterator[Finding]:
+    """Yield a warning for each label selector of a PluginOverride that matches no cluster."""
+    for layer in _iterate_valid_overrides(snapshot):
+        yield from _find_idle_selectors(layer.override, snapshot)
+
+
+def _iterate_valid_overrides(snapshot: PresetSnapshot) -> Iterator[OverrideLayer]:
+    for layers in snapshot.overrides.values():
+        yield from (layer for layer in layers if layer.override.is_valid)
+
+
+def _find_idle_selectors(override: PluginOverride, snapshot: PresetSnapshot) -> Iterator[Finding]:
+    namespace = override.manifest.key.namespace
+    label_sets = [cluster.labels for cluster in snapshot.clusters.of(namespace).values()]
+    for choice in override.clusters.choices:
+        selector = choice.selector
+        if selector is not None and not any(selector.matches(labels) for labels in label_sets):
+            reason = explain_no_match(list_requirements(selector), label_sets, f"Cluster of {namespace}")
+            message = f"spec.clusterSelector has a labelSelector that matches no cluster: {reason}"
+            yield SELECTOR_MATCHES_NOTHING.finding(message, override.manifest.location_of(("spec", "clusterSelector")))
+
+
+def _find_unusable_expressions(snapshot: PresetSnapshot, limits: ExpressionLimits) -> Iterator[Finding]:
+    secret_names = {
+        name for usable in snapshot.definitions.values() for name, option in usable.definition.options.items()
+        if option.type == "secret"
+    }  # fmt: skip
+    for manifest, options in _iterate_option_lists(snapshot):
+        for entry in options.entries:
+            source = entry.source
+            errors = check_option_expression(source.text, limits) if isinstance(source, OptionExpression) else ()
+            if errors:
+                # An error message can quote the expression, which can contain the secret.
+                is_hidden = entry.name in secret_names
+                reason = "the error is not shown, because it may contain a secret" if is_hidden else "; ".join(errors)
+                assignment = OptionAssignment("", manifest, source, entry.path)
+                message = f"{assignment.field} fails for every Plugin: {reason}"
+                yield EXPRESSION_UNUSABLE.finding(message, assignment.location)
+
+
+def _iterate_option_lists(snapshot: PresetSnapshot) -> Iterator[tuple[ConfigObject, OptionList]]:
+    """Yield every list of options that can have expressions, with its object."""
+    for manifest in snapshot.catalog.objects_of_kind(GROUP, PRESET):
+        preset, _ = read_preset(manifest)
+        lists = (preset.spec.options, *preset.cluster_options.values()) if preset else ()
+        yield from ((manifest, options) for options in lists)
+    for manifest in snapshot.catalog.objects_of_kind(GROUP, PLUGIN):
+        plugin, _ = read_plugin(manifest)
+        if plugin:
+            yield manifest, plugin.spec.options
+    override_layers = (layer.layer for layer in _iterate_valid_overrides(snapshot))
+    for layer in (*snapshot.namespace_layers.values(), *override_layers):
+        yield layer.manifest, layer.options
+
+
+def _find_deprecated_fields(manifest: ConfigObject) -> Iterator[Finding]:
+    spec = manifest.data.get("spec")
+    if isinstance(spec, dict) and spec.get(_DEPRECATED_DOCS_FIELD) is not None:
+        message = f"spec.{_DEPRECATED_DOCS_FIELD} is deprecated; use spec.{_DOCS_FIELD}"
+        yield DEPRECATED.finding(message, manifest.location_of(("spec", _DEPRECATED_DOCS_FIELD)))
+
+
+def check_owner_label(manifest: ConfigObject, catalog: Catalog) -> tuple[Condition | None, tuple[Finding, ...]]:
+    """Return the condition of an object's owner label, and a warning if it names no support group."""
+    if not catalog.objects_of_kind(GROUP, TEAM):
+        return None, ()
+    error = _find_owner_label_error(manifest, catalog)
+    if error is None:
+        return Condition(OWNER_LABEL, "True", "OwnerLabelSet", ""), ()
+    code, reason = error
+    message = f"metadata.labels.{OWNED_BY_LABEL} {reason}"
+    finding = code.finding(message, manifest.location_of(("metadata", "labels", OWNED_BY_LABEL)))
+    return Condition(OWNER_LABEL, "False", code.name, message), (finding,)
+
+
+def _find_owner_label_error(manifest: ConfigObject, catalog: Catalog) -> tuple[FindingCode, str] | None:
+    name = manifest.labels.get(OWNED_BY_LABEL, "")
+    if not name:
+        return OWNER_LABEL_MISSING, "must name the Team that owns this object"
+    team = catalog.get(ObjectKey(GROUP, TEAM, manifest.key.namespace, name))
+    if team is None:
+        return OWNER_LABEL_NOT_EXISTING_TEAM, f'must name a Team of {manifest.key.namespace}; "{name}" does not exist'
+    if team.labels.get(SUPPORT_GROUP) != "true":
+        return (
+            OWNER_LABEL_NOT_SUPPORT_GROUP,
+            f'must name a support group; the Team "{name}" has no label {SUPPORT_GROUP}: "true"',
+        )
+    return None
+
+
+def check_catalogs(catalog: Catalog) -> Iterator[Finding]:
+    """Yield a warning for each source of a Catalog that overrides plugin definitions."""
+    for manifest in catalog.objects_of_kind(GROUP, _CATALOG):
+        spec = manifest.data.get("spec")
+        sources = spec.get("sources") if isinstance(spec, Mapping) else None
+        for index, source in enumerate(sources if isinstance(sources, list) else ()):
+            if _has_overrides(source):
+                message = f"spec.sources[{index}].overrides has no effect; use a PluginOverride with mode Default"
+                yield CATALOG_IGNORED.finding(message, manifest.location_of(("spec", "sources", index, "overrides")))
+
+
+def _has_overrides(source: Any) -> bool:
+    return isinstance(source, Mapping) and bool(source.get("overrides"))

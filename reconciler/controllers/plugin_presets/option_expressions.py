@@ -1,0 +1,246 @@
+"""Expressions of options: YAML texts with CEL placeholders, evaluated for one cluster.
+
+A placeholder `${…}` cannot contain a closing brace and has no escape. The result of a placeholder is not evaluated
+again.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any, Final
+
+from reconciler.cel import CelEnvironment, ExpressionBudget, ExpressionError, ExpressionLimits
+from reconciler.controllers.plugin_presets.injected_options import EXPRESSION_VARIABLE, suggest_setting
+from reconciler.controllers.validation import quote_value
+from reconciler.krm.yaml import YamlError, read_core_yaml
+from reconciler.krm.yaml.file import resolve_core_scalar
+from reconciler.memory import cached
+
+# JSON does not escape these characters. YAML forbids them or reads them as line breaks.
+_INVALID_IN_YAML = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
+_DEFAULT_LIMITS: Final = ExpressionLimits()
+
+MAX_PLACEHOLDERS: Final = 256
+"""Maximum number of distinct placeholders in one expression. The cost limits do not include their compilation."""
+
+
+@dataclass(frozen=True)
+class EvaluatedExpression:
+    """The value of an option on one cluster; None with `faults`.
+
+    `retyped` are the strings that YAML reads as another type. Both contain complete sentences, in the order of the
+    text.
+    """
+
+    value: Any
+    errors: tuple[str, ...] = ()
+    retyped: tuple[str, ...] = ()
+
+
+def evaluate_expression(
+    text: str, variables: Mapping[str, Any], limits: ExpressionLimits = _DEFAULT_LIMITS
+) -> EvaluatedExpression:
+    """Return the value of an expression. `limits` apply to all its placeholders together.
+
+    The text is read as YAML 1.2 after all placeholders are replaced. Strings are inserted unchanged, other values as
+    JSON. Null is an error. Expressions of lower layers are not evaluated, so that they may be invalid.
+    """
+    placeholders = _list_placeholders(text)
+    if message := _check_text(text, placeholders):
+        return EvaluatedExpression(None, (message,))
+    environment, budget = _create_environment(frozenset(variables), limits), ExpressionBudget(limits)
+    results: dict[str, _Result] = {}
+    errors: list[str] = []
+    for placeholder in placeholders:
+        try:
+            results[placeholder] = _create_result(environment.compile(placeholder).evaluate(variables, budget))
+        except (ExpressionError, _ResultError) as error:
+            errors.append(_format_error(placeholder, error))
+    return EvaluatedExpression(None, tuple(errors)) if errors else _assemble(text, results, limits)
+
+
+def check_option_expression(text: str, limits: ExpressionLimits = _DEFAULT_LIMITS) -> tuple[str, ...]:
+    """Return the errors that are independent of the variables' values: invalid CEL and unknown variables."""
+    placeholders = _list_placeholders(text)
+    if message := _check_text(text, placeholders):
+        return (message,)
+    environment, messages = _create_environment(frozenset({EXPRESSION_VARIABLE}), limits), []
+    for placeholder in placeholders:
+        try:
+            environment.compile(placeholder)
+        except ExpressionError as error:
+            messages.append(f"{quote_value('${' + placeholder + '}')} cannot be evaluated: {error}")
+    return tuple(messages)
+
+
+@dataclass(frozen=True)
+class _Result:
+    """The replacement for a placeholder, and whether it is a string instead of JSON."""
+
+    text: str
+    is_string: bool
+
+
+class _ResultError(ValueError):
+    """A result cannot be inserted into a text."""
+
+
+@cached(16)
+def _create_environment(names: frozenset[str], limits: ExpressionLimits) -> CelEnvironment:
+    return CelEnvironment(names, limits=limits)
+
+
+def _split(text: str) -> list[str]:
+    """Return literal text and placeholder contents alternately. The first and the last item are literal text."""
+    pieces: list[str] = []
+    text_start = position = 0
+    while (start := text.find("${", position)) >= 0 and (end := text.find("}", start)) >= 0:
+        position = end
+        if end > start + 2:
+            pieces += [text[text_start:start], text[start + 2 : end]]
+            text_start = end + 1
+    return [*pieces, text[text_start:]]
+
+
+def _list_placeholders(text: str) -> tuple[str, ...]:
+    """Return the distinct placeholder contents in the order of the text."""
+    return tuple(dict.fromkeys(_split(text)[1::2]))
+
+
+def _check_text(text: str, placeholders: tuple[str, ...]) -> str:
+    if not text:
+        return "an expression must not be empty"
+    if len(placeholders) > MAX_PLACEHOLDERS:
+        return f"an expression must not have more than {MAX_PLACEHOLDERS} different placeholders"
+    return ""
+
+
+def _format_error(placeholder: str, error: Exception) -> str:
+    suggestion = suggest_setting(placeholder, str(error))
+    return f"{quote_value('${' + placeholder + '}')} cannot be evaluated: {error}{suggestion}"
+
+
+def _create_result(value: Any) -> _Result:
+    return _Result(value, is_string=True) if isinstance(value, str) else _Result(_format_json(value), is_string=False)
+
+
+def _format_json(value: Any) -> str:
+    match value:
+        case None | bool():
+            return json.dumps(value)
+        case str():
+            return _INVALID_IN_YAML.sub(_escape, json.dumps(value, ensure_ascii=False))
+        case int():
+            return str(int(value))
+        case float():
+            return _format_number(value)
+        case list():
+            return f"[{','.join(map(_format_json, value))}]"
+        case dict() if all(isinstance(key, str) for key in value):
+            return f"{{{','.join(f'{_format_json(key)}:{_format_json(value[key])}' for key in sorted(value))}}}"
+        case dict():
+            raise _ResultError("the keys of a map must be strings")
+        case _:
+            raise _ResultError("the result must be a string or a JSON value, not bytes, a time, a type or an optional")
+
+
+def _escape(match: re.Match[str]) -> str:
+    return f"\\u{ord(match[0]):04x}"
+
+
+def _format_number(value: float) -> str:
+    """Format a double as Go's JSON does: without a decimal point if whole, with an exponent if very large or small."""
+    if not math.isfinite(value):
+        raise _ResultError("the result must be a finite number")
+    if value and not 1e-6 <= abs(value) < 1e21:
+        return repr(value).replace("e-0", "e-")
+    plain = format(Decimal(repr(value)), "f")
+    return plain.removesuffix(".0")
+
+
+def _assemble(text: str, results: Mapping[str, _Result], limits: ExpressionLimits) -> EvaluatedExpression:
+    # The cost limits include a long result only once, even if several placeholders insert it.
+    size = sum(len(results[placeholder].text) for placeholder in _split(text)[1::2])
+    if size > limits.bytes:
+        return EvaluatedExpression(None, (f"the expression produces more than {limits.bytes} bytes of text",))
+    texts = {placeholder: result.text for placeholder, result in results.items()}
+    evaluated = _read_yaml(_fill(text, texts))
+    if evaluated.errors:
+        return evaluated
+    strings = {placeholder: result.text for placeholder, result in results.items() if result.is_string}
+    return EvaluatedExpression(evaluated.value, (), _find_retyped(text, texts, strings, evaluated.value))
+
+
+def _fill(text: str, texts: Mapping[str, str]) -> str:
+    pieces = _split(text)
+    pieces[1::2] = [texts[placeholder] for placeholder in pieces[1::2]]
+    return "".join(pieces)
+
+
+def _read_yaml(text: str) -> EvaluatedExpression:
+    try:
+        value = read_core_yaml(text)
+    except YamlError as error:
+        return EvaluatedExpression(
+            None, (f"the result of the expression is not valid YAML: {error}: {quote_value(text)}",)
+        )
+    if value is None:
+        return EvaluatedExpression(None, (f"the expression must not produce null: {quote_value(text)}",))
+    if not _is_json(value):
+        return EvaluatedExpression(None, (f"the expression must produce finite numbers: {quote_value(text)}",))
+    return EvaluatedExpression(value)
+
+
+def _is_json(value: Any) -> bool:
+    match value:
+        case float():
+            return math.isfinite(value)
+        case list():
+            return all(map(_is_json, value))
+        case dict():
+            return all(map(_is_json, value.values()))
+        case _:
+            return True
+
+
+def _find_retyped(text: str, texts: Mapping[str, str], strings: Mapping[str, str], value: Any) -> tuple[str, ...]:
+    """Return messages about inserted strings that are a whole scalar and that YAML reads as another type.
+
+    Each such placeholder is replaced by a unique marker string first. The parsed marker shows where the string's value
+    is.
+    """
+    candidates = (name for name, result in strings.items() if not isinstance(resolve_core_scalar(result.strip()), str))
+    placeholders = {f"placeholder-{number}": name for number, name in enumerate(candidates)}
+    if not placeholders:
+        return ()
+    try:
+        marked = read_core_yaml(_fill(text, {**texts, **{name: marker for marker, name in placeholders.items()}}))
+    except YamlError:
+        return ()  # A YAML tag requests the other type.
+    retyped = {
+        placeholders[marker]: item
+        for marker, item in _pair_strings(marked, value)
+        if marker in placeholders and not isinstance(item, str)
+    }
+    return tuple(
+        f"{quote_value('${' + name + '}')} is the string {quote_value(strings[name])}, which YAML reads as"
+        f" {quote_value(item)}: put the placeholder in quotes"
+        for name, item in retyped.items()
+    )
+
+
+def _pair_strings(marked: Any, value: Any) -> Iterator[tuple[str, Any]]:
+    """Yield the strings of marked data, each with the value at the same path, as far as both have equal structure."""
+    if isinstance(marked, str):
+        yield marked, value
+    elif isinstance(marked, list) and isinstance(value, list):
+        for marked_item, item in zip(marked, value, strict=False):
+            yield from _pair_strings(marked_item, item)
+    elif isinstance(marked, dict) and isinstance(value, dict):
+        for marked_item, item in zip(marked.values(), value.values(), strict=False):
+            yield from _pair_strings(marked_item, item)

@@ -1,0 +1,160 @@
+"""Options with overlapping paths in the Helm values: which of them wins, and when this is an error.
+
+The module `helm_values` builds the values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from reconciler.controllers.plugin_presets.codes import (
+    CONFLICTING_OPTION_PATHS,
+    OVERLAPPING_OPTION_PATHS,
+    SECRET_PATH_SHADOWED,
+)
+from reconciler.controllers.plugin_presets.helm_values import (
+    PathConflict,
+    PathStep,
+    build_values,
+    is_free,
+    parse_option_name,
+)
+from reconciler.controllers.plugin_presets.model import LiteralValue, SecretRef
+from reconciler.controllers.plugin_presets.option_layers import LAYER_RANK, ResolvedOption
+from reconciler.krm.findings import Finding
+from reconciler.memory import cached
+
+
+@dataclass(frozen=True)
+class _SharedList:
+    """Names with a path through one list, and names that require a map at the same path."""
+
+    item_names: tuple[str, ...]
+    map_names: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class _PathRelations:
+    """Pairs of names where one path is above the other, and the lists on the paths."""
+
+    pairs: tuple[tuple[str, str], ...] = ()
+    lists: tuple[_SharedList, ...] = ()
+
+    @property
+    def has_conflicting_kinds(self) -> bool:
+        """Whether names require a list and a map at the same path."""
+        return any(shared_list.map_names for shared_list in self.lists)
+
+
+def check_option_paths(options: Sequence[ResolvedOption]) -> Iterator[Finding]:
+    """Yield findings about options whose paths overlap or share a list."""
+    options_by_name = {option.name: option for option in options}
+    relations = _relate_paths(tuple(options_by_name))
+    yield from _find_overlaps(options_by_name, relations)
+    if any(isinstance(option.source, SecretRef) for option in options):
+        yield from _find_shadowed_secrets(options_by_name, relations)
+    if relations.pairs or relations.has_conflicting_kinds:
+        yield from create_conflict_findings(options, build_values(list_literal_values(options)).conflicts)
+
+
+def list_literal_values(options: Iterable[ResolvedOption]) -> list[tuple[str, Any]]:
+    """Return name and value of the options that do not come from a Secret."""
+    return [(option.name, option.source.value) for option in options if isinstance(option.source, LiteralValue)]
+
+
+def list_effective_secrets(
+    options: Iterable[ResolvedOption], values: Mapping[str, Any]
+) -> list[tuple[ResolvedOption, SecretRef]]:
+    """Return the options from Secrets that are effective beside these values, in order.
+
+    Depending on the depth of a path, either the literal value or the secret wins in Flux. Therefore no path gets both,
+    and the secret is omitted. Of two secrets with the same path the later one is used.
+    """
+    secrets_by_path: dict[tuple[PathStep, ...], tuple[ResolvedOption, SecretRef]] = {}
+    for option in options:
+        steps = parse_option_name(option.name)
+        if isinstance(option.source, SecretRef) and is_free(values, steps):
+            secrets_by_path.pop(steps, None)
+            secrets_by_path[steps] = (option, option.source)
+    return list(secrets_by_path.values())
+
+
+def create_conflict_findings(options: Iterable[ResolvedOption], conflicts: Iterable[PathConflict]) -> Iterator[Finding]:
+    """Yield an error for each option without a place in the values."""
+    options_by_name = {option.name: option for option in options}
+    for conflict in conflicts:
+        option, other = options_by_name[conflict.name], options_by_name.get(conflict.conflicting_name)
+        suffix = f", and {other.winner} sets {other.name}" if other else ""
+        message = f"{option.winner} sets {option.name}{suffix}: {option.name} {conflict.message}"
+        yield CONFLICTING_OPTION_PATHS.finding(message, option.winner.location)
+
+
+def _find_overlaps(options: Mapping[str, ResolvedOption], relations: _PathRelations) -> Iterator[Finding]:
+    for pair in relations.pairs:
+        above, below = (options[name] for name in pair)
+        are_literals = isinstance(above.source, LiteralValue) and isinstance(below.source, LiteralValue)
+        if are_literals and LAYER_RANK[below.winner.layer] < LAYER_RANK[above.winner.layer]:
+            message = (
+                f"{above.winner} sets {above.name}, and {below.winner} sets {below.name}, which replaces a part of it,"
+                f" although its layer is lower ({below.winner.layer})"
+            )
+            yield OVERLAPPING_OPTION_PATHS.finding(message, below.winner.location)
+
+
+def _find_shadowed_secrets(options: Mapping[str, ResolvedOption], relations: _PathRelations) -> Iterator[Finding]:
+    """Yield one warning for each secret that overlaps other options."""
+    names_by_secret: dict[str, dict[str, None]] = {}
+    for name, other_name in _iterate_secret_overlaps(options, relations):
+        names_by_secret.setdefault(name, {})[other_name] = None
+    for name, other_names in names_by_secret.items():
+        option, (first, *rest) = options[name], (options[other_name] for other_name in other_names)
+        more = "".join(f", {other.name}" for other in rest)
+        reason = (
+            "the paths of secrets must not overlap"
+            if all(isinstance(other.source, SecretRef) for other in (first, *rest))
+            else "a literal value replaces a secret at the same path or in the same list"
+        )
+        message = f"{option.winner} sets {name} from a secret, and {first.winner} sets {first.name}{more}: {reason}"
+        yield SECRET_PATH_SHADOWED.finding(message, option.winner.location)
+
+
+def _iterate_secret_overlaps(
+    options: Mapping[str, ResolvedOption], relations: _PathRelations
+) -> Iterator[tuple[str, str]]:
+    """Yield each secret with an overlapping option. Of two overlapping secrets only one is reported."""
+    secrets = {name for name, option in options.items() if isinstance(option.source, SecretRef)}
+    for above, below in relations.pairs:
+        if above in secrets:
+            yield above, below
+        elif below in secrets:
+            yield below, above
+    for shared in relations.lists:
+        literals = [name for name in shared.item_names if name not in secrets]
+        # One option is enough in the message of a long list.
+        other_names = (*literals, *shared.map_names)[:1]
+        yield from ((name, other) for name in shared.item_names if name in secrets for other in other_names)
+        yield from ((name, other) for name in shared.map_names if name in secrets for other in literals[:1])
+
+
+# Most Plugins of a definition have the same options.
+@cached(1_024)
+def _relate_paths(names: tuple[str, ...]) -> _PathRelations:
+    names_by_path: dict[tuple[PathStep, ...], list[str]] = {}
+    for name in names:
+        names_by_path.setdefault(parse_option_name(name), []).append(name)
+    pairs: list[tuple[str, str]] = []
+    # For each container path: the names that require a map there, and the names that require a list.
+    required_kinds: dict[tuple[PathStep, ...], tuple[list[str], list[str]]] = {}
+    for steps, same_path in names_by_path.items():
+        pairs += [(same_path[0], other) for other in same_path[1:]]
+        for depth, step in enumerate(steps):
+            required_kinds.setdefault(steps[:depth], ([], []))[isinstance(step, int)].extend(same_path)
+            pairs += [(above, name) for above in names_by_path.get(steps[:depth], ()) for name in same_path]
+    lists = [
+        _SharedList(tuple(item_names), tuple(map_names))
+        for map_names, item_names in required_kinds.values()
+        if item_names
+    ]
+    return _PathRelations(tuple(sorted(pairs)), tuple(lists))

@@ -1,0 +1,369 @@
+"""Checks that compare all outcomes of a pass: shared releases, waitFor cycles, and secrets in plain text.
+
+An Organization may give a literal password to all its Plugins, although most of their definitions do not declare the
+option as a secret. Such a value must not be written or shown for any Plugin.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+from reconciler.controllers.plugin_presets.codes import (
+    EXPRESSION_FAILED,
+    EXPRESSION_RETYPED,
+    OPTION_TYPE_MISMATCH,
+    REGEX_MISMATCH,
+    RELEASE_NAME_CONFLICT,
+    SECRET_LITERAL,
+    WAIT_FOR_CYCLE,
+    WAIT_FOR_NEVER_MET,
+)
+from reconciler.controllers.plugin_presets.model import (
+    OPTION_TYPES,
+    ORGANIZATION,
+    DefinitionNameFilter,
+    DefinitionRef,
+    LiteralValue,
+    OptionExpression,
+    SecretRef,
+)
+from reconciler.controllers.plugin_presets.option_layers import LayerOptions, OptionAssignment, ResolvedOption
+from reconciler.controllers.plugin_presets.option_types import VAULT_PREFIX, check_type
+from reconciler.controllers.plugin_presets.outcome import (
+    BuiltPlugin,
+    FailedPlugin,
+    PluginOutcome,
+    PluginRequest,
+    create_failure,
+)
+from reconciler.controllers.plugin_presets.provenance import PluginProvenance
+from reconciler.controllers.plugin_presets.snapshot import OverrideMatcher, PresetSnapshot
+from reconciler.controllers.validation import quote_value
+from reconciler.krm.findings import Finding, SourceLocation, select_errors
+from reconciler.krm.objects import ObjectKey
+
+_PluginsByName = Mapping[tuple[str, str], BuiltPlugin]
+# The messages of these findings contain the option value.
+_CODES_WITH_VALUES = {
+    code.name for code in (EXPRESSION_FAILED, EXPRESSION_RETYPED, OPTION_TYPE_MISMATCH, REGEX_MISMATCH)
+}
+
+
+def check_plugin_conflicts(outcomes: Sequence[PluginOutcome]) -> list[PluginOutcome]:
+    """Return the outcomes; a Plugin that conflicts with another one on its cluster has failed."""
+    built = [outcome for outcome in outcomes if isinstance(outcome, BuiltPlugin)]
+    errors = {**_find_wait_cycles(built), **_find_shared_releases(built)}
+    names = {(outcome.request.target.repository, outcome.request.key.name) for outcome in outcomes}
+    checked: list[PluginOutcome] = []
+    for outcome in outcomes:
+        if not isinstance(outcome, BuiltPlugin):
+            checked.append(outcome)
+        elif id(outcome) in errors:
+            checked.append(create_failure(outcome.request, (errors[id(outcome)],)))
+        else:
+            checked.append(_add_unmet_warnings(outcome, names))
+    return checked
+
+
+def _find_shared_releases(plugins: Iterable[BuiltPlugin]) -> Mapping[int, Finding]:
+    """Return an error for each Plugin with another one's release. A published Plugin keeps it, then the lowest name."""
+    plugins_by_release: dict[tuple[str, str, str], list[BuiltPlugin]] = {}
+    for plugin in plugins:
+        if plugin.release.name:
+            release = (plugin.request.target.repository, plugin.release.namespace, plugin.release.name)
+            plugins_by_release.setdefault(release, []).append(plugin)
+    errors: dict[int, Finding] = {}
+    for (cluster, namespace, name), sharing in plugins_by_release.items():
+        owner, *others = sorted(sharing, key=lambda plugin: (not plugin.request.is_occupied, plugin.request.key))
+        for plugin in others:
+            message = (
+                f"{plugin.request.key} must have its own release on {cluster}: {owner.request.key} also has release"
+                f" {name} in namespace {namespace}; set releaseName or releaseNamespace"
+            )
+            errors[id(plugin)] = RELEASE_NAME_CONFLICT.finding(message, plugin.request.manifest.location)
+    return errors
+
+
+def _find_wait_cycles(plugins: Iterable[BuiltPlugin]) -> Mapping[int, Finding]:
+    plugins_by_name = {(plugin.request.target.repository, plugin.request.key.name): plugin for plugin in plugins}
+    errors: dict[int, Finding] = {}
+    for (cluster, name), plugin in plugins_by_name.items():
+        if cycle := _find_wait_cycle(name, cluster, plugins_by_name):
+            message = f"{plugin.request.key} on {cluster} must not wait for itself: {' waits for '.join(cycle)}"
+            location = plugin.request.manifest.location_of(("spec", "waitFor"))
+            errors[id(plugin)] = WAIT_FOR_CYCLE.finding(message, location)
+    return errors
+
+
+def _find_wait_cycle(start: str, cluster: str, plugins: _PluginsByName) -> list[str]:
+    """Return the waitFor cycle through a Plugin; [] if there is none."""
+    waits_for: dict[str, str] = {}
+    pending = [start]
+    while pending:
+        name = pending.pop()
+        for awaited in _iterate_awaited(name, cluster, plugins):
+            if awaited == start:
+                return [*reversed(_trace_path(name, waits_for, start)), start]
+            if awaited not in waits_for:
+                waits_for[awaited] = name
+                pending.append(awaited)
+    return []
+
+
+def _trace_path(name: str, waits_for: Mapping[str, str], start: str) -> list[str]:
+    path = [name]
+    while path[-1] != start:
+        path.append(waits_for[path[-1]])
+    return path
+
+
+def _iterate_awaited(name: str, cluster: str, plugins: _PluginsByName) -> Iterator[str]:
+    plugin = plugins.get((cluster, name))
+    return (entry.get_plugin_name(cluster) for entry in (plugin.request.spec.wait_for if plugin else ()))
+
+
+def _add_unmet_warnings(plugin: BuiltPlugin, names: set[tuple[str, str]]) -> BuiltPlugin:
+    request, cluster = plugin.request, plugin.request.target.repository
+    awaited_names = [entry.get_plugin_name(cluster) for entry in request.spec.wait_for]
+    unmet = [name for name in awaited_names if (cluster, name) not in names]
+    if not unmet:
+        return plugin
+    location = request.manifest.location_of(("spec", "waitFor"))
+    warnings = tuple(
+        WAIT_FOR_NEVER_MET.finding(f"{request.key} waits for {name}, which does not exist on {cluster}", location)
+        for name in unmet
+    )
+    return replace(plugin, variant=replace(plugin.variant, findings=(*plugin.variant.findings, *warnings)))
+
+
+@dataclass(frozen=True)
+class _SecretEntry:
+    """An option that a definition declares as a secret, and that a shared list sets to a literal value."""
+
+    option: str
+    field: str
+    definition: ObjectKey
+
+
+@dataclass
+class _SecretEntries:
+    """The entries of shared lists that give a Plugin a literal secret, by location."""
+
+    entries: dict[SourceLocation, _SecretEntry] = field(default_factory=dict)
+
+    def add(self, lists: Iterable[_SharedOptions], definition: ObjectKey, names: Collection[str]) -> None:
+        """Add the entries of lists for secret options of a definition. Of two definitions the lowest key is kept."""
+        for shared in lists:
+            for location, entry in shared.iterate_entries_for(definition, names):
+                known_entry = self.entries.setdefault(location, entry)
+                self.entries[location] = min(known_entry, entry, key=lambda candidate: candidate.definition)
+
+    def contains_any(self, assignments: Collection[OptionAssignment]) -> bool:
+        """Return whether one of the assignments is such an entry."""
+        return any(assignment.location in self.entries for assignment in assignments)
+
+    def create_finding(self, location: SourceLocation) -> Finding:
+        """Return the error for an entry."""
+        entry = self.entries[location]
+        # The text equals the finding of Plugins that declare the secret, so that an entry is reported only once.
+        subject = f"{entry.field} sets {quote_value(entry.option)}, which {entry.definition} declares as secret"
+        message = f"{subject}: it {check_type('secret', None)}"
+        return SECRET_LITERAL.finding(message, location)
+
+
+def withhold_secrets(
+    outcomes: Sequence[PluginOutcome],
+    snapshot: PresetSnapshot,
+    matcher: OverrideMatcher,
+    kept_owners: Collection[ObjectKey],
+) -> list[PluginOutcome]:
+    """Return the outcomes; a Plugin with a literal value that is a secret of another definition has failed.
+
+    If another layer replaces the value, or if it has a wrong type, it is not shown. `kept_owners` are presets and
+    Plugins with incomplete config. Their definitions count as if they had Plugins on all clusters.
+    """
+    shared_options = [shared for shared in _iterate_shared_options(snapshot) if shared.literals]
+    if not shared_options:
+        return list(outcomes)
+    literal_names = {name for shared in shared_options for name, _ in shared.literals}
+    uncertain = _find_uncertain_definitions(snapshot, kept_owners)
+    keys = uncertain | {outcome.request.spec.definition.key(outcome.request.key.namespace) for outcome in outcomes}
+    secret_names = {key: names for key in keys if (names := literal_names & _list_secret_names(snapshot, key))}
+    # Usually no definition declares one of these options as a secret.
+    if not secret_names:
+        return list(outcomes)
+    secrets = _SecretEntries()
+    for key in uncertain & secret_names.keys():
+        secrets.add(shared_options, key, secret_names[key])
+    shared_by_layer = {shared.layer: shared for shared in shared_options}
+    for shared, key in _list_uses(outcomes, shared_by_layer, snapshot, matcher):
+        secrets.add([shared], key, secret_names.get(key, ()))
+    return [_withhold(outcome, secrets) for outcome in outcomes] if secrets.entries else list(outcomes)
+
+
+def _list_uses(
+    outcomes: Iterable[PluginOutcome],
+    shared_by_layer: Mapping[LayerOptions, _SharedOptions],
+    snapshot: PresetSnapshot,
+    matcher: OverrideMatcher,
+) -> Iterable[tuple[_SharedOptions, ObjectKey]]:
+    """Return the lists, each with the definitions of the Plugins that it applies to."""
+    # Presets with the same definition usually select the same clusters.
+    requests = {
+        (outcome.request.key.namespace, outcome.request.spec.definition, outcome.request.cluster_name): outcome.request
+        for outcome in outcomes
+    }
+    uses: dict[tuple[LayerOptions, ObjectKey], None] = {}
+    for request in requests.values():
+        key = request.spec.definition.key(request.key.namespace)
+        layers = _iterate_layers_for(request, snapshot, matcher)
+        uses |= {(layer, key): None for layer in layers if layer in shared_by_layer}
+    return [(shared_by_layer[layer], key) for layer, key in uses]
+
+
+@dataclass(frozen=True, eq=False)
+class _SharedOptions:
+    """A shared list of an organization: its literal values, and the definitions that it applies to; () for all."""
+
+    organization: str
+    layer: LayerOptions
+    definitions: tuple[DefinitionNameFilter, ...] = ()
+
+    @cached_property
+    def literals(self) -> Sequence[tuple[str, OptionAssignment]]:
+        """The entries with literal values."""
+        return [(name, assignment) for name, assignment in self.layer.assignments if _is_literal(assignment)]
+
+    def iterate_entries_for(
+        self, definition: ObjectKey, names: Collection[str]
+    ) -> Iterator[tuple[SourceLocation, _SecretEntry]]:
+        """Yield the entries for these options of a definition, if the list applies to it."""
+        ref = DefinitionRef(definition.kind, definition.name)
+        is_applicable = definition.namespace in ("", self.organization) and (
+            not self.definitions or any(name_filter.matches(ref) for name_filter in self.definitions)
+        )
+        for name, assignment in self.literals if is_applicable else ():
+            if name in names:
+                yield assignment.location, _SecretEntry(name, assignment.field, definition)
+
+
+def _iterate_shared_options(snapshot: PresetSnapshot) -> Iterator[_SharedOptions]:
+    for key, layer in snapshot.namespace_layers.items():
+        yield _SharedOptions(key.name if key.kind == ORGANIZATION else key.namespace, layer)
+    for namespace, overrides in snapshot.overrides.items():
+        yield from (
+            _SharedOptions(namespace, override.layer, override.override.definitions)
+            for override in overrides
+            if override.override.is_valid
+        )
+
+
+def _find_uncertain_definitions(snapshot: PresetSnapshot, kept_owners: Collection[ObjectKey]) -> set[ObjectKey]:
+    """Return the definitions that objects with incomplete config may use."""
+    if not snapshot.catalog.is_complete:
+        return set(snapshot.definition_keys)
+    definition_keys: set[ObjectKey] = set()
+    for key in kept_owners:
+        manifest = snapshot.catalog.get(key)
+        name = _find_definition_name(manifest.data) if manifest else ""
+        definition_keys |= {
+            definition_key
+            for definition_key in snapshot.definition_keys
+            if definition_key.namespace in ("", key.namespace) and name in ("", definition_key.name)
+        }
+    return definition_keys
+
+
+def _find_definition_name(data: Mapping[str, Any]) -> str:
+    """Return the definition that an invalid preset or Plugin names; "" if it is unknown."""
+    spec = data.get("spec")
+    plugin = spec.get("plugin", spec) if isinstance(spec, Mapping) else None
+    if not isinstance(plugin, Mapping):
+        return ""
+    ref = plugin.get("pluginDefinitionRef")
+    name = ref.get("name") if isinstance(ref, Mapping) else plugin.get("pluginDefinitionName")
+    return name if isinstance(name, str) else ""
+
+
+def _list_secret_names(snapshot: PresetSnapshot, key: ObjectKey) -> frozenset[str]:
+    """Return the secret options of a definition; for an invalid definition also the options with an unknown type."""
+    usable = snapshot.definitions.get(key)
+    if usable:
+        return frozenset(option.name for option in usable.definition.options.values() if option.type == "secret")
+    invalid = snapshot.catalog.get(key)
+    spec = invalid.data.get("spec") if invalid else None
+    options = spec.get("options") if isinstance(spec, Mapping) else None
+    entries = [entry for entry in options if isinstance(entry, Mapping)] if isinstance(options, list) else []
+    return frozenset(
+        entry["name"]
+        for entry in entries
+        if isinstance(entry.get("name"), str)
+        and (entry.get("type") == "secret" or entry.get("type") not in OPTION_TYPES)
+    )
+
+
+def _is_literal(assignment: OptionAssignment) -> bool:
+    match assignment.source:
+        case SecretRef():
+            return False
+        case OptionExpression(text=text):
+            return VAULT_PREFIX not in text
+        case LiteralValue(value=value):
+            return bool(check_type("secret", value)) and value != ""
+
+
+def _iterate_layers_for(
+    request: PluginRequest, snapshot: PresetSnapshot, matcher: OverrideMatcher
+) -> Iterator[LayerOptions]:
+    namespace = request.key.namespace
+    yield from snapshot.list_namespace_layers(namespace, request.cluster_name)
+    overrides = matcher.match(namespace, request.spec.definition, request.cluster)
+    yield from (override.layer for override in overrides if override.override.is_valid)
+
+
+def _withhold(outcome: PluginOutcome, secrets: _SecretEntries) -> PluginOutcome:
+    match outcome:
+        case BuiltPlugin():
+            return _withhold_from_plugin(outcome, secrets)
+        case FailedPlugin(request=request, findings=findings) if any(
+            _quotes_secret(finding, secrets) for finding in findings
+        ):
+            hidden = tuple(
+                secrets.create_finding(finding.location) if _quotes_secret(finding, secrets) else finding
+                for finding in findings
+            )
+            return create_failure(request, select_errors(hidden), hidden)
+        case _:
+            return outcome
+
+
+def _quotes_secret(finding: Finding, secrets: _SecretEntries) -> bool:
+    return finding.code in _CODES_WITH_VALUES and finding.location in secrets.entries
+
+
+def _withhold_from_plugin(plugin: BuiltPlugin, secrets: _SecretEntries) -> PluginOutcome:
+    provenance = plugin.variant.provenance
+    if not isinstance(provenance, PluginProvenance):
+        return plugin
+    options = [_hide_values(option, secrets) for option in provenance.resolution.options]
+    errors = tuple(
+        secrets.create_finding(option.winner.location)
+        for option in options
+        if option.winner.location in secrets.entries
+        and isinstance(option.source, LiteralValue)
+        and check_type("secret", option.source.value)
+    )
+    if errors:
+        others = (finding for finding in plugin.variant.findings if not _quotes_secret(finding, secrets))
+        return create_failure(plugin.request, errors, (*errors, *others))
+    resolution = replace(provenance.resolution, options=tuple(options))
+    return replace(plugin, variant=replace(plugin.variant, provenance=replace(provenance, resolution=resolution)))
+
+
+def _hide_values(option: ResolvedOption, secrets: _SecretEntries) -> ResolvedOption:
+    return (
+        replace(option, is_secret=True) if secrets.contains_any(option.assignments) and not option.is_secret else option
+    )

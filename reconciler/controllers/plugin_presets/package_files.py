@@ -1,0 +1,307 @@
+"""Files of a Plugin's package: the mutation that restores them, and the optional values.yaml and helmrelease.yaml."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from math import isfinite
+from typing import Any, Final
+
+from reconciler.catalog.catalog import ConfigObject
+from reconciler.catalog.files import FileTree
+from reconciler.catalog.trace import CatalogView
+from reconciler.controllers.plugin_presets.codes import HELM_RELEASE_INVALID
+from reconciler.controllers.plugin_presets.helm_values import build_values
+from reconciler.controllers.plugin_presets.model import (
+    CLUSTER_DEFINITION,
+    LiteralValue,
+    PluginDefinition,
+    Preset,
+    SecretRef,
+)
+from reconciler.controllers.plugin_presets.option_layers import ResolvedOption
+from reconciler.controllers.plugin_presets.option_paths import (
+    create_conflict_findings,
+    list_effective_secrets,
+    list_literal_values,
+)
+from reconciler.controllers.plugin_presets.outcome import PluginRequest
+from reconciler.controllers.plugin_presets.plugin import PluginRelease
+from reconciler.controllers.results import MutationResult, PreviousRender
+from reconciler.controllers.validation import quote_value
+from reconciler.krm.findings import Finding
+from reconciler.krm.json_text import compute_digest
+from reconciler.krm.yaml import DataPath, emit, parse_yaml
+from reconciler.krm.yaml.compare import is_equal_data
+
+HELM_RELEASE_API_VERSION: Final = "helm.toolkit.fluxcd.io/v2"
+HELM_RELEASE_KIND: Final = "HelmRelease"
+CHARTS_NAMESPACE: Final = "greenhouse"
+"""Namespace of the charts of cluster-scoped definitions."""
+
+_KUBE_CONFIG_KEY: Final = "greenhousekubeconfig"
+_MAX_NAME_LENGTH: Final = 253
+_MAX_NAMESPACE_LENGTH: Final = 63
+_MAX_TARGET_PATH_LENGTH: Final = 250
+_TARGET_PATH = re.compile(r"([a-zA-Z0-9_\-.\\/]|\[[0-9]{1,5}\])+", re.ASCII)
+_VALUES_KEY = re.compile(r"[-._a-zA-Z0-9]+", re.ASCII)
+
+Secrets = Sequence[tuple[ResolvedOption, SecretRef]]
+"""The options that come from Secrets and count, in the order in which they are set."""
+PLUGIN_FILE, VALUES_FILE, RELEASE_FILE = "plugin.yaml", "values.yaml", "helmrelease.yaml"
+VALUES: Final = "values"
+HELM_RELEASE: Final = "helmrelease"
+
+
+def build_helm_release(
+    request: PluginRequest,
+    definition: PluginDefinition,
+    release: PluginRelease,
+    values: Mapping[str, Any],
+    secrets: Secrets,
+) -> dict[str, Any]:
+    """Return the HelmRelease of a Plugin with a chart, without empty fields."""
+    fields = {
+        "interval": "5m",
+        "timeout": "5m",
+        "maxHistory": 10,
+        "releaseName": release.name,
+        "targetNamespace": release.namespace,
+        "storageNamespace": release.namespace,
+        "chartRef": build_chart_ref(request, definition),
+        "install": {"createNamespace": True, "remediation": {"retries": 3}},
+        "upgrade": {"crds": "CreateReplace", "remediation": {"retries": 3}},
+        "driftDetection": _build_drift_detection(request.spec.copied_fields.get("ignoreDifferences") or ()),
+        "suspend": False,
+        "kubeConfig": _build_kube_config(request),
+        "dependsOn": _build_dependencies(request),
+        "valuesFrom": [_build_values_from(option.name, ref) for option, ref in secrets],
+        "values": dict(values),
+    }
+    spec = {name: value for name, value in fields.items() if value not in ({}, [])}
+    metadata = {"name": request.key.name, "namespace": request.key.namespace}
+    return {"apiVersion": HELM_RELEASE_API_VERSION, "kind": HELM_RELEASE_KIND, "metadata": metadata, "spec": spec}
+
+
+def build_chart_ref(request: PluginRequest, definition: PluginDefinition) -> dict[str, str]:
+    """Return the reference to the HelmChart. The charts of cluster-scoped definitions are in Greenhouse's namespace."""
+    version = definition.manifest.data["spec"]["helmChart"]["version"]
+    ref = request.spec.definition
+    namespace = CHARTS_NAMESPACE if ref.kind == CLUSTER_DEFINITION else request.key.namespace
+    return {"kind": "HelmChart", "name": f"{ref.name}-{version}", "namespace": namespace}
+
+
+def check_helm_release(
+    request: PluginRequest, spec: Mapping[str, Any], options: Iterable[ResolvedOption], secrets: Secrets
+) -> Iterator[Finding]:
+    """Yield an error for every value that Flux rejects: by the schema of its CRD, or because secrets overlap.
+
+    Values that Flux does not validate are not checked.
+    """
+    yield from _check_lengths(request, spec)
+    for option in options:
+        if isinstance(option.source, LiteralValue) and not _is_json(option.source.value):
+            message = (
+                f"{option.winner} sets {quote_value(option.name)}, which must contain only finite numbers in the"
+                f" {HELM_RELEASE_KIND}, not .inf or .nan"
+            )
+            yield HELM_RELEASE_INVALID.finding(message, option.winner.location)
+    for option, ref in secrets:
+        for field_name, value, requirement in _check_reference(option.name, ref):
+            message = (
+                f"{option.winner} sets {quote_value(option.name)} from a secret, and the {HELM_RELEASE_KIND} has"
+                f" {quote_value(value)} as {field_name}, which must have {requirement}"
+            )
+            yield HELM_RELEASE_INVALID.finding(message, option.winner.location)
+    yield from _check_secret_overlaps([option for option, _ in secrets])
+
+
+def _check_lengths(request: PluginRequest, spec: Mapping[str, Any]) -> Iterator[Finding]:
+    ref = spec["chartRef"]
+    for field_path, value, max_length, source_field in (
+        ("targetNamespace", spec["targetNamespace"], _MAX_NAMESPACE_LENGTH, "releaseNamespace"),
+        ("chartRef.name", ref["name"], _MAX_NAME_LENGTH, "pluginDefinitionRef"),
+        ("chartRef.namespace", ref["namespace"], _MAX_NAMESPACE_LENGTH, "pluginDefinitionRef"),
+    ):
+        if len(value) > max_length:
+            message = (
+                f"spec.{field_path} of the {HELM_RELEASE_KIND} must have at most {max_length} characters,"
+                f" not the {len(value)} of {quote_value(value)}"
+            )
+            yield HELM_RELEASE_INVALID.finding(
+                message, request.manifest.location_of(_get_field_path(request, source_field))
+            )
+
+
+def _get_field_path(request: PluginRequest, field: str) -> DataPath:
+    return ("spec", "plugin", field) if isinstance(request.requester, Preset) else ("spec", field)
+
+
+def _check_reference(name: str, ref: SecretRef) -> Iterator[tuple[str, str, str]]:
+    if len(name) > _MAX_TARGET_PATH_LENGTH:
+        yield "targetPath", name, f"at most {_MAX_TARGET_PATH_LENGTH} characters, not {len(name)}"
+    if not _TARGET_PATH.fullmatch(name):
+        yield "targetPath", name, "only ASCII letters, digits, -, _, ., / and \\, and up to 5 digits in brackets"
+    for field_name, value in (("name", ref.name), ("valuesKey", ref.key)):
+        if len(value) > _MAX_NAME_LENGTH:
+            yield field_name, value, f"at most {_MAX_NAME_LENGTH} characters, not {len(value)}"
+    if not _VALUES_KEY.fullmatch(ref.key):
+        yield "valuesKey", ref.key, "only ASCII letters, digits, -, _ and ."
+
+
+def _check_secret_overlaps(secrets: Iterable[ResolvedOption]) -> Iterator[Finding]:
+    """Yield an error for overlapping secrets: Flux inserts each secret as one text and rejects all values."""
+    options_by_name = {option.name: option for option in secrets}
+    for conflict in build_values((name, "") for name in options_by_name).conflicts:
+        option, other = options_by_name[conflict.name], options_by_name.get(conflict.conflicting_name)
+        suffix = f", and {other.winner} sets {quote_value(other.name)}" if other else ""
+        name = quote_value(option.name)
+        message = f"{option.winner} sets {name}{suffix}, from secrets: {name} {conflict.message}"
+        yield HELM_RELEASE_INVALID.finding(message, option.winner.location)
+
+
+def _is_json(value: Any) -> bool:
+    match value:
+        case float():
+            return isfinite(value)
+        case list():
+            return all(map(_is_json, value))
+        case dict():
+            return all(map(_is_json, value.values()))
+        case _:
+            return True
+
+
+def _build_drift_detection(entries: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+    rules = [_build_ignore_rule(entry) for entry in entries]
+    return {"mode": "enabled", **({"ignore": rules} if rules else {})}
+
+
+def _build_ignore_rule(entry: Mapping[str, Any]) -> dict[str, Any]:
+    target = {field: entry[field] for field in ("group", "version", "kind", "name") if entry.get(field)}
+    return {**({"target": target} if target else {}), "paths": list(entry["paths"])}
+
+
+def _build_kube_config(request: PluginRequest) -> dict[str, Any]:
+    return {"secretRef": {"name": request.cluster.name, "key": _KUBE_CONFIG_KEY}} if request.cluster else {}
+
+
+def _build_dependencies(request: PluginRequest) -> list[dict[str, str]]:
+    names = dict.fromkeys(entry.get_plugin_name(request.target.repository) for entry in request.spec.wait_for)
+    return [{"name": name} for name in names]
+
+
+def _build_values_from(name: str, ref: SecretRef) -> dict[str, str]:
+    return {"kind": "Secret", "name": ref.name, "valuesKey": ref.key, "targetPath": name}
+
+
+@dataclass(frozen=True)
+class OwnedObject:
+    """An object of a Plugin's package: its file, its kind and its spec."""
+
+    file: str
+    kind: str
+    spec: Mapping[str, Any]
+    removed_labels: frozenset[str] = frozenset()
+    removed_annotations: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True)
+class PluginMutation:
+    """Sets the specs of a Plugin's objects, and removes obsolete labels and annotations.
+
+    Other labels and annotations that persons added stay. Manual changes of a spec are overwritten. `values` is the
+    content of values.yaml; None without that file.
+    """
+
+    name: str
+    objects: tuple[OwnedObject, ...]
+    values: bytes | None = None
+
+    def __call__(self, files: FileTree, view: CatalogView, earlier: PreviousRender | None = None) -> MutationResult:
+        """Return the package with its objects restored in their files. Persons may have reordered them."""
+        restored = {owned.file: _restore(files[owned.file].data, owned, self.name) for owned in self.objects}
+        if self.values is not None:
+            restored[VALUES_FILE] = self.values
+        changed = {path: data for path, data in restored.items() if files[path].data != data}
+        return MutationResult(files.with_files(changed) if changed else files)
+
+
+def _restore(content: bytes, owned: OwnedObject, name: str) -> bytes:
+    source = parse_yaml(content)
+    number = next(
+        number for number, candidate in enumerate(source.documents) if _is_object(candidate.data, owned.kind, name)
+    )
+    document = source.documents[number]
+    data = {**document.data, "metadata": _remove_metadata(document.data["metadata"], owned), "spec": dict(owned.spec)}
+    return (
+        content if is_equal_data(data, document.data) else source.replace(number, document.with_data(data)).to_bytes()
+    )
+
+
+def _is_object(data: Any, kind: str, name: str) -> bool:
+    # Planning restores the file before this step, so that it exists and is readable.
+    return isinstance(data, dict) and data.get("kind") == kind and data["metadata"].get("name") == name
+
+
+def _remove_metadata(metadata: Mapping[str, Any], owned: OwnedObject) -> dict[str, Any]:
+    kept = dict(metadata)
+    for name, removed_keys in (("labels", owned.removed_labels), ("annotations", owned.removed_annotations)):
+        entries = _remove_keys(kept.pop(name, None), removed_keys)
+        if entries:
+            kept[name] = entries
+    return {name: kept[name] for name in metadata if name in kept}
+
+
+def _remove_keys(entries: Any, keys: Collection[str]) -> Any:
+    return {key: value for key, value in entries.items() if key not in keys} if isinstance(entries, dict) else entries
+
+
+@dataclass(frozen=True, eq=False)
+class OutputFiles:
+    """The files of a Plugin besides `plugin.yaml`, the objects in them, and the findings.
+
+    `dependencies` are inputs that only these files have, by the object that contains them.
+    """
+
+    files: Mapping[str, bytes] = field(default_factory=dict)
+    objects: tuple[OwnedObject, ...] = ()
+    dependencies: Mapping[ConfigObject, str] = field(default_factory=dict)
+    findings: tuple[Finding, ...] = ()
+
+    @property
+    def values(self) -> bytes | None:
+        """The content of values.yaml, if it is enabled."""
+        return self.files.get(VALUES_FILE)
+
+
+def build_output_files(
+    request: PluginRequest,
+    definition: PluginDefinition,
+    release: PluginRelease,
+    options: Collection[ResolvedOption],
+    output_names: Collection[str],
+) -> OutputFiles:
+    """Return the enabled files of a Plugin. A definition without a chart has no HelmRelease."""
+    has_release = HELM_RELEASE in output_names and bool(definition.chart)
+    if VALUES not in output_names and not has_release:
+        return OutputFiles()
+    helm_values = build_values(list_literal_values(options))
+    files = {VALUES_FILE: emit(helm_values.values).encode()} if VALUES in output_names else {}
+    outputs = OutputFiles(files, findings=tuple(create_conflict_findings(options, helm_values.conflicts)))
+    return _add_release(outputs, request, definition, release, options, helm_values.values) if has_release else outputs
+
+
+def _add_release(
+    outputs: OutputFiles, request: PluginRequest, definition: PluginDefinition, release: PluginRelease,
+    options: Collection[ResolvedOption], values: Mapping[str, Any],
+) -> OutputFiles:  # fmt: skip
+    secrets = list_effective_secrets(options, values)
+    data = build_helm_release(request, definition, release, values, secrets)
+    return OutputFiles(
+        {**outputs.files, RELEASE_FILE: emit(data).encode()},
+        (OwnedObject(RELEASE_FILE, HELM_RELEASE_KIND, data["spec"]),),
+        {definition.manifest: compute_digest(data["spec"]["chartRef"])},
+        (*outputs.findings, *check_helm_release(request, data["spec"], options, secrets)),
+    )

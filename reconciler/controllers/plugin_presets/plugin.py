@@ -1,0 +1,261 @@
+"""The Plugin object: release, metadata and spec, the metadata propagated by its preset, and the published Plugin."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+from reconciler.catalog.catalog import ConfigObject
+from reconciler.controllers.plugin_presets.codes import IMMUTABLE_FIELD_CHANGED, RELEASE_NAME_INVALID
+from reconciler.controllers.plugin_presets.model import (
+    API_VERSION,
+    DEFINITION_LABELS,
+    GROUP,
+    PLUGIN,
+    PRESET,
+    PRESET_LABEL,
+    PluginDefinition,
+    PluginSpec,
+    Preset,
+    StandalonePlugin,
+)
+from reconciler.controllers.plugin_presets.option_layers import ResolvedOption
+from reconciler.controllers.plugin_presets.read_objects import validate_release_name
+from reconciler.krm.findings import Finding, downgrade_to_warning
+from reconciler.krm.objects import ObjectKey
+from reconciler.krm.yaml import emit
+
+PROPAGATE_LABELS = f"{GROUP}/propagate-labels"
+PROPAGATE_ANNOTATIONS = f"{GROUP}/propagate-annotations"
+LAST_PROPAGATION_ANNOTATION = f"{GROUP}/last-applied-propagator"
+_WILDCARD = "/*"
+# These annotations control the propagation and are never propagated themselves.
+_NEVER_PROPAGATED = (PROPAGATE_LABELS, PROPAGATE_ANNOTATIONS, LAST_PROPAGATION_ANNOTATION)
+CLUSTER_LABEL = f"{GROUP}/cluster"
+LEGACY_LABEL = f"{GROUP}/plugin"
+_REPLACED_FIELDS = ("pluginDefinitionRef", "pluginDefinitionName", "optionValues")
+SUSPEND_ANNOTATION = f"{GROUP}/suspend"
+
+
+@dataclass(frozen=True)
+class PropagatedMetadata:
+    """The labels and annotations that a preset propagates to its Plugins, sorted by key."""
+
+    labels: Mapping[str, str] = field(default_factory=dict)
+    annotations: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def record(self) -> dict[str, str]:
+        """The annotation that records the propagated keys; {} if nothing is propagated."""
+        if not self.labels and not self.annotations:
+            return {}
+        keys = {"labelKeys": sorted(self.labels), "annotationKeys": sorted(self.annotations)}
+        return {LAST_PROPAGATION_ANNOTATION: json.dumps(keys, separators=(",", ":"))}
+
+
+@dataclass(frozen=True)
+class PropagationRecord:
+    """The keys that a Plugin's preset propagated before."""
+
+    labels: frozenset[str] = frozenset()
+    annotations: frozenset[str] = frozenset()
+
+
+def select_propagated_metadata(labels: Mapping[str, str], annotations: Mapping[str, str]) -> PropagatedMetadata:
+    """Return the labels and annotations that a preset propagates to its Plugins."""
+    patterns = tuple(_split_list(annotations.get(PROPAGATE_LABELS, "")))
+    annotation_keys = frozenset(_split_list(annotations.get(PROPAGATE_ANNOTATIONS, ""))) - frozenset(_NEVER_PROPAGATED)
+    return PropagatedMetadata(
+        {key: labels[key] for key in sorted(labels) if _matches_any(key, patterns)},
+        {key: annotations[key] for key in sorted(annotations) if key in annotation_keys},
+    )
+
+
+def read_propagation_record(annotations: Mapping[str, str]) -> PropagationRecord:
+    """Return the recorded keys of a Plugin; empty if the annotation is invalid."""
+    if LAST_PROPAGATION_ANNOTATION not in annotations:
+        return PropagationRecord()
+    try:
+        data = json.loads(annotations[LAST_PROPAGATION_ANNOTATION])
+    except ValueError:
+        return PropagationRecord()
+    return PropagationRecord(_read_keys(data, "labelKeys"), _read_keys(data, "annotationKeys"))
+
+
+def _read_keys(data: object, name: str) -> frozenset[str]:
+    keys = data.get(name) if isinstance(data, dict) else None
+    return frozenset(key for key in keys if isinstance(key, str)) if isinstance(keys, list) else frozenset()
+
+
+def _split_list(text: str) -> Iterator[str]:
+    return (stripped for part in text.split(",") if (stripped := part.strip()))
+
+
+def _matches_any(key: str, patterns: Iterable[str]) -> bool:
+    return any(
+        key == pattern or (pattern.endswith(_WILDCARD) and key.startswith(pattern.removesuffix("*")))
+        for pattern in patterns
+    )
+
+
+@dataclass(frozen=True)
+class PluginRelease:
+    """The Helm release of a Plugin. Both fields are "" for a Plugin without a chart."""
+
+    namespace: str = ""
+    name: str = ""
+
+
+@dataclass(frozen=True)
+class PluginMetadata:
+    """The labels and annotations that a Plugin gets, and those that are removed from it."""
+
+    labels: Mapping[str, str]
+    annotations: Mapping[str, str]
+    removed_labels: frozenset[str] = frozenset()
+    removed_annotations: frozenset[str] = frozenset()
+
+
+def resolve_release(
+    spec: PluginSpec, definition: PluginDefinition, namespace: str, published: Mapping[str, Any], manifest: ConfigObject
+) -> tuple[PluginRelease, tuple[Finding, ...]]:
+    """Return the release of a Plugin, and its findings.
+
+    A published Plugin keeps the release's name and namespace, because Helm cannot move a release.
+    """
+    if not definition.chart:
+        return PluginRelease(), ()
+    published_spec = published.get("spec")
+    published_spec = published_spec if isinstance(published_spec, dict) else {}
+    release = PluginRelease(
+        spec.release_namespace or namespace,
+        str(published_spec.get("releaseName") or spec.release_name or definition.chart),
+    )
+    return release, tuple(_check_release(spec, release, published_spec, manifest))
+
+
+def _check_release(
+    spec: PluginSpec, release: PluginRelease, published_spec: Mapping[str, Any], manifest: ConfigObject
+) -> Iterator[Finding]:
+    published_namespace = published_spec.get("releaseNamespace")
+    if published_namespace and published_namespace != release.namespace:
+        message = (
+            f'releaseNamespace must stay "{published_namespace}", which is published, and cannot change to'
+            f' "{release.namespace}"'
+        )
+        yield IMMUTABLE_FIELD_CHANGED.finding(message, manifest.location)
+    if spec.release_name and spec.release_name != release.name:
+        message = (
+            f'releaseName stays "{release.name}", which is published, and does not change to "{spec.release_name}"'
+        )
+        yield downgrade_to_warning(IMMUTABLE_FIELD_CHANGED.finding(message, manifest.location))
+    if error := validate_release_name(release.name):
+        yield RELEASE_NAME_INVALID.finding(f"releaseName must be a valid Helm release name: {error}", manifest.location)
+
+
+def build_preset_metadata(
+    preset: Preset, propagated: PropagatedMetadata, cluster: str, published: Mapping[str, Any]
+) -> PluginMetadata:
+    """Return the metadata of a preset's Plugin: its identifying labels and the propagated metadata."""
+    definition_label = DEFINITION_LABELS[preset.spec.definition.kind]
+    identity_labels = {
+        PRESET_LABEL: preset.key.name,
+        CLUSTER_LABEL: cluster,
+        definition_label: preset.spec.definition.name,
+    }
+    record = read_propagation_record(read_string_map(published, "annotations"))
+    labels, annotations = {**propagated.labels, **identity_labels}, {**propagated.annotations, **propagated.record}
+    removed_labels = {*DEFINITION_LABELS.values(), LEGACY_LABEL, *record.labels}
+    return PluginMetadata(
+        dict(sorted(labels.items())),
+        dict(sorted(annotations.items())),
+        frozenset(removed_labels - labels.keys()),
+        frozenset({LAST_PROPAGATION_ANNOTATION, *record.annotations} - annotations.keys()),
+    )
+
+
+def build_preset_plugin(
+    preset: Preset, key: ObjectKey, cluster: str, release: PluginRelease, plugin_metadata: PluginMetadata
+) -> dict[str, Any]:
+    """Return the Plugin of a preset on a cluster, without its options."""
+    spec = preset.spec
+    fields = {
+        "pluginDefinitionRef": spec.definition.as_data(),
+        "displayName": spec.display_name or format_display_name(key.name),
+        "clusterName": cluster,
+        "releaseNamespace": release.namespace,
+        "releaseName": release.name,
+        **spec.copied_fields,
+        "waitFor": [entry.as_data() for entry in spec.wait_for],
+    }
+    metadata = {"name": key.name, "namespace": key.namespace, "labels": dict(plugin_metadata.labels)}
+    if plugin_metadata.annotations:
+        metadata["annotations"] = dict(plugin_metadata.annotations)
+    non_empty_fields = {name: value for name, value in fields.items() if value not in ("", [])}
+    return {"apiVersion": API_VERSION, "kind": PLUGIN, "metadata": metadata, "spec": non_empty_fields}
+
+
+def build_standalone_plugin(plugin: StandalonePlugin, release: PluginRelease) -> dict[str, Any]:
+    """Return a Plugin from the config, without its options. Its other fields are unchanged."""
+    data, name = plugin.manifest.data, plugin.manifest.key.name
+    manifest_fields = {field: value for field, value in data["spec"].items() if value is not None}
+    default_fields = {
+        "displayName": format_display_name(name), "releaseNamespace": release.namespace, "releaseName": release.name,
+    }  # fmt: skip
+    spec = {**{field: value for field, value in default_fields.items() if value}, **manifest_fields}
+    if release.name:
+        spec["releaseName"] = release.name
+    ref = {"pluginDefinitionRef": plugin.spec.definition.as_data()}
+    spec = {**ref, **{field: value for field, value in spec.items() if field not in _REPLACED_FIELDS}}
+    return {"apiVersion": API_VERSION, "kind": PLUGIN, "metadata": dict(data["metadata"]), "spec": spec}
+
+
+def add_options(data: Mapping[str, Any], options: Sequence[ResolvedOption]) -> tuple[dict[str, Any], str]:
+    """Return the spec of a Plugin with its options as the last field, and the YAML text of the Plugin.
+
+    Most options are equal in many Plugins. Their YAML text is reused instead of written again.
+    """
+    spec = {**data["spec"], "optionValues": [option.data for option in options]}
+    if not options:
+        return spec, emit({**data, "spec": spec})
+    return spec, f"{emit(dict(data))}  optionValues:\n{''.join(option.yaml_text for option in options)}"
+
+
+def format_display_name(name: str) -> str:
+    """Return the default display name of a Plugin."""
+    return name.replace("-", " ").strip()
+
+
+def read_string_map(data: Mapping[str, Any], name: str) -> dict[str, str]:
+    """Return the valid labels or annotations of a Plugin on a branch, which may have any content."""
+    metadata = data.get("metadata")
+    entries = metadata.get(name) if isinstance(metadata, dict) else None
+    items = entries.items() if isinstance(entries, dict) else ()
+    return {key: value for key, value in items if isinstance(key, str) and isinstance(value, str)}
+
+
+@dataclass(frozen=True, eq=False)
+class PublishedPlugin:
+    """A Plugin on a branch. `data` is {} if there is none or if it is unreadable."""
+
+    data: Mapping[str, Any] = field(default_factory=dict)
+
+    @cached_property
+    def preset_label(self) -> str:
+        """The preset name in its label; "" without a label."""
+        return read_string_map(self.data, "labels").get(PRESET_LABEL, "")
+
+    @cached_property
+    def preset_key(self) -> ObjectKey:
+        """The identity of the preset in its label."""
+        # A Plugin with a label has metadata.
+        namespace = self.data["metadata"].get("namespace") if self.preset_label else ""
+        return ObjectKey(GROUP, PRESET, namespace if isinstance(namespace, str) else "", self.preset_label)
+
+    @cached_property
+    def is_suspended(self) -> bool:
+        """Whether its annotation excludes it from changes."""
+        return SUSPEND_ANNOTATION in read_string_map(self.data, "annotations")

@@ -1,0 +1,220 @@
+"""Requests for Plugins, and the decision which request gets a Plugin's name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from reconciler.controllers.clusters.inventory import ClusterInventory
+from reconciler.controllers.codes import NO_DESTINATION
+from reconciler.controllers.deletion_guards import PackageLocation
+from reconciler.controllers.plugin_presets.codes import (
+    NAME_COLLISION,
+    PLUGIN_NAME_INVALID,
+    PLUGIN_NOT_MANAGED,
+    PLUGIN_SUSPENDED,
+)
+from reconciler.controllers.plugin_presets.inputs import PluginPresetCache, PluginPresetInputs
+from reconciler.controllers.plugin_presets.model import (
+    PRESET_LABEL,
+    Preset,
+    StandalonePlugin,
+    create_plugin_key,
+    format_plugin_name,
+)
+from reconciler.controllers.plugin_presets.outcome import (
+    FailedPlugin,
+    PluginRequest,
+    SkippedPlugin,
+    SuspendedPlugin,
+    create_failure,
+)
+from reconciler.controllers.plugin_presets.plugin import SUSPEND_ANNOTATION, PublishedPlugin
+from reconciler.controllers.plugin_presets.snapshot import OrganizationClusters
+from reconciler.controllers.results import PackageOwner, PackageTarget
+from reconciler.krm.findings import Finding
+from reconciler.krm.names import validate_label_value, validate_name_segment
+from reconciler.krm.objects import ObjectKey
+
+_NOT_PUBLISHED = PublishedPlugin()
+
+
+@dataclass(frozen=True, eq=False)
+class PluginTargets:
+    """The clusters that Plugins can go to, and the Plugins on their branches. Each branch is read once."""
+
+    clusters: OrganizationClusters
+    inventory: ClusterInventory
+    inputs: PluginPresetInputs
+    cache: PluginPresetCache
+    _published_by_cluster: dict[str, Mapping[str, PublishedPlugin]] = field(default_factory=dict, init=False)
+
+    @cached_property
+    def owners(self) -> Mapping[PackageLocation, PackageOwner]:
+        """The owners of the existing Plugins."""
+        return dict(sorted(self.inputs.previous.owned().items()))
+
+    @cached_property
+    def locations_by_owner(self) -> Mapping[ObjectKey, Sequence[PackageLocation]]:
+        """The packages of each owner and of each preset."""
+        locations: dict[ObjectKey, list[PackageLocation]] = {}
+        for location, owner in self.owners.items():
+            for key in filter(None, (owner.key, owner.parent)):
+                locations.setdefault(key, []).append(location)
+        return locations
+
+    @cached_property
+    def labelled_locations(self) -> Mapping[ObjectKey, Sequence[PackageLocation]]:
+        """The Plugins on branches with the label of a preset in their organization, by preset."""
+        locations: dict[ObjectKey, list[PackageLocation]] = {}
+        for namespace, clusters in self.clusters.by_organization.items():
+            for cluster in clusters:
+                for package, plugin in self.list_published(cluster).items():
+                    if plugin.preset_label and plugin.preset_key.namespace == namespace:
+                        locations.setdefault(plugin.preset_key, []).append((cluster, package))
+        return locations
+
+    def list_published(self, cluster: str) -> Mapping[str, PublishedPlugin]:
+        """Return the Plugins on a cluster's branch, by package path."""
+        if cluster not in self._published_by_cluster:
+            items = self.inputs.previous.published(cluster).items()
+            self._published_by_cluster[cluster] = {
+                package: self.cache.intern_published(data) for package, data in items
+            }
+        return self._published_by_cluster[cluster]
+
+    def create_request(
+        self, requester: Preset | StandalonePlugin, name: str, cluster: str, *, is_for_cluster: bool = True
+    ) -> PluginRequest:
+        """Return a request for a Plugin on an existing cluster."""
+        key, package = create_plugin_key(requester.manifest.key.namespace, name), f"plugins/{name}"
+        owner, published = self.owners.get((cluster, package)), self.list_published(cluster)
+        return PluginRequest(
+            key,
+            PackageTarget(self.inventory.target_keys[cluster].namespace, cluster, package),
+            self.clusters.of(requester.manifest.key.namespace)[cluster] if is_for_cluster else None,
+            requester,
+            published.get(package, _NOT_PUBLISHED),
+            package in published,
+            owner is not None and owner.key == key,
+        )
+
+
+def create_preset_requests(
+    preset: Preset, clusters: Iterable[str], targets: PluginTargets
+) -> Iterator[PluginRequest | FailedPlugin]:
+    """Yield the requests of a preset, one for each selected cluster."""
+    for cluster in clusters:
+        name = format_plugin_name(preset.key.name, cluster)
+        request = targets.create_request(preset, name, cluster)
+        labels = filter(None, map(validate_label_value, (cluster, preset.spec.definition.name)))
+        if error := validate_name_segment(name) or next(labels, None):
+            message = (
+                f"the Plugin of {preset.key} on {cluster} has an invalid name for its folder or its labels: {error}"
+            )
+            yield create_failure(
+                request, (PLUGIN_NAME_INVALID.finding(message, preset.manifest.location_of(("metadata", "name"))),)
+            )
+        else:
+            yield request
+
+
+def create_plugin_request(plugin: StandalonePlugin, targets: PluginTargets) -> PluginRequest | Finding:
+    """Return the request of a Plugin in the config, or the error if it has no target."""
+    name, namespace = plugin.manifest.key.name, plugin.manifest.key.namespace
+    if plugin.cluster in targets.clusters.of(namespace):
+        return targets.create_request(plugin, name, plugin.cluster)
+    central_cluster = targets.inputs.central_cluster
+    if not plugin.cluster and central_cluster in targets.inventory.clusters:
+        return targets.create_request(plugin, name, central_cluster, is_for_cluster=False)
+    if plugin.cluster:
+        message = f'spec.clusterName must name a Cluster of {namespace}; "{plugin.cluster}" does not exist'
+    elif central_cluster:
+        message = (
+            f'spec.clusterName is missing, and the setting rules.central_cluster names "{central_cluster}", which is'
+            " not a cluster"
+        )
+    else:
+        message = "spec.clusterName is required while the setting rules.central_cluster is missing"
+    return NO_DESTINATION.finding(message, plugin.manifest.location_of(("spec", "clusterName")))
+
+
+def is_requested_by_preset(
+    plugin: StandalonePlugin, preset_requests: Mapping[ObjectKey, Sequence[PluginRequest]]
+) -> bool:
+    """Return whether a Plugin in the config has the label of a preset that requests the same name."""
+    label = plugin.manifest.labels.get(PRESET_LABEL)
+    return any(request.manifest.key.name == label for request in preset_requests.get(plugin.manifest.key, ()))
+
+
+def resolve_name_conflicts(
+    preset_requests: Mapping[ObjectKey, Sequence[PluginRequest]],
+    plugin_requests: Mapping[ObjectKey, PluginRequest],
+    targets: PluginTargets,
+) -> Iterator[PluginRequest | SkippedPlugin | SuspendedPlugin]:
+    """Yield each request, ordered by the Plugin's name: accepted, skipped or suspended."""
+    for key in sorted({*preset_requests, *plugin_requests}):
+        candidates = _sort_by_precedence(preset_requests.get(key, ()), targets)
+        if key in plugin_requests:
+            yield _check_suspended(plugin_requests[key])
+            yield from (_skip_unmanaged(request, f"{key} in the config") for request in candidates)
+            continue
+        winner, *others = candidates
+        yield _accept_winner(winner)
+        yield from (_skip_collision(request, winner) for request in others)
+
+
+def _sort_by_precedence(requests: Sequence[PluginRequest], targets: PluginTargets) -> Sequence[PluginRequest]:
+    return sorted(requests, key=lambda request: _get_precedence(request, targets)) if len(requests) > 1 else requests
+
+
+def _get_precedence(request: PluginRequest, targets: PluginTargets) -> tuple[bool, bool, str]:
+    """Return the sort key of a request: the recorded owner first, then the preset in the label, then the name."""
+    owner = targets.owners.get(request.location)
+    name = request.manifest.key.name
+    return (
+        not (request.is_owned and owner is not None and owner.parent == request.manifest.key),
+        _get_preset_label(request) != name,
+        name,
+    )
+
+
+def _get_preset_label(request: PluginRequest) -> str:
+    return request.published.preset_label
+
+
+def _accept_winner(request: PluginRequest) -> PluginRequest | SkippedPlugin | SuspendedPlugin:
+    if request.is_occupied and not request.is_owned and _get_preset_label(request) != request.manifest.key.name:
+        return _skip_unmanaged(request, "the package on the branch")
+    return _check_suspended(request)
+
+
+def _check_suspended(request: PluginRequest) -> PluginRequest | SuspendedPlugin:
+    if not request.published.is_suspended and SUSPEND_ANNOTATION not in _get_own_annotations(request):
+        return request
+    message = (
+        f"{request.key} on {request.target.repository} is suspended by the annotation {SUSPEND_ANNOTATION},"
+        " and stays unchanged"
+    )
+    return SuspendedPlugin(request, PLUGIN_SUSPENDED.finding(message, request.manifest.location))
+
+
+def _get_own_annotations(request: PluginRequest) -> Mapping[str, str]:
+    return {} if request.preset else request.manifest.annotations
+
+
+def _skip_unmanaged(request: PluginRequest, owner: str) -> SkippedPlugin:
+    message = (
+        f"{request.key} on {request.target.repository} is not changed: {owner} has this name, but not the label"
+        f" {PRESET_LABEL}: {request.manifest.key.name}"
+    )
+    return SkippedPlugin(request, PLUGIN_NOT_MANAGED.finding(message, request.manifest.location))
+
+
+def _skip_collision(request: PluginRequest, winner: PluginRequest) -> SkippedPlugin:
+    message = (
+        f"{request.key} on {request.target.repository} is skipped:"
+        f" {winner.manifest.key} requests a Plugin with this name"
+    )
+    return SkippedPlugin(request, NAME_COLLISION.finding(message, request.manifest.location))

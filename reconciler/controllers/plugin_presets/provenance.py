@@ -1,0 +1,119 @@
+"""Provenance of the options of a Plugin: the layer of each value, and the values that it replaced."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from reconciler.catalog.catalog import ConfigObject
+from reconciler.controllers.plugin_presets.model import LiteralValue, OptionExpression, SecretRef
+from reconciler.controllers.plugin_presets.option_layers import (
+    DEFAULTS_LAYER,
+    NON_OVERRIDE_LAYERS,
+    OptionAssignment,
+    OptionResolution,
+    ResolvedOption,
+)
+from reconciler.krm.json_text import encode_canonical_json
+from reconciler.krm.merge3.rules import ABSENT
+from reconciler.krm.objects import ObjectKey
+from reconciler.redaction import MASK, contains_secret
+
+_MAX_SHOWN_BYTES = 1024
+
+
+@dataclass(frozen=True, eq=False)
+class PluginProvenance:
+    """Origin of every option of one Plugin. It is calculated only when it is written.
+
+    `dependencies` are the objects that the Plugin depends on, each with a digest of its effective values.
+    """
+
+    file: str
+    resource: str
+    resolution: OptionResolution
+    dependencies: Mapping[ConfigObject, str]
+
+    def list_layers(self) -> list[dict[str, Any]]:
+        """Return `layers` of a status file: for each option the steps to its value, the effective one last."""
+        return [
+            {
+                "file": self.file,
+                "resource": self.resource,
+                "pointer": f"/spec/optionValues/{index}",
+                "option": option.name,
+                "steps": list(_iterate_steps(option)),
+            }
+            for index, option in enumerate(self.resolution.options)
+        ]
+
+    def list_applied_overrides(self) -> list[dict[str, str]]:
+        """Return `appliedOverrides`: the objects that changed the Plugin, in the order of application."""
+        return [
+            {"layer": layer.layer, "kind": layer.manifest.key.kind, "name": layer.manifest.key.name}
+            for layer in self.resolution.applied_layers
+            if layer.layer not in NON_OVERRIDE_LAYERS and layer.options.entries
+        ]
+
+    def list_objects(self) -> list[dict[str, str]]:
+        """Return the objects that the Plugin was built from. A hash that would reveal a secret is masked."""
+        return [
+            {
+                "kind": manifest.key.kind,
+                "namespace": manifest.key.namespace,
+                "name": manifest.key.name,
+                "file": manifest.file,
+                "hash": MASK if manifest.key in self._secret_object_keys else digest,
+            }
+            for manifest, digest in sorted(self.dependencies.items(), key=lambda dependency: dependency[0].key)
+        ]
+
+    @property
+    def _secret_object_keys(self) -> frozenset[ObjectKey]:
+        """The objects whose hash would reveal the value of a secret option. Definitions contain no secrets."""
+        return frozenset(
+            option.winner.object_key
+            for option in self.resolution.options
+            if option.is_secret and isinstance(option.source, LiteralValue) and option.winner.layer != DEFAULTS_LAYER
+        )
+
+
+def _iterate_steps(option: ResolvedOption) -> Iterator[dict[str, Any]]:
+    before: Any = ABSENT
+    for index, assignment in enumerate(option.assignments):
+        is_last = index == len(option.assignments) - 1
+        after = redact_source(option.source if is_last else assignment.source, hides=option.is_secret)
+        step = {
+            "layer": assignment.layer, "by": str(assignment.object_key),
+            "file": assignment.manifest.file, "where": assignment.field,
+            "op": "added" if before is ABSENT else "replaced", "before": before, "after": after,
+            "expression": _redact_expression(assignment, hides=option.is_secret),
+        }  # fmt: skip
+        yield {name: value for name, value in step.items() if value is not ABSENT and value != ""}
+        before = after
+
+
+def _redact_expression(assignment: OptionAssignment, *, hides: bool) -> Any:
+    if not isinstance(assignment.source, OptionExpression):
+        return ABSENT
+    return MASK if hides else assignment.source.text
+
+
+def redact_source(source: LiteralValue | SecretRef | OptionExpression, *, hides: bool) -> Any:
+    """Return a value for output: a secret is masked, a long value is shortened."""
+    match source:
+        case SecretRef():
+            return {"secretRef": {"name": source.name, "key": source.key}}
+        case OptionExpression(text=text):
+            return MASK if hides else {"expression": text}
+        case LiteralValue(value=value):
+            return MASK if hides or contains_secret(value) else _shorten(value)
+
+
+def _shorten(value: Any) -> Any:
+    text = encode_canonical_json(value)
+    if len(text) <= _MAX_SHOWN_BYTES:
+        return value
+    start = (value if isinstance(value, str) else text.decode(errors="replace"))[: _MAX_SHOWN_BYTES // 4]
+    return f"{start}… ({len(text)} bytes)"

@@ -1,0 +1,308 @@
+"""Snapshot of the objects that presets share: definitions, overrides, and the clusters of each organization."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from reconciler.catalog.catalog import Catalog, ConfigObject
+from reconciler.controllers.clusters.inventory import ClusterInventory
+from reconciler.controllers.clusters.selection import Cluster
+from reconciler.controllers.codes import OVERRIDE_UNUSED
+from reconciler.controllers.plugin_presets.codes import (
+    OVERRIDE_CLUSTER_NOT_SELECTED,
+    OVERRIDE_CLUSTER_UNKNOWN,
+    OVERRIDE_DEFINITION_UNKNOWN,
+)
+from reconciler.controllers.plugin_presets.inputs import PluginPresetCache
+from reconciler.controllers.plugin_presets.model import (
+    CLUSTER,
+    DEFINITION_KINDS,
+    GROUP,
+    ORGANIZATION,
+    OVERRIDE,
+    DefinitionRef,
+    OverrideClusterSelection,
+    PluginDefinition,
+    PluginOverride,
+    Preset,
+)
+from reconciler.controllers.plugin_presets.option_layers import (
+    CLUSTER_OPTIONS,
+    ORGANIZATION_OPTIONS,
+    LayerOptions,
+    create_definition_layer,
+    create_override_layer,
+)
+from reconciler.controllers.plugin_presets.read_objects import read_override, read_own_overrides
+from reconciler.controllers.plugin_presets.read_options import read_definition
+from reconciler.controllers.validation import format_path
+from reconciler.krm.findings import Finding
+from reconciler.krm.objects import ObjectKey
+from reconciler.krm.yaml import DataPath
+
+_LAYER_IDS: Final = {ORGANIZATION: ORGANIZATION_OPTIONS, CLUSTER: CLUSTER_OPTIONS}
+
+
+@dataclass(frozen=True)
+class OrganizationClusters:
+    """The clusters of each organization by name: those with a Cluster object in its namespace.
+
+    `doubtful` are names of possible clusters with incomplete config. Their packages stay unchanged.
+    """
+
+    by_organization: Mapping[str, Mapping[str, Cluster]]
+    uncertain_names: frozenset[str] = frozenset()
+
+    def of(self, namespace: str) -> Mapping[str, Cluster]:
+        """Return the clusters of an organization."""
+        return self.by_organization.get(namespace, {})
+
+
+def find_organization_clusters(
+    catalog: Catalog, inventory: ClusterInventory, cache: PluginPresetCache
+) -> OrganizationClusters:
+    """Return the clusters that presets can select, with their labels from the whole inventory."""
+    clusters: dict[str, dict[str, Cluster]] = {}
+    for manifest in catalog.objects_of_kind(GROUP, CLUSTER):
+        if manifest.key.name in inventory.clusters:
+            cluster = cache.intern_cluster(inventory.clusters[manifest.key.name])
+            clusters.setdefault(manifest.key.namespace, {})[manifest.key.name] = cluster
+    return OrganizationClusters(clusters, inventory.uncertain_names)
+
+
+def select_clusters(preset: Preset, organization_clusters: OrganizationClusters) -> tuple[Cluster, ...]:
+    """Return the clusters that a preset selects, by name."""
+    clusters = organization_clusters.of(preset.key.namespace).values()
+    return tuple(cluster for cluster in clusters if preset.selector.matches(cluster.labels))
+
+
+def is_cluster_selected(selection: OverrideClusterSelection, cluster: Cluster) -> bool:
+    """Return whether an override is for a cluster. `ignoreClusters` has precedence over all other fields."""
+    if cluster.name in selection.ignored:
+        return False
+    return not selection.choices or any(
+        cluster.name in choice.names or (choice.selector is not None and choice.selector.matches(cluster.labels))
+        for choice in selection.choices
+    )
+
+
+def check_override_clusters(override: PluginOverride, clusters: OrganizationClusters) -> Iterator[Finding]:
+    """Yield a warning for each cluster name in a PluginOverride that its organization does not have."""
+    path: DataPath = ("spec", "clusterSelector")
+    for name in dict.fromkeys(override.clusters.names):
+        if _is_unknown(name, override.manifest.key.namespace, clusters):
+            message = f'{format_path(path)} names "{name}", which is not a Cluster of {override.manifest.key.namespace}'
+            yield OVERRIDE_CLUSTER_UNKNOWN.finding(message, override.manifest.location_of(path))
+
+
+def check_preset_clusters(
+    preset: Preset, selected: Mapping[str, Cluster], clusters: OrganizationClusters
+) -> Iterator[Finding]:
+    """Yield a warning for each clusterOptionOverrides entry without a Plugin of the preset."""
+    for name, path in preset.cluster_paths.items():
+        location = preset.manifest.location_of((*path, "clusterName"))
+        subject = f'{format_path(path)}.clusterName names "{name}"'
+        if _is_unknown(name, preset.key.namespace, clusters):
+            message = f"{subject}, which is not a Cluster of {preset.key.namespace}"
+            yield OVERRIDE_CLUSTER_UNKNOWN.finding(message, location)
+        elif name not in selected and name not in clusters.uncertain_names:
+            message = f"{subject}, which spec.clusterSelector does not select"
+            yield OVERRIDE_CLUSTER_NOT_SELECTED.finding(message, location)
+
+
+def _is_unknown(name: str, namespace: str, clusters: OrganizationClusters) -> bool:
+    return name not in clusters.of(namespace) and name not in clusters.uncertain_names
+
+
+@dataclass(frozen=True, eq=False)
+class UsableDefinition:
+    """A valid definition, and the layer of its default values."""
+
+    definition: PluginDefinition
+    defaults: LayerOptions
+
+
+@dataclass(frozen=True, eq=False)
+class OverrideLayer:
+    """A PluginOverride and its layer."""
+
+    override: PluginOverride
+    layer: LayerOptions
+
+
+@dataclass(frozen=True, eq=False)
+class PresetSnapshot:
+    """The objects that presets and Plugins use, by namespace, kind and name.
+
+    `present` are the keys of all definitions, also of invalid ones. `namespace_layers` are the pluginOverrides of
+    Organizations and Clusters. `overrides` are the PluginOverrides by namespace.
+    """
+
+    catalog: Catalog
+    clusters: OrganizationClusters
+    definitions: Mapping[ObjectKey, UsableDefinition]
+    definition_keys: frozenset[ObjectKey]
+    namespace_layers: Mapping[ObjectKey, LayerOptions]
+    overrides: Mapping[str, Sequence[OverrideLayer]]
+    findings: tuple[Finding, ...]
+
+    def explain_missing_definition(self, key: ObjectKey) -> str:
+        """Return why there is no usable definition with this identity."""
+        if key in self.definition_keys:
+            return f"{key} {'is invalid' if key in self.catalog.objects else 'is defined twice in the config'}"
+        suffix = "" if self.catalog.is_complete else ", unless it is in an unreadable file"
+        return f"{key} does not exist{suffix}"
+
+    def list_namespace_layers(self, namespace: str, cluster: str) -> Iterator[LayerOptions]:
+        """Yield the pluginOverrides of the organization and the cluster."""
+        for key in (ObjectKey(GROUP, ORGANIZATION, "", namespace), ObjectKey(GROUP, CLUSTER, namespace, cluster)):
+            if key in self.namespace_layers:
+                yield self.namespace_layers[key]
+
+    def explain_unknown_overrides(self, namespace: str, cluster: str) -> str:
+        """Return why the pluginOverrides of the organization or the cluster are unknown, or ""."""
+        for key in (ObjectKey(GROUP, ORGANIZATION, "", namespace), ObjectKey(GROUP, CLUSTER, namespace, cluster)):
+            if key in self.catalog.duplicates:
+                return f"{key} is defined twice in the config"
+        return ""
+
+
+def read_preset_snapshot(catalog: Catalog, inventory: ClusterInventory, cache: PluginPresetCache) -> PresetSnapshot:
+    """Return the snapshot, with the findings of all its objects."""
+    findings: list[Finding] = []
+    definitions: dict[ObjectKey, UsableDefinition] = {}
+    for manifest in (manifest for kind in DEFINITION_KINDS for manifest in catalog.objects_of_kind(GROUP, kind)):
+        usable, errors = cache.read(_read_usable_definition, manifest)
+        findings += errors
+        if usable:
+            definitions[DefinitionRef(manifest.key.kind, manifest.key.name).key(manifest.key.namespace)] = usable
+    clusters = find_organization_clusters(catalog, inventory, cache)
+    namespace_layers = dict(_read_namespace_layers(catalog, cache, findings))
+    definition_keys = frozenset(_iterate_definition_keys(catalog))
+    overrides = _read_overrides(catalog, clusters, definition_keys, cache, findings)
+    return PresetSnapshot(catalog, clusters, definitions, definition_keys, namespace_layers, overrides, tuple(findings))
+
+
+def _read_usable_definition(manifest: ConfigObject) -> tuple[UsableDefinition | None, tuple[Finding, ...]]:
+    definition, errors = read_definition(manifest)
+    return (UsableDefinition(definition, create_definition_layer(definition)) if definition else None), errors
+
+
+def _iterate_definition_keys(catalog: Catalog) -> Iterator[ObjectKey]:
+    """Yield the identities of all definitions, duplicates included. Cluster-scoped ones have no namespace."""
+    for key in (*catalog.objects, *catalog.duplicates):
+        if key.group == GROUP and key.kind in DEFINITION_KINDS:
+            yield DefinitionRef(key.kind, key.name).key(key.namespace)
+
+
+def _read_namespace_layers(
+    catalog: Catalog, cache: PluginPresetCache, findings: list[Finding]
+) -> Iterator[tuple[ObjectKey, LayerOptions]]:
+    for kind in _LAYER_IDS:
+        for manifest in catalog.objects_of_kind(GROUP, kind):
+            layer, layer_findings = cache.read(_read_namespace_layer, manifest)
+            findings += layer_findings
+            if layer.options.entries or layer.options.errors:
+                # An Organization is cluster-scoped, even if its manifest has a namespace.
+                key = ObjectKey(GROUP, kind, "" if kind == ORGANIZATION else manifest.key.namespace, manifest.key.name)
+                yield key, layer
+
+
+def _read_namespace_layer(manifest: ConfigObject) -> tuple[LayerOptions, tuple[Finding, ...]]:
+    options, findings = read_own_overrides(manifest)
+    return LayerOptions(_LAYER_IDS[manifest.key.kind], manifest, options), findings
+
+
+def _read_overrides(
+    catalog: Catalog,
+    clusters: OrganizationClusters,
+    definition_keys: frozenset[ObjectKey],
+    cache: PluginPresetCache,
+    findings: list[Finding],
+) -> Mapping[str, Sequence[OverrideLayer]]:
+    layers: dict[str, list[OverrideLayer]] = {}
+    for manifest in _iterate_override_manifests(catalog):
+        layer, override_findings = cache.read(_read_override, manifest)
+        override = layer.override
+        if manifest.key in catalog.duplicates:
+            # The duplicate has its own finding. Which of the two objects is meant is unknown.
+            layer = replace(layer, override=replace(override, is_valid=False))
+        else:
+            findings += (
+                *override_findings,
+                *check_override_clusters(override, clusters),
+                *_check_definition_names(override, definition_keys),
+            )
+        layers.setdefault(manifest.key.namespace, []).append(layer)
+    return layers
+
+
+def _read_override(manifest: ConfigObject) -> tuple[OverrideLayer, tuple[Finding, ...]]:
+    override, findings = read_override(manifest)
+    return OverrideLayer(override, create_override_layer(override)), findings
+
+
+def _iterate_override_manifests(catalog: Catalog) -> Iterator[ConfigObject]:
+    yield from catalog.objects_of_kind(GROUP, OVERRIDE)
+    for key, copies in catalog.copies.items():
+        if (key.group, key.kind) == (GROUP, OVERRIDE):
+            yield from copies
+
+
+def _check_definition_names(override: PluginOverride, definition_keys: frozenset[ObjectKey]) -> Iterator[Finding]:
+    for index, name_filter in enumerate(override.definitions):
+        refs = [DefinitionRef(kind, name_filter.name) for kind in DEFINITION_KINDS if name_filter.kind in ("", kind)]
+        keys = {ref.key(override.manifest.key.namespace) for ref in refs}
+        if not keys & definition_keys:
+            path: DataPath = ("spec", "pluginDefinitionNames", index)
+            alternatives = " or ".join(map(str, sorted(keys)))
+            message = (
+                f'spec.pluginDefinitionNames[{index}] names "{name_filter.name}", but {alternatives} does not exist'
+            )
+            yield OVERRIDE_DEFINITION_UNKNOWN.finding(message, override.manifest.location_of(path))
+
+
+class OverrideMatcher:
+    """Matches overrides and Plugins. Matches for a cluster are calculated once."""
+
+    def __init__(self, snapshot: PresetSnapshot) -> None:
+        self._overrides = snapshot.overrides
+        self._overrides_by_cluster: dict[tuple[str, str], list[OverrideLayer]] = {}
+        self.plugin_counts: dict[ObjectKey, int] = {}
+
+    def match_and_count(self, namespace: str, ref: DefinitionRef, cluster: Cluster | None) -> list[OverrideLayer]:
+        """Return the overrides for a Plugin, valid or not, and count the Plugin for each."""
+        layers = self.match(namespace, ref, cluster)
+        for layer in layers:
+            key = layer.override.manifest.key
+            self.plugin_counts[key] = self.plugin_counts.get(key, 0) + 1
+        return layers
+
+    def match(self, namespace: str, ref: DefinitionRef, cluster: Cluster | None) -> list[OverrideLayer]:
+        """Return the overrides for a Plugin, valid or not, without counting."""
+        return [
+            layer
+            for layer in self._match_cluster(namespace, cluster)
+            if not layer.override.definitions or any(name.matches(ref) for name in layer.override.definitions)
+        ]
+
+    def _match_cluster(self, namespace: str, cluster: Cluster | None) -> list[OverrideLayer]:
+        key = (namespace, cluster.name if cluster else "")
+        if key not in self._overrides_by_cluster:
+            self._overrides_by_cluster[key] = [
+                layer for layer in self._overrides.get(namespace, ()) if _is_override_for(layer.override, cluster)
+            ]
+        return self._overrides_by_cluster[key]
+
+    def find_unused(self, layers: Iterable[OverrideLayer]) -> Iterator[Finding]:
+        """Yield a warning for each valid override that applies to no Plugin."""
+        for override in (layer.override for layer in layers):
+            if override.is_valid and override.manifest.key not in self.plugin_counts:
+                message = f"{override.manifest.key} applies to no Plugin: no existing Plugin matches spec"
+                yield OVERRIDE_UNUSED.finding(message, override.manifest.location_of(("spec",)))
+
+
+def _is_override_for(override: PluginOverride, cluster: Cluster | None) -> bool:
+    return override.clusters.is_for_all or (cluster is not None and is_cluster_selected(override.clusters, cluster))

@@ -1,0 +1,175 @@
+"""Provenance: the changes that each item of a policy made to a resource, per leaf value and redacted for output."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from reconciler.krm.json_pointer import format_pointer
+from reconciler.krm.json_text import compute_digest, encode_canonical_json
+from reconciler.krm.merge3.rules import ABSENT
+from reconciler.krm.yaml import DataPath
+from reconciler.krm.yaml.compare import is_equal_data
+from reconciler.redaction import MASK, contains_secret, is_secret_value
+
+MAX_SHOWN_BYTES = 1024
+_DIGEST_LENGTH = 12
+
+ChangeOperation = Literal["added", "replaced", "removed"]
+Change = tuple[DataPath, Any, Any]
+
+
+@dataclass(frozen=True)
+class EmbeddedChange:
+    """A change inside a string, for example in an embedded YAML document: the string's path, and both contents."""
+
+    path: DataPath
+    before: Any
+    after: Any
+
+
+@dataclass(frozen=True)
+class ProvenanceStep:
+    """One change of one leaf value of a resource.
+
+    `where` is the item in the policy `by`. With `embedded_path` the leaf is inside the string at `path`. ABSENT means
+    that there is no value. Values are redacted: those of Secrets are masked, long values are shortened.
+    """
+
+    path: DataPath
+    by: str
+    where: str
+    op: ChangeOperation
+    before: Any = ABSENT
+    after: Any = ABSENT
+    embedded_path: DataPath | None = None
+
+    @property
+    def pointer(self) -> str:
+        """The leaf as a JSON pointer at the time of this step.
+
+        A leaf inside a string has the form `POINTER!POINTER`.
+        """
+        return format_pointer(self.path) + (
+            "" if self.embedded_path is None else f"!{format_pointer(self.embedded_path)}"
+        )
+
+    def as_data(self) -> dict[str, Any]:
+        """Return the step in the format of status files."""
+        data = {"by": self.by, "where": self.where, "op": self.op, "before": self.before, "after": self.after}
+        return {name: value for name, value in data.items() if value is not ABSENT}
+
+
+def compute_steps(before: Any, after: Any, policy: str, item: str) -> tuple[ProvenanceStep, ...]:
+    """Return the changes that one item made to a resource."""
+    return tuple(
+        ProvenanceStep(
+            path, policy, item, get_operation(old, new), *redact_both_values(old, new, path, (before, after))
+        )
+        for path, old, new in diff_values(before, after, ())
+    )
+
+
+def compute_embedded_steps(resource: Any, change: EmbeddedChange, policy: str, item: str) -> tuple[ProvenanceStep, ...]:
+    """Return the changes that one item made inside a string of a resource."""
+    path, hides = change.path, is_secret_value(resource, change.path)
+    # The string may contain the manifest of a Secret.
+    return tuple(
+        ProvenanceStep(
+            path,
+            policy,
+            item,
+            get_operation(old, new),
+            *redact_both_values(old, new, embedded_path, (change.before, change.after), hides),
+            embedded_path,
+        )
+        for embedded_path, old, new in diff_values(change.before, change.after, ())
+    )
+
+
+def format_steps(file: str, resource: str, steps: Iterable[ProvenanceStep]) -> list[dict[str, Any]]:
+    """Return the steps of a resource in the format of status files, grouped by pointer."""
+    by_pointer: dict[str, list[ProvenanceStep]] = {}
+    for step in steps:
+        by_pointer.setdefault(step.pointer, []).append(step)
+    return [
+        {
+            "file": file,
+            "resource": resource,
+            "pointer": pointer,
+            "steps": [step.as_data() for step in by_pointer[pointer]],
+        }
+        for pointer in sorted(by_pointer)
+    ]
+
+
+def diff_values(before: Any, after: Any, path: DataPath) -> Iterator[Change]:
+    """Yield each leaf value that differs between two values at a path."""
+    if before is after:
+        return
+    if isinstance(before, dict) and isinstance(after, dict):
+        for key in dict.fromkeys((*before, *after)):
+            yield from diff_values(before.get(key, ABSENT), after.get(key, ABSENT), (*path, key))
+    elif isinstance(before, list) and isinstance(after, list):
+        yield from _diff_lists(before, after, path)
+    elif before is ABSENT or after is ABSENT:
+        yield from _iterate_leaves(before, after, path)
+    elif not is_equal_data(before, after):
+        yield path, before, after
+
+
+def _iterate_leaves(before: Any, after: Any, path: DataPath) -> Iterator[Change]:
+    """Yield the leaf values of an added or removed value."""
+    value = after if before is ABSENT else before
+    if not isinstance(value, dict) or not value:
+        yield path, before, after
+        return
+    for key, item in value.items():
+        old, new = (ABSENT, item) if before is ABSENT else (item, ABSENT)
+        yield from _iterate_leaves(old, new, (*path, key))
+
+
+def _diff_lists(before: list[Any], after: list[Any], path: DataPath) -> Iterator[Change]:
+    shorter = min(len(before), len(after))
+    start = next((index for index in range(shorter) if not is_equal_data(before[index], after[index])), shorter)
+    rest = shorter - start
+    end = next((index for index in range(rest) if not is_equal_data(before[-1 - index], after[-1 - index])), rest)
+    old, new = before[start : len(before) - end], after[start : len(after) - end]
+    for index in range(max(len(old), len(new))):
+        old_item, new_item = (items[index] if index < len(items) else ABSENT for items in (old, new))
+        yield from diff_values(old_item, new_item, (*path, start + index))
+
+
+def get_operation(before: Any, after: Any) -> ChangeOperation:
+    """Return the operation that changed one value into the other."""
+    return "added" if before is ABSENT else "removed" if after is ABSENT else "replaced"
+
+
+def redact_both_values(
+    old: Any, new: Any, path: DataPath, wholes: Iterable[Any], hides: bool = False
+) -> tuple[Any, Any]:
+    """Return the old and the new value at a path, redacted.
+
+    Args:
+        old: The value before the change.
+        new: The value after the change.
+        path: The path of the value.
+        wholes: The whole document before and after the change; it may be a Secret.
+        hides: Whether to mask all values.
+    """
+    hides = hides or any(is_secret_value(whole, path) for whole in wholes)
+    return redact_value(old, hides=hides), redact_value(new, hides=hides)
+
+
+def redact_value(value: Any, *, hides: bool) -> Any:
+    """Return a value for output: masked if it contains a secret or with `hides`, shortened if long."""
+    if value is ABSENT or value is None:
+        return value
+    if hides or contains_secret(value):
+        return MASK
+    text = encode_canonical_json(value)
+    if len(text) <= MAX_SHOWN_BYTES:
+        return value
+    start = (value if isinstance(value, str) else text.decode(errors="replace"))[: MAX_SHOWN_BYTES // 4]
+    return f"{start}… ({len(text)} bytes, {compute_digest(value)[: len('sha256:') + _DIGEST_LENGTH]})"

@@ -1,0 +1,111 @@
+"""Findings about resources of packages: issues at a path of a resource, and Secrets with values.
+
+Everyone with read access to a Git branch can read a Secret on it, and Git keeps it in the history.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from posixpath import basename
+from typing import Any
+
+from reconciler.catalog.files import FileTree
+from reconciler.controllers.codes import SECRET_IN_BRANCH
+from reconciler.krm.findings import Finding, FindingCode, Severity, SourceLocation, upgrade_to_error
+from reconciler.krm.json_pointer import format_pointer
+from reconciler.krm.merge3.rules import ABSENT
+from reconciler.krm.objects import ObjectKey
+from reconciler.krm.yaml import DataPath
+from reconciler.memory import cached
+from reconciler.packages.kptfile import KPTFILE
+from reconciler.packages.package import Package, PackageResource, parse_resources
+from reconciler.packages.parsing import ParseFailure
+from reconciler.packages.resource import KrmResource
+from reconciler.redaction import MASK, is_secret
+
+_VALUE_FIELDS = ("data", "stringData")
+# Enough for the files of the packages of one pass.
+_CACHED_FILES = 4096
+
+
+@dataclass(frozen=True)
+class ResourceIssue:
+    """An issue at `path` of a resource.
+
+    `value` is the value found, if the message is about it. `create_finding` decides whether the value may be shown.
+    """
+
+    code: FindingCode
+    message: str
+    path: DataPath = ()
+    value: Any = ABSENT
+
+    @property
+    def is_error(self) -> bool:
+        """Whether the resource must not be published."""
+        return self.code.severity is Severity.ERROR
+
+
+def create_finding(resource: PackageResource, issue: ResourceIssue, subject: str = "") -> Finding:
+    """Return the finding for an issue of a resource. Values of Secrets are masked."""
+    value = MASK if is_secret(resource.data) else issue.value
+    quoted = "" if issue.value is ABSENT else f', not "{value}"'
+    prefix = f"{subject}: " if subject else ""
+    # JSON files are read without line numbers.
+    line = 0 if resource.file.endswith(".json") else resource.document.find_line(issue.path)
+    location = SourceLocation(resource.file, line, str(resource.key), format_pointer(issue.path))
+    return issue.code.finding(f"{prefix}{issue.message}{quoted}", location)
+
+
+@dataclass(frozen=True)
+class _Item(KrmResource):
+    """An item of a List."""
+
+    data: Any
+
+
+def find_secrets(files: FileTree, *, block: bool) -> tuple[Finding, ...]:
+    """Return a warning for every core Secret with values; an error with `block`. Values are never shown.
+
+    Items of List objects are included. Kptfiles, local config and unparsable files are excluded. Sealed or external
+    secrets are other kinds. A Secret with empty values is a placeholder and is allowed.
+    """
+    findings = (finding for file in Package(files).iterate_krm_files() for finding in _find_secrets_in_file(*file))
+    return tuple(map(upgrade_to_error, findings)) if block else tuple(findings)
+
+
+@cached(_CACHED_FILES)
+def _find_secrets_in_file(package: str, path: str, content: bytes) -> tuple[Finding, ...]:
+    resources = parse_resources(package, path, content)
+    if isinstance(resources, ParseFailure) or basename(path) == KPTFILE:
+        return ()
+    return tuple(finding for resource in resources for finding in _find_secrets_in_resource(resource, (), resource))
+
+
+def _find_secrets_in_resource(resource: PackageResource, path: DataPath, item: KrmResource) -> Iterator[Finding]:
+    if item.is_local_config:
+        return
+    data = item.data
+    items = data.get("items") if isinstance(data, Mapping) and item.kind.endswith("List") else None
+    for index, nested_item in enumerate(items if isinstance(items, list) else ()):
+        yield from _find_secrets_in_resource(resource, (*path, "items", index), _Item(nested_item))
+    fields = [field for field in _VALUE_FIELDS if is_secret(data) and _holds_values(data.get(field))]
+    if fields:
+        field_path = (*path, fields[0])
+        message = (
+            f"{' and '.join(fields)} of a Secret must be empty:"
+            " everyone with read access to the branch can read the values"
+        )
+        yield SECRET_IN_BRANCH.finding(message, _locate(resource, item.key, field_path))
+
+
+def _holds_values(field: object) -> bool:
+    values = field.values() if isinstance(field, Mapping) else [field]
+    return any(value is not None and str(value).strip() for value in values)
+
+
+def _locate(resource: PackageResource, object_key: ObjectKey, path: DataPath) -> SourceLocation:
+    # JSON files are read without line numbers.
+    line = 0 if resource.file.endswith(".json") else resource.document.find_line(path)
+    return SourceLocation(resource.file, line, str(object_key), format_pointer(path))

@@ -1,0 +1,258 @@
+"""Validation of objects field by field, and the texts of validation messages.
+
+Every error becomes a finding at its line, and reading continues, so that one pass reports all errors of an object.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from typing import Any, Protocol, Self
+
+from reconciler.krm.findings import Finding, FindingCode, SourceLocation
+from reconciler.krm.selectors import LabelRequirement, LabelSelector
+from reconciler.krm.yaml import DataPath
+
+_MAX_VALUE_LENGTH = 80
+_MAX_LISTED = 50
+_MAX_COMPARED = 200
+_MAX_VALUES = 8
+
+
+@dataclass
+class FieldFindings:
+    """Findings of one object in reading order; `code` is the default code."""
+
+    where_at: Callable[[DataPath], SourceLocation]
+    code: FindingCode
+    findings: list[Finding] = field(default_factory=list)
+
+    def add(self, path: DataPath, message: str, code: FindingCode | None = None) -> None:
+        """Add a finding. The message completes a sentence that starts with the field's path."""
+        self.findings.append((code or self.code).finding(f"{format_path(path)} {message}", self.where_at(path)))
+
+
+class FieldReader:
+    """Reader of one mapping. Null counts as absent.
+
+    A field with a wrong type is an error and is read as absent. A field that is not in `known` is an error, unless
+    `known` is None. With `quotes=False` no message quotes a value or a field name of this mapping or below it, because
+    users may write secrets anywhere.
+    """
+
+    def __init__(
+        self, value: object, path: DataPath, faults: FieldFindings, known: Sequence[str] | None, *, quotes: bool = True
+    ) -> None:
+        self.path = path
+        self.faults = faults
+        self.quotes = quotes
+        self.data: Mapping[Any, Any] = value if isinstance(value, Mapping) else {}
+        if value is not None and not isinstance(value, Mapping):
+            faults.add(path, f"must be a mapping{self._not(value)}")
+        if known is not None:
+            self._refuse_unknown(known)
+
+    def _refuse_unknown(self, known: Sequence[str]) -> None:
+        allowed = ", ".join(known)
+        for name in map(str, (name for name in self.data if name not in known)):
+            suggestion = suggest_name(name, known)
+            if self.quotes or suggestion:
+                self.fault(name, f"is unknown; allowed are {allowed}{suggestion}")
+            else:
+                self.faults.add(self.path, f"must have no other fields than {allowed}")
+
+    def _not(self, value: object) -> str:
+        return f", not {describe_value(value)}" if self.quotes else ""
+
+    def fault(self, name: str, message: str, code: FindingCode | None = None) -> None:
+        """Add a finding for a field."""
+        self.faults.add((*self.path, name), message, code)
+
+    def has(self, name: str) -> bool:
+        """Return whether a field has a value other than null."""
+        return self.data.get(name) is not None
+
+    def text(self, name: str, *, required: bool = False) -> str:
+        """Return a string; "" if absent. A required string must not be empty."""
+        value = self.data.get(name)
+        if value is not None and not isinstance(value, str):
+            self.fault(name, f"must be a string{self._not(value)}: quote it")
+        elif required and not value:
+            self.fault(name, "must be a string that is not empty")
+        return value if isinstance(value, str) else ""
+
+    def choice(self, name: str, allowed: Sequence[str], default: str = "", code: FindingCode | None = None) -> str:
+        """Return one of the allowed strings, or the default if the value is absent, empty or not allowed."""
+        value = self.data.get(name)
+        if value in (None, "") and default:
+            return default
+        if isinstance(value, str) and value in allowed:
+            return value
+        self.fault(name, f"must be one of {', '.join(allowed)}{self._not(value)}", code)
+        return default or allowed[0]
+
+    def mapping(self, name: str, known: Sequence[str] | None, *, quotes: bool = True) -> Self:
+        """Return a reader of the mapping in a field; empty if absent.
+
+        With `quotes=False` the message does not quote a value that is not a mapping.
+        """
+        value = self.data.get(name)
+        if not quotes and value is not None and not isinstance(value, Mapping):
+            self.fault(name, "must be a mapping")
+            value = None
+        return type(self)(value, (*self.path, name), self.faults, known, quotes=self.quotes)
+
+    def items(self, name: str) -> Iterator[tuple[DataPath, Any]]:
+        """Yield path and value of each list item; nothing if the list is absent."""
+        value = self.data.get(name)
+        if value is None:
+            return
+        if not isinstance(value, list):
+            self.fault(name, f"must be a list{self._not(value)}")
+            return
+        for index, item in enumerate(value):
+            yield (*self.path, name, index), item
+
+    def mappings(self, name: str, known: Sequence[str] | None) -> Iterator[Self]:
+        """Yield a reader of each mapping in a list."""
+        for path, item in self.items(name):
+            if isinstance(item, Mapping):
+                yield type(self)(item, path, self.faults, known, quotes=self.quotes)
+            else:
+                self.faults.add(path, f"must be a mapping{self._not(item)}")
+
+    def texts(self, name: str) -> tuple[str, ...]:
+        """Return a list of strings; () if absent."""
+        texts = []
+        for path, item in self.items(name):
+            if isinstance(item, str):
+                texts.append(item)
+            else:
+                self.faults.add(path, f"must be a string{self._not(item)}: quote it")
+        return tuple(texts)
+
+    def string_map(self, name: str) -> dict[str, str]:
+        """Return a mapping of strings to strings; {} if absent."""
+        value, strings = self.data.get(name), {}
+        if value is not None and not isinstance(value, Mapping):
+            self.fault(name, f"must be a mapping{self._not(value)}")
+            return {}
+        for key, text in (value or {}).items():
+            if isinstance(text, str):
+                strings[key] = text
+            else:
+                path = (*self.path, name, key) if self.quotes else (*self.path, name)
+                self.faults.add(path, f"must be a string{self._not(text)}: quote it")
+        return strings
+
+    def require(self, name: str, requirement: str, code: FindingCode | None = None) -> None:
+        """Add a finding if a field has no value."""
+        if not self.has(name):
+            self.fault(name, f"must be {requirement}", code)
+
+
+def format_path(path: DataPath) -> str:
+    """Return a path as messages quote it, for example `spec.overrideRules[2].overriders`."""
+    steps = (f"[{step}]" if isinstance(step, int) else f".{step}" for step in path)
+    return "".join(steps).removeprefix(".")
+
+
+def suggest_name(name: str, known: Sequence[str]) -> str:
+    """Return "; did you mean NAME?" for the most similar known name, or "" if no name is similar."""
+    # The comparison is too slow for very many names.
+    nearest = get_close_matches(name, known, 1) if len(known) <= _MAX_COMPARED else []
+    return f"; did you mean {nearest[0]}?" if nearest else ""
+
+
+def format_list(names: Sequence[str], joint: str = ", ") -> str:
+    """Return a joined list of names, shortened after a maximum number of names."""
+    more = f", and {len(names) - _MAX_LISTED} more" if len(names) > _MAX_LISTED else ""
+    return joint.join(names[:_MAX_LISTED]) + more
+
+
+def describe_value(value: object) -> str:
+    """Return a value for messages about wrong types; the content of a list or mapping is not shown."""
+    if isinstance(value, list | Mapping) and value:
+        return "a list" if isinstance(value, list) else "a mapping"
+    return quote_value(value)
+
+
+def quote_value(value: object) -> str:
+    """Return a value as compact JSON, shortened to a maximum length."""
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=str)
+    return text if len(text) <= _MAX_VALUE_LENGTH else f"{text[: _MAX_VALUE_LENGTH - 1]}…"
+
+
+class AnyLabelRequirement(Protocol):
+    """One requirement on labels, from any kind of selector."""
+
+    @property
+    def key(self) -> str:
+        """The label's key."""
+        ...
+
+    @property
+    def operator(self) -> str:
+        """The operator, for example `In` or `Exists`."""
+        ...
+
+    @property
+    def values(self) -> tuple[str, ...]:
+        """The values that the operator compares with."""
+        ...
+
+
+def list_requirements(selector: LabelSelector) -> tuple[LabelRequirement, ...]:
+    """Return all requirements of a selector, including those of `matchLabels`."""
+    return (*require_values(selector.match_labels), *selector.match_expressions)
+
+
+def require_values(labels: Iterable[tuple[str, str]]) -> tuple[LabelRequirement, ...]:
+    """Return requirements that labels have exactly these values."""
+    return tuple(LabelRequirement(key, "In", (value,)) for key, value in labels)
+
+
+def explain_no_match(
+    requirements: Sequence[AnyLabelRequirement], label_sets: Collection[Mapping[str, str]], noun: str
+) -> str:
+    """Return why no object matches all requirements, as the end of a sentence.
+
+    The reason is the first requirement that no object fulfills, and the labels that exist instead.
+
+    Args:
+        requirements: The requirements of a selector.
+        label_sets: The labels of each candidate object.
+        noun: The name of the candidates in the message, for example "Cluster of org".
+    """
+    if not label_sets:
+        return f"there is no {noun}"
+    missing = next(_find_missing(requirements, label_sets, noun), "")
+    return missing or f"no {noun} fulfills all requirements"
+
+
+def _find_missing(
+    requirements: Sequence[AnyLabelRequirement], label_sets: Collection[Mapping[str, str]], noun: str
+) -> Iterator[str]:
+    for requirement in requirements:
+        existing_values = sorted({labels[requirement.key] for labels in label_sets if requirement.key in labels})
+        if requirement.operator in ("In", "Exists", "Gt", "Lt") and not existing_values:
+            keys = sorted({key for labels in label_sets for key in labels})
+            yield f"no {noun} has a label {requirement.key}{suggest_name(requirement.key, keys)}"
+        elif requirement.operator == "In" and not {*requirement.values} & {*existing_values}:
+            required = " or ".join(f"{requirement.key}={value}" for value in requirement.values)
+            suggestion = (
+                suggest_name(requirement.values[0], existing_values)
+                if len(requirement.values) == 1 < len(existing_values)
+                else ""
+            )
+            yield f"no {noun} has {required}; there are {_format_values(existing_values)}{suggestion}"
+        elif requirement.operator == "DoesNotExist" and all(requirement.key in labels for labels in label_sets):
+            yield f"every {noun} has a label {requirement.key}"
+
+
+def _format_values(values: Sequence[str]) -> str:
+    quoted = [value or '""' for value in values[:_MAX_VALUES]]
+    more = f" and {len(values) - _MAX_VALUES} more" if len(values) > _MAX_VALUES else ""
+    return f"{', '.join(quoted)}{more}"

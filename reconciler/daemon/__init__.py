@@ -1,1 +1,0 @@
-"""When: triggers, passes, back-off and signals around one reconcile."""

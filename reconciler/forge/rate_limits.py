@@ -1,0 +1,83 @@
+"""The rate limiter for write requests to one forge.
+
+Forges limit the requests of an account over all repositories. Therefore, all clients of a host share one RateLimiter.
+GitHub allows about 80 new objects per minute and 500 per hour.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from threading import Lock
+
+from reconciler.forge.errors import ForgeBusyError
+
+_MINUTE = 60
+_HOUR = 3600
+
+
+class RateLimiter:
+    """Limits the writes per minute and the new pull requests per hour. 0 means no limit.
+
+    The methods do not wait. They raise ForgeBusyError with the time of the next attempt. `clock` returns seconds since
+    1970. Threads can share the object.
+    """
+
+    def __init__(self, writes_per_minute: int, new_per_hour: int, clock: Callable[[], float]) -> None:
+        self._writes = _Window(writes_per_minute, _MINUTE, f"{writes_per_minute} writes per minute")
+        self._new = _Window(new_per_hour, _HOUR, f"{new_per_hour} new pull requests per hour")
+        self._clock = clock
+        self._paused_until = 0.0
+        self._lock = Lock()
+
+    def take(self) -> None:
+        """Count one write, or raise ForgeBusyError."""
+        self._take(self._writes)
+
+    def take_new(self) -> None:
+        """Count one new pull request and its write, or raise ForgeBusyError and count neither."""
+        self._take(self._writes, self._new)
+
+    def check_pause(self) -> None:
+        """Raise ForgeBusyError during a pause. Reads call this method, because they are not counted."""
+        with self._lock:
+            self._check_pause(self._clock())
+
+    def pause_until(self, until: float) -> None:
+        """Reject all requests until this time, which the forge requested."""
+        with self._lock:
+            self._paused_until = max(self._paused_until, until)
+
+    def _take(self, *windows: _Window) -> None:
+        with self._lock:
+            now = self._clock()
+            self._check_pause(now)
+            for window in windows:
+                window.check(now)
+            for window in windows:
+                window.take(now)
+
+    def _check_pause(self, now: float) -> None:
+        if now < self._paused_until:
+            raise ForgeBusyError("the forge requested a pause", self._paused_until)
+
+
+class _Window:
+    """The times of the counted requests within a sliding window."""
+
+    def __init__(self, limit: int, seconds: float, name: str) -> None:
+        self._limit = limit
+        self._seconds = seconds
+        self._name = name
+        self._taken: deque[float] = deque()
+
+    def check(self, now: float) -> None:
+        # If the clock was set back, times are in the future. Remove them, because the wait could take hours.
+        while self._taken and not 0 <= now - self._taken[0] < self._seconds:
+            self._taken.popleft()
+        if self._limit and len(self._taken) >= self._limit:
+            raise ForgeBusyError(f"the limit of {self._name} is reached", self._taken[0] + self._seconds)
+
+    def take(self, now: float) -> None:
+        if self._limit:
+            self._taken.append(now)

@@ -1,0 +1,92 @@
+"""Caches of responses for conditional requests, and of approvals of unchanged pull requests."""
+
+from __future__ import annotations
+
+import zlib
+from collections import OrderedDict
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, replace
+from threading import Lock
+
+from reconciler.catalog.files import CommitId
+
+# Dates can have a resolution of one second, and the clocks of two machines differ.
+_MIN_AGE_SECONDS = 60
+
+
+class ApprovalCache:
+    """The approvals of pull requests by number. `clock` returns seconds since 1970.
+
+    A review changes the date of its pull request, but a second review can follow within the same second. Therefore,
+    a result is stored only if the date is older than `_MIN_AGE_SECONDS`.
+    """
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self._clock = clock
+        self._known: dict[int, tuple[int, CommitId, bool]] = {}
+
+    def is_approved(self, number: int, updated: int, commit: CommitId, fetch: Callable[[], bool]) -> bool:
+        """Return whether this head is approved. Call `fetch` only if the pull request changed since the last call."""
+        cached = self._known.get(number)
+        if cached is not None and cached[:2] == (updated, commit):
+            return cached[2]
+        approved = fetch()
+        if self._clock() - updated > _MIN_AGE_SECONDS:
+            self._known[number] = (updated, commit, approved)
+        return approved
+
+    def discard(self, number: int) -> None:
+        """Remove a pull request from the cache."""
+        self._known.pop(number, None)
+
+    def retain(self, numbers: Collection[int]) -> None:
+        """Remove all other pull requests from the cache, because they are not open any longer."""
+        self._known = {number: known for number, known in self._known.items() if number in numbers}
+
+
+_MAX_BYTES = 32 * 1024 * 1024
+
+
+@dataclass(frozen=True)
+class CachedResponse:
+    """The content of a response, its ETag, and the URL of the next page of the list."""
+
+    tag: str
+    content: bytes
+    following: str
+
+
+class ResponseCache:
+    """A cache of responses with a size limit in bytes. It evicts the least recently used response. It is thread-safe.
+
+    The content is compressed, because most of it consists of similar URLs.
+    """
+
+    def __init__(self, max_bytes: int = _MAX_BYTES) -> None:
+        self._max_bytes = max_bytes
+        self._bytes = 0
+        self._entries: OrderedDict[str, CachedResponse] = OrderedDict()
+        self._lock = Lock()
+
+    def get(self, url: str) -> CachedResponse | None:
+        """Return the cached response of a URL, or None."""
+        with self._lock:
+            entry = self._entries.get(url)
+            if entry is None:
+                return None
+            self._entries.move_to_end(url)
+        return replace(entry, content=zlib.decompress(entry.content))
+
+    def keep(self, url: str, response: CachedResponse) -> None:
+        """Store a response, and evict other responses if the cache is too large."""
+        entry = replace(response, content=zlib.compress(response.content, 1))
+        with self._lock:
+            self._evict(url)
+            self._entries[url] = entry
+            self._bytes += len(entry.content)
+            while self._bytes > self._max_bytes:
+                self._evict(next(iter(self._entries)))
+
+    def _evict(self, url: str) -> None:
+        if entry := self._entries.pop(url, None):
+            self._bytes -= len(entry.content)

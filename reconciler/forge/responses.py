@@ -1,0 +1,201 @@
+"""Parsing of forge responses: JSON, error messages, rate limits and the fields of objects."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from datetime import datetime
+from email.utils import parsedate_to_datetime
+from typing import Any
+
+from reconciler.catalog.files import CommitId
+from reconciler.forge.errors import (
+    ForgeAnswerError,
+    ForgeBusyError,
+    ForgeCredentialsError,
+    ForgeError,
+    ForgeMissingError,
+    ForgeRefusedError,
+    ForgeUnreachableError,
+)
+from reconciler.redaction import redact
+
+_MAX_MESSAGE_CHARACTERS = 500
+_DEFAULT_PAUSE_SECONDS = 60
+# An incorrect header must not pause the requests for days.
+_MAX_PAUSE_SECONDS = 6 * 3600
+_RATE_LIMIT_TEXT = re.compile(r"secondary rate limit|rate limit exceeded|abuse detection", re.IGNORECASE)
+_RESETS = ("x-ratelimit-reset", "ratelimit-reset")
+_REMAINING = ("x-ratelimit-remaining", "ratelimit-remaining")
+
+
+def parse_json(content: bytes, call: str) -> Any:
+    """Parse JSON, or raise ForgeAnswerError."""
+    try:
+        return json.loads(content)
+    except (ValueError, RecursionError):
+        # The original exception contains the complete text.
+        raise ForgeAnswerError(f"{call}: the response is not JSON") from None
+
+
+def to_one_line(words: str) -> str:
+    """Convert a text to one line of at most 500 characters, without credentials in URLs."""
+    text = redact(" ".join("".join(c if c.isprintable() else " " for c in words).split()))
+    return text if len(text) <= _MAX_MESSAGE_CHARACTERS else text[: _MAX_MESSAGE_CHARACTERS - 1] + "…"
+
+
+def refusal_message(content: bytes) -> str:
+    """Return the message of an error response: the fields `message`, `error` and `errors`, otherwise the text."""
+    try:
+        answer = json.loads(content)
+    except (ValueError, RecursionError):
+        return content.decode("utf-8", "replace")
+    if not isinstance(answer, dict):
+        return content.decode("utf-8", "replace")
+    values = [answer.get(key) for key in ("message", "error", "error_description", "errors")]
+    return "; ".join(dict.fromkeys(text for value in values for text in _list_texts(value)))
+
+
+def _list_texts(value: object) -> Iterator[str]:
+    if isinstance(value, list):
+        for item in value:
+            yield from _list_texts(item)
+    elif isinstance(value, dict):
+        if message := value.get("message"):
+            yield from _list_texts(message)
+        else:
+            yield ", ".join(f"{key} {' '.join(_list_texts(item))}" for key, item in value.items())
+    elif value:
+        yield str(value)
+
+
+def retry_time(status: int, headers: Mapping[str, str], words: str, now: float) -> float | None:
+    """Return the time of the next allowed request in seconds since 1970, or None if the response has no rate limit."""
+    spent = any(headers.get(name) == "0" for name in _REMAINING)
+    if status == 429 or (status == 403 and (spent or "retry-after" in headers or _RATE_LIMIT_TEXT.search(words))):
+        until = _retry_after(headers, now) or (_reset(headers) if spent else None) or 0.0
+        return min(until if until > now else now + _DEFAULT_PAUSE_SECONDS, now + _MAX_PAUSE_SECONDS)
+    if status == 503 and (until_then := _retry_after(headers, now)):
+        return min(until_then, now + _MAX_PAUSE_SECONDS)
+    return None
+
+
+def _retry_after(headers: Mapping[str, str], now: float) -> float | None:
+    value = headers.get("retry-after", "").strip()
+    if re.fullmatch(r"[0-9]{1,9}", value):
+        return now + max(int(value), 1)
+    try:
+        return parsedate_to_datetime(value).timestamp()
+    except ValueError:
+        return None
+
+
+def _reset(headers: Mapping[str, str]) -> float | None:
+    values = (headers.get(name, "").strip() for name in _RESETS)
+    return next((float(value) for value in values if re.fullmatch(r"[0-9]{1,12}", value)), None)
+
+
+def error_for_status(status: int, headers: Mapping[str, str], words: str, call: str, now: float) -> ForgeError:
+    """Return the error for a response with a status of 300 or more."""
+    message = f"{call}: {status} {words}".rstrip()
+    if (until := retry_time(status, headers, words, now)) is not None:
+        return ForgeBusyError(message, until)
+    if status >= 500:
+        return ForgeUnreachableError(message)
+    if status == 401:
+        return ForgeCredentialsError(message)
+    if status == 404:
+        return ForgeMissingError(message)
+    if status >= 400:
+        return ForgeRefusedError(message, status)
+    return ForgeAnswerError(message)
+
+
+_COMMIT = re.compile(r"[0-9a-f]{40}([0-9a-f]{24})?")
+
+
+class ResponseFields:
+    """The fields of an object in a response. A path is a sequence of names: `("head", "sha")`.
+
+    `call` is the request in error messages. All methods except `find` raise ForgeAnswerError for a value of another
+    type, and without a default also for null and for a missing value.
+    """
+
+    def __init__(self, value: object, call: str) -> None:
+        self._value = value
+        self._call = call
+        if not isinstance(value, Mapping):
+            raise ForgeAnswerError(f"{call}: the response must be an object, not {_kind(value)}")
+
+    def find(self, *path: str) -> object:
+        """Return the value at a path, or None if it is null or missing."""
+        value: object = self._value
+        for name in path:
+            value = value.get(name) if isinstance(value, Mapping) else None
+        return value
+
+    def text(self, *path: str, default: str | None = None) -> str:
+        """Return the text at a path."""
+        value = self._present(path, default)
+        if not isinstance(value, str):
+            raise self._error(path, "text", value)
+        return value
+
+    def number(self, *path: str) -> int:
+        """Return the whole number at a path."""
+        value = self.find(*path)
+        # In Python, bool is a subclass of int.
+        if not isinstance(value, int) or isinstance(value, bool):
+            raise self._error(path, "a number", value)
+        return value
+
+    def truth(self, *path: str, default: bool | None = None) -> bool:
+        """Return the truth value at a path."""
+        value = self._present(path, default)
+        if not isinstance(value, bool):
+            raise self._error(path, "true or false", value)
+        return value
+
+    def names(self, *path: str, part: str = "") -> tuple[str, ...]:
+        """Return the sorted texts of a list at a path, or of the field `part` of its objects. A missing list is ()."""
+        listed = self.find(*path)
+        if listed is None:
+            return ()
+        if not isinstance(listed, list):
+            raise self._error(path, "a list", listed)
+        names = [item.get(part) if part and isinstance(item, Mapping) else item for item in listed]
+        if not all(isinstance(name, str) for name in names):
+            raise self._error(path, "a list of texts", listed)
+        return tuple(sorted(map(str, names)))
+
+    def commit(self, *path: str) -> CommitId:
+        """Return the commit id at a path."""
+        text = self.text(*path)
+        if not _COMMIT.fullmatch(text):
+            raise self._error(path, "a commit", text)
+        return CommitId(text)
+
+    def moment(self, *path: str) -> int:
+        """Return the RFC 3339 time at a path in seconds since 1970."""
+        text = self.text(*path)
+        try:
+            when = datetime.fromisoformat(text)
+        except ValueError:
+            raise self._error(path, "a time", text) from None
+        # Python would interpret a time without a time zone in the time zone of this machine.
+        if when.tzinfo is None:
+            raise self._error(path, "a time with a time zone", text)
+        return int(when.timestamp())
+
+    def _present(self, path: tuple[str, ...], default: str | bool | None) -> object:
+        value = self.find(*path)
+        return default if value is None else value
+
+    def _error(self, path: tuple[str, ...], expected: str, value: object) -> ForgeAnswerError:
+        shown = repr(value[:40]) if isinstance(value, str) else _kind(value)
+        return ForgeAnswerError(f"{self._call}: {'.'.join(path)} must be {expected}, not {shown}")
+
+
+def _kind(value: object) -> str:
+    return "null" if value is None else type(value).__name__

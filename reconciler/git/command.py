@@ -1,0 +1,285 @@
+"""Git processes: started without user configuration, hooks or prompts, with a timeout and a limited environment.
+
+GitPython starts the processes. This module decides their environment, settings, credentials and duration.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+import signal
+import subprocess
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, BinaryIO
+
+from git.cmd import Git
+from git.exc import GitCommandNotFound
+
+from reconciler.git.credentials import CredentialHelper, find_credential, provide_credential
+from reconciler.git.errors import (
+    GitError,
+    GitProgramMissingError,
+    GitTimeoutError,
+    InterruptedGitError,
+    MirrorCorruptError,
+    classify_failure,
+)
+from reconciler.git.options import GitOptions
+from reconciler.git.url import GitUrl
+from reconciler.redaction import redact
+
+TRACKING_PREFIX = "refs/remotes/origin/"
+REMOTE_CONFIG_FILE = "far-side.config"
+# Locations of certificates, and of Git's own programs, on this machine.
+_MACHINE_VARIABLES = ("GIT_SSL_CAINFO", "GIT_SSL_CAPATH", "GIT_EXEC_PATH")
+# Only these commands contact a remote, and only they receive its credentials.
+_REMOTE_COMMANDS = frozenset({"fetch", "push", "ls-remote"})
+_GRACE_SECONDS = 3.0
+_MAX_STDERR_LENGTH = 2_000
+# Git adds these lines to every failure of a remote.
+_GENERIC_STDERR_LINES = (
+    "fatal: Could not read from remote repository.",
+    "Please make sure you have the correct access rights",
+    "and the repository exists.",
+)
+
+
+@dataclass(frozen=True)
+class GitResult:
+    """Exit code, output, and stderr without credentials of one Git call."""
+
+    exit_code: int
+    output: bytes
+    stderr: str
+
+    @property
+    def lines(self) -> list[str]:
+        """The output as lines of text."""
+        return self.output.decode(errors="surrogateescape").splitlines()
+
+
+class GitCommand:
+    """Runs git in one mirror of one remote, which is named `origin`."""
+
+    def __init__(self, folder: Path, url: GitUrl, options: GitOptions) -> None:
+        self._git = Git(str(folder))
+        self._folder = folder
+        self._url = url
+        self._options = options
+        self._timeout = options.timeout_seconds
+        self._environment = _build_environment(folder, url, options)
+        self._settings = _build_settings(url, options)
+        self._running: set[subprocess.Popen[bytes]] = set()
+        self._interrupted: set[subprocess.Popen[bytes]] = set()
+
+    def run(
+        self,
+        *arguments: str,
+        stdin: bytes | BinaryIO = b"",
+        lock_descriptor: int | None = None,
+        accepted_exit_codes: tuple[int, ...] = (0,),
+    ) -> GitResult:
+        """Run git to its end.
+
+        Args:
+            lock_descriptor: The descriptor of a held lock, which the process inherits.
+            accepted_exit_codes: Exit codes that are not errors.
+
+        Raises:
+            GitError: The exit code is not accepted, git took too long, or it was interrupted.
+        """
+        source = subprocess.PIPE if isinstance(stdin, bytes) else stdin
+        with self.start(*arguments, stdin=source, lock_descriptor=lock_descriptor) as process:
+            output, words = self._communicate(process, arguments[0], stdin if isinstance(stdin, bytes) else None)
+            result = GitResult(process.returncode, output, self.clean_output(words))
+            if process in self._interrupted:
+                raise InterruptedGitError(f"git {arguments[0]} of {self._url.text} was ended on request")
+        if result.exit_code not in accepted_exit_codes:
+            raise self.build_error(arguments[0], result.stderr)
+        return result
+
+    @contextmanager
+    def start(
+        self, *arguments: str, stdin: int | BinaryIO = subprocess.PIPE, lock_descriptor: int | None = None
+    ) -> Iterator[subprocess.Popen[bytes]]:
+        """Start git and yield the process; on exit from the context, the process and its children are ended."""
+        with self._open_credentials(arguments) as helper:
+            environment = self._environment | _build_config_variables([*self._settings, *helper.settings])
+            descriptors = (*helper.descriptors, *(() if lock_descriptor is None else (lock_descriptor,)))
+            with self._start_process(arguments, environment, stdin, descriptors) as process:
+                yield process
+
+    @contextmanager
+    def _open_credentials(self, arguments: Sequence[str]) -> Iterator[CredentialHelper]:
+        file, url = self._options.credentials_file, self._url
+        # Options of git itself may precede the name of the command.
+        is_for_remote = url.scheme in ("https", "http") and not _REMOTE_COMMANDS.isdisjoint(arguments)
+        credential = find_credential(file, url) if file and is_for_remote else None
+        if credential is None:
+            yield CredentialHelper()
+            return
+        with provide_credential(credential, url) as given:
+            yield given
+
+    @contextmanager
+    def _start_process(
+        self,
+        arguments: Sequence[str],
+        environment: Mapping[str, str],
+        source: int | BinaryIO,
+        descriptors: tuple[int, ...],
+    ) -> Iterator[subprocess.Popen[bytes]]:
+        command = [*_build_unset_command(environment), "git", f"--git-dir={self._folder}", *arguments]
+        try:
+            # The process gets its own session, so that a timeout also ends ssh and remote helpers.
+            wrapper = self._git.execute(
+                command, istream=source, as_process=True, env=environment,
+                start_new_session=True, pass_fds=descriptors,
+            )  # fmt: skip
+        except GitCommandNotFound as error:
+            raise GitProgramMissingError("the program git must be installed and on the PATH") from error
+        process = wrapper.proc
+        assert process is not None
+        self._running.add(process)
+        try:
+            yield process
+        finally:
+            self._running.discard(process)
+            self._interrupted.discard(process)
+            _end_process(process)
+
+    def interrupt(self) -> None:
+        """End every running process, also those of other threads; their callers get InterruptedGitError."""
+        for process in tuple(self._running):
+            if process.poll() is None:
+                self._interrupted.add(process)
+                _signal_all(process, signal.SIGTERM)
+
+    def _communicate(self, process: subprocess.Popen[bytes], name: str, stdin: bytes | None) -> tuple[bytes, bytes]:
+        try:
+            return process.communicate(stdin, timeout=self._timeout)
+        except subprocess.TimeoutExpired as error:
+            raise GitTimeoutError(
+                f"git {name} of {self._url.text} took longer than {self._timeout:g} seconds and was ended"
+            ) from error
+
+    def build_error(self, name: str, stderr: str) -> GitError:
+        """Return the error that Git's stderr, already without credentials, describes."""
+        lines = [line.strip() for line in stderr.splitlines() if line.strip()]
+        message = "; ".join([line for line in lines if line not in _GENERIC_STDERR_LINES] or lines)
+        if f"not a git repository: '{self._folder}'" in stderr:
+            return MirrorCorruptError(f"the mirror {self._folder} of {self._url.text} is damaged: {message}")
+        return classify_failure(stderr)(f"git {name} of {self._url.text} failed: {message or 'no reason given'}")
+
+    def clean_output(self, output: bytes) -> str:
+        """Return Git's output without credentials, shortened to a maximum length."""
+        text = redact(output.decode(errors="replace"))
+        return text if len(text) <= _MAX_STDERR_LENGTH else "…" + text[-_MAX_STDERR_LENGTH:]
+
+
+def _end_process(process: subprocess.Popen[bytes]) -> None:
+    for pipe in (process.stdin, process.stdout, process.stderr):
+        if pipe is not None and not pipe.closed:
+            _close(pipe)
+    # SIGTERM first: on SIGTERM git removes its lock files, here and in a local remote.
+    for number in (signal.SIGTERM, signal.SIGKILL):
+        if process.poll() is None:
+            _signal_all(process, number)
+            _wait_for_exit(process)
+
+
+def _close(pipe: IO[bytes]) -> None:
+    try:
+        pipe.close()
+    except BrokenPipeError:
+        return  # The process has ended before it read all of its input.
+
+
+def _signal_all(process: subprocess.Popen[bytes], number: signal.Signals) -> None:
+    try:
+        os.killpg(process.pid, number)
+    except ProcessLookupError:
+        return  # The process ended in the meantime.
+
+
+def _wait_for_exit(process: subprocess.Popen[bytes]) -> None:
+    try:
+        process.wait(_GRACE_SECONDS)
+    except subprocess.TimeoutExpired:
+        return  # The caller then sends SIGKILL.
+
+
+def _build_unset_command(environment: Mapping[str, str]) -> list[str]:
+    # A process started by a Git hook inherits variables such as GIT_INDEX_FILE and GIT_QUARANTINE_PATH. GitPython can
+    # only add variables, so that env(1) removes these.
+    kept_names = {*environment, *_MACHINE_VARIABLES}
+    inherited = [name for name in os.environ if name.startswith("GIT_") and name not in kept_names]
+    return ["env", *(f"--unset={name}" for name in inherited)] if inherited else []
+
+
+def _build_environment(folder: Path, url: GitUrl, options: GitOptions) -> dict[str, str]:
+    return {
+        "GIT_CONFIG_NOSYSTEM": "1",
+        "GIT_CONFIG_GLOBAL": str(folder / REMOTE_CONFIG_FILE) if url.is_local else os.devnull,
+        "GIT_ATTR_NOSYSTEM": "1",
+        "GIT_TERMINAL_PROMPT": "0",
+        "GIT_ASKPASS": "",
+        "SSH_ASKPASS": "",
+        "GIT_ALLOW_PROTOCOL": url.scheme,
+        "GIT_OPTIONAL_LOCKS": "0",
+        "GIT_SSH_COMMAND": _build_ssh_command(options),
+        "HOME": str(folder),  # libcurl would read a .netrc file there.
+        "LC_ALL": "C",
+    }
+
+
+def _build_config_variables(settings: list[tuple[str, str]]) -> dict[str, str]:
+    # Settings in environment variables are not written to disk, and the Git process of a local remote does not inherit
+    # them. No value is a secret.
+    numbered = {f"GIT_CONFIG_KEY_{n}": key for n, (key, _) in enumerate(settings)}
+    numbered |= {f"GIT_CONFIG_VALUE_{n}": value for n, (_, value) in enumerate(settings)}
+    return numbered | {"GIT_CONFIG_COUNT": str(len(settings))}
+
+
+def _build_settings(url: GitUrl, options: GitOptions) -> list[tuple[str, str]]:
+    return [
+        ("remote.origin.url", url.connection_url),
+        ("core.hooksPath", os.devnull),
+        ("core.fsmonitor", "false"),
+        ("core.logAllRefUpdates", "false"),
+        ("gc.auto", "0"),
+        ("gc.cruftPacks", "true"),
+        ("maintenance.auto", "false"),
+        ("protocol.version", "2"),
+        # Hosts check pushed objects. Fetched objects are checked by their reader, because a commit with an invalid date
+        # in an upstream repository must not block its users.
+        ("transfer.fsckObjects", "false"),
+        # A redirect would bypass the allow-list.
+        ("http.followRedirects", "false" if options.allowed_urls else "initial"),
+        ("http.lowSpeedLimit", "1"),
+        ("http.lowSpeedTime", str(max(1, int(options.timeout_seconds)))),
+        ("credential.helper", ""),
+    ]
+
+
+def _build_ssh_command(options: GitOptions) -> str:
+    arguments = ["ssh", "-F", os.devnull, "-o", "BatchMode=yes", "-o", "StrictHostKeyChecking=yes"]
+    arguments += ["-o", f"ConnectTimeout={max(1, int(options.timeout_seconds))}"]
+    if options.known_hosts_file:
+        arguments += [
+            "-o",
+            f"UserKnownHostsFile={_quote_ssh_path(options.known_hosts_file)}",
+            "-o",
+            "GlobalKnownHostsFile=/dev/null",
+        ]
+    if options.ssh_key_file:
+        arguments += ["-i", str(Path(options.ssh_key_file).absolute()), "-o", "IdentitiesOnly=yes"]
+    return shlex.join(arguments)
+
+
+def _quote_ssh_path(file: str) -> str:
+    path = str(Path(file).absolute())
+    return f'"{path}"' if " " in path else path

@@ -1,0 +1,250 @@
+"""Errors of Git, of the mirror cache and of local folders, named by the next step. No message contains credentials.
+
+GitError                  | next step
+├── UnreachableError      | retry | the host does not answer
+├── GitTimeoutError       | retry | a Git call took longer than `timeout_seconds`
+├── GitFailedError        | retry | Git failed for a reason without an error class of its own
+├── MirrorBusyError       | wait  | another process holds the mirror's lock
+├── RateLimitedError      | wait  | the host limits the number of calls
+├── InterruptedGitError   | retry | the service ended Git on request
+├── RemoteBusyError       | wait  | a fetch from or push to the remote still runs in the background
+├── AccessDeniedError     | human | credentials are missing, wrong, or not sufficient
+├── HostUntrustedError    | human | a host key, certificate or repository owner is not trusted
+├── RepositoryMissingError | human | there is no repository at this address
+├── UrlRefusedError       | human | the address is malformed, or not in the allow-list
+├── CredentialInUrlError  | human | the address contains a user name, password or token
+├── ObjectMissingError    | human | a Git object or ref does not exist
+├── OfflineError          | human | `--offline` is set, and the data is not in the cache
+├── TooLargeError         | human | an object or tree exceeds a limit
+├── TreeMalformedError    | human | a tree has entries that a file system cannot store
+├── PathRefusedError      | human | a path is not allowed in a tree, or must not be written
+├── SymbolicRefError      | human | a ref of the remote is symbolic, so that a push would move another branch
+├── FolderChangedError    | retry | the folder changed during the operation
+├── MirrorCorruptError    | human | the mirror is damaged; `Mirror.discard` removes it for a new fetch
+├── InternalGitError      | human | an unexpected exception; the log contains its traceback
+├── StatusBranchError     | human | the status branch was not written by the daemon
+├── FolderUnwritableError | human | a file of an output folder cannot be written, for example on a full disk
+├── CacheUnusableError    | human | the cache folder cannot be written
+├── CacheRefusedError     | human | another user owns the cache folder, or can write to it
+└── GitProgramMissingError | human | the program git is not installed
+"""
+
+from __future__ import annotations
+
+import re
+from typing import ClassVar, Literal
+
+from reconciler.krm.isolation import ExpectedError, InternalFailure
+
+NextStep = Literal["retry", "wait", "human"]
+
+
+class GitError(ExpectedError):
+    """Base class of errors about repositories; `next_step` names the reaction: retry, wait, or action by a person."""
+
+    next_step: ClassVar[NextStep] = "retry"
+    advice: ClassVar[str] = ""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message)
+        self.message = message
+
+    @property
+    def full_message(self) -> str:
+        """The message with the next step, unless the message itself already contains the action for a person."""
+        advice = self.advice or ("" if self.next_step == "human" else self.next_step)
+        return f"{self.message} (next step: {advice})" if advice else self.message
+
+
+class FolderUnwritableError(GitError):
+    """A file of an output folder cannot be written, for example on a full disk."""
+
+    next_step = "human"
+
+
+class StatusBranchError(GitError):
+    """The status branch was not written by the daemon. Its content is not changed."""
+
+    next_step = "human"
+    advice = "delete the branch, which the next pass writes again, or name another branch in status.branch"
+
+
+class InterruptedGitError(GitError):
+    """Git was ended on request. The failure contains no information about the repository or the mirror."""
+
+
+class InternalGitError(GitError):
+    """The work on one repository ended with an unexpected exception."""
+
+    next_step = "human"
+
+    def __init__(self, failure: InternalFailure) -> None:
+        super().__init__(failure.message)
+        self.failure = failure
+
+
+class UnreachableError(GitError):
+    """The host did not answer, or closed the connection."""
+
+
+class GitTimeoutError(GitError):
+    """A call took longer than `timeout_seconds` and was ended."""
+
+
+class GitFailedError(GitError):
+    """Git failed for a reason without an error class of its own."""
+
+
+class MirrorBusyError(GitError):
+    """Another process holds the mirror's lock."""
+
+    next_step = "wait"
+
+
+class RemoteBusyError(GitError):
+    """A fetch from or push to this remote is still running; other work on the remote must wait."""
+
+    next_step = "wait"
+
+
+class RateLimitedError(GitError):
+    """The host limits the number of calls."""
+
+    next_step = "wait"
+
+
+class AccessDeniedError(GitError):
+    """Credentials are missing, wrong, or do not allow the operation."""
+
+    next_step = "human"
+    advice = "check the credentials and their permissions"
+
+
+class HostUntrustedError(GitError):
+    """A host key, a certificate, or the owner of a local repository is not trusted."""
+
+    next_step = "human"
+    advice = "check the host's key or certificate, or the owner of the repository"
+
+
+class RepositoryMissingError(GitError):
+    """There is no repository at this address."""
+
+    next_step = "human"
+    advice = "check the address and its content"
+
+
+class UrlRefusedError(GitError):
+    """The address is malformed, or not on the allow-list."""
+
+    next_step = "human"
+
+
+class CredentialInUrlError(UrlRefusedError):
+    """The address contains credentials; the message does not repeat them."""
+
+
+class ObjectMissingError(GitError):
+    """The mirror does not contain this object."""
+
+    next_step = "human"
+
+
+class OfflineError(GitError):
+    """The command needs a fetch, and `--offline` forbids it."""
+
+    next_step = "human"
+    advice = "leave out --offline"
+
+
+class TreeMalformedError(GitError):
+    """A tree has entries that contradict each other, or that a file system cannot store."""
+
+    next_step = "human"
+
+
+class TooLargeError(GitError):
+    """An object, or the number of files of a tree, exceeds the limit."""
+
+    next_step = "human"
+
+
+class PathRefusedError(GitError):
+    """A path must not be written, or is not allowed in a tree."""
+
+    next_step = "human"
+
+
+class SymbolicRefError(GitError):
+    """A ref of the remote is symbolic: a push to it moves or deletes the branch that it points to."""
+
+    next_step = "human"
+
+
+class FolderChangedError(GitError):
+    """The folder changed during the operation; nothing was written."""
+
+
+class MirrorCorruptError(GitError):
+    """The mirror in the cache is damaged. `Mirror.discard` removes it; the remote has all of its content."""
+
+    next_step = "human"
+
+
+class CacheUnusableError(GitError):
+    """The cache folder cannot be written, because of permissions or a full disk."""
+
+    next_step = "human"
+    advice = "free disk space, or choose another cache folder"
+
+
+class CacheRefusedError(CacheUnusableError):
+    """Another user owns the cache folder, or can write to it; the message contains the next step."""
+
+    advice = ""
+
+
+class GitProgramMissingError(GitError):
+    """The program git is not on the PATH."""
+
+    next_step = "human"
+
+
+# The first matching pattern decides, so that specific patterns come before vague ones. For example, the output for a
+# refused SSH key also contains "could not read from remote repository", and the output for a missing repository can
+# contain "403".
+_ERROR_PATTERNS: tuple[tuple[type[GitError], tuple[str, ...]], ...] = (
+    (CacheUnusableError, (r"(?m)^(?!remote:).*(no space left on device|disk quota exceeded|read-only file system)",)),
+    (HostUntrustedError, ("host key verification failed", "no .* host key is known", "certificate",
+                          "dubious ownership", "remote host identification has changed")),
+    (RateLimitedError, ("rate limit", "too many requests", r"\berror: 429")),
+    (AccessDeniedError, ("authentication failed", "permission denied", "could not read (username|password)",
+                         "access denied", r"\berror: 40[13]", "invalid username", "not authorized", "unauthorized",
+                         "permission to .* denied", "terminal prompts disabled")),
+    (RepositoryMissingError, ("repository .*not found", "does not appear to be a git repository", "does not exist",
+                              "not a git repository", r"\berror: 404", "mismatched algorithms",
+                              "project you were looking for could not be found")),
+    (ObjectMissingError, ("tree not found", "not a valid commit", "not found: ", "not a valid object name",
+                          "not our ref")),
+    (UrlRefusedError, ("transport '.*' not allowed", "unable to update url base from redirection",
+                       r"\berror: 30\d")),
+    (MirrorCorruptError, ("bad object", "is corrupt", "loose object", "packfile .* cannot be", "file is too small",
+                          "broken packed-refs", "unexpected line in .*packed-refs", "object file .* is empty",
+                          "bad config", "packfile .* (is|does|claims|has)", "index file .* (is|has)", "non-monotonic",
+                          "unable to read (tree|sha1|object|[0-9a-f]{40})", "failed to traverse parents", "inflate:",
+                          "revision walk setup failed", "could not parse object", "missing (tree|blob|commit|object)",
+                          "invalid sha1 pointer", "unable to (parse|unpack) .* header", "could not (read|parse) commit",
+                          "(bad|broken) ref ", "cannot read existing object", "unable to find [0-9a-f]{40}")),
+    (UnreachableError, ("could not resolve", "connection (refused|reset|timed out|closed)", "failed to connect",
+                        "unreachable", "hung up", "early eof", "operation timed out", "no route to host",
+                        "couldn't connect", r"\berror: 50\d", "could not read from remote repository",
+                        "transfer closed", "operation too slow", "empty reply")),
+)  # fmt: skip
+
+
+def classify_failure(stderr: str) -> type[GitError]:
+    """Return the error class for Git's stderr (LC_ALL=C); `GitFailedError` if no pattern matches."""
+    for error_class, patterns in _ERROR_PATTERNS:
+        if any(re.search(pattern, stderr, re.IGNORECASE) for pattern in patterns):
+            return error_class
+    return GitFailedError

@@ -1,0 +1,134 @@
+"""File system operations: walking and removing folders, private folders, and lock files.
+
+Before Python 3.12, `os.walk` and `shutil.rmtree` recurse. A ref with a thousand slashes in its name, or an equally deep
+folder, would end them with RecursionError. The functions here do not recurse.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import stat
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from reconciler.git.errors import CacheRefusedError, CacheUnusableError, MirrorBusyError
+
+_PRIVATE = 0o700
+_WRITE_BITS_OF_OTHERS = stat.S_IWGRP | stat.S_IWOTH
+_RETRY_SECONDS = 0.01
+
+
+def walk_folder(
+    top: Path, on_error: Callable[[OSError], object] = lambda _: None
+) -> Iterator[tuple[str, list[str], list[str]]]:
+    """Yield each folder from the top down, with the names of its subfolders and of its other entries.
+
+    As with `os.walk`, the caller may shorten or sort the list of subfolders, and links to folders are not followed.
+    """
+    pending = [os.fspath(top)]
+    while pending:
+        folder = pending.pop()
+        subfolders: list[str] = []
+        names: list[str] = []
+        links = set()
+        try:
+            with os.scandir(folder) as entries:
+                for entry in entries:
+                    (subfolders if entry.is_dir() else names).append(entry.name)
+                    if entry.is_symlink():
+                        links.add(entry.name)
+        except OSError as error:
+            on_error(error)
+            continue
+        yield folder, subfolders, names
+        pending += (f"{folder}/{subfolder}" for subfolder in reversed(subfolders) if subfolder not in links)
+
+
+def remove_folder(top: Path) -> None:
+    """Remove a folder with its content, if it exists; links are removed and not followed.
+
+    Raises:
+        OSError: An entry cannot be removed.
+    """
+    visited = []
+    for path, subfolders, names in walk_folder(top):
+        folder = Path(path)
+        visited.append(folder)
+        links = [subfolder for subfolder in subfolders if (folder / subfolder).is_symlink()]
+        for name in (*names, *links):
+            (folder / name).unlink()
+    for folder in reversed(visited):
+        folder.rmdir()
+
+
+def prepare_private_folder(folder: Path) -> None:
+    """Create a folder with mode 0700, or restrict an existing one of this user to that mode.
+
+    Raises:
+        CacheRefusedError: Another user owns the folder or may write to it, so that its content cannot be trusted.
+        CacheUnusableError: The folder cannot be created.
+    """
+    try:
+        folder.mkdir(mode=_PRIVATE, parents=True, exist_ok=True)
+        state = folder.stat()
+        mode = stat.S_IMODE(state.st_mode)
+        _check_owner(folder, state.st_uid)
+        if mode & _WRITE_BITS_OF_OTHERS:
+            raise CacheRefusedError(
+                f"the cache {folder} has mode {mode:04o}, so that other users can write to it: delete it, or check its"
+                f' content and run "chmod 700 {folder}". For a mounted volume, set the setting cache to a folder'
+                " inside the volume"
+            )
+        if mode != _PRIVATE:
+            folder.chmod(_PRIVATE)
+    except OSError as error:
+        raise CacheUnusableError(f"{folder} cannot be written: {error.strerror or error}") from error
+
+
+def _check_owner(folder: Path, owner: int) -> None:
+    user = os.geteuid()
+    if owner != user:
+        raise CacheRefusedError(
+            f"the cache {folder} belongs to the user with id {owner}, and this process runs as {user}: choose another"
+            " folder with --cache or the setting cache, or change the owner"
+        )
+
+
+@contextmanager
+def hold_lock(path: Path, timeout_seconds: float) -> Iterator[int]:
+    """Hold the lock file `path` and yield its descriptor.
+
+    The kernel releases the lock when its holder ends. Git processes inherit the descriptor, so that the lock outlives a
+    killed parent while a child of it still writes.
+
+    Raises:
+        MirrorBusyError: Another process holds the lock for longer than `timeout_seconds`.
+    """
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        _acquire(descriptor, path, time.monotonic() + timeout_seconds)
+        try:
+            yield descriptor
+        finally:
+            # Unlock explicitly, because a child process of a hook may still have the descriptor.
+            fcntl.flock(descriptor, fcntl.LOCK_UN)
+    finally:
+        os.close(descriptor)
+
+
+def _acquire(descriptor: int, path: Path, deadline: float) -> None:
+    while not _try_lock(descriptor):
+        if time.monotonic() >= deadline:
+            raise MirrorBusyError(f"another process has held {path.parent.name} for too long")
+        time.sleep(_RETRY_SECONDS)
+
+
+def _try_lock(descriptor: int) -> bool:
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True

@@ -1,0 +1,102 @@
+"""Repositories on this machine: the work tree around a folder, the user's Git identity, and creating a repository.
+
+Work trees are only read.
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from pathlib import Path
+
+from reconciler.catalog.files import FileTree
+from reconciler.git.command import GitCommand
+from reconciler.git.errors import MirrorCorruptError
+from reconciler.git.options import GitOptions
+from reconciler.git.url import parse_url
+
+_GIT_FILE_PREFIX = "gitdir: "
+_MISSING_OBJECT_EXIT_CODE = 128
+_TIMEOUT_SECONDS = 10
+_IDENTITY = re.compile(r"(?P<name>[^<>\n]*[^<>\s]) <(?P<mail>[^<>\s]+)>")
+
+
+def find_uncommitted_files(folder: Path, files: FileTree, options: GitOptions) -> tuple[str, ...]:
+    """Return the files of a folder whose current content is in no commit, so that Git cannot restore them.
+
+    A folder outside of any work tree has none. Filters are not applied: a file that a filter stores in another form
+    counts as uncommitted.
+
+    Raises:
+        GitError: The repository cannot be read.
+    """
+    repository = find_enclosing_repository(folder.resolve())
+    if repository is None:
+        return ()
+    committed = _read_committed_files(*repository, options)
+    return tuple(path for path, file in files.items() if committed.get(path) != (file.mode, str(file.id)))
+
+
+def find_path_in_work_tree(path: Path) -> str | None:
+    """Return the path of a file or folder in its work tree, "" for the root; None outside of any work tree."""
+    repository = find_enclosing_repository(path.resolve())
+    return None if repository is None else "" if repository[1] == "." else repository[1]
+
+
+def find_enclosing_repository(folder: Path) -> tuple[Path, str] | None:
+    """Return the Git folder of the work tree around a folder, and the folder's path in the work tree."""
+    for parent in (folder, *folder.parents):
+        if (parent / ".git").exists():
+            return _resolve_git_folder(parent / ".git"), folder.relative_to(parent).as_posix()
+    return None
+
+
+def _resolve_git_folder(dot_git: Path) -> Path:
+    # Additional work trees and submodules have a file `.git` that contains the location.
+    if dot_git.is_dir():
+        return dot_git
+    text = dot_git.read_text(errors="replace").strip()
+    target = dot_git.parent / text.removeprefix(_GIT_FILE_PREFIX)
+    if not text.startswith(_GIT_FILE_PREFIX) or not target.is_dir():
+        raise MirrorCorruptError(f'{dot_git} must be a folder, or a file with "{_GIT_FILE_PREFIX}" and its location')
+    return target.resolve()
+
+
+def _read_committed_files(git_folder: Path, path_in_tree: str, options: GitOptions) -> dict[str, tuple[str, str]]:
+    command = GitCommand(git_folder, parse_url(str(git_folder)), options)
+    tree = "HEAD:" if path_in_tree == "." else f"HEAD:{path_in_tree}"
+    # A repository without a commit, or without this folder in its last commit, has no committed files.
+    result = command.run("ls-tree", "-r", "-z", "--full-tree", tree, accepted_exit_codes=(0, _MISSING_OBJECT_EXIT_CODE))
+    rows = (row.split("\t", 1) for row in result.output.decode(errors="surrogateescape").split("\0") if row)
+    entries = ((file_path, columns.split(" ")) for columns, file_path in rows)
+    return {file_path: (mode, blob) for file_path, (mode, _, blob) in entries}
+
+
+def read_user_identity(folder: Path) -> tuple[str, str] | None:
+    """Return name and mail address of the user that git is configured for in `folder`; None without a configuration."""
+    # Otherwise Git derives a name from the host name, and an approval must not be signed with a guess.
+    command = ["git", "-c", "user.useConfigOnly=true", "var", "GIT_AUTHOR_IDENT"]
+    try:
+        process = subprocess.run(
+            command, cwd=folder, stdin=subprocess.DEVNULL, capture_output=True, timeout=_TIMEOUT_SECONDS, check=False
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    return parse_identity(process.stdout.decode(errors="replace").strip()) if process.returncode == 0 else None
+
+
+def parse_identity(text: str) -> tuple[str, str] | None:
+    """Return the name and mail address of `Name <mail>`, ignoring text after it; None for any other form."""
+    match = _IDENTITY.match(text)
+    return (match["name"], match["mail"]) if match else None
+
+
+def create_repository(folder: Path, branch: str = "main", options: GitOptions | None = None) -> None:
+    """Create an empty bare repository at `folder`, which must not exist yet.
+
+    Raises:
+        GitError: Git failed.
+    """
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    command = GitCommand(folder, parse_url(str(folder)), options or GitOptions())
+    command.run("init", "--quiet", "--bare", "--template=", "--object-format=sha1", f"--initial-branch={branch}")

@@ -1,0 +1,295 @@
+"""Folder of one mirror in the cache: creation, locking, recovery after a killed process, maintenance and removal."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
+from pathlib import Path
+
+from reconciler.git.command import REMOTE_CONFIG_FILE, GitCommand
+from reconciler.git.errors import CacheUnusableError, GitError, MirrorBusyError, MirrorCorruptError
+from reconciler.git.filesystem import hold_lock, prepare_private_folder, remove_folder, walk_folder
+from reconciler.git.options import GitOptions
+from reconciler.git.url import GitUrl
+
+# The coarsest file systems store timestamps with a resolution of two seconds.
+_TIMESTAMP_RESOLUTION_NS = 2_000_000_000
+_LOCK = "reconciler.lock"
+_DEBRIS_PATTERNS = (
+    "*.lock", "objects/*.lock", "objects/*/tmp_*", "objects/pack/.tmp-*", "fast_import_crash_*",
+)  # fmt: skip
+_TEMPORARY_REF_FOLDERS = ("refs/out", "refs/reconciler-tmp")
+_REMOTE_CONFIG_START = b"[safe]\n\t"
+_MAX_PACKS = 50
+_MAX_LOOSE_OBJECTS = 2_000
+_MAX_REFS = 20_000
+_SAMPLED_FOLDERS = ("17", "3c", "9a", "e5")
+
+
+RefTimestamps = tuple[tuple[str, int], ...]
+"""Paths of a mirror, each with its modification time in nanoseconds since 1970."""
+
+
+class MirrorFolder:
+    """One mirror's folder in the cache. `path` and `command` are for the code that works in it."""
+
+    def __init__(self, cache_folder: Path, url: GitUrl, options: GitOptions) -> None:
+        self.path = cache_folder.absolute() / mirror_folder_name(url)
+        self.command = GitCommand(self.path, url, options)
+        self._unfinished_command = GitCommand(self._unfinished, url, options)
+        self._url = url
+        self._options = options
+
+    def prepare(self) -> str:
+        """Create the folder if it does not exist, and remove the debris of a killed process.
+
+        Returns:
+            The reason why a damaged mirror was repaired or replaced by an empty one; "" for an intact one.
+        """
+        reason = ""
+        prepare_private_folder(self.path.parent)
+        if not self._exists():
+            with translate_write_errors(self.path.parent):
+                reason = self._describe_obstacle()
+                with self._lock_path():
+                    self._create()
+        try:
+            return reason or self._recover()
+        except (OSError, MirrorCorruptError) as error:
+            self._replace_by_empty()
+            self._recover()
+            return str(error)
+
+    @contextmanager
+    def lock(self) -> Iterator[int]:
+        """Hold the mirror's lock; after a GitError, the debris of the failed call is removed."""
+        with hold_lock(self.path / _LOCK, self._options.timeout_seconds) as lock_descriptor:
+            try:
+                yield lock_descriptor
+            except GitError:
+                self._remove_debris(lock_descriptor)
+                raise
+
+    def maintain(self) -> bool:
+        """Pack loose objects, merge packs and prune unreachable objects if there are many; return whether it did.
+
+        Pruning keeps objects that are younger than one day, and therefore objects that a pass has written but not yet
+        pushed.
+        """
+        with self.lock() as lock_descriptor:
+            has_many_loose, has_many_packs = self._estimate_loose_objects() > _MAX_LOOSE_OBJECTS, self._has_many_packs()
+            if has_many_packs:
+                # --force ignores a gc.pid file of a killed process; this process holds the lock.
+                self.command.run("gc", "--quiet", "--force", "--prune=1.day.ago", lock_descriptor=lock_descriptor)
+            elif has_many_loose:
+                # A gc reads the whole mirror; this task reads only the loose objects.
+                self.command.run(
+                    "maintenance", "run", "--quiet", "--task=loose-objects", lock_descriptor=lock_descriptor
+                )
+                self.command.run("prune-packed", "--quiet", lock_descriptor=lock_descriptor)
+        return has_many_loose or has_many_packs
+
+    def interrupt(self) -> None:
+        """End the Git processes of other threads in this mirror; they raise InterruptedGitError."""
+        for command in (self.command, self._unfinished_command):
+            command.interrupt()
+
+    def discard(self) -> None:
+        """Remove the folder."""
+        with translate_write_errors(self.path), self._lock_path(), self.lock():
+            self._remove()
+
+    def rebuild(self, refspecs: Iterable[str]) -> None:
+        """Replace the mirror by a new one, and fetch these refspecs into it.
+
+        The damaged mirror stays if the fetch fails. Objects that were written and not pushed are lost.
+
+        Raises:
+            GitError: The remote cannot be fetched, or another process holds the mirror.
+        """
+        with translate_write_errors(self.path), self._lock_path():
+            command = self._initialize_unfinished()
+            fetch_into(command, refspecs)
+            with self._lock_if_possible():
+                self._replace_by_unfinished()
+
+    def _replace_by_empty(self) -> None:
+        with translate_write_errors(self.path), self._lock_path(), self._lock_if_possible():
+            self._initialize_unfinished()
+            self._replace_by_unfinished()
+
+    @contextmanager
+    def _lock_if_possible(self) -> Iterator[None]:
+        """Hold the lock of a damaged mirror, unless the lock file itself is damaged."""
+        with ExitStack() as open_locks:
+            with suppress(OSError):
+                open_locks.enter_context(hold_lock(self.path / _LOCK, self._options.timeout_seconds))
+            yield
+
+    def _replace_by_unfinished(self) -> None:
+        self._remove()
+        self._unfinished.rename(self.path)
+
+    def _remove(self) -> None:
+        old = self.path.with_suffix(".old")
+        for path in (old, self.path):
+            if path.is_symlink() or path.is_file():
+                path.unlink()
+        with suppress(OSError):
+            remove_folder(old)
+        if self.path.exists():
+            self.path.rename(old)
+            remove_folder(old)
+
+    def _describe_obstacle(self) -> str:
+        """Return why the path contains something that is not a mirror; "" if the path is free."""
+        if self.path.is_symlink() or (self.path.exists() and not self.path.is_dir()):
+            return f"{self.path} must be a directory"
+        return f"{self.path} has no HEAD" if self.path.is_dir() and any(self.path.iterdir()) else ""
+
+    def _exists(self) -> bool:
+        return (self.path / "HEAD").exists()
+
+    def _lock_path(self) -> AbstractContextManager[int]:
+        return hold_lock(self.path.parent / f"{self.path.name}.lock", self._options.timeout_seconds)
+
+    def _create(self) -> None:
+        if self._exists():
+            return
+        self._initialize_unfinished()
+        # A path without a HEAD is not a mirror: a file, a link, or the rest of a mirror whose removal was interrupted.
+        self._replace_by_unfinished()
+
+    @property
+    def _unfinished(self) -> Path:
+        return self.path.with_suffix(".new")
+
+    def _initialize_unfinished(self) -> GitCommand:
+        """Create an empty mirror next to the path of this one, and return the command that works in it."""
+        with suppress(OSError):
+            remove_folder(self._unfinished)
+        self._unfinished.unlink(missing_ok=True)
+        command = self._unfinished_command
+        # `clone --mirror` is not usable: its setting remote.mirror forbids pushing refspecs. An empty template creates
+        # no hooks.
+        command.run("init", "--quiet", "--bare", "--template=", "--object-format=sha1", "--initial-branch=none")
+        self._write_remote_config(self._unfinished)
+        return command
+
+    def _recover(self) -> str:
+        try:
+            with hold_lock(self.path / _LOCK, 0) as lock_descriptor:
+                self._remove_debris(lock_descriptor)
+                return self._write_remote_config(self.path)
+        except MirrorBusyError:
+            return ""  # The holder of the lock is running, and may use the files that look like debris.
+
+    def _remove_debris(self, lock_descriptor: int) -> None:
+        debris = [file for pattern in _DEBRIS_PATTERNS for file in self.path.glob(pattern)]
+        refs = ((folder, name) for folder, _, names in walk_folder(self.path / "refs") for name in names)
+        debris += (Path(folder, name) for folder, name in refs if name.endswith(".lock"))
+        for file in debris:
+            if file.name != _LOCK:
+                file.unlink(missing_ok=True)
+        if self._has_temporary_refs():
+            self._delete_temporary_refs(lock_descriptor)
+
+    def _has_temporary_refs(self) -> bool:
+        # The refs are nearly always loose files. Reading files avoids a Git process in every pass.
+        if not (self.path / "refs").is_dir() or (self.path / "reftable").exists():
+            return True
+        packed = self.path / "packed-refs"
+        names = packed.read_bytes() if packed.exists() else b""
+        loose = any(files for folder in _TEMPORARY_REF_FOLDERS for _, _, files in walk_folder(self.path / folder))
+        return loose or any(f" {folder}/".encode() in names for folder in _TEMPORARY_REF_FOLDERS)
+
+    def _delete_temporary_refs(self, lock_descriptor: int) -> None:
+        commands = self.command.run("for-each-ref", "--format=delete %(refname)", *_TEMPORARY_REF_FOLDERS).output
+        if commands:
+            self.command.run("update-ref", "--stdin", stdin=commands, lock_descriptor=lock_descriptor)
+
+    def _write_remote_config(self, folder: Path) -> str:
+        """Write the configuration for the Git process at the other end of a local remote, if it differs.
+
+        Returns:
+            The reason why the existing file was damaged; "" if it only had an earlier valid content.
+        """
+        file, text = folder / REMOTE_CONFIG_FILE, _build_remote_config(self._url, self._options).encode()
+        before = file.read_bytes() if file.exists() else b""
+        if before != text or not file.exists():
+            new_file = file.with_suffix(".new")
+            new_file.write_bytes(text)
+            new_file.rename(file)
+        is_intact = not before or before.startswith(_REMOTE_CONFIG_START)
+        return "" if is_intact else f"{file} has unknown content"
+
+    def read_ref_timestamps(self) -> RefTimestamps | None:
+        """Return the modification times of all locations of refs; equal timestamps mean equal refs.
+
+        Git creates or renames a file for each change of a ref. The result is None if one was modified just now, because
+        the resolution of the file system may hide a following change.
+        """
+        paths = [self.path / "packed-refs", self.path / "reftable"]
+        paths += (Path(folder) for folder, _, _ in walk_folder(self.path / "refs" / "remotes"))
+        timestamps = tuple((str(path), path.stat().st_mtime_ns) for path in paths if path.exists())
+        newest = max((modified for _, modified in timestamps), default=0)
+        return timestamps if newest < time.time_ns() - _TIMESTAMP_RESOLUTION_NS else None
+
+    def _estimate_loose_objects(self) -> int:
+        # Ids are distributed evenly over 256 folders, so that a few folders give an estimate.
+        sampled_count = sum(1 for folder in _SAMPLED_FOLDERS for _ in self.path.glob(f"objects/{folder}/*"))
+        return sampled_count * 256 // len(_SAMPLED_FOLDERS)
+
+    def _has_many_packs(self) -> bool:
+        packs = sum(1 for _ in self.path.glob("objects/pack/*.pack"))
+        refs = sum(len(folders) + len(names) for _, folders, names in walk_folder(self.path / "refs" / "remotes"))
+        return packs > _MAX_PACKS or refs > _MAX_REFS
+
+
+def fetch_into(command: GitCommand, refspecs: Iterable[str], lock_descriptor: int | None = None) -> None:
+    """Fetch these refspecs of the remote with their whole history, forced and pruned.
+
+    Raises:
+        GitError: The fetch failed.
+    """
+    # Thousands of refspecs would exceed the length of a command line.
+    lines = "".join(f"{refspec}\n" for refspec in refspecs).encode()
+    command.run(
+        "fetch", "--quiet", "--no-tags", "--prune", "--force", "--refmap=", "--no-write-fetch-head",
+        "--no-auto-maintenance", "--no-recurse-submodules", "--no-show-forced-updates",
+        "--stdin", "origin", stdin=lines, lock_descriptor=lock_descriptor,
+    )  # fmt: skip
+
+
+@contextmanager
+def translate_write_errors(folder: Path) -> Iterator[None]:
+    """Raise CacheUnusableError for an OSError inside the context."""
+    try:
+        yield
+    except OSError as error:
+        raise CacheUnusableError(f"{folder} cannot be written: {error.strerror or error}") from error
+
+
+def mirror_folder_name(url: GitUrl) -> str:
+    """Return the folder name of a URL's mirror: a readable part and a unique hash.
+
+    All spellings of a remote URL share a mirror. Two local paths that differ only in `.git` may be two repositories.
+    """
+    identity = url.text if url.is_local else url.identity
+    readable = re.sub(r"[^A-Za-z0-9]+", "-", identity.removesuffix(".git")).strip("-")[-60:].strip("-")
+    return f"{readable}-{hashlib.sha256(identity.encode(errors='surrogateescape')).hexdigest()[:16]}.git"
+
+
+def _build_remote_config(url: GitUrl, options: GitOptions) -> str:
+    """Return the configuration for the Git process of a local remote, in addition to the remote's own configuration.
+
+    The hooks of a local repository run as the user of the daemon. A repository of another user is trusted only if the
+    allow-list names it.
+    """
+    if not (url.is_local and options.allowed_urls):
+        return ""
+    quoted = url.text.replace("\\", "\\\\").replace('"', '\\"')
+    return f'{_REMOTE_CONFIG_START.decode()}directory = "{quoted}"\n\tdirectory = "{quoted}/.git"\n'

@@ -1,0 +1,494 @@
+"""Bulk reading of objects through one `cat-file --batch` process, with limits on time and size for each answer."""
+
+from __future__ import annotations
+
+import os
+import re
+import select
+import subprocess
+from collections import Counter, OrderedDict
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass
+from functools import partial
+from types import TracebackType
+from typing import Protocol, Self, TypeVar
+
+from reconciler.catalog.files import (
+    DIRECTORY_MODE,
+    EXECUTABLE_MODE,
+    FILE_MODE,
+    SUBMODULE_MODE,
+    SYMLINK_MODE,
+    BlobId,
+    CommitId,
+    ObjectId,
+    TreeId,
+)
+from reconciler.git.command import GitCommand
+from reconciler.git.errors import (
+    GitError,
+    GitTimeoutError,
+    MirrorCorruptError,
+    ObjectMissingError,
+    TooLargeError,
+    TreeMalformedError,
+)
+from reconciler.git.names import check_object_id
+
+MAX_COMMIT_SECONDS = 2**32 - 1
+_MAX_CACHED_TREES = 4_000
+_BATCH_SIZE = 500  # As many requests of 41 bytes fit into a pipe while git waits for its answers to be read.
+_CHUNK = 1 << 18
+_MAX_ENTRIES = 1_000_000
+_MAX_DEPTH = 200
+_INVALID_NAMES = frozenset({"", ".", ".."})
+_MODES = frozenset({DIRECTORY_MODE, FILE_MODE, EXECUTABLE_MODE, SYMLINK_MODE, SUBMODULE_MODE})
+_IDENTITY = re.compile(rb"(?P<name>.*?) ?<(?P<mail>[^>]*)> *(?P<seconds>-?\d+)?")
+
+
+_T = TypeVar("_T")
+
+
+class RetryAfterRepair(Protocol):
+    """Calls a function, and calls it once more after a repair if it raised a sign of damage."""
+
+    def __call__(self, attempt: Callable[[], _T], *damage: type[GitError]) -> _T:
+        """Return the result of `attempt`; `damage` are signs of damage in addition to MirrorCorruptError."""
+        ...
+
+
+@dataclass(frozen=True)
+class GitIdentity:
+    """Author, committer or tagger: `seconds` since 1970, clamped to 0..2^32-1; 0 if the date is unreadable."""
+
+    name: str
+    email: str
+    seconds: int
+
+
+@dataclass(frozen=True)
+class Commit:
+    """The content of a commit object."""
+
+    id: CommitId
+    tree: TreeId
+    parents: tuple[CommitId, ...]
+    author: GitIdentity
+    committer: GitIdentity
+    message: str
+
+    @property
+    def seconds(self) -> int:
+        """The committer's date, clamped to 0..2^32-1."""
+        return self.committer.seconds
+
+
+@dataclass(frozen=True)
+class TreeEntry:
+    """One entry of a tree: Git's mode ("40000", "100644", …), name, and id of a blob, tree or submodule commit."""
+
+    mode: str
+    name: str
+    id: ObjectId
+
+    @property
+    def is_tree(self) -> bool:
+        """Whether this entry is a directory."""
+        return self.mode == DIRECTORY_MODE
+
+
+class ObjectReader:
+    """Reads one mirror's objects. Use it as a context manager, in one thread. The first read starts the process.
+
+    All methods raise ObjectMissingError for an id that the mirror does not contain (or that has another type),
+    TooLargeError for objects above `max_object_bytes`, GitTimeoutError, and MirrorCorruptError.
+    """
+
+    def __init__(
+        self,
+        command: GitCommand,
+        timeout_seconds: float,
+        max_object_bytes: int,
+        retry_after_repair: RetryAfterRepair | None = None,
+        is_head: Callable[[str], bool] = lambda commit: False,
+    ) -> None:
+        """Create a reader.
+
+        Args:
+            retry_after_repair: Rebuilds a damaged mirror and repeats the read.
+            is_head: Returns whether a ref points to this commit, so that the mirror must contain it.
+        """
+        self._repairing = retry_after_repair
+        self._is_head = is_head
+        self._command = command
+        self._timeout = timeout_seconds
+        self._limit = max_object_bytes
+        self._running = ExitStack()
+        self._pipe: _Pipe | None = None
+        self._trees: OrderedDict[TreeId, tuple[TreeEntry, ...]] = OrderedDict()
+        self._prefetched: dict[str, tuple[bytes, bytes]] = {}
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End the process; the next read starts another one."""
+        self._pipe = None
+        self._running.close()
+
+    def prefetch(self, ids: Iterable[ObjectId]) -> None:
+        """Read many objects at once that single calls request later; each stored object serves one call.
+
+        Missing and too large objects are reported by the later call.
+
+        Raises:
+            GitTimeoutError: Git did not answer in time.
+            MirrorCorruptError: The mirror is damaged.
+        """
+        missing = [object_id for object_id in dict.fromkeys(ids) if object_id not in self._prefetched]
+        for start in range(0, len(missing), _BATCH_SIZE):
+            batch = missing[start : start + _BATCH_SIZE]
+            self._read_with_repair(partial(self._prefetch_batch, batch))
+
+    def _prefetch_batch(self, batch: Sequence[ObjectId]) -> None:
+        self._request(batch)
+        for object_id in batch:
+            with suppress(ObjectMissingError, TooLargeError):
+                self._prefetched[object_id] = self._read_answer(object_id)
+
+    def commit(self, commit: CommitId) -> Commit:
+        """Return the commit with this id."""
+        return _parse_commit(commit, self._read_object(commit, b"commit"))
+
+    def tagger(self, tag: ObjectId) -> GitIdentity | None:
+        """Return the tagger of an annotated tag; None for a tag without this field."""
+        header, _, _ = self._read_object(tag, b"tag").partition(b"\n\n")
+        lines = (line for line in header.split(b"\n") if line.startswith(b"tagger "))
+        return next((_parse_identity(line.removeprefix(b"tagger ")) for line in lines), None)
+
+    def tag_message(self, tag: ObjectId) -> str:
+        """Return the message of an annotated tag, including a signature."""
+        return self._read_object(tag, b"tag").partition(b"\n\n")[2].decode(errors="replace")
+
+    def tree(self, tree: TreeId) -> tuple[TreeEntry, ...]:
+        """Return the entries of a tree in Git's order; recently read trees are cached."""
+        entries = self._trees.get(tree)
+        if entries is None:
+            entries = self._trees[tree] = tuple(_parse_tree(tree, self._read_object(tree, b"tree")))
+        self._trees.move_to_end(tree)
+        if len(self._trees) > _MAX_CACHED_TREES:
+            self._trees.popitem(last=False)
+        return entries
+
+    def entry(self, tree: TreeId, path: str) -> TreeEntry | None:
+        """Return the entry at `path` below `tree`, or None; "" is the tree itself."""
+        current = TreeEntry(DIRECTORY_MODE, "", ObjectId(tree))
+        for name in path.split("/") if path else ():
+            children = self.tree(TreeId(current.id)) if current.is_tree else ()
+            child = next((entry for entry in children if entry.name == name), None)
+            if child is None:
+                return None
+            current = child
+        return current
+
+    def subtree(self, tree: TreeId, path: str) -> ObjectId | None:
+        """Return the id of the tree or blob at `path` below `tree`, or None."""
+        entry = self.entry(tree, path)
+        return entry.id if entry else None
+
+    def blob(self, blob: BlobId) -> bytes:
+        """Return the bytes of a file."""
+        return self._read_object(blob, b"blob")
+
+    def blobs(self, ids: Iterable[BlobId]) -> dict[BlobId, bytes]:
+        """Return the bytes of many files by id, read at once."""
+        unique_ids = list(dict.fromkeys(ids))
+        contents = {
+            blob_id: self._prefetched.pop(blob_id)[1]
+            for blob_id in unique_ids
+            if self._prefetched.get(blob_id, (b"",))[0] == b"blob"
+        }
+        missing = [blob_id for blob_id in unique_ids if blob_id not in contents]
+        for start in range(0, len(missing), _BATCH_SIZE):
+            batch = missing[start : start + _BATCH_SIZE]
+            answers = self._read_with_repair(partial(self._read_answers, batch), ObjectMissingError)
+            # An object of another type is also in the remote: a new mirror would contain the same.
+            contents |= {blob: _check_kind(blob, b"blob", kind, content) for blob, (kind, content) in answers.items()}
+        return contents
+
+    def _read_answers(self, batch: list[BlobId]) -> dict[BlobId, tuple[bytes, bytes]]:
+        self._request(batch)
+        try:
+            return {blob: self._read_answer(blob) for blob in batch}
+        except GitError:
+            # The remaining answers are still in the pipe.
+            self.close()
+            raise
+
+    def walk(
+        self, tree: TreeId, prefix: str = "", max_entries: int = _MAX_ENTRIES
+    ) -> Iterator[tuple[str, str, BlobId]]:
+        """Yield (path, mode, id) of every entry below a tree that is not a directory, including links and submodules.
+
+        `prefix` is prepended to the paths.
+
+        Raises:
+            TooLargeError: The tree has more than `max_entries` entries, or more than 200 levels: a small pack can
+                describe a tree of any size.
+            TreeMalformedError: A file system cannot store the tree.
+        """
+        count = 0
+        pending = [(tree, prefix, 0)]
+        while pending:
+            folder, folder_prefix, depth = pending.pop()
+            entries = self.tree(folder)
+            if faults := find_malformed_entries(entries):
+                raise TreeMalformedError(f"{folder_prefix or 'the folder'}: {next(iter(faults.values()))}")
+            count += len(entries)
+            if count > max_entries or depth > _MAX_DEPTH:
+                hint = "" if max_entries == _MAX_ENTRIES else ", or raise the setting limits.folder_files"
+                raise TooLargeError(
+                    f"the folder (tree {tree}) must have at most {max_entries:,} files and folders, {_MAX_DEPTH} levels"
+                    f" deep; remove files{hint}"
+                )
+            yield from (
+                (folder_prefix + entry.name, entry.mode, BlobId(entry.id)) for entry in entries if not entry.is_tree
+            )
+            pending += [
+                (TreeId(entry.id), f"{folder_prefix}{entry.name}/", depth + 1)
+                for entry in reversed(entries)
+                if entry.is_tree
+            ]
+
+    def has_object(self, object_id: ObjectId) -> bool:
+        """Return whether the mirror contains an object with this id, of any type."""
+        self._request([object_id])
+        try:
+            self._read_answer(object_id)
+        except ObjectMissingError:
+            return False
+        except TooLargeError:
+            return True
+        return True
+
+    def _read_object(self, object_id: str, kind: bytes) -> bytes:
+        prefetched_kind, content = self._prefetched.pop(object_id, (b"", b""))
+        if prefetched_kind == kind:
+            return content
+        # Another object refers to a requested tree, blob or tag. A requested commit may come from user input.
+        must_exist = kind != b"commit" or self._is_head(object_id)
+        damage = [ObjectMissingError] if must_exist else []
+        found_kind, content = self._read_with_repair(partial(self._request_object, object_id), *damage)
+        # An object of another type is also in the remote: a new mirror would contain the same.
+        return _check_kind(object_id, kind, found_kind, content)
+
+    def _request_object(self, object_id: str) -> tuple[bytes, bytes]:
+        self._request([object_id])
+        return self._read_answer(object_id)
+
+    def _read_with_repair(self, read: Callable[[], _T], *damage: type[GitError]) -> _T:
+        signs: tuple[type[GitError], ...] = (MirrorCorruptError, *damage)
+
+        def attempt() -> _T:
+            try:
+                return read()
+            except signs:
+                # The process has opened the files of the damaged mirror.
+                self.close()
+                raise
+
+        return self._repairing(attempt, *damage) if self._repairing else attempt()
+
+    def _request(self, ids: Iterable[str]) -> None:
+        request = "".join(f"{check_object_id(object_id)}\n" for object_id in ids).encode()
+        if self._pipe is None:
+            process = self._running.enter_context(self._command.start("cat-file", "--batch"))
+            self._pipe = _Pipe(process, self._timeout)
+        try:
+            self._pipe.write(request)
+        except BaseException:
+            self.close()
+            raise
+
+    def _read_answer(self, object_id: str) -> tuple[bytes, bytes]:
+        """Return (kind, content) of the next answer."""
+        # The next request would read the rest of a partly read answer. Therefore every failure ends the process, except
+        # "missing" and "too large", whose answers are read completely.
+        assert self._pipe is not None
+        try:
+            header = self._pipe.line().split()
+            content = None if header[1:] == [b"missing"] else self._pipe.content(int(header[2]), self._limit)
+        except BaseException:
+            self.close()
+            raise
+        if content is None:
+            raise ObjectMissingError(f"there is no object {object_id} in the mirror")
+        if len(content) < int(header[2]):
+            raise TooLargeError(f"{header[1].decode()} {object_id} has {int(header[2])} bytes, more than {self._limit}")
+        return header[1], content
+
+
+def _check_kind(object_id: str, expected_kind: bytes, found_kind: bytes, content: bytes) -> bytes:
+    """Return the content of an object.
+
+    Raises:
+        ObjectMissingError: The object has another type.
+    """
+    if found_kind != expected_kind:
+        raise ObjectMissingError(
+            f"there is no {expected_kind.decode()} {object_id} in the mirror: the object with this id is a"
+            f" {found_kind.decode()}"
+        )
+    return content
+
+
+def find_malformed_entries(entries: Sequence[TreeEntry]) -> dict[str, str]:
+    """Return the names of entries that a file system cannot store, with reasons; Git accepts them from a remote."""
+    reasons: dict[str, str] = {}
+    for entry in entries:
+        if entry.name in _INVALID_NAMES or "/" in entry.name:
+            reasons[entry.name] = f"the tree has an entry with the name {quote_name(entry.name)}"
+        elif entry.mode not in _MODES:
+            reasons[entry.name] = (
+                f"the entry {quote_name(entry.name)} of the tree has the unknown mode {quote_name(entry.mode)}"
+            )
+    if len({entry.name for entry in entries}) < len(entries):
+        counts = Counter(entry.name for entry in entries)
+        reasons |= {name: f"the tree has more than one entry {quote_name(name)}" for name, n in counts.items() if n > 1}
+    return reasons
+
+
+def quote_name(name: str) -> str:
+    """Return a name in quotes for messages; bytes that are not UTF-8 become escapes."""
+    return '"' + name.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace") + '"'
+
+
+class _Pipe:
+    """The pipes of a batch process, read with a time limit."""
+
+    def __init__(self, process: subprocess.Popen[bytes], timeout_seconds: float) -> None:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        assert process.stderr is not None
+        self._stdin, self._stdout, self._stderr = (
+            process.stdin.fileno(),
+            process.stdout.fileno(),
+            process.stderr.fileno(),
+        )
+        self._timeout = timeout_seconds
+        self._stderr_output = b""
+        self._buffer = bytearray()
+        self._poll = select.poll()
+        for descriptor in (self._stdout, self._stderr):
+            self._poll.register(descriptor, select.POLLIN)
+
+    def write(self, request: bytes) -> None:
+        try:
+            while request:
+                request = request[os.write(self._stdin, request) :]
+        except BrokenPipeError as error:
+            raise self._build_ended_error() from error
+
+    def line(self) -> bytes:
+        while (end := self._buffer.find(b"\n")) < 0:
+            self._fill()
+        line = bytes(self._buffer[:end])
+        del self._buffer[: end + 1]
+        return line
+
+    def content(self, size: int, limit: int) -> bytes:
+        """Read `size` bytes and the following newline; if `size` exceeds `limit`, the bytes are read and dropped."""
+        if size > limit:
+            return self._drop(size + 1)
+        while len(self._buffer) <= size:
+            self._fill()
+        content = bytes(self._buffer[:size])
+        del self._buffer[: size + 1]
+        return content
+
+    def _drop(self, size: int) -> bytes:
+        while size > len(self._buffer):
+            size -= len(self._buffer)
+            self._buffer.clear()
+            self._fill()
+        del self._buffer[:size]
+        return b""
+
+    def _fill(self) -> None:
+        ready = self._poll.poll(self._timeout * 1000)
+        if not ready:
+            raise GitTimeoutError(f"git cat-file gave no answer for {self._timeout:g} seconds and was ended")
+        for descriptor, _ in ready:
+            chunk = os.read(descriptor, _CHUNK)
+            if descriptor == self._stdout:
+                self._buffer += chunk
+            else:
+                self._stderr_output = (self._stderr_output + chunk)[-_CHUNK:]
+            if not chunk:
+                self._close(descriptor)
+
+    def _close(self, descriptor: int) -> None:
+        self._poll.unregister(descriptor)
+        if descriptor == self._stdout:
+            raise self._build_ended_error()
+
+    def _build_ended_error(self) -> MirrorCorruptError:
+        message = self._stderr_output.decode(errors="replace").strip()
+        return MirrorCorruptError(f"git cat-file ended early: {message or 'no reason given'}")
+
+
+def _parse_commit(commit: CommitId, content: bytes) -> Commit:
+    header, _, message = content.partition(b"\n\n")
+    fields: dict[bytes, list[bytes]] = {}
+    for line in header.split(b"\n"):
+        # Continuation lines of a signature start with a space and belong to the preceding field.
+        key, _, value = line.partition(b" ")
+        fields.setdefault(key, []).append(value)
+    if b"tree" not in fields:
+        raise MirrorCorruptError(f"commit {commit} is malformed")
+    return Commit(
+        id=commit,
+        tree=TreeId(fields[b"tree"][0].decode()),
+        parents=tuple(CommitId(parent.decode()) for parent in fields.get(b"parent", [])),
+        author=_parse_identity(fields.get(b"author", [b""])[0]),
+        committer=_parse_identity(fields.get(b"committer", [b""])[0]),
+        message=message.decode(errors="replace"),
+    )
+
+
+def _parse_identity(line: bytes) -> GitIdentity:
+    match = _IDENTITY.match(line)
+    if not match:
+        return GitIdentity(line.decode(errors="replace"), "", 0)
+    name, mail = (match[part].decode(errors="replace") for part in ("name", "mail"))
+    # Limit the digits to those of a date: Python's int() refuses very long numbers.
+    digits = (match["seconds"] or b"0")[:20]
+    return GitIdentity(name, mail, min(max(int(digits), 0), MAX_COMMIT_SECONDS))
+
+
+def _parse_tree(tree: TreeId, content: bytes) -> Iterator[TreeEntry]:
+    start = 0
+    while start < len(content):
+        blank = content.find(b" ", start)
+        end = content.find(b"\0", blank)
+        if blank < 0 or end < 0 or end + 21 > len(content):
+            raise MirrorCorruptError(f"tree {tree} is malformed")
+        mode, name = content[start:blank].decode(errors="replace"), content[blank + 1 : end]
+        start = end + 21
+        yield TreeEntry(
+            _normalize_mode(mode), name.decode(errors="surrogateescape"), ObjectId(content[end + 1 : start].hex())
+        )
+
+
+def _normalize_mode(mode: str) -> str:
+    # Old tools wrote modes such as 040000 and 100664; Git reads them as 40000 and 100644.
+    mode = mode.lstrip("0")
+    if mode in {DIRECTORY_MODE, SUBMODULE_MODE} or not mode.startswith("100"):
+        return mode
+    return "100755" if mode[3:4] in "7531" else "100644"

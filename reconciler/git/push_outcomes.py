@@ -1,0 +1,306 @@
+"""Outcomes of pushes: which units are done, stale, refused, failed or postponed, and which units are pushed again.
+
+This module starts no process: the functions receive callbacks that push and list refs.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass, field, replace
+
+from reconciler.catalog.files import ObjectId
+from reconciler.git.errors import GitError, GitFailedError
+
+# Reasons that Git reports for refs that were refused because of another ref, or for no specific ref.
+_UNSPECIFIC_REASONS = (
+    "atomic push failed", "atomic push failure", "atomic transaction failed", "transaction failed",
+    "pre-receive hook declined", "unpacker error", "failed to update ref", "failed to lock", "remote failed",
+)  # fmt: skip
+_STALE_REASONS = ("stale info", "fetch first", "reference already exists", "incorrect old value provided")
+# Temporary failures of the host: the same push may succeed later.
+_TEMPORARY_REASONS = ("transaction failed", "failed to update ref", "failed to lock", "unpacker error", "remote failed")
+_COMMIT_ALREADY_IN_REQUEST = "new commit is same with old commit"
+RATE_LIMIT_MESSAGE = "the limit of pushes per minute to its remote is reached; the rest follows"
+ListRemoteRefs = Callable[[], Mapping[str, str]]
+
+
+@dataclass(frozen=True)
+class RefUpdate:
+    """Move `ref` from `expected` to `new`. None means absent: new=None deletes, and expected=None creates.
+
+    If `new` equals `expected`, nothing moves, and the unit is stale if the ref has moved. For an absent ref only the
+    last fetch is compared, because a push cannot express this.
+    """
+
+    ref: str
+    new: ObjectId | str | None
+    expected: ObjectId | str | None
+
+
+@dataclass(frozen=True)
+class PushUnit:
+    """Ref updates that happen all together or not at all. A host without atomic pushes receives the last update last.
+
+    `options` are push options, for example to create a pull request without an API token.
+    """
+
+    name: str
+    updates: tuple[RefUpdate, ...]
+    options: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class PushDone:
+    """The remote has the new values, regardless of who pushed them."""
+
+
+@dataclass(frozen=True)
+class PushStale:
+    """Another writer moved this ref since the last fetch. Fetch and plan again."""
+
+    ref: str
+
+
+@dataclass(frozen=True)
+class PushRefused:
+    """The host declined with this message, and will decline the same content again."""
+
+    message: str
+
+
+@dataclass(frozen=True)
+class PushFailed:
+    """The push did not succeed; `error.next_step` names the reaction."""
+
+    error: GitError
+
+
+@dataclass(frozen=True)
+class PushPostponed:
+    """The push has not started, or its result is still unknown; the next pass continues. `reason` names the cause.
+
+    `seconds` is the time until it may continue; None if the end of the running operation starts the next pass.
+    """
+
+    reason: str
+    seconds: float | None = None
+
+
+PushOutcome = PushDone | PushStale | PushRefused | PushFailed | PushPostponed
+
+
+@dataclass(frozen=True)
+class PushReport:
+    """The outcome of each unit by its name."""
+
+    outcomes: Mapping[str, PushOutcome] = field(default_factory=dict)
+
+    def __getitem__(self, name: str) -> PushOutcome:
+        return self.outcomes[name]
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether every unit is done."""
+        return all(isinstance(outcome, PushDone) for outcome in self.outcomes.values())
+
+    @property
+    def stale_units(self) -> tuple[str, ...]:
+        """Names of units with a ref that another writer has moved."""
+        return tuple(name for name, outcome in self.outcomes.items() if isinstance(outcome, PushStale))
+
+
+@dataclass(frozen=True)
+class PushAttempt:
+    """Result of one push: accepted, or the rejection reasons by ref from `--porcelain`, and Git's stderr.
+
+    With `wait_seconds`, nothing was pushed; the push is allowed after this time.
+    """
+
+    is_accepted: bool
+    reasons: Mapping[str, str] = field(default_factory=dict)
+    stderr: str = ""
+    error: GitError | None = None
+    wait_seconds: float | None = None
+
+
+TryPush = Callable[[Sequence[RefUpdate]], PushAttempt]
+
+
+def read_porcelain(lines: Iterable[str]) -> dict[str, str]:
+    """Return the reason by remote ref for each ref that `git push --porcelain` reports as rejected."""
+    rejected = (line.split("\t") for line in lines if line.startswith("!\t"))
+    return {fields[1].partition(":")[2]: _parse_reason(fields[2]) for fields in rejected if len(fields) == 3}
+
+
+def _parse_reason(summary: str) -> str:
+    _, parenthesis, reason = summary.partition("(")
+    return reason.removesuffix(")") if parenthesis else summary
+
+
+def group_units(units: Iterable[PushUnit], max_refs: int, waiting: Iterable[str] = ()) -> Iterator[list[PushUnit]]:
+    """Yield groups of whole units with at most `max_refs` refs, sorted by name; `waiting` units first, in their order.
+
+    A larger unit is a group of its own. So is a unit with options, because options belong to a whole push.
+    """
+    group: list[PushUnit] = []
+    order = {name: index for index, name in enumerate(waiting)}
+    last_position = len(order)
+    for unit in sorted(units, key=lambda unit: (order.get(unit.name, last_position), bool(unit.options), unit.name)):
+        is_alone = bool(unit.options or (group and group[0].options))
+        if group and (is_alone or sum(len(member.updates) for member in (*group, unit)) > max_refs):
+            yield group
+            group = []
+        group.append(unit)
+    if group:
+        yield group
+
+
+def push_until_settled(
+    units: Sequence[PushUnit], try_push: TryPush, list_remote_refs: ListRemoteRefs
+) -> dict[str, PushOutcome]:
+    """Push `units` until each has an outcome.
+
+    After a failure the remote is read again, and units that are present are done. Units that the failure names get
+    their outcome; the others are pushed again unchanged. If the failure names no unit, the group is halved until the
+    failing unit is alone.
+    """
+    outcomes: dict[str, PushOutcome] = {}
+    groups = deque([list(units)])
+    while groups:
+        group = groups.popleft()
+        attempt = try_push([update for unit in group for update in unit.updates])
+        if attempt.is_accepted:
+            outcomes |= {unit.name: PushDone() for unit in group}
+            continue
+        if attempt.wait_seconds is not None:
+            outcomes |= {unit.name: PushPostponed(RATE_LIMIT_MESSAGE, attempt.wait_seconds) for unit in group}
+            continue
+        settled, remaining = _sort_group(group, attempt, list_remote_refs)
+        outcomes |= settled
+        groups.extendleft(reversed(_split_remaining(group, remaining)))
+    return outcomes
+
+
+def _sort_group(
+    group: Sequence[PushUnit], attempt: PushAttempt, look: ListRemoteRefs
+) -> tuple[dict[str, PushOutcome], list[PushUnit]]:
+    try:
+        remote = look()
+    except GitError as error:
+        return {unit.name: PushFailed(attempt.error or error) for unit in group}, []
+    is_alone = len(group) == 1 and _without_present_updates(group[0], remote) == group[0]
+    settled: dict[str, PushOutcome] = {}
+    remaining: list[PushUnit] = []
+    for unit in group:
+        outcome = determine_outcome(unit, attempt, remote) or (
+            _determine_final_outcome(unit, attempt) if is_alone else None
+        )
+        if outcome:
+            settled[unit.name] = outcome
+        else:
+            remaining.append(_without_present_updates(unit, remote))
+    return settled, remaining
+
+
+def determine_outcome(unit: PushUnit, attempt: PushAttempt, remote: Mapping[str, str]) -> PushOutcome | None:
+    """Return the certain outcome of a unit after a failed push, given the remote's refs; None if it may be pushed."""
+    missing = _without_present_updates(unit, remote).updates
+    if not missing:
+        return PushDone()
+    moved = [update.ref for update in missing if remote.get(update.ref) != update.expected]
+    stale = [update.ref for update in missing if attempt.reasons.get(update.ref) in _STALE_REASONS]
+    if moved or stale:
+        return PushStale((moved or stale)[0])
+    if attempt.error is not None:
+        return PushFailed(attempt.error)
+    reasons = [(update.ref, attempt.reasons[update.ref]) for update in missing if _is_named(attempt, update.ref)]
+    return PushRefused(_format_reason(f"{reasons[0][0]}: {reasons[0][1]}", unit, attempt)) if reasons else None
+
+
+def determine_unlisted_outcome(unit: PushUnit, attempt: PushAttempt, error: GitError) -> PushOutcome:
+    """Return the outcome of a push to a ref that the remote never lists; `error` is derived from Git's stderr."""
+    # Gitea's response to a commit that its pull request already contains.
+    if attempt.is_accepted or set(attempt.reasons.values()) == {_COMMIT_ALREADY_IN_REQUEST}:
+        return PushDone()
+    return _determine_final_outcome(unit, attempt) if attempt.reasons else PushFailed(error)
+
+
+def _is_named(attempt: PushAttempt, ref: str) -> bool:
+    reason = attempt.reasons.get(ref)
+    return reason is not None and not reason.startswith(_UNSPECIFIC_REASONS)
+
+
+def _without_present_updates(unit: PushUnit, remote: Mapping[str, str]) -> PushUnit:
+    return replace(unit, updates=tuple(update for update in unit.updates if remote.get(update.ref) != update.new))
+
+
+def _determine_final_outcome(unit: PushUnit, attempt: PushAttempt) -> PushOutcome:
+    reasons = sorted({attempt.reasons[update.ref] for update in unit.updates if update.ref in attempt.reasons})
+    text = _format_reason(", ".join(reasons) or "no reason given", unit, attempt)
+    is_blocked = "exists; cannot create" in attempt.stderr
+    is_temporary = not reasons or all(any(sign in reason for sign in _TEMPORARY_REASONS) for reason in reasons)
+    return (
+        PushFailed(GitFailedError(f"pushing {unit.name} failed: {text}"))
+        if is_temporary and not is_blocked
+        else PushRefused(text)
+    )
+
+
+def _format_reason(reason: str, unit: PushUnit, attempt: PushAttempt) -> str:
+    own_refs = {update.ref for update in unit.updates}
+    other_refs = [ref for ref in attempt.reasons if ref not in own_refs]
+    remote_lines = [
+        line.removeprefix("remote:").strip() for line in attempt.stderr.splitlines() if line.startswith("remote:")
+    ]
+    # Lines of a hook may concern any ref; lines that name refs of other units are dropped.
+    lines = [
+        line for line in remote_lines if not _is_redundant_line(line) and not any(ref in line for ref in other_refs)
+    ]
+    return "; ".join([reason, *lines])
+
+
+def _is_redundant_line(line: str) -> bool:
+    return not line or line.startswith("error: hook declined to update")
+
+
+def _split_remaining(group: Sequence[PushUnit], remaining: list[PushUnit]) -> list[list[PushUnit]]:
+    if not remaining:
+        return []
+    if len(remaining) < len(group) or remaining != list(group) or len(remaining) == 1:
+        return [remaining]
+    middle = len(remaining) // 2
+    return [remaining[:middle], remaining[middle:]]
+
+
+def push_in_two_steps(
+    units: Sequence[PushUnit], try_push: TryPush, list_remote_refs: ListRemoteRefs, finish: TryPush | None = None
+) -> dict[str, PushOutcome]:
+    """Push `units` to a host without atomic pushes: the last update of a unit only after its other updates.
+
+    `finish` pushes the last update of a partly pushed unit and must not be postponed. A killed or refused push leaves
+    drafts without their state. The next pass then finds the same draft heads that it would write, and only adds the
+    state.
+    """
+    first_updates = [replace(unit, updates=unit.updates[:-1]) for unit in units if len(unit.updates) > 1]
+    outcomes = push_until_settled(first_updates, try_push, list_remote_refs) if first_updates else {}
+    ready = [unit for unit in units if isinstance(outcomes.get(unit.name, PushDone()), PushDone)]
+    last_updates = [replace(unit, updates=unit.updates[-1:]) for unit in ready]
+    has_begun = any(len(unit.updates) > 1 for unit in ready)
+    push_last = finish if finish and has_begun else try_push
+    return outcomes | (push_until_settled(last_updates, push_last, list_remote_refs) if last_updates else {})
+
+
+def find_ref_name_conflict(update: RefUpdate, names: Set[str], folders: Set[str]) -> str | None:
+    """Return the ref or folder of refs that blocks the creation of `update`: Git cannot store both `a` and `a/b`."""
+    if update.new is None or update.ref in names:
+        return None
+    if update.ref in folders:
+        return f"{update.ref}/"
+    return next((folder for folder in list_parent_folders(update.ref) if folder in names), None)
+
+
+def list_parent_folders(ref: str) -> list[str]:
+    """Return the folders that contain a ref, innermost last."""
+    parts = ref.split("/")
+    return ["/".join(parts[:count]) for count in range(2, len(parts))]

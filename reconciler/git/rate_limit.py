@@ -1,0 +1,98 @@
+"""A limit on the number of pushes per minute."""
+
+from __future__ import annotations
+
+import math
+import threading
+import time
+from collections import deque
+from collections.abc import Callable
+from functools import partial
+
+_MINUTE = 60.0
+
+
+class PushRateLimiter:
+    """Allows at most `per_minute` calls of `acquire` in any 60 seconds and delays the others; 0 means no limit.
+
+    A caller that would have to wait longer than `max_wait_seconds` is refused. `on_wait` is called with the number of
+    seconds before each wait, and with 0 after it. The limiter may be shared by threads: they wait one after the other.
+    """
+
+    def __init__(
+        self,
+        per_minute: int,
+        clock: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], None] = time.sleep,
+        max_wait_seconds: float = math.inf,
+        on_wait: Callable[[float], None] = lambda seconds: None,
+    ) -> None:
+        self._per_minute = per_minute
+        self._clock = clock
+        self._sleep = sleep
+        self._max_wait_seconds = max_wait_seconds
+        self._on_wait = on_wait
+        self._lock = threading.Lock()
+        self._call_times: deque[float] = deque(maxlen=max(per_minute, 1))
+
+    def acquire(self, reserved: int = 0) -> float | None:
+        """Return None when the call is allowed, possibly after a wait, or the number of seconds until it would be.
+
+        `reserved` calls of the minute are kept for later callers.
+        """
+        if not self._per_minute:
+            return None
+        with self._lock:
+            # A caller without a maximum wait need not leave calls to others.
+            limit = self._per_minute if math.isinf(self._max_wait_seconds) else self._per_minute - reserved
+            wait_seconds = self._compute_wait(limit) if limit > 0 else _MINUTE
+            if wait_seconds > self._max_wait_seconds or limit <= 0:
+                return wait_seconds
+            self._wait_and_count(wait_seconds)
+        return None
+
+    def acquire_unconditionally(self) -> None:
+        """Count a call that completes an earlier one and must not be refused; wait first if the wait is short."""
+        if self._per_minute:
+            with self._lock:
+                wait_seconds = self._compute_wait(self._per_minute)
+                self._wait_and_count(wait_seconds if wait_seconds <= self._max_wait_seconds else 0.0)
+
+    def _compute_wait(self, limit: int) -> float:
+        if len(self._call_times) < limit:
+            return 0.0
+        return max(0.0, self._call_times[-limit] + _MINUTE - self._clock())
+
+    def _wait_and_count(self, wait_seconds: float) -> None:
+        if wait_seconds:
+            self._on_wait(wait_seconds)
+            self._sleep(wait_seconds)
+            self._on_wait(0)
+        self._call_times.append(self._clock())
+
+
+class PushRateLimiters:
+    """The rate limiters of all remotes of a process, so that all pushes to one remote share one limit.
+
+    `on_wait` is called with the address of the remote and the number of seconds.
+    """
+
+    def __init__(
+        self,
+        max_wait_seconds: float = math.inf,
+        on_wait: Callable[[str, float], None] | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._max_wait_seconds = max_wait_seconds
+        self._clock = clock
+        self._on_wait = on_wait
+        self._rate_limiters: dict[str, PushRateLimiter] = {}
+
+    def get(self, url: str, per_minute: int) -> PushRateLimiter:
+        """Return the rate limiter for pushes to an address."""
+        if url not in self._rate_limiters:
+            on_wait = partial(self._on_wait, url) if self._on_wait else lambda seconds: None
+            self._rate_limiters[url] = PushRateLimiter(
+                per_minute, self._clock, max_wait_seconds=self._max_wait_seconds, on_wait=on_wait
+            )
+        return self._rate_limiters[url]

@@ -1,0 +1,203 @@
+"""Repository addresses: parsing, comparison, the allow-list, and the refusal of addresses with credentials."""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Literal
+from urllib.parse import unquote, urlsplit
+
+from reconciler.git.errors import CredentialInUrlError, UrlRefusedError
+from reconciler.krm.git_formats import normalize_repository_url
+from reconciler.redaction import has_credentials, redact_url
+
+Scheme = Literal["https", "http", "ssh", "file"]
+
+_WITH_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
+_HELPER = re.compile(r"[A-Za-z0-9+.-]*::")
+_SCP_STYLE = re.compile(
+    r"(?P<user>[A-Za-z0-9_][A-Za-z0-9_.-]*@)?(?P<host>[A-Za-z0-9][A-Za-z0-9.-]*|\[[0-9a-fA-F:.]+\]):(?P<path>[^:].*)\Z"
+)
+_UNUSABLE = re.compile(r"[\x00-\x1f\x7f]")
+_SCHEMES = frozenset({"https", "http", "ssh", "git", "file"})
+_PORTS = {"https": 443, "http": 80, "ssh": 22}
+
+
+@dataclass(frozen=True)
+class GitUrl:
+    """Address of one repository, without credentials: `parse_url` refuses addresses that contain them.
+
+    Attributes:
+        text: The normal form for messages, files and comparison: a URL, or an absolute path for a local repository.
+        connection_url: The form that is passed to git.
+    """
+
+    text: str
+    scheme: Scheme
+    connection_url: str = field(repr=False, compare=False)
+
+    @property
+    def is_local(self) -> bool:
+        """Whether the repository is in the file system of this machine."""
+        return self.scheme == "file"
+
+    @property
+    def identity(self) -> str:
+        """The normal form that is equal for all spellings of one repository; only for comparison, never for access."""
+        return _local_identity(self.text) if self.is_local else normalize_repository_url(self.text)
+
+
+def parse_url(text: str, base: str = "") -> GitUrl:
+    """Parse an address. Relative paths are resolved against the folder or URL `base` ("": the current folder).
+
+    Accepted are https://, http://, ssh:// and file:// URLs, `user@host:path`, and paths.
+
+    Raises:
+        UrlRefusedError: The address is malformed.
+        CredentialInUrlError: The address contains credentials.
+    """
+    _refuse_unusable(text)
+    _refuse_credentials(text)
+    if _WITH_SCHEME.match(text):
+        return _parse_with_scheme(text)
+    if _HELPER.match(text):
+        raise UrlRefusedError(f"the URL {redact_url(text)!r} must not name a remote helper")
+    scp = _SCP_STYLE.match(text)
+    if scp and scp["host"].lower() in _SCHEMES:
+        raise UrlRefusedError(f"the URL {redact_url(text)!r} must have two slashes after its scheme")
+    if scp and not text.startswith(("/", "./", "../")) and "/" not in text.split(":", 1)[0]:
+        return _remote(text, "ssh", text, unquote(scp["path"]))
+    return _resolve(text, base)
+
+
+def _refuse_unusable(text: str) -> None:
+    if not text or text.startswith("-") or text != text.strip() or _UNUSABLE.search(text):
+        raise UrlRefusedError(f"a repository must be a URL or a path, not {redact_url(text)!r}")
+
+
+def _refuse_credentials(text: str) -> None:
+    if has_credentials(text):
+        raise CredentialInUrlError(
+            f"the URL {redact_url(text)!r} must be written without user name, password or token (removed here): put"
+            " them into the file that git.credentials_file names; write an @ of a path as %40, and a local path that"
+            " has one as ./path (CredentialInUrl)"
+        )
+
+
+def _parse_with_scheme(text: str) -> GitUrl:
+    try:
+        parts = urlsplit(text)
+        port = parts.port
+    except ValueError as error:
+        raise UrlRefusedError(f"the URL {redact_url(text)!r} is malformed") from error
+    scheme, host = parts.scheme.lower(), (parts.hostname or "").lower()
+    if scheme == "file":
+        return _parse_file(text, parts.netloc, unquote(parts.path))
+    if scheme not in _PORTS:
+        raise UrlRefusedError(
+            f'the URL {redact_url(text)!r} must start with https://, ssh:// or file://, not "{scheme}://"'
+        )
+    if not host or host.startswith("-") or parts.query or parts.fragment or "\\" in text or " " in text:
+        raise UrlRefusedError(f"the URL {redact_url(text)!r} must have a host and a path and nothing after it")
+    user = f"{parts.username}@" if scheme == "ssh" and parts.username else ""
+    if user.startswith("-"):
+        raise UrlRefusedError(f"the URL {redact_url(text)!r} is malformed")
+    bracketed_host = f"[{host}]" if ":" in host else host
+    suffix = f":{port}" if port and port != _PORTS[scheme] else ""
+    normal = f"{scheme}://{user}{bracketed_host}{suffix}{parts.path.rstrip('/')}"
+    return _remote(normal, scheme, text.rstrip("/"), unquote(parts.path))
+
+
+def _remote(text: str, scheme: str, connect: str, path: str) -> GitUrl:
+    # A path with ".." (also written as %2e%2e) would leave the allowed prefix.
+    if ".." in path.split("/") or path.lstrip("/").startswith("-") or not path.strip("/"):
+        raise UrlRefusedError(f"the URL {redact_url(text)!r} must have a plain path")
+    checked_scheme: Scheme = "https" if scheme == "https" else "http" if scheme == "http" else "ssh"
+    return GitUrl(text, checked_scheme, connect)
+
+
+def _parse_file(text: str, host: str, path: str) -> GitUrl:
+    if host not in {"", "localhost"} or not path.startswith("/"):
+        raise UrlRefusedError(f"the URL {redact_url(text)!r} must name an absolute path: file:///path")
+    return _local(path)
+
+
+def _local(path: str) -> GitUrl:
+    normal = posixpath.normpath(path)
+    return GitUrl(normal, "file", normal)
+
+
+def _resolve(text: str, base: str) -> GitUrl:
+    if base.lower().startswith("file://"):
+        base = parse_url(base).text
+    if text.startswith("/") or base.startswith("/") or ":" not in base:
+        return _local(posixpath.join(Path.cwd(), base, text))
+    head, path = _split_host(base)
+    joined = posixpath.normpath(posixpath.join("/", path, text))
+    return parse_url(head + (joined if path.startswith("/") else joined.lstrip("/")))
+
+
+def _split_host(url: str) -> tuple[str, str]:
+    scheme = _WITH_SCHEME.match(url)
+    start = url.find("/", scheme.end()) if scheme else url.index(":") + 1
+    return (url[:start], url[start:]) if start > 0 else (url, "/")
+
+
+def _local_identity(path: str) -> str:
+    """Return the folder that Git uses for a path: `.git` of the work tree, the path itself, or the path with `.git`."""
+    for folder in (f"{path}/.git", path, f"{path}.git"):
+        if (Path(folder) / "HEAD").exists():
+            return str(Path(folder).resolve())
+    return normalize_repository_url(path)
+
+
+def find_parent_location(url: GitUrl) -> str:
+    """Return the folder or URL that contains this repository: the `base` of relative addresses written inside it."""
+    if url.is_local:
+        return posixpath.dirname(url.text)
+    head, path = _split_host(url.connection_url)
+    return head + posixpath.dirname(path.rstrip("/"))
+
+
+def split_host_and_path(url: GitUrl) -> tuple[str, str]:
+    """Return the host ("" for a local repository) and the path of a repository, for any access protocol.
+
+    The path has no slash at either end and no `.git`. The host has no user and no port.
+    """
+    if url.is_local:
+        return "", url.text.strip("/").removesuffix(".git")
+    head, path = _split_host(url.text)
+    host = head.rpartition("://")[2].rpartition("@")[2]
+    name = host.partition("]")[0] + "]" if host.startswith("[") else host.partition(":")[0]
+    return name.lower(), path.strip("/").removesuffix(".git")
+
+
+def check_url_allowed(url: GitUrl, allowed: tuple[str, ...]) -> None:
+    """Raise UrlRefusedError unless a pattern matches. Without patterns, all addresses except plain http are allowed.
+
+    A pattern with `*` or `?` is a glob over the whole address. Any other pattern is the address itself or a folder
+    above it. Local repositories are matched by their path, or as file:// URLs.
+    """
+    if not allowed and url.scheme == "http":
+        raise UrlRefusedError(f"{url.text!r} must use https: http is allowed only where allowed_urls names it")
+    if allowed and not any(_matches(form, pattern) for form in _forms(url) for pattern in allowed):
+        raise UrlRefusedError(f"{url.text!r} is not among the allowed_urls of the settings")
+
+
+def _forms(url: GitUrl) -> tuple[str, ...]:
+    if url.is_local:
+        return (url.text, f"file://{url.text}")
+    if _WITH_SCHEME.match(url.text):
+        return (url.text,)
+    host, path = url.text.split(":", 1)
+    return (url.text, f"ssh://{host}/{path.lstrip('/')}")
+
+
+def _matches(text: str, pattern: str) -> bool:
+    if any(character in pattern for character in "*?"):
+        return fnmatchcase(text, pattern)
+    exact = pattern.rstrip("/")
+    return text == exact or text.startswith(exact + "/") or (exact.endswith(":") and text.startswith(exact))

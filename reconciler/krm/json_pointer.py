@@ -1,0 +1,61 @@
+"""JSON pointers (RFC 6901): convert between text and path, and look up a value."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import Any
+
+_INDEX = re.compile(r"(?:0|[1-9][0-9]{0,9})\Z", re.ASCII)
+_INVALID_ESCAPE = re.compile(r"~(?![01])")
+
+
+class PointerError(ValueError):
+    """An invalid JSON pointer, or a pointer to a value that does not exist. The message contains the pointer."""
+
+
+def parse_pointer(text: str) -> tuple[str, ...]:
+    """Return the segments of a JSON pointer as text. Only the data determines whether "0" is an index or a key.
+
+    Raises:
+        PointerError: `text` is not empty and does not begin with "/", or it contains a "~" without 0 or 1 after it.
+    """
+    if text and not text.startswith("/"):
+        raise PointerError(f'a JSON pointer must be empty or begin with "/", not "{text}"')
+    if _INVALID_ESCAPE.search(text):
+        raise PointerError(f'in a JSON pointer, 0 or 1 must follow "~", not as in "{text}"')
+    return tuple(part.replace("~1", "/").replace("~0", "~") for part in text.split("/")[1:])
+
+
+def format_pointer(path: Iterable[str | int]) -> str:
+    """Return the JSON pointer for a path. The path () is the whole document, ""."""
+    return "".join("/" + str(segment).replace("~", "~0").replace("/", "~1") for segment in path)
+
+
+def resolve_pointer(data: Any, path: Iterable[str | int]) -> Any:
+    """Return the value at `path`. A segment for a list is an integer or its decimal text.
+
+    Raises:
+        PointerError: A key is missing, an index is out of range or "-", or the path enters a scalar.
+    """
+    visited: list[str | int] = []
+    for segment in path:
+        visited.append(segment)
+        data = _resolve_segment(data, segment, visited)
+    return data
+
+
+def _resolve_segment(data: Any, segment: str | int, visited: list[str | int]) -> Any:
+    match data:
+        case dict() if segment in data:
+            return data[segment]
+        case list() if _INDEX.match(str(segment)) and int(segment) < len(data):
+            return data[int(segment)]
+        case dict():
+            raise PointerError(f"{format_pointer(visited)} does not exist")
+        case list():
+            raise PointerError(f"{format_pointer(visited)} is not one of the {len(data)} items of the list")
+        case _:
+            raise PointerError(
+                f"{format_pointer(visited)} does not exist: {format_pointer(visited[:-1])} is a single value"
+            )

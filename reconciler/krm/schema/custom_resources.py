@@ -1,0 +1,161 @@
+"""Validation of custom resources against the schemas of their CustomResourceDefinitions.
+
+A definition is untrusted input: parts with a wrong type are ignored. Its CEL validation rules are not evaluated.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from reconciler.krm.schema.validation import Violation, create_draft4_validator, find_violations
+
+if TYPE_CHECKING:
+    import jsonschema_rs
+
+_API_VERSIONS = ("apiextensions.k8s.io/v1", "apiextensions.k8s.io/v1beta1")
+# maximal nesting of one schema, and maximal number of nodes that are read from one schema
+_MAX_DEPTH = 100
+_MAX_NODES = 200_000
+# keywords with the same meaning in Kubernetes' schemas and in JSON Schema
+_SHARED_KEYWORDS = (
+    "type", "enum", "required", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf",
+    "minLength", "maxLength", "minItems", "maxItems", "uniqueItems", "minProperties", "maxProperties", "pattern",
+)  # fmt: skip
+_OBJECT = {"apiVersion": {}, "kind": {}, "metadata": {"type": "object"}}
+
+
+@dataclass(frozen=True)
+class CustomResourceVersion:
+    """One version of a custom resource: whether clusters serve it, and its schema (None if it has none)."""
+
+    served: bool
+    schema: Mapping[str, Any] | None
+
+    @cached_property
+    def _validator(self) -> jsonschema_rs.Validator | None:
+        if self.schema is None:
+            return None
+        converted = _SchemaConverter().convert_root(self.schema)
+        try:
+            validator: jsonschema_rs.Validator = create_draft4_validator(converted)
+        except ValueError:
+            # For example, a pattern that the regular expression engine does not support. The API server rejects such a
+            # definition.
+            return None
+        return validator
+
+    def find_violations(self, data: Mapping[str, Any]) -> tuple[Violation, ...] | None:
+        """Return the violations of a custom resource; None if the definition has no usable schema."""
+        return find_violations(self._validator, data) if self._validator else None
+
+
+@dataclass(frozen=True)
+class CustomResourceKinds:
+    """Versions of custom resources, by group and kind."""
+
+    kinds: Mapping[tuple[str, str], Mapping[str, CustomResourceVersion]] = field(default_factory=dict)
+
+    def contains(self, group: str, kind: str) -> bool:
+        """Return whether a kind is defined."""
+        return (group, kind) in self.kinds
+
+    def versions(self, group: str, kind: str) -> Mapping[str, CustomResourceVersion]:
+        """Return the versions of a kind, by name."""
+        return self.kinds.get((group, kind), {})
+
+    def with_overrides(self, other: CustomResourceKinds) -> CustomResourceKinds:
+        """Return these kinds, with those of `other` taking precedence."""
+        return CustomResourceKinds({**self.kinds, **other.kinds})
+
+
+def read_custom_resource_kinds(definitions: Iterable[Mapping[str, Any]]) -> CustomResourceKinds:
+    """Return the kinds that CustomResourceDefinitions define. Other documents and invalid definitions are ignored."""
+    kinds: dict[tuple[str, str], Mapping[str, CustomResourceVersion]] = {}
+    for definition in definitions:
+        spec = _mapping_or_empty(definition.get("spec"))
+        group, kind = spec.get("group"), _mapping_or_empty(spec.get("names")).get("kind")
+        is_crd = definition.get("kind") == "CustomResourceDefinition" and definition.get("apiVersion") in _API_VERSIONS
+        if is_crd and isinstance(group, str) and isinstance(kind, str) and (versions := _read_versions(spec)):
+            kinds[group, kind] = versions
+    return CustomResourceKinds(kinds)
+
+
+def _read_versions(spec: Mapping[str, Any]) -> dict[str, CustomResourceVersion]:
+    shared = _mapping_or_empty(spec.get("validation")).get("openAPIV3Schema")
+    entries = spec.get("versions") or [{"name": spec.get("version")}]
+    versions: dict[str, CustomResourceVersion] = {}
+    for entry in (entry for entry in entries if isinstance(entry, Mapping)) if isinstance(entries, list) else ():
+        schema = _mapping_or_empty(entry.get("schema")).get("openAPIV3Schema", shared)
+        if isinstance(name := entry.get("name"), str):
+            is_served = entry.get("served") is not False
+            versions[name] = CustomResourceVersion(is_served, schema if isinstance(schema, Mapping) else None)
+    return versions
+
+
+class _SchemaConverter:
+    """Conversion of a structural schema to a JSON Schema that rejects the fields that clusters would prune."""
+
+    def __init__(self) -> None:
+        self._remaining_nodes = _MAX_NODES
+
+    def convert_root(self, schema: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the JSON Schema of whole resources. `apiVersion`, `kind` and `metadata` are always allowed."""
+        converted = self.convert(schema, 0)
+        return {**converted, "properties": {**_mapping_or_empty(converted.get("properties")), **_OBJECT}}
+
+    def convert(self, schema: Any, depth: int, *, is_closed: bool = True) -> dict[str, Any]:
+        """Return the JSON Schema of a structural schema. If `is_closed`, unknown fields are rejected."""
+        self._remaining_nodes -= 1
+        if not isinstance(schema, Mapping) or depth > _MAX_DEPTH or self._remaining_nodes < 0:
+            return {}
+        converted = {name: schema[name] for name in _SHARED_KEYWORDS if name in schema}
+        if schema.get("x-kubernetes-int-or-string") is True:
+            converted["type"] = ["integer", "string"]
+        converted |= self._convert_fields(schema, depth, is_closed)
+        if isinstance(schema.get("items"), Mapping):
+            converted["items"] = self.convert(schema["items"], depth + 1, is_closed=is_closed)
+        for name in ("allOf", "anyOf", "oneOf"):
+            if isinstance(schemas := schema.get(name), list) and schemas:
+                # These keywords only restrict values that are declared elsewhere in the schema.
+                converted[name] = [self.convert(part, depth + 1, is_closed=False) for part in schemas]
+        if isinstance(schema.get("not"), Mapping):
+            converted["not"] = self.convert(schema["not"], depth + 1, is_closed=False)
+        if schema.get("nullable") is True:
+            return _make_nullable(converted)
+        return converted
+
+    def _convert_fields(self, schema: Mapping[str, Any], depth: int, is_closed: bool) -> dict[str, Any]:
+        properties, additional = schema.get("properties"), schema.get("additionalProperties")
+        converted: dict[str, Any] = {}
+        if isinstance(properties, Mapping):
+            converted["properties"] = {
+                str(name): self.convert(value, depth + 1, is_closed=is_closed) for name, value in properties.items()
+            }
+            if schema.get("x-kubernetes-embedded-resource") is True:
+                converted["properties"] |= _OBJECT
+        if isinstance(additional, Mapping):
+            converted["additionalProperties"] = self.convert(additional, depth + 1, is_closed=is_closed)
+        elif is_closed and properties and additional is None and not _preserves_unknown_fields(schema):
+            converted["additionalProperties"] = False
+        return converted
+
+
+def _preserves_unknown_fields(schema: Mapping[str, Any]) -> bool:
+    return schema.get("x-kubernetes-preserve-unknown-fields") is True
+
+
+def _make_nullable(converted: dict[str, Any]) -> dict[str, Any]:
+    if (
+        isinstance(converted.get("type"), str)
+        and "enum" not in converted
+        and not {"allOf", "anyOf", "oneOf"} & converted.keys()
+    ):
+        return {**converted, "type": [converted["type"], "null"]}
+    return {"anyOf": [{"type": "null"}, converted]}
+
+
+def _mapping_or_empty(value: object) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}

@@ -1,0 +1,334 @@
+"""Merge schemas: which lists are merged element by element, and which keys identify an element.
+
+A merge schema comes from the data for built-in kinds, from a CustomResourceDefinition, or from a table that the user
+writes. This module contains the last two and the collection of all of them.
+
+A CustomResourceDefinition is untrusted input: parts with a wrong type are ignored. A schema is converted only where a
+merge needs it, so that its size and depth cost nothing.
+
+D19 and D22 are names of deviations from kpt in the settings.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from reconciler.krm.objects import split_api_version
+
+
+@dataclass(frozen=True)
+class MergeSchema:
+    """How a value is merged.
+
+    `UNKNOWN_SCHEMA` contains no information; in `ATOMIC_SCHEMA`, no list is merged by element.
+
+    `keys` of a list: None means atomic, () means a set of scalars, otherwise the fields that identify an element.
+    `defaults` contains the API server's default values of key fields.
+    """
+
+    fields: Mapping[str, MergeSchema] = field(default_factory=dict)
+    """Mapping: schema of each named field."""
+    additional_fields: MergeSchema | None = None
+    """Mapping: schema of all fields that `fields` does not contain."""
+    items: MergeSchema | None = None
+    """List: schema of its elements."""
+    keys: tuple[str, ...] | None = None
+    defaults: Mapping[str, str] = field(default_factory=dict)
+    is_closed: bool = False
+    """Whether the schema is complete: a field that it does not contain is atomic, and list keys are not inferred (D22).
+    """
+
+    def find_field(self, name: str) -> MergeSchema:
+        """Return the schema of a field of a mapping."""
+        return self.fields.get(name) or self.additional_fields or self._rest
+
+    @property
+    def element_schema(self) -> MergeSchema:
+        """The schema of the elements of a list."""
+        return self.items or self._rest
+
+    @property
+    def _rest(self) -> MergeSchema:
+        return ATOMIC_SCHEMA if self.is_closed else UNKNOWN_SCHEMA
+
+
+UNKNOWN_SCHEMA = MergeSchema()
+ATOMIC_SCHEMA = MergeSchema(is_closed=True)
+
+
+_API_VERSIONS = ("apiextensions.k8s.io/v1", "apiextensions.k8s.io/v1beta1")
+_SCALARS = ("boolean", "integer", "number", "string")
+# Nested lists and nested maps are converted eagerly. A document cannot have more levels than this.
+_MAX_DEPTH = 100
+
+CustomResourceType = tuple[str, str]
+"""(apiVersion, kind)"""
+
+
+def read_crd_merge_schemas(
+    crd: Mapping[str, Any], metadata: MergeSchema | None
+) -> Iterator[tuple[CustomResourceType, MergeSchema]]:
+    """Yield the merge schema of each version that has an OpenAPI schema.
+
+    Args:
+        crd: A CustomResourceDefinition. For other objects, nothing is yielded.
+        metadata: Merge schema of the metadata of all objects. None selects kpt's behavior (profile `compat`): only
+            Kubernetes' patch extensions are used.
+    """
+    spec = _mapping_or_empty(crd.get("spec"))
+    group, kind = spec.get("group"), _mapping_or_empty(spec.get("names")).get("kind")
+    is_crd = crd.get("kind") == "CustomResourceDefinition" and crd.get("apiVersion") in _API_VERSIONS
+    if not is_crd or not isinstance(group, str) or not isinstance(kind, str):
+        return
+    for name, schema in _read_versions(spec):
+        merge_schema = _SchemaConverter(patch_only=metadata is None).convert(schema)
+        if metadata:
+            merge_schema = _with_metadata(merge_schema, schema, metadata)
+        yield (f"{group}/{name}", kind), merge_schema
+
+
+def read_openapi_merge_schema(schema: Any) -> MergeSchema:
+    """Return the merge schema of an OpenAPI schema. Like kpt, use only Kubernetes' patch extensions."""
+    return _SchemaConverter(patch_only=True).convert(schema)
+
+
+def _read_versions(spec: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """Yield name and schema of each version.
+
+    In v1beta1, all versions can share one schema, and a version can be defined outside of the list.
+    """
+    shared = _mapping_or_empty(spec.get("validation")).get("openAPIV3Schema")
+    entries = spec.get("versions")
+    versions = [version for version in entries if isinstance(version, Mapping)] if isinstance(entries, list) else []
+    for version in versions or [{"name": spec.get("version")}]:
+        name, schema = version.get("name"), _mapping_or_empty(version.get("schema")).get("openAPIV3Schema", shared)
+        if isinstance(name, str) and isinstance(schema, Mapping):
+            yield name, schema
+
+
+def _with_metadata(merge_schema: MergeSchema, schema: Mapping[str, Any], metadata: MergeSchema) -> MergeSchema:
+    properties = {**_mapping_or_empty(schema.get("properties")), "metadata": {}}
+    return replace(merge_schema, fields=_LazyFields(properties, _SchemaConverter(depth=1), {"metadata": metadata}))
+
+
+@dataclass(frozen=True)
+class _SchemaConverter:
+    """Conversion of OpenAPI schemas, with the number of enclosing lists and maps."""
+
+    patch_only: bool = False
+    depth: int = 0
+
+    def convert(self, schema: Any) -> MergeSchema:
+        """Return the merge schema of an OpenAPI schema."""
+        if not isinstance(schema, Mapping) or self.depth > _MAX_DEPTH:
+            return UNKNOWN_SCHEMA
+        return self._convert_list(schema) if _is_list(schema) else self._convert_map(schema)
+
+    def _convert_list(self, schema: Mapping[str, Any]) -> MergeSchema:
+        keys = self._read_keys(schema)
+        items = _mapping_or_empty(schema.get("items"))
+        return MergeSchema(
+            items=self._nested.convert(items), keys=keys, defaults=_read_defaults(keys, items), is_closed=True
+        )
+
+    def _convert_map(self, schema: Mapping[str, Any]) -> MergeSchema:
+        properties = _mapping_or_empty(schema.get("properties"))
+        additional = schema.get("additionalProperties")
+        has_fields = bool(properties) or isinstance(additional, Mapping)
+        return MergeSchema(
+            fields=_LazyFields(properties, self._nested) if properties else {},
+            additional_fields=self._nested.convert(additional) if isinstance(additional, Mapping) else None,
+            is_closed=has_fields and schema.get("x-kubernetes-preserve-unknown-fields") is not True,
+        )
+
+    def _read_keys(self, schema: Mapping[str, Any]) -> tuple[str, ...] | None:
+        map_keys = schema.get("x-kubernetes-list-map-keys")
+        keys = tuple(key for key in map_keys if isinstance(key, str)) if isinstance(map_keys, list) else ()
+        if "merge" in str(schema.get("x-kubernetes-patch-strategy", "")).split(","):
+            merge_key = schema.get("x-kubernetes-patch-merge-key")
+            return keys or ((merge_key,) if isinstance(merge_key, str) and merge_key else ())
+        if self.patch_only:
+            return None
+        match schema.get("x-kubernetes-list-type"):
+            case "map":
+                return keys or None
+            case "set":
+                return () if _mapping_or_empty(schema.get("items")).get("type") in _SCALARS else None
+            case _:
+                return None
+
+    @property
+    def _nested(self) -> _SchemaConverter:
+        return replace(self, depth=self.depth + 1)
+
+
+@dataclass(frozen=True, eq=False)
+class _LazyFields(Mapping[str, MergeSchema]):
+    """Merge schemas of properties. Each is converted on first access."""
+
+    properties: Mapping[str, Any]
+    converter: _SchemaConverter
+    converted: dict[str, MergeSchema] = field(default_factory=dict)
+
+    def __getitem__(self, name: str) -> MergeSchema:
+        if name not in self.converted:
+            self.converted[name] = self.converter.convert(self.properties[name])
+        return self.converted[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.properties)
+
+    def __len__(self) -> int:
+        return len(self.properties)
+
+    # Comparing contents would convert the whole schema.
+    __eq__ = object.__eq__
+    __hash__ = object.__hash__
+
+
+def _is_list(schema: Mapping[str, Any]) -> bool:
+    return schema.get("type") == "array" or ("type" not in schema and "items" in schema)
+
+
+def _read_defaults(keys: tuple[str, ...] | None, items: Mapping[str, Any]) -> dict[str, str]:
+    properties = _mapping_or_empty(items.get("properties"))
+    values = {key: _mapping_or_empty(properties.get(key)).get("default") for key in keys or ()}
+    return {key: value for key, value in values.items() if isinstance(value, str)}
+
+
+def _mapping_or_empty(value: object) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}
+
+
+_ELEMENT = "[]"
+_ADDITIONAL_FIELDS = "*"
+_KIND_RULE = "a kind with its group (`apps/Deployment`; for the core group `Service`) and a mapping of its lists"
+_KEYS_RULE = "a list of unique field names, [] for a set of scalars, or null for a list that is replaced as a whole"
+
+
+@dataclass(frozen=True)
+class ListKeys:
+    """Keys of one list of a kind, in all versions. None makes the list atomic; () makes it a set of scalars."""
+
+    group: str
+    kind: str
+    steps: tuple[str, ...]
+    """Path to the list: field names, `[]` for list elements, and `*` for fields without a schema of their own."""
+    keys: tuple[str, ...] | None
+
+
+def read_list_key_table(data: Any) -> tuple[tuple[ListKeys, ...], tuple[str, ...]]:
+    """Read a table of list keys from the settings.
+
+    Example: `{"example.org/Gateway": {"spec/listeners": ["name"], "spec/listeners[]/hosts": []}}`
+
+    Returns:
+        The valid entries, and an error message for each invalid entry.
+    """
+    if not isinstance(data, Mapping):
+        return (), (f"must be a mapping: {_KIND_RULE}; not {data!r}",)
+    results = [result for kind, lists in data.items() for result in _read_kind(kind, lists)]
+    entries = tuple(result for result in results if isinstance(result, ListKeys))
+    return entries, tuple(result for result in results if isinstance(result, str))
+
+
+def apply_list_keys(schema: MergeSchema, entries: Iterable[ListKeys]) -> MergeSchema:
+    """Return the merge schema with the keys of these lists replaced."""
+    for entry in entries:
+        schema = _set_keys(schema, entry.steps, entry.keys)
+    return schema
+
+
+def _read_kind(kind: Any, lists: Any) -> Iterator[ListKeys | str]:
+    group, _, name = str(kind).rpartition("/")
+    if not name or not isinstance(lists, Mapping):
+        yield f"{kind}: must be {_KIND_RULE}; not {lists!r}"
+        return
+    for path, keys in lists.items():
+        steps = _split_path(str(path))
+        if not all(steps) or steps[-1:] == (_ELEMENT,):
+            rule = 'must be field names joined by "/", with "[]" after each list before the last field'
+            yield f'{kind}: the path {rule}, not "{path}"'
+        elif not _are_valid_keys(keys):
+            yield f"{kind}: the keys of {path} must be {_KEYS_RULE}; not {keys!r}"
+        else:
+            yield ListKeys(group, name, steps, None if keys is None else tuple(keys))
+
+
+def _split_path(path: str) -> tuple[str, ...]:
+    return tuple(step for part in path.split("/") for step in _split_part(part))
+
+
+def _split_part(part: str) -> Iterator[str]:
+    name = part
+    while name.endswith(_ELEMENT):
+        name = name.removesuffix(_ELEMENT)
+    yield name
+    yield from [_ELEMENT] * ((len(part) - len(name)) // len(_ELEMENT))
+
+
+def _are_valid_keys(keys: Any) -> bool:
+    if not isinstance(keys, list | tuple):
+        return keys is None
+    return all(isinstance(key, str) and key for key in keys) and len(set(keys)) == len(keys)
+
+
+def _set_keys(schema: MergeSchema, steps: tuple[str, ...], keys: tuple[str, ...] | None) -> MergeSchema:
+    if not steps:
+        # Keys of an atomic list must not be inferred.
+        return replace(schema, keys=keys, is_closed=schema.is_closed or keys is None)
+    step, rest = steps[0], steps[1:]
+    if step == _ELEMENT:
+        return replace(schema, items=_set_keys(schema.element_schema, rest, keys))
+    if step == _ADDITIONAL_FIELDS:
+        return replace(schema, additional_fields=_set_keys(schema.find_field(_ADDITIONAL_FIELDS), rest, keys))
+    return replace(schema, fields={**schema.fields, step: _set_keys(schema.find_field(step), rest, keys)})
+
+
+# All objects have the same metadata. The schema of ConfigMap contains nothing else.
+_CONFIG_MAP = ("v1", "ConfigMap")
+
+
+@dataclass(frozen=True)
+class MergeSchemas:
+    """Merge schemas by apiVersion and kind. Immutable."""
+
+    known: Mapping[tuple[str, str], MergeSchema] = field(default_factory=dict)
+    table: tuple[ListKeys, ...] = ()
+    _with_keys: dict[tuple[str, str], MergeSchema] = field(default_factory=dict, init=False, compare=False, repr=False)
+
+    def find_schema(self, api_version: str, kind: str) -> MergeSchema:
+        """Return the merge schema of a kind; `UNKNOWN_SCHEMA` if there is none."""
+        key = (api_version, kind)
+        if not self.table:
+            return self.known.get(key, UNKNOWN_SCHEMA)
+        if key not in self._with_keys:
+            self._with_keys[key] = self._apply_list_keys(api_version, kind)
+        return self._with_keys[key]
+
+    def _apply_list_keys(self, api_version: str, kind: str) -> MergeSchema:
+        group, _ = split_api_version(api_version)
+        entries = (entry for entry in self.table if (entry.group, entry.kind) == (group, kind))
+        return apply_list_keys(self.known.get((api_version, kind), UNKNOWN_SCHEMA), entries)
+
+    def with_crds(self, *crds: Mapping[str, Any], compat: bool = False) -> MergeSchemas:
+        """Return a collection with the schemas of CustomResourceDefinitions added. Existing schemas are kept (D19).
+
+        With `compat`, only Kubernetes' patch extensions are used, as in kpt. Otherwise list types are used too (D22),
+        and custom resources have the metadata of all objects. Other objects and invalid schemas are ignored.
+        """
+        metadata = None if compat else self.known.get(_CONFIG_MAP, UNKNOWN_SCHEMA).find_field("metadata")
+        known = dict(self.known)
+        for crd in crds:
+            for kind, schema in read_crd_merge_schemas(crd, metadata):
+                known.setdefault(kind, schema)
+        return MergeSchemas(known, self.table)
+
+    def with_list_keys(self, table: Iterable[ListKeys]) -> MergeSchemas:
+        """Return a collection with a table of list keys added.
+
+        A table overrides every schema (D22); the last entry wins.
+        """
+        return MergeSchemas(self.known, (*self.table, *table))

@@ -1,0 +1,43 @@
+"""Text formats of times and durations in Kubernetes. This module does not read the clock."""
+
+from __future__ import annotations
+
+import math
+import re
+from datetime import UTC, datetime
+from fractions import Fraction
+
+_MAX_SECONDS = 253402300799  # 9999-12-31T23:59:59Z, the largest time in RFC 3339
+
+
+def format_rfc3339(seconds: int) -> str:
+    """Format seconds since 1970 as RFC 3339 in UTC, with a precision of one second, as Kubernetes does.
+
+    Times outside of the years 1970 to 9999 are clamped, because a commit can have any date.
+    """
+    time = datetime.fromtimestamp(min(max(seconds, 0), _MAX_SECONDS), UTC)
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+_SECONDS_PER_UNIT = {
+    "ns": Fraction(1, 10**9), "us": Fraction(1, 10**6), "µs": Fraction(1, 10**6), "μs": Fraction(1, 10**6),
+    "ms": Fraction(1, 1000), "s": Fraction(1), "m": Fraction(60), "h": Fraction(3600),
+}  # fmt: skip
+_PART = re.compile(r"([0-9]{1,20}(?:\.[0-9]{0,20})?|\.[0-9]{1,20})(ns|us|µs|μs|ms|s|m|h)", re.ASCII)
+# Go stores nanoseconds in 63 bits, which is about 292 years.
+_MAX_DURATION_SECONDS = Fraction(2**63 - 1, 10**9)
+
+
+def parse_duration_seconds(text: str) -> int | None:
+    """Parse a non-negative Go duration such as "10m", "1h30m" or "1.5s".
+
+    Returns:
+        Seconds, rounded up, because Git stores whole seconds. None if the text is not a Go duration.
+    """
+    if text == "0":
+        return 0
+    parts = _PART.findall(text)
+    if not parts or "".join(number + unit for number, unit in parts) != text:
+        return None
+    seconds = sum((Fraction(f"0{number}".rstrip(".")) * _SECONDS_PER_UNIT[unit] for number, unit in parts), Fraction(0))
+    return math.ceil(seconds) if seconds <= _MAX_DURATION_SECONDS else None

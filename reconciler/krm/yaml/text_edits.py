@@ -1,0 +1,176 @@
+"""Edits of a document's text: replaced spans, lines of block collections, and items of flow collections."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+from reconciler.krm.yaml.emit import indent_lines
+from reconciler.krm.yaml.layout import TextLayout, TextSpan
+
+
+class UnsupportedEditError(Exception):
+    """There is no safe text edit for this change. The caller uses another method."""
+
+
+@dataclass(frozen=True)
+class TextSplices:
+    """Replacements of spans of one text. They can be added in any order."""
+
+    source: str
+    parts: list[tuple[int, int, str]] = field(default_factory=list)
+
+    def add(self, start: int, end: int, text: str) -> None:
+        """Replace the text from `start` to `end` with `text`."""
+        self.parts.append((start, end, text))
+
+    def text(self) -> str:
+        """Return the text with all replacements applied.
+
+        Insertions at the same offset keep the order of their addition.
+
+        Raises:
+            UnsupportedEditError: Two replacements overlap.
+        """
+        pieces: list[str] = []
+        position = 0
+        for start, end, text in sorted(self.parts, key=lambda part: part[:2]):
+            if start < position:
+                raise UnsupportedEditError("two edits overlap")
+            pieces += (self.source[position:start], text)
+            position = end
+        return "".join([*pieces, self.source[position:]])
+
+
+class BlockLineEditor:
+    """Removes and inserts lines of block entries and items, together with their comment lines.
+
+    The comment lines directly above an entry, at its column, belong to it, and so do deeper indented comment lines
+    directly below it. Comments at the top of the document, such as a license, belong to the document.
+
+    The span of an entry begins at its key or dash and ends with its value.
+    """
+
+    def __init__(self, layout: TextLayout, splices: TextSplices) -> None:
+        self.layout = layout
+        self.splices = splices
+        # the first line of the text that is not removed so far
+        self.first_remaining_line = 0
+
+    def format_below(self, lines: Sequence[str], column: int) -> str:
+        """Return the lines indented to `column`, each preceded by a line end."""
+        return "".join(self.layout.newline + line for line in indent_lines(lines, column))
+
+    def remove(self, spans: list[TextSpan], kept: list[bool], column: int) -> None:
+        """Remove the entries that are not kept. At least one entry must be kept."""
+        first_kept = 0
+        if not kept[0] and not self.layout.is_first_on_line(spans[0][0]):
+            first_kept = kept.index(True)
+            self._remove_first_entries(spans[0][0], spans[first_kept - 1][1], spans[first_kept][0])
+        for index in range(first_kept, len(spans)):
+            if not kept[index]:
+                self._remove_lines(spans[index], column)
+
+    def _remove_first_entries(self, start: int, tail: int, following: int) -> None:
+        """Remove entries of which the first shares the line of its parent's dash. The next entry moves to that line."""
+        line_end = self.layout.line_end(tail)
+        if not self.layout.text[line_end:following].strip():
+            self.splices.add(start, following, "")
+            return
+        while self.layout.text[start - 1] in " \t":
+            start -= 1
+        self.splices.add(start, line_end, "")
+
+    def _remove_lines(self, span: TextSpan, column: int) -> None:
+        first = self.layout.find_first_comment_above(self.layout.line(span[0]), column)
+        last = self.layout.find_last_comment_below(self.layout.line(span[1]), column)
+        starts, ends = self.layout.starts, self.layout.ends
+        if first > self.first_remaining_line:
+            self.splices.add(ends[first - 1], ends[last], "")
+        else:
+            # No line remains above whose line end could be removed.
+            self.first_remaining_line = last + 1
+            self.splices.add(starts[first], starts[last + 1] if last + 1 < len(starts) else ends[last], "")
+
+    def insert_after(self, tail: int, lines: Sequence[str], column: int) -> None:
+        """Insert lines below the entry whose value ends at `tail`."""
+        offset = self.layout.ends[self.layout.find_last_comment_below(self.layout.line(tail), column)]
+        self.splices.add(offset, offset, self.format_below(lines, column))
+
+    def insert_before(self, start: int, lines: Sequence[str], column: int) -> None:
+        """Insert lines above the entry that begins at `start`, and above its comments."""
+        if self.layout.is_first_on_line(start):
+            offset = self.layout.starts[self.layout.find_first_comment_above(self.layout.line(start), column)]
+            self.splices.add(
+                offset, offset, "".join(line + self.layout.newline for line in indent_lines(lines, column))
+            )
+        else:
+            # The entry shares the line of its parent's dash. The new lines take its place.
+            text = self.format_below(lines, column).lstrip("\r\n ") + self.layout.newline + " " * column
+            self.splices.add(start, start, text)
+
+
+# A comma before a closing bracket is valid YAML. A text with comments is not JSON.
+_REST_OF_ITEM_LINE = re.compile(r"[ \t]*,?[ \t]*(?:#|[\r\n])")
+_COMMA_AND_COMMENT = re.compile(r"[ \t]*(,?)[ \t]*#")
+
+
+class FlowItemEditor:
+    """Removes and inserts items of flow collections `[a, b]` and `{a: b}`, in their existing style."""
+
+    def __init__(self, layout: TextLayout, splices: TextSplices) -> None:
+        self.layout = layout
+        self.splices = splices
+
+    def remove(self, spans: list[TextSpan], kept: list[bool]) -> None:
+        """Remove the items that are not kept, each with one comma. At least one item must be kept.
+
+        Raises:
+            UnsupportedEditError: There are comments between items that share a line.
+        """
+        first = kept.index(True)
+        cuts = [(spans[0][0], spans[first][0], spans[:first])] if first else []
+        removed = [index for index in range(first + 1, len(spans)) if not kept[index]]
+        cuts += [(spans[index - 1][1], spans[index][1], [spans[index]]) for index in removed]
+        if any(self._contains_comment(*cut) for cut in cuts):
+            for index in [*range(first), *removed]:
+                self._remove_lines(spans[index])
+        else:
+            for start, end, _ in cuts:
+                self.splices.add(start, end, "")
+
+    def _contains_comment(self, start: int, end: int, spans: list[TextSpan]) -> bool:
+        edges = [start, *(offset for span in spans for offset in span), end]
+        return any("#" in self.layout.text[left:right] for left, right in list(pairwise(edges))[::2])
+
+    def _remove_lines(self, span: TextSpan) -> None:
+        line = self.layout.line(span[0])
+        if not (line and self.layout.is_first_on_line(span[0]) and _REST_OF_ITEM_LINE.match(self.layout.text, span[1])):
+            raise UnsupportedEditError("there is a comment between items of a flow collection")
+        self.splices.add(self.layout.ends[line - 1], self.layout.line_end(span[1]), "")
+
+    def insert_first(self, following: TextSpan, texts: list[str]) -> None:
+        """Insert items before the item at `following`."""
+        gap = self._find_gap(following[0])
+        self.splices.add(following[0], following[0], "".join(f"{text},{gap}" for text in texts))
+
+    def insert_after(self, span: TextSpan, texts: list[str]) -> None:
+        """Insert items after the item at `span`. A comment at the end of its line stays on that line."""
+        end, gap = span[1], self._find_gap(span[0])
+        comment = _COMMA_AND_COMMENT.match(self.layout.text, end)
+        if comment is None:
+            self.splices.add(end, end, "".join(f",{gap}{text}" for text in texts))
+            return
+        separator = self.layout.newline + "  " if gap == " " else gap
+        comma = comment[1]
+        self.splices.add(end, end, "" if comma else ",")
+        line_end = self.layout.line_end(end)
+        self.splices.add(line_end, line_end, separator + f",{separator}".join(texts) + comma)
+
+    def _find_gap(self, start: int) -> str:
+        """Return the text between two items: a blank, or a line end if items are on separate lines."""
+        if not self.layout.is_first_on_line(start):
+            return " "
+        return self.layout.newline + self.layout.text[self.layout.line_start(start) : start]

@@ -1,0 +1,129 @@
+"""Causes of drafts as text: which dependencies of a package changed, according to its trace."""
+
+from __future__ import annotations
+
+from reconciler.catalog.trace import ABSENT_FINGERPRINT
+from reconciler.controllers.override_policies.rollout import parse_rule_id
+from reconciler.controllers.placement.model import CLUSTER_SCOPED_NAMESPACE
+from reconciler.controllers.placement.model import OWNER_KIND as PLACEMENT
+from reconciler.controllers.results import PackageOwner
+from reconciler.krm.objects import ObjectKey
+from reconciler.output.changes.package_changes import read_upstream_lock, shorten_ref
+from reconciler.output.status.package_status import get_effective_namespace
+from reconciler.output.text import format_object, to_one_line
+from reconciler.planning.decide.package_decision import DOWNGRADE_CAUSE
+from reconciler.planning.model.cluster_overrides import CLOSED_FINGERPRINT
+from reconciler.planning.model.outcomes import Draft
+from reconciler.planning.model.targets import Target
+from reconciler.planning.render.templates import TEMPLATE_DEPENDENCY, TEMPLATE_RULES_DEPENDENCY
+
+_NEW_PACKAGE_TASKS = frozenset({"clone", "adopt"})
+
+
+def format_causes(draft: Draft, destination: Target) -> tuple[str, ...]:
+    """Return one phrase for each cause of the draft, in the order of the causes."""
+    causes = (cause for cause in draft.causes if cause != DOWNGRADE_CAUSE)
+    return tuple(to_one_line(_format_cause(cause, draft, destination)) for cause in causes)
+
+
+def format_upstream_change(draft: Draft) -> str:
+    """Return the change from the locked upstream revision to the requested one, such as `v1 → v2`."""
+    change = _format_revisions(draft)
+    return f"{DOWNGRADE_CAUSE} {change}" if DOWNGRADE_CAUSE in draft.causes else change
+
+
+def _format_revisions(draft: Draft) -> str:
+    requested, lock = draft.variant.upstream, read_upstream_lock(draft.previous_files)
+    if requested is None:
+        return ""
+    new = shorten_ref(requested.ref, requested.directory)
+    if not lock.get("ref"):
+        return new
+    directory = lock.get("directory", "")
+    old = shorten_ref(lock["ref"], directory)
+    if _normalize_source(lock.get("repo", ""), directory) != _normalize_source(requested.repo, requested.directory):
+        return f"{directory} {old} → {requested.directory} {new}"
+    if old != new:
+        return f"{old} → {new}"
+    return new if lock.get("commit") == requested.commit else f"{new} moved to {requested.commit[:7]}"
+
+
+def _format_upstream_package(draft: Draft) -> str:
+    upstream = draft.variant.upstream
+    return f"{upstream.repository}/{upstream.package}" if upstream else ""
+
+
+def _format_owner(owner: PackageOwner) -> str:
+    parent = f", created by {format_object(owner.parent)}" if owner.parent else ""
+    return format_object(owner.key) + parent
+
+
+def _format_cause(cause: str, draft: Draft, destination: Target) -> str:
+    is_absent = draft.record.trace.get(cause) == ABSENT_FINGERPRINT
+    match cause.split(" ", 4):
+        case ["variant"] if draft.variant.owner.key.kind == PLACEMENT:
+            return f"{_format_placed_resources(draft.variant.owner.key.name)} are placed on {destination.name}"
+        case ["variant"]:
+            is_new = draft.task in _NEW_PACKAGE_TASKS or draft.variant.upstream is None
+            return f"{_format_owner(draft.variant.owner)} {'requests this package' if is_new else 'changed'}"
+        case ["upstream"]:
+            return f"upstream {_format_upstream_package(draft)}: {format_upstream_change(draft)}"
+        case ["resources"]:
+            return f"the set of resources that are placed on {draft.variant.target} changed"
+        case ["cluster", name]:
+            return f"the labels of cluster {name} changed"
+        case ["selectors", _]:
+            return "the set of policies that select its resources changed"
+        case ["rollout", text, _]:
+            rule = parse_rule_id(text)
+            name = f"{rule.rule} of {format_object(rule.policy)}" if rule else text
+            return f"rule {name} {_format_rollout(draft.record.trace.get(cause, ''), destination.name)}"
+        case [dependency, group, kind, namespace, name] if dependency == TEMPLATE_DEPENDENCY:
+            key = ObjectKey(group, kind, "" if namespace == "-" else namespace, name)
+            return f"the template settings of {format_object(key)} changed"
+        case [dependency, *_] if dependency == TEMPLATE_DEPENDENCY:
+            return f"the template parents or children on {destination.name} changed"
+        case [dependency, *_] if dependency == TEMPLATE_RULES_DEPENDENCY:
+            return "the template merge rules for its kinds changed"
+        case ["repository"]:
+            return f"{destination.title} changed"
+        case ["engine"]:
+            return "this version of the reconciler renders the package differently"
+        case ["branch"]:
+            return f"the package on branch {destination.branch} or its draft changed"
+        case ["function", _, name, *_]:
+            return f"function {name.replace('%20', ' ').replace('%25', '%')} changed"
+        case ["kind", _, kind]:
+            return f"an object of kind {kind} changed"
+        case ["object", api_version, kind, namespace, name]:
+            return (
+                f"{_format_dependency(api_version, kind, namespace, name)} {'was removed' if is_absent else 'changed'}"
+            )
+        case ["policy", api_version, kind, namespace, policy_and_cluster]:
+            name, _, cluster = policy_and_cluster.partition(" ")
+            change = "was removed" if is_absent else f"changed for cluster {cluster}"
+            return f"{_format_dependency(api_version, kind, namespace, name)} {change}"
+        case ["type", _, kind, namespace]:
+            change = "no longer contains" if is_absent else "now contains"
+            return f"namespace {namespace} {change} an object of kind {kind}"
+        case _:
+            return f"{cause} changed"
+
+
+def _format_rollout(fingerprint: str, cluster: str) -> str:
+    if fingerprint == CLOSED_FINGERPRINT:
+        return f"has a new version that is not rolled out to {cluster} yet"
+    return "is no longer rolled out in waves" if fingerprint == ABSENT_FINGERPRINT else f"is rolled out to {cluster}"
+
+
+def _format_dependency(api_version: str, kind: str, namespace: str, name: str) -> str:
+    return format_object(ObjectKey("", kind, get_effective_namespace(api_version, kind, namespace), name))
+
+
+def _format_placed_resources(namespace: str) -> str:
+    is_cluster_scoped = namespace == CLUSTER_SCOPED_NAMESPACE
+    return "resources without a namespace" if is_cluster_scoped else f"resources of namespace {namespace}"
+
+
+def _normalize_source(repo: str, directory: str) -> tuple[str, str]:
+    return repo.removesuffix(".git"), directory.strip("/")

@@ -1,0 +1,103 @@
+"""Unified diffs of files for people. Secrets are masked and long diffs are cut."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from difflib import unified_diff
+from typing import Any
+
+from reconciler.catalog.files import File, FileTree
+from reconciler.krm.yaml import Document, emit
+from reconciler.output.changes.objects import FileObject
+from reconciler.output.data import mask_secrets
+from reconciler.packages.package import is_krm_file, join_path, parse_documents
+from reconciler.packages.parsing import ParseFailure
+from reconciler.redaction import contains_secret, is_secret_manifest_text, redact_urls
+
+MAX_DIFF_LINES = 200
+# The run time of difflib is quadratic in the number of lines. A larger change is read on the branch itself.
+_MAX_BYTES = 500_000
+_MAX_FILE_LINES = 5_000
+_EMPTY_FILE = File(b"")
+
+
+def format_file_diffs(
+    before: FileTree, after: FileTree, folder: str = "", max_lines: int = MAX_DIFF_LINES
+) -> Iterator[tuple[str, str]]:
+    """Yield (path, unified diff) for each file whose content differs, sorted by path.
+
+    The content of binary and huge files is not shown, nor of files that may contain a Secret but cannot be parsed.
+
+    Args:
+        folder: Path of the package on its branch, without a slash at the end.
+        max_lines: Limit of lines per diff. The last line then has the number of the other lines.
+    """
+    for path in sorted({*before, *after}):
+        old, new = before.get(path), after.get(path)
+        if (old or _EMPTY_FILE).data != (new or _EMPTY_FILE).data:
+            yield path, _limit_lines(_diff(join_path(folder, path), old, new), max_lines)
+
+
+def _diff(path: str, old: File | None, new: File | None) -> list[str]:
+    header = [f"--- {f'a/{path}' if old else '/dev/null'}", f"+++ {f'b/{path}' if new else '/dev/null'}"]
+    contents = (old or _EMPTY_FILE).data, (new or _EMPTY_FILE).data
+    if reason := _get_hidden_reason(*contents):
+        return [*map(_escape_line, header), f"({reason})"]
+    before, after = _mask_contents(path, *contents)
+    if before is None or after is None:
+        return [*map(_escape_line, header), "(not shown: it may contain a Secret)"]
+    lines = list(unified_diff(before.splitlines(), after.splitlines(), lineterm=""))[2:]
+    return [*map(_escape_line, [*header, *lines]), *([] if lines else ["(only line endings differ)"])]
+
+
+def _get_hidden_reason(old: bytes, new: bytes) -> str:
+    if b"\0" in old or b"\0" in new:
+        return "binary, not shown"
+    is_too_large = max(len(old), len(new)) > _MAX_BYTES or max(old.count(b"\n"), new.count(b"\n")) > _MAX_FILE_LINES
+    return "too large to show" if is_too_large else ""
+
+
+def _mask_contents(path: str, old: bytes, new: bytes) -> tuple[str | None, str | None]:
+    """Return both contents with masked Secrets; None for a content that must not be shown."""
+    before, after = _parse(path, old), _parse(path, new)
+    previous = {_identify(document.data): document.data for document in before or ()}
+    return _mask_content(old, before, None), _mask_content(new, after, previous)
+
+
+def _parse(path: str, content: bytes) -> tuple[Document, ...] | None:
+    documents = parse_documents(path, content) if is_krm_file(path) and content else ()
+    return None if isinstance(documents, ParseFailure) else documents
+
+
+def _mask_content(
+    content: bytes, documents: tuple[Document, ...] | None, previous: dict[str, Any] | None
+) -> str | None:
+    text = content.decode("utf-8", "replace")
+    if not is_secret_manifest_text(text) and not any(contains_secret(document.data) for document in documents or ()):
+        return text
+    return "---\n".join(_mask_document(document, previous) for document in documents) if documents else None
+
+
+def _mask_document(document: Document, previous: dict[str, Any] | None) -> str:
+    if not is_secret_manifest_text(document.text) and not contains_secret(document.data):
+        return document.text
+    # Only the data of a Secret is shown, because a comment can contain an earlier value.
+    previous_data = (previous or {}).get(_identify(document.data))
+    return emit(mask_secrets(document.data, previous_data, compared=previous is not None))
+
+
+def _identify(data: Any) -> str:
+    return str(FileObject("", data).key)
+
+
+def _limit_lines(lines: list[str], limit: int) -> str:
+    rest = len(lines) - limit
+    return "\n".join((*lines[:limit], f"({rest} more lines)") if rest > 0 else lines) + "\n"
+
+
+def _escape_line(line: str) -> str:
+    # An escape sequence in a file must not reach the terminal. Tabs are harmless.
+    text = redact_urls(line)
+    return "".join(
+        char if char.isprintable() or char == "\t" else char.encode("unicode_escape").decode("ascii") for char in text
+    )

@@ -1,0 +1,227 @@
+"""KRM objects in the files of a package, and the objects that differ between two sets of files."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Literal
+
+from reconciler.catalog.files import FileTree
+from reconciler.krm.json_text import compute_digest
+from reconciler.krm.objects import ObjectKey
+from reconciler.memory import cached
+from reconciler.output.changes.fields import ABSENT_FIELD, FieldChange, find_field_changes
+from reconciler.output.text import format_count, format_object, to_one_line
+from reconciler.packages.kptfile import KPTFILE
+from reconciler.packages.package import is_krm_file, parse_documents
+from reconciler.packages.parsing import ParseFailure
+from reconciler.packages.resource import KrmResource
+from reconciler.redaction import MASK, contains_secret, is_secret_path
+
+# Clusters have most files in common. The size equals that of the cache of parsed files, whose data these objects share.
+_CACHED_FILES = 2048
+
+
+@dataclass(frozen=True, eq=False)
+class FileObject(KrmResource):
+    """One document of a file. It is compared by identity.
+
+    Derived properties are cached, because all clusters with the same file share the object.
+    """
+
+    file: str
+    content: Any
+
+    @property
+    def data(self) -> Any:
+        """The document as plain data. Do not change it."""
+        return self.content
+
+    @cached_property
+    def key(self) -> ObjectKey:
+        """Group, kind, namespace and name."""
+        return super().key
+
+    @cached_property
+    def is_local_config(self) -> bool:
+        """Whether the object is for tools only and is never applied to a cluster."""
+        return super().is_local_config
+
+    @property
+    def is_object(self) -> bool:
+        """Whether it is a KRM object with a name."""
+        return bool(self.api_version and self.kind and self.name)
+
+    @cached_property
+    def holds_secret(self) -> bool:
+        """Whether the object is a Secret or contains one."""
+        return contains_secret(self.content)
+
+    @cached_property
+    def digest(self) -> str:
+        """The digest of the data."""
+        return compute_digest(self.content)
+
+
+@dataclass(frozen=True)
+class FileContent:
+    """The KRM objects of a file in their order, and whether the file contains nothing else."""
+
+    objects: tuple[FileObject, ...] = ()
+    has_only_objects: bool = False
+
+
+_NO_OBJECTS = FileContent()
+
+
+def read_file_objects(path: str, content: bytes) -> FileContent:
+    """Return the objects of a file. A Kptfile, a file that is not KRM and an invalid file have none."""
+    return _NO_OBJECTS if is_kptfile(path) or not is_krm_file(path) else _parse_objects(path, content)
+
+
+def is_kptfile(path: str) -> bool:
+    """Return whether the file name is that of a Kptfile."""
+    return path == KPTFILE or path.endswith(f"/{KPTFILE}")
+
+
+@cached(_CACHED_FILES)
+def _parse_objects(path: str, content: bytes) -> FileContent:
+    documents = parse_documents(path, content)
+    if isinstance(documents, ParseFailure):
+        return _NO_OBJECTS
+    candidates = tuple(FileObject(path, document.data) for document in documents)
+    objects = tuple(candidate for candidate in candidates if candidate.is_object)
+    return FileContent(objects, has_only_objects=len(objects) == len(candidates))
+
+
+ChangeType = Literal["removed", "changed", "added"]
+CHANGE_TYPE_ORDER: tuple[ChangeType, ...] = ("removed", "changed", "added")
+_WORKLOADS = frozenset({"CronJob", "DaemonSet", "Deployment", "Job", "Pod", "ReplicaSet", "StatefulSet"})
+_FIELDS_PER_LINE = 3
+# The same change of a file occurs on many clusters. The size suffices for every object of the cached files.
+_CACHED_CHANGES = 4096
+
+
+@dataclass(frozen=True)
+class ObjectChange:
+    """One KRM object that was added, removed or changed.
+
+    Attributes:
+        files: Files that contain the object, before and after.
+        fields: Changed fields; empty unless `change_type` is "changed".
+        digest: Digest of the change, equal for equal changes. It includes values of Secrets and must not be shown.
+    """
+
+    key: ObjectKey
+    change_type: ChangeType
+    files: frozenset[str]
+    fields: tuple[FieldChange, ...] = ()
+    is_local_config: bool = False
+    digest: str = field(default="", repr=False)
+
+    @property
+    def name(self) -> str:
+        """The object as `Kind namespace/name`."""
+        return to_one_line(format_object(self.key))
+
+    def format_line(self) -> str:
+        """Return the change on one line. Field paths are shown without a leading `spec.`."""
+        if self.change_type != "changed":
+            return f"{self.name}: {self.change_type}"
+        changes = [change.format_line().removeprefix("spec.") for change in self.fields]
+        return f"{self.name}: {join_field_changes(changes)}"
+
+    @cached_property
+    def rank(self) -> tuple[int, int, ObjectKey]:
+        """The sort key: removals first, then workloads before other objects, and local config last."""
+        importance = 2 if self.is_local_config else 0 if self.key.kind in _WORKLOADS else 1
+        return CHANGE_TYPE_ORDER.index(self.change_type), importance, self.key
+
+
+def join_field_changes(changes: list[str]) -> str:
+    """Return the first field changes on one line, and the number of the others."""
+    rest = len(changes) - _FIELDS_PER_LINE
+    return "; ".join(changes[:_FIELDS_PER_LINE]) + (f"; and {format_count(rest, 'more field')}" if rest > 0 else "")
+
+
+def find_object_changes(old: FileTree, new: FileTree) -> tuple[ObjectChange, ...]:
+    """Return the differences between the objects of two file trees, sorted by rank."""
+    return tuple(sorted(_compare_objects(old, new), key=lambda change: change.rank))
+
+
+def _compare_objects(old: FileTree, new: FileTree) -> list[ObjectChange]:
+    # Most drafts add a new package. Then no objects have to be matched.
+    if not old:
+        return [_describe_added(added) for added in _iterate_objects(new)]
+    before, after = _number_objects(old), _number_objects(new)
+    present = (
+        _compare_versions(before[key], file_object) if key in before else _describe_added(file_object)
+        for key, file_object in after.items()
+    )
+    removed = (_describe_removed(file_object) for key, file_object in before.items() if key not in after)
+    return [change for change in (*present, *removed) if change]
+
+
+def _number_objects(files: FileTree) -> dict[tuple[ObjectKey, int], FileObject]:
+    # A package with two objects of one identity is invalid, but its changes must be visible.
+    counts: Counter[ObjectKey] = Counter()
+    numbered: dict[tuple[ObjectKey, int], FileObject] = {}
+    for file_object in _iterate_objects(files):
+        numbered[file_object.key, counts[file_object.key]] = file_object
+        counts[file_object.key] += 1
+    return numbered
+
+
+def _iterate_objects(files: FileTree) -> Iterator[FileObject]:
+    for path, file in files.items():
+        yield from read_file_objects(path, file.data).objects
+
+
+@cached(_CACHED_CHANGES)
+def _describe_added(added: FileObject) -> ObjectChange:
+    return ObjectChange(added.key, "added", frozenset({added.file}), (), added.is_local_config, added.digest)
+
+
+@cached(_CACHED_CHANGES)
+def _describe_removed(removed: FileObject) -> ObjectChange:
+    return ObjectChange(removed.key, "removed", frozenset({removed.file}), (), removed.is_local_config, removed.digest)
+
+
+@cached(_CACHED_CHANGES)
+def _compare_versions(before: FileObject, after: FileObject) -> ObjectChange | None:
+    changes = tuple(find_field_changes(before.data, after.data))
+    if not changes:
+        return None
+    visible = tuple(_mask_change(change) if _is_secret_change(change, after) else change for change in changes)
+    files = frozenset({before.file, after.file})
+    return ObjectChange(after.key, "changed", files, visible, after.is_local_config, _compute_digest(changes))
+
+
+def _is_secret_change(change: FieldChange, after: FileObject) -> bool:
+    is_secret_field = (after.group, after.kind) == ("", "Secret") and is_secret_path(change.path)
+    # A path contains the names of list items and not their kinds. So each path that could belong to a Secret in a List
+    # is treated as secret.
+    is_nested_field = after.holds_secret and any(
+        is_secret_path(change.path[start:]) for start in range(1, len(change.path))
+    )
+    return is_secret_field or is_nested_field or contains_secret([change.before, change.after])
+
+
+def _mask_change(change: FieldChange) -> FieldChange:
+    before, after = (value if value is ABSENT_FIELD else MASK for value in (change.before, change.after))
+    return FieldChange(change.path, before, after)
+
+
+def _compute_digest(changes: tuple[FieldChange, ...]) -> str:
+    return compute_digest([[change.path_text, _wrap(change.before), _wrap(change.after)] for change in changes])
+
+
+def _wrap(value: Any) -> list[Any]:
+    return [] if value is ABSENT_FIELD else [value]
+
+
+def has_only_objects_in_file(path: str, files: FileTree) -> bool:
+    """Return whether a file contains KRM objects and nothing else, or is absent."""
+    return path not in files or read_file_objects(path, files[path].data).has_only_objects

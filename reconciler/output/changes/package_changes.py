@@ -1,0 +1,290 @@
+"""All differences between two versions of a package: objects, Kptfiles and other files, as values and lines."""
+
+from __future__ import annotations
+
+from collections import Counter, OrderedDict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from reconciler.catalog.files import File, FileTree, TreeId
+from reconciler.output.changes.fields import ABSENT_FIELD, FieldChange, find_field_changes
+from reconciler.output.changes.objects import (
+    CHANGE_TYPE_ORDER,
+    ChangeType,
+    ObjectChange,
+    find_object_changes,
+    has_only_objects_in_file,
+    is_kptfile,
+    join_field_changes,
+)
+from reconciler.output.data import drop_empty, read_mapping, to_json_data
+from reconciler.output.text import format_count, to_one_line
+from reconciler.packages.package import parse_documents
+from reconciler.packages.parsing import ParseFailure
+
+FileChangeType = Literal[
+    "removed", "changed", "added", "moved", "reformatted", "made executable", "made not executable"
+]
+
+
+@dataclass(frozen=True)
+class FileChange:
+    """One changed file whose change is not described by the changes of its objects.
+
+    Attributes:
+        change_type: "reformatted" means that the file changed but the data of its objects did not.
+        former_path: The path before, for a moved file.
+        blobs: Content ids before and after, "" if the file does not exist.
+    """
+
+    path: str
+    change_type: FileChangeType
+    former_path: str = ""
+    blobs: tuple[str, str] = ("", "")
+
+    def format_line(self) -> str:
+        """Return the change on one line."""
+        origin = f" from {to_one_line(self.former_path)}" if self.former_path else ""
+        return f"{to_one_line(self.path)}: {self.change_type}{origin}"
+
+
+def find_file_changes(old: FileTree, new: FileTree, objects: Sequence[ObjectChange]) -> tuple[FileChange, ...]:
+    """Return the changed files that neither `objects` nor a Kptfile change describes.
+
+    Args:
+        old: The files that differ, before.
+        new: The files that differ, after.
+    """
+    moves = _find_moves(old, new)
+    paths_of_objects = {path for change in objects for path in change.files}
+    described = {path for path in paths_of_objects if _has_only_objects(path, old, new)}
+    rest = {*old, *new} - described - set(moves.values())
+    return tuple(
+        _build_file_change(path, old, new, moves.get(path, "")) for path in sorted(rest) if not is_kptfile(path)
+    )
+
+
+def _find_moves(old: FileTree, new: FileTree) -> dict[str, str]:
+    """Return the former path of each file that has a new path and equal content."""
+    removed: dict[File, list[str]] = {}
+    for path in sorted(old, reverse=True):
+        if path not in new:
+            removed.setdefault(old[path], []).append(path)
+    added = [path for path in new if path not in old] if removed else []
+    return {path: removed[new[path]].pop() for path in added if removed.get(new[path])}
+
+
+def _has_only_objects(path: str, old: FileTree, new: FileTree) -> bool:
+    return has_only_objects_in_file(path, old) and has_only_objects_in_file(path, new)
+
+
+def _build_file_change(path: str, old: FileTree, new: FileTree, former_path: str) -> FileChange:
+    before, after = old.get(former_path or path), new.get(path)
+    blobs = before.id if before else "", after.id if after else ""
+    return FileChange(path, "moved" if former_path else _get_change_type(path, old, new), former_path, blobs)
+
+
+def _get_change_type(path: str, old: FileTree, new: FileTree) -> FileChangeType:
+    before, after = old.get(path), new.get(path)
+    if before is None or after is None:
+        return "added" if after else "removed"
+    if before.data == after.data:
+        return "made executable" if after.executable else "made not executable"
+    return "reformatted" if _has_only_objects(path, old, new) else "changed"
+
+
+_UPSTREAM_FIELDS = ("upstream", "upstreamLock")
+_GATES_PATH = ("info", "readinessGates")
+
+
+@dataclass(frozen=True)
+class KptfileChange:
+    """The changes of one Kptfile.
+
+    Attributes:
+        upstream: The upstream as text, before and after; None if it did not change.
+    """
+
+    path: str
+    change_type: ChangeType
+    upstream: tuple[str, str] | None = None
+    pipeline: tuple[FieldChange, ...] = ()
+    gates: tuple[FieldChange, ...] = ()
+    other: tuple[FieldChange, ...] = ()
+
+    @property
+    def fields(self) -> tuple[FieldChange, ...]:
+        """All changed fields except those of the upstream; the pipeline comes first."""
+        return (*self.pipeline, *self.gates, *self.other)
+
+    def format_line(self) -> str:
+        """Return the change on one line. For an added or removed Kptfile, it has only the upstream."""
+        old, new = self.upstream or ("", "")
+        if self.change_type != "changed":
+            upstream = old if self.change_type == "removed" else new
+            return f"{to_one_line(self.path)}: {self.change_type}{f', from {upstream}' if upstream else ''}"
+        changes = [f"upstream {old} → {new}"] if self.upstream else []
+        changes += [change.format_line() for change in self.fields]
+        return f"{to_one_line(self.path)}: {join_field_changes(changes) or 'reformatted'}"
+
+
+def compare_kptfiles(path: str, old: FileTree, new: FileTree) -> KptfileChange:
+    """Return the changes of a Kptfile that at least one tree contains. An invalid Kptfile counts as empty."""
+    before, after = _parse_kptfile(path, old), _parse_kptfile(path, new)
+    change_type: ChangeType = "added" if path not in old else "removed" if path not in new else "changed"
+    upstreams = _format_upstream(before), _format_upstream(after)
+    changes = [change for change in find_field_changes(before, after) if change.path[0] not in _UPSTREAM_FIELDS]
+    parts: dict[str, list[FieldChange]] = {"pipeline": [], "gates": [], "other": []}
+    for change in changes:
+        parts[_get_part(change)].append(change)
+    fields = {name: tuple(part) for name, part in parts.items()}
+    return KptfileChange(path, change_type, upstreams if upstreams[0] != upstreams[1] else None, **fields)
+
+
+def read_upstream_lock(files: FileTree) -> Mapping[str, str]:
+    """Return `upstreamLock.git` of the Kptfile in the package's root folder, or {} if there is none."""
+    git = read_mapping(read_mapping(_parse_kptfile("Kptfile", files), "upstreamLock"), "git")
+    return {field: value for field, value in git.items() if isinstance(value, str)}
+
+
+def shorten_ref(ref: str, directory: str) -> str:
+    """Return a ref such as `gateway/v1` without the package directory before the revision: `v1`."""
+    return ref.removeprefix(f"{directory.strip('/')}/")
+
+
+def _get_part(change: FieldChange) -> str:
+    if change.path[0] == "pipeline":
+        return "pipeline"
+    return "gates" if change.path[:2] == _GATES_PATH else "other"
+
+
+def _parse_kptfile(path: str, files: FileTree) -> Mapping[str, Any]:
+    documents = parse_documents(path, files[path].data) if path in files else ()
+    data = documents[0].data if not isinstance(documents, ParseFailure) and documents else {}
+    return data if isinstance(data, Mapping) else {}
+
+
+def _format_upstream(kptfile: Mapping[str, Any]) -> str:
+    for name in reversed(_UPSTREAM_FIELDS):
+        if git := read_mapping(read_mapping(kptfile, name), "git"):
+            directory, ref = str(git.get("directory", "")), str(git.get("ref", ""))
+            commit = f" ({str(git['commit'])[:7]})" if git.get("commit") else ""
+            return to_one_line(f"{directory}@{shorten_ref(ref, directory)}{commit}")
+    return "none"
+
+
+_MAX_OBJECT_LINES = 3
+# The same change occurs on many clusters. The size suffices for the different changes of one pass.
+_CACHED_CHANGES = 128
+
+
+@dataclass(frozen=True)
+class PackageChanges:
+    """All differences between two versions of a package; false if there are none."""
+
+    objects: tuple[ObjectChange, ...] = ()
+    kptfiles: tuple[KptfileChange, ...] = ()
+    files: tuple[FileChange, ...] = ()
+
+    def __bool__(self) -> bool:
+        return bool(self.objects or self.kptfiles or self.files)
+
+    @property
+    def comparison_key(self) -> list[Any]:
+        """Data that is equal for equal changes of different packages."""
+        return [
+            [[*change.key, change.change_type, change.digest] for change in self.objects],
+            [[kptfile.path, kptfile.upstream, *map(_field_key, kptfile.fields)] for kptfile in self.kptfiles],
+            [[*vars(file).values()] for file in self.files],
+        ]
+
+    def format_summary_lines(self, limit: int = 10) -> tuple[str, ...]:
+        """Return at most `limit` lines (1 or more) on changed objects, the most important first."""
+        return limit_lines([line for change_type in CHANGE_TYPE_ORDER for line in self._format(change_type)], limit)
+
+    def format_file_lines(self, limit: int = 10) -> tuple[str, ...]:
+        """Return at most `limit` lines (1 or more) on Kptfiles and on files without object changes."""
+        kptfiles = [change.format_line() for change in self.kptfiles]
+        return limit_lines([*kptfiles, *(change.format_line() for change in self.files)], limit)
+
+    def _format(self, change_type: ChangeType) -> list[str]:
+        objects = [change for change in self.objects if change.change_type == change_type]
+        if change_type == "changed" or len(objects) <= _MAX_OBJECT_LINES:
+            return [change.format_line() for change in objects]
+        counts = Counter(to_one_line(change.key.kind) for change in objects)
+        kinds = ", ".join(f"{number} {kind}" for kind, number in counts.items())
+        return [f"{format_count(len(objects), 'object')} {change_type}: {kinds}"]
+
+
+_cache: OrderedDict[tuple[TreeId, TreeId], PackageChanges] = OrderedDict()
+
+
+def compare_packages(before: FileTree, after: FileTree) -> PackageChanges:
+    """Return the differences between two versions of a package.
+
+    Objects are matched by group, kind, namespace and name, also across files. Only files that differ are parsed. A
+    file that is not KRM is compared as a file.
+    """
+    changes = _cache.pop((before.id, after.id), None)
+    return cache_changes(before.id, after.id, changes if changes is not None else _compare(before, after))
+
+
+def cache_changes(before: TreeId, after: TreeId, changes: PackageChanges) -> PackageChanges:
+    """Store the differences between two trees, which can be computed in another process, and return them."""
+    _cache[before, after] = changes
+    if len(_cache) > _CACHED_CHANGES:
+        _cache.popitem(last=False)
+    return changes
+
+
+def _compare(before: FileTree, after: FileTree) -> PackageChanges:
+    old, new = _select_differing(before, after), _select_differing(after, before)
+    objects = find_object_changes(old, new)
+    kptfiles = tuple(compare_kptfiles(path, old, new) for path in sorted({*old, *new}) if is_kptfile(path))
+    return PackageChanges(objects, kptfiles, find_file_changes(old, new, objects))
+
+
+def limit_lines(lines: list[str], limit: int) -> tuple[str, ...]:
+    """Return at most `limit` lines; if lines are dropped, the last line has their number."""
+    if len(lines) <= limit:
+        return tuple(lines)
+    return (*lines[: limit - 1], f"and {len(lines) - limit + 1} more")
+
+
+def _field_key(change: FieldChange) -> list[Any]:
+    return [change.path_text, *([] if value is ABSENT_FIELD else [value] for value in (change.before, change.after))]
+
+
+def _select_differing(files: FileTree, others: FileTree) -> FileTree:
+    # All files of a new package differ, so no copy is necessary.
+    return FileTree({path: file for path, file in files.items() if others.get(path) != file}) if others else files
+
+
+def build_changes_data(changes: PackageChanges) -> dict[str, Any]:
+    """Return the differences between two versions of a package as JSON data."""
+    files = [
+        drop_empty({"path": file.path, "change": file.change_type, "was": file.former_path}) for file in changes.files
+    ]
+    return {
+        "objects": [_build_object_data(change) for change in changes.objects],
+        "kptfiles": [_build_kptfile_data(change) for change in changes.kptfiles],
+        "files": files,
+    }
+
+
+def _build_object_data(change: ObjectChange) -> dict[str, Any]:
+    fields = [_build_field_data(field) for field in change.fields]
+    return {**change.key.as_data(), "change": change.change_type, "files": sorted(change.files), "fields": fields}
+
+
+def _build_kptfile_data(change: KptfileChange) -> dict[str, Any]:
+    upstream = {"before": change.upstream[0], "after": change.upstream[1]} if change.upstream else None
+    fields = [_build_field_data(field) for field in change.fields]
+    return drop_empty({"path": change.path, "change": change.change_type, "upstream": upstream, "fields": fields})
+
+
+def _build_field_data(change: FieldChange) -> dict[str, Any]:
+    values = {"before": change.before, "after": change.after}
+    present = {name: to_json_data(value) for name, value in values.items() if value is not ABSENT_FIELD}
+    return {"path": change.path_text, **present}

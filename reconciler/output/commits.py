@@ -1,0 +1,358 @@
+"""Texts of commits: messages of drafts, reviews, status, state and revision tags, and the file `hydrator.metadata`.
+
+A message has a title, sections for people, and `Reconciler-` trailers for tools. Some functions parse these sections.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from reconciler.catalog.files import CommitId
+from reconciler.krm.times import format_rfc3339
+from reconciler.krm.yaml import parse_yaml
+from reconciler.output.causes import format_causes, format_upstream_change
+from reconciler.output.changes.objects import ObjectChange
+from reconciler.output.changes.package_changes import PackageChanges
+from reconciler.output.status.package_sections import (
+    TEMPLATES_TITLE,
+    build_changed_children,
+    format_children,
+    format_conflict_summary,
+    format_conflicts,
+    format_new_overrides,
+    format_recorded_conflicts,
+    format_recorded_owner,
+    format_task,
+    format_template_changes,
+    format_unmet_gates,
+    read_inputs,
+    read_text,
+    read_upstream,
+)
+from reconciler.output.status.package_status import compute_inputs_digest
+from reconciler.output.status.summary import SUMMARY_FILE, format_totals
+from reconciler.output.text import format_count, format_object, to_one_line
+from reconciler.planning.layout.refs import MissingTag
+from reconciler.planning.lifecycle.open_drafts import DraftedPackage, OpenDraft
+from reconciler.planning.model.outcomes import Draft, RemovalOutcome
+from reconciler.planning.model.targets import Target
+
+REMOVAL_TASK = "propose-delete"
+_NAMES_IN_TITLE = 2
+_MAX_NAME_CHARACTERS = 60
+_LINES_PER_LIST = 20
+_NEXT_KEY = re.compile(rb"\n(?=\S)")
+
+
+@dataclass(frozen=True)
+class DryCommit:
+    """A commit of the config.
+
+    Attributes:
+        url: The URL of the config repository without credentials; "" for a local path.
+        author: Name and address, as Git writes them.
+        seconds: The author date, in seconds since 1970.
+    """
+
+    commit: CommitId
+    url: str
+    author: str
+    seconds: int
+    message: str
+
+
+def format_draft_message(
+    draft: Draft, destination: Target, config: str, changes: PackageChanges, dry_commit: DryCommit | None = None
+) -> str:
+    """Return the message of the commit that puts a draft's package on its branch.
+
+    Args:
+        draft: The draft with its package.
+        destination: The target of the draft.
+        config: The config commit, or `tree:<id>` for a plain folder.
+        changes: The differences between the package before and the rendered package.
+        dry_commit: The config commit with its author and message; None for a plain folder.
+    """
+    conflicts = format_conflict_summary(conflict.chosen for conflict in draft.rendered.conflicts)
+    title = "; ".join(filter(None, (format_draft_title(draft, changes), conflicts)))
+    sections = (
+        _format_caused_by(dry_commit) if dry_commit else "",
+        _format_section("Conflicts:", format_conflicts(draft.rendered.conflicts)),
+        _format_section(TEMPLATES_TITLE, format_template_changes(draft.rendered, _LINES_PER_LIST)),
+        _format_section("Changed:", changes.format_summary_lines(_LINES_PER_LIST)),
+        _format_section("Files:", changes.format_file_lines(_LINES_PER_LIST)),
+        _format_section("Children:", format_children(build_changed_children(draft), _LINES_PER_LIST)),
+        _format_section("Overridden:", format_new_overrides(draft, _LINES_PER_LIST)),
+        _format_section("Why:", format_causes(draft, destination)),
+        _format_section("Not to be published before:", format_unmet_gates(draft.rendered)),
+        "\n".join(_draft_trailers(draft, destination, config)),
+    )
+    return "\n\n".join((title, *filter(None, sections))) + "\n"
+
+
+def format_removal_message(
+    removal: RemovalOutcome, destination: Target, config: str, changes: PackageChanges | None
+) -> str:
+    """Return the message of the commit that deletes a package.
+
+    Args:
+        changes: The differences between the package and an empty package; None if they are unknown.
+    """
+    trailers = {
+        "Owner": format_object(removal.owner.key),
+        "Task": REMOVAL_TASK,
+        "Repository": destination.name,
+        "Package": removal.package,
+        "Config-Commit": config,
+    }
+    sections = (
+        _format_section("Changed:", changes.format_summary_lines(_LINES_PER_LIST) if changes else ()),
+        _format_section("Files:", changes.format_file_lines(_LINES_PER_LIST) if changes else ()),
+        _format_section("Why:", (to_one_line(removal.reason),)),
+        "\n".join(f"Reconciler-{name}: {to_one_line(value)}" for name, value in trailers.items()),
+    )
+    return "\n\n".join((f"delete {removal.package}", *filter(None, sections))) + "\n"
+
+
+def format_status_message(files: Mapping[str, bytes]) -> str:
+    """Return the message of a commit on the status branch, with the totals of `summary.yaml`."""
+    # The totals are the first field. The other fields can be too large for the YAML parser.
+    totals = _NEXT_KEY.split(files[SUMMARY_FILE], maxsplit=1)[0]
+    summary: Mapping[str, Any] = parse_yaml(totals).documents[0].data
+    return f"status: {format_totals(summary['totals'])}\n"
+
+
+def format_state_message(destination: Target) -> str:
+    """Return the message of a state commit. It has no details, because equal states must have equal commits."""
+    return f"state: record packages of {destination.name}\n"
+
+
+def format_sync_message(destination: Target) -> str:
+    """Return the message of the merge that updates an edited draft with the cluster branch."""
+    return f"sync: merge {destination.branch} into the draft\n"
+
+
+def format_draft_title(draft: Draft, changes: PackageChanges) -> str:
+    """Return the title of a draft: the package, its version change, and the names of the first changed fields.
+
+    Examples: `gateway v1 → v2: image, replicas (+3 more)`, `install gateway v1`, `re-render gateway: image`.
+    """
+    package, version = draft.variant.target.package, format_upstream_change(draft)
+    if draft.task == "adopt":
+        return to_one_line(f"adopt {package} {version}".rstrip())
+    if draft.task == "clone" or not draft.previous_files:
+        return to_one_line(f"install {package} {version}".rstrip())
+    has_version_change = draft.variant.upstream is not None and "upstream" in draft.causes
+    result = f"{package} {version}" if has_version_change else f"re-render {package}"
+    fields = _summarize_fields(changes)
+    return to_one_line(f"{result}: {fields}" if fields else result)
+
+
+def _summarize_fields(changes: PackageChanges) -> str:
+    """Return the first names of changed fields, objects or files, and the number of the others."""
+    names = [name for change in changes.objects for name in _list_changed_names(change)]
+    names += ["Kptfile"] if changes.kptfiles and not names else []
+    names += [change.path for change in changes.files] if not names else []
+    distinct = [*dict.fromkeys(names)]
+    # A longer name is counted but not shown, because a title must not cut it.
+    shown = [name for name in distinct if len(name) <= _MAX_NAME_CHARACTERS][:_NAMES_IN_TITLE]
+    hidden = len(distinct) - len(shown)
+    if not shown:
+        return format_count(hidden, "change") if hidden else ""
+    return ", ".join(shown) + (f" (+{hidden} more)" if hidden else "")
+
+
+def _list_changed_names(change: ObjectChange) -> Iterator[str]:
+    if change.change_type != "changed":
+        yield f"{change.key.kind} {change.change_type}"
+    for field in change.fields:
+        keys = [str(key) for key in field.path if not str(key).startswith("[")]
+        metadata = next((key for key in keys if key in ("labels", "annotations")), "")
+        yield metadata or (keys[-1] if keys else change.key.kind)
+
+
+def _format_caused_by(commit: DryCommit) -> str:
+    subject, author = commit.message.strip().partition("\n")[0], commit.author.rpartition(" <")[0]
+    return to_one_line(f"Caused by: {commit.commit[:7]} {subject} ({author})")
+
+
+def _format_section(title: str, lines: tuple[str, ...]) -> str:
+    return "\n".join((title, *(f"- {line}" for line in lines))) if lines else ""
+
+
+def _draft_trailers(draft: Draft, destination: Target, config: str) -> Iterable[str]:
+    trailers = {
+        "Owner": format_object(draft.variant.owner.key),
+        "Task": draft.task,
+        "Repository": destination.name,
+        "Package": draft.variant.target.package,
+        **({"Upstream": draft.variant.source.summary} if draft.variant.upstream else {}),
+        "Config-Commit": config,
+        "Inputs": compute_inputs_digest(draft.record.trace),
+    }
+    return (f"Reconciler-{name}: {to_one_line(value)}" for name, value in trailers.items())
+
+
+PACKAGE_TRAILER = "Reconciler-Package: "
+_TRAILER_PREFIX = "Reconciler-"
+_CAUSES_TITLE = "Why:"
+_CONFLICTS_TITLE = "Accepted conflicts:"
+
+
+def format_publish_message(
+    draft: OpenDraft, packages: Iterable[DraftedPackage], reason: str, via: str, person: tuple[str, str] | None = None
+) -> str:
+    """Return the message of the commit that publishes packages of a draft.
+
+    The body lists the conflicts that were accepted with the approval.
+
+    Args:
+        reason: The reason that the approver gave; it can be "".
+        via: The origin of the approval, such as `cli`.
+        person: Name and email of the approver.
+    """
+    chosen = tuple(packages)
+    lines = [f"- {package.package}: {_describe_package(package)}" for package in chosen] if len(chosen) > 1 else []
+    conflicts = [
+        f"- {package.package}: {line}"
+        for package in chosen
+        for line in format_recorded_conflicts(list(package.conflicts))
+    ]
+    sections = ["\n".join(lines), "\n".join([_CONFLICTS_TITLE, *conflicts]) if conflicts else ""]
+    body, summary = "\n\n".join(filter(None, sections)), _format_summary(draft, chosen)
+    message = _format_message("publish", draft, chosen, summary, body, reason)
+    return message + "".join(f"{line}\n" for line in _approval_trailers(reason, via, person))
+
+
+def _approval_trailers(reason: str, via: str, person: tuple[str, str] | None) -> Iterator[str]:
+    if person:
+        yield f"Reconciler-Approved-By: {to_one_line(person[0])} <{to_one_line(person[1])}>"
+    yield f"Reconciler-Approved-Via: {via}"
+    if text := " ".join(reason.split()):
+        yield f"Reconciler-Reason: {to_one_line(text)}"
+
+
+def format_approval_message(draft: OpenDraft, reason: str, person: tuple[str, str] | None) -> str:
+    """Return the message of a merge by a forge. The forge account is the author; a trailer names the approver."""
+    return format_publish_message(draft, draft.packages, reason, "cli", person)
+
+
+def format_reject_message(draft: OpenDraft, reason: str) -> str:
+    """Return the message of the commit that records a rejection; its parent is the head of the draft."""
+    return _format_message("reject", draft, (), draft.branch, "", reason)
+
+
+def parse_reason(message: str) -> str:
+    """Return the reason in a review message of this module, or "" if there is none."""
+    second_section = message.split("\n\n")[1:2]
+    return "".join(section for section in second_section if not section.startswith(_TRAILER_PREFIX)).strip()
+
+
+def parse_causes(message: str) -> tuple[str, ...]:
+    """Return the causes in the message of a draft commit, or () if there are none."""
+    return _parse_section(message, _CAUSES_TITLE)
+
+
+def parse_templates(message: str) -> tuple[str, ...]:
+    """Return the template changes in the message of a draft commit, or () if there are none."""
+    return _parse_section(message, TEMPLATES_TITLE)
+
+
+def _parse_section(message: str, title: str) -> tuple[str, ...]:
+    sections = [section.splitlines() for section in message.split("\n\n")]
+    lines = next((lines[1:] for lines in sections if lines[:1] == [title]), [])
+    return tuple(line.removeprefix("- ") for line in lines)
+
+
+def format_withdraw_message(draft: OpenDraft, packages: Iterable[DraftedPackage], reason: str) -> str:
+    """Return the message of the commit that removes packages from a draft."""
+    chosen = tuple(packages)
+    names = ", ".join(package.package for package in chosen)
+    return _format_message("reject", draft, chosen, f"{names}: remove from {draft.branch}", "", reason)
+
+
+def _format_message(
+    task: str, draft: OpenDraft, packages: tuple[DraftedPackage, ...], summary: str, body: str, reason: str
+) -> str:
+    title = to_one_line(f"{task} {summary}")
+    # The reason is one paragraph, and no line of it may look like a trailer.
+    lines = [to_one_line(line.strip()) for line in reason.splitlines() if line.strip()]
+    paragraph = "\n".join(f"> {line}" if line.startswith(_TRAILER_PREFIX) else line for line in lines)
+    trailers = "\n".join(_review_trailers(task, draft, packages))
+    return "\n\n".join(filter(None, (title, paragraph, body, trailers))) + "\n"
+
+
+def _format_summary(draft: OpenDraft, packages: tuple[DraftedPackage, ...]) -> str:
+    if len(packages) == 1:
+        return f"{packages[0].package}: {_describe_package(packages[0])}"
+    return f"{format_count(len(packages), 'package')} of {draft.branch}" if packages else draft.branch
+
+
+def _describe_package(package: DraftedPackage) -> str:
+    return "delete it" if package.is_removed else format_task(package.status) or "local changes"
+
+
+def _review_trailers(task: str, draft: OpenDraft, packages: tuple[DraftedPackage, ...]) -> Iterator[str]:
+    yield f"Reconciler-Task: {task}"
+    yield f"Reconciler-Repository: {draft.destination.name}"
+    for package in packages:
+        trailers = {
+            "Package": package.package,
+            "Owner": format_recorded_owner(package.status),
+            "Upstream": _format_source(read_upstream(package.status, "to")),
+            "Config-Commit": read_text(read_inputs(package.status), "config"),
+            "Inputs": read_text(read_inputs(package.status), "digest"),
+        }
+        yield from (f"Reconciler-{name}: {to_one_line(value)}" for name, value in trailers.items() if value)
+
+
+def _format_source(upstream: Mapping[str, Any]) -> str:
+    directory = read_text(upstream, "directory").strip("/")
+    place = "/".join(filter(None, (read_text(upstream, "repo"), directory)))
+    return " ".join(filter(None, (place, read_text(upstream, "ref"), read_text(upstream, "commit"))))
+
+
+def format_tag_message(tag: MissingTag, destination: Target) -> str:
+    """Return the message of a revision tag.
+
+    The trailers contain all data from which a lost state is rebuilt. Labels and annotations are those of the published
+    draft.
+    """
+    owner, revision, record = tag.record.owner, tag.revision, tag.record
+    trailers = {
+        "Task": "publish",
+        "Owner": format_object(owner.key),
+        "Owner-UID": owner.key.uid,
+        "Repository": destination.name,
+        "Package": tag.package,
+        "Workspace": f"packagevariant-{revision.workspace}" if revision.workspace else "",
+        "Revision": str(revision.number),
+        "Upstream": revision.version.upstream,
+        "Labels": _to_json(record.labels),
+        "Annotations": _to_json(record.annotations),
+    }
+    lines = (f"Reconciler-{name}: {to_one_line(value)}" for name, value in trailers.items() if value)
+    return "\n".join((f"publish {tag.package} v{revision.number}", "", *lines)) + "\n"
+
+
+def _to_json(data: Mapping[str, str]) -> str:
+    return json.dumps(dict(data), sort_keys=True) if data else ""
+
+
+def format_hydrator_metadata(commit: DryCommit) -> bytes:
+    """Return the file `hydrator.metadata`, which Argo CD's source hydrator defines. Empty fields are omitted."""
+    subject, _, body = commit.message.strip().partition("\n")
+    fields = {
+        "repoURL": commit.url,
+        "drySha": commit.commit,
+        "author": commit.author,
+        "date": format_rfc3339(commit.seconds),
+        "subject": subject.strip(),
+        "body": body.strip(),
+    }
+    present = {name: value for name, value in fields.items() if value}
+    return (json.dumps(present, indent=2, ensure_ascii=False) + "\n").encode("utf-8", "replace")

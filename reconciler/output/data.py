@@ -1,0 +1,85 @@
+"""Plain data: read fields of files that anyone can edit, drop empty fields, convert to JSON, and mask Secrets."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from reconciler.catalog.trace import ABSENT_FINGERPRINT, Trace
+from reconciler.redaction import LAST_APPLIED_ANNOTATION, MASK, SECRET_VALUE_FIELDS, is_secret, is_secret_manifest_text
+
+
+def read_mapping(data: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    """Return a field of type mapping, or {} if the field is absent or has another type."""
+    value = data.get(name)
+    return value if isinstance(value, Mapping) else {}
+
+
+def read_mappings(data: Mapping[str, Any], name: str) -> list[Mapping[str, Any]]:
+    """Return the mappings in a field of type list, or [] if the field is absent or has another type."""
+    value = data.get(name)
+    return [item for item in value if isinstance(item, Mapping)] if isinstance(value, list) else []
+
+
+def drop_empty(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields without None and without empty texts, lists and mappings."""
+    return {name: value for name, value in fields.items() if value not in (None, "", (), [], {})}
+
+
+def to_json_data(value: object) -> Any:
+    """Return the value as JSON data. YAML values without a JSON type, such as dates, become text."""
+    return json.loads(json.dumps(value, default=str))
+
+
+def mask_secrets(data: Any, previous: Any = None, *, compared: bool = False) -> Any:
+    """Return a copy of the data in which the values of all Secrets are masked.
+
+    Args:
+        previous: The same data in an earlier version.
+        compared: Whether to mark each masked value that differs from `previous` as changed.
+    """
+    if isinstance(data, str):
+        return _mask_value(data, previous, compared) if is_secret_manifest_text(data) else data
+    if isinstance(data, list):
+        items = previous if isinstance(previous, list) else []
+        return [mask_secrets(item, _get_item(items, index), compared=compared) for index, item in enumerate(data)]
+    if not isinstance(data, Mapping):
+        return data
+    previous_fields = previous if isinstance(previous, Mapping) else {}
+    mask_field = _mask_secret_field if is_secret(data) else _mask_nested_field
+    return {key: mask_field(key, value, previous_fields.get(key), compared) for key, value in data.items()}
+
+
+def mask_trace(trace: Trace) -> dict[str, str]:
+    """Return the trace without hashes of Secrets, because the hash of a short value reveals the value."""
+    return {
+        dependency: MASK
+        if dependency.startswith("object v1 Secret ") and fingerprint != ABSENT_FINGERPRINT
+        else fingerprint
+        for dependency, fingerprint in trace.items()
+    }
+
+
+def _mask_nested_field(_key: str, value: Any, previous: Any, compared: bool) -> Any:
+    return mask_secrets(value, previous, compared=compared)
+
+
+def _mask_secret_field(key: str, value: Any, previous: Any, compared: bool) -> Any:
+    previous_values = previous if isinstance(previous, Mapping) else {}
+    if key in SECRET_VALUE_FIELDS and isinstance(value, Mapping):
+        return {name: _mask_value(item, previous_values.get(name), compared) for name, item in value.items()}
+    if key == "metadata" and isinstance(value, Mapping) and isinstance(value.get("annotations"), Mapping):
+        annotations = {
+            name: MASK if name == LAST_APPLIED_ANNOTATION else text for name, text in value["annotations"].items()
+        }
+        return {**value, "annotations": annotations}
+    return _mask_value(value, previous, compared) if key in SECRET_VALUE_FIELDS else value
+
+
+def _mask_value(value: object, previous: object, compared: bool) -> str:
+    return f"{MASK} (changed)" if compared and previous is not None and value != previous else MASK
+
+
+def _get_item(items: list[Any], index: int) -> Any:
+    return items[index] if index < len(items) else None

@@ -1,0 +1,1 @@
+"""Explanations of values as text and JSON."""

@@ -1,0 +1,320 @@
+"""Findings with positions in the config, and reports for code scanners: SARIF (GitHub) and Code Quality (GitLab)."""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from reconciler.catalog.catalog import ConfigObject
+from reconciler.krm.findings import Finding, FindingCode, FindingScope, Severity, SourceLocation, index_codes_by_name
+from reconciler.krm.json_pointer import PointerError, parse_pointer
+from reconciler.krm.json_text import compute_digest
+from reconciler.krm.yaml import DataPath
+from reconciler.output.config_fields import parse_field_path
+from reconciler.output.findings.formats import (
+    build_cause_data,
+    build_finding_data,
+    format_findings,
+    format_location,
+    sort_findings,
+)
+from reconciler.output.findings.grouping import map_root_causes
+from reconciler.output.status.config_statuses import percent_encode
+from reconciler.output.text import format_object_reference, to_one_line
+
+MAX_RESULTS: Final = 25_000
+"""The limit of results per run on GitHub, which rejects files with more results."""
+
+_LEVELS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "note"}
+# GitLab's severities are info, minor, major, critical and blocker. An error blocks output, but does not stop GitLab.
+_GITLAB_SEVERITIES = {Severity.ERROR: "critical", Severity.WARNING: "minor", Severity.INFO: "info"}
+_UNSAFE_IN_URI = re.compile(r"[^A-Za-z0-9/._~-]")
+_SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
+# GitHub recognizes a known result only by a fingerprint with this name.
+_FINGERPRINT = "primaryLocationLineHash"
+_EFFECTS = {
+    FindingScope.FILE: "nothing is read from the file, and no objects are treated as deleted meanwhile",
+    FindingScope.OBJECT: "the object creates nothing new, and its existing packages stay as they are",
+    FindingScope.PACKAGE: "the package on that cluster stays as it is",
+    FindingScope.DESTINATION: "nothing is written to the destination",
+    FindingScope.CONFIG: "no change of the config itself is proposed",
+    FindingScope.CLUSTER: "nothing is blocked, but the cluster would refuse the resource",
+}
+
+
+@dataclass(frozen=True)
+class LocatedFinding:
+    """A finding with its location in the repository.
+
+    Attributes:
+        path: Path from the root of the repository.
+        line: Line number from 1, 0 if it is unknown.
+        column: Column number from 1, 0 if it is unknown.
+        fingerprint: Digest that does not depend on line numbers and messages.
+        is_exact: Whether `path` is the file that the finding names, and not that of the owner.
+    """
+
+    finding: Finding
+    path: str
+    line: int
+    column: int
+    fingerprint: str
+    is_exact: bool = True
+
+
+@dataclass(frozen=True)
+class ConfigPosition:
+    """A position in the config: a file by its path in the config folder, line and column."""
+
+    file: str
+    line: int = 0
+    column: int = 0
+    is_exact: bool = True
+
+
+class FindingLocator:
+    """Finds positions of findings in the config, down to the column of a field."""
+
+    def __init__(self, objects: Iterable[ConfigObject], parents: Mapping[str, str] | None = None) -> None:
+        """Index the objects.
+
+        Args:
+            objects: All objects of the config.
+            parents: The object that created an owner, such as the set of a PackageVariant. Keys and values have the
+                form `Kind/namespace/name`.
+        """
+        self._parents = parents or {}
+        self._by_file: dict[tuple[str, str], list[ConfigObject]] = {}
+        self._by_name: dict[str, ConfigObject] = {}
+        for manifest in objects:
+            self._by_file.setdefault((manifest.file, str(manifest.key)), []).append(manifest)
+            self._by_name.setdefault(str(manifest.key), manifest)
+
+    def find_location(self, location: SourceLocation) -> ConfigPosition | None:
+        """Return the position of a finding: in its own object, or else at the object that requests the package."""
+        if manifests := self._by_file.get((location.file, location.object)):
+            return _find_in_object(manifests, location)
+        if location.file and not location.package:
+            return ConfigPosition(location.file, location.line)
+        # Files of a package have no lines in the config. The owner is shown instead.
+        name = location.owner if location.package else location.object
+        owner = self._by_name.get(self._parents.get(name, name))
+        return ConfigPosition(owner.file, *owner.find_line_and_column(()), is_exact=False) if owner else None
+
+
+def locate_findings(
+    findings: Iterable[Finding], locator: FindingLocator, root: str, fallback_path: str
+) -> list[LocatedFinding]:
+    """Return the findings in their order, each with a path in the repository.
+
+    Args:
+        root: Path of the config folder in the repository.
+        fallback_path: Path for findings without a file in the config, for example about a URL in the settings.
+    """
+    counts: Counter[tuple[str, ...]] = Counter()
+    located: list[LocatedFinding] = []
+    for finding in sort_findings(findings):
+        location, position = finding.location, locator.find_location(finding.location)
+        path = posixpath.join(root, position.file) if position else fallback_path
+        identity = (finding.code, path, location.object, location.pointer, location.package, location.owner)
+        counts[identity] += 1
+        # The number keeps several equal findings of one field apart.
+        fingerprint = compute_digest([*identity, counts[identity]]).removeprefix("sha256:")
+        line, column, is_exact = (position.line, position.column, position.is_exact) if position else (0, 0, False)
+        located.append(LocatedFinding(finding, path, line, column, fingerprint, is_exact))
+    return located
+
+
+def format_located_findings(located: Iterable[LocatedFinding]) -> list[str]:
+    """Return the findings as text lines, with the lines of their fields."""
+    return format_findings(map(_set_line, located))
+
+
+def build_located_findings_data(located: Iterable[LocatedFinding]) -> list[dict[str, Any]]:
+    """Return the findings as JSON data, with the lines of their fields. `line` and `column` count from 1."""
+    entries = list(located)
+    findings = {entry.finding: _set_line(entry) for entry in entries}
+    causes = map_root_causes(findings)
+    return [
+        _build_data(entry) | build_cause_data(findings[causes[entry.finding]] if entry.finding in causes else None)
+        for entry in entries
+    ]
+
+
+def _build_data(located: LocatedFinding) -> dict[str, Any]:
+    column = {"column": located.column} if located.column and located.is_exact else {}
+    return {**build_finding_data(_set_line(located)), **column, "fingerprint": located.fingerprint}
+
+
+def _set_line(located: LocatedFinding) -> Finding:
+    if not located.is_exact:
+        return located.finding
+    return replace(located.finding, location=replace(located.finding.location, line=located.line))
+
+
+def _find_in_object(manifests: list[ConfigObject], location: SourceLocation) -> ConfigPosition:
+    # If a file has several copies of the object, the last one that begins above the line is used.
+    above = [manifest for manifest in manifests if manifest.line <= location.line] or manifests[:1]
+    manifest = max(above, key=lambda candidate: candidate.line)
+    line, column = manifest.find_line_and_column(_resolve_path(manifest.data, location.pointer))
+    # An object begins with the comments above it, so the finding's line can be the better one.
+    has_better_line = location.line > manifest.line and not location.pointer
+    return (
+        ConfigPosition(location.file, location.line, 1)
+        if has_better_line
+        else ConfigPosition(location.file, line, column)
+    )
+
+
+def _resolve_path(data: Any, pointer: str) -> DataPath:
+    """Return the path of a JSON pointer or of a dotted field path, up to the last existing segment."""
+    if not pointer.startswith("/"):
+        return parse_field_path(data, pointer) or ()
+    path: list[str | int] = []
+    for segment in _split_pointer(pointer):
+        if isinstance(data, Mapping) and segment in data:
+            path.append(segment)
+            data = data[segment]
+        elif isinstance(data, list) and segment.isdecimal() and int(segment) < len(data):
+            path.append(int(segment))
+            data = data[int(segment)]
+        else:
+            break
+    return tuple(path)
+
+
+def _split_pointer(pointer: str) -> tuple[str, ...]:
+    try:
+        return parse_pointer(pointer)
+    except PointerError:
+        return ()
+
+
+def quote_uri_path(path: str) -> str:
+    """Return a path as a relative URI reference (RFC 3986, section 2.1)."""
+    return _UNSAFE_IN_URI.sub(percent_encode, path)
+
+
+def build_sarif_log(
+    located: Sequence[LocatedFinding], version: str, codes: Iterable[FindingCode], category: str
+) -> dict[str, Any]:
+    """Return a SARIF 2.1.0 log with one run, in the form that GitHub code scanning accepts.
+
+    If there are more than MAX_RESULTS findings, errors are kept first, and a notification has the number of the others.
+
+    Args:
+        version: Version of this program.
+        codes: All finding codes, for the descriptions of the rules.
+        category: Name of the analysis. Uploads of different categories do not replace each other.
+    """
+    kept, codes_by_name = _select_results(located), index_codes_by_name(codes)
+    names = sorted({entry.finding.code for entry in kept})
+    driver = {"name": "reconciler", "version": version, "rules": [_build_rule(codes_by_name[name]) for name in names]}
+    run = {
+        "tool": {"driver": driver},
+        "automationDetails": {"id": f"reconciler/{category}/"},
+        "columnKind": "unicodeCodePoints",
+        "invocations": [_build_invocation(len(located) - len(kept))],
+        "results": [_build_result(entry, names.index(entry.finding.code)) for entry in kept],
+    }
+    return {"$schema": _SCHEMA, "version": "2.1.0", "runs": [run]}
+
+
+def _select_results(located: Sequence[LocatedFinding]) -> Sequence[LocatedFinding]:
+    if len(located) <= MAX_RESULTS:
+        return located
+    ranks = {severity: rank for rank, severity in enumerate(Severity)}
+    ranked = sorted(range(len(located)), key=lambda index: (ranks[located[index].finding.severity], index))
+    return [located[index] for index in sorted(ranked[:MAX_RESULTS])]
+
+
+def _build_invocation(dropped: int) -> dict[str, Any]:
+    if not dropped:
+        return {"executionSuccessful": True}
+    text = f"{dropped} more findings are not in this file, because the limit is {MAX_RESULTS}. Text output lists all."
+    return {
+        "executionSuccessful": True,
+        "toolExecutionNotifications": [{"level": "warning", "message": {"text": text}}],
+    }
+
+
+def _build_rule(code: FindingCode) -> dict[str, Any]:
+    is_error = code.severity is Severity.ERROR
+    effect = f"Effect of an error: {_EFFECTS[code.scope]}." if is_error else "It blocks nothing."
+    return {
+        "id": code.name,
+        "name": code.name,
+        "shortDescription": {"text": code.description},
+        "fullDescription": {"text": f"{code.description} {effect}"},
+        "help": {
+            "text": f"{code.description} {effect} See docs/reference/findings.md for all codes.",
+            "markdown": f"**{code.name}** ({code.severity}, {code.scope}): {code.description}\n\n{effect}",
+        },
+        "defaultConfiguration": {"level": _LEVELS[code.severity]},
+        "properties": {"scope": code.scope.value, "tags": ["gitops", code.scope.value]},
+    }
+
+
+def _build_result(located: LocatedFinding, rule: int) -> dict[str, Any]:
+    finding = located.finding
+    return {
+        "ruleId": finding.code,
+        "ruleIndex": rule,
+        "level": _LEVELS[finding.severity],
+        "message": {"text": _format_message(located)},
+        "locations": [_build_location(located)],
+        "partialFingerprints": {_FINGERPRINT: located.fingerprint},
+    }
+
+
+def _format_message(located: LocatedFinding) -> str:
+    """Return the message. For a finding in a package, the location in the package comes first.
+
+    The physical location of such a finding is that of the owner.
+    """
+    location, message = located.finding.location, located.finding.message
+    if not location.package:
+        return message
+    file = f"{location.file}:{location.line}" if location.file and location.line else location.file
+    name = format_object_reference(location.object)
+    is_redundant = location.object == location.owner or message.startswith((location.object, name))
+    parts = (location.package, "" if located.is_exact else file, "" if is_redundant else name)
+    return f"{' '.join(filter(None, parts))}: {message}"
+
+
+def _build_location(located: LocatedFinding) -> dict[str, Any]:
+    # SARIF requires a line. A finding about a whole file is shown at line 1.
+    region = {"startLine": located.line or 1, **({"startColumn": located.column} if located.column else {})}
+    place: dict[str, Any] = {"artifactLocation": {"uri": quote_uri_path(located.path)}, "region": region}
+    names = _list_logical_names(located.finding.location)
+    logical = {"logicalLocations": [{"fullyQualifiedName": name} for name in names]} if names else {}
+    return {"physicalLocation": place, **logical}
+
+
+def _list_logical_names(location: SourceLocation) -> list[str]:
+    name = " ".join(filter(None, (location.package, location.object, location.pointer)))
+    return [text for text in dict.fromkeys((name, location.owner)) if text]
+
+
+def build_code_quality_report(located: Iterable[LocatedFinding]) -> list[dict[str, Any]]:
+    """Return a GitLab Code Quality report: a list of issues, each with path and line."""
+    return [
+        {
+            "description": to_one_line(_describe(entry)),
+            "check_name": entry.finding.code,
+            "fingerprint": entry.fingerprint,
+            "severity": _GITLAB_SEVERITIES[entry.finding.severity],
+            "location": {"path": entry.path, "lines": {"begin": entry.line or 1}},
+        }
+        for entry in located
+    ]
+
+
+def _describe(located: LocatedFinding) -> str:
+    finding = located.finding
+    location = format_location(build_finding_data(finding)) if finding.location.package else ""
+    return f"{location}: {finding.message}" if location else finding.message

@@ -1,0 +1,149 @@
+"""Findings as text and JSON data, and the Markdown page of all finding codes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from typing import Any
+
+from reconciler.krm.findings import Finding, FindingCode, Severity
+from reconciler.output.findings.grouping import FindingGroup, find_root_causes, group_findings, map_root_causes
+from reconciler.output.text import format_count, format_object_reference, shorten, to_one_line
+
+MAX_LINE_CHARACTERS = 1_000
+"""The limit of characters per finding in text output. JSON output has the whole message."""
+_MAX_CONSEQUENCES = 5
+_SEVERITY_RANKS = {severity: rank for rank, severity in enumerate(Severity)}
+_PAGE_HEAD = """\
+# Findings
+
+This page lists all finding codes. It is generated from the tables of finding codes in `reconciler/`.
+
+An error has an effect on its scope, and everything that is published in that scope stays as it is:
+
+- `file`: nothing is read from the file.
+- `object`: the config object is blocked, with all packages that it would create.
+- `package`: one package on one cluster is blocked.
+- `destination`: nothing is written to the destination.
+- `config`: no change of the config itself is proposed.
+- `cluster`: nothing is blocked, but the cluster would refuse the resource. Only [`validate
+  --rendered`](../how-to/validate-a-config.md) reports these errors.
+
+A warning and an info block nothing. An error that blocks nothing in its context is shown as a warning. Examples are a
+package whose draft is blocked by a gate anyway, a file that cannot be merged and is replaced as a whole, and any error
+while a config file cannot be read.
+
+| code | severity | scope | description |
+|---|---|---|---|"""
+
+
+def sort_findings(findings: Iterable[Finding]) -> list[Finding]:
+    """Return the findings without duplicates: those of the config by file and line, then those of each package.
+
+    At the same location, errors come first.
+    """
+    return sorted(
+        set(findings),
+        key=lambda finding: (
+            finding.location.package, finding.location, _SEVERITY_RANKS[finding.severity], finding.code,
+            finding.message,
+        ),
+    )  # fmt: skip
+
+
+def format_findings(findings: Iterable[Finding]) -> list[str]:
+    """Return `location: severity Code: message` for each finding. More than five similar findings share one line.
+
+    Consequences of a root cause are indented below it, and counted after the first ones. See `format_location`,
+    `group_findings` and `find_root_causes`.
+    """
+    return [line for group in group_root_causes(sort_findings(findings)) for line in group.lines]
+
+
+@dataclass(frozen=True)
+class RootCauseGroup:
+    """Similar root causes, with the consequences of all of them."""
+
+    group: FindingGroup
+    consequences: tuple[Finding, ...]
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """All findings that the group lists."""
+        return (*self.group.findings, *self.consequences)
+
+    @property
+    def lines(self) -> list[str]:
+        """The line of the root causes, and the indented lines of their consequences."""
+        groups = list(group_findings(self.consequences))
+        listed = [f"  {_format_group(group)}" for group in groups[:_MAX_CONSEQUENCES]]
+        rest = sum(len(group.findings) for group in groups[_MAX_CONSEQUENCES:])
+        more = [f"  and {format_count(rest, 'more finding')} with this cause; -o json lists all"] if rest else []
+        return [_format_group(self.group), *listed, *more]
+
+
+def group_root_causes(findings: Sequence[Finding]) -> list[RootCauseGroup]:
+    """Return the root causes of findings, similar ones together, in the order of the findings."""
+    consequences = {cause.finding: cause.consequences for cause in find_root_causes(findings)}
+    return [
+        RootCauseGroup(group, tuple(chain.from_iterable(consequences[finding] for finding in group.findings)))
+        for group in group_findings(list(consequences))
+    ]
+
+
+def _format_group(group: FindingGroup) -> str:
+    return "; ".join(filter(None, (_format_finding(group.first), to_one_line(group.summary))))
+
+
+def format_location(finding: Mapping[str, Any]) -> str:
+    """Return the location of a finding, given as JSON data.
+
+    The location is `file:line`, or the object if there is no file, or "". In a package, it is
+    `repository/package file:line (owner)`.
+    """
+    file, owner, name = (finding.get(field, "") for field in ("file", "owner", "object"))
+    place: str = f"{file}:{finding['line']}" if file and "line" in finding else file or format_object_reference(name)
+    if not owner or (not file and name == owner):
+        return place
+    return " ".join(filter(None, (finding["package"], place, f"({format_object_reference(owner)})")))
+
+
+def build_findings_data(findings: Iterable[Finding]) -> list[dict[str, Any]]:
+    """Return the findings as JSON data without unknown fields. `line` counts from 1.
+
+    `causedBy` has code and location of the root cause of a finding.
+    """
+    ordered = sort_findings(findings)
+    causes = map_root_causes(ordered)
+    return [build_finding_data(finding) | build_cause_data(causes.get(finding)) for finding in ordered]
+
+
+def build_cause_data(cause: Finding | None) -> dict[str, Any]:
+    """Return the reference to a root cause as JSON data, or {} without a root cause."""
+    if cause is None:
+        return {}
+    location = {name: value for name in ("file", "line", "object") if (value := getattr(cause.location, name))}
+    return {"causedBy": {"code": cause.code, **location}}
+
+
+def build_finding_data(finding: Finding) -> dict[str, Any]:
+    """Return one finding as JSON data."""
+    location = {name: value for name, value in vars(finding.location).items() if value}
+    return {"severity": finding.severity.value, "code": finding.code, "message": finding.message, **location}
+
+
+def format_findings_page(codes: Iterable[FindingCode]) -> str:
+    """Return the Markdown page with severity, scope and description of every finding code."""
+    rows = [
+        f"| `{code.name}` | {code.severity} | {code.scope} | {code.description} |"
+        for code in sorted(codes, key=lambda code: code.name)
+    ]
+    return "\n".join([_PAGE_HEAD, *rows]) + "\n"
+
+
+def _format_finding(finding: Finding) -> str:
+    location = format_location(build_finding_data(finding))
+    # A parser's message begins with the location, because some callers show messages only.
+    text = f"{finding.severity.value} {finding.code}: {finding.message.removeprefix(f'{location}: ')}"
+    return to_one_line(shorten(f"{location}: {text}" if location else text, MAX_LINE_CHARACTERS))

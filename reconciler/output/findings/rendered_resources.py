@@ -1,0 +1,133 @@
+"""Findings about rendered resources that violate a schema, at the config line that set the value if there is one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from reconciler.catalog.catalog import ConfigObject
+from reconciler.krm.findings import Finding, SourceLocation
+from reconciler.krm.json_pointer import format_pointer
+from reconciler.krm.objects import ObjectKey
+from reconciler.krm.yaml import DataPath
+from reconciler.output.explain.builder import explain
+from reconciler.output.explain.model import SOURCES, ExplainedPackage, ValueNotFoundError, ValueStep
+from reconciler.output.text import format_count, format_names, format_object, format_object_reference, format_path_text
+from reconciler.packages.package import PackageResource
+from reconciler.planning.attribution.re_render import ConfigField
+from reconciler.planning.attribution.validation import CheckedPackage, ResourceViolation, UncheckedResources
+from reconciler.planning.model.codes import KUBERNETES_VERSION_UNKNOWN, NOT_VALIDATED, SCHEMA_MISSING
+
+_MAX_NAMES = 3
+ConfigObjects = Mapping[ObjectKey, ConfigObject]
+_ViolationKey = tuple[str, str, str, str, str]
+
+
+@dataclass(frozen=True)
+class UnknownVersionClusters:
+    """Clusters without a Kubernetes version, and the version that was assumed for them."""
+
+    clusters: Sequence[str]
+    assumed_version: str
+    locations: Mapping[str, SourceLocation] = field(default_factory=dict)
+
+
+def build_rendered_findings(checked: Iterable[CheckedPackage], objects: ConfigObjects) -> Iterator[Finding]:
+    """Yield the findings about rendered resources. Equal violations of several packages form one finding."""
+    violations: dict[_ViolationKey, list[tuple[CheckedPackage, ResourceViolation]]] = {}
+    unchecked: dict[tuple[str, str], list[tuple[CheckedPackage, UncheckedResources]]] = {}
+    for package in checked:
+        for violation in package.violations:
+            resource = violation.resource
+            pointer = format_pointer(violation.path)
+            key = (violation.code.name, resource.file, str(resource.key), pointer, violation.message)
+            violations.setdefault(key, []).append((package, violation))
+        for resources in package.unchecked:
+            unchecked.setdefault((resources.description, resources.builtin_reason), []).append((package, resources))
+    for same in violations.values():
+        yield _build_violation_finding(*same[0], [str(package.variant.target) for package, _ in same[1:]], objects)
+    for _, entries in sorted(unchecked.items(), key=lambda item: item[0]):
+        yield _build_unchecked_finding(entries, objects)
+
+
+def build_unknown_version_findings(unknown: UnknownVersionClusters) -> Iterator[Finding]:
+    """Yield an info if clusters have no Kubernetes version."""
+    if unknown.clusters:
+        first = unknown.clusters[0]
+        names = format_names(unknown.clusters, _MAX_NAMES)
+        message = (
+            f"the Kubernetes version of {names} is unknown, so packages there are validated for"
+            f" {unknown.assumed_version}; next step: set the annotation reconciler.dev/kubernetes-version on the cluster"  # noqa: E501
+        )
+        yield KUBERNETES_VERSION_UNKNOWN.finding(message, unknown.locations.get(first, SourceLocation()))
+
+
+def _build_violation_finding(
+    package: CheckedPackage, violation: ResourceViolation, others: Sequence[str], objects: ConfigObjects
+) -> Finding:
+    resource = violation.resource
+    more = f"; the same in {format_names(others, _MAX_NAMES)}" if others else ""
+    path = format_path_text(violation.path)
+    text = f"{format_object(resource.key)}: {f'{path} ' if path else ''}{violation.message}"
+    step = _find_config_step(package, violation, objects)
+    if step is None or not step.line:
+        location = _get_location(package, resource, violation.path, objects)
+        return violation.code.finding(f"{text}{more}", location)
+    keys = (key for key, manifest in objects.items() if manifest.file == step.file and _has_name(key, step.by))
+    name = next(map(str, keys), step.by)
+    variant = package.variant
+    location = SourceLocation(step.file, step.line, name, "", str(variant.target), str(variant.owner.key))
+    origin = f"{format_object_reference(step.by)} {step.field} sets it in {resource.file}"
+    return violation.code.finding(f"{text}; {origin}{more}", location)
+
+
+def _has_name(key: ObjectKey, name: str) -> bool:
+    return name in (str(key), "/".join(part for part in (key.kind, key.namespace, key.name) if part))
+
+
+def _get_location(
+    package: CheckedPackage, resource: PackageResource, path: DataPath, objects: ConfigObjects
+) -> SourceLocation:
+    """Return the location in the config if the resource is copied from there, else the location in the package."""
+    variant = package.variant
+    target, owner, pointer = str(variant.target), str(variant.owner.key), format_pointer(path)
+    manifest = objects.get(resource.key)
+    if manifest is not None and variant.upstream is None:
+        return SourceLocation(manifest.file, manifest.location_of(path).line, str(manifest.key), pointer, target, owner)
+    # JSON files are parsed without line numbers.
+    line = 0 if resource.file.endswith(".json") else resource.document.find_line(path)
+    return SourceLocation(resource.file, line, str(resource.key), pointer, target, owner)
+
+
+def _find_config_step(
+    package: CheckedPackage, violation: ResourceViolation, objects: ConfigObjects
+) -> ValueStep | None:
+    """Return the last step that set the value, or a value around it, if a config object did it."""
+    variant, pointer = package.variant, format_pointer(violation.path)
+    explained = ExplainedPackage(str(variant.target), "", objects, variant.owner, variant, package.rendered)
+    try:
+        values = explain(explained, str(violation.resource.key), pointer).values
+    except ValueNotFoundError:
+        return None
+    around = [value for value in values if value.file == violation.resource.file and _contains(value.pointer, pointer)]
+    closest = max(around, key=lambda value: len(value.pointer), default=None)
+    last = closest.steps[-1] if closest else None
+    is_from_config = last is not None and last.layer not in SOURCES and isinstance(last.removable_layer, ConfigField)
+    return last if is_from_config else None
+
+
+def _contains(pointer: str, other: str) -> bool:
+    return pointer == other or other.startswith(f"{pointer}/")
+
+
+def _build_unchecked_finding(
+    entries: Sequence[tuple[CheckedPackage, UncheckedResources]], objects: ConfigObjects
+) -> Finding:
+    package, resources = entries[0]
+    count = format_count(sum(entry.count for _, entry in entries), "resource")
+    targets = format_names([str(entry.variant.target) for entry, _ in entries], _MAX_NAMES)
+    text = f"{count} of {resources.description} in {targets}"
+    location = _get_location(package, resources.first_resource, (), objects)
+    if resources.builtin_reason:
+        return NOT_VALIDATED.finding(f"not validated: {text}; {resources.builtin_reason}", location)
+    return SCHEMA_MISSING.finding(f"not validated, because no schema of the kind is known: {text}", location)

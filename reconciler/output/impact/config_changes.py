@@ -1,0 +1,145 @@
+"""Differences between two configs by object, and their attribution to the packages that differ."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from reconciler.catalog.catalog import ConfigObject
+from reconciler.catalog.known_kinds import PORCH_GROUP
+from reconciler.catalog.manifests import DEFAULT_NAMESPACE
+from reconciler.controllers.results import Variant
+from reconciler.krm.objects import ObjectKey, split_api_version
+from reconciler.output.changes.package_changes import PackageChanges
+from reconciler.output.data import drop_empty
+from reconciler.output.text import format_object, to_one_line
+from reconciler.planning.attribution.impact import PackageImpact
+from reconciler.planning.model.outcomes import Draft, PackageOutcome
+
+_CLUSTER_KINDS = frozenset({"Repository", "Cluster", "FederatedCluster"})
+_POLICY_KINDS = frozenset({"OverridePolicy", "ClusterOverridePolicy", "PropagationPolicy", "ClusterPropagationPolicy"})
+# Kind, namespace and name of an object. Lookups of cluster-scoped objects use the default namespace.
+_LookupKey = tuple[str, str, str]
+
+
+@dataclass(frozen=True)
+class ConfigChange:
+    """One config object that was added, removed or changed.
+
+    Attributes:
+        file: The file that contains the object, or contained it before.
+    """
+
+    key: ObjectKey
+    change_type: Literal["added", "removed", "changed"]
+    file: str
+
+    @property
+    def summary(self) -> str:
+        """The change on one line: `Addon metrics changed (addons.yaml)`."""
+        return to_one_line(f"{format_object(self.key)} {self.change_type} ({self.file})")
+
+    def as_data(self) -> dict[str, Any]:
+        """Return the change as JSON data."""
+        return drop_empty({**self.key.as_data(), "change": self.change_type, "file": self.file})
+
+
+def compare_configs(
+    before: Mapping[ObjectKey, ConfigObject], after: Mapping[ObjectKey, ConfigObject]
+) -> tuple[ConfigChange, ...]:
+    """Return the objects that differ, sorted by key. An object that only moved to another place does not differ."""
+    changes = (_compare_objects(before.get(key), after.get(key)) for key in sorted({*before, *after}))
+    return tuple(change for change in changes if change)
+
+
+def _compare_objects(before: ConfigObject | None, after: ConfigObject | None) -> ConfigChange | None:
+    if before is None:
+        return ConfigChange(after.key, "added", after.file) if after else None
+    if after is None:
+        return ConfigChange(before.key, "removed", before.file)
+    # Both configs share the objects of unchanged files.
+    if before is after or before.digest == after.digest:
+        return None
+    return ConfigChange(after.key, "changed", after.file)
+
+
+class ConfigChangeAttribution:
+    """Finds the config changes that cause a package to differ."""
+
+    def __init__(self, changes: Iterable[ConfigChange]) -> None:
+        self._by_key = {change.key: change for change in changes}
+        self._by_text = {str(key): change for key, change in self._by_key.items()}
+        self._by_lookup: dict[_LookupKey, list[ConfigChange]] = {}
+        for key, change in self._by_key.items():
+            self._by_lookup.setdefault(_build_lookup_key(key.kind, key.namespace, key.name), []).append(change)
+
+    def find_causes(self, effect: PackageImpact, changes: PackageChanges | None) -> tuple[ConfigChange, ...]:
+        """Return the changes behind the changed dependencies of the render.
+
+        If there are none, return the changes of all objects that the package depends on.
+        """
+        if not self._by_key:
+            return ()
+        direct = {change.key: change for cause in effect.causes for change in self._find_by_cause(cause, effect)}
+        causes = direct or {change.key: change for change in self._find_related(effect, changes)}
+        return tuple(causes[key] for key in sorted(causes))
+
+    def _find_by_cause(self, cause: str, effect: PackageImpact) -> Iterator[ConfigChange]:
+        match [word.replace("%20", " ").replace("%25", "%") for word in cause.split(" ")]:
+            case ["object" | "policy", api_version, kind, namespace, name, *_]:
+                yield from self._find_object(split_api_version(api_version)[0], kind, namespace, name)
+            case ["kind", group, kind]:
+                yield from (change for key, change in self._by_key.items() if (key.group, key.kind) == (group, kind))
+            case ["cluster", name]:
+                yield from self._find_cluster(name)
+            case ["selectors" | "rollout", *_]:
+                yield from (change for key, change in self._by_key.items() if key.kind in _POLICY_KINDS)
+            case [text] if text in self._by_text:
+                yield self._by_text[text]
+            case ["variant" | "upstream"]:
+                yield from self._find_owners(effect)
+
+    def _find_object(self, group: str, kind: str, namespace: str, name: str) -> Iterator[ConfigChange]:
+        candidates = self._by_lookup.get(_build_lookup_key(kind, namespace, name), ())
+        yield from (change for change in candidates if change.key.group == group)
+
+    def _find_cluster(self, name: str) -> Iterator[ConfigChange]:
+        yield from (change for key, change in self._by_key.items() if key.kind in _CLUSTER_KINDS and key.name == name)
+
+    def _find_owners(self, effect: PackageImpact) -> Iterator[ConfigChange]:
+        for owner in (effect.before.owner, effect.after.owner):
+            for key in (owner.key, owner.parent) if owner else ():
+                if key in self._by_key:
+                    yield self._by_key[key]
+
+    def _find_related(self, effect: PackageImpact, changes: PackageChanges | None) -> Iterator[ConfigChange]:
+        """Yield the changes of the owner, the cluster, the upstream, the resources and the sources of a package."""
+        yield from self._find_owners(effect)
+        if effect.target:
+            yield from self._find_cluster(effect.target.name)
+        for outcome in (effect.before.outcome, effect.after.outcome):
+            if outcome:
+                yield from self._find_sources(outcome)
+        # A resource that is placed without a change has the key of the config object.
+        keys = (change.key for change in (changes.objects if changes else ()))
+        yield from (self._by_key[key] for key in keys if key in self._by_key)
+
+    def _find_sources(self, outcome: PackageOutcome) -> Iterator[ConfigChange]:
+        variant = outcome.variant
+        if variant.upstream:
+            key = ObjectKey(PORCH_GROUP, "Repository", variant.upstream.namespace, variant.upstream.repository)
+            if key in self._by_key:
+                yield self._by_key[key]
+        inputs = outcome.rendered.input_files if isinstance(outcome, Draft) else ()
+        for kind, namespace, name in (*inputs, *_list_sources(variant)):
+            yield from self._by_lookup.get(_build_lookup_key(kind, namespace, name), ())
+
+
+def _list_sources(variant: Variant) -> Iterator[_LookupKey]:
+    for source in variant.provenance.list_objects() if variant.provenance else ():
+        yield source["kind"], source.get("namespace", ""), source["name"]
+
+
+def _build_lookup_key(kind: str, namespace: str, name: str) -> _LookupKey:
+    return kind, namespace or DEFAULT_NAMESPACE, name

@@ -1,0 +1,351 @@
+"""The overview of the impact of a config change: affected packages grouped by equal changes, as values.
+
+`FleetClusters` describes sets of clusters by a common label.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any, Literal
+
+from reconciler.catalog.files import FileTree
+from reconciler.krm.findings import Finding, Severity
+from reconciler.output.changes.package_changes import PackageChanges, compare_packages
+from reconciler.output.findings.formats import sort_findings
+from reconciler.output.impact.config_changes import ConfigChange, ConfigChangeAttribution, compare_configs
+from reconciler.output.impact.consequences import Consequence, find_consequences
+from reconciler.output.plan.overview import DraftOverview, build_comparison_key, build_draft_overview
+from reconciler.output.status.package_sections import format_conflicts
+from reconciler.output.text import format_count, format_object, to_one_line
+from reconciler.planning.attribution.impact import BLOCKED_KINDS, TARGET_GONE, PackageImpact, UnknownImpact
+from reconciler.planning.decide.fleet_plan import FleetPlan
+from reconciler.planning.model.outcomes import Draft
+from reconciler.planning.model.sources import locate_conflict
+
+ClusterLabels = Mapping[str, Mapping[str, str]]
+"""The labels of each cluster, by name."""
+ImpactKind = Literal["new", "changed", "removed", "orphaned", "unmade", "kept", "heldUp", "mended"]
+"""The kinds of impact on a package. The JSON output has these values.
+
+- `removed`: the package is proposed for removal.
+- `unmade`: the package was never published and is no longer rendered.
+- `orphaned`: the package stays, but the reconciler no longer manages it.
+- `kept`: a removal is canceled.
+- `heldUp`: the package is blocked.
+- `mended`: the package is no longer blocked.
+"""
+IMPACT_KINDS: tuple[ImpactKind, ...] = ("removed", "heldUp", "changed", "new", "unmade", "orphaned", "kept", "mended")
+"""The kinds, the riskiest first."""
+_KINDS_OF_REMOVALS: Mapping[str, ImpactKind] = {
+    "proposed": "removed",
+    "orphaned": "orphaned",
+    "declined": "kept",
+    "recalled": "kept",
+}
+# For these kinds, the content of a package does not distinguish groups.
+_KINDS_WITHOUT_CONTENT: frozenset[ImpactKind] = frozenset({"new", "removed", "unmade"})
+_MAX_LABEL_VALUES = 3
+_MAX_CONFLICTS = 20
+_MIN_MASKED_CHARACTERS = 3
+_LINE_NUMBER = re.compile(r":\d+")
+
+
+@dataclass(frozen=True)
+class FleetClusters:
+    """The clusters of a fleet with their labels."""
+
+    labels: ClusterLabels
+
+    @cached_property
+    def _names_by_label(self) -> Mapping[str, Mapping[str, frozenset[str]]]:
+        names_by_label: dict[str, dict[str, set[str]]] = {}
+        for name, labels in self.labels.items():
+            for key, value in labels.items():
+                names_by_label.setdefault(key, {}).setdefault(value, set()).add(name)
+        return {
+            key: {value: frozenset(names) for value, names in names_by_label[key].items()}
+            for key in sorted(names_by_label)
+        }
+
+    def find_common_label(self, names: Collection[str]) -> str:
+        """Return a label that exactly these clusters have, such as `region=eu`, or "" if there is none.
+
+        A label with up to three values can also describe the clusters: `region=eu or region=us`.
+        """
+        wanted = frozenset(names)
+        labels = (self._describe(key, wanted) for key in self._names_by_label) if len(wanted) > 1 else iter(())
+        return min((label for label in labels if label), key=lambda label: (label.count(" or "), label), default="")
+
+    def _describe(self, key: str, wanted: frozenset[str]) -> str:
+        values = {self.labels[name].get(key) for name in wanted if name in self.labels}
+        # A label whose value differs on nearly every cluster is only another name of the cluster.
+        if None in values or len(values) > min(_MAX_LABEL_VALUES, len(wanted) // 2):
+            return ""
+        clusters = [self._names_by_label[key][value] for value in values if value is not None]
+        label = " or ".join(f"{key}={value}" for value in sorted(filter(None, values)))
+        return to_one_line(label) if frozenset().union(*clusters) == wanted else ""
+
+    def format_clusters(self, names: Collection[str]) -> str:
+        """Return the number of clusters, with a common label if there is one: `all 40 clusters with region=eu`."""
+        known = {*names} & self.labels.keys()
+        if len(known) > 1 and known == self.labels.keys() == {*names}:
+            return _format_all(len(known))
+        label = self.find_common_label(names)
+        return f"{_format_all(len({*names}))} with {label}" if label else format_count(len({*names}), "cluster")
+
+
+def _format_all(number: int) -> str:
+    return "both clusters" if number == 2 else f"all {number} clusters"
+
+
+@dataclass(frozen=True)
+class FleetImpact:
+    """The plans of a fleet for two configs, and the packages that differ.
+
+    Attributes:
+        unknown: The clusters whose impact is unknown, with the reasons.
+    """
+
+    base: FleetPlan
+    head: FleetPlan
+    effects: tuple[PackageImpact, ...]
+    labels: ClusterLabels = field(default_factory=dict)
+    unknown: UnknownImpact = field(default_factory=UnknownImpact)
+
+
+@dataclass(frozen=True)
+class AffectedPackage:
+    """One package that differs between both configs.
+
+    Attributes:
+        changes: The differences of the package, None if it is too large to compare.
+        config_changes: The changed config objects that the package depends on.
+        causes: The causes as text, for packages without `config_changes`.
+        conflicts: The conflicts that only the second config has.
+    """
+
+    effect: PackageImpact
+    kind: ImpactKind
+    changes: PackageChanges | None
+    consequences: tuple[Consequence, ...] = ()
+    config_changes: tuple[ConfigChange, ...] = ()
+    causes: tuple[str, ...] = ()
+    conflicts: tuple[str, ...] = ()
+    draft: DraftOverview | None = None
+
+    @property
+    def target(self) -> str:
+        """The target as `<repository>/<package>`, or the owner if it has no target."""
+        return self.effect.target_name or self.owner
+
+    @property
+    def cluster(self) -> str:
+        """The name of the destination, "" if it is unknown."""
+        return self.effect.target.name if self.effect.target else ""
+
+    @property
+    def owner(self) -> str:
+        """The owner as `Kind namespace/name`."""
+        return format_object(self.effect.owner.key) if self.effect.owner else ""
+
+    def mask_names(self, text: str) -> str:
+        """Return the text with `*` for the names of the cluster, the package and its owner."""
+        return self._names.sub("*", text) if self._names else text
+
+    @cached_property
+    def _names(self) -> re.Pattern[str] | None:
+        owner, package = self.effect.owner, self.effect.package.rpartition("/")[2]
+        names = {self.cluster, package, owner.key.name if owner else ""}
+        # Short names and numbers also occur in other texts. Longer names come first in the pattern.
+        masked = [name for name in names if len(name) >= _MIN_MASKED_CHARACTERS and not name.isdigit()]
+        alternatives = "|".join(map(re.escape, sorted(masked, key=len, reverse=True)))
+        return re.compile(rf"(?<![0-9A-Za-z])(?:{alternatives})(?![0-9A-Za-z])") if masked else None
+
+    @property
+    def blocked_reason(self) -> str:
+        """The reason and message if the package is blocked now, else ""."""
+        after = self.effect.after
+        return f"{after.reason}: {after.message}" if after.kind in BLOCKED_KINDS else ""
+
+
+ImpactGroup = tuple[AffectedPackage, ...]
+
+
+@dataclass(frozen=True)
+class ImpactOverview:
+    """An impact in the form that all output formats use. Packages with equal changes form a group.
+
+    Attributes:
+        config: The config objects that differ.
+        new_findings: Findings of the second config only.
+        fixed_findings: Findings of the first config only.
+        existing_error_count: Number of errors that both configs have.
+        unknown: The clusters whose impact is unknown. For them, a missing group does not prove that nothing changes.
+    """
+
+    base: str
+    head: str
+    config: tuple[ConfigChange, ...]
+    groups: tuple[ImpactGroup, ...]
+    new_findings: tuple[Finding, ...]
+    fixed_findings: tuple[Finding, ...]
+    existing_error_count: int
+    clusters: FleetClusters
+    unknown: UnknownImpact = field(default_factory=UnknownImpact)
+
+    @cached_property
+    def affected(self) -> tuple[AffectedPackage, ...]:
+        """All packages, group by group."""
+        return tuple(package for group in self.groups for package in group)
+
+    @property
+    def new_errors(self) -> tuple[Finding, ...]:
+        """The new errors."""
+        return tuple(finding for finding in self.new_findings if finding.severity is Severity.ERROR)
+
+    @property
+    def new_non_errors(self) -> tuple[Finding, ...]:
+        """The new warnings and infos, which block nothing."""
+        return tuple(finding for finding in self.new_findings if finding.severity is not Severity.ERROR)
+
+    @cached_property
+    def counts(self) -> dict[str, int]:
+        """The numbers of packages by kind and risk, of clusters and of findings."""
+        kinds = [package.kind for package in self.affected]
+        levels = [{consequence.level for consequence in package.consequences} for package in self.affected]
+        return {
+            "packages": len(self.affected),
+            "clusters": len({package.cluster for package in self.affected if package.cluster}),
+            "drafts": sum(package.effect.creates_draft for package in self.affected),
+            **{kind: kinds.count(kind) for kind in IMPACT_KINDS},
+            "conflicts": sum(bool(package.conflicts) for package in self.affected),
+            "resourcesRemoved": sum(_count_removed(package) for package in self.affected),
+            **{
+                level: sum(level in package_levels for package_levels in levels)
+                for level in ("destroys", "recreates", "stops", "restarts")
+            },
+            "newErrors": len(self.new_errors),
+            "mendedErrors": sum(finding.severity is Severity.ERROR for finding in self.fixed_findings),
+            "standingErrors": self.existing_error_count,
+            "unknownClusters": len(self.unknown.clusters),
+        }
+
+
+def _count_removed(package: AffectedPackage) -> int:
+    changes = package.changes.objects if package.changes else ()
+    return sum(change.change_type == "removed" and not change.is_local_config for change in changes)
+
+
+def build_impact_overview(impact: FleetImpact) -> ImpactOverview:
+    """Return the overview of an impact."""
+    config = compare_configs(impact.base.objects, impact.head.objects)
+    attribution = ConfigChangeAttribution(config)
+    affected = [_build_affected(effect, attribution) for effect in impact.effects]
+    new, fixed, existing_errors = _compare_findings(impact.base.list_findings(), impact.head.list_findings())
+    return ImpactOverview(
+        impact.base.config_id, impact.head.config_id, config, _group_packages(affected), new, fixed, existing_errors,
+        FleetClusters(impact.labels), impact.unknown,
+    )  # fmt: skip
+
+
+def _build_affected(effect: PackageImpact, attribution: ConfigChangeAttribution) -> AffectedPackage:
+    before, after = effect.files_before, effect.files_after
+    changes = compare_packages(before, after) if before is not None and after is not None else None
+    draft = _build_draft(effect)
+    return AffectedPackage(
+        effect,
+        _get_kind(effect),
+        changes,
+        consequences=find_consequences(changes) if changes else (),
+        config_changes=attribution.find_causes(effect, changes),
+        causes=draft.causes if draft else (),
+        conflicts=_format_new_conflicts(effect),
+        draft=draft,
+    )
+
+
+def _build_draft(effect: PackageImpact) -> DraftOverview | None:
+    """Return the draft of the second config, compared with the package of the first config."""
+    draft = effect.after.outcome
+    if not isinstance(draft, Draft) or effect.target is None:
+        return None
+    before = effect.files_before if effect.files_before is not None else FileTree()
+    return build_draft_overview(replace(draft, previous_files=before, causes=effect.causes), effect.target)
+
+
+def _get_kind(effect: PackageImpact) -> ImpactKind:
+    before, after = effect.before, effect.after
+    if after.reason == TARGET_GONE:
+        return "orphaned"
+    if after.kind in BLOCKED_KINDS:
+        return "heldUp"
+    if after.kind == "leaving":
+        return _KINDS_OF_REMOVALS.get(after.reason, "unmade")
+    if after.kind == "none":
+        return "mended" if before.kind in BLOCKED_KINDS else "unmade"
+    if before.kind == "leaving":
+        return "kept"
+    if before.kind in BLOCKED_KINDS:
+        return "mended"
+    return "new" if before.kind == "none" else "changed"
+
+
+def _format_new_conflicts(effect: PackageImpact) -> tuple[str, ...]:
+    draft = effect.after.outcome
+    conflicts = draft.rendered.conflicts if isinstance(draft, Draft) else ()
+    new = (conflict for conflict in conflicts if locate_conflict(conflict) not in effect.known_conflicts)
+    return format_conflicts(new, _MAX_CONFLICTS)
+
+
+def _compare_findings(
+    before: Iterable[Finding], after: Iterable[Finding]
+) -> tuple[tuple[Finding, ...], tuple[Finding, ...], int]:
+    """Return new findings, fixed findings, and the number of errors that did not change.
+
+    Findings that differ only in line numbers are equal.
+    """
+    old, new = ({_build_identity(finding): finding for finding in sort_findings(side)} for side in (before, after))
+    added = tuple(finding for identity, finding in new.items() if identity not in old)
+    fixed = tuple(finding for identity, finding in old.items() if identity not in new)
+    existing = (finding for identity, finding in new.items() if identity in old)
+    return added, fixed, sum(finding.severity is Severity.ERROR for finding in existing)
+
+
+def _build_identity(finding: Finding) -> tuple[Finding, str]:
+    location = replace(finding.location, line=0)
+    return replace(finding, location=location, message=""), _LINE_NUMBER.sub("", finding.message)
+
+
+def _group_packages(affected: Iterable[AffectedPackage]) -> tuple[ImpactGroup, ...]:
+    """Return the packages grouped by equal changes: the riskiest kind first, then the largest group."""
+    groups: dict[str, list[AffectedPackage]] = {}
+    for package in affected:
+        groups.setdefault(_build_group_key(package), []).append(package)
+    ranked = sorted(groups.values(), key=lambda group: (IMPACT_KINDS.index(group[0].kind), -len(group)))
+    return tuple(tuple(group) for group in ranked)
+
+
+def _build_group_key(package: AffectedPackage) -> str:
+    """Return a text that is equal for equal changes, with masked names of the cluster, the package and its owner."""
+    draft = package.draft
+    details = [draft.waiting, draft.overrides, draft.templates, draft.children] if draft else []
+    has_content = package.kind not in _KINDS_WITHOUT_CONTENT
+    changes = _build_changes_key(package.changes, has_content=has_content) if package.changes else []
+    content = [package.kind, package.blocked_reason, package.conflicts, changes, *details]
+    owner = package.effect.owner
+    return package.mask_names(build_comparison_key(content, owner.key.name if owner else ""))
+
+
+def _build_changes_key(changes: PackageChanges, *, has_content: bool) -> list[Any]:
+    """Return data that is equal for equal changes. The former content of removed objects does not count."""
+    objects = [
+        [
+            *change.key, change.change_type,
+            change.digest if has_content and change.change_type != "removed" else "",
+        ]
+        for change in changes.objects
+    ]  # fmt: skip
+    return [objects, *(changes.comparison_key[1:] if has_content else [])]

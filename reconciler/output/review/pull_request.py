@@ -1,0 +1,295 @@
+"""Title and body of a draft's pull request: conflicts and blocking reasons first, then each package.
+
+The body is a block between two markers. Text around the block is kept. The first marker has a digest of title and
+content. The block is replaced only if this digest differs, so that edits of people are kept.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+
+from reconciler.krm.json_text import compute_digest
+from reconciler.output.plan.overview import build_comparison_key
+from reconciler.output.review.open_drafts import (
+    DraftDetails,
+    DraftPackageDetails,
+    format_draft_lines,
+    format_package_conflicts,
+    format_package_gates,
+    format_package_title,
+    format_reproduce_commands,
+)
+from reconciler.output.status.package_sections import (
+    format_children,
+    format_conflict_summary,
+    format_overrides,
+    format_recorded_owner,
+    format_task,
+    read_inputs,
+    read_text,
+    read_upstream,
+)
+from reconciler.output.text import format_code, format_count, shorten, to_one_line
+from reconciler.planning.decide.fleet_plan import TargetPlan
+from reconciler.planning.decide.target_plan import list_pushes
+from reconciler.planning.lifecycle.open_drafts import BlockingReason
+
+TITLE_WIDTH = 120
+VERDICT_WIDTH = 140
+# GitHub accepts 65,536 characters. The rest is left for text that people add.
+_MAX_PACKAGE_CHARACTERS = 50_000
+_MAX_LIST_CHARACTERS = 40_000
+# This number of characters of the list is not subtracted from the limit of the packages.
+_LIST_ALLOWANCE = 10_000
+_MAX_PACKAGES = 30
+_MAX_LINES = 20
+_MAX_LINE_CHARACTERS = 400
+_MAX_CLUSTERS = 5
+_DIGEST_CHARACTERS = 12
+_END = "<!-- reconciler:end -->"
+_BLOCK = re.compile(r"<!-- reconciler:begin ([0-9a-f]{12}) -->.*?" + re.escape(_END), re.DOTALL)
+_COMMIT = re.compile(r"[0-9a-f]{40}([0-9a-f]{24})?")
+CommitPageUrl = Callable[[str, str], str]
+"""Returns the URL of a commit's page from repository URL and commit id, "" if there is none."""
+
+
+@dataclass(frozen=True)
+class PullRequestText:
+    """The text of a pull request.
+
+    Attributes:
+        change_digest: Digest of the change that the draft makes. Drafts with equal changes have the same digest.
+        blocking_reasons: Reasons that block publication, except conflicts.
+        sections: The sections of the body after the first one.
+        content_digest: Digest of the content. The body is replaced only if it differs. Merges for other clusters and
+            unrelated changes of the cluster branch do not change it.
+        conflicts: Reasons that block publication until a reviewer accepts the conflicts.
+    """
+
+    title: str
+    change_digest: str
+    blocking_reasons: tuple[BlockingReason, ...]
+    sections: tuple[str, ...]
+    content_digest: str
+    conflicts: tuple[BlockingReason, ...] = ()
+
+    def can_publish(self, *, accepted: bool = False) -> bool:
+        """Return whether nothing blocks publication.
+
+        Args:
+            accepted: Whether a reviewer accepted the conflicts.
+        """
+        return not self._list_reasons(accepted)
+
+    def format_verdict(self, *, accepted: bool = False) -> str:
+        """Return the first blocking reason with the number of the others, or that nothing blocks publication."""
+        reasons = self._list_reasons(accepted)
+        if not reasons:
+            acceptance = ": a reviewer accepted the conflicts" if self.conflicts else ""
+            return f"nothing blocks publication{acceptance}"
+        more = f" (and {len(reasons) - 1} more)" if len(reasons) > 1 else ""
+        first = to_one_line(f"{reasons[0].reason}: {reasons[0].message}")
+        return shorten(first, VERDICT_WIDTH - len(more)) + more
+
+    def _list_reasons(self, accepted: bool) -> tuple[BlockingReason, ...]:
+        return self.blocking_reasons if accepted else (*self.conflicts, *self.blocking_reasons)
+
+    def format_body(self, other_clusters: Sequence[str]) -> str:
+        """Return the generated block of the body.
+
+        Args:
+            other_clusters: Other clusters with an equal change.
+        """
+        content = "\n\n".join([_format_equal_changes(self.change_digest, sorted(other_clusters)), *self.sections])
+        return f"<!-- reconciler:begin {self.content_digest} -->\n{content}\n{_END}"
+
+
+def build_pull_request_text(
+    draft: DraftDetails, extra_reasons: Iterable[BlockingReason], get_commit_url: CommitPageUrl, label: str = ""
+) -> PullRequestText:
+    """Return the text for a draft with all of its packages.
+
+    Args:
+        extra_reasons: Reasons that block publication in addition to those of the draft.
+        get_commit_url: Returns the URL of a commit's page. The repository URL "" stands for the config repository.
+        label: The label with which a reviewer accepts conflicts, "" if the forge does not support labels.
+    """
+    title, change_digest = _format_title(draft), _compute_change_digest(draft)
+    reasons = (*draft.draft.list_refusals(), *extra_reasons)
+    unaccepted = draft.draft.list_unaccepted_conflicts()
+    conflicts = tuple(_add_label_step(reason, label) if label else reason for reason in unaccepted)
+    obstacles = [*_list_obstacles(draft), *(f"{reason.reason}: {reason.message}" for reason in extra_reasons)]
+    lines = ["**Check before merging**", "", *_format_items(obstacles), *_format_acceptance(conflicts, label)]
+    obstacle_section = "\n".join(lines) if obstacles else ""
+    packages = _format_packages(draft, get_commit_url, len(obstacle_section))
+    sections = tuple(filter(None, (obstacle_section, *packages, _format_closing(draft))))
+    causes = [package.causes for package in draft.packages]
+    content_digest = _shorten_digest(compute_digest([title, change_digest, obstacles, causes]))
+    return PullRequestText(title, change_digest, reasons, sections, content_digest, conflicts)
+
+
+def _add_label_step(conflicts: BlockingReason, label: str) -> BlockingReason:
+    """Return the reason with a next step for reviewers of the pull request."""
+    summary = conflicts.message.partition(";")[0]
+    return BlockingReason(conflicts.reason, f"{summary}; review them and set the label {label}")
+
+
+def _format_acceptance(conflicts: Sequence[BlockingReason], label: str) -> tuple[str, ...]:
+    if not conflicts or not label:
+        return ()
+    text = (
+        f"The check `reconciler` fails until a reviewer sets the label `{label}` on this pull request, which accepts"
+        " the conflicts. The label is valid for the current head only. A push removes it, and it must be set again."
+    )
+    return ("", text)
+
+
+def _format_items(lines: Sequence[str]) -> list[str]:
+    """Return as many list items as the body has space for. If items are dropped, the last item has their number."""
+    items = [_format_item(line) for line in lines]
+    sizes = accumulate(len(item) + 1 for item in items)
+    kept = sum(size <= _MAX_LIST_CHARACTERS for size in sizes)
+    if kept == len(items):
+        return items
+    return [*items[:kept], f"- and {len(items) - kept} more; the status files on the branch list every conflict"]
+
+
+def _compute_change_digest(details: DraftDetails) -> str:
+    packages = [_build_package_key(package) for package in details.packages]
+    return _shorten_digest(compute_digest([packages, list(details.extra_paths)]))
+
+
+def _build_package_key(details: DraftPackageDetails) -> str:
+    package = details.package
+    gates = [[gate.reason, gate.message] for gate in (*package.unmet_gates, *package.errors)]
+    content = [
+        package.is_removed,
+        read_text(package.status, "task"),
+        *details.changes.comparison_key,
+        gates,
+        format_package_conflicts(package),
+    ]
+    content += [details.templates] if details.templates else []
+    return build_comparison_key(content, format_recorded_owner(package.status).rpartition("/")[2])
+
+
+def _format_title(details: DraftDetails) -> str:
+    packages = details.draft.packages
+    name = details.draft.destination.name
+    if len(packages) == 1:
+        (package,) = packages
+        result = "remove it" if package.is_removed else format_task(package.status) or "local changes"
+        title = f"{name}/{package.package}: {result}"
+    else:
+        verb = "remove " if details.draft.is_removal else ""
+        names = ", ".join(package.package for package in packages)
+        title = f"{name}: {verb}{format_count(len(packages), 'package')} ({names})"
+    chosen = (str(conflict.get("chosen")) for package in packages for conflict in package.conflicts)
+    conflicts = f"; {summary}" if (summary := format_conflict_summary(chosen)) else ""
+    return shorten(to_one_line(title), TITLE_WIDTH - len(conflicts)) + conflicts
+
+
+def _format_equal_changes(change_digest: str, other_clusters: Sequence[str]) -> str:
+    if not other_clusters:
+        return f"Change `{change_digest}`."
+    more = f" and {len(other_clusters) - _MAX_CLUSTERS} more" if len(other_clusters) > _MAX_CLUSTERS else ""
+    names = ", ".join(format_code(to_one_line(name)) for name in other_clusters[:_MAX_CLUSTERS])
+    return f"Same change as {format_count(len(other_clusters), 'other')}, `{change_digest}`: {names}{more}."
+
+
+def _list_obstacles(details: DraftDetails) -> Iterator[str]:
+    for package in details.draft.packages:
+        yield from (f"{package.package}: {line}" for line in format_package_conflicts(package))
+    for package in details.draft.packages:
+        yield from format_package_gates(details.draft, package)
+    yield from format_draft_lines(details)
+
+
+def _format_packages(details: DraftDetails, get_commit_url: CommitPageUrl, used: int) -> Iterator[str]:
+    count, length = 0, max(0, used - _LIST_ALLOWANCE)
+    for package in details.packages[:_MAX_PACKAGES]:
+        section = _format_package(details, package, get_commit_url)
+        length += len(section)
+        if length > _MAX_PACKAGE_CHARACTERS:
+            break
+        count += 1
+        yield section
+    if rest := len(details.packages) - count:
+        yield f"And {format_count(rest, 'more package')}; `reconciler show` lists all packages."
+
+
+def _format_package(details: DraftDetails, package: DraftPackageDetails, get_commit_url: CommitPageUrl) -> str:
+    status = package.package.status
+    lines = [
+        *(f"templates: {line}" for line in package.templates),
+        *package.changes.format_summary_lines(_MAX_LINES),
+        *package.changes.format_file_lines(_MAX_LINES),
+        *(f"child: {line}" for line in format_children(status.get("templates"), _MAX_LINES)),
+        *(f"overridden: {line}" for line in format_overrides(status.get("overrides"), _MAX_LINES)),
+        *(f"why: {cause}" for cause in package.causes),
+        *(f"reproduce: {line}" for line in format_reproduce_commands(details, package)),
+    ]
+    title = f"### {format_code(to_one_line(format_package_title(package.package)))}"
+    return "\n".join([title, "", *map(_format_item, lines), *_format_links(package, get_commit_url)])
+
+
+def _format_links(package: DraftPackageDetails, get_commit_url: CommitPageUrl) -> Iterator[str]:
+    status = package.package.status
+    upstream = read_upstream(status, "to")
+    commits = (
+        ("config", "", read_text(read_inputs(status), "config")),
+        ("upstream", read_text(upstream, "repo"), read_text(upstream, "commit")),
+    )
+    # Anyone can edit a status file. Only a valid commit id may become part of a link.
+    urls = [(name, get_commit_url(repo, commit)) for name, repo, commit in commits if _COMMIT.fullmatch(commit)]
+    if links := [f"[{name}]({url})" for name, url in urls if url]:
+        yield f"- {', '.join(links)}"
+
+
+def _format_item(line: str) -> str:
+    # User input is formatted as code, so that it cannot mention a person or end the generated block.
+    return f"- {format_code(shorten(to_one_line(line), _MAX_LINE_CHARACTERS).replace('<!--', '<! --'))}"
+
+
+def _format_closing(details: DraftDetails) -> str:
+    branch = format_code(to_one_line(details.draft.branch))
+    purpose = "delete these packages" if details.draft.is_removal else "publish this draft"
+    return (
+        f"Merge this pull request to {purpose}. Close it to decline the draft; it is proposed again only after its"
+        f" content changed. Commits that you push to {branch} are kept when the draft is updated."
+    )
+
+
+def format_announcement(plan: TargetPlan) -> tuple[str, str]:
+    """Return title and body of a pull request that the push of its commits opens, from the commit messages."""
+    messages = [commit.message for push in list_pushes(plan) for commit in push.commits]
+    titles = [message.partition("\n")[0] for message in messages]
+    title = titles[0] if len(titles) == 1 else f"{plan.target.name}: {format_count(len(titles), 'package')}"
+    # The last paragraph of a message has trailers for tools.
+    bodies = [message.rstrip().rpartition("\n\n")[0] for message in messages]
+    lines = [line.removeprefix("- ") for body in bodies for line in body.splitlines() if line.strip()]
+    return shorten(to_one_line(title), TITLE_WIDTH), "\n".join(map(_format_item, lines))
+
+
+def has_generated_block(body: str) -> bool:
+    """Return whether a body contains a generated block."""
+    return _BLOCK.search(body) is not None
+
+
+def replace_generated_block(current_body: str, new_body: str) -> str | None:
+    """Return the current body with the generated block of the new one. The text around the block does not change.
+
+    Returns:
+        None if the block is up to date, or if someone removed it.
+    """
+    current, new = _BLOCK.search(current_body), _BLOCK.search(new_body)
+    if current is None or new is None or current.group(1) == new.group(1):
+        return None
+    return current_body[: current.start()] + new.group() + current_body[current.end() :]
+
+
+def _shorten_digest(digest: str) -> str:
+    return digest.removeprefix("sha256:")[:_DIGEST_CHARACTERS]

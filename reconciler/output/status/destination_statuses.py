@@ -1,0 +1,321 @@
+"""The status of each destination and of the owners of its packages, and package counts by outcome."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Set
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from operator import is_
+from typing import Any
+
+from reconciler.catalog.trace import ABSENT_FINGERPRINT
+from reconciler.controllers.results import ConfigStatus, Variant
+from reconciler.krm.findings import INTERNAL_ERROR, select_errors
+from reconciler.krm.isolation import InternalFailure, ScopeFailedError, isolation_boundary
+from reconciler.krm.objects import Condition, ObjectKey, upsert_conditions
+from reconciler.output.data import drop_empty
+from reconciler.output.status.config_statuses import ConfigStatuses
+from reconciler.output.status.package_status import list_object_dependencies
+from reconciler.output.status.removals import build_pending_removals_data, list_pending_removals
+from reconciler.planning.decide.fleet_plan import FleetPlan, TargetPlan
+from reconciler.planning.decide.package_decision import READY_CONDITION, VALID_CONDITION
+from reconciler.planning.model.outcomes import Blocked, Draft, PackageOutcome, Unchanged
+from reconciler.planning.model.state import PackageRecord
+
+PACKAGE_OUTCOMES = ("published", "drafted", "declined", "blocked", "held", "leaving")
+"""The outcomes that summaries count packages by."""
+_OUTCOMES_OF_UNCHANGED = {"drafted": "drafted", "declined": "declined"}
+
+
+def count_packages(plan: TargetPlan) -> dict[str, int]:
+    """Return the number of packages of a destination by outcome.
+
+    New drafts and existing drafts are counted alike, so that a second pass with the same input has the same counts.
+    """
+    outcomes = [_get_outcome(outcome) for outcome in plan.outcomes] + ["held"] * len(plan.held)
+    outcomes += ["leaving"] * len(list_pending_removals(plan))
+    return {outcome: outcomes.count(outcome) for outcome in PACKAGE_OUTCOMES}
+
+
+def find_blocked_objects(plan: FleetPlan) -> frozenset[str]:
+    """Return the config objects and files with an error finding, except owners of blocked packages.
+
+    Returns:
+        Objects as `Kind/namespace/name`, and paths of files that cannot be read.
+    """
+    errors = (finding.location for finding in select_errors(plan.list_findings()) if not finding.location.package)
+    with_errors = {location.object or location.file for location in errors}
+    stalled = {str(entry.owner.key) for entry in plan.controller_result.stalled}
+    # A blocked package is counted on its own, and its owner has the same error.
+    counted = {
+        str(outcome.variant.owner.key)
+        for target_plan in plan.targets
+        if target_plan.outcome_counts[2]
+        for outcome in target_plan.outcomes
+        if isinstance(outcome, Blocked)
+    }
+    return frozenset((with_errors | stalled) - counted - {""})
+
+
+def _get_outcome(outcome: PackageOutcome) -> str:
+    match outcome:
+        case Draft():
+            return "drafted"
+        case Unchanged(reason=reason):
+            return _OUTCOMES_OF_UNCHANGED.get(reason, "published")
+        case Blocked():
+            return "blocked"
+
+
+_REVIEW_PENDING = "the draft waits for review"
+# The fields in the order of the status file. The state does not keep an order.
+_RENDER_FIELDS = ("status", "reason", "message", "unmetGates")
+_GENERATED_READY = "all generated packages are drafted or published"
+_PLANNED = Condition("Ready", "True", "Planned", "the branches were read and all packages were planned")
+
+
+@dataclass(frozen=True)
+class ObjectStatus:
+    """The status of one object on the status branch, without times.
+
+    Attributes:
+        fields: The fields of `.status` except the conditions.
+        spec: The spec of a generated object, None for other objects.
+        metadata: Metadata of a generated object in addition to name and namespace.
+    """
+
+    key: ObjectKey
+    api_version: str
+    conditions: tuple[Condition, ...]
+    fields: Mapping[str, Any] = field(default_factory=dict)
+    spec: Mapping[str, object] | None = None
+    metadata: Mapping[str, object] = field(default_factory=dict)
+
+    @cached_property
+    def is_ready(self) -> bool:
+        """Whether its condition Ready is True."""
+        return any((condition.type, condition.status) == ("Ready", "True") for condition in self.conditions)
+
+
+@dataclass(frozen=True, eq=False)
+class DestinationStatuses:
+    """The status of a destination and of the owners of its packages.
+
+    Attributes:
+        package_counts: Number of packages by outcome.
+        owners: Statuses of owners whose only destination is this one.
+        config_statuses: The statuses that controllers report for `owners`, in the same order.
+        multi_target_owners: Partial statuses of owners with packages on other destinations too.
+        failures: Unexpected exceptions by owner.
+    """
+
+    destination: ObjectStatus
+    package_counts: Mapping[str, int]
+    owners: Mapping[ObjectKey, ObjectStatus]
+    config_statuses: tuple[ConfigStatus | None, ...]
+    multi_target_owners: tuple[ObjectStatus, ...]
+    failures: Mapping[ObjectKey, InternalFailure] = field(default_factory=dict)
+
+    @cached_property
+    def not_ready_owners(self) -> frozenset[ObjectKey]:
+        """The keys of `owners` that are not ready."""
+        return frozenset(key for key, status in self.owners.items() if not status.is_ready)
+
+
+class DestinationStatusCache:
+    """Caches the statuses of each destination while its plan is the same object. An empty cache gives equal results."""
+
+    def __init__(self) -> None:
+        self._previous: dict[ObjectKey, _CacheEntry] = {}
+        self._current: dict[ObjectKey, _CacheEntry] = {}
+
+    def end_pass(self) -> None:
+        """End a pass and drop the entries that it did not use."""
+        self._previous, self._current = self._current, {}
+
+    def get_statuses(
+        self, plan: TargetPlan, configs: ConfigStatuses, multi_target_owners: Set[ObjectKey]
+    ) -> DestinationStatuses:
+        """Return the statuses of a destination and of the owners of its packages."""
+        entry = self._previous.get(plan.target.key)
+        if entry is None or not entry.is_valid(plan, configs, multi_target_owners):
+            statuses = build_destination_statuses(plan, configs, multi_target_owners)
+            entry = _CacheEntry(plan, configs, multi_target_owners, statuses)
+        elif entry.configs is not configs:
+            entry = replace(entry, configs=configs)
+        # The next pass has a different plan for a target with new drafts.
+        if not plan.has_new_drafts and not entry.statuses.failures:
+            self._current[plan.target.key] = entry
+        return entry.statuses
+
+
+@dataclass(frozen=True, eq=False)
+class _CacheEntry:
+    plan: TargetPlan
+    configs: ConfigStatuses
+    multi_target_owners: Set[ObjectKey]
+    statuses: DestinationStatuses
+
+    def is_valid(self, plan: TargetPlan, configs: ConfigStatuses, multi_target_owners: Set[ObjectKey]) -> bool:
+        """Return whether the inputs are the same objects."""
+        return (
+            self.plan is plan
+            and self.multi_target_owners is multi_target_owners
+            and (
+                self.configs is configs
+                or all(map(is_, self.statuses.config_statuses, _list_config_statuses(self.statuses.owners, configs)))
+            )
+        )
+
+
+def build_destination_statuses(
+    plan: TargetPlan, configs: ConfigStatuses, multi_target_owners: Set[ObjectKey]
+) -> DestinationStatuses:
+    """Return the statuses of a destination and of the owners of its packages."""
+    failures: dict[ObjectKey, InternalFailure] = {}
+    statuses = [_build_isolated_status(outcome, plan, failures) for outcome in plan.outcomes]
+    single_target = {status.key: status for status in statuses if status.key not in multi_target_owners}
+    config_statuses = _list_config_statuses(single_target, configs)
+    owners = {
+        key: merge_config_status(status, config)
+        for (key, status), config in zip(single_target.items(), config_statuses, strict=True)
+    }
+    counts = count_packages(plan)
+    multi_target = tuple(status for status in statuses if status.key in multi_target_owners)
+    return DestinationStatuses(
+        _build_destination_status(plan, counts), counts, owners, config_statuses, multi_target, failures
+    )
+
+
+def _list_config_statuses(owners: Iterable[ObjectKey], configs: ConfigStatuses) -> tuple[ConfigStatus | None, ...]:
+    return tuple(map(configs.by_key.get, owners))
+
+
+def merge_config_status(status: ObjectStatus, config: ConfigStatus | None) -> ObjectStatus:
+    """Merge the controller's status into that of the outcome. The outcome's conditions and fields take precedence."""
+    if config is None:
+        return status
+    conditions = upsert_conditions(config.conditions, *status.conditions)
+    fields = {**config.fields, **status.fields}
+    return replace(status, conditions=conditions, fields=fields, spec=config.spec, metadata=config.metadata)
+
+
+def _build_isolated_status(
+    outcome: PackageOutcome, plan: TargetPlan, failures: dict[ObjectKey, InternalFailure]
+) -> ObjectStatus:
+    """Return the status of one owner. After an unexpected exception, only this owner is not ready."""
+    try:
+        with isolation_boundary(f"the status of {outcome.variant.owner.key}"):
+            return _build_outcome_status(outcome, plan)
+    except ScopeFailedError as error:
+        failures[outcome.variant.owner.key] = error.failure
+        condition = Condition("Ready", "False", INTERNAL_ERROR.name, error.failure.message)
+        return build_owner_status(outcome.variant, (VALID_CONDITION, condition))
+
+
+def _build_outcome_status(outcome: PackageOutcome, plan: TargetPlan) -> ObjectStatus:
+    fields = {
+        "downstreamTargets": _build_outcome_targets(outcome, _find_own_record(outcome, plan)),
+        "upstream": _build_upstream(outcome.variant),
+        "contextDependencies": _build_dependencies(outcome),
+        "pending": _list_pending_messages(outcome),
+    }
+    ready = (VALID_CONDITION, _get_ready_condition(outcome.variant))
+    conditions = outcome.conditions if isinstance(outcome, Blocked) else ready
+    return build_owner_status(outcome.variant, conditions, drop_empty(fields))
+
+
+def _get_ready_condition(variant: Variant) -> Condition:
+    return READY_CONDITION if variant.upstream else replace(READY_CONDITION, message=_GENERATED_READY)
+
+
+def _find_own_record(outcome: PackageOutcome, plan: TargetPlan) -> PackageRecord | None:
+    # The package at this path can belong to another owner.
+    record = plan.next_state.packages.get(outcome.variant.target.package) or outcome.record
+    return record if record and record.owner.key == outcome.variant.owner.key else None
+
+
+def build_owner_status(
+    variant: Variant, conditions: tuple[Condition, ...], fields: Mapping[str, Any] | None = None
+) -> ObjectStatus:
+    """Return the status of a variant's owner without the controller's status."""
+    return ObjectStatus(variant.owner.key, variant.owner.api_version, conditions, fields or {})
+
+
+def _build_outcome_targets(outcome: PackageOutcome, record: PackageRecord | None) -> list[dict[str, Any]]:
+    if record is None:
+        return []
+    target = outcome.variant.target
+    return build_downstream_targets(target.repository, target.package, record, is_drafted=isinstance(outcome, Draft))
+
+
+def build_downstream_targets(
+    repository: str, package: str, record: PackageRecord, *, is_drafted: bool = False
+) -> list[dict[str, Any]]:
+    """Return `downstreamTargets` of a package: its open draft, else the published version, else nothing.
+
+    All fields come from the state. So a pass after an interrupted pass, or after a lost status branch, writes the same.
+    """
+    if not (is_drafted or record.draft_version or record.published_version):
+        return []
+    has_draft = is_drafted or record.draft_version
+    workspace = record.last_workspace if has_draft else _get_published_workspace(record)
+    # The record has the status of the last render only, which can be that of a draft that was deleted.
+    is_last = workspace == record.last_workspace
+    render = drop_empty({name: record.render_status.get(name) for name in _RENDER_FIELDS}) if is_last else {}
+    name = f"{repository}.{package.replace('/', '.')}.packagevariant-{workspace}"
+    return [drop_empty({"name": name, "renderStatus": render})]
+
+
+def _get_published_workspace(record: PackageRecord) -> int:
+    """Return the workspace number of the published draft, or the last number if that draft is unknown."""
+    published = (revision for revision in reversed(record.revisions) if revision.version == record.published_version)
+    revision = next(published, record.revisions[-1] if record.revisions else None)
+    return revision.workspace or record.last_workspace if revision else record.last_workspace
+
+
+def _build_upstream(variant: Variant) -> dict[str, Any]:
+    source = variant.source.as_data()
+    return drop_empty({name: source.get(name) for name in ("ref", "commit", "tree")})
+
+
+def _build_dependencies(outcome: PackageOutcome) -> list[dict[str, Any]]:
+    trace = outcome.trace if isinstance(outcome, Blocked) else outcome.record.trace
+    return [
+        {
+            "apiVersion": dependency.api_version,
+            "kind": dependency.kind,
+            "namespace": dependency.namespace,
+            "name": dependency.name,
+            "found": dependency.fingerprint != ABSENT_FINGERPRINT,
+        }
+        for dependency in list_object_dependencies(trace)
+    ]
+
+
+def _list_pending_messages(outcome: PackageOutcome) -> list[str]:
+    settling = outcome.variant.settling
+    moves = [settling.message] if settling else []
+    match outcome:
+        case Draft() | Unchanged(reason="drafted"):
+            return [_REVIEW_PENDING, *moves]
+        case Blocked(conditions=conditions):
+            proposed = (condition for condition in conditions if condition.reason == "DownstreamProposed")
+            return [*(condition.message for condition in proposed), *moves]
+        case Unchanged():
+            return moves
+
+
+def _build_destination_status(plan: TargetPlan, counts: Mapping[str, int]) -> ObjectStatus:
+    destination = plan.target
+    errors = select_errors(plan.findings)
+    messages = "; ".join(error.message for error in errors)
+    condition = Condition("Ready", "False", errors[0].code, messages) if errors else _PLANNED
+    removals = [{**entry, "package": entry["package"].partition("/")[2]} for entry in build_pending_removals_data(plan)]
+    fields = {
+        "branch": destination.branch,
+        "directory": destination.directory,
+        "packages": drop_empty(counts),
+        "leaving": removals,
+    }
+    return ObjectStatus(destination.key, destination.api_version, (condition,), drop_empty(fields))

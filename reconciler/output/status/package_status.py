@@ -1,0 +1,199 @@
+"""The PackageStatus file, which is next to a package on its branch and records how the package was rendered.
+
+The module also lists the dependencies of a render. The order of the fields is fixed, and empty fields are omitted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from reconciler.catalog.trace import ABSENT_FINGERPRINT, Trace
+from reconciler.controllers.override_policies.model import CLUSTER_OVERRIDE_POLICY_KIND, KUBEADMIRAL_GROUP
+from reconciler.controllers.results import Variant
+from reconciler.krm.findings import Finding, Severity
+from reconciler.krm.json_text import compute_digest
+from reconciler.krm.schema import find_kind_scope
+from reconciler.krm.yaml import emit
+from reconciler.memory import cached
+from reconciler.output.changes.package_changes import read_upstream_lock
+from reconciler.output.data import drop_empty, mask_trace
+from reconciler.output.status.package_sections import build_children_data
+from reconciler.planning.model.outcomes import Draft, PackageRender
+from reconciler.planning.model.sources import serialize_conflict
+from reconciler.planning.model.targets import Target
+from reconciler.redaction import MASK
+
+# The status file and the commit message of a draft both need the digest.
+_CACHED_DIGESTS = 16
+
+PACKAGE_STATUS_API_VERSION = "reconciler.dev/v1alpha1"
+PACKAGE_STATUS_KIND = "PackageStatus"
+_ANNOTATIONS = {"config.kubernetes.io/local-config": "true", "argocd.argoproj.io/hook": "Skip"}
+
+
+def compute_inputs_digest(trace: Trace) -> str:
+    """Return the digest of a trace as `sha256:<hex>`. Hashes of Secrets are masked before."""
+    return _compute_digest(tuple(trace.items()))
+
+
+@cached(_CACHED_DIGESTS)
+def _compute_digest(dependencies: tuple[tuple[str, str], ...]) -> str:
+    return compute_digest(mask_trace(dict(dependencies)))
+
+
+def build_inputs_data(variant: Variant, rendered: PackageRender, trace: Trace, config: str) -> dict[str, Any]:
+    """Return `inputs` of the status file: the config, the digest of all dependencies, and the objects by name.
+
+    The objects are those that the render used, and those from which the controller built the variant.
+    """
+    sources = variant.provenance.list_objects() if variant.provenance else []
+    objects = [
+        *_build_objects(rendered, trace),
+        *({name: value for name, value in source.items() if value} for source in sources),
+    ]
+    return {"config": config, "digest": compute_inputs_digest(trace), "objects": objects}
+
+
+def _build_objects(rendered: PackageRender, trace: Trace) -> Iterator[dict[str, str]]:
+    for dependency in list_object_dependencies(trace):
+        if dependency.fingerprint != ABSENT_FINGERPRINT:
+            fields = {
+                "kind": dependency.kind,
+                "namespace": dependency.effective_namespace,
+                "name": dependency.name,
+                "file": rendered.input_files.get((dependency.kind, dependency.namespace, dependency.name)),
+                "hash": MASK if dependency.kind == "Secret" else dependency.fingerprint,
+            }
+            yield {name: value for name, value in fields.items() if value}
+
+
+@dataclass(frozen=True)
+class ObjectDependency:
+    """A config object that a render depends on.
+
+    Attributes:
+        namespace: The namespace of the lookup, which is "default" for cluster-scoped kinds too.
+        fingerprint: The hash of the object, or ABSENT_FINGERPRINT.
+    """
+
+    api_version: str
+    kind: str
+    namespace: str
+    name: str
+    fingerprint: str
+
+    @property
+    def effective_namespace(self) -> str:
+        """The namespace of the object, "" for cluster-scoped kinds."""
+        return get_effective_namespace(self.api_version, self.kind, self.namespace)
+
+
+def get_effective_namespace(api_version: str, kind: str, namespace: str) -> str:
+    """Return the namespace of an object, "" for cluster-scoped kinds."""
+    group = api_version.rpartition("/")[0]
+    is_cluster_override_policy = (group, kind) == (KUBEADMIRAL_GROUP, CLUSTER_OVERRIDE_POLICY_KIND)
+    return "" if is_cluster_override_policy or find_kind_scope(group, kind) == "cluster" else namespace
+
+
+def list_object_dependencies(trace: Trace) -> Iterator[ObjectDependency]:
+    """Yield the objects in a trace, sorted. The fingerprint of a policy covers only its effect on one cluster."""
+    for dependency, fingerprint in sorted(trace.items()):
+        match dependency.split(" ", 4):
+            case ["object", api_version, kind, namespace, name]:
+                yield ObjectDependency(api_version, kind, namespace, name, fingerprint)
+            case ["policy", api_version, kind, namespace, name_and_cluster]:
+                name = name_and_cluster.partition(" ")[0]
+                yield ObjectDependency(api_version, kind, namespace, name, fingerprint)
+
+
+def build_package_status(draft: Draft, destination: Target, config: str) -> bytes:
+    """Return the PackageStatus file of a draft. Equal drafts give equal bytes; the file contains no time.
+
+    Args:
+        config: The config commit, or `tree:<id>`.
+    """
+    package = draft.variant.target.package
+    document = {
+        "apiVersion": PACKAGE_STATUS_API_VERSION,
+        "kind": PACKAGE_STATUS_KIND,
+        "metadata": {"name": package.replace("/", "."), "annotations": _ANNOTATIONS},
+        "status": _insert_draft_metadata(draft, drop_empty(_build_status(draft, destination, config))),
+    }
+    return emit(document).encode()
+
+
+def _build_status(draft: Draft, destination: Target, config: str) -> dict[str, Any]:
+    rendered, templates, provenance = draft.rendered, draft.rendered.templates, draft.variant.provenance
+    return {
+        "repository": destination.name,
+        "package": draft.variant.target.package,
+        "owner": draft.variant.owner.as_data(),
+        "task": draft.task,
+        "upstream": drop_empty({"from": _build_previous_upstream(draft), "to": draft.variant.source.as_data()}),
+        "trees": {"base": draft.base_tree, "merged": draft.merged_tree, "rendered": rendered.files.id},
+        "inputs": drop_empty(build_inputs_data(draft.variant, rendered, draft.record.trace, config)),
+        "conditions": [drop_empty(condition.as_data()) for condition in rendered.conditions],
+        "readinessGates": _build_gates(rendered),
+        "injected": build_injected_data(rendered),
+        "conflicts": [serialize_conflict(conflict) for conflict in rendered.conflicts],
+        "appliedOverrides": provenance.list_applied_overrides() if provenance else [],
+        "layers": [*(provenance.list_layers() if provenance else ()), *(templates.as_data() if templates else ())],
+        "overrides": [dict(override) for override in rendered.overrides],
+        "templates": build_children_data(templates.effects if templates else ()),
+        "results": [dict(result) for result in rendered.function_results],
+        "warnings": list(_build_warnings(rendered.findings)),
+    }
+
+
+def _insert_draft_metadata(draft: Draft, status: dict[str, Any]) -> dict[str, Any]:
+    """Return the status with the draft's labels and annotations after the field `task`.
+
+    For a package with an upstream, empty labels and annotations are written too. Their absence means that an earlier
+    version wrote the file, so that the labels are unknown.
+    """
+    metadata = {"labels": dict(draft.labels), "annotations": dict(draft.annotations)}
+    if draft.variant.upstream is None:
+        metadata = drop_empty(metadata)
+    fields: dict[str, Any] = {}
+    for name, value in status.items():
+        fields |= {name: value, **metadata} if name == "task" else {name: value}
+    return fields
+
+
+def _build_previous_upstream(draft: Draft) -> dict[str, Any]:
+    """Return the upstream lock of the replaced version, and the locked tree if it is known."""
+    lock = read_upstream_lock(draft.previous_files)
+    fields = {name: lock[name] for name in ("repo", "directory", "ref", "commit") if name in lock}
+    versions = [
+        version
+        for version in (draft.record.draft_version, draft.record.published_version)
+        if version and version.rendered == draft.previous_files.id
+    ]
+    # The lock in a package with local changes can be edited, so it proves nothing about the tree.
+    return drop_empty({**fields, "tree": versions[0].base if versions and fields else ""})
+
+
+def build_injected_data(rendered: PackageRender) -> list[dict[str, str]]:
+    """Return `injected` of the status file: all injections. The hash of a Secret is masked."""
+    return [_mask_injection(injection.as_data()) for injection in rendered.injections]
+
+
+def _mask_injection(data: dict[str, str]) -> dict[str, str]:
+    return drop_empty({**data, "hash": MASK} if data["object"].startswith("Secret/") else data)
+
+
+def _build_gates(rendered: PackageRender) -> list[dict[str, Any]]:
+    unmet = rendered.unmet_gates
+    return [{"conditionType": gate, "met": gate not in unmet} for gate in rendered.readiness_gates]
+
+
+def _build_warnings(findings: Iterable[Finding]) -> Iterable[dict[str, Any]]:
+    for finding in findings:
+        if finding.severity is not Severity.ERROR:
+            location = finding.location
+            yield drop_empty({
+                "code": finding.code, "severity": finding.severity.value, "message": finding.message,
+                "object": location.object, "file": location.file, "pointer": location.pointer,
+            })  # fmt: skip

@@ -1,0 +1,83 @@
+"""Removals of packages that no config object requests any more: lines for a plan, and data for the status branch."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from reconciler.output.data import drop_empty
+from reconciler.output.text import format_object, to_one_line
+from reconciler.planning.decide.fleet_plan import FleetPlan, TargetPlan
+from reconciler.planning.model.outcomes import RemovalOutcome
+from reconciler.planning.model.targets import Target
+
+# Removals that wait for a person. All others are completed by the pass that detects them.
+_PENDING = ("proposed", "declined")
+_ACTIONS = {
+    "proposed": "propose removal of",
+    "withdrawn": "withdraw the draft of",
+    "orphaned": "orphan",
+}
+
+
+@dataclass(frozen=True)
+class PackageRemoval:
+    """The removal of one package from a destination."""
+
+    destination: Target
+    removal: RemovalOutcome
+
+    @property
+    def target(self) -> str:
+        """The package as `<repository>/<package>`."""
+        return f"{self.destination.name}/{self.removal.package}"
+
+    @property
+    def has_action(self) -> bool:
+        """Whether this pass does something; an earlier pass already proposed the other removals."""
+        return self.removal.is_new or self.removal.kind in ("withdrawn", "orphaned")
+
+    @property
+    def title(self) -> str:
+        """The action of this pass, on one line."""
+        return to_one_line(f"{_ACTIONS[self.removal.kind]} {self.target} ({format_object(self.removal.owner.key)})")
+
+    @property
+    def branch(self) -> str:
+        """The branch of the removal draft, also after it was declined; "" without a draft."""
+        removal = self.removal.record.removal
+        return removal.branch if removal else ""
+
+    def as_data(self) -> dict[str, Any]:
+        """Return the removal as JSON data."""
+        return drop_empty({
+            "repository": self.destination.name, "package": self.removal.package,
+            "owner": self.removal.owner.as_data(), "state": self.removal.kind, "branch": self.branch,
+            "why": self.removal.reason,
+        })  # fmt: skip
+
+
+def list_removals(plan: FleetPlan) -> tuple[PackageRemoval, ...]:
+    """Return all removals, sorted by target."""
+    removals = [
+        PackageRemoval(target_plan.target, removal) for target_plan in plan.targets for removal in target_plan.removals
+    ]
+    return tuple(sorted(removals, key=lambda removal: removal.target))
+
+
+def list_pending_removals(plan: TargetPlan) -> tuple[PackageRemoval, ...]:
+    """Return the removals that wait for a person or were declined. A second pass returns the same removals."""
+    pending = [removal for removal in plan.removals if removal.kind in _PENDING]
+    return tuple(
+        PackageRemoval(plan.target, removal) for removal in sorted(pending, key=lambda removal: removal.package)
+    )
+
+
+def build_pending_removals_data(plan: TargetPlan) -> Iterator[Mapping[str, Any]]:
+    """Yield the entries of pending removals for the status branch."""
+    for pending in list_pending_removals(plan):
+        yield drop_empty({
+            "package": pending.target, "state": pending.removal.kind, "branch": pending.branch,
+            "reason": pending.removal.reason,
+        })  # fmt: skip

@@ -1,0 +1,388 @@
+"""All files of the status branch: one file per config object, own files of some objects, and the summary.
+
+A condition keeps its time from the previous file until it changes. So a pass without changes writes nothing.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import chain
+from typing import Any
+
+from reconciler.catalog.files import FALLBACK_COMMIT_SECONDS
+from reconciler.krm.findings import INTERNAL_ERROR, Finding, SourceLocation, create_internal_error_finding
+from reconciler.krm.isolation import InternalFailure, ScopeFailedError, isolation_boundary
+from reconciler.krm.objects import Condition, ObjectKey, upsert_conditions
+from reconciler.krm.times import format_rfc3339
+from reconciler.krm.yaml import YamlError, emit, parse_yaml
+from reconciler.memory import cached
+from reconciler.output.data import read_mapping, read_mappings
+from reconciler.output.status.config_statuses import ConfigStatuses, get_object_path
+from reconciler.output.status.destination_statuses import DestinationStatuses, ObjectStatus
+from reconciler.output.status.owner_statuses import FleetStatuses, OwnerStatusCache, build_owner_statuses
+from reconciler.output.status.summary import SUMMARY_FILE, SummaryEntries, build_summary_entries, build_summary_file
+from reconciler.planning.decide.fleet_plan import FleetPlan
+
+MAX_CHILDREN = 1000
+# While a set fails, each pass reads the owners of its existing variants.
+_CACHED_FILES = 100_000
+# The first line of a condition, or its time. A condition has no time if no commit that was read has a date.
+_CONDITION_OR_TIME = re.compile(rb'^(?:  - type: |    lastTransitionTime: "([^"\n]*)"$)', re.MULTILINE)
+# Earlier versions wrote this date for an unknown time. It is not kept.
+_UNKNOWN_TIME = format_rfc3339(FALLBACK_COMMIT_SECONDS)
+
+
+@dataclass(frozen=True, eq=False)
+class ObjectStatusFile:
+    """The new version of one object's file on the status branch.
+
+    Attributes:
+        previous_content: The content of the file now, b"" without a file.
+        document: The new content as data, None if the file does not change.
+    """
+
+    status: ObjectStatus
+    path: str
+    summary_entries: SummaryEntries
+    previous_content: bytes
+    document: dict[str, Any] | None = None
+
+    @cached_property
+    def content(self) -> bytes:
+        """The new content."""
+        return self.previous_content if self.document is None else emit(self.document).encode()
+
+    def with_content(self) -> ObjectStatusFile:
+        """Compute the content now and return the file."""
+        _ = self.content
+        return self
+
+    @property
+    def key(self) -> ObjectKey:
+        """The key of the object."""
+        return self.status.key
+
+    @property
+    def is_healthy(self) -> bool:
+        """Whether the object is ready and no gate blocks its drafts."""
+        return self.summary_entries.is_healthy
+
+    def is_current(self, previous: Mapping[str, bytes], large: Collection[ObjectKey]) -> bool:
+        """Return whether `previous` has this content, or has no file because the object is omitted.
+
+        Args:
+            large: Children of large sets, whose files are omitted while they are healthy.
+        """
+        content = previous.get(self.path)
+        return content == self.content if content is not None else self.key in large and self.is_healthy
+
+
+def build_object_file(status: ObjectStatus, previous: Mapping[str, bytes], now: str) -> ObjectStatusFile:
+    """Return the file of an object. Conditions that did not change keep the time from the file in `previous`.
+
+    Args:
+        now: Time of changed conditions, "" if it is unknown. Then these conditions have no time.
+    """
+    path = get_object_path(status.key)
+    content = previous.get(path, b"")
+    if unchanged := _build_if_unchanged(status, content):
+        return ObjectStatusFile(status, path, build_summary_entries(unchanged), content)
+    previous_document = read_document(content)
+    document = _build_document(status, previous_document, now)
+    return ObjectStatusFile(
+        status, path, build_summary_entries(document), content, None if document == previous_document else document
+    )
+
+
+def build_failed_object_file(
+    status: ObjectStatus, previous: Mapping[str, bytes], failure: InternalFailure
+) -> ObjectStatusFile:
+    """Return the file of an object whose status cannot be written: its identity, and the failure as a condition."""
+    path, condition = get_object_path(status.key), Condition("Ready", "False", INTERNAL_ERROR.name, failure.message)
+    plain = ObjectStatus(status.key, status.api_version, (condition,))
+    document = _join_document(plain, [condition.as_data()], {})
+    return ObjectStatusFile(plain, path, build_summary_entries(document), previous.get(path, b""), document)
+
+
+def read_document(content: bytes) -> Mapping[str, Any]:
+    """Return the data of a file, or {} if it cannot be parsed. Anyone can edit the file."""
+    try:
+        documents = parse_yaml(content).documents
+    except YamlError:
+        return {}
+    return documents[0].data if documents and isinstance(documents[0].data, dict) else {}
+
+
+def _build_if_unchanged(status: ObjectStatus, content: bytes) -> dict[str, Any] | None:
+    """Return the document if the file already contains the status, else None.
+
+    The result can be None for an unchanged file too. Writing YAML and comparing it is several times faster than
+    parsing it.
+    """
+    times = _read_times(content)
+    conditions = upsert_conditions(status.conditions)
+    if len(times) != len(conditions) or _UNKNOWN_TIME in times:
+        return None
+    entries = [_add_time(condition, time) for condition, time in zip(conditions, times, strict=True)]
+    document = _join_document(status, entries, status.fields)
+    return document if emit(document).encode() == content else None
+
+
+def _read_times(content: bytes) -> list[str]:
+    """Return the time of each condition in a file, "" for a condition without a time."""
+    times: list[str] = []
+    for match in _CONDITION_OR_TIME.finditer(content):
+        if match[1] is None:
+            times.append("")
+        elif times:
+            times[-1] = match[1].decode(errors="replace")
+    return times
+
+
+def _add_time(condition: Condition, time: str) -> dict[str, str]:
+    return {**condition.as_data(), **({"lastTransitionTime": time} if time else {})}
+
+
+def _build_document(status: ObjectStatus, previous: Mapping[str, Any], now: str) -> dict[str, Any]:
+    previous_status = read_mapping(previous, "status")
+    conditions = _build_conditions(status.conditions, previous_status, now)
+    return _join_document(status, conditions, _build_fields(status.fields, previous_status))
+
+
+def _join_document(status: ObjectStatus, conditions: list[dict[str, str]], fields: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        "apiVersion": status.api_version,
+        "kind": status.key.kind,
+        "metadata": _build_metadata(status),
+        **({"spec": status.spec} if status.spec is not None else {}),
+        "status": {"conditions": conditions, **fields},
+    }
+
+
+def _build_metadata(status: ObjectStatus) -> dict[str, Any]:
+    identity = {"name": status.key.name, **({"namespace": status.key.namespace} if status.key.namespace else {})}
+    return {**identity, **status.metadata}
+
+
+def _build_conditions(conditions: Iterable[Condition], previous: Mapping[str, Any], now: str) -> list[dict[str, str]]:
+    recorded = {
+        (str(entry.get("type")), str(entry.get("status"))): str(entry.get("lastTransitionTime") or "")
+        for entry in read_mappings(previous, "conditions")
+    }
+    times = {name: "" if time == _UNKNOWN_TIME else time for name, time in recorded.items()}
+    return [
+        _add_time(condition, times.get((condition.type, condition.status), now))
+        for condition in upsert_conditions(conditions)
+    ]
+
+
+def _build_fields(fields: Mapping[str, Any], previous: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields except the conditions. A target that was not rendered again keeps its `renderStatus`."""
+    render_statuses = {
+        str(target.get("name")): target.get("renderStatus") for target in read_mappings(previous, "downstreamTargets")
+    }
+    return {
+        name: [_add_render_status(target, render_statuses) for target in value]
+        if name == "downstreamTargets"
+        else value
+        for name, value in fields.items()
+    }
+
+
+def _add_render_status(target: Mapping[str, Any], render_statuses: Mapping[str, Any]) -> dict[str, Any]:
+    previous = render_statuses.get(target["name"])
+    return {"name": target["name"], **({"renderStatus": previous} if previous else {}), **target}
+
+
+@dataclass(frozen=True, eq=False)
+class _DestinationFiles:
+    """The files of a destination and of its owners, and the statuses that they were built from."""
+
+    statuses: DestinationStatuses
+    destination: ObjectStatusFile
+    owners: Mapping[ObjectKey, ObjectStatusFile]
+
+    @cached_property
+    def unhealthy(self) -> tuple[ObjectStatusFile, ...]:
+        """The files that the summary can list."""
+        return tuple(file for file in (self.destination, *self.owners.values()) if not file.is_healthy)
+
+
+class StatusCache:
+    """Caches files of the last pass, so that only changes have a cost. An empty cache gives equal results."""
+
+    def __init__(self) -> None:
+        self.owners = OwnerStatusCache()
+        self._files: dict[ObjectKey, ObjectStatusFile] = {}
+        self._destinations: dict[ObjectKey, _DestinationFiles] = {}
+        self.failures: dict[ObjectKey, InternalFailure] = {}
+        self._stored: tuple[Mapping[str, bytes], Collection[ObjectKey]] | None = None
+
+    def build_files(
+        self, statuses: FleetStatuses, previous: Mapping[str, bytes], large: Collection[ObjectKey], now: str
+    ) -> StatusFiles:
+        """Return the new file of each object.
+
+        Args:
+            previous: The files on the status branch now.
+            large: Children of large sets, whose files are omitted while they are healthy.
+            now: Time of changed conditions, "" if it is unknown.
+        """
+        cached_files, self.failures = self._files, {}
+        is_same_branch = self._stored is not None and self._stored[0] is previous and self._stored[1] is large
+
+        def get_file(status: ObjectStatus) -> ObjectStatusFile:
+            file = cached_files.get(status.key)
+            if file is None or (file.status is not status and file.status != status):
+                return build_file(status)
+            return file if is_same_branch or file.is_current(previous, large) else build_file(status)
+
+        def build_file(status: ObjectStatus) -> ObjectStatusFile:
+            try:
+                with isolation_boundary(f"the status of {status.key}"):
+                    file = build_object_file(status, previous, now)
+                    # The content is computed inside of the boundary, so that an exception affects this object only.
+                    return file if file.key in large and file.is_healthy else file.with_content()
+            except ScopeFailedError as error:
+                self.failures[status.key] = error.failure
+                return build_failed_object_file(status, previous, error.failure)
+
+        def get_destination_files(destination: DestinationStatuses) -> _DestinationFiles:
+            files = self._destinations.get(destination.destination.key)
+            if is_same_branch and files and files.statuses is destination:
+                return files
+            owners = {key: get_file(status) for key, status in destination.owners.items()}
+            return _DestinationFiles(destination, get_file(destination.destination), owners)
+
+        files = StatusFiles(
+            [get_destination_files(destination) for destination in statuses.destinations],
+            [get_file(status) for status in statuses.other_statuses],
+        )
+        self._destinations = {entry.destination.key: entry for entry in files.destinations}
+        self._files = files.by_key
+        if self.failures:
+            # The next pass tries these objects again.
+            self._files, self._destinations = {}, {}
+        return files
+
+    def store(self, files: Mapping[str, bytes], large: Collection[ObjectKey], *, is_plain: bool) -> None:
+        """Store the files of the status branch.
+
+        Args:
+            is_plain: Whether each object has exactly its own file, so that the next pass can skip the comparison.
+        """
+        self._stored = (files, large) if is_plain else None
+
+
+@dataclass(frozen=True, eq=False)
+class StatusFiles:
+    """The files of all objects. For an object with several files, the last one counts (see `FleetStatuses`)."""
+
+    destinations: list[_DestinationFiles]
+    others: list[ObjectStatusFile]
+
+    @cached_property
+    def by_key(self) -> dict[ObjectKey, ObjectStatusFile]:
+        """Each file by its object."""
+        files = {entry.destination.key: entry.destination for entry in self.destinations}
+        files.update({file.key: file for file in self.others})
+        for entry in self.destinations:
+            files.update(entry.owners)
+        return files
+
+    @property
+    def has_unique_objects(self) -> bool:
+        """Whether no object has several files."""
+        return len(self.by_key) == sum(1 + len(entry.owners) for entry in self.destinations) + len(self.others)
+
+    def unhealthy_files(self) -> Iterable[ObjectStatusFile]:
+        """Return the files that the summary can list, without duplicates."""
+        of_destinations = chain.from_iterable(entry.unhealthy for entry in self.destinations)
+        files = chain(of_destinations, (file for file in self.others if not file.is_healthy))
+        return {file.key: file for file in files if self.by_key[file.key] is file}.values()
+
+
+def build_status_files(
+    plan: FleetPlan,
+    previous: Mapping[str, bytes],
+    max_children: int = MAX_CHILDREN,
+    cache: StatusCache | None = None,
+    report: Callable[[Finding], None] = lambda finding: None,
+) -> Mapping[str, bytes]:
+    """Return all files of the status branch by path.
+
+    These files keep their content: variants of a set that failed, objects that an unreadable config file can contain,
+    and owners that another shard decides on, with their parents.
+
+    Args:
+        previous: The files on the branch now. The same mapping is returned if nothing changes.
+        max_children: Limit of children per set. Healthy children of a larger set have no file; the set counts them.
+        report: Receives a finding for each object whose status cannot be written.
+    """
+    cache = cache or StatusCache()
+    statuses = build_owner_statuses(plan, cache.owners)
+    large = cache.owners.configs.get_children_of_large_sets(statuses.configs, max_children)
+    now = "" if plan.latest_commit_seconds == FALLBACK_COMMIT_SECONDS else format_rfc3339(plan.latest_commit_seconds)
+    object_files = cache.build_files(statuses, previous, large, now)
+    failures = dict(cache.failures)
+    for destination in statuses.destinations:
+        failures |= destination.failures
+    for key, failure in sorted(failures.items(), key=lambda item: str(item[0])):
+        report(create_internal_error_finding(failure, SourceLocation(object=str(key))))
+    written = [file for key, file in object_files.by_key.items() if key not in large or not file.is_healthy]
+    files = {file.path: file.content for file in written}
+    is_plain = (
+        len(files) == len(written) and object_files.has_unique_objects and not plan.awaited_owners and not failures
+    )
+    files = _add_kept_files(plan, statuses.configs, {**files, **statuses.configs.own_files}, object_files, previous)
+    entries = (file.summary_entries for file in object_files.unhealthy_files())
+    files[SUMMARY_FILE] = build_summary_file(
+        plan, entries, [destination.package_counts for destination in statuses.destinations]
+    )
+    result = previous if files == previous else files
+    cache.store(result, large, is_plain=is_plain)
+    return result
+
+
+def _add_kept_files(
+    plan: FleetPlan,
+    configs: ConfigStatuses,
+    files: dict[str, bytes],
+    object_files: StatusFiles,
+    previous: Mapping[str, bytes],
+) -> dict[str, bytes]:
+    """Return the files together with the previous files of objects without a status in this pass."""
+    if kept := _find_kept_paths(plan, configs, previous):
+        kept -= {SUMMARY_FILE, *files, *(file.path for file in object_files.by_key.values())}
+        files |= {path: previous[path] for path in kept}
+    if plan.awaited_owners:
+        awaited = set(map(get_object_path, {*plan.awaited_owners, *configs.find_parents(plan.awaited_owners)}))
+        files = {path: content for path, content in files.items() if path not in awaited}
+        files |= {path: previous[path] for path in awaited if path in previous}
+    return files
+
+
+def _find_kept_paths(plan: FleetPlan, configs: ConfigStatuses, previous: Mapping[str, bytes]) -> set[str]:
+    """Return the paths of variants whose set failed, and of own files that do not change.
+
+    If a config file cannot be read, all previous paths are returned, because the file can contain any object.
+    """
+    if not plan.is_complete:
+        return set(previous)
+    kept_owners = {(key.kind, key.namespace, key.name) for key in plan.controller_result.kept_owners}
+    if not (configs.unchanged_folders or kept_owners):
+        return set()
+    own_files = {path for path in previous if path.startswith(configs.unchanged_folders)}
+    variants = [path for path in previous if path.startswith("objects/") and "/PackageVariant/" in path]
+    return own_files | {path for path in variants if kept_owners and _read_owners(previous[path]) & kept_owners}
+
+
+@cached(_CACHED_FILES)
+def _read_owners(content: bytes) -> frozenset[tuple[str, str, str]]:
+    metadata = read_mapping(read_document(content), "metadata")
+    namespace = str(metadata.get("namespace"))
+    references = read_mappings(metadata, "ownerReferences")
+    return frozenset((str(owner.get("kind")), namespace, str(owner.get("name"))) for owner in references)

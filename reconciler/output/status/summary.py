@@ -1,0 +1,239 @@
+"""`summary.yaml` of the status branch: build it from a plan, and format it as text for `status` and the report."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from reconciler.krm.findings import Severity
+from reconciler.krm.yaml import emit
+from reconciler.output.data import drop_empty, read_mapping, read_mappings
+from reconciler.output.findings.formats import build_findings_data, format_location
+from reconciler.output.status.destination_statuses import PACKAGE_OUTCOMES
+from reconciler.output.status.package_sections import read_text
+from reconciler.output.status.removals import build_pending_removals_data
+from reconciler.output.text import format_count, format_object_reference, to_one_line
+from reconciler.planning.decide.fleet_plan import FleetPlan
+
+SUMMARY_FILE = "summary.yaml"
+_STATUS_FOLDERS = ("objects/", "types/")
+_MAX_ENTRIES = 1000
+_MAX_LINES = 40
+_FIRST_TOTALS = ("packages", "destinations")
+_TOTAL_LABELS = {"notReady": "not ready"}
+_NOT_READY = "not ready"
+_PROBLEM_KINDS = (_NOT_READY, *(severity.value for severity in Severity))
+
+StatusDocument = Mapping[str, Any]
+
+
+def is_status_branch(paths: Collection[str]) -> bool:
+    """Return whether a branch with these files is a status branch, and not a config or a cluster branch."""
+    return SUMMARY_FILE in paths or all(path.startswith(_STATUS_FOLDERS) for path in paths)
+
+
+@dataclass(frozen=True)
+class SummaryEntries:
+    """The entries of the summary for one object.
+
+    Attributes:
+        gated: Entries of drafts that a failed render or an unmet gate blocks.
+        is_healthy: Whether the object is ready and has no gated drafts.
+    """
+
+    name: str
+    not_ready: tuple[dict[str, Any], ...]
+    gated: tuple[dict[str, Any], ...]
+    is_healthy: bool
+
+
+def build_summary_entries(document: StatusDocument) -> SummaryEntries:
+    """Return the entries of the summary for an object's file on the status branch."""
+    is_ready = any(
+        (condition.get("type"), condition.get("status")) == ("Ready", "True")
+        for condition in _read_conditions(document)
+    )
+    gated = tuple(_build_gated(document))
+    return SummaryEntries(_get_name(document), tuple(_build_not_ready(document)), gated, is_ready and not gated)
+
+
+def build_summary_file(
+    plan: FleetPlan, objects: Iterable[SummaryEntries], package_counts: Sequence[Mapping[str, int]]
+) -> bytes:
+    """Return `summary.yaml`: `totals`, and the lists `notReady`, `gated`, `held`, `leaving` and `findings`.
+
+    Each list has at most 1,000 entries; `totals` has the full length.
+
+    Args:
+        objects: The entries of all objects that are not healthy.
+        package_counts: The package counts of each destination.
+    """
+    listed = sorted(
+        (entries for entries in objects if entries.not_ready or entries.gated), key=lambda entries: entries.name
+    )
+    lists: dict[str, list[dict[str, Any]]] = {
+        "notReady": [entry for entries in listed for entry in entries.not_ready],
+        "gated": [entry for entries in listed for entry in entries.gated],
+        "held": list(_build_held(plan)),
+        "leaving": [
+            dict(entry)
+            for target_plan in plan.targets
+            if target_plan.removals
+            for entry in build_pending_removals_data(target_plan)
+        ],
+        "findings": build_findings_data(plan.list_findings()),
+    }
+    totals = {**_build_totals(plan, package_counts), **{name: len(entries) for name, entries in lists.items()}}
+    document = {"totals": totals, **{name: entries[:_MAX_ENTRIES] for name, entries in lists.items() if entries}}
+    return emit(document).encode()
+
+
+def _build_totals(plan: FleetPlan, package_counts: Sequence[Mapping[str, int]]) -> dict[str, int]:
+    outcomes = {outcome: sum(counts[outcome] for counts in package_counts) for outcome in PACKAGE_OUTCOMES}
+    awaited = {"awaited": len(plan.awaited_owners)} if plan.awaited_owners else {}
+    return {
+        "destinations": len(plan.targets),
+        "packages": sum(outcomes.values()),
+        **outcomes,
+        "stalled": len(plan.controller_result.stalled),
+        **awaited,
+    }
+
+
+def _get_name(document: StatusDocument) -> str:
+    metadata = read_mapping(document, "metadata")
+    return f"{document['kind']}/{metadata.get('namespace') or '_cluster'}/{metadata['name']}"
+
+
+def _read_conditions(document: StatusDocument) -> list[Mapping[str, Any]]:
+    return read_mappings(read_mapping(document, "status"), "conditions")
+
+
+def _build_not_ready(document: StatusDocument) -> Iterator[dict[str, Any]]:
+    for condition in _read_conditions(document):
+        if condition["type"] == "Ready" and condition["status"] != "True":
+            name = _get_name(document)
+            yield drop_empty({"object": name, "reason": condition["reason"], "message": condition["message"]})
+
+
+def _build_gated(document: StatusDocument) -> Iterator[dict[str, Any]]:
+    for target in read_mappings(read_mapping(document, "status"), "downstreamTargets"):
+        render = read_mapping(target, "renderStatus")
+        if render.get("status") == "False" or render.get("unmetGates"):
+            fields = {name: render.get(name) for name in ("reason", "message", "unmetGates")}
+            yield drop_empty({"object": _get_name(document), "target": target["name"], **fields})
+
+
+def _build_held(plan: FleetPlan) -> Iterator[dict[str, Any]]:
+    for target_plan in plan.targets:
+        for held in target_plan.held:
+            package = f"{target_plan.target.name}/{held.package}"
+            yield drop_empty({"package": package, "reason": held.finding.code, "message": held.finding.message})
+
+
+def has_problems(summary: Mapping[str, Any]) -> bool:
+    """Return whether the summary has an object that is not ready, a held deletion or an error finding."""
+    findings = summary.get("findings", ())
+    has_errors = any(finding.get("severity") == Severity.ERROR.value for finding in findings)
+    return bool(has_errors or summary.get("notReady") or summary.get("held"))
+
+
+def format_status_text(summary: Mapping[str, Any]) -> str:
+    """Return the summary as text: one line with the totals, then a line for each problem with its reason."""
+    lines = [to_one_line(line) for line in _format_problems(summary)]
+    more = [f"and {len(lines) - _MAX_LINES} more; -o json lists all"] if len(lines) > _MAX_LINES else []
+    return "\n".join([format_totals(summary["totals"]), *lines[:_MAX_LINES], *more])
+
+
+def format_totals(totals: Mapping[str, int]) -> str:
+    """Return the totals of a summary on one line, without zeros."""
+    packages = f"{format_count(totals['packages'], 'package')} on {format_count(totals['destinations'], 'destination')}"
+    rest = [_format_total(name, number) for name, number in totals.items() if number and name not in _FIRST_TOTALS]
+    return f"{packages}: {', '.join(rest)}" if rest else packages
+
+
+def _format_total(name: str, number: int) -> str:
+    return format_count(number, "finding") if name == "findings" else f"{number} {_TOTAL_LABELS.get(name, name)}"
+
+
+def _format_problems(summary: Mapping[str, Any]) -> Iterator[str]:
+    for entry in summary.get("notReady", ()):
+        name = format_object_reference(entry["object"])
+        yield f"not ready  {name}: {entry.get('reason', '')}: {entry.get('message', '')}"
+    for entry in summary.get("held", ()):
+        yield f"held       {entry['package']}: {entry['reason']}: {entry['message']}"
+    for entry in summary.get("leaving", ()):
+        yield f"leaving    {entry['package']}: {_format_removal(entry)}"
+    for entry in summary.get("gated", ()):
+        yield f"gated      {format_object_reference(entry['object'])}: {_format_gates(entry)}"
+    for finding in summary.get("findings", ()):
+        location = format_location(finding)
+        place = f"{location}: " if location else ""
+        yield f"{finding['severity']:<10} {place}{finding['code']}: {finding['message']}"
+
+
+def _format_removal(entry: Mapping[str, Any]) -> str:
+    is_declined = entry["state"] == "declined"
+    state = "the removal was declined" if is_declined else f"the removal waits for review on {entry['branch']}"
+    return f"{state}: {entry.get('reason', '')}"
+
+
+def _format_gates(entry: Mapping[str, Any]) -> str:
+    gates = f"gates not met: {', '.join(entry['unmetGates'])}" if "unmetGates" in entry else ""
+    return ": ".join(part for part in (entry.get("reason", ""), entry.get("message", ""), gates) if part)
+
+
+@dataclass(frozen=True)
+class SummaryProblem:
+    """One problem of the summary.
+
+    Attributes:
+        kind: "not ready", or the severity of a finding.
+        place: The object, or package and file of a finding.
+        reason: The reason of the condition, or the code of the finding.
+    """
+
+    kind: str
+    place: str
+    reason: str
+    message: str
+
+
+def list_summary_problems(summary: Mapping[str, Any]) -> tuple[SummaryProblem, ...]:
+    """Return the objects that are not ready and the findings, errors first. Invalid entries are skipped."""
+    return tuple(sorted(_read_problems(summary), key=lambda problem: _PROBLEM_KINDS.index(problem.kind)))
+
+
+def format_summary_totals(summary: Mapping[str, Any]) -> str:
+    """Return the totals of the summary on one line, or "" if they are missing. Anyone can edit the summary."""
+    totals = {name: number for name, number in read_mapping(summary, "totals").items() if isinstance(number, int)}
+    return format_totals(totals) if totals.keys() >= {"packages", "destinations"} else ""
+
+
+def format_problem_counts(problems: Iterable[SummaryProblem]) -> str:
+    """Return the number of problems by kind, such as `2 not ready, 1 error`, or "" without problems."""
+    counts = Counter(problem.kind for problem in problems)
+    return ", ".join(_format_problem_count(counts[kind], kind) for kind in _PROBLEM_KINDS if counts[kind])
+
+
+def _format_problem_count(number: int, kind: str) -> str:
+    return f"{number} {kind}" if kind == _NOT_READY else format_count(number, kind)
+
+
+def _read_problems(summary: Mapping[str, Any]) -> Iterator[SummaryProblem]:
+    for entry in read_mappings(summary, "notReady"):
+        name = format_object_reference(read_text(entry, "object"))
+        yield SummaryProblem(_NOT_READY, name, read_text(entry, "reason"), read_text(entry, "message"))
+    for finding in read_mappings(summary, "findings"):
+        if (severity := read_text(finding, "severity")) in _PROBLEM_KINDS:
+            place = _format_place(finding)
+            yield SummaryProblem(severity, place, read_text(finding, "code"), read_text(finding, "message"))
+
+
+def _format_place(finding: Mapping[str, Any]) -> str:
+    file, line = read_text(finding, "file"), finding.get("line")
+    name = format_object_reference(read_text(finding, "object"))
+    place = f"{file}:{line}" if file and isinstance(line, int) else file or name
+    return " ".join(filter(None, (read_text(finding, "package"), place)))

@@ -1,0 +1,159 @@
+"""Building blocks of all texts: values, names, field paths and counts on one line, and blocks of Markdown.
+
+Every function returns text that is safe for a terminal or a Markdown page. Text about one subject, such as a plan,
+is in the folder of that subject.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Collection, Iterable
+
+from reconciler.krm.objects import ObjectKey
+from reconciler.redaction import redact_urls
+
+MAX_VALUE_CHARACTERS = 60
+# Number of characters that are shown before the first difference of two long values.
+_CONTEXT_CHARACTERS = 12
+_PLAIN_KEY = re.compile(r"[A-Za-z0-9_-]+")
+_OBJECT_REFERENCE = re.compile(r"([A-Z][A-Za-z0-9]*)/(?:_cluster/|/)?(.+)")
+
+
+def to_one_line(text: str) -> str:
+    """Return the text on one line: line breaks become ⏎, control and direction characters are escaped.
+
+    User input must not move the cursor of a terminal or add a trailer to a commit message. Credentials in URLs are
+    removed.
+    """
+    text = redact_urls(text)
+    if text.isprintable():
+        return text
+    return "".join(char if char.isprintable() else _escape(char) for char in text)
+
+
+def shorten(text: str, width: int = MAX_VALUE_CHARACTERS) -> str:
+    """Return at most `width` characters of the text. A shortened text ends with …."""
+    return text if len(text) <= width else text[: max(width - 1, 0)].rstrip() + "…"
+
+
+def format_count(number: int, noun: str) -> str:
+    """Return the number with its noun; the plural of the noun ends with "s"."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def format_names(names: Collection[str], limit: int) -> str:
+    """Return the first `limit` names and the number of the others: `a, b and 3 more`."""
+    listed = [to_one_line(name) for name in names]
+    more = f" and {len(listed) - limit} more" if len(listed) > limit else ""
+    return ", ".join(listed[:limit]) + more
+
+
+def format_object(key: ObjectKey) -> str:
+    """Return the object as `Kind namespace/name`, or `Kind name` if it is cluster-scoped."""
+    return f"{key.kind} {key.namespace}/{key.name}" if key.namespace else f"{key.kind} {key.name}"
+
+
+def format_object_reference(reference: str) -> str:
+    """Return a stored reference `Kind/namespace/name` as `Kind namespace/name`; return any other text unchanged."""
+    match = _OBJECT_REFERENCE.fullmatch(reference)
+    return f"{match[1]} {match[2]}" if match else reference
+
+
+def format_path_text(steps: Iterable[str | int]) -> str:
+    """Return a path such as `spec.template.spec.containers[web].image`.
+
+    Args:
+        steps: Keys of mappings, indexes of lists, and list items by identity, as `[web]`.
+    """
+    return "".join(map(_format_step, steps)).removeprefix(".")
+
+
+def _format_step(step: str | int) -> str:
+    if isinstance(step, int):
+        return f"[{step}]"
+    if step.startswith("["):
+        return step
+    return f".{step}" if _PLAIN_KEY.fullmatch(step) else f"[{step}]"
+
+
+def format_pointer_path(pointer: str) -> str:
+    """Return a JSON pointer in the form of `format_path_text`.
+
+    A pointer `/data/config.yaml!/replicas` leads into a text; the result is `replicas in data[config.yaml]`.
+    """
+    outer, _, inner = pointer.partition("!")
+    path = format_path_text(_split_pointer(outer))
+    return f"{format_path_text(_split_pointer(inner))} in {path}" if inner else path
+
+
+def _split_pointer(pointer: str) -> Iterable[str | int]:
+    # Conflicts in status files can contain any text, so an invalid pointer must not fail.
+    segments = pointer.split("/")[1:] if pointer.startswith("/") else [pointer] if pointer else []
+    for segment in segments:
+        yield int(segment) if segment.isdecimal() else segment.replace("~1", "/").replace("~0", "~")
+
+
+def format_value(value: object, width: int = MAX_VALUE_CHARACTERS) -> str:
+    """Return a string as it is, and any other value as JSON."""
+    return shorten(_to_text(value), width)
+
+
+def format_both_values(before: object, after: object, width: int = MAX_VALUE_CHARACTERS) -> tuple[str, str]:
+    """Return two values in a form that shows their difference.
+
+    Values of different types with equal text are quoted. Long values are shown without their common start.
+    """
+    old, new = _to_text(before), _to_text(after)
+    if old == new:
+        old, new = _to_json(before), _to_json(after)
+    if max(len(old), len(new)) > width:
+        cut = max(_count_common_start(old, new) - _CONTEXT_CHARACTERS, 0)
+        old, new = (f"…{text[cut:]}" if cut else text for text in (old, new))
+    return shorten(old, width), shorten(new, width)
+
+
+def _to_text(value: object) -> str:
+    if isinstance(value, str) and value and value == value.strip():
+        return to_one_line(value)
+    return _to_json(value)
+
+
+def _to_json(value: object) -> str:
+    return to_one_line(json.dumps(value, ensure_ascii=False, default=str))
+
+
+def _escape(char: str) -> str:
+    return "⏎" if char == "\n" else char.encode("unicode_escape").decode("ascii")
+
+
+def _count_common_start(text: str, other: str) -> int:
+    pairs = zip(text, other, strict=False)
+    return next((index for index, (left, right) in enumerate(pairs) if left != right), min(len(text), len(other)))
+
+
+def format_folded_diffs(diffs: Iterable[tuple[str, str]]) -> list[str]:
+    """Return Markdown lines with a foldable block of all diffs; return no lines without diffs.
+
+    Args:
+        diffs: Pairs of path and unified diff.
+    """
+    text = "".join(diff for _, diff in diffs)
+    return format_folded_block("Diff", text, "diff") if text else []
+
+
+def format_folded_block(title: str, text: str, language: str) -> list[str]:
+    """Return Markdown lines with a foldable code block. `title` is not escaped and must not contain user input."""
+    return ["", f"<details><summary>{title}</summary>", "", _format_fenced(text, language), "", "</details>"]
+
+
+def format_code(text: str) -> str:
+    """Return a Markdown code span that the text itself cannot end (CommonMark, code spans)."""
+    ticks = "`" * (1 + max((len(run) for run in re.findall("`+", text)), default=0))
+    pad = " " if text.startswith("`") or text.endswith("`") else ""
+    return f"{ticks}{pad}{text}{pad}{ticks}"
+
+
+def _format_fenced(text: str, language: str) -> str:
+    fence = "`" * max(3, 1 + max((len(run) for run in re.findall("`+", text)), default=0))
+    return f"{fence}{language}\n{text}{fence}"

@@ -1,0 +1,126 @@
+"""Edits of fields: their order, their types when they are set as text, and their line comments."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from reconciler.krm.yaml import DataPath, Document, YamlError
+from reconciler.memory import cached
+from reconciler.packages.functions.function import FunctionResult, Item, get_value_at, quote_as_json
+from reconciler.packages.functions.limits import FunctionBudget
+from reconciler.packages.parsing import ParseFailure, parse_cached
+
+
+class EditError(ValueError):
+    """A field cannot get its value or comment. The message contains the reason."""
+
+
+def edit_items(
+    items: Sequence[Item], edit: Callable[[Item], tuple[Item, Sequence[FunctionResult]]]
+) -> tuple[tuple[Item, ...], tuple[FunctionResult, ...]]:
+    """Return every edited item, and all results."""
+    edited = [edit(item) for item in items]
+    return tuple(item for item, _ in edited), tuple(result for _, results in edited for result in results)
+
+
+def walk_fields(value: Any, path: DataPath = ()) -> Iterator[tuple[DataPath, Any]]:
+    """Yield scalars, and lists in mappings, by path. The lists of a mapping come before the fields in it."""
+    if isinstance(value, dict):
+        yield from (((*path, key), inner) for key, inner in value.items() if isinstance(inner, list))
+        for key, inner in value.items():
+            yield from walk_fields(inner, (*path, key))
+    elif isinstance(value, list):
+        for index, inner in enumerate(value):
+            yield from walk_fields(inner, (*path, index))
+    else:
+        yield path, value
+
+
+def set_line_comments(
+    item: Item, comments: Mapping[DataPath, str], budget: FunctionBudget
+) -> tuple[Item, Mapping[DataPath, str]]:
+    """Return the item with other line comments (with the leading "# "), and an error for each comment without a place.
+
+    The caller charges the comments. This function charges the parsing. Raises LimitError.
+    """
+    if not comments:
+        return item, {}
+    document = item.document.with_comments(comments, {}, budget.charge_parse)
+    errors = {path: _find_comment_error(document, path, comments[path], budget) for path in comments}
+    changed_item = replace(item, data=document.data, base=document)
+    return changed_item, {path: error for path, error in errors.items() if error}
+
+
+def require_line_comments(item: Item, comments: Mapping[DataPath, str], budget: FunctionBudget) -> Item:
+    """Return the item with other line comments. Raises EditError if one has no place, LimitError."""
+    changed_item, errors = set_line_comments(item, comments, budget)
+    if errors:
+        raise EditError(next(iter(errors.values())))
+    return changed_item
+
+
+def _find_comment_error(document: Document, path: DataPath, comment: str, budget: FunctionBudget) -> str:
+    if document.comment(path) == comment:
+        return ""
+    budget.charge_parse(len(document.text))
+    try:
+        document.with_comment(path, comment)
+    except YamlError as error:
+        return error.message
+    return ""
+
+
+@cached(4096)
+def parse_plain_scalar(text: str) -> Any:
+    """Return the YAML value of unquoted text. Text that is not a scalar is returned as text."""
+    parsed = parse_cached(text.encode())
+    if isinstance(parsed, ParseFailure) or len(parsed.documents) != 1:
+        return text
+    value = parsed.documents[0].data
+    return text if isinstance(value, str | dict | list) else value
+
+
+def retype_scalar(text: str, document: Document, path: DataPath) -> Any:
+    """Return the value of `text` when it replaces the scalar at `path`.
+
+    A quoted scalar stays a string. If the old value is a string, a float with a different standard notation stays a
+    string too, because "1.10" is then a version and not a number.
+    """
+    old, new = get_value_at(document.data, path), parse_plain_scalar(text)
+    if is_quoted_scalar(document, path):
+        return text
+    return text if isinstance(new, float) and isinstance(old, str) and str(new) != text else new
+
+
+def is_quoted_scalar(document: Document, path: DataPath) -> bool:
+    """Return whether the string at `path` is quoted or a block scalar, according to the line of its key."""
+    old = get_value_at(document.data, path)
+    if not isinstance(old, str):
+        return False
+    if parse_plain_scalar(old) != old or type(parse_plain_scalar(old)) is not str:
+        return True
+    return _get_first_character(document, path) in ('"', "'", "|", ">")
+
+
+def quote_like(text: str, document: Document, path: DataPath) -> str:
+    """Return the text with the quotes of the scalar at `path`."""
+    first = _get_first_character(document, path) if isinstance(get_value_at(document.data, path), str) else ""
+    if first == '"':
+        return quote_as_json(text)
+    return "'" + text.replace("'", "''") + "'" if first == "'" else text
+
+
+def _get_first_character(document: Document, path: DataPath) -> str:
+    lines = _split_lines(document)
+    number = document.find_line(path) - document.line
+    line = lines[number] if 0 <= number < len(lines) else ""
+    value_text = line.partition(f"{path[-1]}:")[2] if isinstance(path[-1], str) else line.partition("- ")[2]
+    return value_text.lstrip()[:1]
+
+
+@cached(64)
+def _split_lines(document: Document) -> list[str]:
+    # Cached, because functions read the lines for each field.
+    return document.text.splitlines()

@@ -1,0 +1,123 @@
+"""Field specs: the kustomize notation for fields of certain kinds, and the scope of kinds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from reconciler.krm.schema import KindScope, find_kind_scope
+from reconciler.krm.yaml import DataPath
+from reconciler.packages.functions.function import FieldError, get_value_at
+from reconciler.packages.functions.limits import MAX_LEVELS
+from reconciler.packages.resource import KrmResource
+
+
+def get_resource_scope(resource: KrmResource) -> KindScope | Literal["unknown"]:
+    """Return the scope of a resource's kind; `unknown` for custom resources."""
+    return find_kind_scope(resource.group, resource.kind) or "unknown"
+
+
+_STRING_FIELDS = ("path", "kind", "group", "version")
+
+
+@dataclass(frozen=True)
+class FieldSpec:
+    r"""A path such as `spec/template?/metadata/labels` or `subjects[]/namespace` in some kinds.
+
+    Empty kind fields match all.
+
+    `name[]` selects every element of a list. `name?` requires that the field exists. With `create`, missing mappings
+    are created; without it, the last field must exist. `\/` is a slash in a name.
+    """
+
+    path: str
+    kind: str = ""
+    group: str | None = None
+    version: str = ""
+    create: bool = False
+
+    def matches(self, resource: KrmResource) -> bool:
+        """Return whether the resource has one of these kinds. A group of None matches every group."""
+        return (
+            self.kind in ("", resource.kind)
+            and self.version in ("", resource.version)
+            and self.group in (None, resource.group)
+        )
+
+    def find_paths(self, resource: KrmResource) -> Iterator[DataPath]:
+        """Yield the concrete paths in a resource of these kinds, in document order."""
+        if self.matches(resource):
+            yield from _expand_path(resource.data, self._segments(), (), self.create)
+
+    def _segments(self) -> tuple[str, ...]:
+        return tuple(part.replace("\0", "/") for part in self.path.replace("\\/", "\0").split("/"))
+
+
+def create_field_specs(
+    kinds: Iterable[tuple[str | None, str]], *paths: str, create: bool = True
+) -> tuple[FieldSpec, ...]:
+    """Return one spec for each (group, kind) and each path."""
+    return tuple(FieldSpec(path, kind, group, create=create) for group, kind in kinds for path in paths)
+
+
+def read_field_specs(data: Any) -> tuple[FieldSpec, ...]:
+    """Return the additional field specs of a function's configuration. Entries without a path are skipped.
+
+    Raises FieldError for wrong types.
+    """
+    entries = _check_specs(data)
+    return tuple(
+        FieldSpec(
+            path=str(entry["path"]),
+            kind=str(entry.get("kind") or ""),
+            group=entry.get("group") or None,
+            version=str(entry.get("version") or ""),
+            create=bool(entry.get("create")),
+        )
+        for entry in entries
+        if entry.get("path")
+    )
+
+
+def _check_specs(data: Any) -> list[Mapping[str, Any]]:
+    if data is None:
+        return []
+    if not isinstance(data, list) or not all(isinstance(entry, Mapping) for entry in data):
+        raise FieldError(f"the configuration's field specs must be a list of mappings, not {repr(data)[:80]}")
+    for number, entry in enumerate(data):
+        wrong_field = next((name for name in _STRING_FIELDS if not isinstance(entry.get(name), str | None)), "")
+        if wrong_field or not isinstance(entry.get("create"), bool | None):
+            name, expected = (wrong_field, "a string") if wrong_field else ("create", "true or false")
+            value = repr(entry[name])[:80]
+            raise FieldError(f"the configuration's field spec {number} must have {expected} as {name}, not {value}")
+        if (levels := str(entry.get("path") or "").count("/")) >= MAX_LEVELS:
+            raise FieldError(
+                f"the configuration's field spec {number} must not have more than {MAX_LEVELS} parts, not {levels + 1}"
+            )
+    return data
+
+
+def _expand_path(root: Any, segments: tuple[str, ...], path: DataPath, create: bool) -> Iterator[DataPath]:
+    if not segments:
+        yield path
+        return
+    segment, remaining = segments[0], segments[1:]
+    name = segment.removesuffix("[]").removesuffix("?")
+    value = get_value_at(root, path)
+    if isinstance(value, list):
+        # kustomize enters sequences even without `[]`.
+        for index in range(len(value)):
+            yield from _expand_path(root, segments, (*path, index), create)
+    elif isinstance(value, dict) or (value is None and create and path):
+        present = isinstance(value, dict) and value.get(name) is not None
+        if segment.endswith("[]"):
+            yield from _expand_elements(root, remaining, (*path, name), create) if present else ()
+        elif present or (create and segment == name):
+            yield from _expand_path(root, remaining, (*path, name), create)
+
+
+def _expand_elements(root: Any, remaining: tuple[str, ...], path: DataPath, create: bool) -> Iterator[DataPath]:
+    elements = get_value_at(root, path)
+    for index in range(len(elements) if isinstance(elements, list) else 0):
+        yield from _expand_path(root, remaining, (*path, index), create)

@@ -1,0 +1,224 @@
+"""The fields of `apply-replacements`: paths such as `spec.containers.[name=main].image`, and data in strings.
+
+Strings may contain JSON or YAML, for example the files in a ConfigMap.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any
+
+from reconciler.krm.patterns import PatternError, compile_pattern
+from reconciler.krm.yaml import Document
+from reconciler.memory import cached
+from reconciler.packages.functions.function import copy_plain_data, format_scalar
+from reconciler.packages.parsing import ParseFailure, edit_document, parse_cached
+
+# Enough for the field paths of all packages in progress.
+_MAX_CACHED_PATHS = 1024
+
+
+class ReplacementPathError(ValueError):
+    """The text is not a field path, or the path leads through a scalar."""
+
+
+@dataclass(frozen=True)
+class NameSegment:
+    """A key of a mapping, or an index, `-` or `*` of a sequence."""
+
+    text: str
+
+
+@dataclass(frozen=True)
+class MatchSegment:
+    """The elements whose field has a value. The field "" is the element itself."""
+
+    field: str
+    value: str
+
+
+Segment = NameSegment | MatchSegment
+
+
+@dataclass(frozen=True)
+class FieldReference:
+    """A location in plain data. `holder` is a dict or a list that may lack the key."""
+
+    holder: Any
+    key: str | int
+
+    def read(self) -> Any:
+        """Return the value, or None if there is none."""
+        if isinstance(self.holder, dict):
+            return self.holder.get(self.key)
+        assert isinstance(self.key, int)
+        return self.holder[self.key] if self.key < len(self.holder) else None
+
+    def write(self, value: Any) -> None:
+        """Set the value. An index directly after the end appends it."""
+        if isinstance(self.holder, list) and self.key == len(self.holder):
+            self.holder.append(value)
+        else:
+            self.holder[self.key] = value
+
+
+@dataclass(frozen=True)
+class ElementMatching:
+    """How list elements are selected.
+
+    `by_pattern`: by an unanchored regular expression instead of the exact value. `every`: all matches instead of the
+    first one.
+    """
+
+    by_pattern: bool = False
+    every: bool = True
+
+
+EXACT = ElementMatching()
+
+
+@cached(_MAX_CACHED_PATHS)
+def parse_replacement_path(text: str) -> tuple[Segment, ...]:
+    r"""Return the segments of a path.
+
+    Dots separate segments, `\.` is a dot, `[a.b/c]` is one key, `[k=v]` selects elements.
+    """
+    segments = tuple(_parse_segment(part) for part in _split_path(text))
+    if not segments:
+        raise ReplacementPathError("a field path must not be empty")
+    return segments
+
+
+def find_references(
+    root: Any, path: tuple[Segment, ...], *, create: bool = False, matching: ElementMatching = EXACT
+) -> list[FieldReference]:
+    """Return the locations of a path, in document order.
+
+    With `create`, missing mappings and elements on the way are created in `root`.
+    """
+    holders: list[Any] = [root]
+    for segment, following in zip(path, (*path[1:], None), strict=True):
+        references = [ref for holder in holders for ref in _find_step_references(holder, segment, create, matching)]
+        if following is None:
+            return references
+        holders = [_enter(ref, following, create) for ref in references]
+        holders = [holder for holder in holders if holder is not None]
+    return []
+
+
+def _split_path(text: str) -> Iterator[str]:
+    start = depth = position = 0
+    while position < len(text):
+        if text[position] == "\\" and depth == 0:
+            position += 1
+        elif text[position] == "[" and position == start:
+            depth = 1
+        elif text[position] == "]" and text[position + 1 : position + 2] in ("", "."):
+            depth = 0
+        elif text[position] == "." and depth == 0:
+            yield text[start:position]
+            start = position + 1
+        position += 1
+    yield from [text[start:]] if text else []
+
+
+def _parse_segment(part: str) -> Segment:
+    if part.startswith("[") and part.endswith("]"):
+        field, equals, value = part[1:-1].partition("=")
+        return MatchSegment(field, value) if equals else NameSegment(field)
+    return NameSegment(part.replace("\\.", "."))
+
+
+def _find_step_references(
+    holder: Any, segment: Segment, create: bool, matching: ElementMatching
+) -> Iterator[FieldReference]:
+    if isinstance(holder, dict):
+        if isinstance(segment, NameSegment) and (create or segment.text in holder):
+            yield FieldReference(holder, segment.text)
+    elif isinstance(holder, list):
+        matches = (
+            _find_matching_indices(holder, segment, matching)
+            if isinstance(segment, MatchSegment)
+            else _find_named_indices(holder, segment, matching)
+        )
+        indices = list(matches if matching.every else islice(matches, 1))
+        if not indices and create:
+            indices = list(_append_element(holder, segment, matching))
+        yield from (FieldReference(holder, index) for index in indices)
+
+
+def _find_named_indices(holder: list[Any], segment: NameSegment, matching: ElementMatching) -> Iterator[int]:
+    if segment.text == "*" and matching.every:
+        yield from range(len(holder))
+    elif segment.text == "-" and holder:
+        yield len(holder) - 1
+    elif segment.text.isdecimal() and int(segment.text) < len(holder):
+        yield int(segment.text)
+
+
+def _find_matching_indices(holder: list[Any], segment: MatchSegment, matching: ElementMatching) -> Iterator[int]:
+    for index, element in enumerate(holder):
+        value = element.get(segment.field) if segment.field and isinstance(element, dict) else element
+        text = format_scalar(value)
+        if (
+            text is not None
+            and (segment.field == "" or isinstance(element, dict))
+            and _matches_value(text, segment, matching)
+        ):
+            yield index
+
+
+def _matches_value(text: str, segment: MatchSegment, matching: ElementMatching) -> bool:
+    if not matching.by_pattern:
+        return text == segment.value
+    try:
+        return compile_pattern(segment.value).search(text) is not None
+    except PatternError as error:
+        raise ReplacementPathError(f'"{segment.value[:200]}" must be a regular expression: {error}') from error
+
+
+def _append_element(holder: list[Any], segment: Segment, matching: ElementMatching) -> Iterator[int]:
+    if isinstance(segment, MatchSegment):
+        holder.append({segment.field: segment.value} if segment.field else segment.value)
+        yield len(holder) - 1
+    elif segment.text == "-" or (matching.every and segment.text == str(len(holder))):
+        yield len(holder)
+
+
+def _enter(reference: FieldReference, following: Segment, create: bool) -> Any:
+    """Return the mapping or sequence at a location. With `create`, a missing one is created."""
+    value = reference.read()
+    if value is None and create:
+        is_sequence = isinstance(following, MatchSegment) or following.text == "-"
+        value = [] if is_sequence else {}
+        reference.write(value)
+    return value
+
+
+def parse_structured_text(text: str) -> Any:
+    """Return a copy of the mapping or list in a text, or None for other text."""
+    document = _parse_document(text)
+    data = document.data if document else None
+    return copy_plain_data(data) if isinstance(data, dict | list) else None
+
+
+def format_structured_text(text: str, data: Any, *, keep_order: bool = True) -> str:
+    """Return the text changed to contain `data`. JSON keeps its line layout, and YAML keeps its comments.
+
+    Without `keep_order`, keys of JSON are sorted and YAML loses its last line break, as in kpt.
+    """
+    if text.lstrip()[:1] in ("{", "["):
+        layout = {"indent": 2} if "\n" in text and "  " in text else {"separators": (",", ":")}
+        return json.dumps(data, ensure_ascii=False, sort_keys=not keep_order, **layout)
+    document = _parse_document(text)
+    assert document is not None
+    edited = edit_document(document, data).text
+    return edited if keep_order else edited.strip()
+
+
+def _parse_document(text: str) -> Document | None:
+    parsed = parse_cached(text.encode())
+    return None if isinstance(parsed, ParseFailure) or len(parsed.documents) != 1 else parsed.documents[0]

@@ -1,0 +1,77 @@
+"""Starlark dialect and built-in names, and the check of script nesting before the interpreter parses a script.
+
+The interpreter's parser recurses without a limit. Ten thousand brackets or `not` operators end the whole process, and
+no `try` can catch that.
+"""
+
+from __future__ import annotations
+
+import re2
+import starlark
+
+from reconciler.memory import cached
+
+
+def starlark_dialect() -> starlark.Dialect:
+    """Return the dialect of scripts and modules: top-level statements, functions, load, f-strings."""
+    dialect = starlark.Dialect.extended()
+    dialect.enable_top_level_stmt = True
+    dialect.enable_f_strings = True
+    return dialect
+
+
+def starlark_globals() -> starlark.Globals:
+    """Return the built-in names of the language, without `print`, which the caller adds."""
+    extension = starlark.LibraryExtension
+    return starlark.Globals.extended_by([extension.StructType, extension.Json, extension.Map, extension.Filter])
+
+
+MAX_EXPRESSION = 500
+MAX_BLOCKS = 50
+# Each of these is nested in the previous one, even with separators between them.
+MAX_CHAINED = 500
+_CHAINED = ("elif", "lambda")
+# Strings come first, so that their content does not match other tokens. The parser rejects an unterminated string.
+_TOKENS = re2.compile(
+    r'"""(?s:\\.|.)*?"""|' + r"'''(?s:\\.|.)*?'''|" + r'"(?:\\.|[^"\\\n])*"|' + r"'(?:\\.|[^'\\\n])*'"
+    r"|#[^\n]*|\\\r?\n|\n[ \t]*|[ \t\r]+|[A-Za-z_0-9]+|[^\sA-Za-z_0-9]"
+)
+# Equal to the number of cached parsed scripts.
+_MAX_CACHED_SCRIPTS = 256
+_OPEN, _CLOSE, _SEPARATORS = "([{", ")]}", ",;"
+
+
+@cached(_MAX_CACHED_SCRIPTS)
+def find_nesting_error(source: str) -> str | None:
+    """Return an error message if the script is nested too deeply, or None.
+
+    The check counts the tokens since the last separator, in the current brackets and in all brackets around them. That
+    is an upper bound of the depth of the parser's tree.
+    """
+    counts, total, chained, blocks = [0], 0, 0, [0]
+    for match in _TOKENS.finditer(source):
+        token = match.group(0)
+        if token[0] in "#\\ \t\r":
+            continue
+        if token[0] == "\n" and len(counts) == 1:
+            blocks = _open_block(blocks, len(token.expandtabs(8)) - 1)
+            total, counts = 0, [0]
+        elif token[0] in _SEPARATORS:
+            total, counts[-1] = total - counts[-1], 0
+        elif token[0] in _CLOSE and len(counts) > 1:
+            total -= counts.pop()
+        elif token[0] != "\n":
+            total, counts[-1] = total + 1, counts[-1] + 1
+            counts += [0] if token[0] in _OPEN else []
+            chained += token in _CHAINED
+        if total > MAX_EXPRESSION or len(blocks) > MAX_BLOCKS or chained > MAX_CHAINED:
+            return (
+                f"an expression must not have more than {MAX_EXPRESSION} parts, and blocks must not be nested more than"
+                f" {MAX_BLOCKS} levels deep"
+            )
+    return None
+
+
+def _open_block(indents: list[int], indent: int) -> list[int]:
+    outer = [indent_of_block for indent_of_block in indents if indent_of_block < indent]
+    return [*outer, indent]

@@ -1,0 +1,134 @@
+"""The package context: the ConfigMap `package-context.yaml` with the name and path of a package, for its functions."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from posixpath import basename
+from typing import Any
+
+from reconciler.catalog.files import FileTree
+from reconciler.krm.findings import Finding, SourceLocation
+from reconciler.krm.yaml import Document, YamlFile, emit
+from reconciler.memory import cached
+from reconciler.packages.codes import PACKAGE_CONTEXT
+from reconciler.packages.kptfile import Profile
+from reconciler.packages.parsing import ParseFailure, edit_document, parse_cached
+from reconciler.packages.resource import LOCAL_CONFIG
+
+PACKAGE_CONTEXT_FILE = "package-context.yaml"
+PACKAGE_CONTEXT_NAME = "kptfile.kpt.dev"
+# Packages that many clusters have at the same path start with the same context.
+_MAX_CACHED_PACKAGES = 256
+
+
+@cached(_MAX_CACHED_PACKAGES)
+def ensure_package_context(files: FileTree, name: str, package_path: str) -> tuple[FileTree, tuple[Finding, ...]]:
+    """Return the files with `name` and `package_path` in the package context. Other keys stay.
+
+    If the file exists and contains no package context, it belongs to the package and stays unchanged. If it is not
+    YAML, the result contains a finding.
+    """
+    return _ensure(files, {"name": name, "package-path": package_path})
+
+
+def ensure_package_context_name(
+    files: FileTree, name: str, profile: Profile = "safe"
+) -> tuple[FileTree, tuple[Finding, ...]]:
+    """Return the files with `name` in the package context, as `ensure_package_context` does. The path is unknown.
+
+    `compat` creates the context from scratch and deletes the contexts of subpackages.
+    """
+    contexts = [path for path in files if basename(path) == PACKAGE_CONTEXT_FILE] if profile == "compat" else ()
+    return _ensure(files.without_files(*contexts), {"name": name})
+
+
+def _ensure(files: FileTree, keys: Mapping[str, str]) -> tuple[FileTree, tuple[Finding, ...]]:
+    if PACKAGE_CONTEXT_FILE not in files:
+        return files.with_files({PACKAGE_CONTEXT_FILE: emit(build_package_context(keys)).encode()}), ()
+    parsed = parse_cached(files[PACKAGE_CONTEXT_FILE].data)
+    if isinstance(parsed, YamlFile) and not any(is_package_context(document.data) for document in parsed.documents):
+        return files, ()
+    context = _find_context(files)
+    if isinstance(context, Finding):
+        return files, (context,)
+    current_data = context[1].data.get("data")
+    current_values = current_data if isinstance(current_data, Mapping) else {}
+    return _replace_data(
+        files, context, {**current_values, **{k: v for k, v in keys.items() if current_values.get(k) != v}}
+    ), ()
+
+
+def read_package_context(files: FileTree) -> Mapping[str, Any] | None:
+    """Return the data of the package context, or None if there is no readable context."""
+    context = _find_context(files)
+    if isinstance(context, Finding):
+        return None
+    data = context[1].data.get("data")
+    return data if isinstance(data, Mapping) else None
+
+
+def update_package_context(
+    files: FileTree, data: Mapping[str, str], remove_keys: Collection[str], package: str
+) -> tuple[FileTree, tuple[Finding, ...]]:
+    """Return the files with keys set and removed in the package context.
+
+    Existing keys keep their position, new keys follow in sorted order. `package` is the package name in error messages.
+    Without keys to set or remove, the context need not exist. After an error the files are unchanged.
+    """
+    if not data and not remove_keys:
+        return files, ()
+    if PACKAGE_CONTEXT_FILE not in files:
+        return files, (_error(f'"{PACKAGE_CONTEXT_FILE}" not found in {package}'),)
+    context = _find_context(files)
+    if isinstance(context, Finding):
+        return files, (context,)
+    current_values = context[1].data.get("data")
+    if not isinstance(current_values, Mapping):
+        return files, (_error("PackageContext no data field found"),)
+    added_values = {key: data[key] for key in sorted(data) if key not in current_values}
+    kept_values = {key: data.get(key, value) for key, value in current_values.items()}
+    return _replace_data(
+        files, context, {k: v for k, v in {**kept_values, **added_values}.items() if k not in remove_keys}
+    ), ()
+
+
+def build_package_context(keys: Mapping[str, str]) -> dict[str, Any]:
+    """Return a new package context as plain data."""
+    metadata = {"name": PACKAGE_CONTEXT_NAME, "annotations": {LOCAL_CONFIG: "true"}}
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": dict(keys)}
+
+
+def is_package_context(data: Any) -> bool:
+    """Return whether a document is a package context."""
+    if not isinstance(data, Mapping) or (data.get("apiVersion"), data.get("kind")) != ("v1", "ConfigMap"):
+        return False
+    metadata = data.get("metadata")
+    return isinstance(metadata, Mapping) and metadata.get("name") == PACKAGE_CONTEXT_NAME
+
+
+_ContextDocument = tuple[int, Document, YamlFile]
+
+
+def _find_context(files: FileTree) -> _ContextDocument | Finding:
+    """Return the index, document and file of the context, or a finding with the reason why there is none."""
+    if PACKAGE_CONTEXT_FILE not in files:
+        return _error(f'"{PACKAGE_CONTEXT_FILE}" not found')
+    parsed = parse_cached(files[PACKAGE_CONTEXT_FILE].data)
+    if isinstance(parsed, ParseFailure):
+        return _error(f'"{PACKAGE_CONTEXT_FILE}" must be YAML: {parsed.message}', parsed.line)
+    for index, document in enumerate(parsed.documents):
+        if is_package_context(document.data):
+            return index, document, parsed
+    return _error(f'"{PACKAGE_CONTEXT_FILE}" must contain a v1 ConfigMap with the name "{PACKAGE_CONTEXT_NAME}"')
+
+
+def _replace_data(files: FileTree, context: _ContextDocument, data: Mapping[str, Any]) -> FileTree:
+    index, document, source = context
+    if data == document.data.get("data"):
+        return files
+    edited = edit_document(document, {**document.data, "data": dict(data)})
+    return files.with_files({PACKAGE_CONTEXT_FILE: source.replace(index, edited).to_bytes()})
+
+
+def _error(message: str, line: int = 0) -> Finding:
+    return PACKAGE_CONTEXT.finding(message, SourceLocation(PACKAGE_CONTEXT_FILE, line))

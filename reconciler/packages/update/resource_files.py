@@ -1,0 +1,340 @@
+"""The resource files of a merge: how they are parsed and written, and why some of them cannot be merged."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal, TypeAlias
+
+from reconciler.catalog.files import File
+from reconciler.krm.findings import YAML_SYNTAX, FindingCode, SourceLocation, downgrade_to_warning
+from reconciler.krm.merge3.rules import ChosenSide, Conflict
+from reconciler.krm.yaml import Document, YamlFile
+from reconciler.packages.codes import DUPLICATE_RESOURCE
+from reconciler.packages.parsing import ParseFailure, parse_cached
+from reconciler.packages.update.matching import (
+    IdentityKey,
+    MergeEntry,
+    ResourceGroup,
+    find_duplicate_entries,
+    get_move_key,
+    match_by_position,
+    match_resources,
+)
+from reconciler.packages.update.options import MergeOptions
+from reconciler.packages.update.sides import MergeSides, UpdateResult
+from reconciler.packages.update.whole_files import (
+    DELETED_UPSTREAM,
+    format_conflict_file,
+    merge_executable_bit,
+    merge_whole_file,
+    single_file_result,
+)
+
+
+def order_resources(groups: Sequence[ResourceGroup], path: str) -> list[ResourceGroup]:
+    """Return the resources of a file in the local order, or in upstream's order if upstream changed it.
+
+    A new upstream resource follows its upstream predecessor.
+    """
+    local, updated = _list_side(groups, path, "local"), _list_side(groups, path, "updated")
+    ordered = _apply_upstream_order(local, updated, _list_side(groups, path, "origin"))
+    return _insert_new(ordered, updated, {id(group) for group in ordered})
+
+
+def order_by_index(groups: Sequence[ResourceGroup]) -> list[ResourceGroup]:
+    """Return the resources of a file by their index. The index is merged like a field, as kpt does."""
+    return sorted(groups, key=_merged_index)
+
+
+def _list_side(
+    groups: Sequence[ResourceGroup], path: str, side: Literal["origin", "updated", "local"]
+) -> list[ResourceGroup]:
+    indexed_groups: list[tuple[int, ResourceGroup]] = []
+    for group in groups:
+        entry: MergeEntry | None = getattr(group, side)
+        if entry and entry.path == path:
+            indexed_groups.append((entry.index, group))
+    return [group for _, group in sorted(indexed_groups, key=lambda pair: pair[0])]
+
+
+def _apply_upstream_order(
+    local: list[ResourceGroup], updated: list[ResourceGroup], origin: list[ResourceGroup]
+) -> list[ResourceGroup]:
+    """Return the local order. Resources of all sides get upstream's order if upstream changed it."""
+    on_all = {id(group) for group in local} & {id(group) for group in updated} & {id(group) for group in origin}
+    new_order = [group for group in updated if id(group) in on_all]
+    if new_order == [group for group in origin if id(group) in on_all]:
+        return list(local)
+    following = iter(new_order)
+    return [next(following) if id(group) in on_all else group for group in local]
+
+
+def _insert_new(
+    ordered: list[ResourceGroup], updated: list[ResourceGroup], placed_ids: set[int]
+) -> list[ResourceGroup]:
+    """Return the order with new upstream resources after their predecessor, otherwise before their successor."""
+    pending: list[ResourceGroup] = []
+    predecessor: ResourceGroup | None = None
+    for group in updated:
+        if id(group) in placed_ids:
+            if pending:
+                position = _position(ordered, group)
+                ordered[position:position] = pending
+                pending = []
+            predecessor = group
+        elif predecessor is None:
+            pending.append(group)
+        else:
+            ordered.insert(_position(ordered, predecessor) + 1, group)
+            predecessor = group
+    return ordered + pending
+
+
+def _position(ordered: Sequence[ResourceGroup], group: ResourceGroup) -> int:
+    return next(index for index, other in enumerate(ordered) if other is group)
+
+
+def _merged_index(group: ResourceGroup) -> int:
+    origin, updated, local = group.origin, group.updated, group.local
+    if updated and (not origin or not local or updated.index != origin.index):
+        return updated.index
+    return local.index if local else 0
+
+
+_FileError: TypeAlias = tuple[FindingCode, str, int]
+
+
+@dataclass(frozen=True)
+class ResourceFiles:
+    """The files of a merge that must be parsed: files that cannot be merged, and the resources of all other files."""
+
+    sides: MergeSides
+    paths: tuple[str, ...]
+    options: MergeOptions
+
+    @cached_property
+    def errors_by_path(self) -> dict[str, _FileError]:
+        """The reasons why files cannot be merged, by path."""
+        results = ((path, self._find_file_error(path)) for path in self.paths)
+        return {path: error for path, error in results if error}
+
+    def _find_file_error(self, path: str) -> _FileError | None:
+        errors = (_find_file_error(path, side[path].data) for side in self.sides if path in side)
+        return next((error for error in errors if error), None)
+
+    @cached_property
+    def merged_paths(self) -> tuple[str, ...]:
+        """The files whose resources are merged."""
+        return tuple(path for path in self.paths if path not in self.errors_by_path and any(self._count_entries(path)))
+
+    def _count_entries(self, path: str) -> Iterator[int]:
+        return (len(parse_entries(path, side[path].data)) for side in self.sides if path in side)
+
+    @cached_property
+    def groups(self) -> tuple[ResourceGroup, ...]:
+        """The matched resources of all files that can be merged."""
+        entries = [
+            [entry for path in self.merged_paths if path in side for entry in parse_entries(path, side[path].data)]
+            for side in self.sides
+        ]
+        groups = match_resources(
+            entries, follow_moves=self.options.follow_moves, use_annotations=self.options.match_identifiers
+        )
+        return match_by_position(groups) if self.options.match_positions else groups
+
+    def unmerged_files(self) -> Iterator[UpdateResult]:
+        """Yield the files that are not merged, as one side has them: files with errors and files without resources."""
+        for path in self.paths:
+            if path in self.errors_by_path:
+                yield self._take_whole_file(path, *self.errors_by_path[path])
+            elif path not in self.merged_paths:
+                yield merge_whole_file(self.sides, path, self.options.rules.winner, "D17")
+
+    def _take_whole_file(self, path: str, code: FindingCode, message: str, line: int) -> UpdateResult:
+        if not self.options.isolate_broken:
+            return single_file_result(path, self.sides.local.get(path)).with_details(
+                (), [code.finding(message, SourceLocation(path, line))]
+            )
+        result = merge_whole_file(self.sides, path, self._winner(path), "D17")
+        text = f"{message}; one side's file was taken as a whole" if result.conflicts else message
+        return result.with_details((), [downgrade_to_warning(code.finding(text, SourceLocation(path, line)))])
+
+    def _winner(self, path: str) -> ChosenSide:
+        """Return the side whose file is taken. A file without errors wins against a file with errors."""
+        updated, local = (
+            _find_file_error(path, side[path].data) if path in side else None
+            for side in (self.sides.updated, self.sides.local)
+        )
+        return self.options.rules.winner if (updated is None) == (local is None) else "local" if updated else "upstream"
+
+
+def _find_file_error(path: str, content: bytes) -> _FileError | None:
+    """Return the reason why the resources of a file cannot be merged."""
+    parsed = parse_cached(content)
+    if isinstance(parsed, ParseFailure):
+        return YAML_SYNTAX, f"the file must be YAML: {parsed.message}", parsed.line
+    for first, second in find_duplicate_entries(parse_entries(path, content)):
+        lines = f"{first.document.line} and {second.document.line}"
+        text = f"a file must contain each resource once, but {first.key} is in lines {lines}"
+        return DUPLICATE_RESOURCE, text, second.document.line
+    return None
+
+
+def find_moved_files(sides: MergeSides, opened_paths: Sequence[str], options: MergeOptions) -> list[str]:
+    """Return the other files that contain resources of the opened files on a side that moved them."""
+    moved_files: list[str] = []
+    missing_groups = _find_missing(sides, opened_paths, options)
+    while missing_groups:
+        new_files = [
+            path
+            for path in sides.paths
+            if path not in {*opened_paths, *moved_files} and _contains_missing(sides, path, missing_groups)
+        ]
+        moved_files += new_files
+        missing_groups = _find_missing(sides, [*opened_paths, *moved_files], options) if new_files else ()
+    return moved_files
+
+
+def _find_missing(sides: MergeSides, paths: Collection[str], options: MergeOptions) -> tuple[ResourceGroup, ...]:
+    groups = ResourceFiles(sides, tuple(paths), options).groups
+    return tuple(group for group in groups if group.origin and not group.is_complete and get_move_key(group.origin))
+
+
+def _contains_missing(sides: MergeSides, path: str, missing_groups: Iterable[ResourceGroup]) -> bool:
+    """Return whether a side that changed the file has a missing resource in it."""
+    origin = sides.origin.get(path)
+    changed_files = [file for file in (sides.updated.get(path), sides.local.get(path)) if file and file != origin]
+    entries = [group.first for group in missing_groups]
+    candidates = {
+        file.data for file in changed_files if any(entry.identity[3].encode() in file.data for entry in entries)
+    }
+    keys: set[IdentityKey | None] = {get_move_key(entry) for entry in entries}
+    return any(not keys.isdisjoint(_list_keys(path, data)) for data in sorted(candidates))
+
+
+def _list_keys(path: str, content: bytes) -> Iterator[IdentityKey | None]:
+    for entry in parse_entries(path, content):
+        yield from (get_move_key(entry), entry.annotated_identity)
+
+
+def parse_entries(path: str, content: bytes) -> tuple[MergeEntry, ...]:
+    """Return the documents of a file; none if it cannot be parsed."""
+    parsed = parse_cached(content)
+    if isinstance(parsed, ParseFailure):
+        return ()
+    return tuple(MergeEntry("", path, index, document) for index, document in enumerate(parsed.documents))
+
+
+@dataclass(frozen=True)
+class PlacedResource:
+    """A merged resource and the file that contains it."""
+
+    group: ResourceGroup
+    path: str
+    document: Document
+
+
+def write_file(sides: MergeSides, path: str, resources: Sequence[PlacedResource], options: MergeOptions) -> File | None:
+    """Return a file with its resources, as an edit of the local file, or of upstream's file if there is no local one.
+
+    None if the file has no resources.
+    """
+    placed_by_group = {id(resource.group): resource for resource in resources if resource.path == path}
+    if not placed_by_group:
+        return None
+    groups = [resource.group for resource in placed_by_group.values()]
+    ordered = order_resources(groups, path) if options.profile == "safe" else order_by_index(groups)
+    mode = merge_executable_bit(*(side.get(path) for side in sides))
+    base = parse_cached((sides.local.get(path) or sides.updated[path]).data)
+    assert isinstance(base, YamlFile)
+    ordered_resources = (placed_by_group[id(group)] for group in ordered)
+    documents = [(_find_index(resource, path, sides), resource.document) for resource in ordered_resources]
+    file = base if _is_untouched(base, documents) else base.with_documents(documents)
+    return File(
+        (_add_new_comments(file, sides, path) if options.rules.merges_unattached_lines else file).to_bytes(), mode
+    )
+
+
+@dataclass(frozen=True)
+class RemainingFile:
+    """The remaining content of a file without resources (None if it is deleted), and its conflict."""
+
+    file: File | None
+    conflict: Conflict
+
+
+def find_remaining_file(
+    sides: MergeSides, path: str, resources: Sequence[PlacedResource], options: MergeOptions
+) -> RemainingFile | None:
+    """Return the remaining content of a file whose resources are gone, if it has other local changes.
+
+    Other changes are the file mode, the byte order mark, and comments between documents. The whole file stays, unless
+    its resources moved to other files; then only its comments stay. None if there are no such changes: the file is
+    deleted.
+    """
+    origin, updated, local = (side.get(path) for side in sides)
+    if options.profile == "compat" or origin is None or local is None or not _has_other_changes(origin, local):
+        return None
+    has_moved = any(resource.group.local and resource.group.local.path == path for resource in resources)
+    file = _extract_comments(local) if has_moved else local
+    chosen: ChosenSide = "upstream" if file is None else "local"
+    conflict = Conflict(
+        "file",
+        "",
+        format_conflict_file(origin),
+        format_conflict_file(local),
+        format_conflict_file(updated),
+        chosen,
+        DELETED_UPSTREAM,
+        file=path,
+    )
+    return RemainingFile(file, conflict)
+
+
+def _has_other_changes(origin: File, local: File) -> bool:
+    origin_file, local_file = (parse_cached(file.data) for file in (origin, local))
+    if not isinstance(origin_file, YamlFile) or not isinstance(local_file, YamlFile):
+        return False
+    return (origin.executable, origin_file.bom) != (local.executable, local_file.bom) or bool(
+        _find_new_comments(origin_file, local_file)
+    )
+
+
+def _find_new_comments(old: YamlFile, new: YamlFile) -> list[str]:
+    """Return the comments between documents that are only in the second file."""
+    old_lines = old.comment_lines()
+    return [line for line in new.comment_lines() if line not in old_lines]
+
+
+def _extract_comments(local: File) -> File | None:
+    parsed = parse_cached(local.data)
+    lines = parsed.comment_lines() if isinstance(parsed, YamlFile) else ()
+    return File("".join(f"{line}\n" for line in lines).encode(), local.executable) if lines else None
+
+
+def _add_new_comments(file: YamlFile, sides: MergeSides, path: str) -> YamlFile:
+    """Return the file with the comments that upstream added between documents."""
+    if path not in sides.local or path not in sides.updated:
+        return file
+    origin = parse_cached(sides.origin[path].data if path in sides.origin else b"")
+    updated = parse_cached(sides.updated[path].data)
+    if not isinstance(origin, YamlFile) or not isinstance(updated, YamlFile):
+        return file
+    existing_lines = file.comment_lines()
+    return file.with_comments_at_end(
+        [line for line in _find_new_comments(origin, updated) if line not in existing_lines]
+    )
+
+
+def _find_index(resource: PlacedResource, path: str, sides: MergeSides) -> int | None:
+    """Return the index of the resource in the file that is edited, or None if it is new there."""
+    entry = resource.group.local if path in sides.local else resource.group.updated
+    return entry.index if entry and entry.path == path else None
+
+
+def _is_untouched(base: YamlFile, documents: Sequence[tuple[int | None, Document]]) -> bool:
+    return len(documents) == len(base.documents) and all(
+        slot == index and document is base.documents[index] for index, (slot, document) in enumerate(documents)
+    )

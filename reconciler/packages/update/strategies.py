@@ -1,0 +1,184 @@
+"""The update strategies: how the root or a remote subpackage is updated together with its local subpackages."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from reconciler.catalog.files import FileTree
+from reconciler.krm.findings import SourceLocation
+from reconciler.krm.merge3.rules import ABSENT, Conflict
+from reconciler.packages.codes import FAST_FORWARD_LOCAL_CHANGES, SUBPACKAGE_ADDED_TWICE
+from reconciler.packages.kptfile import KPTFILE, Kptfile, Strategy
+from reconciler.packages.package import join_path
+from reconciler.packages.update.options import MergeOptions
+from reconciler.packages.update.package_diff import is_minimal_kptfile, package_diff, without_render_status
+from reconciler.packages.update.sides import MergeSides, UpdateResult, combine_results, find_kptfile
+from reconciler.packages.update.single_package import merge_package, merge_package_kptfile
+from reconciler.packages.update.whole_files import DELETED_LOCALLY, DELETED_UPSTREAM
+
+
+@dataclass(frozen=True)
+class UpdateUnit:
+    """A package that is updated by one strategy. `sides` contain its files and those of its local subpackages.
+
+    `is_root`: whether the update started with this package. It keeps its upstream, unless the strategy replaces it.
+    """
+
+    package: str
+    sides: MergeSides
+    options: MergeOptions
+    is_root: bool
+    is_locked: bool = False
+    """Whether the caller sets the upstream of the root."""
+
+    @cached_property
+    def local_packages(self) -> tuple[str, ...]:
+        """The subpackages that this strategy updates, parents before children."""
+        return tuple(path for path in self.sides.packages if path != self.package)
+
+    @cached_property
+    def scopes(self) -> Mapping[str, MergeSides]:
+        """The files of each package of the unit, without those of its subpackages."""
+        return self.sides.split_by_package((self.package, *self.local_packages))
+
+
+def update_unit(unit: UpdateUnit, strategy: Strategy) -> UpdateResult:
+    """Return the files of the unit after an update with this strategy."""
+    match strategy:
+        case "resource-merge":
+            return _merge_resources(unit)
+        case "fast-forward":
+            return _fast_forward(unit)
+        case "force-delete-replace":
+            return _replace(unit)
+        case "copy-merge":
+            return _copy_merge(unit)
+
+
+def resolve_missing_package(
+    sides: MergeSides, package: str, exists: MergeSides, options: MergeOptions
+) -> UpdateResult | None:
+    """Return the result for a package that is missing on at least one side, or None if all sides have it.
+
+    `exists` has files exactly on the sides that have the package.
+    """
+    match tuple(bool(side) for side in exists):
+        case (True, True, True):
+            return None
+        case (False, True, False):
+            return UpdateResult(sides.updated)
+        case (False, True, True):
+            return _resolve_added_twice(sides, package, options)
+        case (True, True, False):
+            has_upstream_changes = bool(package_diff(sides.origin, sides.updated))
+            return UpdateResult(sides.local).with_details(
+                [_create_conflict(sides, package, DELETED_LOCALLY)] if has_upstream_changes else []
+            )
+        case (True, False, True):
+            if not package_diff(sides.origin, sides.local):
+                return UpdateResult(FileTree())
+            return UpdateResult(sides.local).with_details([_create_conflict(sides, package, DELETED_UPSTREAM)])
+        case _:
+            return UpdateResult(sides.local)
+
+
+def _merge_resources(unit: UpdateUnit) -> UpdateResult:
+    if not unit.is_root and _has_new_upstream(unit):
+        return UpdateResult(unit.sides.local)
+    parts = [_merge_scope(unit, unit.package)]
+    for package in unit.local_packages:
+        exists = unit.sides.files_below(package)
+        parts.append(
+            resolve_missing_package(unit.scopes[package], package, exists, unit.options) or _merge_scope(unit, package)
+        )
+    return combine_results(parts)
+
+
+def _has_new_upstream(unit: UpdateUnit) -> bool:
+    """Return whether the local package has another upstream than the package of the last merge."""
+    kptfiles = [find_kptfile(side, unit.package) for side in (unit.sides.origin, unit.sides.local)]
+    origin, local = (kptfile.upstream.git if kptfile and kptfile.upstream else None for kptfile in kptfiles)
+    return origin != local
+
+
+def _merge_scope(unit: UpdateUnit, package: str) -> UpdateResult:
+    is_root = unit.is_root and package == unit.package
+    return merge_package(unit.scopes[package], package, unit.options, is_root=is_root, take_upstream=not is_root)
+
+
+def _fast_forward(unit: UpdateUnit) -> UpdateResult:
+    changed_paths = [
+        path for package in (unit.package, *unit.local_packages) for path in _find_local_changes(unit, package)
+    ]
+    if changed_paths:
+        text = (
+            f"local package files have been modified: {', '.join(changed_paths)}; fast-forward requires unchanged files"
+        )
+        finding = FAST_FORWARD_LOCAL_CHANGES.finding(
+            f"{text}: use a different update --strategy", SourceLocation(changed_paths[0])
+        )
+        return UpdateResult(unit.sides.local, (), (finding,))
+    replaced = _replace(unit)
+    kptfile = find_kptfile(replaced.files, unit.package)
+    if kptfile is None or "status" not in kptfile.data:
+        return replaced
+    path = join_path(unit.package, KPTFILE)
+    return replace(replaced, files=replaced.files.with_files({path: _without_status(kptfile).to_bytes()}))
+
+
+def _find_local_changes(unit: UpdateUnit, package: str) -> Iterator[str]:
+    package_sides = unit.sides.files_below(package)
+    if package != unit.package and bool(package_sides.local) != bool(package_sides.origin):
+        yield f"{package} (package)"
+        return
+    scope, kptfile = unit.scopes[package], join_path(package, KPTFILE)
+    for path in package_diff(scope.origin, scope.local):
+        # The upstream package may have no Kptfile. Then the local one was generated when the package was cloned.
+        is_generated = path == kptfile and path not in scope.origin and is_minimal_kptfile(scope.local[path].data)
+        if not is_generated or package != unit.package:
+            yield path
+
+
+def _without_status(kptfile: Kptfile) -> Kptfile:
+    status = without_render_status(kptfile.data["status"])
+    other_sections = {key: value for key, value in kptfile.data.items() if key != "status"}
+    return kptfile.with_data({**other_sections, "status": status} if status else other_sections)
+
+
+def _replace(unit: UpdateUnit) -> UpdateResult:
+    kptfile = _take_kptfile(unit)
+    path = join_path(unit.package, KPTFILE)
+    return combine_results([kptfile, UpdateResult(unit.sides.updated.without_files(path))])
+
+
+def _copy_merge(unit: UpdateUnit) -> UpdateResult:
+    path = join_path(unit.package, KPTFILE)
+    origin, updated, local = (side.without_files(path) for side in unit.sides)
+    removed_paths = [path for path in local if path in origin and path not in updated]
+    return combine_results([_take_kptfile(unit), UpdateResult(local.without_files(*removed_paths).with_files(updated))])
+
+
+def _take_kptfile(unit: UpdateUnit) -> UpdateResult:
+    """Return the unit's merged Kptfile with the upstream sections of the upstream package."""
+    scope = unit.scopes[unit.package]
+    # kpt merges without an origin, so that functions that upstream removed stay.
+    sides = MergeSides(FileTree(), scope.updated, scope.local) if unit.options.profile == "compat" else scope
+    take_upstream = not (unit.is_root and unit.is_locked)
+    return merge_package_kptfile(sides, unit.package, unit.options, is_root=unit.is_root, take_upstream=take_upstream)
+
+
+def _resolve_added_twice(sides: MergeSides, package: str, options: MergeOptions) -> UpdateResult:
+    if options.profile == "safe" and not package_diff(sides.updated, sides.local):
+        return UpdateResult(sides.local)
+    finding = SUBPACKAGE_ADDED_TWICE.finding(
+        f'subpackage "{package}" added in both upstream and local, with different content: rename or remove one',
+        SourceLocation(join_path(package, KPTFILE)),
+    )
+    return UpdateResult(sides.local, (), (finding,))
+
+
+def _create_conflict(sides: MergeSides, package: str, rule: str) -> Conflict:
+    origin, updated, local = (str(side.id) if side else ABSENT for side in sides)
+    return Conflict("package", "", origin, local, updated, "local", rule, file=package)

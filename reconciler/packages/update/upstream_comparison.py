@@ -1,0 +1,111 @@
+"""Comparison of a package with its upstream: the local changes since the last merge (`kpt pkg diff`)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from reconciler.catalog.files import File, FileTree
+from reconciler.krm.findings import Finding, SourceLocation
+from reconciler.packages.clone import add_comments_to_content
+from reconciler.packages.codes import UPSTREAM_MISSING
+from reconciler.packages.kptfile import KPTFILE, GitUpstream, Kptfile, new_kptfile, read_kptfile
+from reconciler.packages.package import Package, join_path
+from reconciler.packages.parsing import ParseFailure
+from reconciler.packages.resource import UPSTREAM_IDENTIFIER
+from reconciler.packages.update.fetching import FetchedPackage, PackageFetcher, follows_same_ref
+from reconciler.packages.update.package_diff import is_resource_file, package_diff
+from reconciler.packages.update.sides import find_kptfile, is_below
+
+LATEST = "latest"
+_UPSTREAM_SECTIONS = ("upstream", "upstreamLock")
+
+
+@dataclass(frozen=True)
+class UpstreamComparison:
+    """The different files, upstream and local, and the upstream package of the comparison.
+
+    Changes that tools make to a cloned package (name, upstream, merge comments) are equal on both sides.
+    """
+
+    upstream: FileTree
+    local: FileTree
+    upstream_package: FetchedPackage
+
+
+def compare_with_upstream(
+    local: FileTree, fetcher: PackageFetcher, ref: str = ""
+) -> UpstreamComparison | tuple[Finding, ...]:
+    """Return the differences between a package and its upstream, or findings.
+
+    Remote subpackages are compared with their own upstreams. With a `ref`, they are compared with it if they follow the
+    root's ref.
+
+    Args:
+        ref: "" for the revision of the last merge, "latest" for the current commit of the upstream's ref, or another
+            ref.
+    """
+    kptfile = Package(local).kptfile
+    if isinstance(kptfile, tuple):
+        return kptfile
+    upstream_package = _fetch_upstream(kptfile, kptfile, fetcher, ref)
+    if upstream_package is None:
+        section = "upstream" if ref else "upstreamLock"
+        text = f"a package must have {section}.git to be compared with its upstream"
+        return (UPSTREAM_MISSING.finding(text, SourceLocation(KPTFILE, pointer=f"{section}.git")),)
+    upstream = _add_package(FileTree(), "", upstream_package.files, kptfile)
+    for package in Package(local).subpackages:
+        subpackage_kptfile = find_kptfile(local, package)
+        subpackage = _fetch_upstream(subpackage_kptfile, kptfile, fetcher, ref) if subpackage_kptfile else None
+        if subpackage_kptfile and subpackage:
+            upstream = _add_package(upstream, package, subpackage.files, subpackage_kptfile)
+    differing = package_diff(upstream, local)
+    return UpstreamComparison(
+        _select_files(upstream, differing, local), _select_files(local, differing, local), upstream_package
+    )
+
+
+def _fetch_upstream(kptfile: Kptfile, root: Kptfile, fetcher: PackageFetcher, ref: str) -> FetchedPackage | None:
+    git, lock = _get_git_upstream(kptfile), kptfile.upstream_lock.git if kptfile.upstream_lock else None
+    root_git, is_root = _get_git_upstream(root), kptfile is root
+    if git and ref == LATEST:
+        return fetcher.fetch(git.repo, git.directory, git.ref)
+    if git and root_git and ref and (is_root or follows_same_ref(git, root_git)):
+        return fetcher.fetch(git.repo, git.directory, ref)
+    if lock is None or (is_root and ref):
+        return None
+    # Report the ref of the lock, because a commit id alone is hard to recognize.
+    return replace(fetcher.fetch(lock.repo, lock.directory, lock.commit), ref=lock.ref)
+
+
+def _get_git_upstream(kptfile: Kptfile) -> GitUpstream | None:
+    return kptfile.upstream.git if kptfile.upstream else None
+
+
+def _add_package(files: FileTree, package: str, upstream: FileTree, local: Kptfile) -> FileTree:
+    """Return the files with an upstream package at the location of the local package."""
+    kptfile = read_kptfile(upstream[KPTFILE].data) if KPTFILE in upstream else new_kptfile(local.name)
+    if isinstance(kptfile, Kptfile):
+        upstream = upstream.with_files({KPTFILE: _with_local_identity(kptfile, local).to_bytes()})
+    outside = {path: file for path, file in files.items() if package and not is_below(path, package)}
+    return FileTree({**outside, **{join_path(package, path): file for path, file in upstream.items()}})
+
+
+def _with_local_identity(kptfile: Kptfile, local: Kptfile) -> Kptfile:
+    other_sections = {
+        key: value for key, value in kptfile.with_name(local.name).data.items() if key not in _UPSTREAM_SECTIONS
+    }
+    return kptfile.with_data(
+        {**other_sections, **{key: local.data[key] for key in _UPSTREAM_SECTIONS if key in local.data}}
+    )
+
+
+def _select_files(files: FileTree, paths: tuple[str, ...], local: FileTree) -> FileTree:
+    return FileTree({path: _add_merge_comments(path, files[path], local.get(path)) for path in paths if path in files})
+
+
+def _add_merge_comments(path: str, file: File, local: File | None) -> File:
+    """Return the file with the merge comments of the local file, so that they are not a difference."""
+    if local is None or not is_resource_file(path):
+        return file
+    content = add_comments_to_content(file.data, "compat" if UPSTREAM_IDENTIFIER.encode() in local.data else "safe")
+    return file if isinstance(content, ParseFailure) else File(content, file.executable)

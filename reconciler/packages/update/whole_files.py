@@ -1,0 +1,81 @@
+"""Files that are merged as a whole: opaque files, and files that cannot be parsed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from reconciler.catalog.files import File, FileTree
+from reconciler.krm.merge3.rules import ABSENT, ChosenSide, Conflict
+from reconciler.packages.update.options import MergeOptions
+from reconciler.packages.update.sides import MergeSides, UpdateResult
+
+DELETED_LOCALLY = "deleted-locally"
+DELETED_UPSTREAM = "deleted-upstream"
+
+
+def merge_opaque_file(sides: MergeSides, path: str, options: MergeOptions) -> UpdateResult:
+    """Return an opaque file after the update: the side with a change wins, and the local side if both changed it."""
+    origin, updated, local = (side.get(path) for side in sides)
+    if options.remember_deletions:
+        return merge_whole_file(sides, path, "local", "D16")
+    # kpt ignores all paths that contain ".git".
+    if ".git" in path:
+        return single_file_result(path, local)
+    if local is not None and local != origin:
+        return single_file_result(path, local)
+    return single_file_result(path, updated)
+
+
+def merge_whole_file(sides: MergeSides, path: str, winner: ChosenSide, rule: str) -> UpdateResult:
+    """Return the file of the side that changed it. If both changed it, return the winner's file and a conflict.
+
+    A deletion never wins against a change, except for a local deletion: a file that was deleted locally stays deleted.
+    """
+    origin, updated, local = (side.get(path) for side in sides)
+    if (resolved := resolve_one_sided(origin, updated, local)) is not None:
+        return single_file_result(path, resolved[0])
+    if local is None or updated is None:
+        winner, rule = "local", DELETED_LOCALLY if local is None else DELETED_UPSTREAM
+    conflict = Conflict(
+        "file",
+        "",
+        format_conflict_file(origin),
+        format_conflict_file(local),
+        format_conflict_file(updated),
+        winner,
+        rule,
+        file=path,
+    )
+    return single_file_result(path, updated if winner == "upstream" else local).with_details([conflict])
+
+
+def resolve_one_sided(origin: File | None, updated: File | None, local: File | None) -> tuple[File | None] | None:
+    """Return the merged file, in a tuple, if at most one side changed it or both equally. None if it must be merged."""
+    if origin == updated or local == updated:
+        return (local,)
+    if origin == local:
+        return (updated,)
+    if local and updated and origin and local.data == updated.data:
+        return (File(local.data, merge_executable_bit(origin, updated, local)),)
+    if local and updated and origin and origin.data in (local.data, updated.data):
+        changed_file = updated if origin.data == local.data else local
+        return (File(changed_file.data, merge_executable_bit(origin, updated, local)),)
+    return None
+
+
+def merge_executable_bit(origin: File | None, updated: File | None, local: File | None) -> bool:
+    """Return whether the merged file is executable. The side that changed the mode decides."""
+    if local is None or updated is None:
+        return bool((local or updated or File(b"")).executable)
+    base = origin.executable if origin else updated.executable
+    return updated.executable if local.executable == base else local.executable
+
+
+def single_file_result(path: str, file: File | None) -> UpdateResult:
+    """Return a result with one file, or without files."""
+    return UpdateResult(FileTree({path: file} if file else {}))
+
+
+def format_conflict_file(file: File | None) -> Any:
+    """Return the value that represents a file in a conflict: its blob id, or ABSENT."""
+    return ABSENT if file is None else file.id

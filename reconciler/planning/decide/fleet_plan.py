@@ -1,0 +1,270 @@
+"""The plan of one pass: the decisions about all targets, as one value, and the branch actions for GitOps Promoter.
+
+GitOps Promoter reports an error for a proposed branch that does not exist. For this reason, its branch stays after its
+draft was deleted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from itertools import chain
+
+from reconciler.catalog.catalog import ConfigObject
+from reconciler.catalog.files import CommitId
+from reconciler.controllers.override_policies.policy_usage import (
+    PolicyUsage,
+    check_unused_policies,
+    compute_policy_usage,
+)
+from reconciler.controllers.override_policies.read_policies import OverridePolicies
+from reconciler.controllers.override_policies.rollout import RolloutGate, RuleId
+from reconciler.controllers.package_variants.codes import UPSTREAM_WARNING
+from reconciler.controllers.results import ControllerResult
+from reconciler.krm.findings import Finding
+from reconciler.krm.objects import ObjectKey
+from reconciler.planning.decide.package_decision import list_settling_findings
+from reconciler.planning.layout.config_proposal import ConfigProposal
+from reconciler.planning.layout.refs import BranchAction, KeepBranch, MissingTag, PushCommits, ResetBranch
+from reconciler.planning.model.codes import ABSENCE_CODES
+from reconciler.planning.model.outcomes import (
+    Blocked,
+    Draft,
+    HeldRemoval,
+    PackageOutcome,
+    RemovalOutcome,
+    Unchanged,
+    find_reconciled_owners,
+)
+from reconciler.planning.model.state import TargetState
+from reconciler.planning.model.targets import Target, format_draft_branch
+from reconciler.planning.observe.target_snapshot import TargetHeads
+
+
+@dataclass(frozen=True)
+class TargetPlan:
+    """The decisions about one target. A target that cannot be read has a finding and no outcomes, and is not changed.
+
+    Attributes:
+        findings: Findings about the target as a whole.
+        held: Removals that are held.
+        removals: Removals of packages.
+        kept_heads: Heads with local changes that this plan would lose.
+        missing_tags: Revision tags to create after the state was written.
+    """
+
+    target: Target
+    heads: TargetHeads
+    previous_state: TargetState
+    next_state: TargetState
+    outcomes: tuple[PackageOutcome, ...] = ()
+    held: tuple[HeldRemoval, ...] = ()
+    branch_actions: tuple[BranchAction, ...] = ()
+    findings: tuple[Finding, ...] = ()
+    removals: tuple[RemovalOutcome, ...] = ()
+    kept_heads: tuple[CommitId, ...] = ()
+    missing_tags: tuple[MissingTag, ...] = ()
+
+    @cached_property
+    def target_findings(self) -> tuple[Finding, ...]:
+        """Findings about the target as a whole, and about removals."""
+        return (
+            *self.findings,
+            *(held.finding for held in self.held),
+            *(removal.finding for removal in self.removals if removal.finding),
+        )
+
+    @cached_property
+    def package_findings(self) -> tuple[Finding, ...]:
+        """Findings about the requested packages."""
+        return tuple(
+            finding
+            for outcome in self.outcomes
+            for finding in (*_outcome_findings(outcome), *list_settling_findings(outcome.variant))
+        )
+
+    @cached_property
+    def outcome_counts(self) -> tuple[int, int, int]:
+        """Numbers of new drafts, unchanged packages and blocked packages."""
+        kinds = [type(outcome) for outcome in self.outcomes]
+        return kinds.count(Draft), kinds.count(Unchanged), kinds.count(Blocked)
+
+    @property
+    def has_new_drafts(self) -> bool:
+        """Whether the plan contains new content. Such a plan is never reused, so that it need not be cached."""
+        return self.outcome_counts[0] > 0
+
+    @cached_property
+    def has_retries(self) -> bool:
+        """Whether a package is blocked by a temporary error of the environment."""
+        return any(isinstance(outcome, Blocked) and outcome.should_retry for outcome in self.outcomes)
+
+    @cached_property
+    def reconciled_owners(self) -> frozenset[ObjectKey]:
+        """The owners whose package is published or drafted as requested, without an error."""
+        return find_reconciled_owners(self.outcomes)
+
+
+@dataclass(frozen=True)
+class FleetPlan:
+    """The decisions about the fleet at one config commit.
+
+    Attributes:
+        config_id: Commit id of the config, or `tree:<id>` for a plain folder.
+        latest_commit_seconds: Latest committer date of the commits that were read, in seconds since 1970.
+        is_complete: False while a config file cannot be read, or an object has no name, so that no deletion is proved.
+        proposal: Proposed changes of the config.
+        objects: Objects of the config.
+        policies: Override policies of the config.
+        rollout_gates: Progress of the override rules with a rollout.
+        is_partial: The plan of one shard of several.
+        awaited_owners: Owners with a package that another shard must decide first. Their last status stays.
+    """
+
+    config_id: str
+    latest_commit_seconds: int
+    controller_result: ControllerResult
+    targets: tuple[TargetPlan, ...]
+    findings: tuple[Finding, ...] = ()
+    is_complete: bool = True
+    proposal: ConfigProposal = field(default_factory=ConfigProposal)
+    objects: Mapping[ObjectKey, ConfigObject] = field(default_factory=dict)
+    policies: OverridePolicies = field(default_factory=OverridePolicies)
+    rollout_gates: Mapping[RuleId, RolloutGate] = field(default_factory=dict)
+    is_partial: bool = False
+    awaited_owners: frozenset[ObjectKey] = frozenset()
+
+    def list_outcomes(self) -> Iterator[tuple[Target, PackageOutcome]]:
+        """Yield every package's outcome with its target."""
+        for plan in self.targets:
+            yield from ((plan.target, outcome) for outcome in plan.outcomes)
+
+    @cached_property
+    def policy_usages(self) -> tuple[PolicyUsage, ...]:
+        """Usage of every valid override policy on the clusters that could be read."""
+        if not self.policies.valid:
+            return ()
+        usages = (
+            (plan.target.name, package, record.policy_usage)
+            for plan in self.targets
+            for package, record in plan.next_state.list_active_packages()
+            if record.policy_usage
+        )
+        return compute_policy_usage(self.policies, usages)
+
+    @cached_property
+    def _all_findings(self) -> tuple[Finding, ...]:
+        findings = [*self.findings, *self._unused_policies(), *self.controller_result.findings]
+        findings += chain.from_iterable(stalled.findings for stalled in self.controller_result.stalled)
+        findings += chain.from_iterable(plan.target_findings for plan in self.targets)
+        findings += chain.from_iterable(plan.package_findings for plan in self.targets)
+        if not self.is_complete:
+            findings = [finding for finding in findings if finding.code not in ABSENCE_CODES]
+        return tuple(dict.fromkeys(self._add_locations(findings)))
+
+    def list_findings(self) -> tuple[Finding, ...]:
+        """Return all findings about files, objects, targets and packages, each once.
+
+        A finding about an object gets the location of that object, or of its set, in the config. While a config file
+        cannot be read, findings that only report a missing object are omitted.
+        """
+        return self._all_findings
+
+    def _unused_policies(self) -> tuple[Finding, ...]:
+        if not self.policies.valid or self.is_partial or self.awaited_owners:
+            return ()
+        # The policies of a package that cannot be read, or was never rendered, are unknown.
+        unrendered = (isinstance(outcome, Blocked) and outcome.record is None for _, outcome in self.list_outcomes())
+        is_known = not (
+            self.controller_result.stalled or any(plan.findings for plan in self.targets) or any(unrendered)
+        )
+        return check_unused_policies(self.policy_usages, self.policies) if is_known else ()
+
+    def _add_locations(self, findings: Iterable[Finding]) -> Iterator[Finding]:
+        owners: dict[str, ObjectKey] = {}
+        for finding in findings:
+            location = finding.location
+            if location.file or location.package or not location.object:
+                yield finding
+                continue
+            owners = owners or self._find_owners()
+            source = self.objects.get(owners[location.object]) if location.object in owners else None
+            yield (
+                replace(finding, location=replace(location, file=source.file, line=source.location.line))
+                if source
+                else finding
+            )
+
+    def _find_owners(self) -> dict[str, ObjectKey]:
+        owners = [
+            *(variant.owner for variant in self.controller_result.variants),
+            *(stalled.owner for stalled in self.controller_result.stalled),
+        ]
+        return {str(owner.key): owner.parent or owner.key for owner in owners}
+
+
+def _outcome_findings(outcome: PackageOutcome) -> tuple[Finding, ...]:
+    match outcome:
+        case Draft():
+            return outcome.rendered.findings
+        case Unchanged():
+            # These findings are recorded from the last render. The controller reports current upstream warnings.
+            return tuple(finding for finding in outcome.findings if finding.code != UPSTREAM_WARNING.name)
+        case Blocked():
+            return outcome.findings
+
+
+METADATA_FILE_NAME = "hydrator.metadata"
+_BRANCH_SUFFIX = "-next"
+
+
+def find_metadata_path(target: Target, draft: str) -> str | None:
+    """Return the path of GitOps Promoter's metadata file on a draft branch; None for a branch that it does not use.
+
+    Promoter uses branch names: `<branch>-next` proposes the whole branch, `<branch>-next/<directory>` that directory.
+    """
+    proposed = f"{target.branch}{_BRANCH_SUFFIX}"
+    if draft == proposed:
+        return METADATA_FILE_NAME
+    is_directory_branch = target.directory and draft == f"{proposed}/{target.directory}"
+    return target.package_path(METADATA_FILE_NAME) if is_directory_branch else None
+
+
+def find_promoter_branch(target: Target, template: str) -> str | None:
+    """Return the draft branch that Promoter uses, if the template gives all packages of the target this branch."""
+    name = format_draft_branch(template, target, "")
+    return name if "{package}" not in template and find_metadata_path(target, name) else None
+
+
+def is_promoter_branch_idle(head: CommitId | None, published: CommitId | None, observed: CommitId | None) -> bool:
+    """Return whether Promoter's branch contains no draft: it is at the current or the last known target branch."""
+    return head is not None and head in (published, observed)
+
+
+def add_promoter_actions(plan: TargetPlan, template: str, content: bytes) -> tuple[BranchAction, ...]:
+    """Return the branch actions that Promoter requires: metadata in each draft commit, or a branch without a draft.
+
+    Only commits that are pushed for another reason contain the metadata, so that a new config commit alone does not
+    change a branch.
+    """
+    branch = find_promoter_branch(plan.target, template)
+    if branch is None or plan.heads.target_branch is None:
+        return plan.branch_actions
+    own = next((action for action in plan.branch_actions if action.branch == branch), None)
+    others = tuple(action for action in plan.branch_actions if action.branch != branch)
+    if isinstance(own, PushCommits):
+        return (*others, _add_metadata(own, plan, content))
+    has_draft = branch in plan.next_state.drafts or plan.heads.is_absent
+    return plan.branch_actions if has_draft else (*others, _reset_branch(branch, plan.heads.target_branch, plan))
+
+
+def _add_metadata(push: PushCommits, plan: TargetPlan, content: bytes) -> PushCommits:
+    path = find_metadata_path(plan.target, push.branch)
+    assert path, "the branch is Promoter's"
+    return replace(push, expected_head=push.expected_head or plan.heads.promoter_head, metadata_file=(path, content))
+
+
+def _reset_branch(branch: str, published: CommitId, plan: TargetPlan) -> BranchAction:
+    head = plan.heads.drafts.get(branch, plan.heads.promoter_head)
+    return KeepBranch(branch) if head == published else ResetBranch(branch, head, published)

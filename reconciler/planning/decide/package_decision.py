@@ -1,0 +1,565 @@
+"""The decision about one package: from its variant, its record and its branches to Draft, Unchanged or Blocked.
+
+A downgrade of the upstream is an ordinary update with a cause that reviewers see. While a moved reference is settling,
+its package stays at the last upstream.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+from reconciler.catalog.files import CommitId, FileTree, TreeId
+from reconciler.catalog.trace import DependencyReader, Trace, find_changed_dependencies
+from reconciler.controllers.package_variants.codes import UPSTREAM_SETTLING
+from reconciler.controllers.package_variants.status import (
+    build_downstream_exists_conditions,
+    build_failed_conditions,
+    build_ready_conditions,
+    build_stalled_conditions,
+    build_waiting_conditions,
+)
+from reconciler.controllers.package_variants.upstream_resolution import is_older
+from reconciler.controllers.results import SettlingReference, UpstreamPackage, Variant
+from reconciler.krm.findings import (
+    INTERNAL_ERROR,
+    Finding,
+    FindingCode,
+    Severity,
+    SourceLocation,
+    create_internal_error_finding,
+    select_errors,
+)
+from reconciler.krm.isolation import InternalFailure, ScopeFailedError, isolation_boundary
+from reconciler.krm.objects import Condition
+from reconciler.packages.functions.function import InterruptedFunctionError
+from reconciler.packages.functions.registry import is_function_trace_key
+from reconciler.planning.model.cluster_overrides import ROLLOUT_DEPENDENCY
+from reconciler.planning.model.codes import (
+    DIRECTORY_NOT_OWNED,
+    DOWNSTREAM_CONFLICT,
+    DOWNSTREAM_EXISTS,
+    DRAFT_EDITED,
+    FUNCTION_INTERRUPTED,
+    LOCAL_FILE_IN_THE_WAY,
+    MERGE_BASE_MISSING,
+    OWNERSHIP_CONFLICT,
+    PACKAGE_TOO_LARGE,
+    PATH_REFUSED,
+)
+from reconciler.planning.model.outcomes import Blocked, Draft, PackageOutcome, PackageRender, Unchanged
+from reconciler.planning.model.sources import (
+    PackageContentStore,
+    PackageMalformedError,
+    PackageTooLargeError,
+    RenderInputs,
+    read_render_inputs,
+    serialize_conflict,
+)
+from reconciler.planning.model.state import MAX_REVISIONS, ObservedPackage, PackageRecord, RenderedVersion
+from reconciler.planning.render.templates import without_template_dependencies
+
+DOWNGRADE_CAUSE = "downgrade"
+
+
+def is_downgrade(
+    upstream: UpstreamPackage, known: Mapping[str, Any], is_behind: Callable[[UpstreamPackage, CommitId], bool]
+) -> bool:
+    """Return whether an upstream is older than the `known` one, by version numbers, else by Git history.
+
+    A moved tag keeps its name, so that only the history tells which commit is newer.
+    """
+    if not known.get("commit") or (known["repo"], known["directory"]) != (upstream.repo, upstream.directory):
+        return False
+    new, old = (ref.rpartition("/")[2] for ref in (upstream.ref, known["ref"]))
+    if is_older(old, than=new) or upstream.commit == known["commit"]:
+        return False
+    return is_older(new, than=old) or is_behind(upstream, known["commit"])
+
+
+def apply_settling(variant: Variant, record: PackageRecord | None, observed: ObservedPackage) -> Variant | Blocked:
+    """Return the variant at its last upstream while its moved reference is settling.
+
+    A package without a last upstream is blocked until the reference has settled. A floating reference that leads to
+    the same content has not moved, so that the lock does not change.
+
+    Args:
+        variant: Variant to decide about.
+        record: Record of the variant's own package.
+        observed: Package on its branches.
+    """
+    upstream = variant.upstream
+    if upstream is None:
+        return variant
+    known = record.outcome.get("upstream", {}) if record and record.owned else {}
+    last = _recorded_upstream(upstream, known) if known.get("tree") else None
+    is_same_location = last is not None and _has_same_location(upstream, last)
+    if last and is_same_location and last.tree == upstream.tree:
+        return _keep_upstream(variant, last, None) if upstream.is_floating else replace(variant, settling=None)
+    if variant.settling is None:
+        return variant
+    if last and is_same_location:
+        return _keep_upstream(variant, last, variant.settling)
+    # A last upstream in another location cannot be read from here, but must stay recorded. An upstream that was never
+    # used must not be recorded as the last one.
+    return _block_settling(replace(variant, source=last or _without_version(upstream)), record, observed)
+
+
+def _without_version(upstream: UpstreamPackage) -> UpstreamPackage:
+    return replace(upstream, ref="", commit=CommitId(""), tree=TreeId(""))
+
+
+def _keep_upstream(variant: Variant, last: UpstreamPackage, settling: SettlingReference | None) -> Variant:
+    return replace(
+        variant, source=last, dependencies={**variant.dependencies, "upstream": last.fingerprint}, settling=settling
+    )
+
+
+def _recorded_upstream(upstream: UpstreamPackage, known: Mapping[str, Any]) -> UpstreamPackage:
+    return replace(
+        upstream, repo=known["repo"], directory=known["directory"], ref=known["ref"], commit=known["commit"],
+        tree=known["tree"], committer_seconds=known["seconds"],
+    )  # fmt: skip
+
+
+def _has_same_location(upstream: UpstreamPackage, last: UpstreamPackage) -> bool:
+    return (upstream.repo, upstream.directory) == (last.repo, last.directory)
+
+
+def _block_settling(variant: Variant, record: PackageRecord | None, observed: ObservedPackage) -> Blocked:
+    # Waiting for a point in time is not an error.
+    assert variant.settling
+    conditions = build_stalled_conditions(UPSTREAM_SETTLING.name, variant.settling.message)
+    return Blocked(variant, record, conditions, list_settling_findings(variant), observed)
+
+
+def list_settling_findings(variant: Variant) -> tuple[Finding, ...]:
+    """Return the finding about a settling reference. Each pass creates it again, and it is never recorded."""
+    if variant.settling is None:
+        return ()
+    return (UPSTREAM_SETTLING.finding(variant.settling.message, SourceLocation(object=str(variant.owner.key))),)
+
+
+READY_CONDITION, VALID_CONDITION = build_ready_conditions()
+
+
+RenderFunction = Callable[[Variant, RenderInputs], PackageRender]
+
+
+@dataclass(frozen=True)
+class DecisionInput:
+    """All inputs of the decision about one package, besides its contents.
+
+    Attributes:
+        record: Record of the package, also if it has another owner.
+        nested_packages: Packages above or below the package.
+        is_owner_gone: Whether the recorded owner was deleted from the config.
+        obstacle: Local file at the path of the package, as `<branch>:<path>`.
+    """
+
+    variant: Variant
+    record: PackageRecord | None
+    observed: ObservedPackage
+    nested_packages: tuple[str, ...] = ()
+    is_owner_gone: bool = False
+    obstacle: str | None = None
+
+    @property
+    def own_record(self) -> PackageRecord | None:
+        """The record, if the package belongs to this variant, or passes to it."""
+        if self.record is None or self.record.owner.key == self.variant.owner.key:
+            return self.record
+        if not self.record.owned:
+            # The package has no owner, so that only its numbers continue.
+            variant = self.variant
+            return replace(
+                self.record.to_tombstone(),
+                owner=variant.owner,
+                labels=variant.labels,
+                annotations=variant.annotations,
+            )
+        return replace(self.record, owner=self.variant.owner) if self.is_owner_gone else None
+
+
+def decide_package(
+    inputs: DecisionInput, reader: DependencyReader, contents: PackageContentStore, render: RenderFunction
+) -> PackageOutcome:
+    """Return the outcome of one package. It is rendered only if a dependency or a branch has changed."""
+    try:
+        with isolation_boundary(f"package {inputs.variant.target}"):
+            return _decide(_at_known_commit(inputs), reader, contents, render)
+    except ScopeFailedError as error:
+        return block_unexpected_failure(inputs, _with_package_scope(error.failure, inputs))
+    except PackageMalformedError as error:
+        message = f"package {inputs.variant.target} cannot be rendered: {error}"
+        return block_failed(inputs, (_finding(inputs, PATH_REFUSED, message),), inputs.variant.dependencies)
+    except PackageTooLargeError as error:
+        message = f"package {inputs.variant.target} cannot be rendered: {error}"
+        return block_failed(inputs, (_finding(inputs, PACKAGE_TOO_LARGE, message),), inputs.variant.dependencies)
+    except InterruptedFunctionError as error:
+        message = f"package {inputs.variant.target} was not changed: {error} (next step: retry)"
+        blocked = block_failed(inputs, (_finding(inputs, FUNCTION_INTERRUPTED, message),), {})
+        return replace(blocked, should_retry=True)
+
+
+def _decide(
+    inputs: DecisionInput, reader: DependencyReader, contents: PackageContentStore, render: RenderFunction
+) -> PackageOutcome:
+    record = inputs.own_record
+    if (record is None or not record.owned) and (refusal := _refuse_new_package(inputs)):
+        return refusal
+    if inputs.obstacle:
+        return _block_obstacle(inputs, inputs.obstacle)
+    if isinstance(settled := apply_settling(inputs.variant, record, inputs.observed), Blocked):
+        return settled
+    inputs = replace(inputs, variant=settled)
+    if record is None:
+        return _render(inputs, (), contents, render)
+    changed = _changed_dependencies(inputs.variant, record.trace, reader, contents)
+    if not changed and (outcome := _reuse_outcome(inputs, record)):
+        return outcome
+    return _render(inputs, changed, contents, render)
+
+
+def _changed_dependencies(
+    variant: Variant, trace: Trace, reader: DependencyReader, contents: PackageContentStore
+) -> tuple[str, ...]:
+    functions = {
+        name: contents.read_function_fingerprint(name) or recorded
+        for name, recorded in trace.items()
+        if is_function_trace_key(name)
+    }
+    return find_changed_dependencies(trace, {**variant.dependencies, **functions}, reader)
+
+
+def is_render_current(inputs: DecisionInput, reader: DependencyReader, contents: PackageContentStore) -> bool:
+    """Return whether the dependencies of a package's last render are unchanged, except for rollouts."""
+    inputs = _at_known_commit(inputs)
+    record = inputs.own_record
+    settled = apply_settling(inputs.variant, record, inputs.observed)
+    if record is None or isinstance(settled, Blocked):
+        return False
+    trace = {
+        name: fingerprint for name, fingerprint in record.trace.items() if not name.startswith(f"{ROLLOUT_DEPENDENCY} ")
+    }
+    # Inherited templates depend on other packages, and no rollout depends on them.
+    return not _changed_dependencies(settled, without_template_dependencies(trace), reader, contents)
+
+
+def _at_known_commit(inputs: DecisionInput) -> DecisionInput:
+    """Keep the recorded commit, and so the lock, if the branch head moved without changing the package."""
+    upstream, record = inputs.variant.upstream, inputs.record
+    known = record.outcome.get("upstream", {}) if record else {}
+    if upstream is None or not _is_same_upstream(upstream, known):
+        return inputs
+    upstream = replace(upstream, commit=known["commit"], committer_seconds=known["seconds"])
+    return replace(inputs, variant=replace(inputs.variant, source=upstream))
+
+
+def _reuse_outcome(inputs: DecisionInput, record: PackageRecord) -> PackageOutcome | None:
+    """Return the outcome without a render, if the branches contain the desired tree or the package is still blocked."""
+    # A package that is requested again continues with its outcome and findings before its removal.
+    record = replace(record, outcome=record.outcome.get("before", record.outcome))
+    if record.outcome.get("kind") == "blocked":
+        return _repeat_blocked(inputs, record) if record.observed == inputs.observed else None
+    observed = _observed_after_pass(inputs.observed)
+    is_unchanged = record.observed == observed
+    if record.desired_tree is None or (list_edited_branches(record, inputs.observed) and not is_unchanged):
+        return None
+    findings = tuple(parse_finding(entry) for entry in record.outcome.get("findings", ()))
+    outcome = _find_unchanged(inputs, record, findings)
+    # A drafted or declined version can contain local changes of the target branch that were reverted since.
+    is_draft_of_published = (
+        outcome
+        and outcome.reason == "drafted"
+        and record.draft_version
+        and record.draft_version.against == observed.published
+    )
+    return (
+        outcome
+        if outcome and (is_unchanged or is_draft_of_published or outcome.reason in ("published", "adopted"))
+        else None
+    )
+
+
+def _find_unchanged(inputs: DecisionInput, record: PackageRecord, findings: tuple[Finding, ...]) -> Unchanged | None:
+    """Return Unchanged if a branch contains the desired tree of the record, or if that tree was declined."""
+    published, drafted, observed, desired = (
+        record.published_version, record.draft_version, inputs.observed, record.desired_tree
+    )  # fmt: skip
+    should_withdraw = drafted is not None and _can_withdraw(drafted, observed)
+    if published and observed.published == desired and published.review == record.review_digest:
+        reason = "published" if published.rendered == desired else "published with edits"
+    elif drafted and (observed.drafted or drafted.rendered) == desired and drafted.review == record.review_digest:
+        reason, should_withdraw = "drafted", False
+    elif desired in record.declined_trees:
+        reason = "declined"
+    elif record.owned and not published and observed.published == desired:
+        reason = "adopted"
+    else:
+        return None
+    if list_edited_branches(record, observed) or reason in ("declined", "drafted"):
+        record = replace(record, observed=_observed_after_pass(observed, should_withdraw))
+    return Unchanged(inputs.variant, record, reason, should_withdraw, findings)
+
+
+def _observed_after_pass(observed: ObservedPackage, should_withdraw: bool = False) -> ObservedPackage:
+    """Return the trees that can contain local changes. The flags, and a withdrawn draft, end with this pass."""
+    return ObservedPackage(observed.published, None if should_withdraw else observed.drafted)
+
+
+def _can_withdraw(version: RenderedVersion, observed: ObservedPackage) -> bool:
+    # Local changes stay on the draft, and a frozen or stuck draft is not changed.
+    return not (observed.frozen or observed.stuck) and observed.drafted in (None, version.rendered)
+
+
+def _refuse_new_package(inputs: DecisionInput) -> Blocked | None:
+    """Block a package that the variant does not own yet, and that it must not change."""
+    variant, record, observed = inputs.variant, inputs.record, inputs.observed
+    if record is not None and record.owned:
+        message = f"package {variant.target} is owned by {record.owner.key}, not by {variant.owner.key}"
+        return block_stalled(inputs, OWNERSHIP_CONFLICT, message)
+    if inputs.nested_packages:
+        message = f"packages cannot be nested: {variant.target} and {', '.join(inputs.nested_packages)}"
+        return block_stalled(inputs, DOWNSTREAM_CONFLICT, message)
+    if variant.adoption == "adoptNone" and (observed.published or observed.drafted):
+        return _block_existing_package(inputs)
+    return None
+
+
+def _block_obstacle(inputs: DecisionInput, obstacle: str) -> Blocked:
+    """Block a package whose path is occupied by a local file. A draft of the package would delete that file."""
+    branch, _, path = obstacle.partition(":")
+    message = (
+        f"package {inputs.variant.target} cannot be written: {path} on branch {branch} occupies the path of a folder or"
+        " file of the package (next step: move or delete it)"
+    )
+    # Without a trace, the next pass decides again after the file was removed.
+    return block_failed(inputs, (_finding(inputs, LOCAL_FILE_IN_THE_WAY, message),), {})
+
+
+def _block_existing_package(inputs: DecisionInput) -> Blocked:
+    """Block a package at a path with content that has no owner."""
+    target = inputs.variant.target
+    if inputs.variant.upstream:
+        exists = build_downstream_exists_conditions(target.repository, target.package)[0]
+        return block_stalled(inputs, DOWNSTREAM_EXISTS, exists.message)
+    message = (
+        f"a directory without an owner exists at the path of package {target} (next step: move it away, or annotate all"
+        ' objects of the package with reconciler.dev/adopt: "true" to adopt it)'
+    )
+    return block_stalled(inputs, DIRECTORY_NOT_OWNED, message)
+
+
+def _render(
+    inputs: DecisionInput, changed: tuple[str, ...], contents: PackageContentStore, render: RenderFunction
+) -> PackageOutcome:
+    variant = inputs.variant
+    record = inputs.own_record or PackageRecord(variant.owner, labels=variant.labels, annotations=variant.annotations)
+    render_inputs = read_render_inputs(variant.source, record, inputs.observed, contents)
+    if render_inputs is None:
+        assert variant.upstream, "a generated package has no upstream that could be missing"
+        return _block_missing_merge_base(inputs, variant.upstream)
+    rendered = render(variant, render_inputs)
+    trace = {**rendered.trace, **variant.dependencies}
+    if select_errors(rendered.findings):
+        blocked = block_failed(inputs, rendered.findings, trace, rendered.blocking_code)
+        return replace(blocked, policy_usage=rendered.policy_usage)
+    record = replace(
+        record,
+        owner=variant.owner,
+        owned=True,
+        trace=trace,
+        desired_tree=rendered.files.id,
+        review_digest=rendered.review_digest,
+        conflicts=tuple(serialize_conflict(conflict) for conflict in rendered.source.draft_conflicts),
+        policy_usage=rendered.policy_usage,
+        rule_texts=rendered.rule_texts,
+    )
+    record = _decline_without_local_changes(record, rendered, inputs)
+    if unchanged := _find_unchanged(inputs, record, rendered.findings):
+        return unchanged
+    return _block_unwritable_draft(inputs, trace) or _build_draft(inputs, record, rendered, contents, changed)
+
+
+def _decline_without_local_changes(
+    record: PackageRecord, rendered: PackageRender, inputs: DecisionInput
+) -> PackageRecord:
+    """Decline a version that was just declined with local changes on its draft, also without these changes.
+
+    This requires that its source and its dependencies are the same.
+    """
+    if not record.declined_source:
+        return record
+    previous = inputs.own_record.trace if inputs.own_record else {}
+    is_same = all(previous.get(name) == fingerprint for name, fingerprint in record.trace.items())
+    if inputs.observed.drafted or rendered.source.plain.id != record.declined_source or not is_same:
+        return replace(record, declined_source=None)
+    return replace(
+        record, declined_trees=(*record.declined_trees, rendered.files.id)[-MAX_REVISIONS:], declined_source=None
+    )
+
+
+def _build_draft(
+    inputs: DecisionInput,
+    record: PackageRecord,
+    rendered: PackageRender,
+    contents: PackageContentStore,
+    changed: tuple[str, ...],
+) -> Draft:
+    observed, source = inputs.observed, rendered.source
+    previous = observed.drafted or observed.published
+    base, plain, merged = (contents.store_tree(files) for files in (source.base, source.plain, source.files))
+    return Draft(
+        inputs.variant,
+        rendered,
+        record,
+        observed,
+        base,
+        plain,
+        merged,
+        _choose_task(inputs, base),
+        contents.read_tree(previous) if previous else FileTree(),
+        _causes(inputs, changed, contents),
+    )
+
+
+def _block_unwritable_draft(inputs: DecisionInput, trace: Trace) -> Blocked | None:
+    """Block a new version while its draft must not be changed."""
+    if inputs.observed.frozen:
+        return _block_frozen_draft(inputs, trace)
+    return _block_stuck_draft(inputs, trace) if inputs.observed.stuck else None
+
+
+def _block_missing_merge_base(inputs: DecisionInput, upstream: UpstreamPackage) -> Blocked:
+    message = (
+        f"package {inputs.variant.target} was not rendered by the reconciler, and its upstreamLock names a commit that"
+        " no Repository has (next step: correct the lock; or remove it, and the package is not updated to"
+        f" {upstream.ref})"
+    )
+    return block_failed(inputs, (_finding(inputs, MERGE_BASE_MISSING, message),), inputs.variant.dependencies)
+
+
+def list_edited_branches(record: PackageRecord, observed: ObservedPackage) -> tuple[str, ...]:
+    """Return which of the target branch and the draft have local changes of the package.
+
+    A package that was never drafted has no local changes on the target branch, because its content is adopted.
+    """
+    is_known = record.published_version is not None or record.draft_version is not None
+    is_branch_edited = (
+        is_known
+        and observed.published is not None
+        and (not record.published_version or observed.published != record.published_version.rendered)
+    )
+    is_draft_edited = observed.drafted is not None and (
+        not record.draft_version or observed.drafted != record.draft_version.rendered
+    )
+    branches = (("the target branch", is_branch_edited), ("its draft", is_draft_edited))
+    return tuple(name for name, is_edited in branches if is_edited)
+
+
+def _block_stuck_draft(inputs: DecisionInput, trace: Trace) -> Blocked:
+    message = (
+        f"the draft of {inputs.variant.target} cannot be updated: local changes outside of the package and the target"
+        " branch changed the same files (next step: merge or delete the draft)"
+    )
+    return block_failed(inputs, (_finding(inputs, DRAFT_EDITED, message),), trace)
+
+
+def _block_frozen_draft(inputs: DecisionInput, trace: Trace) -> Blocked:
+    message = f"the draft of {inputs.variant.target} is proposed; its update waits until it is approved or rejected"
+    conditions = build_waiting_conditions("DownstreamProposed", message)
+    return Blocked(inputs.variant, inputs.own_record, conditions, (), inputs.observed, trace)
+
+
+def block_stalled(inputs: DecisionInput, code: FindingCode, message: str) -> Blocked:
+    """Return the outcome for a package that the variant must not have, with the condition Stalled."""
+    finding = _finding(inputs, code, message)
+    return Blocked(
+        inputs.variant, inputs.record, build_stalled_conditions(code.name, message), (finding,), inputs.observed
+    )
+
+
+def block_failed(inputs: DecisionInput, findings: tuple[Finding, ...], trace: Trace, reason: str = "") -> Blocked:
+    """Return the outcome for errors after validation, with the condition Ready=False and `reason`, or `Error`."""
+    message = "; ".join(finding.message for finding in select_errors(findings))
+    conditions = build_failed_conditions(message, reason or "Error")
+    return Blocked(inputs.variant, inputs.own_record, conditions, findings, inputs.observed, trace)
+
+
+def _repeat_blocked(inputs: DecisionInput, record: PackageRecord) -> Blocked:
+    outcome = record.outcome
+    conditions = tuple(Condition(**condition) for condition in outcome["conditions"])
+    findings = tuple(parse_finding(finding) for finding in outcome["findings"])
+    return Blocked(inputs.variant, record, conditions, findings, inputs.observed, record.trace)
+
+
+def serialize_finding(finding: Finding) -> dict[str, str | int]:
+    """Return a finding as data for the state."""
+    return {
+        "code": finding.code,
+        "message": finding.message,
+        "severity": finding.severity.value,
+        **vars(finding.location),
+    }
+
+
+def parse_finding(data: Mapping[str, str | int]) -> Finding:
+    """Read the result of `serialize_finding`."""
+    known = {field.name: data[field.name] for field in fields(SourceLocation) if field.name in data}
+    location = SourceLocation(**known)  # type: ignore[arg-type]
+    return Finding(str(data["code"]), str(data["message"]), location, Severity(str(data["severity"])))
+
+
+def _with_package_scope(failure: InternalFailure, inputs: DecisionInput) -> InternalFailure:
+    """Return a failure whose scope names the package. The scope of a function call names only the function."""
+    package = f"package {inputs.variant.target}"
+    return failure if failure.scope.startswith(package) else failure.with_scope(f"{package}: {failure.scope}")
+
+
+def block_unexpected_failure(inputs: DecisionInput, failure: InternalFailure) -> Blocked:
+    """Return the outcome for an unexpected exception. It is not recorded, so that every pass tries again."""
+    finding = create_internal_error_finding(failure, SourceLocation(object=str(inputs.variant.owner.key)))
+    return replace(block_failed(inputs, (finding,), {}, INTERNAL_ERROR.name), should_retry=True)
+
+
+def _finding(inputs: DecisionInput, code: FindingCode, message: str) -> Finding:
+    return code.finding(message, SourceLocation(object=str(inputs.variant.owner.key)))
+
+
+def _choose_task(inputs: DecisionInput, base: TreeId) -> str:
+    """Return the kind of the change for the status file, as in Porch's task types."""
+    record, observed = inputs.own_record, inputs.observed
+    is_new = observed.published is None and observed.drafted is None
+    if (record is None or not record.owned) and not is_new:
+        return "adopt"
+    if inputs.variant.upstream is None:
+        return "generate"
+    if record is None or is_new:
+        return "clone"
+    if _is_based_on_upstream(inputs, record, base):
+        return "mutate" if observed.drafted else "edit"
+    return "update" if observed.drafted else "upgrade"
+
+
+def _is_based_on_upstream(inputs: DecisionInput, record: PackageRecord, base: TreeId) -> bool:
+    last, known = record.draft_version or record.published_version, record.outcome.get("upstream", {})
+    # While a package is blocked, the recorded upstream can be newer than that of the last version.
+    upstream = inputs.variant.upstream
+    return upstream is not None and _is_same_upstream(upstream, known) and (last is None or last.base == base)
+
+
+def _is_same_upstream(upstream: UpstreamPackage, known: Mapping[str, Any]) -> bool:
+    """Return whether an upstream has the recorded location and content, regardless of its commit."""
+    current = upstream.as_data()
+    return all(known.get(name) == current[name] for name in ("repo", "directory", "ref", "tree"))
+
+
+def _causes(inputs: DecisionInput, changed: tuple[str, ...], contents: PackageContentStore) -> tuple[str, ...]:
+    if inputs.own_record is None or not inputs.own_record.owned:
+        return ("variant",)
+    known, upstream = inputs.own_record.outcome.get("upstream", {}), inputs.variant.upstream
+    if upstream and "upstream" in changed and is_downgrade(upstream, known, contents.is_ancestor):
+        return (*changed, DOWNGRADE_CAUSE)
+    return changed or ("branch",)

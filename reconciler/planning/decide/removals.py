@@ -1,0 +1,524 @@
+"""Removals of packages that are no longer requested: which are held, and the plans for their removal drafts."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, replace
+
+from reconciler.catalog.files import CommitId, TreeId
+from reconciler.controllers.codes import DELETION_HELD
+from reconciler.controllers.deletion_guards import (
+    ACK_DELETIONS,
+    compute_deletion_hash,
+    exceeds_limit,
+    format_deletion_message,
+)
+from reconciler.controllers.package_variants.set_targets import DownstreamKey
+from reconciler.controllers.results import PackageTarget
+from reconciler.krm.findings import Finding, FindingCode, SourceLocation, downgrade_to_warning
+from reconciler.krm.objects import ObjectKey
+from reconciler.planning.decide.deletion_safety import is_named_in_finding
+from reconciler.planning.decide.drafts import build_restore_commit, build_revert_commit
+from reconciler.planning.decide.target_inputs import TargetClaims
+from reconciler.planning.layout.refs import (
+    BranchAction,
+    DeleteBranch,
+    DraftChanges,
+    DraftCommit,
+    KeepBranch,
+    PushCommits,
+    plan_closed_draft_branch,
+    plan_draft_branch,
+)
+from reconciler.planning.model.codes import REMOVAL_DECLINED, REMOVAL_PROPOSED, REMOVAL_WAITS
+from reconciler.planning.model.outcomes import HeldRemoval, RemovalOutcome
+from reconciler.planning.model.state import DraftBranch, ObservedPackage, PackageRecord, ProposedRemoval, TargetState
+from reconciler.planning.model.targets import are_paths_nested
+from reconciler.planning.observe.target_snapshot import TargetSnapshot
+
+_STUCK = (
+    "has local changes in files that the target branch changed as well, so that it cannot be updated; merge it or"
+    " delete it"
+)
+
+
+@dataclass(frozen=True)
+class RemovalDecisions:
+    """The packages that are no longer requested: those whose removal is held, and those that are removed."""
+
+    held: tuple[HeldRemoval, ...] = ()
+    removals: tuple[RemovalOutcome, ...] = ()
+
+    def list_drafted_packages(self, snapshot: TargetSnapshot) -> frozenset[str]:
+        """Return the removed packages that must be deleted from their drafts. Drafts of orphaned packages stay."""
+        packages = [removal.package for removal in self.removals if removal.kind != "orphaned"]
+        return frozenset(
+            package
+            for package in packages
+            if is_on_draft(snapshot.state.packages[package], snapshot.observe_package(package))
+        )
+
+
+def decide_removals(
+    snapshot: TargetSnapshot, claims: TargetClaims, reconciled: Collection[ObjectKey]
+) -> RemovalDecisions:
+    """Decide about each owned package that is no longer requested.
+
+    A removal is held, so that nothing changes, if it is not proved that the package is no longer requested, or if too
+    many packages would be removed at once.
+
+    Args:
+        snapshot: The target.
+        claims: Requested packages.
+        reconciled: Owners of all targets whose packages have no error.
+    """
+    unrequested = {
+        package: record
+        for package, record in snapshot.state.packages.items()
+        if record.owned and not claims.is_requested(package) and not claims.is_unresolved(record.owner)
+    }
+    doubt = _find_doubt(unrequested, snapshot, claims)
+    outcomes = [
+        _decide_removal(_UnrequestedPackage(package, record, snapshot, claims), doubt, reconciled)
+        for package, record in unrequested.items()
+    ]
+    decisions = RemovalDecisions(
+        tuple(outcome for outcome in outcomes if isinstance(outcome, HeldRemoval)),
+        tuple(outcome for outcome in outcomes if isinstance(outcome, RemovalOutcome)),
+    )
+    return _apply_target_limit(decisions, unrequested, snapshot, claims)
+
+
+def _apply_target_limit(
+    decisions: RemovalDecisions,
+    unrequested: Mapping[str, PackageRecord],
+    snapshot: TargetSnapshot,
+    claims: TargetClaims,
+) -> RemovalDecisions:
+    """Return the decisions with all new removals held, if they exceed the limit of the target.
+
+    Only published packages count, because withdrawing a draft loses nothing. Packages that are confirmed on their set
+    need no second confirmation. Records of earlier versions do not contain the file of the owner, so that its deletion
+    is not proved. Their packages always wait for a confirmation.
+    """
+    removals = [removal for removal in decisions.removals if _removes_published(removal, snapshot, claims)]
+    if not removals:
+        return decisions
+    name = snapshot.target.name
+    keys = [DownstreamKey(name, removal.package) for removal in removals]
+    records = [snapshot.state.packages[removal.package] for removal in removals]
+    if _is_confirmed(keys, records, unrequested, claims):
+        return decisions
+    recorded_counts = [record.outcome.get("onTarget") for record in records]
+    published = _count_published(snapshot)
+    total = min([published, *(count for count in recorded_counts if count)])
+    is_recorded = all(record.config_sources for record in records)
+    if is_recorded and not exceeds_limit(len(keys), total, claims.max_delete_percent):
+        return decisions
+    title = snapshot.target.title
+    reason = format_deletion_message(keys, total, f"published packages of {title}", title)
+    if not is_recorded:
+        reason = f"an earlier version did not record the file of its owner, which would prove the deletion; {reason}"
+    held = [replace(_hold_on_target(removal, snapshot, reason), target_package_count=total) for removal in removals]
+    return RemovalDecisions(
+        (*decisions.held, *held), tuple(removal for removal in decisions.removals if removal not in removals)
+    )
+
+
+def _removes_published(removal: RemovalOutcome, snapshot: TargetSnapshot, claims: TargetClaims) -> bool:
+    """Return whether this pass removes or orphans a published package without a confirmation."""
+    record, key = snapshot.state.packages[removal.package], snapshot.target.key
+    if record.removal is not None or removal.kind not in ("proposed", "orphaned"):
+        return False
+    guard = claims.guards.get(record.owner.parent or record.owner.key)
+    is_confirmed = guard is not None and PackageTarget(key.namespace, key.name, removal.package) in guard.confirmed
+    return not is_confirmed and snapshot.find_package_at(snapshot.heads.target_branch, removal.package)[0] is not None
+
+
+def _is_confirmed(
+    keys: Collection[DownstreamKey],
+    records: Collection[PackageRecord],
+    unrequested: Mapping[str, PackageRecord],
+    claims: TargetClaims,
+) -> bool:
+    """Return whether the object of the target confirms these removals.
+
+    It confirms them by their hash, by the hash of all packages that are no longer requested, or by the hash in the
+    recorded finding of each package.
+    """
+    name = next(iter(keys)).repo
+    all_keys = [DownstreamKey(name, package) for package, record in unrequested.items() if record.removal is None]
+    if not claims.acknowledged_hashes.isdisjoint({compute_deletion_hash(keys), compute_deletion_hash(all_keys)}):
+        return True
+    return any(all(is_named_in_finding(record, token) for record in records) for token in claims.acknowledged_hashes)
+
+
+def _count_published(snapshot: TargetSnapshot) -> int:
+    """Return the number of published packages of the target, without those whose removal is proposed."""
+    packages = (package for package, _ in snapshot.state.list_active_packages())
+    return sum(snapshot.find_package_at(snapshot.heads.target_branch, package)[0] is not None for package in packages)
+
+
+def _hold_on_target(removal: RemovalOutcome, snapshot: TargetSnapshot, reason: str) -> HeldRemoval:
+    name = f"{snapshot.target.name}/{removal.package}"
+    message = f"package {name} is kept though {removal.reason}: {reason}"
+    finding = DELETION_HELD.finding(message, snapshot.target.location)
+    return HeldRemoval(removal.package, snapshot.state.packages[removal.package], finding)
+
+
+def _find_doubt(unrequested: Mapping[str, PackageRecord], snapshot: TargetSnapshot, claims: TargetClaims) -> str:
+    """Return why it is not proved that any package is no longer requested, or ""."""
+    if claims.uncertainty_reason:
+        return f"it is unknown whether it is still requested: {claims.uncertainty_reason}"
+    new = [
+        DownstreamKey(snapshot.target.name, package)
+        for package, record in unrequested.items()
+        if record.removal is None
+    ]
+    token = compute_deletion_hash(new)
+    if not claims.has_no_owners or not new or token in claims.acknowledged_hashes:
+        return ""
+    return (
+        "the config has no object that requests packages, as if another folder were read; to confirm the removal,"
+        f' annotate {snapshot.target.title} with {ACK_DELETIONS}: "{token}"'
+    )
+
+
+@dataclass(frozen=True)
+class _UnrequestedPackage:
+    """A package that is no longer requested, with the data for the decision about it."""
+
+    package: str
+    record: PackageRecord
+    snapshot: TargetSnapshot
+    claims: TargetClaims
+
+    @property
+    def name(self) -> str:
+        return f"{self.snapshot.target.name}/{self.package}"
+
+    @property
+    def reason(self) -> str:
+        """Reason why the package is no longer requested."""
+        owner = self.record.owner
+        if target := self.claims.find_only_target(owner):
+            return f"{owner.key} requests {target} now"
+        if owner.key in self.claims.targets_by_owner:
+            return f"{owner.key} does not request it any more"
+        if owner.parent in self.claims.guards:
+            return f"{owner.parent} does not select it any more"
+        return f"{owner.key} is gone"
+
+    def create_finding(self, code: FindingCode, message: str) -> Finding:
+        return code.finding(message, SourceLocation(object=str(self.record.owner.key)))
+
+    def hold(self, code: FindingCode, message: str) -> HeldRemoval:
+        return HeldRemoval(self.package, self.record, self.create_finding(code, message))
+
+
+def _decide_removal(
+    package: _UnrequestedPackage, doubt: str, reconciled: Collection[ObjectKey]
+) -> HeldRemoval | RemovalOutcome:
+    owner = package.record.owner
+    if reason := doubt or package.claims.explain_similar_object(owner):
+        held = package.hold(DELETION_HELD, f"package {package.name} is kept: {reason}")
+        # The error that hides the owner has its own finding. This finding is only a consequence.
+        return replace(held, finding=downgrade_to_warning(held.finding)) if package.claims.uncertainty_reason else held
+    observed = package.snapshot.observe_package(package.package)
+    exists = observed.published is not None or is_on_draft(package.record, observed)
+    # A proposed removal has passed these checks before, and an approved one must not be held any more.
+    if (
+        exists
+        and package.record.removal is None
+        and (held_removal := _check_guard(package) or _check_dependents(package, reconciled))
+    ):
+        return held_removal
+    if package.record.deletion_policy == "orphan":
+        return RemovalOutcome(package.package, owner, "orphaned", package.record.to_tombstone(), package.reason)
+    if is_on_draft(package.record, observed) and (observed.frozen or observed.stuck):
+        reason = "is proposed" if observed.frozen else "has local changes that the target branch would revert"
+        message = f"{package.reason}; package {package.name} waits, because its draft {reason}"
+        return package.hold(REMOVAL_WAITS, message)
+    if observed.published is None:
+        return RemovalOutcome(package.package, owner, "withdrawn", package.record.to_tombstone(), package.reason)
+    return _propose_removal(package, observed.published)
+
+
+def is_on_draft(record: PackageRecord, observed: ObservedPackage) -> bool:
+    """Return whether a draft adds the package. Local changes of a published package on a draft do not count."""
+    return record.draft_version is not None or (observed.drafted is not None and observed.published is None)
+
+
+def _check_guard(package: _UnrequestedPackage) -> HeldRemoval | None:
+    """Hold the removal if the deletion limit of the owner's set does not allow it."""
+    owner = package.record.owner
+    parent = owner.parent or owner.key
+    guard = package.claims.guards.get(parent)
+    target = package.snapshot.target.key
+    if guard is None or guard.allows_deletion(PackageTarget(target.namespace, target.name, package.package)):
+        return None
+    reason = guard.reason or f"the deletion limit of {parent} was not checked yet"
+    held = package.hold(DELETION_HELD, f"package {package.name} is kept though {package.reason}: {reason}")
+    return replace(held, set_package_count=guard.existing_count)
+
+
+def _check_dependents(package: _UnrequestedPackage, reconciled: Collection[ObjectKey]) -> HeldRemoval | None:
+    """Hold the removal while something depends on the package.
+
+    The owner's new package may not exist yet, another owner that is not ready may request the package, or other
+    packages may have it as their upstream.
+    """
+    owner, key = package.record.owner, package.record.owner.key
+    new_target = package.claims.find_only_target(owner)
+    if (
+        new_target
+        and key not in reconciled
+        and not _are_nested_targets(package, new_target.repository, new_target.package)
+    ):
+        return package.hold(REMOVAL_WAITS, f"package {package.name} stays until {key} has its package at {new_target}")
+    target = package.snapshot.target.key
+    package_target = PackageTarget(target.namespace, target.name, package.package)
+    claims = package.claims
+    if claimant := claims.unready_owners.find_claimant(package_target, owner, is_gone=claims.is_owner_gone(owner)):
+        message = (
+            f"package {package.name} stays though {package.reason}: {claimant}, which is not ready, may request it"
+        )
+        return package.hold(REMOVAL_WAITS, message)
+    if dependent := claims.dependents.get(package.package):
+        message = f"package {package.name} stays though {package.reason}: it is the upstream of {dependent}"
+        return package.hold(REMOVAL_WAITS, message)
+    return None
+
+
+def _are_nested_targets(package: _UnrequestedPackage, repository: str, other: str) -> bool:
+    # The new package can only be created after the old one was removed.
+    return repository == package.snapshot.target.name and are_paths_nested(other, package.package)
+
+
+def _propose_removal(package: _UnrequestedPackage, published: TreeId) -> HeldRemoval | RemovalOutcome:
+    """Return the removal of a published package, which requires an approval."""
+    known, owner = package.record.removal, package.record.owner
+    record = replace(package.record, draft_version=None)
+    if known and known.declined and known.against == published:
+        message = (
+            f"the removal of package {package.name} was rejected ({package.reason}); it is proposed again when the"
+            " package changes on the target branch, or was requested again in between"
+        )
+        finding = package.create_finding(REMOVAL_DECLINED, message)
+        return RemovalOutcome(package.package, owner, "declined", record, package.reason, finding=finding)
+    known_branch = known.branch if known and not known.declined else ""
+    branch = known_branch or package.snapshot.find_removal_branch(package.package)
+    if not known_branch and (error := _find_branch_error(branch, package.snapshot)):
+        message = f"package {package.name} waits for its removal ({package.reason}): {error}"
+        return package.hold(REMOVAL_WAITS, message)
+    message = f"package {package.name} will be removed, because {package.reason}; merge {branch} to approve the removal"
+    record = replace(record, removal=ProposedRemoval(branch, published))
+    finding = package.create_finding(REMOVAL_PROPOSED, message)
+    removed_tree = None if known_branch else published
+    return RemovalOutcome(package.package, owner, "proposed", record, package.reason, removed_tree, finding)
+
+
+def _find_branch_error(branch: str, snapshot: TargetSnapshot) -> str:
+    if snapshot.is_frozen(branch):
+        return f"{branch} is proposed"
+    if _is_stuck(snapshot, branch):
+        return f"{branch} {_STUCK}"
+    drafts = [name for name, draft in snapshot.state.drafts.items() if not draft.removes]
+    nested = next((name for name in (*drafts, snapshot.target.branch) if are_paths_nested(name, branch)), "")
+    return f"Git cannot create the branch {branch} while the branch {nested} exists" if nested else ""
+
+
+def release_orphaned_drafts(snapshot: TargetSnapshot, decisions: RemovalDecisions) -> TargetSnapshot:
+    """Return the snapshot in which drafts of orphaned packages count as edited, because they have no owner any more."""
+    orphans = [removal.package for removal in decisions.removals if removal.kind == "orphaned"]
+    released = {
+        snapshot.find_draft_branch(package) for package in orphans if snapshot.state.packages[package].draft_version
+    }
+    drafts = {
+        name: replace(draft, edited=True) if name in released else draft
+        for name, draft in snapshot.state.drafts.items()
+    }
+    return replace(snapshot, state=replace(snapshot.state, drafts=drafts))
+
+
+def plan_removal_branches(
+    snapshot: TargetSnapshot,
+    claims: TargetClaims,
+    decisions: RemovalDecisions,
+    messages: Mapping[str, str],
+    config_seconds: int,
+) -> tuple[BranchAction, ...]:
+    """Return the actions for all removal drafts.
+
+    Args:
+        snapshot: The target.
+        claims: Requested packages.
+        decisions: Decisions about packages that are no longer requested.
+        messages: Commit messages of new removals, by package.
+        config_seconds: Date of the config commit in seconds since 1970, the earliest date of the commits.
+    """
+    published = snapshot.heads.target_branch
+    if published is None:
+        return ()
+    branches = {name for name, draft in snapshot.state.drafts.items() if draft.removes}
+    branches |= snapshot.heads.closed_drafts & snapshot.heads.removal_branches
+    new = {
+        removal.package: removal.record.removal.branch
+        for removal in decisions.removals
+        if removal.is_new and removal.record.removal
+    }
+    actions = []
+    for branch in sorted(branches | {*new.values()}):
+        if _is_locked(snapshot, branch):
+            actions.append(_plan_locked_branch(snapshot, branch, published))
+            continue
+        commits = {
+            package: DraftCommit(package, None, None, messages[package], config_seconds)
+            for package, name in new.items()
+            if name == branch
+        }
+        changes = _collect_changes(snapshot, claims, branch, published, commits)
+        head = snapshot.heads.drafts.get(branch)
+        if branch in snapshot.heads.closed_drafts:
+            actions.append(plan_closed_draft_branch(branch, head, published, changes))
+        else:
+            actions.append(plan_draft_branch(branch, head, snapshot.state, published, changes, snapshot.objects))
+    return tuple(actions)
+
+
+def _is_locked(snapshot: TargetSnapshot, branch: str) -> bool:
+    """Return whether a removal draft must not be changed now: it is proposed, or has conflicting local changes."""
+    return snapshot.is_frozen(branch) or _is_stuck(snapshot, branch)
+
+
+def _is_stuck(snapshot: TargetSnapshot, branch: str) -> bool:
+    # A draft with a closed pull request is rebuilt.
+    return branch not in snapshot.heads.closed_drafts and snapshot.is_stuck(branch)
+
+
+def _plan_locked_branch(snapshot: TargetSnapshot, branch: str, published: CommitId) -> BranchAction:
+    head = snapshot.heads.drafts[branch]
+    is_used = any(record.removal and record.removal.branch == branch for record in snapshot.state.packages.values())
+    has_content = snapshot.objects.has_unpublished_changes(head, snapshot.state.drafts[branch].base, published)
+    return KeepBranch(branch) if is_used or has_content else DeleteBranch(branch, head)
+
+
+def _collect_changes(
+    snapshot: TargetSnapshot,
+    claims: TargetClaims,
+    branch: str,
+    published: CommitId,
+    commits: Mapping[str, DraftCommit],
+) -> DraftChanges:
+    draft, head = snapshot.state.drafts.get(branch), snapshot.heads.drafts.get(branch)
+    removed = {
+        package
+        for package, record in snapshot.state.packages.items()
+        if record.removal and not record.removal.declined and record.removal.branch == branch
+    }
+    reverts = {
+        package: build_revert_commit(snapshot, package, "It is requested again.")
+        for package in sorted(removed)
+        if claims.is_requested(package)
+    }
+    moved = _find_moved_packages(snapshot, draft, head, published, {*removed, *commits}) if draft else set()
+    restores = {
+        package: build_restore_commit(snapshot, package, None, None) for package in moved & removed - reverts.keys()
+    }
+    return DraftChanges(commits, reverts, frozenset(removed), frozenset(moved), frozenset(), restores)
+
+
+def _find_moved_packages(
+    snapshot: TargetSnapshot,
+    draft: DraftBranch,
+    head: CommitId | None,
+    published: CommitId,
+    removed: Collection[str],
+) -> set[str]:
+    """Return the packages that the target branch changed since the removal draft started, with approved removals."""
+    return {
+        package
+        for package in snapshot.state.packages
+        if (at_base := snapshot.find_package_at(draft.base, package)) != snapshot.find_package_at(published, package)
+        and (package in removed or snapshot.find_package_at(head, package) != at_base)
+    }
+
+
+def list_heads_to_keep(
+    snapshot: TargetSnapshot, decisions: RemovalDecisions, actions: Collection[BranchAction]
+) -> tuple[CommitId, ...]:
+    """Return the heads with local changes that are lost because their packages are no longer requested."""
+    rebuilt = {
+        action.branch
+        for action in actions
+        if isinstance(action, DeleteBranch)
+        or (isinstance(action, PushCommits) and action.start_commit != action.expected_head)
+    }
+    heads: dict[CommitId, None] = {}
+    for removal in decisions.removals:
+        branch, record = snapshot.find_draft_branch(removal.package), snapshot.state.packages[removal.package]
+        draft, observed = snapshot.state.drafts.get(branch), snapshot.observe_package(removal.package)
+        if removal.kind == "orphaned" or draft is None or not draft.edited or not is_on_draft(record, observed):
+            continue
+        if branch in rebuilt or _has_draft_changes(record, observed):
+            heads[snapshot.heads.drafts[branch]] = None
+    heads |= dict.fromkeys(_find_changed_removal_heads(snapshot, decisions))
+    return tuple(heads)
+
+
+def _find_changed_removal_heads(snapshot: TargetSnapshot, decisions: RemovalDecisions) -> Iterator[CommitId]:
+    """Yield the heads of removal drafts with local changes of a package that this pass removes there."""
+    for removal in decisions.removals:
+        branch = removal.record.removal.branch if removal.is_new and removal.record.removal else ""
+        draft = snapshot.state.drafts.get(branch)
+        if draft is None or not draft.edited:
+            continue
+        head = snapshot.heads.drafts[branch]
+        (drafted, _), *known = (
+            snapshot.find_package_at(commit, removal.package)
+            for commit in (head, draft.base, snapshot.heads.target_branch)
+        )
+        if drafted is not None and drafted not in [tree for tree, _ in known]:
+            yield head
+
+
+def _has_draft_changes(record: PackageRecord, observed: ObservedPackage) -> bool:
+    """Return whether the draft of a package has local changes: after its last version, or merged into it."""
+    version = record.draft_version
+    return version is None or observed.drafted not in (None, version.rendered) or version.merged != version.plain
+
+
+def cancel_removals(state: TargetState, snapshot: TargetSnapshot, claims: TargetClaims) -> TargetState:
+    """Return the state without proposed removals of requested packages, except for those on locked drafts."""
+    packages = {
+        package: replace(record, removal=None)
+        if record.removal and claims.is_requested(package) and not _is_locked(snapshot, record.removal.branch)
+        else record
+        for package, record in state.packages.items()
+    }
+    return replace(state, packages=packages)
+
+
+def find_recalled_removals(snapshot: TargetSnapshot, claims: TargetClaims) -> tuple[RemovalOutcome, ...]:
+    """Return the packages that are requested again while their removal draft must not be changed."""
+    return tuple(
+        _recall_removal(package, record, record.removal, snapshot)
+        for package, record in snapshot.state.packages.items()
+        if record.removal and claims.is_requested(package) and _is_locked(snapshot, record.removal.branch)
+    )
+
+
+def _recall_removal(
+    package: str, record: PackageRecord, removal: ProposedRemoval, snapshot: TargetSnapshot
+) -> RemovalOutcome:
+    name = f"{snapshot.target.name}/{package}"
+    if snapshot.is_frozen(removal.branch):
+        reason = (
+            f"its removal is proposed on {removal.branch}; reject that draft, or the package is removed and drafted"
+            " again"
+        )
+    else:
+        reason = f"its removal draft {removal.branch} {_STUCK}"
+    message = f"package {name} is requested again, but {reason}"
+    finding = REMOVAL_WAITS.finding(message, SourceLocation(object=str(record.owner.key)))
+    return RemovalOutcome(package, record.owner, "recalled", record, "it is requested again", finding=finding)

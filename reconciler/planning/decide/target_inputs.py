@@ -1,0 +1,430 @@
+"""Inputs of the decisions about one target: its requested packages, their owners, and its prepared snapshot."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Set
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+
+from reconciler.catalog.catalog import ConfigObject
+from reconciler.catalog.files import CommitId
+from reconciler.catalog.trace import DependencyReader
+from reconciler.controllers.keyed_cache import are_identical
+from reconciler.controllers.package_variants.package_variant import match_claim
+from reconciler.controllers.results import ControllerResult, DeletionGuard, PackageOwner, PackageTarget, Variant
+from reconciler.krm.findings import Finding
+from reconciler.krm.git_formats import is_same_repository
+from reconciler.krm.objects import ObjectKey
+from reconciler.planning.decide.drafts import DraftTextWriter
+from reconciler.planning.decide.fleet_plan import TargetPlan
+from reconciler.planning.decide.package_decision import DecisionInput, RenderFunction, block_stalled
+from reconciler.planning.model.codes import DESTINATION_MISSING, DOWNSTREAM_CONFLICT
+from reconciler.planning.model.outcomes import Blocked, PackageOutcome
+from reconciler.planning.model.sources import PackageContentStore
+from reconciler.planning.model.state import ObservedPackage, TargetState
+from reconciler.planning.model.targets import PackagePathIndex, Target, list_folders_above
+from reconciler.planning.observe.state_recovery import recover_state
+from reconciler.planning.observe.target_snapshot import (
+    GitObjectReader,
+    TargetHeads,
+    TargetObjects,
+    TargetSnapshot,
+    track_drafts,
+    track_publications,
+)
+from reconciler.planning.render.templates import TemplateMerger
+
+TargetName = tuple[str, str]
+"""Namespace and name of a target."""
+
+
+@dataclass(frozen=True)
+class DesiredPackages:
+    """The packages that the controllers request, by target and by owner."""
+
+    controller_result: ControllerResult
+
+    def is_same_result(self, result: ControllerResult) -> bool:
+        """Return whether a result has the identical variants and stalled variants."""
+        own = self.controller_result
+        return are_identical(own.variants, result.variants) and are_identical(own.stalled, result.stalled)
+
+    @cached_property
+    def variants_by_target(self) -> Mapping[TargetName, tuple[Variant, ...]]:
+        """The variants of each target."""
+        by_target: dict[TargetName, list[Variant]] = {}
+        for variant in self.controller_result.variants:
+            by_target.setdefault((variant.target.namespace, variant.target.repository), []).append(variant)
+        return {name: tuple(variants) for name, variants in by_target.items()}
+
+    def is_downstream(self, target: ObjectKey) -> bool:
+        """Return whether a target is the downstream of a variant."""
+        return (target.namespace, target.name) in self.variants_by_target
+
+    @cached_property
+    def targets_by_owner(self) -> Mapping[ObjectKey, frozenset[PackageTarget]]:
+        """The package targets that each owner requests."""
+        by_owner: dict[ObjectKey, set[PackageTarget]] = {}
+        for variant in self.controller_result.variants:
+            by_owner.setdefault(variant.owner.key, set()).add(variant.target)
+        return {owner: frozenset(targets) for owner, targets in by_owner.items()}
+
+    @cached_property
+    def multi_target_owners(self) -> frozenset[ObjectKey]:
+        """The owners that can have packages on many targets."""
+        return frozenset(variant.owner.key for variant in self.controller_result.variants if variant.is_per_cluster)
+
+    @cached_property
+    def stalled_owners(self) -> frozenset[ObjectKey]:
+        """The owners whose package cannot be determined now."""
+        return frozenset(stalled.owner.key for stalled in self.controller_result.stalled)
+
+    @cached_property
+    def stalled_packages(self) -> Mapping[TargetName, frozenset[str]]:
+        """The packages of each target that cannot be determined now."""
+        by_target: dict[TargetName, frozenset[str]] = {}
+        for target in (stalled.target for stalled in self.controller_result.stalled if stalled.target):
+            name = (target.namespace, target.repository)
+            by_target[name] = by_target.get(name, frozenset()) | {target.package}
+        return by_target
+
+    @cached_property
+    def dependents_by_target(self) -> Mapping[TargetName, Mapping[str, ObjectKey]]:
+        """The upstream packages of each Repository, each with one owner that uses it."""
+        by_target: dict[TargetName, dict[str, ObjectKey]] = {}
+        for upstream, owner in ((variant.upstream, variant.owner) for variant in self.controller_result.variants):
+            if upstream:
+                packages = by_target.setdefault((upstream.namespace, upstream.repository), {})
+                packages.setdefault(upstream.package, owner.key)
+        return by_target
+
+
+@dataclass(frozen=True)
+class UnreadyOwners:
+    """The owners that are not ready, with the packages that they may request.
+
+    Attributes:
+        owners_by_target: Owners whose repository and package are known.
+        objects: PackageVariants and PackageVariantSets.
+        other_owners: Owners of other kinds.
+        owners_by_package: Owners whose package is known, but not its clusters.
+    """
+
+    owners_by_target: Mapping[tuple[str, str], ObjectKey] = field(default_factory=dict)
+    objects: tuple[ConfigObject, ...] = ()
+    other_owners: frozenset[ObjectKey] = frozenset()
+    owners_by_package: Mapping[str, ObjectKey] = field(default_factory=dict)
+
+    def find_claimant(self, target: PackageTarget, owner: PackageOwner, *, is_gone: bool) -> ObjectKey | None:
+        """Return an owner that may request a package which its recorded owner does not request any more.
+
+        An object of another namespace counts only if it names the package, or if it may be the recorded owner that was
+        moved to that namespace.
+
+        Args:
+            target: The package.
+            owner: The recorded owner.
+            is_gone: Whether the config does not have the recorded owner.
+        """
+        if known := self.owners_by_target.get((target.repository, target.package)) or self.owners_by_package.get(
+            target.package
+        ):
+            return known
+        names = {(key.kind, key.name) for key in (owner.key, owner.parent) if key} if is_gone else set()
+        for candidate in self.objects:
+            claim = match_claim(candidate.data, target.repository, target.package)
+            is_related = (
+                candidate.key.namespace == target.namespace or (candidate.key.kind, candidate.key.name) in names
+            )
+            if claim == "named" or (claim == "possible" and is_related):
+                return candidate.key
+        return next((key for key in sorted(self.other_owners) if (key.kind, key.name) in names), None)
+
+
+@dataclass(frozen=True)
+class TargetClaims:
+    """The requested packages of one target, and the data that decides which packages may be deleted.
+
+    Attributes:
+        variants: Requested packages.
+        existing_owners: All owners in the config.
+        unresolved_owners: Owners and sets in the config whose packages cannot be determined.
+        is_complete: False while a config file cannot be read, so that no deletion is proved.
+        stalled_packages: Requested packages that cannot be determined now.
+        targets_by_owner: Package targets that each owner requests.
+        multi_target_owners: Owners that can have several packages.
+        guards: Deletion limits of sets.
+        dependents: By package, an owner that has the package as its upstream.
+        similar_objects: Objects of unknown kinds, by namespace and name.
+        has_no_owners: The config has no owner of packages at all.
+        unready_owners: Owners of all targets that are not ready.
+        acknowledged_hashes: Hashes of removals that an annotation of the target confirms.
+        max_delete_percent: Limit for the published packages of the target that are removed at once without a
+            confirmation.
+    """
+
+    variants: tuple[Variant, ...]
+    existing_owners: Set[ObjectKey]
+    unresolved_owners: frozenset[ObjectKey]
+    is_complete: bool
+    stalled_packages: frozenset[str] = frozenset()
+    targets_by_owner: Mapping[ObjectKey, frozenset[PackageTarget]] = field(default_factory=dict)
+    multi_target_owners: frozenset[ObjectKey] = frozenset()
+    guards: Mapping[ObjectKey, DeletionGuard] = field(default_factory=dict)
+    dependents: Mapping[str, ObjectKey] = field(default_factory=dict)
+    similar_objects: Mapping[tuple[str, str], ObjectKey] = field(default_factory=dict)
+    has_no_owners: bool = False
+    unready_owners: UnreadyOwners = field(default_factory=UnreadyOwners)
+    acknowledged_hashes: frozenset[str] = frozenset()
+    max_delete_percent: int = 100
+
+    def has_owner(self, owner: PackageOwner) -> bool:
+        """Return whether the config has the owner, or a set of the owner that cannot be expanded."""
+        return owner.key in self.existing_owners or owner.parent in self.unresolved_owners
+
+    def is_requested(self, package: str) -> bool:
+        """Return whether a package is requested, regardless of its owner, and even if it cannot be rendered now."""
+        return package in self._requested_packages
+
+    @cached_property
+    def _requested_packages(self) -> frozenset[str]:
+        return self.stalled_packages | {variant.target.package for variant in self.variants}
+
+    @property
+    def uncertainty_reason(self) -> str:
+        """Return why no deletion is proved, "" if deletions are proved."""
+        return "" if self.is_complete else "an error in the config leaves its list of objects incomplete"
+
+    def is_owner_gone(self, owner: PackageOwner) -> bool:
+        """Return whether the config has neither the owner nor its set."""
+        return not (self.has_owner(owner) or owner.parent in self.guards or owner.key in self.guards)
+
+    def explain_similar_object(self, owner: PackageOwner) -> str:
+        """Return why the owner may exist under a misspelled kind, or ""."""
+        similar = (self.similar_objects.get((key.namespace, key.name)) for key in (owner.key, owner.parent) if key)
+        other = next((key for key in similar if key), None)
+        return f"{owner.key} does not exist, but {other}, whose kind is unknown, may be meant" if other else ""
+
+    def is_released_by(self, owner: PackageOwner, target: PackageTarget) -> bool:
+        """Return whether an owner does not request a package any more: it was deleted, or requests another package."""
+        return not self.has_owner(owner) or target not in self.targets_by_owner.get(owner.key, {target})
+
+    def find_only_target(self, owner: PackageOwner) -> PackageTarget | None:
+        """Return the package of an owner that has exactly one; None if it has several, or if it is unknown."""
+        targets = (
+            self.targets_by_owner.get(owner.key, frozenset())
+            if owner.key not in self.multi_target_owners
+            else frozenset()
+        )
+        return next(iter(targets), None)
+
+    def is_unresolved(self, owner: PackageOwner) -> bool:
+        """Return whether the config has the owner, but its packages cannot be determined in this pass."""
+        return owner.key in self.unresolved_owners or owner.parent in self.unresolved_owners
+
+
+def resolve_claims(claims: TargetClaims, state: TargetState) -> tuple[dict[str, Variant], list[Blocked]]:
+    """Return the variant of each package, and the outcomes of the variants that do not get their package.
+
+    If several variants request one package, or nested packages, the recorded owner gets it, else the first owner.
+    """
+    winners: dict[str, Variant] = {}
+    assigned = PackagePathIndex()
+    losers: list[Blocked] = []
+    for variant in sorted(claims.variants, key=lambda candidate: _rank_claim(candidate, state)):
+        package = variant.target.package
+        rivals = [winners[name] for name in (package, *assigned.find_nested(package)) if name in winners]
+        if rivals:
+            losers.append(_block_claim(variant, rivals[0]))
+        else:
+            winners[package] = variant
+            assigned.add(package)
+    return dict(sorted(winners.items())), losers
+
+
+def _rank_claim(variant: Variant, state: TargetState) -> tuple[bool, ObjectKey]:
+    record = state.packages.get(variant.target.package)
+    return (not (record and record.owned and record.owner.key == variant.owner.key), variant.owner.key)
+
+
+def _block_claim(variant: Variant, rival: Variant) -> Blocked:
+    message = f"package {variant.target} is also requested by {rival.owner.key} as {rival.target.package}"
+    return block_stalled(DecisionInput(variant, None, ObservedPackage()), DOWNSTREAM_CONFLICT, message)
+
+
+def build_decision_input(variant: Variant, claims: TargetClaims, snapshot: TargetSnapshot) -> DecisionInput:
+    """Collect the inputs of `decide_package` for one variant."""
+    package = variant.target.package
+    record = snapshot.state.packages.get(package)
+    nested = () if record and record.owned else _find_nested_packages(package, snapshot)
+    is_owner_gone = record is not None and claims.is_complete and claims.is_released_by(record.owner, variant.target)
+    return DecisionInput(
+        variant, record, snapshot.observe_package(package), nested, is_owner_gone, snapshot.find_obstacle(package)
+    )
+
+
+def _find_nested_packages(package: str, snapshot: TargetSnapshot) -> tuple[str, ...]:
+    return (*snapshot.owned_packages.find_nested(package), *_find_published_parents(package, snapshot))
+
+
+def _find_published_parents(package: str, snapshot: TargetSnapshot) -> tuple[str, ...]:
+    if snapshot.heads.target_branch is None:
+        return ()
+    # A Kptfile in the root folder does not make the packages its subpackages.
+    folders = (folder for folder in list_folders_above(package) if folder)
+    return tuple(
+        folder
+        for folder in folders
+        if snapshot.objects.find_blob_at(
+            snapshot.heads.target_branch, f"{snapshot.target.package_path(folder)}/Kptfile"
+        )
+    )
+
+
+_SHORT_ID_LENGTH = 12
+
+
+@dataclass(frozen=True)
+class ConfigOrigin:
+    """Origin of the config of a pass, which the state records.
+
+    Attributes:
+        directory: Folder of the repository that contains the config files.
+        root_commit: First commit of the config branch; "" for a plain folder, or if the recorded commit must stay.
+    """
+
+    directory: str = ""
+    root_commit: str = ""
+
+    def repository_path(self, file: str) -> str:
+        """Return the path of a config file from the root of its repository."""
+        return f"{self.directory}/{file}" if self.directory else file
+
+
+@dataclass(frozen=True)
+class PlanningContext:
+    """Settings, functions and contents that planning uses."""
+
+    dependency_reader: DependencyReader
+    contents: PackageContentStore
+    render: RenderFunction
+    text_writer: DraftTextWriter
+    draft_template: str
+    config_seconds: int
+    removal_template: str = "removals/{repository}"
+    template_merger: TemplateMerger = field(default_factory=TemplateMerger)
+    config_origin: ConfigOrigin = field(default_factory=ConfigOrigin)
+
+
+@dataclass(frozen=True)
+class PreparedTarget:
+    """One target with its requested packages, and with its state updated to its branches.
+
+    Attributes:
+        known_outcomes: Outcomes by package that are known without a decision.
+    """
+
+    target: Target
+    claims: TargetClaims
+    previous_state: TargetState
+    snapshot: TargetSnapshot
+    context: PlanningContext
+    known_outcomes: Mapping[str, PackageOutcome] = field(default_factory=dict, kw_only=True)
+
+
+def prepare_target(
+    target: Target,
+    claims: TargetClaims,
+    state: TargetState,
+    heads: TargetHeads,
+    objects: TargetObjects,
+    context: PlanningContext,
+    last_known_head: CommitId | None = None,
+) -> PreparedTarget | TargetPlan:
+    """Return a target with its current state, or the plan to change nothing on it.
+
+    Args:
+        target: The target.
+        claims: Requested packages.
+        state: Recorded state.
+        heads: Fetched heads.
+        objects: Git objects of the target.
+        context: Settings and functions of planning.
+        last_known_head: As for `find_missing_target`.
+    """
+    if finding := find_missing_target(target, state, heads, objects, last_known_head):
+        return TargetPlan(target, heads, state, state, findings=(finding,))
+    # Another spelling of the URL must not change the state, so that replicas with different spellings write equal
+    # commits.
+    moved = replace(state, url=target.display_url) if has_other_url(target, state) else state
+    current = track_drafts(track_publications(moved, target, heads, objects), target, heads, objects)
+    snapshot = TargetSnapshot(target, current, heads, objects, context.draft_template, context.removal_template)
+    return PreparedTarget(target, claims, state, recover_state(snapshot, claims.variants, context.contents), context)
+
+
+def find_missing_target(
+    target: Target,
+    state: TargetState,
+    heads: TargetHeads,
+    repository: GitObjectReader,
+    last_known_head: CommitId | None = None,
+) -> Finding | None:
+    """Return the finding for a target whose known branch was deleted, or is at another location now.
+
+    A repository can move. The recorded head of the branch proves that the new URL has the same content.
+
+    Args:
+        target: The target.
+        state: Recorded state.
+        heads: Fetched heads.
+        repository: Git objects of the target.
+        last_known_head: Head of the branch at the previous URL by the cache, which an outdated copy does not contain.
+    """
+    recorded = (state.url, state.branch, state.directory)
+    current = (target.display_url, target.branch, target.directory)
+    if recorded[1:] != current[1:]:
+        message = (
+            f"{target.title} was at {_format_location(recorded)} before, and is at {_format_location(current)} now;"
+            " nothing is pushed. Next step: restore branch and directory, or delete the state ref of the target, so"
+            " that the state is rebuilt from the new branch"
+        )
+    elif state.observed_commit and (heads.target_branch is None or heads.is_absent):
+        message = (
+            f"branch {target.branch} of {target.display_url} does not exist, but was at commit"
+            f" {state.observed_commit[:_SHORT_ID_LENGTH]} before; nothing is pushed. Next step: push that commit to the"
+            " branch again, or delete the state ref of the target as well, and acknowledge the reset that the next pass"
+            " reports"
+        )
+    elif has_other_url(target, state) and (
+        lost := _find_lost_commit(repository, heads.target_branch, state.observed_commit, last_known_head)
+    ):
+        message = (
+            f"{target.title} was at {state.url} before, and is at {target.display_url} now, where branch"
+            f" {target.branch} does not contain the last known commit {lost[:_SHORT_ID_LENGTH]}; nothing is pushed."
+            f" Next step: restore the URL, or copy {state.url} to the new URL with all its refs, or delete the state"
+            " ref of the target, so that the state is rebuilt from the new branch"
+        )
+    else:
+        return None
+    return DESTINATION_MISSING.finding(message, target.location)
+
+
+def has_other_url(target: Target, state: TargetState) -> bool:
+    """Return whether the state was recorded for another URL, and not only for another spelling of the URL."""
+    return not any(is_same_repository(state.url, url) for url in (target.display_url, target.url))
+
+
+def _find_lost_commit(
+    repository: GitObjectReader, branch: CommitId | None, *commits: CommitId | None
+) -> CommitId | None:
+    """Return the first of the commits that is not in the history of a branch."""
+    candidates = (commit for commit in commits if commit is not None and commit != branch)
+    return next(
+        (commit for commit in candidates if branch is None or repository.list_first_parents(commit, branch) is None),
+        None,
+    )
+
+
+def _format_location(location: tuple[str, str, str]) -> str:
+    url, branch, directory = location
+    return f"{url} branch {branch} directory /{directory}"

@@ -1,0 +1,349 @@
+"""The plan of one target: outcomes of its packages, actions on its draft branches, and its next state."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from reconciler.catalog.files import CommitId, FileTree, TreeId, compute_blob_id
+from reconciler.controllers.results import ConfigSources, Variant
+from reconciler.krm.findings import Finding
+from reconciler.krm.isolation import ScopeFailedError, isolation_boundary
+from reconciler.krm.objects import Condition, ObjectKey
+from reconciler.planning.decide.drafts import DraftTexts, list_closed_draft_heads, plan_draft_branches
+from reconciler.planning.decide.fleet_plan import TargetPlan
+from reconciler.planning.decide.package_decision import (
+    READY_CONDITION,
+    VALID_CONDITION,
+    DecisionInput,
+    block_unexpected_failure,
+    serialize_finding,
+)
+from reconciler.planning.decide.removals import (
+    RemovalDecisions,
+    cancel_removals,
+    decide_removals,
+    find_recalled_removals,
+    list_heads_to_keep,
+    plan_removal_branches,
+    release_orphaned_drafts,
+)
+from reconciler.planning.decide.target_inputs import (
+    PlanningContext,
+    PreparedTarget,
+    TargetClaims,
+    build_decision_input,
+    resolve_claims,
+)
+from reconciler.planning.decide.template_round import decide_packages
+from reconciler.planning.layout.refs import BranchAction, DeleteBranch, PushCommits
+from reconciler.planning.model.outcomes import (
+    Blocked,
+    Draft,
+    HeldRemoval,
+    PackageOutcome,
+    PackageRender,
+    Unchanged,
+    find_reconciled_owners,
+)
+from reconciler.planning.model.sources import PackageContentStore, PackageTooLargeError
+from reconciler.planning.model.state import PackageRecord, RenderedVersion, TargetState
+from reconciler.planning.model.targets import Target
+from reconciler.planning.observe.target_snapshot import TargetSnapshot
+
+
+@dataclass(frozen=True)
+class DecidedTarget(PreparedTarget):
+    """One target with the outcomes of its requested packages. Removals are not decided yet.
+
+    Attributes:
+        rejected_claims: Outcomes of the variants that do not get their package.
+        draft_texts: Texts of the drafts, by package.
+    """
+
+    outcomes: tuple[PackageOutcome, ...]
+    rejected_claims: tuple[PackageOutcome, ...]
+    draft_texts: Mapping[str, DraftTexts] = field(default_factory=dict)
+
+    @property
+    def reconciled_owners(self) -> frozenset[ObjectKey]:
+        """The owners whose package is published or drafted as requested, without an error."""
+        return find_reconciled_owners(self.outcomes)
+
+
+def decide_target(prepared: PreparedTarget, context: PlanningContext) -> DecidedTarget:
+    """Decide about the requested packages of one target."""
+    return decide_requested_packages(prepared, context, build_decision_input)[0]
+
+
+def decide_requested_packages(
+    prepared: PreparedTarget,
+    context: PlanningContext,
+    build_input: Callable[[Variant, TargetClaims, TargetSnapshot], DecisionInput],
+) -> tuple[DecidedTarget, Mapping[str, PackageRender]]:
+    """Decide about the requested packages of one target.
+
+    Returns:
+        The decided target, and the renders that were needed, by package.
+    """
+    winners, losers = resolve_claims(prepared.claims, prepared.snapshot.state)
+    inputs = [
+        build_input(variant, prepared.claims, prepared.snapshot)
+        for name, variant in winners.items()
+        if name not in prepared.known_outcomes
+    ]
+    decisions = decide_packages(inputs, prepared.claims, prepared.snapshot, context, prepared.known_outcomes)
+    outcomes = dict(decisions.outcomes)
+    texts: dict[str, DraftTexts] = {}
+    # The texts are written now, because the trees that the renders have read are still cached.
+    for decision_input in inputs:
+        package = decision_input.variant.target.package
+        result = _write_texts(decision_input, outcomes[package], prepared.target, context)
+        if isinstance(result, Blocked):
+            outcomes[package] = result
+        elif result:
+            texts[package] = result
+    in_order = tuple(outcomes[name] for name in winners)
+    decided = DecidedTarget(
+        prepared.target,
+        prepared.claims,
+        prepared.previous_state,
+        prepared.snapshot,
+        context,
+        in_order,
+        tuple(losers),
+        texts,
+        known_outcomes=prepared.known_outcomes,
+    )
+    return decided, decisions.renders
+
+
+def _write_texts(
+    decision_input: DecisionInput, outcome: PackageOutcome, target: Target, context: PlanningContext
+) -> DraftTexts | Blocked | None:
+    """Return the texts of a package's draft, or the outcome that replaces a draft whose texts cannot be written."""
+    if not isinstance(outcome, Draft):
+        return None
+    try:
+        with isolation_boundary(f"package {outcome.variant.target}"):
+            return context.text_writer.write_draft_texts(outcome, target)
+    except ScopeFailedError as error:
+        return block_unexpected_failure(decision_input, error.failure)
+
+
+def plan_target(decided: DecidedTarget, reconciled: Collection[ObjectKey]) -> TargetPlan:
+    """Return the plan of one target. Nothing is changed.
+
+    Args:
+        decided: The target with its outcomes.
+        reconciled: Owners of all targets whose packages have no error. Their previous packages are removed only after
+            this.
+    """
+    claims, texts = decided.claims, decided.draft_texts
+    decisions = decide_removals(decided.snapshot, claims, reconciled)
+    snapshot = release_orphaned_drafts(decided.snapshot, decisions)
+    actions = _plan_branches(decided, snapshot, decisions, texts)
+    next_state = cancel_removals(_build_next_state(decided, snapshot, decisions, actions), snapshot, claims)
+    return TargetPlan(
+        decided.target,
+        snapshot.heads,
+        decided.previous_state,
+        next_state,
+        (*decided.outcomes, *decided.rejected_claims),
+        decisions.held,
+        actions,
+        removals=(*decisions.removals, *find_recalled_removals(snapshot, claims)),
+        kept_heads=_collect_kept_heads(decided, decisions, actions),
+    )
+
+
+def _collect_kept_heads(
+    decided: DecidedTarget, decisions: RemovalDecisions, actions: Collection[BranchAction]
+) -> tuple[CommitId, ...]:
+    heads = list_heads_to_keep(decided.snapshot, decisions, actions)
+    return tuple(dict.fromkeys((*heads, *list_closed_draft_heads(decided.previous_state, decided.snapshot.heads))))
+
+
+def _plan_branches(
+    decided: DecidedTarget, snapshot: TargetSnapshot, decisions: RemovalDecisions, texts: Mapping[str, DraftTexts]
+) -> tuple[BranchAction, ...]:
+    context = decided.context
+    removed = decisions.list_drafted_packages(snapshot)
+    messages = {
+        removal.package: context.text_writer.write_removal_message(
+            removal, decided.target, _read_tree(removal.removed_tree, context.contents)
+        )
+        for removal in decisions.removals
+        if removal.removed_tree
+    }
+    return (
+        *plan_draft_branches(snapshot, decided.outcomes, removed, texts, context.config_seconds),
+        *plan_removal_branches(snapshot, decided.claims, decisions, messages, context.config_seconds),
+    )
+
+
+def _read_tree(tree: TreeId, contents: PackageContentStore) -> FileTree | None:
+    try:
+        return contents.read_tree(tree)
+    except PackageTooLargeError:
+        return None
+
+
+def _build_next_state(
+    decided: DecidedTarget,
+    snapshot: TargetSnapshot,
+    decisions: RemovalDecisions,
+    actions: Iterable[BranchAction],
+) -> TargetState:
+    records, texts, known = dict(snapshot.state.packages), decided.draft_texts, decided.known_outcomes
+    for outcome in decided.outcomes:
+        package = outcome.variant.target.package
+        if outcome is known.get(package):
+            # The record of a known outcome does not change.
+            continue
+        if not _has_other_owner(outcome) and not (isinstance(outcome, Blocked) and outcome.should_retry):
+            record = _record_outcome(outcome, texts.get(package), snapshot.find_draft_branch(package))
+            records[package] = replace(
+                record, config_sources=_from_repository_root(outcome.variant.sources, record.config_sources, decided)
+            )
+    records |= {held.package: _record_held_removal(held) for held in decisions.held}
+    for removal in decisions.removals:
+        records[removal.package] = (
+            _record_removal(removal.record, removal.kind, removal.finding) if removal.finding else removal.record
+        )
+    deleted = {action.branch for action in actions if isinstance(action, DeleteBranch)}
+    drafts = {name: draft for name, draft in snapshot.state.drafts.items() if name not in deleted}
+    # Without a draft, the target branch is not created, and its head must not be recorded.
+    exists = not snapshot.heads.is_absent or any(isinstance(action, PushCommits) for action in actions)
+    head = snapshot.heads.target_branch if exists and snapshot.heads.target_branch else snapshot.state.observed_commit
+    root = decided.context.config_origin.root_commit or snapshot.state.config_root
+    packages = dict(sorted(records.items()))
+    # A target without packages and drafts has no state.
+    definition = decided.target.definition_sources if records or drafts else {}
+    definition = _from_repository_root(definition, snapshot.state.definition_sources, decided)
+    return replace(
+        snapshot.state,
+        observed_commit=head,
+        packages=packages,
+        drafts=drafts,
+        config_root=root,
+        definition_sources=definition,
+    )
+
+
+def _from_repository_root(sources: ConfigSources, recorded: ConfigSources, decided: DecidedTarget) -> ConfigSources:
+    """Return config files as paths from the root of the config repository.
+
+    While the config is incomplete, recorded files stay, because their objects may still exist.
+    """
+    origin = decided.context.config_origin
+    # Without a directory, the mapping stays the same object, because many packages share it.
+    current = {origin.repository_path(path): ids for path, ids in sources.items()} if origin.directory else sources
+    if decided.claims.is_complete or recorded.items() <= current.items():
+        return current
+    return {**recorded, **current}
+
+
+def _record_held_removal(held: HeldRemoval) -> PackageRecord:
+    record = _record_removal(held.record, "held", held.finding)
+    counts = {"existing": held.set_package_count, "onTarget": held.target_package_count}
+    return replace(record, outcome={**record.outcome, **{name: count for name, count in counts.items() if count}})
+
+
+def _record_removal(record: PackageRecord, kind: str, finding: Finding) -> PackageRecord:
+    # A package that is requested again needs its previous outcome and its upstream.
+    previous = record.outcome.get("before", record.outcome)
+    upstream = {name: value for name, value in previous.items() if name == "upstream"}
+    outcome = {"kind": kind, "findings": [serialize_finding(finding)], "before": dict(previous), **upstream}
+    return replace(record, outcome=outcome)
+
+
+def _has_other_owner(outcome: PackageOutcome) -> bool:
+    # The record of a package belongs to its owner. A blocked variant of another owner must not change it.
+    record = outcome.record if isinstance(outcome, Blocked) else None
+    return record is not None and record.owner.key != outcome.variant.owner.key
+
+
+def _record_outcome(outcome: PackageOutcome, texts: DraftTexts | None, branch: str) -> PackageRecord:
+    record = _build_record(outcome, texts, branch)
+    return replace(record, deletion_policy=outcome.variant.deletion)
+
+
+def _build_record(outcome: PackageOutcome, texts: DraftTexts | None, branch: str) -> PackageRecord:
+    match outcome:
+        case Draft():
+            assert texts is not None
+            return _record_draft(outcome, _build_version(outcome, texts), branch)
+        case Unchanged():
+            record = replace(outcome.record, draft_version=None) if outcome.should_withdraw else outcome.record
+            return replace(record, outcome=_outcome_data(outcome.reason, outcome.variant, outcome.findings))
+        case Blocked():
+            record = outcome.record or _create_record(outcome.variant)
+            data = _outcome_data("blocked", outcome.variant, outcome.findings, outcome.conditions)
+            # A policy that cannot be found now still counts as a policy of the package.
+            usage = {**record.policy_usage, **outcome.policy_usage}
+            # A declined source is compared with the trace of that render, which is replaced here.
+            return replace(
+                record,
+                trace=outcome.trace,
+                observed=outcome.observed,
+                outcome=data,
+                declined_source=None,
+                policy_usage=usage,
+            )
+
+
+def _create_record(variant: Variant) -> PackageRecord:
+    return PackageRecord(variant.owner, labels=variant.labels, annotations=variant.annotations)
+
+
+def _record_draft(draft: Draft, version: RenderedVersion, branch: str) -> PackageRecord:
+    record = replace(draft.record, labels=draft.labels, annotations=draft.annotations)
+    record = record.with_draft_version(version, branch)
+    drafted = None if version.rendered == draft.observed.published else version.rendered
+    data = _outcome_data("drafted", draft.variant, draft.rendered.findings)
+    return replace(
+        record,
+        observed=replace(draft.observed, drafted=drafted),
+        render_status=draft.rendered.render_status,
+        outcome=data,
+    )
+
+
+def _build_version(draft: Draft, texts: DraftTexts) -> RenderedVersion:
+    return RenderedVersion(
+        rendered=draft.rendered.files.id,
+        status=compute_blob_id(texts.status_file),
+        base=draft.base_tree,
+        merged=draft.merged_tree,
+        plain=draft.plain_tree,
+        review=draft.rendered.review_digest,
+        against=draft.observed.published,
+        upstream=draft.variant.source.summary,
+        rules=draft.rendered.rule_texts,
+    )
+
+
+def _outcome_data(
+    kind: str,
+    variant: Variant,
+    findings: Iterable[Finding],
+    conditions: tuple[Condition, ...] = (VALID_CONDITION, READY_CONDITION),
+) -> dict[str, Any]:
+    return {
+        "kind": kind,
+        "conditions": [condition.as_data() for condition in conditions],
+        "findings": [serialize_finding(finding) for finding in findings],
+        "upstream": {**variant.source.as_data(), "seconds": variant.source.committer_seconds},
+    }
+
+
+def create_state(target: Target) -> TargetState:
+    """Return the state of a target without a recorded state."""
+    return TargetState(target.display_url, target.branch, target.directory)
+
+
+def list_pushes(plan: TargetPlan) -> tuple[PushCommits, ...]:
+    """Return the actions that push commits."""
+    return tuple(action for action in plan.branch_actions if isinstance(action, PushCommits))

@@ -1,0 +1,357 @@
+"""The proposal to the config repository: a commit that updates revisions, and the action on its branch.
+
+The proposal has one branch with one commit, which contains every revision whose tag has moved.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
+
+from reconciler.catalog.files import BlobId, CommitId, File, FileTree
+from reconciler.controllers.results import RevisionPin
+from reconciler.krm.findings import Finding
+from reconciler.krm.json_text import encode_indented_json
+from reconciler.krm.yaml import Document, YamlFile
+from reconciler.planning.model.codes import PROPOSAL_EDITED, PROPOSAL_NOT_POSSIBLE, REVISION_DECLINED, REVISION_PROPOSED
+from reconciler.planning.model.state import STATE_FORMAT, EngineTooOldError, StateUnreadableError
+
+PROPOSAL_STATE_FILE = "config.json"
+ProposalStage = Literal["offered", "taken", "declined"]
+RevisionValue = str | int
+
+
+@dataclass(frozen=True)
+class ProposedRevision:
+    """A revision that was proposed, and its state: `offered`, merged (`taken`) or `declined`."""
+
+    revision: RevisionValue
+    stage: ProposalStage = "offered"
+
+    def is_same_revision(self, revision: RevisionValue | None) -> bool:
+        """Return whether both values mean the same revision, for example `2` and `v2`."""
+        return revision is not None and _format_revision(self.revision) == _format_revision(revision)
+
+
+@dataclass(frozen=True)
+class ProposalState:
+    """Recorded state of the proposal.
+
+    Attributes:
+        proposal_head: Head of the branch that was pushed last.
+        base: Config commit that the proposal was made on.
+        revisions: Last proposed revisions by `RevisionPin.id`. An entry is deleted when its tag moves.
+    """
+
+    branch: str = ""
+    proposal_head: CommitId | None = None
+    base: CommitId | None = None
+    revisions: Mapping[str, ProposedRevision] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class RevisionEdit:
+    """A change of one revision in the config."""
+
+    pin: RevisionPin
+    revision: RevisionValue
+
+
+@dataclass(frozen=True)
+class ConfigBranchSnapshot:
+    """The config repository at the start of a pass.
+
+    Attributes:
+        branch: Name of the branch for the proposal.
+        config_commit: Commit of the config that was read.
+        proposal_head: Head of the branch for the proposal, None if it does not exist.
+        files: Config files.
+        is_complete: False while a config file cannot be read.
+        read_base_blob: Returns the blob at a path in the commit that the current proposal was made on.
+        parse_file: Parses a config file.
+    """
+
+    branch: str
+    config_commit: CommitId
+    proposal_head: CommitId | None
+    state: ProposalState
+    files: FileTree
+    is_complete: bool
+    read_base_blob: Callable[[str], BlobId | None]
+    parse_file: Callable[[bytes], YamlFile]
+
+    @property
+    def known_state(self) -> ProposalState:
+        """The recorded state of this branch, without commits if the settings name another branch now."""
+        return self.state if self.state.branch == self.branch else replace(self.state, proposal_head=None, base=None)
+
+    @property
+    def is_edited(self) -> bool:
+        """Whether the branch has a head that the reconciler did not push."""
+        return self.proposal_head is not None and self.proposal_head != self.known_state.proposal_head
+
+
+@dataclass(frozen=True)
+class ConfigProposal:
+    """The planned action on the proposal's branch: write it on the head of the config, delete it (`end`), or keep it.
+
+    Attributes:
+        edits: All changes of the proposal.
+        files_before, files_after: The changed files before and after the edits.
+        state: State to record, without the new head.
+    """
+
+    branch: str = ""
+    action: Literal["write", "end", "keep"] = "keep"
+    edits: tuple[RevisionEdit, ...] = ()
+    files_before: FileTree = field(default_factory=FileTree)
+    files_after: FileTree = field(default_factory=FileTree)
+    state: ProposalState = ProposalState()
+    findings: tuple[Finding, ...] = ()
+
+    @property
+    def seconds(self) -> int:
+        """Latest date of the tagged commits, in seconds since 1970."""
+        return max((edit.pin.seconds for edit in self.edits), default=0)
+
+
+def plan_proposal(pins: Iterable[RevisionPin], snapshot: ConfigBranchSnapshot) -> ConfigProposal:
+    """Return the proposal. A revision that was rejected or reverted is not proposed again until its tag moves."""
+    pins = tuple(pins)
+    revisions = _next_revisions(pins, snapshot)
+    edits = tuple(
+        RevisionEdit(pin, revisions[pin.id].revision)
+        for pin in pins
+        if pin.id in revisions and revisions[pin.id].stage == "offered"
+    )
+    before, after = _edit_files(edits, snapshot.files, snapshot.parse_file)
+    action = _choose_action(edits, after, revisions, snapshot)
+    if snapshot.is_edited:
+        revisions = _keep_written_revisions(revisions, snapshot)
+    state = replace(snapshot.known_state, branch=snapshot.branch, revisions=revisions)
+    if snapshot.proposal_head is None:
+        state = replace(state, proposal_head=None, base=None)
+    findings = _findings(pins, edits, revisions, snapshot)
+    return ConfigProposal(snapshot.branch, action, edits, before, after, state, findings)
+
+
+def plan_manual_proposal(
+    pins: Iterable[RevisionPin], files: FileTree, parse_file: Callable[[bytes], YamlFile]
+) -> ConfigProposal:
+    """Return the changes for a config in a plain folder. The findings describe the changes to make by hand."""
+    edits = tuple(
+        RevisionEdit(pin, pin.tagged_revision)
+        for pin in pins
+        if pin.tagged_revision is not None and not pin.is_same_package
+    )
+    before, after = _edit_files(edits, files, parse_file)
+    findings = tuple(
+        PROPOSAL_NOT_POSSIBLE.finding(
+            f"{format_tag_move(edit)}; CONFIG is a plain folder, so write {_format_field(edit)} there by hand",
+            edit.pin.location,
+        )
+        for edit in edits
+    )
+    return ConfigProposal("", "write" if edits else "keep", edits, before, after, findings=findings)
+
+
+def format_tag_move(edit: RevisionEdit) -> str:
+    """Return a sentence with the revision that a tag names now, and the revision in the config."""
+    pin = edit.pin
+    named = f"tag {pin.tag} of {pin.package} names {_format_revision(edit.revision)}"
+    if pin.written_revision is None:
+        return f"{named}, and {_format_field_path(pin)} is missing"
+    older = ", which is older" if pin.is_downgrade else ""
+    return f"{named}{older}; {_format_field_path(pin)} is {_format_revision(pin.written_revision)}"
+
+
+def _format_revision(revision: RevisionValue) -> str:
+    text = str(revision)
+    return f"v{text}" if text.isdecimal() else text
+
+
+def _format_field_path(pin: RevisionPin) -> str:
+    steps = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in pin.path)
+    return f"{steps[1:]}.revision"
+
+
+def _format_field(edit: RevisionEdit) -> str:
+    return f"revision: {json.dumps(edit.revision) if isinstance(edit.revision, int) else edit.revision}"
+
+
+def _next_revisions(pins: Iterable[RevisionPin], snapshot: ConfigBranchSnapshot) -> dict[str, ProposedRevision]:
+    known = snapshot.known_state
+    is_branch_deleted = known.proposal_head is not None and snapshot.proposal_head is None
+    revisions = {pin.id: _next_revision(pin, known.revisions.get(pin.id), is_branch_deleted) for pin in pins}
+    if not snapshot.is_complete:
+        # A pin whose file cannot be read now was not deleted.
+        revisions = {**known.revisions, **revisions}
+    return {name: revision for name, revision in sorted(revisions.items()) if revision}
+
+
+def _next_revision(
+    pin: RevisionPin, known: ProposedRevision | None, is_branch_deleted: bool
+) -> ProposedRevision | None:
+    """Return the next state of a proposed revision."""
+    if known and known.is_same_revision(pin.written_revision):
+        known = replace(known, stage="taken")
+    elif known and (known.stage == "taken" or is_branch_deleted):
+        # It was merged and reverted, or its branch was deleted. Both reject the revision.
+        known = replace(known, stage="declined")
+    if pin.tagged_revision is None:
+        return known
+    if known is None or not known.is_same_revision(pin.tagged_revision):
+        known = None if pin.is_same_package else ProposedRevision(pin.tagged_revision)
+    # A revision with the same package needs no review.
+    return None if known and pin.is_same_package and known.stage == "offered" else known
+
+
+def _keep_written_revisions(
+    revisions: Mapping[str, ProposedRevision], snapshot: ConfigBranchSnapshot
+) -> dict[str, ProposedRevision]:
+    """Return the revisions without new ones, which are not written to a branch with local changes."""
+    known = snapshot.known_state.revisions
+    return {
+        name: revision if revision.stage != "offered" else known[name]
+        for name, revision in revisions.items()
+        if revision.stage != "offered" or name in known
+    }
+
+
+def _choose_action(
+    edits: tuple[RevisionEdit, ...],
+    after: FileTree,
+    revisions: Mapping[str, ProposedRevision],
+    snapshot: ConfigBranchSnapshot,
+) -> Literal["write", "end", "keep"]:
+    if snapshot.is_edited or _has_unreadable_pins(revisions, edits):
+        return "keep"
+    if not edits:
+        return "end" if snapshot.proposal_head else "keep"
+    is_written = snapshot.proposal_head is not None and _open_revisions(revisions) == _open_revisions(
+        snapshot.known_state.revisions
+    )
+    has_moved = any(snapshot.read_base_blob(path) != snapshot.files[path].id for path in after)
+    return "keep" if is_written and not has_moved else "write"
+
+
+def _has_unreadable_pins(revisions: Mapping[str, ProposedRevision], edits: tuple[RevisionEdit, ...]) -> bool:
+    """Return whether an object with a proposed revision cannot be read now. A new commit would revert its proposal."""
+    return len(_open_revisions(revisions)) > len(edits)
+
+
+def _open_revisions(revisions: Mapping[str, ProposedRevision]) -> dict[str, RevisionValue]:
+    return {name: revision.revision for name, revision in revisions.items() if revision.stage == "offered"}
+
+
+def _edit_files(
+    edits: Iterable[RevisionEdit], files: FileTree, parse_file: Callable[[bytes], YamlFile]
+) -> tuple[FileTree, FileTree]:
+    by_file: dict[str, list[RevisionEdit]] = {}
+    for edit in edits:
+        by_file.setdefault(edit.pin.file, []).append(edit)
+    before = {path: files[path] for path in by_file}
+    after = {path: _edit_file(file, by_file[path], parse_file) for path, file in before.items()}
+    return FileTree(before), FileTree(after)
+
+
+def _edit_file(file: File, edits: Iterable[RevisionEdit], parse_file: Callable[[bytes], YamlFile]) -> File:
+    content = parse_file(file.data)
+    lines = [document.line for document in content.documents]
+    for edit in edits:
+        index = lines.index(edit.pin.line)
+        content = content.replace(index, _edit_document(content.documents[index], edit))
+    return File(content.to_bytes(), file.executable)
+
+
+def _edit_document(document: Document, edit: RevisionEdit) -> Document:
+    return document.with_data(_with_revision(document.data, edit.pin.path, edit.revision))
+
+
+def _with_revision(data: Any, path: tuple[str | int, ...], revision: RevisionValue) -> Any:
+    if path:
+        changed = _with_revision(data[path[0]], path[1:], revision)
+        if isinstance(data, list):
+            return [changed if index == path[0] else item for index, item in enumerate(data)]
+        return {key: changed if key == path[0] else value for key, value in data.items()}
+    if "revision" in data:
+        return {**data, "revision": revision}
+    # Add the revision before its tag.
+    added: dict[str, Any] = {}
+    for key, value in data.items():
+        added |= {"revision": revision, key: value} if key in ("tag", "ref") else {key: value}
+    return added
+
+
+def _findings(
+    pins: Iterable[RevisionPin],
+    edits: tuple[RevisionEdit, ...],
+    revisions: Mapping[str, ProposedRevision],
+    snapshot: ConfigBranchSnapshot,
+) -> tuple[Finding, ...]:
+    if edits and snapshot.is_edited:
+        return tuple(
+            PROPOSAL_EDITED.finding(
+                f"{format_tag_move(edit)}; branch {snapshot.branch} has local changes: merge or delete the branch, and"
+                " the revision is proposed",
+                edit.pin.location,
+            )
+            for edit in edits
+        )
+    offered = (
+        REVISION_PROPOSED.finding(
+            f"{format_tag_move(edit)}; the change is proposed on branch {snapshot.branch}",
+            edit.pin.location,
+        )
+        for edit in edits
+    )
+    declined = (
+        REVISION_DECLINED.finding(
+            f"{format_tag_move(RevisionEdit(pin, revisions[pin.id].revision))}; the revision was rejected, and is"
+            " proposed again when the tag moves",
+            pin.location,
+        )
+        for pin in pins
+        if pin.id in revisions and revisions[pin.id].stage == "declined"
+    )
+    return (*offered, *declined)
+
+
+def serialize_proposal_state(state: ProposalState) -> dict[str, bytes]:
+    """Return the files of the state commit. Equal states give equal bytes."""
+    revisions = {
+        name: {"revision": revision.revision, "stage": revision.stage} for name, revision in state.revisions.items()
+    }
+    data = {
+        "format": STATE_FORMAT,
+        "branch": state.branch,
+        "head": state.proposal_head,
+        "base": state.base,
+        "offers": revisions,
+    }
+    return {PROPOSAL_STATE_FILE: encode_indented_json(data)}
+
+
+def parse_proposal_state(files: Mapping[str, bytes]) -> ProposalState:
+    """Read the result of `serialize_proposal_state`.
+
+    Raises:
+        EngineTooOldError: The state has a newer format.
+        StateUnreadableError: The state cannot be read.
+    """
+    try:
+        data = json.loads(files[PROPOSAL_STATE_FILE])
+        if data["format"] > STATE_FORMAT:
+            raise EngineTooOldError(
+                f"the state has format {data['format']}, this version supports up to {STATE_FORMAT}"
+            )
+        revisions = {
+            name: ProposedRevision(entry["revision"], entry["stage"]) for name, entry in data["offers"].items()
+        }
+        return ProposalState(data["branch"], data["head"], data["base"], revisions)
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise StateUnreadableError(
+            f"the state was not written by the reconciler, or it is corrupt ({error!r})"
+        ) from error

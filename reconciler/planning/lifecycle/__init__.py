@@ -1,0 +1,1 @@
+"""Open drafts and their transitions: propose, publish, reject and drop."""

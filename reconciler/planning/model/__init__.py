@@ -1,0 +1,3 @@
+"""Values of the planning layer: targets, sources, recorded state, outcomes and finding codes. Decisions do not belong
+here.
+"""

@@ -1,0 +1,174 @@
+"""Override policies of a package's cluster: applying them, and recording which policies and clusters they depend on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+
+from reconciler.catalog.files import FileTree
+from reconciler.catalog.manifests import DEFAULT_NAMESPACE
+from reconciler.catalog.trace import ABSENT_FINGERPRINT, CatalogView
+from reconciler.controllers.clusters.selection import Cluster
+from reconciler.controllers.override_policies.codes import RULE_TEXT_UNKNOWN
+from reconciler.controllers.override_policies.effective_rules import digest_policy_for_cluster, find_retained_text
+from reconciler.controllers.override_policies.model import KUBEADMIRAL_API_VERSION, OverrideRule
+from reconciler.controllers.override_policies.package_overrides import OverriddenPackage, PackageOverrider
+from reconciler.controllers.override_policies.read_policies import OverridePolicies, build_override_policy_key
+from reconciler.controllers.override_policies.resource_overrides import OverrideOptions
+from reconciler.controllers.override_policies.rollout import RuleId, find_rollouts, parse_rule_id
+from reconciler.krm.findings import Finding, SourceLocation, select_errors, upgrade_to_error
+from reconciler.krm.json_text import compute_digest
+from reconciler.krm.objects import Condition, ObjectKey
+
+OVERRIDDEN = "Overridden"
+CLOSED_FINGERPRINT = "closed"
+# First words of dependencies in a trace.
+CLUSTER_DEPENDENCY, POLICY_DEPENDENCY, SELECTORS_DEPENDENCY, ROLLOUT_DEPENDENCY = (
+    "cluster",
+    "policy",
+    "selectors",
+    "rollout",
+)
+
+
+@dataclass(frozen=True)
+class PreviousOverrides:
+    """Override policies of the last render of a package, and the texts of their rules.
+
+    Attributes:
+        is_known: False if the state was lost, so that the texts are unknown.
+    """
+
+    policies: tuple[ObjectKey, ...] = ()
+    rule_texts: Mapping[RuleId, str] = field(default_factory=dict)
+    is_known: bool = True
+
+
+@dataclass(frozen=True)
+class ClusterOverrides:
+    """Clusters and override policies of one config commit, with the settings for them.
+
+    Attributes:
+        closed_clusters: By rule with a rollout, the clusters that the current text of the rule has not reached.
+        strict_codes: Finding codes whose warnings are errors.
+    """
+
+    policies: OverridePolicies = field(default_factory=OverridePolicies)
+    clusters: Mapping[str, Cluster] = field(default_factory=dict)
+    options: OverrideOptions = field(default_factory=OverrideOptions)
+    closed_clusters: Mapping[RuleId, frozenset[str]] = field(default_factory=dict)
+    strict_codes: frozenset[str] = frozenset()
+
+    @cached_property
+    def rollouts(self) -> Mapping[RuleId, OverrideRule]:
+        """The rules with a rollout in waves."""
+        return find_rollouts(self.policies)
+
+    @cached_property
+    def _overrider(self) -> PackageOverrider:
+        return PackageOverrider(self.policies, self.options)
+
+    def build_dependency_functions(self) -> Mapping[str, Callable[[Sequence[str]], str]]:
+        """Return the functions that compute the fingerprints of the dependencies of `override`, by first word."""
+        return {
+            CLUSTER_DEPENDENCY: self._cluster,
+            POLICY_DEPENDENCY: self._policy,
+            SELECTORS_DEPENDENCY: self._selectors,
+            ROLLOUT_DEPENDENCY: self._rollout,
+        }
+
+    def override(
+        self, files: FileTree, cluster: str, view: CatalogView, previous: PreviousOverrides
+    ) -> OverriddenPackage:
+        """Return a package with the override policies of its cluster, and record its dependencies.
+
+        A rule whose rollout has not reached the cluster is applied with its previous text. While a config file cannot
+        be read, a missing policy of the last render blocks the package. If the previous texts are unknown, the package
+        is blocked.
+        """
+        if kinds := self._overrider.find_kinds(files):
+            view.record(SELECTORS_DEPENDENCY, ",".join(kinds))
+        closed = [rule for rule, clusters in self.closed_clusters.items() if cluster in clusters]
+        texts = {
+            rule: find_retained_text(self.policies.valid[rule.policy], rule, previous.rule_texts) for rule in closed
+        }
+        result = self._overrider.override(files, self._find_cluster(cluster), texts, previous.policies)
+        self._record_dependencies(result, cluster, view)
+        result = self._apply_strict_codes(result, files)
+        return result if previous.is_known else _block_unknown_texts(result, files, closed)
+
+    def _apply_strict_codes(self, result: OverriddenPackage, files: FileTree) -> OverriddenPackage:
+        if all(finding.code not in self.strict_codes for finding in result.findings):
+            # The same object, because many clusters share one result.
+            return result
+        findings = tuple(
+            upgrade_to_error(finding) if finding.code in self.strict_codes else finding for finding in result.findings
+        )
+        return replace(result, findings=findings, files=files if select_errors(findings) else result.files)
+
+    def _find_cluster(self, cluster: str) -> Cluster:
+        return self.clusters.get(cluster, Cluster(cluster))
+
+    def _record_dependencies(self, result: OverriddenPackage, cluster: str, view: CatalogView) -> None:
+        for key in result.candidate_policies:
+            name = (key.kind, key.namespace or DEFAULT_NAMESPACE, key.name)
+            view.record(POLICY_DEPENDENCY, KUBEADMIRAL_API_VERSION, *name, cluster)
+            if key in self.policies.valid:
+                view.files[name] = self.policies.valid[key].file
+        if result.candidate_policies and any(key not in self.policies.valid for key in result.candidate_policies):
+            # The result depends on whether the policy was deleted, or only cannot be read.
+            view.is_complete()
+        if result.candidate_policies:
+            view.record(CLUSTER_DEPENDENCY, cluster)
+        for rule in self.rollouts.keys() & result.rule_texts.keys():
+            view.record(ROLLOUT_DEPENDENCY, str(rule), cluster)
+
+    def _cluster(self, words: Sequence[str]) -> str:
+        cluster = self.clusters.get(words[0]) if len(words) == 1 else None
+        return compute_digest(dict(cluster.labels)) if cluster else ABSENT_FINGERPRINT
+
+    def _policy(self, words: Sequence[str]) -> str:
+        match words:
+            case [str(), str(kind), str(namespace), str(name), str(cluster)]:
+                return (
+                    digest_policy_for_cluster(
+                        self.policies, build_override_policy_key(kind, namespace, name), self._find_cluster(cluster)
+                    )
+                    or ABSENT_FINGERPRINT
+                )
+        return ""
+
+    def _selectors(self, words: Sequence[str]) -> str:
+        return self.policies.digest_selectors(words[0].split(",")) or ABSENT_FINGERPRINT if len(words) == 1 else ""
+
+    def _rollout(self, words: Sequence[str]) -> str:
+        if len(words) != 2:
+            return ""
+        rule, cluster = parse_rule_id(words[0]), words[1]
+        if rule is None or rule not in self.rollouts:
+            return ABSENT_FINGERPRINT
+        return CLOSED_FINGERPRINT if cluster in self.closed_clusters.get(rule, ()) else self.rollouts[rule].digest
+
+
+def _block_unknown_texts(result: OverriddenPackage, files: FileTree, closed: Iterable[RuleId]) -> OverriddenPackage:
+    """Return the package, blocked if `closed` rules apply to it: it may have been rendered with previous texts."""
+    findings = tuple(_unknown_text_finding(rule) for rule in closed if rule in result.rule_texts)
+    return replace(result, files=files, findings=(*result.findings, *findings)) if findings else result
+
+
+def _unknown_text_finding(rule: RuleId) -> Finding:
+    message = (
+        f"the text of the rule {rule} that applies here is unknown, because the state was lost; the package is not"
+        " changed until the rollout reaches this cluster, or the rule has no rollout"
+    )
+    return RULE_TEXT_UNKNOWN.finding(message, SourceLocation())
+
+
+def build_overridden_condition(result: OverriddenPackage) -> tuple[Condition, ...]:
+    """Return the condition that names the policies that changed the package, if any."""
+    policies = dict.fromkeys(step.by for resource in result.resources for step in resource.steps)
+    if not policies:
+        return ()
+    message = f"resources were changed by these override policies: {', '.join(sorted(policies))}"
+    return (Condition(OVERRIDDEN, "True", result.condition_reason, message),)

@@ -1,0 +1,251 @@
+"""Finding codes of planning: reasons why a package or a whole target is not changed."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from reconciler.controllers.codes import UNKNOWN_CLUSTER
+from reconciler.controllers.override_policies.codes import (
+    POLICY_UNUSED,
+    RULE_MATCHES_NO_CLUSTER,
+    WAVE_MATCHES_NO_CLUSTER,
+)
+from reconciler.controllers.package_variants.codes import NO_MATCH
+from reconciler.controllers.placement.codes import PROPAGATION_POLICY_MATCHES_NO_CLUSTER, PROPAGATION_POLICY_UNUSED
+from reconciler.controllers.plugin_presets.codes import OVERRIDE_CLUSTER_UNKNOWN, OVERRIDE_DEFINITION_UNKNOWN
+from reconciler.krm.findings import FindingCode, FindingScope, Severity
+
+CODES = (
+    API_DEPRECATED := FindingCode(
+        "ApiDeprecated",
+        Severity.WARNING,
+        FindingScope.CLUSTER,
+        "A resource has an API version that Kubernetes has deprecated, or will remove.",
+    ),
+    API_NOT_SERVED := FindingCode(
+        "ApiNotServed",
+        Severity.ERROR,
+        FindingScope.CLUSTER,
+        "A resource has an API version that its cluster, or the definition of its kind, does not serve.",
+    ),
+    APPROVAL_AHEAD := FindingCode(
+        "ApprovalAhead",
+        Severity.INFO,
+        FindingScope.PACKAGE,
+        "A draft will be published without a review, because an annotation of its owner requests it.",
+    ),
+    APPROVAL_POLICY_INVALID := FindingCode(
+        "ApprovalPolicyInvalid",
+        Severity.WARNING,
+        FindingScope.PACKAGE,
+        "An annotation about approvals has an invalid value. The draft waits for a review.",
+    ),
+    CONFIG_DIRECTORY_HIDES := FindingCode(
+        "ConfigDirectoryHides",
+        Severity.ERROR,
+        FindingScope.CONFIG,
+        "The setting config.directory excludes too many of the objects that packages were generated from. Nothing is"
+        " removed.",
+    ),
+    CONFIG_DIRECTORY_MISSING := FindingCode(
+        "ConfigDirectoryMissing",
+        Severity.ERROR,
+        FindingScope.CONFIG,
+        "The config repository does not have the directory in config.directory. Nothing is removed.",
+    ),
+    CONFIG_EMPTY := FindingCode(
+        "ConfigEmpty",
+        Severity.ERROR,
+        FindingScope.CONFIG,
+        "The config has no Repository and no cluster. Nothing is removed.",
+    ),
+    CONFIG_HISTORY_REPLACED := FindingCode(
+        "ConfigHistoryReplaced",
+        Severity.ERROR,
+        FindingScope.CONFIG,
+        "The config branch has an unrelated history since the last pass. Nothing is removed.",
+    ),
+    DESTINATION_MISSING := FindingCode(
+        "DestinationMissing",
+        Severity.ERROR,
+        FindingScope.DESTINATION,
+        "A known branch was deleted, or a Repository has another URL, branch or directory now.",
+    ),
+    DIRECTORY_NOT_OWNED := FindingCode(
+        "DirectoryNotOwned",
+        Severity.ERROR,
+        FindingScope.PACKAGE,
+        "A directory without an owner occupies the path of a generated package.",
+    ),
+    DOWNSTREAM_CONFLICT := FindingCode(
+        "DownstreamConflict",
+        Severity.ERROR,
+        FindingScope.PACKAGE,
+        "Packages would be nested, or two owners request one package.",
+    ),
+    DOWNSTREAM_EXISTS := FindingCode(
+        "DownstreamExists", Severity.ERROR, FindingScope.PACKAGE, "A package without an owner exists at the path."
+    ),
+    DRAFT_EDITED := FindingCode(
+        "DraftEdited",
+        Severity.ERROR,
+        FindingScope.PACKAGE,
+        "Local changes on a draft, outside of its packages, and the target branch changed the same files.",
+    ),
+    FILE_INCONCLUSIVE := FindingCode(
+        "FileInconclusive",
+        Severity.ERROR,
+        FindingScope.FILE,
+        "A file that defined objects exists, but is no longer valid config. Nothing is removed.",
+    ),
+    FIELD_NOT_IN_SCHEMA := FindingCode(
+        "FieldNotInSchema",
+        Severity.WARNING,
+        FindingScope.CLUSTER,
+        "A resource has a field that its schema does not define. The cluster drops or rejects the field.",
+    ),
+    FUNCTION_INTERRUPTED := FindingCode(
+        "FunctionInterrupted",
+        Severity.ERROR,
+        FindingScope.PACKAGE,
+        "A function was interrupted from outside. The next pass runs it again.",
+    ),
+    FUNCTION_UNAVAILABLE := FindingCode(
+        "FunctionUnavailable",
+        Severity.WARNING,
+        FindingScope.PACKAGE,
+        "A function cannot run here. The draft contains the package without it, and cannot be published.",
+    ),
+    KUBERNETES_VERSION_UNKNOWN := FindingCode(
+        "KubernetesVersionUnknown",
+        Severity.INFO,
+        FindingScope.CLUSTER,
+        "The Kubernetes version of a cluster is unknown. Its resources are validated with the newest known version.",
+    ),
+    LOCAL_FILE_IN_THE_WAY := FindingCode(
+        "LocalFileInTheWay",
+        Severity.ERROR,
+        FindingScope.PACKAGE,
+        "A local file, folder, symbolic link or submodule on a branch occupies a path of the package.",
+    ),
+    MERGE_BASE_MISSING := FindingCode(
+        "MergeBaseMissing",
+        Severity.ERROR,
+        FindingScope.PACKAGE,
+        "The upstreamLock of a package from another author names a commit that no Repository has.",
+    ),
+    MERGE_CONFLICT := FindingCode(
+        "MergeConflict",
+        Severity.ERROR,
+        FindingScope.PACKAGE,
+        "A local change and upstream changed the same field, and the conflictPolicy is block.",
+    ),
+    OWNERSHIP_CONFLICT := FindingCode(
+        "OwnershipConflict", Severity.ERROR, FindingScope.PACKAGE, "A package is owned by another object."
+    ),
+    PACKAGE_TOO_LARGE := FindingCode(
+        "PackageTooLarge", Severity.ERROR, FindingScope.PACKAGE, "A package exceeds a limit for reading packages."
+    ),
+    PATH_REFUSED := FindingCode(
+        "PathRefused",
+        Severity.ERROR,
+        FindingScope.PACKAGE,
+        "A package has a path that must not be written to a branch.",
+    ),
+    NOT_VALIDATED := FindingCode(
+        "NotValidated",
+        Severity.ERROR,
+        FindingScope.CLUSTER,
+        "Resources of built-in Kubernetes kinds could not be validated, because their schemas are not installed.",
+    ),
+    PROPOSAL_EDITED := FindingCode(
+        "ProposalEdited",
+        Severity.WARNING,
+        FindingScope.CONFIG,
+        "Revisions cannot be proposed, because the branch of the proposal has local changes.",
+    ),
+    PROPOSAL_NOT_POSSIBLE := FindingCode(
+        "ProposalNotPossible",
+        Severity.WARNING,
+        FindingScope.CONFIG,
+        "Revisions cannot be proposed to a plain folder. They must be changed by hand.",
+    ),
+    REMOVAL_DECLINED := FindingCode(
+        "RemovalDeclined",
+        Severity.INFO,
+        FindingScope.PACKAGE,
+        "The removal of a package that is no longer requested was rejected. It is proposed again when it changes.",
+    ),
+    REMOVAL_PROPOSED := FindingCode(
+        "RemovalProposed",
+        Severity.INFO,
+        FindingScope.PACKAGE,
+        "A published package that is no longer requested is on a removal draft. A merge approves the removal.",
+    ),
+    REMOVAL_WAITS := FindingCode(
+        "RemovalWaits",
+        Severity.WARNING,
+        FindingScope.PACKAGE,
+        "A package that is no longer requested is kept until another condition is met.",
+    ),
+    RENDER_FAILED := FindingCode(
+        "RenderFailed",
+        Severity.WARNING,
+        FindingScope.PACKAGE,
+        "A function failed. The draft contains the package without it, and cannot be published.",
+    ),
+    REPOSITORY_RESET := FindingCode(
+        "RepositoryReset",
+        Severity.ERROR,
+        FindingScope.DESTINATION,
+        "The branch and the state of a known target are missing. Nothing is pushed until an annotation acknowledges"
+        " the reset.",
+    ),
+    RESOURCE_INVALID := FindingCode(
+        "ResourceInvalid", Severity.ERROR, FindingScope.CLUSTER, "A resource does not match the schema of its kind."
+    ),
+    REVISION_DECLINED := FindingCode(
+        "RevisionDeclined",
+        Severity.INFO,
+        FindingScope.CONFIG,
+        "A proposed revision was rejected. It is proposed again when its tag moves.",
+    ),
+    REVISION_PROPOSED := FindingCode(
+        "RevisionProposed",
+        Severity.INFO,
+        FindingScope.CONFIG,
+        "A tag moved. The revision that it names is proposed to the config.",
+    ),
+    SCHEMA_MISSING := FindingCode(
+        "SchemaMissing",
+        Severity.INFO,
+        FindingScope.CLUSTER,
+        "Resources were not validated, because no schema of their kind is known.",
+    ),
+    UPSTREAM_LOCK_MISSING := FindingCode(
+        "UpstreamLockMissing",
+        Severity.WARNING,
+        FindingScope.PACKAGE,
+        "A package was adopted without an upstreamLock. It is mutated, but not updated.",
+    ),
+)
+
+
+ABSENCE_CODES: Final = frozenset(
+    code.name
+    for code in (
+        UNKNOWN_CLUSTER,
+        POLICY_UNUSED,
+        RULE_MATCHES_NO_CLUSTER,
+        WAVE_MATCHES_NO_CLUSTER,
+        PROPAGATION_POLICY_MATCHES_NO_CLUSTER,
+        PROPAGATION_POLICY_UNUSED,
+        OVERRIDE_CLUSTER_UNKNOWN,
+        OVERRIDE_DEFINITION_UNKNOWN,
+        NO_MATCH,
+    )
+)
+"""Names of codes that only report a missing object.
+
+They are warnings and infos. While a config file cannot be read, such an object may exist in that file.
+"""

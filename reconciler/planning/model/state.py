@@ -1,0 +1,573 @@
+"""Recorded state of a target: values, and the files of its state ref that they are stored in.
+
+The state ref of a target points to one commit without parents, with these files:
+
+- `destination.json`: the target itself and its draft branches.
+- `packages/<package>.json`: one record per package.
+- `texts/<digest>.json`: texts of the override rules that packages were rendered with.
+- `trees/<tree id>/…`: trees that the records refer to. The Git adapter adds them.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from sys import intern
+from typing import Any
+
+from reconciler.catalog.files import BlobId, CommitId, TreeId
+from reconciler.controllers.override_policies.rollout import RuleId, parse_rule_id
+from reconciler.controllers.results import ConfigSources, DeletionPolicy, PackageOwner, parse_object_id
+from reconciler.krm.isolation import ExpectedError
+from reconciler.krm.json_text import compute_digest, encode_indented_json
+from reconciler.krm.objects import ObjectKey
+from reconciler.memory import cached
+
+# A version that reads another format must not build on such a commit (`serialize_state_changes`).
+STATE_FORMAT = 1
+_TARGET_FILE = "destination.json"
+MAX_UNPUBLISHED_VERSIONS = 20
+MAX_REVISIONS = 10
+_TEXTS_FOLDER = "texts/"
+# Kind of the object that generated an owner, by the owner's kind. The default is PackageVariantSet.
+_PARENT_KINDS = {"Plugin": "PluginPreset"}
+_EMPTY: Mapping[Any, Any] = {}
+_NO_SOURCES: ConfigSources = {}
+# Enough for the distinct outcomes, findings and sources of all packages of a large catalog.
+_MAX_SHARED_VALUES = 4_096
+
+
+class EngineTooOldError(ExpectedError):
+    """A newer version of the reconciler wrote the state. An older version must not write to the target."""
+
+
+class StateUnreadableError(ExpectedError):
+    """The state is corrupt, or another program wrote it.
+
+    Nothing is written to the target until somebody repairs or deletes the state ref.
+    """
+
+
+@dataclass(frozen=True, slots=True)
+class RenderedVersion:
+    """One rendered version of a package that was put on a draft branch.
+
+    Attributes:
+        rendered: Package tree as committed.
+        status: Blob of the status file as committed.
+        base: Source tree without local changes.
+        merged: Source tree with all local changes, the input of the pipeline.
+        plain: Like `merged`, without local changes of the draft.
+        review: Digest of conditions, readiness gates and conflicts.
+        against: Package tree on the target branch when the version was drafted.
+        upstream: Summary of the upstream, as used in commit trailers.
+        rules: Texts of the override rules that the version was rendered with. While a rule's rollout has not reached
+            the cluster, a published package keeps these texts.
+    """
+
+    rendered: TreeId
+    status: BlobId
+    base: TreeId
+    merged: TreeId
+    plain: TreeId
+    review: str
+    against: TreeId | None = None
+    upstream: str = ""
+    rules: Mapping[RuleId, str] = field(default_factory=dict)
+
+    def as_data(self) -> dict[str, Any]:
+        """Return the version as JSON data; rule texts are represented by their digests."""
+        return {
+            "rendered": self.rendered, "status": self.status, "base": self.base, "merged": self.merged,
+            "plain": self.plain, "review": self.review, "against": self.against, "upstream": self.upstream,
+            **_serialize_rules(self.rules),
+        }  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class PublishedRevision:
+    """A published revision: its number, its commit on the target branch, and the version that was published.
+
+    Attributes:
+        workspace: Workspace number of its draft, 0 if unknown.
+        tag: Id of the revision's tag object at the remote, "" if no tag is known.
+    """
+
+    number: int
+    commit: CommitId
+    version: RenderedVersion
+    workspace: int = 0
+    tag: str = ""
+
+    def as_data(self) -> dict[str, Any]:
+        """Return the revision as JSON data."""
+        data = {"number": self.number, "commit": self.commit, "offer": self.version.as_data()}
+        return {**data, "workspace": self.workspace, "tag": self.tag}
+
+
+@dataclass(frozen=True, slots=True)
+class ObservedPackage:
+    """Trees of a package on its branches when its outcome was decided; None where the package is absent.
+
+    Attributes:
+        frozen: The draft was proposed, so that it must not be changed.
+        stuck: The draft has local changes, and the target branch has since changed this package and one of the
+            locally changed files.
+    """
+
+    published: TreeId | None = None
+    drafted: TreeId | None = None
+    frozen: bool = False
+    stuck: bool = False
+
+    def as_data(self) -> dict[str, Any]:
+        """Return the trees and flags as JSON data."""
+        return {"published": self.published, "drafted": self.drafted, "frozen": self.frozen, "stuck": self.stuck}
+
+
+@dataclass(frozen=True, slots=True)
+class ProposedRemoval:
+    """The proposed deletion of a published package.
+
+    Attributes:
+        branch: Draft branch that deletes the package.
+        against: Tree of the package on the target branch at that time.
+        declined: The deletion was rejected. It is proposed again when the published tree changes.
+    """
+
+    branch: str
+    against: TreeId
+    declined: bool = False
+
+    def as_data(self) -> dict[str, Any]:
+        """Return the removal as JSON data."""
+        return {"branch": self.branch, "against": self.against, "declined": self.declined}
+
+
+@dataclass(frozen=True, slots=True)
+class PackageRecord:
+    """Everything that the state contains about one package of a target.
+
+    Attributes:
+        owned: Whether an owner has the package. False if the variant was always blocked, or if the owner gave the
+            package up. Then only the numbers that must not be used again count (a tombstone).
+        last_workspace: Highest workspace number in use.
+        last_revision: Highest revision number in use.
+        published_version: Version that the target branch contains, possibly with later local changes.
+        draft_version: Version that the draft branch contains, possibly with later local changes.
+        draft_branch: Branch of `draft_version`. It does not change when the settings change.
+        unpublished_versions: Versions that were drafted since the last publication, oldest first.
+        revisions: Last published revisions, oldest first.
+        declined_trees: Rendered trees that were rejected, oldest first.
+        trace: Dependency fingerprints of the last render.
+        observed: Trees on the branches when the outcome was decided.
+        desired_tree: Tree of the last render.
+        review_digest: `RenderedVersion.review` of the last render.
+        render_status: Render result of the last draft for the owner's status.
+        outcome: Last outcome as data: kind, conditions, findings and upstream.
+        conflicts: Conflicts of local changes on the draft with later updates.
+        deletion_policy: Deletion policy of the last valid variant.
+        removal: Proposed deletion of the package.
+        declined_source: Source tree, without local changes of the draft, of a version that was just rejected together
+            with local changes on its draft.
+        policy_usage: How the last render used each override policy.
+        rule_texts: Texts of the override rules that the last render used.
+        config_sources: Config files of the package, as paths from the root of the config repository, each with the
+            ids of its objects (`format_object_id`).
+    """
+
+    owner: PackageOwner
+    owned: bool = False
+    labels: Mapping[str, str] = field(default_factory=dict)
+    annotations: Mapping[str, str] = field(default_factory=dict)
+    last_workspace: int = 0
+    last_revision: int = 0
+    published_version: RenderedVersion | None = None
+    draft_version: RenderedVersion | None = None
+    draft_branch: str = ""
+    unpublished_versions: tuple[RenderedVersion, ...] = ()
+    revisions: tuple[PublishedRevision, ...] = ()
+    declined_trees: tuple[TreeId, ...] = ()
+    trace: Mapping[str, str] = field(default_factory=dict)
+    observed: ObservedPackage = ObservedPackage()
+    desired_tree: TreeId | None = None
+    review_digest: str = ""
+    render_status: Mapping[str, Any] = field(default_factory=dict)
+    outcome: Mapping[str, Any] = field(default_factory=dict)
+    conflicts: tuple[Mapping[str, Any], ...] = ()
+    deletion_policy: DeletionPolicy = "delete"
+    removal: ProposedRemoval | None = None
+    declined_source: TreeId | None = None
+    policy_usage: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    rule_texts: Mapping[RuleId, str] = field(default_factory=dict)
+    config_sources: ConfigSources = field(default_factory=dict)
+
+    def to_tombstone(self) -> PackageRecord:
+        """Return a record that only keeps the numbers, because numbers are never used again."""
+        return PackageRecord(self.owner, last_workspace=self.last_workspace, last_revision=self.last_revision)
+
+    def collect_trees(self) -> frozenset[TreeId]:
+        """Return the trees of all versions that the state must keep."""
+        trees = ((version.rendered, version.base, version.merged, version.plain) for version in self._all_versions())
+        return frozenset(tree for group in trees for tree in group)
+
+    def collect_rule_texts(self) -> frozenset[str]:
+        """Return the rule texts of the last render and of all versions that the state keeps."""
+        rules = (self.rule_texts, *(version.rules for version in self._all_versions()))
+        return frozenset(text for texts in rules for text in texts.values())
+
+    def find_published_rule_texts(self, published: TreeId | None) -> Mapping[RuleId, str]:
+        """Return the rule texts that the published package was rendered with.
+
+        After the package was deleted from the target branch, these are the texts of its last revision. Versions that
+        are only drafted, or that were declined, do not count.
+        """
+        last = self.published_version or (self.revisions[-1].version if self.revisions else None)
+        if self.desired_tree is not None and self.desired_tree in (published, last and last.rendered):
+            return self.rule_texts
+        return last.rules if last else {}
+
+    def find_version(self, status: BlobId) -> RenderedVersion | None:
+        """Return the version with this status file, if the state has it."""
+        return next((version for version in self._all_versions() if version.status == status), None)
+
+    def _all_versions(self) -> Iterator[RenderedVersion]:
+        yield from self.unpublished_versions
+        yield from (revision.version for revision in self.revisions)
+        yield from (version for version in (self.published_version, self.draft_version) if version)
+
+    def with_draft_version(self, version: RenderedVersion, branch: str) -> PackageRecord:
+        """Return the record with `version` on the draft `branch`; a new draft gets the next workspace number."""
+        versions = (*(old for old in self.unpublished_versions if old != version), version)[-MAX_UNPUBLISHED_VERSIONS:]
+        workspace = self.last_workspace if self.draft_version else self.last_workspace + 1
+        return replace(
+            self, draft_version=version, draft_branch=branch, unpublished_versions=versions, last_workspace=workspace
+        )
+
+
+@dataclass(frozen=True)
+class PullRequestRecord:
+    """Recorded data of a draft branch's pull request, which saves requests to the forge.
+
+    The field names are keys of the state file.
+
+    Attributes:
+        number: Number of the pull request, 0 while it is not open yet.
+        read: Digest of the inputs of its title, body and commit status.
+        change: Digest of its change, equal on all clusters with the same change.
+        told: Digest of the commit status that the forge has.
+        readied: The pull request was marked as ready for review, because the draft was proposed.
+        unlabelled: Head of a draft with conflicts at which the pull request had no label that accepts them. A label
+            that is present later was added for this head.
+    """
+
+    number: int = 0
+    read: str = ""
+    change: str = ""
+    told: str = ""
+    readied: bool = False
+    unlabelled: str = ""
+
+    def as_data(self) -> dict[str, Any]:
+        """Return the record as JSON data. Earlier versions can read it unless the draft has conflicts."""
+        return {name: value for name, value in vars(self).items() if value or name != "unlabelled"}
+
+
+@dataclass(frozen=True)
+class DraftBranch:
+    """A draft branch of the reconciler.
+
+    Attributes:
+        head: Commit that was pushed last.
+        base: Commit of the target branch that the draft starts at.
+        edited: Other commits were pushed since. Then commits are only appended until the branch is deleted.
+        removes: The branch only deletes packages.
+        request: Pull request of the branch, None without one.
+    """
+
+    head: CommitId
+    base: CommitId
+    edited: bool = False
+    removes: bool = False
+    request: PullRequestRecord | None = None
+
+    def as_data(self) -> dict[str, Any]:
+        """Return the branch as JSON data."""
+        data = {"head": self.head, "base": self.base, "edited": self.edited}
+        more = {"removes": True} if self.removes else {}
+        return {**data, **more, **({"request": self.request.as_data()} if self.request else {})}
+
+
+@dataclass(frozen=True)
+class TargetState:
+    """Recorded state of one target.
+
+    Attributes:
+        url: URL of the repository without credentials.
+        observed_commit: Last known commit of the target branch.
+        config_root: First commit of the config branch, which identifies its history; "" for a plain folder.
+        definition_sources: Config files that define the target, as paths from the root of the config repository, each
+            with the ids of its objects (`format_object_id`). Empty in the state of an earlier version.
+    """
+
+    url: str
+    branch: str
+    directory: str
+    observed_commit: CommitId | None = None
+    drafts: Mapping[str, DraftBranch] = field(default_factory=dict)
+    packages: Mapping[str, PackageRecord] = field(default_factory=dict)
+    config_root: str = ""
+    definition_sources: ConfigSources = field(default_factory=dict)
+
+    @cached_property
+    def config_sources(self) -> tuple[ConfigSources, ...]:
+        """Config files of the owned packages. Equal mappings are usually one object, so that duplicates are removed."""
+        owned = (record for record in self.packages.values() if record.owned)
+        return tuple({id(record.config_sources): record.config_sources for record in owned}.values())
+
+    def list_active_packages(self) -> Iterator[tuple[str, PackageRecord]]:
+        """Yield the packages that have an owner, without those whose deletion is proposed."""
+        for package, record in self.packages.items():
+            if record.owned and record.removal is None:
+                yield package, record
+
+    @cached_property
+    def active_packages_by_kind(self) -> Mapping[tuple[str, str], tuple[tuple[str, PackageRecord], ...]]:
+        """The active packages, by group and kind of their owner."""
+        packages: dict[tuple[str, str], list[tuple[str, PackageRecord]]] = {}
+        for package, record in self.list_active_packages():
+            packages.setdefault((record.owner.key.group, record.owner.key.kind), []).append((package, record))
+        return {kind: tuple(entries) for kind, entries in packages.items()}
+
+    def collect_trees(self) -> frozenset[TreeId]:
+        """Return every tree that the state refers to."""
+        return frozenset(tree for record in self.packages.values() for tree in record.collect_trees())
+
+
+def serialize_state(state: TargetState) -> dict[str, bytes]:
+    """Return the files of a state commit, without `trees/`. Equal states give equal bytes."""
+    return {
+        _TARGET_FILE: _serialize_target(state),
+        **_serialize_packages(state, state.packages),
+        **_serialize_texts(state),
+    }
+
+
+def serialize_state_changes(state: TargetState, known: TargetState) -> dict[str, bytes | None]:
+    """Return the changed files of `serialize_state` compared to the `known` state; None deletes a file."""
+    changed = [
+        package for package, record in state.packages.items() if not _is_same(record, known.packages.get(package))
+    ]
+    deleted = [_package_path(package) for package in known.packages.keys() - state.packages.keys()]
+    texts, known_texts = _serialize_texts(state), _serialize_texts(known)
+    new_texts = {path: content for path, content in texts.items() if path not in known_texts}
+    files = {_TARGET_FILE: _serialize_target(state), **_serialize_packages(state, changed), **new_texts}
+    return files | dict.fromkeys([*deleted, *(known_texts.keys() - texts.keys())])
+
+
+def _is_same(record: PackageRecord, other: PackageRecord | None) -> bool:
+    return record is other or record == other
+
+
+def _serialize_target(state: TargetState) -> bytes:
+    drafts = {name: draft.as_data() for name, draft in state.drafts.items()}
+    definition = {path: list(ids) for path, ids in state.definition_sources.items()}
+    origin = {"root": state.config_root, "definition": definition}
+    config = {"config": values} if (values := {name: value for name, value in origin.items() if value}) else {}
+    return encode_indented_json({
+        "format": STATE_FORMAT, "url": state.url, "branch": state.branch, "directory": state.directory,
+        "seen": state.observed_commit, "drafts": drafts, **config,
+    })  # fmt: skip
+
+
+def _serialize_packages(state: TargetState, packages: Iterable[str]) -> dict[str, bytes]:
+    return {
+        _package_path(package): encode_indented_json(_serialize_record(state.packages[package])) for package in packages
+    }
+
+
+def _package_path(package: str) -> str:
+    return f"packages/{package}.json"
+
+
+def _serialize_texts(state: TargetState) -> dict[str, bytes]:
+    # The texts are equal on all clusters of a fleet, so that Git stores each of them once.
+    texts = {text for record in state.packages.values() for text in record.collect_rule_texts()}
+    return {f"{_TEXTS_FOLDER}{_hash_text(text)}.json": text.encode() for text in texts}
+
+
+def _hash_text(text: str) -> str:
+    return compute_digest(text).removeprefix("sha256:")
+
+
+def parse_state(files: Mapping[str, bytes]) -> TargetState:
+    """Read the files that `serialize_state` wrote.
+
+    Raises:
+        EngineTooOldError: The state has a newer format.
+        StateUnreadableError: The state cannot be read.
+    """
+    try:
+        return _parse_files(files)
+    except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
+        raise StateUnreadableError(
+            f"the state was not written by the reconciler, or it is corrupt ({error!r})"
+        ) from error
+
+
+def _parse_files(files: Mapping[str, bytes]) -> TargetState:
+    data = json.loads(files[_TARGET_FILE])
+    if data["format"] > STATE_FORMAT:
+        raise EngineTooOldError(f"the state has format {data['format']}, this version supports up to {STATE_FORMAT}")
+    texts = {
+        path.removeprefix(_TEXTS_FOLDER).removesuffix(".json"): content.decode()
+        for path, content in files.items()
+        if path.startswith(_TEXTS_FOLDER)
+    }
+    packages = {
+        path.removeprefix("packages/").removesuffix(".json"): _parse_record(json.loads(content), texts)
+        for path, content in files.items()
+        if path.startswith("packages/")
+    }
+    drafts = {name: _parse_draft(draft) for name, draft in data["drafts"].items()}
+    origin = data.get("config", _EMPTY)
+    return TargetState(
+        data["url"], data["branch"], data["directory"], data["seen"], drafts, packages, origin.get("root", ""),
+        _parse_sources(json.dumps(origin.get("definition", {}))),
+    )  # fmt: skip
+
+
+def _parse_draft(data: Mapping[str, Any]) -> DraftBranch:
+    request = PullRequestRecord(**data["request"]) if data.get("request") else None
+    return DraftBranch(**{**data, "request": request})
+
+
+def _serialize_record(record: PackageRecord) -> dict[str, Any]:
+    return {
+        "owner": {"group": record.owner.key.group, **record.owner.as_data()},
+        "owned": record.owned,
+        "labels": dict(record.labels),
+        "annotations": dict(record.annotations),
+        "workspace": record.last_workspace,
+        "revision": record.last_revision,
+        "ours": record.published_version.as_data() if record.published_version else None,
+        "put": record.draft_version.as_data() if record.draft_version else None,
+        "draft": record.draft_branch,
+        "offers": [offer.as_data() for offer in record.unpublished_versions],
+        "revisions": [revision.as_data() for revision in record.revisions],
+        "declined": list(record.declined_trees),
+        "trace": dict(record.trace),
+        "seen": record.observed.as_data(),
+        "wanted": record.desired_tree,
+        "review": record.review_digest,
+        "render": dict(record.render_status),
+        "outcome": dict(record.outcome),
+        **({"conflicts": [dict(one) for one in record.conflicts]} if record.conflicts else {}),
+        **({"deletion": record.deletion_policy} if record.deletion_policy != "delete" else {}),
+        **({"removal": record.removal.as_data()} if record.removal else {}),
+        **({"dropped": record.declined_source} if record.declined_source else {}),
+        **({"policies": dict(record.policy_usage)} if record.policy_usage else {}),
+        **_serialize_rules(record.rule_texts),
+        **(
+            {"sources": {path: list(ids) for path, ids in record.config_sources.items()}}
+            if record.config_sources
+            else {}
+        ),
+    }
+
+
+def _serialize_rules(rules: Mapping[RuleId, str]) -> dict[str, dict[str, str]]:
+    return {"rules": {str(rule): _hash_text(text) for rule, text in rules.items()}} if rules else {}
+
+
+def _parse_rules(data: Mapping[str, str], texts: Mapping[str, str]) -> Mapping[RuleId, str]:
+    return {rule: texts[key] for name, key in data.items() if (rule := parse_rule_id(name))} if data else _EMPTY
+
+
+def _parse_record(data: Mapping[str, Any], texts: Mapping[str, str]) -> PackageRecord:
+    versions = tuple([_parse_version(version, texts) for version in data["offers"]])
+
+    def version_of(value: Mapping[str, Any]) -> RenderedVersion:
+        # The published and the drafted version are usually in this list.
+        return versions[data["offers"].index(value)] if value in data["offers"] else _parse_version(value, texts)
+
+    return PackageRecord(
+        owner=_parse_owner(data["owner"]),
+        owned=data["owned"],
+        labels=_share(data["labels"]),
+        annotations=_share(data["annotations"]),
+        last_workspace=data["workspace"],
+        last_revision=data["revision"],
+        published_version=version_of(data["ours"]) if data["ours"] else None,
+        draft_version=version_of(data["put"]) if data["put"] else None,
+        draft_branch=intern(data["draft"]),
+        unpublished_versions=versions,
+        revisions=tuple([_parse_revision(revision, version_of) for revision in data["revisions"]]),
+        declined_trees=tuple(data["declined"]),
+        trace={intern(name): intern(answer) for name, answer in data["trace"].items()},
+        observed=ObservedPackage(**_intern_values(data["seen"])),
+        desired_tree=TreeId(intern(data["wanted"])) if data["wanted"] is not None else None,
+        review_digest=intern(data["review"]),
+        render_status=_share(data["render"]),
+        outcome=_share(data["outcome"]),
+        conflicts=tuple(data.get("conflicts", ())),
+        deletion_policy=data.get("deletion", "delete"),
+        removal=ProposedRemoval(**data["removal"]) if "removal" in data else None,
+        declined_source=data.get("dropped"),
+        policy_usage=_share(data.get("policies", _EMPTY)),
+        rule_texts=_parse_rules(data.get("rules", _EMPTY), texts),
+        config_sources=_parse_sources(json.dumps(data["sources"])) if "sources" in data else _NO_SOURCES,
+    )
+
+
+@cached(_MAX_SHARED_VALUES)
+def _parse_sources(text: str) -> ConfigSources:
+    sources = {intern(path): tuple(intern(object_id) for object_id in ids) for path, ids in json.loads(text).items()}
+    for ids in sources.values():
+        for object_id in ids:
+            # An invalid id makes the state unreadable.
+            parse_object_id(object_id)
+    return sources
+
+
+def _parse_revision(
+    data: Mapping[str, Any], version_of: Callable[[Mapping[str, Any]], RenderedVersion]
+) -> PublishedRevision:
+    return PublishedRevision(
+        data["number"], data["commit"], version_of(data["offer"]), data.get("workspace", 0), data.get("tag", "")
+    )
+
+
+def _parse_version(data: Mapping[str, Any], texts: Mapping[str, str]) -> RenderedVersion:
+    return RenderedVersion(**{**_intern_values(data), "rules": _parse_rules(data.get("rules", _EMPTY), texts)})
+
+
+def _parse_owner(data: Mapping[str, str]) -> PackageOwner:
+    group, kind, namespace = intern(data["group"]), intern(data["kind"]), intern(data["namespace"])
+    parent_kind = _PARENT_KINDS.get(kind, "PackageVariantSet")
+    parent = _share_key(group, parent_kind, namespace, data["set"]) if "set" in data else None
+    return PackageOwner(ObjectKey(group, kind, namespace, data["name"]), intern(data["apiVersion"]), parent)
+
+
+# A process holds the records of a whole fleet, which are mostly equal. Equal values are stored once.
+
+
+def _share(data: Mapping[str, Any]) -> Mapping[str, Any]:
+    return _parse_shared(json.dumps(data)) if data else _EMPTY
+
+
+@cached(_MAX_SHARED_VALUES)
+def _parse_shared(text: str) -> Mapping[str, Any]:
+    value: Mapping[str, Any] = json.loads(text)
+    return value
+
+
+@cached(_MAX_SHARED_VALUES)
+def _share_key(group: str, kind: str, namespace: str, name: str) -> ObjectKey:
+    return ObjectKey(group, kind, namespace, name)
+
+
+def _intern_values(data: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: intern(value) if isinstance(value, str) else value for name, value in data.items()}

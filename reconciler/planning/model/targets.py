@@ -1,0 +1,246 @@
+"""Targets: the branches that receive packages, conflicts between them, and branch names that are reserved."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from reconciler.controllers.codes import DESTINATION_CONFLICT
+from reconciler.controllers.repositories import REPOSITORY_API_VERSION
+from reconciler.controllers.results import ConfigSources
+from reconciler.krm.findings import Finding, SourceLocation
+from reconciler.krm.objects import ObjectKey
+
+STATUS_FOLDER = ".reconciler"
+
+
+@dataclass(frozen=True)
+class Target:
+    """A Repository, or a cluster of the fleet repository, that receives packages.
+
+    Attributes:
+        key: The object that describes the target.
+        url: URL of the remote.
+        display_url: URL as written in the config, without credentials.
+        directory: Folder of the packages, without a trailing slash; "" for the root of the repository.
+        tag_prefix: Prefix of the tags of its revisions.
+        normalized_url: Normal form of the URL, equal for all spellings; "" if `url` is already normal.
+        definition_sources: Config files of its Repository and of the objects of its cluster.
+    """
+
+    key: ObjectKey
+    url: str
+    display_url: str
+    branch: str
+    directory: str
+    is_deployment: bool
+    location: SourceLocation
+    tag_prefix: str = ""
+    api_version: str = REPOSITORY_API_VERSION
+    normalized_url: str = ""
+    definition_sources: ConfigSources = field(default_factory=dict, compare=False)
+
+    @property
+    def repository_id(self) -> str:
+        """Identity of the repository, equal for all spellings of its URL."""
+        return self.normalized_url or self.url
+
+    @property
+    def title(self) -> str:
+        """Kind and name, for messages."""
+        return f"{self.key.kind} {self.name}"
+
+    @property
+    def name(self) -> str:
+        """Name of the Repository. For a deployment repository, it is also the name of the cluster."""
+        return self.key.name
+
+    def package_path(self, package: str) -> str:
+        """Return the folder of a package."""
+        return f"{self.directory}/{package}" if self.directory else package
+
+    def status_file_path(self, package: str) -> str:
+        """Return the path of a package's status file."""
+        return self.package_path(f"{STATUS_FOLDER}/{package}.yaml")
+
+
+def format_draft_branch(template: str, target: Target, package: str) -> str:
+    """Return the name of the draft branch of a package. `{package}` is the package path with "_" for "/"."""
+    return template.format(repository=target.name, branch=target.branch, package=package.replace("/", "_"))
+
+
+def are_paths_nested(one: str, other: str) -> bool:
+    """Return whether two paths are equal, or one is below the other; "" is above every path."""
+    return one == other or not one or not other or one.startswith(other + "/") or other.startswith(one + "/")
+
+
+def find_target_conflicts(targets: Iterable[Target], templates: Sequence[str]) -> Mapping[ObjectKey, Finding]:
+    """Return a finding for each target that must not be written to.
+
+    Two deployment repositories with the same name, or with equal or nested directories on one branch, would each
+    treat the other's packages as packages of another owner. Two targets with one draft branch would overwrite it.
+
+    Args:
+        targets: All targets of the fleet.
+        templates: Templates of the names of draft branches.
+    """
+    findings: dict[ObjectKey, Finding] = {}
+    for target, other, reason in find_conflicting_targets(targets, templates):
+        findings.setdefault(target.key, _conflict_finding(target, other, reason))
+        findings.setdefault(other.key, _conflict_finding(other, target, reason))
+    return findings
+
+
+def find_conflicting_targets(
+    targets: Iterable[Target], templates: Sequence[str]
+) -> Iterator[tuple[Target, Target, str]]:
+    """Yield each pair of targets that must not both be written to, with the reason, which describes the second one."""
+    ordered = sorted(targets, key=lambda target: target.key)
+    for target, other in _pairs(ordered):
+        if reason := _find_conflict(target, other, templates):
+            yield target, other, reason
+
+
+def _pairs(targets: list[Target]) -> Iterable[tuple[Target, Target]]:
+    # Only targets with the same name or branch can conflict. Comparing all pairs of a large fleet takes too long.
+    groups: dict[tuple[str, ...], list[Target]] = {}
+    for target in targets:
+        groups.setdefault((target.name,), []).append(target)
+        groups.setdefault((target.repository_id, target.branch), []).append(target)
+    for group in groups.values():
+        yield from ((target, other) for index, target in enumerate(group) for other in group[index + 1 :])
+
+
+def _find_conflict(target: Target, other: Target, templates: Iterable[str]) -> str:
+    if target.name == other.name and target.is_deployment and other.is_deployment:
+        return "has the same name, and the name identifies the cluster"
+    is_one_branch = (target.repository_id, target.branch) == (other.repository_id, other.branch)
+    if is_one_branch and are_paths_nested(target.directory, other.directory):
+        return f"has an equal or nested directory on branch {target.branch}"
+    # Targets on different branches have different draft branches: every template names the repository or the branch.
+    names = (
+        template
+        for template in templates
+        if format_draft_branch(template, target, "") == format_draft_branch(template, other, "")
+    )
+    if is_one_branch and (name := next(names, None)):
+        return f"has the same draft branch, because the template {name} does not contain {{repository}}"
+    return ""
+
+
+def _full_name(target: Target) -> str:
+    return f"{target.key.kind} {target.key.namespace}/{target.name}" if target.key.namespace else target.title
+
+
+def _conflict_finding(target: Target, other: Target, reason: str) -> Finding:
+    message = f"{_full_name(target)} cannot be written to: {_full_name(other)} {reason}"
+    return DESTINATION_CONFLICT.finding(message, target.location)
+
+
+class PackagePathIndex:
+    """Package paths of one target. It finds nested packages without comparing all of them.
+
+    A package must not contain another package.
+    """
+
+    def __init__(self, packages: Iterable[str] = ()) -> None:
+        self._packages: set[str] = set()
+        self._below: dict[str, list[str]] = {}
+        for package in packages:
+            self.add(package)
+
+    def add(self, package: str) -> None:
+        """Add a package path."""
+        if package not in self._packages:
+            self._packages.add(package)
+            for folder in list_folders_above(package):
+                self._below.setdefault(folder, []).append(package)
+
+    def find_nested(self, package: str) -> tuple[str, ...]:
+        """Return the packages above and below a package, in order, without the package itself."""
+        above = (folder for folder in list_folders_above(package) if folder in self._packages)
+        return tuple(sorted((*above, *self._below.get(package, ()))))
+
+
+def list_folders_above(package: str) -> Iterator[str]:
+    """Yield the folders that contain a package; the first one is "", the root."""
+    segments = package.split("/") if package else []
+    yield from ("/".join(segments[:count]) for count in range(len(segments)))
+
+
+# `proposed/` contains marker branches of proposed drafts, `reconciler/` contains state, kept heads and status.
+_RESERVED_FOLDERS = {"proposed": "proposed drafts", "reconciler": "states and status"}
+_PLACEHOLDERS = {"{repository}": "[^/]+", "{branch}": ".+", "{package}": "[^/]+"}
+
+
+@dataclass(frozen=True)
+class ReservedBranches:
+    """Names and templates of branches that the reconciler writes.
+
+    Attributes:
+        branch_templates: Templates of branch names, by setting, for example `drafts.branch`.
+        branch_names: Whole branch names, by setting.
+    """
+
+    branch_templates: Mapping[str, str]
+    branch_names: Mapping[str, str]
+
+    def find_reserved_uses(self, targets: Iterable[Target]) -> Mapping[ObjectKey, str]:
+        """Return the use of each reserved branch, by target, without targets that have a usable branch."""
+        all_targets = tuple(targets)
+        drafts = self._draft_names(all_targets)
+        return {
+            target.key: use
+            for target in all_targets
+            if (use := self._use_of(target.branch) or _use_by_others(target, drafts.get(target.repository_id, {})))
+        }
+
+    def _use_of(self, branch: str) -> str:
+        """Return the reserved use of a branch, "" if it is not reserved."""
+        # On file systems that ignore case, two branches that differ only in case are one file.
+        folded = branch.casefold()
+        for folder, use in _RESERVED_FOLDERS.items():
+            if folded == folder or folded.startswith(f"{folder}/"):
+                return f"branches below {folder}/ contain {use}"
+        for setting, name in self.branch_names.items():
+            if _are_nested(folded, name.casefold()):
+                return f"{setting} is {name}"
+        for setting, template in self.branch_templates.items():
+            if _matches_template(folded, template.casefold()):
+                return f"{setting} is {template}"
+        return "every repository has its own HEAD" if branch == "HEAD" else ""
+
+    def _draft_names(self, targets: Iterable[Target]) -> Mapping[str, Mapping[str, str]]:
+        """Return the draft branches of targets, by repository and name, without those of single packages."""
+        uses: dict[str, dict[str, str]] = {}
+        for target in targets:
+            for setting, template in self.branch_templates.items():
+                if "{package}" not in template:
+                    name = format_draft_branch(template, target, "")
+                    uses.setdefault(target.repository_id, {}).setdefault(
+                        name, f"it is the branch that {setting} gives {target.title}"
+                    )
+        return uses
+
+
+def _matches_template(branch: str, template: str) -> bool:
+    """Return whether a template can produce this branch name, or a name that is nested with it.
+
+    A template that starts with a placeholder can produce almost any name. Only its actual names are reserved.
+    """
+    start = template.partition("{")[0]
+    if not start:
+        return False
+    parts = re.split(r"(\{[a-z]+\})", template)
+    pattern = "".join(_PLACEHOLDERS.get(part, re.escape(part)) for part in parts)
+    return bool(re.fullmatch(f"{pattern}(/.*)?", branch)) or start.startswith(f"{branch}/")
+
+
+def _use_by_others(target: Target, drafts: Mapping[str, str]) -> str:
+    names = [target.branch, *list_folders_above(target.branch)]
+    return next((drafts[name] for name in names if name in drafts), "")
+
+
+def _are_nested(one: str, other: str) -> bool:
+    return one == other or one.startswith(f"{other}/") or other.startswith(f"{one}/")

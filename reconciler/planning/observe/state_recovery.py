@@ -1,0 +1,237 @@
+"""Recovery of records from status files and tags, for packages without a record, as after a lost state ref.
+
+The status file of a package is in the same commit as the package, and names its owner and its trees. It is used if it
+names the variant that requests the package. If the package has local changes since, only its ownership is recovered.
+Tags define which revision numbers are in use.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from reconciler.catalog.files import CommitId, FileTree, TreeId
+from reconciler.controllers.results import GeneratedSource, Variant
+from reconciler.krm.git_formats import parse_trailers
+from reconciler.krm.objects import Condition
+from reconciler.krm.yaml import YamlError, parse_yaml
+from reconciler.planning.layout.refs import TaggedRevision
+from reconciler.planning.model.outcomes import (
+    APPROVAL_DELAY_ANNOTATION,
+    APPROVAL_POLICY_ANNOTATION,
+    compute_review_digest,
+)
+from reconciler.planning.model.sources import PackageContentStore
+from reconciler.planning.model.state import PackageRecord, PublishedRevision, RenderedVersion
+from reconciler.planning.model.targets import STATUS_FOLDER
+from reconciler.planning.observe.target_snapshot import TargetSnapshot
+
+_WORKSPACE_PREFIX = "packagevariant-"
+
+
+@dataclass(frozen=True)
+class _UnrecordedPackage:
+    """A variant whose package has no record, with the package's status files on the target branch and on the draft."""
+
+    variant: Variant
+    published: Mapping[str, Any] | None
+    drafted: Mapping[str, Any] | None
+
+    @property
+    def package(self) -> str:
+        return self.variant.target.package
+
+    @property
+    def has_status(self) -> bool:
+        return self.published is not None or self.drafted is not None
+
+    @property
+    def labels(self) -> Mapping[str, str]:
+        """Labels that the last draft was created with, by its status file; else the labels of the variant."""
+        labels = self._metadata("labels")
+        return self.variant.labels if labels is None else labels
+
+    @property
+    def annotations(self) -> Mapping[str, str]:
+        """Annotations that the last draft was created with, as for `labels`.
+
+        Everyone who can push to a draft can edit its status file. For this reason, annotations that approve drafts
+        count only if the variant has the same values.
+        """
+        annotations = self._metadata("annotations")
+        if annotations is None:
+            return self.variant.annotations
+        names = (APPROVAL_POLICY_ANNOTATION, APPROVAL_DELAY_ANNOTATION)
+        if all(annotations.get(name) == self.variant.annotations.get(name) for name in names):
+            return annotations
+        return {name: value for name, value in annotations.items() if name not in names}
+
+    def _metadata(self, field: str) -> Mapping[str, str] | None:
+        status = self.drafted if self.drafted is not None else self.published
+        metadata = (status or {}).get(field)
+        if not isinstance(metadata, dict):
+            return None
+        return {name: value for name, value in metadata.items() if isinstance(name, str) and isinstance(value, str)}
+
+
+def recover_state(
+    snapshot: TargetSnapshot, variants: Iterable[Variant], contents: PackageContentStore
+) -> TargetSnapshot:
+    """Return the snapshot with a record for every requested package whose status file names its variant.
+
+    If the state is empty, the numbers of existing tags are recovered, too, also for packages that were deleted since,
+    because a number must never be used again.
+    """
+    packages = [
+        _read_statuses(snapshot, variant)
+        for variant in variants
+        if variant.target.package not in snapshot.state.packages
+    ]
+    is_empty = not snapshot.state.packages and not snapshot.heads.is_absent
+    candidates = [package for package in packages if package.has_status or is_empty]
+    if not candidates:
+        return snapshot
+    tagged = snapshot.objects.list_tagged_revisions({candidate.package for candidate in candidates})
+    records: dict[str, PackageRecord] = {}
+    # If several variants request a package without a status file, the first owner gets it.
+    for candidate in sorted(candidates, key=lambda entry: (not entry.has_status, entry.variant.owner.key)):
+        if candidate.package not in records and (
+            record := _recover_record(snapshot, candidate, contents, tagged.get(candidate.package, ()))
+        ):
+            records[candidate.package] = record
+    all_records = dict(sorted({**snapshot.state.packages, **records}.items()))
+    return replace(snapshot, state=replace(snapshot.state, packages=all_records))
+
+
+def _read_statuses(snapshot: TargetSnapshot, variant: Variant) -> _UnrecordedPackage:
+    draft = snapshot.heads.drafts.get(snapshot.find_draft_branch(variant.target.package))
+    return _UnrecordedPackage(
+        variant,
+        _read_status(snapshot, variant, snapshot.heads.target_branch),
+        _read_status(snapshot, variant, draft),
+    )
+
+
+def _recover_record(
+    snapshot: TargetSnapshot,
+    candidate: _UnrecordedPackage,
+    contents: PackageContentStore,
+    tagged: Sequence[TaggedRevision],
+) -> PackageRecord | None:
+    if not candidate.has_status and not tagged:
+        return None
+    variant = candidate.variant
+    record = PackageRecord(
+        variant.owner,
+        owned=candidate.has_status,
+        labels=candidate.labels,
+        annotations=candidate.annotations,
+        last_workspace=max(map(_workspace_number, tagged), default=0),
+        last_revision=max((tag.number for tag in tagged), default=0),
+    )
+    if candidate.published is not None:
+        published = _recover_version(snapshot, variant, snapshot.heads.target_branch, candidate.published, contents)
+        record = _with_published_version(snapshot, candidate.package, record, published, tagged)
+    if candidate.drafted is not None and snapshot.observe_package(candidate.package).drafted:
+        branch = snapshot.find_draft_branch(candidate.package)
+        drafted = _recover_version(snapshot, variant, snapshot.heads.drafts.get(branch), candidate.drafted, contents)
+        record = record.with_draft_version(drafted, branch) if drafted else record
+    return record
+
+
+def _with_published_version(
+    snapshot: TargetSnapshot,
+    package: str,
+    record: PackageRecord,
+    version: RenderedVersion | None,
+    tagged: Sequence[TaggedRevision],
+) -> PackageRecord:
+    """Return the record with the published version as the revision of its tag, or as the next revision."""
+    if version is None:
+        return replace(record, last_workspace=max(record.last_workspace, 1), last_revision=max(record.last_revision, 1))
+    same = [tag for tag in tagged if snapshot.find_package_at(tag.commit, package)[0] == version.rendered]
+    if same:
+        last = max(same, key=lambda tag: tag.number)
+        return replace(
+            record,
+            published_version=version,
+            revisions=(PublishedRevision(last.number, last.commit, version, _workspace_number(last), last.tag),),
+        )
+    assert snapshot.heads.target_branch
+    number, workspace = record.last_revision + 1, record.last_workspace + 1
+    # The commit that published it is unknown. The head contains it.
+    revision = PublishedRevision(number, snapshot.heads.target_branch, version, workspace)
+    return replace(
+        record, published_version=version, last_revision=number, last_workspace=workspace, revisions=(revision,)
+    )
+
+
+def _workspace_number(tag: TaggedRevision) -> int:
+    """Return the workspace number of a revision. It is at least the revision number."""
+    name = parse_trailers(tag.message).get("Reconciler-Workspace", "")
+    number = name.removeprefix(_WORKSPACE_PREFIX)
+    return max(int(number) if name != number and number.isdecimal() else 0, tag.number)
+
+
+def _read_status(snapshot: TargetSnapshot, variant: Variant, commit: CommitId | None) -> Mapping[str, Any] | None:
+    """Return the status of a package at a commit, if its status file names this variant as the owner."""
+    folder = snapshot.objects.find_tree_at(commit, snapshot.target.package_path(STATUS_FOLDER)) if commit else None
+    files = snapshot.objects.read_files(folder) if folder else FileTree()
+    file = files.get(f"{variant.target.package}.yaml")
+    try:
+        documents = parse_yaml(file.data).documents if file else ()
+    except YamlError:
+        return None
+    data = documents[0].data if documents else None
+    status = data.get("status") if isinstance(data, dict) else None
+    return status if isinstance(status, dict) and status.get("owner") == variant.owner.as_data() else None
+
+
+def _recover_version(
+    snapshot: TargetSnapshot,
+    variant: Variant,
+    commit: CommitId | None,
+    status: Mapping[str, Any],
+    contents: PackageContentStore,
+) -> RenderedVersion | None:
+    """Return the version of a status file, if the package has no local changes and its source can be read."""
+    tree, blob = snapshot.find_package_at(commit, variant.target.package)
+    published, _ = snapshot.find_package_at(snapshot.heads.target_branch, variant.target.package)
+    if tree is None or blob is None:
+        return None
+    try:
+        base = TreeId(status["trees"]["base"])
+        digest = _review_digest(status)
+        is_unchanged = status["trees"] == {"base": base, "merged": base, "rendered": tree}
+        summary = _source_summary(variant, status, tree, base, contents)
+    except (KeyError, TypeError, AttributeError):
+        # Everyone can edit the file. An invalid file counts as missing.
+        return None
+    if not is_unchanged or summary is None:
+        return None
+    against = None if tree == published else published
+    return RenderedVersion(tree, blob, base, base, base, digest, against, summary)
+
+
+def _source_summary(
+    variant: Variant, status: Mapping[str, Any], tree: TreeId, base: TreeId, contents: PackageContentStore
+) -> str | None:
+    """Return the summary of the source in a status file; None if that source cannot be read any more.
+
+    The state must contain only sources that were read: generated files, or the upstream of the lock.
+    """
+    source = variant.source
+    if isinstance(source, GeneratedSource):
+        contents.store_tree(source.files)
+        return source.summary if source.files.id == base else None
+    upstream = replace(source, **status["upstream"]["to"])
+    if upstream.repo != source.repo or contents.find_locked_tree(contents.read_tree(tree)) != upstream.tree:
+        return None
+    return upstream.summary if contents.read_upstream(upstream).id == base else None
+
+
+def _review_digest(status: Mapping[str, Any]) -> str:
+    conditions = tuple(Condition(**condition) for condition in status.get("conditions", ()))
+    gates = tuple(gate["conditionType"] for gate in status.get("readinessGates", ()))
+    return compute_review_digest(conditions, gates, status.get("conflicts", ()), status.get("templates", ()))

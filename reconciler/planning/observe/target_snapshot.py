@@ -1,0 +1,442 @@
+"""Snapshot of a target at the start of a pass: its branches, its recorded state, and changes since the last pass.
+
+`track_publications` and `track_drafts` update the recorded state: they detect which versions were published, and which
+were declined.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Protocol
+
+from reconciler.catalog.files import BlobId, CommitId, FileTree, TreeId
+from reconciler.planning.layout.refs import DraftHistory, TaggedRevision
+from reconciler.planning.model.state import (
+    MAX_REVISIONS,
+    DraftBranch,
+    ObservedPackage,
+    PackageRecord,
+    PublishedRevision,
+    RenderedVersion,
+    TargetState,
+)
+from reconciler.planning.model.targets import PackagePathIndex, Target, are_paths_nested, format_draft_branch
+
+
+class GitObjectReader(Protocol):
+    """Git objects of one remote. Every object that a ref reaches is available."""
+
+    def find_tree_at(self, commit: CommitId, path: str) -> TreeId | None:
+        """Return the tree at a path of a commit; None if there is none."""
+        ...
+
+    def find_blob_at(self, commit: CommitId, path: str) -> BlobId | None:
+        """Return the blob at a path of a commit; None if there is none."""
+        ...
+
+    def find_obstacle(self, commit: CommitId, path: str, *, is_file: bool = False) -> str | None:
+        """Return the path of the entry that prevents a folder, or a regular file, at `path`; None if it is free."""
+        ...
+
+    def read_files(self, tree: TreeId) -> FileTree:
+        """Return the regular files of a tree."""
+        ...
+
+    def list_first_parents(self, old: CommitId, new: CommitId) -> Sequence[CommitId] | None:
+        """Return the commits after `old` up to `new` along first parents, oldest first; None if it is no ancestor."""
+        ...
+
+    def find_merge_base(self, head: CommitId, branch: CommitId) -> CommitId | None:
+        """Return the last common ancestor of two commits; None if there is none."""
+        ...
+
+    def read_commit_seconds(self, commit: CommitId) -> int:
+        """Return the committer date of a commit, in seconds since 1970."""
+        ...
+
+    def is_reconciler_commit(self, commit: CommitId) -> bool:
+        """Return whether the reconciler made a commit. The date of such a commit is the date of its content."""
+        ...
+
+
+@dataclass(frozen=True)
+class TargetHeads:
+    """Fetched heads of the branches of one target. Drafts and proposals are by the name of the draft branch.
+
+    Attributes:
+        target_branch: Head of the target branch.
+        is_absent: The target branch does not exist. `target_branch` is the root commit for its creation.
+        drafts: Heads of draft branches.
+        proposed: Commits that were proposed.
+        removal_branches: Names of the draft branches that delete packages.
+        approved: Commits whose pull requests are approved, or about to be merged.
+        closed_drafts: Draft branches whose pull requests were closed without a merge.
+        promoter_head: Head of the branch that GitOps Promoter requires, while it contains no draft.
+    """
+
+    target_branch: CommitId | None = None
+    is_absent: bool = False
+    drafts: Mapping[str, CommitId] = field(default_factory=dict)
+    proposed: Mapping[str, CommitId] = field(default_factory=dict)
+    removal_branches: frozenset[str] = frozenset()
+    approved: Mapping[str, CommitId] = field(default_factory=dict)
+    closed_drafts: frozenset[str] = frozenset()
+    promoter_head: CommitId | None = None
+
+    def find_open_head(self, draft: str) -> CommitId | None:
+        """Return the head of an open draft. A draft with a closed pull request counts as deleted."""
+        return None if draft in self.closed_drafts else self.drafts.get(draft)
+
+
+def list_removal_branches(template: str, target: Target, state: TargetState) -> frozenset[str]:
+    """Return the names of all removal drafts that a target has or can get, even if its state was lost."""
+    known = (name for name, draft in state.drafts.items() if draft.removes)
+    packages = state.packages if "{package}" in template else ("",)
+    return frozenset([*known, *(format_draft_branch(template, target, package) for package in packages)])
+
+
+@dataclass(frozen=True)
+class PackageAtCommit:
+    """The tree and the status blob of a package at one commit of the target branch."""
+
+    commit: CommitId
+    tree: TreeId | None
+    status: BlobId | None
+
+
+def track_publications(
+    state: TargetState, target: Target, heads: TargetHeads, repository: GitObjectReader
+) -> TargetState:
+    """Return the state with all publications since the last pass, and with the new head of the target branch.
+
+    Each first-parent commit that changes a package is compared to the recorded versions. A new tree or status blob of
+    a version publishes that version. A commit that deletes the package removes its published version. Every other
+    change is a local change. A target branch that does not exist is not recorded, even if it will be created.
+    """
+    if heads.target_branch is None or heads.is_absent or heads.target_branch == state.observed_commit:
+        return state
+    commits = (
+        repository.list_first_parents(state.observed_commit, heads.target_branch) if state.observed_commit else None
+    )
+    start = state.observed_commit if commits is not None else None
+    packages = {
+        package: _track_package(
+            record,
+            _package_at(repository, target, package, start) if start else None,
+            [_package_at(repository, target, package, commit) for commit in commits or (heads.target_branch,)],
+        )
+        for package, record in state.packages.items()
+    }
+    return replace(state, observed_commit=heads.target_branch, packages=packages)
+
+
+def _package_at(repository: GitObjectReader, target: Target, package: str, commit: CommitId) -> PackageAtCommit:
+    tree = repository.find_tree_at(commit, target.package_path(package))
+    return PackageAtCommit(commit, tree, repository.find_blob_at(commit, target.status_file_path(package)))
+
+
+def _track_package(
+    record: PackageRecord, previous: PackageAtCommit | None, versions: Sequence[PackageAtCommit]
+) -> PackageRecord:
+    for version in versions:
+        if previous is None or (version.tree, version.status) != (previous.tree, previous.status):
+            record = _apply_commit(record, previous, version)
+        previous = version
+    return _decline_reverted_removal(record, [version.tree for version in versions])
+
+
+def _decline_reverted_removal(record: PackageRecord, trees: Sequence[TreeId | None]) -> PackageRecord:
+    """Decline a removal that was merged and reverted between two passes."""
+    removal, last = record.removal, trees[-1] if trees else None
+    if removal is None or last is None or None not in trees:
+        return record
+    return replace(record, removal=replace(removal, against=last, declined=True))
+
+
+def _apply_commit(record: PackageRecord, previous: PackageAtCommit | None, current: PackageAtCommit) -> PackageRecord:
+    if current.tree is None:
+        return replace(record, published_version=None)
+    for version in reversed(record.unpublished_versions):
+        if _is_new_publication(version, previous, current):
+            return _publish_version(record, version, current.commit)
+    for revision in reversed(record.revisions):
+        if _is_new_publication(revision.version, previous, current):
+            return _return_to_revision(record, revision)
+    return record
+
+
+def _is_new_publication(version: RenderedVersion, previous: PackageAtCommit | None, current: PackageAtCommit) -> bool:
+    if current.status == version.status and (previous is None or previous.status != current.status):
+        return True
+    # Without a previous commit, a tree that was already published when the version was drafted proves nothing.
+    known_tree = previous.tree if previous else version.against
+    return current.tree == version.rendered and current.tree != known_tree
+
+
+def _publish_version(record: PackageRecord, version: RenderedVersion, commit: CommitId) -> PackageRecord:
+    newer = record.unpublished_versions[record.unpublished_versions.index(version) + 1 :]
+    revision = PublishedRevision(record.last_revision + 1, commit, version, record.last_workspace)
+    draft_version = None if record.draft_version == version else record.draft_version
+    return replace(
+        record,
+        last_revision=revision.number,
+        published_version=version,
+        draft_version=draft_version,
+        unpublished_versions=newer,
+        revisions=(*record.revisions, revision)[-MAX_REVISIONS:],
+        # Commits after a merged head are another draft, because a workspace belongs to one revision.
+        last_workspace=record.last_workspace + 1 if draft_version else record.last_workspace,
+    )
+
+
+def _return_to_revision(record: PackageRecord, revision: PublishedRevision) -> PackageRecord:
+    """Return the record after the target branch went back to a revision. A reverted newer revision is declined."""
+    versions = [entry.version for entry in record.revisions]
+    reverted = (
+        record.published_version
+        if record.published_version in versions
+        and versions.index(record.published_version) > versions.index(revision.version)
+        else None
+    )
+    declined = [tree for tree in record.declined_trees if tree != revision.version.rendered]
+    declined += [reverted.rendered] if reverted and reverted.rendered not in declined else []
+    return replace(record, published_version=revision.version, declined_trees=tuple(declined)[-MAX_REVISIONS:])
+
+
+def track_drafts(state: TargetState, target: Target, heads: TargetHeads, repository: GitObjectReader) -> TargetState:
+    """Return the state after comparing it to the draft branches.
+
+    - A version is declined if its branch was deleted, or its pull request closed, while the published tree stayed the
+      same. If the published tree changed as well, the version is planned again.
+    - A version is declined if somebody removed its package from the draft.
+    - A branch with a head that the reconciler did not push becomes an edited branch.
+    """
+    packages = {
+        package: _track_removal(
+            _track_draft_version(record, record.draft_version, target.package_path(package), heads, repository)
+            if record.draft_version
+            else record,
+            target.package_path(package),
+            heads,
+            repository,
+        )
+        for package, record in state.packages.items()
+    }
+    drafts = {
+        name: _track_branch(name, state.drafts.get(name), head, heads, repository)
+        for name, head in heads.drafts.items()
+        if name not in heads.closed_drafts
+    }
+    return replace(state, packages=packages, drafts=drafts)
+
+
+def _track_branch(
+    name: str, draft: DraftBranch | None, head: CommitId, heads: TargetHeads, repository: GitObjectReader
+) -> DraftBranch:
+    if draft is not None and not draft.edited and draft.head == head:
+        return draft
+    # A branch without a record, as after a lost state, counts as edited.
+    draft = draft or DraftBranch(head, heads.target_branch or head, removes=name in heads.removal_branches)
+    # After a merge of the target branch into the draft, the old base would restore what the target branch reverted.
+    base = repository.find_merge_base(head, heads.target_branch) if heads.target_branch else None
+    return replace(draft, base=base or draft.base, edited=True)
+
+
+def _track_draft_version(
+    record: PackageRecord, version: RenderedVersion, path: str, heads: TargetHeads, repository: GitObjectReader
+) -> PackageRecord:
+    published = repository.find_tree_at(heads.target_branch, path) if heads.target_branch else None
+    head = heads.find_open_head(record.draft_branch)
+    if head is None:
+        return (
+            _decline_version(record, version) if published == version.against else replace(record, draft_version=None)
+        )
+    drafted = repository.find_tree_at(head, path)
+    if drafted == version.rendered:
+        return record
+    if drafted == version.against:
+        return _decline_version(record, version)
+    # Somebody merged the target branch into the draft, so that the draft does not change the package any more.
+    return replace(record, draft_version=None) if drafted == published else record
+
+
+def _track_removal(record: PackageRecord, path: str, heads: TargetHeads, repository: GitObjectReader) -> PackageRecord:
+    """Return the record after a proposed removal was approved, declined, or is still open."""
+    removal = record.removal
+    if removal is None or heads.target_branch is None:
+        return record
+    published, head = repository.find_tree_at(heads.target_branch, path), heads.find_open_head(removal.branch)
+    if published is None:
+        # As for a package whose owner was deleted, previous revisions do not count any more.
+        return replace(record, removal=None, revisions=())
+    if removal.declined or (head and repository.find_tree_at(head, path) is None):
+        return record
+    if head is None and published != removal.against:
+        # The published package changed, so that its removal is decided again.
+        return replace(record, removal=None)
+    return replace(record, removal=replace(removal, against=published, declined=True))
+
+
+def _decline_version(record: PackageRecord, version: RenderedVersion) -> PackageRecord:
+    declined = tuple(tree for tree in record.declined_trees if tree != version.rendered)
+    source = version.plain if version.merged != version.plain else None
+    return replace(
+        record,
+        draft_version=None,
+        declined_trees=(*declined, version.rendered)[-MAX_REVISIONS:],
+        declined_source=source,
+    )
+
+
+class TargetObjects(GitObjectReader, DraftHistory, Protocol):
+    """Git objects of a target, with its draft histories and revision tags."""
+
+    def list_tagged_revisions(self, packages: Collection[str]) -> Mapping[str, Sequence[TaggedRevision]]:
+        """Return the tagged revisions of packages, by package. The call is slow, and needed only after a lost state."""
+        ...
+
+
+PackageObjectIds = tuple[TreeId | None, BlobId | None]
+
+
+@dataclass(frozen=True)
+class TargetSnapshot:
+    """A target with its recorded state, its heads and its Git objects.
+
+    Attributes:
+        draft_template: Template for the names of new draft branches.
+        removal_template: Template for the names of new removal drafts.
+    """
+
+    target: Target
+    state: TargetState
+    heads: TargetHeads
+    objects: TargetObjects
+    draft_template: str
+    removal_template: str = "removals/{repository}"
+
+    @cached_property
+    def owned_packages(self) -> PackagePathIndex:
+        """The packages that have an owner in the state."""
+        return PackagePathIndex(name for name, record in self.state.packages.items() if record.owned)
+
+    def find_draft_branch(self, package: str) -> str:
+        """Return the draft branch of a package.
+
+        A drafted package keeps its branch. If an open draft prevents a new branch, because their names are nested, the
+        package goes to that draft.
+        """
+        record = self.state.packages.get(package)
+        if record and record.draft_version:
+            return record.draft_branch
+        return self._find_usable_branch(format_draft_branch(self.draft_template, self.target, package), removes=False)
+
+    def find_removal_branch(self, package: str) -> str:
+        """Return the branch for the removal of a package. Nested names are handled as for drafts."""
+        return self._find_usable_branch(format_draft_branch(self.removal_template, self.target, package), removes=True)
+
+    def _find_usable_branch(self, name: str, removes: bool) -> str:
+        branches = sorted(branch for branch, draft in self.state.drafts.items() if draft.removes == removes)
+        return next((branch for branch in branches if are_paths_nested(branch, name)), name)
+
+    def is_frozen(self, branch: str) -> bool:
+        """Return whether the head of a draft branch is proposed, or approved on its forge."""
+        head = self.heads.find_open_head(branch)
+        return head is not None and head in (self.heads.proposed.get(branch), self.heads.approved.get(branch))
+
+    def is_stuck(self, branch: str) -> bool:
+        """Return whether an update of a draft branch would revert local changes outside of its packages.
+
+        This does not matter if the target branch has all content of the draft, because the draft is then deleted.
+        """
+        draft, published = self.state.drafts.get(branch), self.heads.target_branch
+        if draft is None or not draft.edited or published is None or not self._has_conflicting_files(branch, draft):
+            return False
+        return self.objects.has_unpublished_changes(self.heads.drafts[branch], draft.base, published)
+
+    def find_package_at(self, commit: CommitId | None, package: str) -> PackageObjectIds:
+        """Return a package's tree and status blob at a commit."""
+        if commit is None:
+            return None, None
+        path, status = self.target.package_path(package), self.target.status_file_path(package)
+        return self.objects.find_tree_at(commit, path), self.objects.find_blob_at(commit, status)
+
+    def find_obstacle(self, package: str) -> str | None:
+        """Return the entry that occupies the path of a package's folder or status file, as `<branch>:<path>`.
+
+        Writing the package would replace this entry: a file instead of a folder, a folder instead of the status file, a
+        symbolic link or a submodule. The target branch and the draft branch are searched.
+        """
+        branch, path = self.find_draft_branch(package), self.target.package_path(package)
+        status = self.target.status_file_path(package)
+        for name, head in ((self.target.branch, self.heads.target_branch), (branch, self.heads.drafts.get(branch))):
+            if head is None or None not in self.find_package_at(head, package):
+                continue
+            obstacle = self.objects.find_obstacle(head, path) or self.objects.find_obstacle(head, status, is_file=True)
+            if obstacle:
+                return f"{name}:{obstacle}"
+        return None
+
+    def observe_package(self, package: str) -> ObservedPackage:
+        """Return the trees of a package on the target branch, and on its draft if the draft changes the package.
+
+        A draft branch contains all packages. It changes a package only if the tree differs from the draft's base and
+        from the target branch. A published package that later got local changes on the target branch is not changed
+        by the merged draft.
+        """
+        branch = self.find_draft_branch(package)
+        published, _ = self.find_package_at(self.heads.target_branch, package)
+        draft = self.state.drafts.get(branch)
+        if draft is None:
+            return ObservedPackage(published)
+        drafted, _ = self.find_package_at(self.heads.drafts[branch], package)
+        at_base, _ = self.find_package_at(draft.base, package)
+        stuck = self.has_published_change(package) and self.is_stuck(branch)
+        is_on_draft = drafted not in (at_base, published) and not self._is_already_published(package, draft, drafted)
+        return ObservedPackage(published, drafted if is_on_draft else None, self.is_frozen(branch), stuck)
+
+    def _is_already_published(self, package: str, draft: DraftBranch, drafted: TreeId | None) -> bool:
+        """Return whether a draft branch contains a package only because it was published from there.
+
+        No version was added since. The target branch then has a newer version, or has reverted this one.
+        """
+        record = self.state.packages.get(package)
+        if record is None or record.draft_version:
+            return False
+        return not draft.edited or drafted in {revision.version.rendered for revision in record.revisions}
+
+    def has_published_change(self, package: str) -> bool:
+        """Return whether the target branch changed a package since the base of its open draft."""
+        draft = self._open_draft(package)
+        return draft is not None and self.find_package_at(draft.base, package) != self.find_package_at(
+            self.heads.target_branch, package
+        )
+
+    def has_draft_change(self, package: str) -> bool:
+        """Return whether the open draft of a package changes it or its status file."""
+        draft = self._open_draft(package)
+        head = self.heads.drafts.get(self.find_draft_branch(package))
+        return draft is not None and self.find_package_at(draft.base, package) != self.find_package_at(head, package)
+
+    def _has_conflicting_files(self, branch: str, draft: DraftBranch) -> bool:
+        """Return whether a draft and the target branch changed a file outside of the draft's packages."""
+        assert self.heads.target_branch
+        packages = [package for package, record in self.state.packages.items() if _is_on_branch(record, branch)]
+        paths = [
+            path
+            for package in packages
+            for path in (self.target.package_path(package), self.target.status_file_path(package))
+        ]
+        return self.objects.has_conflicting_changes(
+            self.heads.drafts[branch], draft.base, self.heads.target_branch, paths
+        )
+
+    def _open_draft(self, package: str) -> DraftBranch | None:
+        return self.state.drafts.get(self.find_draft_branch(package))
+
+
+def _is_on_branch(record: PackageRecord, branch: str) -> bool:
+    is_removal = record.removal is not None and not record.removal.declined and record.removal.branch == branch
+    return is_removal or (record.draft_version is not None and record.draft_branch == branch)

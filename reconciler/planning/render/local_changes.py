@@ -1,0 +1,331 @@
+"""Local changes that need care in a render: those of inherited template fields, and those that a render dropped.
+
+Merges and rules record the local values that they overrule. They do not detect every local change, for example of a
+comment without a value, quotes, blank lines, line ends, an executable bit, or the deletion of a file that a rule
+creates again. `find_lost_changes` compares bytes after the render, so that each of these becomes a conflict record.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from reconciler.catalog.files import File, FileTree
+from reconciler.controllers.kafka_templates.model import MATERIALISED_ANNOTATION, TemplateMergeRule
+from reconciler.controllers.kafka_templates.pairing import find_roles
+from reconciler.controllers.nested_values import copy_with_value, copy_without_value, get_value
+from reconciler.krm.json_pointer import format_pointer
+from reconciler.krm.merge3.rules import ABSENT, Conflict
+from reconciler.krm.yaml import DataPath
+from reconciler.krm.yaml.compare import is_equal_data
+from reconciler.packages.package import PackageResource
+from reconciler.packages.parsing import edit_document
+from reconciler.packages.write_back import replace_documents
+from reconciler.planning.model.sources import NOT_KEPT_RULE, BranchPackage, RenderInputs
+
+TemplateMergeRules = tuple[TemplateMergeRule, ...]
+_ANNOTATIONS: DataPath = ("metadata", "annotations")
+
+
+def separate_template_changes(inputs: RenderInputs, rules: TemplateMergeRules) -> RenderInputs:
+    """Return the inputs of a render in which merged template fields do not count as local changes.
+
+    A locally changed field that was inherited becomes the child's own, as a whole. If no rendered version is recorded,
+    as after a lost state, the upstream defines the child's own fields, so that merged fields do not become local.
+    """
+    return replace(
+        inputs,
+        published=_separate_changes(inputs.published, rules),
+        drafted=_separate_changes(inputs.drafted, rules),
+    )
+
+
+def find_removed_inherited_fields(
+    inputs: RenderInputs, files: FileTree, rules: TemplateMergeRules
+) -> Iterator[Conflict]:
+    """Yield a conflict for each inherited field that was removed locally, and that the rendered package has again."""
+    rendered = dict(_children(files, rules))
+    for package in (inputs.published, inputs.drafted):
+        for name, path, before, local, own in _inherited_fields(package, rules) if package else ():
+            value = get_value(rendered[name].data, path) if name in rendered else ABSENT
+            if local is ABSENT and own in (ABSENT, None) and value not in (ABSENT, None):
+                resource = rendered[name]
+                yield Conflict(
+                    "field", format_pointer(path), before, ABSENT, value, "rule", "templates",
+                    resource.file, str(resource.key),
+                )  # fmt: skip
+
+
+def _separate_changes(package: BranchPackage | None, rules: TemplateMergeRules) -> BranchPackage | None:
+    if package is None:
+        return None
+    merged, plain = (_without_merged_templates(files, package.base, rules) for files in (package.merged, package.plain))
+    separated = replace(package, merged=merged, plain=plain)
+    return replace(separated, rendered=_without_changed_fields(separated, rules)) if package.is_edited else separated
+
+
+def _without_merged_templates(files: FileTree, base: FileTree, rules: TemplateMergeRules) -> FileTree:
+    """Return a package without merged templates. The fields of its upstream are the child's own."""
+    own = dict(_children(base, rules))
+    edited: dict[PackageResource, Any] = {}
+    for name, resource in _children(files, rules):
+        if _is_marked(resource) and not (name in own and _is_marked(own[name])):
+            path = _template_path(resource, rules)
+            template = get_value(own[name].data, path) if name in own else ABSENT
+            edited[resource] = _without_mark(_with_template(resource.data, path, template))
+    return _with_data(files, edited)
+
+
+def _without_changed_fields(package: BranchPackage, rules: TemplateMergeRules) -> FileTree:
+    """Return the rendered version without the inherited fields that were changed locally since."""
+    paths: dict[tuple[str, str], list[DataPath]] = {}
+    for name, path, before, local, own in _inherited_fields(package, rules):
+        if own in (ABSENT, None) and local is not ABSENT and not is_equal_data(before, local):
+            paths.setdefault(name, []).append(path)
+    edited: dict[PackageResource, Any] = {}
+    for name, resource in _children(package.rendered, rules):
+        if name in paths:
+            data = resource.data
+            for path in paths[name]:
+                data = copy_without_value(data, path)
+            # A template whose fields were all inherited is removed as a whole.
+            whole = _template_path(resource, rules)
+            edited[resource] = data if get_value(data, whole) else copy_without_value(data, whole)
+    return _with_data(package.rendered, edited)
+
+
+def _inherited_fields(
+    package: BranchPackage, rules: TemplateMergeRules
+) -> Iterator[tuple[tuple[str, str], DataPath, Any, Any, Any]]:
+    """Yield the fields of merged templates: child, path, rendered, local and own value of the child."""
+    if not package.is_edited:
+        return
+    local, own = dict(_children(package.files, rules)), dict(_children(package.merged, rules))
+    for name, resource in _children(package.rendered, rules):
+        if name not in local or not _is_marked(resource):
+            continue
+        template = _template_path(resource, rules)
+        merged = get_value(resource.data, template)
+        for key in merged if isinstance(merged, Mapping) else ():
+            path = (*template, key)
+            own_value = get_value(own[name].data, path) if name in own else ABSENT
+            yield name, path, get_value(resource.data, path), get_value(local[name].data, path), own_value
+
+
+def _children(files: FileTree, rules: TemplateMergeRules) -> Iterator[tuple[tuple[str, str], PackageResource]]:
+    """Yield the children of a package by kind and name. The namespace does not count, because functions may set it."""
+    for resource, roles in find_roles(files, rules):
+        if any(side is rule.child for rule, side in roles):
+            yield (f"{resource.group}/{resource.kind}", resource.name), resource
+
+
+def _template_path(child: PackageResource, rules: TemplateMergeRules) -> DataPath:
+    return next(rule.child.path for rule in rules if rule.child.is_kind_of(child))
+
+
+def _is_marked(resource: PackageResource) -> bool:
+    return resource.annotations.get(MATERIALISED_ANNOTATION) == "true"
+
+
+def _with_template(data: Any, path: DataPath, template: Any) -> Any:
+    if template is not ABSENT:
+        return copy_with_value(data, path, template)
+    return data if get_value(data, path) is ABSENT else copy_without_value(data, path)
+
+
+def _without_mark(data: Any) -> Any:
+    data = copy_without_value(data, (*_ANNOTATIONS, MATERIALISED_ANNOTATION))
+    return data if get_value(data, _ANNOTATIONS) else copy_without_value(data, _ANNOTATIONS)
+
+
+def _with_data(files: FileTree, edited: Mapping[PackageResource, Any]) -> FileTree:
+    documents = ((resource, edit_document(resource.document, data)) for resource, data in edited.items())
+    return replace_documents(files, documents) if edited else files
+
+
+_BOM = b"\xef\xbb\xbf"
+_WORD = re.compile(r"[^\s,:\[\]{}]+")
+# A comment starts at the start of a line or after white space.
+_COMMENT = re.compile(r"(?:^|(?<=\s))#.*")
+
+
+@dataclass(frozen=True)
+class LostChanges:
+    """Conflicts of lost local changes on the target branch, and of those on the draft, which the state records."""
+
+    published_conflicts: tuple[Conflict, ...] = ()
+    draft_conflicts: tuple[Conflict, ...] = ()
+
+
+def find_lost_changes(inputs: RenderInputs, files: FileTree, known: Sequence[Conflict]) -> LostChanges:
+    """Return a conflict for each file with a local change that `files` lacks and no `known` conflict names.
+
+    For a file that was also changed on the draft, only the change on the draft counts, because it is newer. Recorded
+    conflicts of earlier draft changes are repeated until the file changes again, because no branch contains them.
+    """
+    drafted = _changed_files(inputs.drafted) if inputs.drafted else {}
+    published = (
+        {path: change for path, change in _changed_files(inputs.published).items() if path not in drafted}
+        if inputs.published
+        else {}
+    )
+    conflicts = inputs.drafted.conflicts if inputs.drafted else ()
+    recorded = (conflict for conflict in conflicts if conflict.rule == NOT_KEPT_RULE)
+    return LostChanges(
+        (*_find_deletion(inputs, files), *_find_conflicts(published, files, known)),
+        (
+            *_find_conflicts(drafted, files, known),
+            *(conflict for conflict in recorded if conflict.file not in drafted and _still_applies(conflict, files)),
+        ),
+    )
+
+
+def _find_deletion(inputs: RenderInputs, files: FileTree) -> Iterator[Conflict]:
+    """Yield a conflict for a package that was deleted from the target branch, and that the draft contains again."""
+    if inputs.deleted_tree:
+        yield Conflict("package", "", inputs.deleted_tree, ABSENT, files.id, "upstream", NOT_KEPT_RULE)
+
+
+def _still_applies(conflict: Conflict, files: FileTree) -> bool:
+    return (conflict.file in files) == (conflict.upstream is not ABSENT)
+
+
+@dataclass(frozen=True)
+class _FileChange:
+    """A local change of one file.
+
+    Attributes:
+        rendered: File of the rendered version, None if it has none.
+        local: File on the branch, None if it was deleted.
+        all_rendered: Contents of all locally changed files of the rendered version, to detect moved lines.
+    """
+
+    rendered: File | None
+    local: File | None
+    all_rendered: File
+
+
+def _changed_files(package: BranchPackage) -> dict[str, _FileChange]:
+    if not package.is_edited:
+        return {}
+    rendered, local = package.rendered, package.files
+    changed = {path for path in {*rendered, *local} if rendered.get(path) != local.get(path)}
+    # Lines of another changed file, for example of a renamed one, are not local changes.
+    all_rendered = File(b"".join(rendered[path].data for path in sorted(changed) if path in rendered))
+    return {path: _FileChange(rendered.get(path), local.get(path), all_rendered) for path in changed}
+
+
+def _find_conflicts(changes: dict[str, _FileChange], files: FileTree, known: Sequence[Conflict]) -> Iterator[Conflict]:
+    for path, change in sorted(changes.items()):
+        recorded = [conflict for conflict in known if conflict.file == path or conflict.file.startswith(f"{path}/")]
+        if any(conflict.kind in ("file", "package", "resource") for conflict in recorded) or _is_kept(
+            path, change, files, recorded
+        ):
+            continue
+        sides = (_file_id(change.rendered), _file_id(change.local), _file_id(files.get(path)))
+        yield Conflict("file", "", *sides, "upstream", NOT_KEPT_RULE, file=path)
+
+
+def _file_id(file: File | None) -> object:
+    return ABSENT if file is None else file.id
+
+
+def _is_kept(path: str, change: _FileChange, files: FileTree, recorded: Collection[Conflict]) -> bool:
+    rendered, local, result = change.rendered, change.local, files.get(path)
+    if local is None or local == result:
+        return local == result
+    if (
+        rendered is not None
+        and local.executable != rendered.executable
+        and result
+        and result.executable != local.executable
+    ):
+        return False
+    if result is None:
+        # The resources of the file may have moved to another file.
+        return all(_has_part(part, files) for part in _lost_parts(change.all_rendered, local, File(b""), recorded))
+    if _has_lost_form(rendered, local, result):
+        return False
+    return all(_has_part(part, files) for part in _lost_parts(rendered or change.all_rendered, local, result, recorded))
+
+
+def _has_part(part: str, files: FileTree) -> bool:
+    return any(part in _parts(file) for file in files.values())
+
+
+def _lost_parts(rendered: File, local: File, result: File, recorded: Collection[Conflict]) -> Iterator[str]:
+    """Yield the contents and comments of lines that a local change added to a file, and that the result lacks."""
+    values = [str(conflict.local) for conflict in recorded if not isinstance(conflict.local, dict | list)]
+    added, removed = _parts(local) - _parts(rendered), _parts(rendered) - _parts(local)
+    missing = added - _parts(result)
+    yield from (
+        part
+        for part in missing
+        if not any(value in part for value in values) and not _is_merged(part, removed, _parts(result))
+    )
+
+
+def _is_merged(part: str, removed: Iterable[str], result: Iterable[str]) -> bool:
+    """Return whether a line of the result has all words of a changed line, and none that the change removed from it.
+
+    A list in one line is merged by its items: `[one, two]`, locally changed to `[two, three]`, can become
+    `[two, three, four]`.
+    """
+    words = _WORD.findall(part)
+    if part.startswith("#") or not words:
+        return False
+    before = {word for line in removed if (found := _WORD.findall(line))[:1] == words[:1] for word in found}
+    return any(
+        found[:1] == words[:1] and {*words} <= {*found} and not (before - {*words}) & {*found}
+        for found in map(_WORD.findall, result)
+    )
+
+
+def _parts(file: File) -> Counter[str]:
+    """Count the parts of all lines: their content without surrounding white space, and their comments."""
+    parts: Counter[str] = Counter()
+    for line in _text(file).splitlines():
+        comment = _COMMENT.search(line)
+        parts[line[: comment.start()].strip() if comment else line.strip()] += 1
+        if comment:
+            parts[comment[0].strip()] += 1
+    del parts[""]
+    return parts
+
+
+def _text(file: File) -> str:
+    return file.data.removeprefix(_BOM).decode(errors="backslashreplace")
+
+
+def _has_lost_form(rendered: File | None, local: File, result: File) -> bool:
+    """Return whether a local change of the form is lost: byte order mark, line ends, blank lines, order of lines."""
+    before = rendered or File(b"")
+    for has_property in (_has_bom, _has_crlf):
+        if has_property(local) and not has_property(before) and not has_property(result):
+            return True
+    if _blank_lines(local) > _blank_lines(before) >= _blank_lines(result):
+        return True
+    return _parts(local) == _parts(before) and not _has_order_of(local, result) and _has_order_of(before, result)
+
+
+def _has_bom(file: File) -> bool:
+    return file.data.startswith(_BOM)
+
+
+def _has_crlf(file: File) -> bool:
+    return b"\r\n" in file.data
+
+
+def _blank_lines(file: File) -> int:
+    return sum(not line.strip() for line in _text(file).splitlines())
+
+
+def _has_order_of(file: File, other: File) -> bool:
+    lines, other_lines = (
+        [line.strip() for line in _text(entry).splitlines() if line.strip()] for entry in (file, other)
+    )
+    common = {*lines} & {*other_lines}
+    return [line for line in lines if line in common] == [line for line in other_lines if line in common]

@@ -1,0 +1,438 @@
+"""Rendering of one package: a pure function from a variant and its inputs to the rendered package."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
+
+from reconciler.catalog.catalog import Catalog
+from reconciler.catalog.files import FileTree, SpecialEntry
+from reconciler.catalog.trace import CatalogView, DependencyReader
+from reconciler.controllers.resource_findings import find_secrets
+from reconciler.controllers.results import (
+    ConfigInjection,
+    ConflictPolicy,
+    UpstreamPackage,
+    Variant,
+    get_default_conflict_policy,
+)
+from reconciler.krm.findings import (
+    Finding,
+    SourceLocation,
+    downgrade_to_warning,
+    select_errors,
+    set_package_location,
+    set_source_locations,
+)
+from reconciler.krm.merge3.rules import Conflict
+from reconciler.krm.names import validate_tree_path
+from reconciler.krm.objects import Condition, upsert_conditions
+from reconciler.packages.clone import ResolvedUpstream, clone_package, read_upstream_lock
+from reconciler.packages.functions.function import Item
+from reconciler.packages.functions.registry import BUILTIN_FUNCTIONS
+from reconciler.packages.kptfile import KPTFILE, FunctionSpec, Kptfile, Profile, find_credentials, read_kptfile
+from reconciler.packages.package_context import ensure_package_context
+from reconciler.packages.pipeline import FunctionProvider, RenderFailure, RenderResult
+from reconciler.packages.pipeline import render_pipelines as run_pipeline
+from reconciler.packages.update import MergeOptions
+from reconciler.planning.model.cluster_overrides import ClusterOverrides, PreviousOverrides, build_overridden_condition
+from reconciler.planning.model.codes import (
+    FUNCTION_UNAVAILABLE,
+    LOCAL_FILE_IN_THE_WAY,
+    MERGE_CONFLICT,
+    PATH_REFUSED,
+    RENDER_FAILED,
+    UPSTREAM_LOCK_MISSING,
+)
+from reconciler.planning.model.outcomes import FilesStage, FunctionStage, PackageRender, PolicyStage, RenderStage
+from reconciler.planning.model.sources import (
+    REPLACING_STRATEGIES,
+    PackageSource,
+    RenderInputs,
+    find_local_special_entries,
+    find_overruled_changes,
+    locate_conflict,
+    merge_source,
+    remove_special_entries,
+)
+from reconciler.planning.model.targets import list_folders_above
+from reconciler.planning.render.local_changes import LostChanges, find_lost_changes, separate_template_changes
+from reconciler.planning.render.templates import TemplateMerger
+
+RENDERED_CONDITION = "Rendered"
+_SUCCESS = Condition(RENDERED_CONDITION, "True", "RenderSuccess")
+CRD_GROUP, CRD_KIND = "apiextensions.k8s.io", "CustomResourceDefinition"
+
+
+@dataclass(frozen=True)
+class RenderEngine:
+    """Settings and functions of the package engine.
+
+    Attributes:
+        profile: Merge behavior: `safe`, or `compat` for the behavior of kpt.
+        conflict_policy: Default for variants without a `conflictPolicy`; None for the default of the profile.
+        merge_options: Merge options of the profile and of separate settings.
+        should_block_secrets: Whether a Secret with values blocks its package.
+        skipped_mutator: Package and number of a mutator that is not run, to find its effect.
+    """
+
+    profile: Profile
+    conflict_policy: ConflictPolicy | None = None
+    functions: FunctionProvider = BUILTIN_FUNCTIONS
+    merge_options: MergeOptions = field(default_factory=MergeOptions)
+    should_block_secrets: bool = False
+    skipped_mutator: tuple[str, int] | None = None
+
+    def resolve_conflict_policy(self, variant: Variant, *, is_generated: bool) -> ConflictPolicy:
+        """Return the policy for the conflicts of a package. Generated content always takes the generated side."""
+        if is_generated:
+            return "upstream"
+        return variant.conflict_policy or self.conflict_policy or get_default_conflict_policy(self.profile)
+
+
+@dataclass(frozen=True)
+class PackageRenderer:
+    """Renders packages with the objects, clusters and policies of one config commit.
+
+    Attributes:
+        should_keep_stages: Whether the result contains the package after each step, for explanations.
+        adjust_source: Changes a source before it is rendered, for explanations.
+    """
+
+    catalog: Catalog
+    cluster_overrides: ClusterOverrides
+    engine: RenderEngine
+    template_merger: TemplateMerger = field(default_factory=TemplateMerger)
+    should_keep_stages: bool = False
+    adjust_source: Callable[[PackageSource, MergeOptions], PackageSource] | None = None
+
+    @cached_property
+    def dependency_reader(self) -> DependencyReader:
+        """Computes the current fingerprints of the dependencies of a render."""
+        return DependencyReader(
+            self.catalog,
+            {
+                **self.cluster_overrides.build_dependency_functions(),
+                **self.template_merger.build_dependency_functions(),
+            },
+        )
+
+    def __call__(self, variant: Variant, inputs: RenderInputs) -> PackageRender:
+        """Return the package without merged templates.
+
+        Raises:
+            InterruptedFunctionError: A function was interrupted from outside.
+        """
+        return render_package(variant, inputs, self)
+
+
+def render_package(variant: Variant, inputs: RenderInputs, renderer: PackageRenderer) -> PackageRender:
+    """Render a package: update it, add its context, mutate it, run its functions, and apply override policies.
+
+    Templates are merged later, when all packages of the cluster are rendered (`templates`).
+
+    A function that fails, or that cannot run here, leaves the package as it was before the pipeline, with the
+    condition `Rendered=False` as a readiness gate.
+
+    Returns:
+        The rendered package. If it has error findings, its files must not be used. Examples are a path that must not
+        be written to a branch, or a conflict with the policy `block`.
+
+    Raises:
+        InterruptedFunctionError: A function was interrupted from outside.
+    """
+    view, engine = CatalogView(renderer.dependency_reader), renderer.engine
+    special, inputs = find_local_special_entries(inputs), remove_special_entries(inputs)
+    inputs = separate_template_changes(inputs, renderer.template_merger.merge_rules) if variant.cluster else inputs
+    policy = engine.resolve_conflict_policy(variant, is_generated=inputs.is_generated)
+    options = _merge_options(inputs, engine, policy, view)
+    source = merge_source(inputs, variant.strategy, options)
+    if renderer.adjust_source and not select_errors(source.findings):
+        source = renderer.adjust_source(source, options)
+    source_findings = (*source.findings, *(_blocking_conflicts(source) if policy == "block" else ()))
+    run = _RenderRun(variant, source, view, renderer.should_keep_stages)
+    rendered = run.render(inputs, renderer) if not select_errors(source_findings) else PackageRender(source.files)
+    if not select_errors((*source_findings, *rendered.findings)):
+        rendered = _add_special_entries(_check_secrets(rendered, engine), special, variant)
+    render_findings = (*source_findings, *rendered.findings)
+    # An error in a generated package is corrected in the config.
+    places = view.locations if inputs.is_generated else {}
+    findings = (
+        *variant.findings,
+        *set_package_location(
+            set_source_locations(render_findings, places), str(variant.target), str(variant.owner.key)
+        ),
+    )
+    overruled = tuple(_overruled_changes(source, run.rule_results, options))
+    if not select_errors(findings):
+        source = _add_lost_changes(source, find_lost_changes(inputs, rendered.files, (*source.conflicts, *overruled)))
+    return replace(
+        rendered,
+        has_template_roles=bool(variant.cluster) and renderer.template_merger.has_template_roles(rendered.files),
+        source=source,
+        overruled_changes=overruled,
+        findings=findings,
+        trace={**view.trace, **rendered.trace},
+        input_files=view.files,
+        source_locations=places,
+        merge_options=options,
+        stages=tuple(run.stages),
+    )
+
+
+def _add_lost_changes(source: PackageSource, lost: LostChanges) -> PackageSource:
+    return replace(
+        source,
+        published_conflicts=(*source.published_conflicts, *lost.published_conflicts),
+        draft_conflicts=(*source.draft_conflicts, *lost.draft_conflicts),
+    )
+
+
+def _add_special_entries(
+    rendered: PackageRender, special: Mapping[str, SpecialEntry], variant: Variant
+) -> PackageRender:
+    """Return the package with its local links and submodules, or with errors if their paths are not free."""
+    kinds = {**dict.fromkeys(rendered.files, "file"), **{path: entry.kind for path, entry in special.items()}}
+    findings = [
+        *_path_findings(variant, kinds),
+        *_nested_path_findings(kinds),
+        *(_occupied_path_finding(path, entry) for path, entry in special.items() if path in rendered.files),
+    ]
+    if not findings:
+        return replace(rendered, files=rendered.files.with_special_entries(special))
+    return replace(rendered, findings=(*rendered.findings, *findings), blocking_code=findings[0].code)
+
+
+def _nested_path_findings(kinds: Mapping[str, str]) -> Iterator[Finding]:
+    for path in kinds:
+        above = next((folder for folder in list_folders_above(path) if folder in kinds), None)
+        if above is not None:
+            message = f"the package must not contain both the {kinds[above]} {above} and {path}, which is below it"
+            yield LOCAL_FILE_IN_THE_WAY.finding(
+                f"{message} (next step: rename or delete one of them)", SourceLocation(above)
+            )
+
+
+def _occupied_path_finding(path: str, entry: SpecialEntry) -> Finding:
+    message = f"the local {entry.kind} {path} has the path of a file of the package (next step: rename or delete it)"
+    return LOCAL_FILE_IN_THE_WAY.finding(message, SourceLocation(path))
+
+
+def _check_secrets(rendered: PackageRender, engine: RenderEngine) -> PackageRender:
+    """Return the package with findings for its Secrets, which block it if the settings require that."""
+    findings = find_secrets(rendered.files, block=engine.should_block_secrets)
+    code = findings[0].code if findings and engine.should_block_secrets else rendered.blocking_code
+    return replace(rendered, findings=(*rendered.findings, *findings), blocking_code=code)
+
+
+class _RenderRun:
+    """State of one render.
+
+    Attributes:
+        rule_results: Package after each rule that can overrule local changes, with the rule's name.
+        stages: Package after each step, if they are kept.
+        findings: Findings so far.
+    """
+
+    def __init__(self, variant: Variant, source: PackageSource, view: CatalogView, should_keep_stages: bool) -> None:
+        self.variant = variant
+        self.source = source
+        self.view = view
+        self.should_keep_stages = should_keep_stages
+        self.rule_results: list[tuple[str, FileTree]] = []
+        self.stages: list[RenderStage] = []
+        self.findings: tuple[Finding, ...] = ()
+
+    def render(self, inputs: RenderInputs, renderer: PackageRenderer) -> PackageRender:
+        """Return the package, and record the result of each rule."""
+        engine = renderer.engine
+        files, upstream = self.source.files, self.variant.upstream
+        if upstream:
+            files = self._add_findings(*_clone(self.variant, upstream, self.source, engine))
+            self._keep(FilesStage("clone", files))
+            files = (
+                self._add_findings(*_add_package_context(self.variant, files))
+                if not select_errors(self.findings)
+                else files
+            )
+        if select_errors(self.findings):
+            return PackageRender(files, findings=self.findings)
+        self._keep(FilesStage("context", files))
+        mutated = self.variant.mutation(files, self.view, inputs.previous_render)
+        self._keep(*(FilesStage(name, changed) for name, changed in mutated.stages or (("room", mutated.files),)))
+        files = self._add_findings(mutated.files, mutated.findings)
+        if select_errors(self.findings):
+            return PackageRender(files, findings=self.findings)
+        self.rule_results.append((self.variant.owner.key.kind, files))
+        if upstream is None:
+            return self._apply_overrides(PackageRender(files, (_SUCCESS,)), renderer, inputs.previous_overrides)
+        rendered, has_failed = self._run_functions(files, mutated.injections, engine)
+        # Without override policies, a failed package keeps the rule texts of its last render, so that a rollout does
+        # not count it as updated.
+        return (
+            replace(rendered, rule_texts=inputs.previous_overrides.rule_texts)
+            if has_failed
+            else self._apply_overrides(rendered, renderer, inputs.previous_overrides)
+        )
+
+    def _add_findings(self, files: FileTree, findings: tuple[Finding, ...]) -> FileTree:
+        self.findings += findings
+        return files
+
+    def _keep(self, *stages: RenderStage) -> None:
+        if self.should_keep_stages:
+            self.stages += stages
+
+    def _run_functions(
+        self, files: FileTree, injected: tuple[ConfigInjection, ...], engine: RenderEngine
+    ) -> tuple[PackageRender, bool]:
+        """Return the package after its functions, and whether a function failed, so that no other step follows."""
+        stages: list[FunctionStage] = []
+        observer = partial(_record_stage, stages) if self.should_keep_stages else None
+        result = run_pipeline(
+            files, engine.functions, engine.profile, skipped_mutator=engine.skipped_mutator, observer=observer
+        )
+        if findings := (*_path_findings(self.variant, result.files), *_credential_findings(result.files)):
+            return PackageRender(
+                result.files, findings=(*self.findings, *findings), trace=result.function_identities
+            ), True
+        self.rule_results.append(("pipeline", result.files))
+        if result.failure is None:
+            self._keep(*stages, *(FilesStage("function", result.files) for _ in stages[:1]))
+        self.findings += _pipeline_findings(self.variant, result)
+        conditions, gates = _conditions(result)
+        steps = tuple(step.as_data() for step in result.steps)
+        rendered = PackageRender(
+            result.files, conditions, gates, injected, steps, self.findings, result.function_identities
+        )
+        return rendered, result.failure is not None
+
+    def _apply_overrides(
+        self, rendered: PackageRender, renderer: PackageRenderer, previous: PreviousOverrides
+    ) -> PackageRender:
+        """Return the package with the override policies of its cluster. Other packages have no override policies."""
+        if not self.variant.cluster:
+            return rendered
+        result = renderer.cluster_overrides.override(rendered.files, self.variant.cluster, self.view, previous)
+        renderer.template_merger.record_rules_dependency(result.files, self.view)
+        self.findings += result.findings
+        overridden = replace(rendered, findings=self.findings, policy_usage=result.usage)
+        if errors := select_errors(result.findings):
+            return replace(overridden, blocking_code=errors[0].code)
+        self.rule_results.append(("overrides", result.files))
+        self._keep(PolicyStage(result.resources), FilesStage("strip", result.files))
+        conditions = upsert_conditions(rendered.conditions, *build_overridden_condition(result))
+        rules = {name: text for name, text in result.rule_texts.items() if text is not None}
+        overrides = tuple(result.as_data())
+        return replace(overridden, files=result.files, conditions=conditions, overrides=overrides, rule_texts=rules)
+
+
+def _record_stage(
+    stages: list[FunctionStage], package: str, number: int, spec: FunctionSpec, items: Sequence[Item]
+) -> None:
+    stages.append(FunctionStage(package, number, spec, tuple(items)))
+
+
+def _merge_options(
+    inputs: RenderInputs, engine: RenderEngine, policy: ConflictPolicy, view: CatalogView
+) -> MergeOptions:
+    options = engine.merge_options
+    rules = replace(options.rules, winner="local" if policy == "local" else "upstream")
+    # A merge can depend on every CustomResourceDefinition, so that a new one requires another merge.
+    definitions = view.objects_of_kind(CRD_GROUP, CRD_KIND) if inputs.needs_merge else ()
+    schemas = options.schemas.with_crds(
+        *(definition.data for definition in definitions), compat=engine.profile == "compat"
+    )
+    return replace(options, rules=rules, schemas=schemas)
+
+
+def _blocking_conflicts(source: PackageSource) -> Iterator[Finding]:
+    # A strategy that replaces local changes is requested, so that its conflicts do not block the draft.
+    for conflict in (entry for entry in source.conflicts if entry.rule not in REPLACING_STRATEGIES):
+        place = " ".join(part for part in (conflict.resource, conflict.pointer) if part)
+        message = f"{place} was changed here and upstream, and the conflictPolicy is block"
+        yield MERGE_CONFLICT.finding(message, SourceLocation(conflict.file, pointer=conflict.pointer))
+
+
+def _overruled_changes(
+    source: PackageSource, rule_results: Iterable[tuple[str, FileTree]], options: MergeOptions
+) -> Iterator[Conflict]:
+    known = set()
+    for rule, files in rule_results:
+        for conflict in find_overruled_changes(source, files, rule, options):
+            if (location := locate_conflict(conflict)) not in known:
+                known.add(location)
+                yield conflict
+
+
+def _path_findings(variant: Variant, files: Iterable[str]) -> tuple[Finding, ...]:
+    location = SourceLocation(object=str(variant.owner.key))
+    errors = filter(None, map(validate_tree_path, files))
+    return tuple(PATH_REFUSED.finding(f"{variant.target}: {error}", location) for error in errors)
+
+
+def _credential_findings(files: FileTree) -> Iterator[Finding]:
+    """Yield an error for each URL with credentials in a Kptfile. Credentials must not be copied to another branch."""
+    for path, file in files.items():
+        # A URL with user information contains an @, or its YAML escape. Most Kptfiles contain neither.
+        if path.rpartition("/")[2] == KPTFILE and (b"@" in file.data or b"\\" in file.data):
+            kptfile = read_kptfile(file.data)
+            yield from find_credentials(kptfile, path) if isinstance(kptfile, Kptfile) else ()
+
+
+def _clone(
+    variant: Variant, upstream: UpstreamPackage, source: PackageSource, engine: RenderEngine
+) -> tuple[FileTree, tuple[Finding, ...]]:
+    name = variant.target.package.rpartition("/")[2]
+    lock = ResolvedUpstream(upstream.repo, upstream.directory, upstream.ref, upstream.commit)
+    findings: tuple[Finding, ...] = ()
+    if not source.follows_upstream:
+        files, findings = source.files, (_missing_lock_finding(variant, upstream),)
+    elif read_upstream_lock(source.files) == lock:
+        # The package is already a clone of the requested upstream.
+        files = source.files
+    else:
+        files, findings = clone_package(source.files, name, lock, engine.profile, source.base)
+    return files, findings
+
+
+def _add_package_context(variant: Variant, files: FileTree) -> tuple[FileTree, tuple[Finding, ...]]:
+    """Return the package with the package context of a deployment repository."""
+    if not variant.deployment:
+        return files, ()
+    return ensure_package_context(files, variant.target.package.rpartition("/")[2], variant.target.package)
+
+
+def _missing_lock_finding(variant: Variant, upstream: UpstreamPackage) -> Finding:
+    message = (
+        f"{variant.target} was adopted without an upstreamLock: it is mutated, but not updated from"
+        f" {upstream.repository}/{upstream.package}"
+    )
+    return UPSTREAM_LOCK_MISSING.finding(message, SourceLocation(object=str(variant.owner.key)))
+
+
+def _conditions(result: RenderResult) -> tuple[tuple[Condition, ...], tuple[str, ...]]:
+    """Return the Kptfile's conditions with `Rendered`, and its readiness gates, with `Rendered` after a failure."""
+    kptfile = read_kptfile(result.files[KPTFILE].data) if KPTFILE in result.files else ()
+    conditions, gates = (kptfile.conditions, kptfile.readiness_gates) if isinstance(kptfile, Kptfile) else ((), ())
+    if result.failure is None:
+        return upsert_conditions(conditions, _SUCCESS), gates
+    failed = Condition(RENDERED_CONDITION, "False", "RenderFailed", _failure_message(result.failure))
+    return upsert_conditions(conditions, failed), tuple(sorted({*gates, RENDERED_CONDITION}))
+
+
+def _failure_message(failure: RenderFailure) -> str:
+    location = f" in subpackage {failure.package}" if failure.package else ""
+    function = f"function {failure.function}{location}: " if failure.function else ""
+    return function + failure.message
+
+
+def _pipeline_findings(variant: Variant, result: RenderResult) -> tuple[Finding, ...]:
+    # The draft is still written, so that the errors of its functions are only warnings. A gate blocks its publication.
+    location = SourceLocation(object=str(variant.owner.key))
+    findings = tuple(map(downgrade_to_warning, result.findings))
+    if result.failure is None:
+        return findings
+    code = FUNCTION_UNAVAILABLE if result.failure.kind == "unavailable" else RENDER_FAILED
+    return (*findings, code.finding(f"{variant.target}: {_failure_message(result.failure)}", location))

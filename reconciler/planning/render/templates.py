@@ -1,0 +1,176 @@
+"""Merging of templates across the packages of a cluster, which is the last step of a render."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+
+from reconciler.catalog.files import FileTree, TreeId
+from reconciler.catalog.trace import ABSENT_FINGERPRINT, CatalogView, Trace, format_dependency
+from reconciler.controllers.kafka_templates.model import TemplateMergeRule, TemplateOptions
+from reconciler.controllers.kafka_templates.package_templates import apply_templates
+from reconciler.controllers.kafka_templates.pairing import TemplatePairs, find_pairs, find_roles
+from reconciler.controllers.kafka_templates.read_merge_rules import load_built_in_rule
+from reconciler.controllers.kafka_templates.template_effects import find_template_changes
+from reconciler.controllers.keyed_cache import KeyedCache
+from reconciler.controllers.results import Variant
+from reconciler.krm.findings import select_errors, set_package_location, set_source_locations
+from reconciler.krm.json_text import compute_digest
+from reconciler.krm.merge3.rules import Conflict
+from reconciler.krm.objects import ObjectKey
+from reconciler.packages.package import Package
+from reconciler.planning.model.outcomes import FilesStage, PackageRender
+from reconciler.planning.model.sources import RenderInputs, find_overruled_changes, locate_conflict
+from reconciler.planning.render.local_changes import find_removed_inherited_fields
+
+# First words of dependencies in a trace.
+TEMPLATE_DEPENDENCY, TEMPLATE_RULES_DEPENDENCY = "template", "template-rules"
+# Dependency on all parents and children of a cluster. No object has this name.
+ALL_TEMPLATES_DEPENDENCY = format_dependency(TEMPLATE_DEPENDENCY, "*")
+TEMPLATES_RULE = "templates"
+
+PackageTrees = Mapping[str, TreeId]
+"""Trees of the packages of a cluster, by package path."""
+
+
+@dataclass(frozen=True, eq=False)
+class TemplateMerger:
+    """The template merge rules of one config commit, and the settings for templates.
+
+    Attributes:
+        pairs_cache: Pairs of parents and children, by the trees of the packages.
+        roles_cache: Whether a tree contains parents or children.
+    """
+
+    merge_rules: tuple[TemplateMergeRule, ...] = field(default_factory=lambda: (load_built_in_rule(),))
+    options: TemplateOptions = field(default_factory=TemplateOptions)
+    pairs_cache: KeyedCache[TemplatePairs] = field(default_factory=KeyedCache)
+    roles_cache: KeyedCache[bool] = field(default_factory=KeyedCache)
+
+    def build_dependency_functions(self) -> Mapping[str, Callable[[Sequence[str]], str]]:
+        """Return the function that computes the fingerprint of template rules, by the first word of the dependency."""
+        return {TEMPLATE_RULES_DEPENDENCY: self._rules}
+
+    def record_rules_dependency(self, files: FileTree, view: CatalogView) -> None:
+        """Record the dependency on the rules for the kinds of a package, so that a new rule causes a new render."""
+        resources = Package(files).resources
+        if kinds := sorted({f"{resource.group}/{resource.kind}" for resource in resources if resource.name}):
+            view.record(TEMPLATE_RULES_DEPENDENCY, ",".join(kinds))
+
+    def _rules(self, words: Sequence[str]) -> str:
+        kinds = set(words[0].split(",")) if len(words) == 1 else set()
+        sides = ((rule, side) for rule in self.merge_rules for side in (rule.parent, rule.child))
+        rules = {rule.name: rule for rule, side in sides if f"{side.group}/{side.kind}" in kinds}
+        return compute_digest([asdict(rules[name]) for name in sorted(rules)]) if rules else ABSENT_FINGERPRINT
+
+    def has_template_roles(self, files: FileTree) -> bool:
+        """Return whether a package contains a parent or a child."""
+        return bool(find_roles(files, self.merge_rules))
+
+    def has_template_roles_in_tree(self, tree: TreeId, read: Callable[[], FileTree]) -> bool:
+        """Return whether a tree contains a parent or a child. `read` returns the files of the tree."""
+        return self.roles_cache.get_or_create((self.merge_rules, tree), lambda: self.has_template_roles(read()))
+
+    def find_pairs(self, contents: PackageTrees, read: Callable[[str], FileTree]) -> TemplatePairs:
+        """Return the pairs in the packages of a cluster. `read` returns the files of a package by its path."""
+        key = (self.merge_rules, *sorted(contents.items()))
+        return self.pairs_cache.get_or_create(
+            key, lambda: find_pairs({name: read(name) for name in contents}, self.merge_rules)
+        )
+
+    def merge_templates(
+        self,
+        variant: Variant,
+        rendered: PackageRender,
+        inputs: RenderInputs,
+        pairs: TemplatePairs,
+        published: TemplatePairs,
+    ) -> PackageRender:
+        """Return a package with merged templates, and with their effects on the cluster.
+
+        Args:
+            variant: Variant of the package.
+            rendered: The package without merged templates.
+            inputs: Inputs of the render.
+            pairs: Pairs of all rendered packages of the cluster.
+            published: Pairs of all published packages of the cluster.
+        """
+        result = apply_templates(rendered.files, pairs, self.options)
+        findings = set_package_location(
+            set_source_locations(result.findings, rendered.source_locations),
+            str(variant.target),
+            str(variant.owner.key),
+        )
+        dependencies = {format_template_dependency(key): pairs.compute_digest(key) for key in result.dependencies}
+        merged = replace(rendered, findings=(*rendered.findings, *findings), trace={**rendered.trace, **dependencies})
+        if errors := select_errors(result.findings):
+            return replace(merged, blocking_code=errors[0].code)
+        children = {effect.child.key for effect in result.effects}
+        changes = find_template_changes(published, pairs, self.options, children)
+        stages = (*rendered.stages, FilesStage("template", result.files)) if rendered.stages else ()
+        overruled = self._overruled_changes(rendered, inputs, result.files)
+        return replace(
+            merged,
+            files=result.files,
+            templates=result,
+            template_changes=changes,
+            stages=stages,
+            overruled_changes=(*rendered.overruled_changes, *overruled),
+        )
+
+    def _overruled_changes(self, rendered: PackageRender, inputs: RenderInputs, files: FileTree) -> Iterator[Conflict]:
+        """Yield the local changes that templates replaced, and that no earlier rule replaced."""
+        known = set(map(locate_conflict, rendered.overruled_changes))
+        overruled = (
+            ()
+            if files is rendered.files
+            else find_overruled_changes(rendered.source, files, TEMPLATES_RULE, rendered.merge_options)
+        )
+        for conflict in (*overruled, *find_removed_inherited_fields(inputs, files, self.merge_rules)):
+            if (location := locate_conflict(conflict)) not in known:
+                known.add(location)
+                yield conflict
+
+
+def format_template_dependency(key: ObjectKey) -> str:
+    """Return the dependency on a parent or a child, as a trace contains it."""
+    return format_dependency(TEMPLATE_DEPENDENCY, key.group, key.kind, key.namespace or "-", key.name)
+
+
+def fingerprint_packages(contents: PackageTrees) -> str:
+    """Return the fingerprint of `ALL_TEMPLATES_DEPENDENCY`."""
+    return compute_digest(dict(contents))
+
+
+def build_template_fingerprinter(pairs: TemplatePairs, contents: PackageTrees) -> Callable[[Sequence[str]], str]:
+    """Return the function that computes the fingerprints of parents and children."""
+
+    def compute_fingerprint(words: Sequence[str]) -> str:
+        if [*words] == ["*"]:
+            return fingerprint_packages(contents)
+        if len(words) != 4:
+            return ""
+        group, kind, namespace, name = words
+        return pairs.compute_digest(ObjectKey(group, kind, "" if namespace == "-" else namespace, name))
+
+    return compute_fingerprint
+
+
+def is_template_dependency(name: str) -> bool:
+    """Return whether a dependency of a trace is a parent or a child."""
+    return name.startswith(f"{TEMPLATE_DEPENDENCY} ")
+
+
+def has_template_dependencies(trace: Trace) -> bool:
+    """Return whether the render with this trace had a parent or a child."""
+    return any(map(is_template_dependency, trace))
+
+
+def has_template_rules_dependency(trace: Trace) -> bool:
+    """Return whether the render with this trace reached the search for parents and children."""
+    return any(name.startswith(f"{TEMPLATE_RULES_DEPENDENCY} ") for name in trace)
+
+
+def without_template_dependencies(trace: Trace) -> Trace:
+    """Return a trace without its dependencies on parents and children."""
+    return {name: answer for name, answer in trace.items() if not is_template_dependency(name)}

@@ -1,0 +1,285 @@
+"""Proposals of new upstream revisions to the config repository: planned, written and pushed through its mirror."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+from reconciler.catalog.files import FALLBACK_COMMIT_SECONDS, BlobId, CommitId
+from reconciler.controllers.results import RevisionPin
+from reconciler.git.errors import GitError
+from reconciler.git.mirror import Mirror
+from reconciler.git.object_reader import ObjectReader
+from reconciler.git.object_writer import NewCommit, PutFile
+from reconciler.git.push_outcomes import (
+    PushDone,
+    PushFailed,
+    PushOutcome,
+    PushPostponed,
+    PushRefused,
+    PushStale,
+    PushUnit,
+    RefUpdate,
+)
+from reconciler.krm.findings import Finding, FindingCode, SourceLocation, downgrade_to_warning
+from reconciler.krm.json_text import compute_digest
+from reconciler.krm.yaml import YamlFile
+from reconciler.output.plan.formats import format_config_state_message, format_proposal_message
+from reconciler.planning.layout.config_proposal import (
+    PROPOSAL_STATE_FILE,
+    ConfigBranchSnapshot,
+    ConfigProposal,
+    ProposalState,
+    parse_proposal_state,
+    plan_manual_proposal,
+    plan_proposal,
+    serialize_proposal_state,
+)
+from reconciler.planning.model.state import EngineTooOldError, StateUnreadableError
+from reconciler.planning.model.targets import are_paths_nested
+from reconciler.reconcile.commits import describe_push_outcome
+from reconciler.reconcile.config_source import ConfigSnapshot
+from reconciler.reconcile.failures import (
+    ENGINE_TOO_OLD,
+    PROPOSAL_BRANCH_TAKEN,
+    PROPOSAL_FAILED,
+    PROPOSAL_LOST,
+    PROPOSAL_POSTPONED,
+    PROPOSAL_REFUSED,
+    STATE_UNREADABLE,
+)
+from reconciler.reconcile.remotes.targets import BRANCH_PREFIX
+
+# The name of the state of proposals. No Repository can have it.
+PROPOSAL_STATE_NAME = "_config"
+YamlReader = Callable[[bytes], YamlFile]
+
+
+class ConfigProposals(Protocol):
+    """Proposes changes of the config to people."""
+
+    def digest_heads(self) -> str:
+        """Return a digest of the refs that a proposal depends on, besides the config branch."""
+        ...
+
+    def plan(
+        self,
+        pins: Sequence[RevisionPin],
+        config: ConfigSnapshot,
+        is_complete: bool,
+        taken_branches: Mapping[str, Collection[str]],
+    ) -> ConfigProposal:
+        """Return the proposal for these pins.
+
+        Args:
+            pins: The references that a newer revision can replace.
+            config: The config.
+            is_complete: Whether all files of the config could be read.
+            taken_branches: The branches of targets, by repository.
+        """
+        ...
+
+    def push(self, proposal: ConfigProposal, config: ConfigSnapshot) -> PushOutcome:
+        """Push a proposal together with its state."""
+        ...
+
+
+@dataclass(frozen=True)
+class FolderConfigProposals:
+    """Proposals for a plain folder: findings that contain the change. Nothing is pushed."""
+
+    read_yaml: YamlReader
+
+    def digest_heads(self) -> str:
+        """Return "": a folder has no refs."""
+        return ""
+
+    def plan(
+        self,
+        pins: Sequence[RevisionPin],
+        config: ConfigSnapshot,
+        is_complete: bool,
+        taken_branches: Mapping[str, Collection[str]],
+    ) -> ConfigProposal:
+        """Return findings with the changes that people must make."""
+        return plan_manual_proposal(pins, config.files, self.read_yaml)
+
+    def push(self, proposal: ConfigProposal, config: ConfigSnapshot) -> PushOutcome:
+        """Do nothing: the findings of the proposal are complete."""
+        return PushDone()
+
+
+class RepositoryConfigProposals:
+    """Proposals on a branch of the config repository.
+
+    The branch always has one commit more than the config branch. It belongs to the reconciler until another writer
+    moves it.
+    """
+
+    def __init__(
+        self,
+        mirror: Mirror,
+        repository: str,
+        config_branch: str,
+        branch: str,
+        state_ref: str,
+        directory: str,
+        read_yaml: YamlReader,
+    ) -> None:
+        self._mirror = mirror
+        self._repository = repository
+        self._config_branch = config_branch
+        self._branch = branch
+        self._state_ref = state_ref
+        self._prefix = f"{directory.strip('/')}/" if directory.strip("/") else ""
+        self._read_yaml = read_yaml
+
+    def digest_heads(self) -> str:
+        """Return a digest of the heads of the proposal branch and of its state."""
+        refs = self._mirror.refs()
+        return compute_digest({ref: refs.get(ref) for ref in (BRANCH_PREFIX + self._branch, self._state_ref)})
+
+    def plan(
+        self,
+        pins: Sequence[RevisionPin],
+        config: ConfigSnapshot,
+        is_complete: bool,
+        taken_branches: Mapping[str, Collection[str]],
+    ) -> ConfigProposal:
+        """Return the proposal. An error of the branch or its state becomes a finding, and nothing is proposed."""
+        if not pins and self._state_ref not in self._mirror.refs():
+            return ConfigProposal()
+        names = {self._config_branch, *taken_branches.get(self._repository, ())}
+        if nested := sorted(name for name in names if are_paths_nested(name, self._branch)):
+            return _propose_nothing(
+                PROPOSAL_BRANCH_TAKEN,
+                f"the branch {self._branch} cannot be created, because the branch {nested[0]} exists;"
+                " set drafts.config_branch to another name",
+            )
+        try:
+            with self._mirror.open_reader() as reader:
+                return self._plan(pins, config, is_complete, reader)
+        except EngineTooOldError as error:
+            return _propose_nothing(ENGINE_TOO_OLD, f"proposals to the config: {error}; the branch is not changed")
+        except StateUnreadableError as error:
+            return _propose_nothing(
+                STATE_UNREADABLE, f"proposals to the config: {error}; delete {self._state_ref} to create it again"
+            )
+        except GitError as error:
+            return _propose_nothing(PROPOSAL_FAILED, error.full_message)
+
+    def _plan(
+        self, pins: Sequence[RevisionPin], config: ConfigSnapshot, is_complete: bool, reader: ObjectReader
+    ) -> ConfigProposal:
+        commit, head = CommitId(config.id), self._mirror.refs().get(BRANCH_PREFIX + self._branch)
+        state = self._read_state(reader)
+
+        def read_base_blob(path: str) -> BlobId | None:
+            return self._find_blob(reader, snapshot.known_state.base, commit, self._prefix + path)
+
+        snapshot = ConfigBranchSnapshot(
+            self._branch, commit, head, state, config.files, is_complete, read_base_blob, self._read_yaml
+        )
+        if snapshot.is_edited and (written := self._find_written_state(pins, snapshot, config)):
+            snapshot = replace(snapshot, state=written)
+        return plan_proposal(pins, snapshot)
+
+    def _find_written_state(
+        self, pins: Sequence[RevisionPin], snapshot: ConfigBranchSnapshot, config: ConfigSnapshot
+    ) -> ProposalState | None:
+        """Return the state for a proposal commit whose push did not write the state.
+
+        This is the case if the head is exactly the commit that the reconciler would create.
+        """
+        proposal = plan_proposal(
+            pins,
+            replace(snapshot, proposal_head=None, state=replace(snapshot.known_state, proposal_head=None, base=None)),
+        )
+        commit = self._write_commit(proposal, config) if proposal.action == "write" else None
+        return (
+            replace(proposal.state, proposal_head=commit, base=snapshot.config_commit)
+            if commit and commit == snapshot.proposal_head
+            else None
+        )
+
+    def _read_state(self, reader: ObjectReader) -> ProposalState:
+        commit = self._mirror.refs().get(self._state_ref)
+        if commit is None:
+            return ProposalState()
+        entry = reader.entry(reader.commit(commit).tree, PROPOSAL_STATE_FILE)
+        return parse_proposal_state({PROPOSAL_STATE_FILE: reader.blob(BlobId(entry.id))} if entry else {})
+
+    def _find_blob(self, reader: ObjectReader, base: CommitId | None, config: CommitId, path: str) -> BlobId | None:
+        try:
+            if base is None or not self._mirror.is_ancestor(base, config):
+                return None
+            entry = reader.entry(reader.commit(base).tree, path)
+        except GitError:
+            # The history of the config was rewritten, and the base of the proposal does not exist any more.
+            return None
+        return BlobId(entry.id) if entry else None
+
+    def _write_commit(self, proposal: ConfigProposal, config: ConfigSnapshot) -> CommitId:
+        files = tuple(PutFile(self._prefix + path, file.data, file.mode) for path, file in proposal.files_after.items())
+        seconds = max(config.seconds, proposal.seconds)
+        message = format_proposal_message(proposal, config.id)
+        (commit,) = self._mirror.write_commits([NewCommit((CommitId(config.id),), files, message, seconds)])
+        return commit
+
+    def push(self, proposal: ConfigProposal, config: ConfigSnapshot) -> PushOutcome:
+        """Push the proposal branch and its state together, if both are still at the heads that were read."""
+        try:
+            updates = tuple(self._list_updates(proposal, config))
+        except GitError as error:
+            return PushFailed(error)
+        return self._mirror.push([PushUnit("config", updates)])["config"] if updates else PushDone()
+
+    def _list_updates(self, proposal: ConfigProposal, config: ConfigSnapshot) -> list[RefUpdate]:
+        refs, state = self._mirror.refs(), proposal.state
+        branch = BRANCH_PREFIX + proposal.branch
+        updates = []
+        match proposal.action:
+            case "write":
+                commit = self._write_commit(proposal, config)
+                state = replace(state, proposal_head=commit, base=CommitId(config.id))
+                updates.append(RefUpdate(branch, commit, refs.get(branch)))
+            case "end":
+                state = replace(state, proposal_head=None, base=None)
+                updates.append(RefUpdate(branch, None, refs.get(branch)))
+            case "keep":
+                pass
+        state_commit = self._write_state(state) if state.proposal_head or state.revisions else None
+        if proposal.branch and state_commit != refs.get(self._state_ref):
+            updates.append(RefUpdate(self._state_ref, state_commit, refs.get(self._state_ref)))
+        return updates
+
+    def _write_state(self, state: ProposalState) -> CommitId:
+        files = tuple(PutFile(path, data) for path, data in serialize_proposal_state(state).items())
+        (commit,) = self._mirror.write_commits(
+            [NewCommit((), files, format_config_state_message(), FALLBACK_COMMIT_SECONDS, has_empty_base=True)]
+        )
+        return commit
+
+
+def _propose_nothing(code: FindingCode, message: str) -> ConfigProposal:
+    return ConfigProposal(findings=(downgrade_to_warning(code.finding(message)),))
+
+
+def create_proposal_findings(proposal: ConfigProposal, outcome: PushOutcome) -> tuple[Finding, ...]:
+    """Return the finding of a proposal that was not pushed."""
+    if isinstance(outcome, PushDone):
+        return ()
+    codes = {
+        PushStale: PROPOSAL_LOST,
+        PushRefused: PROPOSAL_REFUSED,
+        PushFailed: PROPOSAL_FAILED,
+        PushPostponed: PROPOSAL_POSTPONED,
+    }
+    code = codes[type(outcome)]
+    location = proposal.edits[0].pin.location if proposal.edits else SourceLocation()
+    message = (
+        f"revisions could not be proposed on the branch {proposal.branch} of the config:"
+        f" {describe_push_outcome(outcome)}"
+    )
+    return (code.finding(message, location),)

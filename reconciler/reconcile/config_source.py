@@ -1,0 +1,382 @@
+"""Reads the config from a plain folder, the head of a branch, or any commit of a repository.
+
+The objects in the files are read by `reconciler.catalog`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
+from pathlib import Path
+
+from reconciler.catalog.files import (
+    DIRECTORY_MODE,
+    EXECUTABLE_MODE,
+    FILE_MODE,
+    SUBMODULE_MODE,
+    SYMLINK_MODE,
+    BlobId,
+    CommitId,
+    File,
+    FileTree,
+    TreeId,
+)
+from reconciler.git.errors import ObjectMissingError, RepositoryMissingError, TooLargeError, TreeMalformedError
+from reconciler.git.folder import (
+    NAME_NOT_UTF8,
+    FolderContent,
+    FolderLimits,
+    describe_path_type,
+    escape_path,
+    is_utf8,
+    read_folder,
+)
+from reconciler.git.history import CommitHistory
+from reconciler.git.mirror import Mirror
+from reconciler.git.object_reader import Commit, ObjectReader, TreeEntry, find_malformed_entries
+from reconciler.git.url import parse_url
+from reconciler.output.commits import DryCommit
+from reconciler.planning.decide.deletion_safety import REGULAR_FILE
+from reconciler.reconcile.remotes.remotes import maintain_mirror
+
+# Definitions that are older than this number of commits of their files are not searched for.
+_MAX_DEFINITION_COMMITS = 5_000
+
+
+def _list_no_versions(paths: Collection[str]) -> Iterator[FileTree]:
+    return iter(())
+
+
+def _read_no_kinds(paths: Collection[str]) -> Mapping[str, str]:
+    return {}
+
+
+@dataclass(frozen=True)
+class ConfigSnapshot:
+    """The files of the config at one commit, or in a plain folder.
+
+    Attributes:
+        id: The commit id; `tree:<id>` for a plain folder.
+        seconds: The commit date, in seconds since 1970; 0 for a plain folder.
+        files: The files in `directory`.
+        unreadable: Why files cannot be read, by path. The path of a folder ends with "/".
+        dry_commit: The commit; None for a plain folder.
+        directory: The folder of the repository that contains the config.
+        has_directory: Whether the repository has this folder.
+        read_entry_kinds: Returns the kinds of the entries at paths of the repository: `file`, or a description of
+            another kind. Absent paths are not in the result.
+        root_commits: The root commits of the config branch; None for a plain folder and for a single commit.
+        list_earlier_versions: Returns the given files before each commit that changed one of them, along first parents,
+            newest first. It raises GitError. Without results for a plain folder.
+    """
+
+    id: str
+    seconds: int
+    files: FileTree
+    unreadable: Mapping[str, str] = field(default_factory=dict)
+    dry_commit: DryCommit | None = None
+    directory: str = ""
+    has_directory: bool = True
+    # Snapshots of one commit by different readers are equal, so that the callables are not compared.
+    read_entry_kinds: Callable[[Collection[str]], Mapping[str, str]] = field(default=_read_no_kinds, compare=False)
+    root_commits: RootCommits | None = field(default=None, compare=False)
+    list_earlier_versions: Callable[[Collection[str]], Iterator[FileTree]] = field(
+        default=_list_no_versions, compare=False
+    )
+
+
+class RootCommits:
+    """The root commits of a config branch. They show whether two histories are related."""
+
+    def __init__(self, mirror: Mirror, head: CommitId) -> None:
+        self._mirror = mirror
+        self._head = head
+
+    @cached_property
+    def _roots(self) -> Sequence[CommitId]:
+        return self._mirror.list_root_commits(self._head)
+
+    @property
+    def first(self) -> CommitId:
+        """The root commit along first parents. Raises GitError."""
+        return self._roots[0]
+
+    def contains(self, commit: str) -> bool:
+        """Return whether a root commit is in the history of the branch. Raises GitError."""
+        return commit in self._roots
+
+
+class FolderConfigSource:
+    """Reads the config from `directory` of a plain folder."""
+
+    def __init__(self, folder: Path, directory: str, limits: FolderLimits | None = None) -> None:
+        self._limits = limits
+        self._root = folder
+        self._directory = directory.strip("/")
+
+    def read(self) -> ConfigSnapshot:
+        """Return the current files on disk. Raises GitError."""
+        folder = self._root / self._directory
+        has_directory = not self._directory or folder.exists() or not self._root.is_dir()
+        content = read_folder(folder, self._limits) if has_directory else FolderContent(FileTree())
+        return ConfigSnapshot(
+            f"tree:{content.tree_id}", 0, content.files, content.unreadable_reasons, directory=self._directory,
+            has_directory=has_directory, read_entry_kinds=self._read_entry_kinds,
+        )  # fmt: skip
+
+    def _read_entry_kinds(self, paths: Collection[str]) -> Mapping[str, str]:
+        # The directory itself may be a symbolic link. No other symbolic link is followed.
+        return {path: kind for path in paths if (kind := describe_path_type(self._root, path, self._directory))}
+
+
+class ConfigCommitReader:
+    """Reads the config in `directory` at commits of one repository.
+
+    The files of the last commit are cached, so that the next commit only reads files that differ.
+    """
+
+    def __init__(self, repository: Mirror | CommitHistory, directory: str) -> None:
+        self._repository = repository
+        self._directory = directory.strip("/")
+        self._files: dict[tuple[BlobId, str], File] = {}
+
+    def read(self, commit: CommitId) -> ConfigSnapshot:
+        """Return the files at a commit; none if it does not have the directory. Raises GitError."""
+        unreadable: dict[str, str] = {}
+        with self._repository.open_reader() as reader:
+            found = reader.commit(commit)
+            directory = reader.entry(found.tree, self._directory)
+            entries = {path: (blob, mode) for path, mode, blob in self._walk(reader, found.tree, unreadable)}
+            needed = set(entries.values())
+            contents, errors = _read_blobs(reader, sorted({blob for blob, _ in needed - self._files.keys()}))
+        self._files = {
+            (blob, mode): self._files.get((blob, mode)) or File(contents[blob], mode == EXECUTABLE_MODE)
+            for blob, mode in needed
+            if blob not in errors
+        }
+        unreadable |= {path: errors[blob] for path, (blob, _) in entries.items() if blob in errors}
+        files = FileTree({path: self._files[entry] for path, entry in entries.items() if entry in self._files})
+        return ConfigSnapshot(
+            commit, found.seconds, files, unreadable, dry_commit=self._describe_commit(found),
+            directory=self._directory, has_directory=directory is not None and directory.is_tree,
+            read_entry_kinds=partial(self._read_entry_kinds, found.tree),
+            list_earlier_versions=partial(self._list_earlier_versions, commit),
+        )  # fmt: skip
+
+    def _list_earlier_versions(self, commit: CommitId, paths: Collection[str]) -> Iterator[FileTree]:
+        prefix = f"{self._directory}/" if self._directory else ""
+        full_paths = {prefix + path: path for path in paths}
+        commits = self._repository.list_commits_changing_any(commit, full_paths, _MAX_DEFINITION_COMMITS)
+        with self._repository.open_reader() as reader:
+            for changed in commits:
+                parents = reader.commit(changed).parents
+                if not parents:
+                    return
+                tree = reader.commit(parents[0]).tree
+                entries = {path: reader.entry(tree, full_path) for full_path, path in full_paths.items()}
+                blobs = {
+                    path: BlobId(entry.id)
+                    for path, entry in entries.items()
+                    if entry and entry.mode in {FILE_MODE, EXECUTABLE_MODE}
+                }
+                yield FileTree({path: File(reader.blob(blob)) for path, blob in blobs.items()})
+
+    def _read_entry_kinds(self, tree: TreeId, paths: Collection[str]) -> Mapping[str, str]:
+        with self._repository.open_reader() as reader:
+            return {path: kind for path in paths if (kind := _read_entry_kind(reader, tree, path))}
+
+    def read_tree(self, tree: TreeId) -> ConfigSnapshot:
+        """Return the files of a tree as the config of a plain folder. Raises GitError."""
+        with self._repository.open_reader() as reader:
+            entries = {
+                path: (blob, mode) for path, mode, blob in reader.walk(tree) if mode in {FILE_MODE, EXECUTABLE_MODE}
+            }
+            contents = reader.blobs(sorted({blob for blob, _ in entries.values()}))
+        files = {path: File(contents[blob], mode == EXECUTABLE_MODE) for path, (blob, mode) in entries.items()}
+        return ConfigSnapshot(f"tree:{tree}", 0, FileTree(files))
+
+    def _walk(
+        self, reader: ObjectReader, tree: TreeId, unreadable: dict[str, str]
+    ) -> Iterator[tuple[str, str, BlobId]]:
+        """Yield the regular files of the config. Add top-level folders that cannot be read to `unreadable`."""
+        directory = reader.entry(tree, self._directory)
+        if not (directory and directory.is_tree):
+            return
+        entries = reader.tree(TreeId(directory.id))
+        malformed = find_malformed_entries(entries)
+        unreadable |= {f"{escape_path(name)}/": message for name, message in malformed.items()}
+        for entry in (entry for entry in entries if entry.name not in malformed):
+            if entry.is_tree:
+                yield from self._walk_folder(reader, entry, unreadable)
+            elif entry.mode in {FILE_MODE, EXECUTABLE_MODE}:
+                yield from _select_readable([(entry.name, entry.mode, BlobId(entry.id))], unreadable)
+
+    def _walk_folder(
+        self, reader: ObjectReader, folder: TreeEntry, unreadable: dict[str, str]
+    ) -> Iterator[tuple[str, str, BlobId]]:
+        prefix = f"{folder.name}/"
+        try:
+            entries = [
+                entry
+                for entry in reader.walk(TreeId(folder.id), prefix, self._repository.options.max_folder_files)
+                if entry[1] in {FILE_MODE, EXECUTABLE_MODE}
+            ]
+        except (TooLargeError, TreeMalformedError) as error:
+            unreadable[escape_path(prefix)] = error.message
+            return
+        yield from _select_readable(entries, unreadable)
+
+    def _describe_commit(self, commit: Commit) -> DryCommit:
+        url = parse_url(self._repository.url)
+        author = f"{commit.author.name} <{commit.author.email}>"
+        # A local path has no meaning on other machines.
+        return DryCommit(commit.id, "" if url.is_local else url.text, author, commit.author.seconds, commit.message)
+
+
+_KINDS = {SYMLINK_MODE: "a symbolic link", SUBMODULE_MODE: "a submodule", DIRECTORY_MODE: "a directory"}
+
+
+def _read_entry_kind(reader: ObjectReader, tree: TreeId, path: str) -> str:
+    """Return the kind of the entry at a path, or the kind of a parent that is not a directory; "" if absent."""
+    segments = path.split("/")
+    for count in range(1, len(segments) + 1):
+        entry = reader.entry(tree, "/".join(segments[:count]))
+        if entry is None:
+            return ""
+        if count < len(segments) and not entry.is_tree:
+            return f"below {_KINDS.get(entry.mode, 'a regular file')}"
+    return _KINDS.get(entry.mode, REGULAR_FILE) if entry else ""
+
+
+def _select_readable(
+    entries: Iterable[tuple[str, str, BlobId]], unreadable: dict[str, str]
+) -> Iterator[tuple[str, str, BlobId]]:
+    for path, mode, blob in entries:
+        if path.isascii() or is_utf8(path):
+            yield path, mode, blob
+        else:
+            unreadable[escape_path(path)] = NAME_NOT_UTF8
+
+
+def _read_blobs(reader: ObjectReader, blobs: Sequence[BlobId]) -> tuple[Mapping[BlobId, bytes], Mapping[BlobId, str]]:
+    """Return the contents of files, and the errors of files that cannot be read."""
+    try:
+        return reader.blobs(blobs), {}
+    except (TooLargeError, ObjectMissingError):
+        contents: dict[BlobId, bytes] = {}
+        errors: dict[BlobId, str] = {}
+        for blob in blobs:
+            try:
+                contents[blob] = reader.blob(blob)
+            except (TooLargeError, ObjectMissingError) as error:
+                errors[blob] = error.message
+        return contents, errors
+
+
+class RepositoryConfigSource:
+    """Reads the config from the head of a branch.
+
+    It also fetches the branch `proposals`, on which the reconciler proposes config changes, and the refs below
+    `state_prefix`.
+    """
+
+    def __init__(self, mirror: Mirror, branch: str, directory: str, proposals: str, state_prefix: str) -> None:
+        self._mirror = mirror
+        self._branch = branch
+        self._proposals = proposals
+        self._state_prefix = state_prefix
+        self._reader = ConfigCommitReader(mirror, directory)
+
+    def read(self) -> ConfigSnapshot:
+        """Fetch, and return the files at the head of the branch. Raises GitError."""
+        self._mirror.fetch("destination", self._state_prefix, branches=(self._branch, self._proposals))
+        head = self._mirror.refs().get(f"refs/heads/{self._branch}")
+        if head is None:
+            raise RepositoryMissingError(
+                f"{self._mirror.url} must have the branch {self._branch}, named by config.branch"
+            )
+        snapshot = self._reader.read(head)
+        maintain_mirror(self._mirror)
+        return replace(snapshot, root_commits=RootCommits(self._mirror, head))
+
+
+class CommitConfigSource:
+    """Reads the config at one commit."""
+
+    def __init__(self, reader: ConfigCommitReader, commit: CommitId) -> None:
+        self._reader = reader
+        self._commit = commit
+
+    def read(self) -> ConfigSnapshot:
+        """Return the files at the commit. Raises GitError."""
+        return self._reader.read(self._commit)
+
+
+# The maximal number of commits that are searched for the tree of a plain folder.
+_MAX_SEARCHED_COMMITS = 2_000
+
+
+class ConfigHistory:
+    """The config at any commit of its repository.
+
+    `current_name` is the name of the commit that the current config comes from, without local changes on disk.
+    """
+
+    def __init__(self, repository: CommitHistory, directory: str, current_name: str = "HEAD") -> None:
+        self.current_name = current_name
+        self._repository = repository
+        self._directory = directory.strip("/")
+        self._reader = ConfigCommitReader(repository, directory)
+
+    def find_commit(self, name: str) -> CommitId:
+        """Return the commit of a branch, tag, id, or any other name that Git accepts. Raises GitError."""
+        return self._repository.find(name)
+
+    def find_branch_head(self, branch: str) -> CommitId:
+        """Return the head of a branch at `origin`, or of the local branch without `origin`. Raises GitError."""
+        try:
+            return self.find_commit(f"origin/{branch}")
+        except ObjectMissingError:
+            pass
+        try:
+            return self.find_commit(branch)
+        except ObjectMissingError as error:
+            raise ObjectMissingError(f"{error.message}; config.branch names it") from error
+
+    def merge_base(self, first: CommitId, second: CommitId) -> CommitId | None:
+        """Return the last common commit of two histories; None without one."""
+        return self._repository.merge_base(first, second)
+
+    def list_commits_between(self, old: CommitId | None, new: CommitId) -> list[CommitId] | None:
+        """Return the commits after `old` up to `new`, along first parents, that changed the config, oldest first.
+
+        Without `old`, all such commits up to `new`. None if `old` is not in the history of `new`. Raises GitError.
+        """
+        return self._repository.list_commits_between(old, new, self._directory)
+
+    def find_commit_with_tree(self, tree: TreeId, head: str) -> CommitId | None:
+        """Return the last commit, along first parents up to `head`, whose config has this tree; None without one.
+
+        Raises GitError.
+        """
+        commits = self.list_commits_between(None, self.find_commit(head)) or []
+        with self._repository.open_reader() as reader:
+            for commit in commits[: -_MAX_SEARCHED_COMMITS - 1 : -1]:
+                directory = reader.entry(reader.commit(commit).tree, self._directory)
+                if directory and TreeId(directory.id) == tree:
+                    return commit
+        return None
+
+    def read_commit(self, commit: CommitId) -> Commit:
+        """Return a commit. Raises GitError."""
+        with self._repository.open_reader() as reader:
+            return reader.commit(commit)
+
+    def source_at(self, commit: CommitId) -> CommitConfigSource:
+        """Return the source of the config at a commit."""
+        return CommitConfigSource(self._reader, commit)
+
+    def read_tree(self, tree: TreeId) -> ConfigSnapshot:
+        """Return the config of an earlier plain folder, if a commit contains its tree. Raises GitError."""
+        return self._reader.read_tree(tree)

@@ -1,0 +1,58 @@
+"""The structured log of the process: events with a name and fields, written through structlog.
+
+structlog is imported when the first event is logged. Most one-shot commands log nothing, and the import takes a
+tenth of their run time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from threading import RLock
+from typing import Any
+
+
+class EventLog:
+    """A structlog logger that is configured when it is first used."""
+
+    def __init__(self) -> None:
+        self._configure: Callable[[], None] | None = None
+        self._lock = RLock()
+
+    def configure_with(self, configure: Callable[[], None]) -> None:
+        """Call `configure` before the next event is logged."""
+        self._configure = configure
+
+    def debug(self, event: str, **fields: object) -> None:
+        """Log an event that only helps to find an error."""
+        self._logger.debug(event, **fields)
+
+    def info(self, event: str, **fields: object) -> None:
+        """Log a completed action."""
+        self._logger.info(event, **fields)
+
+    def warning(self, event: str, **fields: object) -> None:
+        """Log an event that an operator should check, but not at once."""
+        self._logger.warning(event, **fields)
+
+    def error(self, event: str, **fields: object) -> None:
+        """Log a failed action."""
+        self._logger.error(event, **fields)
+
+    @property
+    def _logger(self) -> Any:
+        import structlog
+
+        # Threads push to remotes at the same time: the second one must find a configured logger.
+        with self._lock:
+            if self._configure:
+                self._configure()
+                self._configure = None
+        return structlog.get_logger("reconciler")
+
+
+log = EventLog()
+
+
+def log_mirror_rebuild(url: str, reason: str) -> None:
+    """Log that a new mirror replaced a damaged one. No data is lost: the remote has everything."""
+    log.warning("mirror_rebuilt", remote=url, message=reason)

@@ -1,0 +1,688 @@
+"""The context of one pass: plans the targets from the config, the remotes and the recorded states.
+
+The decisions are in `reconciler.planning`. This module reads the data that they need, isolates targets from each other,
+and keeps the results of the pass. It writes nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from dataclasses import replace
+from functools import cached_property
+
+from reconciler.catalog.catalog import Catalog
+from reconciler.catalog.files import FALLBACK_COMMIT_SECONDS, BlobId, CommitId, FileTree, TreeId
+from reconciler.catalog.known_kinds import PORCH_GROUP
+from reconciler.catalog.manifests import DEFAULT_NAMESPACE
+from reconciler.controllers.clusters.selection import Cluster
+from reconciler.controllers.deletion_guards import read_acknowledged_hashes
+from reconciler.controllers.override_policies.read_policies import OverridePolicies
+from reconciler.controllers.results import ControllerResult, Variant
+from reconciler.executors.executor import RenderContext
+from reconciler.git.errors import GitError, InternalGitError
+from reconciler.krm.findings import Finding, create_internal_error_finding
+from reconciler.krm.isolation import InternalFailure
+from reconciler.krm.objects import ObjectKey
+from reconciler.output.commits import format_hydrator_metadata
+from reconciler.packages.functions.registry import is_function_trace_key
+from reconciler.planning.carry_over.checkpoint import create_checkpoint, has_same_result
+from reconciler.planning.carry_over.other_shards import (
+    OtherShardPlans,
+    decide_from_record,
+    find_departing_owners,
+    list_recorded_owners,
+    without_writes,
+)
+from reconciler.planning.decide.deletion_safety import (
+    check_repository_reset,
+    report_emptied_repository,
+)
+from reconciler.planning.decide.fleet_plan import (
+    FleetPlan,
+    TargetPlan,
+    add_promoter_actions,
+    find_metadata_path,
+    find_promoter_branch,
+)
+from reconciler.planning.decide.package_decision import RenderFunction
+from reconciler.planning.decide.rollouts import RolloutGates, RolloutTracker, apply_rollout_gates
+from reconciler.planning.decide.target_inputs import (
+    ConfigOrigin,
+    DesiredPackages,
+    PlanningContext,
+    PreparedTarget,
+    TargetClaims,
+    UnreadyOwners,
+    has_other_url,
+    prepare_target,
+)
+from reconciler.planning.decide.target_plan import (
+    DecidedTarget,
+    create_state,
+    decide_target,
+    plan_target,
+)
+from reconciler.planning.layout.refs import BranchAction, find_missing_tags, format_tag_prefix
+from reconciler.planning.model.cluster_overrides import ClusterOverrides
+from reconciler.planning.model.codes import CONFIG_HISTORY_REPLACED
+from reconciler.planning.model.outcomes import PackageRender
+from reconciler.planning.model.sources import RenderInputs
+from reconciler.planning.model.state import TargetState
+from reconciler.planning.model.targets import Target
+from reconciler.planning.observe.target_snapshot import TargetHeads
+from reconciler.planning.render.renderer import PackageRenderer
+from reconciler.reconcile.commits import WrittenPlan
+from reconciler.reconcile.config_source import ConfigSnapshot
+from reconciler.reconcile.failures import REPOSITORY_UNREACHABLE, repository_boundary
+from reconciler.reconcile.pass_cache import CachedTarget, PassCache
+from reconciler.reconcile.pull_requests.open_requests import TargetRequests
+from reconciler.reconcile.remotes.ports import TargetContents
+from reconciler.reconcile.remotes.remotes import Remotes
+from reconciler.reconcile.remotes.repository import Remote, TargetRepository
+from reconciler.reconcile.remotes.targets import (
+    BRANCH_PREFIX,
+    TargetHeadReader,
+    prefetch_branches,
+    proposed_ref,
+    read_target_state,
+)
+from reconciler.reconcile.render_batches import RenderBatches
+from reconciler.reconcile.services import PassServices
+
+_NOT_READ = "; the result is based on its last known content, and sync would not change it"
+
+_KINDS = ("Repository", "PackageVariant", "PackageVariantSet")
+_OWNERS = {(PORCH_GROUP, "PackageVariant"), (PORCH_GROUP, "PackageVariantSet")}
+
+
+class PassContext:
+    """The data, services and results of one pass while it plans.
+
+    Attributes:
+        config: The config.
+        source_files: The files of all upstream trees that were read, and of trees that states will name.
+        render_count: The number of renders.
+        failures: Unexpected exceptions that did not end the planning of a target.
+        rollouts: The progress of rollouts.
+    """
+
+    def __init__(
+        self,
+        config: ConfigSnapshot,
+        catalog: Catalog,
+        remotes: Remotes,
+        services: PassServices,
+        controller_result: ControllerResult,
+        desired_state: DesiredPackages,
+        now: int,
+        decide: Callable[[PreparedTarget, PlanningContext], DecidedTarget] = decide_target,
+        pass_cache: PassCache | None = None,
+        other_shard_targets: Sequence[Target] = (),
+    ) -> None:
+        self.config = config
+        self._catalog = catalog
+        self._remotes = remotes
+        self._services = services
+        self._controller_result = controller_result
+        self._now = now
+        self._decide_target = decide
+        self._text_writer = services.create_text_writer(config.id, config.dry_commit)
+        self._renderer = services.create_renderer(catalog)
+        self._tag_policy = services.create_tag_policy(catalog)
+        self._urls_with_fetched_tags: set[str] = set()
+        self._head_reader = TargetHeadReader(
+            services.ref_templates,
+            services.pull_requests.cache.find_target_requests,
+            uses_promoter=config.dry_commit is not None,
+        )
+        self._desired = desired_state
+        # An object with several definitions exists, but its packages are unknown.
+        self._unresolved_owners = frozenset(
+            self._desired.stalled_owners | controller_result.kept_owners | catalog.duplicates
+        )
+        self.source_files: dict[TreeId, FileTree] = {}
+        self.render_count = 0
+        self.failures: list[InternalFailure] = []
+        self.rollouts = RolloutGates()
+        self._prepared_clusters: dict[str, PreparedTarget | None] = {}
+        self._decided: dict[ObjectKey, DecidedTarget] = {}
+        self._state_commits: dict[ObjectKey, CommitId | None] = {}
+        # During a rollout, each cluster depends on all other clusters.
+        self._cache = pass_cache if not self._renderer.cluster_overrides.rollouts else None
+        if self._cache:
+            self._cache.refresh_dependencies(self._renderer.dependency_reader, services.functions.identity)
+        # Targets of other shards are prepared when they are needed.
+        self._other_shard_targets = {(target.key.namespace, target.name): target for target in other_shard_targets}
+        self._prepared_other_shards: dict[ObjectKey, PreparedTarget | TargetPlan] = {}
+
+    def report_progress(self, stage: str, done: int, total: int) -> None:
+        """Report the progress of the pass."""
+        self._services.report_progress(stage, done, total)
+
+    def get_remote(self, url: str) -> Remote | None:
+        """Return the remote of a target. If the settings allow it, a missing repository is an empty remote."""
+        if self._services.should_treat_missing_as_empty:
+            return self._remotes.get_even_if_missing(url)
+        return self._remotes.get(url)
+
+    def record_heads(self, plans: Iterable[TargetPlan]) -> None:
+        """Record the heads of target branches, for passes that find neither branch nor state."""
+        for plan in plans:
+            target, remote = plan.target, self.get_remote(plan.target.url)
+            if remote and not plan.findings and (head := remote.refs.get(BRANCH_PREFIX + target.branch)):
+                self._services.known_heads.record(target, head)
+
+    @property
+    def state_ref(self) -> str:
+        """The template of state refs, with `{repository}`."""
+        return self._services.state_ref
+
+    @property
+    def policies(self) -> OverridePolicies:
+        """The override policies of the config."""
+        return self._renderer.cluster_overrides.policies
+
+    @property
+    def renderer(self) -> PackageRenderer:
+        """The renderer of the pass. It contains the progress of rollouts as soon as that is known."""
+        return self._renderer
+
+    @property
+    def clusters(self) -> Mapping[str, Cluster]:
+        """The clusters of the config, by name."""
+        return self._renderer.cluster_overrides.clusters
+
+    def read_tree(self, target: Target, tree: TreeId) -> FileTree:
+        """Return the files of a tree in a plan. Raises PackageTooLargeError, PackageMalformedError, GitError."""
+        remote = self.get_remote(target.url)
+        assert remote, "a target that cannot be read has no plan"
+        return self._create_contents(remote).read_tree(tree)
+
+    def read_file(self, target: Target, blob: BlobId) -> bytes:
+        """Return the content of a file in the repository of a target. Raises GitError."""
+        remote = self.get_remote(target.url)
+        assert remote, "a target that cannot be read has no plan"
+        return remote.read_blob(blob)
+
+    def latest_commit_seconds(self) -> int:
+        """Return the latest date of all commits that were read; 2000-01-01 if none has a date."""
+        dates = [variant.source.committer_seconds for variant in self._controller_result.variants]
+        return max([self.config.seconds, *dates]) or FALLBACK_COMMIT_SECONDS
+
+    def plan_targets(self, targets: Sequence[Target], others: Iterable[TargetPlan]) -> list[TargetPlan]:
+        """Return the plans of targets. An error of one target does not affect the others.
+
+        All requested packages are decided first. Only then it is known which packages can be removed.
+
+        Args:
+            targets: The targets.
+            others: The plans of other targets, which are already complete.
+        """
+        cached = {target.key: plan for target in targets if (plan := self._find_cached_plan(target))}
+        changed = [target for target in targets if target.key not in cached]
+        if cached:
+            # The states of these targets came from the cache, and their branches were not prefetched.
+            prefetch_branches(changed, self._remotes, self._services.state_ref)
+        prepared = [self._prepare(target) for target in changed]
+        if self._renderer.cluster_overrides.rollouts:
+            for target in self._other_shard_targets.values():
+                self._prepare_other_shard(target)
+        try:
+            with repository_boundary("the rollouts of override policies"):
+                self._evaluate_rollouts()
+        except InternalGitError as error:
+            # Without the progress of rollouts, no package of any cluster can be rendered.
+            prepared = [_create_error_plan(target, _create_read_error(target, error)) for target in changed]
+        decided = []
+        batches = RenderBatches(
+            self._services.executor,
+            self._create_render_context,
+            self._decide,
+            self._render_and_count,
+            self._record_executor_render,
+        )
+        for index, decision in enumerate(batches.decide_targets(prepared)):
+            self.report_progress("planning", len(cached) + index, len(targets))
+            decided.append(decision)
+        self.report_progress("planning", len(targets), len(targets))
+        self._decided |= {decision.target.key: decision for decision in decided if isinstance(decision, DecidedTarget)}
+        reconciled_owners = (
+            *(each.reconciled_owners for each in (*others, *cached.values(), *decided)),
+            self._list_owners_in_other_shards(decided),
+        )
+        reconciled: frozenset[ObjectKey] = frozenset().union(*reconciled_owners)
+        planned = {each.target.key: self._complete_plan(each, reconciled) for each in decided}
+        return [cached.get(target.key) or planned[target.key] for target in targets]
+
+    def _find_cached_plan(self, target: Target) -> TargetPlan | None:
+        """Return the last plan of a target if planning would have the same result."""
+        try:
+            with repository_boundary(target.title):
+                remote = self.get_remote(target.url)
+                if not self._cache or remote is None or target.key in self._conflicts:
+                    return None
+                claims = self._build_claims(target)
+                return self._cache.find_plan(target, remote.refs, claims, self._read_cached_requests)
+        except InternalGitError as error:
+            # Planning the target again does the same work and reports the error.
+            self.failures.append(error.failure)
+            return None
+
+    def _read_cached_requests(self, cached: CachedTarget) -> TargetRequests:
+        """Return the current reviews of the drafts of a cached target."""
+        target, state = cached.target, cached.checkpoint.plan.next_state
+        remote = self.get_remote(target.url)
+        refs = remote.refs if remote else {}
+        heads = {name: commit for name in state.drafts if (commit := refs.get(BRANCH_PREFIX + name))}
+        return self._services.pull_requests.cache.find_target_requests(target, state, heads)
+
+    def has_planned(self, target: Target) -> bool:
+        """Return whether this pass planned a target, or tried to, and did not use a cached plan."""
+        return target.key in self._state_commits
+
+    def build_cached_target(self, plan: TargetPlan, written: WrittenPlan | None) -> CachedTarget | None:
+        """Return the cache entry of a target whose plan was applied; None if the next pass must plan it.
+
+        With GitOps Promoter, drafts name the commit of the config, and each pass must plan the target.
+        """
+        target, remote = plan.target, self.get_remote(plan.target.url)
+        decided = self._decided.get(target.key)
+        if (
+            decided is None
+            or remote is None
+            or (self.config.dry_commit and find_promoter_branch(target, self._services.draft_template))
+        ):
+            return None
+        state = written.state if written and written.state else plan.previous_state
+        commit = written.state_commit if written and written.state_commit else self._state_commits[target.key]
+        state_ref = self._services.state_ref.format(repository=target.name)
+        checkpoint = create_checkpoint(decided, plan, state, self._renderer.dependency_reader)
+        if checkpoint is None or remote.refs.get(state_ref) != commit:
+            return None
+        names = self._list_draft_branches(target, state, decided.claims)
+        used_refs = (
+            BRANCH_PREFIX + target.branch,
+            state_ref,
+            *(BRANCH_PREFIX + name for name in names),
+            *map(proposed_ref, names),
+        )
+        refs = {name: remote.refs.get(name) for name in used_refs}
+        heads = self._read_heads(target, remote, state, decided.claims)
+        checkpoint = replace(checkpoint, plan=replace(checkpoint.plan, heads=heads))
+        requests = self._services.pull_requests.cache.find_target_requests(target, state, heads.drafts)
+        return CachedTarget(target, checkpoint, refs, requests, commit)
+
+    def plan_other_shards(self, plans: Iterable[TargetPlan]) -> OtherShardPlans:
+        """Return the plans of other shards' targets, built from their records. Nothing is rendered or written.
+
+        `plans` are all plans of this shard.
+        """
+        decided: list[DecidedTarget | TargetPlan] = []
+        awaited: set[ObjectKey] = set()
+        for prepared in map(self._prepare_other_shard, self._other_shard_targets.values()):
+            target, awaited_owners = self._decide_other_shard(prepared)
+            decided.append(target)
+            awaited |= awaited_owners
+        reconciled: frozenset[ObjectKey] = frozenset().union(*(each.reconciled_owners for each in (*plans, *decided)))
+        other_plans = tuple(without_writes(self._complete_plan(target, reconciled)) for target in decided)
+        return OtherShardPlans(other_plans, frozenset(awaited))
+
+    def _decide_other_shard(
+        self, prepared: PreparedTarget | TargetPlan
+    ) -> tuple[DecidedTarget | TargetPlan, frozenset[ObjectKey]]:
+        if isinstance(prepared, TargetPlan):
+            return prepared, frozenset()
+        try:
+            with repository_boundary(prepared.target.title):
+                context = replace(prepared.context, dependency_reader=self._renderer.dependency_reader)
+                return decide_from_record(prepared, context)
+        except GitError as error:
+            return _create_error_plan(prepared.target, _create_read_error(prepared.target, error)), frozenset()
+
+    def _prepare_other_shard(self, target: Target) -> PreparedTarget | TargetPlan:
+        if target.key not in self._prepared_other_shards:
+            self._prepared_other_shards[target.key] = self._prepare(target)
+        return self._prepared_other_shards[target.key]
+
+    def _list_owners_in_other_shards(self, decided: Iterable[DecidedTarget | TargetPlan]) -> frozenset[ObjectKey]:
+        """Return the owners that leave a target of this shard and already have their package in another shard."""
+        package_targets = (
+            package_target
+            for owner in find_departing_owners(decided)
+            for package_target in self._desired.targets_by_owner.get(owner, ())
+        )
+        found = (self._other_shard_targets.get((each.namespace, each.repository)) for each in package_targets)
+        targets = {target.key: target for target in found if target}
+        return frozenset(
+            owner for target in targets.values() for owner in list_recorded_owners(self._prepare_other_shard(target))
+        )
+
+    def plan_changed_targets(
+        self, targets: Sequence[Target], other: PassContext, plans: Iterable[TargetPlan]
+    ) -> list[TargetPlan]:
+        """Return the plans of targets, and reuse those that are equal for another config over the same remotes.
+
+        During a rollout, all targets are planned.
+
+        Args:
+            targets: The targets.
+            other: The context of the other config.
+            plans: The plans of the other config.
+        """
+        if self._renderer.cluster_overrides.rollouts or other._renderer.cluster_overrides.rollouts:
+            return self.plan_targets(targets, ())
+        other_plans = {plan.target.key: plan for plan in plans}
+        reused = {
+            target.key: replace(other_plans[target.key], target=target, missing_tags=())
+            for target in targets
+            if target.key in other_plans and self._has_same_result(target, other)
+        }
+        planned = self.plan_targets([target for target in targets if target.key not in reused], reused.values())
+        all_plans = {**reused, **{plan.target.key: plan for plan in planned}}
+        return [all_plans[target.key] for target in targets]
+
+    def _has_same_result(self, target: Target, other: PassContext) -> bool:
+        decided = other._decided.get(target.key)
+        if decided is None or replace(decided.target, location=target.location) != target:
+            return False
+        has_conflict = target.key in self._conflicts or target.key in other._conflicts
+        if has_conflict:
+            return False
+        return has_same_result(decided, self._build_claims(target), self._renderer.dependency_reader)
+
+    def survey_target(self, target: Target, others: Iterable[Target]) -> PreparedTarget | TargetPlan:
+        """Return one target, prepared for its decision. Other targets are only read during a rollout."""
+        prepared = self._prepare(target)
+        if self._renderer.cluster_overrides.rollouts:
+            for other in others:
+                if other.is_deployment and other != target:
+                    self._prepare(other)
+            self._evaluate_rollouts()
+        if isinstance(prepared, TargetPlan):
+            return prepared
+        return replace(prepared, context=replace(prepared.context, dependency_reader=self._renderer.dependency_reader))
+
+    def _complete_plan(self, decided: DecidedTarget | TargetPlan, reconciled: frozenset[ObjectKey]) -> TargetPlan:
+        if isinstance(decided, TargetPlan):
+            return decided
+        try:
+            with repository_boundary(decided.target.title):
+                plan = plan_target(decided, reconciled)
+                tags = find_missing_tags(plan.target, plan.next_state, self._tag_policy)
+                return replace(plan, missing_tags=tags, branch_actions=self._add_promoter_actions(plan))
+        except GitError as error:
+            return _create_error_plan(decided.target, _create_read_error(decided.target, error))
+
+    def _add_promoter_actions(self, plan: TargetPlan) -> tuple[BranchAction, ...]:
+        # The config in a plain folder has no commit that a draft can name.
+        if self.config.dry_commit is None:
+            return plan.branch_actions
+        return add_promoter_actions(plan, self._services.draft_template, self._promoter_metadata)
+
+    @cached_property
+    def _promoter_metadata(self) -> bytes:
+        assert self.config.dry_commit, "the metadata names a commit"
+        return format_hydrator_metadata(self.config.dry_commit)
+
+    def _prepare(self, target: Target) -> PreparedTarget | TargetPlan:
+        self._state_commits[target.key] = None
+        try:
+            with repository_boundary(target.title):
+                prepared = self._read_target(target)
+        except GitError as error:
+            prepared = _create_error_plan(target, _create_read_error(target, error))
+        if target.is_deployment:
+            self._prepared_clusters[target.name] = prepared if isinstance(prepared, PreparedTarget) else None
+        return prepared
+
+    def _evaluate_rollouts(self) -> None:
+        """Determine the progress of rollouts from the published packages of all clusters, before the first render."""
+        overrides = self._renderer.cluster_overrides
+        if overrides.rollouts:
+            clusters = (prepared for prepared in self._prepared_clusters.values() if prepared)
+            published_since = {prepared.target.name: self._read_publication_times(prepared) for prepared in clusters}
+            tracker = RolloutTracker(
+                self._prepared_clusters, self._renderer.dependency_reader, overrides, published_since
+            )
+            self.rollouts = tracker.evaluate_gates(self._now)
+            self.failures += tracker.failures
+            self._renderer = replace(self._renderer, cluster_overrides=apply_rollout_gates(overrides, self.rollouts))
+
+    def _read_publication_times(self, prepared: PreparedTarget) -> Mapping[str, int]:
+        target, packages = prepared.target, prepared.snapshot.state.packages
+        # The id of the render: a later local change is not a new publication.
+        versions = {
+            package: str(record.published_version.rendered)
+            for package, record in packages.items()
+            if record.published_version
+        }
+        # start=0: with an empty cache, for example on a new CI runner in each pass, a rollout must not stop for ever.
+        return self._services.publication_times.update(
+            f"{target.repository_id} {target.name}", versions, self._now, start=0
+        )
+
+    def _decide(self, prepared: PreparedTarget, render: RenderFunction) -> DecidedTarget | TargetPlan:
+        try:
+            with repository_boundary(prepared.target.title):
+                context = replace(prepared.context, dependency_reader=self._renderer.dependency_reader, render=render)
+                return self._decide_target(prepared, context)
+        except GitError as error:
+            return _create_error_plan(prepared.target, _create_read_error(prepared.target, error))
+
+    def _create_render_context(self) -> RenderContext:
+        overrides, templates = self._renderer.cluster_overrides, self._renderer.template_merger
+        # Without the data that this process has cached in it.
+        plain_overrides = ClusterOverrides(
+            overrides.policies, overrides.clusters, overrides.options, overrides.closed_clusters, overrides.strict_codes
+        )
+        return RenderContext(
+            self.config.files, plain_overrides, templates.merge_rules, templates.options, self.config.unreadable,
+            self._catalog.unproven_deletions, self._catalog.resolution,
+        )  # fmt: skip
+
+    def _read_target(self, target: Target) -> PreparedTarget | TargetPlan:
+        remote = self.get_remote(target.url)
+        conflict = self._conflicts.get(target.key)
+        if conflict or remote is None:
+            finding = conflict or self._create_unreachable_error(target)
+            return _create_error_plan(target, finding)
+        state = read_target_state(target, remote, self._services.state_ref) or create_state(target)
+        self._state_commits[target.key] = remote.refs.get(self._services.state_ref.format(repository=target.name))
+        if isinstance(state, Finding):
+            return _create_error_plan(target, state)
+        claims = self._build_claims(target)
+        heads = self._read_heads(target, remote, state, claims)
+        if (
+            self._state_commits[target.key] is None
+            and heads.is_absent
+            and (reset_error := self._check_reset(target, remote))
+        ):
+            return _create_error_plan(target, reset_error)
+        if not (state.packages or heads.is_absent):
+            self._fetch_tags(target.url, remote)
+        context = PlanningContext(
+            self._renderer.dependency_reader, self._create_contents(remote), self._render_and_count, self._text_writer,
+            self._services.draft_template, self.config.seconds, self._services.removal_template,
+            self._renderer.template_merger, self._origin,
+        )  # fmt: skip
+        promoter_branch = find_promoter_branch(target, self._services.draft_template)
+        metadata_path = find_metadata_path(target, promoter_branch) if promoter_branch else None
+        repository = TargetRepository(remote, target, metadata_path)
+        last_known_head = self._find_head_before_move(target, state)
+        prepared = prepare_target(target, claims, state, heads, repository, context, last_known_head)
+        if self._cache and isinstance(prepared, PreparedTarget):
+            outcomes = self._cache.find_known_outcomes(target, remote.refs, claims, self._read_cached_requests)
+            return replace(prepared, known_outcomes=outcomes)
+        return prepared
+
+    @cached_property
+    def _origin(self) -> ConfigOrigin:
+        root_commits = self.config.root_commits
+        # While the history is replaced and not acknowledged, states keep the root commit that they have recorded.
+        is_replaced = any(finding.code == CONFIG_HISTORY_REPLACED.name for finding in self._catalog.unproven_deletions)
+        return ConfigOrigin(self.config.directory, "" if is_replaced or root_commits is None else root_commits.first)
+
+    @cached_property
+    def _conflicts(self) -> Mapping[ObjectKey, Finding]:
+        return self._services.find_target_conflicts(self._catalog)
+
+    def _check_reset(self, target: Target, remote: Remote) -> Finding | None:
+        """Return an error for a target without branch and state if it, or another target of its repository, had one."""
+        if target.url in self._remotes.failures:
+            # The current content is unknown.
+            return None
+        if self._services.known_heads.find(target):
+            return self._check_acknowledged_reset(target)
+        # A commit in an emptied repository would make its restore more difficult.
+        is_emptied = not remote.refs and any(
+            self._check_acknowledged_reset(other)
+            for other in self._services.list_targets(self._catalog)
+            if other.repository_id == target.repository_id
+        )
+        return report_emptied_repository(target) if is_emptied else None
+
+    def _find_head_before_move(self, target: Target, state: TargetState) -> CommitId | None:
+        """Return the last known head at the previous URL of a target; None if the URL did not change."""
+        if not has_other_url(target, state):
+            return None
+        known = self._services.known_heads.find(target)
+        is_previous = known and known.branch == target.branch and known.repository != target.repository_id
+        return known.head if known and is_previous else None
+
+    def _check_acknowledged_reset(self, target: Target) -> Finding | None:
+        known = self._services.known_heads.find(target)
+        definition = self._catalog.get(target.key)
+        return check_repository_reset(target, known, definition.annotations if definition else {}) if known else None
+
+    def _create_unreachable_error(self, target: Target) -> Finding:
+        return _create_read_error(target, self._remotes.failures.get(target.url))
+
+    def _build_claims(self, target: Target) -> TargetClaims:
+        name = (target.key.namespace, target.name)
+        definition, desired = self._catalog.get(target.key), self._desired
+        return TargetClaims(
+            desired.variants_by_target.get(name, ()), self._existing_owners, self._unresolved_owners,
+            self._is_complete, desired.stalled_packages.get(name, frozenset()), desired.targets_by_owner,
+            desired.multi_target_owners, self._controller_result.guards, desired.dependents_by_target.get(name, {}),
+            self._similar_objects, self._has_no_owners, self._unready_owners,
+            read_acknowledged_hashes(definition.annotations) if definition else frozenset(),
+            self._services.max_delete_percent,
+        )  # fmt: skip
+
+    @cached_property
+    def _unready_owners(self) -> UnreadyOwners:
+        stalled = self._controller_result.stalled
+        owners_by_target = {
+            (each.target.repository, each.target.package): each.owner.key for each in stalled if each.target
+        }
+        keys = [key for key in sorted(self._unresolved_owners) if (key.group, key.kind) in _OWNERS]
+        definitions = (self._catalog.copies.get(key) or (self._catalog.get(key),) for key in keys)
+        objects = tuple(definition for each in definitions for definition in each if definition)
+        others = frozenset(key for key in self._unresolved_owners if (key.group, key.kind) not in _OWNERS)
+        owners_by_package = {package: each.owner.key for each in stalled for package in each.packages}
+        return UnreadyOwners(owners_by_target, objects, others, owners_by_package)
+
+    @cached_property
+    def _existing_owners(self) -> Set[ObjectKey]:
+        return (
+            self._desired.targets_by_owner.keys() | self._unresolved_owners
+            if self._unresolved_owners
+            else self._desired.targets_by_owner.keys()
+        )
+
+    @cached_property
+    def _is_complete(self) -> bool:
+        return self._catalog.is_complete
+
+    @cached_property
+    def _similar_objects(self) -> Mapping[tuple[str, str], ObjectKey]:
+        keys = (key for key in self._catalog.objects if _is_similar_to_owner(key))
+        return {(key.namespace or DEFAULT_NAMESPACE, key.name): key for key in keys}
+
+    @cached_property
+    def _has_no_owners(self) -> bool:
+        keys = {*self._catalog.objects, *self._catalog.duplicates}
+        return not self._existing_owners and not any((key.group, key.kind) in _OWNERS for key in keys)
+
+    def _read_heads(self, target: Target, remote: Remote, state: TargetState, claims: TargetClaims) -> TargetHeads:
+        return self._head_reader.read(target, remote, state, _list_packages(claims, state))
+
+    def _list_draft_branches(self, target: Target, state: TargetState, claims: TargetClaims) -> set[str]:
+        return self._head_reader.list_draft_branches(target, state, _list_packages(claims, state))
+
+    def _fetch_tags(self, url: str, remote: Remote) -> None:
+        """Fetch the revision tags of all targets of a remote that have a branch but no state, in one request.
+
+        Planning recovers their states from these tags.
+        """
+        if url in self._urls_with_fetched_tags:
+            return
+        self._urls_with_fetched_tags.add(url)
+        refs, state_ref = remote.refs, self._services.state_ref
+        targets = (target for target in self._services.list_targets(self._catalog) if target.url == url)
+        without_state = (
+            target
+            for target in targets
+            if BRANCH_PREFIX + target.branch in refs and state_ref.format(repository=target.name) not in refs
+        )
+        remote.fetch_tags(
+            format_tag_prefix(target, variant.target.package)
+            for target in without_state
+            for variant in self._desired.variants_by_target.get((target.key.namespace, target.name), ())
+        )
+
+    def _create_contents(self, remote: Remote) -> TargetContents:
+        return TargetContents(
+            self._remotes,
+            remote,
+            self.source_files,
+            lambda files: self._services.find_locked_tree(files, self._catalog, self._remotes),
+            self._services.functions.identity,
+        )
+
+    def _render_and_count(self, variant: Variant, inputs: RenderInputs) -> PackageRender:
+        self.render_count += 1
+        return self._renderer(variant, inputs)
+
+    def _record_executor_render(self, rendered: PackageRender) -> PackageRender:
+        self.render_count += 1
+        for name in filter(is_function_trace_key, rendered.trace):
+            # A pass must know the identities of all functions that packages depend on.
+            self._services.functions.identity(name)
+        return rendered
+
+
+def _list_packages(claims: TargetClaims, state: TargetState) -> set[str]:
+    return {*(variant.target.package for variant in claims.variants), *state.packages}
+
+
+def _is_similar_to_owner(key: ObjectKey) -> bool:
+    """Return whether an object resembles an owner of packages, but no controller processes it."""
+    if key.group == PORCH_GROUP:
+        return key.kind not in _KINDS
+    return key.kind in _KINDS and key.kind != "Repository"
+
+
+def _create_read_error(target: Target, error: GitError | None, suffix: str = "") -> Finding:
+    if isinstance(error, InternalGitError):
+        return create_internal_error_finding(error.failure, target.location)
+    message = error.full_message if error else "it was not fetched"
+    return REPOSITORY_UNREACHABLE.finding(f"{target.title}: {message}{suffix}", target.location)
+
+
+def find_unread_targets(plan: FleetPlan, remotes: Remotes) -> tuple[Finding, ...]:
+    """Return an error for each target that has a plan although its repository could not be read."""
+    planned = (target_plan.target for target_plan in plan.targets if not target_plan.findings)
+    return tuple(finding for target in planned for finding in check_target_read(target, remotes))
+
+
+def check_target_read(target: Target, remotes: Remotes) -> tuple[Finding, ...]:
+    """Return an error for a target whose repository could not be read: its result is not reliable."""
+    failure = remotes.failures.get(target.url)
+    return (_create_read_error(target, failure, _NOT_READ),) if failure else ()
+
+
+def _create_error_plan(target: Target, finding: Finding) -> TargetPlan:
+    """Return a plan that changes nothing and reports an error."""
+    state = create_state(target)
+    return TargetPlan(target, TargetHeads(), state, state, findings=(finding,))

@@ -1,0 +1,394 @@
+"""Updates of the pull requests of one repository: open, update, report the check, mark ready, and close.
+
+An error of the forge affects one pull request and its back-off, until too many pull requests fail. A used-up rate limit
+ends the update of the repository.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+
+from reconciler.forge.errors import (
+    ForgeBusyError,
+    ForgeError,
+    ForgeMissingError,
+    ForgeRefusedError,
+    ForgeUnreachableError,
+    InternalForgeError,
+)
+from reconciler.forge.port import ACCEPT_CONFLICTS, Forge, MergeMethod, NewRequest, PullRequest, Verdict
+from reconciler.git.errors import GitError
+from reconciler.krm.isolation import InternalFailure
+from reconciler.krm.json_text import compute_digest
+from reconciler.output.review.pull_request import PullRequestText, has_generated_block, replace_generated_block
+from reconciler.planning.model.state import PullRequestRecord
+from reconciler.reconcile.event_log import log
+from reconciler.reconcile.failures import forge_boundary
+from reconciler.reconcile.pull_requests.open_requests import PullRequestCache, PullRequestTask
+from reconciler.reconcile.remotes.repository import Remote
+from reconciler.reconcile.remotes.scheduling import Backoff
+from reconciler.reconcile.remotes.targets import BRANCH_PREFIX
+
+# The number of pull requests that may fail before the forge counts as unavailable.
+_MAX_FAILED_REQUESTS = 3
+# Errors that affect one pull request only.
+_REQUEST_ERRORS = (ForgeRefusedError, ForgeMissingError)
+
+
+@dataclass(frozen=True)
+class PullRequestOptions:
+    """Options for pull requests.
+
+    Attributes:
+        should_open_as_draft: Whether new pull requests are drafts until the reconciler's draft is proposed.
+        labels: Labels of new pull requests.
+        max_open: The maximal number of open pull requests in a repository; 0 for no limit.
+        should_report_check: Whether the verdict is reported as a check of the commit.
+        merge_method: How the approve command merges a pull request; None if it pushes instead.
+    """
+
+    should_open_as_draft: bool = True
+    labels: tuple[str, ...] = ()
+    max_open: int = 0
+    should_report_check: bool = True
+    merge_method: MergeMethod | None = None
+
+    def build_request(self, task: PullRequestTask, text: PullRequestText) -> NewRequest:
+        """Return the new pull request for a draft."""
+        body = text.format_body(task.other_clusters)
+        return NewRequest(task.branch, task.target.branch, text.title, body, self.should_open_as_draft, self.labels)
+
+
+@dataclass
+class PullRequestResult:
+    """The result of one task.
+
+    Attributes:
+        task: The task.
+        recorded: The data to record about the pull request.
+        error: Why the pull request could not be updated.
+        is_waiting: Whether the pull request waits for a later pass to be opened.
+        is_opened: Whether the pull request was opened.
+        is_unfinished: Whether the forge does not show the head of the draft yet, or has a label for another head.
+        failure: The unexpected exception that ended the task. The next pass tries again.
+    """
+
+    task: PullRequestTask
+    recorded: PullRequestRecord
+    error: str = ""
+    is_waiting: bool = False
+    is_opened: bool = False
+    is_unfinished: bool = False
+    failure: InternalFailure | None = None
+
+    def postpone(self) -> None:
+        """Leave the task to a later pass. Record the change of the draft, to find equal changes of other clusters."""
+        self.is_waiting = not self.recorded.number
+        if self.is_waiting and self.task.text:
+            self.recorded = replace(self.recorded, read=self.task.input_digest, change=self.task.change_digest)
+
+
+class PullRequestBackoff:
+    """The back-off of single tasks with their errors. A changed draft is a new task without a back-off."""
+
+    def __init__(self, backoff: Backoff) -> None:
+        self._backoff = backoff
+        self._errors: dict[str, str] = {}
+
+    def is_waiting(self, task: PullRequestTask) -> bool:
+        """Return whether the next attempt must wait."""
+        return self._backoff.is_waiting(task.key)
+
+    def get_error(self, task: PullRequestTask) -> str:
+        """Return the last error of a task."""
+        return self._errors.get(task.key, "")
+
+    def record_error(self, result: PullRequestResult, error: str) -> None:
+        """Record an error and start the back-off of its task."""
+        result.error = self._errors[result.task.key] = error
+        self._backoff.record_failure(result.task.key)
+
+    def record_refusal(self, result: PullRequestResult, message: str) -> None:
+        """Record that the forge refused the pull request of a task."""
+        self.record_error(result, f"the forge refused the pull request of {result.task.branch}: {message}")
+
+    def record_success(self, task: PullRequestTask) -> None:
+        """Delete the errors of a task."""
+        self._backoff.record_success(task.key)
+        self._errors.pop(task.key, None)
+
+
+@dataclass
+class RepositoryUpdate:
+    """The update of all pull requests of one repository, and its results.
+
+    Attributes:
+        url: The URL of the repository.
+        retry_at: When the rate limit allows the next call, in seconds since 1970.
+        error: The error that ended the update.
+        results: The results of single tasks.
+        error_count: The number of tasks that failed because the forge was unreachable.
+        failures: Unexpected exceptions outside of the tasks.
+    """
+
+    url: str = ""
+    retry_at: float | None = None
+    error: ForgeError | None = None
+    results: list[PullRequestResult] = field(default_factory=list)
+    error_count: int = 0
+    failures: list[InternalFailure] = field(default_factory=list)
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the forge must not be called any more in this pass."""
+        return self.error is not None or self.retry_at is not None
+
+    def stop(self, error: ForgeError) -> None:
+        """End the update because of an error, or because of a rate limit."""
+        if isinstance(error, ForgeBusyError):
+            self.retry_at = error.until
+        else:
+            self.error = error
+
+
+class PullRequestUpdater:
+    """Updates the pull requests of repositories, one repository at a time."""
+
+    def __init__(self, cache: PullRequestCache, options: PullRequestOptions, backoff: PullRequestBackoff) -> None:
+        self._cache = cache
+        self._options = options
+        self._backoff = backoff
+
+    def update_repository(
+        self, url: str, forge: Forge, tasks: Sequence[PullRequestTask], remote: Remote | None
+    ) -> RepositoryUpdate:
+        """Update the pull requests of one repository. Errors of the forge are in the result."""
+        update = RepositoryUpdate(url)
+        try:
+            with forge_boundary(f"the pull requests without a draft of {url}"):
+                self._close_without_branch(url, forge, tasks, remote)
+        except InternalForgeError as error:
+            # The drafts of this repository do not depend on it.
+            update.failures.append(error.failure)
+        except ForgeError as error:
+            update.stop(error)
+        for task in tasks:
+            result = PullRequestResult(task, task.recorded)
+            update.results.append(result)
+            if update.is_over:
+                result.postpone()
+            else:
+                self._try_to_update(update, forge, result)
+        if update.error:
+            self._cache.record_failure(url, update.error)
+        return update
+
+    def _try_to_update(self, update: RepositoryUpdate, forge: Forge, result: PullRequestResult) -> None:
+        try:
+            with forge_boundary(f"{result.task.target.title}: the pull request of {result.task.branch}"):
+                self._update_request(update.url, forge, result)
+        except InternalForgeError as error:
+            result.failure = error.failure
+        except _REQUEST_ERRORS as error:
+            self._backoff.record_refusal(result, error.message)
+        except ForgeError as error:
+            result.postpone()
+            self._record_forge_error(update, result, error)
+
+    def _record_forge_error(self, update: RepositoryUpdate, result: PullRequestResult, error: ForgeError) -> None:
+        """Record an error of one pull request; after several of them, stop the update of the repository."""
+        if isinstance(error, ForgeUnreachableError):
+            message = f"the forge failed at the pull request of {result.task.branch}: {error.message}"
+            self._backoff.record_error(result, message)
+            update.error_count += 1
+            if update.error_count < _MAX_FAILED_REQUESTS:
+                return
+        update.stop(error)
+
+    def _close_without_branch(
+        self, url: str, forge: Forge, tasks: Sequence[PullRequestTask], remote: Remote | None
+    ) -> None:
+        """Close pull requests of the reconciler whose branch was deleted. Not every forge does this by itself."""
+        for request in self._list_without_branch(url, {task.branch for task in tasks}, remote):
+            try:
+                self._close(url, forge, request)
+            except _REQUEST_ERRORS as error:
+                log.warning("pull_request_failed", url=request.url, branch=request.head, message=error.message)
+
+    def _list_without_branch(self, url: str, drafts: Collection[str], remote: Remote | None) -> list[PullRequest]:
+        if remote is None:
+            return []
+        known = {ref.removeprefix(BRANCH_PREFIX) for ref in remote.refs}.union(drafts)
+        requests = [
+            request
+            for request in self._cache.open_requests(url).values()
+            if has_generated_block(request.body) and request.head not in known
+        ]
+        try:
+            # Closing a pull request declines its draft. Another writer may have pushed the branch in the meantime.
+            branches = remote.mirror.list_remote_branches() if requests else {}
+        except GitError as error:
+            log.warning("pull_request_cleanup_failed", remote=url, message=error.message)
+            return []
+        return [request for request in requests if BRANCH_PREFIX + request.head not in branches]
+
+    def _close(self, url: str, forge: Forge, request: PullRequest) -> None:
+        current = forge.request(request.number)
+        if current.state == "open":
+            forge.close(current)
+            current = replace(current, state="closed")
+            log.info("pull_request_closed", url=current.url, branch=current.head)
+        self._cache.record(url, current)
+
+    def _update_request(self, url: str, forge: Forge, result: PullRequestResult) -> None:
+        task = result.task
+        if self._backoff.is_waiting(task):
+            result.error = self._backoff.get_error(task)
+            return
+        if task.failure:
+            result.failure = task.failure
+            return
+        if task.error:
+            result.error = f"the text of the pull request of {task.branch} cannot be written: {task.error}"
+            return
+        request = self._find_open_request(url, result)
+        if request is None and result.recorded.number:
+            return
+        if request is None and task.text is None:
+            result.postpone()
+            return
+        request = request or self._open_request(url, forge, result)
+        if request is None:
+            return
+        for step in self._list_steps(url, forge, result):
+            # A text that is too long, or a missing permission, must not prevent the required check.
+            try:
+                step()
+            except _REQUEST_ERRORS as error:
+                self._backoff.record_refusal(result, error.message)
+        if not result.error and not result.is_unfinished:
+            result.recorded = replace(result.recorded, read=task.input_digest, change=task.change_digest)
+            self._backoff.record_success(task)
+
+    def _find_open_request(self, url: str, result: PullRequestResult) -> PullRequest | None:
+        """Return the open pull request of a draft.
+
+        None also if it ended at the current head: the next pass then decides about the draft.
+        """
+        task, number = result.task, result.recorded.number
+        request = self._cache.find_request(url, number, task.branch) if number else None
+        if number and (request is None or has_ended(request, task)):
+            # The draft needs a new pull request, which may be open already.
+            result.recorded = PullRequestRecord(change=result.recorded.change)
+            number = 0
+        if not number:
+            request = self._cache.find_by_branches(url, task.branch, task.target.branch)
+        if request is None or request.state != "open":
+            return None
+        result.recorded = replace(result.recorded, number=request.number)
+        return request
+
+    def _open_request(self, url: str, forge: Forge, result: PullRequestResult) -> PullRequest | None:
+        task, text = result.task, result.task.text
+        assert text is not None
+        max_open = self._options.max_open
+        open_requests = self._cache.open_requests(url).values()
+        if max_open and sum(has_generated_block(request.body) for request in open_requests) >= max_open:
+            result.postpone()
+            return None
+        try:
+            request = forge.create(self._options.build_request(task, text))
+            result.is_opened = True
+        except ForgeRefusedError as error:
+            # Another writer may have opened it, or an earlier call whose response was lost.
+            existing = forge.find(task.branch, task.target.branch)
+            if existing is None or existing.state != "open":
+                raise
+            log.warning("pull_request_found", url=existing.url, branch=task.branch, message=error.message)
+            request = existing
+        self._cache.record(url, request)
+        result.recorded = replace(result.recorded, number=request.number)
+        log.info("pull_request_opened", target=task.target.name, branch=task.branch, url=request.url)
+        return request
+
+    def _list_steps(self, url: str, forge: Forge, result: PullRequestResult) -> Iterator[Callable[[], None]]:
+        yield lambda: self._update_text(url, forge, result)
+        yield lambda: self._require_label(url, forge, result)
+        yield lambda: self._report_check(forge, result)
+        yield lambda: self._update_draft_mark(url, forge, result)
+
+    def _update_text(self, url: str, forge: Forge, result: PullRequestResult) -> None:
+        request, text = self._cache.open_requests(url)[result.recorded.number], result.task.text
+        body = replace_generated_block(request.body, text.format_body(result.task.other_clusters)) if text else None
+        if text is None or body is None:
+            return
+        updated = forge.update(request, text.title, body)
+        if updated.number != request.number:
+            # The forge replaced the pull request by a new one.
+            self._cache.record(url, replace(request, state="closed"))
+        self._cache.record(url, updated)
+        result.recorded = replace(result.recorded, number=updated.number)
+        log.info("pull_request_updated", branch=updated.head, url=updated.url)
+
+    def _require_label(self, url: str, forge: Forge, result: PullRequestResult) -> None:
+        """Ensure that the pull request was seen at this head without the label that accepts conflicts.
+
+        A label that is set later then applies to this head. A label from an earlier head is removed. Nothing is
+        recorded while the forge shows another head or the label.
+        """
+        task, text = result.task, result.task.text
+        if (
+            not self._options.should_report_check
+            or text is None
+            or not text.conflicts
+            or result.recorded.unlabelled == task.head
+        ):
+            return
+        request = self._cache.open_requests(url)[result.recorded.number]
+        if request.accepts_conflicts:
+            forge.remove_label(request, ACCEPT_CONFLICTS)
+            log.info("label_removed", branch=request.head, url=request.url, label=ACCEPT_CONFLICTS)
+        # One response contains head and labels. Another writer, or a reviewer, may have changed them in the meantime.
+        current = forge.request(request.number)
+        self._cache.record(url, current)
+        if current.commit == task.head and not current.accepts_conflicts:
+            result.recorded = replace(result.recorded, unlabelled=task.head)
+        else:
+            result.is_unfinished = True
+
+    def _update_draft_mark(self, url: str, forge: Forge, result: PullRequestResult) -> None:
+        """Mark a proposed draft as ready for review. Only take back a mark that the reconciler has set."""
+        request = self._cache.open_requests(url)[result.recorded.number]
+        if not self._options.should_open_as_draft:
+            return
+        is_proposed, is_marked = result.task.is_proposed, result.recorded.readied
+        if (is_proposed and request.draft) or (not is_proposed and is_marked and not request.draft):
+            forge.set_draft(request, not is_proposed)
+            self._cache.record(url, replace(request, draft=not is_proposed))
+            result.recorded = replace(result.recorded, readied=is_proposed)
+        elif is_marked and not is_proposed:
+            result.recorded = replace(result.recorded, readied=False)
+
+    def _report_check(self, forge: Forge, result: PullRequestResult) -> None:
+        task, text = result.task, result.task.text
+        if not self._options.should_report_check or text is None:
+            return
+        verdict = Verdict(
+            text.can_publish(accepted=task.has_accepted_conflicts),
+            text.format_verdict(accepted=task.has_accepted_conflicts),
+        )
+        digest = compute_digest([task.head, verdict.passed, verdict.summary])
+        if digest != result.recorded.told:
+            forge.report(task.head, verdict)
+            result.recorded = replace(result.recorded, told=digest)
+
+
+def has_ended(request: PullRequest, task: PullRequestTask) -> bool:
+    """Return whether an ended pull request does not apply to its draft any more.
+
+    This is the case if the draft has another head, or if the pull request was merged into another branch.
+    """
+    if request.state == "open":
+        return False
+    return request.commit != task.head or (request.state == "merged" and request.base != task.target.branch)

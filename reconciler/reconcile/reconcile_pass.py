@@ -1,0 +1,527 @@
+"""One pass from the plan to the status: plan, commit, push, tag, approve, propose, update pull requests, push status.
+
+The start of the pass is in `snapshot`, the planning in `pass_context`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+from functools import partial
+from math import ceil
+from typing import TypeVar
+
+from reconciler.controllers.results import ControllerResult
+from reconciler.git.errors import CacheUnusableError, GitError, GitTimeoutError, MirrorBusyError
+from reconciler.git.push_outcomes import PushDone, PushFailed, PushOutcome, PushPostponed, PushRefused, PushStale
+from reconciler.krm.findings import INTERNAL_ERROR, Finding, FindingCode, create_internal_error_finding
+from reconciler.krm.objects import Condition, ObjectKey
+from reconciler.output.status.destination_statuses import find_blocked_objects
+from reconciler.output.status.removals import list_pending_removals
+from reconciler.planning.carry_over.other_shards import OtherShardPlans
+from reconciler.planning.decide.fleet_plan import FleetPlan, TargetPlan
+from reconciler.planning.decide.package_decision import VALID_CONDITION
+from reconciler.planning.layout.config_proposal import ConfigProposal
+from reconciler.planning.lifecycle.transitions import list_approval_findings
+from reconciler.planning.model.outcomes import Blocked, Draft
+from reconciler.planning.model.targets import Target
+from reconciler.reconcile.commits import TagResult, WrittenPlan, describe_push_outcome, merge_tag_results, write_plans
+from reconciler.reconcile.config_proposals import create_proposal_findings
+from reconciler.reconcile.event_log import log
+from reconciler.reconcile.failures import (
+    PUSH_FAILED,
+    PUSH_POSTPONED,
+    PUSH_REFUSED,
+    REPOSITORY_UNREACHABLE,
+    IsolatedSteps,
+    error_finding,
+    log_failures,
+    repository_boundary,
+)
+from reconciler.reconcile.pass_cache import PassCache
+from reconciler.reconcile.pass_context import PassContext
+from reconciler.reconcile.pull_requests.synchronizer import PullRequestSummary
+from reconciler.reconcile.remotes.remotes import Remotes
+from reconciler.reconcile.remotes.repository import Remote
+from reconciler.reconcile.review_actions import ApprovalResult
+from reconciler.reconcile.services import ConfigSource, PassServices, PlanPublisher
+from reconciler.reconcile.snapshot import (
+    PassSnapshot,
+    PreparedPass,
+    collect_catalog_findings,
+    prepare_pass,
+    take_snapshot,
+)
+
+PUSH_STILL_RUNNING = "the repository is still being pushed to; the next pass reads the result"
+_MAX_TITLES_IN_SCOPE = 3
+RemotePlans = tuple[Remote, Sequence[TargetPlan]]
+
+
+def push_plans(
+    groups: Sequence[RemotePlans], context: PassContext, remotes: Remotes, publisher: PlanPublisher, max_pushes: int
+) -> Iterator[tuple[WrittenPlan, PushOutcome]]:
+    """Write and push the plans of each remote, and yield the outcome for every target.
+
+    The pass waits until all commits are written, because writing uses open readers. It does not wait for late pushes.
+    """
+    # One thread per remote: pushes to many remotes mostly wait for their hosts.
+    with ThreadPoolExecutor(max_pushes) as pool:
+        results_by_group = list(pool.map(partial(_write, context), groups))
+    jobs = {}
+    for (remote, plans), results in zip(groups, results_by_group, strict=True):
+        # A full disk or a damaged mirror of one remote must not stop the others.
+        failed = [result for result in results if isinstance(result, tuple)]
+        yield from ((WrittenPlan(plan), PushFailed(error)) for plan, error in failed)
+        if written := [result for result in results if isinstance(result, WrittenPlan)]:
+            jobs[plans[0].target.url] = (remote, written)
+    outcomes_by_url = remotes.push({url: partial(_push, publisher, *job) for url, job in jobs.items()})
+    for url, (_, written) in jobs.items():
+        outcomes = outcomes_by_url.get(url)
+        yield from ((plan, outcomes[plan.name] if outcomes else PushPostponed(PUSH_STILL_RUNNING)) for plan in written)
+
+
+def _write(context: PassContext, group: RemotePlans) -> list[WrittenPlan | tuple[TargetPlan, GitError]]:
+    """Write the plans of one remote. If that fails, write each plan separately, so that only its cause fails."""
+    remote, plans = group
+    written = _try_to_write(context, remote, plans)
+    if not isinstance(written, GitError):
+        return [*written]
+    if len(plans) == 1 or isinstance(written, MirrorBusyError | CacheUnusableError | GitTimeoutError):
+        # These errors affect the whole mirror, and would occur again for every plan.
+        return [(plan, written) for plan in plans]
+    results: list[WrittenPlan | tuple[TargetPlan, GitError]] = []
+    for plan in plans:
+        result = _try_to_write(context, remote, [plan])
+        results += [(plan, result)] if isinstance(result, GitError) else result
+    return results
+
+
+def _try_to_write(context: PassContext, remote: Remote, plans: Sequence[TargetPlan]) -> list[WrittenPlan] | GitError:
+    titles = ", ".join(plan.target.title for plan in plans[:_MAX_TITLES_IN_SCOPE])
+    more = ", …" if len(plans) > _MAX_TITLES_IN_SCOPE else ""
+    try:
+        with repository_boundary(f"writing the commits of {titles}{more}"):
+            return write_plans(remote, plans, context.config.seconds, context.source_files, context.state_ref)
+    except GitError as error:
+        return error
+
+
+def _push(publisher: PlanPublisher, remote: Remote, plans: Sequence[WrittenPlan]) -> Mapping[str, PushOutcome]:
+    try:
+        with repository_boundary(f"pushing to {remote.mirror.url}"):
+            return publisher.publish(remote, plans)
+    except GitError as error:
+        return {written.name: PushFailed(error) for written in plans}
+
+
+MAX_PUSH_ATTEMPTS = 5
+# The wait after a failed push of a config proposal, while nothing moves.
+PROPOSAL_RETRY_SECONDS = 300
+_STATUS_INTERRUPTED: PushOutcome = PushPostponed("an unexpected exception ended the writing of the status")
+_Item = TypeVar("_Item")
+
+
+@dataclass(frozen=True)
+class PassReport:
+    """The result of a pass.
+
+    Attributes:
+        plan: The plan of all targets of this shard, as it was pushed.
+        outcomes: The outcome of the push for each target, by name.
+        written: The written plans, by name of the target.
+        render_count: The number of renders.
+        due_at: When another pass is due although nothing moved, in seconds since 1970.
+        proposal_outcome: The outcome of the push of the config proposal.
+        tags: The result of pushing tags.
+        approvals: The result of approvals by annotation.
+        opened_requests: The number of opened pull requests.
+        is_postponed: Whether a push waits for a rate limit or is still running. The next pass continues it.
+        unproven_deletions: Reasons why absent objects were not considered deleted.
+    """
+
+    plan: FleetPlan
+    outcomes: Mapping[str, PushOutcome] = field(default_factory=dict)
+    written: Mapping[str, WrittenPlan] = field(default_factory=dict)
+    render_count: int = 0
+    due_at: int | None = None
+    proposal_outcome: PushOutcome = field(default_factory=PushDone)
+    tags: TagResult = field(default_factory=TagResult)
+    approvals: ApprovalResult = field(default_factory=ApprovalResult)
+    opened_requests: int = 0
+    is_postponed: bool = False
+    unproven_deletions: tuple[Finding, ...] = ()
+
+    @property
+    def is_clean(self) -> bool:
+        """Whether every fetch, push and function call succeeded. Findings in the config do not count."""
+        return (
+            not self._codes & {code.name for code in (REPOSITORY_UNREACHABLE, PUSH_FAILED, PUSH_REFUSED)}
+            and not self.has_internal_errors
+            and not self.is_waiting
+            and not self.is_postponed
+        )
+
+    @property
+    def is_final(self) -> bool:
+        """Whether a repetition with the same refs changes nothing. A refused push would be refused again."""
+        return PUSH_FAILED.name not in self._codes and not isinstance(self.proposal_outcome, PushStale)
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether a package waits for an interrupted function. Each function has its own back-off."""
+        return any(target_plan.has_retries for target_plan in self.plan.targets)
+
+    @property
+    def has_internal_errors(self) -> bool:
+        """Whether an unexpected exception ended any work, so that another pass must try again."""
+        return any(finding.code == INTERNAL_ERROR.name for finding in self.plan.list_findings())
+
+    @property
+    def _codes(self) -> set[str]:
+        return {finding.code for plan in self.plan.targets for finding in plan.findings}
+
+
+def _log_moves(pushed: Iterable[WrittenPlan]) -> None:
+    """Log the repositories whose new URL a state has recorded."""
+    for plan in (written.plan for written in pushed):
+        if plan.previous_state.url != plan.next_state.url:
+            name, before, after = plan.target.name, plan.previous_state.url, plan.next_state.url
+            log.info("repository_moved", target=name, before=before, after=after)
+
+
+def _store_heads(fleet: FleetPlan, context: PassContext, publisher: PlanPublisher, services: PassServices) -> None:
+    context.record_heads(plan for plan in fleet.targets if context.has_planned(plan.target))
+    publisher.store_known_heads(services.known_heads)
+
+
+def run_pass(source: ConfigSource, remotes: Remotes, services: PassServices, publisher: PlanPublisher) -> PassReport:
+    """Run one complete pass."""
+    return decide_and_publish(take_snapshot(source, remotes, services), remotes, services, publisher)
+
+
+def decide_and_publish(
+    snapshot: PassSnapshot,
+    remotes: Remotes,
+    services: PassServices,
+    publisher: PlanPublisher,
+    pass_cache: PassCache | None = None,
+) -> PassReport:
+    """Plan and publish all targets. A target that loses a race is fetched and planned again, up to five times.
+
+    `pass_cache` contains results of earlier passes of a service, and is updated.
+    """
+    shard = services.shard
+    prepared = prepare_pass(snapshot, remotes, services, pass_cache=pass_cache, shard=shard)
+    snapshot, context = prepared.snapshot, prepared.context
+    progress = _plan_and_push(prepared, remotes, services, publisher)
+    pushed, steps = progress.pushed, IsolatedSteps()
+    tags = _push_tags(context, pushed, publisher, services.max_pushes, steps)
+    approvals = ApprovalResult()
+    if services.has_annotation_approvals:
+        approvals = steps.run(
+            "approvals by annotation", lambda: _push_approvals(context, pushed, publisher, snapshot.now), approvals
+        )
+    _log_moves(pushed)
+    plans = progress.build_final_plans()
+    # Only one shard reports the other shards, and proposes changes to the common config.
+    other_shards = context.plan_other_shards(plans.values()) if shard.is_leader else OtherShardPlans()
+    all_plans = {**plans, **{plan.target.key: plan for plan in other_shards.plans}}
+    proposal = (
+        plan_config_proposal(snapshot, prepared.controller_result, services, all_plans.values(), steps)
+        if shard.is_leader
+        else ConfigProposal()
+    )
+    proposal_outcome: PushOutcome = PushDone()
+    if shard.is_leader:
+        push_proposal = partial(publisher.push_config_proposal, services.config_proposals, proposal, snapshot.config)
+        proposal_outcome = steps.run("the push of the proposal to the config", push_proposal, proposal_outcome)
+    retry_at = snapshot.now + PROPOSAL_RETRY_SECONDS
+    valid_targets = [plan.target for plan in plans.values() if not plan.findings]
+    update_requests = partial(
+        publisher.update_pull_requests, services.pull_requests, valid_targets, remotes, services.ref_templates, retry_at
+    )
+    requests = steps.run("pull requests", update_requests, PullRequestSummary())
+
+    def build_fleet(targets: Sequence[Target]) -> FleetPlan:
+        target_plans = [all_plans[target.key] for target in targets]
+        approval_findings = (
+            [finding for plan in target_plans for finding in list_approval_findings(plan)]
+            if services.has_annotation_approvals
+            else []
+        )
+        findings = (
+            *create_proposal_findings(proposal, proposal_outcome),
+            *tags.findings,
+            *approvals.findings,
+            *approval_findings,
+            *requests.findings,
+            *steps.findings,
+        )
+        return _build_fleet_plan(snapshot, prepared, target_plans, proposal, findings)
+
+    fleet = replace(build_fleet(prepared.targets), is_partial=not shard.is_alone)
+    whole_fleet = None
+    if shard.is_leader:
+        whole_fleet = (
+            fleet
+            if shard.is_alone
+            else replace(build_fleet(prepared.all_targets), awaited_owners=other_shards.awaited_owners)
+        )
+    log_failures(fleet.list_findings())
+    last_steps = IsolatedSteps()
+    status_outcome = last_steps.run(
+        "the status of the config objects", partial(publisher.push_status, whole_fleet, remotes), _STATUS_INTERRUPTED
+    )
+    last_steps.findings += publisher.status_findings
+    last_steps.run(
+        "the time of publications", partial(publisher.store_publication_times, services.publication_times), None
+    )
+    last_steps.run("the heads of target branches", partial(_store_heads, fleet, context, publisher, services), None)
+    if pass_cache is not None:
+        update_cache = partial(_update_cache, pass_cache, fleet, context, progress, remotes)
+        last_steps.run("the results of this pass", update_cache, None)
+    if last_steps.findings:
+        # The status was already written and cannot contain these findings.
+        log_failures(last_steps.findings)
+        fleet = replace(fleet, findings=(*fleet.findings, *last_steps.findings))
+    postponed = [
+        outcome
+        for outcome in (*progress.outcomes.values(), proposal_outcome, status_outcome)
+        if isinstance(outcome, PushPostponed)
+    ]
+    should_retry = isinstance(proposal_outcome, PushFailed) or tags.has_failed or approvals.has_failed
+    rollouts = context.rollouts
+    rollout_due_at = snapshot.now if rollouts.is_uncertain and context.render_count else rollouts.next_due_seconds
+    postponed_until = [ceil(services.clock() + outcome.seconds) for outcome in postponed if outcome.seconds is not None]
+    due_at = _find_due_time(
+        prepared.controller_result,
+        retry_at if should_retry else None,
+        approvals.due_at,
+        requests.due_at,
+        rollout_due_at,
+        *postponed_until,
+    )
+    return PassReport(
+        fleet, progress.outcomes, progress.written, context.render_count, due_at, proposal_outcome, tags, approvals,
+        requests.opened_count, bool(postponed), snapshot.catalog.unproven_deletions,
+    )  # fmt: skip
+
+
+@dataclass
+class _Progress:
+    """The plans of a pass, the written plans, and the outcomes of their pushes, by name of the target."""
+
+    plans: dict[ObjectKey, TargetPlan] = field(default_factory=dict)
+    written: dict[str, WrittenPlan] = field(default_factory=dict)
+    outcomes: dict[str, PushOutcome] = field(default_factory=dict)
+
+    @property
+    def pushed(self) -> list[WrittenPlan]:
+        """The plans that were pushed."""
+        return [plan for name, plan in self.written.items() if isinstance(self.outcomes[name], PushDone)]
+
+    def build_final_plans(self) -> dict[ObjectKey, TargetPlan]:
+        """Return the plans with the outcomes of their pushes."""
+        return self.plans | {
+            written.plan.target.key: _with_outcome(written.plan, self.outcomes[written.name])
+            for written in self.written.values()
+        }
+
+
+def _plan_and_push(
+    prepared: PreparedPass, remotes: Remotes, services: PassServices, publisher: PlanPublisher
+) -> _Progress:
+    """Plan and push all targets, and repeat this for targets that lost a race."""
+    context, progress = prepared.context, _Progress()
+    remaining = prepared.targets
+    for _ in range(MAX_PUSH_ATTEMPTS):
+        others = [plan for key, plan in progress.plans.items() if key not in {target.key for target in remaining}]
+        progress.plans |= {plan.target.key: plan for plan in context.plan_targets(remaining, others)}
+        # A target with a cached plan has nothing to write.
+        planned = [progress.plans[target.key] for target in remaining if context.has_planned(target)]
+        for written, outcome in _publish(context, planned, remotes, publisher, services.max_pushes):
+            progress.outcomes[written.name], progress.written[written.name] = outcome, written
+        remaining = [target for target in prepared.targets if isinstance(progress.outcomes.get(target.name), PushStale)]
+        if not remaining:
+            break
+        log.info("race_lost", targets=[target.name for target in remaining])
+        remotes.fetch((), {target.url for target in remaining})
+    return progress
+
+
+def _push_approvals(
+    context: PassContext, pushed: Iterable[WrittenPlan], publisher: PlanPublisher, now: int
+) -> ApprovalResult:
+    groups = _group_by_remote(context, ((written.plan.target, written) for written in pushed))
+    return publisher.push_approvals(groups, now)
+
+
+def _update_cache(
+    cache: PassCache, fleet: FleetPlan, context: PassContext, progress: _Progress, remotes: Remotes
+) -> None:
+    """Store the targets of a fleet in the cache. After a second fetch, other writers may have moved refs."""
+    for plan in fleet.targets:
+        if context.has_planned(plan.target):
+            cached = context.build_cached_target(plan, progress.written.get(plan.target.name))
+            cache.record(plan.target, None if remotes.has_refetched else cached)
+    cache.finish_pass(plan.target.key for plan in fleet.targets)
+
+
+def plan_fleet(
+    prepared: PreparedPass, services: PassServices, reference: tuple[PreparedPass, FleetPlan] | None = None
+) -> FleetPlan:
+    """Return the plan of the whole fleet without writing any commit.
+
+    `reference` is the result for another config over the same remotes. Equal targets are not decided again.
+    """
+    if reference:
+        plans = prepared.context.plan_changed_targets(prepared.targets, reference[0].context, reference[1].targets)
+    else:
+        plans = prepared.context.plan_targets(prepared.targets, ())
+    snapshot = prepared.snapshot
+    proposal = plan_config_proposal(snapshot, prepared.controller_result, services, plans, IsolatedSteps())
+    fleet = _build_fleet_plan(snapshot, prepared, plans, proposal)
+    log_failures(fleet.list_findings())
+    return fleet
+
+
+def _build_fleet_plan(
+    snapshot: PassSnapshot,
+    prepared: PreparedPass,
+    plans: Iterable[TargetPlan],
+    proposal: ConfigProposal,
+    more_findings: Iterable[Finding] = (),
+) -> FleetPlan:
+    catalog, context = snapshot.catalog, prepared.context
+    findings = (
+        *collect_catalog_findings(catalog),
+        *snapshot.findings,
+        *proposal.findings,
+        *map(create_internal_error_finding, context.failures),
+        *more_findings,
+    )
+    return FleetPlan(
+        snapshot.config.id, context.latest_commit_seconds(), prepared.controller_result, tuple(plans), findings,
+        catalog.is_complete, proposal, catalog.objects, context.policies, context.rollouts.gates,
+    )  # fmt: skip
+
+
+def plan_config_proposal(
+    snapshot: PassSnapshot,
+    result: ControllerResult,
+    services: PassServices,
+    plans: Iterable[TargetPlan],
+    steps: IsolatedSteps,
+) -> ConfigProposal:
+    """Return the proposal to the config that belongs to these plans."""
+    return steps.run(
+        "the proposal to the config", lambda: _plan_proposal(snapshot, result, services, plans), ConfigProposal()
+    )
+
+
+def _plan_proposal(
+    snapshot: PassSnapshot, result: ControllerResult, services: PassServices, plans: Iterable[TargetPlan]
+) -> ConfigProposal:
+    taken_branches: dict[str, set[str]] = {}
+    for plan in plans:
+        drafts = {*plan.next_state.drafts, *(action.branch for action in plan.branch_actions)}
+        taken_branches.setdefault(plan.target.repository_id, set()).update({plan.target.branch}, drafts)
+    is_complete = not snapshot.catalog.unreadable
+    return services.config_proposals.plan(result.pins, snapshot.config, is_complete, taken_branches)
+
+
+def _find_due_time(result: ControllerResult, *times: int | None) -> int | None:
+    settling = (*(variant.settling for variant in result.variants), *(pin.settling for pin in result.pins))
+    return min(
+        [*(reference.until for reference in settling if reference), *(time for time in times if time is not None)],
+        default=None,
+    )
+
+
+def push_failure_code(outcome: PushOutcome) -> FindingCode:
+    """Return the finding code for a push that did not succeed."""
+    match outcome:
+        case PushRefused():
+            return PUSH_REFUSED
+        case PushPostponed():
+            return PUSH_POSTPONED
+        case _:
+            return PUSH_FAILED
+
+
+def _with_outcome(plan: TargetPlan, outcome: PushOutcome) -> TargetPlan:
+    """Return a plan after its push. If the push did not succeed, its drafts are blocked."""
+    if isinstance(outcome, PushDone):
+        return plan
+    code = push_failure_code(outcome)
+    message = f"{plan.target.title}: {describe_push_outcome(outcome)}"
+    error = outcome.error if isinstance(outcome, PushFailed) else None
+    finding = error_finding(error, code, message, plan.target.location)
+    condition = Condition("Ready", "False", finding.code, finding.message)
+    package_outcomes = tuple(
+        Blocked(each.variant, each.record, (VALID_CONDITION, condition), (finding,), each.observed)
+        if isinstance(each, Draft)
+        else each
+        for each in plan.outcomes
+    )
+    removals = tuple(removal for removal in plan.removals if removal.finding and not removal.is_new)
+    return replace(
+        plan, outcomes=package_outcomes, findings=(finding,), next_state=plan.previous_state, removals=removals
+    )
+
+
+def _publish(
+    context: PassContext, plans: Iterable[TargetPlan], remotes: Remotes, publisher: PlanPublisher, max_pushes: int
+) -> Iterable[tuple[WrittenPlan, PushOutcome]]:
+    groups = _group_by_remote(context, ((plan.target, plan) for plan in plans if not plan.findings))
+    context.report_progress("writing", 0, len(groups))
+    yield from push_plans(groups, context, remotes, publisher, max_pushes)
+    context.report_progress("writing", len(groups), len(groups))
+
+
+def _push_tags(
+    context: PassContext,
+    pushed: Iterable[WrittenPlan],
+    publisher: PlanPublisher,
+    max_pushes: int,
+    steps: IsolatedSteps,
+) -> TagResult:
+    groups = _group_by_remote(
+        context, ((written.plan.target, written) for written in pushed if written.plan.missing_tags)
+    )
+
+    def push_tags(group: tuple[Remote, list[WrittenPlan]]) -> TagResult:
+        scope = f"the tags of {group[0].mirror.url}"
+        return steps.run(scope, lambda: publisher.push_tags(*group), TagResult(has_failed=True))
+
+    with ThreadPoolExecutor(max_pushes) as pool:
+        return merge_tag_results(pool.map(push_tags, groups))
+
+
+def _group_by_remote(context: PassContext, items: Iterable[tuple[Target, _Item]]) -> list[tuple[Remote, list[_Item]]]:
+    by_url: dict[str, list[_Item]] = {}
+    for target, item in items:
+        by_url.setdefault(target.url, []).append(item)
+    return [(remote, group) for url, group in by_url.items() if (remote := context.get_remote(url))]
+
+
+def count_outcomes(report: PassReport) -> dict[str, int]:
+    """Return the numbers of packages by outcome, and the number of renders. The names are keys of the JSON output.
+
+    `blocked` counts packages, and config objects that an error finding blocks.
+    """
+    counts = [plan.outcome_counts for plan in report.plan.targets]
+    drafted, unchanged, blocked = map(sum, zip((0, 0, 0), *counts, strict=True))
+    blocked += len(find_blocked_objects(report.plan))
+    return {
+        "drafted": drafted,
+        "unchanged": unchanged,
+        "blocked": blocked,
+        "held": sum(len(plan.held) for plan in report.plan.targets),
+        "leaving": sum(len(list_pending_removals(plan)) for plan in report.plan.targets),
+        "renders": report.render_count,
+        **({"approved": len(report.approvals.packages)} if report.approvals.packages else {}),
+        **({"requests": report.opened_requests} if report.opened_requests else {}),
+    }

@@ -1,0 +1,333 @@
+"""Implementations of the Protocols of controllers and planning over fetched remotes.
+
+Contents:
+- the contents of trees for planning,
+- refs and packages of upstream repositories,
+- the packages of an owner kind that the states of targets record,
+- the published files of placed resources and of Plugins.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
+from functools import lru_cache
+from posixpath import dirname
+from typing import Any
+
+from reconciler.catalog.files import CommitId, FileTree, TreeId
+from reconciler.controllers.deletion_guards import PackageLocation
+from reconciler.controllers.keyed_cache import KeyedCache
+from reconciler.controllers.package_variants.upstream_resolution import PackageDirectory
+from reconciler.controllers.placement.model import OWNER_GROUP, OWNER_KIND
+from reconciler.controllers.plugin_presets.model import GROUP, PLUGIN
+from reconciler.controllers.plugin_presets.package_files import PLUGIN_FILE
+from reconciler.controllers.repositories import Repository
+from reconciler.controllers.results import PackageOwner, UpstreamPackage
+from reconciler.git.errors import GitError, ObjectMissingError, TooLargeError, TreeMalformedError
+from reconciler.krm.objects import ObjectKey
+from reconciler.krm.yaml import YamlFile
+from reconciler.packages.kptfile import KPTFILE
+from reconciler.packages.parsing import parse_cached
+from reconciler.planning.model.sources import PackageMalformedError, PackageTooLargeError
+from reconciler.planning.model.state import PackageRecord, TargetState
+from reconciler.planning.model.targets import Target
+from reconciler.planning.observe.target_snapshot import TargetHeads, track_drafts, track_publications
+from reconciler.reconcile.remotes.remotes import Remotes
+from reconciler.reconcile.remotes.repository import Remote, TargetRepository
+from reconciler.reconcile.remotes.targets import BRANCH_PREFIX, TargetStates
+
+
+class TargetContents:
+    """Reads the contents of upstream packages and of trees for one target.
+
+    Upstream files are kept in `source_files` by tree id, because the state of the target will name their trees.
+    """
+
+    def __init__(
+        self,
+        remotes: Remotes,
+        remote: Remote,
+        source_files: dict[TreeId, FileTree],
+        find_locked_tree: Callable[[FileTree], TreeId | None],
+        identify_function: Callable[[str], str],
+    ) -> None:
+        self._remotes = remotes
+        self._remote = remote
+        self._source_files = source_files
+        self.find_locked_tree = find_locked_tree
+        self.read_function_fingerprint = identify_function
+
+    def read_upstream(self, upstream: UpstreamPackage) -> FileTree:
+        """Return the files of an upstream package.
+
+        If a reference moved, the upstream may not contain the tree any more. The state of the target keeps a copy.
+        """
+        remote = self._remotes.get_upstream(upstream.url)
+        if remote is None:
+            # The remote was readable when the pass started.
+            raise self._remotes.failures[upstream.url]
+        try:
+            files = _read_upstream_tree(remote, upstream.tree)
+        except ObjectMissingError:
+            files = _read_upstream_tree(self._remote, upstream.tree)
+        self._source_files[files.id] = files
+        return files
+
+    def is_ancestor(self, upstream: UpstreamPackage, commit: CommitId) -> bool:
+        """Return whether an upstream's commit is in the history of another commit; False if that one is gone."""
+        remote = self._remotes.get_upstream(upstream.url)
+        return remote is not None and remote.is_ancestor(upstream.commit, commit)
+
+    def store_tree(self, files: FileTree) -> TreeId:
+        """Keep the files of a tree that a state will name."""
+        self._source_files.setdefault(files.id, files)
+        return files.id
+
+    def read_tree(self, tree: TreeId) -> FileTree:
+        """Return the files of a tree of the target, or of a source that is not in its repository yet.
+
+        Trees of a target branch can contain symbolic links and submodules, which no upstream package has.
+        """
+        if tree in self._source_files:
+            return self._source_files[tree]
+        with _package_errors():
+            return self._remote.read_package_tree(tree)
+
+
+def _read_upstream_tree(remote: Remote, tree: TreeId) -> FileTree:
+    with _package_errors():
+        return remote.read_upstream_tree(tree)
+
+
+@contextmanager
+def _package_errors() -> Iterator[None]:
+    """Convert errors of a tree that cannot be read into errors of its package only."""
+    try:
+        yield
+    except TooLargeError as error:
+        raise PackageTooLargeError(error.message) from error
+    except TreeMalformedError as error:
+        raise PackageMalformedError(error.message) from error
+
+
+# The content of a file above the size limit. It is not valid YAML, so that readers report it as unreadable.
+_UNREADABLE = b"\0"
+
+
+class FetchedUpstreamRefs:
+    """The refs of one upstream repository after the fetch of this pass."""
+
+    def __init__(self, remote: Remote) -> None:
+        self._remote = remote
+        self._refs = remote.refs
+
+    def tag(self, name: str) -> CommitId | None:
+        """Return the commit of a tag; None without such a tag, or if the tag points to another kind of object."""
+        commit = self._remote.peel_ref(f"refs/tags/{name}") if f"refs/tags/{name}" in self._refs else None
+        return commit if commit and self._is_commit(commit) else None
+
+    def _is_commit(self, commit: CommitId) -> bool:
+        try:
+            self._remote.read_commit(commit)
+        except ObjectMissingError:
+            return False
+        return True
+
+    def branch(self, name: str) -> CommitId | None:
+        """Return the head of a branch."""
+        return self._refs.get(f"refs/heads/{name}")
+
+    def tags(self, prefix: str) -> Iterable[str]:
+        """Return the names of all tags that start with `prefix`."""
+        start = f"refs/tags/{prefix}"
+        return [ref.removeprefix("refs/tags/") for ref in self._refs if ref.startswith(start)]
+
+    def package(self, commit: CommitId, directory: str, package: str) -> PackageDirectory | None:
+        """Return the directory of a package at a commit."""
+        path = f"{directory}/{package}" if directory else package
+        tree = self._remote.find_tree_at(commit, path)
+        if tree is None:
+            return None
+        has_kptfile = self._remote.find_blob_at(commit, f"{path}/{KPTFILE}") is not None
+        return PackageDirectory(tree, self._remote.list_skipped_entries(tree), has_kptfile)
+
+    def tagged_seconds(self, name: str) -> int:
+        """Return the date of a tag, in seconds since 1970."""
+        return self._remote.read_tag_seconds(f"refs/tags/{name}")
+
+    def message(self, name: str) -> str:
+        """Return the message of an annotated tag, or the message of the commit of a lightweight tag."""
+        return self._remote.read_message(f"refs/tags/{name}")
+
+    def changed_seconds(self, commit: CommitId, path: str) -> int:
+        """Return the date of the last change of a path along first parents up to `commit`, in seconds since 1970."""
+        return self._remote.read_change_seconds(commit, path)
+
+    def file(self, commit: CommitId, path: str) -> bytes | None:
+        """Return the content of a file; for a file above the size limit, content that no parser accepts."""
+        blob = self._remote.find_blob_at(commit, path)
+        try:
+            return self._remote.read_blob(blob) if blob else None
+        except TooLargeError:
+            return _UNREADABLE
+
+
+class FetchedUpstreams:
+    """All upstream repositories of a pass. `resolve` returns the URL of a remote for the text in a Repository."""
+
+    def __init__(self, remotes: Remotes, resolve: Callable[[str], str]) -> None:
+        self._remotes = remotes
+        self._resolve = lru_cache(None)(resolve)
+        self._refs = lru_cache(None)(FetchedUpstreamRefs)
+
+    def refs(self, repository: Repository) -> FetchedUpstreamRefs | str:
+        """Return the refs of a Repository, or why it cannot be read now."""
+        try:
+            url = self._resolve(repository.url)
+        except GitError as error:
+            return f"Repository {repository.key.name}: {error.message}"
+        remote = self._remotes.get_upstream(url)
+        if remote is not None:
+            return self._refs(remote)
+        failure = self._remotes.failures.get(url)
+        message = failure.full_message if failure else "it was not fetched"
+        return f"Repository {repository.key.name} cannot be read: {message}"
+
+    def url(self, repository: Repository) -> str:
+        """Return the URL of the remote of a Repository."""
+        return self._resolve(repository.url)
+
+    def seconds(self, repository: Repository, commit: CommitId) -> int:
+        """Return the date of a commit, in seconds since 1970."""
+        remote = self._remotes.get_upstream(self.url(repository))
+        assert remote is not None
+        return remote.read_commit(commit).seconds
+
+
+class OwnedPackages:
+    """The recorded packages of one owner kind on all clusters whose state can be read."""
+
+    def __init__(self, states: TargetStates, group: str, kind: str) -> None:
+        self._states = {target.name: state for target, state in states.items() if target.is_deployment}
+        self._kind = (group, kind)
+
+    def owned(self) -> Mapping[PackageLocation, PackageOwner]:
+        """Return the owners of all packages that were drafted or published and are not being removed."""
+        return {location: record.owner for location, record in self._records()}
+
+    def inputs(self) -> Mapping[PackageLocation, Collection[str]]:
+        """Return the dependencies of the last render of each package."""
+        return {location: record.trace.keys() for location, record in self._records()}
+
+    def held(self) -> Mapping[ObjectKey, Mapping[PackageLocation, int]]:
+        """Return the packages with held removals, by the parent of their owner (or the owner without a parent).
+
+        The values are the numbers of packages that the parent had when the removal was first held.
+        """
+        found: dict[ObjectKey, dict[PackageLocation, int]] = {}
+        for location, record in self._records():
+            if count := record.outcome.get("existing"):
+                found.setdefault(record.owner.parent or record.owner.key, {})[location] = count
+        return found
+
+    def _records(self) -> Iterator[tuple[PackageLocation, PackageRecord]]:
+        for cluster, state in sorted(self._states.items()):
+            for package, record in state.active_packages_by_kind.get(self._kind, ()):
+                yield (cluster, package), record
+
+
+class PlacedPackages(OwnedPackages):
+    """The packages of placed resources on all clusters whose state can be read, with their last drafts."""
+
+    def __init__(self, states: TargetStates, remotes: Remotes) -> None:
+        super().__init__(states, OWNER_GROUP, OWNER_KIND)
+        self._targets = {target.name: (target, state) for target, state in states.items() if target.is_deployment}
+        self._remotes = remotes
+
+    def find_clusters_by_owner(self) -> dict[ObjectKey, list[str]]:
+        """Return the clusters that have a package of each owner now."""
+        found: dict[ObjectKey, list[str]] = {}
+        for (cluster, _), owner in self.owned().items():
+            found.setdefault(owner.key, []).append(cluster)
+        return found
+
+    def read_last_draft(self, cluster: str, package: str) -> FileTree | None:
+        """Return the source files of the last draft of a package; None if there are none."""
+        target, state = self._targets.get(cluster, (None, None))
+        remote = self._remotes.get(target.url) if target else None
+        if target is None or state is None or remote is None or package not in state.packages:
+            return None
+        try:
+            record = _read_current_record(target, state, package, remote)
+            version = record.draft_version or record.published_version
+            return remote.read_files(version.base) if version else None
+        except GitError:
+            # Planning of the package reports the error.
+            return None
+
+
+def _read_current_record(target: Target, state: TargetState, package: str, remote: Remote) -> PackageRecord:
+    """Return the record of a package, updated from the current branches: a draft that was just rejected is gone."""
+    record, refs = state.packages[package], remote.refs
+    branch = refs.get(BRANCH_PREFIX + target.branch)
+    if branch is None:
+        return record
+    draft_ref = BRANCH_PREFIX + record.draft_branch
+    drafts = {record.draft_branch: refs[draft_ref]} if draft_ref in refs else {}
+    heads, repository = TargetHeads(branch, drafts=drafts), TargetRepository(remote, target)
+    only_package = replace(state, packages={package: record})
+    published = track_publications(only_package, target, heads, repository)
+    return track_drafts(published, target, heads, repository).packages[package]
+
+
+_PLUGIN_FOLDER = "plugins"
+
+PublishedPluginData = Mapping[str, Mapping[str, Any]]
+
+
+class PublishedPlugins(OwnedPackages):
+    """The recorded packages of Plugins on all clusters, and the published Plugins on their branches."""
+
+    def __init__(
+        self,
+        targets: Iterable[Target],
+        states: TargetStates,
+        remotes: Remotes,
+        cache: KeyedCache[PublishedPluginData],
+    ) -> None:
+        super().__init__(states, GROUP, PLUGIN)
+        self._targets = {target.name: target for target in targets if target.is_deployment}
+        self._remotes = remotes
+        self._cache = cache
+
+    def published(self, cluster: str) -> PublishedPluginData:
+        """Return all Plugins on the branch of a cluster by package, also foreign ones; {} if it cannot be read.
+
+        The result is the same object as long as the folder does not change.
+        """
+        target = self._targets.get(cluster)
+        remote = self._remotes.get(target.url) if target else None
+        head = remote.refs.get(BRANCH_PREFIX + target.branch) if remote and target else None
+        if target is None or remote is None or head is None:
+            return {}
+        try:
+            tree = remote.find_tree_at(head, target.package_path(_PLUGIN_FOLDER))
+            return self._cache.get_or_create(tree, lambda: _parse_plugins(remote.read_files(tree))) if tree else {}
+        except GitError:
+            # Planning of the target reports the error.
+            return {}
+
+
+def _parse_plugins(files: FileTree) -> PublishedPluginData:
+    plugin_files = ((path, file) for path, file in files.items() if path.endswith(f"/{PLUGIN_FILE}"))
+    plugins = ((dirname(path), _parse_plugin(file.data)) for path, file in plugin_files)
+    return {f"{_PLUGIN_FOLDER}/{package}": data for package, data in plugins if data is not None and "/" not in package}
+
+
+def _parse_plugin(content: bytes) -> Mapping[str, Any] | None:
+    parsed = parse_cached(content)
+    documents = parsed.documents if isinstance(parsed, YamlFile) else ()
+    data = documents[0].data if len(documents) == 1 else None
+    return data if isinstance(data, dict) and data.get("kind") == PLUGIN else None

@@ -1,0 +1,335 @@
+"""All remotes of a pass: opens their mirrors, fetches and pushes in worker pools, and maintains the mirrors.
+
+Reading one remote is in `repository`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Set
+from contextlib import ExitStack
+from copy import copy
+from typing import Self, TypeVar
+
+from reconciler.catalog.files import CommitId
+from reconciler.git.errors import GitError, InternalGitError, MirrorCorruptError, RemoteBusyError
+from reconciler.git.mirror import FetchKind, Mirror
+from reconciler.git.push_outcomes import PushOutcome
+from reconciler.krm.findings import Finding, create_internal_error_finding
+from reconciler.krm.json_text import compute_digest
+from reconciler.reconcile.event_log import log
+from reconciler.reconcile.failures import repository_boundary
+from reconciler.reconcile.remotes.repository import Remote
+from reconciler.reconcile.remotes.scheduling import Backoff, RemoteLimits, WorkerPool, WorkerResult
+from reconciler.redaction import redact_urls
+
+
+def maintain_mirror(mirror: Mirror) -> None:
+    """Pack and prune the objects of a mirror if it has grown. An error is only logged: the next pass tries again."""
+    if not mirror.has_new_objects:
+        return
+    try:
+        mirror.maintain()
+    except GitError as error:
+        log.warning("mirror_maintenance_failed", remote=mirror.url, message=error.message)
+
+
+_T = TypeVar("_T")
+
+
+def _list_kinds(upstreams: set[str], targets: set[str]) -> dict[str, FetchKind]:
+    kinds: dict[str, FetchKind] = {**dict.fromkeys(upstreams, "upstream"), **dict.fromkeys(targets, "destination")}
+    return kinds | dict.fromkeys(upstreams & targets, "both")
+
+
+class Remotes:
+    """All remotes of a pass, by URL. Leaving its context ends the processes that read the mirrors.
+
+    A pass waits a limited time for each remote. A remote that takes longer is late: only the thread of its job uses its
+    mirror, and `failures` contains it until a later pass takes the result of the job.
+
+    Attributes:
+        failures: The last error of each remote that cannot be read in this pass.
+        has_refetched: Whether a remote was fetched a second time in this pass. Its refs can contain commits that this
+            pass has not planned for.
+        earlier_refs: The refs of each mirror before the first fetch, except for new mirrors. Only filled with
+            `should_keep_earlier_refs`.
+    """
+
+    def __init__(
+        self,
+        open_mirror: Callable[[str], Mirror],
+        state_prefix: str,
+        backoff: Backoff,
+        at_end: Callable[[], None] = lambda: None,
+        limits: RemoteLimits | None = None,
+        *,
+        should_keep_earlier_refs: bool = False,
+    ) -> None:
+        self._open_mirror = open_mirror
+        self._at_end = at_end
+        self._backoff = backoff
+        self._state_prefix = state_prefix
+        self._remotes: dict[str, Remote] = {}
+        self._mirrors: dict[str, Mirror] = {}
+        self._exit_stack = ExitStack()
+        self._fetched: set[str] = set()
+        self.failures: dict[str, GitError] = {}
+        self.has_refetched = False
+        limits = limits or RemoteLimits()
+        self._fetches: WorkerPool[GitError | None] = WorkerPool(limits.max_fetches, limits)
+        self._pushes: WorkerPool[Mapping[str, PushOutcome]] = WorkerPool(limits.max_pushes, limits)
+        # The kind of the last fetch of each remote, in the order in which these fetches started.
+        self._kinds: dict[str, FetchKind] = {}
+        # Remotes whose last fetch was late. No pass waits for them until a fetch ends in time again.
+        self._slow: set[str] = set()
+        # Copies of the mirrors before their last fetch or push, of all remotes that were completely fetched once.
+        self._previous_mirrors: dict[str, Mirror] = {}
+        self._complete: set[str] = set()
+        self._excluded: frozenset[str] = frozenset()
+        self._only_collects = False
+        self._should_keep_earlier_refs = should_keep_earlier_refs
+        self.earlier_refs: dict[str, Mapping[str, CommitId]] = {}
+
+    def __enter__(self) -> Self:
+        self._fetched, self.has_refetched = set(), False
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._exit_stack.close()
+        self._remotes.clear()
+        self._at_end()
+
+    def fetch(self, upstreams: Iterable[str], targets: Iterable[str]) -> None:
+        """Fetch these remotes at the same time. Errors are in `failures`, and these remotes cannot be read.
+
+        A remote in back-off is not fetched, and keeps its last error. The result of a late fetch is taken if that fetch
+        has ended. If it has not, the remote is not fetched again.
+        """
+        kinds = _list_kinds({*upstreams}, {*targets})
+        self.has_refetched = self.has_refetched or not self._fetched.isdisjoint(kinds)
+        self._fetched |= kinds.keys()
+        only_collects, self._only_collects = self._only_collects, False
+        known = {url for url in kinds if self._kinds.get(url) == kinds[url]} if only_collects else set()
+        known |= {url for url in sorted(kinds) if self._take_late_results(url, kinds[url])} | self._late_urls
+        order = {url: index for index, url in enumerate(self._kinds)}
+        due = sorted(kinds.keys() - known, key=lambda url: (order.get(url, -1), url))
+        self._fetch([url for url in due if not self._backoff.is_waiting(url)], kinds)
+
+    @property
+    def fetched_urls(self) -> Set[str]:
+        """The remotes that this pass has fetched, or has tried to fetch."""
+        return self._fetched
+
+    def collect_late_results(self) -> None:
+        """Let the next fetch only take the results of late fetches, and skip remotes that were fetched before."""
+        self._only_collects = True
+
+    def _fetch(self, urls: Iterable[str], kinds: Mapping[str, FetchKind]) -> None:
+        mirrors = {url: mirror for url in urls if (mirror := self._open(url))}
+        jobs = {url: self._create_fetch_job(url, mirror, kinds[url]) for url, mirror in mirrors.items()}
+        self._copy_mirrors(mirrors)
+        results = self._run(self._fetches, jobs, self._slow)
+        late = self._fetches.late_jobs
+        for url in mirrors:
+            if url in results or url in late:
+                self._kinds.pop(url, None)
+                self._kinds[url] = kinds[url]
+            if url in results:
+                self._record_fetch(url, results[url])
+            else:
+                # An earlier error remains until the result is known.
+                self.failures.setdefault(url, _create_late_error(mirrors[url], "fetched"))
+
+    def _create_fetch_job(self, url: str, mirror: Mirror, kind: FetchKind) -> Callable[[], GitError | None]:
+        def fetch() -> GitError | None:
+            try:
+                with repository_boundary(f"fetching {mirror.url}"):
+                    self._keep_earlier_refs(url, mirror)
+                    mirror.fetch(kind, self._state_prefix)
+            except GitError as error:
+                return error
+            return None
+
+        return fetch
+
+    def _keep_earlier_refs(self, url: str, mirror: Mirror) -> None:
+        if self._should_keep_earlier_refs and url not in self.earlier_refs and mirror.has_refs:
+            self.earlier_refs[url] = dict(mirror.refs())
+
+    def push(self, jobs: Mapping[str, Callable[[], Mapping[str, PushOutcome]]]) -> dict[str, Mapping[str, PushOutcome]]:
+        """Push to remotes, and return the results of the jobs that ended in time.
+
+        Each job uses only the mirror of its own remote. Late jobs continue, and their remotes are not used until a
+        later pass takes the results.
+        """
+        self._copy_mirrors(jobs)
+        results = self._run(self._pushes, jobs)
+        for url in jobs.keys() - results.keys():
+            self.failures[url] = _create_late_error(self._mirrors[url], "pushed to")
+            self._remotes.pop(url, None)
+        return {url: job_result.result for url, job_result in results.items()}
+
+    def _run(
+        self, pool: WorkerPool[_T], jobs: Mapping[str, Callable[[], _T]], background: Set[str] = frozenset()
+    ) -> dict[str, WorkerResult[_T]]:
+        try:
+            return pool.run(jobs, background)
+        except BaseException:
+            self.close()
+            raise
+
+    def _copy_mirrors(self, urls: Iterable[str]) -> None:
+        # A copy keeps its refs when the refs of the mirror change.
+        self._previous_mirrors |= {url: copy(self._mirrors[url]) for url in urls if url in self._complete}
+
+    def _take_late_results(self, url: str, kind: FetchKind) -> bool:
+        """Take the results of late jobs of a remote; return whether no new fetch of this kind is needed."""
+        if self._pushes.take_result(url):
+            # Only a new fetch shows the result of the push.
+            self._kinds.pop(url, None)
+            self.failures.pop(url, None)
+        fetch_result = self._fetches.take_result(url)
+        if fetch_result is None:
+            return False
+        self._remotes.pop(url, None)
+        self._record_fetch(url, fetch_result)
+        return self._kinds[url] == kind
+
+    def _record_fetch(self, url: str, fetch_result: WorkerResult[GitError | None]) -> None:
+        if fetch_result.is_in_time:
+            self._slow.discard(url)
+        else:
+            self._slow.add(url)
+        self._record_outcome(url, fetch_result.result)
+
+    @property
+    def _late_urls(self) -> Set[str]:
+        """The remotes whose mirrors another thread uses."""
+        return self._fetches.late_jobs | self._pushes.late_jobs
+
+    def _is_late(self, url: str) -> bool:
+        return self._fetches.is_late(url) or self._pushes.is_late(url)
+
+    def exclude_late_remotes(self) -> None:
+        """Include late remotes in the digest of failures from now on, because this pass could not read them."""
+        self._excluded = frozenset(url for url, error in self.failures.items() if isinstance(error, RemoteBusyError))
+
+    def close(self) -> None:
+        """Interrupt late jobs. Their results are never taken."""
+        for url in self._late_urls:
+            self._mirrors[url].interrupt()
+        self._fetches.join()
+        self._pushes.join()
+
+    def with_refs_at(self, replaced: Mapping[str, Mapping[str, CommitId | None]]) -> Remotes:
+        """Return these remotes with some refs, by URL and name, at other commits or without them. Fetches nothing."""
+        remotes = copy(self)
+        known = {url: remote for url in replaced if (remote := self.get_even_if_missing(url))}
+        with_replaced = {url: remote.with_refs_at(replaced[url]) for url, remote in known.items()}
+        remotes._remotes = {**self._remotes, **with_replaced}
+        return remotes
+
+    def digest(self) -> str:
+        """Return a digest of all refs and failures. Equal digests mean that no remote has changed.
+
+        The digest contains the previous refs of late remotes, so that a pass that can read one of them need not run
+        again.
+        """
+        mirrors = {**self._mirrors, **{url: self._previous_mirrors.get(url) for url in self._late_urls}}
+        refs = {url: self._read_refs(url, mirror) if mirror else {} for url, mirror in mirrors.items()}
+        failures = {
+            url: error.message
+            for url, error in self.failures.items()
+            if not isinstance(error, RemoteBusyError) or url in self._excluded
+        }
+        return compute_digest({"refs": refs, "failures": failures})
+
+    def _read_refs(self, url: str, mirror: Mirror) -> Mapping[str, CommitId]:
+        """Return the refs of a remote. If they cannot be read, only this remote has failed."""
+        try:
+            with repository_boundary(f"reading the refs of {mirror.url}"):
+                return dict(mirror.refs())
+        except GitError as error:
+            self.failures.setdefault(url, error)
+            return {}
+
+    def _record_outcome(self, url: str, error: GitError | None) -> None:
+        if error:
+            self.failures[url] = error
+            self._backoff.record_failure(url)
+            self._discard_if_damaged(url, error)
+        else:
+            self.failures.pop(url, None)
+            self._backoff.record_success(url)
+            self._complete.add(url)
+
+    def _discard_if_damaged(self, url: str, error: GitError) -> None:
+        # A mirror is only a cache. The next fetch creates a new one.
+        if isinstance(error, MirrorCorruptError) and url in self._mirrors:
+            self._mirrors.pop(url).discard()
+            self._previous_mirrors.pop(url, None)
+            self._complete.discard(url)
+
+    def maintain(self) -> tuple[Finding, ...]:
+        """Pack the mirrors that need it, because many small packs make every read slow.
+
+        Returns:
+            One finding for each mirror where an unexpected exception occurred.
+        """
+        late, findings = self._late_urls, []
+        for mirror in (mirror for url, mirror in self._mirrors.items() if url not in late):
+            try:
+                with repository_boundary(f"maintaining {mirror.url}"):
+                    maintain_mirror(mirror)
+            except InternalGitError as error:
+                findings.append(create_internal_error_finding(error.failure))
+        return tuple(findings)
+
+    def _open(self, url: str) -> Mirror | None:
+        try:
+            with repository_boundary(f"opening the mirror of {redact_urls(url)}"):
+                self._mirrors[url] = self._mirrors.get(url) or self._open_mirror(url)
+        except GitError as error:
+            self._record_outcome(url, error)
+            return None
+        return self._mirrors[url]
+
+    def get(self, url: str) -> Remote | None:
+        """Return a remote that this pass fetched without an error."""
+        if url in self.failures or url not in self._mirrors:
+            return None
+        return self.get_even_if_missing(url)
+
+    def list_branches(self, url: str) -> Mapping[str, CommitId] | None:
+        """Return the current branches of a remote by full name; None if the remote does not respond."""
+        remote = self.get(url)
+        try:
+            return remote.mirror.list_remote_branches() if remote else None
+        except GitError:
+            # The outcome of the failed push already contains the error of the remote.
+            return None
+
+    def get_upstream(self, url: str) -> Remote | None:
+        """Return a remote to read packages from. A late remote has the content from before its fetch.
+
+        Callers must not write to it, and must not conclude from a missing object that it was deleted.
+        """
+        if not isinstance(self.failures.get(url), RemoteBusyError):
+            return self.get(url)
+        return self._open_remote(url, self._previous_mirrors[url]) if url in self._previous_mirrors else None
+
+    def get_even_if_missing(self, url: str) -> Remote | None:
+        """Return a remote with the content of its mirror, fetched or not. One that never existed is empty."""
+        if url not in self._mirrors or self._is_late(url):
+            return None
+        return self._open_remote(url, self._mirrors[url])
+
+    def _open_remote(self, url: str, mirror: Mirror) -> Remote:
+        if url not in self._remotes:
+            reader = self._exit_stack.enter_context(mirror.open_reader())
+            self._remotes[url] = Remote(mirror, reader, is_available=url not in self.failures)
+        return self._remotes[url]
+
+
+def _create_late_error(mirror: Mirror, activity: str) -> RemoteBusyError:
+    return RemoteBusyError(f"{mirror.url} is still being {activity}; it is not used until that has ended")

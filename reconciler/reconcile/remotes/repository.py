@@ -1,0 +1,495 @@
+"""One remote repository of a pass: reads commits, trees, tags and states of its mirror by object id.
+
+`Remote` reads any repository. `TargetRepository` implements the Protocols of `reconciler.planning` for one target.
+Fetching and pushing is in `remotes`.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from copy import copy
+from functools import lru_cache
+from typing import Protocol
+
+from reconciler.catalog.files import (
+    DIRECTORY_MODE,
+    EXECUTABLE_MODE,
+    FILE_MODE,
+    SUBMODULE_MODE,
+    SYMLINK_MODE,
+    BlobId,
+    CommitId,
+    File,
+    FileTree,
+    ObjectId,
+    SpecialEntry,
+    TreeId,
+)
+from reconciler.controllers.package_variants.upstream_resolution import parse_revision_number
+from reconciler.git.errors import GitError, ObjectMissingError, TooLargeError, TreeMalformedError
+from reconciler.git.mirror import Mirror
+from reconciler.git.names import is_ref_name, is_tree_path
+from reconciler.git.object_reader import Commit, ObjectReader, TreeEntry
+from reconciler.krm.git_formats import parse_trailers
+from reconciler.planning.layout.refs import DraftCommit, TaggedRevision, format_tag_prefix
+from reconciler.planning.lifecycle.open_drafts import DraftedFile
+from reconciler.planning.model.state import TargetState, parse_state
+from reconciler.planning.model.targets import Target
+
+
+class TreeReader(Protocol):
+    """Reads the trees of a repository by id."""
+
+    def tree(self, tree: TreeId) -> tuple[TreeEntry, ...]:
+        """Return the entries of a tree."""
+        ...
+
+    def entry(self, tree: TreeId, path: str) -> TreeEntry | None:
+        """Return the entry at `path` below `tree`."""
+        ...
+
+
+TreeChange = tuple[str, TreeEntry | None]
+
+
+def list_tree_changes(
+    trees: TreeReader, old: TreeId | None, new: TreeId | None, head: TreeId | None = None, folder: str = ""
+) -> Iterator[TreeChange]:
+    """Yield each changed path with its entry in `new`; the entry is None if the path was removed.
+
+    An added or removed folder is one path. If `head` has its own version of that folder, its files are listed instead.
+    """
+    before, after, current = (_list_entries(trees, tree) for tree in (old, new, head))
+    for name in sorted({*before, *after}):
+        old_entry, new_entry, head_entry = before.get(name), after.get(name), current.get(name)
+        if old_entry == new_entry:
+            continue
+        if _should_descend(old_entry, new_entry, head_entry):
+            old_tree, new_tree, head_tree = (_folder(entry) for entry in (old_entry, new_entry, head_entry))
+            yield from list_tree_changes(trees, old_tree, new_tree, head_tree, f"{folder}{name}/")
+        else:
+            yield f"{folder}{name}", new_entry
+
+
+def _list_entries(trees: TreeReader, tree: TreeId | None) -> dict[str, TreeEntry]:
+    return {entry.name: entry for entry in trees.tree(tree)} if tree else {}
+
+
+def _should_descend(old: TreeEntry | None, new: TreeEntry | None, head: TreeEntry | None) -> bool:
+    if any(entry and not entry.is_tree for entry in (old, new)):
+        return False
+    has_own_version = head is not None and head.is_tree and head not in (old, new)
+    return bool(old and new) or has_own_version
+
+
+def has_conflicting_changes(
+    trees: TreeReader, head: TreeId, base: TreeId, branch: TreeId, outside: Collection[str]
+) -> bool:
+    """Return whether a merge of `branch` into `head` would undo a change that `head` made since `base`.
+
+    Paths in `outside`, and all paths below them, are ignored. A path that the reconciler cannot write always
+    conflicts.
+    """
+    for path, entry in list_tree_changes(trees, base, branch, head):
+        if not is_tree_path(path):
+            return True
+        if any(path == ignored or path.startswith(f"{ignored}/") for ignored in outside):
+            continue
+        if trees.entry(head, path) not in (entry, trees.entry(base, path)):
+            return True
+    return False
+
+
+def list_drafted_files(
+    trees: TreeReader, head: TreeId | None, base: TreeId | None, branch: TreeId | None, folder: str = ""
+) -> Iterator[DraftedFile]:
+    """Yield each file that `head` changed since `base` and that differs from `branch`.
+
+    Every file of a new folder is listed, because each file can belong to a different package.
+    """
+    base_entries, head_entries, branch_entries = (_list_entries(trees, tree) for tree in (base, head, branch))
+    for name in sorted({*base_entries, *head_entries}):
+        before, after, published = base_entries.get(name), head_entries.get(name), branch_entries.get(name)
+        if after in (before, published):
+            continue
+        path, folders = f"{folder}{name}", [_folder(entry) for entry in (after, before, published)]
+        removed, added = _file(before), _file(after)
+        inner = folders[0] or folders[1]
+        if removed != added or (inner and published not in (None, before) and not folders[2]):
+            is_mergeable = published == before and is_tree_path(path)
+            yield DraftedFile(path, added.id if added else None, added.mode if added else "", is_mergeable)
+        if inner:
+            yield from list_drafted_files(trees, folders[0], folders[1], folders[2], f"{path}/")
+
+
+def _folder(entry: TreeEntry | None) -> TreeId | None:
+    return TreeId(entry.id) if entry and entry.is_tree else None
+
+
+def _file(entry: TreeEntry | None) -> TreeEntry | None:
+    return None if entry and entry.is_tree else entry
+
+
+MAX_CACHED_TREES = 2_000
+# The number of commits that are read one by one before a Git process is started.
+_MAX_FIRST_PARENT_STEPS = 50
+_TAGS = "refs/tags/"
+_PACKAGE_TRAILER = "Reconciler-Package"
+
+
+class Remote:
+    """One mirror and the caches of a pass. It implements the Git Protocols of planning and of the controllers."""
+
+    def __init__(self, mirror: Mirror, reader: ObjectReader, *, is_available: bool = True) -> None:
+        self.mirror = mirror
+        self._is_available = is_available
+        self._reader = reader
+        self._commits: dict[CommitId, Commit] = {}
+        self._states: dict[CommitId, TargetState] = {}
+        self._fetched_tag_prefixes: set[str] = set()
+        self._revision_numbers: dict[str, list[int]] = {}
+        # Equal trees are equal packages: an upstream package that many targets use is read once.
+        self.read_files = lru_cache(MAX_CACHED_TREES)(self._read_files)
+        self.read_upstream_tree = lru_cache(MAX_CACHED_TREES)(self._read_upstream_tree)
+        self.read_package_tree = lru_cache(MAX_CACHED_TREES)(self._read_package_tree)
+        self.read_file = lru_cache(MAX_CACHED_TREES)(self._read_file)
+        self.list_skipped_entries = lru_cache(MAX_CACHED_TREES)(self._list_skipped_entries)
+        self.read_change_seconds = lru_cache(None)(self._read_change_seconds)
+        self.is_ancestor = lru_cache(None)(self._is_ancestor)
+        self.find_last_change = lru_cache(None)(mirror.find_last_change)
+        self._replaced_refs: Mapping[str, CommitId | None] = {}
+        self._refs_with_replacements: Mapping[str, CommitId] = {}
+
+    @property
+    def refs(self) -> Mapping[str, CommitId]:
+        """The remote's refs after the last fetch or push, by full name."""
+        return self._refs_with_replacements if self._replaced_refs else self.mirror.refs()
+
+    def peel_ref(self, ref: str) -> CommitId | None:
+        """Return the commit of a ref, through annotated tags; None without such a ref."""
+        return self._replaced_refs[ref] if ref in self._replaced_refs else self.mirror.peel_ref(ref)
+
+    def with_refs_at(self, replaced: Mapping[str, CommitId | None]) -> Remote:
+        """Return this remote with some refs at other commits, or without them (None). Both share their caches."""
+        remote = copy(self)
+        remote._replaced_refs = {**self._replaced_refs, **replaced}
+        refs = {**self.mirror.refs(), **remote._replaced_refs}
+        remote._refs_with_replacements = {ref: commit for ref, commit in refs.items() if commit}
+        return remote
+
+    def read_commit(self, commit: CommitId) -> Commit:
+        """Return a commit. It is cached, because commits never change."""
+        if commit not in self._commits:
+            self._commits[commit] = self._reader.commit(commit)
+        return self._commits[commit]
+
+    def read_tag_seconds(self, ref: str) -> int:
+        """Return the date of a tag: the tagger's date, or the date of its commit. In seconds since 1970."""
+        tag, commit = self.refs[ref], self.peel_ref(ref)
+        assert commit, "only tags of commits are revisions"
+        tagger = self._reader.tagger(ObjectId(tag)) if tag != commit else None
+        return tagger.seconds if tagger else self.read_commit(commit).seconds
+
+    def read_message(self, ref: str) -> str:
+        """Return the message of an annotated tag, or the message of the commit of a lightweight tag."""
+        tag, commit = self.refs[ref], self.peel_ref(ref)
+        return self.read_commit(tag).message if tag == commit else self._reader.tag_message(ObjectId(tag))
+
+    def list_tagged_revisions(
+        self, target: Target, packages: Collection[str]
+    ) -> Mapping[str, Sequence[TaggedRevision]]:
+        """Return the tagged revisions of these packages of a target. Only their tags are fetched. Raises GitError."""
+        prefixes = {package: format_tag_prefix(target, package) for package in packages}
+        self.fetch_tags(prefixes.values())
+        return {package: tuple(self._list_revisions(prefix)) for package, prefix in prefixes.items()}
+
+    def fetch_tags(self, prefixes: Iterable[str]) -> None:
+        """Fetch the revision tags with these prefixes, once per pass. Raises GitError.
+
+        Does nothing if the remote could not be fetched in this pass.
+        """
+        new = {prefix for prefix in prefixes if is_ref_name(f"{_TAGS}{prefix}1")} - self._fetched_tag_prefixes
+        if not new or not self._is_available:
+            return
+        self.mirror.fetch_tags(new)
+        self._fetched_tag_prefixes |= new
+        for ref in self.refs:
+            start, slash, suffix = ref.removeprefix(_TAGS).rpartition("/")
+            number = parse_revision_number(suffix)
+            if ref.startswith(_TAGS) and f"{start}/v" in new and slash and number > 0:
+                self._revision_numbers.setdefault(f"{start}/v", []).append(number)
+
+    def _list_revisions(self, prefix: str) -> Iterator[TaggedRevision]:
+        for number in sorted(self._revision_numbers.get(prefix, ())):
+            ref = f"{_TAGS}{prefix}{number}"
+            if commit := self.peel_ref(ref):
+                yield TaggedRevision(number, commit, ObjectId(self.refs[ref]), self.read_message(ref))
+
+    def _is_ancestor(self, commit: CommitId, other: CommitId) -> bool:
+        try:
+            return self.mirror.is_ancestor(commit, other)
+        except GitError:
+            # When a tag moves, no ref may lead to its previous commit any more.
+            return False
+
+    def _read_change_seconds(self, commit: CommitId, path: str) -> int:
+        changed = self.find_last_change(commit, path)
+        return self.read_commit(changed or commit).seconds
+
+    def prefetch_folder(self, commits: Iterable[CommitId], folder: str) -> list[TreeId]:
+        """Read commits, their root trees and one folder of each in one request; return the ids of the folders.
+
+        Single requests take most of the time of a pass over many targets.
+        """
+        new = [commit for commit in commits if commit not in self._commits]
+        self._reader.prefetch(map(ObjectId, new))
+        roots = [self.read_commit(commit).tree for commit in new]
+        self._reader.prefetch(map(ObjectId, roots))
+        entries = [entry for root in roots for entry in self._reader.tree(root)]
+        folders = [entry.id for entry in entries if entry.is_tree and entry.name == folder]
+        self._reader.prefetch(folders)
+        return [TreeId(tree) for tree in folders]
+
+    def prefetch_states(self, commits: Sequence[CommitId]) -> None:
+        """Read all objects that `read_state` needs for these state commits in one request."""
+        new = [commit for commit in commits if commit not in self._states]
+        folders = self.prefetch_folder(new, "packages")
+        trees = [*folders, *(self.read_commit(commit).tree for commit in new)]
+        entries = [entry for tree in trees for entry in self._reader.tree(tree)]
+        self._reader.prefetch([entry.id for entry in entries if not entry.is_tree])
+
+    def find_tree_at(self, commit: CommitId, path: str) -> TreeId | None:
+        """Return the tree at a path of a commit."""
+        entry = self._reader.entry(self.read_commit(commit).tree, path)
+        return TreeId(entry.id) if entry and entry.is_tree else None
+
+    def find_tree(self, commit: CommitId, path: str) -> TreeId | None:
+        """Return the tree at a path of a commit from user input; None if the remote has no such commit or tree."""
+        try:
+            return self.find_tree_at(commit, path)
+        except (ObjectMissingError, ValueError):
+            return None
+
+    def find_blob_at(self, commit: CommitId, path: str) -> BlobId | None:
+        """Return the regular file at a path of a commit."""
+        entry = self._reader.entry(self.read_commit(commit).tree, path)
+        return BlobId(entry.id) if entry and entry.mode in {FILE_MODE, EXECUTABLE_MODE} else None
+
+    def read_blob(self, blob: BlobId) -> bytes:
+        """Return the content of a file."""
+        return self._reader.blob(blob)
+
+    def read_blobs(self, blobs: Iterable[BlobId]) -> Mapping[BlobId, bytes]:
+        """Return the contents of files by id, read in one request."""
+        return self._reader.blobs(blobs)
+
+    def _read_file(self, blob: BlobId) -> File:
+        return File(self._reader.blob(blob))
+
+    def has_unpublished_changes(
+        self, head: CommitId, base: CommitId, branch: CommitId, besides: Collection[str] = ()
+    ) -> bool:
+        """Return whether a path at `head` differs from both `base` and `branch`. Paths in `besides` are ignored."""
+        return self._differs(*(self.read_commit(commit).tree for commit in (head, base, branch)), ignored=besides)
+
+    def has_conflicting_changes(
+        self, head: CommitId, base: CommitId, branch: CommitId, outside: Collection[str]
+    ) -> bool:
+        """Return whether `head` and `branch` changed the same path since `base` in different ways.
+
+        Paths in `outside` are ignored.
+        """
+        trees = [self.read_commit(commit).tree for commit in (head, base, branch)]
+        return has_conflicting_changes(self._reader, trees[0], trees[1], trees[2], outside)
+
+    def list_changes(self, since: CommitId, commit: CommitId, head: CommitId) -> Iterator[TreeChange]:
+        """Yield the paths that differ between two commits with their entries in `commit`, for a merge into `head`."""
+        return list_tree_changes(self._reader, *(self.read_commit(each).tree for each in (since, commit, head)))
+
+    def list_drafted_files(self, head: CommitId, base: CommitId, branch: CommitId) -> tuple[DraftedFile, ...]:
+        """Return each file that `head` changed since `base` and that differs from `branch`."""
+        trees = (self.read_commit(commit).tree for commit in (head, base, branch))
+        return tuple(list_drafted_files(self._reader, *trees))
+
+    def _differs(self, head: str | None, *others: str | None, ignored: Collection[str], folder: str = "") -> bool:
+        head_entries, *other_entries = (self._list_entries(tree) for tree in (head, *others))
+        names = {*head_entries, *(name for entries in other_entries for name in entries)}
+        return any(
+            self._entry_differs(
+                head_entries.get(name), [entries.get(name) for entries in other_entries], ignored, folder + name
+            )
+            for name in sorted(names)
+        )
+
+    def _entry_differs(
+        self, entry: TreeEntry | None, others: Sequence[TreeEntry | None], ignored: Collection[str], path: str
+    ) -> bool:
+        if entry in others or path in ignored:
+            return False
+        head, *folders = (each.id if each and each.is_tree else None for each in (entry, *others))
+        # Both sides changed this folder, but each single file can still be equal to one of them.
+        should_descend = (head and any(folders)) or any(each.startswith(f"{path}/") for each in ignored)
+        return not should_descend or self._differs(head, *folders, ignored=ignored, folder=f"{path}/")
+
+    def _list_entries(self, tree: str | None) -> dict[str, TreeEntry]:
+        return {entry.name: entry for entry in self._reader.tree(TreeId(tree))} if tree else {}
+
+    def list_first_parents(self, old: CommitId, new: CommitId) -> Sequence[CommitId] | None:
+        """Return the commits after `old` up to `new` along first parents, oldest first.
+
+        None if `old` is not in the history of `new`.
+        """
+        if old == new:
+            return ()
+        return self._list_near_first_parents(old, new) or self.mirror.list_first_parent_commits(old, new)
+
+    def _list_near_first_parents(self, old: CommitId, new: CommitId) -> list[CommitId]:
+        """Return the first parents without starting a process; [] if `old` is too far away or not on the line."""
+        commits: list[CommitId] = []
+        at = new
+        while at != old:
+            parents = self.read_commit(at).parents
+            if not parents or len(commits) == _MAX_FIRST_PARENT_STEPS:
+                return []
+            commits.append(at)
+            at = parents[0]
+        return commits[::-1]
+
+    def find_merge_base(self, head: CommitId, branch: CommitId) -> CommitId | None:
+        """Return the last common commit of `head` and `branch`; None without one."""
+        return self.mirror.merge_base(head, branch)
+
+    def read_state(self, commit: CommitId) -> TargetState:
+        """Return the state in a state commit. Raises EngineTooOldError, StateUnreadableError, GitError."""
+        if commit not in self._states:
+            self._states[commit] = parse_state(self._read_state_files(commit))
+        return self._states[commit]
+
+    def prefetch_commits(self, commits: Iterable[CommitId]) -> None:
+        """Read commits in one request."""
+        self._reader.prefetch([ObjectId(commit) for commit in commits if commit not in self._commits])
+
+    def cache_state(self, commit: CommitId, state: TargetState) -> None:
+        """Cache the state of a state commit, so that it is not read."""
+        self._states[commit] = state
+
+    def _read_state_files(self, commit: CommitId) -> dict[str, bytes]:
+        # The trees that a state keeps reachable are read one by one when they are needed.
+        root = self.read_commit(commit).tree
+        blobs = {entry.name: BlobId(entry.id) for entry in self._reader.tree(root) if not entry.is_tree}
+        for folder in ("packages", "texts"):
+            if tree := self._reader.subtree(root, folder):
+                blobs |= {path: blob for path, _, blob in self._reader.walk(TreeId(tree), f"{folder}/")}
+        contents = self._reader.blobs(blobs.values())
+        return {path: contents[blob] for path, blob in blobs.items()}
+
+    def list_paths(self, tree: TreeId) -> tuple[str, ...]:
+        """Return the paths of all entries below a tree, except folders. No file is read."""
+        return tuple(path for path, _, _ in self._reader.walk(tree))
+
+    def _list_skipped_entries(self, tree: TreeId) -> tuple[str, ...]:
+        """Return the paths of symbolic links and submodules below a tree. Packages do not get them."""
+        try:
+            entries = self._reader.walk(tree, max_entries=self.mirror.options.max_folder_files)
+            return tuple(sorted(path for path, mode, _ in entries if mode not in {FILE_MODE, EXECUTABLE_MODE}))
+        except (TooLargeError, TreeMalformedError):
+            # Reading the files of the tree reports the error.
+            return ()
+
+    def _read_files(self, tree: TreeId) -> FileTree:
+        """Return the regular files of a tree, without symbolic links and submodules."""
+        entries = [
+            (path, mode, blob) for path, mode, blob in self._reader.walk(tree) if mode in {FILE_MODE, EXECUTABLE_MODE}
+        ]
+        contents = self._reader.blobs(blob for _, _, blob in entries)
+        return FileTree({path: File(contents[blob], mode == EXECUTABLE_MODE) for path, mode, blob in entries})
+
+    def _read_upstream_tree(self, tree: TreeId) -> FileTree:
+        """Return the regular files of an upstream package. Raises TooLargeError above the limit for one package."""
+        # The limit is checked before any content is read.
+        deque(self._reader.walk(tree, max_entries=self.mirror.options.max_folder_files), maxlen=0)
+        return self.read_files(tree)
+
+    def _read_package_tree(self, tree: TreeId) -> FileTree:
+        """Return a tree of a target branch: its regular files, and its symbolic links and submodules."""
+        special = {
+            path: SpecialEntry(mode, ObjectId(entry))
+            for path, mode, entry in self._reader.walk(tree, max_entries=self.mirror.options.max_folder_files)
+            if mode in {SYMLINK_MODE, SUBMODULE_MODE}
+        }
+        return self.read_files(tree).with_special_entries(special)
+
+    def find_obstacle(self, commit: CommitId, path: str, *, is_file: bool = False) -> str | None:
+        """Return the path of the entry that prevents a folder (or a file) at `path`; None if it can be written."""
+        parent = TreeEntry(DIRECTORY_MODE, "", ObjectId(self.read_commit(commit).tree))
+        names = path.split("/")
+        for index, name in enumerate(names):
+            entries = self._reader.tree(TreeId(parent.id))
+            entry = next((entry for entry in entries if entry.name == name), None)
+            if entry is None:
+                return None
+            is_last = index + 1 == len(names)
+            if not (entry.mode in {FILE_MODE, EXECUTABLE_MODE} if is_file and is_last else entry.is_tree):
+                return "/".join(names[: index + 1])
+            parent = entry
+        return None
+
+
+class TargetRepository:
+    """The remote of one target, with the interface that planning needs: paths are relative to the repository.
+
+    `ignored_path` is a file of the reconciler that belongs to no package, and that is never a local change.
+    """
+
+    def __init__(self, remote: Remote, target: Target, ignored_path: str | None = None) -> None:
+        self._ignored_paths = [ignored_path] if ignored_path else []
+        self._target = target
+        self._list_tagged_revisions = remote.list_tagged_revisions
+        self.find_tree_at, self.find_blob_at = remote.find_tree_at, remote.find_blob_at
+        self.read_files, self.list_first_parents = remote.read_files, remote.list_first_parents
+        self.find_merge_base, self.find_obstacle = remote.find_merge_base, remote.find_obstacle
+        self.read_blob, self.list_drafted_files = remote.read_blob, remote.list_drafted_files
+        self._remote, self._read_commit = remote, remote.read_commit
+
+    def has_unpublished_changes(
+        self, head: CommitId, base: CommitId, branch: CommitId, besides: Collection[str] = ()
+    ) -> bool:
+        """Return whether a path at `head` differs from both `base` and `branch`. Packages in `besides` are ignored."""
+        target = self._target
+        paths = [
+            path for package in besides for path in (target.package_path(package), target.status_file_path(package))
+        ]
+        return self._remote.has_unpublished_changes(head, base, branch, [*paths, *self._ignored_paths])
+
+    def has_conflicting_changes(
+        self, head: CommitId, base: CommitId, branch: CommitId, outside: Collection[str]
+    ) -> bool:
+        """Return whether `head` and `branch` changed the same path since `base` in different ways.
+
+        Paths in `outside` are ignored.
+        """
+        return self._remote.has_conflicting_changes(head, base, branch, [*outside, *self._ignored_paths])
+
+    def list_tagged_revisions(self, packages: Collection[str]) -> Mapping[str, Sequence[TaggedRevision]]:
+        """Return the tagged revisions of these packages, by package."""
+        return self._list_tagged_revisions(self._target, packages)
+
+    def list_draft_commits(self, head: CommitId, base: CommitId) -> Sequence[DraftCommit]:
+        """Return the commits after `base` up to `head`, oldest first. A trailer of each names its package."""
+        return [self._read_draft_commit(commit) for commit in self.list_first_parents(base, head) or ()]
+
+    def read_commit_seconds(self, commit: CommitId) -> int:
+        """Return the committer date of a commit, in seconds since 1970."""
+        return self._read_commit(commit).seconds
+
+    def is_reconciler_commit(self, commit: CommitId) -> bool:
+        """Return whether the trailer of a commit says that the reconciler wrote it."""
+        return _PACKAGE_TRAILER in parse_trailers(self._read_commit(commit).message)
+
+    def _read_draft_commit(self, commit: CommitId) -> DraftCommit:
+        message = self._read_commit(commit).message
+        package = parse_trailers(message).get(_PACKAGE_TRAILER, "")
+        content = self.find_tree_at(commit, self._target.package_path(package))
+        status = self.find_blob_at(commit, self._target.status_file_path(package))
+        return DraftCommit(package, content, status, message, self._read_commit(commit).seconds)

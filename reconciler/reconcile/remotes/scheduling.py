@@ -1,0 +1,202 @@
+"""Scheduling of work on remotes: back-off after failures, and a worker pool that does not wait for slow remotes."""
+
+from __future__ import annotations
+
+import math
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Set
+from dataclasses import dataclass, replace
+from typing import Generic, TypeVar
+
+
+@dataclass(frozen=True)
+class _Wait:
+    failures: int
+    until: float
+
+
+class Backoff:
+    """Exponential back-off by key, for example by the URL of a remote.
+
+    The first failure waits `base_seconds`. Each further failure doubles the time, up to `max_seconds`. `clock` returns
+    the seconds of a monotonic clock.
+    """
+
+    def __init__(self, base_seconds: float, max_seconds: float, clock: Callable[[], float]) -> None:
+        self._base = base_seconds
+        self._max = max_seconds
+        self._clock = clock
+        self._waits: dict[str, _Wait] = {}
+
+    def is_waiting(self, key: str) -> bool:
+        """Return whether the next attempt must wait."""
+        wait = self._waits.get(key)
+        return wait is not None and self._clock() < wait.until
+
+    def record_failure(self, key: str) -> None:
+        """Record a failure and start the next wait."""
+        failures = self._waits[key].failures if key in self._waits else 0
+        seconds = min(self._base * 2.0 ** min(failures, 30), self._max)
+        self._waits[key] = _Wait(failures + 1, self._clock() + seconds)
+
+    def record_success(self, key: str) -> None:
+        """Delete the failures of a key."""
+        self._waits.pop(key, None)
+
+    def retry_now(self) -> None:
+        """End all waits, but keep the number of failures. A person requested a pass now."""
+        now = self._clock()
+        self._waits = {key: replace(wait, until=now) for key, wait in self._waits.items()}
+
+    @property
+    def remaining_seconds(self) -> Mapping[str, float]:
+        """The remaining seconds of each wait, by key."""
+        now = self._clock()
+        return {key: max(wait.until - now, 0.0) for key, wait in self._waits.items()}
+
+
+_T = TypeVar("_T")
+# The maximal time that interrupted jobs get to end.
+_INTERRUPT_SECONDS = 10.0
+
+
+@dataclass(frozen=True)
+class RemoteLimits:
+    """Limits of the work on remotes.
+
+    Attributes:
+        max_fetches: The maximal number of fetches at the same time.
+        max_pushes: The maximal number of remotes that are pushed to at the same time.
+        max_wait_seconds: The maximal time that a pass waits for one remote.
+        notify: Is called when a job ends that a pass did not wait for.
+        clock: Returns the seconds of a monotonic clock.
+    """
+
+    max_fetches: int = 8
+    max_pushes: int = 8
+    max_wait_seconds: float = math.inf
+    notify: Callable[[], None] = lambda: None
+    clock: Callable[[], float] = time.monotonic
+
+
+@dataclass(eq=False)
+class _Job(Generic[_T]):
+    """The work on one remote. A job is late if its pass did not wait for it."""
+
+    call: Callable[[], _T]
+    started: float
+    ended: float | None = None
+    is_late: bool = False
+    result: tuple[_T] | None = None
+    error: BaseException | None = None
+
+
+@dataclass(frozen=True)
+class WorkerResult(Generic[_T]):
+    """The result of a job, and whether the job ended within the maximal wait."""
+
+    result: _T
+    is_in_time: bool
+
+
+class WorkerPool(Generic[_T]):
+    """Runs up to `max_jobs` jobs at the same time, and waits a limited time for each of them.
+
+    A job that takes longer is late. It continues, and its name stays in use until its result is taken, but it no longer
+    counts as running. When it ends, `limits.notify` is called. An exception of a job is raised where its result is
+    taken.
+    """
+
+    def __init__(self, max_jobs: int, limits: RemoteLimits) -> None:
+        self._max_jobs = max_jobs
+        self._max_wait = limits.max_wait_seconds
+        self._notify = limits.notify
+        self._clock = limits.clock
+        self._changed = threading.Condition()
+        self._jobs: dict[str, _Job[_T]] = {}
+
+    @property
+    def late_jobs(self) -> Set[str]:
+        """The names of late jobs whose results were not taken, ended or not."""
+        with self._changed:
+            return frozenset(self._jobs)
+
+    def is_late(self, name: str) -> bool:
+        """Return whether a job is late and its result was not taken."""
+        with self._changed:
+            return name in self._jobs
+
+    def take_result(self, name: str) -> WorkerResult[_T] | None:
+        """Return and remove the result of a late job; None if it has not ended."""
+        with self._changed:
+            job = self._jobs.get(name)
+            if job is None or job.ended is None:
+                return None
+            del self._jobs[name]
+        return self._unwrap(job)
+
+    def run(
+        self, jobs: Mapping[str, Callable[[], _T]], background: Set[str] = frozenset()
+    ) -> dict[str, WorkerResult[_T]]:
+        """Run jobs by name, and return the results of those that ended in time. None of them may be late already.
+
+        Jobs in `background` are late from the start. At most `max_jobs` of them run at the same time; the others do not
+        start.
+        """
+        waiting = [name for name in jobs if name not in background]
+        awaited = set(waiting)
+        with self._changed:
+            for name in (name for name in jobs if name in background):
+                if sum(job.is_late and job.ended is None for job in self._jobs.values()) < self._max_jobs:
+                    self._start(name, jobs[name], is_late=True)
+            while True:
+                running = [job for job in map(self._jobs.get, awaited) if job and not job.is_late and job.ended is None]
+                for name in self._take_first(waiting, self._max_jobs - len(running)):
+                    running.append(self._start(name, jobs[name]))
+                if not running:
+                    break
+                remaining = min(job.started for job in running) + self._max_wait - self._clock()
+                if remaining > 0:
+                    self._changed.wait(None if math.isinf(remaining) else remaining)
+                for job in running:
+                    job.is_late = job.ended is None and job.started + self._max_wait <= self._clock()
+            ended = [name for name in jobs if name in self._jobs and self._jobs[name].ended is not None]
+            done = {name: self._jobs.pop(name) for name in ended}
+        return {name: self._unwrap(job) for name, job in done.items()}
+
+    def join(self) -> None:
+        """Wait until all jobs have ended, after they were interrupted."""
+        with self._changed:
+            self._changed.wait_for(
+                lambda: all(job.ended is not None for job in self._jobs.values()), _INTERRUPT_SECONDS
+            )
+
+    def _take_first(self, names: list[str], count: int) -> Iterator[str]:
+        for _ in range(min(count, len(names))):
+            yield names.pop(0)
+
+    def _start(self, name: str, call: Callable[[], _T], *, is_late: bool = False) -> _Job[_T]:
+        job = self._jobs[name] = _Job(call, self._clock(), is_late=is_late)
+        # A daemon thread: a remote that does not respond must not delay the end of the process.
+        threading.Thread(target=self._run_job, args=(job,), name=f"remote {len(self._jobs)}", daemon=True).start()
+        return job
+
+    def _run_job(self, job: _Job[_T]) -> None:
+        try:
+            job.result = (job.call(),)
+        except BaseException as error:  # noqa: BLE001  it is raised in the thread that takes the result
+            job.error = error
+        with self._changed:
+            job.ended = self._clock()
+            self._changed.notify_all()
+            is_late = job.is_late
+        if is_late:
+            self._notify()
+
+    def _unwrap(self, job: _Job[_T]) -> WorkerResult[_T]:
+        if job.error:
+            raise job.error
+        assert job.ended is not None, "only ended jobs are unwrapped"
+        assert job.result, "a job without an error has a result"
+        return WorkerResult(job.result[0], job.ended - job.started <= self._max_wait)

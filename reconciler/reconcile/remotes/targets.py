@@ -1,0 +1,429 @@
+"""Targets as their refs show them: names of refs, selection by name or label, recorded states, and open drafts.
+
+Nothing here renders or writes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import Protocol
+
+from reconciler.catalog.files import EMPTY_TREE, FALLBACK_COMMIT_SECONDS, CommitId, FileTree, TreeId
+from reconciler.git.errors import GitError, InternalGitError
+from reconciler.git.object_reader import Commit
+from reconciler.krm.findings import Finding, create_internal_error_finding
+from reconciler.krm.isolation import ExpectedError
+from reconciler.krm.selectors import matches_label_query
+from reconciler.output.commits import PACKAGE_TRAILER, format_sync_message, parse_causes, parse_reason, parse_templates
+from reconciler.output.review.open_drafts import DraftDetails, DraftPackageDetails, Rejection
+from reconciler.planning.decide.fleet_plan import find_promoter_branch, is_promoter_branch_idle
+from reconciler.planning.decide.target_inputs import find_missing_target
+from reconciler.planning.lifecycle.open_drafts import DraftedPackage, OpenDraft, read_open_drafts
+from reconciler.planning.model.state import EngineTooOldError, StateUnreadableError, TargetState
+from reconciler.planning.model.targets import STATUS_FOLDER, Target, format_draft_branch
+from reconciler.planning.observe.target_snapshot import (
+    TargetHeads,
+    TargetSnapshot,
+    list_removal_branches,
+    track_drafts,
+    track_publications,
+)
+from reconciler.reconcile.event_log import log
+from reconciler.reconcile.failures import ENGINE_TOO_OLD, STATE_UNREADABLE, log_if_internal, repository_boundary
+from reconciler.reconcile.remotes.remotes import Remotes
+from reconciler.reconcile.remotes.repository import Remote, TargetRepository
+
+BRANCH_PREFIX = "refs/heads/"
+
+TargetStates = Mapping[Target, TargetState]
+
+# The maximal number of states that are read in one request: their trees must fit into the cache of an object reader.
+_MAX_PREFETCHED_STATES = 500
+
+
+def kept_ref(state_ref: str, name: str, head: CommitId) -> str:
+    """Return the ref that keeps a head with local changes.
+
+    It is a branch if the state refs are branches, because then the host only allows branches.
+    """
+    start = BRANCH_PREFIX if state_ref.startswith(BRANCH_PREFIX) else "refs/"
+    return f"{start}reconciler/kept/{name}/{head[:12]}"
+
+
+def proposed_ref(draft: str) -> str:
+    """Return the ref that marks a draft branch as proposed: `proposed/` instead of `drafts/`."""
+    return f"{BRANCH_PREFIX}proposed/{draft.removeprefix('drafts/')}"
+
+
+def rejection_ref(state_ref: str, branch: str) -> str:
+    """Return the ref of the rejection of a draft."""
+    # It has the prefix of the state refs, which every pass fetches. No Repository can have this name.
+    return state_ref.format(repository=f"_rejected/{branch}")
+
+
+def find_rejection(draft: OpenDraft, remote: Remote, state_ref: str) -> Commit | None:
+    """Return the rejection of the current head of a draft. A rejection of an earlier head does not count."""
+    ref = rejection_ref(state_ref, draft.branch)
+    rejection = remote.read_commit(remote.refs[ref]) if ref in remote.refs else None
+    return rejection if rejection and rejection.parents == (draft.head,) else None
+
+
+class UnknownTargetError(ExpectedError):
+    """User input names a target or package that does not exist. The message lists those that exist."""
+
+
+@dataclass(frozen=True)
+class TargetReference:
+    """User input that names a target, or one package of it: `CLUSTER` or `CLUSTER/PACKAGE`."""
+
+    cluster: str
+    package: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.cluster}/{self.package}" if self.package else self.cluster
+
+
+@dataclass(frozen=True)
+class ReviewSelection:
+    """The targets that a command selects: by name, else by a label selector, else all.
+
+    Attributes:
+        references: Selected targets and packages.
+        selector: Label selector for targets; only used without references.
+        should_include_removals: Whether a selected target includes its drafts that remove packages.
+    """
+
+    references: tuple[TargetReference, ...] = ()
+    selector: str = ""
+    should_include_removals: bool = False
+
+    def matches(self, name: str, labels: Mapping[str, str]) -> bool:
+        """Return whether a target is selected."""
+        if self.references:
+            return any(reference.cluster == name for reference in self.references)
+        return matches_label_query(self.selector, labels)
+
+    def packages_of(self, name: str) -> frozenset[str]:
+        """Return the selected packages of a target; empty if the whole target is selected."""
+        packages = [reference.package for reference in self.references if reference.cluster == name]
+        return frozenset() if "" in packages else frozenset(packages)
+
+
+@dataclass(frozen=True)
+class RefTemplates:
+    """Templates of the refs of states, and of the branches of drafts and removals."""
+
+    state: str
+    draft: str
+    removal: str
+
+
+class DraftReviews(Protocol):
+    """Reviews of the drafts of one target in pull requests."""
+
+    @property
+    def approved_heads(self) -> Mapping[str, CommitId]:
+        """The heads of drafts that were approved, or are being merged."""
+        ...
+
+    @property
+    def closed_drafts(self) -> frozenset[str]:
+        """The drafts whose pull requests were closed without a merge."""
+        ...
+
+
+class KnownStates(Protocol):
+    """States of targets that earlier passes have read."""
+
+    def find_state(self, target: Target, commit: CommitId) -> TargetState | None:
+        """Return the state of a target if it is still at this state commit; None otherwise."""
+        ...
+
+
+def read_target_states(
+    targets: Iterable[Target], remotes: Remotes, state_ref: str, known_states: KnownStates | None = None
+) -> dict[Target, TargetState | Finding]:
+    """Return the recorded state of each target, or an error if the target must not be changed.
+
+    Targets without a state are absent. States in `known_states` are not read again.
+    """
+    found: dict[Target, TargetState | Finding] = {}
+    remaining = iter(targets)
+    while group := tuple(islice(remaining, _MAX_PREFETCHED_STATES)):
+        pairs = [(target, remote) for target in group if (remote := remotes.get(target.url))]
+        if known_states is not None:
+            found |= _find_known_states(pairs, known_states, state_ref)
+            pairs = [(target, remote) for target, remote in pairs if target not in found]
+        for remote, members in _group_by_remote(pairs):
+            with _optional(remote):
+                refs = (state_ref.format(repository=target.name) for target in members)
+                remote.prefetch_states(_list_heads(remote, refs))
+        states = {target: state for target, remote in pairs if (state := read_target_state(target, remote, state_ref))}
+        _prefetch_branches(pairs, states)
+        found |= states
+    return found
+
+
+@contextmanager
+def _optional(remote: Remote) -> Iterator[None]:
+    """Log errors of prefetching. It only saves time, and each target that cannot be read reports its own error."""
+    try:
+        with repository_boundary(f"prefetching objects of {remote.mirror.url}"):
+            yield
+    except GitError as error:
+        log_if_internal(error)
+        log.warning("prefetch_failed", remote=remote.mirror.url, message=error.message)
+
+
+def _find_known_states(
+    pairs: Iterable[tuple[Target, Remote]], known_states: KnownStates, state_ref: str
+) -> dict[Target, TargetState | Finding]:
+    found: dict[Target, TargetState | Finding] = {}
+    for target, remote in pairs:
+        commit = remote.refs.get(state_ref.format(repository=target.name))
+        if commit and (state := known_states.find_state(target, commit)):
+            remote.cache_state(commit, state)
+            found[target] = state
+    return found
+
+
+def prefetch_branches(targets: Iterable[Target], remotes: Remotes, state_ref: str) -> None:
+    """Read the objects that planning needs of these targets in one request per remote."""
+    pairs = [(target, remote) for target in targets if (remote := remotes.get(target.url))]
+    _prefetch_branches(
+        pairs, {target: state for target, remote in pairs if (state := read_target_state(target, remote, state_ref))}
+    )
+
+
+def _prefetch_branches(pairs: Iterable[tuple[Target, Remote]], states: Mapping[Target, TargetState | Finding]) -> None:
+    for remote, members in _group_by_remote(pairs):
+        with _optional(remote):
+            remote.prefetch_folder(_list_heads(remote, _list_branch_refs(members, states)), STATUS_FOLDER)
+
+
+def _group_by_remote(pairs: Iterable[tuple[Target, Remote]]) -> Iterable[tuple[Remote, list[Target]]]:
+    groups: dict[Remote, list[Target]] = {}
+    for target, remote in pairs:
+        groups.setdefault(remote, []).append(target)
+    return groups.items()
+
+
+def _list_heads(remote: Remote, refs: Iterable[str]) -> list[CommitId]:
+    known = remote.refs
+    return [known[ref] for ref in refs if ref in known]
+
+
+def _list_branch_refs(targets: Iterable[Target], states: Mapping[Target, TargetState | Finding]) -> Iterator[str]:
+    for target in targets:
+        yield BRANCH_PREFIX + target.branch
+        state = states.get(target)
+        yield from (BRANCH_PREFIX + name for name in (state.drafts if isinstance(state, TargetState) else ()))
+
+
+def read_target_state(target: Target, remote: Remote, state_ref: str) -> TargetState | Finding | None:
+    """Return the recorded state of a target, an error if the target must not be changed, or None without a state."""
+    ref = state_ref.format(repository=target.name)
+    commit = remote.refs.get(ref)
+    if commit is None:
+        return None
+    try:
+        with repository_boundary(f"{target.title}: its state"):
+            return remote.read_state(commit)
+    except InternalGitError as error:
+        return create_internal_error_finding(error.failure, target.location)
+    except EngineTooOldError as error:
+        return ENGINE_TOO_OLD.finding(f"{target.title}: {error}; the target is not changed", target.location)
+    except StateUnreadableError as error:
+        message = f"{target.title}: {error}; the target is not changed until {ref} is repaired or deleted"
+        return STATE_UNREADABLE.finding(message, target.location)
+    except GitError as error:
+        # For example, the ref points to a blob, or to a commit above the limits.
+        message = (
+            f"{target.title}: its state cannot be read: {error.full_message};"
+            f" the target is not changed until {ref} is repaired"
+        )
+        return STATE_UNREADABLE.finding(message, target.location)
+
+
+class TargetHeadReader:
+    """Reads the heads of targets for a pass.
+
+    `find_requests` returns the reviews of drafts in pull requests. With `uses_promoter`, drafts can be on the branch
+    that GitOps Promoter expects.
+    """
+
+    def __init__(
+        self,
+        templates: RefTemplates,
+        find_requests: Callable[[Target, TargetState, Mapping[str, CommitId]], DraftReviews],
+        *,
+        uses_promoter: bool,
+    ) -> None:
+        self._templates = templates
+        self._find_requests = find_requests
+        self._uses_promoter = uses_promoter
+        self._root_commits: dict[str, CommitId] = {}
+
+    def list_draft_branches(self, target: Target, state: TargetState, packages: Iterable[str]) -> set[str]:
+        """Return the names of all branches that drafts of these packages have, or can get."""
+        names = {format_draft_branch(self._templates.draft, target, package) for package in packages}
+        return names | set(state.drafts) | list_removal_branches(self._templates.removal, target, state)
+
+    def read(self, target: Target, remote: Remote, state: TargetState, packages: Iterable[str]) -> TargetHeads:
+        """Return the heads of a target. If the target branch does not exist, its head is the root commit."""
+        refs = remote.refs
+        removals = list_removal_branches(self._templates.removal, target, state)
+        names = self.list_draft_branches(target, state, packages)
+        branch = refs.get(BRANCH_PREFIX + target.branch)
+        promoter_branch = find_promoter_branch(target, self._templates.draft) if self._uses_promoter else None
+        names |= {promoter_branch} if promoter_branch else set()
+        drafts = {name: refs[BRANCH_PREFIX + name] for name in names if BRANCH_PREFIX + name in refs}
+        is_idle = promoter_branch is not None and is_promoter_branch_idle(
+            drafts.get(promoter_branch), branch, state.observed_commit
+        )
+        promoter_head = drafts.pop(promoter_branch) if promoter_branch and is_idle else None
+        proposed = {name: refs[proposed_ref(name)] for name in names if proposed_ref(name) in refs}
+        requests = self._find_requests(target, state, drafts)
+        return TargetHeads(
+            branch or self._write_root_commit(remote),
+            branch is None,
+            drafts,
+            proposed,
+            removals,
+            requests.approved_heads,
+            requests.closed_drafts,
+            promoter_head,
+        )
+
+    def _write_root_commit(self, remote: Remote) -> CommitId:
+        url = remote.mirror.url
+        if url not in self._root_commits:
+            self._root_commits[url] = remote.mirror.write_root_commit()
+        return self._root_commits[url]
+
+
+@dataclass(frozen=True)
+class OpenTarget:
+    """A target under review.
+
+    Attributes:
+        target: The target.
+        drafts: The open drafts.
+        packages: All packages in the recorded state.
+        error: Why the target cannot be read; "" if it can.
+        snapshot: The refs and the state that were read; None if there are none.
+        labels: The labels of the target.
+    """
+
+    target: Target
+    drafts: tuple[OpenDraft, ...] = ()
+    packages: frozenset[str] = frozenset()
+    error: str = ""
+    snapshot: TargetSnapshot | None = None
+    labels: Mapping[str, str] = field(default_factory=dict)
+
+
+class DraftReader:
+    """Reads the open drafts of targets from their refs. `remotes` must stay open meanwhile."""
+
+    def __init__(self, remotes: Remotes, templates: RefTemplates) -> None:
+        self._remotes = remotes
+        self._templates = templates
+
+    def read_target(self, target: Target) -> OpenTarget:
+        """Return a target with its refs after the last fetch or push."""
+        try:
+            with repository_boundary(target.title):
+                return self._read_target(target)
+        except GitError as error:
+            log_if_internal(error)
+            return OpenTarget(target, error=f"{target.title}: {error.full_message}")
+
+    def _read_target(self, target: Target) -> OpenTarget:
+        remote = self._remotes.get(target.url)
+        if remote is None:
+            failure = self._remotes.failures.get(target.url)
+            message = failure.full_message if failure else "it was not fetched"
+            return OpenTarget(target, error=f"{target.title}: {message}")
+        state = read_target_state(target, remote, self._templates.state)
+        if state is None:
+            return OpenTarget(target, error=self._check_unrecorded_draft(target, remote))
+        heads = TargetHeads() if isinstance(state, Finding) else self._read_heads(target, remote, state)
+        repository = TargetRepository(remote, target)
+        error = state if isinstance(state, Finding) else find_missing_target(target, state, heads, repository)
+        if isinstance(state, Finding) or error:
+            return OpenTarget(target, error=error.message if error else "")
+        current = track_drafts(track_publications(state, target, heads, repository), target, heads, repository)
+        snapshot = TargetSnapshot(target, current, heads, repository, self._templates.draft)
+        drafts = read_open_drafts(snapshot, repository)
+        return OpenTarget(target, drafts, frozenset(current.packages), snapshot=snapshot)
+
+    def _check_unrecorded_draft(self, target: Target, remote: Remote) -> str:
+        branch = format_draft_branch(self._templates.draft, target, "")
+        if BRANCH_PREFIX + branch not in remote.refs:
+            return ""
+        return f"{target.title}: the branch {branch} exists, but no state records it; run sync, which records it again"
+
+    def _read_heads(self, target: Target, remote: Remote, state: TargetState) -> TargetHeads:
+        refs = remote.refs
+        names = {format_draft_branch(self._templates.draft, target, package) for package in state.packages}
+        removals = list_removal_branches(self._templates.removal, target, state)
+        drafts = {
+            name: refs[BRANCH_PREFIX + name]
+            for name in sorted({*names, *removals, *state.drafts})
+            if BRANCH_PREFIX + name in refs
+        }
+        published = refs.get(BRANCH_PREFIX + target.branch)
+        promoter_branch = find_promoter_branch(target, self._templates.draft)
+        if promoter_branch and is_promoter_branch_idle(drafts.get(promoter_branch), published, state.observed_commit):
+            del drafts[promoter_branch]
+        proposed = {name: refs[proposed_ref(name)] for name in drafts if proposed_ref(name) in refs}
+        return TargetHeads(published, False, drafts, proposed, removals)
+
+    def read_draft_details(
+        self, draft: OpenDraft, packages: frozenset[str] = frozenset(), *, whole: bool = False
+    ) -> DraftDetails:
+        """Return a draft with details from its history; `whole` adds the files of these packages, or of all."""
+        remote = self.get_remote(draft.destination)
+        repository = TargetRepository(remote, draft.destination)
+        commits = [remote.read_commit(commit) for commit in repository.list_first_parents(draft.base, draft.head) or ()]
+        editors = [commit.author.name for commit in commits if _is_local_change(commit, draft.destination)]
+        contents, base = draft.select_packages(packages) if whole else (), remote.read_commit(draft.base)
+        date = base.seconds if base.tree != EMPTY_TREE else None
+        behind_count = len(repository.list_first_parents(draft.base, draft.published_head) or ())
+        return DraftDetails(
+            draft, date, behind_count, tuple(dict.fromkeys(editors)), self._read_rejection(draft, remote),
+            tuple(_read_package_details(package, remote, commits) for package in contents),
+        )  # fmt: skip
+
+    def get_remote(self, target: Target) -> Remote:
+        """Return the remote that a target was read from."""
+        remote = self._remotes.get(target.url)
+        assert remote is not None, "the target was read from it"
+        return remote
+
+    def _read_rejection(self, draft: OpenDraft, remote: Remote) -> Rejection | None:
+        rejection = find_rejection(draft, remote, self._templates.state)
+        return Rejection(rejection.author.name, parse_reason(rejection.message)) if rejection else None
+
+
+def _is_local_change(commit: Commit, target: Target) -> bool:
+    # This is only displayed. Planning detects local changes by comparing trees.
+    return PACKAGE_TRAILER not in commit.message and commit.message != format_sync_message(target)
+
+
+def _read_package_details(package: DraftedPackage, remote: Remote, commits: Sequence[Commit]) -> DraftPackageDetails:
+    trailer = f"{PACKAGE_TRAILER}{package.package}"
+    own_commits = [commit for commit in commits if trailer in commit.message.splitlines()]
+    before, after = (_read_files(tree, remote.read_files) for tree in (package.published_tree, package.drafted_tree))
+    message = own_commits[-1].message if own_commits else ""
+    first = next(iter(own_commits or commits), None)
+    since = first.seconds if first and first.seconds != FALLBACK_COMMIT_SECONDS else None
+    return DraftPackageDetails(package, before, after, parse_causes(message), parse_templates(message), since)
+
+
+def _read_files(tree: TreeId | None, read: Callable[[TreeId], FileTree]) -> FileTree:
+    return read(tree) if tree else FileTree()

@@ -1,0 +1,182 @@
+"""Renders of many targets by an executor, in batches, before the targets are decided.
+
+Each target is first decided without any render. This shows which renders it needs. If it needs none, this decision is
+final. Otherwise the target is decided again when the executor has returned its renders.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+
+from reconciler.controllers.results import PackageTarget, Variant
+from reconciler.executors.executor import (
+    Executor,
+    ExecutorSession,
+    ExecutorUnusableError,
+    Job,
+    JobResult,
+    PendingRenders,
+    RenderContext,
+)
+from reconciler.krm.isolation import ScopeFailedError, isolation_boundary
+from reconciler.output.changes.package_changes import cache_changes
+from reconciler.packages.functions.function import InterruptedFunctionError
+from reconciler.planning.decide.fleet_plan import TargetPlan
+from reconciler.planning.decide.package_decision import RenderFunction
+from reconciler.planning.decide.target_inputs import PreparedTarget
+from reconciler.planning.decide.target_plan import DecidedTarget
+from reconciler.planning.model.outcomes import PackageRender
+from reconciler.planning.model.sources import RenderInputs
+from reconciler.reconcile.event_log import log
+from reconciler.reconcile.failures import log_failure
+
+# A batch ends at this number of jobs or targets. Two batches are in progress at the same time.
+_MAX_JOBS_PER_BATCH = 400
+_MAX_TARGETS_PER_BATCH = 400
+
+TargetDecider = Callable[[PreparedTarget, RenderFunction], "DecidedTarget | TargetPlan"]
+
+
+@dataclass
+class _Batch:
+    """Targets with their decisions; a decision is None while renders are in progress."""
+
+    prepared: list[PreparedTarget | TargetPlan] = field(default_factory=list)
+    decided: list[DecidedTarget | TargetPlan | None] = field(default_factory=list)
+    jobs: list[Job] = field(default_factory=list)
+    pending: PendingRenders | None = None
+
+
+class RenderBatches:
+    """Decides the targets of one pass in order, and uses an executor if there are enough renders."""
+
+    def __init__(
+        self,
+        executor: Executor | None,
+        create_context: Callable[[], RenderContext],
+        decide: TargetDecider,
+        render: RenderFunction,
+        record_render: Callable[[PackageRender], PackageRender],
+    ) -> None:
+        """Create batches for one pass.
+
+        Args:
+            executor: The executor; None renders everything in this process.
+            create_context: Creates the context for the executor when it is needed.
+            decide: Decides a target.
+            render: Renders a package in this process.
+            record_render: Is called with each render of the executor.
+        """
+        self._executor = executor
+        self._record_render = record_render
+        self._create_context = create_context
+        self._decide = decide
+        self._render = render
+        self._session: ExecutorSession | None = None
+
+    def decide_targets(self, prepared: Sequence[PreparedTarget | TargetPlan]) -> Iterator[DecidedTarget | TargetPlan]:
+        """Yield the decision about each target. A target that already has a plan keeps it."""
+        max_jobs = sum(len(target.claims.variants) for target in prepared if isinstance(target, PreparedTarget))
+        if not (self._executor and self._executor.should_distribute(max_jobs)):
+            yield from (
+                target if isinstance(target, TargetPlan) else self._decide(target, self._render) for target in prepared
+            )
+            return
+        batches: list[_Batch] = []
+        remaining = iter(prepared)
+        with ExitStack() as stack:
+            while (batch := self._start_batch(remaining, stack)).prepared:
+                batches.append(batch)
+                if len(batches) > 1:
+                    yield from self._finish_batch(batches.pop(0))
+            for batch in batches:
+                yield from self._finish_batch(batch)
+
+    def _start_batch(self, remaining: Iterator[PreparedTarget | TargetPlan], stack: ExitStack) -> _Batch:
+        """Return a batch of the next targets, and start its renders."""
+        batch = _Batch()
+        for target in remaining:
+            batch.prepared.append(target)
+            batch.decided.append(
+                target if isinstance(target, TargetPlan) else self._decide_without_renders(target, batch.jobs)
+            )
+            if self._is_full(batch):
+                break
+        if session := self._open_session(len(batch.jobs), stack):
+            try:
+                batch.pending = session.start(batch.jobs)
+            except ExecutorUnusableError as error:
+                self._disable_executor(error)
+        return batch
+
+    def _is_full(self, batch: _Batch) -> bool:
+        jobs = len(batch.jobs)
+        if jobs < _MAX_JOBS_PER_BATCH and len(batch.prepared) < _MAX_TARGETS_PER_BATCH:
+            return False
+        # Without a session, the batch continues until it has enough jobs to open one.
+        return not jobs or self._session is not None or self._executor is None or self._executor.should_distribute(jobs)
+
+    def _decide_without_renders(self, target: PreparedTarget, jobs: list[Job]) -> DecidedTarget | TargetPlan | None:
+        """Return the decision about a target that needs no render; otherwise None, and add its renders to `jobs`."""
+        before = len(jobs)
+
+        def add_job(variant: Variant, inputs: RenderInputs) -> PackageRender:
+            jobs.append(Job(variant, inputs))
+            raise InterruptedFunctionError("an executor renders it")
+
+        decided = self._decide(target, add_job)
+        return decided if len(jobs) == before else None
+
+    def _open_session(self, jobs: int, stack: ExitStack) -> ExecutorSession | None:
+        if self._executor is None or not jobs or not (self._session or self._executor.should_distribute(jobs)):
+            return None
+        try:
+            self._session = self._session or stack.enter_context(self._executor.session(self._create_context()))
+        except ExecutorUnusableError as error:
+            self._disable_executor(error)
+        return self._session
+
+    def _disable_executor(self, error: ExecutorUnusableError) -> None:
+        """Render everything else in this process. The results are the same."""
+        if self._executor:
+            log.warning("executor_failed", message=str(error))
+        self._executor = self._session = None
+
+    def _finish_batch(self, batch: _Batch) -> Iterator[DecidedTarget | TargetPlan]:
+        results = self._wait_for_results(batch)
+        for target, decided in zip(batch.prepared, batch.decided, strict=True):
+            if decided is not None:
+                yield decided
+            else:
+                assert isinstance(target, PreparedTarget), "a target with a plan is already decided"
+                yield self._decide(target, self._create_render_function(results))
+
+    def _wait_for_results(self, batch: _Batch) -> dict[PackageTarget, JobResult]:
+        if batch.pending is None:
+            return {}
+        try:
+            with isolation_boundary("packages rendered by workers"):
+                results = batch.pending.results()
+        except ExecutorUnusableError as error:
+            self._disable_executor(error)
+            return {}
+        except ScopeFailedError as error:
+            # The packages are rendered in this process, where each package is isolated.
+            log_failure(error.failure)
+            return {}
+        return {job.variant.target: result for job, result in zip(batch.jobs, results, strict=True)}
+
+    def _create_render_function(self, results: dict[PackageTarget, JobResult]) -> RenderFunction:
+        def render(variant: Variant, inputs: RenderInputs) -> PackageRender:
+            result = results.pop(variant.target, None)
+            if isinstance(result, InterruptedFunctionError | ScopeFailedError):
+                raise result
+            # Renders that are only requested now, for example because of templates, run in this process.
+            if result is None:
+                return self._render(variant, inputs)
+            cache_changes(result.previous_tree, result.rendered.files.id, result.changes)
+            return self._record_render(result.rendered)
+
+        return render

@@ -1,0 +1,476 @@
+"""Review actions as commits and ref updates: propose, approve, reject and drop drafts, and approvals by annotation.
+
+`reconciler.planning.lifecycle` decides whether an action is possible. No state is written: the next pass detects what
+was published, as it does after a merge.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+from math import ceil
+from typing import Literal
+
+from reconciler.catalog.files import FILE_MODE, CommitId, ObjectId
+from reconciler.git.errors import GitError, InternalGitError
+from reconciler.git.object_writer import DeletePath, NewCommit, PutObject, TreeChange
+from reconciler.git.push_outcomes import (
+    PushDone,
+    PushFailed,
+    PushOutcome,
+    PushPostponed,
+    PushRefused,
+    PushReport,
+    PushStale,
+    PushUnit,
+    RefUpdate,
+)
+from reconciler.krm.findings import Finding, SourceLocation, create_internal_error_finding
+from reconciler.output.commits import format_publish_message, format_reject_message, format_withdraw_message
+from reconciler.planning.decide.target_plan import list_pushes
+from reconciler.planning.lifecycle import transitions as lifecycle
+from reconciler.planning.lifecycle.open_drafts import (
+    CONFLICTS_NOT_ACCEPTED,
+    BlockingReason,
+    DraftedFile,
+    DraftedPackage,
+    OpenDraft,
+    read_open_drafts,
+)
+from reconciler.planning.lifecycle.transitions import (
+    ApprovalPolicy,
+    DraftTransition,
+    ProposeDraft,
+    PublishDraft,
+    RejectDraft,
+    approve_draft,
+    decide_approval,
+    find_approvable_packages,
+)
+from reconciler.planning.model.targets import Target
+from reconciler.planning.observe.target_snapshot import TargetHeads, TargetSnapshot
+from reconciler.reconcile.commits import WrittenPlan, describe_push_outcome
+from reconciler.reconcile.event_log import log
+from reconciler.reconcile.failures import APPROVAL_FAILED, APPROVAL_HELD, APPROVAL_REFUSED, repository_boundary
+from reconciler.reconcile.pass_cache import FirstSeenTimes
+from reconciler.reconcile.remotes.repository import Remote, TargetRepository
+from reconciler.reconcile.remotes.targets import BRANCH_PREFIX, find_rejection, proposed_ref, rejection_ref
+
+ReviewVerb = Literal["propose", "approve", "reject", "drop"]
+# The source of the person's name: a command option, the person's Git configuration, or the author in the settings.
+PersonSource = Literal["option", "git", "settings"]
+
+
+@dataclass(frozen=True)
+class ReviewAction:
+    """An action of a person, or of an annotation, on drafts.
+
+    Attributes:
+        verb: The action.
+        person: Name and mail address of the author; None if no commit of a person is written.
+        message: The reason that the person gives.
+        should_approve_unproposed: Whether drafts that are not proposed can be approved.
+        accepts_conflicts: Whether the person has reviewed the conflicts of the drafts.
+        source: Whether a command or an annotation started the action.
+        person_source: The source of the person's name.
+        seconds: The time of the action, in seconds since 1970, for the published commit. If None, the date comes from
+            the commits that the action builds on, so that two replicas write the same commit.
+    """
+
+    verb: ReviewVerb
+    person: tuple[str, str] | None = None
+    message: str = ""
+    should_approve_unproposed: bool = False
+    accepts_conflicts: bool = False
+    source: Literal["cli", "annotation"] = "cli"
+    person_source: PersonSource = "settings"
+    seconds: int | None = None
+
+    def decide(self, draft: OpenDraft, packages: frozenset[str]) -> DraftTransition:
+        """Return the transition of a draft. `packages` are the selected packages; empty for all."""
+        match self.verb:
+            case "propose":
+                return lifecycle.propose_draft(draft, packages, accepts_conflicts=self.accepts_conflicts)
+            case "approve":
+                return lifecycle.approve_draft(
+                    draft, packages, self.should_approve_unproposed, accepts_conflicts=self.accepts_conflicts
+                )
+            case "reject":
+                return lifecycle.reject_draft(draft)
+            case "drop":
+                return lifecycle.drop_draft(draft, packages)
+
+
+@dataclass(frozen=True)
+class RefMoves:
+    """The ref updates of an action, each with its expected value, and the commit that was written."""
+
+    ref_updates: tuple[RefUpdate, ...]
+    commit: CommitId | None = None
+
+
+def apply_decision(
+    decision: ProposeDraft | PublishDraft | RejectDraft | lifecycle.DropDraft,
+    draft: OpenDraft,
+    action: ReviewAction,
+    remote: Remote,
+    state_ref: str,
+) -> RefMoves:
+    """Write the commits of a decision, and return the ref updates. They must be pushed atomically."""
+    rejection = rejection_ref(state_ref, draft.branch)
+    match decision:
+        case ProposeDraft():
+            proposal = RefUpdate(proposed_ref(draft.branch), draft.head, draft.proposed_head)
+            return RefMoves((_expect_head(draft), proposal, *_delete_ref(rejection, remote)), draft.head)
+        case PublishDraft():
+            # Auditors rely on this date. Only this commit has a person's date: drafts and rejections are reproducible.
+            commit = _write(remote, action, draft, _build_publish_commit(draft, decision, action), action.seconds)
+            draft_updates = (
+                (*_delete_draft(draft), *_delete_ref(rejection, remote))
+                if decision.is_whole_draft
+                else (_expect_head(draft),)
+            )
+            target_ref = BRANCH_PREFIX + draft.destination.branch
+            return RefMoves((RefUpdate(target_ref, commit, draft.published_head), *draft_updates), commit)
+        case RejectDraft():
+            return RefMoves((*_delete_proposal(draft), _write_rejection(rejection, draft, action, remote)))
+        case lifecycle.DropDraft(is_whole_draft=True):
+            return RefMoves((*_delete_draft(draft), _write_rejection(rejection, draft, action, remote)))
+        case lifecycle.DropDraft():
+            dropped = _build_withdraw_commit(draft, decision.packages, action.message, remote)
+            commit = _write(remote, action, draft, dropped)
+            draft_update = RefUpdate(BRANCH_PREFIX + draft.branch, commit, draft.head)
+            return RefMoves((draft_update, *_delete_proposal(draft)), commit)
+
+
+def _build_publish_commit(draft: OpenDraft, decision: PublishDraft, action: ReviewAction) -> NewCommit:
+    """Return the commit on the target branch: a merge of the whole draft, else a commit with one parent.
+
+    With the draft as its second parent, Git would consider the rest of the draft merged.
+    """
+    parents = (draft.published_head, draft.head) if decision.is_whole_draft else (draft.published_head,)
+    message = format_publish_message(draft, decision.packages, action.message, action.source, action.person)
+    return NewCommit(parents, tuple(_list_file_changes(decision.files)), message, 0)
+
+
+def _list_file_changes(files: Iterable[DraftedFile]) -> Iterator[TreeChange]:
+    # Deletions come first, because a folder can replace a deleted file.
+    listed = tuple(files)
+    yield from (DeletePath(file.path) for file in listed if file.object_id is None)
+    yield from (PutObject(file.path, file.object_id, file.mode) for file in listed if file.object_id is not None)
+
+
+def _write_rejection(ref: str, draft: OpenDraft, action: ReviewAction, remote: Remote) -> RefUpdate:
+    rejection = NewCommit((draft.head,), (), format_reject_message(draft, action.message), 0)
+    commit = _write(remote, action, draft, rejection)
+    return RefUpdate(ref, commit, remote.refs.get(ref))
+
+
+def _write(
+    remote: Remote, action: ReviewAction, draft: OpenDraft, commit: NewCommit, now: int | None = None
+) -> CommitId:
+    # A commit is never older than its parents. `now` is read once per command, so that a retry writes the same commit.
+    seconds = max(now or 0, *(remote.read_commit(head).seconds for head in (draft.published_head, draft.head)))
+    return remote.mirror.write_commits([replace(commit, seconds=seconds, author=action.person)])[0]
+
+
+def _build_withdraw_commit(
+    draft: OpenDraft, packages: tuple[DraftedPackage, ...], message: str, remote: Remote
+) -> NewCommit:
+    changes = tuple(change for package in packages for change in _list_withdraw_changes(draft, package, remote))
+    return NewCommit((draft.head,), changes, format_withdraw_message(draft, packages, message), 0)
+
+
+def _list_withdraw_changes(draft: OpenDraft, package: DraftedPackage, remote: Remote) -> Iterator[TreeChange]:
+    """Restore the content that the draft was based on. The next pass then detects that the draft was declined."""
+    target = draft.destination
+    version = package.record.draft_version
+    base_tree = version.against if version else package.published_tree
+    source = draft.published_head if base_tree == package.published_tree else draft.base
+    status = remote.find_blob_at(source, target.status_file_path(package.package))
+    yield DeletePath(target.package_path(package.package))
+    yield DeletePath(target.status_file_path(package.package))
+    if base_tree:
+        yield PutObject(target.package_path(package.package), base_tree)
+    if status:
+        yield PutObject(target.status_file_path(package.package), ObjectId(status), FILE_MODE)
+
+
+def _expect_head(draft: OpenDraft) -> RefUpdate:
+    # The push only succeeds if the draft branch still has the head that was read.
+    return RefUpdate(BRANCH_PREFIX + draft.branch, draft.head, draft.head)
+
+
+def _delete_proposal(draft: OpenDraft) -> tuple[RefUpdate, ...]:
+    return (RefUpdate(proposed_ref(draft.branch), None, draft.proposed_head),) if draft.proposed_head else ()
+
+
+def _delete_draft(draft: OpenDraft) -> tuple[RefUpdate, ...]:
+    return (RefUpdate(BRANCH_PREFIX + draft.branch, None, draft.head), *_delete_proposal(draft))
+
+
+def _delete_ref(ref: str, remote: Remote) -> tuple[RefUpdate, ...]:
+    return (RefUpdate(ref, None, remote.refs[ref]),) if ref in remote.refs else ()
+
+
+@dataclass(frozen=True)
+class ApprovalResult:
+    """Result of the approvals by annotation in a pass.
+
+    Attributes:
+        packages: The published packages, as `CLUSTER/PACKAGE`.
+        findings: Findings about drafts that were not published.
+        has_changed_refs: Whether the next pass can find changed refs.
+        has_failed: Whether a push failed and another pass can succeed although nothing moves.
+        due_at: When the next draft is old enough, in seconds since 1970.
+    """
+
+    packages: tuple[str, ...] = ()
+    findings: tuple[Finding, ...] = ()
+    has_changed_refs: bool = False
+    has_failed: bool = False
+    due_at: int | None = None
+
+
+@dataclass(frozen=True)
+class _Approval:
+    """A package that its policy publishes when its draft is old enough, at `due_at`."""
+
+    draft: OpenDraft
+    package: DraftedPackage
+    policy: ApprovalPolicy
+    due_at: int
+
+
+@dataclass(frozen=True)
+class _TargetApprovals:
+    """The approvals of one target: the commits that publish packages, and the ref updates.
+
+    Attributes:
+        target: The target.
+        packages: The published packages.
+        commit: The last commit on the target branch.
+        updates: The ref updates by ref.
+        due_at: When the next draft is old enough.
+        findings: Findings about drafts that annotations must not publish.
+    """
+
+    target: Target
+    packages: tuple[str, ...] = ()
+    commit: CommitId | None = None
+    updates: Mapping[str, RefUpdate] = field(default_factory=dict)
+    due_at: int | None = None
+    findings: tuple[Finding, ...] = ()
+
+    @property
+    def unit(self) -> PushUnit:
+        return PushUnit(str(self.target.key), tuple(self.updates.values()))
+
+
+class AnnotationApprovals:
+    """Publishes packages that annotations approve. A refused push is only repeated with another commit."""
+
+    def __init__(self, state_ref: str, draft_template: str, first_seen: FirstSeenTimes, max_pushes: int = 8) -> None:
+        self._state_ref = state_ref
+        self._draft_template = draft_template
+        self._first_seen = first_seen
+        self._max_pushes = max_pushes
+        self._refused: dict[CommitId, PushRefused] = {}
+
+    def push_due_approvals(self, groups: Sequence[tuple[Remote, Sequence[WrittenPlan]]], now: int) -> ApprovalResult:
+        """Publish all due packages of these remotes' targets. Errors of a remote become findings."""
+        # One thread per remote: pushes to many remotes mostly wait for their hosts.
+        with ThreadPoolExecutor(self._max_pushes) as pool:
+            results = list(pool.map(lambda group: self._approve_isolated(group[0], group[1], now), groups))
+        self._first_seen.store()
+        return _merge_results(results)
+
+    def _approve_isolated(self, remote: Remote, plans: Sequence[WrittenPlan], now: int) -> ApprovalResult:
+        try:
+            with repository_boundary(f"the approvals of {remote.mirror.url}"):
+                return self._approve(remote, plans, now)
+        except InternalGitError as error:
+            return ApprovalResult(has_failed=True, findings=(create_internal_error_finding(error.failure),))
+
+    def _approve(self, remote: Remote, plans: Sequence[WrittenPlan], now: int) -> ApprovalResult:
+        policies_by_plan = [(written, find_approvable_packages(written.plan)) for written in plans]
+        try:
+            with repository_boundary(f"the approvals of {remote.mirror.url}"):
+                prepared = [self._prepare(remote, written, policies, now) for written, policies in policies_by_plan]
+                outcomes = self._push(remote, [approvals for approvals in prepared if approvals.commit])
+        except GitError as error:
+            # A full disk or a damaged mirror of one remote must not stop the others.
+            return _merge_results(
+                _build_result(_TargetApprovals(written.plan.target), PushFailed(error), now)
+                for written, policies in policies_by_plan
+                if policies
+            )
+        return _merge_results(_build_result(approvals, outcomes.get(approvals.target), now) for approvals in prepared)
+
+    def _push(self, remote: Remote, prepared: Sequence[_TargetApprovals]) -> Mapping[Target, PushOutcome]:
+        """Push one target of each target branch. The next pass pushes other targets with the same branch."""
+        refused = {
+            approvals.target: self._refused[approvals.commit]
+            for approvals in prepared
+            if approvals.commit in self._refused
+        }
+        first: dict[str, _TargetApprovals] = {}
+        for approvals in prepared:
+            if approvals.target not in refused:
+                first.setdefault(approvals.target.branch, approvals)
+        new = list(first.values())
+        report = remote.mirror.push([approvals.unit for approvals in new]) if new else PushReport()
+        outcomes = {approvals.target: report[approvals.unit.name] for approvals in new}
+        for approvals in new:
+            self._record_outcome(approvals, outcomes[approvals.target])
+        later = {approvals.target: PushStale(BRANCH_PREFIX + approvals.target.branch) for approvals in prepared}
+        return {**later, **refused, **outcomes}
+
+    def _record_outcome(self, approvals: _TargetApprovals, outcome: PushOutcome) -> None:
+        assert approvals.commit
+        match outcome:
+            case PushDone():
+                name, packages = approvals.target.name, list(approvals.packages)
+                log.info("package_published", target=name, packages=packages, commit=approvals.commit)
+            case PushRefused():
+                self._refused[approvals.commit] = outcome
+            case PushStale():
+                log.info("race_lost", targets=[approvals.target.name])
+
+    def _prepare(
+        self, remote: Remote, written: WrittenPlan, policies: Mapping[str, ApprovalPolicy], now: int
+    ) -> _TargetApprovals:
+        pushed_branches = {push.branch for push in list_pushes(written.plan)}
+        due, later = [], []
+        findings: list[Finding] = []
+        for approval in self._list_approvals(remote, written, policies, now):
+            if isinstance(approval, Finding):
+                findings.append(approval)
+                continue
+            # People must be able to see a draft before it is published.
+            if approval.due_at <= now and approval.draft.branch not in pushed_branches:
+                due.append(approval)
+            else:
+                later.append(approval.due_at)
+        prepared = _TargetApprovals(written.plan.target, due_at=min(later, default=None), findings=tuple(findings))
+        return self._write_commits(remote, due, prepared)
+
+    def _list_approvals(
+        self, remote: Remote, written: WrittenPlan, policies: Mapping[str, ApprovalPolicy], now: int
+    ) -> Iterator[_Approval | Finding]:
+        held = written.plan.heads.approved
+        packages = [
+            (draft, package)
+            for draft in (self._read_drafts(remote, written) if policies else ())
+            for package in draft.packages
+            if package.package in policies and package.record.draft_branch == draft.branch
+        ]
+        contents = {package.package: f"{package.drafted_tree}" for _, package in packages}
+        first_seen = self._first_seen.update(f"{remote.mirror.url} {written.name}", contents, now)
+        for draft, package in packages:
+            policy = policies[package.package]
+            is_rejected = find_rejection(draft, remote, self._state_ref) is not None
+            decision = decide_approval(draft, package, policy, is_rejected=is_rejected, is_held=draft.branch in held)
+            if isinstance(decision, BlockingReason):
+                log.debug("approval_skipped", target=written.name, package=package.package, message=decision.message)
+                if decision.reason == CONFLICTS_NOT_ACCEPTED:
+                    yield _create_conflict_finding(written.name, package, policy)
+                continue
+            start = max(first_seen[package.package], _read_draft_seconds(draft, package.package, remote))
+            yield _Approval(draft, package, policy, start + policy.delay_seconds)
+
+    def _read_drafts(self, remote: Remote, written: WrittenPlan) -> tuple[OpenDraft, ...]:
+        target, state, refs = written.plan.target, written.state or written.plan.next_state, remote.refs
+        drafts = {name: refs[BRANCH_PREFIX + name] for name in state.drafts if BRANCH_PREFIX + name in refs}
+        state = replace(state, drafts={name: state.drafts[name] for name in drafts})
+        proposed = {name: refs[proposed_ref(name)] for name in drafts if proposed_ref(name) in refs}
+        heads = TargetHeads(refs.get(BRANCH_PREFIX + target.branch), False, drafts, proposed)
+        repository = TargetRepository(remote, target)
+        return read_open_drafts(TargetSnapshot(target, state, heads, repository, self._draft_template), repository)
+
+    def _write_commits(
+        self, remote: Remote, approvals: Iterable[_Approval], prepared: _TargetApprovals
+    ) -> _TargetApprovals:
+        """Write one commit for each package, each on top of the one before. The last of a draft is a merge."""
+        drafts: dict[str, OpenDraft] = {}
+        for approval in approvals:
+            package = approval.package.package
+            draft = drafts.get(approval.draft.branch, approval.draft)
+            draft = replace(draft, published_head=prepared.commit or draft.published_head)
+            decision = approve_draft(draft, {package}, should_propose=True)
+            assert isinstance(decision, PublishDraft), "the decision about a package does not depend on other packages"
+            message = f"Approved by annotation, {approval.policy.summary}"
+            action = ReviewAction("approve", message=message, source="annotation")
+            moves = apply_decision(decision, draft, action, remote, self._state_ref)
+            drafts[draft.branch] = replace(draft, files=draft.list_other_files({package}))
+            new_updates = {
+                update.ref: _with_first_expected(prepared.updates.get(update.ref), update)
+                for update in moves.ref_updates
+            }
+            prepared = replace(
+                prepared,
+                packages=(*prepared.packages, package),
+                commit=moves.commit,
+                updates={**prepared.updates, **new_updates},
+            )
+        return prepared
+
+
+def _create_conflict_finding(name: str, package: DraftedPackage, policy: ApprovalPolicy) -> Finding:
+    message = (
+        f"the draft of {name}/{package.package} has conflicts ({len(package.conflicts)}) and is not published by"
+        f" annotation ({policy.summary}); review it: reconciler show {name}/{package.package}, then reconciler approve"
+        f" {name}/{package.package} --propose --accept-conflicts"
+    )
+    return APPROVAL_HELD.finding(message, SourceLocation(object=str(package.record.owner.key)))
+
+
+def _with_first_expected(earlier: RefUpdate | None, update: RefUpdate) -> RefUpdate:
+    return replace(update, expected=earlier.expected) if earlier else update
+
+
+def _read_draft_seconds(draft: OpenDraft, package: str, remote: Remote) -> int:
+    commits = TargetRepository(remote, draft.destination).list_draft_commits(draft.head, draft.base)
+    return max(
+        (commit.min_seconds for commit in commits if commit.package == package),
+        default=remote.read_commit(draft.head).seconds,
+    )
+
+
+def _build_result(approvals: _TargetApprovals, outcome: PushOutcome | None, now: int) -> ApprovalResult:
+    result = _build_outcome_result(approvals, outcome, now)
+    return replace(result, findings=(*approvals.findings, *result.findings))
+
+
+def _build_outcome_result(approvals: _TargetApprovals, outcome: PushOutcome | None, now: int) -> ApprovalResult:
+    target = approvals.target
+    match outcome:
+        case None:
+            return ApprovalResult(due_at=approvals.due_at)
+        case PushDone():
+            packages = tuple(f"{target.name}/{package}" for package in approvals.packages)
+            return ApprovalResult(packages, has_changed_refs=True, due_at=approvals.due_at)
+        case PushStale():
+            return ApprovalResult(has_changed_refs=True, due_at=approvals.due_at)
+        case PushPostponed(seconds=seconds):
+            retry_at = now + ceil(seconds or 0)
+            due_at = retry_at if approvals.due_at is None else min(approvals.due_at, retry_at)
+            return ApprovalResult(has_changed_refs=True, due_at=due_at)
+        case PushRefused() | PushFailed():
+            code = APPROVAL_REFUSED if isinstance(outcome, PushRefused) else APPROVAL_FAILED
+            finding = code.finding(f"{target.title}: {describe_push_outcome(outcome)}", target.location)
+            return ApprovalResult(
+                findings=(finding,), has_failed=isinstance(outcome, PushFailed), due_at=approvals.due_at
+            )
+
+
+def _merge_results(results: Iterable[ApprovalResult]) -> ApprovalResult:
+    listed = list(results)
+    return ApprovalResult(
+        tuple(package for result in listed for package in result.packages),
+        tuple(finding for result in listed for finding in result.findings),
+        any(result.has_changed_refs for result in listed),
+        any(result.has_failed for result in listed),
+        min((result.due_at for result in listed if result.due_at is not None), default=None),
+    )

@@ -1,0 +1,448 @@
+"""The start of a pass: read the config, fetch the remotes, resolve conflicts, and run the controllers.
+
+`take_snapshot` reads everything that a pass depends on. `prepare_pass` adds the recorded states and the result of the
+controllers. Nothing here decides about packages or writes anything to a remote.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from functools import partial
+
+from reconciler.catalog.catalog import Catalog, ConfigObject, ConflictResolution, is_config_path
+from reconciler.catalog.definition_conflicts import DefinitionConflict, find_duplicates
+from reconciler.controllers.components.model import GROUP as COMPONENTS
+from reconciler.controllers.results import ControllerResult, format_object_id
+from reconciler.git.errors import GitError
+from reconciler.krm.findings import Finding, SourceLocation
+from reconciler.krm.json_text import compute_digest
+from reconciler.planning.decide.deletion_safety import (
+    ACK_RESET_ANNOTATION,
+    ConfigFiles,
+    apply_acknowledged_deletions,
+    find_unproven_deletions,
+    format_reset_token,
+    parse_acknowledged_resets,
+)
+from reconciler.planning.decide.target_inputs import (
+    ConfigOrigin,
+    DesiredPackages,
+    PlanningContext,
+    PreparedTarget,
+)
+from reconciler.planning.decide.target_plan import DecidedTarget, decide_target
+from reconciler.planning.model.codes import CONFIG_DIRECTORY_MISSING, CONFIG_EMPTY, CONFIG_HISTORY_REPLACED
+from reconciler.planning.model.shard import Shard
+from reconciler.planning.model.state import TargetState
+from reconciler.planning.model.targets import Target
+from reconciler.reconcile.config_source import ConfigSnapshot
+from reconciler.reconcile.event_log import log
+from reconciler.reconcile.failures import IsolatedSteps
+from reconciler.reconcile.pass_cache import CompletedPass, PassCache
+from reconciler.reconcile.pass_context import PassContext
+from reconciler.reconcile.remotes.remotes import Remotes
+from reconciler.reconcile.remotes.targets import BRANCH_PREFIX, TargetStates, read_target_states
+from reconciler.reconcile.services import ConfigSource, PassServices
+
+
+def add_unproven_deletions(
+    catalog: Catalog,
+    config: ConfigSnapshot,
+    targets: Sequence[Target],
+    states: Collection[TargetState],
+    max_percent: int,
+) -> Catalog:
+    """Return the catalog with all reasons why absent objects must not be considered deleted. Raises GitError."""
+    findings = (
+        *check_config_is_not_empty(catalog, config, bool(targets)),
+        *find_unproven_config_deletions(catalog, config, targets, states, max_percent),
+    )
+    return replace(catalog, unproven_deletions=findings) if findings else catalog
+
+
+def find_unproven_config_deletions(
+    catalog: Catalog,
+    config: ConfigSnapshot,
+    targets: Sequence[Target],
+    states: Collection[TargetState],
+    max_percent: int,
+) -> tuple[Finding, ...]:
+    """Return an error for each recorded object or history whose absence does not prove a deletion. Raises GitError."""
+    files = ConfigFiles(config.files, config.directory, config.read_entry_kinds)
+    return (
+        *_check_history(catalog, config, targets, states),
+        *find_unproven_deletions(states, files, catalog, max_percent),
+    )
+
+
+def check_config_is_not_empty(catalog: Catalog, config: ConfigSnapshot, has_targets: bool) -> Iterator[Finding]:
+    """Yield an error for a config without targets, or without its directory."""
+    if not config.has_directory:
+        yield CONFIG_DIRECTORY_MISSING.finding(
+            f'the config repository has no directory "{config.directory}": nothing is removed. Set config.directory'
+            " to an existing directory",
+            SourceLocation(config.directory),
+        )
+    elif not has_targets and not any(key.group == COMPONENTS for key in catalog.objects):
+        # Component types are useful without a cluster: their schemas are published with the status.
+        yield CONFIG_EMPTY.finding(
+            f"the config has no Repository and no cluster, {_describe_content(catalog, config)}: nothing is reconciled"
+            " or removed. Correct the config branch, config.directory or .krmignore. To remove all packages, keep the"
+            " Repository objects and delete the files of all other objects",
+            SourceLocation(config.directory),
+        )
+
+
+def _describe_content(catalog: Catalog, config: ConfigSnapshot) -> str:
+    files = [path for path in config.files if is_config_path(path)]
+    ignored = sum(catalog.documents(path) is None for path in files) - len(catalog.unreadable)
+    hidden = f", {ignored} of them hidden by .krmignore" if ignored > 0 else ""
+    return f"but {len(catalog.objects)} other objects in {len(files)} YAML and JSON files{hidden}"
+
+
+def _check_history(
+    catalog: Catalog, config: ConfigSnapshot, targets: Iterable[Target], states: Iterable[TargetState]
+) -> Iterator[Finding]:
+    root_commits = config.root_commits
+    recorded = sorted({state.config_root for state in states if state.config_root})
+    if root_commits is None or all(map(root_commits.contains, recorded)):
+        return
+    definitions = (catalog.get(target.key) for target in targets)
+    acknowledged = {
+        token for definition in definitions if definition for token in parse_acknowledged_resets(definition.annotations)
+    }
+    for root in recorded:
+        if not root_commits.contains(root) and format_reset_token(root) not in acknowledged:
+            yield CONFIG_HISTORY_REPLACED.finding(
+                f"the config branch began with commit {root} in earlier passes, and its history does not contain that"
+                " commit any more: nothing is removed. Restore the branch; or merge the earlier history with 'git merge"
+                " --allow-unrelated-histories --strategy=ours'; or, to accept the new history, annotate any Repository"
+                f' with {ACK_RESET_ANNOTATION}: "{format_reset_token(root)}"'
+            )
+
+
+def _fetch_nothing(urls: Collection[str]) -> None:
+    """Do nothing: the caller has fetched all targets."""
+
+
+def resolve_definition_conflicts(
+    catalog: Catalog,
+    config: ConfigSnapshot,
+    remotes: Remotes,
+    services: PassServices,
+    fetch: Callable[[Collection[str]], None] = _fetch_nothing,
+) -> Catalog:
+    """Return the catalog with all conflicts resolved for which the earlier definition is known.
+
+    The recorded packages of targets have priority over other records and the config history. In an unresolved conflict,
+    none of the objects has an effect. If there are conflicts, `fetch` is called with the URLs of all targets.
+    """
+    for find in (find_duplicates, services.find_rival_claims):
+        conflicts = find(catalog)
+        if conflicts:
+            _, target_urls = services.list_urls(catalog)
+            fetch(target_urls)
+            catalog = catalog.with_resolution(_resolve(conflicts, catalog, config, remotes, services))
+    return catalog
+
+
+def _resolve(
+    conflicts: Sequence[DefinitionConflict],
+    catalog: Catalog,
+    config: ConfigSnapshot,
+    remotes: Remotes,
+    services: PassServices,
+) -> ConflictResolution:
+    targets = services.find_claimed_targets(catalog, conflicts)
+    states = _read_valid_states({*services.list_targets(catalog), *targets.values()}, remotes, services)
+    recorded = frozenset(_list_recorded_sources(states.values()))
+    resolution = ConflictResolution()
+    for conflict in conflicts:
+        if resolution.rejected.isdisjoint(claim.key for claim in conflict.claims):
+            holder = (
+                _find_by_package(conflict, states.values())
+                or _find_by_source(conflict, config, recorded)
+                or _find_by_target(conflict, targets, states, remotes)
+                or _find_by_history(conflict, config)
+            )
+            resolution |= conflict.resolve(holder) if holder else ConflictResolution()
+    return resolution
+
+
+def _read_valid_states(targets: Iterable[Target], remotes: Remotes, services: PassServices) -> TargetStates:
+    states = read_target_states(targets, remotes, services.state_ref)
+    return {target: state for target, state in states.items() if isinstance(state, TargetState)}
+
+
+def _list_recorded_sources(states: Iterable[TargetState]) -> Iterator[tuple[str, str]]:
+    """Yield all recorded pairs of a config file and the id of an object in it."""
+    for state in states:
+        for sources in (state.definition_sources, *state.config_sources):
+            yield from ((path, object_id) for path, ids in sources.items() for object_id in ids)
+
+
+def _find_by_source(
+    conflict: DefinitionConflict, config: ConfigSnapshot, recorded: Collection[tuple[str, str]]
+) -> ConfigObject | None:
+    """Return the only definition that a state records with its file."""
+    to_path = ConfigOrigin(config.directory).repository_path
+    return _select_only(
+        claim for claim in conflict.claims if (to_path(claim.file), format_object_id(claim.key)) in recorded
+    )
+
+
+def _find_by_package(conflict: DefinitionConflict, states: Iterable[TargetState]) -> ConfigObject | None:
+    """Return the only claim of a package that is recorded as a source of this package."""
+    if not conflict.package:
+        return None
+    records = (state.packages.get(conflict.package) for state in states)
+    recorded = {
+        object_id
+        for record in records
+        if record and record.owned
+        for ids in record.config_sources.values()
+        for object_id in ids
+    }
+    return _select_only(claim for claim in conflict.claims if format_object_id(claim.key) in recorded)
+
+
+def _find_by_target(
+    conflict: DefinitionConflict, targets: Mapping[ConfigObject, Target], states: TargetStates, remotes: Remotes
+) -> ConfigObject | None:
+    """Return the only definition of a target whose state records its branch and directory."""
+    claimed = {claim: targets[claim] for claim in conflict.claims if claim in targets}
+    if any(target.url in remotes.failures for target in claimed.values()):
+        return None
+    recorded = [claim for claim, target in claimed.items() if _is_recorded(target, states.get(target))]
+    if len(claimed) < len(conflict.claims):
+        # Several claims are for one target, and only one of them is in `targets`. The state records their object ids.
+        ids = {
+            object_id
+            for claim in recorded
+            for each in states[claimed[claim]].definition_sources.values()
+            for object_id in each
+        }
+        recorded = [claim for claim in conflict.claims if format_object_id(claim.key) in ids]
+    return _select_only(recorded)
+
+
+def _select_only(claims: Iterable[ConfigObject]) -> ConfigObject | None:
+    listed = list(claims)
+    return listed[0] if len(listed) == 1 else None
+
+
+def _is_recorded(target: Target, state: TargetState | None) -> bool:
+    return state is not None and (state.branch, state.directory) == (target.branch, target.directory)
+
+
+def _find_by_history(conflict: DefinitionConflict, config: ConfigSnapshot) -> ConfigObject | None:
+    try:
+        return conflict.find_first(config.list_earlier_versions(sorted({claim.file for claim in conflict.claims})))
+    except GitError as error:
+        log.warning("conflict_lookup_failed", object=str(conflict.claims[0].key), message=error.message)
+        return None
+
+
+# The maximal time that a pass waits for a thread that imports code.
+_MAX_PRELOAD_SECONDS = 60
+
+
+_SINGLE_SHARD = Shard()
+
+
+@dataclass(frozen=True)
+class PassSnapshot:
+    """The inputs of a pass, read after all remotes were fetched.
+
+    Attributes:
+        config: The config.
+        catalog: The objects of the config.
+        heads: A digest of all other inputs.
+        now: The time, in seconds since 1970.
+        findings: Findings of steps that an unexpected exception ended.
+    """
+
+    config: ConfigSnapshot
+    catalog: Catalog
+    heads: str
+    now: int
+    findings: tuple[Finding, ...] = ()
+
+
+def take_snapshot(source: ConfigSource, remotes: Remotes, services: PassServices) -> PassSnapshot:
+    """Read the config and fetch all remotes that it names. Raises GitError if the config cannot be read."""
+    return _take_one(source.read(), remotes, services)
+
+
+def take_snapshot_if_changed(
+    source: ConfigSource, remotes: Remotes, services: PassServices, last: CompletedPass | None
+) -> PassSnapshot | CompletedPass:
+    """Return a snapshot, or the last pass if no input has changed since and nothing is due.
+
+    If the config is unchanged, the URLs of its remotes are known, and its objects are not read before a ref has moved.
+    """
+    config = source.read()
+    if last is None or last.config != config.id:
+        return _take_one(config, remotes, services)
+    services.report_progress("fetching", 0, 1)
+    remotes.fetch(last.upstreams, last.destinations)
+    _refresh_pull_requests(last.destinations, remotes, services)
+    services.report_progress("fetching", 1, 1)
+    services.functions.refresh()
+    for name in last.functions:
+        # The digest contains all requested identities, also those that another process has requested.
+        services.functions.identity(name)
+    now, heads = int(services.clock()), digest_heads(remotes, services)
+    if heads == last.heads and last.is_current(now):
+        return last
+    steps = IsolatedSteps()
+    catalog = _resolve_isolated(config, services.read_catalog(config), remotes, services, steps)
+    return PassSnapshot(config, catalog, heads, now, tuple(steps.findings))
+
+
+def take_snapshots(sources: Sequence[ConfigSource], remotes: Remotes, services: PassServices) -> list[PassSnapshot]:
+    """Read several configs, and fetch each remote that one of them names once. Raises GitError like `take_snapshot`."""
+    return _take_all([source.read() for source in sources], remotes, services)
+
+
+def _take_one(config: ConfigSnapshot, remotes: Remotes, services: PassServices) -> PassSnapshot:
+    return _take_all([config], remotes, services)[0]
+
+
+def _take_all(configs: Sequence[ConfigSnapshot], remotes: Remotes, services: PassServices) -> list[PassSnapshot]:
+    services.report_progress("reading the config", 0, 1)
+    catalogs = [services.read_catalog(config) for config in configs]
+    services.report_progress("reading the config", 1, 1)
+    services.report_progress("fetching", 0, 1)
+    with ThreadPoolExecutor(1) as pool:
+        # Git fetches in other processes and waits for hosts. In the meantime, this thread imports code.
+        preloads = [pool.submit(services.preload, catalog) for catalog in catalogs]
+        urls = [services.list_urls(catalog) for catalog in catalogs]
+        upstreams, targets = ({url for urls in each for url in urls} for each in zip(*urls, strict=True))
+        remotes.fetch(upstreams, targets)
+        steps = IsolatedSteps()
+        steps.run("the heads of mirrors", partial(_record_earlier_heads, catalogs, remotes, services), None)
+        _refresh_pull_requests(sorted(targets), remotes, services)
+        for preload in preloads:
+            steps.run("loading the parser of expressions", partial(_wait_for_preload, preload), None)
+    services.report_progress("fetching", 1, 1)
+    services.functions.refresh()
+    heads, now = digest_heads(remotes, services), int(services.clock())
+    pairs = zip(configs, catalogs, strict=True)
+    resolved = [(config, _resolve_isolated(config, catalog, remotes, services, steps)) for config, catalog in pairs]
+    findings = tuple(steps.findings)
+    return [PassSnapshot(config, catalog, heads, now, findings) for config, catalog in resolved]
+
+
+def _resolve_isolated(
+    config: ConfigSnapshot, catalog: Catalog, remotes: Remotes, services: PassServices, steps: IsolatedSteps
+) -> Catalog:
+    resolve = partial(resolve_definition_conflicts, catalog, config, remotes, services)
+    return steps.run("conflicting definitions", resolve, catalog)
+
+
+def _wait_for_preload(preload: Future[None]) -> None:
+    try:
+        preload.result(_MAX_PRELOAD_SECONDS)
+    except TimeoutError:
+        # The code that needs the parser imports it again.
+        log.warning("preload_delayed", seconds=_MAX_PRELOAD_SECONDS)
+
+
+def _record_earlier_heads(catalogs: Iterable[Catalog], remotes: Remotes, services: PassServices) -> None:
+    """Record the heads of mirrors before their first fetch. The cache of an earlier version has no other record."""
+    if not remotes.earlier_refs:
+        return
+    for target in (target for catalog in catalogs for target in services.list_targets(catalog)):
+        if head := remotes.earlier_refs.get(target.url, {}).get(BRANCH_PREFIX + target.branch):
+            services.known_heads.record(target, head)
+    services.known_heads.store()
+
+
+def _refresh_pull_requests(urls: Iterable[str], remotes: Remotes, services: PassServices) -> None:
+    """Read the pull requests of all repositories with a recorded state. Others have no draft of the reconciler."""
+    cache, prefix = services.pull_requests.cache, services.state_ref.partition("{repository}")[0]
+    fetched = {url: remote for url in urls if cache.has_driver(url) and (remote := remotes.get(url))}
+    cache.refresh(url for url, remote in fetched.items() if any(ref.startswith(prefix) for ref in remote.refs))
+
+
+def digest_heads(remotes: Remotes, services: PassServices) -> str:
+    """Return a digest of all inputs of a pass except the config: refs, functions, proposals and pull requests."""
+    return compute_digest(
+        [
+            remotes.digest(),
+            services.functions.digest(),
+            services.config_proposals.digest_heads(),
+            services.pull_requests.cache.digest(),
+        ]
+    )
+
+
+def collect_catalog_findings(catalog: Catalog) -> tuple[Finding, ...]:
+    """Return all findings about files and objects from before the controllers run."""
+    return (*catalog.findings, *(file.finding for file in catalog.unreadable), *catalog.unproven_deletions)
+
+
+@dataclass(frozen=True)
+class PreparedPass:
+    """A pass with the result of the controllers, ready to decide about targets.
+
+    Attributes:
+        snapshot: The inputs, with the unproven deletions that the recorded states show.
+        controller_result: The result of the controllers.
+        context: The context of the pass.
+        targets: The targets of this shard.
+        all_targets: The targets of all shards, in the same order.
+        known_targets: All targets of the config, also those without packages.
+    """
+
+    snapshot: PassSnapshot
+    controller_result: ControllerResult
+    context: PassContext
+    targets: Sequence[Target]
+    all_targets: Sequence[Target]
+    known_targets: Sequence[Target] = ()
+
+
+def prepare_pass(
+    snapshot: PassSnapshot,
+    remotes: Remotes,
+    services: PassServices,
+    decide: Callable[[PreparedTarget, PlanningContext], DecidedTarget] = decide_target,
+    only_target: Target | None = None,
+    pass_cache: PassCache | None = None,
+    shard: Shard = _SINGLE_SHARD,
+) -> PreparedPass:
+    """Read the recorded states, and run the controllers.
+
+    Args:
+        snapshot: The inputs of the pass.
+        remotes: The fetched remotes.
+        services: The services of the pass.
+        decide: Decides about one target.
+        only_target: The only target that is planned. Its state is then the only state that is read. The states of other
+            targets decide which of their packages can be removed, but have no effect on the packages of this one.
+        pass_cache: Results of earlier passes of the service.
+        shard: The shard. Controllers always process the whole fleet; a shard only decides about its own targets.
+    """
+    targets = [only_target] if only_target else services.list_targets(snapshot.catalog)
+    states = read_target_states(targets, remotes, services.state_ref, pass_cache)
+    valid_states = {target: state for target, state in states.items() if isinstance(state, TargetState)}
+    catalog = add_unproven_deletions(
+        snapshot.catalog, snapshot.config, targets, valid_states.values(), services.max_delete_percent
+    )
+    snapshot = replace(snapshot, catalog=catalog)
+    result = services.run_controllers(snapshot.catalog, remotes, valid_states, snapshot.now)
+    if not shard.is_alone:
+        result = replace(result, guards=apply_acknowledged_deletions(result.guards, valid_states))
+    desired = pass_cache.find_desired_state(result) if pass_cache is not None else DesiredPackages(result)
+    used_targets = [target for target in targets if target in states or desired.is_downstream(target.key)]
+    other_shard_targets = [target for target in used_targets if not shard.is_responsible_for(target)]
+    context = PassContext(
+        snapshot.config, snapshot.catalog, remotes, services, result, desired, snapshot.now, decide, pass_cache,
+        other_shard_targets,
+    )  # fmt: skip
+    own_targets = [target for target in used_targets if shard.is_responsible_for(target)]
+    return PreparedPass(snapshot, result, context, own_targets, used_targets, targets)

@@ -1,0 +1,319 @@
+"""Applies a review action to many drafts. The action on one draft is atomic, and is repeated after a lost race.
+
+No state is written: the next pass detects what was published, as it does after a merge.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+
+from reconciler.catalog.files import CommitId
+from reconciler.forge.errors import ForgeError, ForgeRefusedError, HeadMovedError
+from reconciler.git.errors import GitError, InternalGitError
+from reconciler.git.push_outcomes import (
+    PushDone,
+    PushFailed,
+    PushOutcome,
+    PushPostponed,
+    PushRefused,
+    PushReport,
+    PushStale,
+    PushUnit,
+)
+from reconciler.output.commits import format_approval_message
+from reconciler.output.review.action_results import ReviewActionResult, format_draft_conflicts
+from reconciler.planning.lifecycle import transitions as lifecycle
+from reconciler.planning.lifecycle.open_drafts import BlockingReason, OpenDraft
+from reconciler.planning.model.targets import Target
+from reconciler.reconcile.commits import describe_push_outcome
+from reconciler.reconcile.event_log import log
+from reconciler.reconcile.failures import log_if_internal, repository_boundary
+from reconciler.reconcile.remotes.targets import BRANCH_PREFIX, OpenTarget, ReviewSelection
+from reconciler.reconcile.review_actions import ReviewAction, apply_decision
+from reconciler.review.drafts import DraftReview, check_packages_exist
+
+MAX_ACTION_ATTEMPTS = 5
+
+
+@dataclass(frozen=True)
+class _Task:
+    """The action on one draft branch.
+
+    Attributes:
+        target: The target.
+        branch: The draft branch.
+        head: The head of the branch when the command started.
+        packages: The selected packages; empty for all.
+    """
+
+    target: Target
+    branch: str
+    head: CommitId
+    packages: frozenset[str]
+
+    @property
+    def name(self) -> str:
+        return f"{self.target.key} {self.branch}"
+
+
+def apply_review_action(
+    review: DraftReview, selection: ReviewSelection, action: ReviewAction
+) -> tuple[ReviewActionResult, ...]:
+    """Apply an action to all selected drafts. Repeating an action is not an error.
+
+    A draft that loses a race is fetched and decided again, without the others, up to five times.
+
+    Raises:
+        GitError: The config cannot be read.
+        UnknownTargetError: The selection names an unknown target or package.
+    """
+    action = replace(action, seconds=review.action_seconds())
+    open_targets = review.open_targets(selection)
+    check_packages_exist(selection, open_targets)
+    results: dict[str, ReviewActionResult] = {}
+    pending: list[_Task] = []
+    for open_target in open_targets:
+        tasks, target_results = _list_tasks_isolated(open_target, selection, action)
+        pending += tasks
+        results |= target_results
+    attempts = dict.fromkeys((task.name for task in pending), 0)
+    while pending:
+        done = dict(_apply_once(review, _select_one_per_branch(pending, action), action))
+        for name in done:
+            attempts[name] += 1
+        lost = {
+            name for name, result in done.items() if result.outcome == "lost" and attempts[name] < MAX_ACTION_ATTEMPTS
+        }
+        results |= {name: result for name, result in done.items() if name not in lost}
+        review.fetch({task.target.url for task in pending if task.name in lost})
+        pending = [task for task in pending if task.name not in done or task.name in lost]
+    sorted_results = tuple(results[name] for name in sorted(results))
+    _log_action(sorted_results, action)
+    return sorted_results
+
+
+def _log_action(results: Iterable[ReviewActionResult], action: ReviewAction) -> None:
+    """Log an action for audits: one event for each outcome, with the targets that have it."""
+    by_outcome: dict[str, list[ReviewActionResult]] = {}
+    for result in results:
+        by_outcome.setdefault(result.outcome, []).append(result)
+    for outcome, members in sorted(by_outcome.items()):
+        refusals = sorted({reason.reason for result in members for reason in result.reasons})
+        emit = log.info if members[0].is_successful else log.warning
+        emit(
+            "review_action",
+            action=action.verb,
+            actor=f"{action.person[0]} <{action.person[1]}>" if action.person else "",
+            actor_source=action.person_source,
+            targets=sorted({result.repository for result in members}),
+            packages=[f"{result.repository}/{package}" for result in members for package in result.packages],
+            reason=action.message,
+            result=outcome,
+            commits=[result.commit for result in members if result.commit],
+            **({"refusals": refusals} if refusals else {}),
+        )
+
+
+def _apply_once(
+    review: DraftReview, tasks: Sequence[_Task], action: ReviewAction
+) -> Iterator[tuple[str, ReviewActionResult]]:
+    groups: dict[str, list[_Task]] = {}
+    for task in tasks:
+        groups.setdefault(task.target.url, []).append(task)
+    # One thread per remote: pushes to many remotes mostly wait for their hosts.
+    with ThreadPoolExecutor(review.max_pushes) as pool:
+        for results in pool.map(lambda group: _push_group(review, group, action), groups.values()):
+            yield from results.items()
+
+
+def _push_group(review: DraftReview, tasks: Sequence[_Task], action: ReviewAction) -> dict[str, ReviewActionResult]:
+    """Apply an action to drafts of one remote."""
+    target = tasks[0].target
+    try:
+        prepared = {task.name: _prepare_isolated(review, task, action) for task in tasks}
+        units = [unit for _, unit in prepared.values() if unit]
+        with repository_boundary(f"pushing to {target.url}"):
+            report = review.push(target, units) if units else PushReport()
+    except GitError as error:
+        # A full disk or a damaged mirror of one remote must not stop the others.
+        log_if_internal(error)
+        return {task.name: _create_failure(task, action, error) for task in tasks}
+    has_failed = any(isinstance(outcome, PushRefused | PushFailed) for outcome in report.outcomes.values())
+    branches = review.list_branches(target) if has_failed else None
+    return {
+        name: _with_outcome(result, report[name], _describe_remote(unit, branches)) if unit else result
+        for name, (result, unit) in prepared.items()
+    }
+
+
+def _describe_remote(unit: PushUnit, branches: Mapping[str, CommitId] | None) -> str:
+    """Return the current heads of the branches that were not pushed. `branches` is None without a response."""
+    if branches is None:
+        return "the state of the remote is unknown"
+    refs = dict.fromkeys(update.ref for update in unit.updates if update.ref.startswith(BRANCH_PREFIX))
+    heads = [
+        f"{ref.removeprefix(BRANCH_PREFIX)} at {branches[ref][:12]}"
+        if ref in branches
+        else f"no {ref.removeprefix(BRANCH_PREFIX)}"
+        for ref in refs
+    ]
+    return f"the remote has {', '.join(heads)}" if heads else ""
+
+
+def _prepare_isolated(
+    review: DraftReview, task: _Task, action: ReviewAction
+) -> tuple[ReviewActionResult, PushUnit | None]:
+    """Return the result for one draft. An unexpected exception is the result of this draft only."""
+    try:
+        with repository_boundary(f"{task.target.title}: {action.verb} {task.branch}"):
+            return _prepare(review, task, action)
+    except InternalGitError as error:
+        log_if_internal(error)
+        return _create_failure(task, action, error), None
+
+
+def _prepare(review: DraftReview, task: _Task, action: ReviewAction) -> tuple[ReviewActionResult, PushUnit | None]:
+    open_target = review.read_target(task.target)
+    draft = next((draft for draft in open_target.drafts if draft.branch == task.branch), None)
+    result = ReviewActionResult(task.target.name, task.branch, tuple(sorted(task.packages)), action.verb, "unchanged")
+    if draft is None:
+        message = open_target.error or f"{task.branch} does not exist any more"
+        return replace(result, outcome="failed" if open_target.error else "unchanged", message=message), None
+    if draft.head != task.head:
+        return _refuse_moved(result), None
+    packages = draft.select_packages(task.packages)
+    result = replace(result, packages=tuple(package.package for package in packages))
+    if action.verb in ("propose", "approve"):
+        result = replace(result, conflicts=format_draft_conflicts(packages))
+    match decision := action.decide(draft, task.packages):
+        case lifecycle.RefusedTransition(reasons):
+            return replace(result, outcome="refused", reasons=reasons), None
+        case lifecycle.NoTransition(message):
+            return replace(result, message=message), None
+        case lifecycle.PublishDraft(is_whole_draft=True) if review.can_merge(draft):
+            return _merge(review, result, draft, action), None
+        case _:
+            remote = review.get_remote(draft.destination)
+            moves = apply_decision(decision, draft, action, remote, review.state_ref)
+            warnings = draft.list_warnings(task.packages)
+            result = replace(result, outcome="done", commit=moves.commit or "", warnings=warnings)
+            return result, PushUnit(task.name, moves.ref_updates)
+
+
+def _refuse_moved(result: ReviewActionResult) -> ReviewActionResult:
+    reason = BlockingReason("DraftMoved", f"{result.branch} has changed in the meantime; review it again")
+    return replace(result, outcome="refused", reasons=(reason,))
+
+
+def _merge(
+    review: DraftReview, result: ReviewActionResult, draft: OpenDraft, action: ReviewAction
+) -> ReviewActionResult:
+    """Approve a whole draft by merging its pull request, with the rules and the account of the forge."""
+    try:
+        url = review.merge(draft, format_approval_message(draft, action.message, action.person))
+    except HeadMovedError:
+        return _refuse_moved(result)
+    except ForgeRefusedError as error:
+        return replace(result, outcome="refused", reasons=(BlockingReason("HostRefused", error.message),))
+    except ForgeError as error:
+        return replace(result, outcome="failed", message=error.message)
+    return replace(result, outcome="done", message=f"merged {url}", warnings=draft.list_warnings())
+
+
+def _list_tasks_isolated(
+    open_target: OpenTarget, selection: ReviewSelection, action: ReviewAction
+) -> tuple[list[_Task], dict[str, ReviewActionResult]]:
+    """Return the selected drafts of a target. An unexpected exception is the result of this target only."""
+    try:
+        with repository_boundary(f"{open_target.target.title}: {action.verb}"):
+            return _list_tasks(open_target, selection, action)
+    except InternalGitError as error:
+        log_if_internal(error)
+        target = open_target.target
+        failure = ReviewActionResult(target.name, "", (), action.verb, "failed", message=error.full_message)
+        return [], {str(target.key): failure}
+
+
+def _list_tasks(
+    open_target: OpenTarget, selection: ReviewSelection, action: ReviewAction
+) -> tuple[list[_Task], dict[str, ReviewActionResult]]:
+    """Return the selected drafts of a target, and results for drafts and packages that are not processed."""
+    target, packages = open_target.target, selection.packages_of(open_target.target.name)
+    result = ReviewActionResult(target.name, "", tuple(sorted(packages)), action.verb, "unchanged")
+    if open_target.error:
+        return [], {str(target.key): replace(result, outcome="failed", message=open_target.error)}
+    selected = {draft.branch: _select_packages(draft, packages) for draft in open_target.drafts}
+    drafts = [draft for draft in open_target.drafts if selected[draft.branch] or not packages]
+    skipped = [draft.branch for draft in drafts if _must_be_named(draft, packages, selection, action)]
+    tasks = [
+        _Task(target, draft.branch, draft.head, selected[draft.branch])
+        for draft in drafts
+        if draft.branch not in skipped
+    ]
+    absent = packages - {package for draft in drafts for package in selected[draft.branch]}
+    results = {
+        f"{target.key} {branch}": replace(
+            result, branch=branch, message="it removes packages: name them, or add --removals"
+        )
+        for branch in skipped
+    }
+    if absent or not drafts:
+        message = f"no draft contains {', '.join(sorted(absent))}" if absent else "no draft is open"
+        # If the selection names no target, a target without a draft needs no result.
+        if selection.references:
+            results[str(target.key)] = replace(result, packages=tuple(sorted(absent)), message=message)
+    return tasks, results
+
+
+def _select_packages(draft: OpenDraft, packages: frozenset[str]) -> frozenset[str]:
+    return packages & {package.package for package in draft.packages}
+
+
+def _must_be_named(
+    draft: OpenDraft, packages: frozenset[str], selection: ReviewSelection, action: ReviewAction
+) -> bool:
+    # Removing a published package needs its own approval.
+    return (
+        draft.is_removal
+        and not packages
+        and not selection.should_include_removals
+        and action.verb in ("propose", "approve")
+    )
+
+
+def _select_one_per_branch(pending: Iterable[_Task], action: ReviewAction) -> list[_Task]:
+    """Return the tasks for one push. Only one task may move a branch, also if several targets share it."""
+    first: dict[tuple[str, str], _Task] = {}
+    for task in pending:
+        branch = task.target.branch if action.verb == "approve" else task.branch
+        first.setdefault((task.target.url, branch), task)
+    return list(first.values())
+
+
+def _create_failure(task: _Task, action: ReviewAction, error: GitError) -> ReviewActionResult:
+    return ReviewActionResult(
+        task.target.name,
+        task.branch,
+        tuple(sorted(task.packages)),
+        action.verb,
+        "failed",
+        message=describe_push_outcome(PushFailed(error)),
+    )
+
+
+def _with_outcome(result: ReviewActionResult, outcome: PushOutcome, remote_state: str) -> ReviewActionResult:
+    message = describe_push_outcome(outcome)
+    match outcome:
+        case PushDone():
+            return result
+        case PushStale():
+            return replace(result, outcome="lost", commit="", message=message)
+        case PushRefused():
+            reasons = (BlockingReason("HostRefused", message),)
+            return replace(result, outcome="refused", commit="", message=remote_state, reasons=reasons)
+        case PushFailed():
+            return replace(result, outcome="failed", commit="", message=f"{message}; {remote_state}")
+        case PushPostponed():
+            return replace(result, outcome="failed", commit="", message=message)

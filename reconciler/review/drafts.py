@@ -1,0 +1,191 @@
+"""Reads the open drafts of the selected targets for review commands, and gives access to their remotes and forges."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+
+from reconciler.catalog.catalog import Catalog
+from reconciler.catalog.files import CommitId
+from reconciler.controllers.clusters.inventory import read_inventory
+from reconciler.controllers.clusters.selection import Cluster
+from reconciler.controllers.repositories import read_repositories
+from reconciler.git.errors import InternalGitError
+from reconciler.git.push_outcomes import PushReport, PushUnit
+from reconciler.planning.decide.deletion_safety import check_repository_reset
+from reconciler.planning.lifecycle.open_drafts import OpenDraft
+from reconciler.planning.model.targets import Target
+from reconciler.reconcile.failures import log_if_internal, repository_boundary
+from reconciler.reconcile.remotes.remotes import Remotes
+from reconciler.reconcile.remotes.targets import (
+    BRANCH_PREFIX,
+    DraftReader,
+    OpenTarget,
+    ReviewSelection,
+    UnknownTargetError,
+    read_target_states,
+)
+from reconciler.reconcile.services import ConfigSource, PassServices
+from reconciler.reconcile.snapshot import resolve_definition_conflicts
+
+_MAX_NAMES_IN_MESSAGE = 20
+
+
+class DraftReview(DraftReader):
+    """Reads one config and the refs of its targets. `remotes` must stay open meanwhile."""
+
+    def __init__(self, source: ConfigSource, remotes: Remotes, services: PassServices) -> None:
+        super().__init__(remotes, services.ref_templates)
+        self._source = source
+        self._services = services
+        self.config_id = ""
+        """The id of the last config: a commit id, or `tree:` and a tree id."""
+
+    def open_targets(self, selection: ReviewSelection) -> tuple[OpenTarget, ...]:
+        """Fetch the selected targets, and return them with their open drafts, sorted by name.
+
+        Raises:
+            GitError: The config cannot be read.
+            UnknownTargetError: The selection names an unknown target.
+        """
+        config = self._source.read()
+        self.config_id = config.id
+        unresolved = self._services.read_catalog(config)
+        catalog = resolve_definition_conflicts(unresolved, config, self._remotes, self._services, self.fetch)
+        targets = self._services.list_targets(catalog)
+        _check_targets_exist(selection, targets)
+        clusters = read_inventory(catalog, read_repositories(catalog)[0]).clusters
+        read_labels = partial(_read_labels, catalog=catalog, clusters=clusters)
+        selected, labels, failed = self._select(selection, targets, read_labels)
+        self.fetch({target.url for target in selected})
+        # Prefetch all states in one request per remote.
+        read_target_states(selected, self._remotes, self.state_ref)
+        conflicts = self._services.find_target_conflicts(catalog)
+        open_targets = [
+            OpenTarget(target, error=conflicts[target.key].message)
+            if target.key in conflicts
+            else self.read_target(target)
+            for target in selected
+        ]
+        checked = [self._check_reset_isolated(open_target, catalog) for open_target in open_targets]
+        labelled = [
+            *failed, *(replace(open_target, labels=labels[open_target.target]) for open_target in checked)
+        ]  # fmt: skip
+        return tuple(sorted(labelled, key=lambda open_target: open_target.target.key.name))
+
+    def _select(
+        self,
+        selection: ReviewSelection,
+        targets: Iterable[Target],
+        read_labels: Callable[[Target], Mapping[str, str]],
+    ) -> tuple[Sequence[Target], Mapping[Target, Mapping[str, str]], Sequence[OpenTarget]]:
+        """Return the selected targets, their labels, and targets whose labels cannot be determined."""
+        selected: dict[Target, Mapping[str, str]] = {}
+        failed: list[OpenTarget] = []
+        for target in targets:
+            try:
+                with repository_boundary(target.title):
+                    labels = read_labels(target)
+                    if selection.matches(target.name, labels):
+                        selected[target] = labels
+            except InternalGitError as error:
+                log_if_internal(error)
+                if not selection.references or selection.matches(target.name, {}):
+                    failed.append(OpenTarget(target, error=error.full_message))
+        return tuple(selected), selected, failed
+
+    def _check_reset_isolated(self, open_target: OpenTarget, catalog: Catalog) -> OpenTarget:
+        """Return a checked target. An unexpected exception is the result of this target only."""
+        try:
+            with repository_boundary(open_target.target.title):
+                return self._check_reset(open_target, catalog)
+        except InternalGitError as error:
+            log_if_internal(error)
+            return OpenTarget(open_target.target, error=error.full_message)
+
+    def _check_reset(self, open_target: OpenTarget, catalog: Catalog) -> OpenTarget:
+        """Return a target, with the error that a pass reports if its branch and state existed and do not any more."""
+        target = open_target.target
+        remote = None if open_target.error or open_target.snapshot else self._remotes.get(target.url)
+        if remote is None or BRANCH_PREFIX + target.branch in remote.refs:
+            return open_target
+        known = self._services.known_heads.find(target)
+        finding = check_repository_reset(target, known, catalog.objects[target.key].annotations) if known else None
+        return replace(open_target, error=finding.message) if finding else open_target
+
+    @property
+    def state_ref(self) -> str:
+        """The template of state refs."""
+        return self._templates.state
+
+    @property
+    def max_pushes(self) -> int:
+        """The maximal number of remotes that are pushed to at the same time."""
+        return self._services.max_pushes
+
+    def report_progress(self, stage: str, done: int, total: int) -> None:
+        """Report the progress of a command."""
+        self._services.report_progress(stage, done, total)
+
+    def action_seconds(self) -> int | None:
+        """Return the date of published commits, in seconds since 1970; None takes it from the commits."""
+        return int(self._services.clock()) if self._services.should_date_actions else None
+
+    def now(self) -> int:
+        """Return the time, in seconds since 1970."""
+        return int(self._services.clock())
+
+    def fetch(self, urls: Iterable[str]) -> None:
+        """Fetch these remotes, and read their pull requests if approvals merge them."""
+        unique = set(urls)
+        self._remotes.fetch((), unique)
+        if self._services.pull_requests.options.merge_method:
+            self._services.pull_requests.cache.refresh(unique)
+
+    def can_merge(self, draft: OpenDraft) -> bool:
+        """Return whether a draft is published by merging its pull request instead of a push."""
+        return self._services.pull_requests.can_merge(draft.destination)
+
+    def merge(self, draft: OpenDraft, message: str) -> str:
+        """Merge the pull request of a draft at the head that was read; return its URL. Raises ForgeError."""
+        return self._services.pull_requests.merge(draft.destination, draft.branch, draft.head, message)
+
+    def push(self, target: Target, units: Sequence[PushUnit]) -> PushReport:
+        """Push units to the remote of a target. Each unit is atomic."""
+        remote = self._remotes.get(target.url)
+        assert remote is not None, "the commits were written to it"
+        return remote.mirror.push(units)
+
+    def list_branches(self, target: Target) -> Mapping[str, CommitId] | None:
+        """Return the current branches of a target's remote; None if the remote does not respond."""
+        return self._remotes.list_branches(target.url)
+
+
+def _read_labels(target: Target, catalog: Catalog, clusters: Mapping[str, Cluster]) -> Mapping[str, str]:
+    """Return the labels of a target. The labels of a cluster come from all of its objects."""
+    return clusters[target.name].labels if target.is_deployment else catalog.objects[target.key].labels
+
+
+def _check_targets_exist(selection: ReviewSelection, targets: Iterable[Target]) -> None:
+    names = sorted({target.name for target in targets})
+    for reference in selection.references:
+        if reference.cluster not in names:
+            raise UnknownTargetError(
+                f"{reference}: there is no Repository or cluster {reference.cluster}; there are {_join_names(names)}"
+            )
+
+
+def check_packages_exist(selection: ReviewSelection, open_targets: Iterable[OpenTarget]) -> None:
+    """Raise UnknownTargetError if the selection names an unknown package of a target."""
+    for open_target in open_targets:
+        name = open_target.target.name
+        for package in sorted(selection.packages_of(name)):
+            if not open_target.error and package not in open_target.packages:
+                known = _join_names(sorted(open_target.packages))
+                raise UnknownTargetError(f"{name}/{package}: {name} has no such package; it has {known}")
+
+
+def _join_names(names: Sequence[str]) -> str:
+    more = f" and {len(names) - _MAX_NAMES_IN_MESSAGE} more" if len(names) > _MAX_NAMES_IN_MESSAGE else ""
+    return f"{', '.join(names[:_MAX_NAMES_IN_MESSAGE])}{more}" if names else "none"

@@ -1,1 +1,0 @@
-"""OpenChoreo's composition: component types of definitions and addons, rendered per environment (openchoreo)."""

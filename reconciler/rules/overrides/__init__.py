@@ -1,1 +1,0 @@
-"""KubeAdmiral's override policies: the same resource, different where a cluster needs it."""

@@ -1,1 +1,0 @@
-"""Templates that a parent gives to its children, property by property, as Kafka does to its KafkaNodePools."""

@@ -1,1 +1,0 @@
-"""Porch's PackageVariant and PackageVariantSet: fan-out, upstream tracking, context, pipeline edits, injection."""

@@ -1,0 +1,31 @@
+"""A program that sets resource limits and then executes a function's program in its place.
+
+Limits that are set between fork and exec would run Python code in a copy of a process with threads, which may hang.
+Therefore a fresh process sets its own limits. It imports no module of this project and is started as
+`python -I -S exec_with_limits.py MEMORY_BYTES FILE_BYTES PROGRAM ARGUMENT...`.
+"""
+
+from __future__ import annotations
+
+import os
+import resource
+import sys
+
+
+def main() -> None:
+    """Set the limits of the first two arguments and execute the program of the other arguments."""
+    memory, file_bytes = int(sys.argv[1]), int(sys.argv[2])
+    # Limit the data size, not the address space. Go and Node reserve many more addresses than they use.
+    limits = {resource.RLIMIT_DATA: memory, resource.RLIMIT_FSIZE: file_bytes, resource.RLIMIT_CORE: 0}
+    for resource_id, value in limits.items():
+        hard = resource.getrlimit(resource_id)[1]
+        limit = value if hard == resource.RLIM_INFINITY else min(value, hard)
+        resource.setrlimit(resource_id, (limit, limit))
+    try:
+        os.execv(sys.argv[3], sys.argv[3:])  # no shell on purpose  # noqa: S606  # nosec B606
+    except OSError as error:
+        sys.exit(f"{sys.argv[3]} cannot be started: {error.strerror}")
+
+
+if __name__ == "__main__":
+    main()

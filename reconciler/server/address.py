@@ -1,0 +1,24 @@
+"""Parsing of the address to listen on.
+
+Every command imports this module. Therefore, it must not import slow modules.
+"""
+
+from __future__ import annotations
+
+import re
+
+
+class ListenError(Exception):
+    """The server cannot listen. The message contains the setting, its value and the allowed values."""
+
+
+def split_address(address: str) -> tuple[str, int]:
+    """Return host and port of `host:port` or `[address]:port`.
+
+    Raises:
+        ValueError: The address has another form. The message describes the allowed forms.
+    """
+    match = re.fullmatch(r"(?:\[([0-9A-Fa-f:.]+)\]|([A-Za-z0-9.-]+)):([0-9]{1,5})", address)
+    if not match or int(match[3]) > 65_535:
+        raise ValueError('must be host:port, for example "127.0.0.1:8080" or "[::]:8080"; port 0 selects any free port')
+    return match[1] or match[2], int(match[3])

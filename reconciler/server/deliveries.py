@@ -1,0 +1,131 @@
+"""Verification of webhook deliveries, detection of replays, and the file of webhook secrets.
+
+An accepted delivery only starts a pass. The pass fetches the remotes and does not use the content of the webhook.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from http import HTTPStatus
+from pathlib import Path
+from threading import Lock
+
+from reconciler.reconcile.event_log import log
+from reconciler.server.signatures import SignatureCheck, SignatureClaim, read_claim
+
+MAX_DELIVERIES_KEPT = 10_000
+MAX_AGE_SECONDS = 300
+_MAX_LOGGED_CHARACTERS = 80
+
+
+class WebhookDeliveries:
+    """Accepts or rejects webhook deliveries, independently of the HTTP server. Several threads can use it.
+
+    Args:
+        secrets: Returns the current secrets.
+        notify: Starts a pass.
+        clock: Returns seconds since 1970.
+    """
+
+    def __init__(
+        self, secrets: Callable[[], Sequence[bytes]], notify: Callable[[], None], clock: Callable[[], float]
+    ) -> None:
+        self.secrets = secrets
+        self._notify = notify
+        self._clock = clock
+        self._seen: OrderedDict[bytes, None] = OrderedDict()
+        self._lock = Lock()
+
+    def receive(self, headers: Mapping[str, str], body: Iterable[bytes]) -> HTTPStatus:
+        """Return the HTTP status of a delivery: 202 if it started a pass, 200 for a replay, otherwise 401."""
+        claim = read_claim(headers)
+        check = SignatureCheck(claim, self.secrets()) if claim else None
+        for chunk in body:
+            if check:
+                check.update(chunk)
+        if claim is None or check is None or not check.is_valid():
+            log.debug("webhook_refused")
+            return HTTPStatus.UNAUTHORIZED
+        fields = {"kind": _sanitize(claim.event), "delivery": _sanitize(claim.delivery)}
+        if reason := self._find_replay_reason(claim):
+            log.info("webhook_ignored", why=reason, **fields)
+            return HTTPStatus.OK
+        log.info("webhook", **fields)
+        self._notify()
+        return HTTPStatus.ACCEPTED
+
+    def _find_replay_reason(self, claim: SignatureClaim) -> str:
+        if claim.signed_at is not None and abs(self._clock() - claim.signed_at) > MAX_AGE_SECONDS:
+            return f"signed more than {MAX_AGE_SECONDS} seconds from now"
+        return "seen before" if claim.identity and self._is_known(hashlib.sha256(claim.identity).digest()) else ""
+
+    def _is_known(self, digest: bytes) -> bool:
+        with self._lock:
+            if digest in self._seen:
+                return True
+            self._seen[digest] = None
+            if len(self._seen) > MAX_DELIVERIES_KEPT:
+                self._seen.popitem(last=False)
+            return False
+
+
+def _sanitize(text: str) -> str:
+    """Shorten the text of a header, and replace characters that must not be logged."""
+    return re.sub(r"[^A-Za-z0-9 ._:/{}-]", "?", text[:_MAX_LOGGED_CHARACTERS])
+
+
+class SecretFileError(Exception):
+    """The file contains no secret or cannot be read. The message contains its path and never its content."""
+
+
+class SecretFile:
+    """A file of secrets, one per line. Several secrets make a rotation without downtime possible.
+
+    Raises:
+        SecretFileError: The file contains no secret or cannot be read at the start.
+    """
+
+    def __init__(self, file: Path) -> None:
+        self._file = file
+        self._lock = Lock()
+        self._version = self._read_version()
+        self._secrets = self._read()
+
+    def secrets(self) -> tuple[bytes, ...]:
+        """Return the secrets, and read the file again after a change. Return () and log if it cannot be used."""
+        with self._lock:
+            version = self._read_version()
+            if version != self._version:
+                self._version = version
+                self._secrets = self._reload()
+            return self._secrets
+
+    def _read_version(self) -> tuple[int, ...]:
+        try:
+            status = self._file.stat()
+        except OSError:
+            return ()
+        return status.st_mtime_ns, status.st_size, status.st_ino
+
+    def _reload(self) -> tuple[bytes, ...]:
+        try:
+            secrets = self._read()
+        except SecretFileError as error:
+            # Removing the file revokes the secrets that it contained.
+            log.error("webhook_secrets_lost", why=str(error))
+            return ()
+        log.info("webhook_secrets_reloaded", secrets=len(secrets))
+        return secrets
+
+    def _read(self) -> tuple[bytes, ...]:
+        try:
+            lines = self._file.read_bytes().splitlines()
+        except OSError as error:
+            raise SecretFileError(f"{self._file}: the secret file must be readable: {error.strerror}") from None
+        secrets = tuple(line.strip() for line in lines if line.strip())
+        if not secrets:
+            raise SecretFileError(f"{self._file}: must contain at least one secret, one per line")
+        return secrets

@@ -1,0 +1,242 @@
+"""The loop of the service: runs passes until it is stopped, each after a wake-up or after a delay with jitter.
+
+A wake-up only contains its reason. The pass itself determines what has changed, so that several wake-ups need one pass.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from types import FrameType
+
+import watchfiles
+
+from reconciler.git.errors import GitError
+from reconciler.reconcile.event_log import log
+
+# The watcher checks its stop event twice per second. If it does not end, it ends with the process.
+_WATCHER_STOP_SECONDS = 5.0
+
+
+class Wakeup(StrEnum):
+    """The reason of a wake-up."""
+
+    TIMER = "timer"
+    FOLDER = "folder"
+    NOW = "now"
+    WEBHOOK = "webhook"
+    REMOTE = "remote"
+    RELOAD = "reload"
+    STOP = "stop"
+
+
+_URGENT = frozenset({Wakeup.NOW, Wakeup.RELOAD, Wakeup.STOP})
+
+
+class WakeupQueue:
+    """Collects the reasons of wake-ups until the service waits. Signal handlers and threads can add reasons."""
+
+    def __init__(self) -> None:
+        # A reentrant lock: a signal handler can run inside `wait`, in the same thread.
+        self._changed = threading.Condition(threading.RLock())
+        self._reasons: set[Wakeup] = set()
+
+    def add(self, reason: Wakeup) -> None:
+        """Add a reason, and end the current wait."""
+        with self._changed:
+            self._reasons.add(reason)
+            self._changed.notify_all()
+
+    def wait(self, seconds: float) -> frozenset[Wakeup]:
+        """Wait up to `seconds` for a reason. Return all reasons since the last call, or TIMER if there are none."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._reasons, max(seconds, 0))
+            reasons, self._reasons = frozenset(self._reasons), set()
+        return reasons or frozenset({Wakeup.TIMER})
+
+    def wait_for_more(self, seconds: float) -> frozenset[Wakeup]:
+        """Wait `seconds` for further reasons, and return them. An urgent reason ends the wait."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._reasons & _URGENT, max(seconds, 0))
+            reasons, self._reasons = frozenset(self._reasons), set()
+        return reasons
+
+
+@contextmanager
+def watch_folders(folders: Sequence[Path], wakeups: WakeupQueue) -> Iterator[None]:
+    """Add the reason FOLDER whenever a file in one of the folders changes, until the block ends."""
+    stop = threading.Event()
+    thread = threading.Thread(target=_watch, args=(folders, wakeups, stop), name="watch", daemon=True)
+    if folders:
+        thread.start()
+    try:
+        yield
+    finally:
+        stop.set()
+        if folders:
+            thread.join(_WATCHER_STOP_SECONDS)
+
+
+def _watch(folders: Sequence[Path], wakeups: WakeupQueue, stop: threading.Event) -> None:
+    changes = watchfiles.watch(
+        *folders, stop_event=stop, rust_timeout=500, watch_filter=_is_relevant, raise_interrupt=False
+    )
+    for _ in changes:
+        wakeups.add(Wakeup.FOLDER)
+
+
+def _is_relevant(_: watchfiles.Change, path: str) -> bool:
+    # Git writes lock files and objects first. A push is complete when its ref moves.
+    return not path.endswith(".lock") and "/objects/" not in path
+
+
+SIGNAL_WAKEUPS = {
+    signal.SIGTERM: Wakeup.STOP,
+    signal.SIGINT: Wakeup.STOP,
+    signal.SIGHUP: Wakeup.RELOAD,
+    signal.SIGUSR1: Wakeup.NOW,
+}
+
+
+@dataclass(frozen=True)
+class PollSchedule:
+    """The delays between passes. The jitter spreads the passes of several replicas.
+
+    After failures, the delay doubles up to `max_backoff_seconds`.
+    """
+
+    poll_seconds: float
+    jitter_percent: int
+    max_backoff_seconds: float
+
+    def delay_seconds(self, failures: int, chance: float) -> float:
+        """Return the seconds to the next pass; `chance` is a random number from 0 to 1 for the jitter."""
+        delay = min(self.poll_seconds * 2.0 ** min(failures, 30), max(self.max_backoff_seconds, self.poll_seconds))
+        return delay * (1 + self.jitter_percent / 100 * (2 * chance - 1))
+
+
+@dataclass(frozen=True)
+class ServiceWork:
+    """The work of the service, built from the settings.
+
+    Attributes:
+        run_pass: Runs one pass; returns False if it should be repeated soon. Raises GitError.
+        retry_now: Ends the back-off of all remotes.
+        schedule: The delays between passes.
+        folders: Folders whose changes start a pass.
+        seconds_until_due: Returns the seconds until a pass is due although nothing moved.
+        debounce_seconds: The delay after a webhook or a late remote, to handle several of them in one pass.
+        collect_late_results: Lets the next pass only take the results of late fetches.
+        close: Ends work in the background.
+    """
+
+    run_pass: Callable[[], bool]
+    retry_now: Callable[[], None]
+    schedule: PollSchedule
+    folders: Sequence[Path]
+    seconds_until_due: Callable[[], float] = lambda: math.inf
+    debounce_seconds: float = 0.0
+    collect_late_results: Callable[[], None] = lambda: None
+    close: Callable[[], None] = lambda: None
+
+
+def serve(
+    build: Callable[[], ServiceWork],
+    wakeups: WakeupQueue,
+    chance: Callable[[], float] = random.random,
+    clock: Callable[[], float] = time.monotonic,
+) -> None:
+    """Run passes until STOP. A running pass completes its push. RELOAD builds the work again from the settings."""
+    work = build()
+    try:
+        while True:
+            with watch_folders(work.folders, wakeups):
+                reasons = _run_passes(work, wakeups, chance, clock)
+            if Wakeup.STOP in reasons:
+                log.info("daemon_stopped")
+                return
+            work = _rebuild(build, work)
+    finally:
+        work.close()
+
+
+def _run_passes(
+    work: ServiceWork, wakeups: WakeupQueue, chance: Callable[[], float], clock: Callable[[], float]
+) -> frozenset[Wakeup]:
+    failures = 0
+    next_poll = -math.inf
+    reasons = frozenset({Wakeup.NOW})
+    while not reasons & {Wakeup.STOP, Wakeup.RELOAD}:
+        if Wakeup.NOW in reasons or Wakeup.FOLDER in reasons:
+            work.retry_now()
+        is_late = reasons == {Wakeup.REMOTE}
+        if is_late:
+            work.collect_late_results()
+        failures = 0 if _run_pass(work) else failures + 1
+        delay = work.schedule.delay_seconds(failures, chance())
+        if is_late:
+            # A late remote must not delay the next fetch of all others.
+            delay = max(min(delay, next_poll - clock()), 0.0)
+        else:
+            next_poll = clock() + delay
+        # After a failure, due work waits as well. Otherwise the pass would fail again at once.
+        reasons = wakeups.wait(delay if failures else min(delay, max(work.seconds_until_due(), 0.0)))
+        if reasons <= {Wakeup.WEBHOOK, Wakeup.REMOTE}:
+            reasons |= wakeups.wait_for_more(work.debounce_seconds)
+        log.debug("wakeup_received", reasons=sorted(reasons))
+    return reasons
+
+
+def _run_pass(work: ServiceWork) -> bool:
+    try:
+        return work.run_pass()
+    except GitError as error:
+        log.error("pass_failed", message=error.message, next_step=error.next_step)
+        return False
+
+
+def _rebuild(build: Callable[[], ServiceWork], work: ServiceWork) -> ServiceWork:
+    try:
+        rebuilt = build()
+    except UnusableSettingsError as error:
+        # A mistake in reloaded settings must not end a working service.
+        log.error("settings_refused", message=str(error))
+        return work
+    work.close()
+    log.info("settings_reloaded")
+    return rebuilt
+
+
+class UnusableSettingsError(Exception):
+    """The reloaded settings are not valid. The service continues with its current settings."""
+
+
+@contextmanager
+def handle_signals(wakeups: WakeupQueue) -> Iterator[list[int]]:
+    """Convert TERM and INT to STOP, HUP to RELOAD, and USR1 to NOW, until the block ends.
+
+    Yields:
+        A list to which each received stop signal is added.
+    """
+    stops: list[int] = []
+
+    def handle(number: int, _: FrameType | None) -> None:
+        reason = SIGNAL_WAKEUPS[signal.Signals(number)]
+        if reason is Wakeup.STOP:
+            stops.append(number)
+        wakeups.add(reason)
+
+    previous = {number: signal.signal(number, handle) for number in SIGNAL_WAKEUPS}
+    try:
+        yield stops
+    finally:
+        for number, handler in previous.items():
+            signal.signal(number, handler)

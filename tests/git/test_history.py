@@ -1,0 +1,157 @@
+"""Commits by the names that people give them: in a mirror, as the host has them, and in the repository of a folder."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from reconciler.git.errors import ObjectMissingError
+from reconciler.git.history import CommitHistory, MirrorHistory, open_local_history
+from reconciler.git.mirror import Mirror
+from reconciler.git.options import GitOptions
+from tests.support.git_env import commit_files, git, make_bare, point_ref
+
+ABSENT = "1" * 40
+
+
+class Told:
+    """A remote with a line of three commits, a branch beside it, a tag, and a pull request that no branch has."""
+
+    def __init__(self, folder: Path) -> None:
+        self.remote = make_bare(folder / "remote.git")
+        self.first, self.second, self.third = (
+            commit_files(self.remote, "refs/heads/main", {"a": text}, seconds=1_000_000_000 + index)
+            for index, text in enumerate((b"1", b"2", b"3"))
+        )
+        point_ref(self.remote, "refs/heads/feature/x", self.second)
+        self.feature = commit_files(self.remote, "refs/heads/feature/x", {"b": b"1"})
+        git(self.remote, "tag", "--annotate", "v1", "-m", "one", self.second)
+        point_ref(self.remote, "refs/pull/7/head", self.second)
+        self.pull = commit_files(self.remote, "refs/pull/7/head", {"c": b"1"})
+
+
+# nobody writes to them, so that one of each is enough
+
+
+@pytest.fixture(scope="module")
+def told(tmp_path_factory: pytest.TempPathFactory) -> Told:
+    return Told(tmp_path_factory.mktemp("told"))
+
+
+@pytest.fixture(scope="module")
+def mirrored(told: Told, tmp_path_factory: pytest.TempPathFactory) -> CommitHistory:
+    return MirrorHistory(Mirror.open(tmp_path_factory.mktemp("cache"), str(told.remote)))
+
+
+@pytest.fixture(scope="module")
+def cloned(told: Told, tmp_path_factory: pytest.TempPathFactory) -> CommitHistory:
+    folder = tmp_path_factory.mktemp("cloned")
+    git(folder, "clone", "--quiet", str(told.remote), "work")
+    (folder / "work/deep/er").mkdir(parents=True)
+    found = open_local_history(folder / "work/deep/er", GitOptions())
+    assert found
+    return found[0]
+
+
+@pytest.mark.parametrize("kind", ["mirrored", "cloned"])
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [
+        pytest.param("main", "third", id="branch"),
+        pytest.param("refs/heads/main", "third", id="whole-ref"),
+        pytest.param("heads/main", "third", id="half-a-ref"),
+        pytest.param("origin/main", "third", id="branch-as-clones-call-it"),
+        pytest.param("HEAD", "third", id="the-hosts-own-branch"),
+        pytest.param("@", "third", id="the-same-in-short"),
+        pytest.param("HEAD~2", "first", id="ancestor"),
+        pytest.param("v1", "second", id="annotated-tag"),
+        pytest.param("v1^", "first", id="parent-of-a-tag"),
+        pytest.param("main~1^1", "first", id="parent-of-an-ancestor"),
+        pytest.param("origin/feature/x", "feature", id="branch-with-a-slash"),
+    ],
+)
+def test_a_name_is_found(kind: str, name: str, meant: str, told: Told, request: pytest.FixtureRequest) -> None:
+    history: CommitHistory = request.getfixturevalue(kind)
+
+    assert history.find(name) == getattr(told, meant)
+
+
+@pytest.mark.parametrize("kind", ["mirrored", "cloned"])
+def test_an_id_is_found_whole_or_by_its_beginning(kind: str, told: Told, request: pytest.FixtureRequest) -> None:
+    history: CommitHistory = request.getfixturevalue(kind)
+
+    assert history.find(told.second) == told.second
+    assert history.find(told.second[:12]) == told.second
+    assert history.find(f"{told.second[:12]}~1") == told.first
+
+
+@pytest.mark.parametrize("kind", ["mirrored", "cloned"])
+@pytest.mark.parametrize(
+    "name", ["nowhere", "main~9", "", "--all", "-", "a b", "..", ABSENT, "refs/pull/8/head", "ma\0in"]
+)
+def test_what_is_no_commit_is_told(kind: str, name: str, request: pytest.FixtureRequest) -> None:
+    history: CommitHistory = request.getfixturevalue(kind)
+
+    with pytest.raises(ObjectMissingError) as caught:
+        history.find(name)
+
+    assert repr(name) in caught.value.message
+    assert history.url in caught.value.message
+
+
+def test_a_pull_request_is_found_where_the_host_has_it(told: Told, mirrored: CommitHistory) -> None:
+    assert mirrored.find("refs/pull/7/head") == told.pull
+    assert mirrored.find("refs/pull/7/head~1") == told.second
+
+
+def test_a_commit_that_no_branch_has_is_brought_from_the_host(told: Told, mirrored: CommitHistory) -> None:
+    assert mirrored.find(told.pull) == told.pull
+
+
+@pytest.mark.parametrize("kind", ["mirrored", "cloned"])
+def test_the_merge_base_and_the_files_of_commits(kind: str, told: Told, request: pytest.FixtureRequest) -> None:
+    history: CommitHistory = request.getfixturevalue(kind)
+    main, feature = history.find("main"), history.find("origin/feature/x")
+
+    base = history.merge_base(main, feature)
+
+    assert base == told.second
+    with history.open_reader() as reader:
+        entry = reader.entry(reader.commit(base).tree, "a")
+        assert entry
+        assert reader.blobs([entry.id]) == {entry.id: b"2"}
+
+
+def test_a_shallow_clone_says_what_it_lacks(told: Told, tmp_path: Path) -> None:
+    git(tmp_path, "clone", "--quiet", "--depth=1", "--no-single-branch", f"file://{told.remote}", "shallow")
+    found = open_local_history(tmp_path / "shallow", GitOptions())
+    assert found
+    main, feature = found[0].find("main"), found[0].find("origin/feature/x")
+
+    with pytest.raises(ObjectMissingError, match="shallow"):
+        found[0].find("main~1")
+    with pytest.raises(ObjectMissingError, match="shallow"):
+        found[0].merge_base(main, feature)
+
+
+def test_the_place_of_a_folder_in_its_repository(told: Told, tmp_path: Path) -> None:
+    git(tmp_path, "clone", "--quiet", str(told.remote), "work")
+    (tmp_path / "work/deep/er").mkdir(parents=True)
+    (tmp_path / "plain").mkdir()
+    places = ["work", "work/deep/er", "plain"]
+
+    found = [open_local_history(tmp_path / place, GitOptions()) for place in places]
+
+    assert [one and one[1] for one in found] == ["", "deep/er", None]
+
+
+def test_a_work_tree_beside_the_main_one_has_a_head_of_its_own(told: Told, tmp_path: Path) -> None:
+    git(tmp_path, "clone", "--quiet", str(told.remote), "work")
+    git(tmp_path / "work", "worktree", "add", "--quiet", "--detach", "../second", told.first)
+
+    found = open_local_history(tmp_path / "second", GitOptions())
+
+    assert found
+    assert found[0].find("HEAD") == told.first
+    assert found[0].find("main") == told.third

@@ -1,0 +1,59 @@
+"""Objects that were read ahead answer as if they had not been."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from reconciler.catalog.files import BlobId, CommitId, ObjectId, compute_blob_id
+from reconciler.git.errors import ObjectMissingError, TooLargeError
+from reconciler.git.mirror import Mirror
+from reconciler.git.object_writer import NewCommit, PutFile
+from reconciler.git.options import GitOptions
+from tests.support.git_env import make_bare
+
+NOWHERE = ObjectId("1" * 40)
+SMALL, LARGE = b"small\n", b"x" * 5_000
+
+
+@pytest.fixture
+def mirror(tmp_path: Path) -> Mirror:
+    remote = make_bare(tmp_path / "remote.git")
+    return Mirror.open(tmp_path / "cache", str(remote), GitOptions(max_object_bytes=2_000))
+
+
+@pytest.fixture
+def commit(mirror: Mirror) -> CommitId:
+    return mirror.write_commits([NewCommit((), (PutFile("a/b", SMALL), PutFile("large", LARGE)), "first", 1)])[0]
+
+
+def test_what_was_read_ahead_is_the_same(mirror: Mirror, commit: CommitId) -> None:
+    with mirror.open_reader() as plain, mirror.open_reader() as reader:
+        tree = plain.commit(commit).tree
+        ids = [ObjectId(commit), ObjectId(tree), NOWHERE, compute_blob_id(SMALL), ObjectId(commit)]
+        reader.prefetch(map(ObjectId, ids))
+        # every answer is there for one question, and the second asks the process again
+        for _ in range(2):
+            assert reader.commit(commit) == plain.commit(commit)
+            assert reader.blobs([compute_blob_id(SMALL)]) == {compute_blob_id(SMALL): SMALL}
+        assert reader.tree(tree) == plain.tree(tree)
+
+
+def test_what_is_missing_or_too_large_says_so_when_asked_for(mirror: Mirror, commit: CommitId) -> None:
+    with mirror.open_reader() as reader:
+        reader.prefetch([NOWHERE, compute_blob_id(LARGE), compute_blob_id(SMALL)])
+
+        with pytest.raises(ObjectMissingError):
+            reader.blob(BlobId(NOWHERE))
+        with pytest.raises(TooLargeError):
+            reader.blob(compute_blob_id(LARGE))
+        assert reader.blob(compute_blob_id(SMALL)) == SMALL
+
+
+def test_an_object_of_another_kind_is_still_missing(mirror: Mirror, commit: CommitId) -> None:
+    with mirror.open_reader() as reader:
+        reader.prefetch([ObjectId(commit)])
+
+        with pytest.raises(ObjectMissingError, match="no blob"):
+            reader.blob(BlobId(commit))

@@ -1,0 +1,74 @@
+"""Resting remotes: each failure doubles the rest, up to a bound; a success or a person's word ends it."""
+
+from __future__ import annotations
+
+import pytest
+
+from reconciler.reconcile.remotes.scheduling import Backoff
+
+
+class Clock:
+    """A clock that moves when told to."""
+
+    def __init__(self) -> None:
+        self.now = 100.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.mark.parametrize(
+    ("failures", "rest"),
+    [
+        pytest.param(1, 5.0, id="the-first-failure-rests-the-base"),
+        pytest.param(2, 10.0, id="the-second-twice-as-long"),
+        pytest.param(4, 40.0, id="and-so-on"),
+        pytest.param(9, 60.0, id="up-to-the-bound"),
+        pytest.param(2_000, 60.0, id="after-days-of-failures-still-the-bound"),
+    ],
+)
+def test_each_failure_rests_longer(failures: int, rest: float) -> None:
+    clock = Clock()
+    backoff = Backoff(5.0, 60.0, clock)
+    for _ in range(failures):
+        backoff.record_failure("fleet")
+
+    assert backoff.remaining_seconds == {"fleet": rest}
+
+
+def test_a_remote_is_asked_again_when_its_rest_is_over() -> None:
+    clock = Clock()
+    backoff = Backoff(5.0, 60.0, clock)
+    backoff.record_failure("fleet")
+    clock.now += 4.9
+    before = backoff.is_waiting("fleet")
+    clock.now += 0.2
+
+    assert (before, backoff.is_waiting("fleet")) == (True, False)
+
+
+def test_other_remotes_are_not_held_up() -> None:
+    backoff = Backoff(5.0, 60.0, Clock())
+    backoff.record_failure("fleet")
+
+    assert not backoff.is_waiting("catalog")
+
+
+def test_success_forgets_the_failures() -> None:
+    backoff = Backoff(5.0, 60.0, Clock())
+    backoff.record_failure("fleet")
+    backoff.record_success("fleet")
+    backoff.record_failure("fleet")
+
+    assert backoff.remaining_seconds == {"fleet": 5.0}
+
+
+def test_forgiven_remotes_are_asked_at_once_but_their_failures_count() -> None:
+    clock = Clock()
+    backoff = Backoff(5.0, 60.0, clock)
+    backoff.record_failure("fleet")
+    backoff.retry_now()
+    rests = backoff.is_waiting("fleet")
+    backoff.record_failure("fleet")
+
+    assert (rests, backoff.remaining_seconds) == (False, {"fleet": 10.0})

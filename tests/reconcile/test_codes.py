@@ -1,0 +1,96 @@
+"""Every code that is raised anywhere stands in a table, once, and the page of all findings is written from them."""
+
+from __future__ import annotations
+
+import ast
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from reconciler.krm.findings import index_codes_by_name
+from reconciler.output.findings.formats import format_findings_page
+from reconciler.reconcile.failures import ALL_CODES
+
+ROOT = Path(__file__).resolve().parents[2]
+SOURCE = ROOT / "reconciler"
+PAGE = ROOT / "docs" / "reference" / "findings.md"
+TABLES = {*SOURCE.rglob("codes.py")} | {
+    SOURCE / "cel" / "errors.py", SOURCE / "krm" / "findings.py", SOURCE / "reconcile" / "failures.py"
+}  # fmt: skip
+KNOWN = index_codes_by_name(ALL_CODES)
+# what takes a reason that becomes a code, and where among its arguments
+REASONS = {"SetFailure": 0, "UnresolvedUpstream": 0, "SkippedTarget": 1}
+# errors of edits and of writing, which reading cannot raise; callers turn them into findings of their own
+OF_EDITS = {"YamlComment", "YamlEdit", "YamlValue"}
+# a finding that state remembers is read with the code that it was written with
+READS_FINDINGS = {SOURCE / "krm" / "findings.py", SOURCE / "planning" / "decide" / "package_decision.py"}
+
+
+@cache
+def all_calls() -> dict[str, list[tuple[Path, ast.Call]]]:
+    found: dict[str, list[tuple[Path, ast.Call]]] = {}
+    for path in sorted(SOURCE.rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Call):
+                name = getattr(node.func, "id", getattr(node.func, "attr", ""))
+                found.setdefault(name, []).append((path, node))
+    return found
+
+
+def calls(name: str) -> list[tuple[Path, ast.Call]]:
+    return all_calls().get(name, [])
+
+
+def texts(*names: str, at: int = 0) -> set[str]:
+    arguments = (node.args[at] for name in names for _, node in calls(name) if len(node.args) > at)
+    return {one.value for one in arguments if isinstance(one, ast.Constant) and isinstance(one.value, str)}
+
+
+def test_a_finding_is_made_from_its_code() -> None:
+    direct = [f"{path}:{node.lineno}" for path, node in calls("Finding") if path not in READS_FINDINGS]
+
+    assert direct == [], (
+        "declare a FindingCode in the controller's codes.py, and create the finding with FindingCode.finding"
+    )
+
+
+def test_a_code_stands_in_a_table() -> None:
+    elsewhere = [f"{path}:{node.lineno}" for path, node in calls("FindingCode") if path not in TABLES]
+    names = [ast.literal_eval(node.args[0]) for _, node in calls("FindingCode")]
+
+    assert elsewhere == []
+    assert sorted(names) == sorted(code.name for code in ALL_CODES)
+
+
+@pytest.mark.parametrize(("taker", "at"), REASONS.items())
+def test_a_reason_that_becomes_a_finding_is_a_code(taker: str, at: int) -> None:
+    reasons = texts(taker, at=at)
+
+    assert reasons
+    assert reasons <= KNOWN.keys()
+
+
+def test_what_keeps_a_file_from_being_read_is_a_code() -> None:
+    raised = texts("YamlError") | texts("_create_error", at=2) | texts("_create_node_error", at=1)
+
+    assert {name for name in raised if name.startswith("Yaml")} - OF_EDITS == {
+        name for name in KNOWN if name.startswith("Yaml")
+    }
+
+
+def test_a_code_stands_in_one_table_only() -> None:
+    assert len(KNOWN) == len(ALL_CODES)
+
+
+@pytest.mark.parametrize("code", ALL_CODES, ids=lambda code: code.name)
+def test_a_code_says_what_it_means_in_one_sentence(code) -> None:
+    assert code.description.endswith(".")
+    assert code.description[0].isupper()
+
+
+def test_the_page_lists_every_code() -> None:
+    modules = "reconciler.reconcile.failures as c, reconciler.output.findings.formats as f"
+    how = f"import {modules}; print(f.format_findings_page(c.ALL_CODES), end='')"
+
+    assert PAGE.read_text() == format_findings_page(ALL_CODES), f'python -c "{how}" > docs/reference/findings.md'

@@ -1,0 +1,66 @@
+"""Events are told as they were set up, and cost nothing while there are none."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor, wait
+from threading import Event
+
+import pytest
+from structlog.testing import capture_logs
+
+from reconciler.reconcile.event_log import EventLog
+
+
+@pytest.mark.parametrize("level", ["debug", "info", "warning", "error"])
+def test_an_event_is_told_with_its_fields(level: str) -> None:
+    with capture_logs() as told:
+        getattr(EventLog(), level)("draft_pushed", cluster="berlin")
+
+    assert told == [{"event": "draft_pushed", "cluster": "berlin", "log_level": level}]
+
+
+def test_it_is_set_up_before_the_first_event_and_again_when_asked() -> None:
+    events, done = EventLog(), []
+    events.configure_with(lambda: done.append("first"))
+    assert done == []
+
+    with capture_logs():
+        events.info("one")
+        events.info("two")
+        events.configure_with(lambda: done.append("second"))
+        events.info("three")
+
+    assert done == ["first", "second"]
+
+
+def test_a_second_thread_waits_until_it_is_set_up() -> None:
+    events, begun, go, done = EventLog(), Event(), Event(), []
+
+    def configure() -> None:
+        begun.set()
+        assert go.wait(10)
+        done.append("set up")
+
+    def second() -> None:
+        events.info("two")
+        done.append("two")
+
+    events.configure_with(configure)
+    with capture_logs(), ThreadPoolExecutor(2) as pool:
+        first = pool.submit(events.info, "one")
+        assert begun.wait(10)
+        other = pool.submit(second)
+        assert not wait([other], timeout=0.1).done
+        go.set()
+        first.result(10)
+        other.result(10)
+
+    assert done == ["set up", "two"]
+
+
+def test_a_command_does_not_load_what_tells_events() -> None:
+    program = "import sys, reconciler.cli.sync; sys.exit('structlog' in sys.modules or 'rich' in sys.modules)"
+
+    assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0

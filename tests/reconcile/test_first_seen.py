@@ -1,0 +1,93 @@
+"""Since when drafts have lain there: remembered for the next process, and worth no more than the cache."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from reconciler.reconcile.pass_cache import FirstSeenTimes
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    return tmp_path / "cache" / "first_seen.json"
+
+
+def test_what_stays_as_it_is_was_seen_first_when_it_came(file: Path) -> None:
+    seen = FirstSeenTimes(file)
+    seen.update("berlin", {"gw": "t1"}, 100)
+
+    assert seen.update("berlin", {"gw": "t1", "db": "t5"}, 200) == {"gw": 100, "db": 200}
+    assert seen.update("berlin", {"gw": "t2", "db": "t5"}, 300) == {"gw": 300, "db": 200}
+    assert seen.update("lisbon", {"gw": "t1"}, 400) == {"gw": 400}
+
+
+def test_what_went_away_and_comes_again_is_new(file: Path) -> None:
+    seen = FirstSeenTimes(file)
+    seen.update("berlin", {"gw": "t1"}, 100)
+    seen.update("berlin", {}, 200)
+
+    assert seen.update("berlin", {"gw": "t1"}, 300) == {"gw": 300}
+
+
+def test_the_next_process_knows_it(file: Path) -> None:
+    seen = FirstSeenTimes(file)
+    seen.update("berlin", {"gw": "t1"}, 100)
+    seen.update("lisbon", {}, 100)
+    seen.store()
+
+    assert FirstSeenTimes(file).update("berlin", {"gw": "t1"}, 200) == {"gw": 100}
+    assert "lisbon" not in file.read_text()
+
+
+def test_nothing_new_is_not_written(file: Path) -> None:
+    seen = FirstSeenTimes(file)
+    seen.update("berlin", {}, 100)
+    seen.store()
+
+    assert not file.exists()
+
+
+def test_what_is_there_before_anybody_looks_is_as_old_as_is_said(file: Path) -> None:
+    seen = FirstSeenTimes(file)
+
+    assert seen.update("berlin", {"gw": "t1"}, 100, start=0) == {"gw": 0}
+    assert seen.update("berlin", {"gw": "t2", "web": "t1"}, 200, start=0) == {"gw": 200, "web": 200}
+
+
+def test_that_nothing_was_there_is_remembered(file: Path) -> None:
+    seen = FirstSeenTimes(file)
+    seen.update("berlin", {}, 100, start=0)
+    seen.store()
+
+    assert FirstSeenTimes(file).update("berlin", {"gw": "t1"}, 200, start=0) == {"gw": 200}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param("", id="empty"),
+        pytest.param("{", id="cut-off"),
+        pytest.param("[]", id="a-list"),
+        pytest.param('{"berlin": []}', id="no-packages"),
+        pytest.param('{"berlin": {"gw": 7}}', id="no-pair"),
+        pytest.param('{"berlin": {"gw": ["t1"]}}', id="half-a-pair"),
+        pytest.param('{"berlin": {"gw": ["t1", "x"]}}', id="no-time"),
+    ],
+)
+def test_a_file_that_others_wrote_is_as_good_as_none(file: Path, text: str) -> None:
+    file.parent.mkdir()
+    file.write_text(text)
+
+    assert FirstSeenTimes(file).update("berlin", {"gw": "t1"}, 200) == {"gw": 200}
+
+
+def test_a_place_that_takes_nothing_stops_nobody(file: Path) -> None:
+    file.parent.write_text("in the way")
+    seen = FirstSeenTimes(file)
+    seen.update("berlin", {"gw": "t1"}, 100)
+
+    seen.store()
+
+    assert seen.update("berlin", {"gw": "t1"}, 200) == {"gw": 100}

@@ -1,0 +1,470 @@
+"""Passes of the service over real repositories: equal heads end one at once, one remote is no other's trouble."""
+
+from __future__ import annotations
+
+import gc
+import math
+import shutil
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from structlog.testing import capture_logs
+
+from reconciler.bootstrap import Services, build_pass_cache, build_push_publisher, build_services
+from reconciler.bootstrap.options import get_cache_file
+from reconciler.cli.options import read_settings
+from reconciler.git.errors import GitFailedError, UnreachableError
+from reconciler.git.local_repository import create_repository
+from reconciler.git.mirror import Mirror
+from reconciler.git.push_outcomes import PushFailed, PushReport, PushUnit
+from reconciler.krm.findings import Finding, SourceLocation
+from reconciler.planning.model.outcomes import Draft
+from reconciler.reconcile import pass_runner as module
+from reconciler.reconcile import reconcile_pass as pushes
+from reconciler.reconcile import reconcile_pass as reconcile
+from reconciler.reconcile.config_proposals import RepositoryConfigProposals
+from reconciler.reconcile.pass_cache import CompletedPass, CompletedPassStore, FilePassStore, InMemoryPassStore
+from reconciler.reconcile.pass_context import PassContext
+from reconciler.reconcile.pass_runner import PassRunner
+from reconciler.reconcile.remotes.repository import Remote
+from tests.support.git_env import SECONDS, commit_files, git, read_refs, write_hook
+
+KPTFILE = b"apiVersion: kpt.dev/v1\nkind: Kptfile\nmetadata: {name: web}\n"
+CONFIG_MAP = b"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: web}\ndata: {greeting: hello}\n"
+REPOSITORY = """apiVersion: config.porch.kpt.dev/v1alpha1
+kind: Repository
+metadata: {{name: {name}}}
+spec: {{deployment: {deployment}, git: {{repo: ./{url}.git, branch: {branch}}}}}
+---
+"""
+VARIANT = """apiVersion: config.porch.kpt.dev/v1alpha1
+kind: PackageVariant
+metadata: {{name: {name}}}
+spec:
+  upstream: {{repo: catalog, package: web, revision: v1}}
+  downstream: {{repo: {repository}, package: {name}}}
+---
+"""
+
+
+class World:
+    """A catalog, two fleets and a config folder, with the service's passes over them."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.now = 1_500_000_000
+        for name in ("catalog", "fleet", "far"):
+            create_repository(folder / f"{name}.git")
+        commit_files(folder / "catalog.git", "refs/heads/main", {"web/Kptfile": KPTFILE, "web/web.yaml": CONFIG_MAP})
+        git(folder / "catalog.git", "tag", "web/v1", "main")
+        self.write(
+            REPOSITORY.format(name="catalog", deployment="false", url="catalog", branch="main"),
+            REPOSITORY.format(name="east", deployment="true", url="fleet", branch="clusters/east"),
+            REPOSITORY.format(name="far", deployment="true", url="far", branch="clusters/far"),
+            VARIANT.format(name="web", repository="east"),
+            VARIANT.format(name="shop", repository="far"),
+        )
+
+    def write(self, *documents: str) -> None:
+        (self.folder / "config").mkdir(exist_ok=True)
+        (self.folder / "config" / "all.yaml").write_text("".join(documents))
+
+    def write_more(self, document: str) -> None:
+        (self.folder / "config" / "more.yaml").write_text(document)
+
+    def passes(self, memory: CompletedPassStore | None = None) -> tuple[PassRunner, Services]:
+        config, fleet, cache = (str(self.folder / name) for name in ("config", "fleet.git", "cache"))
+        settings = read_settings(None, config=config, fleet=fleet, cache=cache)
+        parts = build_services(settings, config, clock=lambda: self.now)
+        return PassRunner(
+            parts.source, parts.remotes, parts.pass_services, build_push_publisher(settings), memory
+        ), parts
+
+    def drafts(self, fleet: str = "fleet") -> set[str]:
+        return {name for name in read_refs(self.folder / f"{fleet}.git") if "/drafts/" in name}
+
+
+@pytest.fixture
+def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> World:
+    monkeypatch.chdir(tmp_path)
+    return World(tmp_path)
+
+
+def test_a_pass_over_equal_heads_reads_nothing(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    passes, _ = world.passes()
+    assert passes.run()
+    monkeypatch.setattr(
+        "reconciler.reconcile.pass_runner.decide_and_publish", lambda *_: pytest.fail("the heads are equal")
+    )
+
+    assert passes.run()
+
+
+def test_another_process_repeats_the_last_pass_without_reading(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    told = []
+    for memory in (FilePassStore(world.folder / "settled" / "one.json"), InMemoryPassStore()):
+        passes, _ = world.passes(memory)
+        assert passes.run()
+        told.append(passes.summary)
+    monkeypatch.setattr(
+        "reconciler.reconcile.pass_runner.decide_and_publish", lambda *_: pytest.fail("the heads are equal")
+    )
+    passes, _ = world.passes(FilePassStore(world.folder / "settled" / "one.json"))
+
+    assert passes.run()
+
+    assert [one.counts["drafted"] for one in told] == [2, 0]
+    assert passes.summary == replace(told[1], is_skipped=True)
+
+
+@pytest.mark.parametrize(
+    "spoilt",
+    [
+        pytest.param("", id="empty"),
+        pytest.param("[]", id="a-list"),
+        pytest.param('{"config": "tree:1"}', id="fields-missing"),
+        pytest.param('{"findings": [], "upstreams": [], "destinations": [], "x": 1}', id="of-another-version"),
+    ],
+)
+def test_a_memory_that_cannot_be_read_is_none(tmp_path: Path, spoilt: str) -> None:
+    (tmp_path / "one.json").write_text(spoilt)
+
+    assert FilePassStore(tmp_path / "one.json").load() is None
+
+
+def test_a_memory_keeps_silent_passes_only(tmp_path: Path) -> None:
+    memory = FilePassStore(tmp_path / "new" / "one.json")
+    finding = Finding("Code", "a message", SourceLocation("a.yaml", 3))
+    silent = CompletedPass("tree:1", "sha256:2", ("u",), ("d",), 7, {"drafted": 0}, (finding,), silent=True)
+    memory.save(silent)
+    kept = memory.load()
+    memory.save(replace(silent, silent=False))
+
+    assert (kept, memory.load()) == (silent, None)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        pytest.param(
+            lambda w: commit_files(w.folder / "fleet.git", "refs/heads/clusters/east", {"x": b"1"}), id="a-branch"
+        ),
+        pytest.param(lambda w: git(w.folder / "fleet.git", "branch", "-D", "drafts/east"), id="a-draft-that-is-gone"),
+        pytest.param(
+            lambda w: commit_files(w.folder / "catalog.git", "refs/heads/main", {"x": b"1"}), id="an-upstream"
+        ),
+        pytest.param(lambda w: (w.folder / "config" / "more.yaml").write_text("a: 1\n"), id="the-config"),
+    ],
+)
+def test_whatever_moves_is_looked_at(world: World, monkeypatch: pytest.MonkeyPatch, change: object) -> None:
+    passes, _ = world.passes()
+    assert passes.run()
+    assert callable(change)
+    change(world)
+    looked: list[object] = []
+    whole = module.decide_and_publish
+    monkeypatch.setattr(module, "decide_and_publish", lambda *args: (looked.append(args), whole(*args))[1])
+
+    assert passes.run()
+    assert len(looked) == 1
+
+
+def test_equal_heads_are_looked_at_again_when_a_moved_tag_has_settled(world: World) -> None:
+    git(world.folder / "catalog.git", "update-ref", "refs/tags/web/stable", "main")
+    settling = "tag: stable, tagPolicy: {settle: 1h}"
+    world.write_more(VARIANT.format(name="late", repository="east").replace("revision: v1", settling))
+    world.now = SECONDS + 3_000
+    passes, _ = world.passes()
+    assert passes.run()
+    due_in = passes.seconds_until_due
+    world.now = SECONDS + 3_599
+    assert passes.run()
+    before = git(world.folder / "fleet.git", "ls-tree", "--name-only", "drafts/east").splitlines()
+    world.now = SECONDS + 3_600
+    assert passes.run()
+    after = git(world.folder / "fleet.git", "ls-tree", "--name-only", "drafts/east").splitlines()
+
+    assert (due_in, before, after) == (600.0, [".reconciler", "web"], [".reconciler", "late", "web"])
+    assert math.isinf(passes.seconds_until_due)
+
+
+def test_a_clock_that_was_set_back_makes_nobody_wait_for_the_old_time(tmp_path: Path) -> None:
+    last = CompletedPass("config", "heads", due=5_000, at=4_000)
+
+    assert [last.is_current(now) for now in (3_999, 4_000, 4_999, 5_000)] == [False, True, True, False]
+    assert CompletedPass("config", "heads", at=4_000).is_current(0)
+
+
+def test_what_came_in_with_a_lost_race_is_looked_at(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    fleet = world.folder / "fleet.git"
+    world.write_more(
+        REPOSITORY.format(name="west", deployment="true", url="fleet", branch="clusters/west")
+        + VARIANT.format(name="shop-west", repository="west")
+    )
+    passes, _ = world.passes()
+    passes.run()
+    passes.run()
+    assert passes.summary.is_skipped
+    commit_files(fleet, "refs/heads/drafts/west", {"theirs.txt": b"mine"})
+    push, pending = Mirror.push, ["east"]
+
+    def late(mirror: Mirror, units: Sequence[PushUnit], leave: int = 0) -> PushReport:
+        while pending:
+            pending.pop()
+            git(fleet, "update-ref", "-d", "refs/reconciler/state/west")
+            git(fleet, "update-ref", "-d", "refs/heads/drafts/east")
+        return push(mirror, units, leave)
+
+    monkeypatch.setattr(Mirror, "push", late)
+    passes.run()
+    passes.run()
+    assert "declined" in git(fleet, "show", "refs/reconciler/state/east:packages/web.json").partition('"outcome"')[2]
+    passes.run()
+
+    assert passes.summary.is_skipped
+
+
+def test_a_remote_that_is_gone_holds_up_nobody_else_and_rests(world: World) -> None:
+    shutil.move(world.folder / "far.git", world.folder / "away.git")
+    passes, parts = world.passes()
+    passes.run()
+    rests = parts.backoff.is_waiting(str(world.folder / "far.git"))
+    shutil.move(world.folder / "away.git", world.folder / "far.git")
+    passes.run()
+    while_resting = world.drafts("far")
+    parts.backoff.retry_now()
+    passes.run()
+
+    assert (rests, while_resting) == (True, set())
+    assert (world.drafts(), world.drafts("far")) == ({"refs/heads/drafts/east"}, {"refs/heads/drafts/far"})
+
+
+def test_a_host_that_refuses_one_destination_is_told_and_others_go_on(world: World) -> None:
+    write_hook(world.folder / "far.git", "pre-receive", "echo asked >> asked; echo 'no secrets, please' >&2; exit 1")
+    passes, _ = world.passes()
+    passes.run()
+    asked = (world.folder / "far.git" / "asked").read_text()
+    world.write_more("# nothing that anybody reads\n")
+    passes.run()
+
+    assert (world.folder / "far.git" / "asked").read_text() == asked
+    assert (world.drafts(), world.drafts("far")) == ({"refs/heads/drafts/east"}, set())
+    summary = git(world.folder / "fleet.git", "show", "reconciler/status:summary.yaml")
+    assert "PushRefused" in summary
+
+
+def garble_objects(mirror: Path) -> None:
+    for file in (*mirror.glob("objects/pack/*"), *mirror.glob("objects/??/*")):
+        file.chmod(0o600)
+        file.write_bytes(b"damaged")
+
+
+def garble_far_side(mirror: Path) -> None:
+    (mirror / "far-side.config").write_bytes(bytes(range(200, 256)) + b"\n[]")
+
+
+def garble_config(mirror: Path) -> None:
+    (mirror / "config").write_bytes(bytes(range(200, 256)))
+
+
+def replace_by_file(mirror: Path) -> None:
+    shutil.rmtree(mirror)
+    mirror.write_bytes(b"")
+
+
+@pytest.mark.parametrize("damage", [garble_objects, garble_far_side, garble_config, replace_by_file])
+@pytest.mark.parametrize("pattern", ["*fleet*.git", "*catalog*.git"])
+def test_a_damaged_mirror_is_rebuilt_in_the_same_pass(
+    world: World, damage: Callable[[Path], None], pattern: str
+) -> None:
+    passes, _ = world.passes()
+    assert passes.run()
+    (mirror,) = (world.folder / "cache").glob(pattern)
+    damage(mirror)
+    world.write_more(VARIANT.format(name="late", repository="east"))
+    after_restart, _ = world.passes()
+    with capture_logs() as events:
+        assert after_restart.run()
+
+    assert git(world.folder / "fleet.git", "show", "drafts/east:late/web.yaml")
+    rebuilt = [one for one in events if one["event"] == "mirror_rebuilt"]
+    assert [one["log_level"] for one in rebuilt] == ["warning"]
+
+
+def test_a_spoilt_state_is_told_and_left_alone(world: World) -> None:
+    passes, _ = world.passes()
+    assert passes.run()
+    spoilt = commit_files(world.folder / "fleet.git", "refs/heads/elsewhere", {"destination.json": b"{}"})
+    git(world.folder / "fleet.git", "update-ref", "refs/reconciler/state/east", spoilt)
+    world.write_more(VARIANT.format(name="late", repository="far"))
+    passes.run()
+
+    assert git(world.folder / "fleet.git", "rev-parse", "refs/reconciler/state/east") == spoilt
+    assert "StateUnreadable" in git(world.folder / "fleet.git", "show", "reconciler/status:summary.yaml")
+    assert git(world.folder / "far.git", "show", "drafts/far:late/web.yaml")
+
+
+def test_a_remote_that_cannot_be_written_spoils_only_itself(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = pushes.write_plans
+
+    def full(remote: Remote, *more: object) -> object:
+        if "far" in remote.mirror.url:
+            raise GitFailedError("no space left on device")
+        return whole(remote, *more)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(pushes, "write_plans", full)
+    passes, _ = world.passes()
+
+    assert not passes.run()
+    assert (world.drafts(), world.drafts("far")) == ({"refs/heads/drafts/east"}, set())
+
+
+@pytest.fixture
+def proposing(world: World) -> World:
+    """The same world with its config in a repository, and a tag that has moved on from what the config says."""
+    commit_files(world.folder / "catalog.git", "refs/heads/main", {"web/web.yaml": CONFIG_MAP + b"# two\n"})
+    for tag in ("v2", "stable"):
+        git(world.folder / "catalog.git", "tag", f"web/{tag}", "main")
+    text = (world.folder / "config" / "all.yaml").read_text()
+    text = text.replace("revision: v1}", "revision: v1, tag: stable, tagMode: rewrite}")
+    shutil.rmtree(world.folder / "config")
+    create_repository(world.folder / "config")
+    commit_files(world.folder / "config", "refs/heads/main", {"all.yaml": text.encode()})
+    return world
+
+
+PROPOSAL = "refs/heads/drafts/config"
+
+
+def test_a_proposal_that_people_delete_is_noticed_though_nothing_else_moved(proposing: World) -> None:
+    config = proposing.folder / "config"
+    passes, _ = proposing.passes()
+    assert passes.run()
+    first = read_refs(config)
+    assert passes.run()
+    again = read_refs(config)
+    git(config, "update-ref", "-d", PROPOSAL)
+    assert passes.run()
+    state = git(config, "show", "refs/reconciler/state/_config:config.json")
+
+    assert PROPOSAL in first
+    assert again == first
+    assert PROPOSAL not in read_refs(config)
+    assert state.count("declined") == 2
+
+
+def test_an_equal_pass_after_a_proposal_reads_nothing(proposing: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    passes, _ = proposing.passes()
+    assert passes.run()
+    monkeypatch.setattr(
+        "reconciler.reconcile.pass_runner.decide_and_publish", lambda *_: pytest.fail("the heads are equal")
+    )
+
+    assert passes.run()
+
+
+def test_a_proposal_that_does_not_get_through_is_tried_again_later(
+    proposing: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def unreachable(self: RepositoryConfigProposals, *more: object) -> PushFailed:
+        return PushFailed(UnreachableError("the host does not answer"))
+
+    with monkeypatch.context() as broken:
+        broken.setattr(RepositoryConfigProposals, "push", unreachable)
+        passes, _ = proposing.passes()
+        assert passes.run()
+    due_in = passes.seconds_until_due
+    proposing.now += reconcile.PROPOSAL_RETRY_SECONDS
+    assert passes.run()
+
+    assert due_in == reconcile.PROPOSAL_RETRY_SECONDS
+    assert PROPOSAL in read_refs(proposing.folder / "config")
+    assert proposing.drafts() == {"refs/heads/drafts/east"}
+
+
+def test_a_proposal_that_lost_a_race_is_made_again_soon(proposing: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    config, whole = proposing.folder / "config", RepositoryConfigProposals.push
+
+    def interrupted(self: RepositoryConfigProposals, *more: object) -> object:
+        commit_files(config, PROPOSAL, {"theirs": b"1"})
+        return whole(self, *more)  # type: ignore[arg-type]
+
+    passes, _ = proposing.passes()
+    with monkeypatch.context() as racing:
+        racing.setattr(RepositoryConfigProposals, "push", interrupted)
+        first = passes.run()
+    summary = git(proposing.folder / "fleet.git", "show", "reconciler/status:summary.yaml")
+
+    assert not first
+    assert "ProposalLost" in summary
+    assert passes.run()
+    assert git(config, "log", "-1", "--format=%s", PROPOSAL) == "change"
+
+
+def test_a_tag_that_was_made_is_news_for_the_next_pass(world: World) -> None:
+    world.write_more(
+        REPOSITORY.format(name="west", deployment="true", url="fleet", branch="clusters/west")
+        + VARIANT.format(name="next", repository="west").replace(
+            "{repo: catalog, package: web, revision: v1}", "{repo: east, package: web, revision: v1}"
+        )
+    )
+    passes, _ = world.passes()
+    passes.run()
+    git(world.folder / "fleet.git", "update-ref", "refs/heads/clusters/east", "refs/heads/drafts/east")
+    passes.run()
+    before = world.drafts()
+
+    passes.run()
+
+    assert "refs/heads/drafts/west" not in before
+    assert "refs/heads/drafts/west" in world.drafts()
+    passes.run()
+    assert passes.summary.is_skipped
+
+
+def test_tags_that_are_refused_are_told_and_the_pass_settles(world: World) -> None:
+    write_hook(world.folder / "fleet.git", "update", 'case "$1" in refs/tags/*) echo protected >&2; exit 1;; esac')
+    world.write_more(VARIANT.format(name="next", repository="far").replace("repo: catalog", "repo: east"))
+    passes, _ = world.passes()
+    passes.run()
+    git(world.folder / "fleet.git", "update-ref", "refs/heads/clusters/east", "refs/heads/drafts/east")
+    passes.run()
+
+    assert passes.run()
+
+    assert passes.summary.is_skipped
+    assert "RevisionTagRefused" in {one.code for one in passes.summary.findings}
+
+
+def test_shards_with_one_cache_remember_each_for_itself(world: World) -> None:
+    config = str(world.folder / "config")
+    texts = ("1/1", "1/2", "2/2", "1/3")
+    settings = [read_settings(None, config=config, cache=str(world.folder / "cache"), shard=one) for one in texts]
+    silent = CompletedPass("tree:1", "sha256:2", silent=True)
+
+    build_pass_cache(settings[1], config).save(silent)
+
+    assert [build_pass_cache(one, config).load() for one in settings] == [None, silent, None, None]
+    files = [get_cache_file(one, "first_seen").name for one in settings]
+    assert files == ["first_seen.json", "first_seen-1-of-2.json", "first_seen-2-of-2.json", "first_seen-1-of-3.json"]
+
+
+def test_a_service_holds_on_to_no_contents_of_what_it_has_drafted(world: World) -> None:
+    def held() -> int:
+        return sum(type(one) in (Draft, PassContext, Remote) for one in gc.get_objects())
+
+    gc.collect()
+    before = held()
+    passes, _ = world.passes()
+    # while a pass is under way, hardly anybody looks for what cycles hold
+    gc.disable()
+    try:
+        assert passes.run()
+        after = held()
+    finally:
+        gc.enable()
+
+    assert passes.summary.counts["drafted"] == 2
+    assert after <= before

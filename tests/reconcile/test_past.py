@@ -1,0 +1,131 @@
+"""Making packages again as they were: from commits of their branch, with all that has moved since (design 10.28)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from reconciler.inspect.past import CommittedPackage, ReRenderFailure
+from reconciler.planning.attribution.re_render import ReRenderedPackage
+from tests.support.beginnings import begin
+from tests.support.git_env import git
+from tests.support.history_world import HistoryWorld, history_published
+from tests.support.world import config_map, package, variant
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> HistoryWorld:
+    return begin(tmp_path, history_published)
+
+
+def made_again(
+    world: HistoryWorld, name: str = "gateway", at: str = "clusters/berlin"
+) -> ReRenderedPackage | ReRenderFailure:
+    """Make a package of Berlin again, as it stands on a branch or at a commit."""
+    with world.past() as past:
+        opened = past.open_config(lambda known: [one for one in known if one.name == "berlin"])
+        (berlin,) = opened.targets
+        remote = past.get_remote(berlin)
+        assert remote
+        head = remote.refs.get(f"refs/heads/{at}") or at
+        told = past.read_package(berlin, remote, name, head)  # type: ignore[arg-type]
+        assert isinstance(told, CommittedPackage)
+        then = past.read_config(told.recorded.config, opened, [told])
+        return then if isinstance(then, ReRenderFailure) else past.re_render(told, then, opened)
+
+
+def comes_out(world: HistoryWorld, name: str = "gateway", at: str = "clusters/berlin") -> bool:
+    """Return whether a package comes out again as it is published."""
+    made = made_again(world, name, at)
+    assert isinstance(made, ReRenderedPackage), made.message
+    return made.rendered.files.id == world.tree("clusters/berlin", name)
+
+
+def why_not(world: HistoryWorld, name: str = "gateway") -> tuple[str, bool]:
+    """Return why a package cannot be made again, and whether that is wrong of its status file."""
+    made = made_again(world, name)
+    assert isinstance(made, ReRenderFailure)
+    return made.message, made.is_mismatch
+
+
+def test_it_is_made_by_the_config_of_then(world: HistoryWorld) -> None:
+    world.change({"regions/north.yaml": config_map("region-north", api="elsewhere"), "metrics.yaml": None})
+
+    assert comes_out(world)
+    assert comes_out(world, "metrics")
+
+
+def test_an_upstream_whose_tag_has_moved_is_that_of_then(world: HistoryWorld) -> None:
+    world.release("gateway", "v1", package("gateway", replicas=9, endpoints=config_map("endpoints", "required")))
+
+    assert comes_out(world)
+
+
+def test_an_upstream_whose_tag_is_gone_is_that_of_then(world: HistoryWorld) -> None:
+    git(world.catalog, "update-ref", "-d", "refs/tags/metrics/v1")
+
+    assert comes_out(world, "metrics")
+
+
+def test_an_upstream_that_is_gone_is_read_from_state(world: HistoryWorld) -> None:
+    git(world.catalog, "update-ref", "-d", "refs/heads/main")
+    for name in ("gateway", "metrics"):
+        world.release(name, "v1", package(name, replicas=9, endpoints=config_map("endpoints", "required")))
+    world.forget_unnamed(world.catalog)
+
+    assert comes_out(world)
+
+
+def test_a_config_commit_that_is_gone_is_named(world: HistoryWorld) -> None:
+    lost = world.told("clusters/berlin", "gateway")["inputs"]["config"]
+    world.squash_config()
+
+    why, is_wrong = why_not(world)
+
+    assert f"its config {lost[:12]} cannot be read any more" in why
+    assert not is_wrong
+
+
+def test_a_config_that_wants_no_such_package_is_wrong(world: HistoryWorld) -> None:
+    status = world.text("clusters/berlin", ".reconciler/gateway.yaml")
+    world.commit("clusters/berlin", {".reconciler/gateway.yaml": status.replace("name: gateway-berlin", "name: other")})
+
+    why, is_wrong = why_not(world)
+
+    assert "does not want a package at berlin/gateway" in why
+    assert is_wrong
+
+
+def test_another_upstream_than_the_commit_has_is_wrong(world: HistoryWorld) -> None:
+    told = world.told("clusters/berlin", "gateway")["upstream"]["to"]
+    status = world.text("clusters/berlin", ".reconciler/gateway.yaml")
+    other = git(world.catalog, "rev-parse", "metrics/v1:metrics")
+    world.commit("clusters/berlin", {".reconciler/gateway.yaml": status.replace(told["tree"], other)})
+
+    why, is_wrong = why_not(world)
+
+    assert f"and not the recorded {other[:12]}" in why
+    assert is_wrong
+
+
+def test_an_edit_that_was_published_is_in_the_source(world: HistoryWorld) -> None:
+    world.edit("clusters/berlin", "gateway/deployment.yaml", "replicas: 2", "replicas: 7")
+    world.change({"regions/north.yaml": config_map("region-north", api="elsewhere")})
+    world.publish()
+
+    assert "replicas: 7" in world.text("clusters/berlin", "gateway/deployment.yaml")
+    assert comes_out(world)
+
+
+def test_a_key_of_the_context_that_an_earlier_output_had_is_kept(world: HistoryWorld) -> None:
+    extra = "packageContext: {data: {zone: a}}"
+    world.change({"metrics.yaml": variant("metrics-berlin", "berlin", "metrics", extra=extra)})
+    world.publish()
+    world.change({"metrics.yaml": variant("metrics-berlin", "berlin", "metrics", extra="annotations: {a: b}")})
+    world.release("metrics", "v2", package("metrics", replicas=3))
+    world.change({"metrics.yaml": variant("metrics-berlin", "berlin", "metrics", "v2")})
+    world.publish()
+
+    assert "zone: a" in world.text("clusters/berlin", "metrics/package-context.yaml")
+    assert comes_out(world, "metrics")

@@ -1,0 +1,168 @@
+"""A remote is fetched once a pass, as all that it is in it; one that failed rests."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import cast
+
+import pytest
+
+from reconciler.catalog.files import CommitId
+from reconciler.git.errors import GitError
+from reconciler.git.mirror import Mirror
+from reconciler.git.object_writer import NewCommit
+from reconciler.reconcile.remotes.remotes import Remotes
+from reconciler.reconcile.remotes.repository import Remote, TargetRepository
+from reconciler.reconcile.remotes.scheduling import Backoff
+from tests.support.git_env import commit_files, git, make_bare
+from tests.unit.planning.values import destination
+
+
+@dataclass(eq=False)
+class FakeMirror:
+    """Notes what it is fetched as; fails where its address says so."""
+
+    url: str
+    fetched: list[str] = field(default_factory=list)
+
+    def fetch(self, kind: str, state_ref_prefix: str) -> None:
+        self.fetched.append(kind)
+        if "broken" in self.url:
+            raise GitError("no route to host")
+
+
+def remotes() -> tuple[Remotes, dict[str, FakeMirror]]:
+    opened: dict[str, FakeMirror] = {}
+
+    def open_mirror(url: str) -> Mirror:
+        opened[url] = FakeMirror(url)
+        return cast("Mirror", opened[url])
+
+    return Remotes(open_mirror, "refs/reconciler/state/", Backoff(5, 60, lambda: 0.0)), opened
+
+
+@pytest.mark.parametrize(
+    ("upstreams", "destinations", "expected"),
+    [
+        pytest.param(["a"], [], {"a": ["upstream"]}, id="an-upstream"),
+        pytest.param([], ["a"], {"a": ["destination"]}, id="a-destination"),
+        pytest.param(["a", "b"], ["b", "c"], {"a": ["upstream"], "b": ["both"], "c": ["destination"]}, id="both"),
+    ],
+)
+def test_each_is_fetched_once(upstreams: list[str], destinations: list[str], expected: dict[str, list[str]]) -> None:
+    found, opened = remotes()
+
+    found.fetch(upstreams, destinations)
+
+    assert {url: mirror.fetched for url, mirror in opened.items()} == expected
+
+
+def test_one_that_fails_is_told_and_rests() -> None:
+    found, opened = remotes()
+
+    found.fetch(["broken"], ["broken", "b"])
+    found.fetch(["broken"], ["broken", "b"])
+
+    assert opened["broken"].fetched == ["both"]
+    assert opened["b"].fetched == ["destination"] * 2
+    assert list(found.failures) == ["broken"]
+
+
+def test_one_that_is_gone_is_told_in_gits_words_and_stops_no_other(tmp_path: Path) -> None:
+    fleet, gone = make_bare(tmp_path / "fleet.git"), tmp_path / "gone.git"
+    commit_files(fleet, "refs/heads/main", {"a": b"1"})
+    found = Remotes(lambda url: Mirror.open(tmp_path / "cache", url), "refs/reconciler/state/", Backoff(5, 60, float))
+    with found:
+        found.fetch([str(fleet)], [str(gone)])
+        remote = found.get(str(fleet))
+
+        assert remote is not None
+        assert list(remote.refs) == ["refs/heads/main"]
+        assert found.failures[str(gone)].message.endswith("gone.git' does not appear to be a git repository")
+
+
+def test_a_remote_that_could_not_be_fetched_is_not_asked_for_tags(tmp_path: Path) -> None:
+    fleet = make_bare(tmp_path / "fleet.git")
+    git(fleet, "update-ref", "refs/tags/berlin/gw/v1", commit_files(fleet, "refs/heads/main", {"a": b"1"}))
+    backoff = Backoff(5, 60, lambda: 0.0)
+    found = Remotes(lambda url: Mirror.open(tmp_path / "cache", url), "refs/reconciler/state/", backoff)
+    with found:
+        found.fetch((), [str(fleet)])
+        fleet.rename(tmp_path / "away")
+        found.fetch((), [str(fleet)])
+        remote = found.get_even_if_missing(str(fleet))
+
+        assert remote is not None
+        assert remote.list_tagged_revisions(destination(tag_prefix="berlin/"), ["gw"]) == {"gw": ()}
+
+
+def test_what_tags_say_of_revisions(tmp_path: Path) -> None:
+    fleet = make_bare(tmp_path / "fleet.git")
+    commit = commit_files(fleet, "refs/heads/main", {"a": b"1"}, "by hand")
+    for name in ("gw/v01", "gw/vx", "gw/stable", "gw/below/v7", "other/v9", "gw/v10"):
+        git(fleet, "update-ref", f"refs/tags/berlin/{name}", commit)
+    git(fleet, "tag", "-a", "-m", "ours", "berlin/gw/v2", commit)
+    git(fleet, "update-ref", "refs/tags/berlin/gw/v3", git(fleet, "rev-parse", "main^{tree}"))
+    found = Remotes(
+        lambda url: Mirror.open(tmp_path / "cache", url), "refs/reconciler/state/", Backoff(5, 60, lambda: 0.0)
+    )
+    with found:
+        found.fetch((), [str(fleet)])
+        remote = found.get(str(fleet))
+        assert remote is not None
+
+        told = remote.list_tagged_revisions(destination(tag_prefix="berlin/"), ["gw", "none"])
+
+    assert [(one.number, one.commit, one.message) for one in told["gw"]] == [
+        (2, commit, "ours\n"), (10, commit, "by hand"),
+    ]  # fmt: skip
+    assert told["none"] == ()
+
+
+@pytest.mark.parametrize(
+    ("changed", "besides", "expected"),
+    [
+        pytest.param({"gw/a": b"2"}, [], True, id="a-change"),
+        pytest.param({"gw/a": b"2"}, ["gw"], False, id="in-the-package-alone"),
+        pytest.param({"gw/a": b"2"}, ["gw/inner"], True, id="not-below-that-one"),
+        pytest.param({"gw/a": b"2", ".reconciler/gw.yaml": b"2"}, ["gw"], False, id="with-its-status-file"),
+        pytest.param({".reconciler/other.yaml": b"2"}, ["gw"], True, id="the-status-file-of-another"),
+        pytest.param({"team/new/a": b"2"}, ["team/new"], False, id="a-new-folder-with-nothing-else"),
+        pytest.param({"team/new/a": b"2", "team/b": b"2"}, ["team/new"], True, id="a-new-folder-with-something-else"),
+        pytest.param({"gw/a": None, "gw/b": None}, ["gw"], False, id="the-package-is-taken-away"),
+        pytest.param({"gw/a": None}, [], True, id="a-file-is-taken-away"),
+    ],
+)
+def test_what_a_draft_offers_besides_some_packages(
+    tmp_path: Path, changed: dict[str, bytes | None], besides: list[str], expected: bool
+) -> None:
+    bare = tmp_path / "fleet.git"
+    make_bare(bare)
+    files: dict[str, bytes | None] = {"gw/a": b"1", "gw/b": b"1", ".reconciler/gw.yaml": b"1"}
+    base = commit_files(bare, "refs/heads/main", files, "base", 1)
+    git(bare, "branch", "draft", "main")
+    head = commit_files(bare, "refs/heads/draft", changed, "draft", 2)
+    mirror = Mirror.open(tmp_path / "cache", str(bare))
+    mirror.fetch("destination", "refs/reconciler/state/")
+
+    with mirror.open_reader() as reader:
+        objects = TargetRepository(Remote(mirror, reader), destination())
+
+        assert objects.has_unpublished_changes(CommitId(head), CommitId(base), CommitId(base), besides) is expected
+
+
+def test_first_parents_are_what_git_says_near_and_far(tmp_path: Path) -> None:
+    mirror = Mirror.open(tmp_path / "cache", str(make_bare(tmp_path / "fleet.git")))
+    # a line of 60 commits, the last ten of which merge one commit of a branch that left at the start
+    line = [NewCommit((), (), "0", 0), *(NewCommit((at,), (), str(at), 0) for at in range(50))]
+    side = NewCommit((0,), (), "side", 0)
+    merges = [NewCommit((at if at != 51 else 50, 51), (), f"merge {at}", 0) for at in range(51, 61)]
+    commits = mirror.write_commits([*line, side, *merges])
+    with mirror.open_reader() as reader:
+        remote = Remote(mirror, reader)
+        for old in (0, 10, 50, 51, 55):
+            for new in (50, 51, 55, 61):
+                asked = remote.list_first_parents(commits[old], commits[new])
+                told = mirror.list_first_parent_commits(commits[old], commits[new])
+                assert (None if asked is None else list(asked)) == told, f"{old}..{new}"

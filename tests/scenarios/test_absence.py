@@ -1,0 +1,685 @@
+"""Objects that the config lacks although nobody deleted them: their packages stay, and an error says where to look."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import textwrap
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+
+import pytest
+
+from reconciler.bootstrap import build_services
+from reconciler.inspect.validate import validate
+from reconciler.krm.findings import Severity
+from reconciler.settings import Settings
+from tests.support import beginnings
+from tests.support.beginnings import begin
+from tests.support.git_env import commit_files, git, make_bare, read_refs
+from tests.support.world import Pass, World, catalog, config_map, injected_set, package, repository, variant
+
+METRICS = variant("metrics-berlin", "berlin", "metrics")
+OTHER = config_map("other")
+LFS = "version https://git-lfs.github.com/spec/v1\noid sha256:4d7a2146\nsize 12345\n"
+
+
+def errors(one: Pass) -> dict[str, str]:
+    """Return the errors of a pass: by code where each is."""
+    return {found.code: str(found.location) for found in one.findings if found.severity is Severity.ERROR}
+
+
+def is_kept(one: Pass, code: str, where: str = "") -> bool:
+    """Return whether the package of Berlin stays as it is, with this error at that place."""
+    found = errors(one)
+    return one.outcomes.get("berlin/metrics") == "DeletionHeld" and found.get(code, "").startswith(where or "")
+
+
+def removals(world: World) -> list[str]:
+    return [name for name in read_refs(world.fleet) if name.startswith("refs/heads/removals/")]
+
+
+# the content of a file
+
+
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> World:
+    """Everything is published; tests only plan, and bring the config back to what it was."""
+    return begin(tmp_path_factory.mktemp("absence") / "world", beginnings.published)
+
+
+@pytest.fixture
+def config(shared: World) -> Iterator[World]:
+    shutil.rmtree(shared.folder / "config-before", ignore_errors=True)
+    shutil.copytree(shared.config, shared.folder / "config-before", symlinks=True)
+    yield shared
+    shutil.rmtree(shared.config)
+    (shared.folder / "config-before").rename(shared.config)
+
+
+@pytest.mark.parametrize(
+    ("content", "code"),
+    [
+        pytest.param(LFS, "FileInconclusive", id="lfs-pointer"),
+        pytest.param("<!DOCTYPE html>\n<html><body>502</body></html>\n", "FileInconclusive", id="html-page"),
+        pytest.param('{"message":"Not Found"}\n', "FileInconclusive", id="json-error"),
+        pytest.param(
+            '{"kind":"Status","apiVersion":"v1","code":404}\n', "FileInconclusive", id="status-of-an-api-server"
+        ),
+        pytest.param(textwrap.indent(METRICS, "  ").replace("  api", "- api", 1), "FileInconclusive", id="list"),
+        pytest.param(METRICS.replace("kind:", "Kind:"), "FileInconclusive", id="Kind"),
+        pytest.param(METRICS.replace("kind: PackageVariant\n", ""), "FileInconclusive", id="no-kind"),
+        pytest.param(METRICS.replace("apiVersion:", "apiversion:"), "FileInconclusive", id="no-apiVersion"),
+        pytest.param("", "FileInconclusive", id="empty"),
+        pytest.param("# TODO\n", "FileInconclusive", id="only-comments"),
+        pytest.param("---\n...\n", "FileInconclusive", id="only-separators"),
+        pytest.param("null\n", "FileInconclusive", id="null"),
+        pytest.param("apiVersion: v1\nkind: List\nitems: []\n", "FileInconclusive", id="empty-list"),
+        pytest.param(f"{OTHER}---\njust text\n", "FileInconclusive", id="one-bad-document-of-two"),
+        pytest.param(METRICS[: METRICS.index("kind")], "FileInconclusive", id="truncated-after-a-line"),
+        pytest.param(
+            METRICS.replace(
+                "  name: metrics-berlin\n",
+                "  name: metrics-berlin\n  annotations: {config.kubernetes.io/local-config: 'true'}\n",
+            ),
+            "FileInconclusive",
+            id="local-config",
+        ),
+        pytest.param(METRICS[:-10], "YamlSyntax", id="truncated-in-a-line"),
+        pytest.param(f"<<<<<<< HEAD\n{METRICS}=======\n{METRICS}>>>>>>> feature\n", "YamlSyntax", id="merge-conflict"),
+        pytest.param(METRICS.encode("utf-16"), "YamlEncoding", id="utf-16"),
+        pytest.param(METRICS.encode("utf-16-le"), "YamlSyntax", id="utf-16-without-a-mark"),
+        pytest.param(b"\x7fELF\x00\x01\xff\xfe", "YamlEncoding", id="binary"),
+        pytest.param(METRICS.replace("  name: metrics-berlin\n", "  labels: {}\n"), "NameMissing", id="no-name"),
+    ],
+)
+def test_a_file_that_is_no_valid_config_any_more_keeps_its_packages(
+    config: World, content: str | bytes, code: str
+) -> None:
+    (config.config / "metrics.yaml").write_bytes(content.encode() if isinstance(content, str) else content)
+
+    after = config.plan()
+
+    assert is_kept(after, code, "metrics.yaml:"), errors(after)
+
+
+def validation_errors(world: World, source: Path) -> dict[str, str]:
+    """Return the errors of `validate`: by code where each is."""
+    settings = Settings.model_validate({"fleet": {"url": str(world.fleet)}, "cache": str(world.folder / "cache")})
+    parts = build_services(settings, str(source))
+    with parts.remotes as remotes:
+        found = validate(parts.source, remotes, parts.pass_services).findings
+    return {one.code: str(one.location) for one in found if one.severity is Severity.ERROR}
+
+
+@pytest.mark.parametrize("content", [LFS, '{"message":"Not Found"}\n', ""], ids=["lfs-pointer", "json-error", "empty"])
+def test_validate_reports_a_file_that_does_not_prove_a_deletion(config: World, content: str) -> None:
+    before = validation_errors(config, config.config)
+    config.write({"metrics.yaml": content})
+
+    assert (before, validation_errors(config, config.config)) == ({}, {"FileInconclusive": "metrics.yaml:1"})
+
+
+@pytest.mark.parametrize("name", ["metrics.YAML", "metrics.Yml", "Metrics.JSON"])
+def test_a_file_whose_extension_is_in_another_case_keeps_its_packages(config: World, name: str) -> None:
+    config.write({"metrics.yaml": None, name: METRICS})
+
+    after = config.plan()
+
+    assert is_kept(after, "FileInconclusive", "metrics.yaml:1")
+    assert name in str([one.message for one in after.findings])
+
+
+@pytest.mark.parametrize(
+    "files",
+    [
+        pytest.param({"metrics.yaml": None}, id="the-file-is-deleted"),
+        pytest.param({"metrics.yaml": OTHER}, id="another-object-is-in-its-place"),
+        pytest.param({"metrics.yaml": f"{OTHER}---\n# nothing\n"}, id="its-document-is-deleted"),
+        pytest.param({"metrics.yaml": None, "metrics.yaml.bak": METRICS}, id="renamed-to-what-is-no-config"),
+        pytest.param({"metrics.yaml": None, ".metrics.yaml": METRICS}, id="renamed-to-a-hidden-name"),
+        pytest.param(
+            {"metrics.yaml": None, "values.yaml": "a: [1]\n"}, id="a-file-that-never-had-objects-is-no-config"
+        ),
+    ],
+)
+def test_evidence_of_a_deletion_leads_to_a_removal_draft(config: World, files: Mapping[str, str | None]) -> None:
+    config.write(files)
+
+    after = config.plan()
+
+    assert (after.outcomes["berlin/metrics"], errors(after)) == ("proposed", {})
+
+
+def listed(text: str, kind: str = "List", api_version: str = "v1") -> str:
+    item = textwrap.indent(text, "    ").replace("    ", "  - ", 1)
+    return f"apiVersion: {api_version}\nkind: {kind}\nitems:\n{item}"
+
+
+BARE = METRICS.partition("kind: PackageVariant\n")[2]
+
+
+@pytest.mark.parametrize(
+    "files",
+    [
+        pytest.param({"metrics.yaml": listed(METRICS)}, id="v1-List"),
+        pytest.param({"metrics.yaml": listed(listed(METRICS))}, id="a-List-in-a-List"),
+        pytest.param(
+            {"metrics.yaml": listed(METRICS, "PackageVariantList", "config.porch.kpt.dev/v1alpha1")}, id="typed-list"
+        ),
+        pytest.param(
+            {"metrics.yaml": listed(BARE, "PackageVariantList", "config.porch.kpt.dev/v1alpha1")},
+            id="typed-list-whose-items-leave-out-the-kind",
+        ),
+        pytest.param({"metrics.yaml": None, "all/m.yml": METRICS}, id="another-file"),
+        pytest.param({"metrics.yaml": LFS, "all/m.yml": METRICS}, id="another-file-and-the-old-one-is-no-config"),
+        pytest.param({"metrics.yaml": None, "Metrics.yaml": METRICS}, id="the-name-in-another-case"),
+    ],
+)
+def test_an_object_that_is_somewhere_else_keeps_its_package(config: World, files: Mapping[str, str | None]) -> None:
+    config.write(files)
+
+    after = config.plan()
+
+    assert (after.outcomes["berlin/metrics"], errors(after)) == ("published", {})
+
+
+def dangling(file: Path) -> None:
+    file.symlink_to("nowhere.yaml")
+
+
+def link(file: Path) -> None:
+    (file.parent / "target.txt").write_text(METRICS)
+    file.symlink_to("target.txt")
+
+
+def folder(file: Path) -> None:
+    file.mkdir()
+
+
+def full_folder(file: Path) -> None:
+    file.mkdir()
+    (file / "readme.md").write_text("moved\n")
+
+
+@pytest.mark.parametrize("make", [dangling, link, folder, full_folder])
+def test_what_is_no_regular_file_any_more_keeps_its_packages(config: World, make: Callable[[Path], None]) -> None:
+    file = config.config / "metrics.yaml"
+    file.unlink()
+    make(file)
+
+    after = config.plan()
+
+    assert is_kept(after, "FileInconclusive", "metrics.yaml:1"), errors(after)
+
+
+@pytest.mark.parametrize("pattern", ["metrics.yaml", "*.yaml\n!clusters/*\n!catalog.yaml\n!gateway.yaml", "/m*"])
+def test_an_ignored_file_keeps_its_packages(config: World, pattern: str) -> None:
+    config.write({".krmignore": pattern})
+
+    after = config.plan()
+
+    assert is_kept(after, "FileInconclusive", "metrics.yaml:1"), errors(after)
+
+
+@pytest.mark.parametrize("content", [LFS, "[]\n", ""])
+def test_a_set_whose_file_is_no_valid_config_keeps_all_its_packages(config: World, content: str) -> None:
+    config.write({"gateway.yaml": content})
+
+    after = config.plan()
+
+    assert errors(after).get("FileInconclusive", "").startswith("gateway.yaml:1")
+    assert {after.outcomes[f"{one}/gateway"] for one in ("berlin", "lisbon")} == {"DeletionHeld"}
+
+
+def test_one_finding_stands_for_all_objects_of_a_file(config: World) -> None:
+    config.write({"gateway.yaml": "# nothing\n", "metrics.yaml": "# nothing\n"})
+
+    found = [one for one in config.plan().findings if one.code == "FileInconclusive"]
+
+    assert [one.location.file for one in found] == ["gateway.yaml", "metrics.yaml"]
+    assert "PackageVariantSet/default/gateway" in found[0].message
+
+
+# the whole config
+
+
+def test_a_config_without_any_file_is_an_error(config: World) -> None:
+    for path in sorted(config.config.rglob("*.yaml")):
+        path.unlink()
+
+    assert "ConfigEmpty" in errors(config.plan())
+
+
+def test_a_config_whose_files_are_all_ignored_is_an_error(config: World) -> None:
+    config.write({".krmignore": "*\n"})
+
+    (found,) = [one for one in config.plan().findings if one.severity is Severity.ERROR]
+
+    assert (found.code, "hidden by .krmignore" in found.message) == ("ConfigEmpty", True)
+
+
+def test_a_config_that_keeps_its_repositories_is_emptied_on_purpose(config: World) -> None:
+    config.write(dict.fromkeys(("gateway.yaml", "metrics.yaml", "regions/north.yaml", "regions/south.yaml")))
+
+    after = config.plan()
+
+    # whoever deletes all owners confirms it at each target, for another folder may have been read
+    assert set(errors(after)) == {"DeletionHeld"}
+
+
+SITES = """\
+apiVersion: config.porch.kpt.dev/v1alpha2
+kind: PackageVariantSet
+metadata: {name: sites}
+spec:
+  upstream: {repo: catalog, package: metrics, revision: v1}
+  targets:
+    - objectSelector: {apiVersion: v1, kind: ConfigMap, matchLabels: {site: "yes"}}
+      template: {downstream: {package: site}}
+"""
+
+
+def site(name: str) -> str:
+    return config_map(name).replace(f"  name: {name}\n", f"  name: {name}\n  labels: {{site: 'yes'}}\n")
+
+
+def test_an_object_that_a_set_selects_is_not_gone_because_its_file_is_no_valid_config(tmp_path: Path) -> None:
+    world = begin(tmp_path, beginnings.published)
+    world.write({"sites.yaml": SITES, "sites/berlin.yaml": site("berlin"), "sites/lisbon.yaml": site("lisbon")})
+    assert world.sync().outcomes["lisbon/site"] == "draft"
+    world.merge("lisbon", "squash")
+    world.settle()
+    world.write({"sites/lisbon.yaml": LFS})
+
+    after = world.sync()
+
+    assert errors(after)["FileInconclusive"].startswith("sites/lisbon.yaml:1")
+    assert (after.outcomes["lisbon/site"], removals(world)) == ("DeletionHeld", [])
+
+
+# from one pass to the next
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> World:
+    """Berlin and Lisbon have all packages published."""
+    return begin(tmp_path, beginnings.published)
+
+
+def test_the_error_stays_until_the_file_is_mended_or_deleted(world: World) -> None:
+    world.write({"metrics.yaml": LFS})
+    assert is_kept(world.sync(), "FileInconclusive")
+    again = world.sync()
+    assert (again.is_silent, is_kept(again, "FileInconclusive"), removals(world)) == (True, True, [])
+    world.write({"metrics.yaml": METRICS})
+    assert (world.settle().outcomes["berlin/metrics"], errors(world.sync())) == ("published", {})
+    world.write({"metrics.yaml": LFS})
+    world.sync()
+    world.write({"metrics.yaml": None})
+
+    assert world.sync().outcomes["berlin/metrics"] == "proposed"
+    assert world.sync().is_silent
+
+
+def test_a_service_reports_it_in_every_pass_and_sees_a_link_that_is_deleted(world: World) -> None:
+    with_link = world.config / "metrics.yaml"
+    service = world.service()
+    service.run()
+    with_link.unlink()
+    with_link.symlink_to("nowhere")
+    for _ in range(3):
+        service.run()
+        assert "FileInconclusive" in {one.code for one in service.summary.findings}
+    assert removals(world) == []
+    with_link.unlink()
+
+    service.run()
+
+    assert removals(world) == ["refs/heads/removals/berlin"]
+
+
+def test_a_file_that_moved_before_is_looked_for_where_it_was_last(world: World) -> None:
+    world.write({"metrics.yaml": None, "moved/m.yaml": METRICS})
+    assert world.sync().moved == set()
+    assert world.sync().is_silent
+    world.write({"metrics.yaml": LFS, "moved/m.yaml": None})
+
+    after = world.sync()
+
+    assert (after.outcomes["berlin/metrics"], errors(after)) == ("proposed", {})
+
+
+def test_a_state_that_does_not_record_files_is_written_once(world: World) -> None:
+    forget_sources(world)
+
+    first = world.sync()
+
+    assert first.moved == set()
+    assert {name for name in first.after if first.after[name] != first.before[name]} >= {
+        f"refs/reconciler/state/{one}" for one in ("berlin", "lisbon")
+    }
+    assert errors(first) == {}
+    assert world.sync().is_silent
+
+
+def test_a_state_that_does_not_record_files_is_no_proof(world: World) -> None:
+    forget_sources(world)
+    world.write({"metrics.yaml": None})
+
+    after = world.sync()
+
+    assert after.outcomes["berlin/metrics"] == "DeletionHeld"
+    assert "earlier version" in next(one.message for one in after.findings if one.code == "DeletionHeld")
+
+
+def forget_sources(world: World) -> None:
+    """Write the states as versions did that recorded no files."""
+    for one in ("berlin", "lisbon"):
+        ref = f"refs/reconciler/state/{one}"
+        for name in git(world.fleet, "ls-tree", "-r", "--name-only", ref).splitlines():
+            if name.startswith("packages/"):
+                record = json.loads(git(world.fleet, "show", f"{ref}:{name}"))
+                del record["sources"]
+                commit_files(world.fleet, ref, {name: json.dumps(record).encode()})
+
+
+# a config in a repository
+
+
+class ConfigWorld(World):
+    """A world whose config is in a repository."""
+
+    @property
+    def source(self) -> str:
+        return str(self.repo)
+
+    @property
+    def repo(self) -> Path:
+        return self.folder / "config.git"
+
+    def commit_config(self, files: Mapping[str, str | None], branch: str = "main") -> str:
+        data = {path: None if text is None else text.encode() for path, text in files.items()}
+        return commit_files(self.repo, f"refs/heads/{branch}", data, "by hand", 1_200_000_000)
+
+    def replace_tree(self, path: str, mode: str, object_id: str) -> None:
+        """Commit a tree in which a path is something else."""
+        index = self.folder / "index"
+        index.unlink(missing_ok=True)
+        desk = self.folder / "config-desk"
+        git(self.folder, "clone", "--quiet", str(self.repo), str(desk))
+        git(desk, "rm", "--quiet", "-r", "--cached", path)
+        git(desk, "update-index", "--add", "--cacheinfo", f"{mode},{object_id},{path}")
+        git(desk, "commit", "--quiet", "-m", "by hand")
+        git(desk, "push", "--quiet", "origin", "HEAD:main")
+
+
+OWNERS = {f"apps/{name}.yaml": variant(name, "berlin", name, upstream="metrics") for name in ("a", "b", "c", "d")}
+TARGETS = {"catalog.yaml": catalog(), "targets/berlin.yaml": repository("berlin")}
+
+
+def in_git(folder: Path) -> ConfigWorld:
+    """Four packages of Berlin, published; the config is in a repository."""
+    world = ConfigWorld(folder)
+    for name in ("catalog", "fleet", "config"):
+        make_bare(folder / f"{name}.git")
+    world.release("metrics", "v1", package("metrics"))
+    world.commit_config({**TARGETS, **OWNERS})
+    world.sync()
+    world.merge("berlin", "squash")
+    world.settle()
+    return world
+
+
+@pytest.fixture
+def git_world(tmp_path: Path) -> ConfigWorld:
+    return begin(tmp_path, in_git)
+
+
+def stays(world: World, one: Pass, code: str) -> bool:
+    """Return whether nothing at all is removed, with an error of this code, now and in a second pass."""
+    again = world.sync()
+    return code in errors(one) and code in errors(again) and again.is_silent and removals(world) == []
+
+
+@pytest.mark.parametrize(
+    ("path", "mode"),
+    [
+        pytest.param("apps/a.yaml", "120000", id="link"),
+        pytest.param("apps/a.yaml", "160000", id="submodule"),
+        pytest.param("apps", "160000", id="its-folder-is-a-submodule"),
+        pytest.param("apps", "120000", id="its-folder-is-a-link"),
+        pytest.param("apps", "100644", id="its-folder-is-a-file"),
+    ],
+)
+def test_an_entry_of_another_kind_keeps_the_packages(git_world: ConfigWorld, path: str, mode: str) -> None:
+    blob = git(git_world.repo, "hash-object", "-w", "--stdin", stdin=b"elsewhere")
+    git_world.replace_tree(path, mode, "1" * 40 if mode == "160000" else blob)
+
+    assert stays(git_world, git_world.sync(), "FileInconclusive")
+
+
+def test_a_deleted_file_of_a_repository_is_evidence(git_world: ConfigWorld) -> None:
+    git_world.commit_config({"apps/a.yaml": None})
+
+    after = git_world.sync()
+
+    assert (after.outcomes["berlin/a"], errors(after)) == ("proposed", {})
+    assert git_world.sync().is_silent
+
+
+@pytest.mark.parametrize(
+    "files",
+    [
+        pytest.param({"README.md": "new\n"}, id="nothing-of-it"),
+        pytest.param(TARGETS, id="only-the-targets"),
+        pytest.param({**TARGETS, "apps/a.yaml": OWNERS["apps/a.yaml"]}, id="some-owners"),
+        pytest.param({**TARGETS, **OWNERS, "README.md": "new\n"}, id="all-owners"),
+    ],
+)
+def test_an_unrelated_history_removes_nothing(git_world: ConfigWorld, files: dict[str, str]) -> None:
+    git_world.commit_config(files, "other")
+    git(git_world.repo, "update-ref", "refs/heads/main", "refs/heads/other")
+
+    after = git_world.sync()
+
+    assert stays(git_world, after, "ConfigEmpty" if "catalog.yaml" not in files else "ConfigHistoryReplaced")
+
+
+def test_an_unrelated_history_is_accepted_by_an_annotation_or_by_a_merge(git_world: ConfigWorld) -> None:
+    old = git(git_world.repo, "rev-parse", "main")
+    root = git(git_world.repo, "rev-list", "--max-parents=0", "main")
+    gone = {**TARGETS, **{path: text for path, text in OWNERS.items() if path != "apps/a.yaml"}}
+    new = git_world.commit_config(gone, "other")
+    git(git_world.repo, "update-ref", "refs/heads/main", new)
+    held = git_world.sync()
+    assert held.outcomes["berlin/a"] == "DeletionHeld"
+    told = next(one.message for one in held.findings if one.code == "ConfigHistoryReplaced")
+    assert f'reconciler.dev/ack-reset: "{root[:12]}"' in told
+    merged = git(git_world.repo, "commit-tree", f"{new}^{{tree}}", "-p", new, "-p", old, "-m", "keep the history")
+    git(git_world.repo, "update-ref", "refs/heads/main", merged)
+    assert (errors(git_world.plan()), git_world.plan().outcomes["berlin/a"]) == ({}, "proposed")
+    git(git_world.repo, "update-ref", "refs/heads/main", new)
+    line = f'  annotations: {{reconciler.dev/ack-reset: "{root[:12]}"}}\n'
+    accepting = repository("berlin").replace("metadata:\n", f"metadata:\n{line}")
+
+    git_world.commit_config({"targets/berlin.yaml": accepting})
+
+    assert git_world.sync().outcomes["berlin/a"] == "proposed"
+    git_world.commit_config({"targets/berlin.yaml": repository("berlin")})
+    assert errors(git_world.sync()) == {}
+
+
+def test_a_rewritten_history_with_the_same_beginning_is_related(git_world: ConfigWorld) -> None:
+    git_world.commit_config({"notes.md": "one\n"})
+    git_world.sync()
+    git(git_world.repo, "update-ref", "refs/heads/main", "refs/heads/main~1")
+    git_world.commit_config({"apps/a.yaml": None})
+
+    assert errors(git_world.sync()) == {}
+
+
+# config.directory
+
+
+def moved_to(world: World, directory: str, **more: object) -> ConfigWorld:
+    return ConfigWorld(world.folder, config={"directory": directory}, **more)
+
+
+def test_a_directory_that_is_not_there_removes_nothing(git_world: ConfigWorld) -> None:
+    elsewhere = moved_to(git_world, "prod")
+
+    assert stays(elsewhere, elsewhere.sync(), "ConfigDirectoryMissing")
+
+
+def test_a_directory_of_a_folder_that_is_not_there_removes_nothing(world: World) -> None:
+    elsewhere = World(world.folder, config={"directory": "prod"})
+
+    assert stays(elsewhere, elsewhere.sync(), "ConfigDirectoryMissing")
+
+
+def test_a_directory_that_hides_most_owners_removes_nothing(git_world: ConfigWorld) -> None:
+    git_world.commit_config({"prod/catalog.yaml": catalog(), "prod/berlin.yaml": repository("berlin")})
+    elsewhere = moved_to(git_world, "prod")
+
+    assert stays(elsewhere, elsewhere.sync(), "ConfigDirectoryHides")
+
+
+def test_a_directory_that_hides_few_owners_removes_these(git_world: ConfigWorld) -> None:
+    three = {f"prod/{path}": text for path, text in OWNERS.items() if path != "apps/a.yaml"}
+    git_world.commit_config({**{f"prod/{path}": text for path, text in TARGETS.items()}, **three})
+    elsewhere = moved_to(git_world, "prod", guards={"max_delete_percent": 30})
+
+    after = elsewhere.sync()
+
+    assert (after.outcomes["berlin/a"], errors(after)) == ("proposed", {})
+    assert elsewhere.sync().is_silent
+
+
+def test_a_config_that_moves_into_a_directory_removes_nothing(git_world: ConfigWorld) -> None:
+    files = {**TARGETS, **OWNERS}
+    git_world.commit_config({**{f"prod/{path}": text for path, text in files.items()}, **dict.fromkeys(files)})
+    elsewhere = moved_to(git_world, "prod")
+
+    after = elsewhere.sync()
+
+    assert (after.moved, errors(after)) == (set(), {})
+    assert elsewhere.sync().is_silent
+    elsewhere.commit_config({"prod/apps/a.yaml": LFS})
+    assert errors(elsewhere.sync())["FileInconclusive"].startswith("apps/a.yaml:1")
+
+
+# owners that are not ready
+
+
+def in_namespace(text: str, namespace: str) -> str:
+    return text.replace("metadata:\n", f"metadata:\n  namespace: {namespace}\n", 1)
+
+
+GATEWAYS = injected_set("gateway", ("berlin", "lisbon"))
+
+
+@pytest.mark.parametrize(
+    "files",
+    [
+        pytest.param({"gateway.yaml": in_namespace(GATEWAYS, "other")}, id="set-in-another-namespace"),
+        pytest.param(
+            {"gateway.yaml": in_namespace(injected_set("gateway", ["berlin", "lisbon"], "v9"), "other")},
+            id="set-in-another-namespace-with-an-unknown-revision",
+        ),
+        pytest.param(
+            {"gateway.yaml": None, "new.yaml": in_namespace(GATEWAYS, "other").replace("name: gateway", "name: new")},
+            id="set-with-another-name-in-another-file",
+        ),
+        pytest.param(
+            {
+                "gateway.yaml": in_namespace(GATEWAYS, "other").replace(
+                    "- repositories:\n        - name: berlin\n        - name: lisbon\n", "- repositorySelector: {}\n"
+                )
+            },
+            id="set-in-another-namespace-with-a-selector",
+        ),
+        pytest.param(
+            {"gateway.yaml": GATEWAYS.replace("name: gateway\n", "name: new\n", 1).replace("v1}", "v9}")},
+            id="renamed-set-that-fails",
+        ),
+        pytest.param(
+            {"gateway.yaml": GATEWAYS.replace("name: gateway\n", "name: new\n", 1) + "  x: y\n"}, id="invalid"
+        ),
+    ],
+)
+def test_nothing_goes_while_an_owner_that_is_not_ready_may_ask_for_it(
+    config: World, files: Mapping[str, str | None]
+) -> None:
+    config.write(files)
+
+    after = config.plan()
+
+    assert {after.outcomes[f"{one}/gateway"] for one in ("berlin", "lisbon")} == {"RemovalWaits"}
+    assert errors(after)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param(in_namespace(METRICS, "other"), id="another-namespace"),
+        pytest.param(METRICS.replace("metrics-berlin", "new").replace("v1}", "v9}"), id="another-name"),
+    ],
+)
+def test_a_package_variant_that_moves_and_is_not_ready_keeps_its_package(config: World, text: str) -> None:
+    config.write({"metrics.yaml": text})
+
+    after = config.plan()
+
+    # one that is asked for, and cannot be made now, is not decided on
+    assert after.outcomes.get("berlin/metrics") in ("RemovalWaits", None)
+    assert errors(after)
+
+
+def test_an_owner_that_is_not_ready_and_asks_for_something_else_is_no_obstacle(config: World) -> None:
+    config.write({"metrics.yaml": None, "x.yaml": variant("x", "lisbon", "metrics", "v9")})
+
+    assert config.plan().outcomes["berlin/metrics"] == "proposed"
+
+
+# the share of a target
+
+
+def acknowledged(text: str, token: str) -> str:
+    return text.replace("metadata:\n", f'metadata:\n  annotations: {{reconciler.dev/ack-deletions: "{token}"}}\n', 1)
+
+
+def test_a_target_gives_up_its_share_and_more_when_its_repository_says_so(git_world: ConfigWorld) -> None:
+    guarded = ConfigWorld(git_world.folder, guards={"max_delete_percent": 30})
+    guarded.commit_config({"apps/a.yaml": None, "apps/b.yaml": None})
+
+    held = guarded.sync()
+
+    assert {held.outcomes[f"berlin/{one}"] for one in "ab"} == {"DeletionHeld"}
+    assert errors(held) == {"DeletionHeld": "targets/berlin.yaml:1 Repository/default/berlin"}
+    assert guarded.sync().is_silent
+    message = next(one.message for one in held.findings if one.code == "DeletionHeld")
+    (token,) = re.findall(r'annotate Repository berlin with reconciler.dev/ack-deletions: "([0-9a-f]{16})"', message)
+    guarded.commit_config({"targets/berlin.yaml": acknowledged(repository("berlin"), token)})
+    after = guarded.sync()
+    assert {after.outcomes[f"berlin/{one}"] for one in "ab"} == {"proposed"}
+    assert errors(after) == {}
+    assert guarded.sync().is_silent
+
+
+def test_one_of_four_packages_goes_without_a_question(git_world: ConfigWorld) -> None:
+    guarded = ConfigWorld(git_world.folder, guards={"max_delete_percent": 30})
+    guarded.commit_config({"apps/a.yaml": None})
+
+    assert guarded.sync().outcomes["berlin/a"] == "proposed"
+
+
+def test_all_packages_of_a_target_at_once_are_held(git_world: ConfigWorld) -> None:
+    guarded = ConfigWorld(git_world.folder, guards={"max_delete_percent": 30})
+    guarded.commit_config(dict.fromkeys(OWNERS))
+
+    after = guarded.sync()
+
+    assert {after.outcomes[f"berlin/{one}"] for one in "abcd"} == {"DeletionHeld"}
+    assert removals(guarded) == []

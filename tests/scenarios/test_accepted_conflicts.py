@@ -1,0 +1,187 @@
+"""Conflicts of a pull request: its check fails until a reviewer accepts them for the head of the draft."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import get_args
+
+import pytest
+
+from tests.support.fake_forge.core import FakeRequest
+from tests.support.fake_forge.scene import Product
+from tests.support.forge_world import ForgeWorld, forge_world
+from tests.support.git_env import git
+from tests.support.world import STATE, package, variant
+
+LABEL = "accept-conflicts"
+DRAFT = "drafts/lisbon"
+
+
+def update(world: ForgeWorld, version: str, replicas: int, image: str = "1.0") -> None:
+    world.release("web", version, package("web", replicas=replicas, image=image))
+    world.write({"web-lisbon.yaml": variant("web-lisbon", "lisbon", "web", version)})
+
+
+def conflicted(world: ForgeWorld) -> FakeRequest:
+    """Publish web, change it on the cluster branch, and return the pull request of an update of the same field."""
+    world.act("approve", "lisbon", should_approve_unproposed=True) if world.sync() else None
+    world.settle()
+    world.edit("clusters/lisbon", "web/deployment.yaml", "replicas: 2", "replicas: 5")
+    update(world, "v2", 3)
+    world.settle()
+    return world.open_requests[DRAFT]
+
+
+def check(world: ForgeWorld) -> tuple[str, str]:
+    """Return the check of the draft's head: its state in GitHub's words, and its description."""
+    status = world.on_forge.status(world.head(DRAFT), "reconciler")
+    assert status is not None
+    return status.state.replace("failed", "failure"), status.description
+
+
+def state_of(world: ForgeWorld) -> str:
+    return check(world)[0]
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> Iterator[ForgeWorld]:
+    with forge_world("github", tmp_path, ("lisbon",)) as made:
+        yield made
+
+
+@pytest.mark.parametrize("product", get_args(Product))
+def test_the_check_fails_until_a_reviewer_sets_the_label_on_this_head(product: Product, tmp_path: Path) -> None:
+    with forge_world(product, tmp_path, ("lisbon",)) as world:
+        one = conflicted(world)
+        assert one.title.endswith("lisbon/web: update v1 → v2; 1 upstream change not applied")
+        assert "spec.replicas: local 5 is kept, upstream 3 is not applied" in one.body.partition("###")[0]
+        assert f"sets the label `{LABEL}`" in one.body
+        fails = ("failure", f"ConflictsNotAccepted: web has 1 conflict; review them and set the label {LABEL}")
+        assert check(world) == fails
+        world.writes()
+        assert world.settle().is_silent
+        assert world.writes() == []
+
+        world.on_forge.set_label(one.number, LABEL)
+        world.settle()
+        assert check(world) == ("success", "nothing blocks publication: a reviewer accepted the conflicts")
+        world.writes()
+        assert world.settle().is_silent
+        assert world.writes() == []
+
+        world.edit(DRAFT, "web/deployment.yaml", "web:1.0", "web:1.0-reviewed")
+        world.settle()
+        assert (one.labels, check(world)) == ([], fails), "a push needs the label again"
+        world.on_forge.set_label(one.number, LABEL)
+        world.settle()
+        assert state_of(world) == "success"
+
+
+def test_a_label_that_is_taken_off_fails_the_check_again(world: ForgeWorld) -> None:
+    one = conflicted(world)
+    for labels, expected in (([LABEL], "success"), ([], "failure"), ([LABEL, "else"], "success")):
+        one.labels = [*labels]
+        world.on_forge.touch(one)
+        world.settle()
+        assert (labels, state_of(world)) == (labels, expected)
+
+
+def test_a_label_does_not_count_for_a_push_that_nobody_saw_between(world: ForgeWorld) -> None:
+    one = conflicted(world)
+    world.on_forge.set_label(one.number, LABEL)
+    world.edit(DRAFT, "web/deployment.yaml", "web:1.0", "web:1.0-other")
+
+    world.settle()
+
+    assert (one.labels, state_of(world)) == ([], "failure")
+
+
+def test_a_label_does_not_count_for_an_update_of_ours(world: ForgeWorld) -> None:
+    one = conflicted(world)
+    world.on_forge.set_label(one.number, LABEL)
+    world.settle()
+    update(world, "v3", 4)
+
+    world.settle()
+
+    assert (one.labels, state_of(world)) == ([], "failure")
+
+
+def test_a_label_that_is_set_just_before_our_push_does_not_count(world: ForgeWorld) -> None:
+    one = conflicted(world)
+    update(world, "v3", 4)
+
+    world.sync_while(lambda: world.on_forge.set_label(one.number, LABEL))
+    world.settle()
+
+    assert state_of(world) == "failure"
+
+
+def test_a_label_from_before_the_first_look_does_not_count(world: ForgeWorld) -> None:
+    one = conflicted(world)
+    git(world.fleet, "update-ref", "-d", f"{STATE}lisbon")
+    world.on_forge.set_label(one.number, LABEL)
+
+    world.settle()
+
+    assert state_of(world) == "failure", "with the state, the proof is lost, and the safe end is to ask again"
+    world.on_forge.set_label(one.number, LABEL)
+    world.settle()
+    assert state_of(world) == "success"
+
+
+def test_replicas_agree_without_a_database(world: ForgeWorld) -> None:
+    replica = ForgeWorld(world.folder, **{**world._settings, "cache": str(world.folder / "replica")})
+    replica.fleet = world.fleet
+    one = conflicted(world)
+    replica.settle()
+    assert state_of(world) == "failure"
+    world.on_forge.set_label(one.number, LABEL)
+
+    replica.settle()
+
+    assert (one.labels, state_of(world)) == ([LABEL], "success")
+    assert world.settle().is_silent
+    assert (one.labels, state_of(world)) == ([LABEL], "success")
+
+
+def test_other_faults_stay_in_the_way(world: ForgeWorld) -> None:
+    one = conflicted(world)
+    gate = "info:\n  readinessGates:\n    - conditionType: example.com/Tested\n"
+    world.commit(DRAFT, {"web/Kptfile": world.text(DRAFT, "web/Kptfile") + gate})
+    world.settle()
+    world.on_forge.set_label(one.number, LABEL)
+
+    world.settle()
+
+    state, description = check(world)
+    assert (state, description.partition(":")[0]) == ("failure", "GateNotMet")
+
+
+def test_a_draft_without_conflicts_keeps_its_labels_and_costs_no_more_calls(world: ForgeWorld) -> None:
+    world.settle()
+    one = world.open_requests[DRAFT]
+    assert (state_of(world), one.title) == ("success", "lisbon/web: install v1")
+    assert not [path for method, path in world.forge.calls if path.endswith(f"/pulls/{one.number}")]
+    world.on_forge.set_label(one.number, LABEL)
+
+    world.settle()
+
+    assert (one.labels, state_of(world)) == ([LABEL], "success")
+
+
+def test_a_forge_that_keeps_the_label_leaves_the_check_failing(world: ForgeWorld) -> None:
+    one = conflicted(world)
+    world.on_forge.set_label(one.number, LABEL)
+    world.settle()
+    update(world, "v3", 4)
+    world.forge.forbid("Resource not accessible by integration")
+    refused = world.sync()
+    assert "PullRequestRefused" in refused.codes
+    world.forge.recover()
+    world.now += 4_000
+
+    world.settle()
+
+    assert (one.labels, state_of(world)) == ([], "failure")

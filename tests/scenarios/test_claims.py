@@ -1,0 +1,174 @@
+"""Conflicting claims: a later definition is rejected, and what the first one has continues to work."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.support.beginnings import begin, berlin_published
+from tests.support.git_env import commit_files, make_bare
+from tests.support.world import Pass, World, catalog, config_map, package, repository, small_world, variant
+
+BERLIN = "clusters/berlin.yaml"
+NEWCOMERS = [
+    pytest.param(repository("other", branch="clusters/berlin"), id="the-same-place"),
+    pytest.param(repository("other", branch="clusters/berlin", directory="sub"), id="a-folder-inside"),
+    pytest.param(repository("berlin\n  namespace: b", branch="main"), id="name"),
+    pytest.param(repository("berlin", branch="main"), id="the-same-object"),
+    pytest.param(repository("berlin"), id="an-equal-copy"),
+]
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> World:
+    """Berlin has both packages published."""
+    return begin(tmp_path, berlin_published)
+
+
+class GitWorld(World):
+    """The small world with its config in a repository, and without any state."""
+
+    @property
+    def source(self) -> str:
+        return str(self.folder / "config.git")
+
+    def commit_config(self, files: dict[str, str | None]) -> None:
+        data = {path: None if text is None else text.encode() for path, text in files.items()}
+        commit_files(self.folder / "config.git", "refs/heads/main", data, "by hand", 1_200_000_000)
+
+
+def in_git(folder: Path, *commits: dict[str, str | None]) -> GitWorld:
+    """Return a world whose config has these commits; the first one also has the catalog."""
+    world = GitWorld.new(folder)
+    make_bare(folder / "config.git")
+    world.release("metrics", "v1", package("metrics"))
+    commit_files(world.fleet, "refs/heads/clusters/berlin", {"README": b""}, "begin", 1_000_000_000)
+    for number, files in enumerate(commits):
+        world.commit_config({**files, **({"catalog.yaml": catalog()} if number == 0 else {})})
+    return world
+
+
+def rejected(after: Pass) -> set[str]:
+    return {one.location.file for one in after.findings if one.code == "ClaimConflict"}
+
+
+@pytest.mark.parametrize("newcomer", NEWCOMERS)
+def test_a_second_repository_does_not_stop_a_cluster(world: World, newcomer: str) -> None:
+    undisturbed = world.plan()
+    world.write({"newcomer.yaml": newcomer})
+
+    after = world.sync()
+
+    assert rejected(after) == {"newcomer.yaml"}
+    assert after.moved == set()
+    assert after.outcomes == undisturbed.outcomes
+    assert world.sync().is_silent
+
+
+@pytest.mark.parametrize("newcomer", NEWCOMERS)
+def test_edits_of_the_holder_continue_to_apply(world: World, newcomer: str) -> None:
+    world.write({"newcomer.yaml": newcomer, "regions/north.yaml": config_map("region-north", api="new")})
+    world.write(
+        {BERLIN: repository("berlin").replace("metadata: {name: berlin", "metadata: {name: berlin, labels: {a: b}")}
+    )
+
+    after = world.sync()
+
+    assert "drafts/berlin" in after.moved
+    assert rejected(after) == {"newcomer.yaml"}
+
+
+CLUSTER = "apiVersion: greenhouse.sap/v1alpha1\nkind: Cluster\nmetadata: {name: berlin, namespace: %s}\nspec: {}\n"
+
+
+@pytest.mark.parametrize("namespace", ["mine", "other"])
+def test_a_second_cluster_object_does_not_stop_a_cluster(world: World, namespace: str) -> None:
+    world.write({"z-cluster.yaml": CLUSTER % "mine"})
+    world.sync()
+    world.write({"a-newcomer.yaml": CLUSTER % namespace, "regions/north.yaml": config_map("region-north", api="new")})
+
+    after = world.sync()
+
+    assert rejected(after) == {"a-newcomer.yaml"}
+    assert "drafts/berlin" in after.moved
+    assert not {"DestinationConflict", "DuplicateObject"} & after.codes
+
+
+def test_a_second_definition_of_an_owner_is_rejected(world: World) -> None:
+    world.write({"a-newcomer.yaml": variant("metrics-berlin", "berlin", "metrics", "v2")})
+
+    after = world.sync()
+
+    (found,) = [one for one in after.findings if one.code == "ClaimConflict"]
+    assert found.location.file == "a-newcomer.yaml"
+    assert "to hand over, remove the first definition in the commit that adds the second" in found.message
+    assert after.outcomes["berlin/metrics"] == "published"
+    assert world.sync().is_silent
+
+
+def test_a_handover_in_one_commit_needs_nothing_else(world: World) -> None:
+    before = (world.config / BERLIN).read_text()
+    world.write({"newcomer.yaml": before, BERLIN: None})
+
+    after = world.sync()
+
+    assert after.codes == set()
+    assert after.moved == set()
+
+
+def test_without_a_record_both_definitions_are_rejected(tmp_path: Path) -> None:
+    world = small_world(tmp_path)
+    world.write({"twin.yaml": variant("new", "lisbon", "new", "v1", "metrics")})
+    world.write({"twin-2.yaml": variant("new", "lisbon", "new", "v2", "metrics")})
+    world.write({"other.yaml": repository("other", branch="clusters/berlin")})
+
+    after = world.sync()
+
+    assert {"DuplicateObject", "DestinationConflict"} <= after.codes
+    assert "ClaimConflict" not in after.codes
+    assert not world.head("drafts/berlin")
+    assert "lisbon/new" not in after.outcomes
+
+
+@pytest.mark.parametrize("newcomer", NEWCOMERS[:4])
+def test_the_history_shows_which_definition_was_first(tmp_path: Path, newcomer: str) -> None:
+    mine = {BERLIN: repository("berlin"), "metrics.yaml": variant("metrics", "berlin", "metrics")}
+    world = in_git(tmp_path, mine, {"a-newcomer.yaml": newcomer})
+
+    after = world.sync()
+
+    assert rejected(after) == {"a-newcomer.yaml"}
+    assert after.outcomes == {"berlin/metrics": "draft"}
+
+
+def test_a_place_that_was_taken_by_an_edit_belongs_to_the_one_who_had_it(tmp_path: Path) -> None:
+    world = in_git(
+        tmp_path,
+        {"a-old.yaml": repository("a-old", branch="main")},
+        {BERLIN: repository("berlin"), "metrics.yaml": variant("metrics", "berlin", "metrics")},
+        {"a-old.yaml": repository("a-old", branch="clusters/berlin")},
+    )
+
+    after = world.sync()
+
+    assert rejected(after) == {"a-old.yaml"}
+    assert after.outcomes == {"berlin/metrics": "draft"}
+
+
+def test_claims_of_one_commit_are_both_rejected(tmp_path: Path) -> None:
+    world = in_git(
+        tmp_path,
+        {"metrics.yaml": variant("metrics", "berlin", "metrics")},
+        {BERLIN: repository("berlin"), "b.yaml": repository("b", branch="clusters/berlin")},
+    )
+
+    assert world.sync().codes == {"DestinationConflict"}
+
+
+def test_commands_agree_with_a_pass(world: World) -> None:
+    world.write({"newcomer.yaml": repository("berlin", branch="main")})
+
+    after = world.plan()
+    (sheet,) = world.sheets("berlin") or [None]
+
+    assert rejected(after) == {"newcomer.yaml"}
+    assert sheet is None

@@ -1,0 +1,637 @@
+"""Components through whole passes: what comes, changes and goes, and what is people's (openchoreo 12, 14)."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from reconciler.krm.yaml import parse_yaml
+from tests.support.beginnings import begin
+from tests.support.components import (
+    BACKEND,
+    CART,
+    CART_BUILD,
+    CART_PRODUCTION,
+    CART_STAGING,
+    CLUSTERS,
+    FENCE,
+    LIVE,
+    PRODUCED,
+    PRODUCTION,
+    SERVICE,
+    STAGED,
+    STAGING,
+    TRACES,
+    baked,
+    binding,
+    build,
+    component,
+    component_type,
+    components_drafted,
+    components_on,
+    components_published,
+    condition_of,
+    conflicts_on,
+    environment,
+    environment_of,
+    fence,
+    object_on,
+    package_of,
+    path_on,
+    place,
+    service,
+    status_of,
+    traces,
+)
+from tests.support.git_env import assert_sound, git
+from tests.support.policies import greenhouse, publish
+from tests.support.world import MERGES, Pass, World, catalog, repository
+
+RULED = "  validation: {rules: [{expression: size(spec.from) < 9}]}"
+EVERYWHERE = {f"drafts/{one}" for one in CLUSTERS}
+
+
+@pytest.fixture
+def drafted(tmp_path: Path) -> World:
+    """Everything is drafted: `cart` and `till` in both environments, `feed` in production."""
+    return begin(tmp_path, components_drafted)
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> World:
+    """The same, and everything published."""
+    return begin(tmp_path, components_published)
+
+
+# what comes
+
+
+def test_a_component_has_a_package_on_each_cluster_of_each_of_its_environments(drafted: World) -> None:
+    assert {one: components_on(drafted, f"drafts/{one}") for one in CLUSTERS} == {
+        "berlin": ["staging/cart", "staging/till"],
+        "lisbon": ["production/cart", "production/feed", "production/till"],
+        "oslo": ["production/cart", "production/feed", "production/till"],
+    }
+    assert drafted.paths(drafted.fleet, "drafts/oslo", package_of("cart")) == [
+        "deployment-cart.yaml", "networkpolicy-cart-fence.yaml", "service-cart.yaml",
+    ]  # fmt: skip
+    assert drafted.tree("drafts/oslo", package_of("cart")) == drafted.tree("drafts/lisbon", package_of("cart"))
+    assert drafted.sync().is_silent
+    assert_sound(drafted.fleet)
+
+
+def test_what_templates_see_is_of_the_environment(drafted: World) -> None:
+    assert object_on(drafted, "drafts/berlin", kind="fence")["spec"]["environment"] == STAGING
+    assert object_on(drafted, "drafts/oslo", kind="fence")["spec"]["environment"] == PRODUCTION
+    containers = object_on(drafted, "drafts/oslo")["spec"]["template"]["spec"]["containers"]
+    assert [one["image"] for one in containers] == ["cart:1", "agent:1.0"]
+
+
+@pytest.mark.parametrize("how", MERGES)
+def test_components_are_published_however_people_merge(drafted: World, how: str) -> None:
+    drafted.merge("oslo", how)
+
+    after = drafted.sync()
+
+    assert after.outcomes[place("oslo", "cart")] == "published"
+    assert drafted.record("oslo", package_of("cart"))["revision"] == 1
+    assert drafted.sync().is_silent
+
+
+def test_one_component_can_be_published_alone(drafted: World) -> None:
+    drafted.pick("oslo", package_of("cart"))
+
+    after = drafted.sync()
+
+    assert components_on(drafted, "clusters/oslo") == ["production/cart"]
+    assert (after.outcomes[place("oslo", "cart")], after.outcomes[place("oslo", "till")]) == ("published", "drafted")
+    assert drafted.sync().is_silent
+
+
+def test_a_new_component_comes_with_its_bindings(world: World) -> None:
+    world.write({"shop/desk.yaml": component("desk"), "shop/desk-staging.yaml": binding("desk", STAGING)})
+
+    after = world.sync()
+
+    assert (after.moved, after.report.render_count) == ({"drafts/berlin"}, 1)
+    assert components_on(world, "drafts/berlin") == ["staging/cart", "staging/desk", "staging/till"]
+    assert world.sync().is_silent
+
+
+# what an edit moves
+
+
+@pytest.mark.parametrize(
+    ("files", "renders", "moved"),
+    [
+        pytest.param({CART_BUILD: build("cart", "cart:2")}, 3, CLUSTERS, id="a-build"),
+        pytest.param({"shop/cart-new.yaml": build("cart.staging", "cart:2")}, 1, STAGED, id="a-build-for-staging"),
+        pytest.param({"shop/cart-new.yaml": build("cart.production", "cart:2")}, 2, LIVE, id="a-build-for-production"),
+        pytest.param({"shop/feed-build.yaml": build("feed", "feed:1")}, 2, (), id="a-build-that-no-template-reads"),
+        pytest.param({CART_BUILD: None}, 3, CLUSTERS, id="a-build-goes"),
+        pytest.param({FENCE: fence(444)}, 6, CLUSTERS, id="an-addon"),
+        pytest.param({TRACES: traces("1.1")}, 3, CLUSTERS, id="an-addon-of-those-who-opted-in"),
+        pytest.param({FENCE: fence(more=RULED)}, 6, (), id="an-addon-without-effect"),
+        pytest.param({FENCE: "# for all of us\n" + fence()}, 0, (), id="a-comment"),
+        pytest.param({FENCE: None, "moved/fence.yaml": fence()}, 0, (), id="another-file"),
+        pytest.param({SERVICE: service(8081)}, 6, CLUSTERS, id="a-default-of-the-definition"),
+        pytest.param(
+            {BACKEND: component_type("backend", "service", [baked("fence", **{"from": ["in"]})], ["trace-agent"])},
+            6, CLUSTERS, id="a-value-of-the-type",
+        ),
+        pytest.param({CART: component("cart", replicas=3, traceAgent={})}, 3, CLUSTERS, id="a-value-of-the-component"),
+        pytest.param({CART: component("cart", replicas=2)}, 3, CLUSTERS, id="an-addon-is-left"),
+        pytest.param({"shop/till.yaml": component("till", traceAgent={})}, 3, CLUSTERS, id="an-addon-is-taken"),
+        pytest.param({CART_STAGING: binding("cart", STAGING, overrides={"replicas": 1})}, 1, STAGED, id="an-override"),
+        pytest.param(
+            {CART_PRODUCTION: binding("cart", PRODUCTION, platformAddonOverrides={"fence": {"from": ["x"]}})},
+            2, LIVE, id="an-override-of-an-addon",
+        ),
+        pytest.param(
+            {CART_PRODUCTION: binding("cart", PRODUCTION, addonOverrides={"traceAgent": {"rate": 10}})},
+            2, (), id="an-override-that-says-what-is-so-anyway",
+        ),
+        pytest.param(
+            {PRODUCED: environment(PRODUCTION, *LIVE, context={"zone": "b"})}, 6, (), id="a-context-that-nobody-reads"
+        ),
+        pytest.param({"catalog.yaml": catalog()}, 0, (), id="something-else"),
+    ],
+)  # fmt: skip
+def test_an_edit_moves_the_drafts_that_it_reaches(
+    world: World, files: dict[str, str | None], renders: int, moved: tuple[str, ...]
+) -> None:
+    world.write(files)
+
+    after = world.sync()
+
+    assert (after.report.render_count, after.moved) == (renders, {f"drafts/{one}" for one in moved})
+    assert world.sync().is_silent
+
+
+@pytest.mark.parametrize("cluster", CLUSTERS)
+def test_a_build_moves_the_packages_of_its_component_and_no_others(world: World, cluster: str) -> None:
+    world.write({CART_BUILD: build("cart", "cart:2")})
+
+    after = world.sync()
+
+    drafts = {one for one, how in after.outcomes.items() if how == "draft"}
+    assert drafts == {place(one, "cart") for one in CLUSTERS}
+    changed = git(world.fleet, "diff", "--name-only", f"clusters/{cluster}", f"drafts/{cluster}").splitlines()
+    name = package_of("cart", environment_of(cluster))
+    assert changed == [f".reconciler/{name}.yaml", f"{name}/deployment-cart.yaml"]
+
+
+def test_the_build_of_an_environment_wins_there_and_the_other_when_it_goes(world: World) -> None:
+    world.write({"shop/cart-new.yaml": build("cart.staging", "cart:2")})
+    world.sync()
+    publish(world, "berlin")
+    there = object_on(world, "clusters/berlin")["spec"]["template"]["spec"]["containers"][0]["image"]
+    world.write({"shop/cart-new.yaml": None})
+
+    after = world.sync()
+
+    assert (there, after.moved) == ("cart:2", {"drafts/berlin"})
+    assert object_on(world, "drafts/berlin")["spec"]["template"]["spec"]["containers"][0]["image"] == "cart:1"
+    assert world.sync().is_silent
+
+
+def test_an_override_is_of_its_environment_alone(world: World) -> None:
+    world.write({CART_PRODUCTION: binding("cart", PRODUCTION, overrides={"replicas": 7})})
+    world.sync()
+
+    assert object_on(world, "drafts/oslo")["spec"]["replicas"] == 7
+    assert object_on(world, "clusters/berlin")["spec"]["replicas"] == 2
+    world.write({CART_PRODUCTION: binding("cart", PRODUCTION)})
+    after = world.sync()
+    assert (after.moved, world.head("drafts/oslo")) == ({"drafts/lisbon", "drafts/oslo"}, "")
+    assert world.settle().is_silent
+
+
+# what goes
+
+
+def ack_of(after: Pass) -> str:
+    """Return what acknowledges that packages go."""
+    told = next(one.message for one in after.findings if one.code == "DeletionHeld" and "to confirm" in one.message)
+    given = re.search(r'ack-deletions: "(\w+)"', told)
+    assert given, told
+    return given[1]
+
+
+def acknowledged(these: str) -> dict[str, str]:
+    return {"reconciler.dev/ack-deletions": these}
+
+
+def remove(world: World, *clusters: str) -> None:
+    """Merge the removals of clusters, and let passes take note of that."""
+    for one in clusters:
+        world.merge(one, "squash", draft=f"removals/{one}")
+    world.settle()
+
+
+def test_an_environment_that_gains_a_cluster_drafts_all_of_its_components_there(world: World) -> None:
+    world.write({"clusters/rome.yaml": repository("rome"), PRODUCED: environment(PRODUCTION, *LIVE, "rome")})
+
+    after = world.sync()
+
+    assert after.moved == {"clusters/rome", "drafts/rome"}
+    assert components_on(world, "drafts/rome") == ["production/cart", "production/feed", "production/till"]
+    assert status_of(world, "shop/EnvBinding/cart-production")["clusters"] == ["lisbon", "oslo", "rome"]
+    assert world.sync().is_silent
+
+
+def test_an_environment_chooses_clusters_by_their_labels(world: World) -> None:
+    chosen = environment(PRODUCTION, clusterSelector={"matchLabels": {"region": "south"}})
+    world.write({PRODUCED: chosen.replace('"clusterSelector"', '"clusters": ["oslo"], "clusterSelector"')})
+    quiet = world.sync()
+    assert world.sync().is_silent
+    world.write({"clusters/rome.yaml": repository("rome").replace("north", "south")})
+
+    after = world.sync()
+
+    assert (quiet.moved, after.moved) == (set(), {"clusters/rome", "drafts/rome"})
+    assert world.sync().is_silent
+
+
+def test_an_environment_that_loses_one_cluster_of_two_lets_its_packages_go(world: World) -> None:
+    world.write({PRODUCED: environment(PRODUCTION, "lisbon")})
+
+    after = world.sync()
+
+    assert {after.outcomes[f"oslo/{package_of(one)}"] for one in ("cart", "feed", "till")} == {"proposed"}
+    assert after.moved == {"removals/oslo"}
+    assert world.sync().is_silent
+    remove(world, "oslo")
+    assert components_on(world, "clusters/oslo") == []
+    assert len(components_on(world, "clusters/lisbon")) == 3
+    assert world.settle().is_silent
+
+
+def test_a_cluster_that_comes_back_keeps_what_it_has(world: World) -> None:
+    world.write({PRODUCED: environment(PRODUCTION, "lisbon")})
+    world.sync()
+    world.write({PRODUCED: environment(PRODUCTION, *LIVE)})
+
+    after = world.sync()
+
+    assert (after.moved, after.outcomes[place("oslo", "cart")]) == ({"removals/oslo"}, "published")
+    assert world.head("removals/oslo") == ""
+    assert world.sync().is_silent
+
+
+def test_an_environment_that_moves_to_other_clusters_is_held_until_somebody_says_so(world: World) -> None:
+    world.write({PRODUCED: environment(PRODUCTION, "berlin")})
+    held = world.sync()
+    assert world.sync().is_silent
+    told = [one.message for one in held.findings if one.code == "DeletionHeld" and "cart-production" in one.message]
+    ack = next(one.group(1) for one in (re.search(r'ack-deletions: "(\w+)"', each) for each in told) if one)
+    world.write({CART_PRODUCTION: binding("cart", PRODUCTION, acknowledged(ack))})
+
+    after = world.sync()
+
+    assert held.outcomes[place("oslo", "cart")] == "DeletionHeld"
+    assert held.moved == {"drafts/berlin"}
+    assert (after.outcomes[place("oslo", "cart")], after.moved) == ("proposed", {"removals/lisbon", "removals/oslo"})
+    assert after.outcomes[place("oslo", "till")] == "DeletionHeld"
+    assert world.sync().is_silent
+
+
+def test_a_binding_that_goes_takes_its_packages_along(world: World) -> None:
+    world.write({CART_PRODUCTION: None})
+
+    after = world.sync()
+
+    assert {after.outcomes[place(one, "cart")] for one in LIVE} == {"proposed"}
+    assert after.moved == {"removals/lisbon", "removals/oslo"}
+    assert world.sync().is_silent
+    remove(world, *LIVE)
+    assert components_on(world, "clusters/oslo") == ["production/feed", "production/till"]
+    assert components_on(world, "clusters/berlin") == ["staging/cart", "staging/till"]
+
+
+def test_before_it_is_published_what_is_not_wanted_just_goes(drafted: World) -> None:
+    drafted.write({CART_PRODUCTION: None})
+
+    after = drafted.sync()
+
+    assert after.moved == {"drafts/lisbon", "drafts/oslo"}
+    assert components_on(drafted, "drafts/oslo") == ["production/feed", "production/till"]
+    assert drafted.sync().is_silent
+
+
+def test_a_component_that_goes_while_it_is_bound_is_held_until_somebody_says_so(world: World) -> None:
+    world.write({CART: None, CART_STAGING: None})
+    held = world.sync()
+    assert world.sync().is_silent
+    told = condition_of(world, "shop/EnvBinding/cart-production")
+    world.write({CART_PRODUCTION: binding("cart", PRODUCTION, acknowledged(ack_of(held)))})
+
+    after = world.sync()
+
+    assert {held.outcomes[place(one, "cart")] for one in LIVE} == {"DeletionHeld"}
+    assert (held.outcomes[place("berlin", "cart")], held.moved) == ("proposed", {"removals/berlin"})
+    assert told[:2] == ("False", "EnvBindingOwnerUnresolved")
+    assert 'not "cart"; existing: feed, till' in told[2]
+    assert {after.outcomes[place(one, "cart")] for one in LIVE} == {"proposed"}
+    assert after.moved == {"removals/lisbon", "removals/oslo"}
+    assert world.sync().is_silent
+    remove(world, *LIVE)
+    assert components_on(world, "clusters/oslo") == ["production/feed", "production/till"]
+
+
+def test_a_component_that_returns_has_what_was_held(world: World) -> None:
+    before = {one: world.head(f"clusters/{one}") for one in CLUSTERS}
+    world.write({CART: None})
+    world.sync()
+    world.write({CART: component("cart", replicas=2, traceAgent={})})
+
+    after = world.sync()
+
+    assert {after.outcomes[place(one, "cart")] for one in CLUSTERS} == {"published"}
+    assert (after.moved, {one: world.head(f"clusters/{one}") for one in CLUSTERS}) == (set(), before)
+    assert world.sync().is_silent
+
+
+def test_a_binding_for_another_environment_is_another_package(world: World) -> None:
+    world.write({CART_STAGING: binding("cart", STAGING, of="trial"), "trial.yaml": environment("trial", "berlin")})
+    held = world.sync()
+    assert world.settle().is_silent
+    ack = acknowledged(ack_of(held))
+    world.write({CART_STAGING: binding("cart", STAGING, ack, of="trial")})
+
+    after = world.sync()
+
+    assert (held.moved, held.outcomes[place("berlin", "cart")]) == ({"drafts/berlin"}, "DeletionHeld")
+    assert components_on(world, "drafts/berlin") == ["staging/cart", "staging/till", "trial/cart"]
+    assert after.outcomes[place("berlin", "cart")] == "proposed"
+    assert world.settle().is_silent
+
+
+# what an addon leaves behind
+
+
+def test_an_addon_that_leaves_the_type_takes_the_files_along_that_it_made(world: World) -> None:
+    """The edge case of row 56: they go with the next draft, from each component that had them."""
+    world.write({BACKEND: component_type("backend", "service", (), ["trace-agent"])})
+
+    after = world.sync()
+
+    assert (after.report.render_count, after.moved) == (6, EVERYWHERE)
+    for one in CLUSTERS:
+        draft = world.paths(world.fleet, f"drafts/{one}", package_of("cart", environment_of(one)))
+        assert draft == ["deployment-cart.yaml", "service-cart.yaml"]
+    assert world.sync().is_silent
+    publish(world, *CLUSTERS)
+    assert world.paths(world.fleet, "clusters/oslo", package_of("till")) == [
+        "deployment-till.yaml",
+        "service-till.yaml",
+    ]
+
+
+def test_a_file_with_peoples_additions_stays_when_its_addon_leaves_and_that_is_told(world: World) -> None:
+    mine = path_on("clusters/oslo", kind="fence")
+    world.edit("clusters/oslo", mine, "  name: cart-fence\n", "  name: cart-fence\n  labels: {own: mine}\n")
+    world.settle()
+    world.write({BACKEND: component_type("backend", "service", (), ["trace-agent"])})
+
+    world.sync()
+
+    assert "own: mine" in world.text("drafts/oslo", mine)
+    assert world.paths(world.fleet, "drafts/lisbon", package_of("cart")) == [
+        "deployment-cart.yaml",
+        "service-cart.yaml",
+    ]
+    assert conflicts_on(world, "drafts/oslo", "cart") == [("networkpolicy-cart-fence.yaml", "")]
+    assert world.sync().is_silent
+
+
+# what is not ready
+
+
+BROKEN = component_type("backend", "service", [baked("fence", frm=[])], ["trace-agent"])
+NEEDY = service(fields=", team: string | required=true")
+
+
+TWICE = "again.yaml"
+UNUSABLE = build("cart", "cart:1").replace('"cart:1"', '"cart:1", "workload": 1')
+NOT_MADE: dict[str, tuple[dict[str, str | None], str, str]] = {
+    "no-type": ({BACKEND: None}, "ComponentTypeNotFound", "no ComponentType generates the kind"),
+    "a-type-that-is-not-ready": ({BACKEND: BROKEN}, "ComponentTypeNotReady", "frm"),
+    "of-no-definition": ({BACKEND: component_type("backend", "sevice")}, "ComponentTypeNotReady", "sevice"),
+    "without-an-addon": ({FENCE: None}, "ComponentTypeNotReady", "fence"),
+    "with-a-broken-addon": ({FENCE: fence(more="  patchs: []\n")}, "ComponentTypeNotReady", "fence"),
+    "without-its-definition": ({SERVICE: None}, "ComponentTypeNotReady", "service"),
+    "a-required-field-more": ({SERVICE: NEEDY}, "SchemaValidation", "team"),
+    "a-value-that-may-not-be": ({CART: component("cart", replicas=0)}, "SchemaValidation", "replicas"),
+    "a-field-that-is-not-there": ({CART: component("cart", bogus=1)}, "UnknownField", "bogus"),
+    "its-name-is-another-s": ({TWICE: component("cart", "NightJob")}, "EnvBindingOwnerUnresolved", "NightJob"),
+    "no-environment": ({PRODUCED: None}, "EnvironmentNotFound", "production"),
+    "no-cluster": ({PRODUCED: environment(PRODUCTION)}, "EnvironmentNotFound", "has no cluster"),
+    "no-such-cluster": ({PRODUCED: environment(PRODUCTION, "rome")}, "EnvironmentNotFound", "has no cluster"),
+    "an-environment-that-cannot-be-read": ({PRODUCED: "kind: ["}, "EnvironmentNotFound", "production"),
+    "an-override-of-what-is-fixed": (
+        {CART_PRODUCTION: binding("cart", PRODUCTION, overrides={"port": 1})}, "NotOverridable",
+        "declared in parameters",
+    ),
+    "a-binding-that-cannot-be-read": (
+        {CART_PRODUCTION: binding("cart", PRODUCTION, override={})}, "UnknownField", "override",
+    ),
+    "a-build-that-cannot-be-used": ({CART_BUILD: UNUSABLE}, "InDoubt", "Build/shop/cart"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("files", "reason", "words"), NOT_MADE.values(), ids=NOT_MADE)
+def test_what_cannot_be_made_stays_as_it_is_and_says_why(
+    world: World, files: dict[str, str | None], reason: str, words: str
+) -> None:
+    before = {path: (world.config / path).read_text() for path in files if (world.config / path).exists()}
+    heads = {one: world.head(f"clusters/{one}") for one in CLUSTERS}
+    world.write(files)
+
+    after = world.sync()
+
+    assert (after.moved, after.report.render_count) == (set(), 0)
+    status, told, message = condition_of(world, "shop/EnvBinding/cart-production")
+    assert (status, told) == ("False", reason)
+    assert words in message
+    assert world.settle().is_silent
+    world.write({**dict.fromkeys(files), **before})
+    healed = world.sync()
+    assert {healed.outcomes[place(one, "cart")] for one in CLUSTERS} == {"published"}
+    assert (healed.moved, {one: world.head(f"clusters/{one}") for one in CLUSTERS}) == (set(), heads)
+    assert world.settle().is_silent
+
+
+def test_a_required_field_more_is_told_of_every_component_that_lacks_it(world: World) -> None:
+    """The edge case of row 53: the old output stays, and those who have the field go on."""
+    world.write({SERVICE: NEEDY, "shop/till.yaml": component("till", team="front")})
+
+    after = world.sync()
+
+    assert after.moved == set()
+    assert {after.outcomes[place(one, "till")] for one in CLUSTERS} == {"published"}
+    status, reason, message = condition_of(world, "_cluster/ComponentType/backend", "InstancesValid")
+    assert (status, reason) == ("False", "SchemaValidation")
+    assert "1 of 2 components are not valid: Backend/shop/cart" in message
+    assert condition_of(world, "_cluster/ComponentType/backend")[:2] == ("True", "Compiled")
+    assert condition_of(world, "shop/Backend/cart")[:2] == ("False", "SchemaValidation")
+    assert condition_of(world, "shop/Backend/till")[:2] == ("True", "Valid")
+    crd = parse_yaml(world.text("reconciler/status", "types/_cluster/backend/crd.yaml")).documents[0].data
+    spec = crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]
+    assert spec["required"] == ["team"]
+    assert world.sync().is_silent
+
+
+def test_one_bad_component_spoils_no_other(world: World) -> None:
+    world.write({CART: component("cart", replicas=0), FENCE: fence(444)})
+
+    after = world.sync()
+
+    assert {after.outcomes[place(one, "till")] for one in CLUSTERS} == {"draft"}
+    assert {after.outcomes.get(place(one, "cart")) for one in CLUSTERS} == {None}
+    assert object_on(world, "clusters/oslo", kind="fence")["spec"]["port"] == 443
+    assert object_on(world, "drafts/oslo", "till", "fence")["spec"]["port"] == 444
+    assert world.sync().is_silent
+
+
+def test_the_files_of_a_type_that_is_not_ready_any_more_stay(world: World) -> None:
+    before = world.files(world.fleet, "reconciler/status", "types/_cluster/backend")
+    world.write({BACKEND: BROKEN})
+    world.sync()
+
+    status, reason, message = condition_of(world, "_cluster/ComponentType/backend")
+    assert (status, reason) == ("False", "UnknownField")
+    assert "frm" in message
+    assert world.files(world.fleet, "reconciler/status", "types/_cluster/backend") == before
+    assert condition_of(world, "shop/Backend/cart")[:2] == ("False", "ComponentTypeNotReady")
+    world.write({BACKEND: None})
+    world.sync()
+    assert world.files(world.fleet, "reconciler/status", "types/_cluster/backend") == {}
+    assert world.sync().is_silent
+
+
+# what is not known
+
+
+@pytest.mark.parametrize(
+    "files",
+    [
+        pytest.param({CART: "kind: ["}, id="the-component"),
+        pytest.param({CART_PRODUCTION: "kind: ["}, id="its-binding"),
+        pytest.param({FENCE: "kind: ["}, id="an-addon"),
+        pytest.param({SERVICE: "kind: ["}, id="a-definition"),
+        pytest.param({BACKEND: "kind: ["}, id="a-type"),
+        pytest.param({CART_BUILD: "kind: ["}, id="a-build"),
+        pytest.param({"environments/staging.yaml": "kind: ["}, id="an-environment"),
+        pytest.param({"clusters/oslo.yaml": "kind: ["}, id="a-cluster"),
+        pytest.param({"clusters/lisbon.yaml": "kind: ["}, id="a-repository"),
+        pytest.param({"other.yaml": "kind: ["}, id="some-file"),
+        pytest.param({CART: "kind: [", CART_PRODUCTION: None}, id="something-else-and-the-binding-is-gone"),
+        pytest.param({FENCE: "kind: [", PRODUCED: environment(PRODUCTION, "oslo")}, id="and-an-environment-shrinks"),
+        pytest.param({"other.yaml": "kind: [", CART_BUILD: None}, id="some-file-and-a-build-is-gone"),
+        pytest.param({"other.yaml": "kind: [", CART: None}, id="some-file-and-a-component-is-gone"),
+        pytest.param({"copy.yaml": fence()}, id="an-addon-twice"),
+        pytest.param({"copy.yaml": build("cart", "cart:2")}, id="a-build-twice"),
+        pytest.param({"copy.yaml": environment(PRODUCTION, "lisbon")}, id="an-environment-twice"),
+        pytest.param({"copy.yaml": binding("cart", PRODUCTION)}, id="a-binding-twice"),
+        pytest.param({"copy.yaml": component_type("backend", "service")}, id="a-type-twice"),
+    ],
+)  # fmt: skip
+def test_nothing_vanishes_while_not_all_is_known(world: World, files: dict[str, str | None]) -> None:
+    before = {path: (world.config / path).read_text() for path in files if (world.config / path).exists()}
+    heads = {one: world.head(f"clusters/{one}") for one in CLUSTERS}
+    world.write(files)
+
+    after = world.sync()
+
+    assert after.moved == set()
+    assert after.findings
+    assert world.settle().is_silent
+    world.write({**dict.fromkeys(files), **before})
+    healed = world.sync()
+    assert healed.moved == set()
+    assert set(healed.outcomes.values()) == {"published"}
+    assert {one: world.head(f"clusters/{one}") for one in CLUSTERS} == heads
+    assert world.settle().is_silent
+
+
+def test_a_build_for_one_environment_that_cannot_be_read_is_not_taken_for_gone(world: World) -> None:
+    """There is another for all environments, which is not to be fallen back to."""
+    world.write({"shop/cart-new.yaml": build("cart.staging", "cart:2")})
+    world.sync()
+    publish(world, "berlin")
+    world.write({"shop/cart-new.yaml": "kind: ["})
+
+    after = world.sync()
+
+    assert after.moved == set()
+    assert condition_of(world, "shop/EnvBinding/cart-staging") == (
+        "False", "InDoubt", "the package is kept, because Build/shop/cart.staging may be in a file that cannot be read",
+    )  # fmt: skip
+    assert world.settle().is_silent
+
+
+def test_what_is_on_clusters_in_doubt_is_neither_held_nor_acknowledged_away(world: World) -> None:
+    names = ("lisbon", "oslo", "rome")
+    world.write({PRODUCED: environment(PRODUCTION, clusterSelector={"matchLabels": {"stage": "live"}})})
+    world.write({f"clusters/{one}.yaml": repository(one) for one in names})
+    world.write({f"stages/{one}.yaml": greenhouse(one, stage="live") for one in names})
+    world.sync()
+    publish(world, *names)
+    # two definitions in one file: none of them is the first
+    world.write({f"stages/{one}.yaml": "---\n".join([greenhouse(one, stage="live")] * 2) for one in names[1:]})
+
+    after = world.sync()
+
+    assert (after.moved, "DeletionHeld" in after.codes, "DuplicateObject" in after.codes) == (set(), False, True)
+    assert world.settle().is_silent
+
+
+def test_a_binding_of_another_name_takes_over_what_there_is(world: World) -> None:
+    world.write({CART_PRODUCTION: None, "shop/prod.yaml": binding("cart", "prod", of=PRODUCTION)})
+    renamed = world.sync()
+    assert world.sync().is_silent
+    world.write({"shop/prod.yaml": None})
+
+    after = world.sync()
+
+    assert (renamed.moved, renamed.outcomes[place("oslo", "cart")]) == (set(), "published")
+    assert after.outcomes[place("oslo", "cart")] == "proposed"
+    assert world.sync().is_silent
+
+
+def test_a_binding_of_another_name_that_is_not_ready_keeps_what_there_is(world: World) -> None:
+    broken = binding("cart", "prod", of=PRODUCTION, overrides={"replicas": "two"})
+    world.write({CART_PRODUCTION: None, "shop/prod.yaml": broken})
+
+    after = world.sync()
+
+    assert (after.moved, after.outcomes[place("oslo", "cart")]) == (set(), "RemovalWaits")
+    assert "EnvBinding/shop/cart-prod, which is not ready, may request it" in str(after.findings)
+
+
+def test_a_component_of_another_kind_is_made_anew_where_it_was(world: World) -> None:
+    world.write({CART: component("cart", "NightJob")})
+
+    after = world.sync()
+
+    assert after.moved == EVERYWHERE
+    assert world.paths(world.fleet, "drafts/oslo", package_of("cart")) == ["cronjob-cart.yaml"]
+    assert condition_of(world, "shop/NightJob/cart")[:2] == ("True", "Valid")
+    assert world.sync().is_silent
+    publish(world, *CLUSTERS)
+    assert world.paths(world.fleet, "clusters/oslo", package_of("cart")) == ["cronjob-cart.yaml"]
+
+
+def test_a_cluster_that_goes_takes_nothing_with_it(world: World) -> None:
+    oslo = (world.config / "clusters/oslo.yaml").read_text()
+    world.write({"clusters/oslo.yaml": None})
+
+    after = world.sync()
+
+    assert (after.moved, len(components_on(world, "clusters/oslo"))) == (set(), 3)
+    assert "UnknownCluster" in after.codes
+    assert world.settle().is_silent
+    world.write({"clusters/oslo.yaml": oslo})
+    assert world.sync().outcomes[place("oslo", "cart")] == "published"
+    assert world.settle().is_silent

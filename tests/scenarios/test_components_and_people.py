@@ -1,0 +1,377 @@
+"""Components that people have changed, what is lost, raced for or overridden, and what is told (design 10.8, 10.14)."""
+
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from reconciler.krm.yaml import parse_yaml
+from tests.support.beginnings import begin
+from tests.support.command_line import Ended, run_in
+from tests.support.components import (
+    BACKEND,
+    CART,
+    CART_BUILD,
+    CART_PRODUCTION,
+    CART_STAGING,
+    CLUSTERS,
+    FENCE,
+    PRODUCTION,
+    SERVICE,
+    STAGING,
+    TRACES,
+    binding,
+    build,
+    component,
+    component_world,
+    components_drafted,
+    components_on,
+    components_published,
+    condition_of,
+    conflicts_on,
+    fence,
+    object_on,
+    package_of,
+    path_on,
+    place,
+    service,
+    status_of,
+    traces,
+)
+from tests.support.git_env import git
+from tests.support.policies import ATTACHED, patch, policy, publish
+from tests.support.world import World
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> World:
+    """Everything is published: `cart` and `till` in both environments, `feed` in production."""
+    return begin(tmp_path, components_published)
+
+
+# people
+
+
+@pytest.mark.parametrize("branch", ["clusters/oslo", "drafts/oslo"])
+def test_a_field_that_we_emit_is_restored_with_a_conflict_record(tmp_path: Path, branch: str) -> None:
+    world = begin(tmp_path, components_drafted if branch.startswith("drafts") else components_published)
+    world.edit(branch, path_on(branch), "replicas: 2", "replicas: 9")
+
+    world.sync()
+
+    assert object_on(world, "drafts/oslo")["spec"]["replicas"] == 2
+    assert conflicts_on(world, "drafts/oslo", "cart") == [("deployment-cart.yaml", "/spec/replicas")]
+    assert world.sync().is_silent
+    publish(world, "oslo")
+    assert object_on(world, "clusters/oslo")["spec"]["replicas"] == 2
+    assert world.sync().is_silent
+
+
+@pytest.mark.parametrize("branch", ["clusters/oslo", "drafts/oslo"])
+def test_what_people_add_beside_is_kept_through_changes_of_ours(tmp_path: Path, branch: str) -> None:
+    world = begin(tmp_path, components_drafted if branch.startswith("drafts") else components_published)
+    own = f"{package_of('cart')}/own.yaml"
+    world.edit(branch, path_on(branch), "    app: cart\n", "    app: cart\n    pager: night # until May\n")
+    world.commit(branch, {own: "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: own}\n"})
+    world.settle()
+    world.write({CART: component("cart", replicas=4, traceAgent={}), FENCE: fence(444)})
+
+    world.sync()
+
+    text = world.text("drafts/oslo", path_on(branch))
+    assert ("replicas: 4" in text, "pager: night # until May" in text) == (True, True)
+    assert "metadata: {name: own}" in world.text("drafts/oslo", own)
+    assert conflicts_on(world, "drafts/oslo", "cart") == []
+    assert world.sync().is_silent
+    publish(world, "oslo")
+    assert "pager: night" in world.text("clusters/oslo", path_on(branch))
+
+
+def test_an_item_that_people_add_to_a_list_is_kept_through_changes_of_ours(world: World) -> None:
+    world.edit(
+        "clusters/oslo", path_on("clusters/oslo"), "        - name: agent\n",
+        "        - name: shell\n          image: shell:1\n        - name: agent\n",
+    )  # fmt: skip
+    world.settle()
+    world.write({CART_BUILD: build("cart", "cart:2")})
+
+    world.sync()
+
+    containers = object_on(world, "drafts/oslo")["spec"]["template"]["spec"]["containers"]
+    assert {one["name"]: one["image"] for one in containers} == {
+        "main": "cart:2",
+        "shell": "shell:1",
+        "agent": "agent:1.0",
+    }
+    assert conflicts_on(world, "drafts/oslo", "cart") == []
+    assert world.sync().is_silent
+
+
+def test_a_file_that_people_delete_is_drafted_again(world: World) -> None:
+    world.commit("clusters/oslo", {path_on("clusters/oslo", kind="fence"): None})
+
+    after = world.sync()
+
+    assert (after.outcomes[place("oslo", "cart")], after.moved) == ("draft", {"drafts/oslo"})
+    assert object_on(world, "drafts/oslo", kind="fence")["kind"] == "NetworkPolicy"
+    assert world.sync().is_silent
+
+
+def test_a_declined_draft_stays_declined_until_it_would_say_something_else(world: World) -> None:
+    world.write({CART_BUILD: build("cart", "cart:2")})
+    world.sync()
+    world.delete("drafts/oslo")
+    declined = world.sync()
+    assert world.sync().is_silent
+    world.write({CART_BUILD: build("cart", "cart:2", tag="2")})
+    same = world.sync()
+    world.write({CART_BUILD: build("cart", "cart:3")})
+
+    after = world.sync()
+
+    assert (declined.outcomes[place("oslo", "cart")], same.outcomes[place("oslo", "cart")]) == ("declined", "declined")
+    assert after.outcomes[place("oslo", "cart")] == "draft"
+    assert world.sync().is_silent
+
+
+# what is others'
+
+
+def _with_a_foreign_directory(folder: Path) -> World:
+    world = component_world(folder)
+    world.write({CART_PRODUCTION: None})
+    world.sync()
+    publish(world, *CLUSTERS)
+    own = "apiVersion: apps/v1\nkind: Deployment\nmetadata:\n  name: cart\nspec:\n  replicas: 9\n  paused: true\n"
+    world.commit("clusters/oslo", {path_on("clusters/oslo"): own, f"{package_of('cart')}/own.txt": "mine\n"})
+    world.write({CART_PRODUCTION: binding("cart", PRODUCTION)})
+    return world
+
+
+def test_a_directory_of_others_is_left_alone_until_the_binding_says_adopt(tmp_path: Path) -> None:
+    world = begin(tmp_path, _with_a_foreign_directory)
+    before = world.sync()
+    told = condition_of(world, "shop/EnvBinding/cart-production")
+    assert world.settle().is_silent
+    world.write({CART_PRODUCTION: binding("cart", PRODUCTION, {"reconciler.dev/adopt": "true"})})
+
+    after = world.sync()
+
+    assert before.outcomes[place("oslo", "cart")] == "DirectoryNotOwned"
+    assert before.moved == {"drafts/lisbon"}
+    assert (told[0], "components/production/shop/cart" in told[2]) == ("False", True)
+    assert after.outcomes[place("oslo", "cart")] == "draft"
+    assert object_on(world, "drafts/oslo")["spec"]["replicas"] == 2
+    assert object_on(world, "drafts/oslo")["spec"]["paused"] is True
+    assert world.text("drafts/oslo", f"{package_of('cart')}/own.txt") == "mine\n"
+    assert world.settle().is_silent
+    publish(world, "oslo")
+    assert world.record("oslo", package_of("cart"))["owned"]
+
+
+# what is lost
+
+
+@pytest.mark.parametrize("start", [components_drafted, components_published])
+def test_with_its_state_lost_everything_is_known_again(tmp_path: Path, start: Callable[[Path], World]) -> None:
+    world = begin(tmp_path, start)
+    before = {one: (world.head(f"clusters/{one}"), world.head(f"drafts/{one}")) for one in CLUSTERS}
+    git(world.fleet, "update-ref", "-d", "refs/reconciler/state/oslo")
+
+    world.sync()
+
+    assert {one: (world.head(f"clusters/{one}"), world.head(f"drafts/{one}")) for one in CLUSTERS} == before
+    assert world.settle().is_silent
+    world.write({"shop/cart-new.yaml": build("cart.production", "cart:2")})
+    assert world.sync().moved == {"drafts/lisbon", "drafts/oslo"}
+    assert world.sync().is_silent
+
+
+def test_with_state_and_binding_lost_together_nothing_is_removed(world: World) -> None:
+    git(world.fleet, "update-ref", "-d", "refs/reconciler/state/oslo")
+    world.write({CART_PRODUCTION: None})
+
+    after = world.sync()
+
+    assert after.moved == {"removals/lisbon"}
+    assert "production/cart" in components_on(world, "clusters/oslo")
+    assert world.settle().is_silent
+
+
+def test_an_interrupted_pass_and_a_second_daemon_come_to_the_same(world: World) -> None:
+    world.write({"shop/cart-new.yaml": build("cart.staging", "cart:2")})
+
+    world.sync_while(world.sync)
+
+    assert git(world.fleet, "rev-list", "--count", "clusters/berlin..drafts/berlin") == "1"
+    assert world.settle().is_silent
+
+
+def test_two_daemons_write_the_same_commits(tmp_path: Path) -> None:
+    heads = []
+    for name in ("one", "other"):
+        world = begin(tmp_path / name / "world", components_drafted)
+        heads.append({one: world.tree(f"drafts/{one}", "components") for one in CLUSTERS})
+
+    assert heads[0] == heads[1]
+
+
+# with override policies
+
+
+def test_a_policy_that_a_template_names_overrides_what_it_makes(world: World) -> None:
+    slow = policy("slow", [patch("/spec/replicas", 1, {"clusters": ["oslo"]})])
+    world.write({SERVICE: service(label=f", {ATTACHED}: slow"), "policies/slow.yaml": slow})
+    world.sync()
+
+    publish(world, *CLUSTERS)
+
+    assert object_on(world, "clusters/oslo")["spec"]["replicas"] == 1
+    assert object_on(world, "clusters/lisbon")["spec"]["replicas"] == 2
+    assert object_on(world, "clusters/oslo")["metadata"]["labels"].get(ATTACHED) is None
+    steps = world.told("clusters/oslo", package_of("cart"))["overrides"]
+    assert [one["pointer"] for one in steps] == ["/spec/replicas"]
+    world.write({"policies/slow.yaml": slow.replace('"value": 1', '"value": 3')})
+    after = world.sync()
+    assert (after.report.render_count, after.moved) == (2, {"drafts/oslo"})
+    assert world.sync().is_silent
+
+
+def test_without_the_policy_that_it_names_a_component_stays_as_it_is(world: World) -> None:
+    world.write({SERVICE: service(label=f", {ATTACHED}: slow")})
+
+    after = world.sync()
+
+    assert after.moved == set()
+    assert condition_of(world, "shop/EnvBinding/cart-production")[0] == "False"
+    assert world.settle().is_silent
+
+
+# by command
+
+
+def command(world: World, *arguments: str) -> Ended:
+    """Run a command on the world as people would."""
+    (world.folder / "reconciler.yaml").write_text(
+        f"config: {{url: {world.config}}}\nfleet: {{url: {world.fleet}}}\ncache: {world.folder / 'cache'}\n"
+    )
+    return run_in(world.folder, {"PATH": os.environ["PATH"], "HOME": "/nonexistent"}, *arguments)
+
+
+def test_a_plan_tells_what_moves_where_and_what_made_it(world: World) -> None:
+    world.write({FENCE: fence(444), CART_STAGING: binding("cart", STAGING, overrides={"replicas": 5})})
+
+    told = command(world, "plan")
+
+    assert told.returncode == 2
+    assert (
+        """\
+generate berlin/components/staging/shop/cart (EnvBinding shop/cart-staging)
+  Deployment cart: replicas 2 → 5
+  NetworkPolicy cart-fence: port 443 → 444
+  why: Addon/_cluster/fence changed
+  why: EnvBinding/shop/cart-staging changed
+"""
+        in told.stdout
+    )
+    assert (
+        """\
+generate lisbon/components/production/shop/cart (EnvBinding shop/cart-production)
+  NetworkPolicy cart-fence: port 443 → 444
+  why: Addon/_cluster/fence changed
+  same change on 1 other target: oslo/components/production/shop/cart
+"""
+        in told.stdout
+    )
+
+
+def test_what_is_wrong_with_the_catalogue_is_told_where_it_stands_and_whom_it_hits(world: World) -> None:
+    world.write({FENCE: "# as we agreed\n" + fence(more="  x: 1\n")})
+
+    told = json.loads(command(world, "validate", "-o", "json").stdout)
+
+    assert {(one["object"], one["code"], one.get("pointer"), one["file"], one["line"]) for one in told} == {
+        ("Addon/_cluster/fence", "UnknownField", "/spec/x", FENCE, 15),
+        ("ComponentType/_cluster/backend", "AddonNotFound", "/spec/platformAddons/0/name", BACKEND, 4),
+        ("Backend/shop/cart", "ComponentTypeNotReady", None, CART, 1),
+        ("Backend/shop/till", "ComponentTypeNotReady", None, "shop/till.yaml", 1),
+    }
+
+
+def test_what_is_wrong_with_a_component_is_told_once_for_all_of_its_environments(world: World) -> None:
+    world.write({CART: component("cart", replicas=0, traceAgnt={})})
+
+    told = json.loads(command(world, "validate", "-o", "json").stdout)
+
+    assert [(one["object"], one["pointer"], one["message"]) for one in told] == [
+        ("Backend/shop/cart", "/spec/replicas", "spec.replicas must be at least 1, not 0"),
+        (
+            "Backend/shop/cart",
+            "/spec/traceAgnt",
+            "spec.traceAgnt is unknown; allowed are port, replicas, traceAgent; did you mean traceAgent?",
+        ),
+    ]
+
+
+def test_a_status_file_names_what_made_each_value(world: World) -> None:
+    told = world.told("clusters/oslo", package_of("cart"))
+
+    assert [(one["kind"], one["name"]) for one in told["inputs"]["objects"]] == [
+        ("Addon", "fence"), ("Addon", "trace-agent"), ("Backend", "cart"), ("ComponentDefinition", "service"),
+        ("ComponentType", "backend"), ("EnvBinding", "cart-production"), ("Build", "cart"),
+        ("Environment", "production"),
+    ]  # fmt: skip
+    assert [one["name"] for one in told["appliedOverrides"]] == ["fence/main", "trace-agent/default"]
+    steps = {(one["file"], one["pointer"]): one["steps"] for one in told["layers"]}
+    (step,) = steps["deployment-cart.yaml", "/metadata/labels/rate"]
+    assert (step["instance"], step["after"], step["expression"]) == ("trace-agent/default", "r10", "r${spec.rate}")
+    (image,) = steps["deployment-cart.yaml", "/spec/template/spec/containers/0/image"]
+    assert image["values"] == [
+        {"name": "build.image", "layer": "build", "by": "Build/shop/cart", "file": CART_BUILD, "where": "spec.image"}
+    ]
+
+
+def test_the_steps_of_a_value_are_explained(world: World) -> None:
+    world.write({CART_PRODUCTION: binding("cart", PRODUCTION, overrides={"replicas": 5})})
+
+    told = command(world, "explain", f"oslo/{package_of('cart')}", "Deployment/cart", "/spec/replicas")
+
+    assert (told.returncode, told.stderr) == (0, "")
+    assert "Deployment/_cluster/cart /spec/replicas in deployment-cart.yaml: 5" in told.stdout
+    assert "added 5 by ${spec.replicas}" in told.stdout
+    assert f"{SERVICE}:17 spec.resources[0].template.spec.replicas" in told.stdout
+
+
+def test_a_type_leaves_its_files_on_the_status_branch(world: World) -> None:
+    files = world.files(world.fleet, "reconciler/status", "types/_cluster/backend")
+
+    assert list(files) == ["crd.yaml", "plan.yaml", "schema.json"]
+    crd, plan = (parse_yaml(files[one]).documents[0].data for one in ("crd.yaml", "plan.yaml"))
+    assert (crd["spec"]["names"]["kind"], crd["metadata"]["name"]) == ("Backend", "backends.platform")
+    assert list(json.loads(files["schema.json"])["properties"]) == ["port", "replicas", "traceAgent"]
+    assert [(one["name"], one["config"]) for one in plan["platformAddons"]] == [("fence", {"from": []})]
+    assert [one["key"] for one in plan["developerAddons"]] == ["traceAgent"]
+    status = status_of(world, "_cluster/ComponentType/backend")
+    assert status["generatedCRD"] == {"apiVersion": "platform/v1alpha1", "kind": "Backend"}
+    assert [one["digest"] for one in status["appliedPlatformAddons"]] == [plan["platformAddons"][0]["digest"]]
+    world.write({TRACES: traces(more="    - {op: remove, path: /x}\n")})
+    world.sync()
+    after = world.files(world.fleet, "reconciler/status", "types/_cluster/backend")
+    assert {one for one in files if files[one] != after[one]} == {"plan.yaml"}
+
+
+def test_bindings_and_components_are_told_of_on_the_status_branch(world: World) -> None:
+    binding = status_of(world, "shop/EnvBinding/cart-production")
+
+    assert {name: binding[name] for name in ("component", "environment", "clusters", "addons")} == {
+        "component": {"kind": "Backend", "name": "cart"},
+        "environment": "production",
+        "clusters": ["lisbon", "oslo"],
+        "addons": ["fence/main", "trace-agent/default"],
+    }
+    assert condition_of(world, "shop/EnvBinding/cart-production")[:2] == ("True", "NoErrors")
+    assert condition_of(world, "shop/Backend/cart")[:2] == ("True", "Valid")
+    assert condition_of(world, "_cluster/ComponentType/backend", "InstancesValid")[2] == "all of 2 components are valid"
+    assert condition_of(world, "_cluster/Addon/fence")[:2] == ("True", "Valid")

@@ -1,0 +1,257 @@
+"""What people do to the config: conflicts, adoption, removals, renames, broken files. Nothing published is removed."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.support.beginnings import begin, berlin_published
+from tests.support.git_env import make_bare
+from tests.support.world import World, catalog, config_map, injected_set, package, repository, small_world, variant
+
+KEPT = "berlin/metrics"
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> World:
+    """Berlin has both packages published."""
+    return begin(tmp_path, berlin_published)
+
+
+def nothing_removed(world: World) -> bool:
+    """Whether all that was published at Berlin is there, and no draft of Berlin takes anything away."""
+    branches = [name for name in ("clusters/berlin", "drafts/berlin") if world.head(name)]
+    return all(world.tree(name, path) for name in branches for path in ("gateway", "metrics"))
+
+
+def test_a_renamed_variant_takes_its_package_over_without_a_word_to_the_cluster(world: World) -> None:
+    world.write({"metrics.yaml": variant("measurements", "berlin", "metrics")})
+
+    after = world.sync()
+
+    assert after.outcomes[KEPT] != "DeletionHeld"
+    assert nothing_removed(world)
+    owner = world.record("berlin", "metrics")["owner"]
+    assert isinstance(owner, dict)
+    assert owner["name"] == "measurements"
+    assert world.settle().outcomes[KEPT] == "published"
+
+
+def test_an_owner_passes_nothing_on_while_a_config_file_is_unreadable(world: World) -> None:
+    world.write({"metrics.yaml": variant("measurements", "berlin", "metrics"), "broken.yaml": "a: [\n"})
+
+    after = world.sync()
+
+    assert after.outcomes[KEPT] == "OwnershipConflict"
+    assert world.sync().is_silent
+    world.write({"broken.yaml": None})
+    assert world.settle().outcomes[KEPT] == "published"
+
+
+def test_a_variant_that_comes_back_finds_its_package_as_it_left_it(world: World) -> None:
+    world.write({"metrics.yaml": None})
+    world.settle()
+    world.write({"metrics.yaml": variant("metrics-berlin", "berlin", "metrics")})
+
+    assert world.settle().outcomes[KEPT] == "published"
+
+
+def test_of_two_variants_for_one_place_the_first_by_name_gets_it(tmp_path: Path) -> None:
+    world = small_world(tmp_path)
+    world.write({"rival.yaml": variant("a-rival", "berlin", "metrics")})
+
+    world.sync()
+
+    assert world.reason("metrics-berlin") == "DownstreamConflict"
+    assert world.reason("metrics-berlin", "Stalled") == "DownstreamConflict"
+    assert world.reason("a-rival") == "NoErrors"
+    assert world.sync().is_silent
+
+
+def test_of_two_variants_for_one_place_the_one_that_has_it_keeps_it(world: World) -> None:
+    world.write({"rival.yaml": variant("a-rival", "berlin", "metrics")})
+
+    after = world.sync()
+
+    assert after.moved == set()
+    assert world.reason("a-rival") == "DownstreamConflict"
+    assert world.reason("metrics-berlin") == "NoErrors"
+
+
+@pytest.mark.parametrize("place", [pytest.param("metrics/inner", id="below"), pytest.param("gateway/x/y", id="deeper")])
+def test_a_package_inside_another_is_refused(world: World, place: str) -> None:
+    world.write({"inner.yaml": variant("a-inner", "berlin", place, upstream="metrics")})
+
+    after = world.sync()
+
+    assert after.moved == set()
+    assert world.reason("a-inner") == "DownstreamConflict"
+    assert world.sync().is_silent
+
+
+def test_a_foreign_package_is_never_overwritten(tmp_path: Path) -> None:
+    world = small_world(tmp_path)
+    world.commit("clusters/berlin", {"metrics/Kptfile": package("metrics")["Kptfile"], "metrics/own.yaml": "a: 1\n"})
+
+    after = world.sync()
+
+    assert after.outcomes[KEPT] == "DownstreamExists"
+    assert after.outcomes["berlin/gateway"] == "draft"
+    assert world.text("drafts/berlin", "metrics/own.yaml") == "a: 1\n"
+    assert world.sync().is_silent
+
+
+def test_a_package_at_the_wanted_upstream_is_adopted_with_everything_people_made_of_it(world: World) -> None:
+    files = world.files(world.fleet, "clusters/berlin", "metrics")
+    theirs = {f"metrics/{name}": content + "\n" for name, content in files.items()}
+    theirs["metrics/deployment.yaml"] = theirs["metrics/deployment.yaml"].replace("replicas: 2", "replicas: 7")
+    world.commit("clusters/lisbon", theirs)
+    world.write({"lisbon.yaml": variant("metrics-lisbon", "lisbon", "metrics", extra="adoptionPolicy: adoptExisting")})
+
+    after = world.sync()
+
+    assert after.outcomes["lisbon/metrics"] == "adopted"
+    assert "replicas: 7" in world.text("clusters/lisbon", "metrics/deployment.yaml")
+    assert world.settle().outcomes["lisbon/metrics"] == "adopted"
+
+
+def test_a_package_whose_lock_leads_nowhere_is_left_alone(tmp_path: Path) -> None:
+    world = small_world(tmp_path)
+    git = f"git: {{repo: ./catalog.git, directory: metrics, ref: metrics/v0, commit: {'a' * 40}}}"
+    elsewhere = f"\nupstreamLock: {{type: git, {git}}}\n"
+    world.commit("clusters/berlin", {"metrics/Kptfile": package("metrics")["Kptfile"] + elsewhere})
+    world.write({"metrics.yaml": variant("metrics-berlin", "berlin", "metrics", extra="adoptionPolicy: adoptExisting")})
+
+    after = world.sync()
+
+    assert after.outcomes[KEPT] == "MergeBaseMissing"
+    assert world.sync().is_silent
+
+
+def test_a_package_without_a_lock_is_adopted_mutated_and_never_updated(tmp_path: Path) -> None:
+    world = small_world(tmp_path)
+    theirs = {"metrics/Kptfile": package("metrics")["Kptfile"], "metrics/own.yaml": "a: 1\n"}
+    world.commit("clusters/berlin", theirs)
+    adopting = "adoptionPolicy: adoptExisting\npackageContext: {data: {region: eu}}"
+    world.write({"metrics.yaml": variant("metrics-berlin", "berlin", "metrics", extra=adopting)})
+
+    after = world.sync()
+
+    assert after.outcomes[KEPT] == "draft"
+    assert world.sync().is_silent
+    assert world.text("drafts/berlin", "metrics/own.yaml") == "a: 1\n"
+    assert "region: eu" in world.text("drafts/berlin", "metrics/package-context.yaml")
+    assert "upstreamLock" not in world.text("drafts/berlin", "metrics/Kptfile")
+
+
+def test_one_broken_file_among_a_hundred_spoils_itself_only(tmp_path: Path) -> None:
+    world = small_world(tmp_path)
+    world.write(
+        {f"many/{n:02}.yaml": variant(f"m-{n:02}", "lisbon", f"m{n:02}", upstream="metrics") for n in range(30)}
+    )
+    world.sync()
+    world.merge("lisbon", "squash")
+    world.settle()
+    world.write({"many/07.yaml": variant("m-07", "lisbon", "m07", upstream="metrics") + "  downstream: {repo: [\n"})
+    world.release("metrics", "v2", package("metrics", image="2.0"))
+    for n in (3, 8):
+        world.write({f"many/{n:02}.yaml": variant(f"m-{n:02}", "lisbon", f"m{n:02}", "v2", "metrics")})
+
+    after = world.sync()
+
+    assert {one for one, why in after.outcomes.items() if why == "draft"} == {"lisbon/m03", "lisbon/m08"}
+    assert after.outcomes["lisbon/m07"] == "DeletionHeld"
+    assert world.tree("drafts/lisbon", "m07") == world.tree("clusters/lisbon", "m07")
+    (broken,) = [one for one in after.findings if one.code.startswith("Yaml")]
+    assert (broken.location.file, broken.location.line) == ("many/07.yaml", 9)
+    assert "many/07.yaml" in world.text("reconciler/status", "summary.yaml")
+    assert world.sync().is_silent
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        pytest.param({"clusters/berlin.yaml": repository("berlin", branch="main")}, id="another-branch"),
+        pytest.param({"clusters/berlin.yaml": repository("berlin", directory="sub")}, id="another-directory"),
+    ],
+)
+def test_a_repository_that_points_elsewhere_is_left_alone(world: World, change: dict[str, str]) -> None:
+    world.write(change)
+
+    after = world.sync()
+
+    assert "DestinationMissing" in after.codes
+    assert after.moved == set()
+    assert world.sync().is_silent
+
+
+def test_a_cluster_branch_that_is_gone_is_not_made_again(world: World) -> None:
+    world.delete("clusters/berlin")
+    world.write({"regions/south.yaml": config_map("region-south", api="new")})
+
+    after = world.sync()
+
+    assert "DestinationMissing" in after.codes
+    assert after.moved == {"drafts/lisbon"}
+    assert world.sync().is_silent
+
+
+def test_a_cluster_without_its_repository_object_keeps_everything(world: World) -> None:
+    world.write({"clusters/berlin.yaml": None})
+
+    after = world.sync()
+
+    assert after.moved == set()
+    assert world.reason("metrics-berlin") == "DownstreamNotFound"
+    assert nothing_removed(world)
+
+
+def test_an_upstream_that_is_gone_stops_its_own_variants_only(tmp_path: Path) -> None:
+    world = small_world(tmp_path)
+    world.write(
+        {"gone.yaml": catalog("gone"), "lost.yaml": variant("lost", "berlin", "lost").replace("catalog", "gone")}
+    )
+
+    after = world.sync()
+
+    assert after.outcomes[KEPT] == "draft"
+    assert "UpstreamUnreachable" in after.codes
+    assert world.tree("drafts/berlin", "lost") is None
+
+
+def test_a_fleet_repository_that_is_gone_stops_its_own_clusters_only(tmp_path: Path) -> None:
+    world = small_world(tmp_path)
+    make_bare(tmp_path / "far.git")
+    world.write({"clusters/far.yaml": repository("far", "./nowhere.git"), "far.yaml": variant("far", "far", "metrics")})
+
+    after = world.sync()
+
+    assert "RepositoryUnreachable" in after.codes
+    assert after.outcomes[KEPT] == "draft"
+
+
+def test_the_order_of_targets_in_a_set_moves_nothing(world: World) -> None:
+    world.write({"gateway.yaml": injected_set("gateway", ["lisbon", "berlin"])})
+
+    assert world.sync().moved == set()
+    assert world.sync().is_silent
+
+
+def test_moving_objects_between_files_and_adding_comments_moves_nothing(world: World) -> None:
+    moved = "# together now\n" + variant("metrics-berlin", "berlin", "metrics") + "---\n" + repository("lisbon")
+    world.write({"metrics.yaml": None, "clusters/lisbon.yaml": None, "all/one.yaml": moved})
+
+    assert world.sync().moved == set()
+
+
+def test_a_new_name_for_draft_branches_leaves_open_drafts_where_they_are(tmp_path: Path) -> None:
+    world = small_world(tmp_path)
+    world.sync()
+    renamed = World(world.folder, drafts={"branch": "drafts/{repository}/{package}"})
+
+    assert renamed.sync().moved == set()
+    world.merge("berlin", "squash")
+    renamed.settle()
+    renamed.write({"regions/north.yaml": config_map("region-north", api="new")})
+    renamed.sync()
+    assert renamed.head("drafts/berlin/gateway")
+    assert renamed.sync().is_silent

@@ -1,0 +1,162 @@
+"""What an edit of presets costs: as many renders as there are Plugins that can feel it, however large the fleet is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+import pytest
+
+from reconciler.controllers.deletion_guards import PackageLocation
+from tests.support.beginnings import begin
+from tests.support.decided_fleet import DecidedFleet, preset_room
+from tests.support.presets import (
+    Options,
+    cluster,
+    definition,
+    option,
+    organization,
+    override,
+    preset,
+    tier,
+)
+from tests.support.world import World
+
+EDGE = tuple(f"edge-{number:02}" for number in range(6))
+CORE = tuple(f"core-{number:02}" for number in range(24))
+FLEET = (*EDGE, *CORE)
+PRESETS = tuple(f"logs-{number}" for number in range(5))
+FILE, CLUSTER = "presets/{}.yaml", "clusters/{}.yaml"
+OF_EDGE, OF_ALL = "overrides/edge.yaml", "overrides/all.yaml"
+
+
+def preset_of(name: str, overrides: Mapping[str, Options] | None = None, size: int = 128) -> str:
+    """Return a preset for all clusters; it says something else for one of each tier."""
+    found = {"edge-00": [option("buffer.size", 8)], "core-00": [option("buffer.size", 9)]}
+    return preset(name, [option("buffer.size", size)], {**found, **(overrides or {})}, plugin={"releaseName": name})
+
+
+def edge(size: str = "zfs") -> str:
+    return override("edge", [option("storage", size)], clusterSelector=tier("edge"))
+
+
+def fleet(folder: Path) -> World:
+    """Return thirty clusters without Repositories, each with the Plugins of five presets, all of them drafted."""
+    world = World.new(folder)
+    world.write(
+        {
+            "acme.yaml": organization(option("storage", "fast")),
+            "logshipper.yaml": definition(),
+            OF_EDGE: edge(),
+            OF_ALL: override("all", [option("timeout", 5)]),
+            **{CLUSTER.format(one): cluster(one, one.partition("-")[0]) for one in FLEET},
+            **{FILE.format(one): preset_of(one) for one in PRESETS},
+        }
+    )
+    world.sync()
+    return world
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> World:
+    return begin(tmp_path, fleet)
+
+
+@pytest.mark.parametrize(
+    ("files", "renders", "drafts"),
+    [
+        pytest.param({}, 0, (), id="nothing"),
+        pytest.param(
+            {FILE.format("logs-3"): preset_of("logs-3", {"core-00": [option("buffer.size", 10)]})}, 1, ("core-00",),
+            id="an-override-for-one-cluster",
+        ),
+        pytest.param(
+            {FILE.format("logs-3"): preset_of("logs-3", {"core-07": [option("buffer.size", 128)]})}, 0, (),
+            id="an-override-that-says-what-is-so-anyway",
+        ),
+        pytest.param({OF_EDGE: edge("btrfs")}, 30, EDGE, id="an-override-for-a-tier"),
+        pytest.param({OF_EDGE: None}, 30, EDGE, id="an-override-for-a-tier-goes"),
+        pytest.param(
+            {OF_EDGE: override("edge", [option("storage", "zfs")], clusterSelector={"clusterNames": [*EDGE]})}, 0, (),
+            id="an-override-that-chooses-them-otherwise",
+        ),
+        pytest.param({FILE.format("logs-3"): preset_of("logs-3", size=64)}, 28, FLEET[1:6] + CORE[1:], id="a-preset"),
+        pytest.param({"acme.yaml": organization(option("storage", "slow"))}, 120, CORE, id="the-organization"),
+        pytest.param({"logshipper.yaml": definition(size=1, storage="none")}, 0, (), id="defaults-that-all-shadow"),
+        pytest.param(
+            {CLUSTER.format("core-05"): cluster("core-05", "core", [option("storage", "nfs")])}, 5, ("core-05",),
+            id="an-override-of-a-cluster",
+        ),
+        pytest.param({CLUSTER.format("core-05"): cluster("core-05", "core", pager="x")}, 0, (), id="a-label-of-others"),
+        pytest.param({CLUSTER.format("core-05"): cluster("core-05", "edge")}, 5, ("core-05",), id="another-tier"),
+        pytest.param(
+            {"moved/all.yaml": preset_of("logs-3"), FILE.format("logs-3"): None}, 0, (), id="a-preset-in-another-file"
+        ),
+    ],
+)  # fmt: skip
+def test_an_edit_renders_what_can_feel_it(
+    world: World, files: dict[str, str | None], renders: int, drafts: tuple[str, ...]
+) -> None:
+    world.write(files)
+
+    after = world.sync()
+
+    assert after.report.render_count == renders
+    assert after.moved == {f"drafts/{one}" for one in drafts}
+    assert world.sync().is_silent
+
+
+MANY_EDGE = tuple(f"edge-{number:03}" for number in range(10))
+MANY = (*MANY_EDGE, *(f"core-{number:03}" for number in range(60)))
+MANY_PRESETS = tuple(f"logs-{number:02}" for number in range(15))
+CHANGED = "logs-13"
+
+
+def many(sizes: Mapping[str, int]) -> str:
+    """Return the preset that is changed; `sizes` are what it says of clusters, by name."""
+    overrides = {one: [option("buffer.size", size)] for one, size in sizes.items()}
+    return preset(CHANGED, [option("buffer.size", 128)], overrides, plugin={"releaseName": CHANGED})
+
+
+def large_fleet() -> DecidedFleet:
+    """Return seventy clusters, each with the Plugins of fifteen presets."""
+    options, sizes = [option("buffer.size", 128)], {MANY[0]: 8, MANY[50]: 9}
+    return DecidedFleet(
+        {
+            "acme.yaml": organization(option("storage", "fast")),
+            "logshipper.yaml": definition(),
+            OF_EDGE: edge(),
+            OF_ALL: override("all", [option("timeout", 5), option("retries", 3)]),
+            **{CLUSTER.format(one): cluster(one, one.partition("-")[0]) for one in MANY},
+            **{FILE.format(one): preset(one, options, plugin={"releaseName": one}) for one in MANY_PRESETS},
+            FILE.format(CHANGED): many(sizes),
+        },
+        preset_room(),
+    )
+
+
+def plugins_of(presets: Iterable[str], clusters: Iterable[str]) -> set[PackageLocation]:
+    return {(where, f"plugins/{name}-{where}") for name in presets for where in clusters}
+
+
+def test_an_edit_in_a_large_fleet_moves_the_drafts_of_the_clusters_that_it_reaches() -> None:
+    """In one test, because what is there to begin with takes longer than all of the edits."""
+    fleet = large_fleet()
+    everything = plugins_of(MANY_PRESETS, MANY)
+    assert fleet.look().drafted == everything
+
+    edits: list[tuple[str, dict[str, str], set[PackageLocation]]] = [
+        ("one override", {FILE.format(CHANGED): many({MANY[0]: 7, MANY[50]: 9})}, plugins_of([CHANGED], MANY[:1])),
+        ("the order of overrides", {FILE.format(CHANGED): many({MANY[50]: 9, MANY[0]: 7})}, set()),
+        (
+            "a comment, and the order of options",
+            {OF_ALL: "# for all\n" + override("all", [option("retries", 3), option("timeout", 5)])},
+            set(),
+        ),
+        ("a tier", {OF_EDGE: edge("btrfs")}, plugins_of(MANY_PRESETS, MANY_EDGE)),
+        ("nothing", {}, set()),
+    ]
+    for what, files, reached in edits:
+        after = fleet.look(files)
+
+        assert (after.rendered, after.drafted) == (reached, reached), what

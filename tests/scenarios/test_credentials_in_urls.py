@@ -1,0 +1,91 @@
+"""Credentials in URLs of config objects and packages: an error finding, no repetition anywhere, and no deletion."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.support import beginnings
+from tests.support.beginnings import begin
+from tests.support.git_env import git, read_refs
+from tests.support.world import World, catalog, package, repository, variant
+
+Capture = pytest.CaptureFixture[str]
+
+URLS = [
+    pytest.param("https://robot:ses/ame-canary@git.example/fleet.git", id="slash-in-password"),
+    pytest.param("robot:ses/ame-canary@git.example/fleet.git", id="without-a-scheme"),
+    pytest.param("ses-ame-canary@git.example/fleet.git", id="token-without-a-scheme"),
+]
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> World:
+    """Berlin and Lisbon have all packages published."""
+    return begin(tmp_path, beginnings.published)
+
+
+def everything_written(world: World) -> bytes:
+    """Return all names and contents below the world's folder except the config itself, packed objects unpacked."""
+    found = []
+    for file in sorted(world.folder.rglob("*")):
+        if not file.is_relative_to(world.config):
+            found.append(str(file).encode())
+            found += [file.read_bytes()] if file.is_file() else []
+    for name in read_refs(world.fleet):
+        found.append(git(world.fleet, "log", "-p", "-m", "--format=fuller", name, "--").encode())
+    return b"\n".join(found)
+
+
+@pytest.mark.parametrize("url", URLS)
+@pytest.mark.parametrize("name", ["berlin", "catalog"])
+def test_a_repository_with_credentials_is_refused_and_nothing_is_deleted(world: World, name: str, url: str) -> None:
+    object_text = repository(name, url) if name == "berlin" else catalog().replace("./catalog.git", url)
+    file = "clusters/berlin.yaml" if name == "berlin" else "catalog.yaml"
+    world.write({file: object_text})
+    before = read_refs(world.fleet)
+
+    done = world.sync()
+    again = world.sync()
+
+    (found,) = (one for one in done.findings if one.code == "CredentialInUrl")
+    assert (found.location.file, found.location.pointer) == (file, "/spec/git/repo")
+    # what is published, drafted and recorded stays; only the status branch contains the finding
+    assert {ref for ref in before if before[ref] != done.after.get(ref)} <= {"refs/heads/reconciler/status"}
+    assert not [ref for ref in done.after if ref.startswith("refs/heads/removals/")]
+    assert again.before == again.after
+    assert b"ame-canary" not in everything_written(world)
+
+
+def test_a_draft_removes_credentials_that_a_person_put_into_a_kptfile(world: World, capsys: Capture) -> None:
+    path = next(one for one in world.paths(world.fleet, "clusters/berlin") if one.endswith("/Kptfile"))
+    text = world.text("clusters/berlin", path)
+    secret = "https://robot:ses/ame-canary@h.example/x.git"
+    world.commit("clusters/berlin", {path: re.sub(r"repo: \S+", f"repo: {secret}", text)})
+
+    done = world.sync()
+
+    assert "ame-canary" not in world.text("drafts/berlin", path)
+    assert "ame-canary" not in str(done.findings) + "".join(capsys.readouterr())
+    assert "ame-canary" not in git(world.fleet, "log", "--format=%B", "drafts/berlin")
+    assert "ame-canary" not in git(world.fleet, "log", "-p", "--format=%B", "reconciler/status")
+
+
+def test_a_subpackage_with_credentials_in_its_kptfile_is_refused(world: World) -> None:
+    upstream = (
+        "upstream: {type: git, git: {repo: 'https://robot:ses/ame-canary@h.example/x.git', directory: /, ref: v1}}"
+    )
+    subpackage = {f"sub/{path}": text for path, text in package("sub").items()}
+    subpackage["sub/Kptfile"] += f"{upstream}\n"
+    world.release("metrics", "v2", {**package("metrics"), **subpackage})
+    world.write({"metrics.yaml": variant("metrics-berlin", "berlin", "metrics", "v2")})
+    head = world.head("clusters/berlin")
+
+    done = world.sync()
+
+    (found,) = (one for one in done.findings if one.code == "CredentialInUrl")
+    assert (found.location.file, found.location.pointer) == ("sub/Kptfile", "upstream.git.repo")
+    assert (world.head("clusters/berlin"), world.head("drafts/berlin")) == (head, "")
+    assert b"ame-canary" not in everything_written(world).replace(git(world.catalog, "log", "-p").encode(), b"")

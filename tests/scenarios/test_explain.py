@@ -1,0 +1,281 @@
+"""`reconciler explain` over whole worlds: what it tells of a package, and what it costs."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from reconciler.controllers.results import Variant
+from reconciler.planning.model.outcomes import PackageRender
+from reconciler.planning.model.sources import RenderInputs
+from reconciler.planning.render.renderer import PackageRenderer
+from tests.support.beginnings import begin, drafted, published
+from tests.support.command_line import Ended, run_in
+from tests.support.components import components_published, package_of
+from tests.support.git_env import read_refs
+from tests.support.policies import (
+    ATTACHED,
+    patch,
+    policies_published,
+    policy,
+    replicas,
+    rolled_out,
+    rollout_world,
+)
+from tests.support.presets import from_secret, option, preset, presets_published
+from tests.support.world import World, injected_set
+
+LOGS = ("berlin/plugins/logs-berlin", "Plugin/logs-berlin")
+
+
+@pytest.fixture
+def presets(tmp_path: Path) -> World:
+    return begin(tmp_path, presets_published)
+
+
+@pytest.fixture
+def components(tmp_path: Path) -> World:
+    return begin(tmp_path, components_published)
+
+
+@pytest.fixture
+def policies(tmp_path: Path) -> World:
+    return begin(tmp_path, policies_published)
+
+
+def run(world: World, *arguments: str) -> Ended:
+    options = ("--config", str(world.config), "--fleet", str(world.fleet), "--cache", str(world.folder / "cache"))
+    environment = {"PATH": os.environ["PATH"], "HOME": "/nonexistent"}
+    return run_in(world.folder, environment, "explain", *arguments, *options)
+
+
+def told(world: World, *arguments: str) -> dict[str, Any]:
+    done = run(world, *arguments, "-o", "json")
+    assert done.returncode == 0, done.stderr
+    data: dict[str, Any] = json.loads(done.stdout)
+    return data
+
+
+def wins(world: World, *arguments: str) -> list[str]:
+    """Return who set each value that is told, and where, by the last of its steps."""
+    last = [one["steps"][-1] for one in told(world, *arguments)["values"]]
+    return [f"{one['by']} {one.get('file', '')}:{one.get('line', 0)}" for one in last]
+
+
+def test_an_option_is_told_layer_by_layer(presets: World) -> None:
+    (value,) = told(presets, *LOGS, "buffer.size")["values"]
+
+    assert [(one["layer"], one["file"], one.get("before"), one["after"]) for one in value["steps"]] == [
+        ("definition-default", "logshipper.yaml", None, 64),
+        ("preset", "presets/logs.yaml", 64, 128),
+        ("preset-cluster", "presets/logs.yaml", 128, 32),
+    ]
+    assert all(one["line"] == 4 for one in value["steps"])
+
+
+def test_the_one_ordering_is_shown_with_those_that_had_a_say(presets: World) -> None:
+    text = run(presets, *LOGS, "storage").stdout
+
+    marked = [line.split()[1] for line in text.splitlines() if line.startswith("  * ")]
+    assert marked == ["definition-default", "organization", "override-cluster"]
+
+
+def test_a_policy_behind_the_layers_is_told_as_the_one_that_wins(presets: World) -> None:
+    passed = {"labels": {ATTACHED: "big"}, "annotations": {"greenhouse.sap/propagate-labels": ATTACHED}}
+    presets.write({
+        "presets/logs.yaml": preset(options=[option("buffer.size", 128)], marks=passed),
+        "policies/big.yaml": policy("big", [patch("/spec/optionValues/0/value", 999, {"clusters": ["berlin"]})]),
+    })  # fmt: skip
+
+    assert wins(presets, *LOGS, "buffer.size") == ["ClusterOverridePolicy/big policies/big.yaml:4"]
+
+
+def test_what_stands_already_is_explained_without_touching_it(policies: World) -> None:
+    before = read_refs(policies.fleet)
+
+    assert wins(policies, "berlin/web", "Deployment/web", "/spec/replicas") == [
+        "ClusterOverridePolicy/site policies/site.yaml:4"
+    ]
+    assert read_refs(policies.fleet) == before
+    assert policies.sync().is_silent
+
+
+def test_one_package_is_rendered_and_no_other(policies: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    rendered: list[str] = []
+    render = PackageRenderer.__call__
+
+    def counted(self: PackageRenderer, variant: Variant, made: RenderInputs) -> PackageRender:
+        rendered.append(str(variant.target))
+        return render(self, variant, made)
+
+    monkeypatch.setattr(PackageRenderer, "__call__", counted)
+    policies.write({"policies/site.yaml": policy("site", [replicas(7)])})
+
+    told(policies, "lisbon/web")
+
+    assert rendered == ["lisbon/web"]
+
+
+@pytest.mark.parametrize(
+    ("make", "branch", "kind"),
+    [
+        pytest.param(published, "clusters/berlin", "edit", id="published"),
+        pytest.param(drafted, "drafts/berlin", "draft", id="drafted"),
+    ],
+)
+def test_what_people_changed_is_told_as_theirs(
+    tmp_path: Path, make: Callable[[Path], World], branch: str, kind: str
+) -> None:
+    small = begin(tmp_path, make)
+    small.edit(branch, "metrics/deployment.yaml", "replicas: 2", "replicas: 5")
+
+    (count,) = told(small, "berlin/metrics", "Deployment/metrics", "/spec/replicas")["values"]
+    (image,) = told(small, "berlin/metrics", "Deployment/metrics", "/spec/template/spec/containers/0/image")["values"]
+
+    assert [(one["layer"], one["after"], one["without"]) for one in count["steps"]] == [
+        ("upstream", 2, {"value": 5}),
+        (kind, 5, {"value": 2}),
+    ]
+    assert [one["layer"] for one in image["steps"]] == ["upstream"]
+
+
+def test_a_resource_that_people_took_away_is_told_with_what_would_be_without_that(tmp_path: Path) -> None:
+    small = begin(tmp_path, published)
+    small.commit("clusters/berlin", {"metrics/deployment.yaml": None})
+
+    (count,) = told(small, "berlin/metrics", "Deployment/metrics", "/spec/replicas")["values"]
+
+    assert [(one["layer"], one.get("after"), one["without"]) for one in count["steps"]] == [
+        ("upstream", 2, {}),
+        ("edit", None, {"value": 2}),
+    ]
+
+
+def test_on_a_closed_wave_the_earlier_text_is_told_without_a_line(tmp_path: Path) -> None:
+    world = begin(tmp_path, rollout_world)
+    world.write({"policies/site.yaml": policy("site", [replicas(3, name="count")])})
+    world.sync()
+    for cluster in ("amsterdam", "berlin", "lisbon"):
+        world.merge(cluster, "squash")
+    world.settle()
+    world.write({"policies/site.yaml": policy("site", [rolled_out(4)])})
+
+    found = {
+        cluster: told(world, f"{cluster}/web", "Deployment/web", "/spec/replicas")["values"][0]["steps"][-1]
+        for cluster in ("amsterdam", "lisbon")
+    }
+
+    assert (found["amsterdam"]["after"], found["amsterdam"]["line"]) == (4, 4)
+    assert (found["lisbon"]["after"], found["lisbon"].get("line")) == (3, None)
+    assert found["lisbon"]["where"].endswith("(earlier text)")
+
+
+def test_a_plugin_that_cannot_be_made_says_why_and_tells_no_secret(presets: World) -> None:
+    given = [option("token", "hunter2"), from_secret("other", "logs", "token")]
+    presets.write({"presets/logs.yaml": preset(options=given)})
+
+    done = run(presets, *LOGS)
+
+    assert done.returncode == 1
+    assert "it stays as it is: SecretLiteral" in done.stdout
+    assert "hunter2" not in done.stdout + done.stderr
+
+
+def test_a_package_that_is_withheld_is_told_with_its_layers(presets: World) -> None:
+    passed = {"labels": {ATTACHED: "gone"}, "annotations": {"greenhouse.sap/propagate-labels": ATTACHED}}
+    presets.write({"presets/logs.yaml": preset(options=[option("buffer.size", 128)], marks=passed)})
+
+    done = run(presets, *LOGS, "buffer.size")
+
+    assert done.returncode == 1
+    assert "PolicyNotFound" in done.stdout
+    assert "64 → 128" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        pytest.param(["berlino/web"], "no Repository or cluster berlino; there are berlin, lisbon", id="cluster"),
+        pytest.param(["berlin/wob"], "is not to have such a package; wanted there are web, metrics", id="package"),
+        pytest.param(["berlin/web", "Deployment/wob"], "no resource Deployment/wob; it has Deployment/", id="resource"),
+        pytest.param(["berlin/web", "Deployment/web", "/spec/x"], "nothing at /spec/x; it has /spec/", id="pointer"),
+        pytest.param(["berlin"], "must be REPOSITORY/PACKAGE, not 'berlin'", id="no-package"),
+    ],
+)  # fmt: skip
+def test_what_is_not_there_is_told_with_what_is(policies: World, arguments: list[str], told: str) -> None:
+    done = run(policies, *arguments)
+
+    assert done.returncode == 3
+    assert told in done.stderr
+
+
+def test_what_nothing_wants_any_more_is_told_as_that(policies: World) -> None:
+    policies.write({"metrics.yaml": None})
+
+    done = run(policies, "berlin/metrics")
+
+    assert done.returncode == 3
+    assert "berlin has it, and nothing wants it any more" in done.stderr
+
+
+def test_what_a_set_wants_that_cannot_be_worked_out_is_told_with_what_is_in_its_way(policies: World) -> None:
+    policies.write({"metrics.yaml": injected_set("metrics", ["berlin"], "v9")})
+
+    done = run(policies, "berlin/metrics")
+
+    assert (done.returncode, "nothing wants it by what could be read" in done.stdout) == (1, True), done.stderr
+    assert "UpstreamNotFound" in done.stdout
+
+
+def test_a_destination_that_is_left_alone_says_why(policies: World) -> None:
+    policies.delete("clusters/berlin")
+
+    done = run(policies, "berlin/web")
+
+    assert done.returncode == 1
+    assert "DestinationMissing" in done.stdout
+
+
+def test_a_branch_that_cannot_be_read_is_no_empty_one_in_silence(policies: World) -> None:
+    policies.fleet.rename(policies.folder / "elsewhere.git")
+    shutil.rmtree(policies.folder / "cache")
+
+    done = run(policies, "berlin/web", "Deployment/web", "/spec/replicas")
+
+    assert done.returncode == 1
+    assert "error RepositoryUnreachable" in done.stdout
+
+
+CART = f"lisbon/{package_of('cart')}"
+
+
+def test_a_value_of_a_component_is_told_with_what_it_was_made_of(components: World) -> None:
+    (replicas,) = told(components, CART, "Deployment/cart", "/spec/replicas")["values"]
+    (kind,) = told(components, CART, "Deployment/cart", "/kind")["values"]
+
+    (step,) = replicas["steps"]
+    (given,) = step["values"]
+    assert (step["layer"], step["by"], step["line"] > 0) == ("definition", "ComponentDefinition/_cluster/service", True)
+    assert kind["steps"][0]["where"] == "spec.resources[0].template.kind"
+    assert (given["name"], given["file"], given["line"] > 0) == ("spec.replicas", "shop/cart.yaml", True)
+
+
+def test_addons_are_told_in_the_order_of_their_work(components: World) -> None:
+    text = run(components, CART).stdout
+
+    assert "  addons, in the order of their work: fence/main, trace-agent/default\n" in text
+
+
+def test_an_edit_of_a_component_is_told_as_a_persons_beside_its_template(components: World) -> None:
+    path = f"{package_of('cart')}/deployment-cart.yaml"
+    components.edit("clusters/lisbon", path, "    rate: r10\n", "    rate: r10\n    ours: 'yes'\n")
+
+    (ours,) = told(components, CART, "Deployment/cart", "/metadata/labels/ours")["values"]
+
+    assert [(one["layer"], one["by"]) for one in ours["steps"]] == [("edit", "a person, on the cluster branch")]

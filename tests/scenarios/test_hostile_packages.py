@@ -1,0 +1,84 @@
+"""Upstream packages that are odd or broken spoil themselves only."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.support.git_env import git, read_ref
+from tests.support.world import STATE, World, package, small_world, variant
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> World:
+    world = small_world(tmp_path)
+    world.sync()
+    world.merge("berlin", "squash")
+    world.settle()
+    return world
+
+
+def wanted(world: World, version: str) -> None:
+    world.write({"metrics.yaml": variant("metrics-berlin", "berlin", "metrics", version)})
+
+
+def with_a_link(world: World) -> None:
+    """Give the catalog's package a symbolic link and an executable, as version v2."""
+    head = read_ref(world.catalog, "refs/heads/main")
+    commit = f"commit refs/heads/main\ncommitter Ada <ada@example.com> 1000000000 +0000\ndata 1\nx\nfrom {head}\n"
+    files = "M 120000 inline metrics/link\ndata 5\n/etc/\nM 100755 inline metrics/run.sh\ndata 2\nx\n\n"
+    git(world.catalog, "fast-import", "--quiet", "--date-format=raw", stdin=(commit + files).encode())
+    git(world.catalog, "update-ref", "refs/tags/metrics/v2", "refs/heads/main")
+
+
+def test_a_link_is_left_out_and_its_package_lives_on(world: World) -> None:
+    with_a_link(world)
+    wanted(world, "v2")
+
+    after = world.sync()
+
+    assert after.outcomes["berlin/metrics"] == "draft"
+    assert "LinkSkipped" in after.codes
+    listed = git(world.fleet, "ls-tree", "drafts/berlin", "metrics/").splitlines()
+    assert {line.split()[0] for line in listed} == {"100644", "100755"}
+    world.merge("berlin", "squash")
+    world.settle()
+    git(world.fleet, "update-ref", "-d", f"{STATE}berlin")
+    assert world.settle().outcomes["berlin/metrics"] == "published"
+    world.release("metrics", "v3", package("metrics", image="3.0"))
+    wanted(world, "v3")
+    assert world.sync().outcomes["berlin/metrics"] == "draft"
+
+
+@pytest.mark.parametrize(
+    ("broken", "code"),
+    [
+        pytest.param({"Kptfile": "a: [\n"}, "KptfileSyntax", id="kptfile"),
+        pytest.param({"deployment.yaml": "a: [\n"}, "InjectionPointInvalid", id="resource"),
+    ],
+)
+def test_a_package_that_cannot_be_read_changes_nothing(world: World, broken: dict[str, str], code: str) -> None:
+    world.release("metrics", "v2", {**package("metrics"), **broken})
+    wanted(world, "v2")
+
+    after = world.sync()
+
+    assert code in after.outcomes["berlin/metrics"]
+    assert after.moved == set()
+    again = world.sync()
+    assert again.is_silent
+    owner = "PackageVariant/default/metrics-berlin"
+    assert {(one.location.package, one.location.owner) for one in after.findings} == {("berlin/metrics", owner)}
+    assert again.findings == after.findings
+
+
+def test_a_function_that_cannot_run_here_makes_a_gated_draft_that_settles(world: World) -> None:
+    files = package("metrics", image="2.0")
+    files["Kptfile"] += "pipeline:\n  mutators:\n    - image: nowhere.example.com/fn:v1\n"
+    world.release("metrics", "v2", files)
+    wanted(world, "v2")
+
+    assert world.sync().outcomes["berlin/metrics"] == "draft"
+    assert world.sync().is_silent
+    assert "met: false" in world.text("drafts/berlin", ".reconciler/metrics.yaml")
+    world.merge("berlin", "squash")
+    assert world.settle().outcomes["berlin/metrics"] == "published"

@@ -1,0 +1,506 @@
+"""The impact of a change that is not merged, against what a sync then does: over whole worlds, with real commits."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from reconciler.bootstrap import build_services
+from reconciler.controllers.results import Variant
+from reconciler.inspect.impact import CommitRange, ConfigVersions, compute_impact
+from reconciler.output.impact.formats import find_risks, format_impact_text
+from reconciler.output.impact.overview import ImpactOverview, build_impact_overview
+from reconciler.planning.model.outcomes import PackageRender
+from reconciler.planning.model.sources import RenderInputs
+from reconciler.planning.render.renderer import PackageRenderer
+from reconciler.settings import Settings
+from tests.support.beginnings import begin, drafted, published
+from tests.support.command_line import Ended, run_in
+from tests.support.components import (
+    BACKEND,
+    CART,
+    FENCE,
+    PRODUCED,
+    PRODUCTION,
+    baked,
+    binding,
+    component,
+    component_type,
+    components_drafted,
+    components_published,
+    environment,
+    fence,
+    service,
+)
+from tests.support.git_env import git, read_refs
+from tests.support.policies import (
+    greenhouse,
+    placements_published,
+    policies_drafted,
+    policies_published,
+    policy,
+    replicas,
+    resource,
+)
+from tests.support.presets import from_secret, option, preset, presets_published
+from tests.support.templates import bundle, kafka, templates_published
+from tests.support.world import CLUSTERS, Files, World, config_map, injected_set, package, repository, variant
+
+Make = Callable[[Path], World]
+
+
+def keep(world: World, *, first: bool = False) -> str:
+    """Commit the config folder as it is, and return the id."""
+    if first:
+        git(world.config, "init", "--quiet", "--initial-branch=main")
+    git(world.config, "add", "--all")
+    git(world.config, "commit", "--quiet", "--allow-empty", "-m", "change")
+    return git(world.config, "rev-parse", "HEAD")
+
+
+def change(world: World, files: Files) -> None:
+    """Commit the config, then write files and commit again."""
+    keep(world, first=True)
+    world.write(files)
+    keep(world)
+
+
+def look(world: World, base: str = "HEAD~1", head: str = "HEAD", *, forks: bool = False) -> ImpactOverview:
+    """Return the impact of a range, as a fresh process would find it."""
+    guards = {"max_delete_percent": 100}
+    own = {"fleet": {"url": str(world.fleet)}, "cache": str(world.folder / "cache"), "guards": guards}
+    settings = Settings.model_validate(own)
+    parts = build_services(settings, world.source, missing_is_empty=True, clock=lambda: world.now)
+    with parts.remotes as remotes:
+        configs = ConfigVersions(parts.source, parts.open_config_history(), settings.config.branch)
+        return build_impact_overview(
+            compute_impact(CommitRange(base, head, forks), configs, remotes, parts.pass_services)
+        )
+
+
+def hows(seen: ImpactOverview) -> dict[str, str]:
+    return {one.target: one.kind for one in seen.affected}
+
+
+def drafts(seen: ImpactOverview) -> set[str]:
+    return {one.target for one in seen.affected if one.effect.creates_draft}
+
+
+SITE, BANNER, LOGS_FILE, METRICS = "policies/site.yaml", "placed/banner.yaml", "presets/logs.yaml", "metrics.yaml"
+BERLIN, NORTH = "clusters/berlin.yaml", "regions/north.yaml"
+PLACED = resource("ConfigMap", "banner", by="north", text="x")
+REFUSED, FEWER = component("cart", replicas=0), environment(PRODUCTION, "oslo")
+WITHOUT_BERLIN = {BERLIN: None, "gateway.yaml": injected_set("gateway", ["lisbon"]), METRICS: None}
+UNFENCED = component_type("backend", "service", [], ["trace-agent"])
+TEMPLATED = injected_set("gateway", CLUSTERS).replace(
+    "      template:\n", "      template:\n        packageContext: {data: {zone: b}}\n"
+)
+NEXT = variant("metrics-berlin", "berlin", "metrics", "v2")
+RULE = replicas(7, {"clusters": ["lisbon"]})
+LOGS = [option("buffer.size", 256), from_secret("token", "logs", "token")]
+
+
+@pytest.mark.parametrize(
+    ("make", "files", "made"),
+    [
+        pytest.param(
+            published, {"regions/north.yaml": config_map("region-north", api="x")}, 1, id="an-injected-object"
+        ),
+        pytest.param(drafted, {"gateway.yaml": TEMPLATED}, 2, id="a-template-of-a-set"),
+        pytest.param(policies_published, {SITE: policy("site", [RULE])}, 2, id="a-policy"),
+        pytest.param(policies_drafted, {SITE: policy("site", [RULE])}, 2, id="a-policy-on-drafts"),
+        pytest.param(policies_published, {SITE: None}, 0, id="a-policy-that-is-missed"),
+        pytest.param(
+            placements_published,
+            {BANNER: resource("ConfigMap", "banner", by="north", text="x")},
+            1,
+            id="a-placed-resource",
+        ),
+        pytest.param(presets_published, {LOGS_FILE: preset(options=LOGS)}, 3, id="a-preset"),
+        pytest.param(presets_published, {LOGS_FILE: preset(tiers=["edge"])}, 2, id="a-preset-for-fewer"),
+        pytest.param(components_published, {FENCE: fence(8443)}, 6, id="an-addon-of-the-platform"),
+        pytest.param(components_drafted, {FENCE: fence(8443)}, 6, id="an-addon-on-drafts"),
+        pytest.param(components_published, {PRODUCED: FEWER}, 0, id="an-environment-of-fewer"),
+        pytest.param(components_published, {BACKEND: UNFENCED}, 6, id="an-addon-leaves-the-type"),
+        pytest.param(components_published, {FENCE: "spec: ["}, 0, id="an-unreadable-file"),
+    ],
+)
+def test_it_names_exactly_the_drafts_that_a_sync_makes(make: Make, files: Files, made: int, tmp_path: Path) -> None:
+    world = begin(tmp_path, make)
+    change(world, files)
+
+    seen = look(world)
+
+    after = world.sync()
+    synced = {place for place, outcome in after.outcomes.items() if outcome == "draft"}
+    assert (drafts(seen), len(synced)) == (synced, made)
+
+
+def test_it_names_the_drafts_of_a_large_fleet_in_groups(tmp_path: Path) -> None:
+    fleet = [f"c-{index:03}" for index in range(500)]
+    # most of them have nothing, for what is pushed takes its time
+    live, staged = fleet[:100], fleet[100:120]
+    world = World.new(tmp_path / "world")
+    world.write(
+        {
+            "clusters.yaml": "---\n".join(greenhouse(one, role="edge" if one in live else "core") for one in fleet),
+            "environments.yaml": "---\n".join([environment("live", *live), environment("staged", *staged)]),
+            "catalogue.yaml": "---\n".join([service(), component_type("backend", "service", [baked("fence")])]),
+            "plain.yaml": component_type("plain", "service"),
+            FENCE: fence(),
+            "shop.yaml": "---\n".join(
+                [component("cart"), component("till", "Plain"), binding("cart", "live"), binding("till", "staged")]
+            ),
+        }
+    )
+    world.sync()
+    change(world, {FENCE: fence(8443)})
+
+    seen = look(world)
+
+    synced = {place for place, outcome in world.sync().outcomes.items() if outcome == "draft"}
+    assert len(synced) == 100
+    assert drafts(seen) == synced
+    assert len(seen.groups) == 1
+    told = format_impact_text(seen)
+    assert "changed: components/live/shop/cart on all 100 clusters with role=edge\n" in told
+    assert "why: Addon fence changed (catalogue/fence.yaml)\n" in told
+
+
+def test_what_the_first_config_wants_counts_whether_or_not_it_was_drafted(tmp_path: Path) -> None:
+    world = begin(tmp_path, policies_published)
+    world.write({SITE: policy("site", [replicas(6)])})
+    change(world, {SITE: policy("site", [replicas(6), replicas(8, {"clusters": ["lisbon"]})])})
+
+    seen = look(world)
+
+    (one,) = seen.affected
+    assert one.target == "lisbon/web"
+    assert one.changes
+    assert one.changes.format_summary_lines() == ("Deployment web: replicas 6 → 8",)
+    assert [each.summary for each in one.config_changes] == ["ClusterOverridePolicy site changed (policies/site.yaml)"]
+
+
+def test_what_goes_back_to_what_stands_is_told_though_no_draft_is_made(tmp_path: Path) -> None:
+    world = begin(tmp_path, policies_published)
+    before = world.config.joinpath(SITE).read_text()
+    world.write({SITE: policy("site", [replicas(6)])})
+    world.sync()
+    change(world, {SITE: before})
+
+    seen = look(world)
+
+    assert (hows(seen), drafts(seen)) == ({"berlin/web": "changed", "lisbon/web": "changed"}, set())
+    assert [one.changes.format_summary_lines() for one in seen.affected if one.changes] == [
+        ("Deployment web: replicas 6 → 5",), ("Deployment web: replicas 6 → 2",),
+    ]  # fmt: skip
+    assert "draft" not in set(world.sync().outcomes.values())
+
+
+@pytest.mark.parametrize(
+    ("files", "rendered"),
+    [
+        pytest.param({SITE: policy("site", [RULE])}, ["berlin/web", "lisbon/web"], id="what-is-different"),
+        pytest.param({"notes.yaml": config_map("notes", a="b")}, [], id="nothing-for-an-object-beside"),
+    ],
+)
+def test_what_both_configs_leave_as_it_is_costs_no_render(
+    files: Files, rendered: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world = begin(tmp_path, policies_published)
+    change(world, files)
+    found: list[str] = []
+    render = PackageRenderer.__call__
+
+    def counted(self: PackageRenderer, variant: Variant, made: RenderInputs) -> PackageRender:
+        found.append(str(variant.target))
+        return render(self, variant, made)
+
+    monkeypatch.setattr(PackageRenderer, "__call__", counted)
+
+    look(world)
+
+    assert found == rendered
+
+
+def test_conflicts_are_listed_where_only_the_second_config_has_them(tmp_path: Path) -> None:
+    world = begin(tmp_path, published)
+    world.release("metrics", "v2", package("metrics", replicas=4))
+    world.edit("clusters/berlin", "metrics/deployment.yaml", "replicas: 2", "replicas: 5")
+    change(world, {METRICS: NEXT})
+
+    seen = look(world)
+
+    (one,) = seen.affected
+    place = "deployment.yaml: Deployment metrics: spec.replicas"
+    assert one.conflicts == (f"{place}: local 5 is kept, upstream 4 is not applied",)
+    assert seen.counts["conflicts"] == 1
+    world.sync()
+    keep(world)
+    world.write({METRICS: NEXT + "  packageContext: {data: {zone: b}}\n"})
+    keep(world)
+    assert [one.conflicts for one in look(world).affected] == [()]
+
+
+@pytest.mark.parametrize(
+    ("make", "files", "told", "counted"),
+    [
+        pytest.param(published, {METRICS: None}, {"berlin/metrics": "removed"}, {"removed": 1}, id="published"),
+        pytest.param(drafted, {METRICS: None}, {"berlin/metrics": "unmade"}, {"unmade": 1}, id="only-drafted"),
+        pytest.param(
+            published, {"more.yaml": variant("more", "lisbon", "more", upstream="metrics")},
+            {"lisbon/more": "new"}, {"new": 1}, id="new",
+        ),
+        pytest.param(
+            published, {METRICS: variant("metrics-berlin", "berlin", "metrics", "v9")},
+            {"berlin/metrics": "heldUp"}, {"heldUp": 1, "newErrors": 1}, id="an-upstream-that-is-not-there",
+        ),
+        pytest.param(
+            published, WITHOUT_BERLIN,
+            {"berlin/gateway": "orphaned", "berlin/metrics": "orphaned"}, {"orphaned": 2}, id="a-cluster-that-goes",
+        ),
+        pytest.param(
+            published, {BERLIN: repository("berlin", branch="elsewhere")},
+            {"berlin/gateway": "heldUp", "berlin/metrics": "heldUp"}, {"heldUp": 2, "newErrors": 1},
+            id="a-branch-that-moves",
+        ),
+        pytest.param(
+            components_published, {CART: REFUSED},
+            {f"{one}/components/{env}/shop/cart": "heldUp"
+             for one, env in (("berlin", "staging"), ("lisbon", "production"), ("oslo", "production"))},
+            {"heldUp": 3, "newErrors": 1}, id="an-owner-that-cannot-be-worked-out",
+        ),
+    ],
+)  # fmt: skip
+def test_how_a_change_meets_a_package(
+    make: Make, files: Files, told: dict[str, str], counted: dict[str, int], tmp_path: Path
+) -> None:
+    world = begin(tmp_path, make)
+    change(world, files)
+
+    forth, back = look(world), look(world, "HEAD", "HEAD~1")
+
+    assert hows(forth) == told
+    assert {name: forth.counts[name] for name in counted} == counted
+    assert hows(back).keys() == (set() if "orphaned" in told.values() and "changed" in told.values() else told.keys())
+    assert not set(hows(back).values()) & {"heldUp", "removed"}
+    assert {one.code for one in back.fixed_findings} == {one.code for one in forth.new_findings}
+
+
+@pytest.mark.parametrize(
+    ("make", "path", "old", "code"),
+    [
+        pytest.param(presets_published, LOGS_FILE, '"name": "logs", ', "NameMissing", id="a-preset-without-a-name"),
+        pytest.param(components_published, CART, '"name": "cart", ', "NameMissing", id="a-component-without-a-name"),
+        pytest.param(placements_published, BANNER, '"name": "banner", ', "NameMissing", id="a-resource-without-a-name"),
+        pytest.param(published, METRICS, "}", "YamlSyntax", id="a-file-that-breaks"),
+    ],
+)
+def test_what_cannot_be_read_is_not_gone(make: Make, path: str, old: str, code: str, tmp_path: Path) -> None:
+    world = begin(tmp_path, make)
+    text = (world.config / path).read_text()
+    change(world, {path: text.replace(old, "", 1)})
+
+    seen = look(world)
+
+    assert code in {one.code for one in seen.new_errors}
+    assert {*hows(seen).values()} <= {"heldUp"}
+    assert world.sync().moved == set()
+
+
+def test_templates_say_which_pods_restart(tmp_path: Path) -> None:
+    world = begin(tmp_path, templates_published)
+    calm = kafka({"pod": {"priorityClassName": "calm"}})
+    world.release("kafka", "v2", bundle("kafka", kafka=calm))
+    change(world, {"kafka/berlin.yaml": variant("kafka-berlin", "berlin", "kafka", "v2")})
+
+    seen = look(world)
+
+    synced = {place for place, outcome in world.sync().outcomes.items() if outcome == "draft"}
+    assert drafts(seen) == synced == {"berlin/kafka", "berlin/brokers", "berlin/readers"}
+    told = [one for one in find_risks(seen) if one.kind == "restarts pods"]
+    assert {one.where for one in told} == {"berlin/brokers"}
+    assert all("pods restart" in one.what for one in told)
+
+
+def run(world: World, *arguments: str) -> Ended:
+    options = ("--config", str(world.config), "--fleet", str(world.fleet), "--cache", str(world.folder / "cache"))
+    environment = {"PATH": os.environ["PATH"], "HOME": "/nonexistent"}
+    return run_in(world.folder, environment, "impact", *arguments, *options)
+
+
+@pytest.mark.parametrize(
+    ("asked", "told"),
+    [
+        pytest.param("main~1..main", ["lisbon/web"], id="two-commits"),
+        pytest.param("v1..", ["berlin/web", "lisbon/web"], id="what-is-on-disk"),
+        pytest.param("..", ["berlin/web"], id="on-disk-against-the-branch"),
+        pytest.param("..topic", ["berlin/web", "lisbon/web"], id="against-the-branch"),
+        pytest.param("main...topic", ["berlin/web"], id="since-they-parted"),
+        pytest.param("topic...", ["berlin/web", "lisbon/web"], id="on-disk-since-they-parted"),
+        pytest.param("main..main", [], id="the-same"),
+    ],
+)
+def test_a_range_is_read_as_git_reads_it(asked: str, told: list[str], tmp_path: Path) -> None:
+    world = begin(tmp_path, policies_published)
+    keep(world, first=True)
+    git(world.config, "tag", "v1")
+    git(world.config, "checkout", "--quiet", "-b", "topic")
+    world.write({SITE: policy("site", [replicas(9, {"clusters": ["berlin"]})])})
+    keep(world)
+    git(world.config, "checkout", "--quiet", "main")
+    world.write({SITE: policy("site", [replicas(5, {"clusters": ["berlin"]}), RULE])})
+    keep(world)
+    world.write({SITE: policy("site", [replicas(8, {"clusters": ["berlin"]}), RULE])})
+
+    done = run(world, asked, "-o", "json")
+
+    assert sorted(one["repository"] + "/" + one["package"] for one in json.loads(done.stdout)["packages"]) == told
+    assert done.returncode == (2 if told else 0)
+
+
+@pytest.mark.parametrize(
+    ("asked", "says"),
+    [
+        pytest.param("nowhere..", "there is no commit 'nowhere' in ", id="a-commit-that-is-not-there"),
+        pytest.param("main", "must be BASE..HEAD or BASE...HEAD", id="no-range"),
+        pytest.param("a..b..c", "must be BASE..HEAD or BASE...HEAD", id="two-ranges"),
+        pytest.param("main...other", "must come from one commit", id="nothing-in-common"),
+    ],
+)
+def test_what_cannot_be_compared_ends_with_3(asked: str, says: str, tmp_path: Path) -> None:
+    world = begin(tmp_path, policies_published)
+    keep(world, first=True)
+    git(world.config, "checkout", "--quiet", "--orphan", "other")
+    world.write({SITE: policy("site", [RULE])})
+    keep(world)
+
+    done = run(world, asked)
+
+    assert (done.returncode, done.stdout) == (3, "")
+    assert says in done.stderr
+
+
+def test_a_branch_that_settings_name_is_told_as_theirs(tmp_path: Path) -> None:
+    world = begin(tmp_path, policies_published)
+    keep(world, first=True)
+    git(world.config, "branch", "--move", "trunk")
+
+    done = run(world, "..trunk")
+
+    assert (done.returncode, "; config.branch names it" in done.stderr) == (3, True), done.stderr
+
+
+@pytest.mark.parametrize("asked", ["main~1..main", "main~1..", "..refs/pull/7/head"])
+def test_the_config_may_be_a_repository(asked: str, tmp_path: Path) -> None:
+    world = begin(tmp_path, policies_published)
+    change(world, {SITE: policy("site", [replicas(5, {"clusters": ["berlin"]}), RULE])})
+    git(world.folder, "clone", "--quiet", "--bare", str(world.config), "config.git")
+    # as a host has it that nobody has merged yet
+    if "pull" in asked:
+        git(world.folder / "config.git", "update-ref", "refs/pull/7/head", "main")
+        git(world.folder / "config.git", "update-ref", "refs/heads/main", "main~1")
+    places = ("--config", "config.git", "--fleet", str(world.fleet), "--cache", "cache")
+
+    done = run_in(world.folder, {"PATH": os.environ["PATH"], "HOME": "/nonexistent"}, "impact", asked, *places)
+
+    assert done.returncode == 2, done.stderr
+    assert "changed: lisbon/web\n  Deployment web: replicas 2 → 7\n" in done.stdout
+
+
+def test_a_config_folder_without_a_repository_is_named(tmp_path: Path) -> None:
+    world = begin(tmp_path, policies_published)
+
+    done = run(world, "main..")
+
+    assert done.returncode == 3
+    assert "must be in the work tree of a Git repository" in done.stderr
+
+
+def test_an_error_that_stood_before_fails_nobody(tmp_path: Path) -> None:
+    world = begin(tmp_path, policies_published)
+    world.write({"broken.yaml": policy("broken", [{"targetClusters": {"clusters": "berlin"}}])})
+    change(world, {"broken.yaml": "# moved by a line\n" + (world.config / "broken.yaml").read_text()})
+
+    done = run(world, "HEAD~1..HEAD")
+
+    assert done.returncode == 0
+    assert "no effect on any package" in done.stdout
+    assert "error that existed before" in done.stdout
+
+
+def test_a_new_error_ends_with_1_though_nothing_else_is_different(tmp_path: Path) -> None:
+    world = begin(tmp_path, policies_published)
+    change(world, {"broken.yaml": policy("broken", [{"targetClusters": {"clusters": "berlin"}}])})
+
+    done = run(world, "HEAD~1..HEAD")
+
+    assert done.returncode == 1
+    assert "new error: config: broken.yaml:" in done.stdout
+
+
+@pytest.mark.parametrize("output", ["text", "markdown", "json"])
+def test_it_tells_the_same_twice_and_moves_nothing(output: str, tmp_path: Path) -> None:
+    world = begin(tmp_path, components_drafted)
+    change(world, {FENCE: fence(8443)})
+    refs, files = read_refs(world.fleet), git(world.config, "status", "--porcelain")
+
+    done = [run(world, "HEAD~1..HEAD", "-o", output, "--diff-lines", "20") for _ in range(2)]
+
+    assert done[0] == done[1]
+    assert done[0].returncode == 2
+    assert (read_refs(world.fleet), git(world.config, "status", "--porcelain")) == (refs, files)
+
+
+# what could not be read
+
+
+def _lose(world: World, repository: Path, *, with_cache: bool) -> None:
+    repository.rename(repository.with_suffix(".gone"))
+    if with_cache:
+        shutil.rmtree(world.folder / "cache", ignore_errors=True)
+
+
+@pytest.mark.parametrize("with_cache", [pytest.param(True, id="never-read"), pytest.param(False, id="read-before")])
+@pytest.mark.parametrize("lost", ["fleet", "catalog"])
+def test_an_unreachable_repository_makes_the_impact_unknown(tmp_path: Path, lost: str, with_cache: bool) -> None:
+    world = begin(tmp_path, published)
+    change(world, {"comment.yaml": "# nothing else\n"})
+    run(world, "HEAD~1..HEAD")
+    _lose(world, getattr(world, lost), with_cache=with_cache)
+
+    done = run(world, "HEAD~1..HEAD")
+
+    assert done.returncode == 1, done.stderr
+    assert "no effect" not in done.stdout
+    assert "the impact is unknown on 2 clusters (berlin, lisbon)" in done.stdout
+    assert "next step" in done.stdout
+
+
+def test_an_unknown_impact_is_in_the_data(tmp_path: Path) -> None:
+    world = begin(tmp_path, published)
+    change(world, {"comment.yaml": "# nothing else\n"})
+    _lose(world, world.fleet, with_cache=True)
+
+    done = run(world, "HEAD~1..HEAD", "-o", "json")
+
+    data = json.loads(done.stdout)
+    assert (done.returncode, data["counts"]["unknownClusters"]) == (1, 2)
+    assert data["unknown"]["clusters"] == ["berlin", "lisbon"]
+    assert {one["code"] for one in data["unknown"]["findings"]} == {"RepositoryUnreachable"}
+
+
+def test_effects_on_other_clusters_do_not_hide_an_unknown_impact(tmp_path: Path) -> None:
+    world = begin(tmp_path, published)
+    other = repository("lisbon", "./other.git")
+    change(world, {"clusters/lisbon.yaml": other, "metrics.yaml": None})
+
+    done = run(world, "HEAD~1..HEAD")
+
+    assert done.returncode == 1
+    assert "1 package on 1 cluster, the impact is unknown on 1 cluster (lisbon)" in done.stdout

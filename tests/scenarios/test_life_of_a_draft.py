@@ -1,0 +1,223 @@
+"""From a clone to its publication, whatever way people merge, and on to the next upstream version."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.support.git_env import assert_sound, git
+from tests.support.world import MERGES, World, config_map, package, repository, small_world, variant
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> World:
+    return small_world(tmp_path)
+
+
+def test_a_clone_is_a_draft_that_carries_each_package_and_its_status_file(world: World) -> None:
+    first = world.sync()
+
+    assert set(first.outcomes.values()) == {"draft"}
+    assert first.moved == {"clusters/berlin", "clusters/lisbon", "drafts/berlin", "drafts/lisbon"}
+    assert world.paths(world.fleet, "clusters/berlin") == []
+    drafted = {path.partition("/")[0] for path in world.paths(world.fleet, "drafts/berlin")}
+    assert drafted == {".reconciler", "gateway", "metrics"}
+    assert set(world.paths(world.fleet, "drafts/berlin", ".reconciler")) == {"gateway.yaml", "metrics.yaml"}
+    assert world.sync().is_silent
+    assert_sound(world.fleet)
+
+
+def test_each_package_is_a_commit_of_its_own(world: World) -> None:
+    world.sync()
+
+    trailers = "%(trailers:key=Reconciler-Package,valueonly,separator=)"
+    packages = git(world.fleet, "log", f"--format={trailers}", "drafts/berlin")
+
+    assert sorted(packages.split()) == ["gateway", "metrics"]
+
+
+@pytest.mark.parametrize("delete", [pytest.param(True, id="branch-deleted"), pytest.param(False, id="branch-left")])
+@pytest.mark.parametrize("how", MERGES)
+def test_a_merged_draft_is_published_and_not_drafted_again(world: World, how: str, delete: bool) -> None:
+    world.sync()
+    offered = world.tree("drafts/berlin", "gateway")
+    head = world.merge("berlin", how, delete=delete)
+
+    after = world.sync()
+
+    assert after.outcomes == {"berlin/gateway": "published", "berlin/metrics": "published", "lisbon/gateway": "drafted"}
+    assert world.head("clusters/berlin") == head
+    assert world.tree("clusters/berlin", "gateway") == offered
+    assert world.head("drafts/berlin") == ""
+    assert [world.record("berlin", name)["revision"] for name in ("gateway", "metrics")] == [1, 1]
+    assert world.sync().is_silent
+
+
+def test_a_package_that_was_picked_alone_is_published_and_the_other_stays_offered(world: World) -> None:
+    world.sync()
+    world.pick("berlin", "metrics")
+
+    after = world.sync()
+
+    assert after.outcomes["berlin/metrics"] == "published"
+    assert after.outcomes["berlin/gateway"] == "drafted"
+    assert git(world.fleet, "diff", "--name-only", "clusters/berlin", "drafts/berlin", "--", "metrics") == ""
+    assert world.tree("drafts/berlin", "gateway")
+    assert world.record("berlin", "gateway")["revision"] == 0
+    assert world.sync().is_silent
+
+
+def test_a_release_makes_an_upgrade_draft_on_what_is_published(world: World) -> None:
+    world.sync()
+    world.merge("berlin")
+    world.sync()
+    world.release("metrics", "v2", package("metrics", image="2.0"))
+    world.write({"metrics.yaml": variant("metrics-berlin", "berlin", "metrics", "v2")})
+
+    after = world.sync()
+
+    assert after.outcomes["berlin/metrics"] == "draft"
+    assert after.moved == {"drafts/berlin"}
+    changed = git(world.fleet, "diff", "--name-only", "clusters/berlin", "drafts/berlin").splitlines()
+    assert changed == [".reconciler/metrics.yaml", "metrics/Kptfile", "metrics/deployment.yaml"]
+    assert "Reconciler-Task: upgrade" in git(world.fleet, "log", "-1", "--format=%B", "drafts/berlin")
+    world.merge("berlin")
+    world.settle()
+    assert world.record("berlin", "metrics")["revision"] == 2
+
+
+def test_a_release_while_the_draft_is_open_is_appended_to_it(world: World) -> None:
+    world.sync()
+    before = world.head("drafts/berlin")
+    world.release("metrics", "v2", package("metrics", image="2.0"))
+    world.write({"metrics.yaml": variant("metrics-berlin", "berlin", "metrics", "v2")})
+
+    world.sync()
+
+    assert git(world.fleet, "merge-base", before, "drafts/berlin") == before
+    assert "metrics:2.0" in world.text("drafts/berlin", "metrics/deployment.yaml")
+    assert world.sync().is_silent
+
+
+def test_a_context_object_moves_the_drafts_of_those_who_use_it_alone(world: World) -> None:
+    world.sync()
+    world.write({"regions/north.yaml": config_map("region-north", api="api.new")})
+
+    after = world.sync()
+
+    assert after.moved == {"drafts/berlin"}
+    assert after.outcomes == {"berlin/gateway": "draft", "berlin/metrics": "drafted", "lisbon/gateway": "drafted"}
+    assert after.report.render_count == 1
+    assert "api.new" in world.text("drafts/berlin", "gateway/endpoints.yaml")
+
+
+def test_a_change_that_is_taken_back_before_the_merge_leaves_no_draft(world: World) -> None:
+    world.sync()
+    world.merge("berlin")
+    world.settle()
+    world.write({"regions/north.yaml": config_map("region-north", api="api.new")})
+    world.sync()
+    assert world.head("drafts/berlin")
+    world.write({"regions/north.yaml": config_map("region-north", api="api.north")})
+
+    after = world.sync()
+
+    assert after.outcomes["berlin/gateway"] == "published"
+    assert world.head("drafts/berlin") == ""
+    assert world.sync().is_silent
+
+
+def test_an_older_head_of_the_draft_can_be_merged_while_a_newer_one_is_offered(world: World) -> None:
+    world.sync()
+    older = world.head("drafts/berlin")
+    world.write({"regions/north.yaml": config_map("region-north", api="api.new")})
+    world.sync()
+    world.set_ref("refs/heads/clusters/berlin", older)
+
+    after = world.sync()
+
+    assert world.record("berlin", "gateway")["revision"] == 1
+    assert after.outcomes["berlin/gateway"] == "drafted"
+    assert "api.new" in world.text("drafts/berlin", "gateway/endpoints.yaml")
+    world.merge("berlin")
+    assert world.settle().outcomes["berlin/gateway"] == "published"
+    assert world.record("berlin", "gateway")["revision"] == 2
+
+
+def test_merged_and_reverted_before_the_next_pass_is_published_and_then_as_people_left_it(world: World) -> None:
+    world.sync()
+    world.merge("berlin", "squash")
+    world.revert("berlin")
+
+    world.sync()
+    after = world.settle()
+
+    assert world.paths(world.fleet, "clusters/berlin") == []
+    assert after.outcomes["berlin/gateway"] == "drafted"
+    assert world.record("berlin", "gateway")["revision"] == 1
+
+
+def test_what_moves_elsewhere_on_the_branch_moves_no_draft(world: World) -> None:
+    world.sync()
+    world.commit("clusters/berlin", {"README.md": "ours\n"})
+
+    assert world.sync().moved == set()
+    assert world.settle().outcomes["berlin/gateway"] == "drafted"
+    world.merge("berlin", "merge")
+    world.settle()
+    assert world.text("clusters/berlin", "README.md") == "ours\n"
+
+
+def test_a_proposed_draft_is_frozen_until_the_proposal_ends(world: World) -> None:
+    world.sync()
+    head = world.head("drafts/berlin")
+    world.set_ref("refs/heads/proposed/berlin", head)
+    world.write({"regions/north.yaml": config_map("region-north", api="api.new")})
+
+    frozen = world.sync()
+
+    assert world.head("drafts/berlin") == head
+    assert frozen.outcomes["berlin/gateway"] == "DownstreamProposed"
+    assert world.reason("gateway-" + _suffix(world)) == "DownstreamProposed"
+    assert world.sync().is_silent
+    world.delete("proposed/berlin")
+    world.sync()
+    assert "api.new" in world.text("drafts/berlin", "gateway/endpoints.yaml")
+    assert world.sync().is_silent
+
+
+def _suffix(world: World) -> str:
+    names = world.paths(world.fleet, "reconciler/status", "objects/default/PackageVariant")
+    return next(name for name in names if "berlin" in name and name.startswith("gateway")).removesuffix(".yaml")[8:]
+
+
+def test_a_proposal_that_was_merged_ends_with_its_draft(world: World) -> None:
+    world.sync()
+    world.set_ref("refs/heads/proposed/berlin", world.head("drafts/berlin"))
+    world.merge("berlin", "squash")
+
+    assert world.sync().outcomes["berlin/gateway"] == "published"
+    assert world.head("drafts/berlin") == ""
+    assert world.head("proposed/berlin") == ""
+    assert world.sync().is_silent
+
+
+def test_with_the_package_in_the_template_each_package_has_its_own_branch(tmp_path: Path) -> None:
+    world = small_world(tmp_path, drafts={"branch": "drafts/{repository}/{package}"})
+
+    assert world.sync().moved >= {"drafts/berlin/gateway", "drafts/berlin/metrics", "drafts/lisbon/gateway"}
+    world.merge("berlin", "squash", draft="drafts/berlin/metrics")
+    after = world.sync()
+    assert after.moved == {"drafts/berlin/metrics"}
+    assert after.outcomes == {"berlin/metrics": "published", "berlin/gateway": "drafted", "lisbon/gateway": "drafted"}
+    assert world.sync().is_silent
+
+
+def test_a_directory_of_the_repository_is_where_packages_go(tmp_path: Path) -> None:
+    world = small_world(tmp_path)
+    world.write({"clusters/berlin.yaml": repository("berlin", directory="/sites/berlin/")})
+    world.sync()
+
+    assert world.tree("drafts/berlin", "sites/berlin/gateway")
+    assert world.text("drafts/berlin", "sites/berlin/.reconciler/metrics.yaml")
+    world.merge("berlin", "rebase")
+    assert world.settle().outcomes["berlin/gateway"] == "published"

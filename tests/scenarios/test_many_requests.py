@@ -1,0 +1,35 @@
+"""A change to many clusters at once: one push, pull requests as a budget lets them through, none of them twice."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.support.forge_world import github_world
+from tests.support.git_env import write_hook
+
+HOUR = 3_600
+
+
+def test_requests_come_within_the_budget_the_oldest_first_and_no_restart_doubles_them(tmp_path: Path) -> None:
+    clusters = tuple(f"c{number:03}" for number in range(60))
+    with github_world(tmp_path, clusters, new_per_hour=25, writes_per_minute=0) as world:
+        write_hook(world.fleet, "post-receive", "grep -c . >> pushes")
+        first = world.sync()
+        # the cluster branches, then all drafts with their states; the numbers of requests; the status
+        assert (world.fleet / "pushes").read_text().split() == ["60", "120", "60", "1"]
+        assert len([name for name in first.after if "heads/drafts/" in name]) == 60
+        opened = [len(world.open_requests)]
+        assert opened == [25]
+        assert "35 drafts wait for their pull request" in [one.message for one in first.findings]
+        assert first.report.due_at == world.now + HOUR
+        # every pass of this world is a new process; a budget of its own goes with each
+        while len(world.open_requests) < 60:
+            world.now += HOUR
+            world.sync()
+            opened.append(len(world.open_requests))
+        assert opened == [25, 50, 60]
+        assert sorted(world.open_requests) == [f"drafts/{name}" for name in clusters]
+        assert "Same change as 59 others" in world.open_requests["drafts/c000"].body
+        world.writes()
+        assert world.settle().is_silent
+        assert world.writes() == []

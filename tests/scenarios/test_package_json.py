@@ -1,0 +1,40 @@
+"""A JSON file of an upstream package without one meaning is an error finding with its place."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from reconciler.krm.findings import Severity
+from tests.support.world import World, package, small_world, variant
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> World:
+    world = small_world(tmp_path)
+    world.sync()
+    world.merge("berlin")
+    world.sync()
+    return world
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "message"),
+    [
+        pytest.param("one.json", '{"a": 1,\n "a": 2}\n', 'the key "a" is repeated', id="json-duplicate-key"),
+        pytest.param("one.json", '{"a":\n 1e400}\n', "1e400 is outside of the range", id="json-overflow"),
+        pytest.param("one.yaml", "a: 1\na: 2\n", 'the key "a" occurs twice', id="yaml-duplicate-key"),
+    ],
+)
+def test_it_is_an_error_and_nothing_is_drafted(world: World, name: str, text: str, message: str) -> None:
+    world.release("metrics", "v2", {**package("metrics", image="2.0"), name: text})
+    world.write({"metrics.yaml": variant("metrics-berlin", "berlin", "metrics", "v2")})
+    before = world.head("clusters/berlin")
+    result = world.sync()
+
+    errors = [one.message for one in result.findings if one.severity is Severity.ERROR]
+    assert errors
+    assert all(name in one and message in one for one in errors)
+    assert (result.moved, world.head("clusters/berlin")) == (set(), before)
+    assert world.settle().is_silent

@@ -1,0 +1,613 @@
+"""People edit, decline, delete and revert: nothing of theirs is lost, and nobody is fought."""
+
+from pathlib import Path
+
+import pytest
+
+from reconciler.output.plan.formats import format_plan_text
+from reconciler.output.review.open_drafts import format_draft_text
+from reconciler.output.review.pull_request import build_pull_request_text
+from tests.support.beginnings import begin, berlin_published
+from tests.support.git_env import git
+from tests.support.world import World, config_map, package, small_world, variant
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> World:
+    """Berlin has both packages published."""
+    return begin(tmp_path, berlin_published)
+
+
+def release(world: World, version: str = "v2", image: str = "2.0") -> None:
+    world.release("metrics", version, package("metrics", image=image))
+    world.write({"metrics.yaml": variant("metrics-berlin", "berlin", "metrics", version)})
+
+
+# on the draft
+
+
+def test_an_update_is_appended_to_an_edited_draft_and_keeps_the_edit(world: World) -> None:
+    release(world)
+    world.sync()
+    edited = world.edit("drafts/berlin", "metrics/deployment.yaml", "replicas: 2", "replicas: 5")
+    assert world.settle().outcomes["berlin/metrics"] == "drafted"
+    release(world, "v3", "3.0")
+
+    after = world.sync()
+
+    assert after.outcomes["berlin/metrics"] == "draft"
+    assert git(world.fleet, "merge-base", edited, "drafts/berlin") == edited
+    text = world.text("drafts/berlin", "metrics/deployment.yaml")
+    assert ("replicas: 5" in text, "metrics:3.0" in text) == (True, True)
+    assert world.sync().is_silent
+
+
+def test_an_edit_of_a_draft_survives_two_updates_and_the_merge(world: World) -> None:
+    release(world)
+    world.sync()
+    world.edit("drafts/berlin", "metrics/deployment.yaml", "replicas: 2", "replicas: 5")
+    for version, image in (("v3", "3.0"), ("v4", "4.0")):
+        release(world, version, image)
+        world.settle()
+    world.merge("berlin", "squash", delete=True)
+    assert world.settle().outcomes["berlin/metrics"] == "published"
+    release(world, "v5", "5.0")
+
+    world.settle()
+
+    text = world.text("drafts/berlin", "metrics/deployment.yaml")
+    assert ("replicas: 5" in text, "metrics:5.0" in text) == (True, True)
+
+
+def test_what_people_and_upstream_both_changed_is_told_until_it_is_settled(world: World) -> None:
+    release(world)
+    world.sync()
+    world.edit("drafts/berlin", "metrics/deployment.yaml", "metrics:2.0", "metrics:2.0-hotfix")
+    release(world, "v3", "3.0")
+
+    world.settle()
+
+    assert "metrics:2.0-hotfix" in world.text("drafts/berlin", "metrics/deployment.yaml")
+    conflict = world.told("drafts/berlin", "metrics")["conflicts"][0]
+    assert conflict["local"] == "example.com/metrics:2.0-hotfix"
+    assert (conflict["upstream"], conflict["chosen"]) == ("example.com/metrics:3.0", "local")
+    world.commit("drafts/berlin", {"metrics/notes.md": "looked at\n"})
+    world.settle()
+    assert world.told("drafts/berlin", "metrics")["conflicts"] == [conflict]
+    world.edit("drafts/berlin", "metrics/deployment.yaml", "metrics:2.0-hotfix", "metrics:3.0-hotfix")
+    world.settle()
+    assert "conflicts" not in world.told("drafts/berlin", "metrics")
+    assert "metrics:3.0-hotfix" in world.text("drafts/berlin", "metrics/deployment.yaml")
+
+
+def test_an_edited_draft_merges_as_it_stands_and_counts_as_published_with_edits(world: World) -> None:
+    release(world)
+    world.sync()
+    world.edit("drafts/berlin", "metrics/deployment.yaml", "replicas: 2", "replicas: 5")
+    world.sync()
+    world.merge("berlin", "squash", delete=True)
+
+    after = world.settle()
+
+    assert after.outcomes["berlin/metrics"] == "published with edits"
+    assert "replicas: 5" in world.text("clusters/berlin", "metrics/deployment.yaml")
+    assert world.record("berlin", "metrics")["revision"] == 2
+    assert world.head("drafts/berlin") == ""
+
+
+def test_other_packages_are_appended_to_a_draft_that_people_work_on(world: World) -> None:
+    release(world)
+    world.sync()
+    edited = world.commit("drafts/berlin", {"metrics/notes.md": "checked\n"})
+    world.release("gateway", "v2", package("gateway", image="9.9"))
+    world.write({"gateway.yaml": variant("extra", "berlin", "logs", upstream="gateway", revision="v2")})
+
+    world.sync()
+
+    assert git(world.fleet, "merge-base", edited, "drafts/berlin") == edited
+    assert world.text("drafts/berlin", "metrics/notes.md") == "checked\n"
+    assert world.tree("drafts/berlin", "logs")
+    assert world.sync().is_silent
+
+
+def test_on_a_new_cluster_an_update_does_not_wait_for_an_edited_draft_of_others(tmp_path: Path) -> None:
+    world = small_world(tmp_path)
+    world.sync()
+    world.commit("drafts/berlin", {"gateway/notes.md": "checked\n"})
+    world.settle()
+    world.pick("berlin", "metrics")
+    world.settle()
+    release(world)
+
+    after = world.sync()
+
+    assert (after.outcomes["berlin/metrics"], after.codes) == ("draft", set())
+    assert world.text("drafts/berlin", "gateway/notes.md") == "checked\n"
+    assert set(world.paths(world.fleet, "drafts/berlin", ".reconciler")) == {"gateway.yaml", "metrics.yaml"}
+    assert world.sync().is_silent
+
+
+def test_an_update_does_not_wait_for_a_draft_that_was_merged_whole(world: World) -> None:
+    release(world)
+    world.sync()
+    world.commit("drafts/berlin", {"docs/checked.md": "by me\n"})
+    world.settle()
+    world.merge("berlin", "squash")
+    world.commit("clusters/berlin", {"docs/merged.md": "by you\n"})
+    release(world, "v3", "3.0")
+
+    after = world.sync()
+
+    assert after.outcomes["berlin/metrics"] == "draft"
+    assert "metrics:3.0" in world.text("drafts/berlin", "metrics/deployment.yaml")
+    assert world.sync().is_silent
+
+
+def test_an_edit_that_is_undone_on_the_draft_is_gone(world: World) -> None:
+    release(world)
+    world.sync()
+    world.edit("drafts/berlin", "metrics/deployment.yaml", "replicas: 2", "replicas: 5")
+    release(world, "v3", "3.0")
+    world.sync()
+    world.edit("drafts/berlin", "metrics/deployment.yaml", "replicas: 5", "replicas: 2")
+
+    after = world.sync()
+
+    assert after.outcomes["berlin/metrics"] == "drafted"
+    text = world.text("drafts/berlin", "metrics/deployment.yaml")
+    assert ("replicas: 2" in text, "metrics:3.0" in text) == (True, True)
+    assert world.sync().is_silent
+
+
+def test_a_package_taken_out_of_a_draft_is_declined_until_its_content_would_differ(world: World) -> None:
+    before = world.text("clusters/berlin", "metrics/deployment.yaml")
+    release(world)
+    world.sync()
+    kptfile, status = (world.text("clusters/berlin", path) for path in ("metrics/Kptfile", ".reconciler/metrics.yaml"))
+    back = {"metrics/deployment.yaml": before, "metrics/Kptfile": kptfile, ".reconciler/metrics.yaml": status}
+    world.commit("drafts/berlin", back)
+
+    assert world.settle().outcomes["berlin/metrics"] == "declined"
+    release(world, "v3", "3.0")
+    assert world.settle().outcomes["berlin/metrics"] == "drafted"
+    assert "metrics:3.0" in world.text("drafts/berlin", "metrics/deployment.yaml")
+
+
+def test_a_new_package_taken_out_of_its_draft_is_declined(tmp_path: Path) -> None:
+    world = small_world(tmp_path)
+    world.sync()
+    gone = [f"metrics/{name}" for name in world.paths(world.fleet, "drafts/berlin", "metrics")]
+    world.commit("drafts/berlin", dict.fromkeys([*gone, ".reconciler/metrics.yaml"]))
+
+    assert world.settle().outcomes["berlin/metrics"] == "declined"
+    assert world.tree("drafts/berlin", "metrics") is None
+
+
+def test_a_deleted_draft_is_declined_until_its_content_would_differ(world: World) -> None:
+    release(world)
+    world.sync()
+    world.delete("drafts/berlin")
+
+    assert world.sync().outcomes["berlin/metrics"] == "declined"
+    assert world.sync().is_silent
+    assert world.head("drafts/berlin") == ""
+    release(world, "v3", "3.0")
+    assert world.sync().outcomes["berlin/metrics"] == "draft"
+    assert "metrics:3.0" in world.text("drafts/berlin", "metrics/deployment.yaml")
+
+
+# on the cluster branch
+
+
+def test_an_edit_on_the_cluster_branch_stays_through_the_update_until_it_is_reverted(world: World) -> None:
+    world.edit("clusters/berlin", "metrics/deployment.yaml", "replicas: 2", "replicas: 5")
+    assert world.settle().outcomes["berlin/metrics"] == "published with edits"
+    release(world)
+
+    world.settle()
+
+    text = world.text("drafts/berlin", "metrics/deployment.yaml")
+    assert ("replicas: 5" in text, "metrics:2.0" in text) == (True, True)
+    world.revert("berlin")
+    world.settle()
+    text = world.text("drafts/berlin", "metrics/deployment.yaml")
+    assert ("replicas: 2" in text, "metrics:2.0" in text) == (True, True)
+
+
+@pytest.mark.parametrize(
+    ("policy", "drafted"),
+    [
+        pytest.param("upstream", "metrics:2.0", id="upstream"),
+        pytest.param("", "metrics:1.0-hotfix", id="nobody-says-and-the-edit-stays"),
+        pytest.param("local", "metrics:1.0-hotfix", id="local"),
+        pytest.param("block", "", id="block"),
+    ],
+)
+def test_who_wins_is_the_variants_to_say(world: World, policy: str, drafted: str) -> None:
+    world.edit("clusters/berlin", "metrics/deployment.yaml", "metrics:1.0", "metrics:1.0-hotfix")
+    world.release("metrics", "v2", package("metrics", image="2.0", replicas=3))
+    extra = f"conflictPolicy: {policy}" if policy else ""
+    one = variant("metrics-berlin", "berlin", "metrics", "v2", extra=extra)
+    world.write({"metrics.yaml": one})
+
+    after = world.settle()
+
+    if drafted:
+        text = world.text("drafts/berlin", "metrics/deployment.yaml")
+        assert (drafted in text, "replicas: 3" in text) == (True, True)
+        assert world.told("drafts/berlin", "metrics")["conflicts"][0]["chosen"] == (policy or "local")
+    else:
+        assert (after.outcomes["berlin/metrics"], world.head("drafts/berlin")) == ("MergeConflict", "")
+
+
+@pytest.mark.parametrize(
+    ("merge", "chosen"),
+    [
+        pytest.param({}, "local", id="safe"),
+        pytest.param({"profile": "safe", "conflict_policy": ""}, "local", id="safe-by-name"),
+        pytest.param({"profile": "compat"}, "upstream", id="compat"),
+        pytest.param({"profile": "safe", "conflict_policy": "upstream"}, "upstream", id="the-setting-wins"),
+        pytest.param({"profile": "compat", "conflict_policy": "local"}, "local", id="the-setting-wins-in-compat"),
+    ],
+)
+def test_without_a_policy_the_profile_decides(tmp_path: Path, merge: dict[str, str], chosen: str) -> None:
+    world = small_world(tmp_path, merge=merge)
+    world.sync()
+    world.merge("berlin", "squash", delete=True)
+    world.settle()
+    world.edit("clusters/berlin", "metrics/deployment.yaml", "replicas: 2", "replicas: 5")
+    world.release("metrics", "v2", package("metrics", replicas=3))
+    world.write({"metrics.yaml": variant("metrics-berlin", "berlin", "metrics", "v2")})
+
+    world.settle()
+
+    kept = "replicas: 5" if chosen == "local" else "replicas: 3"
+    assert kept in world.text("drafts/berlin", "metrics/deployment.yaml")
+    (conflict,) = world.told("drafts/berlin", "metrics")["conflicts"]
+    assert (conflict["local"], conflict["upstream"], conflict["chosen"]) == (5, 3, chosen)
+
+
+def test_an_edit_stays_through_every_update_and_each_names_what_it_did_not_apply(world: World) -> None:
+    world.edit("clusters/berlin", "metrics/deployment.yaml", "replicas: 2", "replicas: 5")
+    for version, replicas in (("v2", 3), ("v3", 4)):
+        world.release("metrics", version, package("metrics", replicas=replicas, image=version))
+        world.write({"metrics.yaml": variant("metrics-berlin", "berlin", "metrics", version)})
+        world.settle()
+        text = world.text("drafts/berlin", "metrics/deployment.yaml")
+        assert ("replicas: 5" in text, f"metrics:{version}" in text) == (True, True)
+        message = git(world.fleet, "log", "-1", "--format=%B", "drafts/berlin")
+        subject, conflicts = message.splitlines()[0], message.split("\n\n")[1]
+        assert subject.endswith("; 1 upstream change not applied")
+        assert len(subject) <= 72
+        assert conflicts.splitlines()[0] == "Conflicts:"
+        assert f"spec.replicas: local 5 is kept, upstream {replicas} is not applied" in conflicts
+        world.merge("berlin", "squash", delete=True)
+        world.settle()
+    assert "replicas: 5" in world.text("clusters/berlin", "metrics/deployment.yaml")
+
+
+def test_every_upstream_change_that_was_not_applied_is_listed(world: World) -> None:
+    names = [f"key{number}" for number in range(45)]
+    release(world)
+    for version, value in (("v2", "1"), ("v3", "2")):
+        more = config_map("many", **dict.fromkeys(names, f'"{value}"'))
+        world.release("metrics", version, package("metrics", many=more))
+        world.write({"metrics.yaml": variant("metrics-berlin", "berlin", "metrics", version)})
+        if version == "v2":
+            world.settle()
+            world.merge("berlin", "squash", delete=True)
+            world.settle()
+            text = world.text("clusters/berlin", "metrics/many.yaml")
+            world.commit("clusters/berlin", {"metrics/many.yaml": text.replace('"1"', '"mine"')})
+    planned = format_plan_text(world.plan().report.plan)
+    world.settle()
+    message = git(world.fleet, "log", "-1", "--format=%B", "drafts/berlin")
+    (sheet,) = world.sheets("berlin", whole=True)
+    written = {
+        "commit": message, "plan": planned, "show": format_draft_text(sheet, world.now, 0),
+        "pull request": "\n".join(build_pull_request_text(sheet, (), lambda repo, commit: "").sections),
+    }  # fmt: skip
+
+    assert message.splitlines()[0].endswith("45 upstream changes not applied")
+    assert len(world.told("drafts/berlin", "metrics")["conflicts"]) == 45
+    missing = [
+        (where, name)
+        for where, text in written.items()
+        for name in names
+        if f"data.{name}: local mine is kept" not in text
+    ]
+    assert missing == []
+
+
+def test_an_edit_that_a_function_overrules_is_told(world: World) -> None:
+    setting = "pipeline: {mutators: [{image: set-labels:v0.2.0, name: tier, configMap: {tier: gold}}]}"
+    world.write({"metrics.yaml": variant("metrics-berlin", "berlin", "metrics", extra=setting)})
+    world.settle()
+    world.merge("berlin", "squash")
+    world.settle()
+    world.edit("clusters/berlin", "metrics/deployment.yaml", "tier: gold", "tier: silver")
+
+    world.settle()
+
+    assert "tier: silver" not in world.text("drafts/berlin", "metrics/deployment.yaml")
+    told = world.told("drafts/berlin", "metrics")["conflicts"]
+    assert {(one["local"], one["upstream"], one["chosen"], one["rule"]) for one in told} == {
+        ("silver", "gold", "rule", "pipeline")
+    }
+
+
+def test_an_edit_on_the_branch_does_not_keep_other_packages_from_going_on(world: World) -> None:
+    world.edit("clusters/berlin", "gateway/deployment.yaml", "replicas: 2", "replicas: 5")
+    release(world)
+
+    after = world.sync()
+
+    assert after.outcomes == {
+        "berlin/gateway": "published with edits", "berlin/metrics": "draft", "lisbon/gateway": "drafted",
+    }  # fmt: skip
+    world.merge("berlin", "squash")
+    world.settle()
+    assert "replicas: 5" in world.text("clusters/berlin", "gateway/deployment.yaml")
+
+
+def test_a_hot_fix_beside_an_open_draft_of_the_same_package_is_taken_into_it(world: World) -> None:
+    release(world)
+    world.sync()
+    world.edit("clusters/berlin", "metrics/deployment.yaml", "replicas: 2", "replicas: 5")
+
+    world.settle()
+
+    assert "replicas: 5" in world.text("drafts/berlin", "metrics/deployment.yaml")
+    world.merge("berlin", "squash")
+    after = world.settle()
+    assert after.outcomes["berlin/metrics"] == "published"
+    text = world.text("clusters/berlin", "metrics/deployment.yaml")
+    assert "replicas: 5" in text
+    assert "metrics:2.0" in text
+
+
+def test_a_rollback_to_an_earlier_revision_is_respected(world: World) -> None:
+    release(world)
+    world.sync()
+    world.merge("berlin", "squash")
+    world.settle()
+    world.revert("berlin")
+
+    after = world.settle()
+
+    assert after.outcomes["berlin/metrics"] == "declined"
+    assert world.head("drafts/berlin") == ""
+    release(world, "v3", "3.0")
+    assert world.settle().outcomes["berlin/metrics"] == "drafted"
+    assert "metrics:3.0" in world.text("drafts/berlin", "metrics/deployment.yaml")
+
+
+def test_a_rollback_that_is_reverted_is_published_again(world: World) -> None:
+    release(world)
+    world.sync()
+    world.merge("berlin", "squash")
+    world.settle()
+    world.revert("berlin")
+    world.settle()
+    world.revert("berlin")
+
+    assert world.settle().outcomes["berlin/metrics"] == "published"
+
+
+def test_a_package_that_people_deleted_is_offered_again(world: World) -> None:
+    gone = [f"metrics/{name}" for name in world.paths(world.fleet, "clusters/berlin", "metrics")]
+    world.commit("clusters/berlin", dict.fromkeys([*gone, ".reconciler/metrics.yaml"]))
+
+    assert world.settle().outcomes["berlin/metrics"] == "drafted"
+    assert world.tree("drafts/berlin", "metrics")
+    world.merge("berlin", "squash")
+    assert world.settle().outcomes["berlin/metrics"] == "published"
+
+
+def test_a_draft_merged_by_copying_the_directory_alone_is_published(world: World) -> None:
+    release(world)
+    world.sync()
+    files = world.files(world.fleet, "drafts/berlin", "metrics")
+    world.commit("clusters/berlin", {f"metrics/{name}": content + "\n" for name, content in files.items()})
+
+    assert world.settle().outcomes["berlin/metrics"] == "published"
+    assert world.record("berlin", "metrics")["revision"] == 2
+
+
+def test_files_that_people_add_beside_the_packages_are_left_alone(world: World) -> None:
+    world.commit("clusters/berlin", {"README.md": "ours\n", "gateway-extras/note.txt": "ours\n"})
+    release(world)
+    world.sync()
+    world.merge("berlin", "merge")
+    world.settle()
+
+    assert world.text("clusters/berlin", "gateway-extras/note.txt") == "ours\n"
+
+
+def test_a_draft_that_people_edited_stays_theirs_after_we_appended_to_it(world: World) -> None:
+    release(world)
+    world.sync()
+    world.commit("drafts/berlin", {"metrics/notes.md": "checked\n"})
+    world.write({"logs.yaml": variant("logs", "berlin", "logs", upstream="gateway")})
+    world.sync()
+    world.edit("clusters/berlin", "metrics/deployment.yaml", "replicas: 2", "replicas: 5")
+    world.settle()
+    world.write({"logs.yaml": None})
+    world.settle()
+
+    assert world.text("drafts/berlin", "metrics/notes.md") == "checked\n"
+    world.merge("berlin", "merge")
+    world.settle()
+    assert world.text("clusters/berlin", "metrics/notes.md") == "checked\n"
+    assert "replicas: 5" in world.text("clusters/berlin", "metrics/deployment.yaml")
+
+
+def test_a_package_that_moved_on_the_branch_since_the_draft_began_merges_without_conflict(world: World) -> None:
+    world.write({"logs.yaml": variant("logs", "berlin", "logs", upstream="gateway")})
+    world.sync()
+    world.edit("clusters/berlin", "metrics/deployment.yaml", "replicas: 2", "replicas: 5")
+    world.settle()
+    world.revert("berlin")
+    world.edit("clusters/berlin", ".reconciler/metrics.yaml", "task: clone", "task: checked")
+    release(world)
+
+    world.settle()
+
+    world.merge("berlin", "merge")
+    after = world.settle()
+    assert after.outcomes["berlin/metrics"] == "published"
+    assert after.outcomes["berlin/logs"] == "published"
+
+
+@pytest.mark.parametrize("delete", [pytest.param(True, id="branch-deleted"), pytest.param(False, id="branch-left")])
+@pytest.mark.parametrize("how", ["merge", "squash"])
+def test_an_edited_draft_ends_when_all_of_it_was_taken(world: World, how: str, delete: bool) -> None:
+    release(world)
+    world.sync()
+    world.commit("drafts/berlin", {"metrics/notes.md": "checked\n", "README.md": "ours\n"})
+    world.commit("clusters/berlin", {"elsewhere.md": "ours\n"})
+    world.settle()
+    world.merge("berlin", how, delete=delete)
+    world.settle()
+
+    assert world.head("drafts/berlin") == ""
+    release(world, "v3", "3.0")
+    assert world.settle().outcomes["berlin/metrics"] == "drafted"
+    assert world.text("drafts/berlin", "metrics/notes.md") == "checked\n"
+    assert "metrics:3.0" in world.text("drafts/berlin", "metrics/deployment.yaml")
+
+
+@pytest.mark.parametrize("how", ["merge", "squash"])
+def test_a_hot_fix_below_an_edited_draft_is_merged_into_it(world: World, how: str) -> None:
+    release(world)
+    world.sync()
+    edited = world.commit("drafts/berlin", {"metrics/notes.md": "checked\n", "README.md": "ours\n"})
+    fixed = world.edit("clusters/berlin", "metrics/deployment.yaml", "replicas: 2", "replicas: 5")
+    world.commit("clusters/berlin", {"elsewhere.md": "ours\n"})
+    release(world, "v3", "3.0")
+
+    world.settle()
+
+    for commit in (edited, fixed):
+        assert git(world.fleet, "merge-base", commit, "drafts/berlin") == commit
+    world.merge("berlin", how, delete=True)
+    assert world.settle().outcomes["berlin/metrics"] == "published"
+    text = world.text("clusters/berlin", "metrics/deployment.yaml")
+    assert ("replicas: 5" in text, "metrics:3.0" in text) == (True, True)
+    assert [world.text("clusters/berlin", path) for path in ("metrics/notes.md", "README.md", "elsewhere.md")] == [
+        "checked\n", "ours\n", "ours\n",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("now", ["first", "third"])
+def test_what_the_branch_undoes_after_people_merged_it_into_the_draft_stays_undone(world: World, now: str) -> None:
+    world.commit("clusters/berlin", {"README.md": "first\n"})
+    release(world)
+    world.settle()
+    world.commit("drafts/berlin", {"notes.md": "checked\n"})
+    world.commit("clusters/berlin", {"README.md": "second\n"})
+    world.update_branch("berlin")
+    world.settle()
+    world.commit("clusters/berlin", {"README.md": f"{now}\n"})
+    world.edit("clusters/berlin", "metrics/deployment.yaml", "replicas: 2", "replicas: 5")
+    release(world, "v3", "3.0")
+
+    world.settle()
+
+    world.merge("berlin")
+    assert world.settle().outcomes["berlin/metrics"] == "published"
+    assert [world.text("clusters/berlin", path) for path in ("README.md", "notes.md")] == [f"{now}\n", "checked\n"]
+
+
+def test_a_submodule_in_a_package_goes_along_with_the_branch(world: World) -> None:
+    release(world)
+    world.sync()
+    world.commit("drafts/berlin", {"notes.md": "checked\n"})
+    commit = world.add_submodule("clusters/berlin", "metrics/parts")
+    release(world, "v3", "3.0")
+
+    after = world.settle()
+
+    assert after.outcomes["berlin/metrics"] == "drafted"
+    assert git(world.fleet, "merge-base", commit, "drafts/berlin") == commit
+
+
+def test_a_file_of_theirs_that_both_branches_changed_keeps_the_draft_as_it_is(world: World) -> None:
+    world.commit("clusters/berlin", {"README.md": "first\n"})
+    release(world)
+    world.settle()
+    edited = world.commit("drafts/berlin", {"README.md": "theirs\n"})
+    world.edit("clusters/berlin", "metrics/deployment.yaml", "replicas: 2", "replicas: 5")
+    world.commit("clusters/berlin", {"README.md": "others\n"})
+    release(world, "v3", "3.0")
+
+    after = world.settle()
+
+    assert after.outcomes["berlin/metrics"] == "DraftEdited"
+    assert world.head("drafts/berlin") == edited
+
+
+def test_an_edited_draft_that_is_only_partly_taken_is_kept(world: World) -> None:
+    release(world)
+    world.sync()
+    world.commit("drafts/berlin", {"README.md": "ours\n"})
+    world.settle()
+    world.pick("berlin", "metrics")
+
+    world.settle()
+
+    assert world.text("drafts/berlin", "README.md") == "ours\n"
+
+
+def test_an_offer_that_is_not_wanted_any_more_is_taken_out_of_a_draft_that_people_work_on(world: World) -> None:
+    release(world)
+    world.sync()
+    edited = world.commit("drafts/berlin", {"README.md": "ours\n"})
+    world.write({"metrics.yaml": variant("metrics-berlin", "berlin", "metrics", "v1")})
+
+    world.settle()
+
+    assert git(world.fleet, "merge-base", edited, "drafts/berlin") == edited
+    assert git(world.fleet, "diff", "--name-only", "clusters/berlin", "drafts/berlin") == "README.md"
+
+
+def test_a_branch_brought_up_to_date_after_a_revert_brings_no_stale_content_back(world: World) -> None:
+    release(world)
+    world.sync()
+    world.merge("berlin", "merge")
+    world.revert("berlin", "HEAD", "-m", "1")
+    world.set_ref("refs/heads/drafts/berlin", world.head("clusters/berlin"))
+
+    after = world.settle()
+
+    assert after.outcomes["berlin/metrics"] == "declined"
+    assert "metrics:1.0" in world.text("clusters/berlin", "metrics/deployment.yaml")
+    assert world.head("drafts/berlin") == ""
+
+
+def test_a_forced_cluster_branch_counts_as_people_left_it(world: World) -> None:
+    first = world.head("clusters/berlin")
+    release(world)
+    world.sync()
+    world.merge("berlin", "squash")
+    world.settle()
+    world.set_ref("refs/heads/clusters/berlin", first)
+
+    after = world.settle()
+
+    assert after.outcomes["berlin/metrics"] == "declined"
+    assert world.head("clusters/berlin") == first
+
+
+def test_a_rollback_below_an_open_draft_lays_the_draft_anew(world: World) -> None:
+    release(world)
+    world.sync()
+    world.merge("berlin", "squash")
+    release(world, "v3", "3.0")
+    world.settle()
+    world.revert("berlin")
+
+    assert world.settle().outcomes["berlin/metrics"] == "drafted"
+    world.merge("berlin", "merge")
+    assert world.settle().outcomes["berlin/metrics"] == "published"
+    assert "metrics:3.0" in world.text("clusters/berlin", "metrics/deployment.yaml")

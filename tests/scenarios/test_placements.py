@@ -1,0 +1,728 @@
+"""Resources that are placed on clusters, through whole passes: what comes, stays and goes, and what is people's."""
+
+import os
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.support.beginnings import begin
+from tests.support.command_line import Ended, run_in
+from tests.support.git_env import assert_sound, git
+from tests.support.policies import (
+    federated,
+    homeless_world,
+    patch,
+    placement_world,
+    placements_drafted,
+    placements_published,
+    policy,
+    propagation,
+    publish,
+    ready,
+    resource,
+)
+from tests.support.world import MERGES, World, repository
+
+LIMITS, BANNER = "resources/shop/configmap-limits.yaml", "resources/shop/configmap-banner.yaml"
+CONFIG_MAPS = [{"apiVersion": "v1", "kind": "ConfigMap", "name": "limits"}]
+BOTH = "berlin, lisbon"
+MISSING, UNUSABLE = "PropagationPolicyNotFound", "PropagationPolicyUnusable"
+NORTH = {"clusterSelector": {"region": "north"}}
+
+
+@pytest.fixture
+def drafted(tmp_path: Path) -> World:
+    """Everything is drafted: `limits` for both clusters, `banner` for Berlin, their namespace for both."""
+    return begin(tmp_path, placements_drafted)
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> World:
+    """The same, and everything published."""
+    return begin(tmp_path, placements_published)
+
+
+def limits(on: str = BOTH, cpu: str = "2", by: str = "") -> str:
+    return resource("ConfigMap", "limits", on=on, by=by, cpu=cpu, memory="4Gi")
+
+
+def banner(by: str = "north", on: str = "", text: str = "hello") -> str:
+    return resource("ConfigMap", "banner", by=by, on=on, text=text)
+
+
+def standing(world: World, branch: str) -> list[str]:
+    """Return the files of placed resources on a branch."""
+    return world.paths(world.fleet, branch, "resources")
+
+
+def changes(world: World, branch: str) -> list[str]:
+    """Return what a branch changes against the cluster branch, each with how; status files are left out."""
+    cluster = branch.partition("/")[2]
+    lines = git(world.fleet, "diff", "--name-status", f"clusters/{cluster}...{branch}").splitlines()
+    return [line.replace("\t", " ") for line in lines if ".reconciler" not in line]
+
+
+def lose_state(world: World, cluster: str) -> None:
+    git(world.fleet, "update-ref", "-d", f"refs/reconciler/state/{cluster}")
+
+
+def conflicts(world: World, branch: str = "drafts/berlin") -> list[tuple[str, str, str]]:
+    told = world.told(branch, "resources/shop").get("conflicts", ())
+    return [(one.get("kind", ""), one["file"], one.get("pointer", "")) for one in told]
+
+
+# what comes
+
+
+def test_resources_are_drafted_one_to_a_file_as_they_are_written(drafted: World) -> None:
+    assert standing(drafted, "drafts/berlin") == [
+        "_cluster/namespace-shop.yaml",
+        "shop/configmap-banner.yaml",
+        "shop/configmap-limits.yaml",
+    ]
+    assert standing(drafted, "drafts/lisbon") == ["_cluster/namespace-shop.yaml", "shop/configmap-limits.yaml"]
+    assert "cpu: 2  # as agreed" in drafted.text("drafts/lisbon", LIMITS)
+    assert "reconciler.dev/clusters" not in drafted.text("drafts/lisbon", LIMITS)
+    assert drafted.sync().is_silent
+    assert_sound(drafted.fleet)
+
+
+@pytest.mark.parametrize("how", MERGES)
+def test_placed_resources_are_published_however_people_merge(drafted: World, how: str) -> None:
+    drafted.merge("berlin", how)
+
+    after = drafted.sync()
+
+    assert after.outcomes["berlin/resources/shop"] == "published"
+    assert drafted.record("berlin", "resources/shop")["revision"] == 1
+    assert drafted.sync().is_silent
+
+
+def test_a_new_resource_moves_the_clusters_that_it_goes_to(world: World) -> None:
+    world.write({"placed/motd.yaml": resource("ConfigMap", "motd", on="lisbon", text="hi")})
+
+    after = world.sync()
+
+    assert (after.moved, after.report.render_count) == ({"drafts/lisbon"}, 1)
+    assert changes(world, "drafts/lisbon") == ["A resources/shop/configmap-motd.yaml"]
+    assert world.sync().is_silent
+
+
+def test_a_resource_of_another_namespace_is_a_package_of_its_own(world: World) -> None:
+    world.write({"placed/other.yaml": resource("ConfigMap", "other", namespace="bank", on="berlin", a="b")})
+
+    after = world.sync()
+
+    assert (after.moved, after.outcomes["berlin/resources/bank"]) == ({"drafts/berlin"}, "draft")
+    assert world.sync().is_silent
+
+
+def test_a_change_is_drafted_where_the_resource_is(world: World) -> None:
+    world.write({"placed/limits.yaml": limits(cpu="3")})
+
+    after = world.sync()
+
+    assert (after.moved, after.report.render_count) == ({"drafts/berlin", "drafts/lisbon"}, 2)
+    assert changes(world, "drafts/berlin") == [f"M {LIMITS}"]
+    assert world.sync().is_silent
+    publish(world)
+    assert "cpu: 3" in world.text("clusters/lisbon", LIMITS)
+
+
+def test_a_resource_that_moves_to_another_file_moves_nothing(world: World) -> None:
+    both = f"{limits()}---\n{banner()}"
+    world.write({"placed/limits.yaml": None, "placed/banner.yaml": None, "all/shop.yaml": both})
+
+    after = world.sync()
+
+    assert (after.moved, after.report.render_count) == (set(), 0)
+    assert world.sync().is_silent
+
+
+def test_from_the_annotation_to_a_policy_and_back_is_a_change_of_the_label_alone(world: World) -> None:
+    world.write({"placed/banner.yaml": banner(by="", on="berlin")})
+    world.sync()
+    by_name = (changes(world, "drafts/berlin"), "propagation-policy" in world.text("drafts/berlin", BANNER))
+    assert world.sync().is_silent
+    world.write({"placed/banner.yaml": banner()})
+
+    after = world.sync()
+
+    assert by_name == ([f"M {BANNER}"], False)
+    assert (after.outcomes["berlin/resources/shop"], world.head("drafts/berlin")) == ("published", "")
+    assert world.head("removals/berlin") == ""
+    assert world.sync().is_silent
+
+
+def test_everywhere_counts_clusters_that_come_later(world: World) -> None:
+    world.write({"clusters/paris.yaml": repository("paris")})
+
+    after = world.sync()
+
+    assert after.outcomes["paris/resources/_cluster"] == "draft"
+    assert standing(world, "drafts/paris") == ["_cluster/namespace-shop.yaml", "shop/configmap-banner.yaml"]
+    assert after.moved == {"clusters/paris", "drafts/paris"}
+    assert world.sync().is_silent
+
+
+def test_a_name_of_no_cluster_is_told_and_the_others_are_served(world: World) -> None:
+    world.write({"placed/limits.yaml": limits(on="berlin, lisbon, atlantis")})
+
+    after = world.sync()
+
+    assert ("UnknownCluster" in after.codes, after.moved) == (True, set())
+    assert world.sync().is_silent
+
+
+# what goes
+
+
+def test_a_resource_that_is_dropped_from_one_of_two_clusters_goes_there_by_a_draft(world: World) -> None:
+    world.write({"placed/banner.yaml": None})
+
+    after = world.sync()
+
+    assert (after.moved, after.outcomes["berlin/resources/shop"]) == ({"drafts/berlin"}, "draft")
+    assert changes(world, "drafts/berlin") == [f"D {BANNER}"]
+    assert world.sync().is_silent
+    publish(world)
+    assert standing(world, "clusters/berlin") == ["_cluster/namespace-shop.yaml", "shop/configmap-limits.yaml"]
+
+
+def test_the_last_resource_of_a_namespace_on_a_cluster_takes_a_removal(world: World) -> None:
+    world.write({"placed/limits.yaml": limits(on="berlin")})
+
+    after = world.sync()
+
+    assert after.outcomes["lisbon/resources/shop"] == "proposed"
+    assert after.moved == {"removals/lisbon"}
+    assert changes(world, "removals/lisbon") == [f"D {LIMITS}"]
+    assert world.sync().is_silent
+    world.merge("lisbon", "squash", draft="removals/lisbon")
+    world.settle()
+    assert standing(world, "clusters/lisbon") == ["_cluster/namespace-shop.yaml"]
+    assert world.head("removals/lisbon") == ""
+    world.write({"placed/limits.yaml": limits()})
+    assert world.sync().outcomes["lisbon/resources/shop"] == "draft"
+    assert world.sync().is_silent
+
+
+def test_what_is_dropped_everywhere_is_proposed_for_removal_everywhere(world: World) -> None:
+    world.write({"placed/limits.yaml": None, "placed/banner.yaml": None, "placed/namespace.yaml": None})
+    world.write({"placed/motd.yaml": resource("ConfigMap", "motd", namespace="bank", on="berlin", text="hi")})
+
+    after = world.sync()
+
+    going = {f"{one}/resources/{name}" for one in ("berlin", "lisbon") for name in ("shop", "_cluster")}
+    assert {after.outcomes[one] for one in going} == {"proposed"}
+    assert world.sync().is_silent
+    for one in ("berlin", "lisbon"):
+        world.merge(one, "squash", draft=f"removals/{one}")
+    publish(world)
+    assert (standing(world, "clusters/berlin"), standing(world, "clusters/lisbon")) == (
+        ["bank/configmap-motd.yaml"],
+        [],
+    )
+
+
+def test_before_anything_is_published_what_is_dropped_just_goes_from_the_draft(drafted: World) -> None:
+    drafted.write({"placed/limits.yaml": limits(on="berlin")})
+
+    after = drafted.sync()
+
+    assert after.outcomes["lisbon/resources/shop"] == "withdrawn"
+    assert standing(drafted, "drafts/lisbon") == ["_cluster/namespace-shop.yaml"]
+    assert drafted.sync().is_silent
+
+
+# what is in doubt stays
+
+
+@pytest.mark.parametrize(
+    ("files", "code"),
+    [
+        pytest.param({"placed/limits.yaml": "kind: [\n"}, "YamlSyntax", id="its-file-is-unreadable"),
+        pytest.param(
+            {"other.yaml": "kind: [\n", "placed/limits.yaml": None}, "YamlSyntax", id="another-file-is-unreadable"
+        ),
+        pytest.param({"again.yaml": limits(cpu="9")}, "ClaimConflict", id="another-file-defines-it"),
+        pytest.param({"placed/limits.yaml": limits(on="berlin,,")}, "PlacementInvalid", id="the-annotation-is-no-list"),
+        pytest.param({"placed/limits.yaml": limits(by="absent", on="")}, MISSING, id="no-such-policy"),
+        pytest.param({"placed/limits.yaml": "# nothing\n"}, "FileInconclusive", id="its-file-is-empty"),
+        pytest.param({"placed/limits.yaml": "[]\n"}, "FileInconclusive", id="its-file-is-a-list"),
+        pytest.param(
+            {"placed/limits.yaml": limits(on="atlantis")}, "PlacementInconclusive", id="only-unknown-clusters"
+        ),
+        pytest.param(
+            {"placed/limits.yaml": limits(on="berlin, lisbom")}, "PlacementInconclusive", id="an-unknown-cluster-of-two"
+        ),
+        pytest.param(
+            {
+                "placed/limits.yaml": limits(on="", by="south"),
+                "policies/south.yaml": propagation("south", {"placement": [{"cluster": "atlantis"}]}),
+            },
+            "PlacementInconclusive",
+            id="a-policy-that-names-only-unknown-clusters",
+        ),
+    ],
+)
+def test_what_is_in_doubt_stays_where_it_is(world: World, files: dict[str, str | None], code: str) -> None:
+    world.write(files)
+
+    after = world.sync()
+
+    assert code in after.codes
+    assert all(LIMITS.removeprefix("resources/") in standing(world, branch) for branch in _branches(world))
+    assert not [name for name in after.after if "removals/" in name]
+    assert world.settle().is_silent
+    world.write({"other.yaml": "", "again.yaml": "", "placed/limits.yaml": limits()})
+    again = world.sync()
+    assert {again.outcomes[f"{one}/resources/shop"] for one in ("berlin", "lisbon")} == {"published"}
+    assert world.settle().is_silent
+
+
+def _branches(world: World) -> list[str]:
+    names = [f"{kind}/{one}" for kind in ("clusters", "drafts") for one in ("berlin", "lisbon")]
+    return [name for name in names if world.head(name)]
+
+
+@pytest.mark.parametrize(
+    ("files", "code"),
+    [
+        pytest.param({"policies/north.yaml": None}, MISSING, id="deleted"),
+        pytest.param({"policies/north.yaml": "kind: [\n"}, MISSING, id="unreadable"),
+        pytest.param({"policies/again.yaml": propagation("north", {})}, UNUSABLE, id="stands-twice"),
+        pytest.param({"policies/north.yaml": propagation("north", {"placement": 1})}, UNUSABLE, id="invalid"),
+    ],
+)
+def test_without_a_sound_policy_its_resources_stay_where_they_are(
+    world: World, files: dict[str, str | None], code: str
+) -> None:
+    world.write(files)
+
+    after = world.sync()
+
+    assert (after.moved, code in after.codes) == (set(), True)
+    assert world.sync().is_silent
+    world.write({"placed/banner.yaml": banner(text="bye")})
+    changed = world.sync()
+    assert (changed.moved, changes(world, "drafts/berlin")) == ({"drafts/berlin"}, [f"M {BANNER}"])
+    assert world.sync().is_silent
+    world.write({"policies/again.yaml": "", "policies/north.yaml": propagation("north", NORTH)})
+    assert world.sync().moved == set()
+    assert world.sync().is_silent
+
+
+# people
+
+
+def test_a_field_that_we_emit_is_restored_with_a_conflict_record(world: World) -> None:
+    world.edit("clusters/berlin", LIMITS, "cpu: 2", "cpu: 9")
+
+    after = world.sync()
+
+    assert (after.outcomes["berlin/resources/shop"], after.moved) == ("draft", {"drafts/berlin"})
+    assert "cpu: 2  # as agreed" in world.text("drafts/berlin", LIMITS)
+    assert [one[1:] for one in conflicts(world)] == [("configmap-limits.yaml", "/data/cpu")]
+    assert world.sync().is_silent
+    publish(world)
+    assert "cpu: 2  # as agreed" in world.text("clusters/berlin", LIMITS)
+    assert world.sync().is_silent
+
+
+def test_on_a_draft_as_well(drafted: World) -> None:
+    edited = drafted.edit("drafts/berlin", LIMITS, "cpu: 2", "cpu: 9")
+
+    drafted.sync()
+
+    assert git(drafted.fleet, "merge-base", edited, "drafts/berlin") == edited
+    assert "cpu: 2  # as agreed" in drafted.text("drafts/berlin", LIMITS)
+    assert [one[1:] for one in conflicts(drafted)] == [("configmap-limits.yaml", "/data/cpu")]
+    assert drafted.sync().is_silent
+
+
+@pytest.mark.parametrize("branch", ["clusters/berlin", "drafts/berlin"])
+def test_what_people_add_beside_is_kept_through_changes_of_ours(tmp_path: Path, branch: str) -> None:
+    world = begin(tmp_path, placements_drafted if branch.startswith("drafts") else placements_published)
+    world.edit(branch, LIMITS, "  memory", "  disk: 10Gi\n  memory")
+    world.commit(branch, {"resources/shop/own.yaml": resource("ConfigMap", "own", a="b")})
+    world.sync()
+    assert world.settle().is_silent
+    world.write({"placed/limits.yaml": limits(cpu="3")})
+
+    world.sync()
+
+    text = world.text("drafts/berlin", LIMITS)
+    assert ("cpu: 3" in text, "disk: 10Gi" in text, "as agreed" in text) == (True, True, True)
+    assert world.text("drafts/berlin", "resources/shop/own.yaml")
+    assert conflicts(world) == []
+    assert world.sync().is_silent
+    publish(world)
+    assert "disk: 10Gi" in world.text("clusters/berlin", LIMITS)
+
+
+def test_a_file_that_people_delete_is_drafted_again(world: World) -> None:
+    world.commit("clusters/berlin", {LIMITS: None})
+
+    after = world.sync()
+
+    assert (after.outcomes["berlin/resources/shop"], changes(world, "drafts/berlin")) == ("draft", [f"A {LIMITS}"])
+    assert world.sync().is_silent
+    world.delete("drafts/berlin")
+    assert world.sync().outcomes["berlin/resources/shop"] == "declined"
+    assert world.sync().is_silent
+    world.write({"placed/banner.yaml": banner(text="bye")})
+    assert world.sync().outcomes["berlin/resources/shop"] == "draft"
+    assert LIMITS.removeprefix("resources/") in standing(world, "drafts/berlin")
+    assert world.sync().is_silent
+
+
+def test_a_file_with_peoples_additions_stays_when_it_is_dropped_and_that_is_told(world: World) -> None:
+    world.edit("clusters/berlin", LIMITS, "  memory", "  disk: 10Gi\n  memory")
+    world.settle()
+    world.write({"placed/limits.yaml": limits(on="lisbon")})
+
+    after = world.sync()
+
+    assert (after.moved, changes(world, "drafts/berlin")) == ({"drafts/berlin"}, [])
+    assert "disk: 10Gi" in world.text("drafts/berlin", LIMITS)
+    assert conflicts(world) == [("resource", "configmap-limits.yaml", "")]
+    assert world.sync().is_silent
+
+
+def test_a_file_that_people_broke_is_restored(world: World) -> None:
+    world.commit("clusters/lisbon", {LIMITS: "kind: [\n"})
+
+    world.sync()
+
+    assert "cpu: 2  # as agreed" in world.text("drafts/lisbon", LIMITS)
+    assert conflicts(world, "drafts/lisbon") == [("file", "configmap-limits.yaml", "")]
+    assert world.sync().is_silent
+
+
+def test_resources_that_would_share_a_file_have_one_each_and_edits_stay(world: World) -> None:
+    world.edit("clusters/berlin", LIMITS, "  memory", "  disk: 10Gi\n  memory")
+    world.settle()
+    world.write({"other.yaml": limits(cpu="1").replace("apiVersion: v1", "apiVersion: example.dev/v1")})
+
+    after = world.sync()
+
+    assert after.moved == {"drafts/berlin", "drafts/lisbon"}
+    assert changes(world, "drafts/berlin") == ["A resources/shop/configmap.example.dev-limits.yaml"]
+    assert "disk: 10Gi" in world.text("drafts/berlin", LIMITS)
+    assert world.sync().is_silent
+    world.write({"other.yaml": None})
+    assert world.sync().outcomes["berlin/resources/shop"] == "published with edits"
+    assert world.sync().is_silent
+
+
+def test_a_package_that_people_delete_as_a_whole_is_drafted_again(world: World) -> None:
+    world.commit("clusters/berlin", {LIMITS: None, BANNER: None})
+
+    after = world.sync()
+
+    assert after.outcomes["berlin/resources/shop"] == "draft"
+    assert changes(world, "drafts/berlin") == [f"A {BANNER}", f"A {LIMITS}"]
+    assert world.sync().is_silent
+
+
+def test_a_declined_draft_stays_declined_until_it_would_say_something_else(world: World) -> None:
+    world.write({"placed/limits.yaml": limits(cpu="3")})
+    world.sync()
+    world.delete("drafts/berlin")
+    declined = world.sync()
+    assert world.sync().is_silent
+    world.write({"clusters/berlin.yaml": repository("berlin").replace("north", "north, size: big")})
+    assert world.sync().moved == set()
+    world.write({"placed/limits.yaml": limits(cpu="4")})
+
+    after = world.sync()
+
+    assert declined.outcomes["berlin/resources/shop"] == "declined"
+    assert after.outcomes["berlin/resources/shop"] == "draft"
+    assert "cpu: 4" in world.text("drafts/berlin", LIMITS)
+    assert world.sync().is_silent
+
+
+def test_a_declined_removal_stays_declined(world: World) -> None:
+    world.write({"placed/limits.yaml": limits(on="berlin")})
+    world.sync()
+    world.delete("removals/lisbon")
+
+    after = world.sync()
+
+    assert after.outcomes["lisbon/resources/shop"] == "declined"
+    assert world.sync().is_silent
+
+
+# what stands in the way
+
+
+def foreign(folder: Path, adopt: bool = False) -> World:
+    """Return the world in which somebody has files where resources are to go on Berlin."""
+    world = World.new(folder)
+    own = resource("ConfigMap", "limits", cpu="7", memory="1Gi", disk="10Gi")
+    world.commit("clusters/berlin", {LIMITS: own, "resources/shop/own.yaml": resource("ConfigMap", "own", a="b")})
+    placed = resource("ConfigMap", "limits", on=BOTH, adopt=adopt, cpu="2", memory="4Gi")
+    world.write({**{f"clusters/{one}.yaml": repository(one) for one in ("berlin", "lisbon")}, "limits.yaml": placed})
+    return world
+
+
+def test_a_directory_of_others_is_left_alone_until_the_resources_say_adopt(tmp_path: Path) -> None:
+    world = foreign(tmp_path)
+
+    before = world.sync()
+
+    assert before.outcomes == {"berlin/resources/shop": "DirectoryNotOwned", "lisbon/resources/shop": "draft"}
+    assert world.head("drafts/berlin") == ""
+    assert world.sync().is_silent
+    world.write({"limits.yaml": resource("ConfigMap", "limits", on=BOTH, adopt=True, cpu="2", memory="4Gi")})
+    after = world.sync()
+    text = world.text("drafts/berlin", LIMITS)
+    assert after.outcomes["berlin/resources/shop"] == "draft"
+    assert ("cpu: 2" in text, "disk: 10Gi" in text) == (True, True)
+    assert world.text("drafts/berlin", "resources/shop/own.yaml")
+    assert {one[2] for one in conflicts(world)} >= {"/data/cpu", "/data/memory"}
+    assert world.sync().is_silent
+    publish(world)
+    assert world.record("berlin", "resources/shop")["owned"]
+
+
+# what is lost
+
+
+starts = pytest.mark.parametrize("start", [placements_drafted, placements_published])
+
+
+@starts
+def test_with_its_state_lost_everything_is_known_again(tmp_path: Path, start: Callable[[Path], World]) -> None:
+    world = begin(tmp_path, start)
+    before = {name: world.head(name) for name in _branches(world)}
+    lose_state(world, "berlin")
+
+    world.sync()
+
+    assert {name: world.head(name) for name in _branches(world)} == before
+    assert world.settle().is_silent
+    world.write({"placed/banner.yaml": None})
+    world.sync()
+    assert standing(world, "drafts/berlin") == ["_cluster/namespace-shop.yaml", "shop/configmap-limits.yaml"]
+    assert world.sync().is_silent
+
+
+@starts
+def test_what_is_dropped_while_the_state_is_lost_stays(tmp_path: Path, start: Callable[[Path], World]) -> None:
+    world = begin(tmp_path, start)
+    lose_state(world, "berlin")
+    world.write({"placed/banner.yaml": None, "placed/limits.yaml": limits(cpu="3")})
+
+    world.sync()
+
+    # nothing tells any more that it was ours, and what is not is people's
+    assert world.text("drafts/berlin", BANNER)
+    assert "cpu: 3" in world.text("drafts/berlin", LIMITS)
+    assert world.settle().is_silent
+
+
+def test_with_its_state_lost_a_namespace_that_nobody_wants_is_not_removed(world: World) -> None:
+    lose_state(world, "lisbon")
+    world.write({"placed/limits.yaml": limits(on="berlin")})
+
+    after = world.sync()
+
+    assert (world.head("removals/lisbon"), LIMITS.removeprefix("resources/") in standing(world, "clusters/lisbon")) == (
+        "",
+        True,
+    )
+    assert after.moved == set()
+    assert world.sync().is_silent
+
+
+def test_what_was_declined_just_now_is_not_what_stands_there(world: World) -> None:
+    more = resource("ConfigMap", "more", on="berlin", size="1")
+    world.write({"more.yaml": more})
+    world.sync()
+    assert "A resources/shop/configmap-more.yaml" in changes(world, "drafts/berlin")
+    world.delete("drafts/berlin")
+    world.write({"again.yaml": more})
+
+    world.sync()
+
+    assert not world.head("drafts/berlin")
+    assert world.sync().is_silent
+
+
+def test_a_guard_holds_a_policy_that_shrinks_until_its_author_says_so(tmp_path: Path) -> None:
+    names = ("amsterdam", "berlin", "lisbon", "paris")
+    world = placement_world(tmp_path, guards={"max_delete_percent": 30})
+    world.write({f"clusters/{one}.yaml": repository(one) for one in names})
+    world.write({"placed/limits.yaml": limits(on="", by="north"), "placed/namespace.yaml": None})
+    world.write({"policies/north.yaml": propagation("north", {})})
+    world.sync()
+    publish(world, *names)
+    shrunk = {"placement": [{"cluster": "paris"}]}
+    world.write({"policies/north.yaml": propagation("north", shrunk)})
+    held = world.sync()
+    told = [one.message for one in held.findings if one.code == "DeletionHeld"]
+    found = next(match for one in told if (match := re.search(r'ack-deletions: "(\w+)"', one)))
+    assert world.sync().is_silent
+    assert ready(world, "ClusterPropagationPolicy/north") == "DeletionHeld"
+    acknowledged = {"reconciler.dev/ack-deletions": found[1]}
+    world.write({"policies/north.yaml": propagation("north", shrunk, **acknowledged)})
+
+    after = world.sync()
+
+    assert {held.outcomes[f"{one}/resources/shop"] for one in names[:3]} == {"DeletionHeld"}
+    assert held.moved == set()
+    assert {after.outcomes[f"{one}/resources/shop"] for one in names[:3]} == {"proposed"}
+    assert after.outcomes["paris/resources/shop"] == "published"
+    assert world.sync().is_silent
+    for one in names[:3]:
+        world.merge(one, "squash", draft=f"removals/{one}")
+    world.settle()
+    assert [standing(world, f"clusters/{one}") for one in names[:3]] == [[], [], []]
+
+
+def test_an_interrupted_pass_and_a_second_daemon_come_to_the_same(world: World) -> None:
+    world.write({"placed/limits.yaml": limits(cpu="3")})
+
+    world.sync_while(world.sync)
+
+    assert git(world.fleet, "rev-list", "--count", "clusters/berlin..drafts/berlin") == "1"
+    assert world.settle().is_silent
+
+
+# clusters without a Repository
+
+
+def test_clusters_without_a_repository_live_in_the_fleet(tmp_path: Path) -> None:
+    world = homeless_world(tmp_path)
+
+    first = world.sync()
+
+    places = [f"{kind}/{one}" for kind in ("clusters", "drafts") for one in ("berlin", "oslo", "rome")]
+    assert first.moved == set(places)
+    assert ["cpu: three" in world.text(f"drafts/{one}", LIMITS) for one in ("oslo", "rome")] == [False, True]
+    assert ready(world, "FederatedCluster/oslo") == ready(world, "Cluster/rome", "team") == "Planned"
+    assert world.sync().is_silent
+    publish(world, "oslo", "rome")
+    assert world.record("rome", "resources/shop")["revision"] == 1
+    world.write({"placed/limits.yaml": resource("ConfigMap", "limits", on="oslo,berlin", cpu="two")})
+    assert world.sync().outcomes["rome/resources/shop"] == "proposed"
+    assert world.sync().is_silent
+    world.merge("rome", draft="removals/rome")
+    world.settle()
+    assert standing(world, "clusters/rome") == []
+    assert_sound(world.fleet)
+
+
+def test_of_several_objects_of_one_name_labels_unite_and_the_repository_says_where(tmp_path: Path) -> None:
+    world = homeless_world(tmp_path)
+    world.sync()
+
+    assert standing(world, "drafts/berlin") == ["shop/configmap-banner.yaml", "shop/configmap-limits.yaml"]
+    assert standing(world, "drafts/oslo") == ["shop/configmap-limits.yaml"]
+    assert ready(world, "Repository/berlin", "default") == "Planned"
+    assert "objects/_cluster/FederatedCluster/berlin.yaml" not in world.paths(world.fleet, "reconciler/status")
+
+
+def test_a_cluster_that_gets_a_repository_at_the_same_place_goes_on_as_it_was(tmp_path: Path) -> None:
+    world = homeless_world(tmp_path)
+    world.sync()
+    publish(world, "oslo")
+    before = world.head("clusters/oslo")
+    world.write({"clusters/oslo-repository.yaml": repository("oslo", str(world.fleet))})
+
+    after = world.sync()
+
+    assert after.outcomes["oslo/resources/shop"] == "published"
+    assert (world.head("clusters/oslo"), world.head("drafts/oslo"), world.head("removals/oslo")) == (before, "", "")
+    assert world.sync().is_silent
+
+
+def test_a_cluster_object_that_goes_takes_nothing_with_it(tmp_path: Path) -> None:
+    world = homeless_world(tmp_path)
+    world.sync()
+    publish(world, "oslo")
+    before = world.head("clusters/oslo")
+    world.write({"clusters/oslo.yaml": None})
+
+    after = world.sync()
+
+    assert (after.moved, world.head("clusters/oslo")) == (set(), before)
+    assert world.sync().is_silent
+    world.write({"clusters/oslo.yaml": federated("oslo", region="north")})
+    assert world.sync().outcomes["oslo/resources/shop"] == "published"
+    assert world.sync().is_silent
+
+
+def command(world: World, *arguments: str, fleet: bool = True) -> Ended:
+    """Run a command on the world as people would, where a fleet is set or none is."""
+    place = f"fleet: {{url: {world.fleet}}}\n" if fleet else ""
+    cache = world.folder / ("cache" if fleet else "cache-without-fleet")
+    (world.folder / "reconciler.yaml").write_text(f"config: {{url: {world.config}}}\n{place}cache: {cache}\n")
+    return run_in(world.folder, {"PATH": os.environ["PATH"], "HOME": "/nonexistent"}, *arguments)
+
+
+def test_without_a_fleet_such_clusters_have_no_place(tmp_path: Path) -> None:
+    world = homeless_world(tmp_path, fleet={"url": ""}, status={"url": str(tmp_path / "fleet.git")})
+
+    first = world.sync()
+
+    told = [one.message for one in first.findings if one.code == "NoDestination"]
+    assert [one.split()[1] for one in told] == ["oslo", "rome"]
+    assert first.outcomes == {"berlin/resources/shop": "draft"}
+    assert first.moved == {"clusters/berlin", "drafts/berlin"}
+    assert world.sync().is_silent
+
+
+def test_render_writes_what_has_no_place(tmp_path: Path) -> None:
+    world = homeless_world(tmp_path)
+
+    ended = command(world, "render", "--output", str(tmp_path / "out"), fleet=False)
+
+    assert ended.returncode == 0, ended.stderr
+    assert "cpu: three" in (tmp_path / "out" / "rome" / LIMITS).read_text()
+    assert "cpu: two" in (tmp_path / "out" / "oslo" / LIMITS).read_text()
+
+
+def test_a_plan_tells_what_has_no_place(tmp_path: Path) -> None:
+    ended = command(homeless_world(tmp_path), "plan", fleet=False)
+
+    assert ended.returncode == 1
+    assert ended.stdout.count("NoDestination") == 2
+    assert "1 draft for 1 destination" in ended.stdout.splitlines()[0]
+
+
+# what people are told on the command line
+
+
+def test_the_commands_tell_what_goes_to_a_cluster(tmp_path: Path) -> None:
+    world = homeless_world(tmp_path)
+
+    validated = command(world, "validate")
+    planned = command(world, "plan")
+    world.sync()
+    again, drafts, shown = (
+        command(world, "plan"),
+        command(world, "drafts"),
+        command(world, "show", "rome/resources/shop"),
+    )
+
+    assert (validated.returncode, validated.stdout) == (0, "no findings\n")
+    assert (planned.returncode, "generate rome/resources/shop" in planned.stdout) == (2, True)
+    assert "ConfigMap shop/limits: added" in planned.stdout
+    assert (again.returncode, "nothing to draft, 3 unchanged" in again.stdout) == (0, True)
+    assert [f"{one}: drafts/{one} Draft" in drafts.stdout for one in ("berlin", "oslo", "rome")] == [True] * 3
+    assert "cpu: three" in shown.stdout
+
+
+def test_a_plan_tells_which_policy_changed_what(world: World) -> None:
+    world.write({"policies/cpu.yaml": policy("cpu", [patch("/data/cpu", "4")], resourceSelectors=CONFIG_MAPS)})
+
+    planned = command(world, "plan")
+
+    assert planned.returncode == 2
+    assert "ConfigMap shop/limits: data.cpu 2 → 4" in planned.stdout

@@ -1,0 +1,645 @@
+"""Plugin presets through whole passes: what comes, changes and goes, and what is people's (greenhouse 3, 11, 12)."""
+
+import os
+import re
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from reconciler.krm.yaml import parse_yaml
+from tests.support.beginnings import begin
+from tests.support.command_line import Ended, run_in
+from tests.support.git_env import assert_sound, git
+from tests.support.policies import ATTACHED, patch, policy, publish, written
+from tests.support.presets import (
+    CLUSTERS,
+    GREENHOUSE,
+    PRESET_LABEL,
+    TEAM,
+    cluster,
+    definition,
+    from_secret,
+    option,
+    organization,
+    override,
+    preset,
+    preset_world,
+    presets_drafted,
+    presets_published,
+    tier,
+)
+from tests.support.world import MERGES, Pass, World
+
+LOGS, EDGE, SHIPPER = "presets/logs.yaml", "overrides/edge.yaml", "logshipper.yaml"
+EVERYWHERE = {"drafts/berlin", "drafts/lisbon", "drafts/oslo"}
+
+
+@pytest.fixture
+def drafted(tmp_path: Path) -> World:
+    """Everything is drafted: `logs` for three clusters, `metrics` for the two of the edge."""
+    return begin(tmp_path, presets_drafted)
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> World:
+    """The same, and everything published."""
+    return begin(tmp_path, presets_published)
+
+
+def plugin_file(cluster: str, name: str = "logs") -> str:
+    return f"plugins/{name}-{cluster}/plugin.yaml"
+
+
+def plugin(world: World, branch: str, name: str = "logs") -> Any:
+    """Return the Plugin of a preset on a branch."""
+    return parse_yaml(world.text(branch, plugin_file(branch.partition("/")[2], name))).documents[0].data
+
+
+def options(world: World, branch: str, name: str = "logs") -> dict[str, Any]:
+    """Return the options of a Plugin on a branch; a Secret stands for itself."""
+    listed = plugin(world, branch, name)["spec"]["optionValues"]
+    return {one["name"]: one.get("value", one.get("valueFrom")) for one in listed}
+
+
+def logs(size: int = 32, **more: Any) -> str:
+    """Return the preset as it is at first, with another size for Berlin."""
+    given = [option("buffer.size", 128), from_secret("token", "logs", "token")]
+    return preset(options=given, **{"overrides": {"berlin": [option("buffer.size", size)]}, **more})
+
+
+def standing(world: World, branch: str) -> list[str]:
+    """Return the Plugins on a branch."""
+    return [path.partition("/")[0] for path in world.paths(world.fleet, branch, "plugins")]
+
+
+def conflicts(world: World, branch: str, package: str) -> list[tuple[str, str]]:
+    return [(one["file"], one.get("pointer", "")) for one in world.told(branch, package).get("conflicts", ())]
+
+
+def preset_status(world: World, name: str = "logs") -> Any:
+    text = world.text("reconciler/status", f"objects/{TEAM}/PluginPreset/{name}.yaml")
+    return parse_yaml(text).documents[0].data["status"]
+
+
+def states(world: World, name: str = "logs") -> dict[str, str]:
+    """Return what became of the Plugins of a preset, by cluster."""
+    return {row["clusterName"]: row["state"] for row in preset_status(world, name)["pluginStatuses"]}
+
+
+def condition(world: World, wanted: str, name: str = "logs") -> tuple[str, str]:
+    found = {one["type"]: one for one in preset_status(world, name)["conditions"]}
+    return found[wanted]["status"], found[wanted]["message"]
+
+
+# what comes
+
+
+def test_a_preset_has_a_plugin_on_each_of_its_clusters(drafted: World) -> None:
+    sizes = {one: options(drafted, f"drafts/{one}")["buffer.size"] for one in CLUSTERS}
+    storage = {one: options(drafted, f"drafts/{one}")["storage"] for one in CLUSTERS}
+
+    assert sizes == {"berlin": 32, "lisbon": 128, "oslo": 128}
+    assert storage == {"berlin": "zfs", "lisbon": "fast", "oslo": "zfs"}
+    assert standing(drafted, "drafts/oslo") == ["logs-oslo", "metrics-oslo"]
+    assert standing(drafted, "drafts/lisbon") == ["logs-lisbon"]
+    assert drafted.sync().is_silent
+    assert_sound(drafted.fleet)
+
+
+def test_an_expression_and_a_secret_are_what_the_cluster_makes_of_them(drafted: World) -> None:
+    found = options(drafted, "drafts/oslo")
+
+    assert found["endpoint"] == "https://oslo-1.example.test"
+    assert found["token"] == {"secret": {"name": "logs", "key": "token"}}
+
+
+@pytest.mark.parametrize("how", MERGES)
+def test_plugins_are_published_however_people_merge(drafted: World, how: str) -> None:
+    drafted.merge("oslo", how)
+
+    after = drafted.sync()
+
+    assert after.outcomes["oslo/plugins/logs-oslo"] == "published"
+    assert drafted.record("oslo", "plugins/logs-oslo")["revision"] == 1
+    assert drafted.sync().is_silent
+
+
+def test_a_new_cluster_gets_its_plugins(world: World) -> None:
+    world.write({"clusters/rome.yaml": cluster("rome", "edge")})
+
+    after = world.sync()
+
+    assert after.moved == {"clusters/rome", "drafts/rome"}
+    assert standing(world, "drafts/rome") == ["logs-rome", "metrics-rome"]
+    assert world.sync().is_silent
+
+
+# what an edit moves
+
+
+@pytest.mark.parametrize(
+    ("files", "renders", "moved"),
+    [
+        pytest.param({LOGS: logs(16)}, 1, {"drafts/berlin"}, id="an-override-for-one-cluster"),
+        pytest.param(
+            {EDGE: override("edge", [option("storage", "btrfs")], clusterSelector=tier("edge"))},
+            4, {"drafts/berlin", "drafts/oslo"}, id="an-override-for-a-tier",
+        ),
+        pytest.param({"acme.yaml": organization(option("storage", "slow"))}, 1, {"drafts/lisbon"}, id="shadowed"),
+        pytest.param({SHIPPER: definition(storage="slow")}, 0, set(), id="a-default-that-all-shadow"),
+        pytest.param({SHIPPER: definition(size=65)}, 2, {"drafts/berlin", "drafts/oslo"}, id="a-default-that-two-see"),
+        pytest.param({EDGE: None}, 4, {"drafts/berlin", "drafts/oslo"}, id="an-override-goes"),
+        pytest.param(
+            {"clusters/oslo.yaml": cluster("oslo").replace("oslo-1", "oslo-2")}, 2, {"drafts/oslo"}, id="a-label"
+        ),
+        pytest.param(
+            {"clusters/oslo.yaml": cluster("oslo", overrides=[option("buffer.size", 9)])}, 2, {"drafts/oslo"},
+            id="an-override-of-a-cluster",
+        ),
+    ],
+)  # fmt: skip
+def test_an_edit_moves_the_drafts_that_it_reaches(
+    world: World, files: dict[str, str | None], renders: int, moved: set[str]
+) -> None:
+    world.write(files)
+
+    after = world.sync()
+
+    assert (after.report.render_count, after.moved) == (renders, moved)
+    assert world.sync().is_silent
+
+
+TWICE = {"berlin": [option("buffer.size", 32)], "oslo": [option("storage", "nfs"), option("buffer.size", 8)]}
+TURNED = {name: list(reversed(found)) for name, found in reversed(TWICE.items())}
+
+
+@pytest.mark.parametrize(
+    "files",
+    [
+        pytest.param({LOGS: logs(overrides=TURNED)}, id="overrides-in-another-order"),
+        pytest.param({LOGS: "# for all of us\n" + logs(overrides=TWICE)}, id="a-comment"),
+        pytest.param({LOGS: None, "moved/all.yaml": logs(overrides=TWICE)}, id="another-file"),
+        pytest.param(
+            {"overrides/none.yaml": override("none", [option("storage", "x")], pluginDefinitionNames=["none"])},
+            id="an-override-for-nobody",
+        ),
+    ],
+)  # fmt: skip
+def test_an_edit_that_says_the_same_moves_nothing(tmp_path: Path, files: dict[str, str | None]) -> None:
+    world = begin(tmp_path, _overridden_twice)
+    world.write(files)
+
+    after = world.sync()
+
+    assert (after.report.render_count, after.moved) == (0, set())
+    assert world.sync().is_silent
+
+
+def _overridden_twice(folder: Path) -> World:
+    world = preset_world(folder)
+    world.write({LOGS: logs(overrides=TWICE)})
+    world.sync()
+    publish(world, *CLUSTERS)
+    return world
+
+
+# what goes
+
+
+def unselect_oslo(world: World) -> None:
+    """Take Oslo out of the edge, where it has a Plugin of each preset."""
+    world.write({"clusters/oslo.yaml": cluster("oslo", "-")})
+
+
+def ack_of(after: Pass) -> str:
+    """Return what acknowledges that Plugins go."""
+    told = next(one.message for one in after.findings if one.code == "DeletionHeld")
+    found = re.search(r'ack-deletions: "(\w+)"', told)
+    assert found, told
+    return found[1]
+
+
+def acknowledged(these: str) -> dict[str, dict[str, str]]:
+    return {"annotations": {"reconciler.dev/ack-deletions": these}}
+
+
+def test_a_cluster_that_stops_matching_loses_its_plugins(world: World) -> None:
+    unselect_oslo(world)
+
+    after = world.sync()
+
+    assert after.outcomes["oslo/plugins/logs-oslo"] == "proposed"
+    assert (after.moved, states(world)["oslo"]) == ({"removals/oslo"}, "PendingDeletion")
+    assert world.sync().is_silent
+    assert (states(world)["oslo"], condition(world, "Ready")[0]) == ("PendingDeletion", "True")
+    world.merge("oslo", "squash", draft="removals/oslo")
+    world.settle()
+    assert (standing(world, "clusters/oslo"), "oslo" in states(world)) == ([], False)
+
+
+def test_before_it_is_published_what_is_not_wanted_just_goes(drafted: World) -> None:
+    unselect_oslo(drafted)
+
+    after = drafted.sync()
+
+    assert (after.moved, drafted.head("drafts/oslo")) == ({"drafts/oslo"}, "")
+    assert drafted.sync().is_silent
+
+
+def test_a_cluster_that_matches_again_keeps_what_it_has(world: World) -> None:
+    unselect_oslo(world)
+    world.sync()
+    world.write({"clusters/oslo.yaml": cluster("oslo")})
+
+    after = world.sync()
+
+    assert (world.head("removals/oslo"), after.outcomes["oslo/plugins/logs-oslo"]) == ("", "published")
+    assert after.moved == {"removals/oslo"}
+    assert world.sync().is_silent
+
+
+def test_many_clusters_at_once_are_held_until_somebody_says_so(world: World) -> None:
+    world = world.with_settings(guards={"max_delete_percent": 30})
+    world.write({LOGS: logs(tiers=["core"])})
+    held = world.sync()
+    assert world.sync().is_silent
+    told = condition(world, "DeletionHeld")
+    world.write({LOGS: logs(tiers=["core"], marks=acknowledged(ack_of(held)))})
+
+    after = world.sync()
+
+    assert (held.outcomes["oslo/plugins/logs-oslo"], held.moved) == ("DeletionHeld", set())
+    assert (told[0], "2 of 3 Plugins" in told[1]) == ("True", True)
+    assert (after.outcomes["oslo/plugins/logs-oslo"], after.moved) == ("proposed", {"removals/berlin", "removals/oslo"})
+    assert world.sync().is_silent
+    world.merge("oslo", "squash", draft="removals/oslo")
+    world.settle()
+    assert standing(world, "clusters/oslo") == ["metrics-oslo"]
+
+
+def test_with_retain_a_cluster_that_stops_matching_keeps_the_file(world: World) -> None:
+    world.write({LOGS: logs(deletionPolicy="Retain")})
+    retaining = world.sync()
+    unselect_oslo(world)
+
+    after = world.sync()
+
+    assert (retaining.moved, after.outcomes["oslo/plugins/logs-oslo"]) == (set(), "orphaned")
+    assert after.outcomes["oslo/plugins/metrics-oslo"] == "proposed"
+    assert states(world) == {"berlin": "UpToDate", "lisbon": "UpToDate", "oslo": "Orphaned"}
+    assert world.sync().is_silent
+    world.merge("oslo", "squash", draft="removals/oslo")
+    world.settle()
+    assert standing(world, "clusters/oslo") == ["logs-oslo"]
+    assert world.settle().is_silent
+
+
+def test_a_cluster_may_say_that_what_it_has_is_retained(world: World) -> None:
+    marked = cluster("oslo").replace(
+        '"labels"', '"annotations": {"greenhouse.sap/plugin-deletion": "retain"}, "labels"'
+    )
+    world.write({"clusters/oslo.yaml": marked})
+    world.settle()
+    world.write({"clusters/oslo.yaml": marked.replace('"tier": "edge"', '"tier": "-"')})
+
+    after = world.sync()
+
+    assert (after.outcomes["oslo/plugins/logs-oslo"], after.moved) == ("orphaned", set())
+    assert states(world)["oslo"] == "Orphaned"
+    assert world.sync().is_silent
+
+
+def test_a_preset_that_goes_takes_its_plugins_along(world: World) -> None:
+    world.write({LOGS: None})
+
+    after = world.sync()
+
+    assert {after.outcomes[f"{one}/plugins/logs-{one}"] for one in CLUSTERS} == {"proposed"}
+    assert after.moved == {f"removals/{one}" for one in CLUSTERS}
+    assert world.sync().is_silent
+    for one in CLUSTERS:
+        world.merge(one, "squash", draft=f"removals/{one}")
+    world.settle()
+    assert [standing(world, f"clusters/{one}") for one in CLUSTERS] == [["metrics-berlin"], [], ["metrics-oslo"]]
+
+
+def test_a_preset_that_retains_goes_alone_and_has_its_plugins_again_when_it_returns(world: World) -> None:
+    world.write({LOGS: logs(deletionPolicy="Retain")})
+    world.sync()
+    world.write({LOGS: None})
+    gone = world.sync()
+    assert world.settle().is_silent
+    retained = world.head("removals/oslo")
+    world.write({LOGS: logs(16, deletionPolicy="Retain")})
+
+    after = world.sync()
+
+    assert (gone.moved, retained) == (set(), "")
+    assert gone.outcomes["oslo/plugins/logs-oslo"] == "orphaned"
+    assert (after.outcomes["oslo/plugins/logs-oslo"], after.moved) == ("adopted", {"drafts/berlin"})
+    assert options(world, "drafts/berlin")["buffer.size"] == 16
+    assert world.settle().is_silent
+
+
+def test_a_preset_may_let_nothing_go(world: World) -> None:
+    kept = {"annotations": {"greenhouse.sap/prevent-deletion": "true"}}
+    world.write({LOGS: logs(marks=kept)})
+    world.sync()
+    world.write({"clusters/lisbon.yaml": cluster("lisbon", "-")})
+
+    after = world.sync()
+
+    assert (after.outcomes["lisbon/plugins/logs-lisbon"], after.moved) == ("DeletionHeld", set())
+    assert "prevent-deletion" in condition(world, "DeletionHeld")[1]
+    assert world.sync().is_silent
+
+
+# what is others'
+
+
+FOREIGN = written("Plugin", "logs-oslo", {"optionValues": [], "own": True}, TEAM, GREENHOUSE, labels={"a": "b"})
+
+
+def _with_a_foreign_plugin(folder: Path) -> World:
+    world = preset_world(folder)
+    world.write({"clusters/oslo.yaml": cluster("oslo", "-")})
+    world.sync()
+    world.commit("clusters/oslo", {plugin_file("oslo"): FOREIGN})
+    world.write({"clusters/oslo.yaml": cluster("oslo")})
+    return world
+
+
+def test_a_foreign_plugin_is_skipped_and_adopted_by_its_label(tmp_path: Path) -> None:
+    world = begin(tmp_path, _with_a_foreign_plugin)
+    skipped = world.sync()
+    told = condition(world, "PluginSkipped")
+    assert world.sync().is_silent
+    labelled = FOREIGN.replace('"a": "b"', f'"a": "b", "{PRESET_LABEL}": "logs"')
+    world.commit("clusters/oslo", {plugin_file("oslo"): labelled})
+
+    after = world.sync()
+
+    assert told == ("True", "Skipped existing plugins: logs-oslo")
+    assert "PluginNotManaged" in skipped.codes
+    assert world.text("clusters/oslo", plugin_file("oslo")) == labelled
+    assert after.outcomes["oslo/plugins/logs-oslo"] == "draft"
+    assert options(world, "drafts/oslo")["storage"] == "zfs"
+    assert plugin(world, "drafts/oslo")["metadata"]["labels"]["a"] == "b"
+    assert "own" not in plugin(world, "drafts/oslo")["spec"]
+    assert world.settle().is_silent
+    publish(world, "oslo")
+    assert world.record("oslo", "plugins/logs-oslo")["owned"]
+
+
+def test_labels_of_people_are_kept_through_changes_of_ours(world: World) -> None:
+    world.edit("clusters/oslo", plugin_file("oslo"), "  labels:\n", "  labels:\n    pager: night # until May\n")
+    world.settle()
+    world.write({LOGS: preset(options=[option("buffer.size", 7)])})
+
+    world.sync()
+
+    assert "pager: night # until May" in world.text("drafts/oslo", plugin_file("oslo"))
+    assert options(world, "drafts/oslo")["buffer.size"] == 7
+    assert conflicts(world, "drafts/oslo", "plugins/logs-oslo") == []
+    assert world.sync().is_silent
+    publish(world, "oslo")
+    assert plugin(world, "clusters/oslo")["metadata"]["labels"]["pager"] == "night"
+
+
+@pytest.mark.parametrize("branch", ["clusters/oslo", "drafts/oslo"])
+def test_an_option_that_we_emit_is_restored_with_a_conflict_record(tmp_path: Path, branch: str) -> None:
+    world = begin(tmp_path, presets_drafted if branch.startswith("drafts") else presets_published)
+    world.edit(branch, plugin_file("oslo"), "value: zfs", "value: nfs")
+
+    world.sync()
+
+    assert options(world, "drafts/oslo")["storage"] == "zfs"
+    assert [one[0] for one in conflicts(world, "drafts/oslo", "plugins/logs-oslo")] == ["plugin.yaml"]
+    assert world.sync().is_silent
+    publish(world, "oslo")
+    assert options(world, "clusters/oslo")["storage"] == "zfs"
+    assert world.sync().is_silent
+
+
+def test_a_plugin_that_people_delete_is_drafted_again(world: World) -> None:
+    world.commit("clusters/oslo", {plugin_file("oslo"): None})
+
+    after = world.sync()
+
+    assert (after.outcomes["oslo/plugins/logs-oslo"], after.moved) == ("draft", {"drafts/oslo"})
+    assert world.sync().is_silent
+
+
+def test_a_suspended_plugin_is_neither_changed_nor_removed(world: World) -> None:
+    world.edit(
+        "clusters/oslo", plugin_file("oslo"), "  labels:\n",
+        '  annotations: {greenhouse.sap/suspend: "true"}\n  labels:\n',
+    )  # fmt: skip
+    world.settle()
+    world.write({LOGS: preset(options=[option("buffer.size", 7)])})
+    changed = world.sync()
+    assert world.settle().is_silent
+    world.write({LOGS: None})
+
+    after = world.sync()
+
+    assert changed.moved == {"drafts/berlin", "drafts/lisbon"}
+    assert after.outcomes["oslo/plugins/logs-oslo"] == "DeletionHeld"
+    assert world.head("removals/oslo") == ""
+    assert world.settle().is_silent
+
+
+# what is not there
+
+
+def test_without_its_definition_everything_stays_and_comes_when_that_does(tmp_path: Path) -> None:
+    world = preset_world(tmp_path)
+    world.write({SHIPPER: None})
+    first = world.sync()
+    assert world.sync().is_silent
+    told = condition(world, "PluginDefinitionNotFound")
+    world.write({SHIPPER: definition()})
+
+    after = world.sync()
+
+    assert ("PluginDefinitionNotFound" in first.codes, told[0]) == (True, "True")
+    assert first.outcomes == {}
+    assert set(after.outcomes.values()) == {"draft"}
+    assert after.moved >= EVERYWHERE
+    assert world.sync().is_silent
+
+
+@pytest.mark.parametrize(
+    "files",
+    [
+        pytest.param({SHIPPER: None}, id="no-definition"),
+        pytest.param({SHIPPER: "kind: ["}, id="a-definition-that-cannot-be-read"),
+        pytest.param({LOGS: "kind: ["}, id="a-preset-that-cannot-be-read"),
+        pytest.param({LOGS: logs(clusterSelector={})}, id="a-preset-for-nobody-knows-whom"),
+        pytest.param({"clusters/oslo.yaml": "kind: ["}, id="a-cluster-that-cannot-be-read"),
+        pytest.param({EDGE: override("edge", [{"name": "storage"}])}, id="an-override-that-says-nothing"),
+        pytest.param({EDGE: "kind: ["}, id="an-override-that-cannot-be-read"),
+        pytest.param({"acme.yaml": "kind: ["}, id="an-organization-that-cannot-be-read"),
+        pytest.param({"copy.yaml": logs()}, id="a-preset-twice"),
+        pytest.param({"other.yaml": "kind: ["}, id="some-file"),
+    ],
+)
+def test_nothing_vanishes_while_not_all_is_known(world: World, files: dict[str, str | None]) -> None:
+    before = {path: (world.config / path).read_text() for path in files if (world.config / path).exists()}
+    heads = {one: world.head(f"clusters/{one}") for one in CLUSTERS}
+    world.write(files)
+
+    after = world.sync()
+
+    assert after.moved == set()
+    assert after.findings
+    assert world.settle().is_silent
+    world.write({**dict.fromkeys(files), **before})
+    healed = world.sync()
+    assert healed.moved == set()
+    assert set(healed.outcomes.values()) == {"published"}
+    assert {one: world.head(f"clusters/{one}") for one in CLUSTERS} == heads
+    assert world.settle().is_silent
+
+
+def test_a_cluster_that_goes_takes_nothing_with_it(world: World) -> None:
+    world.write({"clusters/oslo.yaml": None})
+
+    after = world.sync()
+
+    assert (after.moved, standing(world, "clusters/oslo")) == (set(), ["logs-oslo", "metrics-oslo"])
+    assert world.settle().is_silent
+    world.write({"clusters/oslo.yaml": cluster("oslo")})
+    assert world.sync().outcomes["oslo/plugins/logs-oslo"] == "published"
+    assert world.settle().is_silent
+
+
+# what is lost
+
+
+@pytest.mark.parametrize("start", [presets_drafted, presets_published])
+def test_with_its_state_lost_everything_is_known_again(tmp_path: Path, start: Callable[[Path], World]) -> None:
+    world = begin(tmp_path, start)
+    before = {one: (world.head(f"clusters/{one}"), world.head(f"drafts/{one}")) for one in CLUSTERS}
+    git(world.fleet, "update-ref", "-d", "refs/reconciler/state/oslo")
+
+    world.sync()
+
+    assert {one: (world.head(f"clusters/{one}"), world.head(f"drafts/{one}")) for one in CLUSTERS} == before
+    assert world.settle().is_silent
+    world.write({LOGS: logs(16)})
+    assert world.sync().moved == {"drafts/berlin"}
+    assert world.sync().is_silent
+
+
+def test_an_interrupted_pass_and_a_second_daemon_come_to_the_same(world: World) -> None:
+    world.write({LOGS: logs(16)})
+
+    world.sync_while(world.sync)
+
+    assert git(world.fleet, "rev-list", "--count", "clusters/berlin..drafts/berlin") == "1"
+    assert world.settle().is_silent
+
+
+# with override policies
+
+
+def test_a_policy_that_a_preset_passes_on_by_label_overrides_its_plugins(world: World) -> None:
+    passed = {"labels": {ATTACHED: "slow"}, "annotations": {"greenhouse.sap/propagate-labels": ATTACHED}}
+    slow = policy("slow", [patch("/spec/displayName", "slow logs", {"clusters": ["oslo"]})])
+    world.write({LOGS: logs(marks=passed), "policies/slow.yaml": slow})
+    world.sync()
+
+    publish(world, *CLUSTERS)
+
+    assert plugin(world, "clusters/oslo")["spec"]["displayName"] == "slow logs"
+    assert plugin(world, "clusters/berlin")["spec"]["displayName"] == "logs berlin"
+    assert plugin(world, "clusters/oslo")["metadata"]["labels"].get(ATTACHED) is None
+    world.write({"policies/slow.yaml": slow.replace("slow logs", "slower logs")})
+    after = world.sync()
+    assert (after.report.render_count, after.moved) == (1, {"drafts/oslo"})
+    assert world.sync().is_silent
+
+
+# secrets
+
+
+PLANTED = "hunter2-in-plain-sight"
+SHIPPER_REF = {"kind": "ClusterPluginDefinition", "name": "logshipper"}
+PLANTED_BY = {
+    "the-preset": {LOGS: preset(options=[option("token", PLANTED)])},
+    "the-preset-for-one-cluster": {LOGS: logs(overrides={"berlin": [option("token", PLANTED)]})},
+    "an-override-that-all-shadow": {"overrides/all.yaml": override("all", [option("token", PLANTED)])},
+    "an-override-of-all-clusters": {EDGE: override("edge", [option("token", PLANTED)], clusterSelector=tier("edge"))},
+    "the-organization": {"acme.yaml": organization(option("token", PLANTED))},
+    "a-cluster": {"clusters/oslo.yaml": cluster("oslo", overrides=[option("token", PLANTED)])},
+    "a-plugin-of-its-own": {
+        "alone.yaml": written(
+            "Plugin",
+            "alone",
+            {"clusterName": "oslo", "pluginDefinitionRef": SHIPPER_REF, "optionValues": [option("token", PLANTED)]},
+            TEAM,
+            GREENHOUSE,
+        )
+    },
+    "what-a-reference-shadows": {
+        LOGS: preset(options=[option("token", PLANTED)]),
+        "acme.yaml": organization(from_secret("token", "logs", "token")),
+    },
+    "what-a-reference-shadows-on-one-cluster": {
+        LOGS: preset(options=[option("token", PLANTED)], overrides={"oslo": [from_secret("token", "logs", "oslo")]})
+    },
+    "two-sources": {"acme.yaml": organization({**from_secret("token", "logs", "token"), "value": PLANTED})},
+    "two-names": {"acme.yaml": organization({"name": "token", "path": "tokens", "value": PLANTED})},
+    "two-values": {"acme.yaml": organization(option("token", PLANTED), option("token", f"{PLANTED}-too"))},
+    "two-values-of-an-override": {EDGE: override("edge", [option("token", PLANTED), option("token", "none")])},
+    "a-field-that-is-none": {"acme.yaml": organization({"name": "token", "values": PLANTED})},
+    "a-reference-that-is-none": {"acme.yaml": organization({"name": "token", "valueFrom": {"secret": PLANTED}})},
+    "no-list": {"acme.yaml": written("Organization", TEAM, {"pluginOverrides": {"token": PLANTED}}, api=GREENHOUSE)},
+    "no-list-of-clusters": {LOGS: logs(clusterOptionOverrides={"oslo": {"token": PLANTED}})},
+    "a-text-for-a-list": {"acme.yaml": written("Organization", TEAM, {"pluginOverrides": PLANTED}, api=GREENHOUSE)},
+    "no-yaml": {"acme.yaml": f"{organization()}    token: {PLANTED}: [\n"},
+    "something-that-is-no-text": {"acme.yaml": organization(option("token", {"in": [PLANTED]}))},
+    "an-expression": {"acme.yaml": organization({"name": "token", "expression": PLANTED})},
+    "an-expression-that-fails": {
+        "acme.yaml": organization({"name": "token", "expression": f"{PLANTED}-${{global.no}}"})
+    },
+    "the-definition": {SHIPPER: definition().replace('"type": "secret"', f'"type": "secret", "default": "{PLANTED}"')},
+}
+
+
+def everything(repository: Path) -> bytes:
+    """Return every object of a repository, whether anything points to it or not, and every ref."""
+    listed = [["cat-file", "--batch-all-objects", "--batch"], ["for-each-ref"]]
+    found = [subprocess.run(["git", "-C", repository, *one], capture_output=True, check=True).stdout for one in listed]
+    return b"\n".join(found)
+
+
+@pytest.mark.parametrize("files", PLANTED_BY.values(), ids=PLANTED_BY)
+def test_a_secret_that_is_written_out_goes_nowhere(
+    tmp_path: Path, files: dict[str, str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    world = begin(tmp_path, presets_published)
+    world.write(files)
+    after = world.sync()
+    world.settle()
+    told = [command(world, "plan"), command(world, "validate"), command(world, "drafts")]
+    told.append(command(world, "render", "--output", str(tmp_path / "out")))
+
+    rendered = b"".join(path.read_bytes() for path in (tmp_path / "out").rglob("*") if path.is_file())
+    said = "".join(one.stdout + one.stderr for one in told) + "".join(capsys.readouterr())
+    kept = everything(world.fleet)
+    assert b"logs-oslo" in kept
+    assert PLANTED.encode() not in kept + rendered
+    assert PLANTED not in said + str(after.findings)
+
+
+def command(world: World, *arguments: str) -> Ended:
+    """Run a command on the world as people would."""
+    (world.folder / "reconciler.yaml").write_text(
+        f"config: {{url: {world.config}}}\nfleet: {{url: {world.fleet}}}\ncache: {world.folder / 'cache'}\n"
+    )
+    return run_in(world.folder, {"PATH": os.environ["PATH"], "HOME": "/nonexistent"}, *arguments)

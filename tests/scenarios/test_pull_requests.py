@@ -1,0 +1,274 @@
+"""Pull requests: one for each draft, in a reviewer's words, declined when closed, and left alone when approved."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.support.forge_world import ForgeWorld, github_world
+from tests.support.git_env import git
+from tests.support.world import package, variant
+
+GATED = (
+    "apiVersion: kpt.dev/v1\nkind: Kptfile\nmetadata:\n  name: web\ninfo:\n"
+    "  readinessGates:\n    - conditionType: example.com/Tested\n"
+)
+MET = "status:\n  conditions:\n    - {type: example.com/Tested, status: 'True'}\ninfo:"
+
+
+def merge(world: ForgeWorld, cluster: str, method: str = "squash") -> None:
+    """Merge a cluster's draft as a person does who finds it ready."""
+    one = world.open_requests[f"drafts/{cluster}"]
+    one.draft = False
+    world.on_forge.merge(one.number, method, "merged")
+
+
+def test_a_draft_gets_a_pull_request_and_merging_it_publishes(tmp_path: Path) -> None:
+    with github_world(tmp_path) as world:
+        world.sync()
+        one = world.open_requests["drafts/lisbon"]
+        assert (one.base, one.draft, one.title) == ("clusters/lisbon", True, "lisbon/web: install v1")
+        assert "Same change as 1 other" in one.body
+        assert world.settle().is_silent
+        assert world.writes() == [
+            "POST /repos/acme/fleet/pulls", f"POST /repos/acme/fleet/statuses/{world.head('drafts/berlin')}",
+            "POST /repos/acme/fleet/pulls", f"POST /repos/acme/fleet/statuses/{world.head('drafts/lisbon')}",
+        ]  # fmt: skip
+        merge(world, "lisbon")
+        world.settle()
+        assert world.record("lisbon", "web")["revision"] == 1
+        assert list(world.open_requests) == ["drafts/berlin"]
+        assert world.writes() == []
+
+
+@pytest.mark.parametrize("method", ["merge", "squash", "rebase"])
+def test_however_it_is_merged(method: str, tmp_path: Path) -> None:
+    with github_world(tmp_path, ("lisbon",)) as world:
+        world.sync()
+        merge(world, "lisbon", method)
+        git(world.fleet, "update-ref", "-d", "refs/heads/drafts/lisbon")
+        world.settle()
+        assert world.record("lisbon", "web")["revision"] == 1
+        world.write({"web-lisbon.yaml": variant("web-lisbon", "lisbon", "web", "v2")})
+        world.release("web", "v2", package("web", replicas=3))
+        world.settle()
+        assert world.open_requests["drafts/lisbon"].title == "lisbon/web: update v1 → v2"
+
+
+def test_closing_declines_until_it_would_be_another(tmp_path: Path) -> None:
+    with github_world(tmp_path) as world:
+        world.settle()
+        world.on_forge.close(world.open_requests["drafts/lisbon"])
+        again = world.sync()
+        assert again.outcomes["lisbon/web"] == "declined"
+        assert "refs/heads/drafts/lisbon" not in again.after
+        assert world.settle().is_silent
+        world.release("web", "v2", package("web", replicas=3))
+        world.write({"web-lisbon.yaml": variant("web-lisbon", "lisbon", "web", "v2")})
+        world.settle()
+        assert world.open_requests["drafts/lisbon"].title == "lisbon/web: install v2"
+        world.write({"web-lisbon.yaml": variant("web-lisbon", "lisbon", "web", "v1")})
+        world.settle()
+        assert "drafts/lisbon" not in world.open_requests, "what was declined is declined"
+
+
+def test_what_people_worked_on_a_closed_draft_is_kept(tmp_path: Path) -> None:
+    with github_world(tmp_path, ("lisbon",)) as world:
+        world.settle()
+        theirs = world.edit("drafts/lisbon", "web/deployment.yaml", "replicas: 2", "replicas: 5")
+        world.settle()
+        world.on_forge.close(world.open_requests["drafts/lisbon"])
+        end = world.settle()
+        assert theirs in [commit for ref, commit in end.after.items() if "/kept/lisbon/" in ref]
+        assert "refs/heads/drafts/lisbon" not in end.after
+
+
+def test_a_draft_that_carried_edits_through_an_update_is_declined_without_them_too(tmp_path: Path) -> None:
+    with github_world(tmp_path) as world:
+        world.settle()
+        world.release("web", "v2", package("web", replicas=3))
+        for cluster in ("berlin", "lisbon"):
+            world.edit(f"drafts/{cluster}", "web/deployment.yaml", "web:1.0", "web:7")
+            world.write({f"web-{cluster}.yaml": variant(f"web-{cluster}", cluster, "web", "v2")})
+        world.settle()
+        world.on_forge.close(world.open_requests["drafts/lisbon"])
+        world.delete("drafts/berlin")
+        assert world.sync().outcomes == {"berlin/web": "declined", "lisbon/web": "declined"}
+        assert world.settle().is_silent
+        assert world.open_requests == {}
+        world.release("web", "v3", package("web", replicas=4))
+        world.write({"web-lisbon.yaml": variant("web-lisbon", "lisbon", "web", "v3")})
+        world.settle()
+        assert list(world.open_requests) == ["drafts/lisbon"]
+
+
+def test_opened_again_before_anybody_looked_is_not_declined(tmp_path: Path) -> None:
+    with github_world(tmp_path, ("lisbon",)) as world:
+        world.settle()
+        one = world.open_requests["drafts/lisbon"]
+        world.on_forge.close(one)
+        world.on_forge.reopen(one)
+        assert world.settle().outcomes == {"lisbon/web": "drafted"}
+        assert world.open_requests["drafts/lisbon"] is one
+
+
+def test_people_go_on_with_a_closed_draft(tmp_path: Path) -> None:
+    with github_world(tmp_path, ("lisbon",)) as world:
+        world.settle()
+        one = world.open_requests["drafts/lisbon"]
+        world.on_forge.close(one)
+        world.edit("drafts/lisbon", "web/deployment.yaml", "replicas: 2", "replicas: 5")
+        world.settle()
+        assert world.open_requests["drafts/lisbon"].number > one.number, "a closed one does not open again"
+
+
+def test_an_approved_one_is_left_alone_until_it_is_merged(tmp_path: Path) -> None:
+    with github_world(tmp_path, ("lisbon",)) as world:
+        world.settle()
+        one = world.open_requests["drafts/lisbon"]
+        one.draft = False
+        world.on_forge.review(one.number, "grace", "APPROVED")
+        head = world.head("drafts/lisbon")
+        world.release("web", "v2", package("web", replicas=3))
+        world.write({"web-lisbon.yaml": variant("web-lisbon", "lisbon", "web", "v2")})
+        world.settle()
+        assert world.head("drafts/lisbon") == head
+        assert world.reason("web-lisbon") == "DownstreamProposed"
+        merge(world, "lisbon")
+        world.settle()
+        assert world.open_requests["drafts/lisbon"].title == "lisbon/web: update v1 → v2"
+
+
+def test_proposing_marks_it_ready_and_rejecting_takes_that_back(tmp_path: Path) -> None:
+    with github_world(tmp_path, ("lisbon",)) as world:
+        world.settle()
+        one = world.open_requests["drafts/lisbon"]
+        for verb, draft in (("propose", False), ("reject", True), ("propose", False)):
+            world.act(verb, "lisbon")
+            world.settle()
+            assert one.draft == draft, verb
+        world.act("reject", "lisbon")
+        one.draft = True
+        world.settle()
+        one.draft = False
+        assert world.settle().is_silent
+        assert one.draft is False, "a person's mark stays"
+
+
+def test_gates_and_blocked_updates_fail_the_check(tmp_path: Path) -> None:
+    with github_world(tmp_path, ("lisbon",)) as world:
+        gated = {**package("web"), "Kptfile": GATED}
+        world.release("web", "v1", gated)
+        world.settle()
+        check = world.on_forge.status(world.head("drafts/lisbon"), "reconciler")
+        assert check is not None
+        assert check.state == "failure"
+        assert check.description.startswith("GateNotMet: web: example.com/Tested is not reported; ")
+        assert "example.com/Tested" in world.open_requests["drafts/lisbon"].body.partition("###")[0]
+        world.edit("drafts/lisbon", "web/Kptfile", "info:", MET)
+        world.settle()
+        check = world.on_forge.status(world.head("drafts/lisbon"), "reconciler")
+        assert check is not None
+        assert check.state == "success"
+
+
+def test_bodies_are_written_anew_for_a_reason_only(tmp_path: Path) -> None:
+    with github_world(tmp_path) as world:
+        world.settle()
+        one = world.open_requests["drafts/lisbon"]
+        one.title, one.body = "Hold this until Friday", f"Ask Grace.\n\n{one.body}\n\nThanks!"
+        world.writes()
+        merge(world, "berlin")
+        world.commit("clusters/lisbon", {"other/file.txt": "theirs"})
+        world.settle()
+        assert world.writes() == [], "neither a merge elsewhere nor a commit beside it is a reason"
+        world.release("web", "v2", package("web", replicas=3))
+        world.write({"web-lisbon.yaml": variant("web-lisbon", "lisbon", "web", "v2")})
+        world.settle()
+        assert one.title == "lisbon/web: update v1 → v2"
+        assert one.body.startswith("Ask Grace.")
+        assert one.body.endswith("Thanks!")
+        assert one.body.count("reconciler:begin") == 1
+
+
+def test_a_request_that_people_opened_is_taken_as_ours_and_keeps_its_words(tmp_path: Path) -> None:
+    with github_world(tmp_path, ("lisbon",)) as world:
+        world.forge.down()
+        world.settle()
+        assert "PullRequestsUnreachable" in world.sync().codes
+        world.forge.recover()
+        theirs = world.on_forge.open("drafts/lisbon", "clusters/lisbon", "Mine", "please look", draft=False)
+        world.settle()
+        assert list(world.open_requests.values()) == [theirs]
+        assert (theirs.title, theirs.body, theirs.draft) == ("Mine", "please look", False)
+        world.on_forge.close(theirs)
+        assert world.sync().outcomes["lisbon/web"] == "declined"
+
+
+def test_a_forge_that_is_down_declines_and_approves_nothing(tmp_path: Path) -> None:
+    with github_world(tmp_path, ("lisbon",)) as world:
+        world.settle()
+        world.on_forge.close(world.open_requests["drafts/lisbon"])
+        world.forge.down()
+        one = world.sync()
+        assert one.outcomes["lisbon/web"] == "drafted"
+        assert one.report.due_at is not None
+        world.forge.recover()
+        assert world.sync().outcomes["lisbon/web"] == "declined"
+
+
+def test_a_refused_request_holds_up_nobody(tmp_path: Path) -> None:
+    with github_world(tmp_path) as world:
+        world.forge.forbid("Resource not accessible by integration")
+        one = world.sync()
+        assert one.codes >= {"PullRequestRefused"}
+        assert one.report.is_clean
+        world.forge.recover()
+        world.settle()
+        assert len(world.open_requests) == 2
+
+
+def test_removals_have_requests_of_their_own(tmp_path: Path) -> None:
+    with github_world(tmp_path) as world:
+        world.settle()
+        merge(world, "lisbon")
+        world.write({"web-lisbon.yaml": None})
+        world.settle()
+        one = world.open_requests["removals/lisbon"]
+        assert one.title == "lisbon/web: remove it"
+        assert "to delete these packages" in one.body
+        world.on_forge.close(one)
+        world.settle()
+        assert list(world.open_requests) == ["drafts/berlin"]
+        assert "web" in {path.partition("/")[0] for path in world.paths(world.fleet, "clusters/lisbon")}
+
+
+@pytest.mark.parametrize("method", ["merge", "squash", "rebase"])
+def test_approving_merges_the_request_where_the_forge_decides(method: str, tmp_path: Path) -> None:
+    with github_world(tmp_path, ("lisbon",), merge=method) as world:
+        world.settle()
+        one = world.open_requests["drafts/lisbon"]
+        (refused,) = world.act("approve", "lisbon")
+        assert [reason.reason for reason in refused.reasons] == ["NotProposed"]
+        (done,) = world.act("approve", "lisbon", should_approve_unproposed=True)
+        assert (done.outcome, done.message.rpartition("/")[2]) == ("done", str(one.number))
+        assert one.state == "merged"
+        world.settle()
+        assert world.record("lisbon", "web")["revision"] == 1
+        if method != "rebase":
+            message = git(world.fleet, "log", "-1", "--format=%B", "clusters/lisbon")
+            assert "Reconciler-Approved-By: Grace <grace@example.com>" in message
+
+
+def test_what_the_forge_does_not_merge_is_not_pushed_past_it(tmp_path: Path) -> None:
+    with github_world(tmp_path, ("lisbon",), merge="squash") as world:
+        world.settle()
+        before = world.head("clusters/lisbon")
+        world.forge.forbid("Required status check is missing")
+        (refused,) = world.act("approve", "lisbon", should_approve_unproposed=True)
+        assert "Required status check is missing" in refused.reasons[0].message
+        world.forge.down()
+        (failed,) = world.act("approve", "lisbon", should_approve_unproposed=True)
+        assert failed.outcome == "failed"
+        assert world.head("clusters/lisbon") == before

@@ -1,0 +1,73 @@
+"""Pull requests without a token: GitLab's by push options, Gitea's and Forgejo's by pushing for review (AGit)."""
+
+from __future__ import annotations
+
+import base64
+from pathlib import Path
+
+import pytest
+
+from tests.support.git_env import git, write_hook
+from tests.support.world import World, catalog, package, repository, variant
+
+AGIT = Path(__file__).parents[1] / "support" / "agit_hook.py"
+# one line for each push with options
+NOTE = """
+n=0; said=""
+while [ "$n" -lt "${GIT_PUSH_OPTION_COUNT:-0}" ]; do said="$said[$(printenv GIT_PUSH_OPTION_$n)]"; n=$((n + 1)); done
+[ -z "$said" ] || printf '%s\\n' "$said $(cut -d' ' -f3 | grep heads)" >> pushes
+"""
+
+
+def make_world(folder: Path, kind: str) -> World:
+    world = World.new(folder, forge={"hosts": [{"url": str(folder), "kind": kind}], "labels": ["fleet"]})
+    git(world.fleet, "config", "receive.advertisePushOptions", "true")
+    world.write({"catalog.yaml": catalog(), "lisbon.yaml": repository("lisbon")})
+    world.write({"web.yaml": variant("web", "lisbon", "web")})
+    world.release("web", "v1", package("web"))
+    return world
+
+
+def test_gitlab_opens_a_merge_request_with_the_push_of_a_draft(tmp_path: Path) -> None:
+    world = make_world(tmp_path, "gitlab-push-options")
+    write_hook(world.fleet, "pre-receive", NOTE)
+    world.settle()
+    (line,) = (world.fleet / "pushes").read_text().splitlines()
+    assert line.startswith(
+        "[merge_request.create][merge_request.target=clusters/lisbon]"
+        "[merge_request.title=install web v1][merge_request.description="
+    )
+    assert "[merge_request.draft][merge_request.label=fleet] " in line
+    assert line.endswith(" refs/heads/drafts/lisbon")
+    world.release("web", "v2", package("web", replicas=3))
+    world.write({"web.yaml": variant("web", "lisbon", "web", "v2")})
+    world.settle()
+    assert "=web v1 → v2: replicas]" in (world.fleet / "pushes").read_text().splitlines()[1]
+
+
+def test_a_review_is_asked_for_once_for_each_head(tmp_path: Path) -> None:
+    world = make_world(tmp_path, "agit")
+    git(world.fleet, "config", "receive.procReceiveRefs", "refs/for")
+    write_hook(world.fleet, "proc-receive", f"exec python3 {AGIT} ok")
+    world.settle()
+    commit, ref, options = (world.fleet / "reviews").read_text().strip().split(" ", 2)
+    assert (commit, ref) == (world.head("drafts/lisbon"), "refs/for/clusters/lisbon")
+    assert options.startswith("[topic=drafts/lisbon][title=WIP: lisbon/web: install v1][description={base64}")
+    body = base64.b64decode(options.partition("{base64}")[2].partition("]")[0]).decode()
+    assert "to publish this draft" in body
+    world.edit("drafts/lisbon", "web/deployment.yaml", "replicas: 2", "replicas: 5")
+    world.settle()
+    assert len((world.fleet / "reviews").read_text().splitlines()) == 2
+
+
+@pytest.mark.parametrize("answer", ["topic-branch is not set"])
+def test_a_review_that_is_refused_is_told_and_tried_again(answer: str, tmp_path: Path) -> None:
+    world = make_world(tmp_path, "agit")
+    git(world.fleet, "config", "receive.procReceiveRefs", "refs/for")
+    write_hook(world.fleet, "proc-receive", f"exec python3 {AGIT} '{answer}'")
+    one = world.sync()
+    assert "PullRequestRefused" in one.codes
+    assert one.report.due_at is not None
+    write_hook(world.fleet, "proc-receive", f"exec python3 {AGIT} ok")
+    assert "PullRequestRefused" not in world.sync().codes
+    assert world.settle().is_silent

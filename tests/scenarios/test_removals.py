@@ -1,0 +1,1116 @@
+"""Packages that nothing wants any more: removal drafts, orphans, moves and guards. What is not proved gone stays."""
+
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+
+from reconciler.controllers.deletion_guards import compute_deletion_hash
+from tests.support import beginnings
+from tests.support.beginnings import begin
+from tests.support.git_env import assert_sound, git, read_refs, write_hook
+from tests.support.world import (
+    CLUSTERS,
+    MERGES,
+    STATE,
+    World,
+    catalog,
+    injected_set,
+    package,
+    repository,
+    small_world,
+    variant,
+)
+
+METRICS = variant("metrics-berlin", "berlin", "metrics")
+ORPHAN = variant("metrics-berlin", "berlin", "metrics", extra="deletionPolicy: orphan")
+KEPT = "refs/reconciler/kept/berlin/"
+BRANCH = "removals/berlin"
+
+
+@pytest.fixture
+def drafted(tmp_path: Path) -> World:
+    """Everything is drafted, nothing published."""
+    return begin(tmp_path, beginnings.drafted)
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> World:
+    """Berlin and Lisbon have all packages published."""
+    return begin(tmp_path, beginnings.published)
+
+
+def given_up(world: World) -> World:
+    """The variant of metrics is gone, and its removal stands for review."""
+    world.write({"metrics.yaml": None})
+    world.sync()
+    return world
+
+
+def changes(world: World, branch: str = BRANCH) -> list[str]:
+    """Return the paths that a branch changes against the cluster branch, each with how."""
+    cluster = branch.partition("/")[2]
+    return git(world.fleet, "diff", "--name-status", f"clusters/{cluster}...{branch}").splitlines()
+
+
+def kept(world: World) -> list[str]:
+    return [name for name in read_refs(world.fleet) if "reconciler/kept/" in name]
+
+
+def nothing_goes(world: World) -> bool:
+    """Whether all that was published is there, and no branch takes anything away."""
+    heads = [name.removeprefix("refs/heads/") for name in read_refs(world.fleet) if name.startswith("refs/heads/")]
+    return (
+        not [name for name in heads if name.startswith("removals/")]
+        and all(world.tree("clusters/berlin", name) for name in ("gateway", "metrics"))
+        and bool(world.tree("clusters/lisbon", "gateway"))
+    )
+
+
+# nothing published
+
+
+def test_a_package_that_was_never_published_is_taken_out_of_the_draft(drafted: World) -> None:
+    drafted.write({"metrics.yaml": None})
+
+    after = drafted.sync()
+
+    assert after.outcomes["berlin/metrics"] == "withdrawn"
+    assert after.moved == {"drafts/berlin"}
+    assert (drafted.tree("drafts/berlin", "metrics"), bool(drafted.tree("drafts/berlin", "gateway"))) == (None, True)
+    assert drafted.paths(drafted.fleet, "drafts/berlin", ".reconciler") == ["gateway.yaml"]
+    assert drafted.sync().is_silent
+    assert_sound(drafted.fleet)
+
+
+def test_the_last_package_of_a_draft_takes_the_branch_with_it(drafted: World) -> None:
+    drafted.write({"gateway.yaml": None})
+
+    drafted.sync()
+
+    assert drafted.head("drafts/lisbon") == ""
+    assert kept(drafted) == []
+    assert drafted.sync().is_silent
+
+
+def test_an_edited_draft_is_appended_to_and_what_people_made_of_the_package_is_kept(drafted: World) -> None:
+    edited = drafted.edit("drafts/berlin", "metrics/deployment.yaml", "replicas: 2", "replicas: 5")
+    drafted.write({"metrics.yaml": None})
+
+    drafted.sync()
+
+    assert git(drafted.fleet, "merge-base", edited, "drafts/berlin") == edited
+    assert drafted.tree("drafts/berlin", "metrics") is None
+    assert drafted.tree("drafts/berlin", "gateway")
+    assert kept(drafted) == [f"{KEPT}{edited[:12]}"]
+    assert drafted.sync().is_silent
+
+
+def test_a_draft_with_peoples_commits_that_ends_is_kept_aside(drafted: World) -> None:
+    edited = drafted.edit("drafts/lisbon", "gateway/deployment.yaml", "replicas: 2", "replicas: 5")
+    drafted.write({"gateway.yaml": None})
+
+    drafted.sync()
+
+    assert drafted.head("drafts/lisbon") == ""
+    assert kept(drafted) == [f"refs/reconciler/kept/lisbon/{edited[:12]}"]
+    assert git(drafted.fleet, "rev-parse", kept(drafted)[0]) == edited
+    assert drafted.sync().is_silent
+
+
+def test_what_people_changed_is_kept_after_an_update_took_it_in_too(drafted: World) -> None:
+    drafted.commit("drafts/berlin", {"metrics/own.yaml": "a: 1\n"})
+    drafted.release("metrics", "v2", package("metrics", image="2.0"))
+    drafted.write({"metrics.yaml": variant("metrics-berlin", "berlin", "metrics", "v2")})
+    drafted.sync()
+    drafted.write({"metrics.yaml": None})
+
+    drafted.sync()
+
+    (one,) = kept(drafted)
+    assert git(drafted.fleet, "show", f"{one}:metrics/own.yaml") == "a: 1"
+
+
+def test_files_of_people_beside_the_package_keep_the_draft(drafted: World) -> None:
+    drafted.commit("drafts/lisbon", {"notes.txt": "ours\n"})
+    drafted.write({"gateway.yaml": None})
+
+    drafted.sync()
+
+    assert drafted.text("drafts/lisbon", "notes.txt") == "ours\n"
+    assert drafted.tree("drafts/lisbon", "gateway") is None
+    assert drafted.sync().is_silent
+
+
+def test_what_people_changed_on_a_removal_draft_is_kept_when_that_package_goes_too(world: World) -> None:
+    given_up(world)
+    edited = world.commit(BRANCH, {"gateway/notes.md": "checked\n"})
+    world.settle()
+    assert kept(world) == []
+    world.write({"gateway.yaml": injected_set("gateway", ["lisbon"])})
+
+    world.sync()
+
+    assert world.tree(BRANCH, "gateway") is None
+    assert kept(world) == [f"{KEPT}{edited[:12]}"]
+    assert world.sync().is_silent
+
+
+def test_a_removal_draft_waits_while_the_cluster_branch_would_undo_peoples_work_on_it(world: World) -> None:
+    given_up(world)
+    theirs = world.commit(BRANCH, {"README.md": "not this week\n"})
+    world.commit("clusters/berlin", {"README.md": "all is well\n", "gateway/notes.md": "checked\n"})
+    world.write({"gateway.yaml": injected_set("gateway", ["lisbon"]), "metrics.yaml": METRICS})
+
+    waiting = world.sync()
+
+    assert world.head(BRANCH) == theirs
+    assert (waiting.outcomes["berlin/gateway"], waiting.codes) == ("RemovalWaits", {"RemovalWaits"})
+    assert all("it cannot be updated" in one.message for one in waiting.findings)
+    assert world.sync().is_silent
+    world.delete(BRANCH)
+    assert world.settle().outcomes["berlin/gateway"] == "proposed"
+    assert world.tree(BRANCH, "metrics")
+
+
+def test_kept_heads_are_branches_where_states_are(tmp_path: Path) -> None:
+    world = small_world(tmp_path, state_ref="refs/heads/reconciler/state/{repository}")
+    world.sync()
+    edited = world.edit("drafts/lisbon", "gateway/deployment.yaml", "replicas: 2", "replicas: 5")
+    world.write({"gateway.yaml": None})
+
+    world.sync()
+
+    assert kept(world) == [f"refs/heads/reconciler/kept/lisbon/{edited[:12]}"]
+    assert world.sync().is_silent
+
+
+def test_a_frozen_draft_waits(drafted: World) -> None:
+    drafted.set_ref("refs/heads/proposed/berlin", drafted.head("drafts/berlin"))
+    drafted.write({"metrics.yaml": None})
+
+    after = drafted.sync()
+
+    assert after.outcomes["berlin/metrics"] == "RemovalWaits"
+    assert after.moved == set()
+    assert drafted.sync().is_silent
+    drafted.delete("proposed/berlin")
+    assert drafted.sync().outcomes["berlin/metrics"] == "withdrawn"
+    assert drafted.sync().is_silent
+
+
+def test_workspace_numbers_are_not_used_again(drafted: World) -> None:
+    drafted.write({"metrics.yaml": None})
+    drafted.settle()
+    drafted.write({"metrics.yaml": METRICS})
+
+    assert drafted.sync().outcomes["berlin/metrics"] == "draft"
+    assert drafted.record("berlin", "metrics")["workspace"] == 2
+    assert drafted.sync().is_silent
+
+
+# published
+
+
+def test_a_published_package_is_proposed_to_be_removed_on_a_branch_of_its_own(world: World) -> None:
+    world.write({"metrics.yaml": None})
+
+    after = world.sync()
+
+    assert after.outcomes["berlin/metrics"] == "proposed"
+    assert after.moved == {BRANCH}
+    published = world.paths(world.fleet, "clusters/berlin", "metrics")
+    assert set(changes(world)) == {"D\t.reconciler/metrics.yaml", *(f"D\tmetrics/{one}" for one in published)}
+    assert git(world.fleet, "rev-parse", f"{BRANCH}~1") == world.head("clusters/berlin")
+    message = git(world.fleet, "log", "-1", "--format=%B", BRANCH)
+    assert message.startswith("delete metrics\n")
+    assert "Reconciler-Task: propose-delete\n" in message
+    assert "Reconciler-Owner: PackageVariant default/metrics-berlin\n" in message
+    assert "Deployment metrics" in message
+    assert world.sync().is_silent
+    assert_sound(world.fleet)
+
+
+@pytest.mark.parametrize("delete", [pytest.param(True, id="branch-deleted"), pytest.param(False, id="branch-left")])
+@pytest.mark.parametrize("how", MERGES)
+def test_merging_it_approves_it(world: World, how: str, delete: bool) -> None:
+    given_up(world)
+    world.merge("berlin", how, BRANCH, delete)
+
+    after = world.sync()
+
+    assert after.outcomes == {
+        "berlin/gateway": "published",
+        "lisbon/gateway": "published",
+        "berlin/metrics": "withdrawn",
+    }
+    assert world.head(BRANCH) == ""
+    assert world.sync().is_silent
+    assert "berlin/metrics" not in world.sync().outcomes
+
+
+def test_revision_numbers_are_not_used_again(world: World) -> None:
+    given_up(world)
+    world.merge("berlin", "merge", BRANCH)
+    world.settle()
+    world.write({"metrics.yaml": variant("somebody-else", "berlin", "metrics")})
+
+    assert world.sync().outcomes["berlin/metrics"] == "draft"
+    world.merge("berlin", "squash")
+    world.settle()
+    assert world.record("berlin", "metrics")["revision"] == 2
+
+
+def test_a_package_that_people_removed_by_hand_needs_no_draft(world: World) -> None:
+    paths = [f"metrics/{one}" for one in world.paths(world.fleet, "clusters/berlin", "metrics")]
+    world.commit("clusters/berlin", dict.fromkeys(paths))
+    world.write({"metrics.yaml": None})
+
+    assert world.sync().outcomes["berlin/metrics"] == "withdrawn"
+    assert world.head(BRANCH) == ""
+    assert world.sync().is_silent
+
+
+def test_an_open_update_goes_with_the_package(world: World) -> None:
+    world.release("metrics", "v2", package("metrics", image="2.0"))
+    world.write({"metrics.yaml": variant("metrics-berlin", "berlin", "metrics", "v2")})
+    world.sync()
+    assert world.head("drafts/berlin")
+    world.write({"metrics.yaml": None})
+
+    after = world.sync()
+
+    assert after.moved == {"drafts/berlin", BRANCH}
+    assert world.head("drafts/berlin") == ""
+    assert world.tree(BRANCH, "metrics") is None
+    assert world.sync().is_silent
+
+
+def test_each_package_is_a_commit_and_one_can_be_picked(world: World) -> None:
+    world.write(
+        {"gateway.yaml": None, "metrics.yaml": None, "other.yaml": variant("x", "lisbon", "x", "v1", "metrics")}
+    )
+    world.sync()
+    assert git(world.fleet, "rev-list", "--count", f"clusters/berlin..{BRANCH}") == "2"
+    world.commit(
+        "clusters/berlin", {f"metrics/{one}": None for one in world.paths(world.fleet, "clusters/berlin", "metrics")}
+    )
+
+    after = world.sync()
+
+    assert (after.outcomes["berlin/metrics"], after.outcomes["berlin/gateway"]) == ("withdrawn", "proposed")
+    assert world.tree(BRANCH, "gateway") is None
+    assert world.sync().is_silent
+    assert git(world.fleet, "rev-list", "--count", f"clusters/berlin..{BRANCH}") == "1"
+
+
+def test_a_second_package_is_appended(world: World) -> None:
+    given_up(world)
+    before = world.head(BRANCH)
+    world.write({"gateway.yaml": None, "other.yaml": variant("x", "lisbon", "x", "v1", "metrics")})
+
+    world.sync()
+
+    assert git(world.fleet, "rev-parse", f"{BRANCH}~1") == before
+    assert world.sync().is_silent
+
+
+def test_wanted_again_before_the_merge_it_is_taken_out(world: World) -> None:
+    given_up(world)
+    world.write({"metrics.yaml": METRICS})
+
+    after = world.sync()
+
+    assert after.outcomes["berlin/metrics"] == "published"
+    assert after.moved == {BRANCH}
+    assert world.head(BRANCH) == ""
+    assert world.sync().is_silent
+
+
+def test_nothing_tells_of_a_removal_when_the_package_is_wanted_again(world: World) -> None:
+    given_up(world)
+    world.write({"metrics.yaml": METRICS})
+
+    assert world.sync().codes == set()
+    assert world.sync().codes == set()
+
+
+def test_wanted_again_under_another_owner_it_is_taken_out_too(world: World) -> None:
+    given_up(world)
+    world.write({"metrics.yaml": variant("measurements", "berlin", "metrics")})
+
+    world.sync()
+
+    assert world.head(BRANCH) == ""
+    assert world.settle().outcomes["berlin/metrics"] == "published"
+
+
+def test_wanted_again_with_a_new_version_it_is_drafted_and_not_removed(world: World) -> None:
+    given_up(world)
+    world.release("metrics", "v2", package("metrics", image="2.0"))
+    world.write({"metrics.yaml": variant("metrics-berlin", "berlin", "metrics", "v2")})
+
+    after = world.sync()
+
+    assert after.moved == {BRANCH, "drafts/berlin"}
+    assert world.head(BRANCH) == ""
+    assert "metrics:2.0" in world.text("drafts/berlin", "metrics/deployment.yaml")
+    assert world.sync().is_silent
+
+
+def test_an_edited_removal_draft_is_only_appended_to(world: World) -> None:
+    given_up(world)
+    edited = world.commit(BRANCH, {"notes.txt": "why it may go\n"})
+    world.write({"metrics.yaml": METRICS})
+
+    world.sync()
+
+    assert git(world.fleet, "merge-base", edited, BRANCH) == edited
+    assert changes(world) == ["A\tnotes.txt"]
+    assert world.sync().is_silent
+
+
+def test_a_change_on_the_cluster_branch_is_taken_in(world: World) -> None:
+    given_up(world)
+    world.edit("clusters/berlin", "metrics/deployment.yaml", "replicas: 2", "replicas: 9")
+
+    after = world.sync()
+
+    assert after.outcomes["berlin/metrics"] == "proposed"
+    assert git(world.fleet, "rev-parse", f"{BRANCH}~1") == world.head("clusters/berlin")
+    assert world.sync().is_silent
+
+
+def test_a_change_elsewhere_on_the_cluster_branch_moves_nothing(world: World) -> None:
+    given_up(world)
+    world.commit("clusters/berlin", {"notes.txt": "by the way\n"})
+
+    assert world.sync().moved == set()
+
+
+# declined
+
+
+def test_a_deleted_removal_draft_is_declined_until_the_package_changes(world: World) -> None:
+    given_up(world)
+    world.delete(BRANCH)
+
+    after = world.sync()
+
+    assert after.outcomes["berlin/metrics"] == "declined"
+    assert "RemovalDeclined" in after.codes
+    assert world.sync().is_silent
+    world.edit("clusters/berlin", "metrics/deployment.yaml", "replicas: 2", "replicas: 9")
+    assert world.sync().outcomes["berlin/metrics"] == "proposed"
+    assert world.tree(BRANCH, "metrics") is None
+    assert world.sync().is_silent
+
+
+def test_a_declined_removal_comes_again_when_the_package_was_wanted_in_between(world: World) -> None:
+    given_up(world)
+    world.delete(BRANCH)
+    world.sync()
+    world.write({"metrics.yaml": METRICS})
+    world.settle()
+    world.write({"metrics.yaml": None})
+
+    assert world.sync().outcomes["berlin/metrics"] == "proposed"
+
+
+def test_a_package_that_people_put_back_on_the_removal_draft_is_declined(world: World) -> None:
+    given_up(world)
+    theirs = {
+        f"metrics/{path}": text + "\n" for path, text in world.files(world.fleet, "clusters/berlin", "metrics").items()
+    }
+    world.commit(BRANCH, theirs)
+
+    after = world.sync()
+
+    assert after.outcomes["berlin/metrics"] == "declined"
+    assert world.settle().outcomes["berlin/metrics"] == "declined"
+
+
+def test_an_approved_removal_that_people_take_back_is_declined(world: World) -> None:
+    given_up(world)
+    world.merge("berlin", "squash", BRANCH)
+    world.revert("berlin")
+
+    after = world.sync()
+
+    assert after.outcomes["berlin/metrics"] == "declined"
+    assert world.tree("clusters/berlin", "metrics")
+    assert world.head(BRANCH) == ""
+    assert world.sync().is_silent
+
+
+def test_a_package_that_comes_back_after_its_removal_was_seen_is_nobodys(world: World) -> None:
+    given_up(world)
+    world.merge("berlin", "squash", BRANCH)
+    world.settle()
+    world.revert("berlin")
+
+    assert world.sync().moved == set()
+    assert world.tree("clusters/berlin", "metrics")
+    world.write({"metrics.yaml": METRICS})
+    assert world.sync().outcomes["berlin/metrics"] == "DownstreamExists"
+
+
+def test_a_frozen_removal_draft_waits_and_says_so(world: World) -> None:
+    given_up(world)
+    world.set_ref(f"refs/heads/proposed/{BRANCH}", world.head(BRANCH))
+    world.write({"metrics.yaml": METRICS})
+
+    after = world.sync()
+
+    assert after.moved == set()
+    assert "RemovalWaits" in after.codes
+    assert world.sync().is_silent
+    world.delete(f"proposed/{BRANCH}")
+    assert world.sync().moved == {BRANCH}
+    assert world.head(BRANCH) == ""
+    assert world.sync().is_silent
+
+
+def test_a_frozen_removal_draft_that_was_merged_goes_with_its_proposal(world: World) -> None:
+    given_up(world)
+    world.set_ref(f"refs/heads/proposed/{BRANCH}", world.head(BRANCH))
+    world.merge("berlin", "merge", BRANCH)
+
+    world.sync()
+
+    assert (world.head(BRANCH), world.head(f"proposed/{BRANCH}")) == ("", "")
+    assert world.sync().is_silent
+
+
+# by command
+
+
+def test_a_removal_is_proposed_and_approved_by_command(world: World) -> None:
+    given_up(world)
+    world.act("propose", "berlin", removals=True)
+    assert world.head(f"proposed/{BRANCH}") == world.head(BRANCH)
+    assert world.sync().is_silent
+
+    world.act("approve", "berlin/metrics")
+
+    assert world.tree("clusters/berlin", "metrics") is None
+    assert world.paths(world.fleet, "clusters/berlin", ".reconciler") == ["gateway.yaml"]
+    world.sync()
+    assert (world.head(BRANCH), world.head(f"proposed/{BRANCH}")) == ("", "")
+    assert world.sync().is_silent
+    assert world.record("berlin", "metrics")["owned"] is False
+
+
+def test_one_of_two_removals_is_approved_by_command(world: World) -> None:
+    world.write({"gateway.yaml": None, "metrics.yaml": None, "x.yaml": variant("x", "lisbon", "x", "v1", "metrics")})
+    world.sync()
+
+    world.act("approve", "berlin/metrics", should_approve_unproposed=True)
+
+    after = world.sync()
+    assert (after.outcomes["berlin/metrics"], after.outcomes["berlin/gateway"]) == ("withdrawn", "proposed")
+    assert world.tree("clusters/berlin", "gateway")
+    assert changes(world)
+    assert world.sync().is_silent
+
+
+def test_a_removal_that_is_dropped_by_command_is_declined(world: World) -> None:
+    given_up(world)
+
+    world.act("drop", "berlin/metrics")
+
+    assert world.sync().outcomes["berlin/metrics"] == "declined"
+    assert world.head(BRANCH) == ""
+    assert world.sync().is_silent
+
+
+# orphans
+
+
+def test_an_orphan_keeps_its_files_and_its_numbers(world: World) -> None:
+    world.write({"metrics.yaml": ORPHAN})
+    world.settle()
+    world.write({"metrics.yaml": None})
+
+    after = world.sync()
+
+    assert after.outcomes["berlin/metrics"] == "orphaned"
+    assert after.moved == set()
+    assert world.tree("clusters/berlin", "metrics")
+    record = world.record("berlin", "metrics")
+    assert (record["owned"], record["revision"]) == (False, 1)
+    assert world.sync().is_silent
+    world.write({"metrics.yaml": METRICS})
+    assert world.sync().outcomes["berlin/metrics"] == "DownstreamExists"
+
+
+def test_the_draft_of_an_orphan_is_peoples_from_then_on(drafted: World) -> None:
+    drafted.write({"metrics.yaml": ORPHAN})
+    drafted.settle()
+    head = drafted.head("drafts/berlin")
+    drafted.write({"metrics.yaml": None})
+
+    assert drafted.sync().moved == set()
+    assert drafted.head("drafts/berlin") == head
+    assert drafted.sync().is_silent
+    drafted.merge("berlin", "squash")
+    drafted.settle()
+    assert drafted.tree("clusters/berlin", "metrics")
+
+
+def test_an_orphan_that_is_adopted_again_goes_on_counting(world: World) -> None:
+    world.write({"metrics.yaml": ORPHAN})
+    world.settle()
+    world.write({"metrics.yaml": None})
+    world.settle()
+    world.release("metrics", "v2", package("metrics", image="2.0"))
+    adopting = variant("new", "berlin", "metrics", "v2", extra="adoptionPolicy: adoptExisting")
+    world.write({"metrics.yaml": adopting})
+    world.settle()
+    world.merge("berlin", "squash")
+    world.settle()
+
+    assert world.record("berlin", "metrics")["revision"] == 2
+
+
+# moves
+
+
+def test_a_package_that_moves_is_drafted_anew_and_the_old_place_is_proposed_to_go(world: World) -> None:
+    world.write({"metrics.yaml": variant("metrics-berlin", "berlin", "probes", upstream="metrics")})
+
+    after = world.sync()
+
+    assert after.outcomes["berlin/probes"] == "draft"
+    assert after.outcomes["berlin/metrics"] == "proposed"
+    assert world.sync().is_silent
+
+
+@pytest.mark.parametrize("to", CLUSTERS[::-1])
+def test_a_package_that_moves_to_another_cluster_does_the_same(tmp_path: Path, to: str) -> None:
+    world = small_world(tmp_path)
+    there = next(one for one in CLUSTERS if one != to)
+    world.write({"metrics.yaml": variant("metrics", there, "metrics")})
+    world.sync()
+    world.merge(there, "squash")
+    world.settle()
+    world.write({"metrics.yaml": variant("metrics", to, "metrics")})
+
+    after = world.sync()
+
+    assert after.outcomes[f"{to}/metrics"] == "draft"
+    assert after.outcomes[f"{there}/metrics"] == "proposed"
+    assert world.sync().is_silent
+
+
+def test_two_packages_may_change_places(world: World) -> None:
+    world.write({"lisbon.yaml": variant("probes", "lisbon", "probes", upstream="metrics")})
+    world.sync()
+    world.merge("lisbon", "squash")
+    world.settle()
+    world.write(
+        {
+            "metrics.yaml": variant("metrics-berlin", "lisbon", "metrics"),
+            "lisbon.yaml": variant("probes", "berlin", "probes", upstream="metrics"),
+        }
+    )
+
+    after = world.sync()
+
+    assert after.outcomes["berlin/metrics"] == after.outcomes["lisbon/probes"] == "proposed"
+    assert world.sync().is_silent
+
+
+@pytest.mark.parametrize(
+    "new",
+    [
+        pytest.param(variant("metrics-berlin", "nowhere", "metrics"), id="no-repository"),
+        pytest.param(variant("metrics-berlin", "berlin", "probes", "v9", "metrics"), id="no-upstream"),
+        pytest.param(variant("metrics-berlin", "berlin", "gateway/inner", upstream="metrics"), id="in-the-way"),
+    ],
+)
+def test_the_old_place_stays_until_the_new_one_is_made(world: World, new: str) -> None:
+    world.write({"metrics.yaml": new})
+
+    after = world.sync()
+
+    assert nothing_goes(world)
+    assert after.moved == set()
+    assert world.sync().is_silent
+
+
+def test_a_package_may_move_into_its_own_folder(world: World) -> None:
+    world.write({"metrics.yaml": variant("metrics-berlin", "berlin", "metrics/inner", upstream="metrics")})
+
+    assert world.sync().outcomes["berlin/metrics"] == "proposed"
+    world.merge("berlin", "squash", BRANCH)
+    assert world.sync().outcomes["berlin/metrics/inner"] == "DownstreamConflict"
+    assert world.sync().outcomes["berlin/metrics/inner"] == "draft"
+
+
+def test_a_place_that_its_owner_leaves_to_another_in_one_commit_is_not_removed(world: World) -> None:
+    world.write(
+        {
+            "metrics.yaml": variant("metrics-berlin", "berlin", "probes", upstream="metrics"),
+            "heir.yaml": variant("heir", "berlin", "metrics"),
+        }
+    )
+
+    world.sync()
+
+    assert world.head(BRANCH) == ""
+    assert world.record("berlin", "metrics")["owner"]["name"] == "heir"  # type: ignore[index]
+    after = world.settle()
+    assert (after.outcomes["berlin/metrics"], after.outcomes["berlin/probes"]) == ("published", "drafted")
+
+
+def test_two_owners_may_change_places(world: World) -> None:
+    world.write({"probes.yaml": variant("probes", "berlin", "probes", upstream="metrics")})
+    world.sync()
+    world.merge("berlin", "squash")
+    world.settle()
+    world.write(
+        {
+            "metrics.yaml": variant("metrics-berlin", "berlin", "probes", upstream="metrics"),
+            "probes.yaml": variant("probes", "berlin", "metrics"),
+        }
+    )
+
+    world.sync()
+
+    assert world.head(BRANCH) == ""
+    assert world.record("berlin", "metrics")["owner"]["name"] == "probes"  # type: ignore[index]
+    assert world.sync().is_silent
+
+
+def test_a_place_that_passes_to_another_owner_is_not_removed(world: World) -> None:
+    world.write(
+        {
+            "metrics.yaml": variant("metrics-berlin", "berlin", "probes", upstream="metrics"),
+            "heir.yaml": variant("heir", "lisbon", "heir", upstream="metrics"),
+        }
+    )
+    world.write({"metrics.yaml": None, "heir.yaml": variant("heir", "berlin", "metrics")})
+
+    after = world.sync()
+
+    assert BRANCH not in after.moved
+    assert world.settle().outcomes["berlin/metrics"] == "published"
+
+
+def test_the_upstream_of_others_stays(world: World) -> None:
+    git(world.fleet, "tag", "berlin/metrics/v1", "clusters/berlin")
+    world.write({"chained.yaml": variant("chained", "lisbon", "metrics").replace("repo: catalog", "repo: berlin")})
+    assert world.sync().outcomes["lisbon/metrics"] == "draft"
+    world.settle()
+    world.write({"metrics.yaml": None})
+
+    after = world.sync()
+
+    assert after.outcomes["berlin/metrics"] == "RemovalWaits"
+    assert nothing_goes(world)
+    assert world.sync().is_silent
+    world.write({"chained.yaml": None})
+    assert world.sync().outcomes["berlin/metrics"] == "proposed"
+
+
+# guards
+
+
+def tokens(world: World) -> set[str]:
+    told = " ".join(one.message for one in world.plan().findings if one.code in ("DeletionHeld", "NoTargets"))
+    return set(re.findall(r'ack-deletions: "([0-9a-f]+)"', told))
+
+
+def acknowledged(text: str, token: str, key: str = "ack-deletions") -> str:
+    return text.replace("metadata:\n", f'metadata:\n  annotations: {{reconciler.dev/{key}: "{token}"}}\n', 1)
+
+
+@pytest.fixture
+def wide(tmp_path: Path) -> World:
+    """A set has one package on each of five clusters, all published; the guards of the clusters let it go."""
+    return begin(tmp_path, five_clusters)
+
+
+def five_clusters(folder: Path) -> World:
+    world = small_world(folder, guards={"max_delete_percent": 30})
+    names = [f"c{number}" for number in range(5)]
+    world.write(
+        {
+            f"clusters/{one}.yaml": acknowledged(repository(one), compute_deletion_hash([(one, "gateway")]))
+            for one in names
+        }
+    )
+    world.write({"metrics.yaml": None, "gateway.yaml": injected_set("gateway", names)})
+    world.sync()
+    for one in names:
+        world.merge(one, "squash")
+    world.settle()
+    return world
+
+
+def selecting(count: int) -> str:
+    return injected_set("gateway", [f"c{number}" for number in range(count)])
+
+
+def removals(world: World) -> set[str]:
+    return {
+        name.removeprefix("refs/heads/") for name in read_refs(world.fleet) if name.startswith("refs/heads/removals/")
+    }
+
+
+def test_a_set_may_let_go_of_a_few(wide: World) -> None:
+    wide.write({"gateway.yaml": selecting(4)})
+
+    assert wide.sync().outcomes["c4/gateway"] == "proposed"
+    assert removals(wide) == {"removals/c4"}
+    assert wide.sync().is_silent
+
+
+def test_what_is_too_much_is_held_until_it_is_acknowledged(wide: World) -> None:
+    wide.write({"gateway.yaml": selecting(2)})
+    after = wide.sync()
+    assert {after.outcomes[f"c{number}/gateway"] for number in (2, 3, 4)} == {"DeletionHeld"}
+    assert removals(wide) == set()
+    assert wide.sync().is_silent
+    (token,) = tokens(wide)
+    wide.write({"gateway.yaml": acknowledged(selecting(2), token)})
+
+    wide.sync()
+
+    assert removals(wide) == {"removals/c2", "removals/c3", "removals/c4"}
+    assert wide.sync().is_silent
+    # approving one after the other asks nobody again
+    wide.merge("c2", "squash", "removals/c2")
+    assert "DeletionHeld" not in wide.settle().codes
+    assert removals(wide) == {"removals/c3", "removals/c4"}
+
+
+def test_what_is_held_stays_so_whatever_the_set_makes_elsewhere(tmp_path: Path) -> None:
+    world = small_world(tmp_path)
+    world.write({"gateway.yaml": injected_set("gateway", ["berlin"])})
+    world.sync()
+    world.merge("berlin", "squash")
+    world.settle()
+    world.write({"gateway.yaml": injected_set("gateway", ["lisbon"])})
+
+    assert world.sync().outcomes["berlin/gateway"] == "DeletionHeld"
+    assert world.sync().is_silent
+    world.merge("lisbon", "squash")
+    assert world.settle().outcomes["berlin/gateway"] == "DeletionHeld"
+    (token,) = tokens(world)
+    world.write({"gateway.yaml": acknowledged(injected_set("gateway", ["lisbon"]), token)})
+    assert world.settle().outcomes["berlin/gateway"] == "proposed"
+
+
+def test_the_guard_has_no_say_in_a_removal_that_is_approved(wide: World) -> None:
+    wide.write({"gateway.yaml": selecting(4)})
+    wide.sync()
+    wide.merge("c4", "squash", "removals/c4")
+
+    after = wide.sync()
+
+    assert after.outcomes["c4/gateway"] == "withdrawn"
+    assert "DeletionHeld" not in after.codes
+    assert wide.sync().is_silent
+
+
+def test_an_acknowledgement_of_something_else_is_none(wide: World) -> None:
+    wide.write({"gateway.yaml": selecting(2)})
+    (token,) = tokens(wide)
+    wide.write({"gateway.yaml": acknowledged(selecting(1), token)})
+
+    assert "DeletionHeld" in wide.sync().codes
+    assert removals(wide) == set()
+
+
+def test_a_selector_that_matches_nothing_removes_nothing(wide: World) -> None:
+    empty = selecting(0).replace("repositories:\n", "repositorySelector: {matchLabels: {region: nowhere}}\n")
+    wide.write({"gateway.yaml": empty})
+
+    after = wide.sync()
+
+    assert removals(wide) == set()
+    assert "DeletionHeld" in after.codes
+    assert wide.sync().is_silent
+    wide.write({"gateway.yaml": acknowledged(empty, "true", "allow-empty")})
+    wide.sync()
+    assert len(removals(wide)) == 5
+    assert wide.sync().is_silent
+
+
+def test_a_set_that_is_gone_is_asked_about_by_its_removal_drafts(wide: World) -> None:
+    wide.write({"gateway.yaml": None, "other.yaml": variant("x", "c0", "x", "v1", "metrics")})
+
+    wide.sync()
+
+    assert len(removals(wide)) == 5
+    assert wide.sync().is_silent
+
+
+# absence needs proof
+
+
+@pytest.mark.parametrize(
+    "config",
+    [
+        pytest.param({"broken.yaml": "a: [\n", "metrics.yaml": None}, id="some-file-cannot-be-parsed"),
+        pytest.param({"metrics.yaml": METRICS + "  downstream: {repo: [\n"}, id="its-own-file-cannot-be-parsed"),
+        pytest.param({"metrics.yaml": METRICS.replace("  name: metrics-berlin\n", "  labels: {}\n")}, id="no-name"),
+        pytest.param({"metrics.yaml": METRICS.replace("kind: PackageVariant", "kind: PackageVarient")}, id="misspelt"),
+        pytest.param({"metrics.yaml": METRICS.replace("downstream:", "downstraem:")}, id="invalid"),
+        pytest.param({"metrics.yaml": METRICS.replace("/v1alpha1", "/v9")}, id="another-version"),
+        pytest.param({"twin.yaml": variant("metrics-berlin", "berlin", "probes", upstream="metrics")}, id="twice"),
+        pytest.param({"metrics.yaml": None, "moved/m.yaml": METRICS}, id="moved-to-another-file"),
+        pytest.param({"metrics.yaml": METRICS.replace("repo: catalog", "repo: gone")}, id="upstream-is-gone"),
+        pytest.param({"metrics.yaml": METRICS.replace("revision: v1", "revision: v9")}, id="revision-is-gone"),
+        pytest.param({"catalog.yaml": None}, id="the-catalog-is-gone"),
+        pytest.param(
+            {"catalog.yaml": catalog("nowhere").replace("name: nowhere", "name: catalog")}, id="unreachable-upstream"
+        ),
+        pytest.param({"clusters/berlin.yaml": None}, id="the-repository-is-gone"),
+        pytest.param(
+            {"clusters/berlin.yaml": repository("berlin", "./nowhere.git"), "metrics.yaml": None}, id="unreachable"
+        ),
+        pytest.param(
+            {"clusters/berlin.yaml": repository("berlin", directory="sub"), "metrics.yaml": None}, id="wrong-directory"
+        ),
+        pytest.param(
+            {"clusters/berlin.yaml": repository("berlin", branch="main"), "metrics.yaml": None}, id="wrong-branch"
+        ),
+        pytest.param({"gateway.yaml": injected_set("gateway", ["lisbon"], "v9")}, id="a-set-that-fails"),
+        pytest.param({"gateway.yaml": injected_set("gateway", [])}, id="a-set-that-is-invalid"),
+        pytest.param({"gateway.yaml": injected_set("gateway", ["lisbon", "atlantis"])}, id="half-of-a-set"),
+        pytest.param({"gateway.yaml": None, "metrics.yaml": None}, id="no-owner-at-all"),
+        pytest.param({"regions/north.yaml": None}, id="an-injected-object-is-gone"),
+    ],
+)
+def test_what_only_seems_gone_stays(world: World, config: dict[str, str | None]) -> None:
+    world.write(config)
+
+    world.sync()
+
+    assert nothing_goes(world)
+    assert world.sync().is_silent
+
+
+def test_a_config_folder_that_is_empty_removes_nothing(world: World) -> None:
+    for path in sorted(world.config.rglob("*.yaml")):
+        path.unlink()
+
+    assert world.sync().moved == set()
+    assert nothing_goes(world)
+
+
+def test_another_folder_of_the_config_removes_nothing(world: World) -> None:
+    elsewhere = World(world.folder, config={"directory": "clusters"})
+
+    elsewhere.sync()
+
+    assert nothing_goes(elsewhere)
+    assert elsewhere.sync().is_silent
+
+
+def test_a_cluster_branch_that_is_gone_removes_nothing(world: World) -> None:
+    world.delete("clusters/berlin")
+    world.write({"metrics.yaml": None})
+
+    after = world.sync()
+
+    assert "DestinationMissing" in after.codes
+    assert after.moved == set()
+
+
+def test_a_fleet_that_was_emptied_is_no_proof(world: World) -> None:
+    world.write({"metrics.yaml": None})
+    refs = read_refs(world.fleet)
+    for name in refs:
+        git(world.fleet, "update-ref", "-d", name)
+
+    world.sync()
+
+    assert world.head(BRANCH) == ""
+
+
+def test_a_lost_state_removes_nothing_and_leaves_removal_drafts_to_people(world: World) -> None:
+    given_up(world)
+    head = world.head(BRANCH)
+    git(world.fleet, "update-ref", "-d", f"{STATE}berlin")
+
+    world.sync()
+
+    assert world.head(BRANCH) == head
+    assert world.sync().is_silent
+    world.merge("berlin", "squash", BRANCH)
+    world.settle()
+    assert world.head(BRANCH) == ""
+
+
+def test_an_owner_that_was_given_up_for_good_can_be_told_to_go(world: World) -> None:
+    world.write({"gateway.yaml": None, "metrics.yaml": None})
+    world.sync()
+    told = next(one.message for one in world.plan().findings if "Repository berlin" in one.message)
+    (token,) = re.findall(r'ack-deletions: "([0-9a-f]+)"', told)
+    world.write({"clusters/berlin.yaml": acknowledged(repository("berlin"), token)})
+
+    world.sync()
+
+    assert removals(world) == {BRANCH}
+    assert world.sync().is_silent
+
+
+def test_nothing_new_is_proposed_and_nothing_recalled_while_a_file_is_unreadable(world: World) -> None:
+    given_up(world)
+    head = world.head(BRANCH)
+    world.write({"broken.yaml": "a: [\n"})
+
+    after = world.sync()
+
+    assert (world.head(BRANCH), after.moved) == (head, set())
+    assert world.sync().is_silent
+
+
+# races, and what is told
+
+
+def test_a_race_for_the_cluster_is_planned_again(world: World) -> None:
+    world.write({"metrics.yaml": None})
+
+    world.sync_while(lambda: world.commit(BRANCH, {"theirs.txt": "first\n"}))
+
+    assert world.text(BRANCH, "theirs.txt") == "first\n"
+    world.settle()
+
+
+def test_two_daemons_propose_one_removal(world: World) -> None:
+    world.write({"metrics.yaml": None})
+
+    after = world.sync_while(world.sync)
+
+    assert after.outcomes["berlin/metrics"] == "proposed"
+    assert git(world.fleet, "rev-list", "--count", f"clusters/berlin..{BRANCH}") == "1"
+    assert world.sync().is_silent
+
+
+def test_two_daemons_keep_one_head(drafted: World) -> None:
+    drafted.edit("drafts/lisbon", "gateway/deployment.yaml", "replicas: 2", "replicas: 5")
+    drafted.write({"gateway.yaml": None})
+
+    drafted.sync_while(drafted.sync)
+
+    assert len(kept(drafted)) == 1
+    assert drafted.head("drafts/lisbon") == ""
+    assert drafted.sync().is_silent
+
+
+def test_a_pass_that_was_killed_before_its_push_is_made_good(world: World) -> None:
+    world.write({"metrics.yaml": None})
+
+    def die() -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        world.sync_while(die)
+    assert nothing_goes(world)
+    assert world.sync().outcomes["berlin/metrics"] == "proposed"
+    assert world.sync().is_silent
+
+
+def test_status_tells_what_waits_for_people(world: World) -> None:
+    given_up(world)
+
+    leaving = world.status("Repository", "berlin")["leaving"]
+    summary = world.text("reconciler/status", "summary.yaml")
+
+    assert leaving == [
+        {
+            "package": "metrics",
+            "state": "proposed",
+            "branch": BRANCH,
+            "reason": "PackageVariant/default/metrics-berlin is gone",
+        }
+    ]
+    assert "leaving:\n- package: berlin/metrics\n" in summary
+    assert "RemovalProposed" in summary
+
+
+def test_packages_below_a_directory_go_from_there(tmp_path: Path) -> None:
+    world = small_world(tmp_path)
+    world.write({"clusters/berlin.yaml": repository("berlin", directory="live/apps")})
+    world.sync()
+    world.merge("berlin", "squash")
+    world.settle()
+    world.commit("clusters/berlin", {"metrics/other.yaml": "a: 1\n"})
+    world.write({"metrics.yaml": None})
+
+    world.sync()
+
+    assert {one.partition("\t")[2].rpartition("/")[0] for one in changes(world)} == {
+        "live/apps/.reconciler", "live/apps/metrics",
+    }  # fmt: skip
+    assert world.text(BRANCH, "metrics/other.yaml") == "a: 1\n"
+    world.merge("berlin", "rebase", BRANCH)
+    world.settle()
+    assert world.head(BRANCH) == ""
+
+
+def test_drafts_of_their_own_end_with_their_package(tmp_path: Path) -> None:
+    world = small_world(tmp_path, drafts={"branch": "drafts/{repository}/{package}"})
+    world.sync()
+    world.edit("drafts/berlin/metrics", "metrics/deployment.yaml", "replicas: 2", "replicas: 5")
+    edited = world.head("drafts/berlin/metrics")
+    world.write({"metrics.yaml": None})
+
+    assert world.sync().moved == {"drafts/berlin/metrics"}
+    assert world.head("drafts/berlin/metrics") == ""
+    assert kept(world) == [f"{KEPT}{edited[:12]}"]
+    assert world.sync().is_silent
+
+
+def test_an_adopted_package_is_proposed_to_go_too(world: World) -> None:
+    theirs = {
+        f"metrics/{name}": text + "\n" for name, text in world.files(world.fleet, "clusters/berlin", "metrics").items()
+    }
+    world.commit("clusters/lisbon", theirs)
+    world.write({"l.yaml": variant("lisbon", "lisbon", "metrics", extra="adoptionPolicy: adoptExisting")})
+    world.settle()
+    world.write({"l.yaml": None})
+
+    assert world.sync().outcomes["lisbon/metrics"] == "proposed"
+    assert world.sync().is_silent
+
+
+def test_a_host_that_refuses_the_removal_leaves_everything_as_it_is(world: World) -> None:
+    write_hook(world.fleet, "update", 'case "$1" in refs/heads/removals/*) echo "no removals here" >&2; exit 1;; esac')
+    world.write({"metrics.yaml": None})
+
+    after = world.sync()
+
+    assert "PushRefused" in after.codes
+    assert nothing_goes(world)
+    assert world.sync().is_silent
+
+
+def test_equal_worlds_propose_equal_removals(world: World, tmp_path: Path) -> None:
+    twin = World(tmp_path / "twin")
+    shutil.copytree(world.folder, twin.folder, ignore=shutil.ignore_patterns("cache", "desk", "twin"))
+
+    for one in (world, twin):
+        given_up(one)
+
+    assert world.head(BRANCH) == twin.head(BRANCH) != ""
+
+
+def test_another_name_for_removal_drafts(tmp_path: Path) -> None:
+    world = small_world(tmp_path, drafts={"removals_branch": "gone/{repository}/{package}"})
+    world.sync()
+    world.merge("berlin", "squash")
+    world.settle()
+    world.write({"metrics.yaml": None})
+
+    assert world.sync().moved == {"gone/berlin/metrics"}
+    assert world.sync().is_silent
+    world.merge("berlin", "squash", "gone/berlin/metrics")
+    world.sync()
+    assert world.head("gone/berlin/metrics") == ""

@@ -1,0 +1,213 @@
+"""An emptied repository is an error: nothing is pushed to it until an annotation acknowledges the reset."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+
+from reconciler.reconcile.remotes.targets import ReviewSelection
+from tests.support.beginnings import begin, published
+from tests.support.git_env import git, make_bare, read_refs
+from tests.support.policies import resource
+from tests.support.world import STATE, Pass, World, repository
+
+RESET = "RepositoryReset"
+BERLIN = "clusters/berlin.yaml"
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> World:
+    return begin(tmp_path, published)
+
+
+def empty(world: World) -> dict[str, str]:
+    """Replace the fleet repository by an empty one; return the refs that it had."""
+    refs = read_refs(world.fleet)
+    shutil.rmtree(world.fleet)
+    make_bare(world.fleet)
+    return refs
+
+
+def acknowledge(text: str, after: Pass, cluster: str) -> str:
+    """Return a manifest with the annotation that the finding of a cluster prints."""
+    (line,) = [found[0] for one in after.findings if (found := _line_of(one.message)) and f" {cluster}:" in one.message]
+    return text.replace("metadata:\n", f"metadata:\n  annotations: {{{line}}}\n", 1)
+
+
+def _line_of(message: str) -> re.Match[str] | None:
+    return re.search(r'reconciler\.dev/ack-reset: "?[0-9a-f]{12}"?', message)
+
+
+def test_nothing_is_pushed_to_an_emptied_repository(world: World) -> None:
+    before = empty(world)
+
+    after = world.sync()
+    again = world.sync()
+
+    assert [one.code for one in after.findings if one.code == RESET] == [RESET, RESET]
+    assert read_refs(world.fleet) == {}
+    assert again.codes == after.codes
+    head = before["refs/heads/clusters/berlin"][:12]
+    assert any(f"reconciler.dev/ack-reset: {head}" in one.message.replace('"', "") for one in after.findings)
+
+
+def test_a_plan_reports_the_reset_and_keeps_the_record_of_it(world: World) -> None:
+    empty(world)
+
+    assert RESET in world.plan().codes
+    assert RESET in world.sync().codes
+
+
+def test_an_acknowledged_reset_starts_again_from_nothing(world: World) -> None:
+    empty(world)
+    after = world.sync()
+    world.write({BERLIN: acknowledge(repository("berlin"), after, "berlin")})
+
+    acknowledged = world.sync()
+
+    assert acknowledged.moved == {"clusters/berlin", "drafts/berlin"}
+    assert [one.message.split(":")[0] for one in acknowledged.findings if one.code == RESET] == ["Repository lisbon"]
+    world.settle()
+    world.write({BERLIN: repository("berlin")})
+    assert "drafts/berlin" not in world.sync().moved
+
+
+def test_an_old_acknowledgment_does_not_acknowledge_the_next_reset(world: World) -> None:
+    empty(world)
+    world.write({BERLIN: acknowledge(repository("berlin"), world.sync(), "berlin")})
+    world.sync()
+    world.commit("clusters/berlin", {"README.md": "by hand\n"})
+    world.sync()
+    empty(world)
+
+    after = world.sync()
+
+    assert "Repository berlin" in {one.message.split(":")[0] for one in after.findings if one.code == RESET}
+    assert read_refs(world.fleet) == {}
+
+
+def test_a_wrong_acknowledgment_is_not_one(world: World) -> None:
+    empty(world)
+    wrong = repository("berlin").replace("metadata:\n", "metadata:\n  annotations: {reconciler.dev/ack-reset: abc}\n")
+    world.write({BERLIN: wrong})
+
+    after = world.sync()
+
+    assert any("(found: abc)" in one.message for one in after.findings if one.code == RESET)
+    assert read_refs(world.fleet) == {}
+
+
+def test_a_new_cluster_waits_for_the_acknowledgment_of_the_others(world: World) -> None:
+    empty(world)
+    text = (world.config / "gateway.yaml").read_text()
+    more = text.replace("        - name: berlin\n", "        - name: berlin\n        - name: oslo\n")
+    world.write({"clusters/oslo.yaml": repository("oslo"), "gateway.yaml": more})
+
+    after = world.sync()
+
+    assert "Repository oslo" in {one.message.split(":")[0] for one in after.findings if one.code == RESET}
+    assert read_refs(world.fleet) == {}
+
+
+def test_a_restored_repository_goes_on_as_before(world: World) -> None:
+    kept = world.folder / "kept.git"
+    shutil.copytree(world.fleet, kept)
+    empty(world)
+    world.sync()
+    shutil.rmtree(world.fleet)
+    kept.rename(world.fleet)
+
+    after = world.sync()
+
+    assert RESET not in after.codes
+    assert after.moved == set()
+
+
+def test_one_cluster_may_be_reset_alone(world: World) -> None:
+    for ref in ("refs/heads/clusters/berlin", f"{STATE}berlin"):
+        git(world.fleet, "update-ref", "-d", ref)
+    world.write({"regions/south.yaml": (world.config / "regions/south.yaml").read_text().replace("api.", "new.")})
+
+    after = world.sync()
+
+    assert [one.message.split(":")[0] for one in after.findings if one.code == RESET] == ["Repository berlin"]
+    assert after.moved == {"drafts/lisbon"}
+    assert world.sync().is_silent
+
+
+@pytest.mark.parametrize(
+    ("ref", "code"),
+    [
+        pytest.param(f"{STATE}berlin", None, id="state-lost"),
+        pytest.param("refs/heads/clusters/berlin", "DestinationMissing", id="branch-gone"),
+    ],
+)
+def test_what_remains_decides_about_a_partial_reset(world: World, ref: str, code: str | None) -> None:
+    git(world.fleet, "update-ref", "-d", ref)
+
+    after = world.sync()
+
+    assert RESET not in after.codes
+    assert ("DestinationMissing" in after.codes) is (code is not None)
+    assert after.moved == set()
+
+
+def test_a_url_of_an_empty_repository_is_a_reset(world: World) -> None:
+    make_bare(world.folder / "empty.git")
+    world.write({BERLIN: repository("berlin", "./empty.git")})
+
+    after = world.sync()
+
+    (finding,) = [one for one in after.findings if one.code == RESET]
+    assert "does not exist and has no state; before, it was branch clusters/berlin of" in finding.message
+    assert read_refs(world.folder / "empty.git") == {}
+
+
+def test_a_cluster_of_the_fleet_repository_has_the_annotation_itself(tmp_path: Path) -> None:
+    world = World.new(tmp_path)
+    cluster = "apiVersion: greenhouse.sap/v1alpha1\nkind: Cluster\nmetadata:\n  name: berlin\n  namespace: default\n"
+    world.write({"berlin.yaml": cluster, "banner.yaml": resource("ConfigMap", "banner", on="berlin", text="hello")})
+    world.sync()
+    empty(world)
+    after = world.sync()
+    assert "annotation of Cluster default/berlin" in next(one.message for one in after.findings if one.code == RESET)
+    world.write({"berlin.yaml": acknowledge(cluster, after, "berlin")})
+
+    assert world.sync().moved == {"clusters/berlin", "drafts/berlin"}
+    assert world.settle().is_silent
+
+
+def test_a_cache_of_an_earlier_version_has_the_heads_in_its_mirrors(world: World) -> None:
+    (world.folder / "cache" / "heads.json").unlink()
+    empty(world)
+
+    assert RESET in world.plan().codes
+    assert RESET in world.sync().codes
+    assert read_refs(world.fleet) == {}
+
+
+def test_a_new_cache_has_no_record(world: World) -> None:
+    shutil.rmtree(world.folder / "cache")
+    empty(world)
+
+    assert RESET not in world.sync().codes
+
+
+def test_a_repository_that_cannot_be_read_is_not_reset(world: World) -> None:
+    for mirror in (world.folder / "cache").glob("*.git"):
+        shutil.rmtree(mirror)
+    world.fleet.rename(world.folder / "gone.git")
+
+    assert RESET not in world.plan().codes
+
+
+def test_open_drafts_are_not_reported_as_none_after_a_reset(world: World) -> None:
+    empty(world)
+
+    with world._review([]) as review:
+        troubles = [bench.error for bench in review.open_targets(ReviewSelection())]
+
+    assert [trouble.split(":")[0] for trouble in troubles if trouble] == ["Repository berlin", "Repository lisbon"]

@@ -1,0 +1,277 @@
+"""Pull requests where forges break, people do the unexpected and writers race: nobody else is held up or declined."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from copy import copy
+from math import inf
+from pathlib import Path
+from shutil import copytree
+from unittest.mock import patch
+
+import pytest
+
+from reconciler.forge.github import GitHub
+from reconciler.git.errors import TooLargeError, UnreachableError
+from reconciler.git.object_reader import ObjectReader
+from reconciler.git.push_outcomes import PushOutcome
+from reconciler.reconcile import reconcile_pass, snapshot
+from reconciler.reconcile.commits import WrittenPlan
+from reconciler.reconcile.pull_requests import open_requests as request_tasks
+from reconciler.reconcile.pull_requests import synchronizer as request_notes
+from reconciler.reconcile.remotes.repository import Remote
+from tests.support.fake_forge.core import FakeRepository, FakeRequest
+from tests.support.fake_forge.scene import Product
+from tests.support.fake_forge.server import Answer, Asked
+from tests.support.forge_world import ForgeWorld, forge_world, github_world
+from tests.support.git_env import git
+from tests.support.world import config_map, package, repository, variant
+
+HOUR = 3_600
+LONGEST_BODY = 65_536
+
+
+def release(world: ForgeWorld, version: str = "v2", replicas: int = 3, cluster: str = "lisbon") -> None:
+    """Have a cluster want another version of its package."""
+    world.release("web", version, package("web", replicas=replicas))
+    world.write({f"web-{cluster}.yaml": variant(f"web-{cluster}", cluster, "web", version)})
+
+
+def merge(world: ForgeWorld, one: FakeRequest) -> None:
+    """Merge a request as a person does who finds it ready."""
+    one.draft = False
+    world.on_forge.merge(one.number, "squash", "merged")
+
+
+def numbers(world: ForgeWorld) -> list[tuple[int, str]]:
+    """Return all requests with what became of them."""
+    return [(one.number, one.state) for one in reversed(world.draft_requests())]
+
+
+def repositories(world: ForgeWorld) -> list[tuple[str, Path]]:
+    """Return the files of the config that name repositories."""
+    return [(file.name, file) for file in world.config.iterdir() if "repo: ./" in file.read_text()]
+
+
+@contextmanager
+def answering(world: ForgeWorld, method: str, ending: str, answer: Answer) -> Iterator[None]:
+    """Have the forge give one answer to calls of a kind."""
+    usual = world.wire.answer
+
+    def answered(asked: Asked) -> Answer:
+        return answer if asked.method == method and asked.path.endswith(ending) else usual(asked)
+
+    with patch.object(world.wire, "answer", answered):
+        yield
+
+
+def test_a_request_that_was_deleted_is_opened_anew(tmp_path: Path) -> None:
+    with forge_world("gitlab", tmp_path, ("lisbon",)) as world:
+        world.settle()
+        world.on_forge.delete(world.open_requests["drafts/lisbon"])
+        world.settle()
+        assert list(world.open_requests) == ["drafts/lisbon"]
+
+
+def test_the_number_of_another_request_says_nothing_of_a_draft(tmp_path: Path) -> None:
+    with github_world(tmp_path, ("lisbon",)) as world:
+        world.settle()
+        theirs = world.open_requests["drafts/lisbon"]
+        git(world.fleet, "update-ref", "refs/heads/topic", "drafts/lisbon")
+        theirs.head, theirs.draft, theirs.body = "topic", False, "theirs"
+        world.on_forge.review(theirs.number, "grace", "APPROVED")
+        release(world)
+        world.settle()
+        assert world.open_requests["drafts/lisbon"].title == "lisbon/web: update v1 → v2"
+        assert (theirs.title, theirs.draft) == ("lisbon/web: install v1", False)
+
+
+def test_one_that_was_merged_elsewhere_leaves_its_draft_to_another(tmp_path: Path) -> None:
+    with github_world(tmp_path, ("lisbon",)) as world:
+        world.settle()
+        git(world.fleet, "update-ref", "refs/heads/topic", "clusters/lisbon")
+        one = world.open_requests["drafts/lisbon"]
+        one.base = "topic"
+        assert world.settle().outcomes == {"lisbon/web": "drafted"}
+        assert numbers(world) == [(1, "open")], "where people want it to go is theirs to say"
+        merge(world, one)
+        world.settle()
+        assert world.open_requests["drafts/lisbon"].base == "clusters/lisbon"
+
+
+@pytest.mark.parametrize(("kind", "method"), [("gitlab", "PUT"), ("gitea", "PATCH")])
+def test_a_request_that_cannot_be_closed_holds_up_nobody(kind: Product, method: str, tmp_path: Path) -> None:
+    with forge_world(kind, tmp_path) as world, patch.object(FakeRepository, "_follow", lambda *_: None):
+        world.settle()
+        left = world.open_requests["drafts/berlin"]
+        world.act("approve", "berlin", should_approve_unproposed=True)
+        release(world)
+        with answering(world, method, f"/{left.number}", Answer(403, {"message": "locked"})):
+            assert "PullRequestsUnreachable" not in world.sync().codes
+        assert "v1 → v2" in world.open_requests["drafts/lisbon"].title
+        world.settle()
+        assert left.state == "closed"
+
+
+def test_a_request_whose_branch_came_after_we_had_read_the_branches_is_not_closed(tmp_path: Path) -> None:
+    with github_world(tmp_path, ("lisbon",)) as world:
+        world.settle()
+        newer = copy(world)
+        newer.folder, newer.config = tmp_path / "newer", tmp_path / "newer/config"
+        copytree(world.config, newer.config)
+        newer.write({"porto.yaml": repository("porto", "./acme/fleet.git"), "web.yaml": variant("web", "porto", "web")})
+        newer.write({name: text.read_text().replace("./", "../") for name, text in repositories(newer)})
+        look, pending = snapshot._refresh_pull_requests, [newer.sync]
+
+        def late(*args: object) -> None:
+            while pending:
+                pending.pop()()
+            look(*args)  # type: ignore[arg-type]
+
+        with patch.object(snapshot, "_refresh_pull_requests", late):
+            world.sync()
+        assert numbers(world) == [(1, "open"), (2, "open")], "to close it would be to decline it"
+
+
+def test_what_cannot_be_read_of_one_draft_is_told_and_holds_up_nobody(tmp_path: Path) -> None:
+    with github_world(tmp_path) as world:
+        world.forge.down()
+        world.settle()
+        world.edit("drafts/berlin", "web/deployment.yaml", "replicas: 2", "replicas: 2000000")
+        world.forge.recover()
+        large = git(world.fleet, "rev-parse", "drafts/berlin:web/deployment.yaml")
+        read = ObjectReader.blobs
+
+        def limited(reader: ObjectReader, blobs: list[str]) -> object:
+            wanted = list(blobs)
+            if large in wanted:
+                raise TooLargeError(f"blob {large} has 100000000 bytes, more than 67108864")
+            return read(reader, wanted)  # type: ignore[arg-type]
+
+        with patch.object(ObjectReader, "blobs", limited):
+            one = world.sync()
+        (message,) = (finding.message for finding in one.findings if finding.code == "PullRequestRefused")
+        assert message.startswith(
+            "Repository berlin: the text of the pull request of drafts/berlin cannot be written: "
+        )
+        assert list(world.open_requests) == ["drafts/lisbon"]
+
+
+def test_a_name_that_is_no_utf_8_is_told_of_as_all_others(tmp_path: Path) -> None:
+    with github_world(tmp_path, ("lisbon",)) as world:
+        world.settle()
+        ref = "refs/heads/drafts/lisbon"
+        commit = f"commit {ref}\ncommitter Ada <ada@example.com> 1100000000 +0000\ndata 0\nfrom {ref}^0\n"
+        git(
+            world.fleet, "fast-import", "--quiet", stdin=commit.encode() + b"M 644 inline web/na\xefve.txt\ndata 1\nx\n"
+        )
+        world.settle()
+        assert "na\\udcefve.txt: added" in world.open_requests["drafts/lisbon"].body
+
+
+def test_a_repository_whose_name_is_none_at_github_breaks_no_pass(tmp_path: Path) -> None:
+    with github_world(tmp_path, ("lisbon",)) as world:
+        world.write({"odd.yaml": repository("odd", "./acme/fl+eet.git")})
+        world.write({"web-odd.yaml": variant("web-odd", "odd", "web")})
+        assert "RepositoryUnreachable" in world.sync().codes
+        assert list(world.open_requests) == ["drafts/lisbon"]
+
+
+def test_closed_while_our_push_is_on_its_way_a_service_opens_another_by_itself(tmp_path: Path) -> None:
+    with github_world(tmp_path, ("lisbon",)) as world:
+        service = world.service()
+        service.run()
+        service.run()
+        release(world)
+        one = world.open_requests["drafts/lisbon"]
+        push = service._publisher.publish
+
+        def pushed(remote: Remote, written: Sequence[WrittenPlan]) -> Mapping[str, PushOutcome]:
+            world.on_forge.close(one)
+            return push(remote, written)
+
+        with patch.object(service._publisher, "publish", pushed):
+            service.run()
+        service.run()
+        assert numbers(world) == [(1, "closed"), (2, "open")]
+        service.run()
+        service.run()
+        assert service.summary.is_skipped
+
+
+def test_a_list_that_lags_behind_opens_nothing_twice_and_hides_no_closing(tmp_path: Path) -> None:
+    with github_world(tmp_path, ("lisbon",)) as world:
+        service = world.service()
+        with patch.object(GitHub, "open_requests", lambda _: ()):
+            for _ in range(3):
+                service.run()
+            assert numbers(world) == [(1, "open")]
+        world.on_forge.close(world.open_requests["drafts/lisbon"])
+        service.run()
+        assert world.head("drafts/lisbon") == ""
+
+
+def test_a_body_without_room_for_ours_keeps_no_check_from_its_head(tmp_path: Path) -> None:
+    with github_world(tmp_path, ("lisbon",)) as world:
+        world.settle()
+        one = world.open_requests["drafts/lisbon"]
+        one.body += "x" * (LONGEST_BODY - len(one.body))
+        world.release("web", "v2", package("web", more=config_map("more", a="b")))
+        world.write({"web-lisbon.yaml": variant("web-lisbon", "lisbon", "web", "v2")})
+        assert "PullRequestRefused" in world.sync().codes
+        assert world.on_forge.status(world.head("drafts/lisbon"), "reconciler")
+        world.act("propose", "lisbon")
+        world.sync()
+        assert one.draft is False
+        one.body = one.body.rstrip("x")
+        world.settle()
+        assert one.title == "lisbon/web: update v1 → v2"
+
+
+def test_a_request_that_the_forge_breaks_over_does_not_stand_before_the_others(tmp_path: Path) -> None:
+    with github_world(tmp_path, ("berlin", "lisbon", "porto")) as world:
+        usual = world.wire.answer
+
+        def answered(asked: Asked) -> Answer:
+            return Answer(502) if asked.method == "POST" and b"drafts/berlin" in asked.body else usual(asked)
+
+        with patch.object(world.wire, "answer", answered):
+            one = world.sync()
+        assert sorted(world.open_requests) == ["drafts/lisbon", "drafts/porto"]
+        assert "PullRequestsUnreachable" not in one.codes
+        assert one.report.due_at is not None
+        world.settle()
+        assert len(world.open_requests) == 3
+
+
+def test_requests_that_could_not_be_noted_are_noted_soon(tmp_path: Path) -> None:
+    with github_world(tmp_path, ("lisbon",)) as world:
+        service = world.service()
+        with patch.object(request_notes, "_push_states", side_effect=UnreachableError("push: cut off")):
+            service.run()
+        assert service.seconds_until_due == reconcile_pass.PROPOSAL_RETRY_SECONDS
+        world.now += reconcile_pass.PROPOSAL_RETRY_SECONDS
+        service.run()
+        world.on_forge.close(world.open_requests["drafts/lisbon"])
+        service.run()
+        assert numbers(world) == [(1, "closed")], "nobody wanted another one"
+
+
+def test_what_is_not_in_words_yet_comes_by_itself(tmp_path: Path) -> None:
+    clusters = tuple(f"c{number}" for number in range(5))
+    with (
+        github_world(tmp_path, clusters, new_per_hour=2) as world,
+        patch.object(request_tasks, "_MAX_WAITING_TEXTS", 1),
+    ):
+        service = world.service()
+        opened = []
+        for seconds in (0, HOUR, reconcile_pass.PROPOSAL_RETRY_SECONDS, reconcile_pass.PROPOSAL_RETRY_SECONDS, HOUR):
+            world.now += seconds
+            service.run()
+            opened.append(len(world.open_requests))
+        assert opened == [2, 3, 4, 4, 5]
+        for _ in range(3):
+            service.run()
+        assert service.summary.is_skipped
+        assert service.seconds_until_due == inf

@@ -1,0 +1,394 @@
+"""Revision tags: made for what was published, in nobody's way, and upstreams of other clusters."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+
+import pytest
+
+from reconciler.catalog.files import ObjectId
+from reconciler.git.errors import UnreachableError
+from reconciler.git.mirror import Mirror
+from reconciler.git.push_outcomes import PushReport
+from reconciler.reconcile.reconcile_pass import PROPOSAL_RETRY_SECONDS
+from tests.support.beginnings import begin
+from tests.support.git_env import assert_sound, git, read_ref, read_refs, write_hook
+from tests.support.world import STATE, World, package, small_world, variant
+
+NO_TAGS = 'case "$1" in refs/tags/*) echo tags are protected here >&2; exit 1;; esac'
+
+
+def chain(name: str = "metrics-lisbon", extra: str = "", **upstream: str) -> str:
+    """Lisbon takes metrics from Berlin."""
+    fields = "".join(f", {name}: {value}" for name, value in (upstream or {"revision": "v1"}).items())
+    text = variant(name, "lisbon", "metrics", extra=extra)
+    return text.replace(
+        "{repo: catalog, package: metrics, revision: v1}", f"{{repo: berlin, package: metrics{fields}}}"
+    )
+
+
+def tags(world: World) -> dict[str, str]:
+    """The tags of the fleet by name, each with the commit that it names."""
+    names = [ref.removeprefix("refs/tags/") for ref in read_refs(world.fleet) if ref.startswith("refs/tags/")]
+    return {name: git(world.fleet, "rev-parse", f"refs/tags/{name}^{{commit}}") for name in names}
+
+
+def trailers(world: World, tag: str) -> dict[str, str]:
+    text = git(world.fleet, "for-each-ref", "--format=%(contents)", f"refs/tags/{tag}")
+    lines = (line.partition(": ") for line in text.splitlines() if line.startswith("Reconciler-"))
+    return {name.removeprefix("Reconciler-"): value for name, _, value in lines}
+
+
+def replica(world: World, name: str = "replica", **settings: object) -> World:
+    """The same world through another daemon's cache."""
+    return World(world.folder, cache=str(world.folder / name), **settings)
+
+
+def update(world: World, revision: str) -> None:
+    world.release("metrics", revision, package("metrics", image=revision))
+    world.write({"metrics.yaml": variant("metrics-berlin", "berlin", "metrics", revision)})
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> World:
+    """Berlin has both packages published, nobody has looked since; Lisbon wants Berlin's metrics."""
+    return begin(tmp_path, chained)
+
+
+def chained(folder: Path) -> World:
+    world = small_world(folder)
+    world.write({"chain.yaml": chain()})
+    world.sync()
+    world.merge("berlin", "squash")
+    return world
+
+
+def test_a_published_revision_that_is_somebodys_upstream_gets_a_tag(world: World) -> None:
+    after = world.sync()
+
+    assert tags(world) == {"berlin/metrics/v1": world.head("clusters/berlin")}
+    assert not after.findings or "RevisionTag" not in "".join(after.codes)
+    assert trailers(world, "berlin/metrics/v1") == {
+        "Task": "publish",
+        "Owner": "PackageVariant default/metrics-berlin",
+        "Owner-UID": trailers(world, "berlin/metrics/v1")["Owner-UID"],
+        "Repository": "berlin",
+        "Package": "metrics",
+        "Workspace": "packagevariant-1",
+        "Revision": "1",
+        "Upstream": f"catalog/metrics metrics/v1 {read_ref(world.catalog, 'refs/tags/metrics/v1')}",
+    }
+    seconds = git(world.fleet, "log", "-1", "--format=%ct", "clusters/berlin")
+    assert git(world.fleet, "for-each-ref", "--format=%(taggerdate:unix)", "refs/tags") == seconds
+    assert_sound(world.fleet)
+
+
+def test_a_cluster_follows_another_one_by_revision(world: World) -> None:
+    first = world.sync()
+    second = world.sync()
+
+    assert first.outcomes.get("lisbon/metrics") is None
+    assert second.outcomes["lisbon/metrics"] == "draft"
+    assert "ref: berlin/metrics/v1" in world.text("drafts/lisbon", "metrics/Kptfile")
+    assert world.sync().is_silent
+    world.merge("lisbon", "squash")
+    update(world, "v2")
+    world.settle()
+    world.merge("berlin", "squash")
+    world.settle()
+    assert sorted(tags(world)) == ["berlin/metrics/v1", "berlin/metrics/v2"]
+    assert "metrics:1.0" in world.text("clusters/lisbon", "metrics/deployment.yaml")
+    world.write({"chain.yaml": chain(revision="v2")})
+    assert world.settle().outcomes["lisbon/metrics"] == "drafted"
+    assert "metrics:v2" in world.text("drafts/lisbon", "metrics/deployment.yaml")
+
+
+@pytest.mark.parametrize(
+    "upstream",
+    [
+        pytest.param({"workspaceName": "packagevariant-1"}, id="by-workspace"),
+        pytest.param({"tag": "latest"}, id="by-the-latest"),
+        pytest.param({"revision": "-1"}, id="by-branch"),
+    ],
+)
+def test_a_cluster_follows_another_one(world: World, upstream: dict[str, str]) -> None:
+    world.write({"chain.yaml": chain(**upstream)})
+
+    after = world.settle()
+
+    assert after.outcomes["lisbon/metrics"] == "drafted"
+    assert "metrics:1.0" in world.text("drafts/lisbon", "metrics/deployment.yaml")
+
+
+def test_a_workspace_is_one_revision_however_many_came_since(world: World) -> None:
+    world.settle()
+    update(world, "v2")
+    world.settle()
+    world.merge("berlin", "squash")
+    world.settle()
+    world.write({"chain.yaml": chain(workspaceName="packagevariant-1")})
+
+    world.settle()
+
+    assert trailers(world, "berlin/metrics/v2")["Workspace"] == "packagevariant-2"
+    assert "metrics:1.0" in world.text("drafts/lisbon", "metrics/deployment.yaml")
+
+
+def test_a_workspace_that_is_no_revision_yet_is_no_upstream(world: World) -> None:
+    world.write({"chain.yaml": chain(workspaceName="packagevariant-9")})
+
+    world.settle()
+
+    assert world.reason("metrics-lisbon", "Stalled") == "UpstreamNotFound"
+
+
+@pytest.mark.parametrize(
+    ("which", "expected"),
+    [
+        pytest.param("used", {"berlin/metrics/v1"}, id="used"),
+        pytest.param("all", {"berlin/metrics/v1", "berlin/gateway/v1"}, id="all"),
+        pytest.param("none", set(), id="none"),
+    ],
+)
+def test_which_packages_get_tags_is_a_setting(world: World, which: str, expected: set[str]) -> None:
+    chosen = replica(world, git={"revision_tags": which})
+
+    chosen.settle()
+
+    assert set(tags(world)) == expected
+
+
+def test_what_was_published_without_tags_gets_them_when_they_are_wanted(world: World) -> None:
+    without = replica(world, git={"revision_tags": "none"})
+    without.settle()
+    update(without, "v2")
+    without.settle()
+    without.merge("berlin", "squash")
+    without.settle()
+
+    world.sync()
+
+    assert sorted(tags(world)) == ["berlin/metrics/v1", "berlin/metrics/v2"]
+    assert tags(world)["berlin/metrics/v1"] != tags(world)["berlin/metrics/v2"]
+    world.settle()
+
+
+def test_what_becomes_an_upstream_later_gets_its_tags_then(world: World) -> None:
+    world.write({"chain.yaml": None})
+    world.settle()
+    before = tags(world)
+
+    world.write({"chain.yaml": chain()})
+
+    assert before == {}
+    assert world.settle().outcomes["lisbon/metrics"] == "drafted"
+
+
+def test_a_host_that_refuses_tags_keeps_nothing_else_from_happening(world: World) -> None:
+    write_hook(world.fleet, "update", NO_TAGS)
+    world.write({"regions/north.yaml": (world.config / "regions/north.yaml").read_text() + "  more: x\n"})
+
+    refused = world.sync()
+
+    [finding] = [one for one in refused.findings if one.code == "RevisionTagRefused"]
+    assert finding.severity.value == "warning"
+    assert "berlin/metrics/v1" in finding.message
+    assert "tags are protected here" in finding.message
+    assert refused.report.is_clean
+    assert refused.outcomes["berlin/gateway"] == "draft"
+    assert world.sync().is_silent
+    (world.fleet / "hooks" / "update").unlink()
+    world.sync()
+    assert "berlin/metrics/v1" in tags(world)
+    assert "RevisionTagRefused" not in world.settle().codes
+
+
+def test_one_protected_tag_holds_up_no_other(world: World) -> None:
+    write_hook(world.fleet, "update", NO_TAGS.replace("refs/tags/*", "*/gateway/*"))
+
+    replica(world, git={"revision_tags": "all"}).sync()
+
+    assert set(tags(world)) == {"berlin/metrics/v1"}
+
+
+@pytest.mark.parametrize("annotated", [True, False])
+def test_a_tag_of_people_that_stands_elsewhere_is_left_alone(world: World, annotated: bool) -> None:
+    root = git(world.fleet, "rev-list", "--max-parents=0", "clusters/berlin")
+    git(world.fleet, "tag", *(("-a", "-m", "ours") if annotated else ()), "berlin/metrics/v1", root)
+    before = read_ref(world.fleet, "refs/tags/berlin/metrics/v1")
+
+    after = world.sync()
+
+    assert "RevisionTagTaken" in after.codes
+    assert read_ref(world.fleet, "refs/tags/berlin/metrics/v1") == before
+    assert "RevisionTagTaken" in world.settle().codes
+
+
+def test_a_tag_of_people_on_the_revision_itself_will_do(world: World) -> None:
+    git(world.fleet, "tag", "berlin/metrics/v1", "clusters/berlin")
+    before = read_ref(world.fleet, "refs/tags/berlin/metrics/v1")
+
+    after = world.settle()
+
+    assert read_ref(world.fleet, "refs/tags/berlin/metrics/v1") == before
+    assert after.outcomes["lisbon/metrics"] == "drafted"
+    assert not {code for code in after.codes if code.startswith("RevisionTag")}
+
+
+def test_a_tag_that_people_delete_stays_deleted(world: World) -> None:
+    world.settle()
+    git(world.fleet, "tag", "-d", "berlin/metrics/v1")
+
+    world.settle()
+
+    assert tags(world) == {}
+
+
+def test_two_daemons_at_once_make_the_same_tags(world: World) -> None:
+    other = replica(world)
+
+    world.sync_while(other.sync)
+
+    assert set(tags(world)) == {"berlin/metrics/v1"}
+    assert world.settle().codes == other.settle().codes
+
+
+def test_two_daemons_that_tag_at_once_make_the_same(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    push_tags, others = Mirror.push_tags, [replica(world)]
+
+    def late(mirror: Mirror, wanted: Mapping[str, ObjectId]) -> PushReport:
+        while others:
+            others.pop().sync()
+        return push_tags(mirror, wanted)
+
+    monkeypatch.setattr(Mirror, "push_tags", late)
+
+    after = world.sync()
+
+    assert others == []
+    assert set(tags(world)) == {"berlin/metrics/v1"}
+    assert not {code for code in after.codes if code.startswith("RevisionTag")}
+    world.settle()
+
+
+def test_a_tag_that_people_make_while_we_do_is_theirs(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    push_tags, root = Mirror.push_tags, git(world.fleet, "rev-list", "--max-parents=0", "clusters/berlin")
+
+    def late(mirror: Mirror, wanted: Mapping[str, ObjectId]) -> PushReport:
+        git(world.fleet, "tag", "berlin/metrics/v1", root)
+        return push_tags(mirror, wanted)
+
+    monkeypatch.setattr(Mirror, "push_tags", late)
+    after = world.sync()
+    monkeypatch.undo()
+
+    assert after.report.tags.has_new_tags
+    assert tags(world) == {"berlin/metrics/v1": root}
+    assert "RevisionTagTaken" in world.settle().codes
+
+
+def test_a_host_that_cannot_be_reached_for_tags_is_asked_again(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    def unreachable(mirror: Mirror, starts: Iterable[str]) -> None:
+        raise UnreachableError(f"{mirror.url} cannot be reached")
+
+    monkeypatch.setattr(Mirror, "fetch_tags", unreachable)
+
+    after = world.sync()
+
+    assert "RevisionTagFailed" in after.codes
+    assert after.report.is_clean
+    assert after.report.due_at == world.now + PROPOSAL_RETRY_SECONDS
+    monkeypatch.undo()
+    world.settle()
+    assert set(tags(world)) == {"berlin/metrics/v1"}
+
+
+def lost_state(world: World, before: dict[str, str]) -> None:
+    git(world.fleet, "update-ref", "refs/reconciler/state/berlin", before["refs/reconciler/state/berlin"])
+
+
+def lost_tags(world: World, before: dict[str, str]) -> None:
+    lost_state(world, before)
+    git(world.fleet, "update-ref", "-d", "refs/tags/berlin/metrics/v1")
+
+
+@pytest.mark.parametrize("kill", [pytest.param(lost_tags, id="before-the-tags"), pytest.param(lost_state, id="after")])
+def test_killed_between_the_tags_and_their_state_the_next_pass_ends_where_an_unbroken_one_would(
+    world: World, kill: Callable[[World, dict[str, str]], None]
+) -> None:
+    replica(world, "untagged", git={"revision_tags": "none"}).sync()
+    pushed = read_refs(world.fleet)
+    world.sync()
+    whole = read_refs(world.fleet)
+    assert pushed[f"{STATE}berlin"] != whole[f"{STATE}berlin"]
+    kill(world, pushed)
+
+    replica(world).sync()
+
+    for name in (f"{STATE}berlin", "refs/tags/berlin/metrics/v1"):
+        assert read_refs(world.fleet)[name] == whole[name]
+
+
+def test_the_prefix_of_a_repository_is_that_of_its_tags(world: World) -> None:
+    text = (world.config / "clusters/berlin.yaml").read_text()
+    world.write({"clusters/berlin.yaml": text + "    tagPrefix: sites/\n"})
+
+    after = world.settle()
+
+    assert set(tags(world)) == {"sites/metrics/v1"}
+    assert after.outcomes["lisbon/metrics"] == "drafted"
+
+
+def test_two_repositories_that_want_one_tag_are_told(world: World) -> None:
+    for cluster in ("berlin", "lisbon"):
+        text = (world.config / f"clusters/{cluster}.yaml").read_text()
+        world.write({f"clusters/{cluster}.yaml": text + '    tagPrefix: ""\n'})
+    world.write({"chain.yaml": None})
+    world.merge("lisbon", "squash")
+
+    after = replica(world, git={"revision_tags": "all"}).sync()
+
+    assert set(tags(world)) == {"gateway/v1", "metrics/v1"}
+    assert tags(world)["gateway/v1"] == world.head("clusters/berlin")
+    assert "RevisionTagTaken" in after.codes
+
+
+def test_a_part_of_a_draft_that_was_merged_is_a_workspace_of_its_own(world: World) -> None:
+    world.sync()
+    update(world, "v2")
+    world.sync()
+    older = world.head("drafts/berlin")
+    update(world, "v3")
+    world.sync()
+    world.set_ref("refs/heads/older", older)
+    world.merge("berlin", "squash", draft="older", delete=True)
+    world.settle()
+    world.merge("berlin", "squash")
+    world.settle()
+
+    assert [trailers(world, f"berlin/metrics/v{n}")["Workspace"] for n in (1, 2, 3)] == [
+        "packagevariant-1", "packagevariant-2", "packagevariant-3",
+    ]  # fmt: skip
+
+
+def test_a_dry_run_makes_no_tags(world: World) -> None:
+    world.plan()
+
+    assert tags(world) == {}
+
+
+def test_labels_and_annotations_stand_in_the_tag_on_lines_of_their_own(tmp_path: Path) -> None:
+    world = small_world(tmp_path)
+    note = "a\nReconciler-Revision: 9"
+    extra = f"labels: {{tier: one}}\nannotations: {{note: {json.dumps(note)}}}"
+    world.write({"metrics.yaml": variant("metrics-berlin", "berlin", "metrics", extra=extra), "chain.yaml": chain()})
+    world.sync()
+    world.merge("berlin", "squash")
+
+    world.sync()
+
+    told = trailers(world, "berlin/metrics/v1")
+    assert (json.loads(told["Labels"]), json.loads(told["Annotations"])) == ({"tier": "one"}, {"note": note})
+    assert told["Revision"] == "1"

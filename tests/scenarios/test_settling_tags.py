@@ -1,0 +1,268 @@
+"""Tags that must stand for a while before they are followed: real dates in Git, a clock that is moved by hand."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from reconciler.krm.times import format_rfc3339
+from tests.support.git_env import commit_files, git
+from tests.support.world import World, catalog, injected_set, package, repository
+
+MOVED = 1_400_000_000
+SETTLED = MOVED + 600
+CHANNELS = "channels/gateway.yaml"
+
+
+def follower(settle: str = "10m", tag: str = "tag: stable", extra: str = "") -> str:
+    return (
+        "apiVersion: config.porch.kpt.dev/v1alpha1\nkind: PackageVariant\nmetadata:\n  name: gw\nspec:\n"
+        f"  upstream: {{repo: catalog, package: gateway, {tag}, tagPolicy: {{settle: {settle}}}}}\n"
+        f"  downstream: {{repo: berlin, package: gateway}}\n{extra}"
+    )
+
+
+def annotate(world: World, tag: str, commit: str, seconds: int) -> None:
+    """Put an annotated tag on a commit, as of a date, wherever it was before."""
+    name = tag.rpartition("/")[2]
+    text = f"object {commit}\ntype commit\ntag {tag}\ntagger Ada <ada@example.com> {seconds} +0000\n\n{name}\n"
+    tagged = git(world.catalog, "mktag", stdin=text.encode())
+    git(world.catalog, "update-ref", f"refs/tags/{tag}", tagged)
+
+
+def by_annotated_tag(world: World, version: str, seconds: int) -> None:
+    annotate(world, "gateway/stable", git(world.catalog, "rev-parse", f"gateway/{version}"), seconds)
+
+
+def by_channel_file(world: World, version: str, seconds: int) -> None:
+    content = f"channels: {{stable: {version}}}\n".encode()
+    commit_files(world.catalog, "refs/heads/main", {CHANNELS: content}, "move stable", seconds)
+    commit_files(world.catalog, "refs/heads/main", {"README": str(seconds).encode()}, "more", seconds + 500)
+
+
+def by_lightweight_tag(world: World, version: str, seconds: int) -> None:
+    world.release("gateway", version, package("gateway", image=version), seconds)
+    git(world.catalog, "update-ref", "refs/tags/gateway/stable", git(world.catalog, "rev-parse", f"gateway/{version}"))
+
+
+Move = Callable[[World, str, int], None]
+moves = pytest.mark.parametrize(
+    "move",
+    [
+        pytest.param(by_annotated_tag, id="annotated-tag"),
+        pytest.param(by_channel_file, id="channel-file"),
+        pytest.param(by_lightweight_tag, id="lightweight-tag"),
+    ],
+)
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> World:
+    """A catalog with two versions of long ago, and a variant that follows the tag stable."""
+    world = World.new(tmp_path)
+    world.release("gateway", "v1", package("gateway", image="1"), 1_000_000_000)
+    world.release("gateway", "v2", package("gateway", image="2"), 1_000_000_000)
+    world.write({"catalog.yaml": catalog(), "berlin.yaml": repository("berlin"), "gw.yaml": follower()})
+    return world
+
+
+def image(world: World) -> str:
+    return world.text("drafts/berlin", "gateway/deployment.yaml").partition("image: ")[2].strip()
+
+
+@moves
+def test_a_moved_tag_is_followed_when_it_has_stood_long_enough(world: World, move: Move) -> None:
+    move(world, "v1", MOVED - 9_000)
+    world.now = MOVED
+    world.sync()
+    first = image(world)
+    move(world, "v2", MOVED)
+    world.now = SETTLED - 1
+    waiting = world.sync()
+    second = image(world)
+    world.now = SETTLED
+    after = world.sync()
+
+    assert (first, second) == (image_of("v1", move), image_of("v1", move))
+    assert (waiting.outcomes["berlin/gateway"], waiting.report.render_count, waiting.moved) == ("drafted", 0, set())
+    assert "UpstreamSettling" in waiting.codes
+    assert (after.outcomes["berlin/gateway"], image(world)) == ("draft", image_of("v2", move))
+    assert "UpstreamSettling" not in after.codes
+    assert world.sync().is_silent
+
+
+def image_of(version: str, move: Move) -> str:
+    return f"example.com/gateway:{version if move is by_lightweight_tag else version.removeprefix('v')}"
+
+
+def test_the_status_says_which_move_waits_and_until_when(world: World) -> None:
+    by_annotated_tag(world, "v1", MOVED - 9_000)
+    world.sync()
+    by_annotated_tag(world, "v2", MOVED)
+    world.now = MOVED + 1
+    world.sync()
+    status = world.status("PackageVariant", "gw")
+    commit = git(world.catalog, "rev-parse", "gateway/v2")
+    since = f"tag stable of catalog/gateway has named commit {commit[:12]} since {format_rfc3339(MOVED)}"
+    until = f"with settle 10m it is followed from {format_rfc3339(SETTLED)}"
+
+    assert status["pending"] == ["the draft waits for review", f"{since}; {until}"]
+    assert world.reason("gw") == "NoErrors"
+    world.now += 60
+    assert world.sync().is_silent
+
+
+def test_without_a_package_nothing_is_made_until_it_has_settled(world: World) -> None:
+    by_annotated_tag(world, "v1", MOVED)
+    world.now = MOVED + 1
+    world.sync()
+    reasons = (world.reason("gw"), world.reason("gw", "Stalled"), world.head("drafts/berlin"))
+    told = world.status("PackageVariant", "gw")
+    silent = world.sync().is_silent
+    world.now = SETTLED
+    world.sync()
+
+    assert (reasons, silent) == (("UpstreamSettling", "UpstreamSettling", ""), True)
+    assert sorted(told) == ["conditions", "pending"]
+    assert (image(world), world.reason("gw")) == ("example.com/gateway:1", "NoErrors")
+
+
+def test_a_tag_that_moves_on_while_it_settles_waits_anew_and_one_that_returns_was_never_away(world: World) -> None:
+    by_annotated_tag(world, "v1", MOVED - 9_000)
+    world.sync()
+    world.release("gateway", "v3", package("gateway", image="3"), 1_000_000_000)
+    by_annotated_tag(world, "v2", MOVED)
+    world.now = MOVED + 400
+    world.sync()
+    by_annotated_tag(world, "v3", MOVED + 500)
+    world.now = SETTLED + 1
+    world.sync()
+    moved_on = image(world)
+    by_annotated_tag(world, "v1", SETTLED)
+    returned = world.sync()
+
+    assert (moved_on, image(world)) == ("example.com/gateway:1",) * 2
+    assert "UpstreamSettling" not in returned.codes
+
+
+def test_a_state_that_is_lost_does_not_make_a_move_settle(world: World) -> None:
+    by_annotated_tag(world, "v1", MOVED - 9_000)
+    world.sync()
+    world.merge("berlin")
+    world.sync()
+    by_annotated_tag(world, "v2", MOVED)
+    world.now = MOVED + 1
+    git(world.fleet, "update-ref", "-d", "refs/reconciler/state/berlin")
+    outcomes = [world.sync().outcomes["berlin/gateway"] for _ in range(3)]
+    drafts = world.head("drafts/berlin")
+    world.now = SETTLED
+    world.sync()
+
+    assert (outcomes, drafts) == (["UpstreamSettling"] * 3, "")
+    assert image(world) == "example.com/gateway:2"
+
+
+def test_what_else_changes_is_applied_to_the_last_upstream(world: World) -> None:
+    by_annotated_tag(world, "v1", MOVED - 9_000)
+    world.sync()
+    by_annotated_tag(world, "v2", MOVED)
+    world.now = MOVED + 1
+    world.write({"gw.yaml": follower(extra="  packageContext: {data: {site: berlin}}\n")})
+    waiting = world.sync()
+
+    assert (waiting.outcomes["berlin/gateway"], image(world)) == ("draft", "example.com/gateway:1")
+    assert "site: berlin" in world.text("drafts/berlin", "gateway/package-context.yaml")
+    assert "UpstreamSettling" in waiting.codes
+
+
+def test_an_upstream_that_only_its_old_tag_named_is_read_from_our_own_state(world: World, tmp_path: Path) -> None:
+    lone = {f"gateway/{path}": text.encode() for path, text in package("gateway", image="lone").items()}
+    annotate(world, "gateway/stable", commit_files(world.catalog, "refs/heads/lone", lone), MOVED - 9_000)
+    git(world.catalog, "branch", "-D", "lone")
+    world.sync()
+    by_annotated_tag(world, "v2", MOVED)
+    world.now = MOVED + 1
+    (tmp_path / "cache").rename(tmp_path / "a-cache-that-knew-it")
+    world.write({"gw.yaml": follower(extra="  packageContext: {data: {site: berlin}}\n")})
+    after = world.sync()
+
+    assert (after.outcomes, image(world)) == ({"berlin/gateway": "draft"}, "example.com/gateway:lone")
+
+
+def test_a_channel_file_and_a_tag_that_disagree_are_warned_of_as_long_as_they_do(world: World) -> None:
+    def warned() -> bool:
+        return "UpstreamWarning" in world.sync().codes
+
+    world.write({"gw.yaml": follower("0s")})
+    by_channel_file(world, "v1", MOVED)
+    found = [warned()]
+    by_annotated_tag(world, "v2", MOVED)
+    found += [warned(), warned()]
+    by_annotated_tag(world, "v1", MOVED)
+    found += [warned(), warned()]
+
+    assert found == [False, True, True, False, False]
+
+
+def test_a_tag_that_moves_back_is_marked_as_a_downgrade(world: World) -> None:
+    world.write({"gw.yaml": follower("0s")})
+    by_annotated_tag(world, "v2", MOVED)
+    world.sync()
+    by_annotated_tag(world, "v1", MOVED)
+    world.sync()
+    back = git(world.fleet, "log", "-1", "--format=%s%n%b", "drafts/berlin")
+    by_annotated_tag(world, "v2", MOVED)
+    world.sync()
+    forth = git(world.fleet, "log", "-1", "--format=%s%n%b", "drafts/berlin")
+    commits = [git(world.catalog, "rev-parse", f"gateway/{version}")[:7] for version in ("v1", "v2")]
+
+    assert back.splitlines()[0] == f"gateway downgrade stable moved to {commits[0]}: image"
+    assert f"- upstream catalog/gateway: downgrade stable moved to {commits[0]}" in back
+    assert forth.splitlines()[0] == f"gateway stable moved to {commits[1]}: image"
+
+
+def test_latest_that_loses_its_tag_goes_back_too(world: World) -> None:
+    world.write({"gw.yaml": follower("0s", "tag: latest")})
+    world.sync()
+    git(world.catalog, "update-ref", "-d", "refs/tags/gateway/v2")
+    world.sync()
+    subject = git(world.fleet, "log", "-1", "--format=%s", "drafts/berlin")
+
+    assert subject == "gateway downgrade v2 → v1: image"
+
+
+def test_another_name_for_the_same_package_is_no_update(world: World) -> None:
+    world.write({"gw.yaml": follower("0s", "tag: latest")})
+    world.sync()
+    git(world.catalog, "update-ref", "refs/tags/gateway/v3", git(world.catalog, "rev-parse", "gateway/v2"))
+
+    assert world.sync().moved == set()
+    assert "ref: gateway/v2" in world.text("drafts/berlin", "gateway/Kptfile")
+    assert world.sync().is_silent
+
+
+def test_a_branch_settles_by_its_packages_own_changes(world: World) -> None:
+    world.write({"gw.yaml": follower(tag="revision: -1")})
+    world.now = MOVED
+    world.sync()
+    world.release("gateway", "v9", package("gateway", image="9"), MOVED)
+    commit_files(world.catalog, "refs/heads/main", {"README": b"busy"}, "busy", MOVED + 500)
+    world.now = SETTLED - 1
+    world.sync()
+    before = image(world)
+    world.now = SETTLED
+    world.sync()
+
+    assert (before, image(world)) == ("example.com/gateway:2", "example.com/gateway:9")
+
+
+def test_a_set_hands_the_wish_to_its_variants(world: World) -> None:
+    by_annotated_tag(world, "v1", MOVED)
+    policy = "stable, tagPolicy: {settle: 10m}"
+    world.write({"gw.yaml": injected_set("gateway", ["berlin"]).replace("revision: v1", f"tag: {policy}")})
+    world.now = MOVED + 1
+    waiting = world.sync()
+    world.now = SETTLED
+    after = world.sync()
+
+    assert (waiting.outcomes, after.outcomes) == ({"berlin/gateway": "UpstreamSettling"}, {"berlin/gateway": "draft"})

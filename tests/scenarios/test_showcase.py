@@ -1,0 +1,166 @@
+"""The world of the demo, in which all rooms meet: what stands on its drafts, and who is told to have set it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from reconciler.bootstrap import Services, build_services
+from reconciler.inspect.explain import PackageExplainer
+from reconciler.krm.json_pointer import parse_pointer, resolve_pointer
+from reconciler.krm.merge3.rules import ABSENT
+from reconciler.krm.yaml import parse_yaml
+from reconciler.output.explain.ablation import add_ablations
+from reconciler.output.explain.builder import explain
+from reconciler.output.explain.formats import build_explanation_data
+from reconciler.output.explain.model import ExplainedPackage
+from reconciler.reconcile.remotes.targets import TargetReference
+from reconciler.reconcile.snapshot import PassSnapshot, take_snapshot
+from reconciler.settings import Settings
+from tests.scenarios.showcase import MAIN, PACKAGES, ROOMS, Row
+from tests.support.command_line import run_in
+from tests.support.git_env import commit_files, git, read_file, read_ref
+from tests.support.showcase_environment import build_showcase
+
+Value = Mapping[str, Any]
+ENVIRONMENT = {"PATH": os.environ["PATH"], "HOME": "/nonexistent"}
+BRANCHES = {"berlin": "clusters/berlin"}
+
+
+@dataclass
+class Showcase:
+    """The demo's world, with a person's edit on a draft, and one on what is published."""
+
+    folder: Path
+    parts: Services
+    found: PassSnapshot
+    _explained: dict[TargetReference, ExplainedPackage] = field(default_factory=dict)
+
+    @property
+    def fleet(self) -> Path:
+        return self.folder / "fleet.git"
+
+    def files(self, cluster: str) -> list[str]:
+        """Return the files of a cluster: as they are published, else as they are drafted."""
+        return git(self.fleet, "ls-tree", "-r", "--name-only", branch_of(cluster)).splitlines()
+
+    def resource(self, row: Row) -> Any:
+        """Return a resource as it stands there."""
+        inside = [file for file in self.files(row.cluster) if file.startswith(f"{row.package}/")]
+        texts = (read_file(self.fleet, branch_of(row.cluster), file) for file in inside)
+        read = (one.data for text in texts for one in parse_yaml(text).documents)
+        return next(one for one in read if name_of(one) == row.resource)
+
+    def value(self, row: Row) -> Value:
+        """Return what is told of a value, or of the one that it is in."""
+        place = TargetReference(row.cluster, row.package)
+        if place not in self._explained:
+            one = PackageExplainer(place, self.found, self.parts.remotes, self.parts.pass_services)
+            self._explained[place] = one.explain()
+        told = build_explanation_data(explain(self._explained[place], row.resource, row.pointer))["values"]
+        return next((one for one in told if one["pointer"] == row.pointer), told[0])
+
+
+def branch_of(cluster: str) -> str:
+    return BRANCHES.get(cluster, f"drafts/{cluster}")
+
+
+def name_of(one: Mapping[str, Any]) -> str:
+    return "/".join((one["kind"], one["metadata"].get("namespace", "_cluster"), one["metadata"]["name"]))
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Showcase]:
+    folder = tmp_path_factory.mktemp("showcase") / "world"
+    build_showcase(folder)
+    done = run_in(folder, ENVIRONMENT, "sync", "config", "--fleet", "fleet.git", "--cache", ".cache")
+    assert done.returncode == 0, done.stderr
+    fleet = folder / "fleet.git"
+    edit(fleet, "drafts/chicago", "gateway/service.yaml", "port: 443\n", "port: 8443\n")
+    git(fleet, "update-ref", "refs/heads/clusters/berlin", str(read_ref(fleet, "refs/heads/drafts/berlin")))
+    assert run_in(folder, ENVIRONMENT, "sync", "config", "--fleet", "fleet.git", "--cache", ".cache").returncode == 0
+    edit(fleet, "clusters/berlin", "monitoring/collector.yaml", "30s", "10s")
+    settings = Settings.model_validate({"cache": str(folder / ".cache"), "fleet": {"url": str(fleet)}})
+    parts = build_services(settings, str(folder / "config"))
+    with parts.remotes as remotes:
+        yield Showcase(folder, parts, take_snapshot(parts.source, remotes, parts.pass_services))
+
+
+def edit(fleet: Path, branch: str, file: str, old: str, new: str) -> None:
+    text = read_file(fleet, branch, file) + "\n"
+    assert old in text
+    commit_files(fleet, f"refs/heads/{branch}", {file: text.replace(old, new).encode()})
+
+
+def rows() -> Iterator[Any]:
+    for room, found in ROOMS.items():
+        for row in found:
+            yield pytest.param(row, id=f"{room}-{row.id}")
+
+
+@pytest.mark.parametrize("cluster", PACKAGES)
+def test_a_cluster_has_these_packages_and_no_other(world: Showcase, cluster: Any) -> None:
+    status = (file.removeprefix(".reconciler/") for file in world.files(cluster) if file.startswith(".reconciler/"))
+
+    assert [one.removesuffix(".yaml") for one in status] == PACKAGES[cluster]
+
+
+@pytest.mark.parametrize("row", [*rows()])
+def test_a_value_is_as_the_files_say(world: Showcase, row: Row) -> None:
+    assert resolve_pointer(world.resource(row), parse_pointer(row.pointer)) == row.value
+
+
+@pytest.mark.parametrize("row", [*rows()])
+def test_a_value_is_told_with_who_set_it(world: Showcase, row: Row) -> None:
+    last = world.value(row)["steps"][-1]
+
+    assert (last["layer"], last.get("by", ""), last.get("file", "")) == (row.layer, row.by, row.file)
+    assert [f"{one['by']} {one['file']}" for one in last.get("values", ())] == ([row.given] if row.given else [])
+
+
+def test_every_room_has_its_say() -> None:
+    found = [row for one in ROOMS.values() for row in one]
+
+    assert len(found) > 100
+    assert len({row.id for row in found}) == len(found)
+
+
+@pytest.mark.parametrize(
+    ("place", "resource", "asked", "withouts"),
+    [
+        pytest.param(
+            TargetReference("chicago", "plugins/watchman-chicago"), "Plugin/watchman-chicago", "keep.days", [30, 30, 14],
+            id="an-override-that-says-nothing-else",
+        ),
+        pytest.param(
+            TargetReference("chicago", "gateway"), "Deployment/gateway", f"{MAIN}/image",
+            [None, "gateway.example.com/night/gateway:1.4.0", "mirror.us-east.example.com/gateway:1.4.0"],
+            id="each-of-two-policies",
+        ),
+        pytest.param(
+            TargetReference("lisbon", "components/fair/edge/numbers"), "Deployment/numbers", "/spec/replicas", ["", 1],
+            id="an-environments-override",
+        ),
+        pytest.param(
+            TargetReference("chicago", "resources/streams"), "KafkaNodePool/brokers", "/spec/template/pod/priorityClassName",
+            ["before-all-others", "like-others"], id="a-policy-on-what-is-inherited",
+        ),
+    ],
+)  # fmt: skip
+def test_what_would_stand_there_without_each(
+    world: Showcase, place: TargetReference, resource: str, asked: str, withouts: list[Any]
+) -> None:
+    """None is for a package that would not be made, "" for no value; who gave a parameter comes after its step."""
+    one = PackageExplainer(place, world.found, world.parts.remotes, world.parts.pass_services)
+
+    (value,) = add_ablations(explain(one.explain(), resource, asked), one.explain_without).values
+
+    tried = [each.ablation for step in value.steps for each in (step, *step.expression_inputs)]
+    assert [
+        None if one.blocked_reason else "" if one.value is ABSENT else one.value for one in tried if one
+    ] == withouts

@@ -1,0 +1,248 @@
+"""Validating what is rendered: the line of the config that set a value that its cluster would refuse."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from reconciler.bootstrap import build_schemas, build_services
+from reconciler.bootstrap import services as parts
+from reconciler.bootstrap.renderer_factory import SettingsRendererFactory
+from reconciler.executors.processes import ProcessExecutor
+from reconciler.inspect.validate import ConformanceOptions, ValidationResult, validate_rendered
+from reconciler.krm.schema.kubernetes_apis import KubernetesRelease
+from reconciler.krm.schema.validation import list_installed_releases
+from reconciler.output.findings.code_scanning import (
+    FindingLocator,
+    build_sarif_log,
+    format_located_findings,
+    locate_findings,
+)
+from reconciler.reconcile.failures import ALL_CODES
+from reconciler.settings import Settings
+from tests.support.policies import ATTACHED, PLACED_ON, labelled, policy, replicas
+from tests.support.world import World, catalog, deployment, package, repository, variant
+
+pytestmark = pytest.mark.skipif(not list_installed_releases(), reason="the extra k8s-schemas is not installed")
+NOT_INSTALLED = (
+    "error NotValidated: not validated: 1 resource of Kubernetes' own kinds in berlin/resources/edge; the extra"
+    " k8s-schemas contains the schemas of Kubernetes 1.25 to 1.37, but not of {}; use --schemas DIR"
+)
+SELECTED = "spec:\n  selector: {matchLabels: {a: b}}\n"
+VERSION = "reconciler.dev/kubernetes-version"
+SITE = """\
+apiVersion: example.org/{version}
+kind: Site
+metadata: {{name: s, namespace: edge, annotations: {{{placed}: berlin}}}}
+spec: {spec}
+"""
+CRD = """\
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: sites.example.org}
+spec:
+  group: example.org
+  names: {kind: Site}
+  versions:
+    - name: v1
+      served: true
+      schema: {openAPIV3Schema: {type: object, properties: {spec: {type: object, properties: {size: {type: integer}}}}}}
+"""
+
+
+def whole(text: str) -> str:
+    """Return a Deployment as clusters take it: with a selector."""
+    return text.replace("spec:\n", SELECTED, 1)
+
+
+def placed(api_version: str, kind: str, spec: str = "{}", clusters: str = "berlin") -> str:
+    metadata = f"{{name: one, namespace: edge, annotations: {{{PLACED_ON}: '{clusters}'}}}}"
+    return f"apiVersion: {api_version}\nkind: {kind}\nmetadata: {metadata}\nspec: {spec}\n"
+
+
+def world_of(folder: Path, files: Mapping[str, str], release: str = "1.31") -> World:
+    """Return a world of two clusters, Berlin of which runs a release of Kubernetes, and a package `web`."""
+    world = World.new(folder)
+    world.release("web", "v1", {**package("web"), "deployment.yaml": whole(labelled("web", "site"))})
+    berlin = repository("berlin").replace("spec:", f"  annotations: {{{VERSION}: '{release}'}}\nspec:", 1)
+    world.write({"catalog.yaml": catalog(), "berlin.yaml": berlin, "lisbon.yaml": repository("lisbon"), **files})
+    return world
+
+
+def validated(folder: Path, release: KubernetesRelease | None = (1, 37), **settings: object) -> ValidationResult:
+    places = {"fleet": {"url": str(folder / "fleet.git")}, "cache": str(folder / "cache")}
+    built = build_services(
+        Settings.model_validate({**places, **settings}), str(folder / "config"), missing_is_empty=True
+    )
+    with built.remotes as remotes:
+        return validate_rendered(
+            built.source, remotes, built.pass_services, ConformanceOptions(build_schemas(None), release)
+        )
+
+
+def told(found: ValidationResult) -> list[str]:
+    places = FindingLocator(found.objects.values(), found.owner_sets)
+    return format_located_findings(locate_findings(found.findings, places, "", "reconciler.yaml"))
+
+
+def test_what_is_right_is_silent(tmp_path: Path) -> None:
+    world_of(tmp_path, {"web.yaml": variant("web", "berlin", "web"), "policies.yaml": policy("site", [replicas(3)])})
+
+    assert told(validated(tmp_path)) == []
+
+
+def test_the_line_of_the_policy_that_set_a_wrong_value(tmp_path: Path) -> None:
+    files = {"web.yaml": variant("web", "berlin", "web"), "policies.yaml": policy("site", [replicas("many")])}
+    world_of(tmp_path, files)
+    (line,) = told(validated(tmp_path))
+
+    assert line.startswith("berlin/web policies.yaml:4 (PackageVariant default/web): error ResourceInvalid: ")
+    assert 'spec.replicas must be integer, not "many", by Kubernetes 1.31; ClusterOverridePolicy site ' in line
+    assert line.endswith(" sets it in deployment.yaml")
+
+
+def test_where_renders_go_elsewhere_the_line_is_told_as_well(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    files = {"web.yaml": variant("web", "berlin", "web"), "policies.yaml": policy("site", [replicas("many")])}
+    world_of(tmp_path, files)
+    expected = told(validated(tmp_path))
+    kitchen = SettingsRendererFactory(Settings().model_dump_json())
+    monkeypatch.setattr(parts, "build_executor", lambda settings: ProcessExecutor(2, kitchen, min_jobs=1))
+
+    assert told(validated(tmp_path)) == expected
+
+
+def test_a_second_time_over_what_is_drafted_tells_the_same(tmp_path: Path) -> None:
+    files = {"web.yaml": variant("web", "berlin", "web"), "policies.yaml": policy("site", [replicas("many")])}
+    world = world_of(tmp_path, files)
+    before = told(validated(tmp_path))
+    world.sync()
+
+    assert told(validated(tmp_path)) == before
+
+
+def test_a_resource_that_is_placed_is_told_at_its_own_field(tmp_path: Path) -> None:
+    world_of(tmp_path, {"door.yaml": placed("v1", "Service", "\n  ports:\n    - port: '80'\n      prot: TCP", "*")})
+
+    in_ports = "(Placement edge): {} Service edge/one: spec.ports[0].{}, by Kubernetes {}"
+    wrong, unknown = 'port must be integer, not "80"', "prot is no field that there is"
+    assert told(validated(tmp_path)) == [
+        f"{cluster}/resources/edge door.yaml:{line} {in_ports.format(code, what, release)}"
+        for cluster, release in (("berlin", "1.31"), ("lisbon", "1.37"))
+        for line, code, what in ((6, "error ResourceInvalid:", wrong), (7, "warning FieldNotInSchema:", unknown))
+    ]
+
+
+@pytest.mark.parametrize(
+    ("api_version", "kind", "release", "expected"),
+    [
+        pytest.param("extensions/v1beta1", "Ingress", "1.31",
+                     "error ApiNotServed: Ingress edge/one: apiVersion is extensions/v1beta1, which is gone since"
+                     " Kubernetes 1.22, and the cluster runs 1.31; use networking.k8s.io/v1", id="gone"),
+        pytest.param("policy/v1beta1", "PodDisruptionBudget", "1.24",
+                     f"{NOT_INSTALLED.format('1.24')}\n"
+                     "warning ApiDeprecated: PodDisruptionBudget edge/one: apiVersion is policy/v1beta1, which is"
+                     " deprecated since Kubernetes 1.21, and gone from 1.25 on; use policy/v1", id="on-its-way"),
+        pytest.param("networking.k8s.io/v1", "ServiceCIDR", "1.31",
+                     "error ApiNotServed: ServiceCIDR edge/one: apiVersion is networking.k8s.io/v1, of which"
+                     " Kubernetes 1.31 has no ServiceCIDR", id="not-there-yet"),
+        pytest.param("example.org/v1", "Nobody", "1.31",
+                     "info SchemaMissing: not validated, because no schema of the kind is known: 1 resource of example.org/v1 Nobody in berlin/resources/edge", id="nobodys"),
+        pytest.param("v1", "Service", "1.20",
+                     NOT_INSTALLED.format("1.20"), id="a-release-of-nobody"),
+    ],
+)  # fmt: skip
+def test_apis_by_release(api_version: str, kind: str, release: str, expected: str, tmp_path: Path) -> None:
+    world_of(tmp_path, {"one.yaml": placed(api_version, kind)}, release)
+
+    assert [line.partition("): ")[2] for line in told(validated(tmp_path))] == expected.splitlines()
+
+
+@pytest.mark.parametrize(
+    ("version", "spec", "expected"),
+    [
+        pytest.param("v1", "{size: 1}", [], id="right"),
+        pytest.param("v1", "{size: big}", ['spec.size must be integer, not "big", by its definition'], id="wrong"),
+        pytest.param(
+            "v2", "{}", ["apiVersion is example.org/v2, and the definition of Site serves v1"], id="no-version"
+        ),
+    ],
+)
+@pytest.mark.parametrize("where", ["config", "package"])
+def test_a_custom_resource(version: str, spec: str, expected: list[str], where: str, tmp_path: Path) -> None:
+    """Its definition may be an object of the config, or lie in a package of the same cluster."""
+    files = {"site.yaml": SITE.format(version=version, placed=PLACED_ON, spec=spec)}
+    world = world_of(tmp_path, {**files, **({"crd.yaml": CRD} if where == "config" else {})})
+    if where == "package":
+        world.release("crds", "v1", {**package("crds", crd=CRD), "deployment.yaml": whole(deployment("crds"))})
+        world.write({"crds.yaml": variant("crds", "berlin", "crds")})
+
+    found = [line for line in told(validated(tmp_path)) if "Site edge" in line]
+    assert [line.partition("Site edge/s: ")[2] for line in found] == expected
+
+
+def test_what_many_clusters_have_alike_is_told_once(tmp_path: Path) -> None:
+    files = {f"{one}.yaml": repository(one) for one in ("lisbon", "oslo")}
+    files |= {f"web-{one}.yaml": variant(f"web-{one}", one, "web") for one in ("lisbon", "oslo")}
+    world_of(tmp_path, {**files, "policies.yaml": policy("site", [replicas("many")])})
+    (line,) = told(validated(tmp_path))
+
+    assert line.startswith("lisbon/web ")
+    assert line.endswith("; the same in oslo/web")
+
+
+def test_clusters_that_do_not_say_their_release(tmp_path: Path) -> None:
+    world_of(tmp_path, {"web.yaml": variant("web", "lisbon", "web"), "policies.yaml": policy("site", [replicas(3)])})
+    (line,) = told(validated(tmp_path, None))
+
+    assert line.startswith(
+        "lisbon.yaml:1: info KubernetesVersionUnknown: the Kubernetes version of lisbon is unknown, so packages there are validated"
+    )
+
+
+def test_policies_that_nothing_uses_and_rules_that_nothing_meets(tmp_path: Path) -> None:
+    rules = [replicas(3, {"clusters": ["berlin"]}), replicas(4, {"clusters": ["lisbon"]})]
+    used = {"web.yaml": variant("web", "berlin", "web"), "a.yaml": policy("site", rules)}
+    world_of(tmp_path, {**used, "b.yaml": policy("idle", rules)})
+    unreached, unused = told(validated(tmp_path))
+
+    assert unreached.startswith(
+        "a.yaml:4: warning RuleUnreached: spec.overrideRules[1] never applies: it selects lisbon,"
+    )
+    assert unused.startswith("b.yaml:1: warning PolicyUnused: ClusterOverridePolicy/")
+
+
+def test_values_of_secrets_are_not_shown(tmp_path: Path) -> None:
+    secret = placed("v1", "Secret").replace("spec: {}", "data: {a: [hunter2], b: {c: hunter3}}")
+    world_of(tmp_path, {"secret.yaml": secret})
+
+    text = "\n".join(told(validated(tmp_path)))
+    assert "data.a must be string, not *****" in text
+    assert "hunter" not in text
+
+
+def test_a_package_that_people_asked_for_by_a_set_is_shown_at_the_set(tmp_path: Path) -> None:
+    fan: dict[str, Any] = {"targets": "[{repositories: [{name: lisbon}]}]"}
+    one = (
+        "apiVersion: config.porch.kpt.dev/v1alpha2\nkind: PackageVariantSet\nmetadata: {name: fan}\nspec:\n"
+        f"  upstream: {{repo: catalog, package: bad, revision: v1}}\n  targets: {fan['targets']}\n"
+    )
+    world = world_of(tmp_path, {"fan.yaml": one})
+    world.release("bad", "v1", package("bad"))
+    found = validated(tmp_path)
+    located = locate_findings(
+        found.findings, FindingLocator(found.objects.values(), found.owner_sets), "", "reconciler.yaml"
+    )
+    (result,) = build_sarif_log(located, "1", ALL_CODES, "validate-rendered")["runs"][0]["results"]
+
+    assert result["locations"][0]["physicalLocation"]["artifactLocation"] == {"uri": "fan.yaml"}
+    assert result["message"]["text"].startswith("lisbon/bad deployment.yaml:5: Deployment bad: spec must have")
+
+
+def test_labels_of_policies_are_not_taken_for_faults_of_resources(tmp_path: Path) -> None:
+    two = f"{placed('v1', 'Service').replace('annotations', f'labels: {{{ATTACHED}: gone}}, annotations')}"
+    world_of(tmp_path, {"two.yaml": two})
+
+    assert [line.partition(": ")[2].partition(":")[0] for line in told(validated(tmp_path))] == ["error PolicyNotFound"]

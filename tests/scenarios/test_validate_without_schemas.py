@@ -1,0 +1,85 @@
+"""`validate --rendered` where the schemas of built-in kinds are missing: an error, not a success."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from reconciler.bootstrap import build_schemas, build_services
+from reconciler.cli.errors import exit_status_of
+from reconciler.inspect.validate import ConformanceOptions, ValidationResult, validate_rendered
+from reconciler.krm.schema import validation
+from reconciler.krm.schema.kubernetes_apis import KubernetesRelease
+from reconciler.settings import Settings
+from tests.support.policies import PLACED_ON
+from tests.support.world import World, repository
+
+NEXT_STEP = 'no schemas are installed; install the extra "reconciler[k8s-schemas]", or use --schemas DIR'
+MISTYPED = "replicas: five"
+
+
+@pytest.fixture(autouse=True)
+def _without_schemas(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(validation, "find_schemas_version", lambda: "")
+
+
+def deployment(api_version: str = "apps/v1", name: str = "one") -> str:
+    metadata = f"{{name: {name}, namespace: edge, annotations: {{{PLACED_ON}: berlin}}}}"
+    return f"apiVersion: {api_version}\nkind: Deployment\nmetadata: {metadata}\nspec: {{{MISTYPED}}}\n"
+
+
+def validated(
+    folder: Path, files: dict[str, str], release: KubernetesRelease | None, schemas: str | None = None
+) -> ValidationResult:
+    world = World.new(folder)
+    world.write({"berlin.yaml": repository("berlin"), **files})
+    settings = Settings.model_validate({"fleet": {"url": str(world.fleet)}, "cache": str(folder / "cache")})
+    built = build_services(settings, str(world.config), missing_is_empty=True)
+    with built.remotes as remotes:
+        return validate_rendered(
+            built.source, remotes, built.pass_services, ConformanceOptions(build_schemas(schemas), release)
+        )
+
+
+def told(found: ValidationResult) -> list[tuple[str, str]]:
+    return [(one.code, one.message) for one in found.findings if one.code != "KubernetesVersionUnknown"]
+
+
+@pytest.mark.parametrize("release", [pytest.param((1, 31), id="release-known"), pytest.param(None, id="no-release")])
+def test_a_mistyped_field_of_a_builtin_kind_is_not_a_success(tmp_path: Path, release: KubernetesRelease | None) -> None:
+    found = validated(tmp_path, {"one.yaml": deployment()}, release)
+
+    where = "1 resource of Kubernetes' own kinds in berlin/resources/edge"
+    assert told(found) == [("NotValidated", f"not validated: {where}; {NEXT_STEP}")]
+    assert exit_status_of(found.findings) == 1
+
+
+def test_resources_of_all_builtin_kinds_are_one_finding(tmp_path: Path) -> None:
+    service = deployment().replace("apps/v1", "v1").replace("Deployment", "Service")
+    found = validated(tmp_path, {"one.yaml": deployment(), "two.yaml": service}, (1, 31))
+
+    assert [message.partition(" in ")[0] for _, message in told(found)] == [
+        "not validated: 2 resources of Kubernetes' own kinds"
+    ]
+
+
+def test_a_deprecated_version_is_reported_and_not_validated(tmp_path: Path) -> None:
+    found = validated(tmp_path, {"one.yaml": deployment("extensions/v1beta1")}, None)
+
+    assert {code for code, _ in told(found)} == {"ApiDeprecated", "NotValidated"}
+
+
+def test_a_custom_kind_without_schema_stays_an_info(tmp_path: Path) -> None:
+    found = validated(tmp_path, {"one.yaml": deployment("example.org/v1")}, (1, 31))
+
+    assert [code for code, _ in told(found)] == ["SchemaMissing"]
+    assert exit_status_of(found.findings) == 0
+
+
+def test_a_folder_without_the_schema_of_a_kind_is_named(tmp_path: Path) -> None:
+    folder = tmp_path / "schemas"
+    folder.mkdir()
+    found = validated(tmp_path, {"one.yaml": deployment()}, (1, 31), str(folder))
+
+    assert told(found)[0][1].endswith(f"; {folder} contains no schema of them, and {NEXT_STEP}")

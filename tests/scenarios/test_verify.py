@@ -1,0 +1,317 @@
+"""`reconciler verify` over whole worlds: what comes out again, what does not, and whose doing it is."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from reconciler.inspect.past import PastReader
+from tests.support.beginnings import begin
+from tests.support.command_line import Ended, run_in
+from tests.support.git_env import git, read_refs
+from tests.support.history_world import HistoryWorld, history_published, rollout_history, templates_history
+from tests.support.policies import RINGS
+from tests.support.world import World, config_map, package, repository, variant
+
+ENVIRONMENT = {"PATH": os.environ["PATH"], "HOME": "/nonexistent"}
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> HistoryWorld:
+    return begin(tmp_path, history_published)
+
+
+def run(world: World, *arguments: str, folder: Path | None = None) -> Ended:
+    places = ("--config", world.source, "--fleet", str(world.fleet), "--cache", str(world.folder / "cache"))
+    return run_in(folder or world.folder, ENVIRONMENT, "verify", *arguments, *places)
+
+
+def told(world: World, *arguments: str) -> list[dict[str, Any]]:
+    data: list[dict[str, Any]] = json.loads(run(world, *arguments, "-o", "json").stdout)["packages"]
+    return data
+
+
+def verdicts(world: World, *arguments: str) -> dict[str, str]:
+    return {one["package"]: one["verdict"] for one in told(world, *arguments)}
+
+
+def test_the_whole_fleet_comes_out_again(world: HistoryWorld) -> None:
+    before = read_refs(world.fleet)
+    done = run(world)
+
+    assert (done.returncode, done.stdout.splitlines()[-1]) == (0, "3 packages: 3 reproduced")
+    assert read_refs(world.fleet) == before
+
+
+def test_what_was_made_of_several_configs_is_read_config_by_config(
+    world: HistoryWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read: list[str] = []
+    then = PastReader.read_config
+
+    def counted(self: PastReader, config: str, *arguments: Any, **more: Any) -> Any:
+        read.append(config)
+        return then(self, config, *arguments, **more)
+
+    world.change({"regions/north.yaml": config_map("region-north", api="elsewhere")})
+    world.publish()
+    monkeypatch.setattr(PastReader, "read_config", counted)
+
+    assert set(verdicts(world).values()) == {"reproduced"}
+    assert len(read) == len(set(read)) == 2
+
+
+def test_a_hot_fix_is_told_by_who_made_it(world: HistoryWorld) -> None:
+    commit = world.edit("clusters/berlin", "gateway/deployment.yaml", "replicas: 2", "replicas: 7")
+    world.commit("clusters/berlin", {"notes.txt": "of nobody"})
+
+    done, (one,) = run(world, "berlin/gateway"), told(world, "berlin/gateway")
+    difference = one["edited"]["difference"]
+
+    assert done.returncode == 2
+    assert (one["verdict"], one["made"]["verdict"]) == ("edited", "reproduced")
+    assert [(each["commit"], each["author"]) for each in one["edited"]["commits"]] == [(commit, "Ada")]
+    assert (difference["resource"], difference["pointer"], difference["change"]) == (
+        "Deployment/_cluster/gateway", "/spec/replicas", "2 → 7",
+    )  # fmt: skip
+    text = world.text("clusters/berlin", "gateway/deployment.yaml")
+    assert (difference["byte"], difference["line"]) == (text.index("7 #"), text[: text.index("7 #")].count("\n") + 1)
+
+
+def test_an_edit_that_was_taken_back_is_none(world: HistoryWorld) -> None:
+    world.edit("clusters/berlin", "gateway/deployment.yaml", "replicas: 2", "replicas: 7")
+    world.edit("clusters/berlin", "gateway/deployment.yaml", "replicas: 7", "replicas: 2")
+
+    assert verdicts(world, "berlin/gateway") == {"berlin/gateway": "reproduced"}
+
+
+def test_values_of_secrets_are_not_shown(world: HistoryWorld) -> None:
+    secret = "apiVersion: v1\nkind: Secret\nmetadata:\n  name: s\nstringData:\n  key: {}\n"
+    world.commit("clusters/berlin", {"metrics/secret.yaml": secret.format("hunter2")})
+    done = run(world, "berlin/metrics")
+
+    assert (done.returncode, "hunter2" in done.stdout) == (2, False)
+    assert "Secret/_cluster/s is new" in done.stdout
+
+
+def test_a_merge_that_brought_an_edit_names_the_commit_in_it(world: HistoryWorld) -> None:
+    world.change({"metrics.yaml": variant("metrics-berlin", "berlin", "metrics", extra="annotations: {a: b}")})
+    world.release("metrics", "v2", package("metrics", image="2.0"))
+    world.change({"metrics.yaml": variant("metrics-berlin", "berlin", "metrics", "v2")})
+    world.sync()
+    edit = world.edit("drafts/berlin", "metrics/deployment.yaml", "replicas: 2", "replicas: 7")
+    merge = world.merge("berlin")
+
+    (one,) = told(world, "berlin/metrics")
+
+    assert (one["verdict"], one["made"]["verdict"]) == ("edited", "reproduced")
+    assert [(each["commit"], each["broughtBy"]) for each in one["edited"]["commits"]] == [(edit, merge)]
+
+
+def test_an_amended_commit_is_an_edit(world: HistoryWorld) -> None:
+    world.change({"regions/north.yaml": config_map("region-north", api="elsewhere")})
+    world.sync()
+    desk = world.folder / "desk"
+    git(world.folder, "clone", "--quiet", "--branch", "drafts/berlin", str(world.fleet), str(desk))
+    file = desk / "gateway" / "deployment.yaml"
+    file.write_text(file.read_text().replace("replicas: 2", "replicas: 7"))
+    git(desk, "commit", "--quiet", "--all", "--amend", "--no-edit")
+    git(desk, "push", "--quiet", "--force", "origin", "drafts/berlin")
+    world.merge("berlin", "squash")
+
+    (one,) = told(world, "berlin/gateway")
+
+    assert (one["verdict"], one["made"]["verdict"]) == ("edited", "reproduced")
+    assert [each["commit"] for each in one["edited"]["commits"]] == [world.head("clusters/berlin")]
+
+
+def test_a_package_that_is_gone_while_its_status_file_is_not(world: HistoryWorld) -> None:
+    commit = world.commit("clusters/berlin", {"metrics": None})
+
+    (one,) = told(world, "berlin/metrics")
+
+    assert (one["verdict"], [each["commit"] for each in one["edited"]["commits"]]) == ("edited", [commit])
+
+
+def test_a_tree_that_nothing_made_differs(world: HistoryWorld) -> None:
+    world.edit("clusters/berlin", "metrics/deployment.yaml", "replicas: 2", "replicas: 7")
+    was = world.told("clusters/berlin", "metrics")["trees"]["rendered"]
+    forged = world.tree("clusters/berlin", "metrics")
+    assert forged
+    world.edit("clusters/berlin", ".reconciler/metrics.yaml", f"rendered: {was}", f"rendered: {forged}")
+
+    done, (one,) = run(world, "berlin/metrics"), told(world, "berlin/metrics")
+    difference = one["made"]["difference"]
+
+    assert (done.returncode, one["verdict"]) == (2, "differs")
+    assert one["made"]["why"] == "all that it is made of is as recorded, and something else comes out"
+    assert (difference["pointer"], difference["change"], difference["by"]) == (
+        "/spec/replicas", "7 → 2", f"catalog/metrics metrics/v1 {git(world.catalog, 'rev-parse', 'metrics/v1')}",
+    )  # fmt: skip
+
+
+def test_another_engine_is_named(world: HistoryWorld, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("reconciler.bootstrap.controllers.__version__", "99.0.0")
+    monkeypatch.setattr("reconciler.planning.render.renderer.clone_package", _another_clone())
+
+    (one,) = told(world, "berlin/metrics")
+
+    assert one["verdict"] == "differs"
+    assert [each.partition(" ")[0] for each in one["made"]["inputs"]] == ["engine:"]
+    assert "99.0.0" in one["made"]["inputs"][0]
+
+
+def _another_clone() -> Any:
+    from reconciler.packages.clone import clone_package
+
+    def cloned(*arguments: Any) -> Any:
+        files, found = clone_package(*arguments)
+        return files.with_files({"deployment.yaml": files["deployment.yaml"].data + b"# of another engine\n"}), found
+
+    return cloned
+
+
+def test_a_config_that_is_gone_is_no_mismatch(world: HistoryWorld) -> None:
+    world.change({"regions/south.yaml": config_map("region-south", api="elsewhere")})
+    world.squash_config()
+    done = run(world, "lisbon")
+
+    assert done.returncode == 1
+    assert "unknowable  lisbon  gateway" in done.stdout
+    assert "cannot be read any more" in done.stdout
+
+
+def test_what_todays_config_has_the_same_inputs_for_comes_out_all_the_same(world: HistoryWorld) -> None:
+    world.change({"regions/south.yaml": config_map("region-south", api="elsewhere")})
+    world.squash_config()
+    done = run(world, "berlin")
+
+    assert (done.returncode, "today's has the same for it" in done.stdout) == (0, True)
+
+
+def test_a_package_without_status_file_is_foreign(world: HistoryWorld) -> None:
+    world.commit("clusters/berlin", {"own/Kptfile": "apiVersion: kpt.dev/v1\nkind: Kptfile\n", "own/a.yaml": "a: b\n"})
+    done = run(world, "berlin")
+
+    assert (done.returncode, verdicts(world, "berlin/own")) == (0, {"berlin/own": "foreign"})
+    assert "foreign     berlin  own" in done.stdout
+
+
+def test_what_nobody_has_is_told_with_where_to_look(world: HistoryWorld) -> None:
+    world.change({"regions/north.yaml": config_map("region-north", api="elsewhere")})
+
+    assert "0 packages: the reconciler has drafted no package" in run(world, "--draft").stdout
+
+
+def test_a_status_file_that_says_nothing_is_told(world: HistoryWorld) -> None:
+    world.commit("clusters/berlin", {".reconciler/metrics.yaml": "status: {owner: {kind: A}}\n"})
+
+    (one,) = told(world, "berlin/metrics")
+
+    assert one["verdict"] == "unknowable"
+    assert ".status.trees.base must be the id of a tree, not None" in one["made"]["why"]
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        pytest.param("  name: berlin", "  name: berlin\n  namespace: sites", id="another-namespace"),
+        pytest.param("  name: berlin", "  name: spree", id="another-name"),
+    ],
+)
+def test_a_repository_that_is_called_otherwise_holds_what_it_held(old: str, new: str, world: HistoryWorld) -> None:
+    text = repository("berlin", branch="clusters/berlin")
+    world.change({"clusters/berlin.yaml": text})
+    world.publish()
+    world.change({"clusters/berlin.yaml": text.replace(old, new)})
+
+    assert set(verdicts(world).values()) == {"reproduced"}
+
+
+def test_drafts_are_verified_as_well(world: HistoryWorld) -> None:
+    world.change({"regions/north.yaml": config_map("region-north", api="elsewhere")})
+    world.sync()
+
+    assert verdicts(world, "--draft") == {"berlin/gateway": "reproduced"}
+
+
+def test_a_commit_of_the_past_is_verified_by_the_names_of_git(world: HistoryWorld) -> None:
+    world.edit("clusters/berlin", "gateway/deployment.yaml", "replicas: 2", "replicas: 7")
+    desk = world.folder / "checkout"
+    git(world.folder, "clone", "--quiet", "--branch", "clusters/berlin", str(world.fleet), str(desk))
+
+    assert run(world, "berlin", "--at", "HEAD", folder=desk).returncode == 2
+    assert run(world, "berlin", "--at", "HEAD~1", folder=desk).returncode == 0
+    assert verdicts(world, "berlin", "--at", "clusters/berlin~1")["berlin/gateway"] == "reproduced"
+
+
+def test_a_commit_that_only_the_checkout_has_must_be_pushed(world: HistoryWorld) -> None:
+    desk = world.folder / "checkout"
+    git(world.folder, "clone", "--quiet", "--branch", "clusters/berlin", str(world.fleet), str(desk))
+    git(desk, "commit", "--quiet", "--allow-empty", "-m", "here alone")
+
+    done = run(world, "berlin", "--at", "HEAD", folder=desk)
+
+    assert (done.returncode, "push it first" in done.stderr) == (3, True)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        pytest.param(("paris",), "there is no Repository or cluster paris; there are", id="no-cluster"),
+        pytest.param(("berlin/",), "must be REPOSITORY or REPOSITORY/PACKAGE, not 'berlin/'", id="no-name"),
+        pytest.param(("berlin/gatewya",), "berlin has no such package on its branch; it has gateway", id="no-package"),
+        pytest.param(("berlin/metrics", "--draft"), "no such package on its draft; it has none", id="no-draft"),
+        pytest.param(("--at", "HEAD"), "--at requires exactly one REPOSITORY", id="a-commit-of-nothing"),
+        pytest.param(("berlin", "--at", "nowhere"), "there is no commit 'nowhere'", id="no-commit"),
+    ],
+)
+def test_what_is_not_there_is_told(world: HistoryWorld, arguments: tuple[str, ...], words: str) -> None:
+    done = run(world, *arguments)
+
+    assert (done.returncode, words in done.stderr) == (3, True)
+
+
+def test_offline_goes_by_the_cache(world: HistoryWorld) -> None:
+    assert run(world).returncode == 0
+    world.edit("clusters/berlin", "gateway/deployment.yaml", "replicas: 2", "replicas: 7")
+    world.change({"catalog.yaml": None})
+
+    assert run(world, "berlin", "--offline").returncode == 0
+    assert run(world, "berlin").returncode == 2
+
+
+def test_offline_without_a_cache_says_so(world: HistoryWorld) -> None:
+    world.forget_unnamed(world.repo)
+    done = run(world, "--offline")
+
+    assert (done.returncode, "cannot be contacted in offline mode" in done.stderr) == (3, True)
+
+
+def test_a_rollout_is_verified_by_the_texts_that_state_keeps(tmp_path: Path) -> None:
+    world = begin(tmp_path, rollout_history)
+    has_rule = [one for one in RINGS if "replicas: 5" in world.text(f"clusters/{one}", "web/deployment.yaml")]
+
+    assert has_rule == ["amsterdam", "berlin"]
+    assert verdicts(world) == {f"{one}/web": "reproduced" for one in RINGS}
+
+
+def test_texts_that_nobody_remembers_are_tried(tmp_path: Path) -> None:
+    world = begin(tmp_path, rollout_history)
+    for ref in read_refs(world.fleet):
+        if ref.startswith("refs/reconciler/state/"):
+            git(world.fleet, "update-ref", "-d", ref)
+    found = told(world)
+
+    assert {one["verdict"] for one in found} == {"reproduced"}
+    assert all("not remembered any more" in one["made"]["notes"][0] for one in found)
+
+
+def test_templates_are_merged_with_the_partners_of_then(tmp_path: Path) -> None:
+    world = begin(tmp_path, templates_history)
+
+    assert set(verdicts(world).values()) == {"reproduced"}

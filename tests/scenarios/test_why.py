@@ -1,0 +1,362 @@
+"""`reconciler why` over whole worlds: which commit made a value what it is, and how few renders tell it."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.beginnings import begin
+from tests.support.command_line import Ended, run_in
+from tests.support.git_env import commit_files, git
+from tests.support.history_world import (
+    HistoryWorld,
+    rollout_history,
+    templates_history,
+    with_history,
+)
+from tests.support.policies import policy, policy_world, publish, replicas
+from tests.support.presets import option, preset, presets_published
+from tests.support.world import World, config_map, package, variant
+
+ENVIRONMENT = {"PATH": os.environ["PATH"], "HOME": "/nonexistent"}
+COUNT = ("Deployment/web", "/spec/replicas")
+
+
+def policies_history(folder: Path) -> HistoryWorld:
+    """Return the world with policies, its config in a repository, and everything published."""
+    world = with_history(policy_world(folder))
+    world.publish()
+    return world
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> HistoryWorld:
+    return begin(tmp_path, policies_history)
+
+
+def run(world: World, *arguments: str) -> Ended:
+    places = ("--config", world.source, "--fleet", str(world.fleet), "--cache", str(world.folder / "cache"))
+    return run_in(world.folder, ENVIRONMENT, "why", *arguments, *places)
+
+
+def told(world: World, *arguments: str) -> dict[str, Any]:
+    done = run(world, *arguments, "-o", "json")
+    assert done.returncode == 0, done.stderr
+    data: dict[str, Any] = json.loads(done.stdout)
+    return data
+
+
+def commits(found: dict[str, Any]) -> list[str]:
+    return [one["commit"] for one in found["commits"]]
+
+
+def counts(count: int) -> dict[str, str]:
+    return {"policies/site.yaml": policy("site", [replicas(count, {"clusters": ["berlin"]})])}
+
+
+def noise(world: HistoryWorld, number: int) -> None:
+    """Commit to the config what has nothing to do with anything, many times at once."""
+    parent = git(world.repo, "rev-parse", "refs/heads/main")
+    lines = []
+    for index in range(number):
+        text = config_map(f"noise-{index}", a=str(index))
+        lines.append(f"commit refs/heads/main\ncommitter A <a@b> {1_210_000_000 + index} +0000\ndata 5\nnoise\n")
+        lines.append(f"from {parent}\n" if not index else "")
+        lines.append(f"M 100644 inline noise.yaml\ndata {len(text)}\n{text}\n")
+    git(world.repo, "fast-import", "--quiet", stdin="".join(lines).encode())
+
+
+def test_the_commit_of_the_config_is_found_among_hundreds_in_a_few_renders(world: HistoryWorld) -> None:
+    noise(world, 150)
+    cause = world.change(counts(7), "seven in Berlin", seconds=1_220_000_000)
+    noise(world, 150)
+    world.publish()
+
+    found = told(world, "berlin/web", *COUNT)
+
+    assert (found["before"], found["value"], found["reason"]) == (5, 7, "config")
+    assert commits(found) == [cause]
+    assert found["commit"]["commit"] == world.head("clusters/berlin")
+    assert (found["objects"][0]["object"], found["objects"][0]["file"]) == (
+        "ClusterOverridePolicy/_cluster/site", "policies/site.yaml",
+    )  # fmt: skip
+    assert "5 → 7" in found["objects"][0]["fields"][0]
+    assert found["by"] == "ClusterOverridePolicy/site"
+    assert (found["among"], found["renders"] <= 14) == (301, True)
+
+
+def test_the_answer_in_words(world: HistoryWorld) -> None:
+    cause = world.change(counts(7), "seven in Berlin", seconds=1_220_000_000)
+    world.publish()
+    lines = run(world, "berlin/web", *COUNT).stdout.splitlines()
+
+    assert lines[0] == "berlin/web Deployment/_cluster/web /spec/replicas: 7, was 5"
+    assert lines[2:] == [
+        "  by the config",
+        f"    commit {cause[:12]} of Ada, 2008-08-29: seven in Berlin",
+        "      ClusterOverridePolicy/_cluster/site changed  policies/site.yaml:4",
+        "        spec.overrideRules[0].overriders.jsonpatch[0].value 5 → 7",
+        "  set by ClusterOverridePolicy/site",
+        "  found among 1 commit by 3 renders",
+    ]
+
+
+def test_a_value_that_went_and_came_back_is_told_since_it_came_back(world: HistoryWorld) -> None:
+    for count in (7, 5, 7):
+        last = world.change(counts(count), f"{count} in Berlin", seconds=1_220_000_000 + count)
+        world.publish()
+
+    found = told(world, "berlin/web", *COUNT)
+
+    assert (found["value"], commits(found)) == (7, [last])
+
+
+def test_changes_of_other_values_are_passed_over(world: HistoryWorld) -> None:
+    cause = world.change(counts(7), "seven in Berlin", seconds=1_220_000_000)
+    world.publish()
+    since = world.head("clusters/berlin")
+    world.edit("clusters/berlin", "web/deployment.yaml", "web:1.0", "web:1.1")
+    world.commit("clusters/berlin", {"web/more.yaml": config_map("more", a="b")})
+
+    found = told(world, "berlin/web", *COUNT)
+
+    assert (found["commit"]["commit"], commits(found)) == (since, [cause])
+
+
+def test_a_commit_of_a_branch_that_was_merged_is_named_with_the_merge(world: HistoryWorld) -> None:
+    git(world.repo, "update-ref", "refs/heads/topic", "refs/heads/main")
+    world.change({"noise.yaml": config_map("noise", a="1")}, "before", branch="topic")
+    cause = world.change(counts(7), "seven in Berlin", branch="topic")
+    world.change({"noise.yaml": config_map("noise", a="2")}, "after", branch="topic")
+    world.change({"other.yaml": config_map("other", a="1")}, "meanwhile")
+    desk = world.folder / "config-desk"
+    git(world.folder, "clone", "--quiet", "--branch", "main", str(world.repo), str(desk))
+    git(desk, "merge", "--quiet", "--no-ff", "-m", "Merge topic", "origin/topic")
+    git(desk, "push", "--quiet", "origin", "main")
+    world.publish()
+
+    found = told(world, "berlin/web", *COUNT)
+
+    assert commits(found) == [cause]
+    assert [one["subject"] for one in found["through"]] == ["Merge topic"]
+
+
+def test_a_new_upstream_is_named_with_the_commit_that_asked_for_it(world: HistoryWorld) -> None:
+    changed = world.release("metrics", "v2", package("metrics", replicas=3))
+    world.release("metrics", "v3", package("metrics", replicas=3, image="2.0"))
+    cause = world.change({"metrics.yaml": variant("metrics-berlin", "berlin", "metrics", "v3")}, "to v3")
+    world.publish()
+
+    found = told(world, "berlin/metrics", "Deployment/metrics", "/spec/replicas")
+
+    assert (found["reason"], commits(found), found["upstream"]["commit"]) == ("config", [cause], changed)
+    assert "spec.upstream.revision v1 → v3" in found["objects"][0]["fields"][0]
+
+
+def develop(world: World, files: dict[str, str]) -> str:
+    """Commit files of metrics to the catalog, without a tag."""
+    data = {f"metrics/{path}": text.encode() for path, text in files.items()}
+    return commit_files(world.catalog, "refs/heads/main", data, "develop", 1_230_000_000)
+
+
+def test_an_upstream_that_is_followed_is_named_by_its_commit(world: HistoryWorld) -> None:
+    follows = variant("metrics-berlin", "berlin", "metrics").replace("revision: v1", "revision: main")
+    world.change({"metrics.yaml": follows})
+    develop(world, package("metrics", image="1.1"))
+    world.publish()
+    cause = develop(world, package("metrics", replicas=3, image="1.1"))
+    develop(world, {"notes.yaml": config_map("notes", a="b")})
+    world.change({"noise.yaml": config_map("noise", a="2")})
+    world.publish()
+
+    found = told(world, "berlin/metrics", "Deployment/metrics", "/spec/replicas")
+
+    assert (found["reason"], commits(found)) == ("upstream", [cause])
+
+
+def test_an_edit_on_the_branch_is_a_persons(world: HistoryWorld) -> None:
+    edit = world.edit("clusters/berlin", "metrics/deployment.yaml", "replicas: 2", "replicas: 9")
+
+    found = told(world, "berlin/metrics", "/spec/replicas")
+
+    assert (found["reason"], commits(found), found["before"], found["value"]) == ("edit", [edit], 2, 9)
+
+
+def test_an_edit_that_was_merged_with_a_draft_is_a_persons(world: HistoryWorld) -> None:
+    world.release("metrics", "v2", package("metrics", image="2.0"))
+    world.change({"metrics.yaml": variant("metrics-berlin", "berlin", "metrics", "v2")})
+    world.sync()
+    edit = world.edit("drafts/berlin", "metrics/deployment.yaml", "replicas: 2", "replicas: 9")
+    merge = world.merge("berlin")
+
+    found = told(world, "berlin/metrics", "/spec/replicas")
+
+    assert (found["reason"], commits(found), found["commit"]["commit"]) == ("edit", [edit], merge)
+
+
+def test_an_edit_that_an_offer_took_up_is_a_persons(world: HistoryWorld) -> None:
+    world.release("metrics", "v2", package("metrics", image="2.0"))
+    world.change({"metrics.yaml": variant("metrics-berlin", "berlin", "metrics", "v2")})
+    world.sync()
+    edit = world.edit("drafts/berlin", "metrics/deployment.yaml", "replicas: 2", "replicas: 9")
+    world.release("metrics", "v3", package("metrics", image="3.0"))
+    world.change({"metrics.yaml": variant("metrics-berlin", "berlin", "metrics", "v3")})
+    world.sync()
+    world.merge("berlin")
+
+    found = told(world, "berlin/metrics", "/spec/replicas")
+
+    assert world.told("clusters/berlin", "metrics")["upstream"]["to"]["ref"] == "metrics/v3"
+    assert (found["reason"], commits(found)) == ("edit", [edit])
+
+
+def test_what_people_took_back_is_theirs(world: HistoryWorld) -> None:
+    world.change(counts(7), "seven in Berlin", seconds=1_220_000_000)
+    world.publish()
+    revert = world.revert("berlin")
+
+    found = told(world, "berlin/web", *COUNT)
+
+    assert (found["value"], found["reason"], found["commit"]["commit"]) == (5, "edit", revert)
+
+
+def test_a_value_that_is_there_no_more_is_told_since_it_went(world: HistoryWorld) -> None:
+    world.release("web", "v2", {**package("web"), "extra.yaml": config_map("extra", a="b")})
+    for version in ("v2", "v1"):
+        cause = world.change({"web/berlin.yaml": variant("web-berlin", "berlin", "web", version)}, f"to {version}")
+        world.publish()
+
+    found = told(world, "berlin/web", "ConfigMap/extra", "/data/a")
+
+    assert ("value" in found, found["before"], commits(found)) == (False, "b", [cause])
+
+
+def test_a_package_that_is_new_is_told_by_the_commit_that_asked_for_it(world: HistoryWorld) -> None:
+    cause = world.change({"metrics-lisbon.yaml": variant("metrics-lisbon", "lisbon", "metrics")}, "for Lisbon, too")
+    noise(world, 20)
+    world.publish()
+
+    found = told(world, "lisbon/metrics", "Deployment/metrics", "/spec/replicas")
+
+    assert ("before" in found, found["value"], commits(found)) == (False, 2, [cause])
+
+
+def test_a_broken_config_in_the_middle_is_passed_over(world: HistoryWorld) -> None:
+    cause = world.change(counts(7), "seven in Berlin", seconds=1_220_000_000)
+    for index in range(3):
+        world.change({"broken.yaml": f"a: [{index}"}, "broken")
+    world.change({"broken.yaml": None}, "mended")
+    world.publish()
+
+    assert cause in commits(told(world, "berlin/web", *COUNT))
+
+
+def test_what_is_only_drafted_is_asked_for_as_that(world: HistoryWorld) -> None:
+    cause = world.change(counts(7), "seven in Berlin", seconds=1_220_000_000)
+    world.sync()
+
+    found = told(world, "berlin/web", *COUNT, "--draft")
+
+    assert (found["branch"], found["value"], commits(found)) == ("drafts/berlin", 7, [cause])
+    assert told(world, "berlin/web", *COUNT)["value"] == 5
+
+
+def test_a_rollout_that_arrives_is_the_reason(tmp_path: Path) -> None:
+    world = begin(tmp_path, rollout_history)
+    publish(world, "lisbon", "berlin")
+    world.now += 100_000
+    world.sync()
+    publish(world, "lisbon")
+
+    found = told(world, "lisbon/web", *COUNT)
+
+    assert (found["value"], found["reason"]) == (5, "rollout")
+    assert "site#count" in found["words"]
+
+
+def test_what_a_pool_inherits_leads_to_its_kafka(tmp_path: Path) -> None:
+    world = begin(tmp_path, templates_history)
+
+    found = told(world, "berlin/brokers", "KafkaNodePool/brokers", "/spec/template/pod/priorityClassName")
+
+    assert (found["value"], found["reason"]) == ("calm", "templates")
+    assert "berlin/kafka" in found["words"]
+
+
+def test_an_option_of_a_plugin_is_asked_for_by_its_name(tmp_path: Path) -> None:
+    world = with_history(begin(tmp_path, presets_published))
+    cause = world.change({"presets/logs.yaml": preset(options=[option("buffer.size", 999)])}, "larger")
+    world.publish()
+
+    found = told(world, "lisbon/plugins/logs-lisbon", "Plugin/logs-lisbon", "buffer.size")
+
+    # what a plain folder was is found by its tree among the commits
+    assert (found["value"], commits(found)) == (999, [cause])
+
+
+def test_values_of_secrets_are_not_shown(world: HistoryWorld) -> None:
+    secret = "apiVersion: v1\nkind: Secret\nmetadata:\n  name: s\nstringData:\n  key: {}\n"
+    for value in ("hunter1", "hunter2"):
+        world.commit("clusters/berlin", {"metrics/secret.yaml": secret.format(value)})
+    text = run(world, "berlin/metrics", "Secret/s", "/stringData/key").stdout
+
+    assert ("hunter" in text, "/stringData/key: *****, was *****" in text) == (False, True)
+
+
+def test_a_plain_folder_tells_what_is_known(tmp_path: Path) -> None:
+    world = begin(tmp_path, policies_plain)
+    world.write(counts(7))
+    world.sync()
+    world.merge("berlin", "squash")
+
+    found = told(world, "berlin/web", *COUNT)
+
+    assert (found["value"], found["reason"], found["by"]) == (7, "config", "ClusterOverridePolicy/site")
+    assert "of which no commits are known" in found["words"]
+
+
+def test_a_folder_in_a_work_tree_has_the_commits_around_it(tmp_path: Path) -> None:
+    world = begin(tmp_path, policies_plain)
+    git(world.folder, "init", "--quiet", "--initial-branch", "main")
+    for message, count in (("before", 5), ("seven in Berlin", 7)):
+        world.write(counts(count))
+        git(world.folder, "add", "config")
+        git(world.folder, "commit", "--quiet", "-m", message)
+    world.sync()
+    world.merge("berlin", "squash")
+
+    found = told(world, "berlin/web", *COUNT)
+
+    assert ([one["subject"] for one in found["commits"]], found["reason"]) == (["seven in Berlin"], "config")
+
+
+def policies_plain(folder: Path) -> World:
+    """Return the world with policies, its config in a plain folder, and everything published."""
+    world = policy_world(folder)
+    world.sync()
+    publish(world)
+    return world
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        pytest.param(("paris/web", *COUNT), "there is no Repository or cluster paris", id="no-cluster"),
+        pytest.param(("berlin/wob", *COUNT), "berlin has no such package; it has web", id="no-package"),
+        pytest.param(("berlin/web", "Deployment/wob", "/a"), "has no resource Deployment/wob", id="no-resource"),
+        pytest.param(("berlin/web", "Deployment/web", "/spec/replicos"), "it has /spec/replicas", id="no-value"),
+        pytest.param(("berlin/web", "/spec/a~2"), "0 or 1 must follow", id="no-pointer"),
+        pytest.param(("berlin/web", "/metadata/name"), "is in several: name one of", id="several-resources"),
+        pytest.param(("berlin/web", *COUNT, "--draft"), "no draft of it is open", id="no-draft"),
+        pytest.param(("berlin/web",), "RESOURCE and POINTER are missing", id="nothing-asked"),
+        pytest.param(("berlin/", *COUNT), "must be REPOSITORY/PACKAGE, not 'berlin/'", id="no-name-of-a-package"),
+    ],
+)
+def test_what_is_not_there_is_told(world: HistoryWorld, arguments: tuple[str, ...], words: str) -> None:
+    done = run(world, *arguments)
+
+    assert (done.returncode, words in done.stderr) == (3, True), done.stderr

@@ -1,0 +1,130 @@
+"""Deliveries: one poke for each that counts, none for what came before, and no reason given to strangers."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import hmac
+from collections.abc import Iterator
+
+import pytest
+from structlog.testing import capture_logs
+
+from reconciler.server import deliveries
+from reconciler.server.deliveries import WebhookDeliveries
+
+SECRET = b"correct horse battery staple"
+NOW = 1_700_000_000
+ACCEPTED, KNOWN, REFUSED = 202, 200, 401
+
+
+class Service:
+    """Counts the pokes; its clock stands until it is set."""
+
+    def __init__(self) -> None:
+        self.now = float(NOW)
+        self.pokes = 0
+        self.secrets: tuple[bytes, ...] = (SECRET,)
+        self.deliveries = WebhookDeliveries(lambda: self.secrets, self.poke, lambda: self.now)
+
+    def poke(self) -> None:
+        self.pokes += 1
+
+    def push(self, body: bytes, delivery: str = "d", secret: bytes = SECRET) -> int:
+        signature = hmac.new(secret, body, hashlib.sha256).hexdigest()
+        headers = {
+            "x-hub-signature-256": f"sha256={signature}",
+            "x-github-event": "push",
+            "x-github-delivery": delivery,
+        }
+        return self.deliveries.receive(headers, [body])
+
+    def timed(self, delivery: str, moment: int) -> int:
+        signed = hmac.new(SECRET, f"{delivery}.{moment}.{{}}".encode(), hashlib.sha256).digest()
+        signature = f"v1,{base64.b64encode(signed).decode()}"
+        headers = {"webhook-id": delivery, "webhook-timestamp": str(moment), "webhook-signature": signature}
+        return self.deliveries.receive(headers, [b"{}"])
+
+    def token(self, delivery: str) -> int:
+        return self.deliveries.receive({"x-gitlab-token": SECRET.decode(), "x-gitlab-event-uuid": delivery}, [b"{}"])
+
+
+@pytest.fixture
+def service() -> Iterator[Service]:
+    with capture_logs():
+        yield Service()
+
+
+def test_a_delivery_pokes_once(service: Service) -> None:
+    assert [service.push(b"1"), service.push(b"2", "e"), service.push(b"1")] == [ACCEPTED, ACCEPTED, KNOWN]
+    assert service.pokes == 2
+
+
+def test_a_new_name_makes_no_new_delivery_of_an_old_body(service: Service) -> None:
+    assert [service.push(b"1", "one"), service.push(b"1", "other")] == [ACCEPTED, KNOWN]
+
+
+def test_by_token_the_name_tells_deliveries_apart(service: Service) -> None:
+    assert [service.token("one"), service.token("one"), service.token("two")] == [ACCEPTED, KNOWN, ACCEPTED]
+
+
+def test_a_token_without_a_name_is_never_taken_for_a_replay(service: Service) -> None:
+    assert [service.token(""), service.token("")] == [ACCEPTED, ACCEPTED]
+
+
+@pytest.mark.parametrize(
+    ("seconds", "expected"),
+    [
+        pytest.param(0, ACCEPTED, id="now"),
+        pytest.param(-300, ACCEPTED, id="five-minutes-ago"),
+        pytest.param(-301, KNOWN, id="longer-ago"),
+        pytest.param(300, ACCEPTED, id="by-a-clock-that-is-fast"),
+        pytest.param(301, KNOWN, id="out-of-the-future"),
+    ],
+)
+def test_what_was_signed_at_another_time_wakes_nobody(service: Service, seconds: int, expected: int) -> None:
+    assert service.timed("m", NOW + seconds) == expected
+    assert service.pokes == (expected == ACCEPTED)
+
+
+def test_what_came_too_late_is_not_remembered_as_seen(service: Service) -> None:
+    service.now += 600
+    service.timed("m", NOW)
+    service.now -= 600
+
+    assert service.timed("m", NOW) == ACCEPTED
+
+
+def test_the_last_deliveries_are_remembered(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(deliveries, "MAX_DELIVERIES_KEPT", 3)
+    for name in "abcd":
+        service.token(name)
+
+    assert [service.token(name) for name in "dbca"] == [KNOWN, KNOWN, KNOWN, ACCEPTED]
+
+
+def test_strangers_are_refused_and_leave_nothing_behind(service: Service) -> None:
+    assert service.push(b"1", secret=b"a guess") == REFUSED
+    assert service.deliveries.receive({}, [b"1"]) == REFUSED
+    assert service.pokes == 0
+    assert service.push(b"1") == ACCEPTED
+
+
+def test_secrets_are_those_of_the_moment(service: Service) -> None:
+    service.secrets = (b"new",)
+
+    assert [service.push(b"1"), service.push(b"1", secret=b"new")] == [REFUSED, ACCEPTED]
+
+
+def test_the_log_holds_event_and_delivery_only_and_tamed() -> None:
+    service = Service()
+    with capture_logs() as told:
+        service.push(b'{"password": "hunter2"}', delivery="x\n\x1b[31m" + "y" * 500)
+        service.push(b'{"password": "hunter2"}', delivery="again")
+        service.push(b"1", secret=b"a guess")
+
+    assert told == [
+        {"event": "webhook", "kind": "push", "delivery": "x???31m" + "y" * 73, "log_level": "info"},
+        {"event": "webhook_ignored", "why": "seen before", "kind": "push", "delivery": "again", "log_level": "info"},
+        {"event": "webhook_refused", "log_level": "debug"},
+    ]

@@ -1,0 +1,85 @@
+"""Schemas in a folder: found by release, group and kind, and never beyond the folder."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from reconciler.bootstrap import SchemasError, build_schemas
+from reconciler.krm.schema.kubernetes_apis import KubernetesRelease
+
+
+def schema(folder: Path, path: str, required: str) -> None:
+    """Write a schema that wants one field."""
+    (folder / path).parent.mkdir(parents=True, exist_ok=True)
+    content = {"$schema": "http://json-schema.org/schema#", "type": "object", "required": [required]}
+    (folder / path).write_text(json.dumps(content))
+
+
+def wanted(folder: Path, release: KubernetesRelease | None, api_version: str, kind: str) -> tuple[str, ...] | None:
+    """Return the field that the schema of a kind wants; None where there is no schema."""
+    found = build_schemas(str(folder)).find_violations(release, {"apiVersion": api_version, "kind": kind})
+    return None if found is None else tuple(name for one in found for name in one.names)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    schema(tmp_path, "v1.24.1-standalone/deployment-apps-v1.json", "old")
+    schema(tmp_path, "v1.24.3-standalone/deployment-apps-v1.json", "loose")
+    schema(tmp_path, "v1.24.3-standalone-strict/deployment-apps-v1.json", "strict")
+    schema(tmp_path, "v1.24.3-standalone-strict/service-v1.json", "core")
+    schema(tmp_path, "v1.24.1-standalone/ingress-networking-v1.json", "first-of-the-group")
+    schema(tmp_path, "v1.99.0-standalone/service-v1.json", "newest")
+    schema(tmp_path, "example.org/site_v1.json", "custom")
+    schema(tmp_path.parent, "outside.json", "outside")
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("release", "api_version", "kind", "expected"),
+    [
+        pytest.param((1, 24), "apps/v1", "Deployment", ("strict",), id="strict-ones-first"),
+        pytest.param((1, 24), "v1", "Service", ("core",), id="of-the-core-group"),
+        pytest.param((1, 24), "networking.k8s.io/v1", "Ingress", ("first-of-the-group",), id="the-group-shortened"),
+        pytest.param((1, 24), "example.org/v1", "Site", ("custom",), id="a-custom-kind"),
+        pytest.param(None, "v1", "Service", ("newest",), id="no-release-is-the-newest"),
+        pytest.param((1, 23), "apps/v1", "Deployment", None, id="another-release"),
+        pytest.param((1, 24), "apps/v1", "Site", None, id="another-kind"),
+        pytest.param((1, 24), "../x/v1", "../../outside", None, id="a-name-that-leads-elsewhere"),
+        pytest.param((1, 24), "..", "outside", None, id="a-group-that-leads-elsewhere"),
+    ],
+)  # fmt: skip
+def test_the_schema_of_a_kind(
+    release: KubernetesRelease | None, api_version: str, kind: str, expected: tuple[str, ...] | None, folder: Path
+) -> None:
+    assert wanted(folder, release, api_version, kind) == expected
+
+
+@pytest.mark.parametrize(
+    ("content", "why"),
+    [
+        pytest.param("{", "a schema must be JSON", id="no-json"),
+        pytest.param("[]", "a schema must be a JSON object", id="a-list"),
+        pytest.param('{"type": "text"}', "site_v1.json: ", id="no-schema"),
+        pytest.param('{"$ref": "https://example.org/x.json"}', "site_v1.json: ", id="one-that-would-be-fetched"),
+    ],
+)
+def test_a_schema_that_cannot_be_used_is_named(content: str, why: str, folder: Path) -> None:
+    (folder / "example.org/site_v1.json").write_text(content)
+
+    with pytest.raises(SchemasError, match=why):
+        wanted(folder, None, "example.org/v1", "Site")
+
+
+def test_a_folder_that_is_none(tmp_path: Path) -> None:
+    with pytest.raises(SchemasError, match="--schemas must name a folder"):
+        build_schemas(str(tmp_path / "nowhere"))
+
+
+def test_without_a_folder_what_is_installed_counts() -> None:
+    found: Any = build_schemas(None).find_violations(None, {"apiVersion": "example.org/v1", "kind": "Nobody"})
+
+    assert found is None

@@ -1,0 +1,442 @@
+"""The catalog: what of a tree is config, who is who in it, and what could not be read (design 10.2, 10.4, 10.5)."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from reconciler.catalog.catalog import Catalog, ParseCache, is_config_path, read_catalog
+from reconciler.catalog.files import File, FileTree
+from reconciler.krm.findings import Severity
+from reconciler.krm.objects import ObjectKey
+from reconciler.krm.yaml import DEFAULT_YAML_LIMITS, YamlLimits
+
+LOCAL = "config.kubernetes.io/local-config"
+
+
+def config_map(name: str = "a", more: str = "") -> str:
+    return f"apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: {name}{more}}}\n"
+
+
+A, B = config_map("a"), config_map("b")
+
+
+def porch(kind: str = "Repository", metadata: str = "{name: a}") -> str:
+    return f"apiVersion: config.porch.kpt.dev/v1alpha1\nkind: {kind}\nmetadata: {metadata}\n"
+
+
+def tree(files: dict[str, str]) -> FileTree:
+    return FileTree({path: File(text.encode()) for path, text in files.items()})
+
+
+def read(files: dict[str, str]) -> Catalog:
+    return read_catalog(tree(files))
+
+
+def names(found: Catalog) -> list[str]:
+    return [str(key) for key in found.objects]
+
+
+@pytest.mark.parametrize(
+    ("api_version", "kind", "namespace"),
+    [
+        pytest.param("config.porch.kpt.dev/v1alpha1", "Repository", "default", id="porch"),
+        pytest.param("greenhouse.sap/v1alpha1", "Plugin", "default", id="plugin"),
+        pytest.param("greenhouse.sap/v1alpha1", "PluginPreset", "default", id="plugin-preset"),
+        pytest.param("greenhouse.sap/v1alpha1", "PluginDefinition", "default", id="plugin-definition"),
+        pytest.param("greenhouse.sap/v1alpha1", "PluginOverride", "default", id="plugin-override"),
+        pytest.param("greenhouse.sap/v1alpha1", "Cluster", "default", id="cluster"),
+        pytest.param("greenhouse.sap/v1alpha1", "Team", "default", id="team"),
+        pytest.param("greenhouse.sap/v1alpha1", "Organization", "_cluster", id="organization"),
+        pytest.param("greenhouse.sap/v1alpha1", "ClusterPluginDefinition", "_cluster", id="cluster-plugin-definition"),
+        pytest.param("core.kubeadmiral.io/v1alpha1", "OverridePolicy", "default", id="override-policy"),
+        pytest.param("core.kubeadmiral.io/v1alpha1", "PropagationPolicy", "default", id="propagation-policy"),
+        pytest.param("core.kubeadmiral.io/v1alpha1", "ClusterOverridePolicy", "_cluster", id="cluster-policy"),
+        pytest.param("core.kubeadmiral.io/v1alpha1", "FederatedCluster", "_cluster", id="federated-cluster"),
+        pytest.param("platform/v1alpha1", "EnvBinding", "default", id="binding"),
+        pytest.param("platform/v1alpha1", "Component", "default", id="component"),
+        pytest.param("platform/v1alpha1", "PublicApi", "default", id="generated-kind"),
+        pytest.param("platform/v1alpha1", "ComponentDefinition", "_cluster", id="component-definition"),
+        pytest.param("platform/v1alpha1", "ComponentType", "_cluster", id="component-type"),
+        pytest.param("platform/v1alpha1", "Addon", "_cluster", id="addon"),
+        pytest.param("reconciler.dev/v1alpha1", "Build", "default", id="build"),
+        pytest.param("reconciler.dev/v1alpha1", "Environment", "_cluster", id="environment"),
+        pytest.param("kafka.strimzi.io/v1", "Kafka", "_cluster", id="plain-custom-resource"),
+        pytest.param("v1", "ConfigMap", "_cluster", id="plain-resource"),
+    ],
+)
+@pytest.mark.parametrize("written", ["{name: a}", '{name: a, namespace: ""}', "{name: a, namespace: null}"])
+def test_the_namespace_of_an_object_that_states_none(api_version: str, kind: str, namespace: str, written: str) -> None:
+    text = f"apiVersion: {api_version}\nkind: {kind}\nmetadata: {written}\n"
+
+    assert names(read({"a.yaml": text})) == [f"{kind}/{namespace}/a"]
+
+
+def test_a_missing_namespace_and_default_are_one_object() -> None:
+    text = "apiVersion: greenhouse.sap/v1alpha1\nkind: Plugin\nmetadata: {name: a%s}\n"
+
+    assert codes(read({"a.yaml": text % "", "b.yaml": text % ", namespace: default"})) == ["DuplicateObject"] * 2
+
+
+def codes(found: Catalog) -> list[str]:
+    return [one.code for one in found.findings]
+
+
+@pytest.mark.parametrize(
+    ("path", "expected"),
+    [
+        pytest.param("a.yaml", True, id="yaml"),
+        pytest.param("x/y/a.yml", True, id="yml-in-folders"),
+        pytest.param("a.json", True, id="json"),
+        pytest.param("a.txt", False, id="text"),
+        pytest.param("a.yaml.tpl", False, id="template"),
+        pytest.param("a.YAML", False, id="capitals"),
+        pytest.param("Kptfile", False, id="kptfile"),
+        pytest.param(".a.yaml", False, id="hidden-file"),
+        pytest.param(".github/workflows/a.yaml", False, id="hidden-folder"),
+        pytest.param("x/.reconciler/a.yaml", False, id="hidden-folder-in-a-folder"),
+    ],
+)
+def test_which_paths_are_config(path: str, expected: bool) -> None:
+    assert is_config_path(path) is expected
+    assert bool(read({path: config_map()}).objects) is expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        pytest.param(config_map(), ["ConfigMap/_cluster/a"], id="an-object"),
+        pytest.param(
+            config_map() + "---\n" + config_map("b"), ["ConfigMap/_cluster/a", "ConfigMap/_cluster/b"], id="two"
+        ),
+        pytest.param('{"apiVersion": "v1", "kind": "A", "metadata": {"name": "a"}}', ["A/_cluster/a"], id="json"),
+        pytest.param(config_map(more=", namespace: n"), ["ConfigMap/n/a"], id="with-a-namespace"),
+        pytest.param(porch(), ["Repository/default/a"], id="porch-kinds-are-in-default"),
+        pytest.param(
+            porch(metadata="{name: a, namespace: ''}"), ["Repository/default/a"], id="an-empty-namespace-is-none"
+        ),
+        pytest.param(porch(metadata="{name: a, namespace: n}"), ["Repository/n/a"], id="or-where-they-say"),
+        pytest.param(config_map(more=f', annotations: {{{LOCAL}: "true"}}'), [], id="local-config"),
+        pytest.param(config_map(more=f', annotations: {{{LOCAL}: "false"}}'), ["ConfigMap/_cluster/a"], id="not-local"),
+        pytest.param("metadata: {name: a}\n", [], id="neither-kind-nor-version"),
+        pytest.param("kind: A\nmetadata: {name: a}\n", [], id="no-version"),
+        pytest.param("apiVersion: v1\nkind: 1\nmetadata: {name: a}\n", [], id="a-kind-that-is-no-text"),
+        pytest.param("apiVersion: v1\nkind: List\n", [], id="no-name-and-not-ours"),
+        pytest.param("apiVersion: v1\nkind: A\nmetadata: [a]\n", [], id="metadata-that-is-no-mapping"),
+        pytest.param("- apiVersion: v1\n  kind: A\n", [], id="a-list"),
+        pytest.param("just text\n", [], id="a-text"),
+        pytest.param("", [], id="empty"),
+        pytest.param("---\n# only a comment\n---\n" + config_map(), ["ConfigMap/_cluster/a"], id="empty-documents"),
+    ],
+)
+def test_which_documents_are_config(text: str, expected: list[str]) -> None:
+    found = read({"a.yaml": text})
+
+    assert names(found) == expected
+    assert (found.findings, found.unreadable) == ((), ())
+
+
+@pytest.mark.parametrize(
+    ("files", "expected"),
+    [
+        pytest.param({"p/Kptfile": porch("Kptfile"), "p/a.yaml": A, "b.yaml": B}, ["a", "b"], id="beside-a-kptfile"),
+        pytest.param({".krmignore": "a.yaml\n", "a.yaml": A, "b.yaml": B}, ["b"], id="ignored"),
+        pytest.param({".krmignore": "x/\n", "x/y/a.yaml": A, "b.yaml": B}, ["b"], id="an-ignored-folder"),
+        pytest.param({"x/.krmignore": "*.yaml\n", "x/a.yaml": A, "b.yaml": B}, ["b"], id="only-below-who-says-so"),
+        pytest.param({"x/.krmignore": "*.yaml\n", "xy/a.yaml": A, "b.yaml": B}, ["a", "b"], id="not-in-a-longer-name"),
+        pytest.param({".krmignore": "*.yaml\n!a.yaml\n", "a.yaml": A, "b.yaml": B}, ["a"], id="an-exception"),
+        pytest.param({".krmignore": "bad.yaml\n", "bad.yaml": "a: [\n"}, [], id="what-is-ignored-may-be-broken"),
+    ],
+)
+def test_which_files_are_config(files: dict[str, str], expected: list[str]) -> None:
+    found = read(files)
+
+    assert [key.name for key in found.objects] == expected
+    assert (found.findings, found.unreadable) == ((), ())
+
+
+@pytest.mark.parametrize(
+    ("files", "places"),
+    [
+        pytest.param({"a.yaml": config_map() + "---\n" + config_map()}, [("a.yaml", 1), ("a.yaml", 5)], id="one-file"),
+        pytest.param({"a.yaml": config_map(), "b.yaml": config_map()}, [("a.yaml", 1), ("b.yaml", 1)], id="two-files"),
+        pytest.param(
+            {"a.yaml": porch(), "b.yaml": porch(metadata="{name: a, namespace: default}")},
+            [("a.yaml", 1), ("b.yaml", 1)],
+            id="the-default-namespace-said-and-not-said",
+        ),
+        pytest.param(
+            {"a.yaml": porch(), "b.yaml": porch().replace("v1alpha1", "v1alpha2")},
+            [("a.yaml", 1), ("b.yaml", 1)],
+            id="two-versions-of-one-object",
+        ),
+    ],
+)
+def test_what_stands_there_twice_counts_for_nothing(files: dict[str, str], places: list[tuple[str, int]]) -> None:
+    found = read({**files, "other.yaml": config_map("other")})
+
+    assert names(found) == ["ConfigMap/_cluster/other"]
+    assert [(one.code, one.severity) for one in found.findings] == [("DuplicateObject", Severity.ERROR)] * 2
+    assert [(one.location.file, one.location.line) for one in found.findings] == places
+    first, second = found.findings
+    assert "{}:{}".format(*places[1]) in first.message
+    assert "{}:{}".format(*places[0]) in second.message
+    assert [key.name for key in found.duplicates] == ["a"]
+    assert [[(one.file, one.location.line) for one in same] for same in found.copies.values()] == [places]
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        pytest.param(config_map(), config_map("b"), id="names"),
+        pytest.param(config_map(), config_map(more=", namespace: n"), id="namespaces"),
+        pytest.param(config_map(), config_map().replace("ConfigMap", "Secret"), id="kinds"),
+        pytest.param(config_map(), config_map().replace("v1", "x.example/v1"), id="groups"),
+    ],
+)
+def test_who_is_somebody_else(one: str, other: str) -> None:
+    found = read({"a.yaml": one, "b.yaml": other})
+
+    assert (len(found.objects), found.findings) == (2, ())
+
+
+@pytest.mark.parametrize(
+    ("metadata", "line", "written"),
+    [
+        pytest.param("{labels: {}}", 3, "it is missing", id="no-name"),
+        pytest.param("{name: ''}", 3, "not ''", id="an-empty-one"),
+        pytest.param("\n  name: 5", 4, "not 5", id="a-number"),
+        pytest.param("[a]", 3, "it is missing", id="no-mapping"),
+    ],
+)
+def test_an_object_of_ours_needs_a_name(metadata: str, line: int, written: str) -> None:
+    found = read({"a.yaml": porch(metadata=metadata)})
+    (finding,) = found.findings
+
+    assert found.objects == {}
+    assert (finding.code, finding.message) == (
+        "NameMissing", f"metadata.name must be a non-empty string, {written}"
+    )  # fmt: skip
+    assert (finding.location.file, finding.location.line) == ("a.yaml", line)
+
+
+@pytest.mark.parametrize(
+    ("document", "told"),
+    [
+        pytest.param("apiVersion: greenhouse.sap/v1alpha1\nkind: PluginPreset\n", True, id="a-preset"),
+        pytest.param("apiVersion: core.kubeadmiral.io/v1alpha1\nkind: OverridePolicy\n", True, id="a-policy"),
+        pytest.param("apiVersion: platform/v1alpha1\nkind: EnvBinding\nmetadata: {}\n", True, id="a-binding"),
+        pytest.param(
+            "apiVersion: v1\nkind: ConfigMap\nmetadata: {annotations: {reconciler.dev/clusters: a}}\n", True,
+            id="a-resource-that-is-placed",
+        ),
+        pytest.param(
+            "apiVersion: v1\nkind: Secret\nmetadata: {labels: {kubeadmiral.io/propagation-policy-name: a}}\n", True,
+            id="a-resource-with-a-policy",
+        ),
+        pytest.param("apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\n", False, id="of-another-tool"),
+        pytest.param("apiVersion: v1\nkind: List\nmetadata: {}\nitems: []\n", False, id="a-list"),
+        pytest.param(
+            "apiVersion: platform/v1alpha1\nkind: EnvBinding\n"
+            "metadata: {annotations: {config.kubernetes.io/local-config: 'true'}}\n", False, id="passed-over",
+        ),
+    ],
+)  # fmt: skip
+def test_what_would_count_with_a_name_is_not_gone_without(document: str, told: bool) -> None:
+    found = read({"a.yaml": document})
+
+    assert ([one.code for one in found.findings], found.is_complete) == (["NameMissing"] if told else [], not told)
+
+
+@pytest.mark.parametrize(
+    ("text", "suggestion"),
+    [
+        pytest.param(
+            "kind: PackageVariant\nmetadata: {name: a}\n", "PackageVariant of config.porch.kpt.dev", id="known"
+        ),
+        pytest.param("kind: PluginPrest\nspec: {}\n", "PluginPreset of greenhouse.sap", id="similar"),
+        pytest.param("kind: Kafka\nmetadata: {}\napiVersions: v1\n", "Kafka of kafka.strimzi.io", id="misspelt-field"),
+        pytest.param("kind: Kafka\nmetadata: {}\napiVersion: 1\n", "Kafka of kafka.strimzi.io", id="no-text"),
+        pytest.param("kind: Kafka\n", "", id="without-metadata-and-spec"),
+        pytest.param("kind: Deployment\nmetadata: {name: a}\n", "", id="another-kind"),
+        pytest.param("metadata: {name: a}\n", "", id="no-kind"),
+        pytest.param(f"kind: Kafka\nmetadata: {{annotations: {{{LOCAL}: 'true'}}}}\n", "", id="local-config"),
+    ],
+)
+def test_a_document_of_a_known_kind_without_api_version(text: str, suggestion: str) -> None:
+    found = read({"a.yaml": text})
+
+    expected = [("UnknownKind", f"did you mean {suggestion}?")] if suggestion else []
+    assert [(one.code, one.message.partition("; ")[2]) for one in found.findings] == expected
+    assert all(one.severity is Severity.WARNING for one in found.findings)
+    assert not found.objects
+
+
+def test_a_broken_file_spoils_itself_only() -> None:
+    found = read({"bad.yaml": config_map("lost") + "---\na: [\n", "good.yaml": config_map()})
+    (broken,) = found.unreadable
+
+    assert names(found) == ["ConfigMap/_cluster/a"]
+    assert (broken.file, broken.finding.code, broken.finding.location.file) == ("bad.yaml", "YamlSyntax", "bad.yaml")
+    assert broken.finding.location.line >= 5
+    assert broken.finding.message.startswith(f"bad.yaml:{broken.finding.location.line}: ")
+
+
+def test_a_file_that_could_not_be_read_at_all() -> None:
+    found = read_catalog(
+        tree({"a.yaml": config_map()}), unreadable_paths={"b.yaml": "permission denied", "b.txt": "the same"}
+    )
+
+    assert names(found) == ["ConfigMap/_cluster/a"]
+    assert [(one.file, one.finding.code, one.finding.message) for one in found.unreadable] == [
+        ("b.yaml", "FileUnreadable", "b.yaml: permission denied")
+    ]
+
+
+def test_limits_are_kept() -> None:
+    found = read_catalog(tree({"a.yaml": config_map(), "b.yaml": "{}\n"}), limits=YamlLimits(file_bytes=10))
+
+    assert [one.file for one in found.unreadable] == ["a.yaml"]
+
+
+def test_a_file_is_parsed_once_however_often_it_is_read() -> None:
+    memory: ParseCache = {}
+    files = tree({"a.yaml": config_map(), "bad.yaml": "a: [\n"})
+
+    first = read_catalog(files, memory)
+    again = read_catalog(files.with_files({"b.yaml": config_map("b").encode()}), memory)
+
+    a = ObjectKey("", "ConfigMap", "", "a")
+    assert again.objects[a].document is first.objects[a].document
+    assert names(again) == ["ConfigMap/_cluster/a", "ConfigMap/_cluster/b"]
+    assert first.unreadable == again.unreadable
+    assert len(memory) == 3
+
+
+@pytest.mark.parametrize(
+    ("then", "is_same"),
+    [
+        pytest.param({"a.yaml": config_map() + "---\n" + config_map("c")}, True, id="beside-another"),
+        pytest.param({"a.yaml": "---\n" + config_map()}, False, id="a-line-further-down"),
+        pytest.param({"a.yaml": config_map().replace("name: a", "name:  a")}, False, id="written-otherwise"),
+        pytest.param({"b.yaml": config_map()}, False, id="in-another-file"),
+        pytest.param({"a.yaml": config_map(), "b.yaml": config_map()}, None, id="in-two-files"),
+    ],
+)
+def test_an_object_that_stands_as_it_did_is_the_same_object(then: dict[str, str], is_same: bool | None) -> None:
+    a = ObjectKey("", "ConfigMap", "", "a")
+    before = read_catalog(tree({"a.yaml": config_map()}))
+
+    now = read_catalog(tree(then), previous=before)
+
+    assert (now.objects[a] is before.objects[a] if a in now.objects else None) is is_same
+    assert {key: (one.file, one.document) for key, one in now.objects.items()} == {
+        key: (one.file, one.document) for key, one in read_catalog(tree(then)).objects.items()
+    }
+
+
+def test_a_remembered_file_has_the_name_it_has_now() -> None:
+    memory: ParseCache = {}
+    read_catalog(tree({"old.yaml": porch(), "bad-old.yaml": "a: [\n"}), memory)
+
+    found = read_catalog(tree({"new.yaml": porch(), "bad-new.yaml": "a: [\n"}), memory)
+
+    assert [one.file for one in found.objects.values()] == ["new.yaml"]
+    assert [one.file for one in found.unreadable] == ["bad-new.yaml"]
+
+
+MANY = {
+    "a.yaml": porch(metadata="{name: b}") + "---\n" + porch(metadata="{name: a, namespace: z}"),
+    "b.yaml": porch(metadata="{name: a}") + "---\n" + porch("PackageVariant"),
+    "c.yaml": "apiVersion: fleet.example/v1\nkind: Site\nmetadata: {name: s}\n"
+    "---\napiVersion: fleet.example/v2\nkind: Site\nmetadata: {name: t}\n"
+    "---\napiVersion: fleet.example/v1\nkind: Site\nmetadata: {name: u, namespace: z}\n",
+}
+
+
+def test_objects_by_kind_are_sorted() -> None:
+    found = read(MANY)
+
+    assert [str(one.key) for one in found.objects_of_kind("config.porch.kpt.dev", "Repository")] == [
+        "Repository/default/a", "Repository/default/b", "Repository/z/a",
+    ]  # fmt: skip
+    assert found.objects_of_kind("config.porch.kpt.dev", "Nothing") == ()
+
+
+@pytest.mark.parametrize(
+    ("api_version", "namespace", "expected"),
+    [
+        pytest.param("fleet.example/v1", "default", ["s"], id="without-a-namespace-it-is-in-default"),
+        pytest.param("fleet.example/v2", "default", ["t"], id="this-version-only"),
+        pytest.param("fleet.example/v1", "z", ["u"], id="this-namespace-only"),
+        pytest.param("fleet.example/v3", "default", [], id="none"),
+    ],
+)
+def test_objects_that_a_variant_may_see(api_version: str, namespace: str, expected: list[str]) -> None:
+    assert [one.key.name for one in read(MANY).objects_of_type(api_version, "Site", namespace)] == expected
+
+
+def test_one_object() -> None:
+    found = read(MANY)
+    key = ObjectKey("fleet.example", "Site", "z", "u")
+    one = found.get(key)
+
+    assert one is not None
+    assert (one.api_version, one.file, one.location.line, one.location.object) == (
+        "fleet.example/v1",
+        "c.yaml",
+        9,
+        "Site/z/u",
+    )
+    assert found.objects_by_name["fleet.example/v1", "Site", "z", "u"] is one
+    assert ("fleet.example/v1", "Site", "z") in found.types
+    assert found.get(ObjectKey("fleet.example", "Site", "", "u")) is None
+
+
+def test_a_field_of_an_object_has_a_place() -> None:
+    (one,) = read({"a.yaml": porch() + "spec:\n  a/b~c:\n  - x\n"}).objects.values()
+    where = one.location_of(("spec", "a/b~c", 0, "missing"))
+
+    assert (where.line, where.pointer) == (6, "/spec/a~1b~0c/0/missing")
+
+
+def test_labels_and_annotations_are_texts() -> None:
+    (one,) = read({"a.yaml": porch(metadata="{name: a, labels: {b: c, n: 1}, annotations: [x]}")}).objects.values()
+
+    assert (one.labels, one.annotations) == ({"b": "c"}, {})
+
+
+@pytest.mark.parametrize(
+    ("text", "equal"),
+    [
+        pytest.param(config_map(), True, id="equal"),
+        pytest.param("# why\n" + config_map().replace(": v1", ": 'v1'"), True, id="comments-and-quotes"),
+        pytest.param("kind: ConfigMap\napiVersion: v1\nmetadata: {name: a}\n", True, id="order"),
+        pytest.param(config_map() + "status: {x: 1}\n", True, id="status"),
+        pytest.param(config_map() + "data: {x: y}\n", False, id="data"),
+        pytest.param(config_map(more=", labels: {x: y}"), False, id="labels"),
+    ],
+)
+def test_what_an_object_says(text: str, equal: bool) -> None:
+    (before,), (after,) = read({"a.yaml": config_map()}).objects.values(), read({"b.yaml": text}).objects.values()
+
+    assert (before.digest == after.digest) is equal
+
+
+DOCUMENTS = (config_map("a"), config_map("b"), porch(), porch(metadata="{}"), "a: [\n", "- x\n", "kind: A\n")
+
+
+@settings(max_examples=60)
+@given(
+    st.dictionaries(
+        st.sampled_from(["a.yaml", "b.yaml", "x/a.yml", "x/.a.yml"]),
+        st.lists(st.sampled_from(DOCUMENTS), max_size=3).map("---\n".join),
+    )
+)
+def test_every_file_is_read_or_said_to_be_unreadable(files: dict[str, str]) -> None:
+    found = read_catalog(tree(files), {}, DEFAULT_YAML_LIMITS)
+
+    told = {one.file for one in found.unreadable}
+    assert told == {path for path, text in files.items() if "a: [" in text and is_config_path(path)}
+    assert all(one.file not in told for one in found.objects.values())

@@ -1,0 +1,69 @@
+"""A catalog that is read again, with what the last one has: the same as one that is read for the first time."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from reconciler.catalog.catalog import Catalog, ParseCache, read_catalog
+from reconciler.catalog.files import File, FileTree
+from reconciler.krm.objects import ObjectKey
+
+OBJECT = "apiVersion: {group}v1\nkind: {kind}\nmetadata: {{name: {name}}}\ndata: {{value: {value}}}\n"
+TEXTS = st.one_of(
+    st.builds(
+        OBJECT.format,
+        group=st.sampled_from(("", "config.porch.kpt.dev/")),
+        kind=st.sampled_from(("ConfigMap", "Repository", "Repositry")),
+        name=st.sampled_from(("a", "b", '""')),
+        value=st.integers(0, 2),
+    ),
+    st.sampled_from(("kind: [\n", "- a list\n", "# nothing\n")),
+)
+FILES = st.dictionaries(
+    st.sampled_from(("one.yaml", "two.yaml", "more/three.yaml", ".hidden.yaml")),
+    st.lists(TEXTS, min_size=1, max_size=3).map("---\n".join),
+    max_size=4,
+)
+
+
+def tree(files: Mapping[str, str]) -> FileTree:
+    return FileTree({path: File(text.encode()) for path, text in files.items()})
+
+
+def told(catalog: Catalog) -> list[object]:
+    """All that a catalog tells of its config, objects by what they say and where."""
+    objects = [(key, one.file, one.document.line, one.data) for key, one in catalog.objects.items()]
+    kinds = {
+        kind: [one.key for one in catalog.objects_of_kind(*kind)]
+        for kind in {(key.group, key.kind) for key in catalog.objects}
+    }
+    copies = [(key, [(one.file, one.document.line) for one in each]) for key, each in catalog.copies.items()]
+    return [objects, kinds, copies, catalog.unreadable, catalog.findings, catalog.duplicates, catalog.is_complete]
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.lists(FILES, min_size=2, max_size=5))
+def test_reading_again_comes_to_the_same(configs: list[dict[str, str]]) -> None:
+    memory: ParseCache = {}
+    last: Catalog | None = None
+
+    for files in configs:
+        last = read_catalog(tree(files), memory, previous=last)
+
+        assert told(last) == told(read_catalog(tree(files)))
+
+
+def test_what_stands_as_it_stood_is_the_same_object() -> None:
+    kept, moved = (OBJECT.format(group="", kind="ConfigMap", name=name, value=1) for name in "ab")
+    memory: ParseCache = {}
+    before = read_catalog(tree({"one.yaml": kept, "two.yaml": moved}), memory)
+
+    after = read_catalog(tree({"one.yaml": kept, "three.yaml": moved}), memory, previous=before)
+
+    a, b = (ObjectKey("", "ConfigMap", "", name) for name in "ab")
+    assert after.objects[a] is before.objects[a]
+    assert after.objects[b] is not before.objects[b]
+    assert after.objects[b].file == "three.yaml"

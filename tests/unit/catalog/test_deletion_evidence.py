@@ -1,0 +1,105 @@
+"""Which contents of a file prove that an object was deleted, and which do not."""
+
+from __future__ import annotations
+
+import textwrap
+
+import pytest
+
+from reconciler.catalog.deletion_evidence import InconclusiveFile, find_inconclusive_file
+from reconciler.krm.objects import ObjectKey
+from reconciler.krm.yaml import parse_yaml
+
+WEB = ObjectKey("config.porch.kpt.dev", "PackageVariant", "default", "web")
+OTHER = textwrap.dedent("""\
+    apiVersion: v1
+    kind: ConfigMap
+    metadata: {name: other}
+    """)
+LOCAL = textwrap.dedent("""\
+    apiVersion: config.porch.kpt.dev/v1alpha1
+    kind: PackageVariant
+    metadata:
+      name: web
+      annotations: {config.kubernetes.io/local-config: "true"}
+    """)
+
+
+def variant_of(group: str = "config.porch.kpt.dev", kind: str = "PackageVariant", name: str = "web") -> str:
+    return f"apiVersion: {group}/v1alpha1\nkind: {kind}\nmetadata: {{name: {name}, namespace: default}}\n"
+
+
+def doubt(content: str) -> InconclusiveFile | None:
+    return find_inconclusive_file(parse_yaml(content).documents, {WEB})
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        pytest.param(OTHER, id="another-object"),
+        pytest.param(f"{OTHER}---\n{OTHER.replace('other', 'third')}", id="several-objects"),
+        pytest.param(f"# a comment\n---\n{OTHER}---\n# nothing\n", id="comments-around-an-object"),
+        pytest.param("apiVersion: v1\nkind: List\nitems: [{apiVersion: v1, kind: A, metadata: {name: a}}]", id="list"),
+        pytest.param("apiVersion: v1\nkind: ConfigMapList\nitems: [{metadata: {name: a}}]", id="typed-list"),
+        pytest.param(LOCAL.replace("name: web", "name: test"), id="another-object-is-local"),
+        pytest.param(variant_of(kind="PackageVariantSet"), id="another-kind-with-the-same-name"),
+        pytest.param(variant_of(kind="PackageVarient", name="other"), id="a-misspelled-kind-with-another-name"),
+        pytest.param(variant_of(group="apps", kind="Deployment"), id="a-resource-with-the-same-name"),
+    ],
+)
+def test_a_valid_file_without_the_object_proves_that_it_was_deleted(content: str) -> None:
+    assert doubt(content) is None
+
+
+@pytest.mark.parametrize(
+    ("content", "line", "reason"),
+    [
+        pytest.param("", 1, "no Kubernetes object", id="empty"),
+        pytest.param("# nothing here\n\n# at all\n", 1, "no Kubernetes object", id="comments"),
+        pytest.param("---\n---\n", 1, "no Kubernetes object", id="separators"),
+        pytest.param("null\n", 1, "plain text", id="null"),
+        pytest.param("{}\n", 1, '"apiVersion"', id="empty-mapping"),
+        pytest.param(
+            "version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 12345\n", 1, "Git LFS pointer", id="lfs"
+        ),
+        pytest.param("<!DOCTYPE html>\n<html><body>404</body></html>\n", 1, "HTML", id="html"),
+        pytest.param('{"message":"Not Found"}', 1, '"apiVersion"', id="json-error"),
+        pytest.param(
+            '{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure"}', 1, "metadata.name", id="status"
+        ),
+        pytest.param(f"- {textwrap.indent(OTHER, '  ').strip()}\n", 1, "list at the top level", id="top-level-list"),
+        pytest.param("[]\n", 1, "list at the top level", id="empty-top-level-list"),
+        pytest.param(
+            OTHER.replace("kind:", "Kind:"),
+            1,
+            '"kind" is missing or is not a non-empty string; found "Kind"',
+            id="Kind",
+        ),
+        pytest.param(OTHER.replace("kind: ConfigMap\n", ""), 1, '"kind"', id="no-kind"),
+        pytest.param(OTHER.replace("apiVersion", "apiversion"), 1, 'found "apiversion"', id="apiversion"),
+        pytest.param(OTHER.replace("apiVersion: v1\n", ""), 1, '"apiVersion"', id="no-apiVersion"),
+        pytest.param(OTHER.replace("kind: ConfigMap", "kind: 5"), 1, '"kind"', id="kind-is-a-number"),
+        pytest.param(OTHER.replace("name: other", "labels: {}"), 1, '"metadata.name"', id="no-name"),
+        pytest.param(LOCAL, 1, "local-config", id="the-object-is-local"),
+        pytest.param(f"{OTHER}---\njust text\n", 5, "plain text", id="a-second-document-that-is-no-object"),
+        pytest.param("apiVersion: v1\nkind: List\nitems: []\n", 1, "no Kubernetes object", id="empty-list"),
+        pytest.param("apiVersion: v1\nkind: List\n", 1, "no Kubernetes object", id="list-without-items"),
+        pytest.param(variant_of(kind="PackageVarient"), 2, "did you mean PackageVariant?", id="misspelled-kind"),
+        pytest.param(variant_of(kind="packagevariant"), 2, "did you mean PackageVariant?", id="kind-in-lower-case"),
+        pytest.param(variant_of(kind="PACKAGEVARIANT"), 2, "did you mean PackageVariant?", id="kind-in-upper-case"),
+        pytest.param(
+            variant_of(kind="PackageVarient").replace("default", "another"),
+            2,
+            "did you mean PackageVariant?",
+            id="misspelled-kind-in-another-namespace",
+        ),
+        pytest.param(variant_of(group="config.porch.kpt.de"), 1, "is not a known kind", id="misspelled-group"),
+        pytest.param(variant_of(group="apps"), 1, "is not a known kind", id="another-group"),
+        pytest.param("apiVersion: v1\nkind: List\nitems:\n- a: b\n", 4, '"apiVersion"', id="item-that-is-no-object"),
+    ],
+)
+def test_any_other_content_proves_nothing(content: str, line: int, reason: str) -> None:
+    found = doubt(content)
+
+    assert found is not None
+    assert (found.line, reason in found.reason) == (line, True), found

@@ -1,0 +1,102 @@
+"""When work on a catalog fails, it is repeated without the objects that it fails for, and with all others."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from reconciler.catalog.catalog import Catalog
+from reconciler.catalog.object_isolation import FaultyObjectSearch
+from reconciler.krm.isolation import ScopeFailedError
+from reconciler.krm.objects import ObjectKey
+from tests.support.catalogs import catalog_of
+
+NAMES = [f"n{number}" for number in range(9)]
+Work = Callable[[Catalog], list[str]]
+
+
+def config_map(name: str) -> str:
+    return f"apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: {name}\n"
+
+
+CATALOG = catalog_of(**{name: config_map(name) for name in NAMES})
+
+
+def names_except(*faulty: str, runs: list[int] | None = None) -> Work:
+    def work(catalog: Catalog) -> list[str]:
+        if runs is not None:
+            runs.append(len(catalog.objects))
+        names = [key.name for key in catalog.objects]
+        if found := sorted({*names} & {*faulty}):
+            raise ValueError(found[0])
+        return names
+
+    return work
+
+
+@pytest.mark.parametrize(
+    "faulty",
+    [
+        pytest.param((), id="nothing-fails"),
+        pytest.param(("n0",), id="the-first-object"),
+        pytest.param(("n8",), id="the-last-object"),
+        pytest.param(("n3", "n4"), id="two-objects-in-one-half"),
+        pytest.param(("n1", "n7"), id="two-objects-in-two-halves"),
+        pytest.param(tuple(NAMES), id="every-object"),
+    ],
+)
+def test_the_result_is_that_of_all_other_objects(faulty: tuple[str, ...]) -> None:
+    work = names_except(*faulty)
+
+    found = FaultyObjectSearch[list[str]]("config maps").run(CATALOG, work, work)
+
+    assert found.result == [name for name in NAMES if name not in faulty]
+    assert tuple(one.key.name for one in found.excluded) == faulty
+    assert [(one.code, one.location.file) for one in found.findings] == [
+        ("InternalError", f"{name}.yaml") for name in faulty
+    ]
+    assert found.catalog.duplicates == {ObjectKey("", "ConfigMap", "", name) for name in faulty}
+
+
+def test_a_failure_that_no_object_causes_is_raised() -> None:
+    def work(catalog: Catalog) -> list[str]:
+        raise ValueError(len(catalog.objects))
+
+    with pytest.raises(ScopeFailedError, match="config maps"):
+        FaultyObjectSearch[list[str]]("config maps").run(CATALOG, work, work)
+
+
+def test_a_failure_that_does_not_come_again_excludes_nothing() -> None:
+    attempts = iter([MemoryError()])
+
+    def work(catalog: Catalog) -> list[str]:
+        for error in attempts:
+            raise error
+        return [key.name for key in catalog.objects]
+
+    found = FaultyObjectSearch[list[str]]("config maps").run(CATALOG, work, work)
+
+    assert (found.result, found.excluded) == (NAMES, ())
+
+
+def test_the_faulty_objects_of_the_last_run_are_tried_first() -> None:
+    search = FaultyObjectSearch[list[str]]("config maps")
+    runs: list[int] = []
+    work = names_except("n3", runs=runs)
+    search.run(CATALOG, work, work)
+    first = len(runs)
+    runs.clear()
+
+    found = search.run(CATALOG, work, work)
+
+    assert [one.key.name for one in found.excluded] == ["n3"]
+    assert len(runs) < first
+
+
+def test_an_object_that_was_repaired_is_read_again() -> None:
+    search = FaultyObjectSearch[list[str]]("config maps")
+    broken, works = names_except("n3"), names_except()
+    search.run(CATALOG, broken, broken)
+
+    assert search.run(CATALOG, works, works).excluded == ()

@@ -1,0 +1,124 @@
+"""The conformance tests of the CEL specification that need no protobuf messages; what does not pass is listed."""
+
+from __future__ import annotations
+
+import base64
+import json
+import math
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from reconciler.cel import CelEnvironment, CelProgram, CelType, ExpressionError, ExpressionLimits, Uint
+from reconciler.cel.check import NameResolver
+from reconciler.cel.compile import CelCompiler
+from reconciler.cel.errors import EvaluationError
+from reconciler.cel.library import FUNCTIONS, METHODS
+from reconciler.cel.parser import parse_expression
+
+TESTS = Path(__file__).resolve().parents[3] / "../shared/data/cel/tests.json"
+
+pytestmark = pytest.mark.skipif(not TESTS.exists(), reason="the conformance tests are not beside the project")
+
+LIMITS = ExpressionLimits(characters=100_000, nesting=20)
+
+NOT_OURS = {
+    "network_ext": "IP addresses are no extension of ours",
+    "block_ext": "cel.block is written by optimizers, not by people",
+}
+"""Files that are left out as a whole."""
+
+KNOWN_GAPS = dict.fromkeys(
+    (
+        "parse/bytes_literals/triple_single_quoted_unescaped_punctuation",
+        "parse/bytes_literals/triple_double_quoted_unescaped_punctuation",
+    ),
+    "the test expects a backslash that its expression does not have; the reference engines fail it too",
+)
+"""Single tests (file/section/name) that fail, with the reason."""
+
+
+def test_every_test_passes_but_the_known_gaps() -> None:
+    failed = {name_of(test) for test in _tests() if not passes(test)}
+
+    assert failed == set(KNOWN_GAPS)
+
+
+def test_there_are_tests_to_pass() -> None:
+    assert len(_tests()) > 900
+
+
+@cache
+def _tests() -> list[dict[str, Any]]:
+    return [test for test in json.loads(TESTS.read_text(encoding="utf-8")) if not why_left_out(test)]
+
+
+def why_left_out(test: dict[str, Any]) -> str:
+    if test["check_only"]:
+        return "it only asks for a type: there is no type checker"
+    return NOT_OURS.get(test["file"], "")
+
+
+def name_of(test: dict[str, Any]) -> str:
+    return f"{test['file']}/{test['section']}/{test['name']}"
+
+
+def passes(test: dict[str, Any]) -> bool:
+    kind, expected = test["exp"][:2]
+    try:
+        bindings = {name: _value(value) for name, value in test["binds"].items()}
+        result = _program(test).evaluate(bindings)
+    except (ExpressionError, EvaluationError):
+        return bool(kind == "error")
+    return kind != "error" and _same(result, _value(expected))
+
+
+def _program(test: dict[str, Any]) -> CelProgram:
+    """Compile a test's expression; where it says so, without the static check, so that names may be unknown."""
+    declared = {*test["env"], *test["binds"]}
+    if not test["disable_check"]:
+        return CelEnvironment(declared, limits=LIMITS, container=test["container"]).compile(test["expr"])
+    compiler = CelCompiler(NameResolver(declared, FUNCTIONS, test["container"]), FUNCTIONS, METHODS)
+    code = compiler.compile(parse_expression(test["expr"]), {})
+    return CelProgram(
+        test["expr"], frozenset(), frozenset(), (), frozenset(), LIMITS, code, compiler.variables, compiler.slots, 1
+    )
+
+
+def _value(typed: list[Any]) -> Any:
+    match typed:
+        case ["null"]:
+            return None
+        case ["uint", number]:
+            return Uint(number)
+        case ["double", {"float": text}]:
+            return float(text)
+        case ["double", number]:
+            return float(number)
+        case ["bytes", {"base64": text}]:
+            return base64.b64decode(text)
+        case ["list", elements]:
+            return [_value(element) for element in elements]
+        case ["map", entries]:
+            return {_value(key): _value(value) for key, value in entries}
+        case ["type", name]:
+            return CelType(name)
+        case ["bool" | "int" | "string", value]:
+            return value
+    raise AssertionError(typed)
+
+
+def _same(result: Any, expected: Any) -> bool:
+    """Compare with the types: 1, 1u, 1.0 and true are four values."""
+    if type(result) is not type(expected):
+        return False
+    if isinstance(result, list):
+        return len(result) == len(expected) and all(map(_same, result, expected))
+    if isinstance(result, dict):
+        pairs = [[(type(key), key) for key in sorted(entries, key=str)] for entries in (result, expected)]
+        return pairs[0] == pairs[1] and all(_same(result[key], expected[key]) for key in result)
+    if isinstance(result, float) and math.isnan(expected):
+        return math.isnan(result)
+    return bool(result == expected)

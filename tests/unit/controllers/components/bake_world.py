@@ -1,0 +1,144 @@
+"""A small world to bake in: a definition, addons and a type as they are written, rendered late and rendered baked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from copy import deepcopy
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from reconciler.catalog.catalog import ConfigObject
+from reconciler.cel import ExpressionLimits
+from reconciler.controllers.components.compilation import compile_component_type
+from reconciler.controllers.components.component_plan import ComponentPlan
+from reconciler.controllers.components.component_renderer import InjectedValues, render_component
+from reconciler.controllers.components.definition_readers import read_addon, read_component_definition
+from reconciler.controllers.components.definitions import DefinitionIndex, NameIndex
+from reconciler.controllers.components.flatten.definition import flatten_component_type
+from reconciler.controllers.components.model import API_VERSION, GROUP
+from reconciler.controllers.components.readers import read_binding, read_component, read_component_type
+from reconciler.controllers.components.schema import is_declared
+from reconciler.krm.findings import Finding, select_errors
+from reconciler.krm.objects import ObjectKey
+from reconciler.krm.yaml import Document, emit
+
+LIMITS = ExpressionLimits()
+BAKED = "mill-with-everything"
+FACTS = InjectedValues(
+    {"name": "live", "endpoints": []}, {"image": "registry.example.org/mill:2.0"}, {"zones": ["north", "south"]}
+)
+Read = TypeVar("Read")
+Outcome = str | tuple[str, ...]
+
+
+def config_object(kind: str, name: str, spec: Mapping[str, Any], namespace: str = "", **metadata: Any) -> ConfigObject:
+    """Return an object of this group as a config has it."""
+    own = {"name": name, **({"namespace": namespace} if namespace else {}), **metadata}
+    data = {"apiVersion": API_VERSION, "kind": kind, "metadata": own, "spec": deepcopy(dict(spec))}
+    return ConfigObject(ObjectKey(GROUP, kind, namespace, name), API_VERSION, f"{name}.yaml", Document.from_data(data))
+
+
+def _read(read: tuple[Read | None, Sequence[Finding]]) -> Read:
+    found, told = read
+    assert found is not None, [one.message for one in told]
+    return found
+
+
+@dataclass(frozen=True)
+class World:
+    """What is written: specs of a definition and, by their names, of addons; and what a type says of those."""
+
+    definition: Mapping[str, Any]
+    addons: Mapping[str, Mapping[str, Any]]
+    uses: Sequence[Mapping[str, Any]] = ()
+
+    def plan(
+        self, definition: ConfigObject | None = None, uses: Sequence[Mapping[str, Any]] | None = None
+    ) -> ComponentPlan:
+        """Return the plan of the type, or of one that uses another definition, or other addons."""
+        used = definition or config_object("ComponentDefinition", "mill", self.definition)
+        found = {used.key.name: _read(read_component_definition(used, LIMITS))}
+        addons = {
+            name: _read(read_addon(config_object("Addon", name, spec), LIMITS)) for name, spec in self.addons.items()
+        }
+        library = DefinitionIndex(NameIndex("ComponentDefinition", found, {}), NameIndex("Addon", addons, {}))
+        ref = {"componentDefinitionRef": {"name": used.key.name}}
+        spec = {**ref, "platformAddons": list(self.uses if uses is None else uses)}
+        compiled = compile_component_type(
+            _read(read_component_type(config_object("ComponentType", "river-mill", spec))), "RiverMill", library, LIMITS
+        )
+        assert compiled.plan is not None, [one.message for one in select_errors(compiled.findings)]
+        return compiled.plan
+
+    def baked(self) -> dict[str, Any]:
+        """Return the definition that the type is baked into."""
+        found = flatten_component_type(self.plan(), BAKED, LIMITS)
+        assert isinstance(found, dict), [one.message for one in found]
+        return found
+
+    def refusals(self) -> list[tuple[str, str]]:
+        """Return why the type cannot be baked: codes and sentences."""
+        found = flatten_component_type(self.plan(), BAKED, LIMITS)
+        assert isinstance(found, tuple), emit(found)
+        return [(one.code, one.message) for one in found]
+
+    def late(self, spec: Mapping[str, Any], overrides: Mapping[str, Any], addons: Mapping[str, Any]) -> Outcome:
+        """Return what a component comes to with addons, with what an environment says of it, and of its addons."""
+        return rendered(self.plan(), spec, {"overrides": overrides, "platformAddonOverrides": addons})
+
+    def early(self, spec: Mapping[str, Any], overrides: Mapping[str, Any], baked: Mapping[str, Any]) -> Outcome:
+        """Return what a component comes to without them; what is said of addons stands below their keys."""
+        one = ConfigObject(
+            ObjectKey(GROUP, "ComponentDefinition", "", BAKED),
+            API_VERSION,
+            "",
+            Document.from_data(deepcopy(dict(baked))),
+        )
+        return rendered(self.plan(one, ()), spec, {"overrides": overrides})
+
+    def keys(self) -> dict[str, str]:
+        """Return the keys of the uses of addons in the definition, by the instances of the plan."""
+        return {
+            str(use.instance): _camel(
+                f"{use.instance.addon}-{use.instance.id}" if use.has_instance_id else use.instance.addon
+            )
+            for use in self.plan().platform_uses
+        }
+
+
+def _camel(name: str) -> str:
+    first, *more = name.split("-")
+    return first + "".join(part.capitalize() for part in more)
+
+
+def rendered(plan: ComponentPlan, spec: Mapping[str, Any], said: Mapping[str, Any]) -> Outcome:
+    """Return the objects of a component as text, or the codes of what is wrong."""
+    component = _read(read_component(config_object("RiverMill", "wheel", spec, "river", labels={"team": "water"})))
+    binding = {"owner": {"componentName": "wheel"}, "environment": "live", **said}
+    bound = _read(read_binding(config_object("EnvBinding", "wheel-live", binding, "river")))
+    composed = render_component(plan, component, bound, FACTS, LIMITS)
+    if composed.errors:
+        return tuple(f"{one.code}: {one.message}" for one in composed.errors)
+    return "---\n".join(emit(one.data) for one in composed.resources)
+
+
+def allowed(baked: Mapping[str, Any], key: str, values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the values of an addon that environments can still give."""
+    schema = _read(
+        read_component_definition(
+            ConfigObject(
+                ObjectKey(GROUP, "ComponentDefinition", "", BAKED), API_VERSION, "", Document.from_data(baked)
+            ),
+            LIMITS,
+        )
+    ).schema.env_overrides
+
+    def kept(given: Mapping[str, Any], at: tuple[str, ...], declared: Callable[[tuple[str, ...]], bool]) -> Any:
+        return {
+            name: kept(value, (*at, name), declared) if isinstance(value, dict) else value
+            for name, value in given.items()
+            if declared((*at, name))
+        }
+
+    found: dict[str, Any] = kept(values, (key,), lambda path: is_declared(schema, path))
+    return found

@@ -1,0 +1,303 @@
+"""A market with its stalls: definitions, addons, types, components and where they run, written as YAML."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from reconciler.catalog.catalog import Catalog, ConfigObject, read_catalog
+from reconciler.catalog.files import File, FileTree
+from reconciler.controllers.clusters.inventory import read_inventory
+from reconciler.controllers.components.controller import ComponentCache, ComponentControllerInputs, reconcile_components
+from reconciler.controllers.deletion_guards import PackageLocation
+from reconciler.controllers.repositories import read_repositories
+from reconciler.controllers.results import (
+    ConfigStatus,
+    ControllerResult,
+    GeneratedSource,
+    PackageOwner,
+    StalledVariant,
+    Variant,
+)
+from reconciler.krm.findings import Finding
+from reconciler.krm.yaml import emit, parse_yaml
+
+API = "platform/v1alpha1"
+GLUE = "reconciler.dev/v1alpha1"
+UNREADABLE = "a: ]\n"
+TRUE, FALSE = "${true}", "${false}"
+Data = Mapping[str, Any]
+
+
+def written(
+    kind: str,
+    name: str,
+    spec: Any = None,
+    *,
+    namespace: str = "",
+    labels: Data | None = None,
+    annotations: Data | None = None,
+    api: str = API,
+    **more: Any,
+) -> str:
+    """Return an object; `more` are fields beside its spec."""
+    metadata = {"name": name, "namespace": namespace, "labels": labels, "annotations": annotations}
+    known = {field: value for field, value in metadata.items() if value}
+    return emit({"apiVersion": api, "kind": kind, "metadata": known, "spec": {} if spec is None else spec, **more})
+
+
+def made(kind: str = "ConfigMap", name: str = "${metadata.name}", **fields: Any) -> dict[str, Any]:
+    """Return the template of an object in the namespace of its component."""
+    api = {"Deployment": "apps/v1", "StatefulSet": "apps/v1", "CronJob": "batch/v1"}.get(kind, "v1")
+    return {
+        "apiVersion": api,
+        "kind": kind,
+        "metadata": {"name": name, "namespace": "${metadata.namespace}"},
+        **fields,
+    }
+
+
+def pods(*containers: str, kind: str = "Deployment", name: str = "${metadata.name}") -> dict[str, Any]:
+    """Return the template of a workload with these containers."""
+    return made(kind, name, spec={"template": {"spec": {"containers": [{"name": each} for each in containers]}}})
+
+
+SAID = made(data="${spec}")
+"""A template that shows the values that are in effect."""
+
+
+def schema(parameters: Data | None = None, environment: Data | None = None, types: Data | None = None) -> Data:
+    sections = {"types": types, "parameters": parameters, "envOverrides": environment}
+    return {key: value for key, value in sections.items() if value}
+
+
+def resource(template: Data, name: str = "main", **more: Any) -> Data:
+    return {"id": name, **more, "template": template}
+
+
+def definition(*resources: Data, name: str = "stall", values: Data | None = None, **more: Any) -> str:
+    """Return a definition of these resources; one that only shows its values without any."""
+    spec = {"schema": dict(values or {}), "resources": list(resources) or [resource(SAID)]}
+    return written("ComponentDefinition", name, spec, **more)
+
+
+def addon(name: str = "lamp", spec: Data | None = None, *, side: str = "", **more: Any) -> str:
+    """Return an addon; `spec` are its fields."""
+    labels = {**({"allowedFor": side} if side else {}), **(more.pop("labels", None) or {})}
+    return written("Addon", name, dict(spec or {}), labels=labels, **more)
+
+
+def create(template: Data, **more: Any) -> Data:
+    return {**more, "resource": template}
+
+
+def patch(op: str, path: str, value: Any = None, target: Any = None, **more: Any) -> Data:
+    """Return a patch of workloads, or of what `target` says."""
+    operation = {"op": op, "path": path, **({} if op == "remove" else {"value": value})}
+    return {**more, "target": target or {"resourceType": ["Deployment", "ConfigMap"]}, "patch": operation}
+
+
+def note(name: str, value: Any = "yes") -> Data:
+    """Return a patch that leaves an annotation."""
+    return patch("merge", "/metadata/annotations", {name: value})
+
+
+def patching(name: str = "lamp", side: str = "", requires: Iterable[str] = (), **fields: Any) -> str:
+    """Return an addon that leaves its own name on what there is, and `fields` of its spec."""
+    depends = {"requires": [{"addon": one} for one in requires]} if requires else {}
+    spec = {"patches": [note(name)], **({"dependencies": depends} if depends else {}), **fields}
+    return addon(name, spec, side=side)
+
+
+def platform(name: str = "lamp", instance: str = "", config: Data | None = None, **more: Any) -> Data:
+    return {
+        "name": name,
+        **({"instanceId": instance} if instance else {}),
+        **({"config": config} if config else {}),
+        **more,
+    }
+
+
+def allowed(name: str = "lamp", defaults: Data | None = None, **more: Any) -> Data:
+    return {"name": name, **({"defaults": defaults} if defaults else {}), **more}
+
+
+def component_type(
+    *platform: Data, name: str = "market-stall", definition: str = "stall", allow: Iterable[Data] = (), **more: Any
+) -> str:
+    """Return a type with these platform addons; `allow` are those of developers, `more` is what else it says."""
+    spec = {
+        "componentDefinitionRef": {"name": definition},
+        **({"platformAddons": list(platform)} if platform else {}),
+        **({"developerAddons": {"allowed": list(allow)}} if allow else {}),
+    }
+    outside = {key: more.pop(key) for key in ("namespace", "labels", "annotations") if key in more}
+    return written("ComponentType", name, {**spec, **more}, **outside)
+
+
+def component(spec: Data | None = None, name: str = "bread", kind: str = "MarketStall", **more: Any) -> str:
+    return written(kind, name, dict(spec or {}), **{"namespace": "square", **more})
+
+
+def listing(*addons: Data, name: str = "bread", definition: str = "stall", **more: Any) -> str:
+    """Return a component without a type, which lists its own addons."""
+    spec = {"componentDefinition": definition, **({"addons": list(addons)} if addons else {}), **more}
+    return component(spec, name, "Component")
+
+
+def binding(
+    environment: str = "fair", component: str = "bread", name: str = "", namespace: str = "square", **more: Any
+) -> str:
+    """Return a binding; `more` are other fields of its spec."""
+    annotations = more.pop("annotations", None)
+    spec = {"owner": {"componentName": component} if component else None, "environment": environment, **more}
+    known = {key: value for key, value in spec.items() if value is not None}
+    return written(
+        "EnvBinding", name or f"{component}-{environment}", known, namespace=namespace, annotations=annotations
+    )
+
+
+def cluster(name: str = "east", labels: Data | None = None) -> str:
+    return written("Cluster", name, namespace="fleet", labels=labels, api="greenhouse.sap/v1alpha1")
+
+
+def environment(name: str = "fair", clusters: Iterable[str] = ("east",), **more: Any) -> str:
+    namespace = more.pop("namespace", "")
+    return written("Environment", name, {"clusters": list(clusters), **more}, namespace=namespace, api=GLUE)
+
+
+def build(name: str = "bread", spec: Data | None = None, namespace: str = "square") -> str:
+    return written(
+        "Build", name, dict(spec or {"image": f"registry.example.org/{name}:1"}), namespace=namespace, api=GLUE
+    )
+
+
+SIZED = definition(values=schema({"size": "integer | default=1"}, {"most": "integer | default=9"}))
+
+
+PLACE = (cluster(), environment())
+"""One cluster, and the environment that it serves."""
+
+
+def rendering(*templates: Data, addons: Iterable[str] = ()) -> list[str]:
+    """Return a world that renders these templates, and has these addons work on them."""
+    listed = list(addons)
+    names = [f"a{number}" for number in range(len(listed))]
+    resources = [resource(template, f"r{number}") for number, template in enumerate(templates)]
+    return market(definition(*resources), *listed, component_type(*(platform(name, "i") for name in names)))
+
+
+@dataclass
+class Branches:
+    """What clusters have: the owners that state knows, and what their packages were made of."""
+
+    owners: dict[PackageLocation, PackageOwner] = field(default_factory=dict)
+    made_of: dict[PackageLocation, Collection[str]] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, result: ControllerResult) -> Branches:
+        """Return the branches on which all of a result was published."""
+        units = {(one.target.repository, one.target.package): one for one in result.variants}
+        return cls(
+            {unit: one.owner for unit, one in units.items()},
+            {unit: one.dependencies.keys() for unit, one in units.items()},
+        )
+
+    def owned(self) -> Mapping[PackageLocation, PackageOwner]:
+        return self.owners
+
+    def inputs(self) -> Mapping[PackageLocation, Collection[str]]:
+        return self.made_of
+
+
+def catalog_of(files: Mapping[str, str], before: Catalog | None = None) -> Catalog:
+    return read_catalog(FileTree({path: File(text.encode()) for path, text in files.items()}), previous=before)
+
+
+def config(texts: Iterable[str]) -> dict[str, str]:
+    return {f"{number:02}.yaml": text for number, text in enumerate(texts)}
+
+
+def only(text: str) -> ConfigObject:
+    """Return an object as the room reads it."""
+    (found,) = catalog_of({"one.yaml": text}).objects.values()
+    return found
+
+
+def room_of(
+    catalog: Catalog, branches: Branches | None = None, memory: ComponentCache | None = None, **more: Any
+) -> ControllerResult:
+    inventory = read_inventory(catalog, read_repositories(catalog)[0])
+    return reconcile_components(catalog, inventory, ComponentControllerInputs(branches or Branches(), **more), memory)
+
+
+def room(files: Mapping[str, str] | Iterable[str], branches: Branches | None = None, **more: Any) -> ControllerResult:
+    """Return what the room makes of files, or of texts; `more` are surroundings."""
+    return room_of(catalog_of(files if isinstance(files, Mapping) else config(files)), branches, **more)
+
+
+def market(*texts: str, on: str = "", of: str = "") -> list[str]:
+    """Return a world in which one component runs in one environment: `on` is its binding, `of` the component."""
+    return [*PLACE, *texts, of or component(), on or binding()]
+
+
+def objects_of(variant: Variant) -> dict[str, Any]:
+    """Return the objects of a package by the name of their file."""
+    assert isinstance(variant.source, GeneratedSource)
+    return {name: parse_yaml(file.data).documents[0].data for name, file in variant.source.files.items()}
+
+
+def variant_of(result: ControllerResult, place: str = "east/components/fair/square/bread") -> Variant:
+    (found,) = (one for one in result.variants if f"{one.target.repository}/{one.target.package}" == place)
+    return found
+
+
+def objects(result: ControllerResult, place: str = "east/components/fair/square/bread") -> dict[str, Any]:
+    return objects_of(variant_of(result, place))
+
+
+def bytes_of(result: ControllerResult) -> dict[str, bytes]:
+    """Return everything that is written, by cluster, package and file."""
+    return {
+        f"{one.target.repository}/{one.target.package}/{name}": file.data
+        for one in result.variants
+        if isinstance(one.source, GeneratedSource)
+        for name, file in one.source.files.items()
+    }
+
+
+def findings(result: ControllerResult) -> list[Finding]:
+    """Return everything that is told: of the config, of packages that are made, and of those that are not."""
+    of_made = [finding for one in result.variants for finding in one.findings]
+    return [*result.findings, *of_made, *(finding for one in result.stalled for finding in one.findings)]
+
+
+def told(result: ControllerResult, *, without: Collection[str] = ("InstanceIdImplicit",)) -> list[str]:
+    """Return the codes of all that is told, each once."""
+    return sorted({one.code for one in findings(result)} - set(without))
+
+
+def finding(result: ControllerResult, code: str) -> Finding:
+    return next(one for one in findings(result) if one.code == code)
+
+
+def status(result: ControllerResult, kind: str, name: str) -> ConfigStatus:
+    (found,) = (one for one in result.statuses if (one.key.kind, one.key.name) == (kind, name))
+    return found
+
+
+def ready(result: ControllerResult, kind: str, name: str) -> tuple[str, str]:
+    """Return status and reason of whether an object is ready."""
+    (found,) = (one for one in status(result, kind, name).conditions if one.type == "Ready")
+    return found.status, found.reason
+
+
+def stalled(result: ControllerResult, name: str = "bread-fair") -> StalledVariant:
+    (found,) = (one for one in result.stalled if one.owner.key.name == name)
+    return found
+
+
+def values(result: ControllerResult, file: str = "configmap-bread.yaml") -> Any:
+    """Return the values that a template of `SAID` shows."""
+    return objects(result)[file]["data"]

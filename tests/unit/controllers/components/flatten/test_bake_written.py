@@ -1,0 +1,79 @@
+"""Schemas as shorthand: what is written is read as what it was."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from reconciler.controllers.components.flatten.fields import ShorthandWriter
+from reconciler.controllers.components.schema import ComponentSchema, Schema, read_component_schema
+from reconciler.krm.findings import Severity
+from tests.unit.controllers.components.schema.shorthands import components
+
+AT = ("spec", "schema")
+
+
+def read_again(schema: Schema, *, required_by_default: bool = False, key: str = "gauge") -> Schema:
+    """Return the object that is read from what is written of one."""
+    writer = ShorthandWriter({f"{key}-a": "string"}, required_by_default=required_by_default)
+    written = {key: writer.write_fields(schema, key)}
+    types = {f"{key}-a": "string", **writer.types}
+    read = read_component_schema({"types": types, "parameters": written, "requiredByDefault": required_by_default}, AT)
+    assert not [fault.message for fault in read.field_findings if fault.code.severity is Severity.ERROR], (
+        written,
+        types,
+    )
+    found: Schema = read.parameters["properties"][key]
+    return found
+
+
+@given(components(), st.booleans())
+def test_whatever_is_written_is_read_as_what_it_was(schema: ComponentSchema, required_by_default: bool) -> None:
+    for section in (schema.parameters, schema.env_overrides):
+        found = read_again(section, required_by_default=required_by_default)
+
+        # an object that fills itself does so wherever it stands
+        assert {**found, "default": {}} == {**section, "default": {}}
+
+
+@pytest.mark.parametrize(
+    ("parameters", "expected"),
+    [
+        pytest.param({"a": "string | default=10Gi"}, {"a": "string | default=10Gi"}, id="bare-text"),
+        pytest.param({"a": 'string | default=""'}, {"a": 'string | default=""'}, id="empty-text"),
+        pytest.param({"a": "string | default='x \"y\" \\'"}, {"a": 'string | default="x \\"y\\" \\\\"'}, id="quotes"),
+        pytest.param({"a": "string | enum=b,c"}, {"a": 'string | enum=["b", "c"]'}, id="enum"),
+        pytest.param({"a": "integer | required=true"}, {"a": "integer | required=true"}, id="required"),
+        pytest.param({"a": "array<map[string]float>"}, {"a": "[]map<number>"}, id="types-have-one-spelling"),
+        pytest.param({"a": {"b": "object"}}, {"a": {"b": "object"}}, id="object"),
+        pytest.param({"a": {"b": "integer | default=1"}}, {"a": {"b": "integer | default=1"}}, id="fills-itself"),
+        pytest.param({"a": {"b": "integer", "$default": {}}}, {"a": {"b": "integer", "$default": {}}}, id="default"),
+    ],
+)
+def test_how_fields_are_written(parameters: dict[str, Any], expected: dict[str, Any]) -> None:
+    schema = read_component_schema({"parameters": parameters}, AT)
+    writer = ShorthandWriter(())
+
+    assert writer.write_fields(schema.parameters, "gauge") == expected
+    assert writer.types == {}
+
+
+def test_types_get_names_that_are_free() -> None:
+    given_types = {"Door": {"number": "integer"}, "Name": "string | minLength=1"}
+    fields = {"doors": "[]Door", "front": "Door | nullable=true", "names": "map<Name>"}
+    schema = read_component_schema({"types": given_types, "parameters": fields}, AT)
+    writer = ShorthandWriter({"gauge-doors": "string"})
+
+    assert writer.write_fields(schema.parameters, "gauge") == {
+        "doors": "[]gauge-doors-2",
+        "front": "gauge-front | nullable=true",
+        "names": "map<gauge-names>",
+    }
+    assert writer.types == {
+        "gauge-doors-2": {"number": "integer"},
+        "gauge-front": {"number": "integer"},
+        "gauge-names": "string | minLength=1",
+    }

@@ -1,0 +1,693 @@
+"""Baking addons in: the definition comes to the same, or a sentence says what is in the way (openchoreo 13.3)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from reconciler.controllers.components.flatten.definition import flatten_component_type
+from reconciler.krm.yaml import emit
+from tests.unit.controllers.components.bake_world import BAKED, LIMITS, World
+
+POD = "/spec/template/spec"
+DEFINITION: dict[str, Any] = {
+    "schema": {
+        "types": {"Door": {"name": "string | required=true", "number": "integer | default=80"}},
+        "parameters": {"doors": "[]Door | default=[]", "grain": "string | default=rye"},
+        "envOverrides": {"count": "integer | default=1"},
+    },
+    "resources": [
+        {
+            "id": "wheel",
+            "template": {
+                "apiVersion": "apps/v1",
+                "kind": "Deployment",
+                "metadata": {"name": "${metadata.name}", "labels": {"grain": "${spec.grain}", "tier": "water"}},
+                "spec": {
+                    "replicas": "${spec.count}",
+                    "template": {
+                        "spec": {
+                            "containers": [
+                                {"name": "main", "image": "${build.image}", "args": ["${spec.grain}"]},
+                                {"name": "side", "image": "registry.example.org/side:1"},
+                            ],
+                            "tolerations": "${spec.count > 1 ? [] : omit()}",
+                        }
+                    },
+                },
+            },
+        },
+        {
+            "id": "door",
+            "forEach": "${spec.doors}",
+            "var": "door",
+            "includeWhen": "${size(spec.doors) > 0}",
+            "template": {
+                "apiVersion": "v1",
+                "kind": "Service",
+                "metadata": {"name": "${metadata.name}-${door.name}", "labels": {"${door.name}": "open"}},
+                "spec": {"ports": [{"port": "${door.number}"}]},
+            },
+        },
+    ],
+}
+SPEC = {"doors": [{"name": "front"}, {"name": "back", "number": 81}]}
+MAP: dict[str, Any] = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "${metadata.name}-map"}}
+
+
+def patch(path: str, value: Any = None, *, op: str = "add", target: Any = None, **more: Any) -> dict[str, Any]:
+    """Return a patch of one operation, of Deployments if nothing else is said."""
+    operation: dict[str, Any] = {"op": op, "path": path} | ({} if op == "remove" else {"value": value})
+    return {"target": target or {"resourceType": "Deployment"}, "patch": operation, **more}
+
+
+def gauge(*patches: dict[str, Any], **more: Any) -> dict[str, Any]:
+    """Return an addon; `fields` and `env` are what can be set of it."""
+    schema = {"parameters": more.pop("fields", {}), "envOverrides": more.pop("env", {}), "types": more.pop("types", {})}
+    return {"schema": schema, "patches": list(patches), **more}
+
+
+def world(*addons: dict[str, Any], config: Mapping[str, Any] | None = None, **more: Any) -> World:
+    """Return a world with addons a, b and so on, of which the first has a config."""
+    named = dict(zip("abc", addons, strict=False))
+    uses: list[dict[str, Any]] = [{"name": name} for name in named]
+    uses[0] |= {"config": dict(config or {}), **more}
+    return World(DEFINITION, named, uses)
+
+
+NESTED = "/spec/nested"
+
+SAME = [
+    pytest.param(world(gauge(patch("/spec/replicas", 1, op="merge"))), {}, id="merge-of-a-number-into-a-number"),
+    pytest.param(
+        world(
+            gauge(patch(NESTED, {"x": {"p": "${spec.v}"}}), fields={"v": "string | default=a"}),
+            gauge(patch(NESTED, {"x": {"p": 9}})),
+        ),
+        {},
+        id="another-addon-replaces-a-string-field",
+    ),
+    pytest.param(
+        world(
+            gauge(patch(NESTED, {"x": {"p": 9}})),
+            gauge(patch(NESTED, {"x": {"p": "${spec.v}"}}), fields={"v": "integer | default=1"}),
+        ),
+        {},
+        id="another-addon-sets-an-integer-field",
+    ),
+    pytest.param(world(gauge(patch("/spec/paused", True))), {}, id="plain-value"),
+    pytest.param(world(gauge(patch("/spec/x", "${metadata.name}-${env.name}"))), {}, id="what-components-have"),
+    pytest.param(
+        world(gauge(patch("/spec/x", "${spec.size}"), env={"size": "integer | default=3"})),
+        {"size": 5},
+        id="open-field",
+    ),
+    pytest.param(
+        world(gauge(patch("/spec/x", "${spec.size + 1}"), env={"size": "integer"}), config={"size": 5}), {}, id="given"
+    ),
+    pytest.param(
+        world(gauge(patch("/spec/x", "${-spec.size - 3}"), env={"size": "integer"}), config={"size": -5}),
+        {},
+        id="negative-number",
+    ),
+    pytest.param(
+        world(
+            gauge(
+                patch("/spec/x", "${[has(spec.a), has(spec.b), spec.?a.orValue('x'), spec.?b.orValue('x')]}"),
+                fields={"a": "string", "b": "string", "c": "string | default=c"},
+            ),
+            config={"a": "a"},
+        ),
+        {},
+        id="asked-for",
+    ),
+    pytest.param(
+        world(
+            gauge(
+                patch("/spec/x", "${[has(spec.o), has(spec.o.b), spec.?o.?a.orValue('x'), spec.?o.?b.orValue('x')]}"),
+                env={"o": {"a": "string", "b": "string"}},
+            ),
+            config={"o": {"a": "a"}},
+        ),
+        {"o": {"b": "2"}},
+        id="asked-for-in-a-part",
+    ),
+    pytest.param(
+        world(
+            gauge(
+                patch("/spec/x", {"all": "${spec}", "some": "${spec.deep}"}),
+                env={
+                    "deep": {"z": "string", "a": "string | default=1", "o": {"p": "string", "q": "string | default=2"}},
+                    "b": "integer | default=1",
+                },
+            ),
+            config={"deep": {"z": "z", "o": {"p": "p"}}},
+        ),
+        {"b": 2, "deep": {"o": {"q": "3"}}},
+        id="objects-of-which-some-is-given-keep-their-order",
+    ),
+    pytest.param(
+        world(
+            gauge(
+                patch("/spec/x", {"p": "${parameters.a}", "e": "${envOverrides.b}", "w": "${envOverrides}"}),
+                fields={"a": "string | default=a"},
+                env={"b": "string | default=b"},
+            ),
+            config={"a": "x"},
+        ),
+        {"b": "y"},
+        id="sections",
+    ),
+    pytest.param(
+        world(gauge(patch("/spec/x", "${spec['a-b'] + spec[\"a-b\"]}"), env={"a-b": "string | default=d"})),
+        {"a-b": "e"},
+        id="dashed-names",
+    ),
+    pytest.param(
+        world(
+            gauge(
+                patch("/spec/x", "${[1, 2].map(spec, spec + 1)} ${[spec.n].map(i, i)}"),
+                env={"n": "integer | default=1"},
+            )
+        ),
+        {"n": 2},
+        id="names-that-macros-bind",
+    ),
+    pytest.param(
+        world(
+            gauge(patch("/spec/x", "${.spec.n + .spec.m}"), env={"n": "integer | default=1", "m": "integer"}),
+            config={"m": 7},
+        ),
+        {"n": 2},
+        id="absolute-names",
+    ),
+    pytest.param(
+        world(
+            gauge(
+                patch("/spec/x", "${spec.free.a.b + spec.list[0].c}"),
+                fields={"free": "object", "list": "[]Item"},
+                types={"Item": {"c": "string | default=c"}},
+            ),
+            config={"free": {"a": {"b": "$"}}, "list": [{}]},
+        ),
+        {},
+        id="below-what-is-given",
+    ),
+    pytest.param(
+        world(gauge(patch("/spec/x", "a$${spec.text}"), fields={"text": "string"}), config={"text": "{metadata.name}"}),
+        {},
+        id="text-that-would-open-an-expression",
+    ),
+    pytest.param(
+        world(
+            gauge(patch("/spec/x", "a$${spec.text}${metadata.name}"), fields={"text": "string"}),
+            config={"text": "{metadata.name}"},
+        ),
+        {},
+        id="text-that-would-open-one-beside-another",
+    ),
+    pytest.param(
+        world(gauge(patch("/spec/x", "${has(spec.a)}"), env={"a": "string"})), {}, id="values-are-there-without-any"
+    ),
+    pytest.param(
+        world(
+            gauge(
+                patch("/spec/x", "${spec.empty} ${spec.n}"),
+                fields={"empty": 'string | default=""'},
+                env={"n": "integer | default=4"},
+            ),
+            config={"empty": ""},
+        ),
+        {},
+        id="text-that-would-become-a-number",
+    ),
+    pytest.param(world(gauge(patch("/spec/x", '${"${HOME}"} and ${"${HOME}"}'))), {}, id="literal-dollars"),
+    pytest.param(
+        world(
+            gauge(
+                patch("/spec/x", {"${spec.key}": 1, "b": "${omit()}", "l": ["${omit()}", 1]}), fields={"key": "string"}
+            ),
+            config={"key": "k"},
+        ),
+        {},
+        id="keys-and-omissions",
+    ),
+    pytest.param(
+        world(gauge(patch("/spec/x", {"a": "${spec.n > 1 ? 1 : omit()}"}), env={"n": "integer | default=1"})),
+        {"n": 2},
+        id="omissions-of-a-render",
+    ),
+    pytest.param(
+        world(
+            gauge(
+                patch(f"{POD}/containers/[?(@.name=='${{spec.name}}')]/env/-", {"name": "${instanceId}"}),
+                fields={"name": "string | default=side"},
+            ),
+            instanceId="one",
+        ),
+        {},
+        id="filter-by-a-field-that-is-fixed",
+    ),
+    pytest.param(
+        world(
+            gauge(
+                patch(f"{POD}/containers/[*]/env", [{"name": "A", "value": "${spec.a}"}]),
+                env={"a": "string | default=a"},
+            )
+        ),
+        {"a": "b"},
+        id="every-item",
+    ),
+    pytest.param(world(gauge(patch(f"{POD}/containers/1", op="remove"))), {}, id="remove-by-index"),
+    pytest.param(world(gauge(patch("/spec/replicas", op="remove"))), {}, id="remove-what-is-templated"),
+    pytest.param(world(gauge(patch(f"{POD}/tolerations", op="remove"))), {}, id="remove-what-may-be-omitted"),
+    pytest.param(world(gauge(patch("/spec/replicas", 9, op="replace"))), {}, id="replace-what-is-templated"),
+    pytest.param(
+        world(gauge(patch("/metadata", {"labels": {"more": "${metadata.name}", "tier": "fire"}}, op="merge"))),
+        {},
+        id="merge",
+    ),
+    pytest.param(
+        world(gauge(patch(f"{POD}/containers/[?(@.name=='none')]/env/-", 1, onMissing="skip"))), {}, id="skipped"
+    ),
+    pytest.param(
+        world(
+            gauge(
+                patch(
+                    f"{POD}/volumes/-",
+                    {"name": "${item.key}", "size": "${item.value}", "all": "${item}"},
+                    forEach="${spec.volumes}",
+                ),
+                fields={"volumes": "map<integer>"},
+            ),
+            config={"volumes": {"b": 2, "a": -1}},
+        ),
+        {},
+        id="loop-of-a-patch",
+    ),
+    pytest.param(
+        world(
+            gauge(
+                patch("/spec/x", "yes", condition="${spec.on}"),
+                patch("/spec/y", "no", condition="${!spec.on}"),
+                fields={"on": "boolean | default=true"},
+            )
+        ),
+        {},
+        id="condition-of-a-patch",
+    ),
+    pytest.param(
+        world(gauge(patch("/spec/x", "${spec.enabled}"), env={"enabled": "boolean | default=true"})), {}, id="enabled"
+    ),
+    pytest.param(world(gauge(patch("/spec/x", 1), env={"enabled": "boolean | default=false"})), {}, id="not-enabled"),
+    pytest.param(world(gauge(patch("/spec/x", "${target}")), condition="${1 > 2}"), {}, id="not-wanted-by-the-type"),
+    pytest.param(
+        world(
+            gauge(patch("/spec/x", "${spec.grain}", target={"resourceId": "door"}), env={"grain": "string | default=g"})
+        ),
+        {"grain": "h"},
+        id="copies-of-a-loop",
+    ),
+    pytest.param(
+        world(
+            gauge(
+                patch(
+                    "/spec/x", 1, target={"selector": {"matchLabels": {"tier": "water"}}, "resourceType": "Deployment"}
+                )
+            )
+        ),
+        {},
+        id="label",
+    ),
+    pytest.param(
+        world(
+            gauge(
+                patch("/data/k", "${metadata.name}", target={"resourceId": "map"}),
+                creates=[
+                    {"id": "map", "resource": {**MAP, "data": {"size": "${string(spec.size)}"}}},
+                    {
+                        "includeWhen": "${spec.size > 4}",
+                        "forEach": "${['a', spec.last]}",
+                        "var": "one",
+                        "template": {**MAP, "metadata": {"name": "${metadata.name}-${one}-${instanceId}"}},
+                    },
+                    {**MAP, "metadata": {"name": "bare"}},
+                    {"includeWhen": "${false}", "template": MAP},
+                ],
+                fields={"last": "string"},
+                env={"size": "integer | default=3"},
+            ),
+            config={"last": "z"},
+        ),
+        {"size": 5},
+        id="creates",
+    ),
+    pytest.param(
+        world(
+            gauge(patch("/metadata/annotations", {"x": ["${metadata.name}"]})),
+            gauge(patch("/metadata/annotations", {"y": "2", "x": [2]})),
+        ),
+        {},
+        id="what-another-addon-set-is-merged-with",
+    ),
+    pytest.param(
+        world(gauge(patch("/metadata/labels", {"y": "${metadata.name}"}))), {}, id="what-the-definition-set-is-replaced"
+    ),
+    pytest.param(
+        world(
+            gauge(creates=[{"id": "b", "resource": MAP}]),
+            gauge(
+                patch("/data", {"k": 1}, target={"resourceType": "ConfigMap"}),
+                dependencies={"requires": [{"addon": "a"}]},
+            ),
+        ),
+        {},
+        id="what-another-addon-created",
+    ),
+    pytest.param(
+        world(
+            gauge(
+                patch("/spec/x", 1),
+                fields={"a": "string | default=a"},
+                validation={"rules": [{"expression": "spec.a == 'b'", "message": "no"}]},
+            ),
+            config={"a": "b"},
+        ),
+        {},
+        id="rule-that-holds",
+    ),
+]
+
+
+@pytest.mark.parametrize(("one", "said"), SAME)
+def test_it_comes_to_the_same(one: World, said: dict[str, Any]) -> None:
+    baked = one.baked()
+
+    late = one.late(SPEC, {"count": 2}, {"a": said})
+    (key, *_) = one.keys().values()
+    early = one.early(SPEC, {"count": 2, **({key: said} if said else {})}, baked)
+    assert isinstance(late, str), late
+    assert early == late
+
+
+def test_what_is_written() -> None:
+    mount = patch(
+        f"{POD}/containers/[?(@.name=='${{spec.container}}')]/volumeMounts/-",
+        {"name": "${instanceId}", "at": "${spec.at}"},
+    )
+    claim = {"id": "claim", "resource": {**MAP, "data": {"size": "${spec.size}", "for": "${metadata.name}-${spec.at}"}}}
+    addon = gauge(
+        mount,
+        creates=[claim],
+        env={"size": "string | default=1Gi"},
+        types={"Unit": "string | minLength=1"},
+        fields={"at": "string | required=true", "container": "string | default=main", "units": "[]Unit | default=[]"},
+    )
+    one = World(
+        DEFINITION, {"spare-room": addon}, [{"name": "spare-room", "instanceId": "oats", "config": {"at": "/x"}}]
+    )
+
+    baked = one.baked()
+
+    assert baked["metadata"] == {
+        "name": "mill-with-everything",
+        "labels": {"composedFrom": "mill"},
+        "annotations": {"platform/composed-from": "mill", "platform/addons": "spare-room/oats"},
+    }
+    schema, own = baked["spec"]["schema"], DEFINITION["schema"]
+    left = {"spareRoomOats": {"units": "[]spareRoomOats-units | default=[]"}}
+    assert schema["parameters"] == {**own["parameters"], **left}
+    assert schema["envOverrides"] == {**own["envOverrides"], "spareRoomOats": {"size": "string | default=1Gi"}}
+    assert schema["types"] == {**own["types"], "spareRoomOats-units": "string | minLength=1"}
+    wheel, _, made = baked["spec"]["resources"]
+    container, _ = wheel["template"]["spec"]["template"]["spec"]["containers"]
+    assert container["volumeMounts"] == [{"name": "oats", "at": "/x"}]
+    data = {"size": "${spec.spareRoomOats.size}", "for": "${metadata.name}-/x"}
+    assert made == {"id": "claim", "template": {**MAP, "data": data}}
+
+
+def test_the_same_is_baked_again() -> None:
+    one = world(gauge(patch("/spec/x", "${spec.n}"), env={"n": "integer | default=1"}))
+
+    assert emit(one.baked()) == emit(one.baked())
+
+
+def test_an_environment_overrides_nothing_that_is_fixed() -> None:
+    one = world(gauge(patch("/spec/x", "${spec.n}"), env={"n": "integer | default=1"}), config={"n": 2})
+
+    early = one.early(SPEC, {"a": {"n": 3}}, one.baked())
+
+    assert not isinstance(early, str)
+    assert early[0].startswith("UnknownField: spec.overrides.a is unknown")
+
+
+@pytest.mark.parametrize("name", ["target", "resources", "addon"])
+def test_what_is_known_only_in_a_render(name: str) -> None:
+    ((code, message),) = world(gauge(patch("/spec/x", f"${{size({name}) > 0}}"))).refusals()
+
+    assert code == "NotBakeable"
+    assert f'spec.patches[0].patch.value must not use {name}, which only a render has: "size({name}) > 0"' in message
+
+
+REFUSED = [
+    pytest.param(
+        gauge(patch("/spec/x", 1, condition="${env.name == 'live'}")),
+        "must be known before a render, but env is not: \"env.name == 'live'\"",
+        id="condition-of-a-patch",
+    ),
+    pytest.param(
+        gauge(patch("/spec/x", 1), condition="${metadata.name == 'x'}"),
+        "must be known before a render, but metadata is not: \"metadata.name == 'x'\"",
+        id="condition",
+    ),
+    pytest.param(
+        gauge(patch("/spec/x", 1, target={"resourceId": "${metadata.name}"})),
+        "spec.patches[0].target.resourceId must be known before a render, but metadata is not",
+        id="target",
+    ),
+    pytest.param(
+        gauge(patch("/metadata/labels/${build.image}", 1)),
+        'spec.patches[0].patch.path must be known before a render, but build is not: "build.image"',
+        id="path",
+    ),
+    pytest.param(
+        gauge(patch("/spec/x", 1, forEach="${workload.zones}")),
+        'spec.patches[0].forEach must be known before a render, but workload is not: "workload.zones"',
+        id="loop",
+    ),
+    pytest.param(
+        gauge(patch("/spec/x", 1, condition="${spec.a == 'x'}"), fields={"a": "string"}),
+        "spec.patches[0].condition has the expression \"spec.a == 'x'\", which failed",
+        id="no-value",
+    ),
+    pytest.param(
+        gauge(patch(f"{POD}/containers/[?(@.args=='x')]/env/-", 1)), "must match an item in", id="nothing-found"
+    ),
+    pytest.param(
+        gauge(patch(f"{POD}/containers/[?(@.image=='x')]/env/-", 1)),
+        'spec.patches[0].patch.path must be known before a render, but it depends on "${build.image}"',
+        id="filter-that-meets-an-expression",
+    ),
+    pytest.param(
+        gauge(patch("/spec/replicas/x", 1)), 'but it depends on "${spec.count}"', id="path-through-an-expression"
+    ),
+    pytest.param(
+        gauge(patch("/metadata/labels/open", 1, target={"resourceId": "door"})),
+        'but it depends on "${door.name}"',
+        id="key-that-may-be-another",
+    ),
+    pytest.param(gauge(patch(f"{POD}/tolerations/-", 1)), "omit()", id="list-that-may-not-be-there"),
+    pytest.param(gauge(patch(f"{POD}/tolerations", [])), "omit()", id="value-that-may-not-be-there"),
+    pytest.param(
+        gauge(patch("/spec/all", "${metadata.labels}"), patch("/spec/all", {"x": 1}, op="merge")),
+        "spec.patches[1].patch.value must be known before a render",
+        id="merge-into-an-expression",
+    ),
+    pytest.param(
+        gauge(patch("/metadata/labels/tier", "${metadata.labels}", op="merge")),
+        'but it depends on "${metadata.labels}"',
+        id="merge-of-one",
+    ),
+    pytest.param(
+        gauge(patch("/spec/x/y", "${size(metadata.labels) > 0 ? 1 : omit()}")),
+        "omit()",
+        id="parents-of-what-may-be-omitted",
+    ),
+    pytest.param(
+        gauge(patch("/spec/x", 1, target={"selector": {"matchLabels": {"grain": "rye"}}})),
+        'spec.patches[0].target must be known before a render, but it depends on "${spec.grain}"',
+        id="label-that-is-an-expression",
+    ),
+    pytest.param(
+        gauge(patch("/spec/x", 1, target={"selector": {"matchLabels": {"wide": "open"}}})),
+        'but it depends on "${door.name}"',
+        id="label-with-a-key-that-is-one",
+    ),
+    pytest.param(
+        gauge(patch("/spec/x", 1), validation={"rules": [{"expression": "env.name != ''", "message": "no"}]}),
+        "must only use fixed values, because a definition has no rules: \"env.name != ''\"",
+        id="rule",
+    ),
+    pytest.param(
+        gauge(
+            patch("/spec/x", "${spec}", condition="${spec.on}"),
+            env={"on": "boolean | default=true", "n": "integer | default=1"},
+        ),
+        'must name the fields that it uses, because some of the fields are fixed: "spec"',
+        id="values-of-which-some-decide-on-placement",
+    ),
+    pytest.param(
+        gauge(creates=[{"id": "wheel", "resource": MAP}]),
+        'spec.creates[0].id must be unique, but ComponentDefinition/_cluster/mill also uses "wheel"',
+        id="id-that-is-taken",
+    ),
+    pytest.param(
+        gauge(patch("/spec/x", "${parameters}"), fields={"a": "string | default=a", "b": "string | default=b"}),
+        'must name the fields that it uses, because some of the fields are fixed: "parameters"',
+        id="section-of-which-some-is-fixed",
+    ),
+]
+
+
+@pytest.mark.parametrize(("addon", "expected"), REFUSED)
+def test_what_is_in_the_way(addon: dict[str, Any], expected: str) -> None:
+    config = {"a": "x"} if "b" in addon["schema"]["parameters"] else {}
+
+    told = world(addon, config=config).refusals()
+
+    assert [code for code, _ in told] == ["NotBakeable"]
+    assert told[0][1].startswith("mill-with-everything cannot be generated: Addon")
+    assert expected in told[0][1]
+
+
+OTHERS = [
+    pytest.param(
+        World(
+            DEFINITION,
+            {"grain": gauge(patch("/spec/x", "${spec.n}"), env={"n": "integer | default=1"})},
+            [{"name": "grain"}],
+        ),
+        [
+            (
+                "AddonKeyCollision",
+                "grain/default has the key grain, which is also a field of the definition",
+            )
+        ],
+        id="key-of-a-field",
+    ),
+    pytest.param(
+        World(
+            DEFINITION,
+            dict.fromkeys(("a-b", "a"), gauge(patch("/spec/x", "${spec.n}"), env={"n": "integer | default=1"})),
+            [{"name": "a-b"}, {"name": "a", "instanceId": "b"}],
+        ),
+        [
+            ("AddonKeyCollision", "a/b has the key aB, which is also the key of a-b/default; keys must be unique"),
+            ("AddonKeyCollision", "a-b/default has the key aB, which is also the key of a/b; keys must be unique"),
+        ],
+        id="key-of-another-addon",
+    ),
+    pytest.param(
+        World(
+            DEFINITION, {"3d": gauge(patch("/spec/x", "${spec.n}"), env={"n": "integer | default=1"})}, [{"name": "3d"}]
+        ),
+        [("AddonKeyInvalid", 'the key "3d" of the addon 3d is not a valid field name')],
+        id="no-key",
+    ),
+    pytest.param(
+        World(DEFINITION, {"a.b": gauge(creates=[MAP])}, [{"name": "a.b"}]),
+        [("NotBakeable", "spec.creates[0].id must be lower-case letters, digits")],
+        id="no-id",
+    ),
+    pytest.param(
+        world(gauge(patch("/spec/x", 1)), condition="${metadata.name != ''}"),
+        [("NotBakeable", "spec.platformAddons[0].condition must not use variables in order to be flattened")],
+        id="condition-of-the-type",
+    ),
+    pytest.param(
+        world(
+            gauge(patch("/spec/x", 1), condition="${false}"),
+            gauge(patch("/spec/x", 1), dependencies={"requires": [{"addon": "a"}]}),
+        ),
+        [("AddonRequirementMissing", "b requires a, which is not in use")],
+        id="what-is-required-does-not-work",
+    ),
+    pytest.param(
+        world(gauge(patch("/spec/x", "${target} ${addon.name}")), gauge(creates=[{**MAP, "x": "${resources}"}])),
+        [
+            ("NotBakeable", "Addon/_cluster/a: spec.patches[0].patch.value must not use target"),
+            ("NotBakeable", "Addon/_cluster/a: spec.patches[0].patch.value must not use addon"),
+            ("NotBakeable", "Addon/_cluster/b: spec.creates[0].x must not use resources"),
+        ],
+        id="every-addon-is-told",
+    ),
+    pytest.param(
+        world(
+            gauge(patch("/metadata/annotations", {"x": 1})), gauge(patch("/metadata/annotations", "${metadata.labels}"))
+        ),
+        [("NotBakeable", 'but it depends on "${metadata.labels}"')],
+        id="what-another-addon-set-may-be-merged-with",
+    ),
+    pytest.param(
+        world(
+            gauge(
+                patch("/spec/x", 1),
+                fields={"a": "string | default=a"},
+                validation={"rules": [{"expression": "spec.a == 'b'", "message": "must be b"}]},
+            ),
+            config={"a": "c"},
+        ),
+        [("NotBakeable", "the rule is not met: must be b")],
+        id="rule-that-does-not-hold",
+    ),
+    pytest.param(
+        world(
+            gauge(patch("/spec/x", "${[spec.long, metadata.name]}"), fields={"long": "string"}),
+            config={"long": "x" * 5000},
+        ),
+        [("NotBakeable", "the flattened definition mill-with-everything is not valid: ")],
+        id="expression-that-becomes-too-long",
+    ),
+    pytest.param(
+        World(
+            {
+                **DEFINITION,
+                "resources": [{"id": "all", "template": {**MAP, "data": "${spec.transformMap(k, v, string(k))}"}}],
+            },
+            {"a": gauge(patch("/x", "${spec.n}", target={"resourceId": "all"}), env={"n": "integer | default=1"})},
+            [{"name": "a"}],
+        ),
+        [("NotBakeable", "must name the fields that it uses, because addons add fields")],
+        id="definition-that-uses-all-fields",
+    ),
+]
+
+
+@pytest.mark.parametrize(("one", "expected"), OTHERS)
+def test_what_else_is_in_the_way(one: World, expected: list[tuple[str, str]]) -> None:
+    told = one.refusals()
+
+    assert [code for code, _ in told] == [code for code, _ in expected]
+    for (_, message), (_, part) in zip(told, expected, strict=True):
+        assert part in message
+
+
+def test_what_is_in_the_way_is_told_at_the_type() -> None:
+    plan = world(gauge(patch("/spec/x", 1)), gauge(patch("/spec/x", "${target}"))).plan()
+
+    found = flatten_component_type(plan, BAKED, LIMITS)
+
+    assert isinstance(found, tuple)
+    assert (found[0].location.file, found[0].location.pointer) == ("river-mill.yaml", "/spec/platformAddons/1")
+
+
+def test_what_is_written_too_often_ends_in_a_sentence() -> None:
+    many = {f"k{number}": "${[spec.long, metadata.name]}" for number in range(2000)}
+    one = world(gauge(patch("/spec/x", many), fields={"long": "string"}), config={"long": "x" * 100_000})
+
+    ((code, message),) = one.refusals()
+
+    assert code == "NotBakeable"
+    assert "exceeds the budget of the render" in message

@@ -1,0 +1,36 @@
+"""What tests of patches are made of: operations as they are written, and what they do to an object."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+from reconciler.controllers.components.field_findings import FieldFindingError
+from reconciler.controllers.components.patching.budget import PatchBudget
+from reconciler.controllers.components.patching.operations import (
+    OperationTemplate,
+    PatchOperation,
+    apply_operation,
+    read_operation,
+)
+from reconciler.krm.merge3.rules import ABSENT
+
+AT = ("spec", "patches", 0, "patch")
+
+
+def operation(op: str, path: str, value: Any = ABSENT) -> PatchOperation:
+    """Return an operation that can be read."""
+    written = {"op": op, "path": path} | ({} if value is ABSENT else {"value": value})
+    found = read_operation(written, AT)
+    assert isinstance(found, OperationTemplate), found
+    return found.render(found.value, found.path)
+
+
+def patched(document: Any, op: str, path: str, value: Any = ABSENT, *, skip_missing: bool = False) -> Any:
+    """Return a document after an operation, or the name of the code that it ends with."""
+    one = copy.deepcopy(document)
+    try:
+        apply_operation(one, operation(op, path, value), PatchBudget(), skip_missing=skip_missing)
+    except FieldFindingError as error:
+        return error.field_finding.code.name
+    return one

@@ -1,0 +1,126 @@
+"""Operations as addons write them: everything that is wrong with one is told at once (openchoreo 8.3)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from reconciler.cel import OMIT
+from reconciler.controllers.components.field_findings import FieldFinding, FieldFindingError
+from reconciler.controllers.components.patching.operations import OperationTemplate, PatchOperation, read_operation
+from reconciler.controllers.components.patching.paths import PatchPath
+from reconciler.krm.merge3.rules import ABSENT
+from tests.unit.controllers.components.patching.patch_world import AT
+
+WHERE = "spec.patches[0].patch"
+
+
+def read(written: Any) -> OperationTemplate:
+    found = read_operation(written, AT)
+    assert isinstance(found, OperationTemplate)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("written", "expected"),
+    [
+        pytest.param({"op": "add", "path": "/a", "value": 1}, ("add", 1), id="add"),
+        pytest.param({"op": "replace", "path": "/a", "value": None}, ("replace", None), id="null-is-a-value"),
+        pytest.param({"op": "merge", "path": "/a", "value": {}}, ("merge", {}), id="merge"),
+        pytest.param({"op": "remove", "path": "/a"}, ("remove", ABSENT), id="remove"),
+        pytest.param({"op": "remove", "path": "/a", "x-why": "old"}, ("remove", ABSENT), id="a-field-of-their-own"),
+    ],
+)
+def test_read_operation(written: dict[str, Any], expected: tuple[Any, ...]) -> None:
+    found = read(written)
+
+    assert (found.op, found.value) == expected
+    assert isinstance(found.path, PatchPath)
+
+
+@pytest.mark.parametrize(
+    ("written", "expected"),
+    [
+        pytest.param("add", ["AddonInvalid: must be a mapping"], id="text"),
+        pytest.param({"path": "/a"}, ["PatchOpUnsupported.op: must be one of add, replace"], id="no-op"),
+        pytest.param(
+            {"op": "test", "path": "/a"},
+            ['PatchOpUnsupported.op: must be one of add, replace, remove, merge, not "test"'],
+            id="test",
+        ),
+        pytest.param({"op": "mergeShallow", "path": "/a"}, ["PatchOpUnsupported.op:"], id="merge-shallow"),
+        pytest.param({"op": "Add", "path": "/a"}, ["PatchOpUnsupported.op:"], id="upper-case"),
+        pytest.param({"op": ["add"], "path": "/a"}, ["PatchOpUnsupported.op:"], id="list-as-op"),
+        pytest.param({"op": "add", "value": 1}, ["PathSyntax.path: must be a string"], id="no-path"),
+        pytest.param({"op": "add", "path": 5, "value": 1}, ["PathSyntax.path: must be a string"], id="number-as-path"),
+        pytest.param({"op": "add", "path": "", "value": 1}, ["PathRoot.path:"], id="path-of-the-object"),
+        pytest.param({"op": "add", "path": "/a"}, ["AddonInvalid.value: must be set"], id="no-value"),
+        pytest.param(
+            {"op": "remove", "path": "/a", "value": 1}, ["AddonInvalid.value: must not be set"], id="value-of-remove"
+        ),
+        pytest.param({"op": "remove", "path": "/a/-"}, ["PathDashOnlyAdd.path:"], id="remove-dash"),
+        pytest.param({"op": "merge", "path": "/a[-]", "value": 1}, ["PathDashOnlyAdd.path:"], id="merge-dash"),
+        pytest.param({"op": "add", "path": "/a[*]", "value": 1}, ["PathAmbiguousAdd.path:"], id="add-wildcard"),
+        pytest.param({"op": "add", "path": "/a[?(@.n=='x')]", "value": 1}, ["PathAmbiguousAdd.path:"], id="add-filter"),
+        pytest.param(
+            {"op": "add", "path": "a", "valu": 1},
+            [
+                "UnknownField.valu: is unknown; allowed are op, path, value; did you mean value?",
+                "PathSyntax.path:",
+                "AddonInvalid.value:",
+            ],
+            id="all-at-once",
+        ),
+        pytest.param(
+            {"op": "move", "path": "/a", "from": "/b"}, ["UnknownField.from:", "PatchOpUnsupported.op:"], id="move"
+        ),
+    ],
+)
+def test_what_is_no_operation(written: Any, expected: list[str]) -> None:
+    found = read_operation(written, AT)
+
+    assert isinstance(found, tuple)
+    told = [f"{one.code.name}{'.'.join(['', *map(str, one.path[len(AT) :])])}: {says(one)}" for one in found]
+    assert len(told) == len(expected)
+    assert all(one.startswith(start) for one, start in zip(told, expected, strict=True))
+
+
+def says(fault: FieldFinding) -> str:
+    """Return a message without the field that it begins with."""
+    assert fault.message.startswith(WHERE)
+    return fault.message.partition(" ")[2]
+
+
+def test_a_path_that_is_written_out_is_read_once() -> None:
+    template = read({"op": "add", "path": "/a", "value": "${spec.a}"})
+
+    assert template.render(7) == PatchOperation("add", template.path, 7, AT)  # type: ignore[arg-type]
+
+
+def test_a_templated_path_is_read_when_it_is_rendered() -> None:
+    template = read({"op": "add", "path": "/a/${spec.key}", "value": 1})
+
+    assert template.path == "/a/${spec.key}"
+    assert template.render(1, "/a/b").path.text == "/a/b"
+
+
+@pytest.mark.parametrize(
+    ("op", "path", "code"),
+    [
+        pytest.param("add", "a", "PathSyntax", id="no-path"),
+        pytest.param("add", "/a[?(@.n!='x')]", "PathFilterUnsupported", id="filter"),
+        pytest.param("add", "/a[*]", "PathAmbiguousAdd", id="add-wildcard"),
+        pytest.param("replace", "/a/-", "PathDashOnlyAdd", id="replace-dash"),
+        pytest.param("replace", 5, "PathSyntax", id="number"),
+        pytest.param("replace", OMIT, "PathSyntax", id="omitted"),
+    ],
+)
+def test_what_a_templated_path_must_not_render_to(op: str, path: Any, code: str) -> None:
+    template = read({"op": op, "path": "${spec.path}", "value": 1})
+
+    with pytest.raises(FieldFindingError) as raised:
+        template.render(1, path)
+
+    assert raised.value.field_finding.code.name == code
+    assert raised.value.field_finding.path == (*AT, "path")

@@ -1,0 +1,396 @@
+"""Several addons on one object: what becomes of the first one's work, and what is said of it (openchoreo 9)."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from reconciler.controllers.components.field_findings import FieldFindingError
+from reconciler.controllers.components.model import AddonInstance
+from reconciler.controllers.components.patching.budget import PatchBudget
+from reconciler.controllers.components.patching.operations import PatchOperation
+from reconciler.controllers.components.patching.paths import PatchPath, parse_patch_path
+from reconciler.controllers.components.patching.pod_templates import check_duplicate_list_keys
+from reconciler.controllers.components.patching.writers import WriteTracker
+from reconciler.krm.json_pointer import format_pointer
+from reconciler.krm.merge3.rules import ABSENT
+from tests.unit.controllers.components.patching.patch_world import AT, operation
+
+A, B, C = AddonInstance("a"), AddonInstance("b"), AddonInstance("c")
+Step = tuple[Any, ...]
+
+
+def nobody(one: AddonInstance, other: AddonInstance) -> bool:
+    """No addon declares anything of another."""
+    return one == other
+
+
+def run(document: Any, steps: list[Step], is_ordered: Any = nobody) -> tuple[Any, list[str], WriteTracker]:
+    """Return what instances make of a copy in turn, what is said of it, and who wrote what."""
+    one, writers, notes, allowance = copy.deepcopy(document), WriteTracker(is_ordered), list[str](), PatchBudget()
+    for by, op, path, *value in steps:
+        found = writers.apply_patch(one, operation(op, path, *value), by, allowance)
+        notes += [f"{note.code.name} {format_pointer(note.path)}" for note in found.notes]
+    return one, notes, writers
+
+
+@pytest.mark.parametrize(
+    ("document", "steps", "expected", "notes"),
+    [
+        pytest.param(
+            {},
+            [(A, "add", "/m", {"x": 1}), (B, "add", "/m", {"y": 2})],
+            {"m": {"x": 1, "y": 2}},
+            ["MergedWrite /m"],
+            id="row-39-maps",
+        ),
+        pytest.param(
+            {},
+            [(A, "add", "/l", [1]), (B, "add", "/l", [2])],
+            {"l": [1, 2]},
+            ["MergedWrite /l"],
+            id="row-39-lists",
+        ),
+        pytest.param(
+            {},
+            [(A, "add", "/v", True), (B, "add", "/v", False)],
+            {"v": False},
+            ["LastWriterWins /v"],
+            id="row-40-the-later-wins",
+        ),
+        pytest.param({}, [(A, "add", "/v", 1), (B, "add", "/v", 1)], {"v": 1}, [], id="equal-values-say-nothing"),
+        pytest.param(
+            {}, [(A, "add", "/v", 1), (B, "add", "/v", 1.0)], {"v": 1.0}, ["LastWriterWins /v"], id="equal-in-python"
+        ),
+        pytest.param(
+            {},
+            [(A, "add", "/v", {"x": 1}), (B, "add", "/v", [1])],
+            {"v": [1]},
+            ["LastWriterWins /v"],
+            id="a-list-onto-a-map-wins",
+        ),
+        pytest.param(
+            {},
+            [(A, "add", "/m", {"x": 1, "z": 0}), (B, "add", "/m", {"x": 2})],
+            {"m": {"x": 2, "z": 0}},
+            ["MergedWrite /m", "LastWriterWins /m/x"],
+            id="what-differs-inside-of-merged-maps",
+        ),
+        pytest.param(
+            {"m": {"x": 1}},
+            [(A, "add", "/m", {"y": 2})],
+            {"m": {"y": 2}},
+            [],
+            id="what-the-definition-has-is-replaced",
+        ),
+        pytest.param(
+            {},
+            [(A, "add", "/m", {"x": 1}), (A, "add", "/m", {"y": 2})],
+            {"m": {"y": 2}},
+            [],
+            id="what-the-same-instance-set-is-replaced",
+        ),
+        pytest.param(
+            {},
+            [(A, "add", "/m", {"x": 1}), (AddonInstance("a", "2"), "add", "/m", {"y": 2})],
+            {"m": {"x": 1, "y": 2}},
+            ["MergedWrite /m"],
+            id="two-instances-of-one-addon-are-two",
+        ),
+        pytest.param(
+            {},
+            [(A, "add", "/m", {"x": 1}), (B, "add", "/m", {"y": 2}), (C, "add", "/m", {"z": 3})],
+            {"m": {"x": 1, "y": 2, "z": 3}},
+            ["MergedWrite /m", "MergedWrite /m"],
+            id="three-addons",
+        ),
+        pytest.param(
+            {},
+            [(A, "add", "/m", {"x": {"y": [1]}}), (B, "add", "/m/x/y", [2])],
+            {"m": {"x": {"y": [1, 2]}}},
+            ["MergedWrite /m/x/y"],
+            id="below-what-another-set",
+        ),
+        pytest.param(
+            {},
+            [(A, "add", "/m/x", 1), (B, "add", "/m", {"y": 2})],
+            {"m": {"x": 1, "y": 2}},
+            ["MergedWrite /m"],
+            id="a-parent-that-another-made",
+        ),
+        pytest.param(
+            {},
+            [(A, "add", "/l/-", 1), (B, "add", "/l", [2])],
+            {"l": [1, 2]},
+            ["MergedWrite /l"],
+            id="a-list-that-another-made-by-appending",
+        ),
+        pytest.param(
+            {"m": {"k": 0}},
+            [(A, "add", "/m/x", 1), (B, "add", "/m", {"y": 2})],
+            {"m": {"y": 2}},
+            ["OverwrittenWrite /m/x"],
+            id="what-is-lost-below-what-is-replaced",
+        ),
+        pytest.param(
+            {"m": {"k": 0}},
+            [(A, "add", "/m/x", 1), (B, "add", "/m", {"x": 1})],
+            {"m": {"x": 1}},
+            [],
+            id="what-is-not-lost-below-what-is-replaced",
+        ),
+        pytest.param(
+            {"v": 0},
+            [(A, "replace", "/v", 1), (B, "replace", "/v", 2)],
+            {"v": 2},
+            ["OverwrittenWrite /v"],
+            id="replace-what-another-set",
+        ),
+        pytest.param(
+            {},
+            [(A, "add", "/v", 1), (B, "remove", "/v")],
+            {},
+            ["OverwrittenWrite /v"],
+            id="remove-what-another-set",
+        ),
+        pytest.param(
+            {"m": {}},
+            [(A, "add", "/m/x", 1), (B, "remove", "/m")],
+            {},
+            ["OverwrittenWrite /m/x"],
+            id="remove-what-another-set-something-in",
+        ),
+        pytest.param({"v": 0}, [(A, "remove", "/v"), (B, "add", "/v", 1)], {"v": 1}, [], id="add-what-was-removed"),
+        pytest.param(
+            {}, [(A, "add", "/v", 1), (A, "replace", "/v", 2), (A, "remove", "/v")], {}, [], id="ones-own-work"
+        ),
+        pytest.param(
+            {},
+            [(A, "merge", "/m", {"l": [1], "d": {"x": 1}}), (B, "merge", "/m", {"l": [2], "d": {"y": 2}})],
+            {"m": {"l": [1, 2], "d": {"x": 1, "y": 2}}},
+            [],
+            id="merge-of-maps-and-lists-says-nothing",
+        ),
+        pytest.param(
+            {},
+            [(A, "merge", "/m", {"v": 1}), (B, "merge", "/m", {"v": 2})],
+            {"m": {"v": 2}},
+            ["LastWriterWins /m/v"],
+            id="merge-of-single-values",
+        ),
+        pytest.param(
+            {"l": []},
+            [(A, "add", "/l/-", 1), (B, "add", "/l/-", 2), (C, "remove", "/l[0]")],
+            {"l": [2]},
+            [],
+            id="what-is-appended-is-nobodys",
+        ),
+        pytest.param(
+            {"l": [{"n": "a"}, {"n": "b"}]},
+            [(A, "replace", "/l[?(@.n=='b')]/n", "c"), (B, "add", "/l/0", {"n": "z"}), (C, "replace", "/l/2/n", "d")],
+            {"l": [{"n": "z"}, {"n": "a"}, {"n": "d"}]},
+            ["OverwrittenWrite /l/2/n"],
+            id="an-item-that-was-moved-by-an-insert",
+        ),
+        pytest.param(
+            {"l": [{"n": 0}, {"n": 1}, {"n": 2}]},
+            [(A, "replace", "/l/2/n", 9), (B, "remove", "/l/0"), (C, "replace", "/l[*]/n", 7)],
+            {"l": [{"n": 7}, {"n": 7}]},
+            ["OverwrittenWrite /l/1/n"],
+            id="an-item-that-was-moved-by-a-removal",
+        ),
+        pytest.param(
+            {"l": [1, 2, 3]},
+            [(A, "replace", "/l/1", 9), (B, "remove", "/l[*]"), (C, "add", "/l/0", 5), (C, "replace", "/l/0", 6)],
+            {"l": [6]},
+            ["OverwrittenWrite /l/1"],
+            id="nobody-is-remembered-where-all-was-removed",
+        ),
+        pytest.param(
+            {},
+            [(A, "add", "/d/x", 1), (A, "add", "/d/y", 1), (C, "add", "/d/z", 1), (B, "replace", "/d", {"y": 1})],
+            {"d": {"y": 1}},
+            ["OverwrittenWrite /d", "OverwrittenWrite /d/z"],
+            id="everybody-is-named-once",
+        ),
+    ],
+)
+def test_addons_in_turn(document: Any, steps: list[Step], expected: Any, notes: list[str]) -> None:
+    found = run(document, steps)
+
+    assert found[:2] == (expected, notes)
+
+
+@pytest.mark.parametrize(
+    "steps",
+    [
+        pytest.param([(A, "add", "/v", 1), (B, "add", "/v", 2)], id="last-writer"),
+        pytest.param([(A, "add", "/v", [1]), (B, "add", "/v", [2])], id="merged"),
+        pytest.param([(A, "add", "/v", 1), (B, "remove", "/v")], id="overwritten"),
+    ],
+)
+def test_a_declared_order_is_meant(steps: list[Step]) -> None:
+    told = run({}, steps)
+    meant = run({}, steps, lambda one, other: {one, other} == {A, B})
+
+    assert told[0] == meant[0]
+    assert told[1]
+    assert meant[1] == []
+
+
+def test_a_note_names_both_and_what_would_end_it() -> None:
+    writers, document = WriteTracker(nobody), {"v": 0}
+    writers.apply_patch(document, operation("replace", "/v", 1), AddonInstance("first", "main"), PatchBudget())
+
+    found = writers.apply_patch(document, operation("replace", "/v", 2), B, PatchBudget())
+
+    expected = (
+        "b/default overwrites the value that first/main set at /v;"
+        " if this is intended, declare the order with requires or loadOrder"
+    )
+    assert [note.message for note in found.notes] == [expected]
+    assert not found.notes[0].is_error
+
+
+def test_many_places_of_one_operation_are_told_once() -> None:
+    document, writers = {"c": [{"v": 0} for _ in range(1_500)]}, WriteTracker(nobody)
+    writers.apply_patch(document, operation("replace", "/c[*]/v", 1), A, PatchBudget())
+
+    found = writers.apply_patch(document, operation("merge", "/c[*]/v", 2), B, PatchBudget())
+
+    assert len(found.writes) == 1_500
+    assert [format_pointer(note.path) for note in found.notes] == ["/c/0/v"]
+    assert found.notes[0].message.endswith("(and at 1,499 more locations)")
+
+
+def test_who_creates_an_object_is_its_writer_and_has_no_say() -> None:
+    document, writers = {"data": {"x": 1}}, WriteTracker(nobody, creator=A)
+
+    found = writers.apply_patch(document, operation("add", "/data", {"y": 2}), B, PatchBudget())
+
+    assert (document, found.notes) == ({"data": {"y": 2}}, ())
+    assert (writers.get_writer(("data", "y")), writers.get_writer(("kind",))) == (B, A)
+
+
+# what holds for anything: every value says who wrote it
+
+PEOPLE = {one.addon: one for one in (A, B, C)}
+marks = st.sampled_from("abc")
+paths = st.lists(st.sampled_from(["k", "m", "l", "l", "[0]", "[1]", "-", "0", "[*]"]), min_size=1, max_size=4).map(
+    lambda found: "/" + "/".join(found)
+)
+shapes = st.recursive(
+    st.just("leaf"),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from("kml"), inner, max_size=3),
+)
+moves = st.lists(
+    st.tuples(marks, st.sampled_from(["add", "add", "replace", "remove", "merge"]), paths, shapes), max_size=8
+)
+
+
+def written_by(shape: Any, who: str) -> Any:
+    """Return a value all leaves of which are the name of who writes it."""
+    match shape:
+        case dict():
+            return {key: written_by(one, who) for key, one in shape.items()}
+        case list():
+            return [written_by(one, who) for one in shape]
+        case _:
+            return who
+
+
+def leaves(value: Any, at: tuple[str | int, ...] = ()) -> Any:
+    """Yield the single values with their places."""
+    if isinstance(value, dict | list):
+        for step, one in value.items() if isinstance(value, dict) else enumerate(value):
+            yield from leaves(one, (*at, step))
+    else:
+        yield at, value
+
+
+@given(shapes, moves)
+def test_writers_are_known_wherever_their_values_go(shape: Any, steps: list[tuple[str, Any, str, Any]]) -> None:
+    document: Any = {"k": written_by(shape, "definition"), "l": ["definition"] * 3}
+    writers = WriteTracker(nobody)
+    for who, op, text, made in steps:
+        path = parse_patch_path(text)
+        if not isinstance(path, PatchPath) or (op == "add" and path.can_match_many) or (op != "add" and path.is_append):
+            continue
+        value = ABSENT if op == "remove" else written_by(made, who)
+        before = copy.deepcopy((document, writers))
+        try:
+            writers.apply_patch(document, PatchOperation(op, path, value, AT), PEOPLE[who], PatchBudget())
+        except FieldFindingError:
+            document, writers = before
+
+    for place, who in leaves(document):
+        assert writers.get_writer(place) == PEOPLE.get(who)
+
+
+def deployment(**spec: Any) -> dict[str, Any]:
+    return {"kind": "Deployment", "spec": {"template": {"spec": spec}}}
+
+
+@pytest.mark.parametrize(
+    ("document", "expected"),
+    [
+        pytest.param(deployment(containers=[{"name": "a"}, {"name": "b"}]), [], id="nothing-twice"),
+        pytest.param(
+            deployment(containers=[{"name": "a"}, {"name": "b"}, {"name": "a"}]),
+            ["ListKeyDuplicate /spec/template/spec/containers/2/name"],
+            id="containers",
+        ),
+        pytest.param(
+            deployment(containers=[{"name": "a"}], initContainers=[{"name": "a"}]),
+            ["ListKeyDuplicate /spec/template/spec/initContainers/0/name"],
+            id="container-and-init-container",
+        ),
+        pytest.param(
+            {"kind": "Pod", "spec": {"volumes": [{"name": "v"}] * 3}},
+            ["ListKeyDuplicate /spec/volumes/1/name", "ListKeyDuplicate /spec/volumes/2/name"],
+            id="row-41-volumes",
+        ),
+        pytest.param(
+            deployment(containers=[{"name": "a", "volumeMounts": [{"mountPath": "/d"}, {"mountPath": "/d"}]}]),
+            ["ListKeyDuplicate /spec/template/spec/containers/0/volumeMounts/1/mountPath"],
+            id="mount-paths-of-one-container",
+        ),
+        pytest.param(
+            deployment(containers=[{"name": n, "volumeMounts": [{"mountPath": "/d"}]} for n in "ab"]),
+            [],
+            id="mount-paths-of-two-containers",
+        ),
+        pytest.param(
+            deployment(initContainers=[{"name": "a", "env": [{"name": "E"}, {"name": "F"}, {"name": "E"}]}]),
+            ["DuplicateEnvName /spec/template/spec/initContainers/0/env/2/name"],
+            id="variables",
+        ),
+        pytest.param(
+            deployment(containers=[{"name": None}, {"name": None}, 1, 1], volumes={"name": "v"}),
+            [],
+            id="what-is-no-name-and-no-list",
+        ),
+        pytest.param({"kind": "ConfigMap", "data": {"a": "b"}}, [], id="no-pod-template"),
+    ],
+)
+def test_check_lists(document: Any, expected: list[str]) -> None:
+    notes = check_duplicate_list_keys(document, WriteTracker(nobody))
+
+    assert [f"{note.code.name} {format_pointer(note.path)}" for note in notes] == expected
+
+
+def test_both_writers_of_what_is_there_twice_are_named() -> None:
+    one, two = AddonInstance("disk", "one"), AddonInstance("disk", "two")
+    place, volume = "/spec/template/spec/volumes", {"name": "data"}
+    steps = [(who, "add", f"{place}/-", volume) for who in (one, two)]
+
+    document, _, writers = run(deployment(volumes=[{"name": "tmp"}]), [*steps, (C, "remove", f"{place}/0")])
+    notes = check_duplicate_list_keys(document, writers)
+
+    says = f'name must be unique, but "data" is used at {place}/0 (set by disk/one) and {place}/1 (set by disk/two)'
+    assert [note.message for note in notes] == [says]
+    assert [note.is_error for note in notes] == [True]

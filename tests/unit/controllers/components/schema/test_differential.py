@@ -1,0 +1,65 @@
+"""A second validator, with a translation of OpenAPI of its own, accepts and refuses the same (openchoreo 4.3)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jsonschema
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from reconciler.controllers.components.schema import ComponentSchema, apply_defaults, build_crd, validate_value
+from tests.unit.controllers.components.schema.shorthands import components, values
+
+
+def draft_7(node: dict[str, Any]) -> dict[str, Any]:
+    """Return a schema as Kubernetes publishes it in the words of draft 7, with null beside it where it is allowed."""
+    result: dict[str, Any] = {"allOf": []}
+    for keyword, value in node.items():
+        match keyword:
+            case "exclusiveMinimum" | "exclusiveMaximum":
+                result[keyword] = node[keyword.removeprefix("exclusive").lower()]
+            case "properties":
+                result[keyword] = {name: draft_7(one) for name, one in value.items()}
+                result["propertyNames"] = {"enum": sorted(value)}
+            case "items" | "additionalProperties":
+                result[keyword] = draft_7(value)
+            case "x-kubernetes-list-type" if value == "set":
+                result["uniqueItems"] = True
+            case _:
+                result[keyword] = value
+    if node["type"] == "integer":
+        result["allOf"].append({"minimum": -(2**63), "maximum": 2**63 - 1})
+    return {"anyOf": [{"type": "null"}, result]} if node.get("nullable") else result
+
+
+@settings(max_examples=80, deadline=None)
+@given(components(), st.data())
+def test_two_validators_agree(component: ComponentSchema, data: st.DataObject) -> None:
+    published = build_crd("Thing", "example.org", component.full)
+    schema = published["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]
+    value = data.draw(values(component.full))
+    second = jsonschema.Draft7Validator(draft_7(schema))
+
+    for one in (value, apply_defaults(value, component.full)):
+        assert second.is_valid(one) is (validate_value(one, component.full, ("spec",)) == ())
+
+
+@settings(max_examples=40, deadline=None)
+@given(components(), st.data())
+def test_defaults_never_break_what_was_valid(component: ComponentSchema, data: st.DataObject) -> None:
+    value = data.draw(values(component.full))
+
+    if validate_value(value, component.full, ("spec",)) == ():
+        assert validate_value(apply_defaults(value, component.full), component.full, ("spec",)) == ()
+
+
+@settings(max_examples=40, deadline=None)
+@given(components(), st.data())
+def test_what_is_valid_is_valid_without_required(component: ComponentSchema, data: st.DataObject) -> None:
+    value = data.draw(values(component.full))
+
+    strict = {
+        fault for fault in validate_value(value, component.full, ("spec",)) if "must be given" not in fault.message
+    }
+    assert set(validate_value(value, component.full, ("spec",), required=False)) <= strict

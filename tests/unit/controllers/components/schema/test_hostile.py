@@ -1,0 +1,68 @@
+"""Whatever is written into a schema, reading it ends, with faults that stand for themselves (openchoreo 3)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from reconciler.controllers.components.schema import (
+    apply_defaults,
+    build_crd,
+    build_json_schema,
+    read_component_schema,
+    validate_value,
+)
+from reconciler.krm.findings import Severity
+
+AT = ("spec", "schema")
+PIECES = (
+    *("string", "integer", "object", "[]", "array<", "map<", "map[string]", ">", "|", " ", "T", "=", ",", '"', "'"),
+    *("default=", "enum=", "pattern=", "minimum=", "required", "true", "nullable=true", "uniqueItems=true", "[", "]"),
+    *("{", "}", "\\", "1", "-", "1e9", "a", "é", "\x00", "null", '{"a":', "(", "*", "x-", "$default", "\n", "\u00a0"),
+)
+LINES = st.lists(st.sampled_from(PIECES), max_size=12).map("".join)
+ODD = st.none() | st.booleans() | st.integers() | st.floats() | LINES | st.text(max_size=4)
+KEYS = st.sampled_from(("a", "T", "a-b", "$default", "$ref", "", "8", "string")) | st.integers(0, 1)
+FIELDS = st.recursive(
+    ODD, lambda inner: st.dictionaries(KEYS, inner, max_size=4) | st.lists(inner, max_size=2), max_leaves=8
+)
+SECTIONS = st.sampled_from(("types", "parameters", "envOverrides", "requiredByDefault", "x-a", "more"))
+SCHEMAS = st.dictionaries(SECTIONS, FIELDS, max_size=4) | FIELDS
+
+
+@settings(max_examples=150, deadline=None)
+@given(SCHEMAS, FIELDS)
+def test_reading_ends(data: Any, value: Any) -> None:
+    read = read_component_schema(data, AT)
+
+    for fault in read.field_findings:
+        assert fault.message.startswith("spec.schema")
+        assert fault.path[:2] == AT
+    if not any(fault.code.severity is Severity.ERROR for fault in read.field_findings):
+        validate_value(apply_defaults(value, read.full), read.full, ("spec",))
+        assert build_json_schema(read.full)["properties"].keys() == read.full["properties"].keys()
+        assert build_crd("Thing", "example.org", read.full)["metadata"]["name"] == "things.example.org"
+
+
+@settings(max_examples=120, deadline=None)
+@given(LINES)
+def test_a_line_is_a_field_or_one_fault(line: str) -> None:
+    read = read_component_schema({"parameters": {"a": line}}, AT)
+    errors = [fault for fault in read.field_findings if fault.code.severity is Severity.ERROR]
+
+    assert len(errors) == (not read.parameters["properties"])
+
+
+@settings(max_examples=80, deadline=None)
+@given(st.dictionaries(st.sampled_from("abcdef"), LINES, max_size=5), st.randoms())
+def test_the_order_of_fields_does_not_matter(fields: dict[str, str], random: Any) -> None:
+    names = list(fields)
+    random.shuffle(names)
+    one, other = (
+        read_component_schema({"parameters": {name: fields[name] for name in order}}, AT) for order in (fields, names)
+    )
+
+    assert repr(one.full) == repr(other.full)
+    assert set(one.field_findings) == set(other.field_findings)

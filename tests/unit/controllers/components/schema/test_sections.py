@@ -1,0 +1,193 @@
+"""The sections of a schema, and both together (openchoreo 1, 3.6)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import yaml
+
+from reconciler.controllers.components.schema import ComponentSchema, is_declared, read_component_schema
+
+AT = ("spec", "schema")
+EMPTY = {"type": "object", "properties": {}}
+
+
+def schema(text: str) -> ComponentSchema:
+    return read_component_schema(yaml.safe_load(text), AT)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        pytest.param(None, id="absent"),
+        pytest.param({}, id="empty"),
+        pytest.param({"parameters": None, "envOverrides": {}, "x-note": 1}, id="empty-sections"),
+    ],
+)
+def test_nothing_can_be_set(data: Any) -> None:
+    assert read_component_schema(data, AT) == ComponentSchema(EMPTY, EMPTY, EMPTY)
+
+
+@pytest.mark.parametrize(
+    ("data", "code", "message"),
+    [
+        pytest.param([], "ShorthandFieldType", "spec.schema must be a mapping, not []", id="list"),
+        pytest.param(
+            {"parameters": "string"},
+            "ShorthandFieldType",
+            'spec.schema.parameters must be a mapping of names to types, not "string"',
+            id="section-that-is-text",
+        ),
+        pytest.param(
+            {"requiredByDefault": "yes"},
+            "ShorthandFieldType",
+            'spec.schema.requiredByDefault must be true or false, not "yes"',
+            id="switch-that-is-text",
+        ),
+        pytest.param(
+            {"params": {}},
+            "UnknownField",
+            "spec.schema.params is unknown; allowed are types, parameters, envOverrides, requiredByDefault; "
+            "did you mean parameters?",
+            id="misspelt",
+        ),
+        pytest.param(
+            {"types": {"string": "integer"}},
+            "ShorthandFieldType",
+            "spec.schema.types.string must not redefine the built-in type string",
+            id="type-that-is-there",
+        ),
+        pytest.param(
+            {"types": {"a b": "integer"}},
+            "ShorthandFieldType",
+            "spec.schema.types.a b must have a name of letters, digits, - and _ that begins with a letter or _, "
+            'not "a b"',
+            id="type-without-a-name",
+        ),
+        pytest.param(
+            {"parameters": {"$default": {}}},
+            "ShorthandFieldType",
+            "spec.schema.parameters.$default is only allowed for objects inside a section",
+            id="default-of-a-section",
+        ),
+    ],
+)
+def test_what_is_wrong_with_a_schema(data: Any, code: str, message: str) -> None:
+    (fault,) = read_component_schema(data, AT).field_findings
+
+    assert (fault.code.name, fault.message) == (code, message)
+
+
+def test_both_sections_together() -> None:
+    read = schema("""
+        parameters:
+          limits: {cpu: "string | default=1", disk: "string | required=true"}
+          name: string | required=true
+        envOverrides:
+          limits: {memory: string | required=true}
+          count: integer | default=1
+    """)
+
+    assert read.field_findings == ()
+    assert read.full == {
+        "type": "object",
+        "properties": {
+            "count": {"type": "integer", "default": 1},
+            "limits": {
+                "type": "object",
+                "properties": {
+                    "cpu": {"type": "string", "default": "1"},
+                    "disk": {"type": "string"},
+                    "memory": {"type": "string"},
+                },
+                "required": ["disk", "memory"],
+            },
+            "name": {"type": "string"},
+        },
+        "required": ["name"],
+    }
+    assert list(read.full["properties"]) == ["count", "limits", "name"]
+
+
+@pytest.mark.parametrize(
+    ("parameters", "env_overrides", "where"),
+    [
+        pytest.param({"a": "string"}, {"a": "string"}, ("a",), id="row-10-same-leaf"),
+        pytest.param({"a": {"b": "string", "c": "string"}}, {"a": {"b": "integer"}}, ("a", "b"), id="leaf-inside"),
+        pytest.param({"a": "object"}, {"a": {"b": "string"}}, ("a",), id="free-form-and-fields"),
+        pytest.param({"a": {"b": "string"}}, {"a": "string"}, ("a",), id="fields-and-text"),
+        pytest.param({"a": "[]string"}, {"a": "[]string"}, ("a",), id="lists"),
+        pytest.param({"a": "map[string]string"}, {"a": "map[string]string"}, ("a",), id="maps"),
+    ],
+)
+def test_a_field_is_in_one_section_only(parameters: Any, env_overrides: Any, where: tuple[str, ...]) -> None:
+    (fault,) = read_component_schema({"parameters": parameters, "envOverrides": env_overrides}, AT).field_findings
+
+    assert fault.code.name == "SchemaFieldCollision"
+    assert fault.path == (*AT, "envOverrides", *where)
+    assert fault.message == (
+        f"spec.schema.envOverrides.{'.'.join(where)} is also declared in parameters; "
+        "a field must be in one section only"
+    )
+
+
+@pytest.mark.parametrize(
+    ("left", "right", "expected"),
+    [
+        pytest.param({"x": "string | default=1"}, {"y": "string"}, {}, id="one-side-fills-itself"),
+        pytest.param({"x": "string | default=1"}, {"y": "string | default=2"}, {}, id="both-do"),
+        pytest.param({"x": "string | default=1"}, {"y": "string | required=true"}, None, id="the-other-one-needs-more"),
+        pytest.param(
+            {"x": "string", "$default": {"x": "1"}},
+            {"y": "string", "$default": {"y": "2"}},
+            {"x": "1", "y": "2"},
+            id="overlaid",
+        ),
+        pytest.param({"x": "string"}, {"y": "string"}, None, id="neither"),
+    ],
+)
+def test_the_default_of_an_object_in_both(left: Any, right: Any, expected: Any) -> None:
+    read = read_component_schema({"parameters": {"a": left}, "envOverrides": {"a": right}}, AT)
+
+    assert read.field_findings == ()
+    assert read.full["properties"]["a"].get("default") == expected
+
+
+def test_a_default_that_the_other_section_refuses() -> None:
+    read = schema("""
+        parameters: {a: {x: string, $default: {x: "1"}}}
+        envOverrides: {a: {y: string | required=true}}
+    """)
+
+    assert [fault.message for fault in read.field_findings] == [
+        (
+            "spec.schema.envOverrides.a has a default that is not valid together with the parameters of the same name: "
+            "default.y must be set: a string"
+        )
+    ]
+
+
+@pytest.mark.parametrize(
+    ("path", "expected"),
+    [
+        pytest.param((), True, id="all"),
+        pytest.param(("name",), True, id="field"),
+        pytest.param(("nobody",), False, id="no-field"),
+        pytest.param(("ports", 3), True, id="item"),
+        pytest.param(("ports", 3, "number"), True, id="field-of-an-item"),
+        pytest.param(("ports", "number"), False, id="field-of-a-list"),
+        pytest.param(("labels", "any"), True, id="entry"),
+        pytest.param(("labels", "any", "more"), False, id="below-an-entry"),
+        pytest.param(("values", "a", 1, "b"), True, id="below-free-form"),
+        pytest.param(("name", "more"), False, id="below-text"),
+        pytest.param(("name", 0), False, id="item-of-text"),
+    ],
+)
+def test_what_is_declared(path: tuple[str | int, ...], expected: bool) -> None:
+    read = schema("""
+        parameters: {name: string, ports: "[]Port", labels: "map[string]string", values: object}
+        types: {Port: {number: integer}}
+    """)
+
+    assert is_declared(read.parameters, path) is expected

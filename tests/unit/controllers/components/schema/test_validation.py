@@ -1,0 +1,247 @@
+"""Values against their schema (openchoreo 4.3, 16.7)."""
+
+from __future__ import annotations
+
+import math
+from datetime import date
+from typing import Any
+
+import pytest
+import yaml
+
+from reconciler.controllers.components.schema import Schema, overlay_values, read_component_schema, validate_value
+from reconciler.krm.yaml import parse_yaml
+
+AT = ("spec", "schema")
+TYPES = {"Port": {"number": "integer | required=true", "name": "string"}}
+
+
+def parameters(fields: str | dict[str, Any]) -> Schema:
+    written = yaml.safe_load(fields) if isinstance(fields, str) else fields
+    read = read_component_schema({"types": TYPES, "parameters": written}, AT)
+    assert read.field_findings == ()
+    return read.parameters
+
+
+def messages(fields: str | dict[str, Any], value: Any, *, required: bool = True) -> list[str]:
+    return [fault.message for fault in validate_value(value, parameters(fields), ("spec",), required=required)]
+
+
+@pytest.mark.parametrize(
+    ("line", "value", "message"),
+    [
+        pytest.param("string", 1, "must be a string, not 1", id="string"),
+        pytest.param("string", {"x": 1}, "must be a string, not a mapping", id="nothing-of-a-mapping-is-shown"),
+        pytest.param("integer", "1", 'must be an integer, not "1"', id="integer"),
+        pytest.param("integer", 1.5, "must be an integer, not 1.5", id="integer-with-a-fraction"),
+        pytest.param("integer", True, "must be an integer, not true", id="true-is-no-integer"),
+        pytest.param("number", False, "must be a number, not false", id="false-is-no-number"),
+        pytest.param("number", math.nan, "must be a number, not NaN", id="nan"),
+        pytest.param("number", math.inf, "must be a number, not Infinity", id="infinity"),
+        pytest.param(
+            "integer", 2**63, "must be at most 9223372036854775807, not 9223372036854775808", id="more-than-64-bits"
+        ),
+        pytest.param(
+            "integer | minimum=0",
+            -(2**63) - 1,
+            "must be at least 0, not -9223372036854775809",
+            id="own-limit-is-nearer",
+        ),
+        pytest.param(
+            "integer | maximum=1e30",
+            2**63,
+            "must be at most 9223372036854775807, not 9223372036854775808",
+            id="own-limit-is-farther",
+        ),
+        pytest.param("integer", 1e300, "must be at most 9223372036854775807, not 1e+300", id="whole-but-large"),
+        pytest.param(
+            "number", 10**309, f"must be at most 1.7976931348623157e+308, not 1{'0' * 78}…", id="more-than-a-double"
+        ),
+        pytest.param("boolean", "true", 'must be true or false, not "true"', id="boolean"),
+        pytest.param("boolean", 1, "must be true or false, not 1", id="one-is-no-boolean"),
+        pytest.param("[]string", "a", 'must be a list, not "a"', id="list"),
+        pytest.param("object", [], "must be a mapping, not []", id="free-form"),
+        pytest.param("string", None, "must be a string, not null", id="null"),
+        pytest.param("string | nullable=true", 1, "must be a string or null, not 1", id="nullable"),
+        pytest.param("string | enum=a,b", "c", 'must be one of a, b, not "c"', id="enum"),
+        pytest.param("string | enum=a,b", 1, "must be a string, not 1", id="wrong-type-is-all-there-is-to-say"),
+        pytest.param("integer | minimum=1", 0, "must be at least 1, not 0", id="minimum"),
+        pytest.param("integer | maximum=1", 2, "must be at most 1, not 2", id="maximum"),
+        pytest.param(
+            "number | minimum=1 exclusiveMinimum=true", 1, "must be more than 1, not 1", id="exclusive-minimum"
+        ),
+        pytest.param(
+            "number | maximum=1 exclusiveMaximum=true", 1.0, "must be less than 1, not 1.0", id="exclusive-maximum"
+        ),
+        pytest.param("number | multipleOf=0.1", 0.35, "must be a multiple of 0.1, not 0.35", id="multiple"),
+        pytest.param("string | minLength=2", "a", 'must have at least 2 characters, not 1: "a"', id="too-short"),
+        pytest.param("string | maxLength=1", "😀😀", 'must have at most 1 characters, not 2: "😀😀"', id="too-long"),
+        pytest.param("string | pattern=^a", "ba", 'must match ^a, not "ba"', id="pattern"),
+        pytest.param("string | pattern=a$", "a\n", 'must match a$, not "a\\n"', id="end-is-the-end-of-text"),
+        pytest.param("[]string | minItems=1", [], "must have at least 1 items, not 0", id="too-few-items"),
+        pytest.param("[]string | maxItems=1", ["a", "b"], "must have at most 1 items, not 2", id="too-many-items"),
+        pytest.param(
+            "[]string | uniqueItems=true", ["a", "b", "a"], 'must not contain the item "a" twice', id="item-twice"
+        ),
+        pytest.param(
+            "[]integer | uniqueItems=true", [1, 1.0], "must not contain the item 1.0 twice", id="number-twice"
+        ),
+        pytest.param("object | minProperties=1", {}, "must have at least 1 fields, not 0", id="too-few-fields"),
+        pytest.param(
+            "map[string]string | maxProperties=0", {"a": "b"}, "must have at most 0 fields, not 1", id="too-many-fields"
+        ),
+        pytest.param(
+            "map[string]string",
+            {8080: "a"},
+            "must have strings as keys, not 8080; quote the key",
+            id="key-that-is-a-number",
+        ),
+        pytest.param("integer", "\ud800", "must be text that can be encoded as UTF-8, not '\\ud800'", id="no-text"),
+    ],
+)
+def test_what_is_wrong_with_a_value(line: str, value: Any, message: str) -> None:
+    assert messages({"f": line}, {"f": value}) == [f"spec.f {message}"]
+
+
+@pytest.mark.parametrize(
+    ("line", "value"),
+    [
+        pytest.param("integer", 1.0, id="whole-numbers-are-integers"),
+        pytest.param("integer", 2**63 - 1, id="all-of-64-bits"),
+        pytest.param("number", 3, id="integers-are-numbers"),
+        pytest.param("number | multipleOf=0.01", 0.07, id="decimal-multiple"),
+        pytest.param("integer | enum=[1]", 1.0, id="enum-by-value"),
+        pytest.param("string | nullable=true enum=a", None, id="null-beside-an-enum"),
+        pytest.param("string | pattern=b", "abc", id="pattern-anywhere"),
+        pytest.param(r"string | pattern=^\pL\d$", "é1", id="pattern-of-re2"),
+        pytest.param(r"string | pattern=\Qa.b\E", "a.b", id="pattern-that-the-library-does-not-know"),
+        pytest.param("string | format=date-time", "never", id="format-is-not-enforced"),
+        pytest.param("string | maxLength=1", "😀", id="characters-not-bytes"),
+        pytest.param("object", {"a": {8: [None]}}, id="anything-below-free-form"),
+        pytest.param("[]object | uniqueItems=true", [{"a": 1}, {"a": True}], id="true-is-not-one"),
+    ],
+)
+def test_what_is_allowed(line: str, value: Any) -> None:
+    assert messages({"f": line}, {"f": value}) == []
+
+
+def test_patterns_take_linear_time() -> None:
+    assert messages("{f: string | pattern=^(a+)+$}", {"f": "a" * 5_000 + "b"}) != []
+
+
+def test_all_is_told_in_the_order_of_the_fields() -> None:
+    fields = (
+        "{ports: '[]Port | required=true', name: string | required=true minLength=2, deep: {x: integer, y: string}}"
+    )
+    value = {
+        "ports": [{"number": 1}, {"number": "a", "nmae": "b"}, *({"number": 1} for _ in range(8)), {}],
+        "deep": {"z": 1, "x": "a"},
+        "bogus": 1,
+    }
+
+    assert messages(fields, value) == [
+        "spec.bogus is unknown; allowed are deep, name, ports",
+        'spec.deep.x must be an integer, not "a"',
+        "spec.deep.z is unknown; allowed are x, y",
+        "spec.name must be set: a string",
+        "spec.ports[1].nmae is unknown; allowed are name, number; did you mean name?",
+        'spec.ports[1].number must be an integer, not "a"',
+        "spec.ports[10].number must be set: an integer",
+    ]
+
+
+def test_codes_and_places() -> None:
+    found = validate_value(
+        {"a": "1", "b": 1}, parameters("{a: integer, c: string | required=true}"), ("spec", "config")
+    )
+
+    assert [(fault.code.name, fault.path) for fault in found] == [
+        ("SchemaValidation", ("spec", "config", "a")),
+        ("UnknownField", ("spec", "config", "b")),
+        ("SchemaValidation", ("spec", "config", "c")),
+    ]
+
+
+def test_nothing_can_be_set_where_nothing_is_declared() -> None:
+    assert messages("{}", {"a": 1}) == ["spec.a is unknown; no fields are declared here"]
+
+
+@pytest.mark.parametrize("value", [None, 3, "text", []])
+def test_the_whole_value_is_no_mapping(value: Any) -> None:
+    (message,) = messages("{a: string}", value)
+
+    assert message.startswith("spec must be a mapping, not ")
+
+
+class TestWithoutRequired:
+    FIELDS = "{a: string | required=true, n: integer | maximum=20, p: '[]Port'}"
+
+    def test_fields_may_be_missing_or_null(self) -> None:
+        assert messages(self.FIELDS, {"n": None, "p": [{"name": None}]}, required=False) == []
+
+    def test_what_is_there_is_checked(self) -> None:
+        assert messages(self.FIELDS, {"n": 21, "b": 1}, required=False) == [
+            "spec.b is unknown; allowed are a, n, p",
+            "spec.n must be at most 20, not 21",
+        ]
+
+    def test_items_cannot_be_null(self) -> None:
+        assert messages(self.FIELDS, {"p": [None]}, required=False) == ["spec.p[0] must be a mapping, not null"]
+
+
+def test_a_null_that_an_overlay_leaves_is_told() -> None:
+    schema = parameters("{a: string}")
+
+    (fault,) = validate_value(overlay_values({"bogus": None}, schema=schema), schema, ("spec",))
+
+    assert fault.code.name == "UnknownField"
+
+
+def test_an_item_that_is_a_mapping_and_there_twice() -> None:
+    item = {"number": 1, "name": "a"}
+
+    assert messages({"f": "[]Port | uniqueItems=true"}, {"f": [{"number": 2}, item, {"number": 1.0, "name": "a"}]}) == [
+        'spec.f must not contain the item {"number":1.0,"name":"a"} twice'
+    ]
+
+
+def test_a_list_in_a_list_that_is_there_twice() -> None:
+    assert messages({"f": "[][]integer | uniqueItems=true"}, {"f": [[1], [2], [2]]}) == [
+        "spec.f must not contain the item [2] twice"
+    ]
+
+
+def test_a_key_that_is_a_number_in_an_item() -> None:
+    assert messages({"f": "[]Port"}, {"f": [{"number": 1}, {8080: 1}]}) == [
+        "spec.f[1] must have strings as keys, not 8080; quote the key"
+    ]
+
+
+def test_a_schema_can_be_asked_again() -> None:
+    schemas = [parameters("{f: integer | maximum=1}"), parameters("{f: integer | maximum=2}")]
+
+    for _ in range(2):
+        assert [len(validate_value({"f": 2}, one, ())) for one in schemas] == [1, 0]
+        assert [len(validate_value({}, one, (), required=False)) for one in schemas] == [0, 0]
+
+
+@pytest.mark.parametrize("value", [date(2024, 1, 1), b"a", {1, 2}], ids=["date", "bytes", "set"])
+def test_what_is_no_json(value: Any) -> None:
+    assert messages({"f": "integer"}, {"f": value}) == [f"spec.f must be a JSON value, not {type(value).__name__}"]
+
+
+@pytest.mark.parametrize("levels", [100, 190, 250, 400])
+def test_deep_values(levels: int) -> None:
+    value: Any = {}
+    for _ in range(levels):
+        value = {"a": value}
+
+    assert messages("{f: object}", {"f": value}) == []
+    (message,) = messages("{f: string}", {"f": value})
+    assert message in ("spec.f must be a string, not a mapping", "spec must have at most 200 levels")
+
+
+def test_every_depth_that_yaml_lets_through_is_checked() -> None:
+    (document,) = parse_yaml("f:" + "".join(f"\n{' ' * depth}a:" for depth in range(1, 99)) + " 1\n").documents
+
+    assert messages("{f: string}", document.data) == ["spec.f must be a string, not a mapping"]

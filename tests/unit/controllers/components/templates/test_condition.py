@@ -1,0 +1,82 @@
+"""Conditions (openchoreo 5.3, 6)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from reconciler.cel import ExpressionBudget
+from reconciler.controllers.components.field_findings import FieldFindingError
+from reconciler.controllers.components.templates import compile_condition
+from tests.unit.controllers.components.templates.text_world import BINDINGS, IN_ADDON, LIMITS
+
+AT = ("spec", "condition")
+
+
+@pytest.mark.parametrize(
+    ("data", "holds"),
+    [
+        pytest.param(None, True, id="none-is-written"),
+        pytest.param(True, True, id="true"),
+        pytest.param(False, False, id="false"),
+        pytest.param("${spec.count > 2}", True, id="expression"),
+        pytest.param("${spec.idle.enabled}\n", False, id="field"),
+    ],
+)
+def test_conditions(data: Any, holds: bool) -> None:
+    condition = compile_condition(data, AT, IN_ADDON)
+
+    assert condition.field_findings == ()
+    assert condition.is_met(BINDINGS, ExpressionBudget(LIMITS)) is holds
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        pytest.param("true", 'not "true"', id="text"),
+        pytest.param("x${true}", 'not "x${true}"', id="text-with-an-expression"),
+        pytest.param("${true}${true}", 'not "${true}${true}"', id="two-expressions"),
+        pytest.param(1, "not 1", id="number"),
+        pytest.param(["${true}"], "not a list", id="list"),
+        pytest.param({"a": True}, "not a mapping", id="mapping"),
+    ],
+)
+def test_what_can_never_be_true_or_false(data: Any, message: str) -> None:
+    condition = compile_condition(data, AT, IN_ADDON)
+
+    (fault,) = condition.field_findings
+    assert (fault.code.name, fault.path) == ("ConditionType", AT)
+    assert fault.message == f"spec.condition must be true, false, or an expression that returns one of them, {message}"
+    with pytest.raises(FieldFindingError):
+        condition.is_met(BINDINGS, ExpressionBudget(LIMITS))
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        pytest.param("${spec.count}", "not 3", id="number"),
+        pytest.param("${'true'}", 'not "true"', id="text"),
+        pytest.param("${null}", "not null", id="null"),
+        pytest.param("${omit()}", "not omit()", id="omit"),
+        pytest.param("${spec.doors}", "not a list", id="list"),
+    ],
+)
+def test_what_turns_out_to_be_neither(text: str, message: str) -> None:
+    condition = compile_condition(text, AT, IN_ADDON)
+
+    with pytest.raises(FieldFindingError) as caught:
+        condition.is_met(BINDINGS, ExpressionBudget(LIMITS))
+
+    assert caught.value.field_finding.code.name == "ConditionType"
+    assert caught.value.field_finding.message.endswith(message)
+
+
+def test_a_condition_knows_what_it_depends_on() -> None:
+    assert compile_condition("${spec.count > 2 && env.name == 'a'}", AT, IN_ADDON).variables == {"spec", "env"}
+
+
+def test_a_condition_that_is_no_cel_is_told_once() -> None:
+    condition = compile_condition("${spec.count >}", AT, IN_ADDON)
+
+    assert [fault.code.name for fault in condition.field_findings] == ["CelSyntax"]

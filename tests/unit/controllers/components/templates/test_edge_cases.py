@@ -1,0 +1,113 @@
+"""The edge cases that are about text, each as a row with its number (openchoreo 17), and the seed's examples (5.6)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from reconciler.cel import ExpressionBudget
+from reconciler.controllers.components.field_findings import FieldFindingError
+from reconciler.controllers.components.templates import compile_condition, compile_loop, compile_template
+from tests.unit.controllers.components.templates.text_world import BINDINGS, IN_BASE, LIMITS, failure, rendered
+
+
+@pytest.mark.parametrize(
+    ("data", "value"),
+    [
+        pytest.param({"a": "${spec.count}\n"}, {"a": 3}, id="12-a-block-scalar-keeps-the-type"),
+        pytest.param("${spec.count}${metadata.name}", "3mill", id="13-two-expressions-are-text"),
+        pytest.param('${"{"}', "{", id="14-an-opening-brace"),
+        pytest.param('${"}"}', "}", id="14-a-closing-brace"),
+        pytest.param(
+            {"x": "${has(spec.owner) ? spec.owner : omit()}", "y": 1}, {"y": 1}, id="16-a-key-that-is-omitted"
+        ),
+        pytest.param("at ${1000000}", "at 1000000", id="18-a-million"),
+        pytest.param("at ${1000000.0}", "at 1000000", id="18-a-million-as-a-double"),
+        pytest.param("${spec.extra.text}", "${evil}", id="54-a-value-is-no-template"),
+        pytest.param({"${spec.extra.text}": "a ${spec.extra.text}"}, {"${evil}": "a ${evil}"}, id="54-nor-within-text"),
+        pytest.param("${spec.extra}", {"text": "${evil}"}, id="54-nor-inside-of-a-map"),
+    ],
+)
+def test_edge_cases(data: Any, value: Any) -> None:
+    assert rendered(data, extra={"text": "${evil}"}) == value
+
+
+@pytest.mark.parametrize(
+    ("data", "code"),
+    [
+        pytest.param({"${spec.count}": 1}, "TemplateKeyType", id="15-a-key-that-is-an-int"),
+        pytest.param("prefix-${omit()}", "TemplateOmitInText", id="17-omit-in-text"),
+        pytest.param("${spec.count + 1.5}", "CelNoOverload", id="19-int-and-double"),
+    ],
+)
+def test_edge_cases_that_are_faults(data: Any, code: str) -> None:
+    assert failure(data).code.name == code
+
+
+def test_20_a_map_is_walked_through_by_its_keys() -> None:
+    loop = compile_loop("${ {'b': 1, 'a': 2} }", None, ("spec",), IN_BASE)
+
+    assert [one["item"]["key"] for one in loop.iter_bindings(BINDINGS, ExpressionBudget(LIMITS))] == ["a", "b"]
+
+
+def test_21_a_string_is_not_walked_through() -> None:
+    loop = compile_loop("${metadata.name}", None, ("spec",), IN_BASE)
+
+    with pytest.raises(FieldFindingError) as caught:
+        list(loop.iter_bindings(BINDINGS, ExpressionBudget(LIMITS)))
+    assert caught.value.field_finding.code.name == "ForEachType"
+
+
+def test_22_a_condition_does_not_see_the_variable_of_the_loop() -> None:
+    condition = compile_condition("${item.open}", ("spec", "includeWhen"), IN_BASE)
+
+    assert [fault.code.name for fault in condition.field_findings] == ["CelUndeclared"]
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        pytest.param("${metadata.name}-pvc", "mill-pvc", id="text"),
+        pytest.param("${spec.doors.filter(d, d.open)}", [{"name": "main", "number": 7000, "open": True}], id="list"),
+        pytest.param("${spec.idle.enabled ? 0 : 1}", 1, id="int"),
+        pytest.param(
+            '${spec.doors.map(d, {"name": d.name, "port": d.number})}',
+            [{"name": "main", "port": 7000}, {"name": "side", "port": 7001}],
+            id="map-with-keys-in-quotes",
+        ),
+        pytest.param(
+            "${spec.pages.transformMapEntry(i, p, {p.name: p.content})}",
+            {"one.html": "first", "two.html": "second"},
+            id="what-reduce-was-meant-to-do",
+        ),
+    ],
+)
+def test_examples_of_the_seed(text: str, value: Any) -> None:
+    result = rendered(text)
+
+    assert (result, type(result)) == (value, type(value))
+
+
+@pytest.mark.parametrize(
+    ("text", "code", "hint"),
+    [
+        pytest.param(
+            "${spec.doors.map(d, {name: d.name, port: d.number})}",
+            "CelUndeclared",
+            "undeclared variable 'name'",
+            id="keys-without-quotes",
+        ),
+        pytest.param(
+            "${spec.pages.reduce((acc, p) => {acc[p.name] = p.content; return acc;}, {})}",
+            "CelArrowFunction",
+            "transformMapEntry",
+            id="reduce",
+        ),
+    ],
+)
+def test_examples_of_the_seed_that_are_no_cel(text: str, code: str, hint: str) -> None:
+    (fault,) = compile_template(text, ("spec",), IN_BASE).field_findings
+
+    assert fault.code.name == code
+    assert hint in fault.message

@@ -1,0 +1,117 @@
+"""Rules on effective values (openchoreo 4.4)."""
+
+from __future__ import annotations
+
+import pytest
+
+from reconciler.cel import ExpressionBudget, ExpressionLimits
+from reconciler.controllers.components.field_findings import FieldFinding
+from reconciler.controllers.components.templates import compile_rule
+from tests.unit.controllers.components.templates.text_world import BINDINGS, IN_ADDON, LIMITS
+
+AT = ("spec", "validation", "rules", 1)
+
+
+def outcome(
+    expression: str, message: str = "", name: str = "enough", limits: ExpressionLimits = LIMITS
+) -> FieldFinding | None:
+    rule = compile_rule(name, expression, message, AT, IN_ADDON)
+    assert rule.field_findings == ()
+    return rule.check(BINDINGS, ExpressionBudget(limits))
+
+
+@pytest.mark.parametrize(
+    "expression",
+    [
+        pytest.param("spec.count > 2", id="comparison"),
+        pytest.param("spec.doors.all(d, d.number > 1024)", id="macro"),
+        pytest.param("has(spec.owner) || addon.name == 'gauge'", id="addon"),
+    ],
+)
+def test_rules_that_hold(expression: str) -> None:
+    assert outcome(expression, "whatever ${spec.count / 0}") is None
+
+
+RULE = "spec.validation.rules[1]: the rule enough is not met: "
+
+
+@pytest.mark.parametrize(
+    ("expression", "message", "told"),
+    [
+        pytest.param("spec.count > 5", "more than 5", "more than 5", id="message"),
+        pytest.param("spec.count > 5", "more than 5, not ${spec.count}", "more than 5, not 3", id="rendered"),
+        pytest.param("spec.count > 5", "${spec.count}", "3", id="rendered-to-a-number"),
+        pytest.param("spec.count > 5", "", '"spec.count > 5" must be true', id="no-message"),
+        pytest.param("spec.count > 5", "${omit()}", '"spec.count > 5" must be true', id="omitted-message"),
+        pytest.param("spec.count", "say", "say; it returns 3, neither true nor false", id="no-bool"),
+        pytest.param("null", "say", "say; it returns null, neither true nor false", id="null"),
+        pytest.param("'true'", "say", 'say; it returns "true", neither true nor false', id="text"),
+    ],
+)
+def test_rules_that_do_not_hold(expression: str, message: str, told: str) -> None:
+    fault = outcome(expression, message)
+
+    assert fault is not None
+    assert (fault.code.name, fault.path, fault.message) == ("ValidationRuleFailed", AT, RULE + told)
+
+
+@pytest.mark.parametrize(
+    ("expression", "message", "parts"),
+    [
+        pytest.param(
+            "1 / 0 == 1", "say", ("say; spec.validation.rules[1].expression ", "division by zero"), id="error"
+        ),
+        pytest.param("spec.owner == 'x'", "say", ("no such key: owner (line 1, column 6)",), id="missing"),
+        pytest.param(
+            "false", "x${null}", ("spec.validation.rules[1].message contains the expression",), id="message-too"
+        ),
+    ],
+)
+def test_what_cannot_be_evaluated_does_not_hold(expression: str, message: str, parts: tuple[str, ...]) -> None:
+    fault = outcome(expression, message)
+
+    assert fault is not None
+    assert fault.code.name == "ValidationRuleFailed"
+    assert all(part in fault.message for part in parts)
+
+
+def test_nor_does_what_costs_too_much() -> None:
+    fault = outcome("spec.doors.all(d, true)", "say", limits=ExpressionLimits(steps=2))
+
+    assert fault is not None
+    assert "more than 2 steps" in fault.message
+
+
+def test_a_rule_without_a_name() -> None:
+    fault = outcome("false", "say", name="")
+
+    assert fault is not None
+    assert fault.message == "spec.validation.rules[1]: the rule is not met: say"
+
+
+@pytest.mark.parametrize(
+    ("expression", "message", "told"),
+    [
+        pytest.param("${spec.count > 1}", "", [("CelSyntax", "expression")], id="with-signs-of-a-template"),
+        pytest.param("spec.nope", "", [("CelUndefinedField", "expression")], id="field"),
+        pytest.param("true", "${nope}", [("CelUndeclared", "message")], id="message"),
+        pytest.param("1 +", "${", [("CelSyntax", "expression"), ("TemplateUnterminated", "message")], id="both"),
+    ],
+)
+def test_what_is_wrong_with_a_rule_as_it_stands(expression: str, message: str, told: list[tuple[str, str]]) -> None:
+    rule = compile_rule("enough", expression, message, AT, IN_ADDON)
+
+    assert [(fault.code.name, fault.path) for fault in rule.field_findings] == [
+        (code, (*AT, name)) for code, name in told
+    ]
+
+
+def test_a_rule_that_is_no_cel_never_holds() -> None:
+    rule = compile_rule("enough", "1 +", "", AT, IN_ADDON)
+
+    assert rule.check(BINDINGS, ExpressionBudget(LIMITS)) == rule.field_findings[0]
+
+
+def test_a_rule_knows_what_it_depends_on() -> None:
+    assert compile_rule("a", "spec.count > 1", "${env.name}", AT, IN_ADDON).variables == {"spec", "env"}
+    assert compile_rule("a", "1 +", "${env.name}", AT, IN_ADDON).variables == {"env"}

@@ -1,0 +1,196 @@
+"""The order of addons: by what they declare, else by name, whatever order they are listed in."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from reconciler.controllers.components.addon_order import (
+    AddonOrderConstraints,
+    find_unsatisfiable_order,
+    is_order_declared,
+    order_instances,
+)
+from reconciler.controllers.components.field_findings import FieldFinding
+from reconciler.controllers.components.model import AddonInstance
+
+AT = ("spec", "platformAddons")
+NAMES = "abcdef"
+
+
+def line(names: str, **wishes: AddonOrderConstraints) -> str:
+    """Return the order of instances, each named as `addon` or `addon/id`, or the code and the circle of the fault."""
+    instances = [AddonInstance(*name.split("/")) for name in names.split()]
+    found = order_instances(instances, wishes, AT)
+    if isinstance(found, FieldFinding):
+        return f"{found.code.name}: {found.message.partition('addons: ')[2]}"
+    return " ".join(str(one).removesuffix("/default") for one in found)
+
+
+@pytest.mark.parametrize(
+    ("names", "wishes", "expected"),
+    [
+        pytest.param("c a b", {}, "a b c", id="names-where-nothing-is-declared"),
+        pytest.param(
+            "tls volume init", {"init": AddonOrderConstraints(requires=("volume",))}, "tls volume init", id="requires"
+        ),
+        pytest.param("a b c", {"a": AddonOrderConstraints(after=("c",))}, "b c a", id="after"),
+        pytest.param("a b c", {"c": AddonOrderConstraints(before=("a",))}, "b c a", id="before"),
+        pytest.param(
+            "a b", {"a": AddonOrderConstraints(("x",), ("y",), ("z",))}, "a b", id="row-46-names-not-there-mean-nothing"
+        ),
+        pytest.param(
+            "b/2 a b/1", {"a": AddonOrderConstraints(after=("b",))}, "b/1 b/2 a", id="every-instance-of-the-other"
+        ),
+        pytest.param(
+            "a/2 a/1 b", {"a": AddonOrderConstraints(after=("b",))}, "b a/1 a/2", id="every-instance-of-its-own"
+        ),
+        pytest.param("a/2 b a/10", {}, "a/10 a/2 b", id="ids-by-code-points"),
+        pytest.param("a B", {}, "B a", id="names-by-code-points"),
+        pytest.param("a b", {"b": AddonOrderConstraints(("a", "a"), ("a",))}, "a b", id="declared-more-than-once"),
+        pytest.param("", {}, "", id="nobody"),
+        pytest.param(
+            "b a",
+            {"a": AddonOrderConstraints(("a",))},
+            "AddonOrderCycle: a → a (a requires a)",
+            id="row-45-requires-itself",
+        ),
+        pytest.param(
+            "a",
+            {"a": AddonOrderConstraints(before=("a",))},
+            "AddonOrderCycle: a → a (a loadOrder.before a)",
+            id="itself",
+        ),
+        pytest.param(
+            "a b",
+            {"a": AddonOrderConstraints(before=("b",)), "b": AddonOrderConstraints(before=("a",))},
+            "AddonOrderCycle: a → b → a (a loadOrder.before b, b loadOrder.before a)",
+            id="row-47-each-before-the-other",
+        ),
+        pytest.param(
+            "a m z/1 z/2 n",
+            {
+                "z": AddonOrderConstraints(("n",)),
+                "n": AddonOrderConstraints(after=("m",)),
+                "m": AddonOrderConstraints(("z",)),
+                "a": AddonOrderConstraints(("z",)),
+            },
+            "AddonOrderCycle: m → n → z → m (n loadOrder.after m, z requires n, m requires z)",
+            id="who-waits-for-a-circle-is-not-in-it",
+        ),
+    ],
+)
+def test_ordered(names: str, wishes: dict[str, AddonOrderConstraints], expected: str) -> None:
+    assert line(names, **wishes) == expected
+
+
+def test_the_order_that_the_seed_works_out() -> None:
+    """Neither the seed's own code nor a stable sort gives it (openchoreo 10)."""
+    names = ("tls-certificate", "persistent-volume", "database-init")
+    wishes = {"database-init": AddonOrderConstraints(requires=("persistent-volume",))}
+
+    found = order_instances(map(AddonInstance, names), wishes, AT)
+
+    assert not isinstance(found, FieldFinding)
+    assert [one.addon for one in found] == ["persistent-volume", "database-init", "tls-certificate"]
+
+
+def test_a_circle_is_told_where_the_addons_are_listed() -> None:
+    found = order_instances([AddonInstance("a")], {"a": AddonOrderConstraints(requires=("a",))}, AT)
+
+    assert isinstance(found, FieldFinding)
+    assert found.path == AT
+    assert found.message.startswith("spec.platformAddons must not declare a cycle in the order of addons")
+
+
+@pytest.mark.parametrize(
+    ("wishes", "expected"),
+    [
+        pytest.param({}, [], id="nothing-declared"),
+        pytest.param(
+            {"plat": AddonOrderConstraints(after=("dev",))}, ["plat loadOrder.after dev"], id="platform-after-developer"
+        ),
+        pytest.param(
+            {"dev": AddonOrderConstraints(before=("plat",))},
+            ["dev loadOrder.before plat"],
+            id="developer-before-platform",
+        ),
+        pytest.param({"dev": AddonOrderConstraints(after=("plat",))}, [], id="developer-after-platform"),
+        pytest.param({"plat": AddonOrderConstraints(before=("dev",))}, [], id="platform-before-developer"),
+        pytest.param({"plat": AddonOrderConstraints(after=("gone",))}, [], id="who-is-not-there"),
+        pytest.param(
+            {"plat": AddonOrderConstraints(after=("dev", "dev"))}, ["plat loadOrder.after dev"], id="told-once"
+        ),
+    ],
+)
+def test_unsatisfiable(wishes: dict[str, AddonOrderConstraints], expected: list[str]) -> None:
+    found = find_unsatisfiable_order(["plat", "other"], ["dev"], wishes, AT)
+
+    assert [fault.message.partition("developer addons: ")[2] for fault in found] == expected
+    assert {fault.code.name for fault in found} <= {"LoadOrderUnsatisfiable"}
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "expected"),
+    [
+        pytest.param("a", "b", True, id="the-one-declares-it"),
+        pytest.param("b", "a", True, id="the-other-declares-it"),
+        pytest.param("b", "c", True, id="by-requires"),
+        pytest.param("a", "c", False, id="a-chain-of-declarations-is-none-between-its-ends"),
+        pytest.param("a", "d", False, id="nothing-declared"),
+        pytest.param("a", "a", False, id="two-instances-of-one"),
+    ],
+)
+def test_declare_order(one: str, other: str, expected: bool) -> None:
+    wishes = {"a": AddonOrderConstraints(after=("b",)), "b": AddonOrderConstraints(requires=("c",))}
+
+    assert is_order_declared(AddonInstance(one, "1"), AddonInstance(other, "2"), wishes) == expected
+
+
+some = st.lists(st.sampled_from(NAMES), max_size=2).map(tuple)
+anything = st.dictionaries(st.sampled_from(NAMES), st.builds(AddonOrderConstraints, some, some, some), max_size=4)
+anybody = st.lists(st.builds(AddonInstance, st.sampled_from(NAMES), st.sampled_from("12")), unique=True)
+
+
+def pairs(
+    instances: list[AddonInstance], wishes: dict[str, AddonOrderConstraints]
+) -> list[tuple[AddonInstance, AddonInstance]]:
+    """Return who must come before whom, straight from the words of the specification."""
+    found = []
+    for one in instances:
+        wish = wishes.get(one.addon, AddonOrderConstraints())
+        for other in instances:
+            found += [(other, one)] * (other.addon in (*wish.requires, *wish.after))
+            found += [(one, other)] * (other.addon in wish.before)
+    return found
+
+
+def taken_one_by_one(instances: list[AddonInstance], wishes: dict[str, AddonOrderConstraints]) -> list[AddonInstance]:
+    """Return the order by the slowest reading of the algorithm."""
+    left, done = sorted(instances), list[AddonInstance]()
+    must = pairs(instances, wishes)
+    while free := [one for one in left if all(first in done for first, second in must if second == one)]:
+        done.append(free[0])
+        left.remove(free[0])
+    return done
+
+
+@given(anybody, anything, st.randoms())
+def test_any_declarations_give_the_order_of_the_specification_or_a_circle(instances, wishes, random) -> None:  # type: ignore[no-untyped-def]
+    slow = taken_one_by_one(instances, wishes)
+    shuffled = random.sample(instances, len(instances))
+
+    found = order_instances(shuffled, wishes, AT)
+
+    assert isinstance(found, FieldFinding) == (len(slow) < len(instances))
+    if isinstance(found, FieldFinding):
+        assert found == order_instances(instances, wishes, AT)
+        names = found.message.partition("addons: ")[2].partition(" (")[0].split(" → ")
+        declared = {(first.addon, second.addon) for first, second in pairs(instances, wishes)}
+        assert names[0] == names[-1] == min(names)
+        assert set(pairwise(names)) <= declared
+    else:
+        assert list(found) == slow

@@ -1,0 +1,188 @@
+"""Whatever can be baked in comes to the same, with whatever an environment says (openchoreo 13.3)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hypothesis import HealthCheck, assume, event, given, settings
+from hypothesis import strategies as st
+from hypothesis.strategies import DrawFn
+
+from reconciler.controllers.components.flatten.definition import flatten_component_type
+from reconciler.controllers.components.flatten.fields import ShorthandWriter
+from reconciler.controllers.components.schema import (
+    ComponentSchema,
+    Schema,
+    apply_defaults,
+    overlay_values,
+    validate_value,
+)
+from reconciler.controllers.components.schema.sections import read_component_schema
+from reconciler.krm.findings import Severity
+from tests.unit.controllers.components.bake_world import BAKED, LIMITS, World, allowed
+from tests.unit.controllers.components.schema.shorthands import components, values
+
+OWN: dict[str, Any] = {
+    "schema": {"parameters": {"grain": "string | default=rye"}, "envOverrides": {"count": "integer | default=1"}},
+    "resources": [
+        {
+            "id": "wheel",
+            "template": {
+                "apiVersion": "apps/v1",
+                "kind": "Deployment",
+                "metadata": {"name": "${metadata.name}", "labels": {"tier": "water", "grain": "${spec.grain}"}},
+                "spec": {
+                    "list": [{"name": "a", "size": 1}, {"name": "b", "held": ["${spec.grain}"]}],
+                    "open": "${spec.count}",
+                    "late": "${spec.count > 1 ? {'x': 1} : omit()}",
+                    "items": [{"name": "${spec.grain}"}, "${spec.count > 1 ? {'name': 'c'} : omit()}"],
+                    "null": None,
+                },
+            },
+        },
+        {
+            "id": "door",
+            "forEach": "${['front', 'back']}",
+            "template": {
+                "apiVersion": "v1",
+                "kind": "Service",
+                "metadata": {"name": "${metadata.name}-${item}", "labels": {"${item}": "open"}},
+                "spec": {"list": [], "open": {"kept": "${item}"}},
+            },
+        },
+    ],
+}
+PLACES = (
+    "/spec/open", "/spec/late", "/spec/new", "/spec/new/deep", "/spec/list", "/spec/list/-", "/spec/list/0",
+    "/spec/list/[*]/held", "/spec/list/[?(@.name=='a')]/held", "/spec/list/[?(@.name=='b')]/held/-", "/spec/items/-",
+    "/spec/items/0", "/spec/null", "/spec/null/x", "/spec/new/-", "/metadata/labels", "/metadata/annotations/x",
+)  # fmt: skip
+TARGETS = (
+    {"resourceType": "Deployment"}, {"resourceType": "*"}, {"resourceId": "door"}, {"resourceId": "made"},
+    {"selector": {"matchLabels": {"tier": "water"}}}, {"selector": {"matchLabels": {"grain": "rye"}}},
+)  # fmt: skip
+MADE = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "${metadata.name}-made"}, "spec": {"list": [{}]}}
+
+
+@st.composite
+def chains(draw: DrawFn, schema: Schema, root: str) -> str:
+    """Return an expression that reads a field, and one that it may not be there for."""
+    text, asked = root, root
+    while schema.get("properties") and draw(st.integers(0, 3)):
+        name = draw(st.sampled_from(sorted(schema["properties"])))
+        text, asked, schema = f"{text}.{name}", f"{asked}.?{name}", schema["properties"][name]
+    if text == root:
+        return text
+    return draw(st.sampled_from((text, f"has({text})", f"(has({text}) ? {text} : 'none')", f"{asked}.orValue([1])")))
+
+
+@st.composite
+def expressions(draw: DrawFn, schema: ComponentSchema) -> str:
+    """Return an expression of an addon."""
+    roots = {"spec": schema.full, "parameters": schema.parameters, "envOverrides": schema.env_overrides}
+    name = draw(st.sampled_from(("spec", "spec", "spec", *roots)))
+    read = chains(roots[name], name)
+    others = st.sampled_from(("metadata.name", "instanceId", "1", "-2", "'a'", "omit()", "{'a': omit()}", "env.name"))
+    one, other = draw(read | read | others), draw(read | others)
+    return draw(
+        st.sampled_from(
+            (one, one, f"[{one}, {other}]", f"size({{'b': {one}}}) > 1 ? {one} : {other}",
+             f"[1].map(spec, spec + 1).size() > 0 ? {one} : {other}", f"[{one}].filter(item, item == {other})")
+        )
+    )  # fmt: skip
+
+
+def texts(schema: ComponentSchema) -> st.SearchStrategy[str]:
+    """Return strings of a template."""
+    one = expressions(schema)
+    return st.one_of(
+        one.map("${{{}}}".format),
+        one.map("${{string({})}}-x".format),
+        one.map(" ${{{}}}${{''}}".format),
+        st.just("plain"),
+    )
+
+
+def data(schema: ComponentSchema) -> st.SearchStrategy[Any]:
+    """Return values of operations."""
+    leaves = st.sampled_from((None, 1, "plain", '${"${HOME}"}')) | texts(schema)
+    keys = st.sampled_from(("a", "b", "name")) | texts(schema)
+    return st.recursive(
+        leaves, lambda inner: st.lists(inner, max_size=2) | st.dictionaries(keys, inner, max_size=2), max_leaves=4
+    )
+
+
+@st.composite
+def patches(draw: DrawFn, schema: ComponentSchema) -> dict[str, Any]:
+    """Return a patch."""
+    op, place = draw(st.sampled_from(("add", "add", "merge", "replace", "remove"))), draw(st.sampled_from(PLACES))
+    assume(op == "add" or not place.endswith("-"))
+    written = {"op": op, "path": place} | ({} if op == "remove" else {"value": draw(data(schema))})
+    one = {"target": draw(st.sampled_from((*TARGETS[:1] * 6, *TARGETS))), "patch": written, "onMissing": "skip"}
+    if draw(st.integers(0, 4)) == 0:
+        one["condition"] = f"${{{draw(expressions(schema))} != 'b'}}"
+    if draw(st.integers(0, 4)) == 0:
+        one |= {"forEach": draw(st.sampled_from(("${[1, -2]}", "${['a']}"))), "var": "each"}
+    return one
+
+
+def shorthand(schema: ComponentSchema) -> dict[str, Any]:
+    """Return a schema as an addon has it."""
+    writer = ShorthandWriter(())
+    sections = {"parameters": schema.parameters, "envOverrides": schema.env_overrides}
+    return {**{name: writer.write_fields(one, name) for name, one in sections.items()}, "types": writer.types}
+
+
+@st.composite
+def given_values(draw: DrawFn, schema: Schema) -> dict[str, Any]:
+    """Return some of the fields of a schema, with values that they can have."""
+    drawn = draw(values(schema))
+    given = drawn if isinstance(drawn, dict) else {}
+    known = {name: value for name, value in given.items() if name in schema["properties"] and draw(st.booleans())}
+    return {
+        name: value for name, value in known.items() if not validate_value({name: value}, schema, (), required=False)
+    }
+
+
+@st.composite
+def worlds(draw: DrawFn) -> tuple[World, dict[str, Any]]:
+    """Return a definition with one or two addons, and what an environment says of the first."""
+    addons: dict[str, Any] = {}
+    uses: list[dict[str, Any]] = []
+    said: dict[str, Any] = {}
+    for name in ("a", "b")[: draw(st.integers(1, 2))]:
+        schema = draw(components())
+        written = shorthand(schema)
+        read = read_component_schema(written, ("spec", "schema"))
+        assert not [fault for fault in read.field_findings if fault.code.severity is Severity.ERROR]
+        config = draw(given_values(read.full))
+        effective = apply_defaults(overlay_values(config, schema=read.full), read.full)
+        assume(not validate_value(effective, read.full, ()))
+        creates = [{"id": f"made{'' if name == 'a' else name}", "resource": {**MADE, "more": draw(data(schema))}}]
+        addons[name] = {
+            "schema": written,
+            "patches": draw(st.lists(patches(schema), min_size=1, max_size=3)),
+            "creates": creates if name == "a" and draw(st.booleans()) else [],
+        }
+        uses.append({"name": name, "config": config})
+        said[name] = draw(given_values(read.env_overrides))
+    return World(OWN, addons, uses), said
+
+
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(worlds(), st.integers(0, 2))
+def test_whatever_is_baked_in_comes_to_the_same(drawn: tuple[World, dict[str, Any]], count: int) -> None:
+    one, said = drawn
+    baked = flatten_component_type(one.plan(), BAKED, LIMITS)
+    if isinstance(baked, tuple):
+        event(f"refused: {baked[0].code}")
+        return
+    kept = {name: allowed(baked, name, fields) for name, fields in said.items()}
+    below = {name: fields for name, fields in kept.items() if fields}
+
+    late = one.late({}, {"count": count}, kept)
+
+    early = one.early({}, {"count": count, **below}, baked)
+    event("rendered" if isinstance(late, str) else "a render that fails")
+    # what fails late may have been in a value that another addon takes away: that is never in the definition
+    assert early == late or not isinstance(late, str)

@@ -1,0 +1,320 @@
+"""Names: of the catalogue, of the kinds that types make, and of components (openchoreo 2, design 10.2, 10.22)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from reconciler.controllers.results import ControllerResult
+from reconciler.krm.findings import Finding
+from tests.unit.controllers.components.composition_world import (
+    GLUE,
+    UNREADABLE,
+    binding,
+    build,
+    catalog_of,
+    component,
+    component_type,
+    config,
+    definition,
+    environment,
+    finding,
+    findings,
+    listing,
+    market,
+    note,
+    patching,
+    platform,
+    ready,
+    room,
+    schema,
+    stalled,
+    told,
+    values,
+    written,
+)
+
+LAMP = patching("lamp")
+LIT = component_type(platform("lamp", "x"))
+
+
+def kinds_of(result: ControllerResult) -> list[str]:
+    return sorted({one.key.kind for one in result.statuses})
+
+
+def duplicates(result: ControllerResult) -> list[Finding]:
+    return [one for one in findings(result) if one.code == "DuplicateObject"]
+
+
+def a_definition(namespace: str) -> str:
+    return definition(namespace=namespace)
+
+
+def an_addon(namespace: str) -> str:
+    return written("Addon", "lamp", {"patches": [note("lamp")]}, namespace=namespace)
+
+
+def a_type(namespace: str) -> str:
+    return component_type(platform("lamp", "x"), namespace=namespace)
+
+
+def an_environment(namespace: str) -> str:
+    return environment(namespace=namespace)
+
+
+CATALOGUE = {
+    "ComponentDefinition": (a_definition, "DefinitionNotFound"),
+    "Addon": (an_addon, "AddonNotFound"),
+    "ComponentType": (a_type, "DuplicateObject"),
+}
+
+
+def world_with(kind: str, *texts: str) -> list[str]:
+    whole = {"ComponentDefinition": definition(), "Addon": LAMP, "ComponentType": LIT}
+    return market(*(text for of, text in whole.items() if of != kind), *texts)
+
+
+@pytest.mark.parametrize("kind", CATALOGUE)
+@pytest.mark.parametrize("namespace", ["", "square", "elsewhere"])
+def test_the_catalogue_is_found_in_whatever_namespace(kind: str, namespace: str) -> None:
+    result = room(world_with(kind, CATALOGUE[kind][0](namespace)))
+
+    assert told(result) == []
+    assert len(result.variants) == 1
+
+
+@pytest.mark.parametrize("kind", CATALOGUE)
+@pytest.mark.parametrize("namespaces", [("a", "b"), ("", "square")])
+def test_one_name_in_two_namespaces_counts_for_nothing(kind: str, namespaces: tuple[str, str]) -> None:
+    make, reason = CATALOGUE[kind]
+    result = room(world_with(kind, *map(make, namespaces)))
+
+    assert [one.location.file for one in duplicates(result)] == ["04.yaml", "05.yaml"]
+    both = {one.message for one in duplicates(result)}
+    assert len(both) == 1
+    assert "must be declared once across all namespaces" in both.pop()
+    assert ready(result, "MarketStall", "bread") == ("False", "ComponentTypeNotReady")
+    assert {one.conditions[0].reason for one in result.statuses if one.key.kind == "ComponentType"} == {reason}
+    assert stalled(result).conditions[0].reason == "ComponentTypeNotReady"
+
+
+@pytest.mark.parametrize("kind", CATALOGUE)
+def test_one_object_in_two_places_is_told_by_the_catalog_and_counts_for_nothing(kind: str) -> None:
+    make, reason = CATALOGUE[kind]
+    files = config(world_with(kind, make("a"), make("a")))
+    result = room(files)
+
+    assert [one.code for one in catalog_of(files).findings] == ["DuplicateObject", "DuplicateObject"]
+    assert duplicates(result) == []
+    assert ready(result, "ComponentType", "market-stall") == ("False", reason)
+    assert ready(result, "MarketStall", "bread") == ("False", "ComponentTypeNotReady")
+    assert stalled(result).conditions[0].reason == "ComponentTypeNotReady"
+
+
+def test_copies_in_one_namespace_spoil_the_one_in_another() -> None:
+    result = room(world_with("Addon", an_addon("a"), an_addon("a"), an_addon("b")))
+
+    assert len(duplicates(result)) == 3
+    assert ready(result, "ComponentType", "market-stall") == ("False", "AddonNotFound")
+
+
+def test_a_name_of_the_catalogue_that_cannot_be_used_says_so() -> None:
+    result = room(world_with("Addon", written("Addon", "lamp", {"wat": 1})))
+
+    assert told(result) == ["AddonNotFound", "ComponentTypeNotReady", "UnknownField"]
+    assert finding(result, "AddonNotFound").message == "Addon lamp is invalid"
+    assert ready(result, "Addon", "lamp")[0] == "False"
+
+
+@pytest.mark.parametrize(
+    "name", ["component", "addon", "env-binding", "component-type", "component-definition", "render-result"]
+)
+def test_kinds_of_this_group_are_reserved(name: str) -> None:
+    result = room([definition(), component_type(name=name)])
+
+    assert told(result) == ["GeneratedKindReserved"]
+    assert ready(result, "ComponentType", name) == ("False", "GeneratedKindReserved")
+
+
+def test_kinds_that_rooms_read_are_reserved() -> None:
+    """design 10.22."""
+    result = room([definition(), component_type(name="plugin-preset")], reserved_kinds=frozenset({"PluginPreset"}))
+
+    assert told(result) == ["GeneratedKindReserved"]
+    assert "generates the kind PluginPreset" in finding(result, "GeneratedKindReserved").message
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [("market-stall", "MarketStall"), ("stall", "Stall"), ("a.b-c", "ABC"), ("oauth2-proxy", "Oauth2Proxy")],
+)
+def test_the_kind_that_a_type_makes(name: str, kind: str) -> None:
+    result = room(market(definition(), component_type(name=name), of=component(kind=kind)))
+
+    assert told(result) == []
+
+
+@pytest.mark.parametrize("name", ["3-stall", "s" * 64])
+def test_a_name_that_makes_no_kind(name: str) -> None:
+    result = room([definition(), component_type(name=name)])
+
+    assert told(result) == ["ComponentTypeInvalid"]
+    assert (
+        "metadata.name must form a kind of at most 63 letters and digits"
+        in finding(result, "ComponentTypeInvalid").message
+    )
+
+
+def test_two_types_that_make_one_kind() -> None:
+    types = [component_type(name="market-stall"), component_type(name="market.stall")]
+    result = room(market(definition(), *types))
+
+    assert told(result) == ["ComponentTypeNotReady", "GeneratedKindCollision"]
+    assert ready(result, "ComponentType", "market-stall") == ("False", "GeneratedKindCollision")
+    assert ready(result, "ComponentType", "market.stall") == ("False", "GeneratedKindCollision")
+    assert result.variants == ()
+
+
+@pytest.mark.parametrize(
+    ("kind", "hint"), [("Other", ""), ("MarketStal", "; did you mean MarketStall?"), ("marketStall", "; did you mean")]
+)
+def test_a_kind_that_no_type_makes(kind: str, hint: str) -> None:
+    """openchoreo 12.1; bound or not."""
+    result = room([definition(), component_type(), component(kind=kind)])
+
+    assert told(result) == ["ComponentTypeNotFound"]
+    message = finding(result, "ComponentTypeNotFound").message
+    assert message.startswith(
+        f"{kind}/square/bread: no ComponentType generates the kind {kind}; generated kinds: MarketStall"
+    )
+    assert hint in message
+    assert ready(result, kind, "bread") == ("False", "ComponentTypeNotFound")
+
+
+def test_a_binding_of_such_a_kind_waits() -> None:
+    result = room(market(definition(), of=component()))
+
+    assert told(result) == ["ComponentTypeNotFound"]
+    assert stalled(result).conditions[0].reason == "ComponentTypeNotFound"
+
+
+def test_a_type_that_is_not_ready_stops_its_components_and_nobody_else() -> None:
+    texts = [
+        definition(), component_type(), component_type(name="broken", definition="none"), component(),
+        component(name="cake", kind="Broken"), binding(component="cake"),
+    ]  # fmt: skip
+    result = room(market(*texts[:3], *texts[4:]))
+
+    assert told(result) == ["ComponentTypeNotReady", "DefinitionNotFound"]
+    assert [one.target.package for one in result.variants] == ["components/fair/square/bread"]
+    message = stalled(result, "cake-fair").conditions[0].message
+    assert message == (
+        "Broken/square/cake uses ComponentType/_cluster/broken, which is not ready:"
+        " no ComponentDefinition has the name none; existing: stall"
+    )
+
+
+def test_components_of_one_name_whatever_their_kind() -> None:
+    types = [component_type(), component_type(name="other-stall")]
+    result = room(market(definition(), *types, component(kind="OtherStall")))
+
+    assert told(result) == ["ComponentNameConflict", "EnvBindingOwnerUnresolved"]
+    assert result.variants == ()
+    assert stalled(result).conditions[0].reason == "EnvBindingOwnerUnresolved"
+    assert "the name is not unique: MarketStall/square/bread and OtherStall/square/bread" in (
+        stalled(result).conditions[0].message
+    )
+
+
+def test_components_of_one_name_in_several_namespaces() -> None:
+    others = [component(namespace="alley"), binding(namespace="alley")]
+    result = room(market(definition(), component_type(), *others))
+
+    assert told(result) == []
+    assert [one.target.package for one in result.variants] == [
+        "components/fair/alley/bread", "components/fair/square/bread",
+    ]  # fmt: skip
+
+
+def test_a_component_that_stands_twice_counts_for_nothing() -> None:
+    result = room(market(definition(), component_type(), component()))
+
+    assert told(result) == ["EnvBindingOwnerUnresolved"]
+    assert "MarketStall/square/bread is declared more than once" in stalled(result).conditions[0].message
+
+
+@pytest.mark.parametrize(
+    ("text", "kind", "reason"),
+    [
+        pytest.param(component(data={}), "MarketStall", "UnknownField", id="a-field-beside-its-spec"),
+        pytest.param(listing(wat=1), "Component", "UnknownField", id="without-a-type"),
+    ],
+)
+def test_a_component_that_cannot_be_read_has_a_status(text: str, kind: str, reason: str) -> None:
+    result = room([definition(), component_type(), text])
+
+    assert told(result) == [reason]
+    assert ready(result, kind, "bread") == ("False", reason)
+
+
+@pytest.mark.parametrize("namespace", ["", "square", "elsewhere"])
+def test_environments_are_found_by_name_alone(namespace: str) -> None:
+    texts = [text for text in market(definition(), component_type()) if "kind: Environment" not in text]
+    result = room([*texts, environment(namespace=namespace)])
+
+    assert told(result) == []
+    assert len(result.variants) == 1
+
+
+@pytest.mark.parametrize("namespace", ["square", "elsewhere"])
+def test_an_environment_in_two_namespaces_counts_for_nothing(namespace: str) -> None:
+    """Even where one is in the namespace of the binding."""
+    result = room(market(definition(), component_type(), environment(namespace=namespace)))
+
+    assert told(result) == ["DuplicateObject", "EnvironmentNotFound"]
+    assert "Environment fair is declared more than once" in finding(result, "EnvironmentNotFound").message
+    assert [one.owner.key.name for one in result.stalled] == ["bread-fair"]
+
+
+def test_an_environment_that_stands_twice() -> None:
+    result = room(market(definition(), component_type(), environment()))
+
+    assert told(result) == ["EnvironmentNotFound"]
+    assert stalled(result).conditions[0].reason == "EnvironmentNotFound"
+
+
+BUILD_OF: dict[str, Callable[[], str]] = {
+    "cannot-be-read": lambda: written("Build", "bread", {"workload": 3}, namespace="square", api=GLUE),
+    "stands-twice": lambda: f"{build()}---\n{build()}",
+    "for-the-environment": lambda: written("Build", "bread.fair", {"workload": 3}, namespace="square", api=GLUE),
+}
+
+
+@pytest.mark.parametrize("which", BUILD_OF)
+def test_a_build_that_may_be_there_keeps_what_is_there(which: str) -> None:
+    more = [build()] if which == "for-the-environment" else []
+    result = room(market(definition(), component_type(), BUILD_OF[which](), *more))
+
+    assert result.variants == ()
+    (condition,) = stalled(result).conditions
+    assert (condition.status, condition.reason) == ("False", "InDoubt")
+    name = "bread.fair" if which == "for-the-environment" else "bread"
+    assert condition.message == f"the package is kept, because Build/square/{name} cannot be used"
+
+
+def test_an_unreadable_file_takes_nothing_away() -> None:
+    files = config(market(definition(), component_type()))
+    result = room({**files, "broken.yaml": UNREADABLE})
+
+    assert len(result.variants) == 1
+    assert told(result) == []
+
+
+def test_a_broken_build_of_another_environment_does_not_matter() -> None:
+    shown = definition(values=schema({"a": "string | default=x"}))
+    other = written("Build", "bread.daily", {"workload": 3}, namespace="square", api=GLUE)
+    result = room(market(shown, component_type(), other))
+
+    assert told(result) == ["BuildInvalid"]
+    assert values(result) == {"a": "x"}

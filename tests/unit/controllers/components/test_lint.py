@@ -1,0 +1,101 @@
+"""What of the catalogue and of components nothing uses, and environments that select no cluster."""
+
+from __future__ import annotations
+
+import pytest
+
+from reconciler.controllers.clusters.inventory import read_inventory
+from reconciler.controllers.components.inputs import ComponentControllerInputs
+from reconciler.controllers.components.lint import lint_components
+from reconciler.controllers.repositories import read_repositories
+from tests.unit.controllers.components.composition_world import (
+    Branches,
+    catalog_of,
+    component_type,
+    config,
+    definition,
+    market,
+)
+
+ENVIRONMENT = "apiVersion: reconciler.dev/v1alpha1\nkind: Environment\nmetadata: {name: stage}\nspec: "
+ADDON = """\
+apiVersion: platform/v1alpha1
+kind: Addon
+metadata: {name: spare}
+spec:
+  creates: [{id: a, resource: {apiVersion: v1, kind: ConfigMap, metadata: {name: "${metadata.name}-x"}}}]
+"""
+DEFINITION = """\
+apiVersion: platform/v1alpha1
+kind: ComponentDefinition
+metadata: {name: spare}
+spec:
+  resources: [{id: a, template: {apiVersion: v1, kind: ConfigMap, metadata: {name: "${metadata.name}"}}}]
+"""
+TYPE = """\
+apiVersion: platform/v1alpha1
+kind: ComponentType
+metadata: {name: spare-thing}
+spec: {componentDefinitionRef: {name: spare}, platformAddons: [{name: spare, instanceId: main}]}
+"""
+
+
+def build(name: str) -> str:
+    return (
+        f"apiVersion: reconciler.dev/v1alpha1\nkind: Build\nmetadata: {{name: {name}, namespace: square}}\nspec: {{}}\n"
+    )
+
+
+def lint(*texts: str, on: str = "") -> list[str]:
+    catalog = catalog_of(config(market(definition(), component_type(), *texts, on=on)))
+    inventory = read_inventory(catalog, read_repositories(catalog)[0])
+    return [
+        f"{one.code}: {one.message}"
+        for one in lint_components(catalog, inventory, ComponentControllerInputs(Branches()))
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        pytest.param(ADDON, "Unused: Addon/_cluster/spare is not used: no ComponentType or Component names it",
+                     id="an-addon"),
+        pytest.param(DEFINITION, "Unused: ComponentDefinition/_cluster/spare is not used: no ComponentType or"
+                     " Component uses it", id="a-definition"),
+        pytest.param(f"{ADDON}---\n{DEFINITION}---\n{TYPE}",
+                     "Unused: ComponentType/_cluster/spare-thing is not used: no component has the kind SpareThing", id="a-type"),
+        pytest.param(f"{ENVIRONMENT}{{clusters: [east]}}\n",
+                     "Unused: Environment/_cluster/stage is not used: no EnvBinding names it", id="an-environment"),
+        pytest.param(build("bred"), "BuildUnused: Build/square/bred is not used: no component in namespace square"
+                     " has the name bred; existing: bread; did you mean bread?", id="a-build-of-nobody"),
+        pytest.param(build("bread.fare"), "BuildUnused: Build/square/bread.fare is not used: bread runs in fair,"
+                     " not in fare; did you mean fair?", id="a-build-for-another-environment"),
+        pytest.param(build("bread.fair"), "", id="a-build-for-its-environment"),
+        pytest.param(build("bread"), "", id="a-build-for-all"),
+    ],
+)  # fmt: skip
+def test_what_nothing_uses(text: str, expected: str) -> None:
+    assert lint(text) == ([expected] if expected else [])
+
+
+def test_an_environment_that_selects_no_cluster() -> None:
+    (found,) = lint(f"{ENVIRONMENT}{{clusterSelector: {{matchLabels: {{nothing: here}}}}}}\n")
+
+    assert found.startswith(
+        "SelectorMatchesNothing: spec.clusterSelector matches no cluster: no cluster has a label nothing"
+    )
+
+
+def test_a_component_that_runs_nowhere() -> None:
+    second = "apiVersion: platform/v1alpha1\nkind: MarketStall\nmetadata: {name: milk, namespace: square}\nspec: {}\n"
+
+    assert [one for one in lint(second) if "milk" in one] == [
+        "Unused: MarketStall/square/milk is not used: no EnvBinding names it, so it runs in no environment"
+    ]
+
+
+def test_what_a_binding_that_leads_nowhere_is_meant_for_nobody_knows() -> None:
+    lost = "apiVersion: platform/v1alpha1\nkind: EnvBinding\nmetadata: {name: lost, namespace: square}\nspec: %s\n"
+    stage = f"{ENVIRONMENT}{{clusters: [east]}}\n"
+
+    assert lint(stage, lost % "{environment: stage, owner: {componentName: nobody}}") == []

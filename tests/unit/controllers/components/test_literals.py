@@ -1,0 +1,37 @@
+"""Values as templates, and as CEL (openchoreo 13.3.5)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from reconciler.controllers.components.templates import escape_template, format_cel_literal
+from tests.unit.controllers.components.templates.text_world import VALUES, rendered
+
+JSON = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers(-(2**63), 2**63 - 1)
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text()
+    | st.text(st.sampled_from("${}'\"\\a\n")),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(st.sampled_from("${}a'\"")), inner, max_size=3),
+)
+
+
+@given(JSON)
+def test_any_value_has_a_template(value: Any) -> None:
+    assert rendered(escape_template(value)) == value
+
+
+@given(JSON)
+def test_any_value_is_written_as_cel(value: Any) -> None:
+    made = rendered(f"${{{format_cel_literal(value)}}}")
+
+    assert (made, type(made)) == (value, type(value))
+
+
+def test_text_without_expressions_is_its_own_template() -> None:
+    assert escape_template({"a": ["{}$", VALUES["count"]]}) == {"a": ["{}$", 3]}

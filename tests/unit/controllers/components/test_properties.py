@@ -1,0 +1,261 @@
+"""What holds of the room whatever is written: orders that do not matter, addons that do nothing, memory."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping
+from typing import Any
+
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from reconciler.controllers.components.controller import ComponentCache
+from reconciler.controllers.results import ControllerResult
+from tests.unit.controllers.components.composition_world import (
+    FALSE,
+    UNREADABLE,
+    Branches,
+    addon,
+    allowed,
+    binding,
+    build,
+    bytes_of,
+    catalog_of,
+    cluster,
+    component,
+    component_type,
+    config,
+    create,
+    definition,
+    environment,
+    findings,
+    listing,
+    made,
+    note,
+    patch,
+    platform,
+    resource,
+    room,
+    room_of,
+    schema,
+)
+
+LAMP = {
+    "schema": schema({"watt": "integer | default=3"}, {"glow": "string | default=dim"}),
+    "creates": [create(made(name="${metadata.name}-${addon.name}-${instanceId}", data="${spec}"))],
+    "patches": [patch("add", "/data/lamps/-", "${addon.name}-${instanceId}", {"resourceId": "main"})],
+}
+STALL = {"size": "integer | default=1 maximum=9"}
+VALUES = schema(STALL, {"most": "integer | default=5"})
+SHOWN = resource(made(data={"all": "${spec}", "build": "${build}", "env": "${env}"}))
+NAMES = ("a", "b", "c", "d")
+
+# what may stand in each file: what is sound first, then what is not, or is there in another way
+FILES: Mapping[str, tuple[str, ...]] = {
+    "clusters": (
+        f"{cluster('east', {'kind': 'edge'})}---\n{cluster('west')}",
+        f"{cluster('east')}---\n{cluster('west', {'kind': 'edge'})}",
+        cluster("east"),
+    ),
+    "fair": (
+        environment(clusters=["east", "west"]),
+        environment(clusters=[], clusterSelector={"matchLabels": {"kind": "edge"}}),
+        environment(context={"zone": "north"}),
+        environment(wat=1),
+        "",
+    ),
+    "daily": (environment("daily"), f"{environment('daily')}---\n{environment('daily')}", UNREADABLE, ""),
+    "stall": (
+        definition(SHOWN, values=VALUES),
+        definition(SHOWN, values=schema({**STALL, "wide": "boolean | required=true"}, {"most": "integer | default=6"})),
+        definition(SHOWN, values=VALUES, labels={"version": "2"}),
+        definition(resource({"kind": "${x}"})),
+        "",
+    ),
+    "a": (addon("a", LAMP), addon("a", {**LAMP, "condition": FALSE}), addon("a", {"patches": [note("a")]}), ""),
+    "b": (
+        addon("b", {**LAMP, "dependencies": {"loadOrder": {"after": ["c"]}}}),
+        addon("b", {**LAMP, "dependencies": {"requires": [{"addon": "c"}]}}),
+        addon("b", LAMP, side="developer"),
+        addon("b", {**LAMP, "outputs": 1}),
+    ),
+    "c": (
+        addon("c", LAMP, side="both"),
+        addon("c", {**LAMP, "validation": {"rules": [{"expression": "spec.watt < 4"}]}}),
+    ),
+    "d": (
+        addon("d", LAMP, side="developer"),
+        addon("d", {**LAMP, "dependencies": {"conflictsWith": [{"addon": "a"}]}}, side="developer"),
+    ),
+    "type": (
+        component_type(platform("a", "x"), platform("b", "y"), platform("c", "z"), allow=[allowed("d")]),
+        component_type(platform("a", "x", {"watt": 5}), platform("a", "w"), allow=[allowed("d", {"glow": "red"})]),
+        component_type(platform("c", "x"), allow=[allowed("c"), allowed("d")]),
+        component_type(platform("b", "x", condition="${spec.size > 1}")),
+        component_type(platform("gone")),
+        component_type(namespace="one") + "---\n" + component_type(namespace="two"),
+        "",
+    ),
+    "bread": (
+        component(),
+        component({"size": 3, "d": {}}),
+        component({"d": {"watt": 9}, "c": {}}),
+        component({"size": 99}),
+        listing(platform("d"), platform("c", "i", {"watt": 1})),
+        component(wat=1),
+        "",
+    ),
+    "cake": (component(name="cake"), component(name="cake", kind="Other"), listing(name="cake", wat=1), ""),
+    "bread-fair": (
+        binding(),
+        binding(overrides={"most": 7}, platformAddonOverrides={"a": {"x": {"glow": "blue"}}}),
+        binding(addonOverrides={"d": {"glow": "blue"}}),
+        binding(component="", name="bread-fair"),
+        binding(environment="none"),
+        "",
+    ),
+    "cake-daily": (binding("daily", "cake"), binding("fair", "cake"), binding("daily", "bread"), ""),
+    "build": (build(), build("bread.fair"), f"{build()}---\n{build()}", build(spec={"workload": 3}), ""),
+}
+
+
+def worlds() -> st.SearchStrategy[dict[str, str]]:
+    """Return worlds of files; the sound ones more often than the others."""
+    kinds = {f"{name}.yaml": st.sampled_from((texts[0], *texts)) for name, texts in FILES.items()}
+    return st.fixed_dictionaries(kinds)
+
+
+def outcome(result: ControllerResult) -> Any:
+    """Return everything that a pass comes to."""
+    return (
+        bytes_of(result),
+        [(one.owner, one.target, one.dependencies, one.findings, one.adoption) for one in result.variants],
+        [(one.owner, one.conditions, one.findings) for one in result.stalled],
+        list(result.statuses),
+        list(result.findings),
+        result.kept_owners,
+        dict(result.guards),
+    )
+
+
+def coarse(result: ControllerResult) -> Any:
+    """Return what a pass comes to, places in files aside."""
+    variants = [(one.owner, one.target) for one in result.variants]
+    told = sorted((one.code, one.severity, one.location.object) for one in findings(result))
+    return bytes_of(result), variants, [one.owner for one in result.stalled], told
+
+
+EXAMPLES = settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+
+
+@EXAMPLES
+@given(worlds(), st.randoms(use_true_random=False))
+def test_the_order_of_files_does_not_matter(files: dict[str, str], shuffle: random.Random) -> None:
+    texts = list(files.values())
+    mixed = list(texts)
+    shuffle.shuffle(mixed)
+
+    before, after = room(config(texts)), room(config(mixed))
+
+    assert coarse(before) == coarse(after)
+
+
+@EXAMPLES
+@given(st.data())
+def test_the_order_of_lists_that_have_none_does_not_matter(data: st.DataObject) -> None:
+    """Addons of a type and of a component work by name, whatever order they are listed in; so do clusters."""
+    wishes = st.lists(st.sampled_from(NAMES), unique=True, max_size=2)
+    orders = {name: {"after": data.draw(wishes), "before": data.draw(wishes)} for name in NAMES}
+    sides = {name: data.draw(st.sampled_from(("both", "developer", "platform-engineer"))) for name in NAMES}
+    of_type = [platform(name, "x") for name in NAMES if sides[name] != "developer"]
+    of_people = [name for name in NAMES if sides[name] != "platform-engineer"]
+
+    def world(mix: Any) -> list[str]:
+        def ordered(name: str) -> str:
+            order = {key: mix(names) for key, names in orders[name].items()}
+            return addon(name, {**LAMP, "dependencies": {"loadOrder": order}}, side=sides[name])
+
+        return [
+            *map(ordered, NAMES), cluster("east"), cluster("west"), environment(clusters=mix(["east", "west"])),
+            definition(SHOWN, values=VALUES), component({name: {} for name in of_people}), binding(),
+            component_type(*mix(of_type), allow=mix([allowed(name) for name in of_people])),
+            listing(*mix([platform(name, "y") for name in of_people]), name="cake"), binding(component="cake"),
+        ]  # fmt: skip
+
+    before, after = room(world(list)), room(world(lambda items: data.draw(st.permutations(items))))
+
+    assert coarse(before) == coarse(after)
+
+
+NOTHING = (
+    addon("idle"),
+    addon("idle", {"patches": [patch("add", "/data/x", 1, condition=FALSE)]}),
+    addon("idle", {"patches": [patch("add", "/data/x", 1, forEach="${[]}")]}),
+    addon("idle", {"creates": [create(made(), includeWhen=FALSE)], "patches": [patch("add", "/data/x", "${omit()}")]}),
+    addon("idle", {"patches": [patch("add", "/data/x", 1, {"resourceType": "Nobody"})]}),
+    addon("idle", {"patches": [patch("remove", "/data/none")]}),
+    addon("idle", {"condition": FALSE, "creates": [made(name="x")]}),
+)
+
+
+@EXAMPLES
+@given(worlds(), st.sampled_from(NOTHING))
+def test_an_addon_that_does_nothing_changes_nothing(files: dict[str, str], idle: str) -> None:
+    """It is listed, and that is all."""
+    files = {**files, "idle.yaml": idle, "bread.yaml": component({"size": 2})}
+    listed = [platform("a", "x"), platform("c", "z")]
+    kinds = component_type(*listed), component_type(*listed, platform("idle", "x"))
+
+    without, beside = (room({**files, "type.yaml": kind}) for kind in kinds)
+
+    assert bytes_of(without) == bytes_of(beside)
+
+
+@EXAMPLES
+@given(worlds(), st.data())
+def test_a_pass_that_remembers_comes_to_what_one_does_that_does_not(files: dict[str, str], data: st.DataObject) -> None:
+    """Whatever is edited between passes, and whatever has been published."""
+    memory, branches = ComponentCache(), Branches()
+    catalog = None
+    for _ in range(data.draw(st.integers(2, 4))):
+        catalog = catalog_of(files, catalog)
+        fresh = room_of(catalog, branches)
+
+        assert outcome(room_of(catalog, branches, memory)) == outcome(fresh)
+
+        branches = data.draw(st.sampled_from((branches, Branches.of(fresh))))
+        for name in data.draw(st.lists(st.sampled_from(sorted(FILES)), max_size=2)):
+            files = {**files, f"{name}.yaml": data.draw(st.sampled_from(FILES[name]))}
+
+
+@EXAMPLES
+@given(worlds())
+def test_what_is_published_changes_nothing_of_what_is_wanted(files: dict[str, str]) -> None:
+    first = room(files)
+
+    second = room(files, Branches.of(first))
+
+    assert coarse(first) == coarse(second)
+
+
+@EXAMPLES
+@given(worlds(), st.data())
+def test_one_component_that_is_spoiled_spoils_no_other(files: dict[str, str], data: st.DataObject) -> None:
+    """Tenet 6: the cake does not depend on anything that is of the bread alone."""
+    files = {**files, "cake.yaml": component(name="cake"), "cake-daily.yaml": binding("daily", "cake")}
+    of_bread = ("bread", "bread-fair", "build")
+    changed = {f"{name}.yaml": data.draw(st.sampled_from(FILES[name])) for name in of_bread}
+
+    before, after = room(files), room({**files, **changed})
+
+    def cakes(result: ControllerResult) -> dict[str, bytes]:
+        return {path: text for path, text in bytes_of(result).items() if "/cake/" in path}
+
+    assert cakes(before) == cakes(after)
+
+
+def test_the_worlds_are_not_all_broken() -> None:
+    sound = room({f"{name}.yaml": texts[0] for name, texts in FILES.items()})
+
+    assert len(sound.variants) == 3
+    assert not [one for one in findings(sound) if one.severity == "error"]

@@ -1,0 +1,397 @@
+"""Provenance of components: who made each value, of which parameters, and where it is in the end (design 10.28)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from reconciler.krm.json_pointer import parse_pointer, resolve_pointer
+from tests.unit.controllers.components.composition_world import (
+    addon,
+    allowed,
+    binding,
+    build,
+    component,
+    component_type,
+    create,
+    definition,
+    environment,
+    listing,
+    made,
+    market,
+    objects,
+    patch,
+    platform,
+    pods,
+    resource,
+    room,
+    schema,
+    variant_of,
+)
+
+FILE = "configmap-bread.yaml"
+WORKLOAD = "deployment-bread.yaml"
+PODS = "/spec/template/spec"
+Entry = Mapping[str, Any]
+
+
+def layers(*texts: str) -> dict[tuple[str, str], list[Entry]]:
+    """Return the steps of every place, by file and pointer."""
+    result = room(list(texts))
+    assert not result.stalled, result.stalled
+    provenance = variant_of(result).provenance
+    assert provenance
+    return {(one["file"], one["pointer"]): one["steps"] for one in provenance.list_layers()}
+
+
+def written(steps: list[Entry]) -> list[tuple[Any, ...]]:
+    """Return who did what, by which expression."""
+    return [(one.get("instance", one["layer"]), one["where"], one.get("after"), one.get("expression")) for one in steps]
+
+
+def givers(steps: list[Entry]) -> list[str]:
+    """Return who gave what the last step read."""
+    return [
+        " ".join(one[part] for part in ("name", "layer", "by", "where") if part in one)
+        for one in steps[-1].get("values", ())
+    ]
+
+
+def test_a_template_is_told_for_each_object_and_an_expression_for_each_value() -> None:
+    found = layers(*market(definition(resource(made(data={"a": "x", "b": "${metadata.name}!"}))), component_type()))
+
+    assert sorted(pointer for _, pointer in found) == ["", "/data/b", "/metadata/name", "/metadata/namespace"]
+    assert written(found[FILE, ""]) == [("definition", "spec.resources[0].template", None, None)]
+    assert written(found[FILE, "/data/b"]) == [
+        ("definition", "spec.resources[0].template.data.b", "bread!", "${metadata.name}!")
+    ]
+
+
+VALUES = schema(
+    {"size": "integer | default=1", "free": "object", "crust": {"$default": {"kind": "dark"}, "kind": "string"}},
+    {"oven": {"heat": "integer | default=200", "steam": "string | default=low"}},
+)
+SHOWN = definition(
+    resource(
+        made(
+            data={
+                "size": "${spec.size}",
+                "kind": "${spec.crust.kind}",
+                "heat": "${spec.oven.heat}",
+                "oven": "${spec.oven}",
+                "free": "${spec.free}",
+                "maybe": "${has(spec.free) ? 1 : 0}",
+                "all": "${spec}",
+            }
+        )
+    ),
+    values=VALUES,
+)
+BREAD, BINDING = "MarketStall/square/bread", "EnvBinding/square/bread-fair"
+DEFINITION = "ComponentDefinition/_cluster/stall"
+
+
+@pytest.mark.parametrize(
+    ("spec", "overrides", "key", "expected"),
+    [
+        pytest.param({"free": {}}, {}, "size",
+                     [f"spec.size default {DEFINITION} spec.schema.parameters.size"], id="default"),
+        pytest.param({"free": {}, "size": 3}, {}, "size",
+                     [f"spec.size component {BREAD} spec.size"], id="component"),
+        pytest.param({"free": {}}, {}, "kind",
+                     [f"spec.crust.kind default {DEFINITION} spec.schema.parameters.crust.$default"],
+                     id="default-of-an-object"),
+        pytest.param({"free": {}, "crust": {"kind": "pale"}}, {}, "kind",
+                     [f"spec.crust.kind component {BREAD} spec.crust.kind"], id="object-that-is-given"),
+        pytest.param({"free": {}}, {"oven": {"steam": "high"}}, "heat",
+                     [f"spec.oven.heat default {DEFINITION} spec.schema.envOverrides.oven.heat"],
+                     id="default-beside-a-field-that-is-overridden"),
+        pytest.param({"free": {}, "oven": {"heat": 180}}, {"oven": {"steam": "high"}}, "oven",
+                     [f"spec.oven.heat component {BREAD} spec.oven.heat",
+                      f"spec.oven.steam environment {BINDING} spec.overrides.oven.steam"],
+                     id="object-of-many-field-by-field"),
+        pytest.param({"free": {}, "oven": {"heat": 180, "steam": "high"}}, {}, "oven",
+                     [f"spec.oven component {BREAD} spec.oven"], id="object-of-one"),
+        pytest.param({"free": {}, "oven": {"heat": 180}}, {"oven": {"heat": None}}, "heat",
+                     [f"spec.oven.heat default {DEFINITION} spec.schema.envOverrides.oven.heat"],
+                     id="null-takes-away-what-the-component-says"),
+        pytest.param({"free": {"a": 1, "b": 2}}, {}, "free",
+                     [f"spec.free component {BREAD} spec.free"], id="free-form"),
+    ],
+)  # fmt: skip
+def test_who_gave_a_parameter(spec: Any, overrides: Any, key: str, expected: list[str]) -> None:
+    found = layers(*market(SHOWN, component_type(), of=component(spec), on=binding(overrides=overrides)))
+
+    assert givers(found[FILE, f"/data/{key}"]) == expected
+
+
+def test_a_parameter_that_nobody_gives_is_told_as_such() -> None:
+    shown = definition(resource(made(data={"a": "${has(spec.a) ? spec.a : 'none'}"})), values=schema({"a": "string"}))
+
+    assert givers(layers(*market(shown, component_type()))[FILE, "/data/a"]) == ["spec.a unset"]
+
+
+def test_the_whole_of_the_values_is_told_field_by_field() -> None:
+    found = layers(*market(SHOWN, component_type(), of=component({"free": {}, "size": 2})))
+
+    assert [one.split()[:2] for one in givers(found[FILE, "/data/all"])] == [
+        ["spec.free", "component"], ["spec.size", "component"], ["spec.crust", "default"], ["spec.oven", "default"],
+    ]  # fmt: skip
+
+
+FACTS = made(
+    data={
+        "image": "${build.image}",
+        "port": "${string(workload.port)}",
+        "env": "${env.name}",
+        "zone": "${env.zone}",
+        "hosts": "${env.endpoints.map(e, e.host).join()}",
+        "team": "${metadata.labels.team}",
+    }
+)
+
+
+@pytest.mark.parametrize(
+    ("key", "expected"),
+    [
+        pytest.param("image", "build.image build Build/square/bread spec.image", id="build"),
+        pytest.param("port", "workload.port build Build/square/bread spec.workload.port", id="workload"),
+        pytest.param("env", f"env.name environment {BINDING} spec.environment", id="environment"),
+        pytest.param("zone", "env.zone environment Environment/_cluster/fair spec.context.zone", id="context"),
+        pytest.param("hosts", f"env.endpoints environment {BINDING} spec.endpoints", id="endpoints"),
+        pytest.param("team", f"metadata.labels.team component {BREAD} metadata.labels.team", id="metadata"),
+    ],
+)
+def test_who_gave_what_is_injected(key: str, expected: str) -> None:
+    texts = market(
+        definition(resource(FACTS)), component_type(), build(spec={"image": "b:1", "workload": {"port": 80}}),
+        of=component(labels={"team": "ovens"}), on=binding(endpoints=[{"name": "a", "host": "b"}]),
+    )  # fmt: skip
+    texts[1] = environment(context={"zone": "north"})
+
+    assert givers(layers(*texts)[FILE, f"/data/{key}"]) == [expected]
+
+
+LAMP = addon(
+    "lamp",
+    {
+        "schema": schema({"colour": "string | default=white"}, {"watts": "integer | default=5"}),
+        "creates": [
+            create(
+                made(
+                    name="${metadata.name}-${instanceId}",
+                    data={"colour": "${spec.colour}", "watts": "${string(spec.watts)}", "by": "${addon.name}"},
+                )
+            )
+        ],
+    },
+    side="both",
+)
+TYPE = "ComponentType/_cluster/market-stall"
+
+
+@pytest.mark.parametrize(
+    ("key", "expected"),
+    [
+        pytest.param("colour", f"spec.colour platform {TYPE} spec.platformAddons[0].config.colour", id="config"),
+        pytest.param(
+            "watts", f"spec.watts environment {BINDING} spec.platformAddonOverrides.lamp.watts", id="override"
+        ),
+        pytest.param("by", f"addon.name platform {TYPE} spec.platformAddons[0].name", id="its-name"),
+    ],
+)
+def test_who_gave_a_parameter_of_a_platform_addon(key: str, expected: str) -> None:
+    of = component_type(platform(instance="left", config={"colour": "red"}))
+    found = layers(*market(definition(), LAMP, of, on=binding(platformAddonOverrides={"lamp": {"watts": 9}})))
+
+    assert givers(found["configmap-bread-left.yaml", f"/data/{key}"]) == [expected]
+    assert f"instanceId platform {TYPE} spec.platformAddons[0].instanceId" in givers(
+        found["configmap-bread-left.yaml", "/metadata/name"]
+    )
+
+
+@pytest.mark.parametrize(
+    ("lamp", "key", "expected"),
+    [
+        pytest.param({"colour": "red"}, "colour", f"spec.colour component {BREAD} spec.lamp.colour", id="component"),
+        pytest.param({}, "colour", f"spec.colour defaults {TYPE} spec.developerAddons.allowed[0].defaults.colour",
+                     id="default-of-the-type"),
+        pytest.param({}, "watts", "spec.watts default Addon/_cluster/lamp spec.schema.envOverrides.watts",
+                     id="default-of-the-addon"),
+    ],
+)  # fmt: skip
+def test_who_gave_a_parameter_of_a_developers_addon(lamp: Any, key: str, expected: str) -> None:
+    of = component_type(allow=[allowed(defaults={"colour": "blue"})])
+    found = layers(*market(definition(), LAMP, of, of=component({"lamp": lamp})))
+
+    assert givers(found["configmap-bread-default.yaml", f"/data/{key}"]) == [expected]
+
+
+def test_who_gave_a_parameter_of_an_addon_that_a_component_lists() -> None:
+    found = layers(*market(definition(), LAMP, of=listing(platform(instance="left", config={"colour": "red"}))))
+
+    assert givers(found["configmap-bread-left.yaml", "/data/colour"]) == [
+        "spec.colour developer Component/square/bread spec.addons[0].config.colour"
+    ]
+
+
+def test_what_is_made_for_each_item_is_told_with_who_gave_the_items() -> None:
+    shown = resource(made(name="${item.name}", data={"a": "${item.a}"}), forEach="${spec.items}")
+    values = schema({"items": '[]object | default=[{"name":"x","a":1}]'})
+    found = layers(*market(definition(shown, values=values), component_type()))
+
+    expected = [f"spec.items default {DEFINITION} spec.schema.parameters.items"]
+    assert givers(found["configmap-x.yaml", "/data/a"]) == expected
+    assert (found["configmap-x.yaml", ""][0]["forEach"], givers(found["configmap-x.yaml", ""])) == (
+        "${spec.items}",
+        expected,
+    )
+
+
+# patches
+
+
+def patched(*patches: Any, containers: tuple[str, ...] = ("one",), values: Any = None, **spec: Any) -> Any:
+    of = addon("lamp", {"schema": dict(values or {}), "patches": list(patches)})
+    texts = market(
+        definition(resource(pods(*containers))), of, component_type(platform(instance="left", **spec)),
+    )  # fmt: skip
+    return layers(*texts), objects(room(texts))[WORKLOAD]
+
+
+WHO = schema({"who": "string | default=me"})
+
+
+def test_what_expressions_made_inside_of_a_list_is_told() -> None:
+    found, _ = patched(patch("add", f"{PODS}/volumes/-", {"name": "${instanceId}", "mode": 1}))
+
+    at = "spec.patches[0].patch"
+    assert written(found[WORKLOAD, f"{PODS}/volumes"]) == [("lamp/left", at, [{"name": "left", "mode": 1}], None)]
+    assert written(found[WORKLOAD, f"{PODS}/volumes/0/name"]) == [("lamp/left", at, "left", "${instanceId}")]
+
+
+def test_items_of_lists_that_are_merged_keep_their_own_expressions() -> None:
+    value = {"containers": [{"name": "two"}, {"name": "${spec.who}"}]}
+    found, _ = patched(patch("merge", PODS, value), containers=("zero", "one"), values=WHO)
+
+    assert written(found[WORKLOAD, f"{PODS}/containers/2/name"])[0][2:] == ("two", None)
+    assert written(found[WORKLOAD, f"{PODS}/containers/3/name"])[0][2:] == ("me", "${spec.who}")
+
+
+def test_fields_of_one_expression_are_each_told_by_it() -> None:
+    found, _ = patched(patch("merge", "/metadata/labels", '${{"a": spec.who, "b": "x"}}'), values=WHO)
+
+    for key in ("a", "b"):
+        assert written(found[WORKLOAD, f"/metadata/labels/{key}"])[0][3] == '${{"a": spec.who, "b": "x"}}'
+
+
+@pytest.mark.parametrize(
+    ("operation", "pointer"),
+    [
+        pytest.param(patch("add", f"{PODS}/containers/0", {"name": "zero"}), "2", id="inserted-before"),
+        pytest.param(patch("add", f"{PODS}/containers/1", {"name": "zero"}), "2", id="inserted-right-there"),
+        pytest.param(patch("add", f"{PODS}/containers/-", {"name": "zero"}), "1", id="appended"),
+        pytest.param(patch("remove", f"{PODS}/containers/0"), "0", id="removed-before"),
+        pytest.param(patch("replace", f"{PODS}/containers/0", {"name": "zero"}), "1", id="replaced-before"),
+    ],
+)
+def test_a_value_is_told_at_the_place_that_it_has_in_the_end(operation: Any, pointer: str) -> None:
+    image = patch("add", f"{PODS}/containers/1/image", "two:1")
+    found, made = patched(image, operation, containers=("one", "two"))
+
+    place = f"{PODS}/containers/{pointer}/image"
+    assert written(found[WORKLOAD, place]) == [("lamp/left", "spec.patches[0].patch", "two:1", None)]
+    assert resolve_pointer(made, parse_pointer(place)) == "two:1"
+
+
+def test_an_item_that_is_gone_is_told_behind_the_last_one() -> None:
+    gone = patch("remove", f"{PODS}/containers/0")
+    found, _ = patched(patch("add", f"{PODS}/containers/0/image", "one:1"), gone, containers=("one", "two"))
+
+    (step,) = found[WORKLOAD, f"{PODS}/containers/-"]
+    assert (step["op"], step["before"]) == ("removed", {"name": "one", "image": "one:1"})
+    assert not [pointer for _, pointer in found if pointer.startswith(f"{PODS}/containers/0")]
+
+
+def test_a_list_that_is_replaced_tells_nothing_of_what_was_in_the_other() -> None:
+    first = patch("add", f"{PODS}/containers/0/image", "one:1")
+    found, _ = patched(first, patch("replace", f"{PODS}/containers", [{"name": "${spec.who}"}]), values=WHO)
+
+    (step,) = found[WORKLOAD, f"{PODS}/containers"]
+    assert (step["op"], step["before"], step["after"]) == (
+        "replaced", [{"name": "one", "image": "one:1"}], [{"name": "me"}],
+    )  # fmt: skip
+    assert [pointer for _, pointer in found if pointer.startswith(f"{PODS}/containers/")] == [
+        f"{PODS}/containers/0/name"
+    ]
+
+
+def test_a_value_has_all_its_steps_the_last_one_last() -> None:
+    found, _ = patched(
+        patch("add", "/spec/replicas", 2), patch("replace", "/spec/replicas", 3), patch("remove", "/spec/replicas"),
+    )  # fmt: skip
+
+    assert [(one["op"], one.get("before"), one.get("after")) for one in found[WORKLOAD, "/spec/replicas"]] == [
+        ("added", None, 2), ("replaced", 2, 3), ("removed", 3, None),
+    ]  # fmt: skip
+
+
+def test_every_pointer_that_has_a_value_in_the_end_leads_to_it() -> None:
+    found, made = patched(
+        patch("add", f"{PODS}/containers/0", {"name": "${spec.who}", "env": [{"name": "a", "value": "${spec.who}"}]}),
+        patch("remove", f"{PODS}/containers/[?(@.name=='two')]"),
+        patch("add", f"{PODS}/containers/0/env/0", {"name": "${spec.who}"}),
+        patch("merge", f"{PODS}/containers/0", {"env": [{"name": "z"}], "args": ["${spec.who}"]}),
+        containers=("one", "two", "three"), values=WHO,
+    )  # fmt: skip
+
+    for (file, pointer), steps in found.items():
+        if file == WORKLOAD and pointer and "after" in steps[-1] and not isinstance(steps[-1]["after"], dict | list):
+            assert resolve_pointer(made, parse_pointer(pointer)) == steps[-1]["after"], pointer
+
+
+# what is not shown
+
+
+SECRET = made("Secret", stringData={"password": "pw-${spec.who}", "token": "${'geheim' + spec.who}", "plain": "p"})
+
+
+def test_values_of_secrets_and_what_made_them_are_masked() -> None:
+    of = addon(
+        "lamp",
+        {
+            "patches": [
+                patch("replace", "/stringData/plain", "hunter-${metadata.name}", {"resourceType": "Secret"}),
+                patch("add", "/data", {"key": "aHVudGVy"}, {"resourceType": "Secret"}),
+                patch("remove", "/stringData/token", target={"resourceType": "Secret"}),
+            ]
+        },
+    )
+    secret = resource(SECRET, forEach="${['verdeckt']}")
+    found = layers(*market(definition(secret, values=WHO), of, component_type(platform(instance="left"))))
+
+    file = "secret-bread.yaml"
+    assert not [text for text in ("pw-", "geheim", "hunter", "aHVudGVy", "verde") if text in repr(found)]
+    assert found[file, "/stringData/password"][0]["expression"] == "*****"
+    assert givers(found[file, "/stringData/password"]) == [f"spec.who default {DEFINITION} spec.schema.parameters.who"]
+    assert [one["after"] for one in found[file, "/metadata/name"]] == ["bread"]
+
+
+def test_long_values_are_shortened() -> None:
+    found = layers(*market(definition(resource(made(data={"a": "${'x'.replace('x', spec.who)}"})), values=schema(
+        {"who": f"string | default={'y' * 5000}"})), component_type()))  # fmt: skip
+
+    assert len(found[FILE, "/data/a"][0]["after"]) < 400
+
+
+def test_each_of_many_items_is_told_where_it_is() -> None:
+    insert = patch("add", f"{PODS}/containers/0", {"name": "c${string(item)}", "image": "${string(item)}"})
+    of = addon("lamp", {"schema": schema({"n": "[]integer"}), "patches": [{**insert, "forEach": "${spec.n}"}]})
+    numbers = platform(instance="left", config={"n": list(range(2000))})
+    found = layers(*market(definition(resource(pods("one"))), of, component_type(numbers)))
+
+    assert [found[WORKLOAD, f"{PODS}/containers/{index}/image"][0]["after"] for index in range(2000)] == [
+        str(1999 - index) for index in range(2000)
+    ]

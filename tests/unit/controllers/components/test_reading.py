@@ -1,0 +1,772 @@
+"""Reading the kinds of composition: what each may say, and how people are told what is wrong (openchoreo 1)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any
+
+import pytest
+
+from reconciler.cel import ExpressionLimits
+from reconciler.controllers.components.definition_readers import read_addon, read_component_definition
+from reconciler.controllers.components.model import AddonInstance
+from reconciler.controllers.components.readers import (
+    read_binding,
+    read_build,
+    read_component,
+    read_component_type,
+    read_environment,
+)
+from reconciler.krm.findings import Finding
+from tests.unit.controllers.components.composition_world import (
+    GLUE,
+    SAID,
+    create,
+    made,
+    note,
+    only,
+    patch,
+    resource,
+    written,
+)
+
+TRUE = "${true}"
+ON_WORKLOADS = {"resourceType": "Deployment"}
+LIMITS = ExpressionLimits()
+Spec = Mapping[str, Any]
+
+
+def of_definition(spec: Spec) -> tuple[Any, tuple[Finding, ...]]:
+    return read_component_definition(
+        only(written("ComponentDefinition", "stall", {"resources": [resource(SAID)], **spec})), LIMITS
+    )
+
+
+def of_addon(spec: Spec) -> tuple[Any, tuple[Finding, ...]]:
+    return read_addon(only(written("Addon", "lamp", {"patches": [note("lamp")], **spec})), LIMITS)
+
+
+def of_type(spec: Spec) -> tuple[Any, tuple[Finding, ...]]:
+    return read_component_type(
+        only(written("ComponentType", "market-stall", {"componentDefinitionRef": {"name": "stall"}, **spec}))
+    )
+
+
+def of_component(spec: Spec) -> tuple[Any, tuple[Finding, ...]]:
+    whole = {"componentDefinition": "stall", **spec}
+    return read_component(only(written("Component", "bread", whole, namespace="square")))
+
+
+def of_instance(spec: Spec) -> tuple[Any, tuple[Finding, ...]]:
+    return read_component(only(written("MarketStall", "bread", spec, namespace="square")))
+
+
+def of_binding(spec: Spec) -> tuple[Any, tuple[Finding, ...]]:
+    whole = {"owner": {"componentName": "bread"}, "environment": "fair", **spec}
+    return read_binding(only(written("EnvBinding", "bread-fair", whole, namespace="square")))
+
+
+def of_environment(spec: Spec) -> tuple[Any, tuple[Finding, ...]]:
+    return read_environment(only(written("Environment", "fair", spec, api=GLUE)))
+
+
+def of_build(spec: Spec) -> tuple[Any, tuple[Finding, ...]]:
+    return read_build(only(written("Build", "bread", spec, namespace="square", api=GLUE)))
+
+
+READERS: Mapping[str, Callable[[Spec], tuple[Any, tuple[Finding, ...]]]] = {
+    "ComponentDefinition": of_definition,
+    "Addon": of_addon,
+    "ComponentType": of_type,
+    "Component": of_component,
+    "MarketStall": of_instance,
+    "EnvBinding": of_binding,
+    "Environment": of_environment,
+    "Build": of_build,
+}
+
+
+def said(kind: str, spec: Spec) -> list[tuple[str, str]]:
+    return [(one.code, one.message) for one in READERS[kind](spec)[1]]
+
+
+def refused(kind: str, spec: Spec) -> tuple[str, str]:
+    """Return the code of the only thing that is wrong, and how it is told."""
+    read, told = READERS[kind](spec)
+
+    assert read is None
+    (finding,) = told
+    assert finding.location.file == "one.yaml"
+    assert finding.location.line > 0
+    return finding.code, finding.message
+
+
+@pytest.mark.parametrize("kind", READERS)
+def test_the_least_that_an_object_says(kind: str) -> None:
+    read, told = READERS[kind]({})
+
+    assert read is not None
+    assert told == ()
+
+
+@pytest.mark.parametrize("kind", [one for one in READERS if one not in ("MarketStall", "Build")])
+def test_what_nobody_knows_is_refused_and_what_is_peoples_own_is_not(kind: str) -> None:
+    assert said(kind, {"x-own": {"any": 1}}) == []
+
+    code, message = refused(kind, {"wat": 1})
+    assert code == "UnknownField"
+    assert message.startswith("spec.wat is unknown; allowed are ")
+
+
+@pytest.mark.parametrize("kind", ["MarketStall", "Build"])
+def test_what_has_a_schema_of_its_own_is_not_judged_here(kind: str) -> None:
+    assert said(kind, {"wat": 1}) == []
+
+
+BARE_READERS: Mapping[str, Callable[..., tuple[Any, tuple[Finding, ...]]]] = {
+    "ComponentDefinition": partial(read_component_definition, limits=LIMITS),
+    "Addon": partial(read_addon, limits=LIMITS),
+    "ComponentType": read_component_type,
+    "Component": read_component,
+    "MarketStall": read_component,
+    "EnvBinding": read_binding,
+    "Environment": read_environment,
+    "Build": read_build,
+}
+
+
+def whole(kind: str, **changed: Any) -> list[tuple[str, str]]:
+    """Return what is said of an object whose spec is sound, but which differs from others in `changed`."""
+    specs: Mapping[str, Spec] = {
+        "ComponentDefinition": {"resources": [resource(SAID)]},
+        "Addon": {"patches": [note("lamp")]},
+        "ComponentType": {"componentDefinitionRef": {"name": "stall"}},
+        "Component": {"componentDefinition": "stall"},
+        "EnvBinding": {"environment": "fair"},
+    }
+    glue = kind in ("Environment", "Build")
+    given = {"name": "bread", "namespace": "square", "api": GLUE if glue else "platform/v1alpha1", **changed}
+    text = written(kind, given.pop("name"), given.pop("spec", specs.get(kind, {})), **given)
+    return [(one.code, one.message) for one in BARE_READERS[kind](only(text))[1]]
+
+
+INVALID = {
+    "ComponentDefinition": "ComponentDefinitionInvalid",
+    "Addon": "AddonInvalid",
+    "ComponentType": "ComponentTypeInvalid",
+    "Component": "ComponentInvalid",
+    "MarketStall": "ComponentInvalid",
+    "EnvBinding": "EnvBindingInvalid",
+    "Environment": "EnvironmentInvalid",
+    "Build": "BuildInvalid",
+}
+
+
+@pytest.mark.parametrize("kind", READERS)
+def test_another_version_is_refused(kind: str) -> None:
+    group = GLUE.partition("/")[0] if kind in ("Environment", "Build") else "platform"
+
+    assert whole(kind, api=f"{group}/v9") == [(INVALID[kind], f'apiVersion must be {group}/v1alpha1, not "{group}/v9"')]
+
+
+@pytest.mark.parametrize("kind", READERS)
+def test_another_part_than_a_spec_is_refused(kind: str) -> None:
+    message = "data is unknown; allowed are apiVersion, kind, metadata, spec, status"
+
+    assert whole(kind, data={}) == [("UnknownField", message)]
+    assert whole(kind, status={"any": 1}) == []
+
+
+@pytest.mark.parametrize("kind", READERS)
+@pytest.mark.parametrize("name", ["Bad_Name", "../../etc", "a/b", "n" * 254])
+def test_a_name_that_objects_cannot_have(kind: str, name: str) -> None:
+    ((code, message),) = whole(kind, name=name)
+
+    assert code == INVALID[kind]
+    assert message.startswith(f'metadata.name must be a valid object name: "{name}" must ')
+
+
+@pytest.mark.parametrize("kind", ["Component", "MarketStall"])
+def test_a_component_is_a_segment_of_a_path(kind: str) -> None:
+    ((code, message),) = whole(kind, name="bread.lock")
+
+    assert code == "ComponentInvalid"
+    assert 'must not end in ".lock"' in message
+
+
+@pytest.mark.parametrize("kind", ["Component", "MarketStall", "EnvBinding", "Build"])
+def test_a_namespace_must_be_a_valid_name(kind: str) -> None:
+    ((code, message),) = whole(kind, namespace="a.b")
+    assert code == INVALID[kind]
+    assert "must be a valid namespace name" in message
+
+
+@pytest.mark.parametrize("kind", ["ComponentDefinition", "Addon", "ComponentType", "Environment"])
+def test_the_catalogue_has_no_namespaces(kind: str) -> None:
+    assert whole(kind, namespace="") == []
+
+
+@pytest.mark.parametrize("kind", READERS)
+@pytest.mark.parametrize("spec", [[], [1], "text", 3, True])
+def test_a_spec_is_a_mapping(kind: str, spec: Any) -> None:
+    code, message = whole(kind, spec=spec)[0]
+
+    assert code == INVALID[kind]
+    assert message.startswith("spec must be a mapping, not ")
+
+
+@pytest.mark.parametrize("kind", READERS)
+def test_a_spec_is_there(kind: str) -> None:
+    api = GLUE if kind in ("Environment", "Build") else "platform/v1alpha1"
+    text = f"apiVersion: {api}\nkind: {kind}\nmetadata: {{name: bread, namespace: square}}\nspec:\n"
+    read, told = BARE_READERS[kind](only(text))
+
+    assert read is None
+    assert (told[0].code, told[0].message) == (INVALID[kind], "spec must be a mapping")
+
+
+DEFINITION = "ComponentDefinitionInvalid"
+
+
+@pytest.mark.parametrize(
+    ("spec", "code", "message"),
+    [
+        pytest.param(
+            {"resources": None}, DEFINITION, "spec.resources must be a list with at least one resource", id="none"
+        ),
+        pytest.param(
+            {"resources": []}, DEFINITION, "spec.resources must be a list with at least one resource", id="empty"
+        ),
+        pytest.param({"resources": {"a": 1}}, DEFINITION, "spec.resources must be a list, not a mapping", id="no-list"),
+        pytest.param({"resources": [3]}, DEFINITION, "spec.resources[0] must be a mapping, not 3", id="no-mapping"),
+        pytest.param(
+            {"resources": [resource(SAID, foreach=TRUE)]}, "UnknownField", "did you mean forEach?", id="unknown"
+        ),
+        pytest.param({"resources": [{"template": SAID}]}, DEFINITION, "spec.resources[0].id must be ", id="no-id"),
+        pytest.param(
+            {"resources": [resource(SAID), resource(SAID)]},
+            DEFINITION,
+            'spec.resources[1].id must be unique, and "main" is used twice',
+            id="id-twice",
+        ),
+        pytest.param(
+            {"resources": [{"id": "a"}]},
+            DEFINITION,
+            "spec.resources[0].template.kind must be a kind without expressions, not null",
+            id="no-template",
+        ),
+        pytest.param(
+            {"resources": [resource({**SAID, "kind": ""})]},
+            DEFINITION,
+            'must be a kind without expressions, not ""',
+            id="kind-empty",
+        ),
+        pytest.param(
+            {"resources": [resource({**SAID, "kind": 3})]},
+            DEFINITION,
+            "must be a kind without expressions, not 3",
+            id="kind-int",
+        ),
+        pytest.param(
+            {"resources": [resource({**SAID, "kind": "${metadata.name}"})]},
+            DEFINITION,
+            'template.kind must be a kind without expressions, not "${metadata.name}"',
+            id="kind-is-literal",
+        ),
+        pytest.param(
+            {"resources": [resource(SAID, forEach="${[1]}", var="spec")]},
+            "LoopVarReserved",
+            "spec.resources[0].var must not be a reserved name",
+            id="var-is-taken",
+        ),
+        pytest.param(
+            {"resources": [resource(SAID, forEach="${[1]}", var="a-b")]},
+            "CelSyntax",
+            'spec.resources[0].var must be a name of letters, digits and _ that CEL does not reserve, not "a-b"',
+            id="var-is-no-name",
+        ),
+        pytest.param(
+            {"resources": [resource(SAID, forEach="${[1]}", var="in")]}, "CelSyntax", 'not "in"', id="var-is-a-word"
+        ),
+        pytest.param(
+            {"resources": [resource(SAID, includeWhen="yes")]},
+            "ConditionType",
+            'spec.resources[0].includeWhen must be true, false, or an expression that returns one of them, not "yes"',
+            id="condition-of-text",
+        ),
+        pytest.param({"schema": []}, "ShorthandFieldType", "spec.schema must be a mapping, not []", id="schema"),
+        pytest.param({"schema": {"params": {}}}, "UnknownField", "did you mean parameters?", id="section"),
+    ],
+)
+def test_definitions_that_are_refused(spec: Spec, code: str, message: str) -> None:
+    found = refused("ComponentDefinition", spec)
+
+    assert found[0] == code
+    assert message in found[1]
+
+
+@pytest.mark.parametrize("name", ["Main", "-a", "a-", "a_b", "a.b", "ä"])
+def test_ids_of_resources(name: str) -> None:
+    (code, message), *_ = said("ComponentDefinition", {"resources": [resource(SAID, name)]})
+
+    assert code == DEFINITION
+    assert message.startswith('spec.resources[0].id must be lower-case letters, digits and "-"')
+
+
+@pytest.mark.parametrize("name", ["a", "0", "a-b", "a--b", "0a"])
+def test_ids_of_resources_that_can_be(name: str) -> None:
+    assert said("ComponentDefinition", {"resources": [resource(SAID, name)]}) == []
+
+
+def with_patch(**changed: Any) -> Spec:
+    """Return an addon's spec with a patch, in which these fields are others; None takes one away."""
+    entry = {"target": ON_WORKLOADS, "patch": note("x")["patch"], **changed}
+    return {"patches": [{key: value for key, value in entry.items() if value is not None}]}
+
+
+ADDON = "AddonInvalid"
+
+
+@pytest.mark.parametrize(
+    ("spec", "code", "message"),
+    [
+        pytest.param({"outputs": []}, "FeatureNotSupported", "spec.outputs is not supported", id="outputs"),
+        pytest.param({"displayName": 3}, ADDON, "spec.displayName must be a string, not 3", id="display-name"),
+        pytest.param({"description": []}, ADDON, "spec.description must be a string, not []", id="description"),
+        pytest.param({"icon": {}}, ADDON, "spec.icon must be a string, not {}", id="icon"),
+        pytest.param(
+            {"condition": "spec.on"}, "ConditionType", 'that returns one of them, not "spec.on"', id="condition"
+        ),
+        pytest.param({"condition": "${spec.on}"}, "CelUndefinedField", "spec has no field 'on'", id="unknown-field"),
+        pytest.param({"condition": "${item}"}, "CelUndeclared", "undeclared variable 'item'", id="undeclared"),
+        pytest.param({"condition": "${target}"}, "CelUndeclared", "undeclared variable 'target'", id="no-target-yet"),
+        pytest.param({"targets": {}}, ADDON, "spec.targets must be a list, not {}", id="targets"),
+        pytest.param({"targets": [{}]}, "TargetEmpty", "spec.targets[0] must have at least one of", id="target-empty"),
+        pytest.param(
+            {"targets": [{"resourceType": "A", "kind": "A"}]},
+            "UnknownField",
+            "spec.targets[0].kind is unknown",
+            id="target",
+        ),
+        pytest.param({"creates": {}}, ADDON, "spec.creates must be a list, not {}", id="creates"),
+        pytest.param({"creates": ["a"]}, ADDON, 'spec.creates[0] must be a mapping, not "a"', id="creates-text"),
+        pytest.param(
+            {"creates": [{"id": "a"}]}, ADDON, "spec.creates[0] must be a resource, or a wrapper", id="neither"
+        ),
+        pytest.param(
+            {"creates": [{"resource": SAID, "template": SAID}]},
+            ADDON,
+            "exactly one of the fields `resource` and `template`",
+            id="both",
+        ),
+        pytest.param(
+            {"creates": [{**SAID, "resource": SAID}]},
+            ADDON,
+            "must be a resource, or a wrapper with the field `resource`, not both: it has resource",
+            id="mixed",
+        ),
+        pytest.param(
+            {"creates": [{**SAID, "id": "a", "forEach": TRUE}]},
+            ADDON,
+            "not both: it has id, forEach",
+            id="mixed-with-what-wraps",
+        ),
+        pytest.param({"creates": [{"apiVersion": "v1"}]}, ADDON, "spec.creates[0].kind must be a kind", id="no-kind"),
+        pytest.param(
+            {"creates": [create({"kind": "${metadata.name}"})]}, ADDON, "spec.creates[0].resource.kind", id="kind"
+        ),
+        pytest.param({"creates": [create(SAID, when=TRUE)]}, "UnknownField", "spec.creates[0].when", id="wrapper"),
+        pytest.param(
+            {"creates": [create(SAID, id="a"), create(made("Secret"), id="a")]},
+            ADDON,
+            'spec.creates[1].id must be unique, and "a" is used twice',
+            id="id-twice",
+        ),
+        pytest.param({"patches": {}}, ADDON, "spec.patches must be a list, not {}", id="patches"),
+        pytest.param(
+            with_patch(operations=[]),
+            ADDON,
+            "spec.patches[0] must have exactly one of the fields patch and",
+            id="two-forms",
+        ),
+        pytest.param(
+            with_patch(patch=None), ADDON, "spec.patches[0] must have exactly one of the fields patch and", id="no-form"
+        ),
+        pytest.param(with_patch(patch=None, operations={}), ADDON, "operations must be a list, not {}", id="no-list"),
+        pytest.param(with_patch(patch=None, operations=[3]), ADDON, "operations[0] must be a mapping", id="no-mapping"),
+        pytest.param(with_patch(patch=3), ADDON, "spec.patches[0].patch must be a mapping", id="patch-number"),
+        pytest.param(
+            with_patch(condition=TRUE, includeWhen=TRUE),
+            ADDON,
+            "includeWhen must not be set together with condition",
+            id="two-conditions",
+        ),
+        pytest.param(with_patch(target=None), "TargetInvalid", "spec.patches[0].target must be", id="no-target"),
+        pytest.param(
+            with_patch(target={}), "TargetEmpty", "otherwise it matches every resource", id="target-of-nothing"
+        ),
+        pytest.param(with_patch(onMissing="no"), ADDON, 'must be one of error, skip, not "no"', id="on-missing"),
+        pytest.param(with_patch(patches=[]), "UnknownField", "spec.patches[0].patches is unknown", id="patch-unknown"),
+        pytest.param(
+            with_patch(condition="${item}", forEach="${[true]}"),
+            "CelUndeclared",
+            "undeclared variable 'item'",
+            id="condition-of-a-patch-comes-before-its-loop",
+        ),
+        pytest.param(with_patch(patch={"op": "add", "path": "/a"}), ADDON, "value must be set for", id="no-value"),
+        pytest.param(
+            with_patch(patch={"op": "remove", "path": "/a", "value": 1}), ADDON, "value must not be set for", id="value"
+        ),
+        pytest.param(
+            with_patch(patch={"op": "move", "path": "/a", "value": 1}),
+            "PatchOpUnsupported",
+            'merge, not "move"',
+            id="op",
+        ),
+        pytest.param(
+            with_patch(patch={"op": "Add", "path": "/a", "value": 1}),
+            "PatchOpUnsupported",
+            'not "Add"',
+            id="op-in-caps",
+        ),
+        pytest.param(
+            with_patch(patch={"op": "add", "path": "/a", "value": 1, "from": "/b"}),
+            "UnknownField",
+            "spec.patches[0].patch.from is unknown",
+            id="op-unknown",
+        ),
+        pytest.param(with_patch(patch={"op": "add", "path": "/", "value": 1}), "PathRoot", '"/"', id="root"),
+        pytest.param({"dependencies": {"needs": []}}, "UnknownField", "spec.dependencies.needs", id="dependencies"),
+        pytest.param({"dependencies": {"requires": ["a"]}}, ADDON, "requires[0] must be a mapping", id="requires"),
+        pytest.param({"dependencies": {"requires": [{}]}}, ADDON, "requires[0].addon must be a string", id="whom"),
+        pytest.param(
+            {"dependencies": {"conflictsWith": [{"addon": "a", "why": ""}]}},
+            "UnknownField",
+            "allowed are addon, rea",
+            id="conflicts",
+        ),
+        pytest.param({"dependencies": {"loadOrder": []}}, ADDON, "loadOrder must be a mapping, not []", id="order"),
+        pytest.param(
+            {"dependencies": {"loadOrder": {"after": [{"addon": "a"}]}}},
+            ADDON,
+            'loadOrder.after[0] must be the name of an addon, not {"addon":"a"}',
+            id="after",
+        ),
+        pytest.param(
+            {"dependencies": {"loadOrder": {"before": [""]}}}, ADDON, "before[0] must be the name", id="before"
+        ),
+        pytest.param({"validation": {"rules": {}}}, ADDON, "spec.validation.rules must be a list", id="rules"),
+        pytest.param(
+            {"validation": {"rules": [{"name": "a"}]}},
+            ADDON,
+            "rules[0].expression must be a string",
+            id="rule-of-nothing",
+        ),
+        pytest.param(
+            {"validation": {"rules": [{"expression": TRUE}]}},
+            "CelSyntax",
+            "write expressions without ${",
+            id="rule-in-braces",
+        ),
+        pytest.param({"validation": {"rules": [{"expression": "target"}]}}, "CelUndeclared", "'target'", id="rule"),
+        pytest.param(
+            {"patches": [note("x", "${a ${b}}")]}, "TemplateNested", "must not contain ${ inside", id="nested"
+        ),
+        pytest.param(
+            {"patches": [note("x", "${a")]}, "TemplateUnterminated", "must close every ${ with }", id="no-end"
+        ),
+        pytest.param(
+            {"creates": [create(made(data="${target.kind}"))]}, "CelUndeclared", "'target'", id="target-is-for-patches"
+        ),
+    ],
+)
+def test_addons_that_are_refused(spec: Spec, code: str, message: str) -> None:
+    found = refused("Addon", spec)
+
+    assert found[0] == code
+    assert message in found[1]
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        pytest.param({"displayName": "Lamp", "description": "", "icon": "lamp.svg"}, id="words"),
+        pytest.param({"creates": [SAID]}, id="an-object-as-it-is"),
+        pytest.param({"creates": [{"resource": SAID}]}, id="resource"),
+        pytest.param({"creates": [{"template": SAID, "x-why": "so"}]}, id="template"),
+        pytest.param(
+            {"creates": [create(SAID, id="a", includeWhen=TRUE, forEach="${[1, 2]}", var="n")]}, id="a-wrapped-object"
+        ),
+        pytest.param(with_patch(includeWhen=TRUE, onMissing="skip"), id="the-other-name-of-a-condition"),
+        pytest.param(with_patch(patch=None, operations=[note("x")["patch"]]), id="operations"),
+        pytest.param({"patches": [patch("add", "/data/a", None)]}, id="null-is-a-value"),
+        pytest.param({"patches": [note("x", "${target.kind}")]}, id="patches-see-their-target"),
+        pytest.param({"condition": False}, id="a-condition-may-be-a-boolean"),
+        pytest.param(
+            {
+                "targets": [{"resourceType": "Job", "containerName": "${spec.x}"}],
+                "schema": {"parameters": {"x": "string"}},
+            },
+            id="targets-may-be-templates",
+        ),
+        pytest.param({"dependencies": {"requires": [{"addon": "a", "reason": "why"}], "loadOrder": {}}}, id="depends"),
+        pytest.param({"validation": {"rules": [{"expression": "true"}]}}, id="a-rule-without-a-name"),
+    ],
+)
+def test_addons_that_can_be(spec: Spec) -> None:
+    assert said("Addon", spec) == []
+
+
+@pytest.mark.parametrize("spec", [{}, {"creates": [], "patches": []}])
+def test_an_addon_that_does_nothing_can_be_used_and_is_told(spec: Spec) -> None:
+    read, told = read_addon(only(written("Addon", "lamp", spec)), LIMITS)
+
+    assert read is not None
+    assert [(one.code, one.message) for one in told] == [
+        ("AddonEmpty", "Addon/_cluster/lamp neither creates nor patches a resource")
+    ]
+
+
+@pytest.mark.parametrize(
+    ("label", "sides"),
+    [
+        pytest.param(None, {"platform"}, id="nothing-said"),
+        pytest.param("platform-engineer", {"platform"}, id="platform"),
+        pytest.param("developer", {"developer"}, id="developer"),
+        pytest.param("both", {"platform", "developer"}, id="both"),
+        pytest.param("Developer", None, id="in-caps"),
+        pytest.param("", None, id="empty"),
+        pytest.param(True, None, id="boolean"),
+        pytest.param(["developer"], None, id="list"),
+    ],
+)
+def test_whom_an_addon_is_for(label: Any, sides: set[str] | None) -> None:
+    labels = {} if label is None else {"allowedFor": label}
+    read, told = read_addon(only(written("Addon", "lamp", {"patches": [note("x")]}, labels=labels)), LIMITS)
+
+    assert (set(read.allowed_roles) if read else None) == sides
+    assert [one.message.partition(", not ")[0] for one in told] == (
+        [] if sides else ["metadata.labels.allowedFor must be one of platform-engineer, developer, both"]
+    )
+
+
+@pytest.mark.parametrize(
+    ("labels", "version"),
+    [({}, ""), ({"version": "1.10"}, "1.10"), ({"version": 2}, "2"), ({"version": None}, ""), ({"version": []}, "")],
+)
+def test_versions(labels: Mapping[str, Any], version: str) -> None:
+    read, told = read_addon(only(written("Addon", "lamp", {"patches": [note("x")]}, labels=labels)), LIMITS)
+
+    assert read is not None
+    assert (read.version, told) == (version, ())
+
+
+TYPE = "ComponentTypeInvalid"
+
+
+@pytest.mark.parametrize(
+    ("spec", "code", "message"),
+    [
+        pytest.param(
+            {"componentDefinitionRef": {}},
+            TYPE,
+            "spec.componentDefinitionRef.name must be a string",
+            id="no-definition",
+        ),
+        pytest.param(
+            {"componentDefinitionRef": {"name": "stall", "version": 1.0}},
+            TYPE,
+            "version must be a string, not 1.0",
+            id="version",
+        ),
+        pytest.param(
+            {"componentDefinitionRef": {"name": "stall", "kind": "A"}},
+            "UnknownField",
+            "allowed are name, version",
+            id="ref",
+        ),
+        pytest.param({"platformAddons": {}}, TYPE, "spec.platformAddons must be a list, not {}", id="platform"),
+        pytest.param({"platformAddons": ["a"]}, TYPE, 'platformAddons[0] must be a mapping, not "a"', id="name-alone"),
+        pytest.param({"platformAddons": [{}]}, TYPE, "platformAddons[0].name must be a string", id="no-name"),
+        pytest.param(
+            {"platformAddons": [{"name": "a", "enabled": True}]},
+            "UnknownField",
+            "platformAddons[0].enabled is unknown",
+            id="platform-unknown",
+        ),
+        pytest.param(
+            {"platformAddons": [{"name": "a", "instanceId": 3}]}, TYPE, "must be a string, not 3", id="id-int"
+        ),
+        pytest.param({"platformAddons": [{"name": "a", "instanceId": ""}]}, TYPE, 'not ""', id="id-empty"),
+        pytest.param({"platformAddons": [{"name": "a", "instanceId": "../b"}]}, TYPE, 'not "../b"', id="id-is-a-path"),
+        pytest.param({"platformAddons": [{"name": "a", "config": []}]}, TYPE, "config must be a mapping", id="config"),
+        pytest.param({"developerAddons": []}, TYPE, "spec.developerAddons must be a mapping, not []", id="developer"),
+        pytest.param({"developerAddons": {"list": []}}, "UnknownField", "allowed are allowed", id="developer-unknown"),
+        pytest.param(
+            {"developerAddons": {"allowed": [{"name": "a"}, {"name": "a"}]}},
+            TYPE,
+            'spec.developerAddons.allowed[1].name must be unique, and "a" is used twice',
+            id="allowed-twice",
+        ),
+        pytest.param(
+            {"developerAddons": {"allowed": [{"name": "a", "presets": {"b": {}}}]}},
+            "FeatureNotSupported",
+            "allowed[0].presets is not supported; remove the field",
+            id="presets",
+        ),
+        pytest.param(
+            {"developerAddons": {"allowed": [{"name": "a", "defaults": [1]}]}},
+            TYPE,
+            "defaults must be a mapping",
+            id="defaults",
+        ),
+        pytest.param(
+            {"developerAddons": {"allowed": [{"name": "a", "config": {}}]}},
+            "UnknownField",
+            "allowed[0].config",
+            id="allowed-unknown",
+        ),
+        pytest.param({"validation": {"rule": []}}, "UnknownField", "did you mean rules?", id="validation"),
+    ],
+)
+def test_types_that_are_refused(spec: Spec, code: str, message: str) -> None:
+    found = refused("ComponentType", spec)
+
+    assert found[0] == code
+    assert message in found[1]
+
+
+def test_a_name_to_be_baked_under_must_be_one() -> None:
+    annotations = {"reconciler.dev/bake": "a/../b"}
+    spec = {"componentDefinitionRef": {"name": "stall"}}
+    (told,) = read_component_type(only(written("ComponentType", "market-stall", spec, annotations=annotations)))[1]
+
+    assert told.code == TYPE
+    assert told.message.startswith("metadata.annotations.reconciler.dev/bake must be a valid object name")
+
+
+COMPONENT = "ComponentInvalid"
+
+
+@pytest.mark.parametrize(
+    ("spec", "code", "message"),
+    [
+        pytest.param({"componentDefinition": ""}, COMPONENT, "spec.componentDefinition must be a string", id="nothing"),
+        pytest.param(
+            {"componentDefinition": {"name": "a"}}, COMPONENT, "must be a string, not a mapping", id="mapping"
+        ),
+        pytest.param({"parameters": []}, COMPONENT, "spec.parameters must be a mapping, not []", id="parameters"),
+        pytest.param({"addons": {}}, COMPONENT, "spec.addons must be a list, not {}", id="addons"),
+        pytest.param({"addons": [{"config": {}}]}, COMPONENT, "spec.addons[0].name must be a string", id="no-name"),
+        pytest.param({"addons": [{"name": "a", "instanceId": "A"}]}, COMPONENT, 'digit at both ends, not "A"', id="id"),
+        pytest.param(
+            {"addons": [{"name": "a", "config": 3}]}, COMPONENT, "config must be a mapping, not 3", id="config"
+        ),
+        pytest.param(
+            {"addons": [{"name": "a", "condition": TRUE}]},
+            "UnknownField",
+            "allowed are name, instanceId, config",
+            id="unknown",
+        ),
+    ],
+)
+def test_components_without_a_type_that_are_refused(spec: Spec, code: str, message: str) -> None:
+    found = refused("Component", spec)
+
+    assert found[0] == code
+    assert message in found[1]
+
+
+def test_a_component_without_a_type() -> None:
+    read, _ = of_component({"parameters": {"a": 1}, "addons": [{"name": "lamp"}, {"name": "lamp", "instanceId": "x"}]})
+
+    assert not read.has_type
+    assert (read.definition, read.values) == ("stall", {"a": 1})
+    assert [(one.instance, one.has_instance_id) for one in read.addons] == [
+        (AddonInstance("lamp", "default"), False),
+        (AddonInstance("lamp", "x"), True),
+    ]
+
+
+BINDING = "EnvBindingInvalid"
+
+
+@pytest.mark.parametrize(
+    ("spec", "code", "message"),
+    [
+        pytest.param({"owner": "bread"}, BINDING, 'spec.owner must be a mapping, not "bread"', id="owner"),
+        pytest.param({"owner": {"name": "bread"}}, "UnknownField", "allowed are componentName, namespace", id="name"),
+        pytest.param({"owner": {"componentName": 3}}, BINDING, "componentName must be a string, not 3", id="owner-int"),
+        pytest.param({"environment": ""}, BINDING, "spec.environment must be a string that is not empty", id="nowhere"),
+        pytest.param({"environment": {"name": "fair"}}, BINDING, "spec.environment must be a string", id="mapping"),
+        pytest.param({"environment": "../fair"}, BINDING, '"../fair" must be', id="environment-is-a-path"),
+        pytest.param({"environment": "fair.lock"}, BINDING, 'must not end in ".lock"', id="environment-is-a-lock"),
+        pytest.param({"overrides": [1]}, BINDING, "spec.overrides must be a mapping, not a list", id="overrides"),
+        pytest.param({"addonOverrides": 3}, BINDING, "spec.addonOverrides must be a mapping, not 3", id="addons"),
+        pytest.param(
+            {"addonOverrides": {"lamp": "on"}},
+            BINDING,
+            'spec.addonOverrides.lamp must be a mapping, not "on"',
+            id="addon",
+        ),
+        pytest.param(
+            {"platformAddonOverrides": {"lamp": [1]}},
+            BINDING,
+            "spec.platformAddonOverrides.lamp must be a mapping",
+            id="platform-addon",
+        ),
+        pytest.param({"endpoints": {}}, BINDING, "spec.endpoints must be a list, not {}", id="endpoints"),
+        pytest.param({"endpoints": [{"url": "a"}]}, "UnknownField", "allowed are name, host", id="endpoint-unknown"),
+        pytest.param({"endpoints": [{"name": 3}]}, BINDING, "spec.endpoints[0].name must be a string", id="endpoint"),
+    ],
+)
+def test_bindings_that_are_refused(spec: Spec, code: str, message: str) -> None:
+    found = refused("EnvBinding", spec)
+
+    assert found[0] == code
+    assert message in found[1]
+
+
+def test_an_environment_of_several_parts() -> None:
+    read, told = of_binding({"environment": "fair.east", "owner": {"componentName": "bread", "namespace": "other"}})
+
+    assert told == ()
+    assert (read.environment, read.namespace, read.component) == ("fair.east", "other", "bread")
+
+
+@pytest.mark.parametrize(
+    ("kind", "spec", "code", "message"),
+    [
+        pytest.param("Environment", {"clusters": [3]}, "EnvironmentInvalid", "clusters[0] must be a string", id="name"),
+        pytest.param("Environment", {"clusters": "east"}, "EnvironmentInvalid", "must be a list", id="no-list"),
+        pytest.param("Environment", {"context": []}, "EnvironmentInvalid", "spec.context must be a map", id="context"),
+        pytest.param(
+            "Environment",
+            {"clusterSelector": {"labels": {}}},
+            "SelectorInvalid",
+            'unknown field "labels"',
+            id="selector",
+        ),
+        pytest.param("Build", {"workload": []}, "BuildInvalid", "spec.workload must be a mapping", id="workload"),
+    ],
+)
+def test_environments_and_builds_that_are_refused(kind: str, spec: Spec, code: str, message: str) -> None:
+    found = refused(kind, spec)
+
+    assert found[0] == code
+    assert message in found[1]
+
+
+def test_everything_that_is_wrong_is_told_at_once() -> None:
+    spec = {"outputs": 1, "icon": 3, "wat": 1, "creates": [{"id": "a"}], "patches": [patch("move", "/a", 1)]}
+
+    codes = [code for code, _ in said("Addon", spec)]
+
+    assert sorted(codes) == [
+        "AddonInvalid",
+        "AddonInvalid",
+        "FeatureNotSupported",
+        "PatchOpUnsupported",
+        "UnknownField",
+    ]

@@ -1,0 +1,269 @@
+"""Components without a type, which list their own addons (openchoreo 13.2, design 10.22)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.unit.controllers.components.composition_world import (
+    PLACE,
+    SAID,
+    addon,
+    binding,
+    component,
+    component_type,
+    create,
+    definition,
+    finding,
+    findings,
+    listing,
+    made,
+    market,
+    note,
+    objects,
+    patch,
+    patching,
+    platform,
+    ready,
+    resource,
+    room,
+    schema,
+    stalled,
+    told,
+    values,
+)
+
+LAMP = addon(
+    "desk-lamp",
+    {
+        "schema": schema({"watt": "integer | default=3"}, {"glow": "string | default=dim"}),
+        "creates": [create(made(name="${metadata.name}-${instanceId}", data="${spec}"))],
+    },
+    side="developer",
+)
+STALL = definition(values=schema({"size": "integer | default=1 maximum=9"}, {"most": "integer | default=5"}))
+
+
+def test_a_component_without_a_type() -> None:
+    one = listing(platform("desk-lamp", "left", {"watt": 7}), parameters={"size": 2})
+    result = room(market(STALL, LAMP, of=one, on=binding(overrides={"most": 6})))
+
+    assert told(result) == []
+    assert values(result) == {"size": 2, "most": 6}
+    assert values(result, "configmap-bread-left.yaml") == {"watt": 7, "glow": "dim"}
+    assert ready(result, "Component", "bread") == ("True", "Valid")
+
+
+def test_without_anything_but_a_definition() -> None:
+    assert values(room(market(STALL, of=listing()))) == {"size": 1, "most": 5}
+
+
+def test_several_instances_work_by_name_and_id() -> None:
+    order = addon("desk-lamp", {"patches": [patch("add", "/data/order/-", "${instanceId}")]}, side="both")
+    other = addon("awning", {"patches": [patch("add", "/data/order/-", "${addon.name}")]}, side="developer")
+    one = listing(platform("desk-lamp", "z"), platform("desk-lamp", "a"), platform("awning"))
+    result = room(market(definition(), order, other, of=one))
+
+    assert values(result)["order"] == ["awning", "a", "z"]
+
+
+@pytest.mark.parametrize(
+    ("overrides", "left", "right", "codes"),
+    [
+        pytest.param({}, "dim", "dim", [], id="nothing"),
+        pytest.param({"left": {"glow": "red"}}, "red", "dim", [], id="by-instance"),
+        pytest.param({"left": {"glow": "red"}, "right": {"glow": "blue"}}, "red", "blue", [], id="each"),
+        pytest.param({"deskLamp": {"glow": "red"}}, "", "", ["OverrideTargetUnknown"], id="the-key-means-several"),
+        pytest.param({"desk-lamp": {"glow": "red"}}, "", "", ["OverrideTargetUnknown"], id="the-name"),
+        pytest.param({"up": {"glow": "red"}}, "", "", ["OverrideTargetUnknown"], id="who-is-not-there"),
+        pytest.param({"left": {"watt": 9}}, "", "", ["NotOverridable"], id="a-parameter"),
+        pytest.param({"left": {"bulb": 9}}, "", "", ["UnknownField"], id="an-unknown-field"),
+        pytest.param({"left": {"glow": 9}}, "", "", ["SchemaValidation"], id="a-wrong-type"),
+    ],
+)
+def test_overrides_of_instances(overrides: Any, left: str, right: str, codes: list[str]) -> None:
+    one = listing(platform("desk-lamp", "left"), platform("desk-lamp", "right"))
+    result = room(market(STALL, LAMP, of=one, on=binding(addonOverrides=overrides)))
+
+    assert told(result) == codes
+    if not codes:
+        assert values(result, "configmap-bread-left.yaml")["glow"] == left
+        assert values(result, "configmap-bread-right.yaml")["glow"] == right
+
+
+@pytest.mark.parametrize(
+    ("instance", "key", "codes"),
+    [
+        pytest.param("", "deskLamp", [], id="the-key-of-what-has-no-id"),
+        pytest.param("", "default", [], id="the-id-that-it-has-all-the-same"),
+        pytest.param("left", "left", [], id="the-id"),
+        pytest.param("left", "deskLamp", ["OverrideTargetUnknown"], id="the-key-of-what-has-an-id"),
+        pytest.param("left", "default", ["OverrideTargetUnknown"], id="an-id-that-it-does-not-have"),
+    ],
+)
+def test_overrides_of_the_only_instance(instance: str, key: str, codes: list[str]) -> None:
+    on = binding(addonOverrides={key: {"glow": "red"}})
+    result = room(market(STALL, LAMP, of=listing(platform("desk-lamp", instance)), on=on))
+
+    assert told(result) == codes
+    if not codes:
+        assert values(result, f"configmap-bread-{instance or 'default'}.yaml")["glow"] == "red"
+
+
+@pytest.mark.parametrize("key", ["same", "default"])
+def test_an_id_that_several_addons_have(key: str) -> None:
+    other = patching("awning", "developer")
+    instance = "" if key == "default" else key
+    one = listing(platform("desk-lamp", instance), platform("awning", instance))
+    result = room(market(STALL, LAMP, other, of=one, on=binding(addonOverrides={key: {}})))
+
+    assert told(result) == ["OverrideKeyAmbiguous"]
+    message = finding(result, "OverrideKeyAmbiguous").message
+    assert message == f"spec.addonOverrides.{key} is ambiguous: desk-lamp/{key} and awning/{key}"
+
+
+def test_there_are_no_platform_addons() -> None:
+    on = binding(platformAddonOverrides={"deskLamp": {"glow": "red"}})
+    result = room(market(STALL, LAMP, of=listing(platform("desk-lamp")), on=on))
+
+    assert told(result) == ["OverrideTargetUnknown"]
+
+
+@pytest.mark.parametrize(
+    ("texts", "one", "code", "message"),
+    [
+        pytest.param(
+            [], listing(), "DefinitionNotFound", "no ComponentDefinition has the name stall", id="no-definition"
+        ),
+        pytest.param([STALL], listing(platform("x")), "AddonNotFound", "no Addon has the name x", id="no-addon"),
+        pytest.param(
+            [STALL, patching("x")],
+            listing(platform("x")),
+            "AddonNotAllowed",
+            "of Addon/_cluster/x does not allow developers",
+            id="for-engineers-alone",
+        ),
+        pytest.param(
+            [STALL, patching("3x", "developer")],
+            listing(platform("3x")),
+            "AddonKeyInvalid",
+            "of the addon 3x is not a valid field name",
+            id="key",
+        ),
+        pytest.param(
+            [STALL, LAMP],
+            listing(platform("desk-lamp"), platform("desk-lamp", "a")),
+            "InstanceIdMissing",
+            "desk-lamp has 2 instances, so each of them must set instanceId",
+            id="one-without-an-id",
+        ),
+        pytest.param(
+            [STALL, LAMP],
+            listing(platform("desk-lamp", "a"), platform("desk-lamp", "a")),
+            "InstanceIdDuplicate",
+            "desk-lamp/a is declared twice",
+            id="one-id-twice",
+        ),
+        pytest.param(
+            [STALL, patching("x", "developer", requires=["x"])],
+            listing(platform("x")),
+            "AddonOrderCycle",
+            "x → x",
+            id="row-45-a-circle",
+        ),
+        pytest.param(
+            [STALL, patching("x", "developer", requires=["y"])],
+            listing(platform("x")),
+            "AddonRequirementMissing",
+            "x requires y, which is not in use",
+            id="what-it-requires",
+        ),
+        pytest.param(
+            [STALL, patching("x", "developer", targets=[{"resourceType": "Job"}])],
+            listing(platform("x")),
+            "AddonIncompatible",
+            "Addon/_cluster/x is not compatible: its spec.targets match no resource in ComponentDefinition/_cluster/stall",
+            id="fit",
+        ),
+        pytest.param(
+            [STALL],
+            listing(parameters={"size": 10}),
+            "SchemaValidation",
+            "spec.parameters.size must be at most 9",
+            id="value",
+        ),
+        pytest.param(
+            [STALL], listing(parameters={"bogus": 10}), "UnknownField", "spec.parameters.bogus is unknown", id="unknown"
+        ),
+        pytest.param(
+            [STALL, LAMP],
+            listing(platform("desk-lamp", "a", {"watt": "x"})),
+            "SchemaValidation",
+            "spec.addons[0].config.watt must be an integer",
+            id="config",
+        ),
+    ],
+)
+def test_what_is_wrong_is_told_bound_or_not(texts: list[str], one: str, code: str, message: str) -> None:
+    for world in ([*texts, one], market(*texts, of=one)):
+        result = room(world)
+
+        assert told(result) == [code]
+        assert message in finding(result, code).message
+        assert finding(result, code).location.object == "Component/square/bread"
+        assert ready(result, "Component", "bread") == ("False", code)
+        assert result.variants == ()
+    assert stalled(result).conditions[0].reason == code
+
+
+def test_what_lists_addons_that_exclude_each_other() -> None:
+    conflict = {"conflictsWith": [{"addon": "x"}]}
+    texts = [patching("x", "developer"), patching("y", "developer", dependencies=conflict)]
+    result = room(market(STALL, *texts, of=listing(platform("x"), platform("y"))))
+
+    assert told(result) == ["AddonConflict"]
+    assert result.variants == ()
+
+
+def test_values_that_components_list_are_no_templates() -> None:
+    """Its config is what a developer says (layer 3), as row 54 has it."""
+    lamp = addon("x", {"schema": schema({"a": "string"}), "patches": [note("said", "${spec.a}")]}, side="developer")
+    result = room(market(definition(), lamp, of=listing(platform("x", "i", {"a": "${evil}"}))))
+
+    assert objects(result)["configmap-bread.yaml"]["metadata"]["annotations"] == {"said": "${evil}"}
+
+
+def test_a_setting_lets_none_be() -> None:
+    result = room(market(STALL, LAMP, of=listing(platform("desk-lamp"))), runtime_composition=False)
+
+    assert told(result) == ["RuntimeCompositionDisabled"]
+    assert ready(result, "Component", "bread") == ("False", "RuntimeCompositionDisabled")
+    assert stalled(result).conditions[0].reason == "RuntimeCompositionDisabled"
+    assert result.variants == ()
+
+
+def test_it_and_one_of_a_type_cannot_have_one_name() -> None:
+    result = room([*PLACE, STALL, component_type(), component(), listing(), binding()])
+
+    assert told(result) == ["ComponentNameConflict", "EnvBindingOwnerUnresolved"]
+    both = [one for one in findings(result) if one.code == "ComponentNameConflict"]
+    assert [one.location.object for one in both] == ["Component/square/bread", "MarketStall/square/bread"]
+    assert ready(result, "Component", "bread") == ready(result, "MarketStall", "bread")
+    assert ready(result, "Component", "bread") == ("False", "ComponentNameConflict")
+
+
+def test_two_of_them_in_different_namespaces() -> None:
+    other = component({"componentDefinition": "stall"}, kind="Component", namespace="alley")
+    result = room(market(STALL, listing(), of=other))
+
+    assert told(result) == []
+
+
+def test_resources_of_the_definition_are_the_same_as_with_a_type() -> None:
+    texts = [definition(resource(SAID), values=schema({"size": "integer"})), component_type()]
+
+    without = room(market(texts[0], of=listing(parameters={"size": 3})))
+    of_type = room(market(*texts, of=component({"size": 3})))
+
+    assert objects(without) == objects(of_type)

@@ -1,0 +1,326 @@
+"""The seed's own examples, read in the seed: both stages, order, runtime composition, expressions, the complete one."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from reconciler.controllers.components.addon_order import AddonOrderConstraints, order_instances
+from reconciler.controllers.components.model import AddonInstance
+from reconciler.controllers.results import ControllerResult
+from reconciler.krm.yaml import emit, parse_yaml
+from tests.unit.controllers.components.composition_world import (
+    GLUE,
+    addon,
+    build,
+    cluster,
+    component_type,
+    create,
+    definition,
+    environment,
+    finding,
+    made,
+    note,
+    objects,
+    patch,
+    patching,
+    platform,
+    resource,
+    room,
+    schema,
+    status,
+    told,
+    written,
+)
+
+FOLDER = Path(__file__).resolve().parents[4] / "../shared/seeds"
+SEEDS = sorted(FOLDER.glob("002_*.txt"))
+pytestmark = pytest.mark.skipif(not SEEDS, reason="the seeds are not beside this project")
+
+VOLUMES = "/spec/template/spec/volumes/-"
+MOUNTS = "/spec/template/spec/containers/[?(@.name=='app')]/volumeMounts/-"
+DISK = addon(
+    "persistent-volume",
+    {
+        "schema": schema(
+            {"volumeName": "string | required=true", "mountPath": "string | required=true"},
+            {"size": "string | default=10Gi", "storageClass": "string | default=standard"},
+        ),
+        "creates": [
+            create(
+                made("PersistentVolumeClaim", "${metadata.name}-${spec.volumeName}", spec={
+                    "storageClassName": "${spec.storageClass}", "resources": {"requests": {"storage": "${spec.size}"}},
+                }),
+                id="pvc",
+            )
+        ],
+        "patches": [
+            {"target": {"resourceType": "Deployment"}, "operations": [
+                {"op": "add", "path": VOLUMES, "value": {"name": "${spec.volumeName}"}},
+                {"op": "add", "path": MOUNTS,
+                 "value": {"name": "${spec.volumeName}", "mountPath": "${spec.mountPath}"}},
+            ]}
+        ],
+    },
+    side="both",
+    labels={"version": "1.0"},
+)  # fmt: skip
+POLICY = addon(
+    "network-policy",
+    {
+        "schema": schema({"denyAll": "boolean | default=false", "allowIngress": "[]object | default=[]"}),
+        "creates": [made("NetworkPolicy", "${metadata.name}-policy", spec={"ingress": "${spec.allowIngress}"})],
+    },
+    labels={"version": "1.0"},
+)
+FILES = addon(
+    "config-files",
+    {
+        "description": "Mount ConfigMaps/Secrets",
+        "schema": schema({"configs": "[]object | default=[]"}),
+        "creates": [create(made(name="${metadata.name}-${item.name}"), forEach="${spec.configs}")],
+    },
+    side="developer",
+)
+SIDECAR = addon(
+    "logging-sidecar",
+    {
+        "description": "Logging sidecar",
+        "schema": schema(
+            {"enabled": "boolean | default=true"},
+            {"logLevel": "string | default=info", "outputDestination": "string | default=stdout"},
+        ),
+        "patches": [patch("add", "/spec/template/spec/containers/-", {
+            "name": "fluent-bit", "args": ["${spec.logLevel}", "${spec.outputDestination}"],
+        }, {"resourceType": "Deployment"})],
+    },
+    side="developer",
+)  # fmt: skip
+
+
+def blocks(heading: str, language: str = "yaml") -> list[str]:
+    """Return the examples between a heading of the seed and the next one."""
+    (seed,) = SEEDS
+    text = seed.read_text()
+    after = text[text.index(f"\n{heading}\n") + len(heading) + 1 :]
+    end = re.search(r"^##+ ", after[1:], re.MULTILINE)
+    return re.findall(rf"```{language}\n(.*?)```", after[: end.start() if end else None], re.DOTALL)
+
+
+def read(heading: str, number: int = 0) -> dict[str, Any]:
+    data: dict[str, Any] = parse_yaml(blocks(heading)[number].encode()).documents[0].data
+    return data
+
+
+def in_namespace(data: dict[str, Any]) -> str:
+    """Return an object of the seed, which says no namespace, in one."""
+    return emit({**data, "metadata": {**data["metadata"], "namespace": "shop"}})
+
+
+def whole(data: dict[str, Any]) -> str:
+    """Return a definition of the seed with what its template leaves out."""
+    data["spec"]["resources"][0]["template"] = made("Deployment", spec={
+        "replicas": "${spec.replicas}",
+        "template": {"spec": {"containers": [{"name": "app", "image": "${build.image}"}]}},
+    })  # fmt: skip
+    return emit(data)
+
+
+def running(name: str) -> str:
+    """Return the binding of a component to the environment that the seed speaks of."""
+    spec = {"owner": {"componentName": name}, "environment": "production"}
+    return written("EnvBinding", f"{name}-here", spec, namespace="shop")
+
+
+def both_stages() -> ControllerResult:
+    return room([
+        cluster(), environment("production"), build("customer-portal", {"image": "portal:1"}, "shop"),
+        whole(read("#### 2. Load ComponentDefinition")), DISK, POLICY, FILES, SIDECAR,
+        emit(read("#### 1. PE Defines ComponentType")),
+        in_namespace(read("## Stage 2: Component Instance Creation")), in_namespace(read("## EnvBinding Overrides")),
+    ])  # fmt: skip
+
+
+def test_its_own_definitions_are_short() -> None:
+    """The seed leaves out what must be there: such an object cannot be rendered (openchoreo 1.1)."""
+    short = read("#### 2. Load ComponentDefinition")
+    of = written("ProductionWebApp", "portal", {}, namespace="shop")
+    kind = component_type(name="production-web-app", definition="web-app")
+    result = room([cluster(), environment("production"), emit(short), kind, of, running("portal")])
+
+    assert told(result) == ["RenderedObjectInvalid"]
+    assert result.variants == ()
+
+
+def test_stage_1() -> None:
+    result = both_stages()
+
+    found = status(result, "ComponentType", "production-web-app")
+    expected = read("#### 7. Generate ComponentType")["status"]
+    assert found.fields["generatedCRD"] == expected["generatedCRD"]
+    # the seed lists them as they are written, the spec as they work
+    applied: Any = found.fields["appliedPlatformAddons"]
+    listed = [{"name": one["name"], "version": one["version"]} for one in applied]
+    assert listed == sorted(expected["appliedPlatformAddons"], key=lambda one: str(one["name"]))
+    ready = found.conditions[0]
+    assert [{"type": ready.type, "status": ready.status}] == expected["conditions"]
+
+
+def test_what_developers_see() -> None:
+    files = status(both_stages(), "ComponentType", "production-web-app").files
+
+    assert files is not None
+    seen = parse_yaml(files["schema.json"]).documents[0].data["properties"]
+    (shown,) = blocks("#### 6. Merge Developer Addon Schemas", "json")
+    # the seed's numbers are integers (openchoreo 18), and its JSON has a comment
+    expected = parse_yaml(re.sub(r"^ *//.*\n", "", shown, flags=re.MULTILINE).replace("number", "integer").encode())
+    for name, wanted in expected.documents[0].data["properties"].items():
+        assert seen[name]["type"] == wanted["type"]
+        assert seen[name].get("description") == wanted.get("description")
+        assert seen[name].get("default") == wanted.get("default")
+        for field, of_field in wanted.get("properties", {}).items():
+            assert seen[name]["properties"][field]["type"] == of_field["type"]
+            assert seen[name]["properties"][field].get("default") == of_field.get("default", [])
+    assert not {"persistentVolume", "networkPolicy"} & seen.keys()
+
+
+def test_stage_2_and_what_its_environment_overrides() -> None:
+    """The binding names no owner; by its own name it is that of the component (openchoreo 1.5)."""
+    result = both_stages()
+
+    assert told(result) == ["EnvBindingOwnerGuessed"]
+    found = objects(result, "east/components/production/shop/customer-portal")
+    deployment = found["deployment-customer-portal.yaml"]["spec"]
+    assert deployment["replicas"] == 3
+    app, sidecar = deployment["template"]["spec"]["containers"]
+    assert app["volumeMounts"] == [{"name": "app-data", "mountPath": "/app/data"}]
+    assert sidecar["args"] == ["warn", "elasticsearch.prod.svc:9200"]
+    claim = found["persistentvolumeclaim-customer-portal-app-data.yaml"]["spec"]
+    assert claim == {"storageClassName": "premium", "resources": {"requests": {"storage": "200Gi"}}}
+    assert found["networkpolicy-customer-portal-policy.yaml"]["spec"] == {"ingress": [{"from": "namespace:ingress"}]}
+    assert "configmap-customer-portal-app-config.yaml" in found
+
+
+def test_one_addon_twice() -> None:
+    """The note on instances, under both of which the addon works."""
+    listed = read("#### 1. PE Defines ComponentType", 1)["platformAddons"]
+    stall = whole(read("#### 2. Load ComponentDefinition"))
+    of = written("ProductionWebApp", "portal", {}, namespace="shop")
+    result = room([
+        cluster(), environment("production"), build("portal", {"image": "a"}, "shop"), stall, DISK, of,
+        component_type(*listed, name="production-web-app", definition="web-app"),
+        running("portal"),
+    ])  # fmt: skip
+
+    assert told(result) == []
+    pod = objects(result, "east/components/production/shop/portal")["deployment-portal.yaml"]["spec"]["template"][
+        "spec"
+    ]
+    assert pod["volumes"] == [{"name": "app-data"}, {"name": "cache-data"}]
+
+
+def test_strategy_2() -> None:
+    one = read("### Strategy 2: Runtime Composition (Optional)")
+    result = room([
+        cluster(), environment("production"), build("my-app", {"image": "a"}, "shop"), DISK, in_namespace(one),
+        whole(read("#### 2. Load ComponentDefinition")), running("my-app"),
+    ])  # fmt: skip
+
+    assert told(result) == []
+    found = objects(result, "east/components/production/shop/my-app")
+    assert found["persistentvolumeclaim-my-app-data.yaml"]["spec"]["resources"]["requests"] == {"storage": "50Gi"}
+
+
+def test_dependencies() -> None:
+    """The order that the seed works out beside its example, which its own code does not give (openchoreo 10, 18)."""
+    declared = read("### Dependency Declaration")["spec"]["dependencies"]
+    text = blocks("### Dependency Declaration")[0]
+    init = addon("database-init", {"patches": [note("x")], "dependencies": declared})
+    assert "database-init" in text
+    names = ["tls-certificate", "persistent-volume", "database-init"]
+    others = [patching("tls-certificate"), patching("persistent-volume")]
+    result = room([definition(), init, *others, component_type(*(platform(name, "x") for name in names))])
+
+    applied: Any = status(result, "ComponentType", "market-stall").fields["appliedPlatformAddons"]
+    assert [one["name"] for one in applied] == ["persistent-volume", "database-init", "tls-certificate"]
+    wishes = {"database-init": AddonOrderConstraints(("persistent-volume",), tuple(declared["loadOrder"]["after"]),
+                                      tuple(declared["loadOrder"]["before"]))}  # fmt: skip
+    with_monitoring = order_instances(map(AddonInstance, [*names, "monitoring"]), wishes, ())
+    assert isinstance(with_monitoring, tuple)
+    assert [one.addon for one in with_monitoring] == [
+        "persistent-volume", "database-init", "monitoring", "tls-certificate",
+    ]  # fmt: skip
+
+
+SPEC = {
+    "endpoints": [
+        {"name": "api", "port": 8080, "visibility": "public"},
+        {"name": "admin", "port": 9090, "visibility": ""},
+    ],
+    "scaleToZero": {"enabled": True},
+    "files": [{"name": "file1", "content": "content1"}, {"name": "file2", "content": "content2"}],
+}
+
+
+@pytest.mark.parametrize(
+    ("number", "expected"),
+    [
+        pytest.param(0, "my-app-pvc", id="interpolation"),
+        pytest.param(1, "CelUndeclared", id="keys-of-maps-need-quotes"),
+        pytest.param(2, [SPEC["endpoints"][0]], id="filter"),  # type: ignore[index]
+        pytest.param(3, 0, id="conditional"),
+        pytest.param(4, "CelArrowFunction", id="reduce-is-no-cel"),
+    ],
+)
+def test_expressions(number: int, expected: Any) -> None:
+    """openchoreo 5.6: what the seed writes, and what becomes of it."""
+    (text,) = blocks("### Example Evaluations", "javascript")
+    template = re.findall(r'^"(\$\{.*)";$', text, re.MULTILINE)[number]
+    types = {
+        "Endpoint": {"name": "string", "port": "integer", "visibility": "string"},
+        "File": {"name": "string", "content": "string"},
+    }
+    fields = {"endpoints": "[]Endpoint", "scaleToZero": {"enabled": "boolean"}, "files": "[]File"}
+    result = room([
+        cluster(), environment("production"), component_type(),
+        definition(resource(made(data=template)), values=schema(fields, types=types)),
+        written("MarketStall", "my-app", SPEC, namespace="shop"),
+        running("my-app"),
+    ])  # fmt: skip
+
+    if isinstance(expected, str) and expected.startswith("Cel"):
+        assert expected in told(result)
+        if expected == "CelArrowFunction":
+            assert "transformMapEntry" in finding(result, expected).message
+    else:
+        shown = objects(result, "east/components/production/shop/my-app")["configmap-my-app.yaml"]["data"]
+        assert shown == expected
+
+
+def test_the_complete_composition() -> None:
+    """The end of the seed: what its generated definition would render is what addons make of the input."""
+    stall = read("### Input")
+    stall["spec"]["resources"][0]["template"] |= {
+        "apiVersion": "apps/v1", "metadata": {"name": "${metadata.name}", "namespace": "${metadata.namespace}"},
+    }  # fmt: skip
+    addons = [platform("persistent-volume", config={"volumeName": "data", "size": "50Gi", "mountPath": "/app/data"}),
+              platform("logging-sidecar")]  # fmt: skip
+    one = written("Component", "my-app", {"componentDefinition": "web-app", "addons": addons}, namespace="shop")
+    result = room([
+        cluster(), environment("production"), emit(stall), DISK, SIDECAR, one,
+        written("Build", "my-app", {"image": "registry.example.org/my-app:1"}, namespace="shop", api=GLUE),
+        running("my-app"),
+    ])  # fmt: skip
+
+    assert told(result) == []
+    found = objects(result, "east/components/production/shop/my-app")
+    spec = found["deployment-my-app.yaml"]["spec"]
+    assert spec["replicas"] == 1
+    app, sidecar = spec["template"]["spec"]["containers"]
+    assert app["image"] == "registry.example.org/my-app:1"
+    assert app["volumeMounts"] == [{"name": "data", "mountPath": "/app/data"}]
+    assert sidecar["name"] == "fluent-bit"
+    assert found["persistentvolumeclaim-my-app-data.yaml"]["spec"]["resources"] == {"requests": {"storage": "50Gi"}}

@@ -1,0 +1,465 @@
+"""The values in effect: who says what, who is blamed, and which addon an override is for (openchoreo 4.1-4.4, 16.3)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.unit.controllers.components.composition_world import (
+    addon,
+    allowed,
+    binding,
+    component,
+    component_type,
+    create,
+    definition,
+    finding,
+    findings,
+    made,
+    market,
+    patch,
+    patching,
+    platform,
+    room,
+    schema,
+    told,
+    values,
+)
+
+STALL = definition(
+    values=schema(
+        {
+            "image": "string | default=plain",
+            "tags": "[]string | default=[]",
+            "nest": {"a": "integer | default=1", "b": "string"},
+            "maybe": "string | nullable=true default=x",
+        },
+        {
+            "size": "integer | default=1 minimum=0 maximum=9",
+            "nest": {"c": "integer | default=2"},
+            "list": "[]string",
+            "free": "object",
+            "map": "map[string]string",
+            "perhaps": "string | nullable=true default=y",
+        },
+    )
+)
+DEFAULTS = {"image": "plain", "tags": [], "nest": {"a": 1, "c": 2}, "maybe": "x", "size": 1, "perhaps": "y"}
+LAMP_VALUES = schema(
+    {"watt": "integer | default=3", "cord": "string"}, {"glow": "string | default=dim", "at": "object"}
+)
+LAMP = addon("desk-lamp", {
+    "schema": LAMP_VALUES, "creates": [create(made(name="${metadata.name}-${instanceId}", data="${spec}"))],
+}, side="both")  # fmt: skip
+
+
+def in_effect(of: Any = None, overrides: Any = None) -> dict[str, Any]:
+    """Return the values of a component that says `of`, in an environment that says `overrides`."""
+    on = binding(overrides=overrides) if overrides is not None else binding()
+    result = room(market(STALL, component_type(), of=component(of), on=on))
+
+    assert told(result) == []
+    found: dict[str, Any] = values(result)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("of", "overrides", "changed"),
+    [
+        pytest.param({}, None, {}, id="defaults"),
+        pytest.param(
+            {"image": "own", "size": 3}, None, {"image": "own", "size": 3}, id="the-component-says-both-kinds"
+        ),
+        pytest.param({"size": 3}, {"size": 4}, {"size": 4}, id="the-environment-is-last"),
+        pytest.param({"size": 3}, {}, {"size": 3}, id="an-environment-that-says-nothing"),
+        pytest.param({"size": None}, None, {}, id="row-11-null-is-absent"),
+        pytest.param({"size": 3}, {"size": None}, {}, id="16.7-null-shows-the-default-again"),
+        pytest.param({"nest": {"b": "x"}}, None, {"nest": {"a": 1, "b": "x", "c": 2}}, id="a-part-of-a-map"),
+        pytest.param({"nest": None}, None, {}, id="null-instead-of-a-map"),
+        pytest.param(
+            {"nest": {"b": "x", "c": 5}}, {"nest": {"c": 6}}, {"nest": {"a": 1, "b": "x", "c": 6}}, id="maps-are-merged"
+        ),
+        pytest.param(
+            {"nest": {"b": "x", "c": 5}},
+            {"nest": {"c": None}},
+            {"nest": {"a": 1, "b": "x", "c": 2}},
+            id="null-deep-inside",
+        ),
+        pytest.param({"list": ["a", "b"]}, {"list": ["c"]}, {"list": ["c"]}, id="lists-are-replaced"),
+        pytest.param({"list": ["a"]}, {"list": []}, {"list": []}, id="also-by-an-empty-one"),
+        pytest.param(
+            {"free": {"a": {"b": 1}}}, {"free": {"a": {"c": 2}}}, {"free": {"a": {"b": 1, "c": 2}}}, id="free"
+        ),
+        pytest.param({"free": {"a": 1}}, {"free": {"a": None, "b": 2}}, {"free": {"b": 2}}, id="null-in-free-form"),
+        pytest.param({"map": {"k": "a", "l": "b"}}, {"map": {"k": None}}, {"map": {"l": "b"}}, id="null-in-a-map"),
+        pytest.param({"maybe": None}, None, {"maybe": None}, id="null-that-may-be-is-a-value"),
+        pytest.param({"perhaps": "z"}, {"perhaps": None}, {"perhaps": None}, id="of-an-environment-too"),
+    ],
+)
+def test_values_of_a_component(of: Any, overrides: Any, changed: Any) -> None:
+    assert in_effect(of, overrides) == {**DEFAULTS, **changed}
+
+
+@pytest.mark.parametrize(
+    ("overrides", "code", "message", "line"),
+    [
+        pytest.param(
+            {"image": "x"},
+            "NotOverridable",
+            "image is declared in parameters, so environments cannot override it",
+            11,
+            id="16.7-a-parameter",
+        ),
+        pytest.param({"image": None}, "NotOverridable", "image is declared in parameters", 11, id="null-for-one"),
+        pytest.param({"nest": {"a": 3}}, "NotOverridable", "nest.a is declared in parameters", 12, id="deep-inside"),
+        pytest.param({"nest": {"a": None}}, "NotOverridable", "nest.a is declared in param", 12, id="null-deep-inside"),
+        pytest.param(
+            {"nest": None},
+            "NotOverridable",
+            "nest contains fields that are declared in parameters",
+            11,
+            id="null-for-what-holds-one",
+        ),
+        pytest.param({"bogus": 1}, "UnknownField", "bogus is unknown; allowed are free, list, map", 11, id="unknown"),
+        pytest.param({"bogus": None}, "UnknownField", "bogus is unknown", 11, id="null-for-what-is-unknown"),
+        pytest.param({"nest": {"z": 1}}, "UnknownField", "nest.z is unknown; allowed are c", 12, id="unknown-inside"),
+        pytest.param({"size": 50}, "SchemaValidation", "size must be at most 9, not 50", 11, id="16.7-too-much"),
+        pytest.param({"size": "4"}, "SchemaValidation", 'size must be an integer, not "4"', 11, id="type"),
+        pytest.param({"nest": 3}, "SchemaValidation", "nest must be a mapping, not 3", 11, id="no-map"),
+        pytest.param({"list": [1]}, "SchemaValidation", "list[0] must be a string, not 1", 12, id="item"),
+        pytest.param({"map": {"k": 1}}, "SchemaValidation", "map.k must be a string, not 1", 12, id="entry"),
+    ],
+)
+def test_what_an_environment_may_not_say(overrides: Any, code: str, message: str, line: int) -> None:
+    result = room(market(STALL, component_type(), on=binding(overrides=overrides)))
+
+    (one,) = findings(result)
+    assert (one.code, one.location.object, one.location.line) == (code, "EnvBinding/square/bread-fair", line)
+    assert one.message.startswith(f"spec.overrides.{message}")
+    assert result.variants == ()
+
+
+def test_everything_that_is_wrong_is_told_where_it_is_said() -> None:
+    on, of = binding(overrides={"size": 50, "image": "x", "bogus": 1}), component({"tags": [1], "nest": {"a": "y"}})
+    result = room(market(STALL, component_type(), on=on, of=of))
+
+    assert sorted((one.location.object.partition("/")[0], one.code, one.message[:22]) for one in findings(result)) == [
+        ("EnvBinding", "NotOverridable", "spec.overrides.image i"),
+        ("EnvBinding", "SchemaValidation", "spec.overrides.size mu"),
+        ("EnvBinding", "UnknownField", "spec.overrides.bogus i"),
+        ("MarketStall", "SchemaValidation", "spec.nest.a must be an"),
+        ("MarketStall", "SchemaValidation", "spec.tags[0] must be a"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("of", "overrides", "expected"),
+    [
+        pytest.param({"a": "1", "b": "2"}, {"c": "3"}, 3, id="part-of-what-is-enough"),
+        pytest.param({"a": "1", "b": "2", "c": "3"}, {"c": None, "d": "4"}, 3, id="one-instead-of-another"),
+        pytest.param({"a": "1", "b": "2", "c": "3"}, {"d": "4"}, "must have at most 3", id="too-many-in-all"),
+        pytest.param({"a": "1", "b": "2"}, {"b": None}, "must have at least 2", id="too-few-in-all"),
+    ],
+)
+def test_how_many_entries_there_are_shows_when_all_layers_are_one(of: Any, overrides: Any, expected: Any) -> None:
+    stall = definition(values=schema({}, {"map": "map[string]string | minProperties=2 maxProperties=3"}))
+    on = binding(overrides={"map": overrides})
+    result = room(market(stall, component_type(), of=component({"map": of}), on=on))
+
+    if isinstance(expected, int):
+        assert len(values(result)["map"]) == expected
+    else:
+        assert expected in finding(result, "SchemaValidation").message
+
+
+def test_what_layers_only_have_together_is_told_at_the_last_one() -> None:
+    """Neither says more than two, and together they do."""
+    stall = definition(values=schema({}, {"map": "map[string]string | maxProperties=2"}))
+    of, on = component({"map": {"a": "1", "b": "2"}}), binding(overrides={"map": {"c": "3"}})
+    result = room(market(stall, component_type(), of=of, on=on))
+
+    (one,) = findings(result)
+    assert (one.code, one.location.object) == ("SchemaValidation", "EnvBinding/square/bread-fair")
+    assert one.message.startswith("spec.overrides.map must have at most 2")
+
+
+def test_what_nobody_says_is_missed_at_the_component() -> None:
+    stall = definition(values=schema({"nest": {"deep": "string | required=true"}, "top": "string | required=true"}))
+    result = room(market(stall, component_type(), of=component({"nest": {}})))
+
+    assert [(one.message, one.location.object) for one in findings(result)] == [
+        ("spec.nest.deep must be set: a string", "MarketStall/square/bread"),
+        ("spec.top must be set: a string", "MarketStall/square/bread"),
+    ]
+
+
+def lit(config: Any = None, overrides: Any = None, instance: str = "left") -> Any:
+    kind = component_type(platform("desk-lamp", instance, config))
+    on = binding(platformAddonOverrides=overrides) if overrides is not None else binding()
+    return room(market(STALL, LAMP, kind, on=on))
+
+
+@pytest.mark.parametrize(
+    ("config", "overrides", "expected"),
+    [
+        pytest.param({}, None, {"watt": 3, "glow": "dim"}, id="defaults"),
+        pytest.param({"watt": 5, "glow": "red"}, None, {"watt": 5, "glow": "red"}, id="the-type-says-both-kinds"),
+        pytest.param({"glow": "red"}, {"deskLamp": {"glow": "blue"}}, {"watt": 3, "glow": "blue"}, id="the-key"),
+        pytest.param({}, {"desk-lamp": {"glow": "blue"}}, {"watt": 3, "glow": "blue"}, id="the-name"),
+        pytest.param({}, {"deskLamp": {"left": {"glow": "blue"}}}, {"watt": 3, "glow": "blue"}, id="the-instance"),
+        pytest.param({"glow": "red"}, {"deskLamp": {"glow": None}}, {"watt": 3, "glow": "dim"}, id="null"),
+        pytest.param({"glow": "red"}, {"deskLamp": None}, {"watt": 3, "glow": "red"}, id="nothing"),
+        pytest.param({"glow": "red"}, {"deskLamp": {"left": None}}, {"watt": 3, "glow": "red"}, id="nothing-inside"),
+        pytest.param(
+            {"at": {"x": 1}},
+            {"deskLamp": {"at": {"y": 2}}},
+            {"watt": 3, "glow": "dim", "at": {"x": 1, "y": 2}},
+            id="map",
+        ),
+    ],
+)
+def test_values_of_a_platform_addon(config: Any, overrides: Any, expected: Any) -> None:
+    result = lit(config, overrides)
+
+    assert told(result) == []
+    assert values(result, "configmap-bread-left.yaml") == expected
+
+
+@pytest.mark.parametrize(
+    ("overrides", "code", "message"),
+    [
+        pytest.param({"deskLamp": {"watt": 9}}, "NotOverridable", "deskLamp.watt is declared in parameters", id="16.7"),
+        pytest.param(
+            {"deskLamp": {"left": {"watt": 9}}}, "NotOverridable", "deskLamp.left.watt is declared in", id="by-instance"
+        ),
+        pytest.param({"deskLamp": {"right": {}}}, "UnknownField", "deskLamp.right is unknown", id="another-instance"),
+        pytest.param(
+            {"deskLamp": {"left": {}, "glow": "x"}}, "UnknownField", "deskLamp.left is unknown", id="instance-and-field"
+        ),
+        pytest.param(
+            {"deskLamp": {"left": 3}}, "SchemaValidation", "deskLamp.left must be a mapping of f", id="no-map"
+        ),
+        pytest.param({"deskLamp": {"glow": 3}}, "SchemaValidation", "deskLamp.glow must be a string", id="type"),
+        pytest.param({"lamp": {}}, "OverrideTargetUnknown", "lamp is not the key of an addon in use", id="unknown"),
+        pytest.param(
+            {"deskLamp": {}, "desk-lamp": {}},
+            "OverrideKeyAmbiguous",
+            "deskLamp and spec.platformAddonOverrides.desk-lamp both override desk-lamp; use one key",
+            id="twice",
+        ),
+    ],
+)
+def test_what_an_environment_may_not_say_of_a_platform_addon(overrides: Any, code: str, message: str) -> None:
+    result = lit({}, overrides)
+
+    assert told(result) == [code]
+    assert finding(result, code).message.startswith(f"spec.platformAddonOverrides.{message}")
+    assert finding(result, code).location.object == "EnvBinding/square/bread-fair"
+    assert result.variants == ()
+
+
+@pytest.mark.parametrize(
+    ("overrides", "expected"),
+    [
+        pytest.param({"deskLamp": {"left": {"glow": "red"}}}, ("red", "dim"), id="one"),
+        pytest.param({"deskLamp": {"left": {"glow": "red"}, "right": {"glow": "blue"}}}, ("red", "blue"), id="both"),
+        pytest.param({"desk-lamp": {"right": {"glow": "blue"}}}, ("dim", "blue"), id="by-name"),
+        pytest.param({"deskLamp": {}}, ("dim", "dim"), id="none"),
+        pytest.param({"deskLamp": {"glow": "red"}}, "OverrideTargetUnknown", id="a-field"),
+        pytest.param({"deskLamp": {"left": {}, "up": {}}}, "OverrideTargetUnknown", id="who-is-not-there"),
+        pytest.param({"deskLamp": {"left": {"watt": 1}}}, "NotOverridable", id="a-parameter"),
+    ],
+)
+def test_overrides_of_two_instances(overrides: Any, expected: Any) -> None:
+    kind = component_type(platform("desk-lamp", "left"), platform("desk-lamp", "right"))
+    result = room(market(STALL, LAMP, kind, on=binding(platformAddonOverrides=overrides)))
+
+    if isinstance(expected, str):
+        assert told(result) == [expected]
+    else:
+        found = (values(result, f"configmap-bread-{name}.yaml")["glow"] for name in ("left", "right"))
+        assert tuple(found) == expected
+
+
+def test_an_instance_that_is_called_like_a_field_is_the_field() -> None:
+    """openchoreo 4.4: the mapping is one of fields then."""
+    result = lit({}, {"deskLamp": {"at": {"glow": "red"}}}, instance="at")
+
+    assert values(result, "configmap-bread-at.yaml") == {"watt": 3, "glow": "dim", "at": {"glow": "red"}}
+
+
+def test_an_instance_that_is_called_like_a_parameter_is_the_instance() -> None:
+    result = lit({}, {"deskLamp": {"cord": {"glow": "red"}}}, instance="cord")
+
+    assert values(result, "configmap-bread-cord.yaml") == {"watt": 3, "glow": "red"}
+
+
+@pytest.mark.parametrize(
+    ("key", "codes"), [("aB", ["OverrideKeyAmbiguous"]), ("a-b", []), ("a.b", []), ("ab", ["OverrideTargetUnknown"])]
+)
+def test_a_key_that_two_platform_addons_have(key: str, codes: list[str]) -> None:
+    kind = component_type(platform("a-b", "x"), platform("a.b", "x"))
+    result = room(market(STALL, patching("a-b"), patching("a.b"), kind, on=binding(platformAddonOverrides={key: {}})))
+
+    assert told(result) == codes
+
+
+def opted(of: Any, overrides: Any, defaults: Any = None) -> Any:
+    kind = component_type(allow=[allowed("desk-lamp", defaults)])
+    return room(market(STALL, LAMP, kind, of=component({"deskLamp": of}), on=binding(addonOverrides=overrides)))
+
+
+@pytest.mark.parametrize(
+    ("defaults", "of", "overrides", "expected"),
+    [
+        pytest.param({}, {}, {}, {"watt": 3, "glow": "dim"}, id="defaults"),
+        pytest.param({"glow": "red"}, {}, {}, {"watt": 3, "glow": "red"}, id="those-of-the-type"),
+        pytest.param(
+            {"glow": "red", "cord": "long"},
+            {"glow": "blue"},
+            {},
+            {"watt": 3, "cord": "long", "glow": "blue"},
+            id="the-component",
+        ),
+        pytest.param(
+            {"glow": "red"},
+            {"glow": "blue"},
+            {"deskLamp": {"glow": "green"}},
+            {"watt": 3, "glow": "green"},
+            id="the-environment",
+        ),
+        pytest.param(
+            {"glow": "red"},
+            {"glow": "blue"},
+            {"deskLamp": {"glow": None}},
+            {"watt": 3, "glow": "red"},
+            id="null-shows-that-of-the-type",
+        ),
+        pytest.param(
+            {"at": {"x": 1, "y": 2}},
+            {"at": {"y": 3}},
+            {},
+            {"watt": 3, "glow": "dim", "at": {"y": 3}},
+            id="free-form-is-one-leaf",
+        ),
+    ],
+)
+def test_values_of_a_developers_addon(defaults: Any, of: Any, overrides: Any, expected: Any) -> None:
+    result = opted(of, overrides, defaults)
+
+    assert told(result) == []
+    assert values(result, "configmap-bread-default.yaml") == expected
+
+
+@pytest.mark.parametrize(
+    ("of", "overrides", "code", "where", "message"),
+    [
+        pytest.param(
+            {"watt": "x"}, {}, "SchemaValidation", "MarketStall", "spec.deskLamp.watt must be an integer", id="type"
+        ),
+        pytest.param({"wat": 1}, {}, "UnknownField", "MarketStall", "spec.deskLamp.wat is unknown", id="unknown"),
+        pytest.param(
+            {},
+            {"deskLamp": {"watt": 1}},
+            "NotOverridable",
+            "EnvBinding",
+            "spec.addonOverrides.deskLamp.watt is",
+            id="parameter",
+        ),
+        pytest.param(
+            {},
+            {"deskLamp": {"wat": 1}},
+            "UnknownField",
+            "EnvBinding",
+            "spec.addonOverrides.deskLamp.wat",
+            id="unknown-override",
+        ),
+        pytest.param(
+            {},
+            {"deskLamp": {"glow": 1}},
+            "SchemaValidation",
+            "EnvBinding",
+            "spec.addonOverrides.deskLamp.glow",
+            id="type-of-an-override",
+        ),
+        pytest.param(
+            {},
+            {"desk-lamp": {}},
+            "OverrideTargetUnknown",
+            "EnvBinding",
+            "spec.addonOverrides.desk-lamp is not the key",
+            id="the-name-is-no-key",
+        ),
+        pytest.param(
+            {},
+            {"lamp": {}},
+            "OverrideTargetUnknown",
+            "EnvBinding",
+            "spec.addonOverrides.lamp is not the key of an addon",
+            id="who-is-not-allowed",
+        ),
+    ],
+)
+def test_what_may_not_be_said_of_a_developers_addon(
+    of: Any, overrides: Any, code: str, where: str, message: str
+) -> None:
+    result = opted(of, overrides)
+
+    assert told(result) == [code]
+    assert finding(result, code).message.startswith(message)
+    assert finding(result, code).location.object.partition("/")[0] == where
+    assert result.variants == ()
+
+
+@pytest.mark.parametrize("of", [{}, {"deskLamp": None}], ids=["absent", "null"])
+def test_an_override_of_what_nobody_opted_into_is_a_warning(of: Any) -> None:
+    kind = component_type(allow=[allowed("desk-lamp")])
+    on = binding(addonOverrides={"deskLamp": {"glow": "red", "wat": 1}})
+    result = room(market(STALL, LAMP, kind, of=component(of), on=on))
+
+    assert told(result) == ["OverrideUnused"]
+    assert finding(result, "OverrideUnused").message == (
+        "spec.addonOverrides.deskLamp has no effect: bread does not use desk-lamp"
+    )
+    assert len(result.variants) == 1
+
+
+@pytest.mark.parametrize(("enabled", "codes"), [(True, []), (False, ["OverrideUnused"])])
+def test_an_override_of_what_is_not_active_is_a_warning(enabled: bool, codes: list[str]) -> None:
+    """openchoreo 16.7: `enabled: false`."""
+    lamp = addon("lamp", {
+        "schema": schema({"enabled": "boolean | default=true"}, {"glow": "string"}),
+        "creates": [create(made(name="lamp", data="${spec}"))],
+    }, side="developer")  # fmt: skip
+    kind = component_type(allow=[allowed("lamp")])
+    of, on = component({"lamp": {"enabled": enabled}}), binding(addonOverrides={"lamp": {"glow": "red"}})
+    result = room(market(STALL, lamp, kind, of=of, on=on))
+
+    assert told(result) == codes
+    if codes:
+        assert finding(result, "OverrideUnused").message == (
+            "MarketStall/square/bread in fair: spec.addonOverrides.lamp has no effect:"
+            " the condition of lamp/default is false"
+        )
+
+
+def test_nothing_that_is_written_is_changed_by_what_becomes_of_it() -> None:
+    """What a render does to lists of defaults does not reach the next one."""
+    grow = addon("grow", {
+        "schema": schema({"list": "[]string | default=[]"}),
+        "creates": [create(made(name="${metadata.name}-grown", data={"list": "${spec.list}"}))],
+        "patches": [patch("add", "/data/list/-", "x")],
+    })  # fmt: skip
+    texts = [
+        definition(),
+        grow,
+        component_type(platform("grow", "i")),
+        component(name="cake"),
+        binding(component="cake"),
+    ]
+    result = room(market(*texts))
+
+    assert values(result, "configmap-bread-grown.yaml") == {"list": ["x"]}
+    (cake,) = (one for one in result.variants if one.target.package.endswith("cake"))
+    assert b"list:\n    - x\n" in dict(cake.source.files.items())["configmap-cake-grown.yaml"].data  # type: ignore[union-attr]

@@ -1,0 +1,297 @@
+"""The merge of a Kafka's template and its pool's, from file to file: every row is a pair, and what becomes of it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from reconciler.controllers.kafka_templates.package_templates import apply_templates
+from reconciler.controllers.kafka_templates.pairing import find_pairs
+from reconciler.krm.yaml.compare import is_equal_data
+from tests.unit.controllers.kafka_templates.template_world import (
+    MISSING,
+    PACKAGE,
+    codes,
+    kafka,
+    merge,
+    pair,
+    pool,
+    sources,
+    template_of,
+    tree,
+)
+
+K = {"metadata": {"labels": {"tier": "gold"}}, "priorityClassName": "high"}
+V = {"terminationGracePeriodSeconds": 90}
+SIDES: dict[str, Any] = {"missing": MISSING, "null": None, "empty": {}}
+# Kafka's, the pool's, what is in effect, and who decided it (strimzi 14.1)
+MATRIX = [
+    ("missing", "missing", MISSING, "unset"),
+    ("missing", "null", MISSING, "unset"),
+    ("missing", "empty", {}, "pool"),
+    ("missing", "value", V, "pool"),
+    ("null", "missing", MISSING, "unset"),
+    ("null", "null", MISSING, "unset"),
+    ("null", "empty", {}, "pool"),
+    ("null", "value", V, "pool"),
+    ("empty", "missing", {}, "kafka"),
+    ("empty", "null", {}, "kafka"),
+    ("empty", "empty", {}, "pool-reset"),
+    ("empty", "value", V, "pool"),
+    ("value", "missing", K, "kafka"),
+    ("value", "null", K, "kafka"),
+    ("value", "empty", {}, "pool-reset"),
+    ("value", "value", V, "pool"),
+]
+
+
+def side(name: str, value: Any) -> Any:
+    chosen = SIDES.get(name, value)
+    return {} if chosen is MISSING else {"pod": chosen}
+
+
+@pytest.mark.parametrize(("parent", "child", "expected", "source"), MATRIX, ids=[f"{k}-{p}" for k, p, *_ in MATRIX])
+def test_sixteen_combinations(parent: str, child: str, expected: Any, source: str) -> None:
+    done = pair(side(parent, K), side(child, V))
+
+    written = template_of(done)
+    assert written is MISSING if expected is MISSING else is_equal_data(written, {"pod": expected})
+    assert sources(done).get("pod", "unset") == source
+    assert ("W NullTemplateProperty" in codes(done.findings)) == (child == "null")
+
+
+ORDERS = {
+    "pod": {
+        "metadata": {"labels": {"tier": "streaming"}, "annotations": {"team.example.com/owner": "data-platform"}},
+        "priorityClassName": "platform-high",
+    },
+    "kafkaContainer": {"securityContext": {"runAsUser": 4100}, "env": [{"name": "TZ", "value": "UTC"}]},
+    "persistentVolumeClaim": {"metadata": {"labels": {"backup": "nightly"}}},
+    "podDisruptionBudget": {"maxUnavailable": 1},
+}
+SHARED = {name: value for name, value in ORDERS.items() if name != "podDisruptionBudget"}
+DUMP = {"env": [{"name": "HEAP_DUMP", "value": "on"}]}
+STRICT = {"priorityClassName": "platform-high", "tolerations": [{"key": "dedicated", "operator": "Exists"}]}
+CLAIMS = {"type": "persistent-claim", "size": "1Gi"}
+ALL_KAFKA = dict.fromkeys(SHARED, "kafka")
+OF_POD = ["metadata.labels.tier", 'metadata.annotations["team.example.com/owner"]', "priorityClassName"]
+OF_CONTAINER = ["securityContext.runAsUser", "env[TZ]"]
+
+
+@pytest.mark.parametrize(
+    ("child", "expected", "who", "lost", "told"),
+    [
+        pytest.param(MISSING, SHARED, ALL_KAFKA, {}, [], id="A-missing"),
+        pytest.param({}, SHARED, ALL_KAFKA, {}, [], id="A-empty"),
+        pytest.param(None, SHARED, ALL_KAFKA, {}, [], id="A-null"),
+        pytest.param(
+            {"kafkaContainer": DUMP},
+            {**SHARED, "kafkaContainer": DUMP},
+            {**ALL_KAFKA, "kafkaContainer": "pool"},
+            {"kafkaContainer": OF_CONTAINER},
+            ["W ShadowedTemplateFields"],
+            id="B-a-value-replaces",
+        ),
+        pytest.param(
+            {"pod": {}},
+            {**SHARED, "pod": {}},
+            {**ALL_KAFKA, "pod": "pool-reset"},
+            {"pod": OF_POD},
+            [],
+            id="C-empty-resets",
+        ),
+        pytest.param({"pod": None}, SHARED, ALL_KAFKA, {}, ["W NullTemplateProperty"], id="D-null-inherits"),
+        pytest.param(
+            {"pod": {"metadata": {}}},
+            {**SHARED, "pod": {"metadata": {}}},
+            {**ALL_KAFKA, "pod": "pool"},
+            {"pod": OF_POD},
+            ["W ShadowedTemplateFields"],
+            id="E-empty-inside-replaces",
+        ),
+        pytest.param(
+            {"pod": STRICT},
+            {**SHARED, "pod": STRICT},
+            {**ALL_KAFKA, "pod": "pool"},
+            {"pod": OF_POD[:2]},
+            ["W ShadowedTemplateFields"],
+            id="F-what-is-repeated-is-not-lost",
+        ),
+        pytest.param(
+            {"podSet": {"metadata": {"labels": {"team": "a"}}}},
+            {"podSet": {"metadata": {"labels": {"team": "a"}}}, **SHARED},
+            {"podSet": "pool", **ALL_KAFKA},
+            {},
+            [],
+            id="G-another-property",
+        ),
+        pytest.param(
+            {"podDisruptionBudget": {"maxUnavailable": 2}},
+            SHARED,
+            ALL_KAFKA,
+            {},
+            ["W UnknownTemplateProperty"],
+            id="H-of-kafka-alone",
+        ),
+        pytest.param(
+            {"pod": {}, "kafkaContainer": DUMP},
+            {**SHARED, "pod": {}, "kafkaContainer": DUMP},
+            {**ALL_KAFKA, "pod": "pool-reset", "kafkaContainer": "pool"},
+            {"pod": OF_POD, "kafkaContainer": OF_CONTAINER},
+            ["W ShadowedTemplateFields"],
+            id="I-seed-004",
+        ),
+    ],
+)
+def test_worked_examples(child: Any, expected: Any, who: Any, lost: Any, told: list[str]) -> None:
+    done = pair(ORDERS, child, storage=CLAIMS)
+
+    assert is_equal_data(template_of(done), expected)
+    assert sources(done) == who
+    (effect,) = done.effects
+    assert {one["name"]: one["shadowed"] for one in effect.as_data()["properties"] if "shadowed" in one} == lost
+    assert codes(done.findings) == told
+
+
+@pytest.mark.parametrize(
+    ("parent", "child", "expected"),
+    [
+        pytest.param(
+            {"pod": {"metadata": {"labels": {"a": "b"}}}},
+            {"pod": {"tolerations": []}},
+            {"pod": {"tolerations": []}},
+            id="disjoint-keys-are-not-united",
+        ),
+        pytest.param(
+            {"pod": {"tolerations": [{"key": "a"}, {"key": "b"}]}},
+            {"pod": {"tolerations": [{"key": "c"}]}},
+            {"pod": {"tolerations": [{"key": "c"}]}},
+            id="lists-are-not-united",
+        ),
+        pytest.param(
+            {"pod": {"terminationGracePeriodSeconds": 0, "enableServiceLinks": False, "imagePullSecrets": []}},
+            {},
+            {"pod": {"terminationGracePeriodSeconds": 0, "enableServiceLinks": False, "imagePullSecrets": []}},
+            id="falsy-values-are-inherited",
+        ),
+        pytest.param(
+            {"pod": {"hostUsers": True}},
+            {"pod": {"hostUsers": False}, "kafkaContainer": {"env": []}},
+            {"pod": {"hostUsers": False}, "kafkaContainer": {"env": []}},
+            id="falsy-values-are-kept",
+        ),
+        pytest.param(
+            {"kafkaContainer": {"env": [{"name": "DEBUG", "value": ""}]}},
+            {},
+            {"kafkaContainer": {"env": [{"name": "DEBUG", "value": ""}]}},
+            id="an-empty-text-is-a-value",
+        ),
+        pytest.param({"pod": {}}, MISSING, {"pod": {}}, id="an-empty-property-is-inherited"),
+        pytest.param({"bootstrapService": {"metadata": {}}}, {}, MISSING, id="properties-of-kafka-alone-stay-there"),
+        pytest.param(
+            {"pod": {"shareProcessNamespace": True}},
+            {},
+            {"pod": {"shareProcessNamespace": True}},
+            id="unknown-fields-inside-pass",
+        ),
+        pytest.param(MISSING, {"pod": None, "podSet": None}, MISSING, id="nothing-but-nulls"),
+        pytest.param(MISSING, {}, MISSING, id="nothing-at-all"),
+        pytest.param(None, {"pod": {}}, {"pod": {}}, id="a-null-template-of-kafka"),
+    ],
+)
+def test_edge_cases(parent: Any, child: Any, expected: Any) -> None:
+    done = pair(parent, child)
+
+    written = template_of(done)
+    assert written is MISSING if expected is MISSING else is_equal_data(written, expected)
+
+
+@pytest.mark.parametrize("role", ["controller", "broker"])
+def test_roles_do_not_matter(role: str) -> None:
+    parent = {"perPodService": {"metadata": {"labels": {"a": "b"}}}, "initContainer": {"env": []}}
+
+    done = merge({"k.yaml": kafka(parent), "p.yaml": pool(roles=[role]), "o.yaml": pool(name="others")})
+
+    assert is_equal_data(template_of(done, "p.yaml"), parent)
+    assert codes(done.findings).count("I TemplateWithoutEffect") == 4
+
+
+def test_properties_stand_in_the_rules_order() -> None:
+    names = ["initContainer", "kafkaContainer", "pod", "podSet"]
+
+    done = pair({name: {} for name in names}, {"perPodIngress": {}, "persistentVolumeClaim": {}})
+
+    assert [*template_of(done)] == [
+        "podSet",
+        "pod",
+        "perPodIngress",
+        "persistentVolumeClaim",
+        "kafkaContainer",
+        "initContainer",
+    ]
+
+
+def test_a_property_that_kafka_drops_is_gone_in_the_next_pass() -> None:
+    both = {"pod": K, "kafkaContainer": {"env": []}}
+    first, then = pair(both, {"podSet": {}}), pair({"pod": K}, {"podSet": {}})
+    last = pair({}, MISSING)
+
+    assert is_equal_data(template_of(first), {"podSet": {}, **both})
+    assert is_equal_data(template_of(then), {"podSet": {}, "pod": K})
+    assert last.files["pool.yaml"].data.decode() == pool()
+
+
+def test_what_was_merged_once_is_refused_as_input() -> None:
+    once = pair({"pod": K}, {"podSet": {}})
+
+    again = merge(once.files)
+
+    assert codes(again.findings) == ["E MaterialisedInput"]
+    assert again.files == once.files
+
+
+def test_the_same_input_gives_the_same_bytes() -> None:
+    files = tree({"kafka.yaml": kafka(ORDERS), "pool.yaml": pool({"pod": {}})})
+    pairs = find_pairs({PACKAGE: files})
+
+    first, second = apply_templates(files, pairs), apply_templates(files, pairs)
+
+    assert (first.files, first.findings, first.as_data()) == (second.files, second.findings, second.as_data())
+    assert first.files["kafka.yaml"] == files["kafka.yaml"]
+
+
+def test_pools_share_no_value() -> None:
+    done = merge({"k.yaml": kafka({"pod": K}), "a.yaml": pool(name="a"), "b.yaml": pool(name="b")})
+
+    one, other = (each.document.data["spec"]["template"] for each in done.resources if each.effect)
+    assert is_equal_data(one, other)
+    assert one["pod"] is not other["pod"]
+    assert one["pod"]["metadata"] is not other["pod"]["metadata"]
+
+
+@pytest.mark.parametrize(
+    ("parent", "child", "pointers"),
+    [
+        pytest.param([], MISSING, ["/spec/kafka/template", "/spec/template"], id="kafkas-template-a-list"),
+        pytest.param("x", {"pod": {}}, ["/spec/kafka/template", "/spec/template"], id="kafkas-template-a-text"),
+        pytest.param({"pod": [1]}, MISSING, ["/spec/kafka/template/pod", "/spec/template"], id="kafkas-property"),
+        pytest.param({"pod": 0}, {"pod": {}}, ["/spec/kafka/template/pod", "/spec/template"], id="kafkas-hidden"),
+        pytest.param({}, [], ["/spec/template"], id="template-a-list"),
+        pytest.param({}, False, ["/spec/template"], id="template-false"),
+        pytest.param({}, {"pod": "x", "podSet": []}, ["/spec/template/podSet", "/spec/template/pod"], id="properties"),
+    ],
+)
+def test_what_is_no_mapping_is_an_error(parent: Any, child: Any, pointers: list[str]) -> None:
+    done = pair(parent, child)
+
+    assert codes(done.findings) == ["E InvalidTemplateType"] * len(pointers)
+    assert [one.location.pointer for one in done.findings] == pointers
+    assert done.files == tree({"kafka.yaml": kafka(parent), "pool.yaml": pool(child)})
+    assert done.effects == ()
+
+
+def test_an_equal_property_is_told() -> None:
+    done = pair({"pod": V}, {"pod": dict(V)})
+
+    assert codes(done.findings) == ["I RedundantOverride"]

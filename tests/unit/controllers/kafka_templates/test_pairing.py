@@ -1,0 +1,245 @@
+"""Pairs: who belongs to whom on a cluster, and what is said of those that belong to nobody."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from reconciler.controllers.kafka_templates.pairing import find_pairs
+from tests.unit.controllers.kafka_templates.template_world import (
+    MISSING,
+    PACKAGE,
+    codes,
+    kafka,
+    key,
+    merge,
+    of,
+    pool,
+    template_of,
+    tree,
+)
+
+TEMPLATE = {"pod": {"priorityClassName": "high"}}
+KAFKA = kafka(TEMPLATE)
+
+
+def local(text: str) -> str:
+    mark = '  annotations: {config.kubernetes.io/local-config: "true"}\n'
+    return text.replace("metadata:\n", f"metadata:\n{mark}", 1)
+
+
+@pytest.mark.parametrize(
+    ("parent", "child", "told"),
+    [
+        pytest.param(KAFKA, pool(), [], id="by-label-and-namespace"),
+        pytest.param(kafka(TEMPLATE, version="v1beta2"), pool(), [], id="v1beta2-with-v1"),
+        pytest.param(KAFKA, pool(version="v1beta2"), [], id="v1-with-v1beta2"),
+        pytest.param(kafka(TEMPLATE, namespace=""), pool(namespace=""), [], id="without-a-namespace"),
+    ],
+)
+def test_a_pair(parent: str, child: str, told: list[str]) -> None:
+    done = merge({"kafka.yaml": parent, "pool.yaml": child})
+
+    assert template_of(done) == TEMPLATE
+    assert codes(done.findings) == told
+
+
+@pytest.mark.parametrize(
+    ("parent", "child", "told"),
+    [
+        pytest.param(KAFKA, pool(of=MISSING), "W PoolWithoutCluster", id="no-label"),
+        pytest.param(KAFKA, pool(of=""), "W PoolWithoutCluster", id="empty-label"),
+        pytest.param(KAFKA, pool(of=7), "W PoolWithoutCluster", id="a-label-that-is-no-text"),
+        pytest.param(KAFKA, pool(of="Orders"), "W OrphanPool", id="case-matters"),
+        pytest.param(KAFKA, pool(namespace="other"), "W OrphanPool", id="another-namespace"),
+        pytest.param(KAFKA, pool(namespace=""), "W OrphanPool", id="only-the-pool-has-no-namespace"),
+        pytest.param(kafka(TEMPLATE, namespace=""), pool(), "W OrphanPool", id="only-the-kafka-has-no-namespace"),
+        pytest.param(local(KAFKA), pool(), "W OrphanPool", id="local-config-is-no-parent"),
+        pytest.param("a: 1\n", pool(), "W OrphanPool", id="a-kafka-that-comes-later"),
+        pytest.param(kafka(TEMPLATE, version="v2"), pool(), "W OrphanPool", id="a-kafka-of-another-version"),
+        pytest.param(KAFKA, pool(version="v1alpha1"), "W TemplateVersionUnknown", id="a-pool-of-another-version"),
+        pytest.param(KAFKA, local(pool(of="elsewhere")), None, id="a-local-pool"),
+    ],
+)
+def test_no_pair(parent: str, child: str, told: str | None) -> None:
+    done = merge({"kafka.yaml": parent, "pool.yaml": child})
+
+    assert done.files["pool.yaml"].data.decode() == child
+    found = [one for one in codes(done.findings) if one not in ("E NoUsablePool",)]
+    assert [one for one in found if one != "W TemplateVersionUnknown" or told == one] == ([told] if told else [])
+
+
+def test_an_orphan_is_told_of_a_namesake_elsewhere() -> None:
+    done = merge({"k.yaml": KAFKA, "p.yaml": pool(), "stray.yaml": pool(name="stray", namespace="lake")})
+
+    (orphan,) = done.findings
+    assert (
+        "Kafka/lake/orders, which is not on this cluster; Kafka/shop/orders is a different Kafka in another namespace"
+        in orphan.message
+    )
+    assert (orphan.location.file, orphan.location.pointer) == ("stray.yaml", "/metadata/labels/strimzi.io~1cluster")
+
+
+def test_pairs_across_packages() -> None:
+    done = merge({"pool.yaml": pool()}, {"operators": {"kafka.yaml": KAFKA}})
+
+    assert template_of(done) == TEMPLATE
+    assert done.dependencies == (key("orders", "Kafka"), key("brokers"))
+
+
+def test_pools_of_several_kafkas() -> None:
+    files = {
+        "a.yaml": kafka({"pod": {"priorityClassName": "a"}}, name="a") + "---\n" + pool(name="x", of="a"),
+        "b.yaml": kafka({"pod": {"priorityClassName": "b"}}, name="b") + "---\n" + pool(name="y", of="b"),
+        "c.yaml": kafka({"pod": {"priorityClassName": "c"}}, name="a", namespace="n")
+        + "---\n"
+        + pool(name="x", of="a", namespace="n"),
+    }
+
+    done = merge(files)
+
+    found = [one.document.data["spec"]["template"]["pod"]["priorityClassName"] for one in done.resources if one.effect]
+    assert found == ["a", "b", "c"]
+    assert done.findings == ()
+
+
+@pytest.mark.parametrize(
+    ("files", "others", "told"),
+    [
+        pytest.param(
+            {"a.yaml": pool(), "b.yaml": pool(), "k.yaml": KAFKA}, {}, {"brokers", "orders"}, id="pools-in-a-package"
+        ),
+        pytest.param(
+            {"a.yaml": pool(), "k.yaml": KAFKA}, {"z": {"b.yaml": pool()}}, {"brokers", "orders"}, id="pools-across"
+        ),
+        pytest.param({"a.yaml": pool()}, {"y": {"k.yaml": KAFKA}, "z": {"k.yaml": KAFKA}}, {"brokers"}, id="kafkas"),
+        pytest.param(
+            {"a.yaml": pool(), "k.yaml": KAFKA},
+            {"z": {"b.yaml": pool(version="v1beta2")}},
+            {"brokers", "orders"},
+            id="another-version-is-the-same-object",
+        ),
+    ],
+)
+def test_what_stands_there_twice_counts_for_nothing(files: Any, others: Any, told: set[str]) -> None:
+    done = merge(files, others)
+
+    assert done.files == tree(files)
+    duplicates = {one.location.object.rpartition("/")[2] for one in done.findings if one.code == "DuplicateObject"}
+    without = {one.location.object.rpartition("/")[2] for one in done.findings if one.code == "NoUsablePool"}
+    assert duplicates | without == told
+    assert done.effects == ()
+
+
+def test_a_copy_is_told_with_its_places() -> None:
+    done = merge({"a.yaml": pool()}, {"more": {"x/b.yaml": pool()}})
+
+    (found,) = done.findings
+    message = "KafkaNodePool/shop/brokers must be unique on a cluster; it is in more/x/b.yaml, streaming/a.yaml"
+    assert found.message == message
+
+
+@pytest.mark.parametrize(
+    ("parent", "pools", "told"),
+    [
+        pytest.param(kafka(), [], ["NoUsablePool"], id="no-pools"),
+        pytest.param(kafka(version="v1beta2"), [], ["NoUsablePool"], id="no-pools-of-v1beta2"),
+        pytest.param(kafka(version="v1beta2", replicas=3), [], [], id="nodes-of-its-own"),
+        pytest.param(kafka(), [pool(replicas=0)], ["NoUsablePool"], id="no-replicas"),
+        pytest.param(kafka(), [pool(replicas=0), pool(name="more")], [], id="some-replicas"),
+        pytest.param(kafka(), [pool(roles=["broker"])], ["NoControllerPool"], id="no-controller"),
+        pytest.param(kafka(), [pool(roles=["controller"])], ["NoBrokerPool"], id="no-broker"),
+        pytest.param(
+            kafka(),
+            [pool(roles=["broker"]), pool(name="c", roles=["controller"], replicas=0)],
+            ["NoControllerPool"],
+            id="a-controller-without-replicas",
+        ),
+        pytest.param(kafka(), [pool(name="b", roles=["broker"]), pool(name="c", roles=["controller"])], [], id="both"),
+        pytest.param(kafka(), [pool(), pool(name="b", roles=[])], ["PoolWithoutRole"], id="no-role"),
+        pytest.param(kafka(), [pool(), pool(name="b", roles=["zookeeper"])], ["PoolWithoutRole"], id="unknown-role"),
+    ],
+)
+def test_families(parent: str, pools: list[str], told: list[str]) -> None:
+    done = merge({"k.yaml": parent, **{f"p{number}.yaml": text for number, text in enumerate(pools)}})
+
+    assert codes(done.findings) == [f"E {code}" for code in told]
+
+
+def test_what_is_wrong_with_a_family_does_not_hide_the_effect() -> None:
+    done = merge({"k.yaml": kafka(TEMPLATE), "p.yaml": pool(roles=["broker"])})
+
+    assert codes(done.findings) == ["E NoControllerPool"]
+    assert [dict(one.template) for one in done.effects] == [TEMPLATE]
+    assert done.files["p.yaml"].data.decode() == pool(roles=["broker"])
+
+
+def test_names_that_collide() -> None:
+    first = {"a.yaml": kafka(name="a"), "p.yaml": pool(name="b-c", of="a")}
+    second = {"b.yaml": kafka(name="a-b"), "q.yaml": pool(name="c", of="a-b")}
+
+    done = merge({**first, **second})
+    apart = merge(
+        {**first, "b.yaml": kafka(name="a-b", namespace="n"), "q.yaml": pool(name="c", of="a-b", namespace="n")}
+    )
+
+    assert codes(done.findings) == ["E ComponentNameCollision"] * 2
+    assert {one.location.object for one in done.findings} == {"KafkaNodePool/shop/b-c", "KafkaNodePool/shop/c"}
+    assert apart.findings == ()
+
+
+def test_digests_say_who_depends_on_what() -> None:
+    base = find_pairs({PACKAGE: tree({"k.yaml": KAFKA, "p.yaml": pool()})})
+
+    def other(parent: str, *more: str) -> Any:
+        return find_pairs(
+            {PACKAGE: tree({"k.yaml": parent, "p.yaml": pool(), **{f"m{i}.yaml": t for i, t in enumerate(more)}})}
+        )
+
+    orders, brokers = key("orders", "Kafka"), key("brokers")
+    same = [
+        other(kafka({**TEMPLATE, "podDisruptionBudget": {"maxUnavailable": 1}})),
+        other(kafka(TEMPLATE, config={"a": "b"})),
+        other(KAFKA, pool(name="more", roles=["broker"])),
+    ]
+    different = [
+        other(kafka({"pod": {}})),
+        other(kafka({})),
+        other(kafka(TEMPLATE, rack={"topologyKey": "zone"})),
+        other(kafka(TEMPLATE, listeners=[{"name": "x", "type": "nodeport"}])),
+        other(kafka(TEMPLATE, jvmOptions={})),
+        other(kafka(TEMPLATE, name="another")),
+    ]
+
+    assert {one.compute_digest(orders) for one in same} == {base.compute_digest(orders)}
+    assert base.compute_digest(orders) not in {one.compute_digest(orders) for one in different}
+    assert base.compute_digest(brokers) != other(KAFKA, pool()).compute_digest(brokers)
+    assert len({one.compute_digest(orders) for one in different}) == len(different)
+
+
+def test_what_came_out_is_asked_for() -> None:
+    done = merge({"k.yaml": KAFKA, "p.yaml": pool(), "q.yaml": pool(name="stray", of="nobody")})
+
+    assert done.dependencies == (key("nobody", "Kafka"), key("orders", "Kafka"), key("brokers"), key("stray"))
+    assert of(done, "stray").dependencies == (key("stray"), key("nobody", "Kafka"))
+
+
+def test_a_kafka_moves_exactly_the_pools_that_inherit() -> None:
+    names = [f"kafka-{number:02}" for number in range(50)]
+
+    def world(changed: str, value: str) -> dict[str, str]:
+        texts = {}
+        for one in names:
+            texts[f"{one}.yaml"] = kafka({"pod": {"priorityClassName": value if one == changed else "low"}}, name=one)
+            for number in range(6):
+                own = {"pod": {}} if number == 1 else {"kafkaContainer": {"env": []}} if number == 2 else MISSING
+                texts[f"{one}-{number}.yaml"] = pool(own, name=f"p{number}", of=one, namespace="shop").replace(
+                    f"name: p{number}", f"name: {one}-p{number}"
+                )
+        return texts
+
+    before, after = merge(world("", "")), merge(world("kafka-07", "high"))
+
+    moved = [path for path in before.files if before.files[path] != after.files[path]]
+    assert moved == ["kafka-07-0.yaml", *(f"kafka-07-{number}.yaml" for number in (2, 3, 4, 5)), "kafka-07.yaml"]

@@ -1,0 +1,253 @@
+"""Template merge rules: what they may say, which of them stand beside each other, and that Kafka is but one of them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from reconciler.catalog.catalog import read_catalog
+from reconciler.controllers.kafka_templates.model import TemplateMergeRule
+from reconciler.controllers.kafka_templates.pairing import find_pairs
+from reconciler.controllers.kafka_templates.read_merge_rules import (
+    TemplateMergeRules,
+    load_built_in_rule,
+    read_merge_rules,
+)
+from reconciler.controllers.kafka_templates.template_effects import find_template_changes
+from reconciler.krm.yaml import emit
+from reconciler.krm.yaml.compare import is_equal_data
+from tests.unit.controllers.kafka_templates.template_world import (
+    PACKAGE,
+    SHARED,
+    codes,
+    data_of,
+    kafka,
+    merge,
+    pool,
+    template_of,
+    tree,
+)
+
+BARNS: dict[str, Any] = {
+    "parent": {"apiGroup": "farm.example.org", "kind": "Farm", "path": "spec.yard.defaults"},
+    "child": {
+        "apiGroup": "",
+        "kind": "Barn",
+        "path": "spec.build",
+        "parentLabel": "farm.example.org/of",
+        "called": "shed",
+    },
+    "properties": ["roof", "walls"],
+    "parentOnly": ["fence"],
+    "nullMeans": "inherit",
+    "emptyMeans": "reset",
+}
+
+
+def rule(name: str = "barns", spec: Any = BARNS, **changed: Any) -> str:
+    whole = {"apiVersion": "reconciler.dev/v1alpha1", "kind": "TemplateMergeRule", "metadata": {"name": name}}
+    return emit({**whole, "spec": {**spec, **changed}})
+
+
+def read(*texts: str) -> TemplateMergeRules:
+    return read_merge_rules(read_catalog(tree({f"{number}.yaml": text for number, text in enumerate(texts)})))
+
+
+def side(name: str, **changed: Any) -> dict[str, Any]:
+    return {name: {**BARNS[name], **changed}}
+
+
+def test_the_built_in_rule() -> None:
+    found = load_built_in_rule()
+
+    assert found.properties == SHARED
+    assert len(found.parent_only) == 10
+    assert (found.parent.path, found.child.path) == (("spec", "kafka", "template"), ("spec", "template"))
+    assert read().rules == (found,)
+
+
+@pytest.mark.parametrize(
+    ("changed", "pointer", "message"),
+    [
+        pytest.param(
+            {"properties": []}, "/spec/properties", "must contain the properties that parent and child share", id="none"
+        ),
+        pytest.param({"properties": ["a", "a"]}, "/spec/properties", 'must not contain "a" twice', id="twice"),
+        pytest.param({"properties": [7]}, "/spec/properties/0", "must be a string, not 7", id="no-name"),
+        pytest.param({"parentOnly": ["roof"]}, "/spec/parentOnly", 'must not contain "roof"', id="both"),
+        pytest.param({"nullMeans": "reset"}, "/spec/nullMeans", "must be one of inherit", id="null"),
+        pytest.param({"emptyMeans": "inherit"}, "/spec/emptyMeans", "must be one of reset", id="empty"),
+        pytest.param(
+            side("child", parentLabel=""), "/spec/child/parentLabel", "must be a string that is not", id="label"
+        ),
+        pytest.param(side("child", path="spec..x"), "/spec/child/path", "must be the path of the template", id="path"),
+        pytest.param(side("parent", path="metadata.x"), "/spec/parent/path", "must be the path", id="path-of-identity"),
+        pytest.param(side("parent", kind=None), "/spec/parent/kind", "must be a string that is not empty", id="kind"),
+        pytest.param(side("parent", parentLabel="x"), "/spec/parent/parentLabel", "is unknown", id="a-childs-field"),
+        pytest.param({"more": 1}, "/spec/more", "is unknown; allowed are parent, child", id="unknown"),
+        pytest.param(
+            side("child", apiGroup="farm.example.org", kind="Farm"),
+            "/spec/child/kind",
+            "must differ",
+            id="one-kind",
+        ),
+        pytest.param(
+            {"parent": {"kind": "Secret", "path": "stringData"}},
+            "/spec/parent/kind",
+            "must not be Secret, because its values must not be shown",
+            id="secrets-give-nothing",
+        ),
+        pytest.param(
+            {"child": {"kind": "Secret", "path": "stringData", "parentLabel": "x"}},
+            "/spec/child/kind",
+            "must not be Secret, because its values must not be shown",
+            id="secrets-take-nothing",
+        ),
+    ],
+)
+def test_faults(changed: Any, pointer: str, message: str) -> None:
+    found = read(rule(**changed))
+
+    assert codes(found.findings)[0] == "E TemplateRuleInvalid"
+    assert found.findings[0].location.pointer == pointer
+    assert message in found.findings[0].message
+    assert found.rules == (load_built_in_rule(),)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        rule().replace("v1alpha1", "v1"),
+        rule().replace("name: barns", "name: barns\n  namespace: x"),
+    ],
+    ids=["version", "namespace"],
+)
+def test_faults_of_the_object(text: str) -> None:
+    found = read(text)
+
+    assert codes(found.findings) == ["E TemplateRuleInvalid"]
+    assert found.rules == (load_built_in_rule(),)
+
+
+KAFKA_POOLS = {"apiGroup": "kafka.strimzi.io", "kind": "KafkaNodePool", "path": "spec.template", "parentLabel": "x"}
+
+
+@pytest.mark.parametrize(
+    ("texts", "names", "pointers"),
+    [
+        pytest.param([rule("b"), rule("a")], ["a", "kafka-node-pool"], ["/spec/child/kind"], id="one-child-two-rules"),
+        pytest.param([rule(child=KAFKA_POOLS)], ["kafka-node-pool"], ["/spec/child/kind"], id="the-built-in-child"),
+        pytest.param(
+            [rule(child={**KAFKA_POOLS, "kind": "Kafka"})],
+            ["kafka-node-pool"],
+            ["/spec/child/kind"],
+            id="a-parent-as-child",
+        ),
+        pytest.param(
+            [rule(parent={**BARNS["parent"], "apiGroup": "kafka.strimzi.io", "kind": "KafkaNodePool"})],
+            ["kafka-node-pool"],
+            ["/spec/parent/kind"],
+            id="a-child-as-parent",
+        ),
+        pytest.param(
+            [rule(parent={**BARNS["parent"], "apiGroup": "kafka.strimzi.io", "kind": "Kafka"})],
+            ["barns", "kafka-node-pool"],
+            [],
+            id="a-parent-of-two-rules",
+        ),
+        pytest.param(
+            [rule("kafka-node-pool", child=KAFKA_POOLS)], ["kafka-node-pool"], [], id="in-the-built-ins-place"
+        ),
+    ],
+)
+def test_rules_beside_each_other(texts: list[str], names: list[str], pointers: list[str]) -> None:
+    found = read(*texts)
+
+    assert [one.name for one in found.rules] == names
+    assert [one.location.pointer for one in found.findings] == pointers
+
+
+FARM = """\
+apiVersion: farm.example.org/v3
+kind: Farm
+metadata: {name: hill}
+spec: {yard: {defaults: {roof: {tiles: [{name: red}]}, walls: {stone: 0}, fence: {}}}}
+"""
+BARN = """\
+apiVersion: v1
+kind: Barn
+metadata: {name: north, labels: {farm.example.org/of: hill}}
+spec:
+  cows: 7 # at most
+  build: {walls: {}}
+"""
+
+
+def rules() -> tuple[TemplateMergeRule, ...]:
+    return read(rule()).rules
+
+
+def test_another_pair() -> None:
+    done = merge({"farm.yaml": FARM, "barn.yaml": BARN}, rules=rules())
+
+    assert done.findings == ()
+    assert done.files["farm.yaml"].data.decode() == FARM
+    assert is_equal_data(
+        data_of(done, "barn.yaml")["spec"], {"cows": 7, "build": {"roof": {"tiles": [{"name": "red"}]}, "walls": {}}}
+    )
+    assert "  cows: 7 # at most\n" in done.files["barn.yaml"].data.decode()
+    (effect,) = done.effects
+    assert effect.as_data() == {
+        "file": "barn.yaml",
+        "resource": "Barn/_cluster/north",
+        "parent": "Farm/_cluster/hill",
+        "mode": "materialise",
+        "properties": [
+            {"name": "roof", "source": "farm", "field": "spec.yard.defaults.roof"},
+            {"name": "walls", "source": "shed-reset", "field": "spec.build.walls", "shadowed": ["stone"]},
+        ],
+    }
+
+
+def test_another_pairs_findings_speak_of_it() -> None:
+    barn = BARN.replace("{walls: {}}", "{fence: {}, gate: {}, roof: null}")
+
+    done = merge(
+        {"farm.yaml": FARM, "barn.yaml": barn, "stray.yaml": BARN.replace("hill", "dale").replace("north", "x")},
+        rules=rules(),
+    )
+
+    assert [one.message for one in done.findings] == [
+        "spec.build.fence is ignored: fence can only be set in the Farm object",
+        "spec.build.gate is ignored: it must be one of roof, walls",
+        "spec.build.roof is null, which inherits like a missing property; {} resets it",
+        "farm.example.org/of names Farm/_cluster/dale, which is not on this cluster",
+    ]
+
+
+def test_kafkas_of_two_rules() -> None:
+    users = rule(
+        "users",
+        parent={**BARNS["parent"], "apiGroup": "kafka.strimzi.io", "kind": "Kafka", "path": "spec.kafka.people"},
+    )
+    files = {
+        "k.yaml": kafka({"pod": {}}, people={"roof": {}}),
+        "p.yaml": pool(),
+        "b.yaml": BARN.replace("hill", "orders").replace("name: north", "name: north, namespace: shop"),
+    }
+
+    done = merge(files, rules=read(users).rules)
+
+    assert done.findings == ()
+    assert template_of(done, "p.yaml") == {"pod": {}}
+    assert is_equal_data(data_of(done, "b.yaml")["spec"]["build"], {"roof": {}, "walls": {}})
+
+
+def test_nobody_knows_what_another_pair_restarts() -> None:
+    before = find_pairs({PACKAGE: tree({"farm.yaml": FARM, "barn.yaml": BARN})}, rules())
+    now = find_pairs({PACKAGE: tree({"farm.yaml": FARM.replace("red", "blue"), "barn.yaml": BARN})}, rules())
+
+    (found,) = find_template_changes(before, now)
+
+    assert (found.properties, found.affected_kinds, found.restarts_pods) == (("roof",), (), None)

@@ -1,0 +1,118 @@
+"""The shared acceptance cases, as far as templates alone decide them: what lies together on each cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from reconciler.catalog.catalog import Catalog, read_catalog
+from reconciler.catalog.files import FileTree
+from reconciler.controllers.kafka_templates.package_templates import TemplatedPackage, apply_templates
+from reconciler.controllers.kafka_templates.pairing import find_pairs
+from reconciler.krm.findings import select_errors
+from reconciler.krm.json_pointer import PointerError, parse_pointer, resolve_pointer
+from reconciler.krm.yaml import parse_yaml
+from reconciler.krm.yaml.compare import is_equal_data
+from tests.unit.controllers.kafka_templates.template_world import tree
+
+CASES = Path(__file__).resolve().parents[4] / "../shared/cases/templates"
+pytestmark = pytest.mark.skipif(not CASES.is_dir(), reason="the shared cases are not on this machine")
+PLACED = "reconciler.dev/clusters"
+
+
+def cases() -> list[Any]:
+    return [
+        pytest.param(parse_yaml(path.read_text()).documents[0].data, id=path.stem)
+        for path in sorted(CASES.glob("*.yaml"))
+    ]
+
+
+def packages_of(case: Any) -> dict[str, dict[str, FileTree]]:
+    """Return the packages of every cluster, as they are before templates are merged."""
+    config = read_catalog(tree(case["config"]))
+    names = [
+        one.key.name for one in config.objects_of_kind("config.porch.kpt.dev", "Repository") if _is_cluster(one.data)
+    ]
+    return {name: {**_placed(config, name), **_variants(config, name, case["repos"])} for name in names}
+
+
+def _is_cluster(repository: Mapping[str, Any]) -> bool:
+    return bool(repository["spec"].get("deployment"))
+
+
+def _placed(config: Catalog, cluster: str) -> dict[str, FileTree]:
+    found: dict[str, dict[str, str]] = {}
+    for one in config.objects.values():
+        wanted = one.annotations.get(PLACED, "").split(",")
+        if cluster in wanted or "*" in wanted:
+            file = f"{one.key.kind.lower()}-{one.key.name}.yaml"
+            found.setdefault(f"resources/{one.key.namespace}", {})[file] = one.document.as_only_document().text
+    return {name: tree(texts) for name, texts in found.items()}
+
+
+def _variants(config: Catalog, cluster: str, repos: Any) -> dict[str, FileTree]:
+    found = {}
+    for one in config.objects_of_kind("config.porch.kpt.dev", "PackageVariant"):
+        upstream, downstream = one.data["spec"]["upstream"], one.data["spec"]["downstream"]
+        if downstream["repo"] == cluster:
+            (source,) = repos[upstream["repo"]]
+            found[downstream["package"]] = tree(source["files"]).subtree(upstream["package"])
+    return found
+
+
+def merged(case: Any) -> dict[str, dict[str, TemplatedPackage]]:
+    return {
+        cluster: {name: apply_templates(files, find_pairs(packages)) for name, files in packages.items()}
+        for cluster, packages in packages_of(case).items()
+    }
+
+
+@pytest.mark.parametrize("case", cases())
+def test_case(case: Any) -> None:
+    done = merged(case)
+
+    checked = 0
+    for file, checks in case["expect"]["files"].items():
+        cluster, _, path = file.partition("/")
+        if path.startswith(".reconciler/"):
+            package = done[cluster][path.removeprefix(".reconciler/").removesuffix(".yaml")]
+            assert {check["contains"] for check in checks} <= {one.code for one in package.findings}
+            continue
+        text = next(text for name, text in texts_of(done[cluster]) if name == path)
+        for check in checks:
+            holds(text, check)
+            checked += 1
+    assert checked
+    assert [
+        one for packages in done.values() for package in packages.values() for one in select_errors(package.findings)
+    ] == []
+
+
+@pytest.mark.parametrize("case", cases())
+def test_a_second_time_on_the_same_input_is_the_same(case: Any) -> None:
+    once, again = merged(case), merged(case)
+
+    assert {c: {n: p.files for n, p in done.items()} for c, done in once.items()} == {
+        c: {n: p.files for n, p in done.items()} for c, done in again.items()
+    }
+
+
+def texts_of(packages: Mapping[str, TemplatedPackage]) -> Iterator[tuple[str, str]]:
+    for name, package in packages.items():
+        for path, file in package.files.items():
+            yield f"{name}/{path}", file.data.decode()
+
+
+def holds(text: str, check: Mapping[str, Any]) -> None:
+    if "contains" in check:
+        assert check["contains"] in text
+        return
+    data, path = parse_yaml(text).documents[0].data, parse_pointer(check["path"])
+    if check.get("absent"):
+        with pytest.raises(PointerError):
+            resolve_pointer(data, path)
+    else:
+        assert is_equal_data(resolve_pointer(data, path), check["equals"])

@@ -1,0 +1,124 @@
+"""What a change does to templates: which properties, which objects, and whether pods restart."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from reconciler.controllers.kafka_templates.pairing import TemplatePairs, find_pairs
+from reconciler.controllers.kafka_templates.template_effects import find_template_changes
+from tests.unit.controllers.kafka_templates.template_world import MISSING, PACKAGE, kafka, key, merge, pool, tree
+
+HIGH, LOW = {"priorityClassName": "high"}, {"priorityClassName": "low"}
+LABEL = {"metadata": {"labels": {"a": "b"}}}
+CLAIM = {"storage": {"type": "persistent-claim"}}
+NODEPORT = {"listeners": [{"name": "x", "type": "nodeport", "port": 9099}]}
+
+
+def pairs(parent: Any, child: Any, kafka_spec: Any = None, **spec: Any) -> TemplatePairs:
+    files = {"k.yaml": kafka(parent, **(kafka_spec or {})), "p.yaml": pool(child, **spec)}
+    return find_pairs({PACKAGE: tree(files)})
+
+
+@pytest.mark.parametrize(
+    ("before", "now", "spec", "properties", "objects", "rolls"),
+    [
+        pytest.param(({"pod": HIGH}, {}), ({"pod": LOW}, {}), {}, ["pod"], ["Pod"], True, id="an-inherited-pod"),
+        pytest.param(({}, {}), ({}, {"pod": LABEL}), {}, ["pod"], ["Pod"], True, id="a-label-rolls"),
+        pytest.param(({"pod": HIGH}, {}), ({"pod": HIGH}, {"pod": {}}), {}, ["pod"], ["Pod"], True, id="a-reset"),
+        pytest.param(
+            ({}, {}), ({"kafkaContainer": {"env": []}}, {}), {}, ["kafkaContainer"], ["Pod"], True, id="a-container"
+        ),
+        pytest.param(({}, {}), ({"podSet": LABEL}, {}), {}, ["podSet"], ["StrimziPodSet"], False, id="the-pod-set"),
+        pytest.param(
+            ({}, {}),
+            ({"persistentVolumeClaim": LABEL}, {}),
+            CLAIM,
+            ["persistentVolumeClaim"],
+            ["PersistentVolumeClaim"],
+            False,
+            id="claims",
+        ),
+        pytest.param(
+            ({}, {}), ({"persistentVolumeClaim": LABEL}, {}), {}, ["persistentVolumeClaim"], [], False, id="no-claims"
+        ),
+        pytest.param(
+            ({}, {}), ({"initContainer": {"env": []}}, {}), {}, ["initContainer"], [], False, id="no-init-container"
+        ),
+        pytest.param(
+            ({"podSet": LABEL, "pod": HIGH}, {}),
+            ({}, {}),
+            {},
+            ["podSet", "pod"],
+            ["StrimziPodSet", "Pod"],
+            True,
+            id="several",
+        ),
+    ],
+)
+def test_a_change(before: Any, now: Any, spec: Any, properties: list[str], objects: list[str], rolls: bool) -> None:
+    (found,) = find_template_changes(pairs(*before, **spec), pairs(*now, **spec))
+
+    assert found.as_data() == {
+        "resource": "KafkaNodePool/shop/brokers",
+        "properties": properties,
+        "objects": objects,
+        "rolls": rolls,
+    }
+
+
+def test_an_init_container_that_is_there_rolls() -> None:
+    before, now = pairs({}, {}, NODEPORT), pairs({"initContainer": {"env": []}}, {}, NODEPORT)
+
+    (found,) = find_template_changes(before, now)
+
+    assert (found.restarts_pods, found.affected_kinds) == (True, ("Pod",))
+
+
+@pytest.mark.parametrize(
+    ("before", "now"),
+    [
+        pytest.param(({"pod": HIGH}, {"pod": LOW}), ({"pod": LABEL}, {"pod": LOW}), id="hidden"),
+        pytest.param(({"podDisruptionBudget": {}}, {}), ({}, {}), id="of-kafka-alone"),
+        pytest.param(({"pod": HIGH}, {}), ({"pod": HIGH}, {"pod": HIGH}), id="repeated"),
+        pytest.param(({}, None), ({}, {"pod": None}), id="nulls"),
+        pytest.param(({}, {}), ({"pod": 7}, {}), id="what-is-no-template"),
+    ],
+)
+def test_no_change(before: Any, now: Any) -> None:
+    assert find_template_changes(pairs(*before), pairs(*now)) == ()
+
+
+def test_what_is_published_materialised_is_no_change() -> None:
+    files = {"k.yaml": kafka({"pod": HIGH, "podSet": {}}), "p.yaml": pool({"podSet": LABEL})}
+    published = find_pairs({PACKAGE: merge(files).files})
+
+    assert find_template_changes(published, find_pairs({PACKAGE: tree(files)})) == ()
+    assert [one.restarts_pods for one in find_template_changes(published, pairs({"pod": LOW}, {"podSet": LABEL}))] == [
+        True
+    ]
+
+
+def test_a_pool_that_moves() -> None:
+    kafkas = {"a.yaml": kafka({"pod": HIGH}, name="a"), "b.yaml": kafka({"pod": HIGH}, name="b")}
+
+    def moved(name: str) -> TemplatePairs:
+        return find_pairs({PACKAGE: tree({**kafkas, "p.yaml": pool(of=name)})})
+
+    (found,) = find_template_changes(moved("a"), moved("b"))
+
+    assert (found.properties, found.previous_parent) == ((), key("a", "Kafka"))
+    assert found.as_data()["movedFrom"] == "Kafka/shop/a"
+
+
+def test_new_pools_and_orphans_are_no_change() -> None:
+    nothing, orphan = find_pairs({}), find_pairs({PACKAGE: tree({"p.yaml": pool({"pod": HIGH})})})
+    whole = pairs({"pod": LOW}, MISSING)
+
+    assert (
+        find_template_changes(nothing, whole)
+        == find_template_changes(whole, nothing)
+        == find_template_changes(whole, orphan)
+        == ()
+    )

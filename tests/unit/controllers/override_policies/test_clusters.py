@@ -1,0 +1,189 @@
+"""Which clusters a rule is for (kubeadmiral 3), and what a selector must not say."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from reconciler.controllers.clusters.selection import Cluster, is_cluster_selected, parse_int64
+from reconciler.controllers.override_policies.policy_usage import check_rule_clusters
+from tests.unit.controllers.override_policies.override_world import codes, policy, read, yaml
+
+NORTH = Cluster("north-1", {"region": "north", "ram": "64", "empty": ""})
+
+
+def read_target(targets: Any) -> Any:
+    return read(policy([{"targetClusters": targets}]))
+
+
+def expressions(text: str) -> Any:
+    return {"clusterAffinity": [{"matchExpressions": [yaml(text)]}]}
+
+
+def fields(text: str) -> Any:
+    return {"clusterAffinity": [{"matchFields": [yaml(text)]}]}
+
+
+@pytest.mark.parametrize(
+    ("targets", "expected"),
+    [
+        pytest.param(None, True, id="no-targets"),
+        pytest.param({}, True, id="empty-targets"),
+        pytest.param({"clusters": []}, True, id="no-names"),
+        pytest.param({"clusters": ["north-1", "unheard-of"]}, True, id="named"),
+        pytest.param({"clusters": ["north-2"]}, False, id="not-named"),
+        pytest.param({"excludeClusters": ["north-2"]}, True, id="another-excluded"),
+        pytest.param({"clusters": ["north-1"], "excludeClusters": ["north-1"]}, False, id="excluded"),
+        pytest.param({"clusterSelector": {}}, True, id="empty-selector"),
+        pytest.param({"clusterSelector": {"region": "north", "ram": "64"}}, True, id="all-labels"),
+        pytest.param({"clusterSelector": {"region": "north", "ram": "32"}}, False, id="one-label-differs"),
+        pytest.param({"clusterSelector": {"gpu": ""}}, False, id="absent-is-not-empty"),
+        pytest.param({"clusterSelector": {"empty": ""}}, True, id="empty-label"),
+        pytest.param({"clusterAffinity": []}, True, id="no-terms"),
+        pytest.param({"clusterAffinity": [{}]}, False, id="empty-term"),
+        pytest.param({"clusterAffinity": [{"matchExpressions": [], "matchFields": []}]}, False, id="empty-lists"),
+        pytest.param(expressions("{key: region, operator: In, values: [south, north]}"), True, id="In"),
+        pytest.param(expressions("{key: region, operator: In, values: [south]}"), False, id="In-other"),
+        pytest.param(expressions("{key: gpu, operator: In, values: [a]}"), False, id="In-absent"),
+        pytest.param(expressions("{key: region, operator: NotIn, values: [north]}"), False, id="NotIn"),
+        pytest.param(expressions("{key: gpu, operator: NotIn, values: [a]}"), True, id="NotIn-absent"),
+        pytest.param(expressions("{key: empty, operator: Exists}"), True, id="Exists-empty"),
+        pytest.param(expressions("{key: gpu, operator: Exists, values: []}"), False, id="Exists-absent"),
+        pytest.param(expressions("{key: gpu, operator: DoesNotExist}"), True, id="DoesNotExist"),
+        pytest.param(expressions("{key: empty, operator: DoesNotExist}"), False, id="DoesNotExist-empty"),
+        pytest.param(expressions('{key: ram, operator: Gt, values: ["63"]}'), True, id="Gt"),
+        pytest.param(expressions('{key: ram, operator: Gt, values: ["64"]}'), False, id="Gt-equal"),
+        pytest.param(expressions('{key: ram, operator: Lt, values: ["0065"]}'), True, id="Lt-leading-zeros"),
+        pytest.param(expressions('{key: region, operator: Gt, values: ["1"]}'), False, id="Gt-of-a-word"),
+        pytest.param(expressions('{key: gpu, operator: Lt, values: ["1"]}'), False, id="Lt-absent"),
+        pytest.param(fields("{key: metadata.name, operator: In, values: [north-1]}"), True, id="name-In"),
+        pytest.param(fields("{key: metadata.name, operator: NotIn, values: [north-1]}"), False, id="name-NotIn"),
+        pytest.param(
+            {
+                "clusterAffinity": [
+                    yaml(
+                        "{matchExpressions: [{key: gpu, operator: Exists}], "
+                        "matchFields: [{key: metadata.name, operator: In, values: [north-1]}]}"
+                    )
+                ]
+            },
+            False,
+            id="both-lists-of-a-term",
+        ),
+        pytest.param(
+            {"clusterAffinity": [{}, {"matchExpressions": [{"key": "ram", "operator": "Exists"}]}]},
+            True,
+            id="one-term-is-enough",
+        ),
+        pytest.param({"clusters": ["north-1"], "clusterSelector": {"region": "south"}}, False, id="all-parts"),
+    ],
+)
+def test_a_rule_is_for_a_cluster(targets: Any, expected: bool) -> None:
+    policies = read_target(targets)
+
+    (one,) = policies.valid.values()
+    assert is_cluster_selected(one.rules[0].targets, NORTH) is expected
+
+
+@pytest.mark.parametrize(
+    ("targets", "field"),
+    [
+        (expressions('{key: ram, operator: Gt, values: ["1.5"]}'), "values"),
+        (expressions('{key: ram, operator: Gt, values: ["1", "2"]}'), "values"),
+        (expressions('{key: ram, operator: Lt, values: ["-1"]}'), "values"),
+        (expressions('{key: ram, operator: Lt, values: ["9223372036854775808"]}'), "values"),
+        (expressions('{key: ram, operator: Lt, values: ["٣"]}'), "values"),
+        (expressions("{key: ram, operator: Lt}"), "values"),
+        (expressions("{key: ram, operator: Exists, values: [a]}"), "values"),
+        (expressions("{key: ram, operator: DoesNotExist, values: [a]}"), "values"),
+        (expressions("{key: ram, operator: In, values: []}"), "values"),
+        (expressions("{key: ram, operator: NotIn}"), "values"),
+        (expressions("{key: ram, operator: In, values: ['a b']}"), "values"),
+        (expressions("{key: -ram, operator: Exists}"), "key"),
+        (expressions("{key: ram, operator: exists}"), "operator"),
+        (expressions("{key: ram}"), "operator"),
+        (fields("{key: metadata.name, operator: In, values: [a, b]}"), "values"),
+        (fields("{key: metadata.name, operator: Exists}"), "operator"),
+        (fields("{key: spec.region, operator: In, values: [a]}"), "key"),
+        ({"clusterSelector": {"a b": "c"}}, "clusterSelector"),
+        ({"clusterSelector": {"a": "c d"}}, "clusterSelector"),
+    ],
+)
+def test_an_invalid_selector_makes_the_policy_invalid(targets: Any, field: str) -> None:
+    policies = read_target(targets)
+
+    assert policies.valid == {}
+    assert {*codes(policies.findings)} == {"SelectorInvalid"}
+    assert any(field in one.message.partition(" must ")[0] for one in policies.findings)
+
+
+@pytest.mark.parametrize(
+    ("text", "number"),
+    [
+        ("0", 0),
+        ("0204", 204),
+        ("9223372036854775807", 2**63 - 1),
+        ("9223372036854775808", None),
+        ("-5", -5),
+        ("", None),
+        ("1_0", None),
+        (" 1", None),
+        ("1\n", None),
+        ("٣", None),
+        ("9" * 5000, None),
+    ],
+)
+def test_a_label_as_a_number(text: str, number: int | None) -> None:
+    assert parse_int64(text) == number
+
+
+def test_what_is_odd_about_an_inventory_is_a_warning_at_the_rule() -> None:
+    rules = [
+        {"targetClusters": {"clusters": ["north-1", "gone", "gone"], "excludeClusters": ["gone"]}},
+        {"targetClusters": {"clusterSelector": {"region": "west"}}},
+        {},
+    ]
+
+    found = check_rule_clusters(read(policy(rules)).valid.values(), [NORTH])
+
+    assert [(one.code, one.severity, one.location.pointer) for one in found] == [
+        ("UnknownCluster", "warning", "/spec/overrideRules/0/targetClusters"),
+        ("RuleMatchesNoCluster", "warning", "/spec/overrideRules/1/targetClusters"),
+    ]
+    assert '"gone"' in found[0].message
+
+
+def test_a_cluster_in_doubt_is_missed_by_nobody() -> None:
+    rules = [
+        {"targetClusters": {"clusters": ["doubtful", "gone"]}},
+        {"targetClusters": {"clusterSelector": {"region": "west"}}},
+        {"rollout": {"waves": [{"clusters": ["doubtful"]}]}},
+    ]
+
+    found = check_rule_clusters(read(policy(rules)).valid.values(), [NORTH], {"doubtful"})
+
+    assert [(one.code, '"gone"' in one.message) for one in found] == [("UnknownCluster", True)]
+
+
+def test_what_is_odd_about_the_waves_of_a_rule_is_a_warning_at_the_wave() -> None:
+    waves = [
+        {"clusters": ["gone"]},
+        {"clusterSelector": {"region": "north"}},
+        {"clusters": ["north-1"], "excludeClusters": ["gone"]},
+    ]
+    south = Cluster("south-1", {})
+
+    found = check_rule_clusters(read(policy([{"rollout": {"waves": waves}}])).valid.values(), [NORTH, south])
+
+    start = "/spec/overrideRules/0/rollout/waves"
+    assert [(one.code, one.severity, one.location.pointer) for one in found] == [
+        ("UnknownCluster", "warning", f"{start}/0"),
+        ("WaveMatchesNoCluster", "warning", f"{start}/0"),
+        ("UnknownCluster", "warning", f"{start}/2"),
+        ("WaveMatchesNoCluster", "warning", f"{start}/2"),
+    ]
+    assert found[3].message == (
+        "spec.overrideRules[0].rollout.waves[2] selects no cluster that is not in an earlier wave, and is skipped"
+    )
+    assert found[0].location.line == 1

@@ -1,0 +1,288 @@
+"""Overrides over a package: which documents are meant, and that the bytes of all others stay."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from reconciler.controllers.clusters.selection import Cluster
+from reconciler.controllers.override_policies.package_overrides import OverriddenPackage
+from tests.unit.controllers.override_policies.override_world import (
+    HERE,
+    codes,
+    override_package,
+    policy,
+    read,
+    rules_of,
+    tree,
+)
+
+STACK = """\
+# Ask the bakers before touching.
+apiVersion: apps/v1
+kind: Deployment
+metadata: # of the bakery
+  name: oven
+  namespace: bakery
+  labels:
+    app: oven          # also the selector
+    kubeadmiral.io/override-policy-name: tuning   # see policies
+spec:
+  replicas: 3
+  # never change the selector
+
+  selector:
+      matchLabels: {app: "oven"}
+  template:
+    spec:
+      containers:
+        - name: oven
+          image: 'bakery/oven:1.8'   # pinned by hand
+          args: ["--heat=220", '--steam']
+          env:
+            - name: DOUGH
+              value: >-
+                slow
+                rise
+---
+apiVersion: v1
+kind: Service
+metadata: {name: oven, namespace: bakery}
+spec:
+  ports: [ {port: 80,   name: http} ]   # the only door
+  selector: {"app": 'oven'}
+"""
+LABEL = "    kubeadmiral.io/override-policy-name: tuning   # see policies\n"
+
+
+def rules(text: Any) -> Any:
+    return read(policy(text, kind="OverridePolicy", namespace="bakery"))
+
+
+def apply(files: dict[str, str], policies: Any, cluster: Cluster = HERE) -> OverriddenPackage:
+    return override_package(tree(files), policies, cluster)
+
+
+def text_of(done: OverriddenPackage, path: str = "stack.yaml") -> str:
+    return done.files[path].data.decode()
+
+
+def patch(path: str, **operation: Any) -> dict[str, Any]:
+    return {"jsonpatch": [{"path": path, **operation}]}
+
+
+CONTAINER = "/spec/template/spec/containers/0"
+TAG = {"image": [{"operations": [{"imageComponent": "Tag", "value": "2.0"}]}]}
+
+
+@pytest.mark.parametrize(
+    ("overriders", "old", "new"),
+    [
+        pytest.param({}, "", "", id="no-effect"),
+        pytest.param(patch("/spec/replicas", value=9), "replicas: 3", "replicas: 9", id="scalar"),
+        pytest.param(patch("/spec/selector/matchLabels/app", value="x"), '{app: "oven"}', '{app: "x"}', id="quotes"),
+        pytest.param(TAG, "'bakery/oven:1.8'   #", "'bakery/oven:2.0'   #", id="image-keeps-quotes-and-comment"),
+        pytest.param(
+            {"args": [{"containerName": "oven", "operator": "append", "value": ["--fan"]}]},
+            "'--steam']",
+            "'--steam', \"--fan\"]",
+            id="flow-list-grows",
+        ),
+        pytest.param(
+            {"args": [{"containerName": "oven", "operator": "delete", "value": ["--heat=220"]}]},
+            """["--heat=220", '--steam']""",
+            "['--steam']",
+            id="flow-list-shrinks",
+        ),
+        pytest.param(
+            {"envs": [{"containerName": "oven", "operator": "addIfAbsent", "value": [{"name": "SALT", "value": "5"}]}]},
+            "                rise\n",
+            '                rise\n            - name: SALT\n              value: "5"\n',
+            id="entry-behind-a-block-scalar",
+        ),
+        pytest.param(
+            {"labels": [{"operator": "addIfAbsent", "value": {"heat": "gas"}}]},
+            "    app: oven          # also the selector\n",
+            "    app: oven          # also the selector\n    heat: gas\n",
+            id="new-keys-go-last",
+        ),
+        pytest.param(
+            {"annotations": [{"operator": "addIfAbsent", "value": {"by": "us"}}]},
+            "    app: oven          # also the selector\n",
+            "    app: oven          # also the selector\n  annotations:\n    by: us\n",
+            id="a-new-mapping",
+        ),
+    ],
+)
+def test_only_what_changes_is_written(overriders: dict[str, Any], old: str, new: str) -> None:
+    done = apply({"stack.yaml": STACK}, rules(rules_of(overriders)))
+
+    assert done.findings == ()
+    assert text_of(done) == STACK.replace(LABEL, "").replace(old, new, 1 if old else 0)
+
+
+def test_a_rule_for_another_cluster_takes_only_the_label() -> None:
+    elsewhere = [{"targetClusters": {"clusters": ["far"]}, "overriders": patch("/spec/replicas", value=9)}]
+
+    done = apply({"stack.yaml": STACK}, rules(elsewhere))
+
+    assert text_of(done) == STACK.replace(LABEL, "")
+    assert [one.steps for one in done.resources] == [()]
+
+
+def test_files_without_marks_are_the_same_tree() -> None:
+    files = tree({"stack.yaml": STACK.replace(LABEL, ""), "notes.txt": "kubeadmiral", "broken.yaml": "a: ["})
+
+    assert override_package(files, read(), HERE).files is files
+
+
+def marked(kind: str, name: str = "one", *, version: str = "v1", more: str = "") -> str:
+    return (
+        f"apiVersion: {version}\nkind: {kind}\nmetadata:\n  name: {name}\n  namespace: bakery\n"
+        f"  labels: {{kubeadmiral.io/override-policy-name: tuning}}\n{more}"
+    )
+
+
+@pytest.mark.parametrize(
+    ("path", "text", "found"),
+    [
+        pytest.param("Kptfile", marked("Kptfile", version="kpt.dev/v1"), [], id="Kptfile"),
+        pytest.param(
+            "local.yaml",
+            marked("ConfigMap", more='  annotations: {config.kubernetes.io/local-config: "true"}\n'),
+            [],
+            id="local-config",
+        ),
+        pytest.param("p.yaml", marked("OverridePolicy", version="core.kubeadmiral.io/v1alpha1"), [], id="policy"),
+        pytest.param("p.yaml", marked("PropagationPolicy", version="core.kubeadmiral.io/v1alpha1"), [], id="placement"),
+        pytest.param("no-krm.yaml", "metadata: {labels: {kubeadmiral.io/override-policy-name: x}}\n", [], id="no-krm"),
+        pytest.param("a.txt", marked("ConfigMap"), [], id="no-yaml"),
+        pytest.param(
+            "list.yaml", marked("List", more="items: []\n"), ["OverridePolicyLabelIgnored"], id="a-list-with-a-label"
+        ),
+        pytest.param(
+            "list.yaml",
+            "apiVersion: v1\nkind: List\nitems:\n- kind: A\n  metadata: "
+            "{labels: {kubeadmiral.io/cluster-override-policy-name: gone}}\n",
+            ["OverridePolicyLabelIgnored"],
+            id="an-item-with-a-label",
+        ),
+    ],
+)
+def test_a_document_that_is_not_meant_is_left_alone(path: str, text: str, found: list[str]) -> None:
+    done = apply({path: text}, rules(rules_of({"labels": [{"value": {}}]})))
+
+    assert text_of(done, path) == text
+    assert (codes(done.findings), done.candidate_policies) == (found, ())
+
+
+def test_ignored_files_are_not_meant() -> None:
+    files = {".krmignore": "hidden.yaml\n", "hidden.yaml": marked("ConfigMap"), "seen.yaml": marked("ConfigMap")}
+
+    done = apply(files, rules([]))
+
+    assert text_of(done, "hidden.yaml") == files["hidden.yaml"]
+    assert "labels" not in text_of(done, "seen.yaml")
+
+
+def test_one_resource_that_fails_withholds_the_package() -> None:
+    files = {"a.yaml": marked("ConfigMap"), "b.yaml": marked("ConfigMap").replace("tuning", "gone")}
+
+    done = apply(files, rules(rules_of({"labels": [{"operator": "addIfAbsent", "value": {"a": "b"}}]})))
+
+    assert (codes(done.findings), done.files) == (["PolicyNotFound"], tree(files))
+    assert [str(key) for key in done.candidate_policies] == [
+        "OverridePolicy/bakery/gone",
+        "OverridePolicy/bakery/tuning",
+    ]
+    assert done.findings[0].location.file == "b.yaml"
+
+
+def test_one_policy_is_evaluated_for_each_resource() -> None:
+    files = {"a.yaml": marked("ConfigMap", more="data: {x: '1'}\n"), "b.yaml": marked("ConfigMap", "two")}
+
+    done = apply(files, rules(rules_of(patch("/data/x", operator="remove"))))
+
+    assert [(one.code, one.location.object) for one in done.findings] == [
+        ("PatchParentMissing", "ConfigMap/bakery/two")
+    ]
+
+
+JSON = """\
+{
+    "apiVersion": "v1",
+    "kind": "ConfigMap",
+    "metadata": {"name": "one", "namespace": "bakery", "labels":
+        {"app": "one", "kubeadmiral.io/override-policy-name": "tuning"}},
+    "data": {"a": "1",  "b": "2"}
+}
+"""
+
+
+def test_json_stays_json_and_keeps_its_lines() -> None:
+    done = apply({"one.json": JSON}, rules(rules_of(patch("/data/a", value="9"))))
+
+    expected = JSON.replace(', "kubeadmiral.io/override-policy-name": "tuning"', "").replace('"a": "1"', '"a": "9"')
+    assert text_of(done, "one.json") == expected
+
+
+def test_json_that_is_no_yaml_is_written_anew_with_its_indentation() -> None:
+    text = json.dumps(json.loads(JSON), indent="\t")
+
+    done = apply({"one.json": text}, rules(rules_of(patch("/data/b", value="9"))))
+
+    expected = json.loads(JSON) | {"data": {"a": "1", "b": "9"}}
+    del expected["metadata"]["labels"]["kubeadmiral.io/override-policy-name"]
+    assert text_of(done, "one.json") == json.dumps(expected, indent="\t")
+
+
+def test_the_status_file_tells_of_every_resource() -> None:
+    files = {"a.yaml": marked("ConfigMap"), "b.yaml": marked("ConfigMap", "two")}
+
+    done = apply(files, rules(rules_of({"annotations": [{"operator": "set", "value": {"a": "b"}}]})))
+
+    told = [(one["file"], one["resource"], one["pointer"]) for one in done.as_data()]
+    assert told == [
+        ("a.yaml", "ConfigMap/bakery/one", "/metadata/annotations/a"),
+        ("b.yaml", "ConfigMap/bakery/two", "/metadata/annotations/a"),
+    ]
+
+
+def test_line_endings_and_a_missing_last_one_stay() -> None:
+    text = STACK.replace("\n", "\r\n").removesuffix("\r\n")
+
+    done = apply({"stack.yaml": text}, rules(rules_of(patch("/spec/replicas", value=9))))
+
+    expected = STACK.replace(LABEL, "").replace("replicas: 3", "replicas: 9").replace("\n", "\r\n")
+    assert text_of(done) == expected.removesuffix("\r\n")
+
+
+def test_what_stands_between_documents_stays() -> None:
+    one, two = marked("ConfigMap"), marked("ConfigMap", "two")
+    text = f"# head\n---\n# only a comment\n---\n{one}...\n# between\n--- # two\n{two}---\n# foot\n"
+
+    done = apply({"stack.yaml": text}, rules(rules_of({"annotations": [{"operator": "set", "value": {"a": "b"}}]})))
+
+    label, added = "  labels: {kubeadmiral.io/override-policy-name: tuning}\n", "  annotations:\n    a: b\n"
+    assert text_of(done) == text.replace(label, added)
+
+
+@pytest.mark.parametrize(
+    ("text", "overriders", "reason"),
+    [
+        pytest.param(marked("ConfigMap"), {}, "OverridePolicyApplied", id="applied"),
+        pytest.param("a: b\n", {}, "", id="none"),
+        pytest.param(marked("ConfigMap").replace("tuning", "gone"), {}, "MatchOverridePolicyFailed", id="missing"),
+        pytest.param(marked("ConfigMap"), patch("/x/y", value=1), "ParseOverridePolicyFailed", id="failed"),
+        pytest.param(
+            marked("ConfigMap"),
+            patch("/metadata", value={"namespace": "bakery"}),
+            "ApplyOverridesFailed",
+            id="another-resource",
+        ),
+    ],
+)
+def test_the_reason_of_the_condition(text: str, overriders: dict[str, Any], reason: str) -> None:
+    assert apply({"one.yaml": text}, rules(rules_of(overriders))).condition_reason == reason

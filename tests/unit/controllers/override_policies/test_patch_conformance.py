@@ -1,0 +1,101 @@
+"""RFC 6902 under our rules: the public conformance tests, and krm.patch as a second opinion on random patches."""
+
+from __future__ import annotations
+
+import copy
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from reconciler.controllers.override_policies.codes import POLICY_INVALID
+from reconciler.controllers.override_policies.json_patch import apply_patch_operation
+from reconciler.controllers.override_policies.read_rules import read_overriders
+from reconciler.controllers.validation import FieldFindings, FieldReader
+from reconciler.krm.findings import SourceLocation
+from reconciler.krm.json_patch import PatchError, apply_patch
+from tests.unit.controllers.override_policies.override_world import same_data
+
+CONFORMANCE = Path(__file__).resolve().parents[4] / "../shared/data/json-patch"
+FAILED = object()
+
+
+def apply(document: Any, operations: list[Any]) -> Any:
+    """Return the document after the operations, read as those of a policy, or FAILED."""
+    faults = FieldFindings(lambda _: SourceLocation(), POLICY_INVALID)
+    written = [{"operator" if key == "op" else key: value for key, value in one.items()} for one in operations]
+    rule = FieldReader({"overriders": {"jsonpatch": written}}, (), faults, None)
+    items = dict(read_overriders(rule)).get("jsonpatch", ())
+    for item in items if not faults.findings else ():
+        effect = apply_patch_operation(document, item)  # type: ignore[arg-type]
+        if effect.has_errors:
+            return FAILED
+        document = effect.data
+    return FAILED if faults.findings else document
+
+
+def rows() -> list[Any]:
+    found = [row for file in sorted(CONFORMANCE.glob("*.json")) for row in json.loads(file.read_text())]
+    wanted = [row for row in found if "patch" in row and not row.get("disabled") and _is_ours(row["patch"])]
+    return [pytest.param(row, id=f"{number}-{row.get('comment', '')}"[:60]) for number, row in enumerate(wanted)]
+
+
+def _is_ours(operations: list[Any]) -> bool:
+    # RFC 6902 has other operations and patches the whole document; a policy refuses what it does not know
+    known, fields = ("add", "remove", "replace"), {"op", "path", "value"}
+    return all(one.get("op") in known and one.get("path") and not one.keys() - fields for one in operations)
+
+
+@pytest.mark.skipif(not CONFORMANCE.is_dir(), reason="the RFC 6902 conformance tests are not on this machine")
+@pytest.mark.parametrize("row", rows())
+def test_conformance(row: dict[str, Any]) -> None:
+    before = copy.deepcopy(row["doc"])
+
+    found = apply(row["doc"], row["patch"])
+
+    assert row["doc"] == before
+    if "error" in row and not _creates(row):
+        assert found is FAILED
+    elif "error" not in row:
+        assert same_data(found, row.get("expected", row["doc"]))
+
+
+def _creates(row: dict[str, Any]) -> bool:
+    # D1: our replace adds the member that RFC 6902 misses
+    return any(one["op"] == "replace" for one in row["patch"]) and "missing" in row["error"]
+
+
+documents = st.recursive(
+    st.none() | st.integers(0, 3) | st.sampled_from(["a", "b"]),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(["a", "0", ""]), inner, max_size=3),
+    max_leaves=8,
+)
+steps = st.lists(st.sampled_from(["a", "b", "0", "1", "2", "-", "", "01", "-1"]), min_size=1, max_size=3)
+operations = st.lists(
+    st.fixed_dictionaries(
+        {
+            "op": st.sampled_from(["add", "remove", "replace"]),
+            "path": steps.map(lambda path: "".join(f"/{step}" for step in path)),
+            "value": documents,
+        }
+    ),
+    max_size=3,
+)
+
+
+@settings(max_examples=100, deadline=None)
+@given(documents, operations)
+def test_where_rfc_6902_has_a_result_it_is_ours(document: Any, some: list[Any]) -> None:
+    try:
+        expected = apply_patch(document, some)
+    except PatchError:
+        expected = FAILED
+    found = apply(document, some)
+
+    if expected is not FAILED:
+        assert same_data(found, expected)
+    elif not any(one["op"] == "replace" for one in some):
+        assert found is FAILED

@@ -1,0 +1,216 @@
+"""Policies are read whole: every fault with its field, line and value, and nothing unknown passes (kubeadmiral 1)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.unit.controllers.override_policies.override_world import POLICY, codes, policy, read, rules_of
+
+NEEDS = "spec.overrideRules[0].overriders"
+
+
+def one_image(**operation: Any) -> dict[str, Any]:
+    return {"image": [{"operations": [operation]}]}
+
+
+def patch(**operation: Any) -> dict[str, Any]:
+    return {"jsonpatch": [operation]}
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        pytest.param({}, id="no-rules"),
+        pytest.param({"overrideRules": None}, id="null-rules"),
+        pytest.param({"overrideRules": []}, id="empty-rules"),
+        pytest.param({"overrideRules": [{}]}, id="a-rule-of-nothing"),
+        pytest.param({"overrideRules": [{"overriders": {}, "targetClusters": None}]}, id="no-overriders"),
+        pytest.param({"overrideRules": rules_of({"labels": [], "image": None})}, id="empty-overriders"),
+    ],
+)
+def test_a_policy_may_say_nothing(spec: Any) -> None:
+    policies = read({**policy([]), "spec": spec, "status": {"refCount": 4}})
+
+    assert policies.findings == ()
+    assert [key.name for key in policies.valid] == [POLICY]
+
+
+@pytest.mark.parametrize(
+    ("overriders", "code", "field"),
+    [
+        pytest.param({"images": []}, "PolicyInvalid", ".images", id="unknown-overrider"),
+        pytest.param({"labels": {}}, "PolicyInvalid", ".labels", id="not-a-list"),
+        pytest.param({"labels": [None]}, "PolicyInvalid", ".labels[0]", id="null-item"),
+        pytest.param({"labels": [{"value": {"a": 5}}]}, "PolicyInvalid", ".labels[0].value.a", id="number-as-label"),
+        pytest.param({"labels": [{"value": {"a": True}}]}, "PolicyInvalid", ".labels[0].value.a", id="yes-as-label"),
+        pytest.param({"labels": [{"value": {"a b": "c"}}]}, "PolicyInvalid", ".labels[0].value", id="label-key"),
+        pytest.param({"labels": [{"value": {"a": "b c"}}]}, "PolicyInvalid", ".labels[0].value", id="label-value"),
+        pytest.param({"annotations": [{"value": {"/a": "c"}}]}, "PolicyInvalid", ".annotations[0].value", id="key"),
+        pytest.param({"labels": [{}]}, "ValueRequired", ".labels[0].value", id="labels-without-value"),
+        pytest.param(
+            {"labels": [{"operator": "addIfAbsent", "value": {}}]},
+            "ValueRequired",
+            ".labels[0].value",
+            id="add-nothing",
+        ),
+        pytest.param(
+            {"labels": [{"operator": "upsert", "value": {}}]}, "OperatorUnsupported", ".labels[0].operator", id="upsert"
+        ),
+        pytest.param(
+            {"labels": [{"operator": "Delete", "value": {}}]}, "OperatorUnsupported", ".labels[0].operator", id="case"
+        ),
+        pytest.param({"image": [{}]}, "PolicyInvalid", ".image[0].operations", id="image-without-operations"),
+        pytest.param(
+            {"image": [{"imagePath": "spec/image", "operations": []}]},
+            "ImagePathInvalid",
+            ".image[0].imagePath",
+            id="image-path-without-slash",
+        ),
+        pytest.param(
+            {"image": [{"imagePath": "/a~2", "operations": []}]}, "ImagePathInvalid", ".image[0].imagePath", id="escape"
+        ),
+        pytest.param(
+            {"image": [{"containerNames": [1], "operations": []}]},
+            "PolicyInvalid",
+            ".image[0].containerNames[0]",
+            id="container-name",
+        ),
+        pytest.param(
+            one_image(imageComponent="tag", value="1"),
+            "PolicyInvalid",
+            ".image[0].operations[0].imageComponent",
+            id="component-in-lower-case",
+        ),
+        pytest.param(
+            one_image(imageComponent="Tag"), "ValueRequired", ".image[0].operations[0].value", id="overwrite-by-nothing"
+        ),
+        pytest.param(
+            one_image(imageComponent="Tag", value=1.5),
+            "PolicyInvalid",
+            ".image[0].operations[0].value",
+            id="a-tag-without-quotes",
+        ),
+        pytest.param(
+            one_image(imageComponent="Tag", value="-x"), "TagInvalid", ".image[0].operations[0].value", id="tag"
+        ),
+        pytest.param(
+            one_image(imageComponent="Digest", value="md5:" + "a" * 32),
+            "DigestInvalid",
+            ".image[0].operations[0].value",
+            id="digest",
+        ),
+        pytest.param({"command": [{"value": []}]}, "PolicyInvalid", ".command[0].containerName", id="no-container"),
+        pytest.param({"args": [{"containerName": "a"}]}, "ValueRequired", ".args[0].value", id="args-without-value"),
+        pytest.param(
+            {"args": [{"containerName": "a", "operator": "append", "value": []}]},
+            "ValueRequired",
+            ".args[0].value",
+            id="append-nothing",
+        ),
+        pytest.param(
+            {"args": [{"containerName": "a", "operator": "addIfAbsent", "value": ["b"]}]},
+            "OperatorUnsupported",
+            ".args[0].operator",
+            id="an-operator-of-others",
+        ),
+        pytest.param(
+            {"args": [{"containerName": "a", "value": [80]}]}, "PolicyInvalid", ".args[0].value[0]", id="a-port"
+        ),
+        pytest.param(
+            {"envs": [{"containerName": "a", "value": [{"value": "x"}]}]},
+            "PolicyInvalid",
+            ".envs[0].value[0].name",
+            id="variable-without-name",
+        ),
+        pytest.param(
+            {"envs": [{"containerName": "a", "value": [{"name": "x", "value": 1}]}]},
+            "PolicyInvalid",
+            ".envs[0].value[0].value",
+            id="a-number-as-variable",
+        ),
+        pytest.param(
+            {"envs": [{"containerName": "a", "value": ["x=1"]}]}, "PolicyInvalid", ".envs[0].value[0]", id="a-text"
+        ),
+        pytest.param(patch(value=1), "PatchPathInvalid", ".jsonpatch[0].path", id="no-path"),
+        pytest.param(patch(path="", value=1), "PatchPathInvalid", ".jsonpatch[0].path", id="whole-document"),
+        pytest.param(patch(path="a/b", value=1), "PatchPathInvalid", ".jsonpatch[0].path", id="no-slash"),
+        pytest.param(patch(path="/a~", value=1), "PatchPathInvalid", ".jsonpatch[0].path", id="bad-escape"),
+        pytest.param(patch(path="/a"), "PatchValueMissing", ".jsonpatch[0].value", id="replace-without-value"),
+        pytest.param(
+            patch(path="/a", operator="add"), "PatchValueMissing", ".jsonpatch[0].value", id="add-without-value"
+        ),
+        pytest.param(
+            patch(path="/a", operator="test", value=1), "OperatorUnsupported", ".jsonpatch[0].operator", id="test"
+        ),
+        pytest.param(patch(path="/a", operator="move"), "OperatorUnsupported", ".jsonpatch[0].operator", id="move"),
+        *(
+            pytest.param(patch(path=path, value="x"), "ForbiddenPath", ".jsonpatch[0].path", id=f"forbidden-{path}")
+            for path in ("/kind", "/metadata/name", "/metadata/namespace", "/metadata/generateName")
+        ),
+    ],
+)
+def test_a_fault_is_found_when_the_policy_is_read(overriders: Any, code: str, field: str) -> None:
+    policies = read(policy(rules_of(overriders)))
+
+    assert policies.valid == {}
+    assert [(one.code, one.message.split(" ")[0]) for one in policies.findings] == [(code, NEEDS + field)]
+
+
+@pytest.mark.parametrize(
+    ("document", "code", "field"),
+    [
+        pytest.param({**policy([]), "extra": 1}, "PolicyInvalid", "extra", id="unknown-field"),
+        pytest.param({**policy([]), "spec": None}, "PolicyInvalid", "spec", id="no-spec"),
+        pytest.param({**policy([]), "spec": []}, "PolicyInvalid", "spec", id="spec-is-a-list"),
+        pytest.param({**policy([]), "spec": {"rules": []}}, "PolicyInvalid", "spec.rules", id="unknown-in-spec"),
+        pytest.param(policy([{"target": {}}]), "PolicyInvalid", "spec.overrideRules[0].target", id="unknown-in-rule"),
+        pytest.param(
+            policy([{"targetClusters": {"clusterNames": []}}]),
+            "PolicyInvalid",
+            "spec.overrideRules[0].targetClusters.clusterNames",
+            id="unknown-in-targets",
+        ),
+        pytest.param(
+            {**policy([]), "apiVersion": "core.kubeadmiral.io/v1"}, "PolicyInvalid", "apiVersion", id="version"
+        ),
+        pytest.param(policy([], namespace="shop"), "PolicyInvalid", "metadata.namespace", id="cluster-with-one"),
+    ],
+)
+def test_a_fault_outside_of_the_overriders(document: dict[str, Any], code: str, field: str) -> None:
+    policies = read(document)
+
+    assert policies.valid == {}
+    assert [(one.code, one.message.split(" ")[0]) for one in policies.findings] == [(code, field)]
+
+
+def test_a_finding_says_where_and_what_is_allowed() -> None:
+    text = """\
+apiVersion: core.kubeadmiral.io/v1alpha1
+kind: OverridePolicy
+metadata: {name: one, namespace: shop}
+spec:
+  overrideRules:
+  - overriders:
+      jsonpatch:
+      - path: /spec/replicas
+        operator: copy
+"""
+
+    (found,) = read(text).findings
+
+    assert str(found.location) == (
+        "policies/0.yaml:9 OverridePolicy/shop/one /spec/overrideRules/0/overriders/jsonpatch/0/operator"
+    )
+    assert found.message == (
+        'spec.overrideRules[0].overriders.jsonpatch[0].operator must be one of add, remove, replace, set, not "copy"'
+    )
+
+
+def test_every_fault_is_told_at_once() -> None:
+    rules = rules_of({"labels": [{"value": {"a": 1}, "x": 1}], "jsonpatch": [{"path": "a", "operator": "test"}]})
+
+    assert codes(read(policy(rules)).findings) == [
+        "PolicyInvalid", "PolicyInvalid", "OperatorUnsupported", "PatchPathInvalid",
+    ]  # fmt: skip

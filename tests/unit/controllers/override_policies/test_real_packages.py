@@ -1,0 +1,76 @@
+"""Packages that others published: a policy that changes one scalar changes one line, and one without effect none."""
+
+from __future__ import annotations
+
+import difflib
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from reconciler.catalog.files import File, FileTree
+from reconciler.controllers.override_policies.package_overrides import can_have_policies
+from reconciler.controllers.override_policies.read_policies import OverridePolicies
+from reconciler.packages.package import Package, PackageResource
+from tests.unit.controllers.override_policies.override_world import (
+    HERE,
+    error_codes,
+    override_package,
+    policy,
+    read,
+    rules_of,
+)
+
+DATA = Path(__file__).resolve().parents[4] / "../shared/data/packages"
+FOLDERS = sorted({path.parent for path in DATA.rglob("Kptfile")})
+pytestmark = pytest.mark.skipif(not FOLDERS, reason="the packages of other projects are not beside this project")
+
+
+def load(folder: Path) -> FileTree:
+    paths = (path for path in folder.rglob("*") if path.is_file() and not path.is_symlink())
+    return FileTree({path.relative_to(folder).as_posix(): File(path.read_bytes()) for path in paths})
+
+
+def considered(files: FileTree) -> list[PackageResource]:
+    return [one for one in Package(files).resources if can_have_policies(one)]
+
+
+def for_all(resources: list[PackageResource], operation: dict[str, Any]) -> OverridePolicies:
+    """Return a policy that chooses every kind that there is."""
+    kinds = sorted({(one.api_version, one.kind) for one in resources})
+    document = policy(rules_of({"jsonpatch": [operation]}))
+    document["spec"]["resourceSelectors"] = [{"apiVersion": version, "kind": kind} for version, kind in kinds]
+    policies = read(document)
+    assert policies.findings == ()
+    return policies
+
+
+@pytest.mark.parametrize("folder", [pytest.param(path, id=path.relative_to(DATA).as_posix()) for path in FOLDERS])
+def test_one_scalar_is_one_line(folder: Path) -> None:
+    files = load(folder)
+    resources = considered(files)
+
+    done = override_package(files, for_all(resources, {"path": "/apiVersion", "value": "changed.example/v9"}), HERE)
+
+    assert [code for one in done.resources for code in error_codes(one)] == []
+    changed = 0
+    for path in files:
+        before, after = (tree[path].data.decode(errors="replace").splitlines() for tree in (files, done.files))
+        lines = list(difflib.ndiff(before, after))
+        gone, new = ([line[2:] for line in lines if line.startswith(sign)] for sign in ("- ", "+ "))
+        assert len(gone) == len(new)
+        assert all("changed.example/v9" in line for line in new)
+        changed += len(new)
+    assert changed == len(resources)
+
+
+@pytest.mark.parametrize("folder", [pytest.param(path, id=path.relative_to(DATA).as_posix()) for path in FOLDERS])
+def test_no_effect_is_no_change(folder: Path) -> None:
+    files = load(folder)
+    nothing = {"operator": "remove", "path": "/metadata/finalizers"}
+    resources = [one for one in considered(files) if "finalizers" not in one.metadata]
+
+    done = override_package(files, for_all(resources, nothing), HERE)
+
+    assert [code for one in done.resources for code in error_codes(one)] == []
+    assert done.files is files

@@ -1,0 +1,328 @@
+"""Waves open one after the other, and only on what is published and has soaked (design 10.23)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from reconciler.controllers.clusters.selection import Cluster, ClusterSelection
+from reconciler.controllers.override_policies.model import KUBEADMIRAL_GROUP, OverrideRule, Rollout
+from reconciler.controllers.override_policies.rollout import (
+    ProgressPending,
+    ProgressPublished,
+    ProgressUnknown,
+    RolloutGate,
+    RolloutProgress,
+    RuleId,
+    evaluate_gate,
+    find_rollouts,
+    find_wave,
+    parse_rule_id,
+)
+from reconciler.krm.objects import ObjectKey
+from tests.unit.controllers.override_policies.override_world import policy, read
+
+SHOP = "shop/checkout"
+CLUSTERS = {
+    name: Cluster(name, labels)
+    for name, labels in {
+        "canary": {"ring": "first"},
+        "eu-1": {"ring": "early"},
+        "eu-2": {"ring": "early"},
+        "us-1": {},
+        "vip": {"ring": "early"},
+    }.items()
+}
+ROLLOUT = Rollout(
+    (
+        ClusterSelection(("canary",)),
+        ClusterSelection(selector={"ring": "early"}, excluded_clusters=("vip",)),
+        ClusterSelection(("us-1",)),
+    ),
+    "1m",
+)
+RULE = OverrideRule(rollout=ROLLOUT)
+NOW = 1_000
+
+
+@pytest.mark.parametrize(
+    ("name", "labels", "wave"),
+    [
+        pytest.param("canary", {}, 0, id="by-name"),
+        pytest.param("canary", {"ring": "early"}, 0, id="the-first-that-matches"),
+        pytest.param("eu-1", {"ring": "early"}, 1, id="by-label"),
+        pytest.param("vip", {"ring": "early"}, 3, id="excluded"),
+        pytest.param("us-1", {}, 2, id="third"),
+        pytest.param("new", {}, 3, id="one-that-none-matches-is-after-all-others"),
+    ],
+)
+def test_the_wave_of_a_cluster(name: str, labels: dict[str, str], wave: int) -> None:
+    assert find_wave(ROLLOUT, Cluster(name, labels)) == wave
+
+
+def opened(told: Mapping[str, Iterable[RolloutProgress]], rule: OverrideRule = RULE, now: int = NOW) -> RolloutGate:
+    return evaluate_gate(rule, CLUSTERS, lambda name: told.get(name, ()), now)
+
+
+def by(since: int, package: str = SHOP) -> list[RolloutProgress]:
+    return [ProgressPublished(package, since)]
+
+
+SOAKED, FRESH = by(NOW - 60), by(NOW - 59)
+EARLY = {"eu-1": SOAKED, "eu-2": SOAKED}
+
+
+@pytest.mark.parametrize(
+    ("told", "expected", "due"),
+    [
+        pytest.param({"canary": [ProgressPending(SHOP)]}, ["canary"], None, id="the-first-wave-is-always-open"),
+        pytest.param({"canary": [ProgressUnknown(SHOP)]}, ["canary"], None, id="not-rendered"),
+        pytest.param({"canary": FRESH}, ["canary"], NOW + 1, id="soaking"),
+        pytest.param({"canary": by(NOW + 500)}, ["canary"], NOW + 560, id="a-date-to-come"),
+        pytest.param({"canary": [*FRESH, ProgressPending("a/b")]}, ["canary"], None, id="soaking-and-not-published"),
+        pytest.param({"canary": SOAKED, "eu-1": [ProgressPending(SHOP)]}, ["canary", "eu-1", "eu-2"], None, id="soaked"),
+        pytest.param({"eu-1": [ProgressPending(SHOP)]}, ["canary", "eu-1", "eu-2"], None, id="nothing-told-is-nothing-to-do"),
+        pytest.param(
+            {"canary": SOAKED, "eu-1": SOAKED, "eu-2": by(NOW - 10)}, ["canary", "eu-1", "eu-2"], NOW + 50,
+            id="the-last-one-counts",
+        ),
+        pytest.param(
+            {"canary": SOAKED + by(NOW - 20, "a/b")}, ["canary"], NOW + 40, id="the-last-package-counts"
+        ),
+        pytest.param(
+            {"canary": SOAKED, **EARLY, "us-1": [ProgressPending(SHOP)]}, ["canary", "eu-1", "eu-2", "us-1"], None,
+            id="all-but-the-rest",
+        ),
+        pytest.param({"vip": [ProgressPending(SHOP)]}, [*CLUSTERS], None, id="nobody-waits-for-the-last"),
+        pytest.param({"canary": FRESH, **EARLY}, ["canary"], NOW + 1, id="waves-open-in-order"),
+    ],
+)  # fmt: skip
+def test_which_clusters_are_open(told: Any, expected: list[str], due: int | None) -> None:
+    found = opened(told)
+
+    assert (sorted(found.open_clusters), found.next_opening_seconds) == (sorted(expected), due)
+
+
+def test_without_a_soak_time_dates_do_not_matter() -> None:
+    rule = OverrideRule(rollout=Rollout(ROLLOUT.waves[:1]))
+
+    found = opened({"canary": by(NOW + 500)}, rule)
+
+    assert (found.open_clusters, found.next_opening_seconds, found.wait_reasons) == (frozenset(CLUSTERS), None, {})
+
+
+def test_clusters_that_todays_text_does_not_target_count_as_well() -> None:
+    rule = OverrideRule(ClusterSelection(("us-1",)), rollout=ROLLOUT)
+
+    assert opened({"canary": [ProgressPending(SHOP)]}, rule).open_clusters == {"canary"}
+
+
+def test_waves_without_clusters_are_passed_over() -> None:
+    rule = OverrideRule(
+        rollout=Rollout((ClusterSelection(("gone",)), ClusterSelection(("canary",)), ClusterSelection(("gone",))))
+    )
+
+    found = opened({"canary": [ProgressPending(SHOP)]}, rule)
+
+    assert found.open_clusters == {"canary"}
+    assert [*found.wait_reasons] == [3]
+
+
+def test_without_clusters_nothing_is_open_and_nothing_waits() -> None:
+    assert evaluate_gate(RULE, {}, lambda _: (), NOW) == RolloutGate(frozenset())
+
+
+def test_what_a_closed_wave_waits_for() -> None:
+    found = opened({"canary": [ProgressUnknown("b"), ProgressPending("a"), ProgressPublished("c", NOW)]})
+
+    assert found.wait_reasons == {
+        1: "waits for cluster canary: a is not published with this text;"
+        " cluster canary: b is not published with this text",
+        2: "waits for wave 1 to open",
+        3: "waits for wave 1 to open",
+    }
+
+
+@pytest.mark.parametrize(
+    ("told", "undecided"),
+    [
+        pytest.param({"canary": [ProgressUnknown(SHOP)]}, {"eu-1", "eu-2", "us-1", "vip"}, id="not-rendered"),
+        pytest.param(
+            {"canary": [ProgressUnknown(SHOP), *SOAKED]}, {"eu-1", "eu-2", "us-1", "vip"}, id="others-are-published"
+        ),
+        pytest.param({"canary": [ProgressPending("a/b")]}, {"eu-1", "eu-2", "us-1", "vip"}, id="another-is-behind"),
+        pytest.param(
+            {"canary": [ProgressUnknown(SHOP), ProgressPending("a/b", has_retreated=True)]},
+            set(),
+            id="another-went-back",
+        ),
+        pytest.param({"canary": FRESH}, {"eu-1", "eu-2", "us-1", "vip"}, id="soaking"),
+        pytest.param(
+            {"canary": SOAKED, "eu-1": [ProgressUnknown()]}, {"us-1", "vip"}, id="of-the-waves-that-are-closed"
+        ),
+    ],
+)
+def test_what_may_be_open_is_undecided(told: Any, undecided: set[str]) -> None:
+    assert opened(told).undecided_clusters == undecided
+
+
+def test_a_soaking_wave_says_until_when() -> None:
+    found = opened({"canary": SOAKED, "eu-1": by(NOW - 10), "eu-2": SOAKED})
+
+    assert found.wait_reasons[2] == (
+        "waits until 1970-01-01T00:17:30Z, for soak 1m: "
+        "cluster eu-1 has shop/checkout with this text since 1970-01-01T00:16:30Z"
+    )
+
+
+@pytest.mark.parametrize(("count", "end"), [(5, "p4 is not published with this text"), (6, "; and 1 more")])
+def test_at_most_five_are_named(count: int, end: str) -> None:
+    why = opened({"canary": [ProgressPending(f"p{number}") for number in reversed(range(count))]}).wait_reasons[1]
+
+    assert why.count("cluster canary: p") == 5
+    assert why.endswith(end)
+
+
+# a policy may be called what Kubernetes would not take
+names = st.text(st.characters(exclude_categories=["Cs"]), min_size=1)
+
+
+@settings(deadline=None)
+@given(
+    st.sampled_from(["OverridePolicy", "ClusterOverridePolicy"]),
+    names | st.just(""),
+    names,
+    st.sampled_from(["0", "a-b"]),
+)
+def test_the_text_of_a_rules_identity_is_one_word_and_reads_back(
+    kind: str, namespace: str, name: str, rule: str
+) -> None:
+    one = RuleId(ObjectKey(KUBEADMIRAL_GROUP, kind, namespace, name), rule)
+
+    assert str(one).split() == [str(one)]
+    assert parse_rule_id(str(one)) == one
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "#a", "OverridePolicy/shop/one", "OverridePolicy/shop/one#", "OverridePolicy/one#a", "Policy/a/b#c",
+     "OverridePolicy/a/b/c#d", "OverridePolicy/a/#d"],
+)  # fmt: skip
+def test_a_text_that_is_no_rules_identity(text: str) -> None:
+    assert parse_rule_id(text) is None
+
+
+@pytest.mark.parametrize("name", ["%FF", "\ud800"])
+def test_a_text_of_half_a_character_is_no_error(name: str) -> None:
+    found = parse_rule_id(f"OverridePolicy/a/{name}#d")
+
+    assert found is not None
+    assert found.policy.name in ("\ufffd", "?")
+
+
+def test_the_rules_that_have_a_rollout() -> None:
+    waves = {"rollout": {"waves": [{"clusters": ["canary"]}]}}
+    named, plain = {"name": "fresh", **waves}, {"name": "plain"}
+    policies = read(policy([plain, waves, named], name="b"), policy([waves], name="a"), policy([{"x": 1}], name="c"))
+
+    found = find_rollouts(policies)
+
+    start = "ClusterOverridePolicy/_cluster"
+    assert [str(one) for one in found] == [f"{start}/a#0", f"{start}/b#1", f"{start}/b#fresh"]
+    assert [one.name for one in found.values()] == ["", "", "fresh"]
+
+
+progresses = st.one_of(
+    st.builds(ProgressUnknown, st.just("a/b")),
+    st.builds(ProgressPending, st.just("a/c")),
+    st.builds(ProgressPublished, st.sampled_from(["a/d", "a/e"]), st.integers(0, 40)),
+)
+published = st.dictionaries(
+    st.sampled_from("abcd"),
+    st.lists(st.builds(ProgressPublished, st.just("a/d"), st.integers(0, 40)), max_size=2),
+    min_size=3,
+)
+fleets = st.dictionaries(st.sampled_from("abcdefgh"), st.lists(progresses, max_size=2), max_size=8)
+rollouts = st.builds(
+    Rollout,
+    st.lists(
+        st.builds(ClusterSelection, st.lists(st.sampled_from("abcdefgh"), min_size=1, max_size=3).map(tuple)),
+        max_size=4,
+    ).map(tuple),
+    st.sampled_from(["", "5s", "30s"]),
+)
+moments = st.integers(0, 80)
+Fleet = dict[str, list[RolloutProgress]]
+
+
+def passing(rollout: Rollout, told: Fleet, now: int) -> RolloutGate:
+    return evaluate_gate(OverrideRule(rollout=rollout), {name: Cluster(name) for name in told}, told.__getitem__, now)
+
+
+@settings(deadline=None)
+@given(rollouts, fleets, moments)
+def test_what_is_open_is_the_beginning_of_the_waves(rollout: Rollout, told: Fleet, now: int) -> None:
+    found = passing(rollout, told, now)
+
+    waves = {name: find_wave(rollout, Cluster(name)) for name in told}
+    closed = {waves[name] for name in told if name not in found.open_clusters}
+    assert {*found.wait_reasons} == closed
+    assert all(waves[name] < min(closed, default=99) for name in found.open_clusters)
+    assert not told or found.open_clusters
+
+
+@settings(deadline=None)
+@given(rollouts, fleets, moments, st.data())
+def test_progress_never_closes_a_wave(rollout: Rollout, told: Fleet, now: int, data: st.DataObject) -> None:
+    later = {
+        name: [one if isinstance(one, ProgressPublished) else data.draw(progresses) for one in some]
+        for name, some in told.items()
+    }
+
+    assert (
+        passing(rollout, told, now).open_clusters
+        <= passing(rollout, later, data.draw(st.integers(now, 100))).open_clusters
+    )
+
+
+@settings(deadline=None)
+@given(rollouts, fleets | published, moments)
+def test_due_is_to_the_second_and_what_is_not_due_waits_for_people(rollout: Rollout, told: Fleet, now: int) -> None:
+    found = passing(rollout, told, now)
+
+    if found.next_opening_seconds is None:
+        assert passing(rollout, told, now + 10_000) == found
+    else:
+        assert now < found.next_opening_seconds
+        assert passing(rollout, told, found.next_opening_seconds - 1) == found
+        assert passing(rollout, told, found.next_opening_seconds).open_clusters > found.open_clusters
+
+
+@settings(deadline=None)
+@given(rollouts, fleets, moments)
+def test_only_what_is_needed_is_asked_and_that_once(rollout: Rollout, told: Fleet, now: int) -> None:
+    asked: list[str] = []
+
+    def progress(name: str) -> list[RolloutProgress]:
+        asked.append(name)
+        return told[name]
+
+    found = evaluate_gate(OverrideRule(rollout=rollout), {name: Cluster(name) for name in told}, progress, now)
+
+    assert len(asked) == len({*asked})
+    last = {
+        name for name in told if find_wave(rollout, Cluster(name)) == max(find_wave(rollout, Cluster(n)) for n in told)
+    }
+    assert {*asked} == (found.open_clusters if found.wait_reasons else {*told} - last)
+
+
+@settings(deadline=None)
+@given(rollouts, fleets, moments)
+def test_the_order_of_clusters_does_not_matter(rollout: Rollout, told: Fleet, now: int) -> None:
+    backwards = {name: some[::-1] for name, some in reversed(told.items())}
+
+    assert passing(rollout, backwards, now).open_clusters == passing(rollout, told, now).open_clusters

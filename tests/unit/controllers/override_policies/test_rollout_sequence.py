@@ -1,0 +1,222 @@
+"""A rule, its waves and a fleet, over time: whatever people edit and publish, no cluster is ahead of its wave."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from typing import Any
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from reconciler.controllers.clusters.selection import Cluster
+from reconciler.controllers.override_policies.effective_rules import RuleTexts, find_retained_text
+from reconciler.controllers.override_policies.model import OverrideRule
+from reconciler.controllers.override_policies.package_overrides import OverriddenPackage
+from reconciler.controllers.override_policies.read_policies import OverridePolicies, build_override_policy_key
+from reconciler.controllers.override_policies.rollout import (
+    ProgressPending,
+    ProgressPublished,
+    ProgressUnknown,
+    RolloutGate,
+    RolloutProgress,
+    RuleId,
+    evaluate_gate,
+    find_wave,
+)
+from tests.unit.controllers.override_policies.override_world import attached, emit, override_package, policy, read, tree
+
+KEY = build_override_policy_key("ClusterOverridePolicy", "", "tuning")
+RULE = RuleId(KEY, "ring")
+SUBJECT = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a", "namespace": "shop"}}
+FILES = tree({"a.yaml": emit(attached(SUBJECT))})
+CLUSTERS = {name: Cluster(name) for name in ("canary", "east", "north", "west")}
+ROLLOUT = {"waves": [{"clusters": ["canary"]}, {"clusters": ["east", "west"]}], "soak": "10s"}
+SOAK = 10
+
+
+def ring(value: str) -> dict[str, Any]:
+    return {"overriders": {"labels": [{"operator": "set", "value": {"ring": value}}]}}
+
+
+def text_of(value: str) -> str:
+    return json.dumps(ring(value), separators=(",", ":"))
+
+
+@dataclass
+class World:
+    """What state and branches hold of one package on every cluster, and people who change and publish."""
+
+    policies: OverridePolicies
+    now: int = 100
+    had: dict[str, RuleTexts] = field(default_factory=dict)
+    drafted: dict[str, OverriddenPackage] = field(default_factory=dict)
+    published: dict[str, tuple[str | None, int]] = field(default_factory=dict)
+
+    def edit(self, *rules: dict[str, Any]) -> None:
+        self.policies = read(policy([*rules]))
+
+    @property
+    def rule(self) -> OverrideRule:
+        return next(one for one in self.policies.valid[KEY].rules if one.rollout)
+
+    def progress(self, name: str) -> list[RolloutProgress]:
+        if name not in self.had:
+            return [ProgressUnknown("shop/a")]
+        text, since = self.published.get(name, (None, 0))
+        return [ProgressPublished("shop/a", since) if text == self.rule.text else ProgressPending("shop/a")]
+
+    def gate(self) -> RolloutGate:
+        return evaluate_gate(self.rule, CLUSTERS, self.progress, self.now)
+
+    def sync(self) -> None:
+        """Render the package for every cluster, as far as its wave lets it."""
+        opened = self.gate().open_clusters
+        for name, cluster in CLUSTERS.items():
+            kept = find_retained_text(self.policies.valid[KEY], RULE, self.had.get(name, {}))
+            texts = {} if name in opened else {RULE: kept}
+            self.drafted[name] = override_package(FILES, self.policies, cluster, texts=texts)
+            self.had[name] = self.drafted[name].rule_texts
+
+    def publish(self, name: str) -> None:
+        text = self.had[name][RULE]
+        if self.published.get(name, ("", 0))[0] != text:
+            self.published[name] = (text, self.now)
+
+    def ring(self, name: str) -> Any:
+        (one,) = self.drafted[name].resources
+        return one.document.data["metadata"].get("labels", {}).get("ring")
+
+    @property
+    def rings(self) -> list[Any]:
+        return [self.ring(name) for name in CLUSTERS]
+
+
+def world(value: str = "0") -> World:
+    """Return a fleet that has the rule everywhere, from before it had a rollout or a name."""
+    start = World(read(policy([ring(value)])))
+    for name, cluster in CLUSTERS.items():
+        start.had[name] = override_package(FILES, start.policies, cluster).rule_texts
+        start.published[name] = (text_of(value), start.now)
+    return start
+
+
+def test_a_rule_goes_from_wave_to_wave() -> None:
+    fleet = world()
+    fleet.edit({"name": "ring", "rollout": ROLLOUT, **ring("1")})
+    fleet.sync()
+    assert fleet.rings == ["1", "0", "0", "0"]
+
+    fleet.publish("canary")
+    fleet.sync()
+    assert fleet.rings == ["1", "0", "0", "0"]
+    assert fleet.gate().next_opening_seconds == fleet.now + SOAK
+
+    fleet.now += SOAK
+    fleet.sync()
+    assert fleet.rings == ["1", "1", "0", "1"]
+
+    fleet.publish("east")
+    fleet.now += SOAK
+    fleet.sync()
+    assert fleet.rings == ["1", "1", "0", "1"]
+
+    fleet.publish("west")
+    fleet.now += SOAK
+    fleet.sync()
+    assert fleet.rings == ["1", "1", "1", "1"]
+
+
+def test_a_change_that_is_taken_back_goes_back_where_it_came() -> None:
+    fleet = world()
+    for value in ("1", "0"):
+        fleet.edit({"name": "ring", "rollout": ROLLOUT, **ring(value)})
+        fleet.sync()
+
+    assert fleet.rings == ["0", "0", "0", "0"]
+
+
+def test_a_new_rule_begins_with_nothing() -> None:
+    fleet = World(read(policy([{"name": "ring", "rollout": ROLLOUT, **ring("1")}])))
+    fleet.sync()
+
+    assert fleet.rings == ["1", None, None, None]
+
+
+def test_a_rule_is_taken_away_in_waves_by_emptying_it() -> None:
+    fleet = world()
+    fleet.edit({"name": "ring", "rollout": ROLLOUT})
+    fleet.sync()
+
+    assert fleet.rings == [None, "0", "0", "0"]
+
+
+def test_another_rule_goes_everywhere_meanwhile() -> None:
+    fleet = world()
+    more = {"overriders": {"annotations": [{"operator": "set", "value": {"a": "b"}}]}}
+    fleet.edit(more, {"name": "ring", "rollout": ROLLOUT, **ring("1")})
+    fleet.sync()
+
+    drafted = [one.resources[0].document.data["metadata"]["annotations"] for one in fleet.drafted.values()]
+    assert drafted == [{"a": "b"}] * 4
+
+
+acts = st.lists(
+    st.one_of(
+        st.tuples(st.just("edit"), st.sampled_from("012")),
+        st.tuples(st.just("publish"), st.sampled_from(sorted(CLUSTERS))),
+        st.tuples(st.just("tick"), st.sampled_from([1, 9, 10])),
+        st.tuples(st.just("sync"), st.none()),
+    ),
+    max_size=25,
+)
+
+
+def act(fleet: World, what: str, value: Any) -> None:
+    match what:
+        case "edit":
+            fleet.edit({"name": "ring", "rollout": ROLLOUT, **ring(value)})
+        case "publish":
+            fleet.publish(value)
+        case "tick":
+            fleet.now += value
+        case "sync":
+            fleet.sync()
+
+
+def soaked(fleet: World, name: str) -> bool:
+    text, since = fleet.published.get(name, (None, 0))
+    return text == fleet.rule.text and since + SOAK <= fleet.now
+
+
+@settings(max_examples=100, deadline=None)
+@given(acts)
+def test_no_cluster_gets_a_text_before_its_wave(some: list[tuple[str, Any]]) -> None:
+    fleet = world()
+    act(fleet, "edit", "0")
+    fleet.sync()
+    for what, value in some:
+        before = {name: texts[RULE] for name, texts in fleet.had.items()}
+        act(fleet, what, value)
+        rollout = fleet.rule.rollout
+        assert rollout is not None
+        for name in CLUSTERS if what == "sync" else ():
+            if before[name] != fleet.had[name][RULE]:
+                earlier = [n for n in CLUSTERS if find_wave(rollout, CLUSTERS[n]) < find_wave(rollout, CLUSTERS[name])]
+                assert all(soaked(fleet, one) for one in earlier)
+
+
+@settings(max_examples=50, deadline=None)
+@given(acts)
+def test_where_everything_is_published_a_text_arrives_everywhere(some: list[tuple[str, Any]]) -> None:
+    fleet = world()
+    for what, value in [("edit", "0"), ("sync", None), *some, ("edit", "2"), ("sync", None)]:
+        act(fleet, what, value)
+    for _ in range(len(ROLLOUT["waves"]) + 1):
+        for name in CLUSTERS:
+            fleet.publish(name)
+        fleet.now += SOAK
+        fleet.sync()
+
+    assert fleet.rings == ["2", "2", "2", "2"]
+    assert fleet.gate() == RolloutGate(frozenset(CLUSTERS))

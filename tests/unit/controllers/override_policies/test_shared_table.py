@@ -1,0 +1,70 @@
+"""Every small case of the shared table, through the functions of the room."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from reconciler.controllers.override_policies.image import parse_reference
+from reconciler.krm.json_pointer import format_pointer
+from tests.unit.controllers.override_policies.override_world import outcome, same_data
+
+TABLE = Path(__file__).resolve().parents[4] / "../shared/cases/overrides/table.json"
+pytestmark = pytest.mark.skipif(not TABLE.is_file(), reason="the shared cases are not on this machine")
+MARKS = ("reconciler.dev/clusters", "internal.kpt.dev/upstream-identifier")
+
+
+def table() -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(TABLE.read_text()) if TABLE.is_file() else {}
+    return found or {"override": [], "imageParse": [], "jsonPatch": {"cases": []}}
+
+
+def named(rows: list[dict[str, Any]], field: str) -> list[Any]:
+    return [pytest.param(row, id=f"{number}-{row[field][:60]}") for number, row in enumerate(rows)]
+
+
+def check(found: Any, expected: Any) -> None:
+    if "error" in expected:
+        assert isinstance(found, list)
+        assert set(found) <= {expected["error"], "PolicyInvalid"}
+        assert found
+    else:
+        assert same_data(found, expected["result"])
+
+
+@pytest.mark.parametrize("row", named(table()["override"], "name"))
+def test_override(row: dict[str, Any]) -> None:
+    expected = row["upstream"] if row["expect"] == "same" else row["expect"]
+
+    check(outcome(row["object"], *row["rules"]), expected)
+
+
+@pytest.mark.parametrize("row", named(table()["imageParse"], "image"))
+def test_image(row: dict[str, Any]) -> None:
+    found = parse_reference(row["image"])
+
+    assert ("error" in row) == (found is None)
+    if found:
+        assert vars(found) == {name: row[name] for name in ("registry", "repository", "tag", "digest")}
+        assert str(found) == row["image"]
+
+
+@pytest.mark.parametrize("row", named(table()["jsonPatch"]["cases"], "name"))
+def test_patch(row: dict[str, Any]) -> None:
+    document = {"apiVersion": "cases.example/v1", "kind": "Case", "metadata": {"name": "one"}}
+    spec = table()["jsonPatch"]["document"]
+    operations = [_below_spec(operation) for operation in row["ops"]]
+    expected = row["expect"]
+    if "result" in expected:
+        expected = {"result": {**document, "spec": expected["result"]}}
+
+    check(outcome({**document, "spec": spec}, {"jsonpatch": operations}), expected)
+
+
+def _below_spec(operation: dict[str, Any]) -> dict[str, Any]:
+    path = operation["path"]
+    moved = format_pointer(("spec",)) + path if path.startswith("/") else path
+    return {"operator": operation["op"], "path": moved, **{k: v for k, v in operation.items() if k == "value"}}

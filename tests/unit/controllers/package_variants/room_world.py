@@ -1,0 +1,138 @@
+"""A config in memory and upstreams that keep their promises, for what the room makes of them."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from reconciler.catalog.catalog import read_catalog
+from reconciler.catalog.files import CommitId, File, FileTree, TreeId
+from reconciler.cel import ExpressionLimits
+from reconciler.controllers.package_variants.controller import PackageVariantInputs, generate_package_variants
+from reconciler.controllers.package_variants.set_targets import DownstreamKey
+from reconciler.controllers.package_variants.upstream_resolution import PackageDirectory
+from reconciler.controllers.repositories import Repository, format_kptfile_url, read_repositories
+from reconciler.controllers.results import ControllerResult
+from reconciler.krm.objects import ObjectKey
+
+REPOSITORIES = """\
+apiVersion: config.porch.kpt.dev/v1alpha1
+kind: Repository
+metadata: {name: catalog}
+spec: {git: {repo: "https://git.example/catalog", directory: packages}}
+---
+apiVersion: config.porch.kpt.dev/v1alpha1
+kind: Repository
+metadata: {name: away}
+spec: {git: {repo: https://git.example/away}}
+---
+apiVersion: config.porch.kpt.dev/v1alpha1
+kind: Repository
+metadata: {name: berlin, labels: {region: north}}
+spec: {deployment: true, git: {repo: https://git.example/fleet}}
+---
+apiVersion: config.porch.kpt.dev/v1alpha1
+kind: Repository
+metadata: {name: lisbon, labels: {region: south}}
+spec: {deployment: true, git: {repo: https://git.example/fleet}}
+"""
+TAGS = {"gateway/v1": "c1", "gateway/v2": "c2", "gateway/stable": "c1"}
+TAGGED = 1_000_000_000
+KPTFILE = b"apiVersion: kpt.dev/v1\nkind: Kptfile\nmetadata: {name: gateway, labels: {tier: edge}}\n"
+
+
+@dataclass(frozen=True)
+class Refs:
+    """One upstream: tags and the head of main, with a tree for each package that is there."""
+
+    commits: Mapping[str, str]
+    files: Mapping[str, bytes]
+    packages: frozenset[str] = frozenset({"gateway"})
+    skipped: tuple[str, ...] = ()
+
+    def tag(self, name: str) -> CommitId | None:
+        return CommitId(self.commits[name]) if name in self.commits else None
+
+    def branch(self, name: str) -> CommitId | None:
+        return CommitId("head") if name == "main" else None
+
+    def tags(self, prefix: str) -> Iterable[str]:
+        return [name for name in self.commits if name.startswith(prefix)]
+
+    def package(self, commit: CommitId, directory: str, package: str) -> PackageDirectory | None:
+        return PackageDirectory(TreeId(f"{commit}:{package}"), self.skipped) if package in self.packages else None
+
+    def file(self, commit: CommitId, path: str) -> bytes | None:
+        return self.files.get(path)
+
+    def tagged_seconds(self, name: str) -> int:
+        return TAGGED
+
+    def changed_seconds(self, commit: CommitId, path: str) -> int:
+        return TAGGED
+
+
+@dataclass
+class World:
+    """A catalog, and a repository that cannot be read; notes who was asked for. `files` are those of the catalog."""
+
+    files: Mapping[str, bytes] = field(default_factory=dict)
+    asked: list[str] = field(default_factory=list)
+    skipped: tuple[str, ...] = ()
+
+    def refs(self, repository: Repository) -> Refs | str:
+        self.asked.append(repository.key.name)
+        if repository.key.name == "away":
+            return "Repository away cannot be read: no route to host"
+        return Refs(TAGS, {"packages/gateway/Kptfile": KPTFILE, **self.files}, skipped=self.skipped)
+
+    def url(self, repository: Repository) -> str:
+        # an address is a remote, whatever Repositories call it
+        return f"remote of {format_kptfile_url(repository.url).rpartition('/')[2].removesuffix('.git')}"
+
+    def seconds(self, repository: Repository, commit: CommitId) -> int:
+        return {"c1": 1_000, "c2": 2_000}.get(commit, 0)
+
+
+V1 = "repo: catalog, package: gateway, revision: v1"
+BERLIN = "repo: berlin, package: gateway"
+
+
+def variant(name: str, upstream: str = V1, downstream: str = BERLIN, extra: str = "") -> str:
+    """Return a PackageVariant of eight lines; `extra` are more lines of its spec."""
+    return (
+        "apiVersion: config.porch.kpt.dev/v1alpha1\nkind: PackageVariant\n"
+        f"metadata:\n  name: {name}\nspec:\n"
+        f"  upstream: {{{upstream}}}\n  downstream: {{{downstream}}}\n" + textwrap.indent(textwrap.dedent(extra), "  ")
+    )
+
+
+def variant_set(name: str, targets: str, extra: str = "", upstream: str = V1, annotations: str = "{}") -> str:
+    """Return a PackageVariantSet; `targets` is a flow list, `extra` are more lines of its spec."""
+    return (
+        "apiVersion: config.porch.kpt.dev/v1alpha2\nkind: PackageVariantSet\n"
+        f"metadata:\n  name: {name}\n  annotations: {annotations}\nspec:\n"
+        f"  upstream: {{{upstream}}}\n  targets: {targets}\n" + textwrap.indent(textwrap.dedent(extra), "  ")
+    )
+
+
+def room(
+    *documents: str,
+    world: World | None = None,
+    children: Mapping[ObjectKey, list[DownstreamKey]] | None = None,
+    engine: str = "engine 1",
+    cel: ExpressionLimits | None = None,
+    others: str = "",
+    now: int = 0,
+) -> ControllerResult:
+    """Return what the room makes of the Repositories, these documents in `variants.yaml`, and others elsewhere."""
+    texts = {"repositories": REPOSITORIES, "variants": "---\n".join(documents), "others": others}
+    catalog = read_catalog(FileTree({f"{name}.yaml": File(text.encode()) for name, text in texts.items()}))
+    assert (catalog.unreadable, catalog.findings) == ((), ())
+    repositories, faults = read_repositories(catalog)
+    assert faults == ()
+    around = PackageVariantInputs(
+        repositories, world or World(), children or {}, 30, engine, cel or ExpressionLimits(), now
+    )
+    return generate_package_variants(catalog, around)

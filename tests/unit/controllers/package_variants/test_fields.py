@@ -1,0 +1,81 @@
+"""Whatever people write, reading it ends in errors and never in a crash."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from reconciler.cel import ExpressionLimits
+from reconciler.controllers.package_variants.fields import VariantFieldErrors, VariantFieldReader, format_json_value
+from reconciler.controllers.package_variants.read_package_variant import read_package_variant
+from reconciler.controllers.package_variants.read_package_variant_set import read_package_variant_set, read_revision_set
+
+SCALARS = st.one_of(
+    st.none(),
+    st.booleans(),
+    st.integers(-2, 3),
+    st.floats(allow_nan=False),
+    st.sampled_from(["", "a", "A b", "v1", "/", "é"]),
+)
+NAMES = st.sampled_from(
+    ["upstream", "downstream", "repo", "package", "revision", "tag", "ref", "tagPolicy", "settle", "workspaceName",
+     "adoptionPolicy", "labels", "packageContext", "data", "removeKeys", "pipeline", "mutators", "image", "configMap",
+     "selectors", "injectors", "name", "targets", "upstreams", "upstreamSets", "repositories", "repositorySelector",
+     "objectSelector", "matchLabels", "matchExpressions", "key", "operator", "values", "packageNames", "template",
+     "labelExprs", "keyExpr", "valueExpr", "removeKeyExprs", "injectorExprs", "nameExpr", "errorPolicy", "x"]
+)  # fmt: skip
+WRITTEN = st.recursive(
+    SCALARS,
+    lambda inner: st.one_of(st.lists(inner, max_size=3), st.dictionaries(st.one_of(NAMES, SCALARS), inner)),
+    max_leaves=12,
+)
+SPECS = st.one_of(WRITTEN, st.dictionaries(NAMES, WRITTEN, max_size=8))
+
+
+@settings(max_examples=60, deadline=None)
+@given(SPECS, WRITTEN)
+@pytest.mark.parametrize(
+    ("read", "version"),
+    [
+        pytest.param(read_package_variant, "config.porch.kpt.dev/v1alpha1", id="variant"),
+        pytest.param(
+            partial(read_package_variant_set, cel_limits=ExpressionLimits()), "config.porch.kpt.dev/v1alpha2", id="set"
+        ),
+        pytest.param(read_revision_set, "reconciler.dev/v1alpha1", id="revision-set"),
+    ],
+)
+def test_reading_gives_a_spec_or_errors(read: Any, version: str, spec: Any, metadata: Any) -> None:
+    result = read({"apiVersion": version, "kind": "K", "metadata": metadata, "spec": spec})
+
+    assert bool(result[0]) != bool(result.errors)
+    assert all(isinstance(error, str) for error in result.errors)
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        pytest.param({"b": 1, "a": "x"}, '{"a":"x","b":1}', id="sorted-and-compact"),
+        pytest.param({1: 2, "a": [{True: 0}]}, '{"1":2,"a":[{"True":0}]}', id="keys-of-any-type"),
+        pytest.param("é", '"é"', id="letters-as-they-are"),
+        pytest.param(None, "null", id="null"),
+    ],
+)
+def test_shown(value: Any, text: str) -> None:
+    assert format_json_value(value) == text
+
+
+def test_a_field_of_a_wrong_type_is_told_and_reads_as_absent() -> None:
+    faults = VariantFieldErrors()
+    fields = VariantFieldReader("spec", {"a": 1, "b": [1], "c": "x", "d": {"e": 2}}, faults)
+
+    assert (fields.text("a"), fields.texts("b"), fields.texts("c"), fields.string_map("d")) == ("", (), (), {})
+    assert faults.errors == [
+        "spec.a must be a string, not 1",
+        "spec.b[0] must be a string, not 1",
+        "spec.c must be a list",
+        'spec.d must map strings to strings, not "e" to 2',
+    ]

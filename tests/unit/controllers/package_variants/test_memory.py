@@ -1,0 +1,135 @@
+"""A service remembers what sets came to: nothing comes out otherwise, and what is not touched is not expanded again."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import pytest
+from hypothesis import given as for_all
+from hypothesis import settings
+from hypothesis import strategies as st
+
+from reconciler.catalog.catalog import Catalog, read_catalog
+from reconciler.catalog.files import File, FileTree
+from reconciler.controllers.package_variants import package_variant_set as set_results
+from reconciler.controllers.package_variants.controller import (
+    PackageVariantCache,
+    PackageVariantInputs,
+    generate_package_variants,
+)
+from reconciler.controllers.package_variants.set_targets import DownstreamKey
+from reconciler.controllers.repositories import read_repositories
+from reconciler.controllers.results import ControllerResult
+from reconciler.krm.objects import ObjectKey
+from tests.unit.controllers.package_variants.room_world import REPOSITORIES, World, variant, variant_set
+
+CITY = "{{apiVersion: example.com/v1, kind: City, metadata: {{name: {name}, labels: {{size: {size}}}}}}}\n"
+BY_LABELS = variant_set("by-labels", "[{repositorySelector: {matchLabels: {region: north}}}]")
+BY_OBJECTS = variant_set(
+    "by-objects",
+    "[{objectSelector: {apiVersion: example.com/v1, kind: City, matchLabels: {size: big}},"
+    " template: {downstream: {repo: berlin, packageExpr: target.name}}}]",
+)
+BY_NAMES = variant_set(
+    "by-names",
+    "[{repositories: [{name: lisbon, packageNames: [a, b]}], template: {packageContext: {data: {k: v}}}}]",
+    upstream="repo: catalog, package: gateway, tag: stable, tagPolicy: {settle: 10s}",
+)
+WORLD: Mapping[str, str] = {
+    "repositories.yaml": REPOSITORIES,
+    "labels.yaml": BY_LABELS,
+    "objects.yaml": BY_OBJECTS,
+    "names.yaml": BY_NAMES,
+    "written.yaml": variant("written"),
+    "cities.yaml": "---\n".join(CITY.format(name=name, size="big") for name in ("rome", "oslo")),
+}
+CHANGES: Mapping[str, Mapping[str, str]] = {
+    "a-repository-is-relabelled": {"repositories.yaml": REPOSITORIES.replace("south", "north")},
+    "a-repository-moves": {"repositories.yaml": REPOSITORIES.replace("git.example/fleet", "git.example/other")},
+    "an-upstream-moves": {"repositories.yaml": REPOSITORIES.replace("git.example/catalog", "git.example/pool")},
+    "a-repository-is-no-cluster": {"repositories.yaml": REPOSITORIES.replace("deployment: true, ", "")},
+    "a-repository-is-gone": {"repositories.yaml": REPOSITORIES.rpartition("---\n")[0]},
+    "an-object-is-gone": {"cities.yaml": CITY.format(name="rome", size="big")},
+    "an-object-is-relabelled": {"cities.yaml": CITY.format(name="rome", size="small")},
+    "a-set-changes": {"labels.yaml": BY_LABELS.replace("revision: v1", "revision: v2")},
+    "a-set-is-gone": {"names.yaml": ""},
+    "a-name-is-taken": {"written.yaml": variant("by-names-lisbon-a")},
+    "nothing-that-is-looked-at": {"more.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\n"},
+}
+SET = ObjectKey("config.porch.kpt.dev", "PackageVariantSet", "default", "by-objects")
+
+
+@dataclass
+class Passes:
+    """Passes over one config after the other, of which each remembers the one before."""
+
+    catalog: Catalog | None = None
+    memory: PackageVariantCache | None = None
+
+    def run(self, changes: Sequence[str], now: int = 0, children: int = 0) -> ControllerResult:
+        """Return what a pass comes to with these changes on top of the world."""
+        files = dict(WORLD)
+        for one in changes:
+            files |= CHANGES[one]
+        tree = FileTree({path: File(text.encode()) for path, text in files.items() if text})
+        catalog = read_catalog(tree, previous=self.catalog)
+        if self.memory:
+            self.catalog = catalog
+        owned = {SET: [DownstreamKey("berlin", f"city-{number}") for number in range(children)]}
+        around = PackageVariantInputs(read_repositories(catalog)[0], World(), owned, now_seconds=now)
+        return generate_package_variants(catalog, around, self.memory)
+
+
+STEPS = st.tuples(
+    st.lists(st.sampled_from(sorted(CHANGES)), max_size=3), st.sampled_from([0, 1_000_000_005, 2_000_000_000]),
+    st.integers(0, 3),
+)  # fmt: skip
+
+
+@settings(max_examples=40, deadline=None)
+@for_all(st.lists(STEPS, min_size=2, max_size=4))
+def test_a_pass_with_a_memory_comes_to_the_same(steps: list[tuple[list[str], int, int]]) -> None:
+    remembering = Passes(memory=PackageVariantCache())
+
+    for changes, now, children in steps:
+        assert remembering.run(changes, now, children) == Passes().run(changes, now, children)
+
+
+@pytest.mark.parametrize(
+    ("change", "expanded"),
+    [
+        pytest.param("nothing-that-is-looked-at", [], id="nothing"),
+        pytest.param("a-name-is-taken", [], id="a-name"),
+        pytest.param("an-object-is-gone", ["by-objects"], id="an-object"),
+        pytest.param("a-set-changes", ["by-labels"], id="a-set"),
+        pytest.param("a-repository-moves", ["by-labels", "by-names", "by-objects"], id="a-repository"),
+    ],
+)
+def test_only_sets_that_hear_otherwise_are_expanded(
+    change: str, expanded: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    passes, asked = Passes(memory=PackageVariantCache()), list[str]()
+    passes.run([])
+    expand = set_results.expand_set
+
+    def counted(wanted: set_results.PackageVariantSet, *more: object) -> object:
+        asked.append(wanted.key.name)
+        return expand(wanted, *more)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(set_results, "expand_set", counted)
+
+    passes.run([change])
+
+    assert sorted(asked) == expanded
+
+
+def test_variants_that_nothing_touched_are_the_same_objects() -> None:
+    passes = Passes(memory=PackageVariantCache())
+
+    first, second = passes.run([]), passes.run(["nothing-that-is-looked-at"])
+
+    made = [one for one in second.variants if one.owner.parent]
+    assert len(made) == 5
+    assert all(any(one is each for each in first.variants) for one in made)
+    assert replace(first, variants=()) == replace(second, variants=())

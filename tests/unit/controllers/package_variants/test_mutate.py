@@ -1,0 +1,237 @@
+"""A variant's steps one after another: context, pipeline, injection; twice is once (porch 8)."""
+
+from __future__ import annotations
+
+import pickle
+from typing import Any
+
+import pytest
+
+from reconciler.catalog.catalog import read_catalog
+from reconciler.catalog.files import File, FileTree
+from reconciler.catalog.trace import CatalogView, DependencyReader
+from reconciler.controllers.package_variants.model import PackageVariantSpec
+from reconciler.controllers.package_variants.mutation import build_mutation
+from reconciler.controllers.package_variants.read_package_variant import read_variant_spec
+from reconciler.controllers.results import PreviousRender
+from reconciler.krm.yaml import parse_yaml
+
+KPTFILE = """\
+apiVersion: kpt.dev/v1
+kind: Kptfile
+metadata:
+  name: p
+pipeline:
+  mutators:
+  - image: set-annotations:v0.1.4
+    name: PackageVariant.front.legacy.0
+    configMap:
+      a: left-over
+  # the reviewers' verdict comes last
+  - image: set-annotations:v0.1.4 # pinned
+    configMap:
+      review: done
+"""
+CONTEXT = """\
+apiVersion: v1
+kind: ConfigMap
+metadata:
+  name: kptfile.kpt.dev
+  annotations:
+    config.kubernetes.io/local-config: "true"
+data:
+  name: p
+  # the catalog team answers the pager
+  owner: catalog-team
+  tier: gold
+  trace: verbose
+"""
+
+
+def spec(**fields: Any) -> PackageVariantSpec:
+    read = read_variant_spec(
+        {
+            "upstream": {"repo": "catalog", "package": "p", "revision": "v1"},
+            "downstream": {"repo": "edge", "package": "a/b"},
+            **fields,
+        }
+    )
+    assert read.spec is not None, read.errors
+    return read.spec
+
+
+def tree(context: str | None = CONTEXT, kptfile: str = KPTFILE) -> FileTree:
+    files = {"Kptfile": kptfile, **({"package-context.yaml": context} if context is not None else {})}
+    return FileTree({path: File(text.encode()) for path, text in files.items()})
+
+
+def view() -> CatalogView:
+    return CatalogView(DependencyReader(read_catalog(FileTree())))
+
+
+def mutated(files: FileTree, wanted: PackageVariantSpec, earlier: PreviousRender | None = None) -> FileTree:
+    mutate = pickle.loads(pickle.dumps(build_mutation(wanted, "front", "default")))
+    result = mutate(files, view(), earlier)
+    assert result.findings == ()
+    assert mutate(result.files, view(), earlier).files == result.files
+    files_after: FileTree = result.files
+    return files_after
+
+
+def context_of(files: FileTree) -> dict[str, str]:
+    data: dict[str, str] = parse_yaml(files["package-context.yaml"].data).documents[0].data["data"]
+    return data
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        pytest.param(
+            {"data": {"region": "west", "area": "x"}},
+            {"name": "p", "owner": "catalog-team", "tier": "gold", "trace": "verbose", "area": "x", "region": "west"},
+            id="added-sorted",
+        ),
+        pytest.param(
+            {"data": {"tier": "silver"}},
+            {"name": "p", "owner": "catalog-team", "tier": "silver", "trace": "verbose"},
+            id="overwritten",
+        ),
+        pytest.param(
+            {"removeKeys": ["trace", "never-there"]},
+            {"name": "p", "owner": "catalog-team", "tier": "gold"},
+            id="removed",
+        ),
+        pytest.param(
+            {"data": {"tier": "silver", "region": "west"}, "removeKeys": ["trace"]},
+            {"name": "p", "owner": "catalog-team", "tier": "silver", "region": "west"},
+            id="all-three",
+        ),
+    ],
+)
+def test_package_context(changes: dict[str, Any], expected: dict[str, str]) -> None:
+    files = mutated(tree(), spec(packageContext=changes))
+
+    assert list(context_of(files).items()) == list(expected.items())
+    assert "# the catalog team answers the pager" in files["package-context.yaml"].data.decode()
+
+
+@pytest.mark.parametrize(
+    ("context", "message"),
+    [
+        pytest.param(None, '"package-context.yaml" not found in edge/a/b', id="missing"),
+        pytest.param(
+            CONTEXT.replace("ConfigMap", "Secret"),
+            '"package-context.yaml" must contain a v1 ConfigMap with the name "kptfile.kpt.dev"',
+            id="wrong-kind",
+        ),
+        pytest.param(CONTEXT.partition("\ndata:")[0], "PackageContext no data field found", id="no-data"),
+    ],
+)
+def test_a_package_context_that_cannot_be_changed_blocks_the_draft(context: str | None, message: str) -> None:
+    mutate = build_mutation(spec(packageContext={"data": {"a": "b"}}), "front", "default")
+    result = mutate(tree(context), view())
+
+    assert [finding.message for finding in result.findings] == [message]
+
+
+def test_without_changes_the_package_context_need_not_exist() -> None:
+    assert "package-context.yaml" not in mutated(tree(None), spec())
+
+
+STAMP = {"image": "set-labels:v0.2.0", "name": "stamp", "configMap": {"region": "eu"}}
+
+
+def functions(files: FileTree, kind: str = "mutators") -> list[Any]:
+    pipeline = parse_yaml(files["Kptfile"].data).documents[0].data.get("pipeline") or {}
+    return pipeline.get(kind) or []
+
+
+def test_functions_go_first_and_comments_stay() -> None:
+    files = mutated(tree(), spec(pipeline={"mutators": [STAMP, {"image": "b"}], "validators": [{"image": "c"}]}))
+
+    assert functions(files) == [
+        {"image": "set-labels:v0.2.0", "name": "PackageVariant.front.stamp.0", "configMap": {"region": "eu"}},
+        {"image": "b", "name": "PackageVariant.front..1"},
+        {"image": "set-annotations:v0.1.4", "configMap": {"review": "done"}},
+    ]
+    assert functions(files, "validators") == [{"image": "c", "name": "PackageVariant.front..0"}]
+    text = files["Kptfile"].data.decode()
+    assert "  # the reviewers' verdict comes last\n  - image: set-annotations:v0.1.4 # pinned\n" in text
+
+
+def test_a_pipeline_left_empty_goes() -> None:
+    only_ours = KPTFILE.partition("  # the reviewers'")[0]
+    files = mutated(tree(kptfile=only_ours), spec())
+
+    assert files["Kptfile"].data.decode() == KPTFILE.partition("pipeline:")[0]
+
+
+OWN = "{image: a, name: PackageVariant.front..0}"
+FOREIGN = "{image: b}"
+
+
+@pytest.mark.parametrize("mutators", [[], [OWN], [OWN, FOREIGN], [FOREIGN, OWN], [FOREIGN]])
+@pytest.mark.parametrize("validators", [[], [OWN], [OWN, OWN], [FOREIGN, OWN], [FOREIGN]])
+def test_earlier_functions_of_the_variant_are_removed_from_both_lists(
+    mutators: list[str], validators: list[str]
+) -> None:
+    lists = {"mutators": mutators, "validators": validators}
+    pipeline = "".join(f"  {kind}: [{', '.join(entries)}]\n" for kind, entries in lists.items() if entries)
+    kptfile = f"apiVersion: kpt.dev/v1\nkind: Kptfile\nmetadata:\n  name: p\npipeline:\n{pipeline or '  {}'}\n"
+
+    files = mutated(tree(kptfile=kptfile), spec())
+
+    assert functions(files, "mutators") == [{"image": "b"}] * mutators.count(FOREIGN)
+    assert functions(files, "validators") == [{"image": "b"}] * validators.count(FOREIGN)
+
+
+def test_a_kptfile_that_is_none_takes_no_functions() -> None:
+    functions = {"mutators": [{"image": "i"}]}
+
+    result = build_mutation(spec(pipeline=functions), "front", "default")(tree(kptfile="kind: [\n"), view(), None)
+
+    assert [one.code for one in result.findings] == ["KptfileSyntax", "InjectionPointInvalid"]
+
+
+def test_nothing_asked_nothing_changed() -> None:
+    plain = tree(kptfile=KPTFILE.replace("PackageVariant.front", "PackageVariant.back"))
+
+    assert mutated(plain, spec()) == plain
+
+
+def test_what_an_earlier_output_had_set_in_the_context_stays() -> None:
+    base = tree()
+    earlier = PreviousRender(mutated(base, spec(packageContext={"data": {"region": "west", "tier": "silver"}})), base)
+    files = mutated(tree(CONTEXT.replace("verbose", "quiet")), spec(), earlier)
+
+    assert context_of(files) == {
+        "name": "p",
+        "owner": "catalog-team",
+        "tier": "silver",
+        "trace": "quiet",
+        "region": "west",
+    }
+
+
+def test_what_upstream_changed_since_then_is_upstreams() -> None:
+    base = tree()
+    earlier = PreviousRender(mutated(base, spec(packageContext={"data": {"tier": "silver"}})), base)
+    files = mutated(tree(CONTEXT.replace("gold", "platinum")), spec(), earlier)
+
+    assert context_of(files)["tier"] == "platinum"
+
+
+def test_what_an_earlier_output_had_set_can_be_removed() -> None:
+    base = tree()
+    earlier = PreviousRender(mutated(base, spec(packageContext={"data": {"region": "west"}})), base)
+    files = mutated(base, spec(packageContext={"removeKeys": ["region"]}), earlier)
+
+    assert "region" not in context_of(files)
+
+
+def test_every_fault_of_every_step_is_told() -> None:
+    bad = "apiVersion: a/v1\nkind: A\nmetadata: {name: a, annotations: {kpt.dev/config-injection: maybe}}\n"
+    files = tree(None).with_files({"a.yaml": bad.encode()})
+    result = build_mutation(spec(packageContext={"data": {"a": "b"}}), "front", "default")(files, view())
+
+    assert len(result.findings) == 2

@@ -1,0 +1,70 @@
+"""A variant's functions go first; whose a function is, its name says when read from the right (porch 8.2)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from reconciler.controllers.package_variants.model import PipelineFunction
+from reconciler.controllers.package_variants.mutation import is_variant_function, prepend_functions
+
+
+@pytest.mark.parametrize(
+    ("name", "variant", "owned"),
+    [
+        pytest.param("PackageVariant.my-pv.fn.0", "my-pv", True, id="named-function"),
+        pytest.param("PackageVariant.my-pv..12", "my-pv", True, id="unnamed-function"),
+        pytest.param("PackageVariant.my.pv.fn.0", "my.pv", True, id="variant-with-a-dot"),
+        pytest.param("PackageVariant.my.pv.fn.0", "my", False, id="another-variant-with-a-dot"),
+        pytest.param("PackageVariant.other.fn.0", "my-pv", False, id="another-variant"),
+        pytest.param("PackageVariant.a.b.c", "a", False, id="last-segment-is-not-a-number"),
+        pytest.param("PackageVariant.my-pv.fn.-1", "my-pv", False, id="negative-number"),
+        pytest.param("PackageVariant.my-pv.fn.²", "my-pv", False, id="a-digit-that-is-no-number"),
+        pytest.param("PackageVariant.my-pv.0", "my-pv", False, id="too-few-segments"),
+        pytest.param("packagevariant.my-pv.fn.0", "my-pv", False, id="another-prefix"),
+        pytest.param("fn", "my-pv", False, id="plain-name"),
+        pytest.param("", "my-pv", False, id="empty-name"),
+        pytest.param(None, "my-pv", False, id="no-name"),
+    ],
+)
+def test_ownership(name: object, variant: str, owned: bool) -> None:
+    assert is_variant_function(name, variant) is owned
+
+
+FOREIGN = {"image": "set-labels:v0.1", "configMap": {"a": "b"}}
+OTHERS = {"image": "x", "name": "PackageVariant.other.fn.0"}
+OLD = {"image": "x", "name": "PackageVariant.pv.old.0"}
+STAMP = PipelineFunction(image="set-annotations:v0.1.4", name="stamp", config_map={"k": "v"})
+
+
+@pytest.mark.parametrize(
+    ("existing", "own", "expected"),
+    [
+        pytest.param([], [], [], id="nothing"),
+        pytest.param([FOREIGN], [], [FOREIGN], id="nothing-to-add"),
+        pytest.param(
+            [],
+            [STAMP],
+            [{"image": "set-annotations:v0.1.4", "name": "PackageVariant.pv.stamp.0", "configMap": {"k": "v"}}],
+            id="to-none",
+        ),
+        pytest.param(
+            [FOREIGN, OTHERS],
+            [PipelineFunction(image="a"), PipelineFunction(image="b", name="c")],
+            [
+                {"image": "a", "name": "PackageVariant.pv..0"},
+                {"image": "b", "name": "PackageVariant.pv.c.1"},
+                FOREIGN,
+                OTHERS,
+            ],
+            id="before-everyone-elses",
+        ),
+        pytest.param([OLD, FOREIGN, OLD], [], [FOREIGN], id="own-older-ones-go"),
+    ],
+)
+def test_prepend(existing: list[dict[str, Any]], own: list[PipelineFunction], expected: list[dict[str, Any]]) -> None:
+    once = prepend_functions(existing, own, "pv")
+
+    assert once == expected
+    assert prepend_functions(once, own, "pv") == once

@@ -1,0 +1,375 @@
+"""A PackageVariantSet is read with every fault at once, in the order and words of porch 11.1."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from reconciler.cel import ExpressionLimits
+from reconciler.controllers.package_variants.model import (
+    ObjectSelection,
+    PackageVariantSetSpec,
+    RepositoryEntry,
+    RepositoryList,
+    RevisionReference,
+    TagReference,
+    UpstreamSpec,
+)
+from reconciler.controllers.package_variants.read_package_variant_set import read_package_variant_set, read_revision_set
+from reconciler.krm.names import validate_package_path
+from reconciler.krm.selectors import LabelSelector
+
+UPSTREAM = {"repo": "catalog", "package": "p", "revision": "v1"}
+T0 = "spec.targets[0]"
+TEMPLATE = f"{T0}.template"
+OPERATOR = 'matchExpressions[0].operator must be one of In, NotIn, Exists, DoesNotExist, not "Is"'
+ONE_SELECTION = "must specify one of `repositories`, `repositorySelector`, or `objectSelector`"
+
+
+def variant_set(spec: Any, version: str = "v1alpha2") -> dict[str, Any]:
+    return {
+        "apiVersion": f"config.porch.kpt.dev/{version}",
+        "kind": "PackageVariantSet",
+        "metadata": {"name": "s"},
+        "spec": spec,
+    }
+
+
+def targets(*entries: Any, **others: Any) -> dict[str, Any]:
+    return {"upstream": UPSTREAM, "targets": list(entries), **others}
+
+
+def template(**fields: Any) -> dict[str, Any]:
+    return targets({"repositories": [{"name": "r"}], "template": fields})
+
+
+def upstream(**fields: Any) -> dict[str, Any]:
+    return targets({"repositories": [{"name": "r"}]}, upstream=fields)
+
+
+def without_allowed(error: str) -> str:
+    """Return an error without the list of fields that it might have meant."""
+    return error.partition(" (allowed: ")[0]
+
+
+@pytest.mark.parametrize(
+    ("spec", "errors"),
+    [
+        pytest.param(
+            {},
+            ["spec.upstream is a required field", "must specify at least one item in spec.targets"],
+            id="empty",
+        ),
+        pytest.param(
+            upstream(),
+            [
+                "spec.upstream.package is a required field",
+                "spec.upstream.repo is a required field",
+                "either spec.upstream.revision or spec.upstream.workspaceName or spec.upstream.tag must be specified",
+            ],
+            id="empty-upstream",
+        ),
+        pytest.param(
+            upstream(repo="a", package="p", revision=1, tag="x"),
+            ["spec.upstream must specify only one of revision, workspaceName and tag"],
+            id="two-references",
+        ),
+        pytest.param(
+            upstream(repo="a", package="p", revision=2.0),
+            ["spec.upstream.revision must be a string or an integer, not 2.0: quote it"],
+            id="float-revision",
+        ),
+        pytest.param(
+            upstream(repo="a", package="p/", revision=1),
+            [f"spec.upstream.package is not a valid package path: {validate_package_path('p/')}"],
+            id="package-path",
+        ),
+        pytest.param(targets({}), [f"{T0} {ONE_SELECTION}"], id="target-without-selection"),
+        pytest.param(
+            targets({"repositories": [{"name": "r"}], "repositorySelector": {}}),
+            [f"{T0} {ONE_SELECTION}"],
+            id="two-selections",
+        ),
+        pytest.param(
+            targets({"repositories": []}),
+            [f"{T0}.repositories must not be an empty list if specified"],
+            id="empty-list",
+        ),
+        pytest.param(
+            targets({"repositories": [{"name": ""}, {"name": "r", "packageNames": ["a", ""]}]}),
+            [f"{T0}.repositories[0].name cannot be empty", f"{T0}.repositories[1].packageNames[1] cannot be empty"],
+            id="empty-names",
+        ),
+        pytest.param(
+            targets({"repositorySelector": {"matchExpressions": [{"key": "a", "operator": "Is"}]}}),
+            [f"{T0}.repositorySelector: {OPERATOR}"],
+            id="bad-operator",
+        ),
+        pytest.param(
+            targets({"repositorySelector": {"packageNames": [""]}}),
+            [f"{T0}.repositorySelector.packageNames[0] cannot be empty"],
+            id="empty-package-name-in-a-selector",
+        ),
+        pytest.param(
+            targets({"objectSelector": {}}),
+            [f"{T0}.objectselector.apiVersion cannot be empty", f"{T0}.objectselector.kind cannot be empty"],
+            id="object-selector-without-type",
+        ),
+        pytest.param(
+            targets({"repositorySelector": {"packageNames": ["a"]}, "packageNames": ["b"]}),
+            [f"{T0}: packageNames is set in two places with different names"],
+            id="package-names-twice",
+        ),
+        pytest.param(
+            targets({"repositories": [{"name": "r"}], "packageNames": ["b"]}),
+            [f"{T0}.packageNames requires a selector in the same target"],
+            id="package-names-beside-a-list",
+        ),
+        pytest.param(
+            template(adoptionPolicy="x", deletionPolicy="y"),
+            [
+                f'{TEMPLATE}.adoptionPolicy can only be "adoptNone" or "adoptExisting"',
+                f'{TEMPLATE}.deletionPolicy can only be "orphan" or "delete"',
+            ],
+            id="policies",
+        ),
+        pytest.param(
+            template(downstream={"repo": "a", "repoExpr": "repoDefault", "package": "b", "packageExpr": "repoDefault"}),
+            [
+                f"{TEMPLATE} may specify only one of `downstream.repo` and `downstream.repoExpr`",
+                f"{TEMPLATE} may specify only one of `downstream.package` and `downstream.packageExpr`",
+            ],
+            id="downstream-twice",
+        ),
+        pytest.param(
+            template(labelExprs=[{"key": "a", "keyExpr": "repoDefault", "value": "b", "valueExpr": "repoDefault"}]),
+            [
+                f"{TEMPLATE}.labelExprs[0] may specify only one of `key` and `keyExpr`",
+                f"{TEMPLATE}.labelExprs[0] may specify only one of `value` and `valueExpr`",
+            ],
+            id="map-entry-twice",
+        ),
+        pytest.param(
+            template(annotationExprs=[{}]),
+            [
+                f"{TEMPLATE}.annotationExprs[0] must specify `key` or `keyExpr`",
+                f"{TEMPLATE}.annotationExprs[0] must specify `value` or `valueExpr`",
+            ],
+            id="map-entry-empty",
+        ),
+        pytest.param(template(labelExprs=[{"key": "a", "value": ""}]), [], id="an-empty-value-is-a-value"),
+        pytest.param(
+            template(injectors=[{"name": "a", "nameExpr": "repoDefault"}, {}]),
+            [
+                f"{TEMPLATE}.injectors[0] may specify only one of `name` and `nameExpr`",
+                f"{TEMPLATE}.injectors[1] must specify either `name` or `nameExpr`",
+            ],
+            id="injector-names",
+        ),
+        pytest.param(
+            template(pipeline={"mutators": [{"name": "a.b"}], "validators": [{"image": ""}]}),
+            [
+                f"{TEMPLATE}.pipeline.mutators[0].image must not be empty",
+                f"{TEMPLATE}.pipeline.mutators[0].name must not contain '.'",
+                f"{TEMPLATE}.pipeline.validators[0].image must not be empty",
+            ],
+            id="functions",
+        ),
+        pytest.param(
+            template(
+                pipeline={
+                    "mutators": [{"image": "i", "configPath": "f", "configMapExprs": [{"key": "a", "value": "b"}]}]
+                }
+            ),
+            [f"{TEMPLATE}.pipeline.mutators[0] may specify only one of configPath and configMap"],
+            id="config-twice",
+        ),
+        pytest.param(
+            targets({"repositorySelector": {}}, errorPolicy="goOn"),
+            ['spec.errorPolicy can only be one of stopAll, skipTarget, not "goOn"'],
+            id="error-policy",
+        ),
+        pytest.param(
+            targets({"repositorySelector": {}, "templates": {}}, upstreamz=[]),
+            ['unknown field "spec.upstreamz"', f'unknown field "{T0}.templates"'],
+            id="unknown-fields",
+        ),
+        pytest.param(
+            targets({"repositorySelector": {}}, upstreams=[UPSTREAM]),
+            ["spec.upstream must not be specified together with spec.upstreams or spec.upstreamSets"],
+            id="one-upstream-or-several",
+        ),
+        pytest.param(
+            {"upstreams": [], "targets": [{"repositorySelector": {}}]},
+            ["must specify at least one item in spec.upstreams or spec.upstreamSets"],
+            id="no-upstreams",
+        ),
+    ],
+)
+def test_errors(spec: Any, errors: list[str]) -> None:
+    read = read_package_variant_set(variant_set(spec), ExpressionLimits())
+
+    assert [without_allowed(error) for error in read.errors] == errors
+    assert (read.spec is None) == bool(errors)
+
+
+@pytest.mark.parametrize(
+    ("fields", "path"),
+    [
+        pytest.param(
+            {"downstream": {"repoExpr": "repository.name"}}, "downstream.repoExpr", id="repository-unknown-yet"
+        ),
+        pytest.param({"downstream": {"packageExpr": "pkg"}}, "downstream.packageExpr", id="undeclared"),
+        pytest.param({"labelExprs": [{"key": "a", "valueExpr": "1 +"}]}, "labelExprs[0].valueExpr", id="syntax"),
+        pytest.param(
+            {"packageContext": {"removeKeyExprs": ["'a'", "nope"]}},
+            "packageContext.removeKeyExprs[1]",
+            id="remove-keys",
+        ),
+        pytest.param(
+            {"packageContext": {"dataExprs": [{"keyExpr": "nope", "value": ""}]}},
+            "packageContext.dataExprs[0].keyExpr",
+            id="context",
+        ),
+        pytest.param({"injectors": [{"nameExpr": "nope"}]}, "injectors[0].nameExpr", id="injector"),
+        pytest.param(
+            {"pipeline": {"mutators": [{"image": "i", "configMapExprs": [{"key": "k", "valueExpr": "nope"}]}]}},
+            "pipeline.mutators[0].configMapExprs[0].valueExpr",
+            id="function-config",
+        ),
+    ],
+)
+def test_expressions_are_checked_before_any_target_is_seen(fields: dict[str, Any], path: str) -> None:
+    (error,) = read_package_variant_set(variant_set(template(**fields)), ExpressionLimits()).errors
+
+    assert error.startswith(f"{TEMPLATE}.{path}: ")
+
+
+@pytest.mark.parametrize(
+    "text", ["repoDefault", "packageDefault", "upstream.name", "target.package", "repository.name"]
+)
+def test_every_declared_variable_may_be_used(text: str) -> None:
+    read = read_package_variant_set(variant_set(template(downstream={"packageExpr": text})), ExpressionLimits())
+
+    assert read.errors == ()
+
+
+def test_the_old_api_is_refused() -> None:
+    read = read_package_variant_set(variant_set({}, "v1alpha1"), ExpressionLimits())
+
+    assert read.errors == ("unsupported PackageVariantSet apiVersion config.porch.kpt.dev/v1alpha1; use v1alpha2",)
+
+
+@pytest.mark.parametrize(
+    ("spec", "plain", "warnings"),
+    [
+        pytest.param(
+            template(labelExprs={"key": "a", "value": "b"}),
+            template(labelExprs=[{"key": "a", "value": "b"}]),
+            [f"{TEMPLATE}.labelExprs is written as a mapping and read as a list of one"],
+            id="mapping-as-a-list",
+        ),
+        pytest.param(
+            template(injectors=[{"name": "a"}], injectorExprs=[{"nameExpr": "repoDefault"}]),
+            template(injectors=[{"name": "a"}, {"nameExpr": "repoDefault"}]),
+            [f"{TEMPLATE}.injectorExprs is read as more injectors"],
+            id="injector-exprs",
+        ),
+        pytest.param(
+            targets({"repositorySelector": {}, "packageNames": ["a"]}),
+            targets({"repositorySelector": {"packageNames": ["a"]}}),
+            [f"{T0}.packageNames is read as {T0}.repositorySelector.packageNames"],
+            id="package-names-beside-the-selector",
+        ),
+    ],
+)
+def test_aliases(spec: Any, plain: Any, warnings: list[str]) -> None:
+    read, expected = (
+        read_package_variant_set(variant_set(spec), ExpressionLimits()),
+        read_package_variant_set(variant_set(plain), ExpressionLimits()),
+    )
+
+    assert list(read.warnings) == warnings
+    assert read.errors == expected.errors == expected.warnings == ()
+    assert read.spec == expected.spec
+
+
+def read_spec(spec: Any) -> PackageVariantSetSpec:
+    read = read_package_variant_set(variant_set(spec), ExpressionLimits())
+    assert read.spec is not None, read.errors
+    return read.spec
+
+
+@pytest.mark.parametrize(
+    ("target", "selection"),
+    [
+        pytest.param(
+            {"repositories": [{"name": "a"}, {"name": "b", "packageNames": ["x", "y"]}]},
+            RepositoryList((RepositoryEntry("a"), RepositoryEntry("b", ("x", "y")))),
+            id="repositories",
+        ),
+        pytest.param(
+            {"repositorySelector": {"matchLabels": {"a": "b"}}},
+            ObjectSelection("config.porch.kpt.dev/v1alpha1", "Repository", LabelSelector((("a", "b"),))),
+            id="repository-selector-is-an-object-selector",
+        ),
+        pytest.param(
+            {"objectSelector": {"apiVersion": "a/v1", "kind": "K", "name": "n", "packageNames": ["x"]}},
+            ObjectSelection("a/v1", "K", LabelSelector(), "n", ("x",)),
+            id="object-selector",
+        ),
+    ],
+)
+def test_selections(target: Any, selection: Any) -> None:
+    assert read_spec(targets(target)).targets[0].selection == selection
+
+
+def test_several_upstreams_overlay_the_template() -> None:
+    spec = read_spec(
+        {
+            "upstreams": [
+                UPSTREAM,
+                {**UPSTREAM, "package": "q", "template": {"labels": {"b": "3"}, "deletionPolicy": "orphan"}},
+            ],
+            "upstreamSets": ["shared"],
+            "targets": [{"repositorySelector": {}, "template": {"labels": {"a": "1", "b": "2"}}}],
+        }
+    )
+    (target,) = spec.targets
+
+    assert [one.package for one in spec.upstreams] == ["p", "q"]
+    assert spec.upstream_sets == ("shared",)
+    assert dict(target.template.labels.static) == {"a": "1", "b": "2"}
+    assert dict(target.upstream_templates[1].labels.static) == {"a": "1", "b": "3"}
+    assert (target.upstream_templates[1].deletion_policy, target.template.deletion_policy) == ("orphan", None)
+
+
+def revision_set(*upstreams: Any) -> dict[str, Any]:
+    metadata = {"name": "shared"}
+    spec = {"upstreams": list(upstreams)}
+    return {"apiVersion": "reconciler.dev/v1alpha1", "kind": "PackageRevisionSet", "metadata": metadata, "spec": spec}
+
+
+def test_revision_set() -> None:
+    read = read_revision_set(revision_set(UPSTREAM, {"repo": "catalog", "package": "q", "tag": "stable"}))
+
+    assert read.upstreams == (
+        UpstreamSpec("catalog", "p", RevisionReference("v1", 1)),
+        UpstreamSpec("catalog", "q", TagReference("stable")),
+    )
+
+
+@pytest.mark.parametrize(
+    ("data", "error"),
+    [
+        pytest.param(revision_set(), "must specify at least one item in spec.upstreams", id="empty"),
+        pytest.param(
+            revision_set({**UPSTREAM, "template": {}}),
+            'unknown field "spec.upstreams[0].template"',
+            id="no-template-here",
+        ),
+    ],
+)
+def test_revision_set_errors(data: Any, error: str) -> None:
+    assert [without_allowed(one) for one in read_revision_set(data).errors] == [error]

@@ -1,0 +1,383 @@
+"""A PackageVariant is read with every fault at once, in the order and words of porch 2."""
+
+from __future__ import annotations
+
+import pickle
+from typing import Any
+
+import pytest
+
+from reconciler.controllers.package_variants.model import (
+    BranchHeadReference,
+    RevisionReference,
+    TagReference,
+    UpstreamReference,
+    WorkspaceReference,
+)
+from reconciler.controllers.package_variants.read_package_variant import UPDATE_STRATEGIES, read_package_variant
+
+UPSTREAM = {"repo": "catalog", "package": "net/uplink", "revision": "v2"}
+DOWNSTREAM = {"repo": "edge-1", "package": "uplink"}
+ONE_OF = "spec.upstream must specify one of revision, workspaceName or tag"
+ONLY_ONE_OF = "spec.upstream must specify only one of revision, workspaceName and tag"
+REMOVE_KEYS = "spec.packageContext.removeKeys"
+ADOPTION = 'spec.adoptionPolicy field can only be "adoptNone" or "adoptExisting"'
+DELETION = 'spec.deletionPolicy can only be "orphan" or "delete"'
+
+
+def variant(spec: Any, **others: Any) -> dict[str, Any]:
+    return {
+        "apiVersion": "config.porch.kpt.dev/v1alpha1",
+        "kind": "PackageVariant",
+        "metadata": {"name": "uplink-1"},
+        "spec": spec,
+        **others,
+    }
+
+
+def sound(**changes: Any) -> dict[str, Any]:
+    return {"upstream": UPSTREAM, "downstream": DOWNSTREAM, **changes}
+
+
+def upstream(**changes: Any) -> dict[str, Any]:
+    fields = {"repo": "catalog", "package": "net/uplink", **changes}
+    return sound(upstream={name: value for name, value in fields.items() if value is not None})
+
+
+def function(**fields: Any) -> dict[str, Any]:
+    return sound(pipeline={"mutators": [fields]})
+
+
+def without_allowed(error: str) -> str:
+    """Return an error without the list of fields that it might have meant."""
+    return error.partition(" (allowed: ")[0]
+
+
+@pytest.mark.parametrize(
+    ("spec", "errors"),
+    [
+        pytest.param(
+            {}, ["missing required field spec.upstream", "missing required field spec.downstream"], id="empty"
+        ),
+        pytest.param(
+            None, ["missing required field spec.upstream", "missing required field spec.downstream"], id="no-spec"
+        ),
+        pytest.param(
+            [],
+            [
+                "spec must be a mapping",
+                "missing required field spec.upstream",
+                "missing required field spec.downstream",
+            ],
+            id="spec-is-a-list",
+        ),
+        pytest.param(
+            {"upstream": {"repo": "a", "revision": 1}, "downstream": {"repo": "b"}},
+            ["missing required field spec.upstream.package", "missing required field spec.downstream.package"],
+            id="package-names-missing",
+        ),
+        pytest.param(
+            {"upstream": {"package": "p"}, "downstream": {"repo": "", "package": "q"}},
+            ["missing required field spec.upstream.repo", ONE_OF, "missing required field spec.downstream.repo"],
+            id="repositories-missing",
+        ),
+        pytest.param(sound(adoptionPolicy="always", deletionPolicy="keep"), [ADOPTION, DELETION], id="policies"),
+        pytest.param(sound(adoptionPolicy="", deletionPolicy=""), [], id="empty-policies-are-the-defaults"),
+        pytest.param(sound(adoptionPolicy=["adoptNone"]), [ADOPTION], id="policy-of-a-wrong-type"),
+        pytest.param(
+            sound(packageContext={"data": {"name": "x", "a": "b"}, "removeKeys": ["package-path"]}),
+            [
+                'spec.packageContext.data: Invalid value: {"a":"b","name":"x"}: must not contain the key "name"',
+                f'{REMOVE_KEYS}: Invalid value: ["package-path"]: must not contain the key "package-path"',
+            ],
+            id="reserved-keys",
+        ),
+        pytest.param(
+            sound(packageContext={"data": {"package-path": ""}, "removeKeys": ["name"]}),
+            [
+                'spec.packageContext.data: Invalid value: {"package-path":""}: must not contain the key "package-path"',
+                'spec.packageContext.removeKeys: Invalid value: ["name"]: must not contain the key "name"',
+            ],
+            id="the-other-reserved-keys",
+        ),
+        pytest.param(
+            sound(packageContext={"data": {"k": "v"}, "removeKeys": ["k"]}),
+            ['spec.packageContext: key "k" is in both data and removeKeys'],
+            id="key-both-set-and-removed",
+        ),
+        pytest.param(
+            sound(packageContext={"data": {"k": 5}}),
+            ['spec.packageContext.data must map strings to strings, not "k" to 5'],
+            id="context-value-is-a-number",
+        ),
+        pytest.param(
+            sound(injectors=[{"name": "a"}, {"kind": "Site", "name": ""}]),
+            ["spec.injectors[1].name must not be empty"],
+            id="injector-without-name",
+        ),
+        pytest.param(
+            sound(labels={"kpt.dev/latest-revision": "true"}),
+            ['spec.labels must not contain the key "kpt.dev/latest-revision"'],
+            id="computed-label",
+        ),
+        pytest.param(
+            sound(downstream={"repo": "catalog", "package": "net/uplink"}),
+            ["spec.downstream must differ from spec.upstream"],
+            id="onto-itself",
+        ),
+        pytest.param(sound(injector=[]), ['unknown field "spec.injector"'], id="unknown-field"),
+        pytest.param(
+            sound(upstream={**UPSTREAM, "branch": "x"}, adoptionPolicy="no"),
+            [ADOPTION, 'unknown field "spec.upstream.branch"'],
+            id="unknown-fields-come-last",
+        ),
+        pytest.param(function(name="x"), ["spec.pipeline.mutators[0].image must not be empty"], id="no-image"),
+        pytest.param(function(exec="./fn"), [], id="exec-instead-of-an-image"),
+        pytest.param(
+            function(image="i", exec="./fn"),
+            ["spec.pipeline.mutators[0] may specify only one of image and exec"],
+            id="image-and-exec",
+        ),
+        pytest.param(
+            function(image="i", name="a.b"),
+            ["spec.pipeline.mutators[0].name must not contain '.'"],
+            id="function-name-with-a-dot",
+        ),
+        pytest.param(
+            function(image="i", configPath="f.yaml", configMap={"a": "b"}),
+            ["spec.pipeline.mutators[0] may specify only one of configPath and configMap"],
+            id="two-configurations",
+        ),
+        pytest.param(
+            sound(pipeline={"validators": [{"image": ""}]}),
+            ["spec.pipeline.validators[0].image must not be empty"],
+            id="validators-too",
+        ),
+        pytest.param(
+            function(image="i", selectors=[{"kind": "A", "names": "x"}]),
+            ['unknown field "spec.pipeline.mutators[0].selectors[0].names"'],
+            id="unknown-field-in-a-selector",
+        ),
+        pytest.param(
+            sound(updateStrategy="merge", conflictPolicy="ours"),
+            [
+                f'spec.updateStrategy can only be one of {", ".join(UPDATE_STRATEGIES)}, not "merge"',
+                'spec.conflictPolicy can only be one of upstream, local, block, not "ours"',
+            ],
+            id="unknown-strategies",
+        ),
+        pytest.param(upstream(revision="v1", workspaceName="main"), [ONLY_ONE_OF], id="two-references"),
+        pytest.param(upstream(), [ONE_OF], id="no-reference"),
+        pytest.param(
+            upstream(tag="a", ref="b"), ["spec.upstream may specify only one of tag and ref"], id="a-tag-and-its-alias"
+        ),
+        pytest.param(upstream(revision=0), ["spec.upstream.revision must not be 0 or empty"], id="revision-zero"),
+        pytest.param(upstream(revision=""), ["spec.upstream.revision must not be 0 or empty"], id="revision-empty"),
+        pytest.param(
+            upstream(revision=1.4),
+            ["spec.upstream.revision must be a string or an integer, not 1.4: quote it"],
+            id="revision-is-a-float",
+        ),
+        pytest.param(
+            upstream(revision=True),
+            ["spec.upstream.revision must be a string or an integer, not true: quote it"],
+            id="revision-is-a-boolean",
+        ),
+        pytest.param(
+            upstream(tag="v12"),
+            ['spec.upstream.tag is invalid: "v12" names a revision; write it as revision'],
+            id="tag-like-a-revision",
+        ),
+        pytest.param(
+            upstream(tag="stable", tagMode="push", tagPolicy={"settle": "soon", "x": 1}),
+            [
+                'spec.upstream.tagMode can only be one of follow, rewrite, not "push"',
+                'spec.upstream.tagPolicy.settle must be a duration such as "10m" or "1h30m", not "soon"',
+                'unknown field "spec.upstream.tagPolicy.x"',
+            ],
+            id="tag-mode-and-settle",
+        ),
+        pytest.param(
+            upstream(tag="stable", tagPolicy={"settle": 10}),
+            ["spec.upstream.tagPolicy.settle must be a string, not 10"],
+            id="settle-is-a-number",
+        ),
+        pytest.param(
+            upstream(revision="v1", tag="stable"),
+            ["spec.upstream must specify only one of revision, workspaceName and tag"],
+            id="a-tag-that-is-followed-beside-a-revision",
+        ),
+        pytest.param(
+            upstream(workspaceName="w", tag="stable", tagMode="rewrite"),
+            ["spec.upstream must specify only one of revision, workspaceName and tag"],
+            id="a-tag-that-is-rewritten-beside-a-workspace",
+        ),
+        pytest.param(
+            upstream(revision="v1", tagMode="rewrite"),
+            ['spec.upstream.tagMode "rewrite" needs spec.upstream.tag: the tag to look at'],
+            id="rewrite-without-a-tag",
+        ),
+    ],
+)
+def test_errors(spec: Any, errors: list[str]) -> None:
+    read = read_package_variant(variant(spec))
+
+    assert [without_allowed(error) for error in read.errors] == errors
+    assert (read.spec is None) == bool(errors)
+
+
+@pytest.mark.parametrize(
+    ("spec", "start"),
+    [
+        pytest.param(upstream(workspaceName="a b"), "spec.upstream.workspaceName is invalid: ", id="workspace"),
+        pytest.param(upstream(revision="a..b"), "spec.upstream.revision is invalid: ", id="revision"),
+        pytest.param(upstream(tag="-x"), "spec.upstream.tag is invalid: ", id="tag"),
+        pytest.param(
+            sound(upstream={**UPSTREAM, "package": "/a"}),
+            "spec.upstream.package is not a valid package path: ",
+            id="upstream-path",
+        ),
+        pytest.param(
+            sound(downstream={"repo": "e", "package": "../a"}),
+            "spec.downstream.package is not a valid package path: ",
+            id="downstream-path",
+        ),
+        pytest.param(sound(labels={"a b": "c"}), "spec.labels: ", id="label-key"),
+        pytest.param(sound(labels={"a": "c d"}), "spec.labels: ", id="label-value"),
+        pytest.param(sound(annotations={"a b": "c"}), "spec.annotations: ", id="annotation-key"),
+    ],
+)
+def test_errors_with_a_reason(spec: Any, start: str) -> None:
+    (error,) = read_package_variant(variant(spec)).errors
+
+    assert error.startswith(start)
+
+
+@pytest.mark.parametrize(
+    ("others", "error"),
+    [
+        pytest.param(
+            {"apiVersion": "config.porch.kpt.dev/v1"},
+            "unsupported PackageVariant apiVersion config.porch.kpt.dev/v1; use v1alpha1",
+            id="another-version",
+        ),
+        pytest.param(
+            {"sepc": {}},
+            'unknown field "sepc" (allowed: apiVersion, kind, metadata, spec, status)',
+            id="unknown-field-beside-spec",
+        ),
+    ],
+)
+def test_errors_of_the_whole_object(others: dict[str, Any], error: str) -> None:
+    assert read_package_variant(variant(sound(), **others)).errors == (error,)
+
+
+def test_a_name_that_cannot_be_an_objects_is_refused() -> None:
+    (error,) = read_package_variant(variant(sound(), metadata={"name": "../up"})).errors
+
+    assert error.startswith("metadata.name is invalid: ")
+
+
+@pytest.mark.parametrize(
+    ("written", "expected"),
+    [
+        pytest.param({"revision": "v4"}, RevisionReference("v4", 4), id="v-number"),
+        pytest.param({"revision": "4"}, RevisionReference("v4", 4), id="digits"),
+        pytest.param({"revision": 4}, RevisionReference("v4", 4), id="integer"),
+        pytest.param({"revision": "v2.0.0"}, RevisionReference("v2.0.0", -1), id="suffix"),
+        pytest.param({"revision": "1.4"}, RevisionReference("1.4", -1), id="quoted-decimal"),
+        pytest.param({"revision": "v007"}, RevisionReference("v007", -1), id="leading-zeros-are-another-tag"),
+        pytest.param({"revision": -1}, BranchHeadReference(), id="minus-one"),
+        pytest.param({"revision": "-1"}, BranchHeadReference(), id="quoted-minus-one"),
+        pytest.param({"revision": "release/1"}, RevisionReference("release/1", -1), id="maybe-a-branch"),
+        pytest.param({"workspaceName": "v3.0.0-rc.1"}, WorkspaceReference("v3.0.0-rc.1"), id="workspace"),
+        pytest.param({"tag": "stable"}, TagReference("stable"), id="floating-tag"),
+        pytest.param({"tag": "latest"}, TagReference("latest"), id="latest"),
+        pytest.param({"ref": "stable"}, TagReference("stable"), id="ref-is-an-alias-of-tag"),
+    ],
+)
+def test_references(written: dict[str, Any], expected: UpstreamReference) -> None:
+    read = read_package_variant(variant(upstream(**written)))
+
+    assert read.errors == ()
+    assert read.spec is not None
+    assert read.spec.upstream.reference == expected
+    assert read_package_variant(variant(read.spec.as_data())).spec == read.spec
+
+
+@pytest.mark.parametrize(
+    ("spec", "warning", "same_as"),
+    [
+        pytest.param(
+            sound(adoptionPolicy="adopt"),
+            'spec.adoptionPolicy "adopt" is read as "adoptExisting"',
+            sound(adoptionPolicy="adoptExisting"),
+            id="adopt",
+        ),
+        pytest.param(
+            sound(injectors={"name": "x"}),
+            "spec.injectors is written as a mapping and read as a list of one",
+            sound(injectors=[{"name": "x"}]),
+            id="injectors-as-a-mapping",
+        ),
+        pytest.param(
+            upstream(ref="beta"), "spec.upstream.ref is read as spec.upstream.tag", upstream(tag="beta"), id="ref"
+        ),
+    ],
+)
+def test_aliases_are_read_with_a_warning(spec: Any, warning: str, same_as: Any) -> None:
+    read, plain = read_package_variant(variant(spec)), read_package_variant(variant(same_as))
+
+    assert read.warnings == (warning,)
+    assert (read.spec, read.errors) == (plain.spec, ())
+    assert plain.warnings == ()
+
+
+EVERYTHING = sound(
+    upstream={"repo": "catalog", "package": "p", "tag": "stable", "tagMode": "follow", "tagPolicy": {"settle": "10m"}},
+    adoptionPolicy="adoptExisting",
+    deletionPolicy="orphan",
+    labels={"a": "b"},
+    annotations={"approval.nephio.org/policy": "initial"},
+    packageContext={"data": {"k": "v"}, "removeKeys": ["z", "y"]},
+    pipeline={
+        "mutators": [{"image": "i:v1", "name": "n", "configMap": {"k": "v"}, "selectors": [{"kind": "A"}]}],
+        "validators": [{"exec": "./check", "exclude": [{"labels": {"a": "b"}}]}],
+    },
+    injectors=[{"group": "", "name": "x"}, {"kind": "Site", "version": "v1", "name": "y"}],
+    updateStrategy="copy-merge",
+    conflictPolicy="block",
+)
+
+
+REWRITE = {"repo": "catalog", "package": "p", "tag": "stable", "tagMode": "rewrite", "tagPolicy": {"settle": "1h"}}
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        pytest.param(sound(), id="least"),
+        pytest.param(EVERYTHING, id="everything"),
+        pytest.param(sound(upstream=REWRITE), id="a-tag-that-waits-for-its-first-revision"),
+        pytest.param(sound(upstream={**REWRITE, "revision": "v3"}), id="a-tag-beside-its-revision"),
+    ],
+)
+def test_what_is_written_back_reads_the_same_and_is_stable(spec: Any) -> None:
+    read = read_package_variant(variant(spec))
+    assert read.spec is not None
+    again = read_package_variant(variant(read.spec.as_data()))
+
+    assert again.spec == read.spec
+    assert again.spec.as_data() == read.spec.as_data()
+    assert pickle.loads(pickle.dumps(read.spec)) == read.spec
+
+
+def test_an_empty_group_is_the_core_group_and_an_absent_one_any() -> None:
+    read = read_package_variant(variant(EVERYTHING))
+    assert read.spec is not None
+    core, any_group = read.spec.injectors
+
+    assert core.admits("", "v1", "ConfigMap")
+    assert not core.admits("acme.example", "v1", "ConfigMap")
+    assert any_group.admits("acme.example", "v1", "Site")
+    assert not any_group.admits("acme.example", "v2", "Site")

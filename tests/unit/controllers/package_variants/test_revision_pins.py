@@ -1,0 +1,163 @@
+"""Pins: which revisions of the config keep up with a tag, and what the tag names today."""
+
+from __future__ import annotations
+
+import pytest
+
+from reconciler.catalog.files import CommitId, TreeId
+from reconciler.controllers.package_variants.upstream_resolution import (
+    ResolvedRevision,
+    UnresolvedUpstream,
+    UpstreamRepository,
+    find_revision,
+)
+from reconciler.controllers.results import RevisionPin
+from reconciler.krm.findings import Severity
+from tests.unit.controllers.package_variants.room_world import TAGGED, World, room, variant, variant_set
+from tests.unit.controllers.package_variants.test_upstream import Refs
+
+STABLE = "repo: catalog, package: gateway, tag: stable, tagMode: rewrite"
+LATEST = "repo: catalog, package: gateway, tag: latest, tagMode: rewrite"
+
+
+def pins(*documents: str, now: int = 0, world: World | None = None) -> tuple[RevisionPin, ...]:
+    return room(*documents, now=now, world=world).pins
+
+
+@pytest.mark.parametrize(
+    ("upstream", "written", "named", "holds", "backwards"),
+    [
+        pytest.param(f"{STABLE}, revision: v2", "v2", "v1", False, True, id="a-tag-that-went-back"),
+        pytest.param(f"{STABLE}, revision: v1", "v1", "v1", True, False, id="a-tag-that-stands-there"),
+        pytest.param(f"{LATEST}, revision: v1", "v1", "v2", False, False, id="a-newer-revision"),
+        pytest.param(f"{LATEST}, revision: 1", 1, 2, False, False, id="numbers-stay-numbers"),
+        pytest.param(f'{LATEST}, revision: "1"', "1", "2", False, False, id="and-texts-stay-texts"),
+        pytest.param(f"{LATEST}, revision: v9", "v9", "v2", False, False, id="a-revision-that-is-not-there"),
+        pytest.param(LATEST, None, "v2", False, False, id="none-yet"),
+    ],
+)
+def test_what_a_variant_is_to_keep_up_with(
+    upstream: str, written: object, named: object, holds: bool, backwards: bool
+) -> None:
+    (pin,) = pins(variant("gw", upstream))
+
+    assert (pin.written_revision, pin.tagged_revision, pin.is_same_package, pin.is_downgrade) == (
+        written,
+        named,
+        holds,
+        backwards,
+    )
+    assert (pin.file, pin.line, pin.path, pin.package) == ("variants.yaml", 1, ("spec", "upstream"), "catalog/gateway")
+    assert pin.location.line == 6
+
+
+def test_what_is_followed_needs_no_pin() -> None:
+    assert pins(variant("gw", "repo: catalog, package: gateway, tag: stable"), variant("gw2")) == ()
+
+
+def test_a_set_pins_its_own_file_and_its_variants_nothing() -> None:
+    (pin,) = pins(variant_set("all", "[{repositories: [{name: berlin}]}]", upstream=f"{LATEST}, revision: v1"))
+
+    assert (str(pin.key), pin.tagged_revision) == ("PackageVariantSet/default/all", "v2")
+
+
+def test_every_upstream_of_a_list_is_pinned_on_its_own() -> None:
+    both = (
+        f"[{{{LATEST}, revision: v1}}, {{{STABLE}, revision: v1}}, {{repo: catalog, package: gateway, revision: v1}}]"
+    )
+    shared = (
+        "apiVersion: reconciler.dev/v1alpha1\nkind: PackageRevisionSet\nmetadata: {name: shared, namespace: default}\n"
+        f"spec:\n  upstreams: {both}\n"
+    )
+    found = pins(shared)
+
+    assert [(pin.path, pin.tagged_revision, pin.is_same_package) for pin in found] == [
+        (("spec", "upstreams", 0), "v2", False),
+        (("spec", "upstreams", 1), "v1", True),
+    ]
+
+
+def test_an_unsound_object_pins_nothing() -> None:
+    assert pins(variant("gw", f"{LATEST}, revision: v1, more: x")) == ()
+
+
+def test_a_move_waits_until_it_has_settled_but_what_counts_does_not() -> None:
+    settling = variant("gw", f"{LATEST}, revision: v1, tagPolicy: {{settle: 10s}}")
+    waiting, after = room(settling, now=TAGGED + 9), room(settling, now=TAGGED + 10)
+    (pin,) = waiting.pins
+
+    assert pin.tagged_revision is None
+    assert pin.settling
+    assert pin.settling.until == TAGGED + 10
+    assert [(one.code, one.severity) for one in waiting.findings] == [("UpstreamSettling", Severity.INFO)]
+    assert [one.settling for one in waiting.variants] == [None]
+    assert [one.tagged_revision for one in after.pins] == ["v2"]
+
+
+def test_a_tag_that_is_not_there_is_warned_of_and_withholds_nothing() -> None:
+    found = room(variant("gw", "repo: catalog, package: gateway, tag: beta, tagMode: rewrite, revision: v1"))
+
+    assert [one.tagged_revision for one in found.pins] == [None]
+    assert [(one.code, one.severity, one.location.line) for one in found.findings] == [
+        ("UpstreamNotFound", Severity.WARNING, 6)
+    ]
+    assert len(found.variants) == 1
+
+
+def test_a_repository_that_cannot_be_read_says_nothing_of_its_tags() -> None:
+    found = room(variant("gw", "repo: away, package: gateway, tag: stable, tagMode: rewrite, revision: v1"))
+
+    assert [one.tagged_revision for one in found.pins] == [None]
+    assert found.findings == ()
+
+
+CATALOG = UpstreamRepository("catalog", "main", "base")
+
+
+def at(ref: str, commit: str = "c2", tree: str = "c2:base/gw") -> ResolvedRevision:
+    return ResolvedRevision("catalog", "gw", ref, -1, CommitId(commit), TreeId(tree), True, "base/gw")
+
+
+@pytest.mark.parametrize(
+    ("found", "tag", "tags", "ref"),
+    [
+        pytest.param(at("base/gw/v3"), "stable", {}, "base/gw/v3", id="a-channel-or-latest-says-it-itself"),
+        pytest.param(
+            at("base/gw/stable"), "stable", {"base/gw/v1": "c1", "base/gw/v2": "c2", "base/gw/stable": "c2"},
+            "base/gw/v2", id="a-tag-by-its-commit",
+        ),
+        pytest.param(
+            at("base/gw/stable"), "stable", {"base/gw/v2": "c2", "base/gw/v10": "c2", "base/gw/v9.1": "c2"},
+            "base/gw/v10", id="the-highest-number-of-several",
+        ),
+        pytest.param(
+            at("base/gw/stable"), "stable", {"base/gw/v1.9": "c2", "base/gw/v1.10.1": "c2", "base/gw/beta": "c2"},
+            "base/gw/v1.10.1", id="else-the-latest-version",
+        ),
+        pytest.param(
+            at("base/gw/1.x"), "1.x", {"base/gw/1.x": "c2", "base/gw/1.4": "c2"}, "base/gw/1.4",
+            id="a-tag-that-looks-like-a-revision-is-not-its-own",
+        ),
+        pytest.param(
+            at("base/gw/stable", "c5"), "stable", {"base/gw/v1": "c1", "base/gw/v2": "c2"}, "base/gw/v2",
+            id="a-later-commit-of-the-same-package",
+        ),
+        pytest.param(at("gw/stable"), "stable", {"gw/v2": "c2"}, "gw/v2", id="tags-without-the-directory"),
+    ],
+)  # fmt: skip
+def test_the_revision_that_a_tag_names(found: ResolvedRevision, tag: str, tags: dict[str, str], ref: str) -> None:
+    revision = find_revision(found, tag, CATALOG, Refs(tags))
+
+    assert isinstance(revision, ResolvedRevision)
+    assert revision.ref == ref
+
+
+def test_a_tag_where_no_revision_stands_says_how_to_make_one() -> None:
+    tags = {"base/gw/v1": "c1", "base/gw/beta": "c2", "base/gw/v1/sub": "c2"}
+    failure = find_revision(at("base/gw/stable"), "stable", CATALOG, Refs(tags))
+
+    assert failure == UnresolvedUpstream(
+        "TagUnpinned",
+        "tag stable of catalog/gw names commit c2, which has no revision: create a tag such as gw/v1 for it, or name a"
+        " revision in a channel file",
+    )

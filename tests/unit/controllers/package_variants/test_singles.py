@@ -1,0 +1,282 @@
+"""A PackageVariant becomes one variant, or stalls with a reason and a line."""
+
+from __future__ import annotations
+
+import pickle
+
+import pytest
+
+from reconciler.controllers.results import PackageTarget, StalledVariant, Variant
+from reconciler.krm.findings import Finding, Severity
+from tests.unit.controllers.package_variants.room_world import V1, World, room, variant
+
+BERLIN = PackageTarget("default", "berlin", "gateway")
+
+
+def only(document: str, engine: str = "engine 1") -> Variant:
+    result = room(document, engine=engine)
+    assert (result.stalled, result.findings) == ((), ())
+    (found,) = result.variants
+    return found
+
+
+def stalled(document: str) -> tuple[StalledVariant, Finding]:
+    result = room(document)
+    assert (result.variants, result.kept_owners) == ((), frozenset())
+    (found,) = result.stalled
+    return found, found.findings[0]
+
+
+def conditions(found: StalledVariant) -> dict[str, str]:
+    return {one.type: f"{one.status} {one.reason}" for one in found.conditions}
+
+
+def test_what_a_variant_says() -> None:
+    policies = "adoptionPolicy: adoptExisting\ndeletionPolicy: orphan\n"
+    found = only(variant("gw", extra=f"{policies}labels: {{a: b}}\nannotations: {{c: d}}\n"))
+
+    assert str(found.owner.key) == "PackageVariant/default/gw"
+    assert (found.owner.parent, found.target) == (None, BERLIN)
+    assert (found.adoption, found.deletion) == ("adoptExisting", "orphan")
+    assert (found.labels, found.annotations, found.findings) == ({"a": "b"}, {"c": "d"}, ())
+    assert pickle.loads(pickle.dumps(found)) == found
+
+
+def test_where_its_package_comes_from() -> None:
+    upstream = only(variant("gw")).upstream
+
+    assert upstream.as_data() == {
+        "repo": "https://git.example/catalog.git",
+        "directory": "packages/gateway",
+        "ref": "gateway/v1",
+        "commit": "c1",
+        "tree": "c1:gateway",
+    }
+    assert (upstream.url, upstream.repository, upstream.committer_seconds) == ("remote of catalog", "catalog", 1_000)
+
+
+@pytest.mark.parametrize(
+    ("downstream", "expected"),
+    [
+        pytest.param("repo: berlin, package: gateway", True, id="of-a-cluster"),
+        pytest.param("repo: catalog, package: copy", False, id="of-a-catalog"),
+    ],
+)
+def test_a_deployment_is_told_from_a_copy(downstream: str, expected: bool) -> None:
+    assert only(variant("gw", downstream=downstream)).deployment is expected
+
+
+@pytest.mark.parametrize(
+    ("changed", "facts"),
+    [
+        pytest.param(only(variant("gw", extra="labels: {a: b}")), {"variant"}, id="what-it-asks-for"),
+        pytest.param(only(variant("gw2")), {"variant"}, id="its-name-that-marks-functions"),
+        pytest.param(
+            only(variant("gw", V1.replace("v1", "v2"))), {"variant", "upstream"}, id="a-revision-of-another-content"
+        ),
+        pytest.param(only(variant("gw"), engine="engine 2"), {"engine"}, id="what-renders-it"),
+        pytest.param(
+            only(variant("gw", downstream="repo: catalog, package: copy")), {"variant", "repository"}, id="its-place"
+        ),
+        pytest.param(only("# a comment\n" + variant("gw", extra="labels: {}")), set(), id="nothing-of-meaning"),
+    ],
+)
+def test_the_facts_name_what_has_changed(changed: Variant, facts: set[str]) -> None:
+    before = only(variant("gw")).dependencies
+
+    assert {name for name, fact in changed.dependencies.items() if fact != before[name]} == facts
+
+
+@pytest.mark.parametrize(
+    ("document", "code", "message", "told"),
+    [
+        pytest.param(
+            variant("gw", downstream="repo: oslo, package: gateway"),
+            "DownstreamNotFound",
+            'could not find Repository "oslo" in namespace "default"; there are away, berlin, catalog, lisbon',
+            {"Ready": "False DownstreamNotFound", "Stalled": "True DownstreamNotFound"},
+            id="no-such-downstream",
+        ),
+        pytest.param(
+            variant("gw", "repo: catalogue, package: gateway, revision: v1"),
+            "UpstreamNotFound",
+            'could not find Repository "catalogue" in namespace "default"; there are away, berlin, catalog, lisbon',
+            {"Ready": "False Error", "Stalled": "True UpstreamNotFound"},
+            id="no-such-upstream-repository",
+        ),
+        pytest.param(
+            variant("gw", "repo: catalog, package: gateway, revision: v7"),
+            "UpstreamNotFound",
+            "could not find upstream package revision 'gateway/v7' in repo 'catalog'; there are v2, v1, stable",
+            {"Ready": "False Error", "Stalled": "True UpstreamNotFound"},
+            id="no-such-revision",
+        ),
+        pytest.param(
+            variant("gw", "repo: catalog, package: broker, revision: -1"),
+            "UpstreamNotFound",
+            "no Kptfile at broker in catalog@main",
+            {"Ready": "False Error", "Stalled": "True UpstreamNotFound"},
+            id="no-such-package",
+        ),
+        pytest.param(
+            variant("gw", "repo: away, package: gateway, revision: v1"),
+            "UpstreamUnreachable",
+            "Repository away cannot be read: no route to host",
+            {"Ready": "False Error", "Stalled": "False Valid"},
+            id="a-remote-that-may-be-back-soon",
+        ),
+    ],
+)
+def test_a_variant_stalls(document: str, code: str, message: str, told: dict[str, str]) -> None:
+    found, finding = stalled(document)
+
+    assert (finding.code, finding.message, finding.severity) == (code, message, Severity.ERROR)
+    assert (finding.location.file, finding.location.line) == ("variants.yaml", 7 if code == "DownstreamNotFound" else 6)
+    assert conditions(found) == told
+    assert found.target is not None
+
+
+@pytest.mark.parametrize(
+    ("document", "line", "pointer", "message"),
+    [
+        pytest.param(
+            variant("gw", extra="injectors:\n- name: a\n- kind: B\n"),
+            10,
+            "/spec/injectors/1/name",
+            "spec.injectors[1].name must not be empty",
+            id="an-item-of-a-list",
+        ),
+        pytest.param(
+            variant("gw", extra="deletionPolicy: keep\n"),
+            8,
+            "/spec/deletionPolicy",
+            'spec.deletionPolicy can only be "orphan" or "delete"',
+            id="a-field",
+        ),
+        pytest.param(
+            variant("gw", "package: gateway, revision: v1"),
+            6,
+            "/spec/upstream/repo",
+            "missing required field spec.upstream.repo",
+            id="a-field-that-is-not-there",
+        ),
+        pytest.param(
+            variant("gw", extra="labels: {kpt.dev/latest-revision: x}\n"),
+            8,
+            "/spec/labels",
+            'spec.labels must not contain the key "kpt.dev/latest-revision"',
+            id="a-key-that-looks-like-a-path",
+        ),
+        pytest.param(
+            variant("gw").replace("v1alpha1", "v1alpha3"),
+            1,
+            "/apiVersion",
+            "unsupported PackageVariant apiVersion config.porch.kpt.dev/v1alpha3; use v1alpha1",
+            id="another-version",
+        ),
+        pytest.param(
+            variant("gw") + "more: 1\n",
+            8,
+            "/more",
+            'unknown field "more" (allowed: apiVersion, kind, metadata, spec, status)',
+            id="a-field-that-is-no-part-of-the-spec",
+        ),
+    ],
+)
+def test_what_is_invalid_is_told_at_its_line(document: str, line: int, pointer: str, message: str) -> None:
+    found, finding = stalled(document)
+
+    assert finding.message == message
+    assert (finding.code, finding.location.line, finding.location.pointer) == ("ValidationError", line, pointer)
+    assert conditions(found) == {"Ready": "False Error", "Stalled": "True ValidationError"}
+
+
+def test_everything_that_is_invalid_is_told_at_once() -> None:
+    found, _ = stalled(variant("gw", "package: gateway, revision: v1", extra="adoptionPolicy: x\nmore: 1\n"))
+
+    assert [(one.location.line, one.code) for one in found.findings] == [
+        (6, "ValidationError"),
+        (8, "ValidationError"),
+        (9, "ValidationError"),
+    ]
+    assert found.conditions[1].message == "; ".join(one.message for one in found.findings)
+
+
+@pytest.mark.parametrize(
+    ("downstream", "place"),
+    [
+        pytest.param("repo: berlin, package: gateway", BERLIN, id="said"),
+        pytest.param("repo: berlin", None, id="half-said"),
+        pytest.param("repo: berlin, package: 1", None, id="no-text"),
+        pytest.param("", None, id="not-said"),
+    ],
+)
+def test_an_invalid_variant_keeps_its_place(downstream: str, place: PackageTarget | None) -> None:
+    found, _ = stalled(variant("gw", downstream=downstream, extra="adoptionPolicy: x\n"))
+
+    assert found.target == place
+
+
+def test_a_place_that_is_no_mapping_is_none() -> None:
+    found, _ = stalled(variant("gw").replace("{repo: berlin, package: gateway}", "berlin"))
+
+    assert found.target is None
+
+
+def test_a_spelling_that_is_read_otherwise_is_a_warning_at_its_line() -> None:
+    result = room(variant("gw", extra="adoptionPolicy: adopt\n"))
+
+    (finding,) = result.findings
+    assert (finding.code, finding.severity, finding.location.line) == ("Deprecated", Severity.WARNING, 8)
+    assert result.variants[0].adoption == "adoptExisting"
+
+
+@pytest.mark.parametrize(
+    "extra",
+    [
+        pytest.param("adoptionPolicy: adopt\n", id="sound"),
+        pytest.param("adoptionPolicy: adopt\ndeletionPolicy: x\n", id="invalid"),
+    ],
+)
+def test_a_spelling_that_is_read_otherwise_is_noted_in_the_status(extra: str) -> None:
+    (noted,) = room(variant("gw", extra=extra)).statuses
+
+    (condition,) = noted.conditions
+    assert (condition.type, condition.status) == ("Deprecated", "True")
+    assert condition.message == 'spec.adoptionPolicy "adopt" is read as "adoptExisting"'
+
+
+def test_what_is_spelled_well_has_no_note() -> None:
+    assert room(variant("gw")).statuses == ()
+
+
+def test_a_warning_of_the_upstream_is_the_variants() -> None:
+    world = World({"packages/channels/gateway.yaml": b"channels: {stable: v2}\n"})
+
+    (found,) = room(variant("gw", "repo: catalog, package: gateway, tag: stable"), world=world).variants
+
+    assert found.upstream.commit == "c2"
+    assert [(one.code, one.severity) for one in found.findings] == [("UpstreamWarning", Severity.WARNING)]
+
+
+@pytest.mark.parametrize(
+    ("skipped", "told"),
+    [
+        pytest.param(("a", "b/c"), "a, b/c", id="few"),
+        pytest.param(tuple("abcdefg"), "a, b, c, d, e, …", id="many"),
+    ],
+)
+def test_what_is_not_copied_is_told(skipped: tuple[str, ...], told: str) -> None:
+    (found,) = room(variant("gw"), world=World(skipped=skipped)).variants
+
+    (finding,) = found.findings
+    assert (finding.code, finding.severity) == ("LinkSkipped", Severity.WARNING)
+    assert finding.message == f"links and submodules of gateway are not copied: {told}"
+
+
+def test_an_upstream_is_asked_for_once() -> None:
+    world = World()
+
+    room(*(variant(f"gw-{n}", downstream=f"repo: berlin, package: gw-{n}") for n in range(5)), world=world)
+
+    assert world.asked == ["catalog"]

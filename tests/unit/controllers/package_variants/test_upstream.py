@@ -1,0 +1,360 @@
+"""An upstream reference means one commit and tree, or says why it means none (porch 2.1, 3, 14.1)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+
+import pytest
+
+from reconciler.catalog.files import CommitId, TreeId
+from reconciler.controllers.package_variants.model import (
+    BranchHeadReference,
+    RevisionReference,
+    TagReference,
+    UpstreamReference,
+    UpstreamSpec,
+    WorkspaceReference,
+)
+from reconciler.controllers.package_variants.upstream_resolution import (
+    PackageDirectory,
+    ResolvedRevision,
+    UnresolvedUpstream,
+    UpstreamRepository,
+    describe_revision,
+    resolve_upstream,
+)
+
+CATALOG = UpstreamRepository("catalog", "main")
+
+
+@dataclass
+class Refs:
+    """A repository in memory: a commit is its own name, its trees are `<commit>:<path>`."""
+
+    tag_names: dict[str, str] = field(default_factory=dict)
+    branches: dict[str, str] = field(default_factory=lambda: {"main": "c9"})
+    without_kptfile: frozenset[str] = frozenset()
+    files: dict[str, bytes] = field(default_factory=dict)
+    dates: dict[str, int] = field(default_factory=dict)
+    messages: dict[str, str] = field(default_factory=dict)
+
+    def message(self, name: str) -> str:
+        return self.messages.get(name, "")
+
+    def tag(self, name: str) -> CommitId | None:
+        return CommitId(self.tag_names[name]) if name in self.tag_names else None
+
+    def branch(self, name: str) -> CommitId | None:
+        return CommitId(self.branches[name]) if name in self.branches else None
+
+    def tags(self, prefix: str) -> Iterable[str]:
+        return (name for name in self.tag_names if name.startswith(prefix))
+
+    def package(self, commit: CommitId, directory: str, package: str) -> PackageDirectory | None:
+        path = f"{directory}/{package}" if directory else package
+        return PackageDirectory(TreeId(f"{commit}:{path}"), (), path not in self.without_kptfile)
+
+    def file(self, commit: CommitId, path: str) -> bytes | None:
+        return self.files.get(f"{commit}:{path}")
+
+    def tagged_seconds(self, name: str) -> int:
+        return self.dates[name]
+
+    def changed_seconds(self, commit: CommitId, path: str) -> int:
+        return self.dates[f"{commit}:{path}"]
+
+
+TAGS = {
+    "broker/v1": "c1",
+    "broker/v2": "c2",
+    "broker/v10": "c10",
+    "broker/v3.0.0-rc.1": "c3",
+    "broker/stable": "c1",
+    "broker/v99/x": "c0",
+}
+
+
+def upstream(reference: UpstreamReference, package: str = "broker") -> UpstreamSpec:
+    return UpstreamSpec("catalog", package, reference)
+
+
+@pytest.mark.parametrize(
+    ("reference", "ref", "number", "commit", "floating"),
+    [
+        pytest.param(RevisionReference("v2", 2), "broker/v2", 2, "c2", False, id="numbered"),
+        pytest.param(RevisionReference("v3.0.0-rc.1", -1), "broker/v3.0.0-rc.1", -1, "c3", False, id="suffix"),
+        pytest.param(RevisionReference("main", -1), "main", -1, "c9", True, id="revision-named-like-the-branch"),
+        pytest.param(BranchHeadReference(), "main", -1, "c9", True, id="head"),
+        pytest.param(WorkspaceReference("main"), "main", -1, "c9", True, id="workspace-named-like-the-branch"),
+        pytest.param(WorkspaceReference("v3.0.0-rc.1"), "broker/v3.0.0-rc.1", -1, "c3", False, id="workspace"),
+        pytest.param(WorkspaceReference("v2"), "broker/v2", 2, "c2", False, id="workspace-of-a-numbered-revision"),
+        pytest.param(TagReference("stable"), "broker/stable", -1, "c1", True, id="floating-tag"),
+        pytest.param(TagReference("latest"), "broker/v10", 10, "c10", True, id="latest-counts-in-numbers"),
+    ],
+)
+def test_resolved(reference: UpstreamReference, ref: str, number: int, commit: str, floating: bool) -> None:
+    resolved = resolve_upstream(upstream(reference), CATALOG, Refs(TAGS))
+
+    tree = TreeId(f"{commit}:broker")
+    assert resolved == ResolvedRevision("catalog", "broker", ref, number, CommitId(commit), tree, floating, "broker")
+
+
+def ours(workspace: str, package: str = "broker") -> str:
+    return f"publish(x/{package}): v1\n\nReconciler-Package: {package}\nReconciler-Workspace: {workspace}\n"
+
+
+@pytest.mark.parametrize(
+    ("messages", "ref"),
+    [
+        pytest.param({"broker/v2": ours("w")}, "broker/v2", id="a-tag-of-ours"),
+        pytest.param({"broker/v2": ours("w"), "broker/v10": ours("w")}, "broker/v10", id="the-highest-of-several"),
+        pytest.param(
+            {"broker/v1": 'Approving\n\nkpt:{"package":"broker","workspaceName":"w"}'}, "broker/v1", id="porch"
+        ),
+        pytest.param({"broker/v1": ours("w", "other")}, "", id="of-another-package"),
+        pytest.param({"broker/v99/x": ours("w")}, "", id="of-a-package-below"),
+        pytest.param({"broker/v1": ours("w2")}, "", id="another-workspace"),
+    ],
+)
+def test_the_revision_of_a_workspace(messages: dict[str, str], ref: str) -> None:
+    found = resolve_upstream(upstream(WorkspaceReference("w")), CATALOG, Refs(TAGS, messages=messages))
+
+    assert (found.ref if isinstance(found, ResolvedRevision) else "") == ref
+
+
+def test_a_revision_called_like_the_workspace_goes_before_one_that_had_it() -> None:
+    found = resolve_upstream(
+        upstream(WorkspaceReference("v2")), CATALOG, Refs(TAGS, messages={"broker/v10": ours("v2")})
+    )
+
+    assert isinstance(found, ResolvedRevision)
+    assert found.ref == "broker/v2"
+
+
+def missing(revision: str, instead: str) -> str:
+    return f"could not find upstream package revision 'broker/{revision}' in repo 'catalog'; {instead}"
+
+
+@pytest.mark.parametrize(
+    ("reference", "refs", "reason", "message"),
+    [
+        pytest.param(
+            RevisionReference("v4", 4),
+            Refs(TAGS),
+            "UpstreamNotFound",
+            missing("v4", "there are v10, v3.0.0-rc.1, v2, v1, stable"),
+            id="no-such-revision",
+        ),
+        pytest.param(
+            RevisionReference("v99/x", -1),
+            Refs(TAGS),
+            "UpstreamNotFound",
+            missing("v99/x", "there are v10, v3.0.0-rc.1, v2, v1, stable"),
+            id="a-package-below-is-another-package",
+        ),
+        pytest.param(
+            WorkspaceReference("w"),
+            Refs(TAGS),
+            "UpstreamNotFound",
+            missing("w", "there are v10, v3.0.0-rc.1, v2, v1, stable"),
+            id="no-such-workspace",
+        ),
+        pytest.param(
+            WorkspaceReference("w"),
+            Refs(TAGS, {"main": "c9", "drafts/broker/w": "c5"}),
+            "UpstreamNotPublished",
+            'workspace "w" of catalog/broker is not published; an upstream must be published',
+            id="workspace-of-a-draft",
+        ),
+        pytest.param(
+            WorkspaceReference("w"),
+            Refs(TAGS, {"proposed/catalog/broker/w": "c5"}),
+            "UpstreamNotPublished",
+            'workspace "w" of catalog/broker is not published; an upstream must be published',
+            id="workspace-of-a-proposal",
+        ),
+        pytest.param(
+            BranchHeadReference(),
+            Refs({"broker/p/v1": "c1"}, {}),
+            "UpstreamNotFound",
+            missing("main", "no tag starts with broker/, branch main does not exist"),
+            id="neither-branch-nor-tag",
+        ),
+        pytest.param(
+            RevisionReference("v1", 1),
+            Refs({"other/v1": "c1"}),
+            "UpstreamNotFound",
+            missing("v1", "no tag starts with broker/, revision -1 is the head of main"),
+            id="no-tag-at-all",
+        ),
+        pytest.param(
+            RevisionReference("v9", 9),
+            Refs({f"broker/v{number}": "c1" for number in range(7)}),
+            "UpstreamNotFound",
+            missing("v9", "there are v6, v5, v4, v3, v2, ..."),
+            id="many-tags",
+        ),
+        pytest.param(
+            TagReference("latest"),
+            Refs({"broker/v2.0.0": "c1"}),
+            "UpstreamNotFound",
+            missing("latest", "there are v2.0.0"),
+            id="nothing-numbered",
+        ),
+        pytest.param(
+            RevisionReference("v1", 1),
+            Refs(TAGS, without_kptfile=frozenset({"broker"})),
+            "UpstreamNotFound",
+            "no Kptfile at broker in catalog@broker/v1",
+            id="no-kptfile",
+        ),
+    ],
+)
+def test_unresolved(reference: UpstreamReference, refs: Refs, reason: str, message: str) -> None:
+    assert resolve_upstream(upstream(reference), CATALOG, refs) == UnresolvedUpstream(reason, message)
+
+
+@pytest.mark.parametrize(
+    ("repository", "tags", "ref"),
+    [
+        pytest.param(
+            UpstreamRepository("catalog", "main", "base"), {"base/broker/v1": "a", "broker/v1": "b"}, "base/broker/v1",
+            id="directory-first",
+        ),
+        pytest.param(
+            UpstreamRepository("catalog", "main", "base"), {"broker/v1": "b"}, "broker/v1", id="then-without-directory"
+        ),
+        pytest.param(
+            UpstreamRepository("eu-1", "clusters/eu-1", "", "eu-1/"), {"eu-1/broker/v1": "a"}, "eu-1/broker/v1",
+            id="prefix-of-a-cluster",
+        ),
+    ],
+)  # fmt: skip
+def test_where_tags_are_looked_for(repository: UpstreamRepository, tags: dict[str, str], ref: str) -> None:
+    resolved = resolve_upstream(upstream(RevisionReference("v1", 1)), repository, Refs(tags))
+
+    assert isinstance(resolved, ResolvedRevision)
+    assert resolved.ref == ref
+    assert resolved.directory == (f"{repository.directory}/broker" if repository.directory else "broker")
+
+
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [
+        pytest.param(b"channels: {stable: v2}", "broker/v2", id="file-wins-over-the-tag"),
+        pytest.param(b"channels: {stable: 2}", "broker/v2", id="number"),
+        pytest.param(b"channels: {beta: v2}", "broker/stable", id="another-channel-leaves-the-tag"),
+    ],
+)
+def test_channel_file(content: bytes, expected: str) -> None:
+    refs = Refs(TAGS, files={"c9:channels/broker.yaml": content})
+    resolved = resolve_upstream(upstream(TagReference("stable")), CATALOG, refs)
+
+    assert isinstance(resolved, ResolvedRevision)
+    assert (resolved.ref, resolved.is_floating) == (expected, True)
+
+
+def test_a_channel_file_and_a_tag_that_disagree_are_warned_of() -> None:
+    refs = Refs(TAGS, files={"c9:channels/broker.yaml": b"channels: {stable: v2}"})
+    resolved = resolve_upstream(upstream(TagReference("stable")), CATALOG, refs)
+
+    assert isinstance(resolved, ResolvedRevision)
+    assert resolved.warnings == (
+        'the channel file sets "stable" to broker/v2. The tag broker/stable names another commit and is ignored',
+    )
+
+
+DATES = {"broker/v2": 200, "broker/stable": 500, "broker/v10": 900, "c9:channels/broker.yaml": 400, "c9:broker": 700}
+
+
+@pytest.mark.parametrize(
+    ("reference", "files", "since"),
+    [
+        pytest.param(TagReference("stable"), {}, 500, id="a-tag-since-it-was-made"),
+        pytest.param(TagReference("latest"), {}, 900, id="latest-since-its-revision-was-tagged"),
+        pytest.param(RevisionReference("v2", 2), {}, 200, id="a-revision-that-may-be-tagged-anew"),
+        pytest.param(
+            TagReference("stable"), {"c9:channels/broker.yaml": b"channels: {stable: v2}"}, 400,
+            id="a-channel-since-its-file-changed",
+        ),
+        pytest.param(
+            TagReference("stable"), {"c9:channels/broker.yaml": b"channels: {stable: v10}"}, 900,
+            id="a-channel-that-was-there-before-its-revision",
+        ),
+        pytest.param(BranchHeadReference(), {}, 700, id="a-branch-since-the-package-changed"),
+    ],
+)  # fmt: skip
+def test_since_when_a_reference_means_what_it_means(
+    reference: UpstreamReference, files: dict[str, bytes], since: int
+) -> None:
+    wanted = replace(upstream(reference), settle="1s")
+    resolved = resolve_upstream(wanted, CATALOG, Refs(TAGS, files=files, dates=DATES))
+
+    assert isinstance(resolved, ResolvedRevision)
+    assert resolved.since_seconds == since
+
+
+def test_dates_are_read_for_those_who_wait_only() -> None:
+    resolved = resolve_upstream(upstream(TagReference("stable")), CATALOG, Refs(TAGS, dates={}))
+
+    assert isinstance(resolved, ResolvedRevision)
+    assert resolved.since_seconds == 0
+
+
+def test_a_tag_that_is_rewritten_means_nothing_without_a_revision() -> None:
+    failure = resolve_upstream(replace(upstream(TagReference("stable")), tag="stable"), CATALOG, Refs(TAGS))
+
+    assert isinstance(failure, UnresolvedUpstream)
+    assert failure.reason == "RevisionPending"
+    assert "spec.upstream.revision is missing" in failure.message
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        pytest.param(
+            b"channels: {stable: v7}",
+            missing("v7", "there are v10, v3.0.0-rc.1, v2, v1, stable"),
+            id="revision-that-is-not-there",
+        ),
+        pytest.param(
+            b"channels: [stable]",
+            "channels/broker.yaml in catalog: channels must be a mapping from channel to revision",
+            id="not-a-mapping",
+        ),
+        pytest.param(
+            b"channels: {stable: 1.5}",
+            'channels/broker.yaml in catalog: channels.stable must be a revision such as "v3", not 1.5',
+            id="float",
+        ),
+    ],
+)
+def test_a_faulty_channel_file_is_never_passed_over(content: bytes, message: str) -> None:
+    refs = Refs(TAGS, files={"c9:channels/broker.yaml": content})
+
+    assert resolve_upstream(upstream(TagReference("stable")), CATALOG, refs) == UnresolvedUpstream(
+        "UpstreamNotFound", message
+    )
+
+
+def test_a_channel_file_that_is_no_yaml_names_the_line() -> None:
+    refs = Refs(TAGS, files={"c9:channels/broker.yaml": b"channels: {stable: [v2\n"})
+    failure = resolve_upstream(upstream(TagReference("stable")), CATALOG, refs)
+
+    assert isinstance(failure, UnresolvedUpstream)
+    assert failure.message.startswith("channels/broker.yaml in catalog: line ")
+
+
+def test_expressions_see_the_upstream_by_its_revision_name() -> None:
+    resolved = resolve_upstream(
+        upstream(RevisionReference("v2", 2), "net/broker"), CATALOG, Refs({"net/broker/v2": "c2"})
+    )
+    assert isinstance(resolved, ResolvedRevision)
+
+    assert describe_revision(resolved, "edge", {"a": "b"}, {}) == {
+        "name": "catalog.net.broker.v2",
+        "namespace": "edge",
+        "labels": {"a": "b"},
+        "annotations": {},
+    }

@@ -1,0 +1,161 @@
+"""A small fleet, resources that want to go there, and what its branches have: written as YAML."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+
+from reconciler.catalog.catalog import Catalog, read_catalog
+from reconciler.catalog.files import File, FileTree
+from reconciler.controllers.clusters.inventory import read_inventory
+from reconciler.controllers.deletion_guards import PackageLocation
+from reconciler.controllers.placement.controller import place_resources
+from reconciler.controllers.placement.model import PlacementInputs
+from reconciler.controllers.repositories import read_repositories
+from reconciler.controllers.results import ControllerResult, GeneratedSource, Variant
+from reconciler.krm.findings import Finding
+from reconciler.krm.objects import ObjectKey
+
+POLICY_LABEL = "kubeadmiral.io/propagation-policy-name"
+CLUSTER_POLICY_LABEL = "kubeadmiral.io/cluster-propagation-policy-name"
+CLUSTERS = "reconciler.dev/clusters"
+UNREADABLE = "a: ]\n"
+
+
+def cluster(name: str, labels: str = "{}") -> str:
+    metadata = f"{{name: {name}, namespace: acme, labels: {labels}}}"
+    return f"apiVersion: greenhouse.sap/v1alpha1\nkind: Cluster\nmetadata: {metadata}\n"
+
+
+FLEET = {
+    "fleet/east.yaml": cluster("east", "{tier: edge, zone: e}"),
+    "fleet/north.yaml": cluster("north", "{tier: core, zone: n}"),
+    "fleet/west.yaml": cluster("west", "{tier: edge, zone: w}"),
+}
+ALL = ["east", "north", "west"]
+
+
+def config_map(
+    name: str = "tuning",
+    namespace: str = "ferry",
+    *,
+    clusters: str | None = None,
+    labels: Mapping[str, str] | None = None,
+    annotations: Mapping[str, str] | None = None,
+    kind: str = "v1 ConfigMap",
+) -> str:
+    """Return a resource; `clusters` is its annotation, texts are written as they are."""
+    annotations = {**(annotations or {}), **({} if clusters is None else {CLUSTERS: clusters})}
+    api_version, kind = kind.split()
+    lines = [f"apiVersion: {api_version}", f"kind: {kind}", "metadata:", f"  name: {name}"]
+    lines += [f"  namespace: {namespace}"] if namespace else []
+    lines += [f"  labels: {_flow(labels)}"] if labels else []
+    lines += [f"  annotations: {_flow(annotations)}"] if annotations else []
+    return "\n".join([*lines, "data: {size: '4'}  # as measured", ""])
+
+
+def _flow(entries: Mapping[str, str]) -> str:
+    return "{" + ", ".join(f"{key}: {value}" for key, value in entries.items()) + "}"
+
+
+def policy(
+    spec: str = "{}", name: str = "edge", namespace: str = "ferry", *, kind: str = "PropagationPolicy", ack: str = ""
+) -> str:
+    annotations = f", annotations: {{reconciler.dev/ack-deletions: '{ack}'}}" if ack else ""
+    where = f", namespace: {namespace}" if namespace else ""
+    return (
+        f"apiVersion: core.kubeadmiral.io/v1alpha1\nkind: {kind}\nmetadata: {{name: {name}{where}{annotations}}}\n"
+        f"spec: {spec}\n"
+    )
+
+
+def cluster_policy(spec: str = "{}", name: str = "edge", *, ack: str = "") -> str:
+    return policy(spec, name, "", kind="ClusterPropagationPolicy", ack=ack)
+
+
+def by_policy(name: str = "edge") -> dict[str, str]:
+    return {POLICY_LABEL: name}
+
+
+@dataclass
+class Branches:
+    """What clusters have, as trees by cluster and package; notes which of them were looked at.
+
+    `lost` are clusters that cannot be looked at, `leaving` those whose packages are on their way out.
+    """
+
+    packages: Mapping[tuple[str, str], FileTree] = field(default_factory=dict)
+    asked: list[tuple[str, str]] = field(default_factory=list)
+    lost: Collection[str] = ()
+    leaving: Collection[str] = ()
+
+    @classmethod
+    def of(cls, result: ControllerResult) -> Branches:
+        """Return the branches on which all of a result was published."""
+        return cls({(one.target.repository, one.target.package): files_of(one) for one in result.variants})
+
+    def find_clusters_by_owner(self) -> Mapping[ObjectKey, Collection[str]]:
+        found: dict[ObjectKey, list[str]] = {}
+        for name, package in self.packages:
+            if name in self.leaving:
+                continue
+            owner = ObjectKey("reconciler.dev", "Placement", "", package.rpartition("/")[2])
+            found.setdefault(owner, []).append(name)
+        return found
+
+    def read_last_draft(self, cluster: str, package: str) -> FileTree | None:
+        self.asked.append((cluster, package))
+        return None if cluster in self.lost else self.packages.get((cluster, package))
+
+
+def files_of(variant: Variant) -> FileTree:
+    assert isinstance(variant.source, GeneratedSource)
+    return variant.source.files
+
+
+def catalog_of(files: Mapping[str, str]) -> Catalog:
+    return read_catalog(FileTree({path: File(text.encode()) for path, text in files.items()}))
+
+
+def room(
+    files: Mapping[str, str],
+    branches: Branches | None = None,
+    fleet: Mapping[str, str] = FLEET,
+    held: Mapping[ObjectKey, Mapping[PackageLocation, int]] | None = None,
+) -> ControllerResult:
+    catalog = catalog_of({**fleet, **files})
+    inventory = read_inventory(catalog, read_repositories(catalog)[0])
+    return place_resources(catalog, inventory, PlacementInputs(branches or Branches(), 30, "engine-1", held or {}))
+
+
+def one_file(*texts: str) -> dict[str, str]:
+    return {"app.yaml": "---\n".join(texts)}
+
+
+def listing(result: ControllerResult) -> dict[str, list[str]]:
+    """Return the files of each cluster, with their packages."""
+    found: dict[str, list[str]] = {}
+    for one in result.variants:
+        package = one.target.package.removeprefix("resources/")
+        found.setdefault(one.target.repository, []).extend(f"{package}/{path}" for path in files_of(one))
+    return found
+
+
+def clusters_of(result: ControllerResult) -> list[str]:
+    return [one.target.repository for one in result.variants]
+
+
+def content(result: ControllerResult, name: str, path: str) -> str:
+    """Return a file of a cluster."""
+    package, _, file = path.rpartition("/")
+    (found,) = (one for one in result.variants if one.target.repository == name and one.target.package == package)
+    return files_of(found)[file].data.decode()
+
+
+def told(result: ControllerResult) -> list[str]:
+    return [one.code for one in result.findings]
+
+
+def finding(result: ControllerResult, code: str) -> Finding:
+    (found,) = (one for one in result.findings if one.code == code)
+    return found

@@ -1,0 +1,170 @@
+"""Propagation policies: what they may say, what of it has no effect here, and each fault at its line."""
+
+from __future__ import annotations
+
+import pytest
+
+from reconciler.controllers.placement.model import PropagationPolicy
+from reconciler.controllers.placement.propagation_policies import read_propagation_policies, read_propagation_policy
+from reconciler.krm.findings import Finding
+from tests.unit.controllers.placement.placement_world import catalog_of, cluster_policy, policy
+
+
+def read(text: str) -> tuple[PropagationPolicy | None, tuple[Finding, ...]]:
+    (one,) = catalog_of({"policy.yaml": text}).objects.values()
+    return read_propagation_policy(one)
+
+
+def in_effect(text: str) -> PropagationPolicy:
+    found, findings = read(text)
+    assert findings == ()
+    assert found is not None
+    return found
+
+
+@pytest.mark.parametrize(
+    ("text", "clusters"),
+    [
+        pytest.param(policy(), (), id="nothing-means-every-cluster"),
+        pytest.param(policy("{placement: [{cluster: b}, {cluster: a}]}"), ("b", "a"), id="names"),
+        pytest.param(policy("{placement: []}"), (), id="no-names-are-no-restriction"),
+        pytest.param(policy("{schedulingMode: Duplicate}"), (), id="the-mode-that-is-in-effect"),
+        pytest.param(policy("{schedulingMode: null, maxClusters: null}"), (), id="null-is-nothing"),
+        pytest.param(cluster_policy("{placement: [{cluster: a}]}"), ("a",), id="of-the-cluster"),
+    ],
+)
+def test_what_is_in_effect(text: str, clusters: tuple[str, ...]) -> None:
+    assert in_effect(text).targets.clusters == clusters
+
+
+def test_selectors_are_those_of_override_rules() -> None:
+    targets = in_effect(
+        policy("{clusterSelector: {a: b}, clusterAffinity: [{matchExpressions: [{key: a, operator: Exists}]}]}")
+    ).targets
+
+    assert targets.selector == {"a": "b"}
+    assert targets.affinity[0].match_expressions[0].operator == "Exists"
+
+
+@pytest.mark.parametrize(
+    ("spec", "field", "value"),
+    [
+        pytest.param("schedulingMode: Divide", "schedulingMode", '"Divide"', id="divide"),
+        pytest.param("schedulingProfile: busy", "schedulingProfile", '"busy"', id="profile"),
+        pytest.param("stickyCluster: true", "stickyCluster", "true", id="sticky"),
+        pytest.param("maxClusters: 3", "maxClusters", "3", id="max"),
+        pytest.param("replicasStrategy: spread", "replicasStrategy", '"spread"', id="replicas"),
+        pytest.param("disableFollowerScheduling: false", "disableFollowerScheduling", "false", id="followers"),
+        pytest.param(
+            "tolerations: [{key: a, operator: Equal, value: b, effect: NoSchedule, tolerationSeconds: 4}]",
+            "tolerations", '[{"key":"a"', id="tolerations",
+        ),
+        pytest.param(
+            "autoMigration: {when: {podUnschedulableFor: 1m}, keepUnschedulableReplicas: true}",
+            "autoMigration", '{"when":', id="migration",
+        ),
+        pytest.param(
+            "replicaRescheduling: {avoidDisruption: true}", "replicaRescheduling", '{"avoid', id="old-rescheduling"
+        ),
+        pytest.param(
+            "reschedulePolicy: {disableRescheduling: true, replicaRescheduling: {avoidDisruption: true},"
+            " rescheduleWhen: {policyContentChanged: true, clusterJoined: true, clusterLabelsChanged: true,"
+            " clusterAPIResourcesChanged: true}}",
+            "reschedulePolicy", '{"disable', id="rescheduling",
+        ),
+        pytest.param(
+            "placement: [{cluster: a}, {cluster: b,"
+            " preferences: {minReplicas: 1, maxReplicas: 2, weight: 3, priority: 0}}]",
+            "placement[1].preferences", '{"minReplicas":1', id="preferences",
+        ),
+    ],
+)  # fmt: skip
+def test_what_only_a_scheduler_can_do_is_told(spec: str, field: str, value: str) -> None:
+    found, findings = read(policy(f"\n  {spec}"))
+
+    assert found is not None
+    (one,) = findings
+    assert (one.code, one.severity) == ("NotInEffect", "warning")
+    assert one.message.startswith(f"spec.{field} is {value}")
+    assert str(one.location).startswith("policy.yaml:5")
+
+
+def test_every_field_without_effect_is_told_once() -> None:
+    _, findings = read(policy("{schedulingMode: Divide, maxClusters: 1, stickyCluster: true}"))
+
+    assert sorted(one.location.pointer for one in findings) == [
+        "/spec/maxClusters", "/spec/schedulingMode", "/spec/stickyCluster",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("text", "code", "message"),
+    [
+        pytest.param(
+            policy(kind="ClusterPropagationPolicy"), "PropagationPolicyInvalid", "must be absent", id="a-namespace"
+        ),
+        pytest.param(policy("null"), "PropagationPolicyInvalid", "spec must be a mapping", id="no-spec"),
+        pytest.param(policy("[]"), "PropagationPolicyInvalid", "spec must be a mapping, not []", id="a-list"),
+        pytest.param(
+            policy().replace("v1alpha1", "v1"), "PropagationPolicyInvalid", "must be core.kubeadmiral.io/v1alpha1, not",
+            id="another-version",
+        ),
+        pytest.param(
+            policy("{clusterSelectors: {a: b}}"), "PropagationPolicyInvalid", "did you mean clusterSelector?",
+            id="a-typo",
+        ),
+        pytest.param(
+            policy("{excludeClusters: [a]}"), "PropagationPolicyInvalid", "excludeClusters is unknown",
+            id="a-field-of-override-rules",
+        ),
+        pytest.param(
+            policy("{placement: [{cluster: a, prefrences: {}}]}"), "PropagationPolicyInvalid",
+            "spec.placement[0].prefrences is unknown; allowed are cluster, preferences; did you mean preferences?",
+            id="a-typo-below",
+        ),
+        pytest.param(
+            policy("{placement: [{preferences: {}}]}"), "PropagationPolicyInvalid", "spec.placement[0].cluster must be",
+            id="a-placement-without-cluster",
+        ),
+        pytest.param(
+            policy("{placement: [a]}"), "PropagationPolicyInvalid", 'spec.placement[0] must be a mapping, not "a"',
+            id="names-alone",
+        ),
+        pytest.param(
+            policy("{placement: [{cluster: a, preferences: {wait: 1}}]}"), "PropagationPolicyInvalid",
+            "preferences.wait is unknown", id="what-the-api-does-not-know-without-effect",
+        ),
+        pytest.param(
+            policy("{tolerations: [{keys: a}]}"), "PropagationPolicyInvalid", "tolerations[0].keys is unknown",
+            id="nor-in-a-list",
+        ),
+        pytest.param(
+            policy("{reschedulePolicy: {rescheduleWhen: {joined: true}}}"), "PropagationPolicyInvalid",
+            "rescheduleWhen.joined is unknown", id="nor-deeper",
+        ),
+        pytest.param(
+            policy("{schedulingMode: Copy}"), "PropagationPolicyInvalid", "must be one of Duplicate, Divide, not",
+            id="no-mode",
+        ),
+        pytest.param(
+            policy("{clusterAffinity: [{matchExpressions: [{key: a, operator: Gt, values: [x]}]}]}"), "SelectorInvalid",
+            "must be one 64-bit integer", id="no-number",
+        ),
+    ],
+)  # fmt: skip
+def test_what_is_refused(text: str, code: str, message: str) -> None:
+    found, findings = read(text)
+
+    assert found is None
+    (one,) = findings
+    assert (one.code, one.severity, one.location.file) == (code, "error", "policy.yaml")
+    assert message in one.message
+
+
+def test_an_invalid_policy_hides_a_sound_one_of_its_name() -> None:
+    texts = {"a.yaml": cluster_policy(), "b.yaml": policy(kind="ClusterPropagationPolicy")}
+
+    found = read_propagation_policies(catalog_of(texts))
+
+    assert not found.valid
+    assert [str(key) for key in found.invalid] == ["ClusterPropagationPolicy/_cluster/edge"]

@@ -1,0 +1,26 @@
+"""The shared cases of overrides: their resources stand where the cases expect them, and nowhere else."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from reconciler.krm.yaml import parse_yaml
+from tests.unit.controllers.placement.placement_world import listing, room
+
+FOLDER = Path(__file__).resolve().parents[4] / "../shared/cases/overrides"
+CASES = sorted(FOLDER.glob("*.yaml"))
+
+
+@pytest.mark.skipif(not CASES, reason="the shared cases are not beside this project")
+@pytest.mark.parametrize("path", CASES, ids=lambda path: path.stem)
+def test_files_stand_where_they_are_expected(path: Path) -> None:
+    case: Any = parse_yaml(path.read_bytes()).documents[0].data
+
+    result = room(case["config"], fleet={})
+
+    found = {f"{cluster}/resources/{file}" for cluster, files in listing(result).items() for file in files}
+    assert found == {file for file in case["expect"].get("files", {}) if "/resources/" in file}
+    assert result.findings == ()

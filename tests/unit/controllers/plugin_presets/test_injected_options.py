@@ -1,0 +1,131 @@
+"""Injected options: which, in what order, and what expressions see of them (greenhouse 8.2, design 10.32)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from reconciler.controllers.plugin_presets.helm_values import build_values
+from reconciler.controllers.plugin_presets.injected_options import (
+    InjectionContext,
+    build_expression_variables,
+    is_removed_option,
+    list_injected_options,
+)
+
+FULL = InjectionContext(
+    organization="acme",
+    cluster="edge-01",
+    cluster_labels={
+        "tier": "edge",
+        "metadata.greenhouse.sap/zone": "b",
+        "metadata.greenhouse.sap/region": "north-2",
+        "greenhouse.sap/owned-by": "team-of-the-cluster",
+    },
+    plugin_labels={"greenhouse.sap/owned-by": "logging"},
+    preset_labels={"greenhouse.sap/owned-by": "observability"},
+    base_domain="example.test",
+)
+
+
+def test_every_option_in_its_order() -> None:
+    assert [(one.name, one.value, one.label) for one in list_injected_options(FULL)] == [
+        ("global.greenhouse.organizationName", "acme", ""),
+        ("global.greenhouse.clusterName", "edge-01", ""),
+        ("global.greenhouse.metadata.region", "north-2", "metadata.greenhouse.sap/region"),
+        ("global.greenhouse.metadata.zone", "b", "metadata.greenhouse.sap/zone"),
+        ("global.greenhouse.baseDomain", "example.test", ""),
+        ("global.greenhouse.ownedBy", "logging", "greenhouse.sap/owned-by"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("change", "name", "expected"),
+    [
+        pytest.param({"cluster": ""}, "clusterName", None, id="no-cluster"),
+        pytest.param({"cluster": ""}, "metadata.region", None, id="no-metadata-without-a-cluster"),
+        pytest.param({"cluster_labels": {}}, "clusterName", "edge-01", id="cluster-that-does-not-exist-has-its-name"),
+        pytest.param({"cluster_labels": {}}, "metadata.region", None, id="and-no-metadata"),
+        pytest.param({"base_domain": ""}, "baseDomain", None, id="no-setting-no-domain"),
+        pytest.param({"plugin_labels": {}}, "ownedBy", "observability", id="owner-of-the-preset"),
+        pytest.param(
+            {"plugin_labels": {"greenhouse.sap/owned-by": ""}}, "ownedBy", "observability", id="empty-label-is-none"
+        ),
+        pytest.param({"plugin_labels": {}, "preset_labels": {}}, "ownedBy", None, id="no-owner"),
+        pytest.param(
+            {"cluster_labels": {"metadata.greenhouse.sap/ring": ""}}, "metadata.ring", "", id="empty-metadata-is-there"
+        ),
+        pytest.param(
+            {"cluster_labels": {"metadata.greenhouse.sap/net.v4": "on"}}, "metadata.net.v4", "on", id="dot-nests"
+        ),
+        pytest.param(
+            {"cluster_labels": {"metadata.greenhouse.sap/a[99999],b=c": "x"}},
+            r"metadata.a\[99999]\,b\=c",
+            "x",
+            id="odd-label-stays-one-key",
+        ),
+    ],
+)
+def test_what_depends_on_the_context(change: dict[str, Any], name: str, expected: str | None) -> None:
+    found = {one.name: one.value for one in list_injected_options(replace(FULL, **change))}
+
+    assert found.get(f"global.greenhouse.{name}") == expected
+
+
+def test_a_label_that_is_only_the_prefix_is_no_metadata() -> None:
+    context = replace(FULL, cluster_labels={"metadata.greenhouse.sap/": "x"})
+
+    assert not [one for one in list_injected_options(context) if "metadata" in one.name]
+
+
+def test_the_order_of_labels_does_not_matter() -> None:
+    reverse = dict(sorted(FULL.cluster_labels.items(), reverse=True))
+
+    assert list_injected_options(replace(FULL, cluster_labels=reverse)) == list_injected_options(FULL)
+
+
+def test_what_expressions_see() -> None:
+    labels = {"metadata.greenhouse.sap/net.v4": "10.0.0.0", "metadata.greenhouse.sap/net.v6": "fd00"}
+    variables = build_expression_variables(list_injected_options(replace(FULL, cluster_labels=labels)))
+
+    assert variables == {
+        "global": {
+            "greenhouse": {
+                "organizationName": "acme",
+                "clusterName": "edge-01",
+                "metadata": {"net": {"v4": "10.0.0.0", "v6": "fd00"}},
+                "baseDomain": "example.test",
+                "ownedBy": "logging",
+            }
+        }
+    }
+
+
+def test_labels_that_cannot_both_be_metadata_are_told_as_options() -> None:
+    labels = {"metadata.greenhouse.sap/net": "a", "metadata.greenhouse.sap/net.v4": "b"}
+    entries = list_injected_options(replace(FULL, cluster_labels=labels))
+
+    assert [
+        (one.name, one.conflicting_name) for one in build_values((one.name, one.value) for one in entries).conflicts
+    ] == [("global.greenhouse.metadata.net.v4", "global.greenhouse.metadata.net")]
+    assert build_expression_variables(entries)["global"]["greenhouse"]["metadata"] == {"net": "a"}
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("global.greenhouse.clusterNames", True),
+        ("global.greenhouse.teamNames", True),
+        ("global.greenhouse.teamNames[0]", True),
+        (r"global.greenhouse.\teamNames", True),
+        ("global.greenhouse.clusterName", False),
+        ("global.greenhouse.custom", False),
+        ("global.greenhouse", False),
+        ("greenhouse.teamNames", False),
+        (r"global\.greenhouse.teamNames", False),
+    ],
+)
+def test_options_that_are_injected_no_more(name: str, expected: bool) -> None:
+    assert is_removed_option(name) == expected

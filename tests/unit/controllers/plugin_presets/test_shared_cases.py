@@ -1,0 +1,85 @@
+"""The shared cases of presets: their Plugins are what the cases expect, and stand nowhere else."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from reconciler.controllers.deletion_guards import PackageLocation
+from reconciler.controllers.results import ControllerResult
+from reconciler.krm.json_pointer import parse_pointer, resolve_pointer
+from reconciler.krm.yaml import emit, parse_yaml
+from tests.unit.controllers.plugin_presets.presets_world import Branches, data_of, findings, room
+
+FOLDER = Path(__file__).resolve().parents[4] / "../shared/cases/presets"
+CASES = sorted(FOLDER.glob("*.yaml"))
+
+
+def branches_of(case: Any) -> Branches:
+    """Return what the branches of a case have; nothing of it is ours."""
+    plugins: dict[PackageLocation, Any] = {}
+    for one in case["repos"].get("fleet", ()):
+        for path, text in one["files"].items():
+            cluster, package = one["branch"].removeprefix("clusters/"), path.removesuffix("/plugin.yaml")
+            plugins[cluster, package] = parse_yaml(text.encode()).documents[0].data
+    return Branches({}, plugins)
+
+
+def texts_of(result: ControllerResult, branches: Branches) -> dict[str, str]:
+    units = {(one.target.repository, one.target.package): one for one in result.variants}
+    return {
+        f"{cluster}/{package}/plugin.yaml": emit(data_of(one, branches.plugins.get((cluster, package))))
+        for (cluster, package), one in units.items()
+    }
+
+
+def expected(case: Any) -> set[str]:
+    """Return the Plugins that a case expects of us; those that people have on a branch are not."""
+    files = {path for path in case["expect"]["files"] if "/plugins/" in path and path.endswith("/plugin.yaml")}
+    return {path for path in files if "equalsText" not in str(case["expect"]["files"][path])}
+
+
+def check(text: str, wanted: dict[str, Any]) -> bool:
+    """Tell whether a Plugin passes a check of a case."""
+    if "contains" in wanted:
+        return wanted["contains"] in text
+    if "notContains" in wanted:
+        return wanted["notContains"] not in text
+    *above, last = parse_pointer(wanted["path"])
+    found = resolve_pointer(parse_yaml(text.encode()).documents[0].data, above)
+    if wanted.get("absent"):
+        return last not in found
+    return bool(resolve_pointer(found, [last]) == wanted["equals"])
+
+
+@pytest.mark.skipif(not CASES, reason="the shared cases are not beside this project")
+@pytest.mark.parametrize("path", CASES, ids=lambda path: path.stem)
+def test_plugins_are_what_is_expected(path: Path) -> None:
+    case: Any = parse_yaml(path.read_bytes()).documents[0].data
+
+    result = room(case["config"], branches_of(case))
+
+    texts = texts_of(result, branches_of(case))
+    assert expected(case) <= texts.keys()
+    failed = [one for file in expected(case) for one in case["expect"]["files"][file] if not check(texts[file], one)]
+    assert failed == []
+    assert not [one for absent in case["expect"].get("absent", ()) for one in texts if one.startswith(absent)]
+    assert bool([one for one in findings(result) if one.severity == "error"]) == bool(case["expect"]["exit"])
+
+
+@pytest.mark.skipif(not CASES, reason="the shared cases are not beside this project")
+@pytest.mark.parametrize("path", CASES, ids=lambda path: path.stem)
+def test_conditions_are_what_is_expected(path: Path) -> None:
+    case: Any = parse_yaml(path.read_bytes()).documents[0].data
+
+    result = room(case["config"], branches_of(case))
+
+    for wanted in case["expect"].get("conditions", ()):
+        kind, namespace, name = wanted["object"].split("/")
+        (status,) = (one for one in result.statuses if str(one.key) == f"{kind}/{namespace}/{name}")
+        (found,) = (one for one in status.conditions if one.type == wanted["type"])
+        assert found.status == wanted["status"]
+        assert wanted.get("reason", found.reason) == found.reason
+        assert wanted.get("messageContains", "") in found.message

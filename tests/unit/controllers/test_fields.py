@@ -1,0 +1,92 @@
+"""Fields: what is wrong with them is quoted, unless it may be a secret."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from reconciler.controllers.plugin_presets.codes import PLUGIN_INVALID
+from reconciler.controllers.validation import FieldFindings, FieldReader, format_list, suggest_name
+from reconciler.krm.findings import SourceLocation
+
+SECRET = "hunter2"
+
+
+def told(data: Any, *, quotes: bool) -> list[str]:
+    """Return what is told of a mapping of which every field is read as every type."""
+    faults = FieldFindings(lambda path: SourceLocation("a.yaml"), PLUGIN_INVALID)
+    fields = FieldReader(data, ("spec",), faults, ("name", "inner", "items"), quotes=quotes)
+    fields.text("name")
+    fields.choice("name", ("a", "b"), "a")
+    fields.mapping("inner", ("value",)).text("value")
+    for one in fields.mappings("items", ("value",)):
+        one.text("value")
+    fields.texts("items")
+    fields.string_map("inner")
+    return [one.message for one in faults.findings]
+
+
+@pytest.mark.parametrize(
+    ("data", "quoted", "unquoted"),
+    [
+        pytest.param(5, "spec must be a mapping, not 5", "spec must be a mapping", id="no-mapping"),
+        pytest.param({"name": 5}, "spec.name must be a string, not 5: quote it", "spec.name must be a string: quote it",
+                     id="no-string"),
+        pytest.param({"name": "c"}, 'spec.name must be one of a, b, not "c"', "spec.name must be one of a, b",
+                     id="no-such-word"),
+        pytest.param({"items": 5}, "spec.items must be a list, not 5", "spec.items must be a list", id="no-list"),
+        pytest.param({"items": []}, "", "", id="an-empty-list-is-one"),
+        pytest.param({"name": []}, "spec.name must be a string, not []: quote it",
+                     "spec.name must be a string: quote it", id="an-empty-list-is-quoted"),
+        pytest.param({"nam": 1}, "spec.nam is unknown; allowed are name, inner, items; did you mean name?",
+                     "spec.nam is unknown; allowed are name, inner, items; did you mean name?", id="a-slip"),
+        pytest.param({"xyz": 1}, "spec.xyz is unknown; allowed are name, inner, items",
+                     "spec must have no other fields than name, inner, items", id="an-unknown-field"),
+        pytest.param({"inner": {"xyz": 1}}, "spec.inner.xyz is unknown; allowed are value",
+                     "spec.inner must have no other fields than value", id="an-unknown-field-below"),
+    ],
+)  # fmt: skip
+def test_what_is_quoted(data: Any, quoted: str, unquoted: str) -> None:
+    assert (told(data, quotes=True) or [""])[0] == quoted
+    assert (told(data, quotes=False) or [""])[0] == unquoted
+
+
+WRONG = [
+    {"name": {"token": SECRET}}, {"name": [SECRET]}, {"inner": [SECRET]}, {"items": {"token": SECRET}},
+    {"items": [[SECRET]]}, {"inner": {"value": [SECRET]}}, {"inner": {"token": {"x": SECRET}}}, [SECRET],
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("data", WRONG)
+def test_of_lists_and_mappings_nothing_is_to_be_seen(data: Any) -> None:
+    said = told(data, quotes=True)
+
+    assert said
+    assert SECRET not in str(said)
+
+
+@pytest.mark.parametrize("data", [*WRONG, {"inner": SECRET}, {"items": SECRET}, {"items": [SECRET]}, SECRET,
+                                  {"inner": {SECRET: None}}, {SECRET: 1}, {"items": [{SECRET: 1}]}])  # fmt: skip
+def test_without_quotes_nothing_is_to_be_seen_at_all(data: Any) -> None:
+    said = told(data, quotes=False)
+
+    assert said
+    assert SECRET not in str(said)
+
+
+@pytest.mark.parametrize(
+    ("count", "text"),
+    [
+        pytest.param(0, "", id="nobody"),
+        pytest.param(2, "n0 and n1", id="two"),
+        pytest.param(53, f"{' and '.join(f'n{number}' for number in range(50))}, and 3 more", id="too-many"),
+    ],
+)
+def test_listed(count: int, text: str) -> None:
+    assert format_list([f"n{number}" for number in range(count)], " and ") == text
+
+
+@pytest.mark.parametrize(("others", "text"), [(0, "; did you mean replicas?"), (500, "")])
+def test_what_is_meant_is_looked_for_among_a_few(others: int, text: str) -> None:
+    assert suggest_name("replica", ["replicas", *(f"n{number}" for number in range(others))]) == text

@@ -1,0 +1,200 @@
+"""A Repository is read with its defaults, or refused with every fault at its line (porch 1, design 3, 10.11, 10.12)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from reconciler.catalog.catalog import read_catalog
+from reconciler.catalog.files import File, FileTree
+from reconciler.controllers.repositories import (
+    Repositories,
+    Repository,
+    explain_missing_repository,
+    format_kptfile_url,
+    read_repositories,
+)
+from reconciler.krm.findings import Finding
+from reconciler.krm.names import validate_ref_name
+from reconciler.krm.objects import ObjectKey
+from reconciler.krm.yaml import emit
+
+URL = "https://git.example/fleet"
+
+
+def read(*specs: Any, version: str = "v1alpha1", **metadata: Any) -> tuple[Repositories, tuple[Finding, ...]]:
+    files = {}
+    for index, spec in enumerate(specs):
+        named = {"name": f"r{index}", **metadata}
+        data = {
+            "apiVersion": f"config.porch.kpt.dev/{version}", "kind": "Repository", "metadata": named, "spec": spec
+        }  # fmt: skip
+        files[f"{index}.yaml"] = File(emit(data).encode())
+    return read_repositories(read_catalog(FileTree(files)))
+
+
+def only(spec: Any, **metadata: Any) -> Repository:
+    repositories, findings = read(spec, **metadata)
+    assert findings == ()
+    (found,) = repositories.values()
+    return found
+
+
+@pytest.mark.parametrize(
+    ("git", "deployment", "branch", "directory", "tag_prefix"),
+    [
+        pytest.param({}, False, "main", "", "", id="a-catalog"),
+        pytest.param({}, True, "clusters/r0", "", "r0/", id="a-cluster"),
+        pytest.param({"branch": "prod"}, True, "prod", "", "r0/", id="a-branch"),
+        pytest.param({"branch": ""}, True, "clusters/r0", "", "r0/", id="an-empty-branch-is-none"),
+        pytest.param({"directory": "/a/b/"}, False, "main", "a/b", "", id="slashes-around-a-directory-mean-nothing"),
+        pytest.param({"directory": "/"}, False, "main", "", "", id="the-root"),
+        pytest.param({"tagPrefix": "rel/"}, True, "clusters/r0", "", "rel/", id="a-prefix"),
+        pytest.param({"tagPrefix": ""}, True, "clusters/r0", "", "", id="an-empty-prefix-says-something"),
+        pytest.param({"branch": None, "tagPrefix": None}, False, "main", "", "", id="nothing-is-written"),
+        pytest.param({"secretRef": {"name": "s"}}, False, "main", "", "", id="unknown-fields-are-left-alone"),
+    ],
+)
+def test_defaults(git: dict[str, Any], deployment: bool, branch: str, directory: str, tag_prefix: str) -> None:
+    found = only({"type": "git", "deployment": deployment, "git": {"repo": URL, **git}})
+
+    assert (found.url, found.deployment) == (URL, deployment)
+    assert (found.branch, found.directory, found.tag_prefix) == (branch, directory, tag_prefix)
+
+
+def test_what_people_wrote_about_it() -> None:
+    found = only({"git": {"repo": URL}}, namespace="edge", labels={"a": "b", "n": 1}, annotations={"c": "d"})
+
+    assert found.key == ObjectKey("config.porch.kpt.dev", "Repository", "edge", "r0")
+    assert (found.labels, found.annotations) == ({"a": "b"}, {"c": "d"})
+    assert (found.where.file, found.where.line) == ("0.yaml", 1)
+
+
+@pytest.mark.parametrize(
+    ("spec", "line", "code", "message"),
+    [
+        pytest.param(
+            {"git": {}}, 6, "RepositoryInvalid", "spec.git.repo is required: the URL of a Git repository", id="no-url"
+        ),
+        pytest.param(
+            {"git": "x"}, 6, "RepositoryInvalid", "spec.git.repo is required: the URL of a Git repository", id="no-git"
+        ),
+        pytest.param(
+            "x", 5, "RepositoryInvalid", "spec.git.repo is required: the URL of a Git repository", id="no-spec"
+        ),
+        pytest.param(
+            {"git": {"repo": 1}}, 7, "RepositoryInvalid", "spec.git.repo must be a string, not 1", id="url-of-a-type"
+        ),
+        pytest.param(
+            {"git": {"repo": URL, "branch": 1.1}},
+            8,
+            "RepositoryInvalid",
+            "spec.git.branch must be a string, not 1.1",
+            id="branch-like-a-number",
+        ),
+        pytest.param(
+            {"git": {"repo": URL, "tagPrefix": ["v"]}},
+            8,
+            "RepositoryInvalid",
+            "spec.git.tagPrefix must be a string, not ['v']",
+            id="prefix-of-a-type",
+        ),
+        pytest.param(
+            {"git": {"repo": URL, "branch": "a..b"}},
+            8,
+            "NameNotUsable",
+            f'spec.git.branch "a..b" is invalid: {validate_ref_name("a..b")}',
+            id="branch-that-git-refuses",
+        ),
+        pytest.param(
+            {"git": {"repo": URL, "tagPrefix": "a//"}},
+            8,
+            "NameNotUsable",
+            f'spec.git.tagPrefix "a//" is invalid: {validate_ref_name("a//x")}',
+            id="prefix-that-git-refuses",
+        ),
+        pytest.param(
+            {"git": {"repo": URL, "directory": "a/../.."}},
+            8,
+            "RepositoryInvalid",
+            'spec.git.directory must not contain "..", and is "a/../.."',
+            id="a-way-out",
+        ),
+        pytest.param(
+            {"type": "oci", "git": {"repo": URL}},
+            6,
+            "RepositoryInvalid",
+            "spec.type must be \"git\", not 'oci'",
+            id="type",
+        ),
+        pytest.param(
+            {"deployment": "yes", "git": {"repo": URL}},
+            6,
+            "RepositoryInvalid",
+            "spec.deployment must be true or false, not 'yes'",
+            id="deployment",
+        ),
+    ],
+)
+def test_faults(spec: Any, line: int, code: str, message: str) -> None:
+    repositories, (finding,) = read(spec)
+
+    assert repositories == {}
+    assert (finding.code, finding.message) == (code, message)
+    assert (finding.location.file, finding.location.line) == ("0.yaml", line)
+
+
+def test_another_version_is_refused() -> None:
+    _, (finding,) = read({"git": {"repo": URL}}, version="v1alpha2")
+
+    assert finding.message == (
+        'apiVersion must be "config.porch.kpt.dev/v1alpha1", not "config.porch.kpt.dev/v1alpha2"'
+    )
+    assert finding.location.pointer == "/apiVersion"
+
+
+def test_all_faults_are_told_and_the_others_are_read() -> None:
+    repositories, findings = read(
+        {"type": "oci", "deployment": 1.5, "git": {"branch": 1}}, {"git": {"repo": URL}}, {"git": {}}
+    )
+
+    assert [one.location.pointer for one in findings] == [
+        "/spec/git/branch", "/spec/git/repo", "/spec/type", "/spec/deployment", "/spec/git/repo",
+    ]  # fmt: skip
+    assert set(repositories) == {("default", "r1")}
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        pytest.param("https://git.example/a", "https://git.example/a.git", id="gets-its-ending"),
+        pytest.param("https://git.example/a.git", "https://git.example/a.git", id="has-it"),
+        pytest.param("https://git.example/a/", "https://git.example/a.git", id="slash-at-the-end"),
+        pytest.param("https://me:secret@git.example/a", "https://git.example/a.git", id="credentials"),
+        pytest.param("https://token@git.example/a", "https://git.example/a.git", id="a-token"),
+        pytest.param("git@git.example:a/b", "git@git.example:a/b.git", id="the-user-of-ssh-is-an-address"),
+        pytest.param("../catalog", "../catalog.git", id="a-path"),
+        pytest.param("https://git.example/a@b", "https://git.example/a@b.git", id="at-in-a-path"),
+    ],
+)
+def test_the_address_in_kptfiles(text: str, expected: str) -> None:
+    assert format_kptfile_url(text) == expected
+
+
+@pytest.mark.parametrize(
+    ("others", "hint"),
+    [
+        pytest.param([], "", id="there-are-none"),
+        pytest.param([("edge", "b"), ("edge", "a"), ("far", "c")], "; there are a, b", id="those-of-the-namespace"),
+        pytest.param([("far", "x"), ("edge", "a"), ("away", "x")], "; there is one in away, far", id="elsewhere"),
+        pytest.param([("edge", str(n)) for n in range(9)], "", id="too-many-to-be-of-help"),
+    ],
+)
+def test_whoever_looks_for_one_is_told_where_it_is(others: Sequence[tuple[str, str]], hint: str) -> None:
+    there = only({"git": {"repo": URL}})
+
+    told = explain_missing_repository(dict.fromkeys(others, there), "edge", "x")
+
+    assert told == f'could not find Repository "x" in namespace "edge"{hint}'

@@ -1,0 +1,87 @@
+"""A Secret with values on its way to a branch is told of, and never what is in it (design 10.29)."""
+
+from __future__ import annotations
+
+import pytest
+
+from reconciler.catalog.files import File, FileTree
+from reconciler.controllers.resource_findings import find_secrets
+from reconciler.krm.findings import Finding
+
+HEAD = "apiVersion: v1\nkind: Secret\nmetadata: {name: key, namespace: shop}\n"
+LOCAL = HEAD.replace("shop}", 'shop, annotations: {config.kubernetes.io/local-config: "true"}}')
+
+
+def found_in(text: str, path: str = "all.yaml", *, block: bool = False) -> tuple[Finding, ...]:
+    return find_secrets(FileTree({path: File(text.encode())}), block=block)
+
+
+@pytest.mark.parametrize(
+    ("text", "pointers"),
+    [
+        pytest.param(f"{HEAD}data: {{a: aHVudGVyMg==}}\n", ["/data"], id="data"),
+        pytest.param(f"{HEAD}stringData: {{a: hunter2}}\n", ["/stringData"], id="stringData"),
+        pytest.param(f"{HEAD}stringData: {{a: x}}\ndata: {{b: eA==}}\n", ["/data"], id="one-finding-for-both"),
+        pytest.param(f"{HEAD}data: {{a: '', b: eA==}}\n", ["/data"], id="one-value-is-enough"),
+        pytest.param(f"{HEAD}data: {{a: 5}}\n", ["/data"], id="no-string"),
+        pytest.param(f"{HEAD}data: hunter2\n", ["/data"], id="no-mapping"),
+        pytest.param(f"{HEAD}data: {{a: '', b: null, c: ' '}}\nstringData:\n", [], id="empty-values"),
+        pytest.param(HEAD, [], id="no-values"),
+        pytest.param(f"{HEAD}data: {{}}\n", [], id="empty-data"),
+        pytest.param(f"{HEAD}immutable: true\ntype: Opaque\n", [], id="other-fields"),
+        pytest.param(f"{LOCAL}data: {{a: eA==}}\n", [], id="local-config"),
+        pytest.param(f"{HEAD}data: {{a: eA==}}\n".replace("Secret", "ConfigMap"), [], id="another-kind"),
+        pytest.param(
+            f"{HEAD}data: {{a: eA==}}\n".replace("v1", "bitnami.com/v1alpha1"), [], id="a-Secret-of-another-group"
+        ),
+        pytest.param(
+            f"{HEAD}spec: {{encryptedData: {{a: AgB}}}}\n".replace("Secret", "SealedSecret"), [], id="sealed"
+        ),
+        pytest.param(
+            f"apiVersion: v1\nkind: List\nitems:\n- {{}}\n- {HEAD}data: {{a: eA==}}\n".replace("\nk", "\n  k")
+            .replace("  kind: List", "kind: List").replace("\nm", "\n  m").replace("\nd", "\n  d"),
+            ["/items/1/data"],
+            id="in-a-List",
+        ),
+        pytest.param(f"{HEAD}data: {{a: eA==}}\n---\n{HEAD}data: {{b: eA==}}\n", ["/data", "/data"], id="documents"),
+        pytest.param("- 1\n", [], id="no-object"),
+        pytest.param("a: [\n", [], id="no-YAML"),
+    ],
+)  # fmt: skip
+def test_which_documents_are_told_of(text: str, pointers: list[str]) -> None:
+    assert [one.location.pointer for one in found_in(text)] == pointers
+
+
+@pytest.mark.parametrize(
+    ("path", "count"),
+    [("key.yaml", 1), ("sub/key.yml", 1), ("Kptfile", 0), ("sub/Kptfile", 0), ("key.txt", 0)],
+)
+def test_which_files_are_read(path: str, count: int) -> None:
+    assert len(found_in(f"{HEAD}data: {{a: eA==}}\n", path)) == count
+
+
+def test_a_finding_says_where_and_nothing_of_what() -> None:
+    text = f"# first\n---\n{HEAD}type: Opaque\nstringData:\n  password: hunter2\n"
+
+    (found,) = found_in(text)
+
+    assert (found.code, found.severity) == ("SecretInBranch", "warning")
+    assert str(found.location) == "all.yaml:7 Secret/shop/key /stringData"
+    assert (
+        found.message
+        == "stringData of a Secret must be empty: everyone with read access to the branch can read the values"
+    )
+
+
+def test_a_file_of_json_has_no_lines() -> None:
+    text = '{"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "key"}, "data": {"a": "eA=="}}'
+
+    (found,) = found_in(text, "key.json")
+
+    assert str(found.location) == "key.json Secret/_cluster/key /data"
+
+
+def test_where_secrets_are_blocked_it_is_an_error() -> None:
+    (found,) = found_in(f"{HEAD}data: {{a: eA==}}\n", block=True)
+
+    assert (found.code, found.severity) == ("SecretInBranch", "error")

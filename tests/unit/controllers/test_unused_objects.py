@@ -1,0 +1,144 @@
+"""Objects that look as if they were read, and that nothing reads: unknown kinds, and unplaced Kafkas."""
+
+from __future__ import annotations
+
+import pytest
+
+from reconciler.catalog.catalog import Catalog, read_catalog
+from reconciler.catalog.files import File, FileTree
+from reconciler.controllers.catalog_checks import find_unused_objects
+from tests.support.world import injected_set, variant
+
+
+def catalog(files: dict[str, str]) -> Catalog:
+    return read_catalog(FileTree({path: File(text.encode()) for path, text in files.items()}))
+
+
+def obj(api_version: str, kind: str, name: str = "a", more: str = "") -> str:
+    return f"apiVersion: {api_version}\nkind: {kind}\nmetadata: {{name: {name}{more}}}\n"
+
+
+def codes(files: dict[str, str]) -> list[tuple[str, str, int]]:
+    return [(one.code, one.location.file, one.location.line) for one in find_unused_objects(catalog(files))]
+
+
+@pytest.mark.parametrize(
+    ("api_version", "kind", "hint"),
+    [
+        pytest.param("greenhouse.sap/v1alpha1", "Catalog", "", id="greenhouse"),
+        pytest.param("greenhouse.sap/v1alpha1", "PluginPresets", "PluginPreset of greenhouse.sap", id="a-plural"),
+        pytest.param("openchoreo.dev/v1alpha1", "Component", "Component of platform", id="openchoreo"),
+        pytest.param("openchoreo.dev/v1alpha1", "Organization", "Organization of greenhouse.sap", id="another-group"),
+        pytest.param("openchoreo.dev/v1alpha1", "DataPlane", "", id="openchoreo-unknown"),
+        pytest.param(
+            "config.porch.kpt.dev/v1alpha1", "PackageVarient", "PackageVariant of config.porch.kpt.dev", id="slip"
+        ),
+        pytest.param(
+            "config.porch.kpt.dev/v1alpha2", "packageVariantSet", "PackageVariantSet of config.porch.kpt.dev", id="case"
+        ),
+        pytest.param(
+            "config.porch.kpt.dev/v1alpha1", "PackageRevisionSet", "PackageRevisionSet of reconciler.dev", id="moved"
+        ),
+        pytest.param("core.kubeadmiral.io/v1alpha1", "FederatedTypeConfig", "", id="kubeadmiral"),
+        pytest.param("kafka.strimzi.io/v1", "KafkaTopic", "", id="strimzi"),
+        pytest.param("reconciler.dev/v1alpha1", "Enviroment", "Environment of reconciler.dev", id="ours"),
+        pytest.param("greenhouse.spa/v1alpha1", "Plugin", "Plugin of greenhouse.sap", id="misspelt-group"),
+    ],
+)
+def test_an_unknown_kind_of_a_group_that_is_read(api_version: str, kind: str, hint: str) -> None:
+    (found,) = find_unused_objects(catalog({"a.yaml": obj(api_version, kind)}))
+
+    assert (found.code, found.severity.value, found.location.file, found.location.line) == (
+        "UnknownKind",
+        "warning",
+        "a.yaml",
+        2,
+    )
+    assert (f"did you mean {hint}?" in found.message) == bool(hint)
+    assert "kinds of " in found.message
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param(obj("apps/v1", "Deployment"), id="kubernetes"),
+        pytest.param(obj("example.org/v1", "Catalog"), id="another-group"),
+        pytest.param(obj("greenhouse.sap/v1alpha1", "Team"), id="known"),
+        pytest.param(obj("platform/v1alpha1", "PublicApi"), id="kinds-of-component-types"),
+        pytest.param(
+            obj(
+                "greenhouse.sap/v1alpha1", "Catalog", more=", annotations: {config.kubernetes.io/local-config: 'true'}"
+            ),
+            id="local-config",
+        ),
+    ],
+)
+def test_what_is_not_unknown(text: str) -> None:
+    assert codes({"a.yaml": text}) == []
+
+
+ANNOTATED = ", annotations: {reconciler.dev/clusters: berlin}"
+LABELLED = ", labels: {kubeadmiral.io/cluster-propagation-policy-name: all}"
+INJECTOR = "injectors:\n  - {kind: %s, name: %s}"
+SELECTING = (
+    "apiVersion: config.porch.kpt.dev/v1alpha2\nkind: PackageVariantSet\nmetadata: {name: s}\n"
+    "spec: {targets: [{objectSelector: {apiVersion: %s, kind: %s}}]}\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("api_version", "kind"),
+    [
+        pytest.param("kafka.strimzi.io/v1", "Kafka", id="kafka"),
+        pytest.param("kafka.strimzi.io/v1", "KafkaNodePool", id="pool"),
+        pytest.param("kafka.strimzi.io/v1", "KafkaTopic", id="unknown-kind"),
+        pytest.param("greenhouse.sap/v1alpha1", "Catalog", id="unknown-kind-of-greenhouse"),
+    ],
+)
+@pytest.mark.parametrize(
+    "use",
+    [
+        pytest.param(lambda api, kind: {"a.yaml": obj(api, kind, more=ANNOTATED)}, id="placed-by-annotation"),
+        pytest.param(lambda api, kind: {"a.yaml": obj(api, kind, more=LABELLED)}, id="placed-by-policy"),
+        pytest.param(
+            lambda api, kind: {
+                "a.yaml": obj(api, kind),
+                "v.yaml": variant("v", "b", "p", extra=INJECTOR % (kind, "a")),
+            },
+            id="injected-by-a-variant",
+        ),
+        pytest.param(
+            lambda api, kind: {
+                "a.yaml": obj(api, kind),
+                "s.yaml": injected_set("p", ["b"]).replace("kind: ConfigMap", f"kind: {kind}"),
+            },
+            id="injected-by-a-set",
+        ),
+        pytest.param(
+            lambda api, kind: {"a.yaml": obj(api, kind), "s.yaml": SELECTING % (api, kind)}, id="selected-by-a-set"
+        ),
+        pytest.param(lambda api, kind: {"p/x/a.yaml": obj(api, kind), "p/Kptfile": ""}, id="in-a-package"),
+        pytest.param(lambda api, kind: {"a.yaml": obj(api, kind), "broken.yaml": "a: ["}, id="a-file-is-unreadable"),
+    ],
+)
+def test_a_used_object_is_not_reported(api_version: str, kind: str, use) -> None:  # type: ignore[no-untyped-def]
+    assert codes(use(api_version, kind)) == []
+
+
+@pytest.mark.parametrize("kind", ["Kafka", "KafkaNodePool"])
+def test_a_kafka_that_is_placed_nowhere(kind: str) -> None:
+    files = {
+        "a.yaml": obj("kafka.strimzi.io/v1", kind),
+        "v.yaml": variant("v", "b", "p", extra=INJECTOR % (kind, "other")),
+    }
+    (found,) = find_unused_objects(catalog(files))
+
+    assert (found.code, found.severity.value, found.location.file) == ("KafkaNotPlaced", "warning", "a.yaml")
+    assert "reconciler.dev/clusters" in found.message
+
+
+def test_many_objects_of_an_unknown_kind_are_one_finding() -> None:
+    files = {f"{n}.yaml": obj("greenhouse.sap/v1alpha1", "Catalog", f"c{n}") for n in range(1, 8)}
+    (found,) = find_unused_objects(catalog(files))
+
+    assert found.message.endswith("; the same at 2.yaml:1, 3.yaml:1, 4.yaml:1, 5.yaml:1 and 2 more")

@@ -1,0 +1,230 @@
+"""What a push came to, against a host made of a dictionary."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from reconciler.git.errors import AccessDeniedError, GitError, UnreachableError
+from reconciler.git.push_outcomes import (
+    RATE_LIMIT_MESSAGE,
+    PushAttempt,
+    PushDone,
+    PushFailed,
+    PushOutcome,
+    PushPostponed,
+    PushRefused,
+    PushStale,
+    PushUnit,
+    RefUpdate,
+    find_ref_name_conflict,
+    group_units,
+    push_in_two_steps,
+    push_until_settled,
+    read_porcelain,
+)
+
+OLD, NEW, OTHER = "0" * 40, "1" * 40, "2" * 40
+
+
+@dataclass
+class Host:
+    """A remote that takes all or nothing, names whom it is told to name, and counts."""
+
+    refs: dict[str, str] = field(default_factory=dict)
+    poisoned: frozenset[str] = frozenset()
+    names: bool = True
+    reason: str = "pre-receive hook declined"
+    pushes: int = 0
+
+    def push(self, updates: Sequence[RefUpdate]) -> PushAttempt:
+        self.pushes += 1
+        stale = {u.ref: "stale info" for u in updates if self.refs.get(u.ref) not in {u.expected, u.new}}
+        if stale:
+            return PushAttempt(is_accepted=False, reasons={u.ref: "atomic push failed" for u in updates} | stale)
+        if guilty := [u.ref for u in updates if u.ref in self.poisoned]:
+            told = dict.fromkeys(guilty, "hook declined") if self.names else {}
+            innocent = "atomic push failure" if self.names else self.reason
+            return PushAttempt(is_accepted=False, reasons={u.ref: innocent for u in updates} | told)
+        for update in updates:
+            self.refs.pop(update.ref, None)
+            if update.new is not None:
+                self.refs[update.ref] = update.new
+        return PushAttempt(is_accepted=True)
+
+    def look(self) -> Mapping[str, str]:
+        return dict(self.refs)
+
+
+def unit(name: str, expected: str | None = None, new: str | None = NEW) -> PushUnit:
+    refs = (f"refs/heads/{name}", f"refs/state/{name}")
+    return PushUnit(name, tuple(RefUpdate(ref, new, expected) for ref in refs))
+
+
+@pytest.mark.parametrize("names", [pytest.param(True, id="named"), pytest.param(False, id="unnamed")])
+@given(
+    size=st.integers(1, 40),
+    poisoned=st.sets(st.integers(0, 39), max_size=4),
+    stale=st.sets(st.integers(0, 39), max_size=4),
+    there=st.sets(st.integers(0, 39), max_size=4),
+)
+def test_everybody_gets_what_they_deserve(
+    names: bool, size: int, poisoned: set[int], stale: set[int], there: set[int]
+) -> None:
+    refs = {update.ref: NEW for n in there for update in unit(str(n)).updates}
+    refs |= {f"refs/heads/{n}": OTHER for n in stale - there}
+    host = Host(refs, frozenset(f"refs/state/{n}" for n in poisoned), names)
+
+    outcomes = push_until_settled([unit(str(n)) for n in range(size)], host.push, host.look)
+
+    for n in range(size):
+        kind = PushDone if n in there else PushStale if n in stale else PushRefused if n in poisoned else PushDone
+        assert type(outcomes[str(n)]) is kind
+        assert (host.refs.get(f"refs/state/{n}") == NEW) == (kind is PushDone)
+    assert host.pushes <= 2 + 2 * max(1, len(poisoned)) * size.bit_length()
+
+
+def test_one_unnamed_among_512_takes_19_pushes() -> None:
+    host = Host(poisoned=frozenset({"refs/heads/200"}), names=False)
+
+    outcomes = push_until_settled([unit(str(n)) for n in range(512)], host.push, host.look)
+
+    assert [name for name, outcome in outcomes.items() if outcome != PushDone()] == ["200"]
+    assert host.pushes <= 19  # as measured, git.md finding 13
+
+
+def test_a_lock_on_the_far_side_is_no_refusal() -> None:
+    host = Host(poisoned=frozenset({"refs/heads/a"}), names=False, reason="atomic transaction failed")
+
+    [outcome] = push_until_settled([unit("a")], host.push, host.look).values()
+
+    assert isinstance(outcome, PushFailed)
+    assert outcome.error.next_step == "retry"
+
+
+def test_a_clash_of_names_on_the_far_side_is_a_refusal() -> None:
+    words = "remote: error: cannot lock ref 'refs/heads/a': 'refs/heads/a/b' exists; cannot create 'refs/heads/a'"
+    attempt = PushAttempt(is_accepted=False, reasons={"refs/heads/a": "atomic transaction failed"}, stderr=words)
+
+    [outcome] = push_until_settled([unit("a")], lambda _: attempt, dict).values()
+
+    assert isinstance(outcome, PushRefused)
+    assert "exists; cannot create" in outcome.message
+
+
+def raise_unreachable() -> Mapping[str, str]:
+    raise UnreachableError("gone")
+
+
+@pytest.mark.parametrize(
+    ("look", "kind"),
+    [
+        pytest.param(dict, AccessDeniedError, id="the-remote-can-be-read"),
+        pytest.param(raise_unreachable, AccessDeniedError, id="nor-can-it-be-read"),
+    ],
+)
+def test_an_error_of_the_connection_fails_all_at_once(
+    look: Callable[[], Mapping[str, str]], kind: type[GitError]
+) -> None:
+    attempt = PushAttempt(is_accepted=False, error=AccessDeniedError("no"))
+
+    outcomes = push_until_settled([unit(str(n)) for n in range(9)], lambda _: attempt, look)
+
+    assert {type(outcome.error) for outcome in outcomes.values() if isinstance(outcome, PushFailed)} == {kind}
+    assert len(outcomes) == 9
+
+
+def test_words_about_others_are_left_out() -> None:
+    words = "remote: c1 is closed\nremote: error: hook declined to update refs/heads/a\nremote: refs/heads/b is bad\n"
+    reasons = {"refs/heads/a": "hook declined", "refs/heads/b": "hook declined"}
+
+    outcomes = push_until_settled([unit("a"), unit("b")], lambda _: PushAttempt(False, reasons, words), dict)
+
+    assert outcomes["a"] == PushRefused("refs/heads/a: hook declined; c1 is closed")
+    assert outcomes["b"] == PushRefused("refs/heads/b: hook declined; c1 is closed; refs/heads/b is bad")
+
+
+def test_without_atomic_pushes_the_last_ref_waits_for_the_others() -> None:
+    host = Host(poisoned=frozenset({"refs/heads/b"}))
+
+    outcomes = push_in_two_steps([unit("a"), unit("b")], host.push, host.look)
+
+    assert outcomes["a"] == PushDone()
+    assert isinstance(outcomes["b"], PushRefused)
+    assert host.refs == {"refs/heads/a": NEW, "refs/state/a": NEW}
+
+
+def test_read_porcelain() -> None:
+    lines = [
+        "To /srv/a.git",
+        "*\trefs/out/heads/a:refs/heads/a\t[new branch]",
+        "!\trefs/out/heads/b:refs/heads/b\t[rejected] (stale info)",
+        "!\t:refs/heads/c\t[remote rejected] (deletion of the current branch prohibited)",
+        "!\trefs/out/heads/d:refs/heads/d\t[remote failure] (remote failed to report status)",
+        "Done",
+    ]
+
+    assert read_porcelain(lines) == {
+        "refs/heads/b": "stale info",
+        "refs/heads/c": "deletion of the current branch prohibited",
+        "refs/heads/d": "remote failed to report status",
+    }
+
+
+@pytest.mark.parametrize(
+    ("sizes", "groups"),
+    [
+        pytest.param([], [], id="nothing"),
+        pytest.param([2, 2, 2], [["0", "1"], ["2"]], id="whole-units"),
+        pytest.param([9, 1], [["0"], ["1"]], id="a-large-unit-goes-alone"),
+        pytest.param([1, 4, 1], [["0", "1"], ["2"]], id="exactly-full"),
+    ],
+)
+def test_pack(sizes: list[int], groups: list[list[str]]) -> None:
+    units = [PushUnit(str(n), (RefUpdate("r", None, None),) * size) for n, size in enumerate(sizes)]
+
+    assert [[unit.name for unit in group] for group in group_units(reversed(units), 5)] == groups
+
+
+def test_a_unit_with_options_goes_alone_and_last() -> None:
+    units = [PushUnit(name, (), options) for name, options in (("a", ("x",)), ("b", ()), ("c", ("x",)), ("d", ()))]
+
+    assert [[unit.name for unit in group] for group in group_units(units, 5)] == [["b", "d"], ["a"], ["c"]]
+
+
+def test_those_that_wait_go_first_in_their_turn() -> None:
+    units = [PushUnit(name, (), options) for name, options in (("a", ()), ("b", ("x",)), ("c", ()), ("d", ()))]
+
+    assert [[unit.name for unit in group] for group in group_units(units, 5, ["d", "b", "gone"])] == [
+        ["d"],
+        ["b"],
+        ["a", "c"],
+    ]
+
+
+@pytest.mark.parametrize("way", [push_until_settled, push_in_two_steps])
+def test_what_was_not_pushed_is_postponed_and_nobody_looks(way: Callable[..., dict[str, PushOutcome]]) -> None:
+    units = [unit("a"), unit("b")]
+    waiting = PushAttempt(is_accepted=False, wait_seconds=42)
+
+    outcomes = way(units, lambda updates: waiting, lambda: pytest.fail("nothing was sent"))
+
+    assert outcomes == dict.fromkeys("ab", PushPostponed(RATE_LIMIT_MESSAGE, 42))
+
+
+@pytest.mark.parametrize(
+    ("ref", "new", "clash"),
+    [
+        pytest.param("refs/heads/a/b", NEW, "refs/heads/a", id="below-a-ref"),
+        pytest.param("refs/heads/d", NEW, "refs/heads/d/", id="above-refs"),
+        pytest.param("refs/heads/a", NEW, None, id="itself"),
+        pytest.param("refs/heads/e", NEW, None, id="free"),
+        pytest.param("refs/heads/a/b", None, None, id="a-deletion"),
+    ],
+)
+def test_find_clash(ref: str, new: str | None, clash: str | None) -> None:
+    assert find_ref_name_conflict(RefUpdate(ref, new, None), {"refs/heads/a"}, {"refs/heads", "refs/heads/d"}) == clash

@@ -1,0 +1,57 @@
+"""Which remotes have limits of their own."""
+
+from __future__ import annotations
+
+import pytest
+
+from reconciler.git.options import GitOptions, GitRemoteLimits, apply_remote_limits
+from reconciler.git.url import parse_url
+
+
+@pytest.mark.parametrize(
+    ("pattern", "url", "matches"),
+    [
+        pytest.param("github.com", "https://github.com/acme/fleet", True, id="a-host"),
+        pytest.param("github.com", "git@github.com:acme/fleet.git", True, id="however-git-reaches-it"),
+        pytest.param("GitHub.com", "ssh://git@github.com:22/acme/fleet", True, id="hosts-have-no-case"),
+        pytest.param("github.com", "https://github.com.evil.example/acme/fleet", False, id="not-one-that-begins-so"),
+        pytest.param("https://github.com/acme", "git@github.com:acme/fleet.git", True, id="an-address-of-a-folder"),
+        pytest.param("github.com/acme", "https://github.com/acme-two/fleet", False, id="not-another-folder"),
+        pytest.param("github.com/acme/fleet.git", "https://github.com/acme/fleet", True, id="one-remote"),
+        pytest.param("github.com/*", "https://github.com/acme/fleet", True, id="a-glob"),
+        pytest.param("github.com/*/fleet", "https://github.com/acme/fleet", True, id="a-glob-in-the-middle"),
+        pytest.param("*.example.com", "https://git.example.com/acme/fleet", False, id="a-glob-is-over-all-of-it"),
+        pytest.param("*.example.com/*", "https://git.example.com/acme/fleet", True, id="many-hosts"),
+        pytest.param("*", "/srv/git/fleet.git", True, id="everything"),
+        pytest.param("/srv/git", "/srv/git/fleet.git", True, id="a-local-folder"),
+        pytest.param("file:///srv/git", "/srv/git/fleet.git", True, id="a-local-folder-as-an-address"),
+        pytest.param("github.com/Acme", "https://github.com/acme/fleet", False, id="paths-have-case"),
+        pytest.param("[::1]/acme", "https://[::1]/acme/fleet", True, id="a-number-for-a-host"),
+    ],
+)
+def test_which_remotes_a_pattern_matches(pattern: str, url: str, matches: bool) -> None:
+    options = GitOptions(remotes=(GitRemoteLimits(pattern, max_refs_per_push=3),))
+
+    assert apply_remote_limits(options, parse_url(url)).max_refs_per_push == (3 if matches else 500)
+
+
+def test_the_first_that_matches_counts_and_what_it_leaves_out_is_as_for_all_others() -> None:
+    first = GitRemoteLimits("github.com/acme", max_pushes_per_minute=6)
+    second = GitRemoteLimits("github.com", 3, 2)
+    options = GitOptions(max_refs_per_push=100, max_pushes_per_minute=60, remotes=(first, second))
+    found = {
+        name: apply_remote_limits(options, parse_url(f"https://{name}"))
+        for name in ("github.com/acme/a", "github.com/b", "gitlab.com/c")
+    }
+
+    assert {name: (one.max_refs_per_push, one.max_pushes_per_minute) for name, one in found.items()} == {
+        "github.com/acme/a": (100, 6), "github.com/b": (3, 2), "gitlab.com/c": (100, 60),
+    }  # fmt: skip
+
+
+def test_a_limit_can_be_lifted_for_some() -> None:
+    options = GitOptions(
+        max_pushes_per_minute=6, remotes=(GitRemoteLimits("git.example.com", max_pushes_per_minute=0),)
+    )
+
+    assert apply_remote_limits(options, parse_url("https://git.example.com/a")).max_pushes_per_minute == 0

@@ -1,0 +1,71 @@
+"""JSON pointers, by the examples of RFC 6901 and the ways to get them wrong."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from reconciler.krm.json_pointer import PointerError, format_pointer, parse_pointer, resolve_pointer
+
+RFC = {"foo": ["bar", "baz"], "": 0, "a/b": 1, "c%d": 2, "e^f": 3, "g|h": 4, "i\\j": 5, 'k"l': 6, " ": 7, "m~n": 8}
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        pytest.param("", RFC, id="the-whole-document"),
+        pytest.param("/foo", ["bar", "baz"], id="a-key"),
+        pytest.param("/foo/0", "bar", id="an-index"),
+        pytest.param("/", 0, id="the-empty-key"),
+        pytest.param("/a~1b", 1, id="an-escaped-slash"),
+        pytest.param("/c%d", 2, id="percent-is-not-decoded"),
+        pytest.param("/ ", 7, id="a-blank"),
+        pytest.param("/m~0n", 8, id="an-escaped-tilde"),
+    ],
+)
+def test_resolve(text: str, expected: Any) -> None:
+    assert resolve_pointer(RFC, parse_pointer(text)) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        pytest.param("/foo/2", "not one of the 2 items", id="index-behind-the-end"),
+        pytest.param("/foo/-", "not one of the 2 items", id="the-item-after-the-last"),
+        pytest.param("/foo/01", "not one of the 2 items", id="leading-zero"),
+        pytest.param("/foo/-1", "not one of the 2 items", id="negative-index"),
+        pytest.param("/foo/\u0661", "not one of the 2 items", id="digit-of-another-script"),
+        pytest.param("/foo/" + "1" * 5_000, "not one of the 2 items", id="endless-index"),
+        pytest.param("/bar", "/bar does not exist", id="missing-key"),
+        pytest.param("/foo/0/x", "/foo/0 is a single value", id="below-a-scalar"),
+    ],
+)
+def test_a_pointer_that_leads_nowhere(text: str, reason: str) -> None:
+    with pytest.raises(PointerError, match=reason):
+        resolve_pointer(RFC, parse_pointer(text))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param("foo", id="no-slash"),
+        pytest.param("/~", id="lone-tilde-at-the-end"),
+        pytest.param("/~2", id="unknown-escape"),
+        pytest.param("#/foo", id="uri-fragment"),
+    ],
+)
+def test_text_that_is_no_pointer(text: str) -> None:
+    with pytest.raises(PointerError, match=r"JSON pointer"):
+        parse_pointer(text)
+
+
+def test_a_number_in_a_path_is_an_index() -> None:
+    assert resolve_pointer(RFC, ("foo", 1)) == "baz"
+
+
+@given(st.lists(st.text()))
+def test_formatting_and_parsing_are_inverse(path: list[str]) -> None:
+    assert parse_pointer(format_pointer(path)) == tuple(path)

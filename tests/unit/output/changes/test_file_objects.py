@@ -1,0 +1,47 @@
+"""File objects: what a file holds, described once for all who have it."""
+
+import pytest
+
+from reconciler.output.changes.objects import read_file_objects
+from reconciler.output.changes.package_changes import compare_packages
+from tests.unit.output.world import deployment, endpoints, kptfile, tree
+
+
+@pytest.mark.parametrize(
+    ("path", "content", "names", "only_objects"),
+    [
+        pytest.param("a.yaml", deployment() + "---\n" + endpoints(), ["web", "endpoints"], True, id="in-their-order"),
+        pytest.param("a.yaml", deployment() + "---\nsize: 1\n", ["web"], False, id="beside-another-document"),
+        pytest.param("a.yaml", "size: 1\n", [], False, id="no-object"),
+        pytest.param("a.yaml", "", [], True, id="nothing-at-all"),
+        pytest.param("a.yaml", "a: [", [], False, id="unparsable"),
+        pytest.param("a.txt", deployment(), [], False, id="no-krm-file"),
+        pytest.param("Kptfile", kptfile("v1"), [], False, id="the-kptfile"),
+        pytest.param("sub/Kptfile", kptfile("v1"), [], False, id="a-kptfile-below"),
+        pytest.param("notKptfile.yaml", endpoints(), ["endpoints"], True, id="another-file-that-ends-so"),
+    ],
+)
+def test_file_objects(path: str, content: str, names: list[str], only_objects: bool) -> None:
+    found = read_file_objects(path, content.encode())
+
+    assert ([one.key.name for one in found.objects], found.has_only_objects) == (names, only_objects)
+
+
+def test_equal_files_are_described_once() -> None:
+    one, other = (read_file_objects("a.yaml", bytes(bytearray(deployment(), "utf-8"))) for _ in range(2))
+
+    assert one is other
+
+
+def test_what_changed_in_equal_files_is_worked_out_once_for_all_packages() -> None:
+    packages = [
+        (tree({"a.yaml": deployment(3), "b.yaml": endpoints(name)}), tree({"a.yaml": deployment(5)}))
+        for name in ("one", "two")
+    ]
+    first, second = (compare_packages(before, after).objects for before, after in packages)
+
+    assert [change.format_line() for change in first] == [
+        "ConfigMap endpoints: removed",
+        "Deployment web: replicas 3 → 5",
+    ]
+    assert first[1] is second[1]

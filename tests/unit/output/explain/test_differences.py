@@ -1,0 +1,89 @@
+"""Where two versions of a package part, to the byte."""
+
+from __future__ import annotations
+
+import pytest
+
+from reconciler.catalog.files import File, FileTree
+from reconciler.output.explain.verification import FirstDifference, find_first_changed_path, find_first_difference
+
+WEB = "apiVersion: apps/v1\nkind: Deployment\nmetadata:\n  name: web\nspec:\n  replicas: 2\n  paused: false\n"
+SECRET = "apiVersion: v1\nkind: Secret\nmetadata:\n  name: s\nstringData:\n  key: {}\n"
+
+
+def files(**contents: str) -> FileTree:
+    return FileTree({f"{name}.yaml": File(text.encode()) for name, text in contents.items()})
+
+
+def difference(before: FileTree, after: FileTree) -> FirstDifference:
+    found = find_first_difference(before, after)
+    assert found
+    return found
+
+
+def test_equal_packages_do_not_differ() -> None:
+    assert find_first_difference(files(web=WEB), files(web=WEB)) is None
+
+
+WITHOUT = WEB.replace("  replicas: 2\n", "")
+LAST = len(WEB) - 1
+
+
+@pytest.mark.parametrize(
+    ("after", "byte", "line", "field"),
+    [
+        pytest.param(files(web=WEB.replace("2", "13")), WEB.index("2"), 6, "/spec/replicas 2 → 13", id="another-value"),
+        pytest.param(
+            files(web=WITHOUT), WEB.index("replicas"), 6, "/spec/replicas removed (was 2)", id="a-field-that-is-gone"
+        ),
+        pytest.param(files(web=WEB + "# why\n"), LAST + 1, 8, " ", id="a-comment-at-the-end"),
+        pytest.param(files(web=WEB[:-1]), LAST, 7, " ", id="the-last-line-break"),
+        pytest.param(files(), 0, 1, " is not there any more", id="a-file-that-is-gone"),
+        pytest.param(FileTree({"web.yaml": File(WEB.encode(), executable=True)}), 0, 1, " ", id="another-mode"),
+    ],
+)
+def test_where_a_package_parts(after: FileTree, byte: int, line: int, field: str) -> None:
+    found = difference(files(web=WEB), after)
+
+    assert (found.file, found.byte, found.line, f"{found.pointer} {found.change}") == ("web.yaml", byte, line, field)
+
+
+def test_a_file_that_is_new() -> None:
+    found = difference(files(web=WEB), files(web=WEB, also=WEB.replace("web", "also")))
+
+    assert (found.file, found.resource, found.change) == ("also.yaml", "Deployment/_cluster/also", "is new")
+
+
+def test_the_byte_counts_bytes_and_not_letters() -> None:
+    found = difference(files(a="# größe\nb: 1\n"), files(a="# größe\nb: 2\n"))
+
+    assert (found.byte, found.line) == (len("# größe\nb: ".encode()), 2)
+
+
+def test_values_of_secrets_are_masked() -> None:
+    found = difference(files(s=SECRET.format("hunter1")), files(s=SECRET.format("hunter2")))
+
+    assert (found.resource, found.pointer, "hunter" in found.change + found.diff) == (
+        "Secret/_cluster/s", "/stringData/key", False,
+    )  # fmt: skip
+
+
+def test_other_files_are_counted() -> None:
+    found = difference(files(a="a: 1\n", b="b: 1\n", c="c: 1\n"), files(a="a: 2\n", b="b: 2\n", c="c: 1\n"))
+
+    assert (found.file, found.files) == ("a.yaml", 2)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "path"),
+    [
+        pytest.param({"a": 1}, {"a": 1}, None, id="the-same"),
+        pytest.param({"a": 1}, {"a": True}, ("a",), id="types-count"),
+        pytest.param({"a": [1, 2]}, {"a": [1, 3]}, ("a", "1"), id="an-item"),
+        pytest.param({"a": [1]}, {"a": [1, 3]}, ("a", "1"), id="one-more-item"),
+        pytest.param({"a": {"b": 1}}, {"a": [1]}, ("a",), id="another-shape"),
+        pytest.param({}, {"a": None}, ("a",), id="null-is-a-value"),
+    ],
+)
+def test_the_first_path(before: object, after: object, path: tuple[str, ...] | None) -> None:
+    assert find_first_changed_path(before, after) == path

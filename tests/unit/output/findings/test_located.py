@@ -1,0 +1,212 @@
+"""Every finding has one place in the config's repository, to the column, and keeps its fingerprint when lines move."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from reconciler.krm.findings import Finding, FindingCode, FindingScope, Severity, SourceLocation
+from reconciler.output.findings import code_scanning as sarif_module
+from reconciler.output.findings.code_scanning import (
+    FindingLocator,
+    LocatedFinding,
+    build_code_quality_report,
+    build_located_findings_data,
+    build_sarif_log,
+    format_located_findings,
+    locate_findings,
+)
+from tests.support.catalogs import catalog_of
+
+SITE = """\
+apiVersion: example.com/v1
+kind: Site
+metadata: {name: a}
+---
+# the other
+apiVersion: example.com/v1
+kind: Site
+metadata:
+  name: b
+  labels: {x/y: "1", "ä": "2"}
+spec:
+  doors:
+    - name: front
+    - {name: back, open: maybe}
+"""
+OWNER = "Site/_cluster/b"
+CODES = (
+    FindingCode("Door", Severity.ERROR, FindingScope.OBJECT, "A door is not right."),
+    FindingCode("Wall", Severity.INFO, FindingScope.PACKAGE, "A wall."),
+)
+
+
+def located(*findings: Finding, text: str = SITE, root: str = "") -> list[LocatedFinding]:
+    return locate_findings(findings, FindingLocator(catalog_of(site=text).objects.values()), root, "reconciler.yaml")
+
+
+def door(pointer: str = "", line: int = 0, message: str = "no") -> Finding:
+    return Finding("Door", message, SourceLocation("site.yaml", line, OWNER, pointer))
+
+
+@pytest.mark.parametrize(
+    ("where", "place"),
+    [
+        pytest.param(SourceLocation("site.yaml", 6, OWNER, "/spec/doors/1/open"), (14, 20), id="a-field-in-a-flow"),
+        pytest.param(
+            SourceLocation("site.yaml", 6, OWNER, "/spec/doors/7/open"), (12, 3), id="what-is-near-what-is-gone"
+        ),
+        pytest.param(SourceLocation("site.yaml", 6, OWNER, "/metadata/labels/x~1y"), (10, 12), id="an-escaped-key"),
+        pytest.param(
+            SourceLocation("site.yaml", 6, OWNER, "spec.doors[0].name"), (13, 7), id="a-field-as-messages-spell-it"
+        ),
+        pytest.param(SourceLocation("site.yaml", 3, "Site/_cluster/a"), (3, 1), id="a-line-without-a-field"),
+        pytest.param(SourceLocation("site.yaml", 6, OWNER, "/spec/~7"), (6, 1), id="no-pointer-at-all"),
+        pytest.param(SourceLocation("broken.yaml", 3), (3, 0), id="a-file-without-objects"),
+        pytest.param(SourceLocation(object=OWNER), (6, 1), id="an-object-without-a-file"),
+        pytest.param(SourceLocation("x.yaml", 9, "Pod/x/y", "/spec", "c/p", OWNER), (6, 1), id="inside-of-its-package"),
+        pytest.param(SourceLocation(), (0, 0), id="nowhere"),
+    ],
+)
+def test_the_place_of_a_finding(where: SourceLocation, place: tuple[int, int]) -> None:
+    (one,) = located(Finding("Door", "no", where))
+
+    assert (one.line, one.column) == place
+
+
+@pytest.mark.parametrize(
+    ("where", "root", "path"),
+    [
+        pytest.param(SourceLocation("a/b.yaml", 1), "", "a/b.yaml", id="the-root"),
+        pytest.param(SourceLocation("a/b.yaml", 1), "clusters/prod", "clusters/prod/a/b.yaml", id="a-folder"),
+        pytest.param(SourceLocation(), "clusters/prod", "reconciler.yaml", id="no-file"),
+        pytest.param(
+            SourceLocation("k.yaml", 1, "", "", "c/p", OWNER), "x", "x/site.yaml", id="whoever-asks-for-the-package"
+        ),
+        pytest.param(
+            SourceLocation("k.yaml", 1, "", "", "c/p", "Placement/_cluster/z"), "x", "reconciler.yaml", id="nobody"
+        ),
+    ],
+)
+def test_the_path_of_a_finding(where: SourceLocation, root: str, path: str) -> None:
+    (one,) = located(Finding("Door", "no", where), root=root)
+
+    assert one.path == path
+
+
+def test_a_fingerprint_stays_when_lines_move_and_words_change() -> None:
+    before = located(door("/spec/doors/1/open", 14))
+    after = located(door("/spec/doors/1/open", 16, "a better word"), text=f"# new\n\n{SITE}")
+
+    assert [one.fingerprint for one in before] == [one.fingerprint for one in after]
+    assert [one.line for one in after] == [16]
+
+
+def test_findings_alike_at_one_field_have_fingerprints_of_their_own() -> None:
+    found = located(door("/spec", message="one"), door("/spec", message="two"), door("/metadata"))
+
+    assert len({one.fingerprint for one in found}) == 3
+
+
+def test_lines_and_data_have_the_place_of_the_field() -> None:
+    found = located(door("/spec/doors/1/open", 6))
+
+    assert format_located_findings(found) == ["site.yaml:14: error Door: no"]
+    assert build_located_findings_data(found) == [{
+        "severity": "error", "code": "Door", "message": "no", "file": "site.yaml", "line": 14, "object": OWNER,
+        "pointer": "/spec/doors/1/open", "column": 20, "fingerprint": found[0].fingerprint,
+    }]  # fmt: skip
+
+
+def log_of(*findings: Finding, root: str = "") -> dict[str, Any]:
+    return build_sarif_log(located(*findings, root=root), "1.2.3", CODES, "validate")["runs"][0]
+
+
+def test_sarif() -> None:
+    log = build_sarif_log(located(door("/spec/doors/1/open"), root="ü b"), "1.2.3", CODES, "validate")
+    (run,) = log["runs"]
+    (result,) = run["results"]
+
+    assert log["version"] == "2.1.0"
+    assert run["automationDetails"] == {"id": "reconciler/validate/"}
+    assert run["invocations"] == [{"executionSuccessful": True}]
+    assert [rule["id"] for rule in run["tool"]["driver"]["rules"]] == ["Door"]
+    assert result.pop("partialFingerprints")["primaryLocationLineHash"]
+    assert result == {
+        "ruleId": "Door",
+        "ruleIndex": 0,
+        "level": "error",
+        "message": {"text": "no"},
+        "locations": [{
+            "physicalLocation": {
+                "artifactLocation": {"uri": "%C3%BC%20b/site.yaml"},
+                "region": {"startLine": 14, "startColumn": 20},
+            },
+            "logicalLocations": [{"fullyQualifiedName": f"{OWNER} /spec/doors/1/open"}],
+        }],
+    }  # fmt: skip
+    assert json.loads(json.dumps(log)) == log
+
+
+def test_a_rule_says_what_it_costs() -> None:
+    door_rule, wall = log_of(door(), Finding("Wall", "w", SourceLocation(), Severity.INFO))["tool"]["driver"]["rules"]
+
+    assert door_rule["defaultConfiguration"] == {"level": "error"}
+    assert door_rule["fullDescription"]["text"].startswith(
+        "A door is not right. Effect of an error: the object creates nothing new"
+    )
+    assert wall["defaultConfiguration"] == {"level": "note"}
+    assert wall["help"]["text"].startswith("A wall. It blocks nothing.")
+
+
+def test_every_result_has_a_place_that_scanners_take() -> None:
+    results = log_of(Finding("Door", "no"), Finding("Door", "whole", SourceLocation("site.yaml")))["results"]
+
+    places = [one["locations"][0]["physicalLocation"] for one in results]
+    assert places == [
+        {"artifactLocation": {"uri": "reconciler.yaml"}, "region": {"startLine": 1}},
+        {"artifactLocation": {"uri": "site.yaml"}, "region": {"startLine": 1}},
+    ]
+
+
+def test_what_lies_in_a_package_is_told_in_the_message() -> None:
+    (result,) = log_of(Finding("Wall", "crooked", SourceLocation("k.yaml", 2, "Pod/x/y", "/spec", "berlin/gw", OWNER)))[
+        "results"
+    ]
+
+    assert result["message"]["text"] == "berlin/gw k.yaml:2 Pod x/y: crooked"
+    assert result["locations"][0]["physicalLocation"]["artifactLocation"] == {"uri": "site.yaml"}
+    assert [one["fullyQualifiedName"] for one in result["locations"][0]["logicalLocations"]] == [
+        "berlin/gw Pod/x/y /spec", OWNER,
+    ]  # fmt: skip
+
+
+def test_beyond_the_limit_errors_stay(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sarif_module, "MAX_RESULTS", 2)
+    wall = Finding("Wall", "w", SourceLocation("site.yaml", 1, "Site/_cluster/a"), Severity.INFO)
+    run = log_of(wall, door("/spec"), door("/metadata"))
+
+    assert [one["ruleId"] for one in run["results"]] == ["Door", "Door"]
+    assert (
+        "1 more findings are not in this file"
+        in run["invocations"][0]["toolExecutionNotifications"][0]["message"]["text"]
+    )
+
+
+def test_code_quality() -> None:
+    inside = Finding("Wall", "two\nlines", SourceLocation("k.yaml", 2, "", "", "berlin/gw", OWNER), Severity.INFO)
+    found = located(door("/spec/doors"), inside, root="prod")
+
+    assert build_code_quality_report(found) == [
+        {
+            "description": "no", "check_name": "Door", "fingerprint": found[0].fingerprint, "severity": "critical",
+            "location": {"path": "prod/site.yaml", "lines": {"begin": 12}},
+        },
+        {
+            "description": "berlin/gw k.yaml:2 (Site b): two⏎lines", "check_name": "Wall",
+            "fingerprint": found[1].fingerprint, "severity": "info",
+            "location": {"path": "prod/site.yaml", "lines": {"begin": 6}},
+        },
+    ]  # fmt: skip

@@ -1,0 +1,43 @@
+"""Sets of clusters in words."""
+
+from __future__ import annotations
+
+import pytest
+
+from reconciler.output.impact.overview import FleetClusters
+from reconciler.output.text import format_names
+
+FLEET = {
+    "ams": {"region": "eu", "zone": "a", "name": "ams"},
+    "ber": {"region": "eu", "zone": "b", "name": "ber"},
+    "bos": {"region": "us", "zone": "a", "name": "bos"},
+    "chi": {"region": "us", "zone": "c", "name": "chi"},
+    "tok": {"region": "asia", "name": "tok"},
+    "osa": {"region": "asia", "name": "osa"},
+    "ulm": {"name": "ulm"},
+}
+
+
+@pytest.mark.parametrize(
+    ("names", "told"),
+    [
+        pytest.param(["ams", "ber"], "both clusters with region=eu", id="one-value"),
+        pytest.param(["ams", "bos"], "both clusters with zone=a", id="another-label"),
+        pytest.param(
+            ["ams", "ber", "tok", "osa"], "all 4 clusters with region=asia or region=eu", id="two-values-of-one-label"
+        ),
+        pytest.param(["ams", "chi"], "2 clusters", id="nothing-in-common"),
+        pytest.param(["ams", "ber", "bos"], "3 clusters", id="not-all-of-a-value"),
+        pytest.param(["tok"], "1 cluster", id="one"),
+        pytest.param(["ber", "ulm"], "2 clusters", id="a-name-is-no-label-of-a-set"),
+        pytest.param([*FLEET], "all 7 clusters", id="all"),
+        pytest.param(["ams", "elsewhere"], "2 clusters", id="one-that-is-no-cluster"),
+    ],
+)
+def test_clusters_are_told_by_the_label_that_they_share(names: list[str], told: str) -> None:
+    assert FleetClusters(FLEET).format_clusters(names) == told
+
+
+def test_of_many_names_the_first_are_told() -> None:
+    assert format_names(["a", "b", "c", "d"], 2) == "a, b and 2 more"
+    assert format_names(["a", "b\n"], 2) == "a, b⏎"

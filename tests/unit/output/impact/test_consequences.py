@@ -1,0 +1,110 @@
+"""What a change of a resource does on its cluster besides, one row for each rule of Kubernetes."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from reconciler.output.changes.package_changes import compare_packages
+from reconciler.output.impact.consequences import find_consequences
+from tests.unit.output.world import tree
+
+APPS, RBAC = "apps/v1", "rbac.authorization.k8s.io/v1"
+CRD = "apiextensions.k8s.io/v1"
+
+
+def one(api: str, kind: str, **fields: Any) -> dict[str, str]:
+    return {"a.yaml": json.dumps({"apiVersion": api, "kind": kind, "metadata": {"name": "x"}, **fields})}
+
+
+def levels(before: Mapping[str, str], after: Mapping[str, str]) -> list[str]:
+    return [each.level for each in find_consequences(compare_packages(tree(before), tree(after)))]
+
+
+def versions(*names: str) -> dict[str, Any]:
+    return {"spec": {"versions": [{"name": name, "served": True} for name in names]}}
+
+
+@pytest.mark.parametrize(
+    ("api", "kind", "before", "after", "expected"),
+    [
+        pytest.param(APPS, "Deployment", {"template": {"a": 1}}, {"template": {"a": 2}}, ["restarts"], id="pods"),
+        pytest.param(APPS, "DaemonSet", {"template": {"a": 1}}, {"template": {"a": 2}}, ["restarts"], id="daemons"),
+        pytest.param(APPS, "Deployment", {"replicas": 1}, {"replicas": 2}, [], id="replicas"),
+        pytest.param(APPS, "Deployment", {"replicas": 1}, {"replicas": 0}, ["stops"], id="no-replicas"),
+        pytest.param(APPS, "Deployment", {"paused": True}, {"paused": False}, [], id="something-else"),
+        pytest.param(APPS, "Deployment", {"selector": {"a": 1}}, {"selector": {"a": 2}}, ["recreates"], id="selector"),
+        pytest.param(
+            APPS, "StatefulSet", {"template": {"a": 1}, "volumeClaimTemplates": []},
+            {"template": {"a": 2}, "volumeClaimTemplates": [{"a": 1}]}, ["recreates", "restarts"], id="claims-and-pods",
+        ),
+        pytest.param(APPS, "StatefulSet", {"serviceName": "a"}, {"serviceName": "b"}, ["recreates"], id="service-name"),
+        pytest.param("batch/v1", "Job", {"template": {"a": 1}}, {"template": {"a": 2}}, ["recreates"], id="a-job"),
+        pytest.param(
+            "batch/v1", "CronJob", {"jobTemplate": {"spec": {"template": {"a": 1}}}},
+            {"jobTemplate": {"spec": {"template": {"a": 2}}}}, ["restarts"], id="a-cron-job",
+        ),
+        pytest.param("batch/v1", "CronJob", {"schedule": "1"}, {"schedule": "2"}, [], id="a-schedule"),
+        pytest.param("v1", "Service", {"clusterIP": "1.1.1.1"}, {"clusterIP": "None"}, ["recreates"], id="cluster-ip"),
+        pytest.param("v1", "Service", {"clusterIP": "1.1.1.1"}, {}, [], id="a-cluster-ip-that-the-cluster-keeps"),
+        pytest.param(
+            "v1", "PersistentVolumeClaim", {"volumeName": "a"}, {"volumeName": "b"}, ["recreates"], id="a-claim"
+        ),
+        pytest.param(
+            "v1", "PersistentVolumeClaim", {"resources": {"requests": {"storage": "1Gi"}}},
+            {"resources": {"requests": {"storage": "2Gi"}}}, [], id="a-claim-grows",
+        ),
+        pytest.param("example.com/v1", "Deployment", {"selector": 1}, {"selector": 2}, [], id="a-namesake"),
+        pytest.param(CRD, "CustomResourceDefinition", {"scope": "a"}, {"scope": "b"}, ["recreates"], id="scope"),
+        pytest.param(APPS, "Deployment", None, {"template": {"a": 1}}, ["restarts"], id="all-that-it-stands-in"),
+    ],
+)  # fmt: skip
+def test_a_changed_field_means(
+    api: str, kind: str, before: dict[str, Any] | None, after: dict[str, Any], expected: list[str]
+) -> None:
+    was = one(api, kind) if before is None else one(api, kind, spec=before)
+
+    assert levels(was, one(api, kind, spec=after)) == expected
+
+
+@pytest.mark.parametrize(
+    ("api", "kind", "expected"),
+    [
+        pytest.param("v1", "Namespace", ["destroys"], id="namespace"),
+        pytest.param("v1", "PersistentVolumeClaim", ["destroys"], id="claim"),
+        pytest.param(APPS, "StatefulSet", ["destroys"], id="stateful-set"),
+        pytest.param(CRD, "CustomResourceDefinition", ["destroys"], id="definition"),
+        pytest.param("kafka.strimzi.io/v1", "KafkaNodePool", ["destroys"], id="brokers"),
+        pytest.param(APPS, "Deployment", [], id="what-can-be-made-again"),
+        pytest.param("example.com/v1", "Namespace", [], id="a-namesake"),
+    ],
+)
+def test_a_removed_object_means(api: str, kind: str, expected: list[str]) -> None:
+    assert levels(one(api, kind), {}) == expected
+    assert levels({}, one(api, kind)) == []
+
+
+def test_a_version_that_a_definition_drops_is_told_by_name() -> None:
+    before, after = (one(CRD, "CustomResourceDefinition", **versions(*names)) for names in (("v1", "v2"), ("v2",)))
+
+    (found,) = find_consequences(compare_packages(tree(before), tree(after)))
+
+    assert (found.level, found.resource) == ("destroys", "CustomResourceDefinition x")
+    assert found.why.startswith("version v1 is removed")
+
+
+def test_other_fields_outside_of_spec_count_too() -> None:
+    assert levels(one(RBAC, "RoleBinding", roleRef={"name": "a"}), one(RBAC, "RoleBinding", roleRef={"name": "b"})) == [
+        "recreates"
+    ]
+
+
+def test_what_is_local_to_the_config_goes_to_no_cluster() -> None:
+    local = one("v1", "Namespace")["a.yaml"].replace(
+        '"name": "x"', '"name": "x", "annotations": {"config.kubernetes.io/local-config": "true"}'
+    )
+
+    assert levels({"a.yaml": local}, {}) == []

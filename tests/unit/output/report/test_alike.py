@@ -1,0 +1,49 @@
+"""Texts that differ by a cluster's own names alone, and such as only look so."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from reconciler.output.report.model import OwnNames
+from tests.unit.output.world import tree
+
+EAST, WEST = OwnNames("east", "gw-east"), OwnNames("west", "gw-west")
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "alike"),
+    [
+        pytest.param("replicas: 1", "replicas: 1", True, id="equal"),
+        pytest.param("replicas: 1", "replicas: 2", False, id="different"),
+        pytest.param("host: a.east.example", "host: a.west.example", True, id="its-name"),
+        pytest.param("for east-1_east", "for west-1_west", True, id="its-name-between-marks"),
+        pytest.param("by gw-east of east", "by gw-west of west", True, id="its-owner"),
+        pytest.param("host: west", "host: east", False, id="the-name-of-the-other"),
+        pytest.param("northeast", "northwest", False, id="a-part-of-a-word"),
+        pytest.param("east2", "west2", False, id="a-part-of-a-name"),
+        pytest.param("east", "\ue000", False, id="a-mark-that-somebody-wrote"),
+    ],
+)
+def test_texts_are_alike_apart_from_own_names(one: str, other: str, alike: bool) -> None:
+    assert (EAST.mask_names(one) == WEST.mask_names(other)) == alike
+
+
+def test_of_two_names_of_which_one_is_part_of_the_other_the_longer_is_meant() -> None:
+    assert OwnNames("edge-1", "edge").mask_names("edge-1 edge") == OwnNames("edge-2", "edge").mask_names("edge-2 edge")
+
+
+def test_files_that_are_no_text_stay() -> None:
+    files = tree({"a": b"\xff east", "b": "east"})
+
+    apart = EAST.mask_file_names(files)
+
+    assert (apart["a"], apart["b"] == files["b"]) == (files["a"], False)
+
+
+@given(st.lists(st.sampled_from(["east", "west", "gw-east", "gw-west", "-", ".", "x", " "])).map("".join))
+def test_texts_that_are_alike_become_equal_by_putting_in_the_names(text: str) -> None:
+    apart = EAST.mask_names(text)
+
+    assert apart.replace("\ue001", EAST.owner).replace("\ue000", EAST.cluster) == text

@@ -1,0 +1,356 @@
+"""What a report tells of a fleet: entries, what waits for whom, conflicts, equal changes once, explanations."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from reconciler.catalog.files import CommitId
+from reconciler.output.report.model import FleetReport, MatrixEntry, ReportCluster, ReportPackage, WaitingItem
+from reconciler.output.review.open_drafts import Rejection
+from reconciler.planning.lifecycle.open_drafts import BlockingReason
+from tests.unit.output.report.values import (
+    CONFLICT,
+    DAY,
+    GATE,
+    HEAD,
+    STATUS,
+    cluster,
+    drafted,
+    published,
+    report,
+)
+from tests.unit.output.world import secret, tree
+
+BROKEN = BlockingReason("Broken", "it broke")
+
+
+def of(one: ReportPackage, **sheet: Any) -> FleetReport:
+    """Return the report of a fleet with one package, whose sheet says more."""
+    found = cluster("eu-1", one)
+    return report(replace(found, drafts={name: replace(known, **sheet) for name, known in found.drafts.items()}))
+
+
+def entry(found: FleetReport) -> MatrixEntry:
+    return found.rows[0].entries["gw"]
+
+
+def waiting(found: FleetReport) -> WaitingItem:
+    (one,) = found.waiting
+    return one
+
+
+# entries
+
+
+def test_an_entry_has_its_state_version_and_since_when() -> None:
+    found = entry(of(drafted()[0]))
+
+    assert (found.state, found.version, found.since, found.conflicts, found.unmet) == ("draft", 1, DAY, 0, 0)
+
+
+def test_an_entry_counts_the_conflicts_of_its_draft_and_what_is_in_its_way() -> None:
+    found = entry(of(drafted(status={**STATUS, "conflicts": [CONFLICT]}, unmet=[GATE])[0]))
+
+    assert (found.conflicts, found.unmet) == (1, 1)
+
+
+def test_conflicts_that_were_published_are_not_open() -> None:
+    found = of(published(status={**STATUS, "conflicts": [CONFLICT]}))
+
+    assert (entry(found).conflicts, found.disputed, found.waiting) == (0, (), ())
+    assert found.explanations[0].conflicts
+
+
+@pytest.mark.parametrize(
+    ("one", "expected"),
+    [
+        pytest.param(published(is_edited=True), ("changed by hand",), id="edited-where-it-is-published"),
+        pytest.param(drafted(state="blocked", reasons=(BROKEN,))[0], ("a draft is open",), id="blocked-with-a-draft"),
+        pytest.param(drafted(proposed_head=CommitId("0"))[0], ("moved on since proposed",), id="stale"),
+        pytest.param(
+            drafted(state="proposed", proposed_head=HEAD, reasons=(BROKEN,))[0], ("its update waits",), id="frozen"
+        ),
+        pytest.param(published(), (), id="nothing-more-to-say"),
+    ],
+)
+def test_an_entry_notes_what_its_state_does_not_say(one: ReportPackage, expected: tuple[str, ...]) -> None:
+    assert entry(of(one)).notes == expected
+
+
+def test_a_cluster_is_well_when_nothing_on_it_needs_anybody() -> None:
+    rows = report(
+        cluster("eu-1", published()),
+        cluster("eu-2", drafted(cluster="eu-2")[0]),
+        cluster("eu-3", read_error="unreachable"),
+    ).rows
+
+    assert [row.is_well for row in rows] == [True, False, False]
+
+
+# what waits
+
+
+@pytest.mark.parametrize(
+    ("one", "sheet", "expected"),
+    [
+        pytest.param(
+            drafted(), {}, ("draft", "a reviewer", "update v1 → v2", "reconciler propose eu-1/gw"), id="a-draft"
+        ),
+        pytest.param(
+            drafted(state="edited"),
+            {"editors": ("Ada", "Grace")},
+            ("draft", "a reviewer", "update v1 → v2, edited by Ada, Grace", "reconciler propose eu-1/gw"),
+            id="an-edited-draft",
+        ),
+        pytest.param(
+            drafted(proposed_head=CommitId("0")),
+            {},
+            ("draft", "a reviewer", "update v1 → v2, moved on since it was proposed", "reconciler propose eu-1/gw"),
+            id="a-stale-proposal",
+        ),
+        pytest.param(
+            drafted(state="proposed", proposed_head=HEAD),
+            {},
+            ("proposed", "an approver", "update v1 → v2, proposed", "reconciler approve eu-1/gw"),
+            id="a-proposal",
+        ),
+        pytest.param(
+            drafted(state="removal"),
+            {},
+            ("removal", "an approver", "to be removed", "reconciler approve eu-1/gw --propose"),
+            id="a-removal",
+        ),
+        pytest.param(
+            drafted(),
+            {"rejection": Rejection("Ada", "too early")},
+            ("rejected", "who keeps the config", "rejected by Ada: too early", "reconciler show eu-1/gw"),
+            id="a-rejection",
+        ),
+        pytest.param(
+            drafted(unmet=[GATE]),
+            {},
+            ("gate", "who meets the gate", "GateNotMet: gw: tested is not reported", "reconciler show eu-1/gw"),
+            id="a-gate",
+        ),
+        pytest.param(
+            drafted(status={**STATUS, "conflicts": [CONFLICT, "no conflict"]}),
+            {},
+            ("conflict", "a reviewer", "update v1 → v2; 1 conflict to look at", "reconciler show eu-1/gw"),
+            id="a-conflict",
+        ),
+        pytest.param(
+            drafted(state="blocked", reasons=(BROKEN,)),
+            {},
+            ("blocked", "who keeps the config", "Broken: it broke", "reconciler explain eu-1/gw"),
+            id="blocked-with-a-draft",
+        ),
+        pytest.param(
+            (published(state="held", reasons=(BROKEN,)),),
+            {},
+            ("held", "who keeps the config", "Broken: it broke", "reconciler explain eu-1/gw"),
+            id="held",
+        ),
+        pytest.param(
+            (published(state="declined"),),
+            {},
+            (
+                "declined",
+                "nobody: it comes back when it would be another",
+                "its last version was turned down",
+                "reconciler explain eu-1/gw",
+            ),
+            id="declined",
+        ),
+    ],
+)
+def test_what_waits_says_for_whom_and_how_to_go_on(
+    one: tuple[ReportPackage, ...], sheet: dict[str, Any], expected: tuple[str, ...]
+) -> None:
+    found = waiting(of(one[0], **sheet))
+
+    assert (found.kind, found.who, found.what, found.command_for(found.places)) == expected
+
+
+def test_what_waits_on_many_clusters_is_told_once_with_one_command_for_all() -> None:
+    found = waiting(report(*(cluster(name, drafted(cluster=name)[0]) for name in ("eu-1", "eu-2"))))
+
+    assert [str(one) for one in found.places] == ["eu-1/gw", "eu-2/gw"]
+    assert found.is_bulk
+    assert found.command_for(found.places) == "reconciler propose eu-1/gw eu-2/gw"
+
+
+def test_sentences_that_differ_by_the_name_of_the_cluster_alone_are_one() -> None:
+    told = [BlockingReason("Broken", f"{name}/gw: it broke") for name in ("eu-1", "eu-2")]
+    found = waiting(report(*(cluster(f"eu-{n}", published(state="blocked", reasons=(told[n - 1],))) for n in (1, 2))))
+
+    assert (found.what, found.varies, len(found.places)) == ("Broken: eu-1/gw: it broke", True, 2)
+
+
+def test_what_is_in_the_way_of_many_packages_alike_is_told_once() -> None:
+    drafts = [
+        drafted(name, unmet=[BlockingReason("GateNotMet", f"{name}: tested is not reported")])[0] for name in ("a", "b")
+    ]
+    found = waiting(report(cluster("eu-1", *drafts)))
+
+    assert (found.packages, found.varies, len(found.changes)) == (("a", "b"), True, 2)
+
+
+def test_the_oldest_comes_first_and_what_nobody_dated_last() -> None:
+    ages = {"a": DAY, "b": DAY - 1, "c": None}
+    drafts = [drafted(name, since=since)[0] for name, since in ages.items()]
+
+    assert [one.packages for one in report(cluster("eu-1", *drafts)).waiting] == [("b",), ("a",), ("c",)]
+
+
+def test_what_is_on_no_draft_waits_since_nobody_knows_when() -> None:
+    found = of(published(state="blocked", reasons=(BROKEN,)))
+
+    assert (entry(found).since, waiting(found).since) == (DAY, None)
+
+
+def test_a_place_with_odd_letters_is_quoted_in_commands() -> None:
+    assert waiting(of(drafted("a b")[0])).command_for(waiting(of(drafted("a b")[0])).places).endswith("'eu-1/a b'")
+
+
+def test_an_open_conflict_is_told_with_all_its_sides() -> None:
+    status = {**STATUS, "conflicts": [{**CONFLICT, "local": {"deep": [1]}}, {"kind": "no conflict"}]}
+    one, two = (cluster(name, drafted(cluster=name, status=status)[0]) for name in ("eu-1", "eu-2"))
+    (found,) = report(one, two).disputed
+
+    assert (found.base, found.local, found.upstream, found.chosen) == ("1", '{"deep": [1]}', "3", "upstream")
+    assert (found.resource, found.pointer, len(found.places)) == ("Deployment/web", "/spec/replicas", 2)
+
+
+# changes
+
+
+def changes(*images: tuple[str, str, str]) -> list[tuple[list[str], bool]]:
+    found = report(*(cluster(name, drafted(cluster=name, old=old, new=new)[0]) for name, old, new in images)).changes
+    return [([place.cluster for place in one.places], one.varies) for one in found]
+
+
+@pytest.mark.parametrize(
+    ("images", "expected"),
+    [
+        pytest.param([("a", "w:1", "w:2"), ("b", "w:1", "w:2")], [(["a", "b"], False)], id="the-same"),
+        pytest.param(
+            [("a", "w:1", "w:2"), ("b", "w:1", "w:3"), ("c", "w:1", "w:3")],
+            [(["b", "c"], False), (["a"], False)],
+            id="the-largest-group-first",
+        ),
+        pytest.param(
+            [("eu-1", "w:1", "eu-1.x/w"), ("eu-2", "w:1", "eu-2.x/w")], [(["eu-1", "eu-2"], True)], id="its-own-name"
+        ),
+        pytest.param(
+            [("eu-1", "w:1", "eu-2.x/w"), ("eu-2", "w:1", "eu-1.x/w")],
+            [(["eu-1"], False), (["eu-2"], False)],
+            id="the-name-of-another",
+        ),
+    ],
+)
+def test_equal_changes_are_told_once(
+    images: list[tuple[str, str, str]], expected: list[tuple[list[str], bool]]
+) -> None:
+    assert changes(*images) == expected
+
+
+def test_a_change_is_told_by_resources_with_its_causes_and_its_diff() -> None:
+    (found,) = of(drafted()[0]).changes
+
+    assert found.lines == ("Deployment web: template.spec.containers[web].image web:1 → web:2",)
+    assert (found.what, found.owner, found.causes) == (
+        "update v1 → v2", "PackageVariant default/edge-gw", ("upstream moved",),
+    )  # fmt: skip
+    ((path, diff),) = found.diffs
+    assert path == "d.yaml"
+    assert "-        image: web:1\n+        image: web:2\n" in diff
+    assert (found.command, found.reproduce) == ("reconciler show eu-1/gw", f"git diff {'b0' * 6} {'d1' * 6} -- gw")
+
+
+def test_the_values_of_secrets_are_masked() -> None:
+    one, _ = drafted()
+    assert one.details is not None
+    sheet = replace(one.details, before=tree({"s.yaml": secret("hunter2")}), after=tree({"s.yaml": secret("hunter3")}))
+    (found,) = of(replace(one, details=sheet)).changes
+
+    assert "hunter" not in str(found)
+    assert "*****" in str(found.diffs)
+
+
+# explanations
+
+
+def explained(status: object, names: tuple[str, ...] = ("eu-1",)) -> list[Any]:
+    found = report(*(cluster(name, published(status=status)) for name in names))  # type: ignore[arg-type]
+    return [*found.explanations]
+
+
+def test_an_explanation_tells_the_source_and_each_step_of_each_value() -> None:
+    (found,) = explained(STATUS)
+
+    assert found.facts == (
+        ("owner", "PackageVariant default/edge-gw"),
+        ("source", f"./catalog.git gw/v2 at {'9f2c' * 3}"),
+    )
+    (value,) = found.values
+    assert (value.resource, value.pointer) == ("Deployment/web", "/spec/replicas")
+    assert [(one.by, one.where, one.change) for one in value.steps] == [
+        ("OverridePolicy/small", "spec.rules[0]", "3 → 1")
+    ]
+    assert found.command == "reconciler explain eu-1/gw"
+
+
+def test_equal_explanations_are_told_once() -> None:
+    (found,) = explained(STATUS, ("eu-1", "eu-2"))
+
+    assert ([one.cluster for one in found.places], found.varies) == (["eu-1", "eu-2"], False)
+
+
+@pytest.mark.parametrize(
+    "status",
+    [
+        pytest.param({"overrides": "all of it"}, id="no-list"),
+        pytest.param({"overrides": [1, {"steps": [1]}], "layers": [{"steps": {}}]}, id="no-steps"),
+        pytest.param({"owner": 1, "upstream": [], "inputs": {"objects": "x"}, "injected": [None]}, id="no-facts"),
+        pytest.param({"conflicts": [{"chosen": "me"}], "templates": 7}, id="no-conflicts"),
+    ],
+)
+def test_whatever_people_make_of_a_status_file_is_told_or_left_out(status: object) -> None:
+    (found,) = explained(status)
+
+    assert found.values == ()
+
+
+def test_a_value_of_a_secret_that_somebody_wrote_there_is_masked() -> None:
+    step = {
+        "by": "p",
+        "op": "replaced",
+        "before": "x",
+        "after": {"kind": "Secret", "apiVersion": "v1", "data": {"a": "aHVudGVy"}},
+    }
+    (found,) = explained({"overrides": [{"resource": "r", "pointer": "/x", "steps": [step]}]})
+
+    assert "aHVudGVy" not in str(found)
+
+
+def test_status_files_of_ours_that_differ_in_what_is_not_told_are_alike() -> None:
+    def file(name: str, value: int, tree_id: str) -> bytes:
+        return (
+            f"status:\n  repository: {name}\n  trees:\n    base: {tree_id}\n    rendered: {tree_id}\n"
+            f"  inputs:\n    config: {tree_id}\n    digest: {tree_id}\n    objects:\n    - kind: ConfigMap\n"
+            f"      name: {name}-endpoints\n      hash: {tree_id}\n"
+            f"  overrides:\n  - resource: r\n    pointer: /x\n    steps:\n    - by: p\n      after: {value}\n"
+        ).encode()
+
+    def read(name: str, value: int, tree_id: str) -> ReportCluster:
+        return cluster(name, replace(published(), file=file(name, value, tree_id)))
+
+    found = report(read("eu-1", 1, "aa"), read("eu-2", 1, "bb"), read("eu-3", 2, "aa")).explanations
+
+    assert [([place.cluster for place in one.places], one.varies) for one in found] == [
+        (["eu-1", "eu-2"], True),
+        (["eu-3"], False),
+    ]

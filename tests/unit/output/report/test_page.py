@@ -1,0 +1,197 @@
+"""The page: nothing is loaded, nothing that people wrote does anything, and every link leads somewhere."""
+
+from __future__ import annotations
+
+import json
+import re
+from base64 import b64encode
+from collections import Counter
+from dataclasses import replace
+from hashlib import sha256
+from html.parser import HTMLParser
+
+import pytest
+
+from reconciler.output.report.model import FleetReport, build_report_data
+from reconciler.output.report.page import format_report_page
+from reconciler.planning.lifecycle.open_drafts import BlockingReason
+from tests.unit.output.report.values import CONFLICT, DAY, STATUS, cluster, drafted, published, report
+from tests.unit.output.world import tree
+
+VOID = {"meta", "br", "wbr", "input"}
+SUMMARY = {
+    "totals": {"packages": 1, "destinations": 1},
+    "findings": [{"severity": "error", "code": "Broken", "message": "it broke", "file": "a.yaml", "line": 3}],
+}
+HOSTILE = [
+    pytest.param("<script>alert(1)</script>", id="a-script"),
+    pytest.param("</style><script>alert(1)</script>", id="the-end-of-the-style"),
+    pytest.param('</details></section>"><img src=x onerror=alert(1)>', id="the-end-of-an-attribute"),
+    pytest.param("' onmouseover='alert(1)", id="an-attribute"),
+    pytest.param("{{ 7 * 7 }}{% raw %}", id="a-template"),
+    pytest.param("a\u202etxt.exe\u2066", id="another-direction"),
+    pytest.param("a\r\n\0\x1b[31m", id="control-characters"),
+    pytest.param("&lt;b&gt; &amp;quot;", id="what-is-escaped-already"),
+]
+
+
+class Page(HTMLParser):
+    """What a browser finds in a page: elements with their attributes, ids, links, text; and that all is closed."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.elements: list[tuple[str, dict[str, str | None]]] = []
+        self.words: list[str] = []
+        self._open: list[str] = []
+        self.feed(text)
+        self.close()
+        assert not self._open, self._open
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements.append((tag, dict(attrs)))
+        if tag not in VOID:
+            self._open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self._open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        if self._open and self._open[-1] not in ("style", "script"):
+            self.words.append(data)
+
+    def values(self, attribute: str) -> list[str]:
+        """Return the values of an attribute."""
+        return [value for _, attributes in self.elements if (value := attributes.get(attribute)) is not None]
+
+    @property
+    def text(self) -> str:
+        """All text that is read, runs of blanks as one."""
+        return " ".join("".join(self.words).split())
+
+
+def whole() -> FleetReport:
+    """A fleet with something in every section."""
+    status = {**STATUS, "conflicts": [CONFLICT]}
+    blocked = published(state="blocked", reasons=(BlockingReason("Broken", "it broke"),))
+    return report(
+        cluster("eu-1", drafted(status=status)[0], published("other")),
+        cluster("eu-2", blocked),
+        cluster("eu-3", read_error="Repository eu-3: unreachable"),
+        summary=SUMMARY,
+    )
+
+
+def hostile(text: str) -> FleetReport:
+    """A fleet in which everything that people can write is the text."""
+    conflict = {**CONFLICT, "file": text, "resource": text, "pointer": text, "local": text, "rule": text}
+    step = {"by": text, "where": text, "layer": text, "before": text, "after": text, "expression": text}
+    status = {
+        "owner": {"kind": text, "name": text}, "task": text, "upstream": {"to": {"ref": text, "repo": text}},
+        "conflicts": [conflict], "layers": [{"resource": text, "pointer": text, "option": text, "steps": [step]}],
+        "injected": [{"point": text, "object": text}], "templates": [{"resource": text, "parent": text}],
+    }  # fmt: skip
+    reason = (BlockingReason(text, text),)
+    one, _ = drafted(text, status=status)
+    assert one.details is not None
+    sheet = replace(one.details, before=tree({text: "a: 1\n"}), after=tree({text: f"{text}\n"}), causes=(text,))
+    here = cluster("eu-1", replace(one, details=sheet), published("~", "blocked", reasons=reason), labels={text: text})
+    finding = {"severity": "error", "code": text, "message": text, "file": text}
+    summary = {"findings": [finding], "notReady": [{"object": text, "reason": text, "message": text}]}
+    return report(here, cluster("eu-2", read_error=text), summary=summary)
+
+
+def test_a_page_tells_everything_that_its_report_does() -> None:
+    text = Page(format_report_page(whole(), " --config c")).text
+
+    for told in (
+        "3 packages on 3 clusters", "1 cluster cannot be read.", "Repository eu-3: unreachable", "2026-01-02",
+        "Blocked 1", "Broken: it broke", "With conflicts 1", "reconciler explain eu-2/gw --config c",
+        "reconciler show eu-1/gw --config c", "/spec/replicas", "- image: web:1", "OverridePolicy/small",
+        "3 → 1", "upstream moved", "it broke", "a.yaml:3", "41ab" * 10,
+    ):  # fmt: skip
+        assert told in text
+
+
+def test_links_lead_to_places_that_are_there_and_are_there_once() -> None:
+    page = Page(format_report_page(whole()))
+    ids = Counter(page.values("id"))
+
+    assert max(ids.values()) == 1
+    assert {link.removeprefix("#") for link in page.values("href")} <= ids.keys()
+    assert {label for value in page.values("aria-labelledby") for label in value.split()} <= ids.keys()
+    assert {"change-1", "why-1", "wait-1", "conflicts"} <= ids.keys()
+
+
+def test_a_draft_leads_to_its_change_and_its_version_to_what_made_it() -> None:
+    page = format_report_page(whole())
+
+    assert re.search(r'<td class="draft"><a href="#change-1">.*?draft</a>.*?<a href="#why-\d">v1</a>', page)
+    assert re.search(r'<td class="published"><a href="#why-\d">v1</a>', page)
+    assert re.search(r'<td class="blocked"><a href="#wait-\d">', page)
+
+
+def test_nothing_is_loaded_and_nothing_runs_but_what_the_policy_names() -> None:
+    text = format_report_page(whole())
+    page = Page(text)
+    (policy,) = (one["content"] for tag, one in page.elements if one.get("http-equiv") == "Content-Security-Policy")
+    (style,), (script,) = (re.findall(f"<{tag}>(.*?)</{tag}>", text, re.DOTALL) for tag in ("style", "script"))
+    hashes = [f"'sha256-{b64encode(sha256(one.encode()).digest()).decode()}'" for one in (style, script)]
+
+    assert policy == (
+        f"default-src 'none'; style-src {hashes[0]}; script-src {hashes[1]}; base-uri 'none'; form-action 'none'"
+    )
+    assert not {"src", "style", "srcset", "action"} & {name for _, one in page.elements for name in one}
+    assert not [name for _, one in page.elements for name in one if name.startswith("on")]
+    assert all(link.startswith("#") for link in page.values("href"))
+    assert "url(" not in style
+    assert "@import" not in style
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_whatever_people_write_is_only_text(text: str) -> None:
+    page = Page(format_report_page(hostile(text), f" --config {text}"))
+    plain = Page(format_report_page(hostile("plain"), " --config plain"))
+
+    def shape(one: Page) -> list[tuple[str, list[str]]]:
+        # a name may be broken at its slashes, and a file with other line ends has more lines
+        told = [each for each in one.elements if each[0] != "wbr" and each[1].get("class") not in {*"adhs"}]
+        return [(tag, sorted(attributes)) for tag, attributes in told]
+
+    assert shape(page) == shape(plain)
+    assert not re.search("[\u202a-\u202e\u2066-\u2069\0\x1b]", page.text)
+
+
+def test_equal_reports_are_equal_pages() -> None:
+    assert format_report_page(whole()) == format_report_page(whole())
+    assert json.dumps(build_report_data(whole())) == json.dumps(build_report_data(whole()))
+
+
+def test_an_empty_fleet_is_a_page_too() -> None:
+    text = Page(format_report_page(report())).text
+
+    assert "0 packages on 0 clusters: the config names none." in text
+    assert "Nothing waits for anybody." in text
+
+
+def test_the_data_names_changes_and_explanations_by_keys_that_are_there() -> None:
+    data = json.loads(json.dumps(build_report_data(whole())))
+    packages = [one for row in data["clusters"] for one in row["packages"]]
+
+    assert {one["change"] for one in packages if "change" in one} == {one["key"] for one in data["changes"]}
+    assert {one["explanation"] for one in packages} == {one["key"] for one in data["explanations"]}
+    assert (data["date"], data["counts"]) == ("2026-01-02T00:00:00Z", {"blocked": 1, "draft": 1, "published": 1})
+    assert data["clusters"][2] == {"cluster": "eu-3", "trouble": "Repository eu-3: unreachable", "packages": []}
+    assert data["waiting"][0]["command"] == "reconciler explain eu-2/gw"
+    assert data["changes"][0]["diffs"][0]["path"] == "d.yaml"
+    assert data["conflicts"][0]["places"] == ["eu-1/gw"]
+    assert DAY == 1_767_312_000
+
+
+def test_diffs_end_where_there_is_no_more_room(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("reconciler.output.report.builder._DIFF_LINES", 1)
+    drafts = [drafted(name, new=f"web:{name}")[0] for name in ("a", "b")]
+    first, second = report(cluster("eu-1", *drafts)).changes
+
+    assert (bool(first.diffs), first.unshown) == (True, False)
+    assert (second.diffs, second.unshown) == ((), True)
+    assert "There is no room for its diff here" in format_report_page(report(cluster("eu-1", *drafts)))

@@ -1,0 +1,86 @@
+"""The words of pull requests: what must stay ours, what is people's, and that nothing in them is obeyed."""
+
+from __future__ import annotations
+
+import pytest
+
+from reconciler.output.review.pull_request import (
+    VERDICT_WIDTH,
+    PullRequestText,
+    has_generated_block,
+    replace_generated_block,
+)
+from reconciler.planning.lifecycle.open_drafts import BlockingReason
+
+WORDS = PullRequestText("c1/web: clone v1", "0123456789ab", (), ("### web", "Merging publishes this."), "a" * 12)
+NEWER = PullRequestText("c1/web: clone v2", "0123456789ab", (), ("### web 2",), "b" * 12)
+
+
+@pytest.mark.parametrize(
+    ("others", "expected"),
+    [
+        ([], "Change `0123456789ab`."),
+        (["c2"], "Same change as 1 other, `0123456789ab`: `c2`."),
+        (["c3", "c2"], "Same change as 2 others, `0123456789ab`: `c2`, `c3`."),
+        (list("cdefghi"), "Same change as 7 others, `0123456789ab`: `c`, `d`, `e`, `f`, `g` and 2 more."),
+        (["`@all`"], "Same change as 1 other, `0123456789ab`: `` `@all` ``."),
+    ],
+)  # fmt: skip
+def test_equal_changes_say_so(others: list[str], expected: str) -> None:
+    assert WORDS.format_body(others).splitlines()[1] == expected
+
+
+def test_what_people_write_around_our_words_stays() -> None:
+    standing = f"Before.\n{WORDS.format_body([])}\nAfter."
+    assert replace_generated_block(standing, NEWER.format_body([])) == f"Before.\n{NEWER.format_body([])}\nAfter."
+
+
+@pytest.mark.parametrize(
+    "standing",
+    [
+        pytest.param(WORDS.format_body(["c2"]), id="others-came-or-went"),
+        pytest.param(WORDS.format_body([]).replace("### web", "### ours"), id="somebody-wrote-into-it"),
+        pytest.param("my own words", id="no-words-of-ours"),
+        pytest.param("", id="nothing"),
+    ],
+)
+def test_what_is_no_reason_to_write(standing: str) -> None:
+    assert replace_generated_block(standing, WORDS.format_body([])) is None
+    assert has_generated_block(standing) == ("reconciler:begin" in standing)
+
+
+@pytest.mark.parametrize(
+    ("reasons", "expected"),
+    [
+        ([], "nothing blocks publication"),
+        ([BlockingReason("GateNotMet", "web: tested")], "GateNotMet: web: tested"),
+        (
+            [BlockingReason("GateNotMet", "web: tested"), BlockingReason("RenderFailed", "api")],
+            "GateNotMet: web: tested (and 1 more)",
+        ),
+        ([BlockingReason("GateNotMet", "a\nb")], "GateNotMet: a⏎b"),
+    ],
+)
+def test_a_verdict_is_one_line(reasons: list[BlockingReason], expected: str) -> None:
+    words = PullRequestText("", "", tuple(reasons), (), "")
+    assert (words.can_publish(), words.format_verdict()) == (not reasons, expected)
+
+
+def test_accepted_conflicts_are_no_fault_any_more_and_gates_stay_one() -> None:
+    conflicts, gate = (BlockingReason("ConflictsNotAccepted", "web"),), (BlockingReason("GateNotMet", "web: tested"),)
+    words = PullRequestText("", "", (), (), "", conflicts)
+    gated = PullRequestText("", "", gate, (), "", conflicts)
+
+    assert (words.can_publish(), words.format_verdict()) == (False, "ConflictsNotAccepted: web")
+    assert words.can_publish(accepted=True)
+    assert words.format_verdict(accepted=True) == "nothing blocks publication: a reviewer accepted the conflicts"
+    assert gated.format_verdict() == "ConflictsNotAccepted: web (and 1 more)"
+    assert (gated.can_publish(accepted=True), gated.format_verdict(accepted=True)) == (False, "GateNotMet: web: tested")
+
+
+def test_a_long_verdict_is_cut_to_what_a_check_holds() -> None:
+    words = PullRequestText(
+        "", "", (BlockingReason("GateNotMet", "x" * 500), BlockingReason("GateNotMet", "y")), (), ""
+    )
+    assert len(words.format_verdict()) <= VERDICT_WIDTH
+    assert words.format_verdict().endswith("… (and 1 more)")

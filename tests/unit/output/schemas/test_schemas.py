@@ -1,0 +1,129 @@
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import jsonschema_rs
+import pytest
+from jsonschema import Draft7Validator
+
+from reconciler.bootstrap.controllers import _RESERVED_KINDS as READ_KINDS
+from reconciler.output.schemas import (
+    KINDS,
+    Kind,
+    component_kind,
+    index_schema,
+    kind_lines,
+    kind_schema,
+    schema_files,
+    schema_named,
+)
+
+PORT = {"type": "integer", "description": "Where."}
+SHOP = component_kind(
+    "ShopApp",
+    "shop-app",
+    {
+        "$schema": "of the part",
+        "type": "object",
+        "properties": {"port": PORT},
+        "required": ["port"],
+    },
+)
+PROPAGATION = {"apiVersion": "core.kubeadmiral.io/v1alpha1", "kind": "ClusterPropagationPolicy", "spec": {}}
+ACK = "reconciler.dev/ack-deletions"
+NAMED = {"name": "a", "namespace": "b"}
+POLICY = {"apiVersion": "core.kubeadmiral.io/v1alpha1", "kind": "ClusterOverridePolicy", "metadata": {"name": "one"}}
+
+
+@pytest.mark.parametrize("kind", [*KINDS, SHOP], ids=lambda kind: kind.name)
+def test_every_schema_is_one(kind: Kind) -> None:
+    Draft7Validator.check_schema(kind_schema(kind))
+
+    assert [at for at, one in fields(kind.body) if not one["description"].endswith((".", "…"))] == []
+    assert "$ref" not in json.dumps(kind.body)
+    # it is of its own dialect, and no part of it of another
+    assert json.dumps(kind_schema(kind)).count("$schema") == 1
+
+
+def fields(schema: Mapping[str, Any], at: str = "") -> Iterator[tuple[str, Mapping[str, Any]]]:
+    for name, one in schema.get("properties", {}).items():
+        yield f"{at}.{name}".lstrip("."), one
+        yield from fields(one, f"{at}.{name}".lstrip("."))
+    for key in ("items", "then", "else", "additionalProperties"):
+        if isinstance(schema.get(key), dict):
+            yield from fields(schema[key], at)
+    for one in schema.get("anyOf", ()):
+        yield from fields(one, at)
+
+
+def test_every_kind_that_is_read_has_a_schema() -> None:
+    # nobody writes a Placement: it is what owns the resources of a namespace
+    assert READ_KINDS - {one.name for one in KINDS} == {"Placement"}
+
+
+def test_no_kind_is_there_twice() -> None:
+    assert len({(one.group, one.name) for one in KINDS}) == len(KINDS)
+
+
+@pytest.mark.parametrize(
+    ("document", "is_valid"),
+    [
+        pytest.param({**POLICY, "spec": {}}, True, id="its-kind-is-asked"),
+        pytest.param({**POLICY, "spec": {"overrideRule": []}}, False, id="and-says-what-it-does-not-know"),
+        pytest.param({**POLICY, "apiVersion": "core.kubeadmiral.io/v2", "spec": {}}, False, id="of-another-version"),
+        pytest.param({**POLICY, "apiVersion": "core.example.com/v1", "any": 1}, True, id="of-somebody-else"),
+        pytest.param({"apiVersion": "v1", "kind": "ConfigMap", "data": {"a": "b"}}, True, id="of-no-kind-of-ours"),
+        pytest.param({"apiVersion": "apps/v1"}, True, id="that-is-not-finished"),
+        pytest.param({"apiVersion": "kpt.dev/v1", "kind": "Kptfile"}, True, id="that-needs-no-name"),
+        pytest.param({**POLICY, "metadata": {"name": ""}, "spec": {}}, False, id="that-has-none"),
+        pytest.param({**PROPAGATION, "metadata": {"name": "a", "annotations": {ACK: "f00"}}}, True, id="with-a-mark"),
+        pytest.param({**PROPAGATION, "metadata": {"name": "a", "annotations": {ACK: 400}}}, False, id="no-text"),
+        pytest.param({**PROPAGATION, "metadata": {"name": "a", "annotations": {"b": 4}}}, True, id="of-somebody-elses"),
+        pytest.param(
+            {
+                "apiVersion": "platform/v1alpha1",
+                "kind": "ShopApp",
+                "metadata": {"name": "a", "namespace": "b"},
+                "spec": {},
+            },
+            False,
+            id="that-a-component-type-makes",
+        ),
+    ],
+)
+def test_the_index_picks_by_kind(document: dict[str, Any], is_valid: bool) -> None:
+    index = index_schema([*KINDS, SHOP])
+
+    assert jsonschema_rs.validator_for(index).is_valid(document) is is_valid
+
+
+def test_files_lie_where_validators_look_for_crds() -> None:
+    files = schema_files([*KINDS, SHOP], {"title": "Settings"})
+
+    assert [*files][:2] == ["all.json", "settings.json"]
+    assert json.loads(files["platform/shopapp_v1alpha1.json"]) == kind_schema(SHOP)
+    assert {"kafka.strimzi.io/kafka_v1.json", "kafka.strimzi.io/kafka_v1beta2.json"} <= files.keys()
+
+
+@pytest.mark.parametrize(
+    ("name", "title"),
+    [
+        pytest.param("PluginPreset", "PluginPreset", id="by-name"),
+        pytest.param("pluginpreset", "PluginPreset", id="in-any-case"),
+        pytest.param("PluginPresets", None, id="not-of-many"),
+    ],
+)
+def test_schema_named(name: str, title: str | None) -> None:
+    found = schema_named(name, KINDS)
+
+    assert (found or {}).get("title") == title
+
+
+def test_kinds_are_listed_by_their_groups() -> None:
+    lines = kind_lines([*KINDS, SHOP])
+
+    assert "  ShopApp                   A component of the type shop-app." in lines
+    assert lines.count("platform/v1alpha1") == 1
+    assert len([line for line in lines if line.startswith("  ")]) == len(KINDS) + 1

@@ -1,0 +1,63 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from reconciler.output.status.summary import format_status_text, has_problems
+
+SUMMARY: dict[str, Any] = {
+    "totals": {"destinations": 2, "packages": 3, "drafted": 0, "blocked": 1},
+    "notReady": [{"object": "PackageVariant/default/x", "reason": "Error", "message": "no\nway"}],
+    "gated": [
+        {"object": "PackageVariant/default/y", "reason": "RenderFailed", "message": "no starlark", "unmetGates": ["A"]}
+    ],
+    "held": [{"package": "eu-1/old", "reason": "DeletionHeld", "message": "kept"}],
+    "leaving": [
+        {"package": "eu-1/gone", "state": "proposed", "branch": "removals/eu-1", "reason": "its owner is gone"},
+        {"package": "eu-1/spared", "state": "declined", "branch": "removals/eu-1", "reason": "its owner is gone"},
+    ],
+    "findings": [
+        {"severity": "error", "code": "Broken", "message": "it is", "file": "a.yaml", "line": 3},
+        {"severity": "info", "code": "Odd", "message": "is it", "object": "Site/x/y"},
+        {"severity": "info", "code": "Bare", "message": "hm"},
+        {"severity": "info", "code": "In", "message": "x", "file": "f", "package": "eu-1/p", "owner": "Owner/x/y"},
+    ],
+}
+
+
+def test_status_text() -> None:
+    assert format_status_text(SUMMARY).splitlines() == [
+        "3 packages on 2 destinations: 1 blocked",
+        "not ready  PackageVariant default/x: Error: no⏎way",
+        "held       eu-1/old: DeletionHeld: kept",
+        "leaving    eu-1/gone: the removal waits for review on removals/eu-1: its owner is gone",
+        "leaving    eu-1/spared: the removal was declined: its owner is gone",
+        "gated      PackageVariant default/y: RenderFailed: no starlark: gates not met: A",
+        "error      a.yaml:3: Broken: it is",
+        "info       Site x/y: Odd: is it",
+        "info       Bare: hm",
+        "info       eu-1/p f (Owner x/y): In: x",
+    ]
+
+
+def test_of_many_troubles_the_rest_is_counted() -> None:
+    lines = format_status_text({**SUMMARY, "findings": SUMMARY["findings"] * 20}).splitlines()
+
+    assert len(lines) == 42
+    assert lines[-1] == "and 45 more; -o json lists all"
+
+
+@pytest.mark.parametrize(
+    ("summary", "expected"),
+    [
+        pytest.param({}, False, id="nothing-said"),
+        pytest.param({"notReady": SUMMARY["notReady"]}, True, id="something-not-ready"),
+        pytest.param({"held": SUMMARY["held"]}, True, id="a-held-deletion"),
+        pytest.param({"findings": SUMMARY["findings"]}, True, id="an-error"),
+        pytest.param({"findings": SUMMARY["findings"][1:]}, False, id="only-infos"),
+        pytest.param({"gated": SUMMARY["gated"]}, False, id="a-gate-is-for-the-reviewer"),
+    ],
+)
+def test_not_well(summary: dict[str, Any], expected: bool) -> None:
+    assert has_problems(summary) is expected

@@ -1,0 +1,395 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from reconciler.catalog.files import CommitId, FileTree
+from reconciler.controllers.placement.model import build_placement_owner
+from reconciler.controllers.results import GeneratedSource, PackageTarget
+from reconciler.krm.json_text import compute_digest
+from reconciler.krm.objects import Condition
+from reconciler.output.changes.package_changes import compare_packages
+from reconciler.output.commits import (
+    DryCommit,
+    format_draft_message,
+    format_removal_message,
+    format_state_message,
+    format_status_message,
+)
+from reconciler.planning.model.outcomes import Draft, PackageRender
+from tests.unit.output.world import (
+    COMMIT,
+    CONFIG,
+    OLD_COMMIT,
+    TREE,
+    deployment,
+    destination,
+    draft,
+    endpoints,
+    kptfile,
+    leaving,
+    owner,
+    tree,
+    upstream,
+    variant,
+)
+
+OLD = {"Kptfile": kptfile("v3", OLD_COMMIT), "a.yaml": deployment(3), "b.yaml": endpoints("a")}
+NEW = {"Kptfile": kptfile("v4", COMMIT), "a.yaml": deployment(5), "b.yaml": endpoints("b"), "README.md": "x"}
+REGION = "object x.io/v1 Region default eu-west"
+POLICY = "policy core.kubeadmiral.io/v1alpha1 OverridePolicy shop web eu-1"
+ROLLOUT = "rollout ClusterOverridePolicy/_cluster/edge#mirror eu-1"
+
+
+def message(made: Draft) -> str:
+    return format_draft_message(made, destination(), CONFIG, compare_packages(made.previous_files, made.rendered.files))
+
+
+def test_an_update_tells_what_changed_then_why_then_what_made_it() -> None:
+    rendered = PackageRender(
+        FileTree(),
+        conditions=(Condition("Rendered", "False", "FunctionFailed", "starlark:v0.5 in .: no such\nfield"),),
+        readiness_gates=("config.injection.Site.here", "Rendered"),
+    )
+    made = draft(OLD, NEW, causes=("upstream", REGION), trace={REGION: "sha256:5"}, rendered=rendered)
+
+    assert message(made) == (
+        "gw v3 → v4: replicas, api\n"
+        "\n"
+        "Changed:\n"
+        "- Deployment web: replicas 3 → 5\n"
+        "- ConfigMap endpoints: data.api a → b\n"
+        "\n"
+        "Files:\n"
+        f"- Kptfile: upstream gateway@v3 ({OLD_COMMIT[:7]}) → gateway@v4 ({COMMIT[:7]})\n"
+        "- README.md: added\n"
+        "\n"
+        "Why:\n"
+        "- upstream catalog/gateway: v3 → v4\n"
+        "- Region default/eu-west changed\n"
+        "\n"
+        "Not to be published before:\n"
+        "- Rendered is False: starlark:v0.5 in .: no such⏎field\n"
+        "- config.injection.Site.here is not reported\n"
+        "\n"
+        "Reconciler-Owner: PackageVariant default/edge-gw\n"
+        "Reconciler-Task: update\n"
+        "Reconciler-Repository: eu-1\n"
+        "Reconciler-Package: gw\n"
+        f"Reconciler-Upstream: catalog/gateway gateway/v4 {COMMIT}\n"
+        f"Reconciler-Config-Commit: {CONFIG}\n"
+        f"Reconciler-Inputs: {compute_digest({REGION: 'sha256:5'})}\n"
+    )
+
+
+LONG_KEY = f"{endpoints('b')}  {'k' * 80}: x\n"
+
+
+@pytest.mark.parametrize(
+    ("made", "expected"),
+    [
+        pytest.param(draft({}, NEW, task="clone"), "install gw v4", id="a-new-package"),
+        pytest.param(draft(OLD, NEW, task="adopt", causes=("variant",)), "adopt gw v3 → v4", id="an-adoption"),
+        pytest.param(draft(OLD, NEW, task="upgrade"), "gw v3 → v4: replicas, api", id="an-upgrade"),
+        pytest.param(
+            draft(OLD, {**NEW, "b.yaml": LONG_KEY}), "gw v3 → v4: replicas, api (+1 more)", id="more-than-two-names"
+        ),
+        pytest.param(
+            draft(OLD, {name: text for name, text in NEW.items() if name != "b.yaml"}),
+            "gw v3 → v4: ConfigMap removed, replicas",
+            id="a-removed-object",
+        ),
+        pytest.param(draft(OLD, {**OLD, "Kptfile": NEW["Kptfile"]}), "gw v3 → v4: Kptfile", id="the-version-alone"),
+        pytest.param(
+            draft({**OLD, "Kptfile": kptfile("v4", OLD_COMMIT)}, NEW),
+            f"gw v4 moved to {COMMIT[:7]}: replicas, api",
+            id="a-tag-that-was-moved",
+        ),
+        pytest.param(
+            draft({**OLD, "Kptfile": kptfile("v5")}, NEW, causes=("upstream", "downgrade")),
+            "gw downgrade v5 → v4: replicas, api",
+            id="a-downgrade",
+        ),
+        pytest.param(
+            draft({**OLD, "Kptfile": kptfile("v3").replace("directory: gateway", "directory: edge/gateway")}, NEW),
+            "gw edge/gateway gateway/v3 → gateway v4: replicas, api",
+            id="another-package",
+        ),
+        pytest.param(
+            draft({**OLD, "Kptfile": kptfile("v3").replace("catalog.git", "catalog")}, NEW),
+            "gw v3 → v4: replicas, api",
+            id="the-same-repository-with-another-spelling",
+        ),
+        pytest.param(
+            draft(OLD, NEW, task="edit", causes=("variant",)), "re-render gw: replicas, api", id="the-same-version"
+        ),
+        pytest.param(draft(NEW, NEW, task="edit", causes=("engine",)), "re-render gw", id="without-any-change"),
+        pytest.param(
+            draft(OLD, NEW, wanted=replace(variant(), target=PackageTarget("default", "eu-1", "a" * 80))),
+            f"{'a' * 80} v3 → v4: replicas, api",
+            id="a-long-name-is-not-cut",
+        ),
+    ],
+)
+def test_the_title_names_the_package_its_version_change_and_changed_fields(made: Draft, expected: str) -> None:
+    assert message(made).splitlines()[0] == expected
+
+
+def test_the_config_commit_is_named_with_its_subject_and_author() -> None:
+    made = draft(OLD, NEW)
+    commit = DryCommit(CommitId(CONFIG), "", "Ada Lovelace <ada@example.com>", 0, "Frankfurt: new pool\n\nMore nodes.")
+    changes = compare_packages(made.previous_files, made.rendered.files)
+
+    body = format_draft_message(made, destination(), CONFIG, changes, commit).split("\n\n")
+
+    assert body[1] == f"Caused by: {CONFIG[:7]} Frankfurt: new pool (Ada Lovelace)"
+    assert "Caused by" not in message(made)
+
+
+@pytest.mark.parametrize(
+    ("task", "causes", "trace", "expected"),
+    [
+        pytest.param(
+            "clone", ("variant",), {}, "PackageVariant default/edge-gw requests this package", id="a-new-owner"
+        ),
+        pytest.param("edit", ("variant",), {}, "PackageVariant default/edge-gw changed", id="a-changed-owner"),
+        pytest.param("edit", ("repository",), {}, "Repository eu-1 changed", id="repository"),
+        pytest.param("edit", ("function exec /bin/x%20-y",), {}, "function /bin/x -y changed", id="a-function"),
+        pytest.param(
+            "edit", ("engine",), {}, "this version of the reconciler renders the package differently", id="engine"
+        ),
+        pytest.param(
+            "edit",
+            ("branch",),
+            {},
+            "the package on branch clusters/eu-1 or its draft changed",
+            id="what-stands-changed",
+        ),
+        pytest.param(
+            "edit", (REGION,), {REGION: "absent"}, "Region default/eu-west was removed", id="an-object-that-is-gone"
+        ),
+        pytest.param("edit", (POLICY,), {}, "OverridePolicy shop/web changed for cluster eu-1", id="a-policy"),
+        pytest.param(
+            "edit", (POLICY,), {POLICY: "absent"}, "OverridePolicy shop/web was removed", id="a-policy-that-is-gone"
+        ),
+        pytest.param(
+            "edit",
+            ("policy core.kubeadmiral.io/v1alpha1 ClusterOverridePolicy default edge eu-1",),
+            {},
+            "ClusterOverridePolicy edge changed for cluster eu-1",
+            id="a-policy-that-lives-in-no-namespace",
+        ),
+        pytest.param("edit", ("object v1 Namespace default shop",), {}, "Namespace shop changed", id="nor-does-this"),
+        pytest.param(
+            "edit",
+            ("template kafka.strimzi.io Kafka shop orders",),
+            {},
+            "the template settings of Kafka shop/orders changed",
+            id="a-parent-of-templates",
+        ),
+        pytest.param(
+            "edit",
+            ("template grid.example Grid - main",),
+            {},
+            "the template settings of Grid main changed",
+            id="a-parent-in-no-namespace",
+        ),
+        pytest.param(
+            "edit",
+            ("template *",),
+            {},
+            "the template parents or children on eu-1 changed",
+            id="all-parents-of-templates",
+        ),
+        pytest.param(
+            "edit",
+            ("template-rules grid.example/Grid,apps/Deployment",),
+            {},
+            "the template merge rules for its kinds changed",
+            id="rules-of-templates",
+        ),
+        pytest.param(
+            "edit",
+            (ROLLOUT,),
+            {},
+            "rule mirror of ClusterOverridePolicy edge is rolled out to eu-1",
+            id="a-rule-that-arrives",
+        ),
+        pytest.param(
+            "edit",
+            ("rollout OverridePolicy/shop/web#0 eu-1",),
+            {},
+            "rule 0 of OverridePolicy shop/web is rolled out to eu-1",
+            id="a-rule-without-a-name",
+        ),
+        pytest.param(
+            "edit",
+            (ROLLOUT,),
+            {ROLLOUT: "closed"},
+            "rule mirror of ClusterOverridePolicy edge has a new version that is not rolled out to eu-1 yet",
+            id="a-rule-that-begins-anew",
+        ),
+        pytest.param(
+            "edit",
+            (ROLLOUT,),
+            {ROLLOUT: "absent"},
+            "rule mirror of ClusterOverridePolicy edge is no longer rolled out in waves",
+            id="a-rule-that-lost-its-rollout",
+        ),
+        pytest.param(
+            "edit", ("object v1 A default b c",), {}, "A default/b c changed", id="a-name-with-blanks-is-one-name"
+        ),
+        pytest.param("edit", (REGION,), {}, "Region default/eu-west changed", id="an-object-not-asked-for-any-more"),
+        pytest.param(
+            "edit",
+            ("type v1 X default",),
+            {"type v1 X default": "absent"},
+            "namespace default no longer contains an object of kind X",
+            id="the-last",
+        ),
+        pytest.param(
+            "edit",
+            ("type v1 X default",),
+            {"type v1 X default": "present"},
+            "namespace default now contains an object of kind X",
+            id="first",
+        ),
+        pytest.param("edit", ("strategy",), {}, "strategy changed", id="a-fact-by-its-own-name"),
+    ],
+)
+def test_each_cause_has_words(task: str, causes: tuple[str, ...], trace: dict[str, str], expected: str) -> None:
+    made = draft(OLD, NEW, task=task, causes=causes, trace=trace)
+
+    assert f"Why:\n- {expected}\n" in message(made)
+
+
+@pytest.mark.parametrize("known", [pytest.param(True, id="read"), pytest.param(False, id="too-large-to-read")])
+def test_a_removal_tells_what_goes_and_why(known: bool) -> None:
+    changes = compare_packages(tree({"Kptfile": kptfile(), "a.yaml": deployment()}), FileTree()) if known else None
+
+    assert format_removal_message(leaving(before=TREE), destination(), CONFIG, changes) == (
+        "delete gone\n"
+        "\n"
+        + (
+            "Changed:\n- Deployment web: removed\n\nFiles:\n- Kptfile: removed, from gateway@v4 (9f2c9f2)\n\n"
+            if known
+            else ""
+        )
+        + "Why:\n- PackageVariant/default/old is gone\n"
+        "\n"
+        "Reconciler-Owner: PackageVariant default/old\n"
+        "Reconciler-Task: propose-delete\n"
+        "Reconciler-Repository: eu-1\n"
+        "Reconciler-Package: gone\n"
+        f"Reconciler-Config-Commit: {CONFIG}\n"
+    )
+
+
+def test_a_set_is_named_beside_the_variant_that_it_made() -> None:
+    made = draft({}, NEW, wanted=variant(made_by="edge"), task="clone", causes=("variant",))
+
+    assert "- PackageVariant default/edge-gw, created by PackageVariantSet default/edge requests" in message(made)
+
+
+@pytest.mark.parametrize(
+    ("namespace", "words"),
+    [
+        pytest.param("shop", "resources of namespace shop are placed on eu-1", id="of-a-namespace"),
+        pytest.param("_cluster", "resources without a namespace are placed on eu-1", id="of-none"),
+    ],
+)
+def test_placed_resources_are_told_by_where_they_go(namespace: str, words: str) -> None:
+    wanted = replace(
+        variant(package=f"resources/{namespace}"),
+        owner=build_placement_owner(namespace),
+        source=GeneratedSource(FileTree()),
+    )
+    made = draft({}, {"a.yaml": deployment()}, wanted=wanted, task="generate", causes=("variant",))
+
+    assert f"Why:\n- {words}\n" in message(made)
+
+
+def test_sections_without_lines_are_left_out() -> None:
+    body = message(draft({}, {"a.yaml": deployment()}, task="clone", causes=("variant",)))
+
+    assert "Files:" not in body
+    assert "Not to be published" not in body
+
+
+TRAILER = "\\n\\nReconciler-Owner: PackageVariant default/evil"
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        pytest.param({"b.yaml": endpoints()}, {"b.yaml": endpoints(f'"x{TRAILER}"')}, id="a-value"),
+        pytest.param({}, {"b.yaml": f'{endpoints()}  "x{TRAILER}": y\n'}, id="a-new-object"),
+        pytest.param({"b.yaml": endpoints()}, {"b.yaml": f'{endpoints()}  "x{TRAILER}": y\n'}, id="a-key"),
+        pytest.param({}, {"b.yaml": f'apiVersion: v1\nkind: "X{TRAILER}"\nmetadata: {{name: x}}\n'}, id="a-kind"),
+        pytest.param({}, {TRAILER.replace("\\n", "\n"): "x"}, id="a-file-name"),
+        pytest.param({"Kptfile": f'upstreamLock: {{git: {{ref: "x{TRAILER}"}}}}'}, {"Kptfile": kptfile()}, id="a-lock"),
+    ],
+)
+def test_nothing_that_people_wrote_can_pose_as_a_trailer(before: dict[str, str], after: dict[str, str]) -> None:
+    body = message(draft(before, after))
+
+    assert [line for line in body.splitlines() if line.startswith("Reconciler-Owner")] == [
+        "Reconciler-Owner: PackageVariant default/edge-gw"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("trace", "other", "equal"),
+    [
+        pytest.param({"a": "1", "b": "2"}, {"b": "2", "a": "1"}, True, id="order-does-not-matter"),
+        pytest.param({"a": "1"}, {"a": "2"}, False, id="an-answer-does"),
+        pytest.param(
+            {"object v1 Secret default s": "1"},
+            {"object v1 Secret default s": "2"},
+            True,
+            id="no-hash-of-a-secret-is-in-it",
+        ),
+    ],
+)
+def test_equal_inputs_have_equal_digests(trace: dict[str, str], other: dict[str, str], equal: bool) -> None:
+    one, two = (message(draft(OLD, NEW, trace=answers)).splitlines()[-1] for answers in (trace, other))
+
+    assert one.startswith("Reconciler-Inputs: sha256:")
+    assert (one == two) is equal
+
+
+@pytest.mark.parametrize(
+    ("totals", "expected"),
+    [
+        pytest.param(
+            b"{packages: 5, destinations: 2, blocked: 0, drafted: 3, notReady: 1, findings: 1}",
+            "status: 5 packages on 2 destinations: 3 drafted, 1 not ready, 1 finding\n",
+            id="its-totals-without-zeros",
+        ),
+        pytest.param(b"{packages: 1, destinations: 1}", "status: 1 package on 1 destination\n", id="one-of-each"),
+    ],
+)
+def test_a_status_commit_is_told_from_its_files_alone(totals: bytes, expected: str) -> None:
+    assert format_status_message({"summary.yaml": b"totals: " + totals}) == expected
+
+
+def test_a_summary_that_is_too_large_to_be_read_has_totals_all_the_same() -> None:
+    totals = b"totals:\n  destinations: 1\n  packages: 3\n  drafted: 1\n  unchanged: 2\n  blocked: 0\n  held: 0\n"
+    findings = b"findings:\n- message: " + b"x" * 5_000_000 + b"\n"
+
+    both = [format_status_message({"summary.yaml": text}) for text in (totals, totals + findings)]
+
+    assert both[0] == both[1]
+
+
+def test_a_state_commit_tells_its_destination_and_nothing_of_the_pass() -> None:
+    assert format_state_message(destination("eu-1")) == "state: record packages of eu-1\n"
+
+
+def test_the_owner_and_upstream_in_trailers_are_those_of_the_variant() -> None:
+    wanted = replace(variant(), owner=owner("other"), source=upstream("main"))
+    trailers = message(draft(OLD, NEW, wanted=wanted)).splitlines()[-7:]
+
+    assert trailers[0] == "Reconciler-Owner: PackageVariant default/other"
+    assert trailers[4] == f"Reconciler-Upstream: catalog/gateway main {COMMIT}"

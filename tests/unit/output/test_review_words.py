@@ -1,0 +1,300 @@
+"""What reviewers read: open drafts, what became of their acts, messages of their commits; hostile files included."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from reconciler.catalog.files import FILE_MODE, CommitId, ObjectId
+from reconciler.krm.objects import Condition
+from reconciler.output.commits import (
+    format_publish_message,
+    format_reject_message,
+    format_withdraw_message,
+    parse_causes,
+    parse_reason,
+)
+from reconciler.output.review.action_results import ReviewActionResult, build_action_results_data, format_action_results
+from reconciler.output.review.open_drafts import (
+    DraftDetails,
+    DraftPackageDetails,
+    Rejection,
+    build_draft_data,
+    build_drafts_data,
+    format_draft_markdown,
+    format_draft_text,
+    format_drafts_text,
+)
+from reconciler.output.review.pull_request import build_pull_request_text
+from reconciler.output.status.package_sections import format_recorded_owner, format_task
+from reconciler.planning.lifecycle.open_drafts import BlockingReason, DraftedFile, DraftedPackage, OpenDraft
+from reconciler.planning.model.state import PackageRecord
+from tests.unit.output.world import TREE, deployment, destination, owner, tree
+
+UPSTREAM = {
+    "from": {"ref": "gateway/v1", "directory": "gateway"},
+    "to": {"repo": "./catalog.git", "ref": "gateway/v2", "directory": "gateway", "commit": "9f2c"},
+}
+STATUS: dict[str, Any] = {
+    "owner": {"kind": "PackageVariant", "namespace": "default", "name": "edge-gw"},
+    "task": "upgrade",
+    "upstream": UPSTREAM,
+    "inputs": {"config": "41ab" * 10, "digest": "sha256:1"},
+    "conflicts": [
+        {
+            "kind": "field", "file": "d.yaml", "resource": "Deployment web", "pointer": "/spec/replicas",
+            "base": 1, "local": 2, "upstream": 3, "chosen": "upstream", "rule": "conflictPolicy",
+        }
+    ],
+}  # fmt: skip
+GATE = BlockingReason("GateNotMet", "gw: tested is not reported")
+GW = DraftedPackage(
+    "gw", PackageRecord(owner()), TREE, TREE, STATUS, (Condition("Rendered", "True", "RenderSuccess"),), (GATE,),
+    is_edited=True,
+)  # fmt: skip
+HEAD, BASE = CommitId("d1" * 20), CommitId("b0" * 20)
+
+
+def draft(*packages: DraftedPackage, **fields: Any) -> OpenDraft:
+    paths = fields.pop("paths", (DraftedFile("gw/d.yaml", ObjectId("f"), FILE_MODE, True),))
+    one = OpenDraft(destination(), "drafts/eu-1", HEAD, BASE, BASE, None, False, packages or (GW,), paths)
+    return replace(one, **fields)
+
+
+def sheet(one: OpenDraft | None = None, **fields: Any) -> DraftDetails:
+    return replace(DraftDetails(one or draft(), 1_000, 0), **fields)
+
+
+CHANGED = DraftPackageDetails(
+    GW, tree({"d.yaml": deployment(3)}), tree({"d.yaml": deployment(5)}), ("a region changed",)
+)
+
+
+def test_a_list_of_drafts_tells_where_each_stands_and_what_is_in_its_way() -> None:
+    people = sheet(draft(is_edited=True, proposed_head=HEAD), behind_count=2, editors=("Ada", "Grace"))
+
+    assert format_drafts_text(
+        [people, sheet(rejection=Rejection("Ada", "too early"))], 1_000 + 3 * 86_400
+    ).splitlines() == [
+        "eu-1: drafts/eu-1 Proposed; base 3 days old, 2 commits behind; edited by Ada, Grace",
+        "  gw update v1 → v2 (PackageVariant default/edge-gw) edited",
+        "    conflict: d.yaml: Deployment web: spec.replicas: upstream 3 replaces local 2",
+        "    blocks publication: GateNotMet: gw: tested is not reported",
+        "eu-1: drafts/eu-1 Draft; base 3 days old; rejected by Ada: too early",
+        "  gw update v1 → v2 (PackageVariant default/edge-gw) edited",
+        "    conflict: d.yaml: Deployment web: spec.replicas: upstream 3 replaces local 2",
+        "    blocks publication: GateNotMet: gw: tested is not reported",
+        "2 open drafts, 1 proposed",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("one", "line"),
+    [
+        pytest.param(sheet(draft(proposed_head=BASE)), "Draft (changed after it was proposed); base", id="stale"),
+        pytest.param(sheet(base_seconds=None), "Draft; nothing published yet", id="a-new-cluster"),
+        pytest.param(sheet(base_seconds=9_970), "base less than a minute old", id="seconds"),
+        pytest.param(sheet(base_seconds=9_940), "base 1 minute old", id="a-minute"),
+        pytest.param(sheet(base_seconds=2_800), "base 2 hours old", id="hours"),
+        pytest.param(sheet(draft(is_edited=True)), "; edited", id="edited-by-nobody-knows-whom"),
+        pytest.param(sheet(draft(replace(GW, drafted_tree=None, status={}))), "gw removed", id="a-removal"),
+        pytest.param(
+            sheet(draft(paths=(DraftedFile("gw/d.yaml", None, "", False),))), "BranchMoved: drafts/eu-1", id="a-clash"
+        ),
+        pytest.param(
+            sheet(draft(paths=(DraftedFile("README.md", None, "", True),))), "files outside of packages: README.md", id="beside"
+        ),
+        pytest.param(
+            sheet(draft(destination=replace(destination(), is_deployment=False))), "warning: GateNotMet", id="a-warning"
+        ),
+    ],
+)  # fmt: skip
+def test_one_line_about_a_draft(one: DraftDetails, line: str) -> None:
+    assert line in format_drafts_text([one], 10_000)
+
+
+def test_nothing_open_is_said() -> None:
+    assert format_drafts_text([], 0) == "no draft is open"
+
+
+def test_the_data_of_a_draft_has_what_the_text_tells() -> None:
+    (data,) = build_drafts_data([sheet(draft(is_edited=True, proposed_head=BASE), editors=("Ada",), behind_count=1)])
+
+    assert data["lifecycle"] == "Draft"
+    assert data["staleProposal"] == BASE
+    assert data["base"] == {"commit": BASE, "date": "1970-01-01T00:16:40Z", "behind": 1}
+    assert data["refusals"] == [{"reason": "GateNotMet", "message": "gw: tested is not reported"}]
+    (one,) = data["packages"]
+    assert one["upstream"] == {"from": "gateway/v1", "to": "gateway/v2"}
+    assert one["conflicts"] == STATUS["conflicts"]
+    assert one["unmetGates"] == data["refusals"]
+
+
+def test_a_draft_whole_has_conflicts_first_and_how_to_reproduce_it() -> None:
+    lines = format_draft_text(sheet(packages=(CHANGED,)), 10_000, 50).splitlines()
+
+    assert lines[3:11] == [
+        "  conflict: d.yaml: Deployment web: spec.replicas: upstream 3 replaces local 2",
+        "  blocks publication: GateNotMet: gw: tested is not reported",
+        "  condition Rendered is True: RenderSuccess",
+        "  Deployment web: replicas 3 → 5",
+        "  why: a region changed",
+        "  reproduce: git diff b0b0b0b0b0b0 d1d1d1d1d1d1 -- gw",
+        "  reproduce: reconciler render CONFIG --output OUT, with CONFIG at commit 41ab41ab41ab, writes OUT/eu-1/gw",
+        "--- a/gw/d.yaml",
+    ]
+    assert "+++" not in format_draft_text(sheet(packages=(CHANGED,)), 10_000, 0)
+    (shown,) = build_draft_data(sheet(packages=(CHANGED,)), 50)["contents"]
+    assert shown["causes"] == ["a region changed"]
+    assert shown["diffs"][0]["path"] == "d.yaml"
+
+
+def test_what_policies_changed_stands_between_what_changed_and_why() -> None:
+    step = {"by": "ClusterOverridePolicy/edge", "before": 3, "after": 5}
+    record = {"resource": "Deployment/web", "pointer": "/spec/replicas", "steps": [step]}
+    one = replace(CHANGED, package=replace(GW, status={**STATUS, "overrides": [record]}))
+    lines = format_draft_text(sheet(packages=(one,)), 10_000, 50).splitlines()
+
+    at = lines.index("  overridden: Deployment web: spec.replicas: 3 → 5 by ClusterOverridePolicy edge")
+    assert lines[at - 1 : at + 2 : 2] == ["  Deployment web: replicas 3 → 5", "  why: a region changed"]
+    (shown,) = build_draft_data(sheet(packages=(one,)), 50)["contents"]
+    assert shown["overridden"] == ["Deployment web: spec.replicas: 3 → 5 by ClusterOverridePolicy edge"]
+
+
+def test_what_restarts_stands_before_everything_but_conflicts() -> None:
+    child = {
+        "resource": "KafkaNodePool/shop/brokers", "parent": "Kafka/shop/orders", "mode": "materialise",
+        "properties": [{"name": "pod", "source": "pool", "shadowed": ["priorityClassName"]}],
+        "toRepeat": "spec: {}\n",
+    }  # fmt: skip
+    package = replace(GW, status={**STATUS, "templates": [child]})
+    one = sheet(packages=(replace(CHANGED, package=package, templates=("brokers restarts its pods",)),))
+    told = "KafkaNodePool shop/brokers (parent Kafka shop/orders, template is written): pod from pool hides priorityClassName"
+    lines = format_draft_text(one, 10_000, 0).splitlines()
+
+    assert lines[3].startswith("  conflict: ")
+    assert lines[4] == "  templates: brokers restarts its pods"
+    assert f"  child: {told}" in lines
+    assert lines[-2:] == [
+        "  # KafkaNodePool shop/brokers: template that repeats the inherited settings",
+        "    spec: {}",
+    ]
+    assert "<summary>Templates that repeat the inherited settings</summary>" in format_draft_markdown(one, 10_000, 0)
+    (shown,) = build_draft_data(one, 0)["contents"]
+    assert (shown["templates"], shown["children"]) == (["brokers restarts its pods"], [told])
+
+
+def test_markdown_keeps_what_people_wrote_as_code() -> None:
+    hostile = replace(CHANGED, package=replace(GW, status={**STATUS, "owner": {"kind": "`<b>` # x\n- y"}}))
+
+    text = format_draft_markdown(sheet(packages=(hostile,)), 10_000, 50)
+
+    assert "## ``gw update v1 → v2 (`<b>` # x⏎- y) edited``" in text.splitlines()
+    assert "<details><summary>Diff</summary>" in text
+
+
+@pytest.mark.parametrize(
+    "status",
+    [
+        pytest.param({"owner": 1, "task": [], "upstream": "x", "inputs": [], "conflicts": {}}, id="other-types"),
+        pytest.param({"owner": {"kind": {}}, "upstream": {"to": {"ref": 1}}, "conflicts": [1, {}]}, id="inside"),
+        pytest.param({"conflicts": [{"kind": "field", "chosen": [], "rule": "x"}]}, id="a-conflict-of-no-choice"),
+        pytest.param({}, id="empty"),
+    ],
+)
+def test_a_status_file_that_people_broke_breaks_nothing(status: dict[str, Any]) -> None:
+    one = replace(CHANGED, package=replace(GW, status=status))
+    broken = sheet(draft(one.package), packages=(one,))
+
+    assert "conflict:" not in format_draft_text(broken, 10_000, 50)
+    assert build_drafts_data([broken])
+    assert (format_recorded_owner(status), format_task(status)) == ("", "")
+    assert format_publish_message(broken.draft, broken.draft.packages, "", "cli").startswith(
+        "publish gw: local changes\n"
+    )
+
+
+def test_the_message_of_a_publication_says_what_by_whom_and_from_where() -> None:
+    one = draft()
+
+    text = "fine\n by me\nReconciler-Package: other\n"
+    assert format_publish_message(one, one.packages, text, "cli", ("Ada", "ada@example.com")) == (
+        "publish gw: update v1 → v2\n\n"
+        "fine\nby me\n> Reconciler-Package: other\n\n"
+        "Accepted conflicts:\n- gw: d.yaml: Deployment web: spec.replicas: upstream 3 replaces local 2\n\n"
+        "Reconciler-Task: publish\n"
+        "Reconciler-Repository: eu-1\n"
+        "Reconciler-Package: gw\n"
+        "Reconciler-Owner: PackageVariant default/edge-gw\n"
+        "Reconciler-Upstream: ./catalog.git/gateway gateway/v2 9f2c\n"
+        f"Reconciler-Config-Commit: {'41ab' * 10}\n"
+        "Reconciler-Inputs: sha256:1\n"
+        "Reconciler-Approved-By: Ada <ada@example.com>\n"
+        "Reconciler-Approved-Via: cli\n"
+        "Reconciler-Reason: fine by me Reconciler-Package: other\n"
+    )
+
+
+def test_the_message_of_several_packages_lists_them() -> None:
+    removed = replace(GW, package="old", drafted_tree=None, status={})
+    one = draft(GW, removed)
+
+    subject, listed, conflicts, _ = format_publish_message(one, one.packages, "", "cli").split("\n\n")
+
+    assert subject == "publish 2 packages of drafts/eu-1"
+    assert listed.splitlines() == ["- gw: update v1 → v2", "- old: delete it"]
+    assert conflicts.startswith("Accepted conflicts:\n- gw: ")
+
+
+@pytest.mark.parametrize("reason", ["", "too early", "one\ntwo"])
+def test_the_reason_of_a_rejection_is_read_back(reason: str) -> None:
+    assert parse_reason(format_reject_message(draft(), reason)) == reason
+
+
+def test_more_conflicts_than_a_pull_request_holds_are_counted() -> None:
+    conflicts = [{**STATUS["conflicts"][0], "pointer": f"/data/key{number}"} for number in range(3_000)]
+    one = replace(CHANGED, package=replace(GW, status={**STATUS, "conflicts": conflicts}))
+    body = build_pull_request_text(
+        sheet(draft(one.package), packages=(one,)), (), lambda repo, commit: "", "x"
+    ).format_body([])
+
+    assert len(body) < 60_000
+    assert body.count("data.key") > 300
+    assert "more; the status files on the branch list every conflict" in body
+    assert "sets the label `x`" in body
+
+
+def test_a_package_that_is_taken_out_is_named() -> None:
+    message = format_withdraw_message(draft(), draft().packages, "not here")
+
+    assert message.startswith("reject gw: remove from drafts/eu-1\n\nnot here\n\n")
+
+
+def test_causes_are_read_from_our_own_commit_messages() -> None:
+    message = "update(eu-1/gw): x\n\nChanged:\n- y\n\nWhy:\n- a region changed\n- and more\n\nReconciler-Package: gw\n"
+
+    assert parse_causes(message) == ("a region changed", "and more")
+    assert parse_causes("by hand\n") == ()
+
+
+def test_what_became_of_an_act_is_told_a_line_each() -> None:
+    acted = [
+        ReviewActionResult("eu-1", "drafts/eu-1", ("gw",), "approve", "done", commit="9f2c" * 10, warnings=(GATE,)),
+        ReviewActionResult("eu-2", "drafts/eu-2", ("gw",), "approve", "refused", reasons=(GATE,)),
+        ReviewActionResult("eu-3", "", (), "approve", "unchanged", message="no draft is open"),
+    ]
+
+    assert format_action_results(acted, ("Ada", "ada@example.com")).splitlines() == [
+        "published  eu-1: drafts/eu-1 (gw) at 9f2c9f2c9f2c",
+        "  warning GateNotMet: gw: tested is not reported",
+        "refused    eu-2: drafts/eu-2 (gw)",
+        "  GateNotMet: gw: tested is not reported",
+        "unchanged  eu-3: no draft is open",
+        "1 draft published as Ada <ada@example.com>",
+    ]
+    data = build_action_results_data(acted, ("Ada", "ada@example.com"))
+    assert data["by"] == "Ada <ada@example.com>"
+    assert [one["outcome"] for one in data["results"]] == ["published", "refused", "unchanged"]
+    assert format_action_results([], None) == "nothing to do: no draft is open"

@@ -1,0 +1,54 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from reconciler.output.data import mask_secrets, mask_trace
+
+LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
+
+
+def secret(**fields: Any) -> dict[str, Any]:
+    return {"apiVersion": "v1", "kind": "Secret", **fields}
+
+
+@pytest.mark.parametrize(
+    ("data", "expected"),
+    [
+        pytest.param(secret(data={"a": "eA=="}), secret(data={"a": "*****"}), id="data"),
+        pytest.param(
+            secret(stringData={"a": "x", "b": 1}), secret(stringData={"a": "*****", "b": "*****"}), id="stringdata"
+        ),
+        pytest.param(secret(data="oops"), secret(data="*****"), id="data-of-a-wrong-type"),
+        pytest.param(secret(type="Opaque"), secret(type="Opaque"), id="the-rest-stays"),
+        pytest.param(
+            secret(metadata={"name": "n", "annotations": {LAST_APPLIED: "{}", "a": "b"}}),
+            secret(metadata={"name": "n", "annotations": {LAST_APPLIED: "*****", "a": "b"}}),
+            id="kubectls-copy-of-them",
+        ),
+        pytest.param(
+            {"items": [secret(data={"a": "x"})]}, {"items": [secret(data={"a": "*****"})]}, id="inside-a-list"
+        ),
+        pytest.param({"data": {"m": "kind: Secret"}}, {"data": {"m": "*****"}}, id="a-manifest-in-a-text"),
+        pytest.param({"data": {"a": "x"}}, {"data": {"a": "x"}}, id="what-is-no-secret-stays"),
+    ],
+)
+def test_values_are_masked(data: Any, expected: Any) -> None:
+    assert mask_secrets(data) == expected
+
+
+def test_a_value_that_changed_is_said_to_be_changed_without_showing_it() -> None:
+    before, after = secret(data={"a": "x", "b": "y"}), secret(data={"a": "x", "b": "z", "c": "new"})
+
+    assert mask_secrets(after, before, compared=True)["data"] == {"a": "*****", "b": "***** (changed)", "c": "*****"}
+
+
+def test_no_hash_of_a_secret_is_shown() -> None:
+    trace = {
+        "object v1 Secret default login": "sha256:1",
+        "object v1 Secret default gone": "absent",
+        "variant": "sha256:2",
+    }
+
+    assert list(mask_trace(trace).values()) == ["*****", "absent", "sha256:2"]

@@ -1,0 +1,47 @@
+"""The message of a revision's tag: read back line by line, and the same every time (porch 15.3)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from reconciler.controllers.package_variants.upstream_resolution import parse_workspace
+from reconciler.krm.git_formats import parse_trailers
+from reconciler.output.commits import format_tag_message
+from reconciler.planning.layout.refs import MissingTag
+from reconciler.planning.model.state import PackageRecord, PublishedRevision, RenderedVersion
+from tests.unit.output.world import COMMIT, TREE, destination, owner, upstream
+
+OFFER = RenderedVersion(TREE, TREE, TREE, TREE, TREE, "", None, upstream().summary)  # type: ignore[arg-type]
+RECORD = PackageRecord(owner(), owned=True, labels={"tier": "one"}, annotations={"note": "a\nReconciler-Revision: 9 é"})
+TAG = MissingTag("eu-1/gw/v3", "gw", PublishedRevision(3, COMMIT, OFFER, 4), RECORD)
+
+
+def test_the_message_says_all_that_a_state_is_rebuilt_from() -> None:
+    message = format_tag_message(TAG, destination())
+
+    assert message == (
+        "publish gw v3\n\n"
+        "Reconciler-Task: publish\n"
+        "Reconciler-Owner: PackageVariant default/edge-gw\n"
+        f"Reconciler-Owner-UID: {owner().key.uid}\n"
+        "Reconciler-Repository: eu-1\n"
+        "Reconciler-Package: gw\n"
+        "Reconciler-Workspace: packagevariant-4\n"
+        "Reconciler-Revision: 3\n"
+        f"Reconciler-Upstream: catalog/gateway gateway/v4 {COMMIT}\n"
+        'Reconciler-Labels: {"tier": "one"}\n'
+        'Reconciler-Annotations: {"note": "a\\nReconciler-Revision: 9 \\u00e9"}\n'
+    )
+    assert parse_trailers(message)["Reconciler-Revision"] == "3"
+    assert parse_workspace(message, "gw") == "packagevariant-4"
+
+
+def test_what_nobody_knows_is_left_out() -> None:
+    revision = PublishedRevision(3, COMMIT, replace(OFFER, upstream=""))
+    bare = MissingTag("eu-1/gw/v3", "gw", revision, PackageRecord(owner(), owned=True))
+
+    told = parse_trailers(format_tag_message(bare, destination()))
+
+    assert sorted(told) == [
+        f"Reconciler-{one}" for one in ("Owner", "Owner-UID", "Package", "Repository", "Revision", "Task")
+    ]

@@ -1,0 +1,219 @@
+"""Values for the tests of reporting: small, whole, and the same every time."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from reconciler.catalog.files import CommitId, File, FileTree, TreeId
+from reconciler.catalog.trace import CatalogView
+from reconciler.controllers.results import (
+    ControllerResult,
+    MutationResult,
+    PackageOwner,
+    PackageTarget,
+    UpstreamPackage,
+    Variant,
+)
+from reconciler.krm.findings import Finding, SourceLocation
+from reconciler.krm.objects import Condition, ObjectKey
+from reconciler.output.status.destination_statuses import ObjectStatus
+from reconciler.output.status.owner_statuses import build_owner_statuses
+from reconciler.planning.decide.fleet_plan import FleetPlan, TargetPlan
+from reconciler.planning.decide.package_decision import VALID_CONDITION
+from reconciler.planning.model.outcomes import (
+    Blocked,
+    Draft,
+    HeldRemoval,
+    PackageOutcome,
+    PackageRender,
+    RemovalKind,
+    RemovalOutcome,
+    Unchanged,
+)
+from reconciler.planning.model.state import (
+    ObservedPackage,
+    PackageRecord,
+    ProposedRemoval,
+    RenderedVersion,
+    TargetState,
+)
+from reconciler.planning.model.targets import Target
+from reconciler.planning.observe.target_snapshot import TargetHeads
+
+GROUP = "config.porch.kpt.dev"
+CONFIG = "41ab" * 10
+COMMIT = CommitId("9f2c" * 10)
+OLD_COMMIT = CommitId("1e0d" * 10)
+TREE = TreeId("7b5e" * 10)
+
+DEPLOYMENT = """\
+apiVersion: apps/v1
+kind: Deployment
+metadata:
+  name: web
+spec:
+  replicas: {replicas}
+  template:
+    spec:
+      containers:
+      - name: web
+        image: {image}
+"""
+ENDPOINTS = """\
+apiVersion: v1
+kind: ConfigMap
+metadata:
+  name: endpoints
+data:
+  api: {api}
+"""
+SECRET = """\
+apiVersion: v1
+kind: Secret
+metadata:
+  name: login
+stringData:
+  password: {password}
+"""
+KPTFILE = """\
+apiVersion: kpt.dev/v1
+kind: Kptfile
+metadata:
+  name: gw
+upstreamLock:
+  type: git
+  git:
+    repo: https://git.example/catalog.git
+    directory: gateway
+    ref: gateway/{ref}
+    commit: {commit}
+"""
+
+
+def deployment(replicas: int = 3, image: str = "web:1") -> str:
+    return DEPLOYMENT.format(replicas=replicas, image=image)
+
+
+def endpoints(api: str = "a") -> str:
+    return ENDPOINTS.format(api=api)
+
+
+def secret(password: str = "hunter2") -> str:
+    return SECRET.format(password=password)
+
+
+def kptfile(ref: str = "v4", commit: str = COMMIT) -> str:
+    return KPTFILE.format(ref=ref, commit=commit)
+
+
+def tree(files: Mapping[str, str | bytes | File]) -> FileTree:
+    made = {p: one.encode() if isinstance(one, str) else one for p, one in files.items()}
+    return FileTree({p: one if isinstance(one, File) else File(one) for p, one in made.items()})
+
+
+def key(kind: str, name: str, namespace: str = "default", group: str = GROUP) -> ObjectKey:
+    return ObjectKey(group, kind, namespace, name)
+
+
+def destination(name: str = "eu-1", directory: str = "") -> Target:
+    where = SourceLocation("repos.yaml", 3, f"Repository/default/{name}")
+    url = "https://git.example/fleet"
+    return Target(key("Repository", name), url, f"{url}.git", f"clusters/{name}", directory, True, where)
+
+
+def owner(name: str = "edge-gw", made_by: str | None = None) -> PackageOwner:
+    return PackageOwner(
+        key("PackageVariant", name), f"{GROUP}/v1alpha1", key("PackageVariantSet", made_by) if made_by else None
+    )
+
+
+def untouched(files: FileTree, _view: CatalogView) -> MutationResult:
+    return MutationResult(files)
+
+
+def upstream(ref: str = "gateway/v4") -> UpstreamPackage:
+    url = "https://git.example/catalog"
+    return UpstreamPackage("default", "catalog", url, f"{url}.git", "gateway", "gateway", ref, COMMIT, TREE)
+
+
+def variant(
+    name: str = "edge-gw", repository: str = "eu-1", package: str = "gw", made_by: str | None = None
+) -> Variant:
+    return Variant(owner(name, made_by), PackageTarget("default", repository, package), upstream(), untouched, {})
+
+
+def draft(
+    before: Mapping[str, str | bytes | File] | FileTree,
+    after: Mapping[str, str | bytes | File] | FileTree,
+    *,
+    wanted: Variant | None = None,
+    task: str = "update",
+    causes: tuple[str, ...] = ("upstream",),
+    trace: Mapping[str, str] | None = None,
+    rendered: PackageRender | None = None,
+) -> Draft:
+    wanted = wanted or variant()
+    old, new = (files if isinstance(files, FileTree) else tree(files) for files in (before, after))
+    made = replace(rendered or PackageRender(new), files=new, trace=trace or {})
+    known = PackageRecord(wanted.owner, owned=True, last_workspace=3, trace=trace or {}, desired_tree=new.id)
+    record = replace(known, render_status=made.render_status)
+    return Draft(wanted, made, record, ObservedPackage(), TREE, TREE, TREE, task, old, causes)
+
+
+def unchanged(wanted: Variant, why: str = "published") -> Unchanged:
+    offer = RenderedVersion(TREE, TREE, TREE, TREE, TREE, "")  # type: ignore[arg-type]
+    put, ours = (offer, None) if why == "drafted" else (None, offer)
+    return Unchanged(
+        wanted,
+        PackageRecord(wanted.owner, owned=True, last_workspace=3, draft_version=put, published_version=ours),
+        why,
+    )
+
+
+def blocked(wanted: Variant, message: str = "it cannot be") -> Blocked:
+    finding = Finding("Broken", message, SourceLocation("pv.yaml", 7, str(wanted.owner.key)))
+    conditions = (VALID_CONDITION, Condition("Ready", "False", "Error", message))
+    return Blocked(wanted, None, conditions, (finding,), ObservedPackage())
+
+
+def held(package: str = "old") -> HeldRemoval:
+    finding = Finding(
+        "DeletionHeld", f"package {package} is not wanted any more", SourceLocation(object="PackageVariant/default/old")
+    )
+    return HeldRemoval(package, PackageRecord(owner("old"), owned=True), finding)
+
+
+def leaving(how: RemovalKind = "proposed", package: str = "gone", *, before: TreeId | None = None) -> RemovalOutcome:
+    removal = (
+        ProposedRemoval("removals/eu-1", TREE, declined=how == "declined") if how in ("proposed", "declined") else None
+    )
+    record = PackageRecord(owner("old"), owned=removal is not None, removal=removal)
+    return RemovalOutcome(package, owner("old"), how, record, "PackageVariant/default/old is gone", before)
+
+
+def destination_plan(
+    *outcomes: PackageOutcome,
+    name: str = "eu-1",
+    holding: Sequence[HeldRemoval] = (),
+    findings: Sequence[Finding] = (),
+    leaving: Sequence[RemovalOutcome] = (),
+) -> TargetPlan:
+    state = TargetState("https://git.example/fleet.git", f"clusters/{name}", "")
+    packages = {one.variant.target.package: one.record for one in outcomes if one.record}
+    after = replace(state, packages=packages)
+    return TargetPlan(
+        destination(name), TargetHeads(), state, after, outcomes, tuple(holding), (), tuple(findings), removals=tuple(leaving)
+    )  # fmt: skip
+
+
+def fleet(*plans: TargetPlan, room: ControllerResult | None = None, as_of: int = 1_700_000_000) -> FleetPlan:
+    variants = tuple(one.variant for plan in plans for one in plan.outcomes)
+    return FleetPlan(CONFIG, as_of, room or ControllerResult(variants), plans)
+
+
+def told_of(plan: FleetPlan) -> dict[ObjectKey, ObjectStatus]:
+    """Return what is told of each object of the status branch."""
+    told = build_owner_statuses(plan)
+    everybody = {one.key: one for one in (*(each.destination for each in told.destinations), *told.other_statuses)}
+    return everybody | {key: one for each in told.destinations for key, one in each.owners.items()}

@@ -1,0 +1,106 @@
+"""Packages compared with their upstreams: what tools write is no difference, what people and functions did is."""
+
+from __future__ import annotations
+
+import pytest
+
+from reconciler.catalog.files import FileTree
+from reconciler.packages.kptfile import GitUpstream
+from reconciler.packages.update import get_package
+from reconciler.packages.update.upstream_comparison import UpstreamComparison, compare_with_upstream
+from tests.unit.packages.builders import texts, tree
+from tests.unit.packages.update.builders import SAFE, Repositories, sub, thing
+
+A, B = thing("a", "1"), thing("b", "1")
+OLD, NEW = ("r", "v1"), ("r", "v2")
+FILES = {"p/Kptfile": sub("p"), "p/a.yaml": A, "p/README": "read me\n", "p/in/Kptfile": sub("in"), "p/in/b.yaml": B}
+UPSTREAMS = Repositories({OLD: FILES, NEW: {**FILES, "p/a.yaml": thing("a", "2")}, ("other", "main"): {"o.yaml": B}})
+
+
+def got() -> FileTree:
+    return get_package(UPSTREAMS, GitUpstream(repo="r", directory="/p", ref="v1"), "mine", SAFE).files
+
+
+def compared(files: FileTree, ref: str = "") -> UpstreamComparison:
+    found = compare_with_upstream(files, UPSTREAMS, ref)
+    assert isinstance(found, UpstreamComparison)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("changes", "paths"),
+    [
+        pytest.param({}, [], id="as-it-came"),
+        pytest.param({"a.yaml": A.encode()}, [], id="a-merge-comment-less"),
+        pytest.param({"a.yaml": thing("a", "7").encode()}, ["a.yaml"], id="an-edit"),
+        pytest.param({"README": b"mine\n"}, ["README"], id="an-opaque-file"),
+        pytest.param({"in/new.yaml": b"x: 1\n"}, ["in/new.yaml"], id="a-new-file-in-a-subpackage"),
+        pytest.param({"Kptfile": sub("other", "r /p main", "v1").encode()}, [], id="name-and-ref"),
+        pytest.param(
+            {"Kptfile": sub("mine", "r /p v1", "v1").encode() + b"info:\n  description: ours\n"},
+            ["Kptfile"],
+            id="what-people-wrote-into-the-kptfile",
+        ),
+    ],
+)
+def test_against_what_was_merged_last(changes: dict[str, bytes], paths: list[str]) -> None:
+    found = compared(got().with_files(changes))
+
+    assert sorted({*found.upstream, *found.local}) == paths
+    assert found.upstream_package.commit == "v1"
+
+
+def test_what_is_shown_differs_in_nothing_but_the_edit() -> None:
+    kptfile = sub("mine", "r /p v1", "v1") + "info:\n  description: ours\n"
+    local = got().with_files({"a.yaml": thing("a", "7").encode(), "Kptfile": kptfile.encode()}).without_files("README")
+    found = compared(local)
+
+    commented = A.replace("metadata:", "metadata: # kpt-merge: /a")
+    assert texts(found.upstream) == {
+        "a.yaml": commented,
+        "Kptfile": sub("mine", "r /p v1", "v1"),
+        "README": "read me\n",
+    }
+    assert texts(found.local) == {"a.yaml": commented.replace(": 1", ": 7"), "Kptfile": kptfile}
+
+
+@pytest.mark.parametrize(
+    ("followed", "ref", "against", "paths"),
+    [
+        pytest.param("v1", "", "v1", [], id="merged-last"),
+        pytest.param("v1", "v2", "v2", ["a.yaml"], id="another-ref"),
+        pytest.param("v2", "latest", "v2", ["a.yaml"], id="where-it-stands-now"),
+        pytest.param("v2", "", "v1", [], id="what-is-followed-does-not-matter-by-itself"),
+    ],
+)
+def test_against_a_ref(followed: str, ref: str, against: str, paths: list[str]) -> None:
+    local = got()
+    kptfile = local["Kptfile"].data.replace(b"    ref: v1\n", f"    ref: {followed}\n".encode(), 1)
+    found = compared(local.with_files({"Kptfile": kptfile}), ref)
+
+    assert (list(found.upstream), found.upstream_package.ref) == (paths, against)
+
+
+def test_remote_subpackages_have_upstreams_of_their_own() -> None:
+    remote = {"far/Kptfile": sub("far", "other / main", "main").encode(), "far/o.yaml": B.encode()}
+    along = {"near/Kptfile": sub("near", "r /p/in v1", "v1").encode(), "near/b.yaml": B.encode()}
+    local = got().with_files(remote | along)
+
+    assert not compared(local).local
+    assert list(compared(local, "v2").local) == ["a.yaml"]
+    assert list(compared(local.with_files({"far/o.yaml": A.encode()})).local) == ["far/o.yaml"]
+
+
+@pytest.mark.parametrize(
+    ("kptfile", "ref", "said"),
+    [
+        pytest.param(sub("mine"), "", "upstreamLock.git", id="no-lock"),
+        pytest.param(sub("mine"), "v2", "upstream.git", id="no-upstream"),
+        pytest.param("kind: Kptfile\n", "", "kpt.dev/v1", id="no-kptfile"),
+    ],
+)
+def test_what_cannot_be_compared(kptfile: str, ref: str, said: str) -> None:
+    found = compare_with_upstream(tree({"Kptfile": kptfile}), UPSTREAMS, ref)
+
+    assert isinstance(found, tuple)
+    assert said in found[0].message

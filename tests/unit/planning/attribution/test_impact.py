@@ -1,0 +1,168 @@
+"""What one config comes to against another, package by package."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from reconciler.controllers.results import ControllerResult, StalledVariant
+from reconciler.krm.findings import Finding, SourceLocation
+from reconciler.krm.objects import Condition
+from reconciler.planning.attribution.impact import TARGET_GONE, PackageImpact, compare_plans
+from reconciler.planning.decide.fleet_plan import FleetPlan, TargetPlan
+from reconciler.planning.model.outcomes import Draft
+from reconciler.planning.model.state import PackageRecord
+from tests.unit.output.world import (
+    blocked,
+    deployment,
+    destination,
+    destination_plan,
+    draft,
+    fleet,
+    held,
+    leaving,
+    owner,
+    unchanged,
+    variant,
+)
+
+ONE, TWO = {"a.yaml": deployment(1)}, {"a.yaml": deployment(2)}
+STALLED = Condition("Stalled", "True", "Missing", "it is not there")
+
+
+def plan(*outcomes: Any, **more: Any) -> FleetPlan:
+    return fleet(destination_plan(*outcomes, **more))
+
+
+def standing(wanted: Draft) -> Any:
+    """Return what a draft is once it was offered: unchanged, with the tree and the review of its record."""
+    return replace(
+        unchanged(wanted.variant, "drafted"), record=replace(wanted.record, review_digest=wanted.rendered.review_digest)
+    )
+
+
+def told(base: FleetPlan, head: FleetPlan) -> list[tuple[str, str, str]]:
+    return [(one.target_name, one.before.kind, one.after.kind) for one in compare_plans(base, head)]
+
+
+FIRST, SECOND = draft({}, ONE), draft({}, TWO)
+GONE = plan(leaving=[leaving(package="gw")])
+
+
+@pytest.mark.parametrize(
+    ("base", "head", "expected"),
+    [
+        pytest.param(plan(FIRST), plan(FIRST), [], id="the-same"),
+        pytest.param(plan(FIRST), plan(standing(FIRST)), [], id="drafted-or-to-be-drafted-is-the-same"),
+        pytest.param(plan(FIRST), plan(SECOND), [("eu-1/gw", "wanted", "wanted")], id="another-tree"),
+        pytest.param(plan(), plan(FIRST), [("eu-1/gw", "none", "wanted")], id="new"),
+        pytest.param(plan(FIRST), plan(blocked(variant())), [("eu-1/gw", "wanted", "blocked")], id="blocked"),
+        pytest.param(plan(blocked(variant())), plan(blocked(variant())), [], id="blocked-as-before"),
+        pytest.param(
+            plan(blocked(variant(), "a")), plan(blocked(variant(), "b")), [("eu-1/gw", "blocked", "blocked")],
+            id="blocked-for-another-reason",
+        ),
+        pytest.param(plan(FIRST), GONE, [("eu-1/gw", "wanted", "leaving")], id="leaving"),
+        pytest.param(GONE, plan(FIRST), [("eu-1/gw", "leaving", "wanted")], id="not-leaving-any-more"),
+        pytest.param(
+            GONE, plan(leaving=[leaving(how="orphaned", package="gw")]),
+            [("eu-1/gw", "leaving", "leaving")], id="leaving-in-another-way",
+        ),
+        pytest.param(plan(FIRST), plan(holding=[held("gw")]), [("eu-1/gw", "wanted", "held")], id="held"),
+        pytest.param(
+            plan(FIRST), plan(unchanged(variant(), "declined")), [("eu-1/gw", "wanted", "declined")], id="declined"
+        ),
+    ],
+)  # fmt: skip
+def test_a_package_is_told_where_it_comes_to_something_else(
+    base: FleetPlan, head: FleetPlan, expected: list[tuple[str, str, str]]
+) -> None:
+    assert told(base, head) == expected
+
+
+def known(one: TargetPlan) -> TargetPlan:
+    record = PackageRecord(owner(), owned=True)
+    return replace(one, next_state=replace(one.next_state, packages={"gw": record}))
+
+
+def of_owner(**more: Any) -> ControllerResult:
+    return ControllerResult(**more)
+
+
+@pytest.mark.parametrize(
+    ("head", "reason"),
+    [
+        pytest.param(fleet(known(destination_plan())), "Kept", id="nobody-says-why"),
+        pytest.param(
+            fleet(known(destination_plan()), room=of_owner(stalled=(StalledVariant(owner(), (STALLED,), ()),))),
+            "Missing", id="its-owner-is-stalled",
+        ),
+        pytest.param(
+            fleet(
+                known(destination_plan()),
+                room=of_owner(findings=(Finding("Odd", "odd", SourceLocation(object=str(owner().key))),)),
+            ),
+            "Odd", id="something-is-wrong-with-its-owner",
+        ),
+        pytest.param(
+            fleet(known(destination_plan(findings=[Finding("Unreachable", "no answer")]))), "Unreachable",
+            id="its-destination-cannot-be-read",
+        ),
+        pytest.param(fleet(), TARGET_GONE, id="its-destination-is-gone"),
+    ],
+)  # fmt: skip
+def test_a_package_of_which_a_plan_says_nothing_stays_for_a_reason(head: FleetPlan, reason: str) -> None:
+    (one,) = compare_plans(plan(FIRST), head)
+
+    assert one.after.reason == reason
+    assert one.owner == owner()
+
+
+def test_a_destination_that_gets_its_first_package_is_not_gone_before() -> None:
+    base = replace(fleet(), objects={destination().key: None})  # type: ignore[dict-item]
+
+    assert told(base, plan(FIRST)) == [("eu-1/gw", "none", "wanted")]
+    assert told(plan(FIRST), base) == [("eu-1/gw", "wanted", "none")]
+
+
+def test_an_owner_without_any_place_is_told_by_itself_and_only_where_none_of_its_packages_is() -> None:
+    room = of_owner(stalled=(StalledVariant(owner(), (STALLED,), ()),))
+
+    (alone,) = compare_plans(fleet(), fleet(room=room))
+    (one,) = compare_plans(plan(FIRST), fleet(known(destination_plan()), room=room))
+
+    assert (alone.target_name, alone.after.reason) == ("", "Missing")
+    assert (one.target_name, one.after.reason) == ("eu-1/gw", "Missing")
+
+
+def test_two_who_want_one_package_are_told_apart() -> None:
+    loser = blocked(variant("other"))
+
+    (one,) = compare_plans(plan(FIRST), plan(FIRST, loser))
+
+    assert (one.before.kind, one.after.kind, one.owner) == ("none", "blocked", owner("other"))
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "expected"),
+    [
+        pytest.param({"a": "1", "b": "1"}, {"a": "1", "b": "2"}, ("b",), id="answered-otherwise"),
+        pytest.param({"a": "1", "b": "1"}, {"a": "2", "c": "1"}, ("a",), id="the-surest-first"),
+        pytest.param({}, {"a": "1"}, ("upstream",), id="as-the-draft-says-where-nothing-was-asked-before"),
+    ],
+)
+def test_the_causes_are_what_was_answered_otherwise(
+    before: dict[str, str], after: dict[str, str], expected: tuple[str, ...]
+) -> None:
+    (one,) = compare_plans(plan(draft({}, ONE, trace=before)), plan(draft({}, TWO, trace=after)))
+
+    assert one.causes == expected
+
+
+def test_effects_stand_by_place() -> None:
+    plans = [destination_plan(draft({}, ONE, wanted=variant(repository=name)), name=name) for name in ("b", "a")]
+
+    assert [one.target_name for one in compare_plans(fleet(), fleet(*plans))] == ["a/gw", "b/gw"]
+    assert all(isinstance(one, PackageImpact) and one.creates_draft for one in compare_plans(fleet(), fleet(*plans)))

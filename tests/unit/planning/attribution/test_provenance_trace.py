@@ -1,0 +1,165 @@
+"""Trails: which step made each value of a resource, wherever it stood before, and whatever went on the way."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pytest
+
+from reconciler.controllers.override_policies.resource_overrides import OverriddenResource, OverrideStage
+from reconciler.krm.merge3.rules import ABSENT
+from reconciler.krm.yaml import DataPath
+from reconciler.packages.functions.function import Item
+from reconciler.packages.kptfile import FunctionSpec
+from reconciler.packages.package import Package
+from reconciler.planning.attribution.provenance_trace import ResourceTrace, find_previous_path, trace_resources
+from reconciler.planning.model.outcomes import FilesStage, FunctionStage, PackageRender, PolicyStage, RenderStage
+from reconciler.planning.model.sources import PackageSource
+from tests.unit.output.world import tree
+
+FILE = "web.yaml"
+MAP = "apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: web{more}}}\ndata: {data}\n"
+
+
+def text(data: str, more: str = "") -> str:
+    return MAP.format(data=data, more=more)
+
+
+def tracks(stages: Sequence[Mapping[str, str]], *more: RenderStage) -> tuple[ResourceTrace, ...]:
+    """Return tracks; the trees are as it came, with the branch's edits, with the draft's, and as rendered."""
+    came, merged, drafted, files = map(tree, stages)
+    kept = (*more, FilesStage("room", files))
+    return trace_resources(PackageRender(files, source=PackageSource(drafted, merged, came), stages=kept))
+
+
+def layers(stages: Sequence[Mapping[str, str]], path: DataPath) -> list[str]:
+    (track,) = (one for one in tracks(stages) if one.data is not ABSENT)
+    return [change.state.cause.layer for change in track.list_changes(path)]
+
+
+@pytest.mark.parametrize(
+    ("stages", "path", "expected"),
+    [
+        pytest.param(["{a: 1}"] * 4, ("a",), ["source"], id="as-it-came"),
+        pytest.param(["{a: 1}", "{a: 2}", "{a: 2}", "{a: 2}"], ("a",), ["source", "edit"], id="edited-on-the-branch"),
+        pytest.param(["{a: 1}", "{a: 1}", "{a: 2}", "{a: 2}"], ("a",), ["source", "draft"], id="edited-on-the-draft"),
+        pytest.param(["{a: 1}", "{a: 2}", "{a: 1}", "{a: 1}"], ("a",), ["source", "edit", "draft"], id="put-back"),
+        pytest.param(["{a: 1}"] * 3 + ["{a: 2}"], ("a",), ["source", "room"], id="rendered"),
+        pytest.param(["{a: 1}"] * 3 + ["{a: '1'}"], ("a",), ["source", "room"], id="a-type-is-part-of-a-value"),
+        pytest.param(["{a: 1}"] * 3 + ["{a: 1, b: 2}"], ("b",), ["room"], id="added"),
+        pytest.param(["{a: 1}", "{}", "{}", "{a: 1}"], ("a",), ["source", "edit", "room"], id="taken-and-given-back"),
+        pytest.param(["{a: [1, 2]}"] * 3 + ["{a: [1, 3]}"], ("a", 0), ["source"], id="an-item-beside"),
+        pytest.param(["{a: [1, 2]}"] * 3 + ["{a: [0, 1, 2]}"], ("a", 1), ["source"], id="an-item-that-moved"),
+        pytest.param(["{a: [1, 2]}"] * 3 + ["{a: [0, 1, 2]}"], ("a", 0), ["room"], id="an-item-that-was-put-before"),
+        pytest.param(
+            ["{a: [{name: x, v: 1}]}"] * 3 + ["{a: [{name: n, v: 0}, {name: x, v: 2}]}"],
+            ("a", 1, "v"), ["source", "room"], id="an-item-by-its-name",
+        ),
+    ],
+)  # fmt: skip
+def test_who_made_a_value(stages: list[str], path: DataPath, expected: list[str]) -> None:
+    assert layers([{FILE: text(one)} for one in stages], ("data", *path)) == expected
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "expected"),
+    [
+        pytest.param({FILE: text("{a: 1}")}, {"moved.yaml": text("{a: 1}")}, ["source"], id="moved-file"),
+        pytest.param({FILE: text("{a: 1}")}, {FILE: text("{a: 1}", ", namespace: x")}, ["source"], id="namespace"),
+        pytest.param({FILE: text("{a: 1}")}, {FILE: text("{a: 1}").replace("web", "app")}, ["source"], id="renamed"),
+        pytest.param({FILE: text("{a: 1}")}, {"b.yaml": text("{a: 1}", ", namespace: x")}, ["room"], id="both"),
+        pytest.param({}, {FILE: text("{a: 1}")}, ["room"], id="new"),
+        pytest.param(
+            {FILE: f"{text('{b: 1}').replace('web', 'app')}---\n{text('{a: 1}')}"}, {FILE: text("{a: 1}")},
+            ["source"], id="the-one-before-it-went",
+        ),
+    ],
+)  # fmt: skip
+def test_which_resource_of_the_source_it_is(before: dict[str, str], after: dict[str, str], expected: list[str]) -> None:
+    assert layers([before, before, before, after], ("data", "a")) == expected
+
+
+def test_a_copy_is_new_and_what_was_copied_stays() -> None:
+    came, done = {FILE: text("{a: 1}")}, {"copy.yaml": text("{a: 1}"), FILE: text("{a: 1}")}
+
+    found = {one.location[0]: one.states[0].cause.layer for one in tracks([came, came, came, done])}
+
+    assert found == {FILE: "source", "copy.yaml": "room"}
+
+
+def test_what_is_gone_is_told_with_who_took_it() -> None:
+    stages = [{FILE: text(one)} for one in ("{a: 1, b: [x, y]}", "{b: [x, y]}", "{b: [x, y]}", "{b: [y]}")]
+    (track,) = tracks(stages)
+
+    gone = {changes[-1].path: [one.state.cause.layer for one in changes] for changes in track.list_removals()}
+
+    assert gone == {("data", "a"): ["source", "edit"], ("data", "b", 0): ["source", "room"]}
+
+
+def test_a_resource_that_is_taken_away_ends_its_track() -> None:
+    (track,) = tracks([{FILE: text("{a: 1}")}] * 3 + [{}])
+
+    assert track.data is ABSENT
+    assert [one.state.cause.layer for one in track.list_changes(("data", "a"))] == ["source", "room"]
+
+
+def items(files: Mapping[str, str]) -> list[Item]:
+    found = enumerate(Package(tree(files)).resources)
+    return [Item(one.package, one.path, one.index, one.data, number, one.document) for number, one in found]
+
+
+def test_functions_are_followed_by_what_they_were_given() -> None:
+    came = {FILE: f"{text('{a: 1}')}---\n{text('{a: 2}').replace('web', 'app')}"}
+    one, two = items(came)
+    renamed = two.with_values([(("metadata", "name"), "other"), (("data", "a"), 3)]).with_location("other.yaml", 0)
+    first = FunctionStage("", 0, FunctionSpec(image="rename:v1"), (renamed, one))
+    second = FunctionStage("", 1, FunctionSpec(image="drop:v1"), (renamed,))
+    files = {"other.yaml": renamed.document.text}
+
+    known = tracks([came, came, came, files], first, second)
+
+    told = {
+        track.last_data["metadata"]["name"]: [
+            (each.state.cause.layer, each.state.cause.source_name, each.after)
+            for each in track.list_changes(("data", "a"))
+        ]
+        for track in known
+    }
+    assert told == {
+        "other": [("source", "", 2), ("function", "rename:v1", 3)],
+        "web": [("source", "", 1), ("function", "drop:v1", ABSENT)],
+    }
+
+
+def test_each_item_of_a_policy_is_a_step() -> None:
+    came, done = {FILE: text("{a: 1}")}, {FILE: text("{a: 3}")}
+    (resource,) = Package(tree(came)).resources
+
+    def turn(by: str, where: str, value: Any) -> OverrideStage:
+        return OverrideStage(by, where, {**resource.data, "data": {"a": value}})
+
+    turns = (turn("", "", 1), turn("P/site", "x[0]", 2), turn("P/site", "x[1]", 3))
+    stage = PolicyStage((OverriddenResource(resource, resource.document, stages=turns),))
+
+    (track,) = tracks([came, came, came, done], stage)
+
+    assert [(one.state.cause.policy_item, one.before, one.after) for one in track.list_changes(("data", "a"))] == [
+        ("", ABSENT, 1),
+        ("x[0]", 1, 2),
+        ("x[1]", 2, 3),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "path", "expected"),
+    [
+        pytest.param({"a": [1, 2]}, {"a": [2]}, ("a", 0), ("a", 1), id="moved-up"),
+        pytest.param({"a": [1]}, {"a": [0, 1]}, ("a", 0), None, id="new"),
+        pytest.param({"a": 1}, {"a": [1]}, ("a", 0), None, id="no-list-before"),
+        pytest.param({}, {"a": {"b": 1}}, ("a", "b"), ("a", "b"), id="a-key-is-where-it-says"),
+        pytest.param({"a": [1]}, {"a": [1]}, ("a", 7), None, id="not-there"),
+    ],
+)
+def test_where_a_value_was_before(before: Any, after: Any, path: DataPath, expected: DataPath | None) -> None:
+    assert find_previous_path(before, after, path) == expected

@@ -1,0 +1,96 @@
+"""What a status file records, and the source that it is made of again."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from reconciler.controllers.results import UpstreamPackage
+from reconciler.krm.yaml import emit
+from reconciler.planning.attribution.re_render import (
+    RecordedRender,
+    RecordedTrees,
+    parse_recorded_render,
+    rebuild_render_inputs,
+    with_recorded_upstream,
+)
+from reconciler.planning.model.cluster_overrides import PreviousOverrides
+from reconciler.planning.model.sources import merge_source
+from tests.unit.planning.model.test_source import OPTIONS, OUTPUT, V1, package
+from tests.unit.planning.values import variant
+
+ID = "0123456789" * 4
+UPSTREAM = {"repo": "r.git", "directory": "gw", "ref": "gw/v1", "commit": ID, "tree": ID}
+
+
+def status(**fields: Any) -> bytes:
+    trees = dict.fromkeys(("base", "merged", "rendered"), ID)
+    owner = {"apiVersion": "v1", "kind": "PackageVariant", "namespace": "default", "name": "gw"}
+    known = {"owner": owner, "upstream": {"to": UPSTREAM}, "trees": trees, "inputs": {"config": ID, "digest": "d"}}
+    return emit({"kind": "PackageStatus", "status": {**known, **fields}}).encode()
+
+
+def test_what_a_status_file_records() -> None:
+    found = parse_recorded_render(status())
+
+    assert isinstance(found, RecordedRender)
+    assert (found.base, found.config, found.digest, found.upstream, found.owner["name"], found.is_edited) == (
+        ID, ID, "d", UPSTREAM, "gw", False,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("content", "field"),
+    [
+        pytest.param(b"status: {a: [}", "line 1", id="no-yaml"),
+        pytest.param(b"", ".status.trees.base", id="empty"),
+        pytest.param(b"[]", ".status.trees.base", id="a-list"),
+        pytest.param(status(trees={"base": ID, "merged": ID}), ".status.trees.rendered", id="a-tree-is-missing"),
+        pytest.param(status(trees={"base": "--all", "merged": ID, "rendered": ID}), "not '--all'", id="an-option"),
+        pytest.param(status(inputs={"config": "main"}), ".status.inputs.config", id="a-config-by-branch"),
+        pytest.param(status(inputs={}), ".status.inputs.config", id="no-config"),
+        pytest.param(status(owner={}), ".status.owner", id="no-owner"),
+        pytest.param(status(owner={"kind": 1}), ".status.owner", id="an-owner-of-numbers"),
+        pytest.param(status(upstream={"to": {**UPSTREAM, "ref": 1}}), ".status.upstream.to", id="a-ref-that-is-none"),
+        pytest.param(status(upstream={"to": {"commit": ID}}), ".status.upstream.to", id="half-an-upstream"),
+    ],
+)
+def test_what_a_status_file_must_record(content: bytes, field: str) -> None:
+    found = parse_recorded_render(content)
+
+    assert isinstance(found, str)
+    assert field in found
+
+
+def test_a_plain_folder_is_a_config() -> None:
+    found = parse_recorded_render(status(inputs={"config": f"tree:{ID}"}))
+
+    assert isinstance(found, RecordedRender)
+    assert found.config == f"tree:{ID}"
+
+
+def test_the_variant_has_the_upstream_that_was_recorded() -> None:
+    recorded = parse_recorded_render(status())
+    assert isinstance(recorded, RecordedRender)
+    found = with_recorded_upstream(variant(), recorded)
+
+    assert isinstance(found.source, UpstreamPackage)
+    assert (found.source.commit, found.source.ref, found.source.package) == (ID, "gw/v1", "gw")
+    assert found.dependencies["upstream"] == found.source.fingerprint
+
+
+@pytest.mark.parametrize(
+    ("merged", "rendered"),
+    [
+        pytest.param(V1, OUTPUT, id="unedited"),
+        pytest.param(package(5), OUTPUT, id="edited"),
+        pytest.param(package(5), package(5), id="adopted-without-a-lock"),
+    ],
+)
+def test_exactly_the_recorded_source_comes_of_it(merged: Any, rendered: Any) -> None:
+    made = rebuild_render_inputs(variant(), RecordedTrees(V1, merged, rendered), None, PreviousOverrides())
+    source = merge_source(made, None, OPTIONS)
+
+    assert (source.files, source.base, source.conflicts, source.findings) == (merged, V1, (), ())
+    assert source.follows_upstream is (rendered is OUTPUT)

@@ -1,0 +1,41 @@
+"""Where something turned among many versions, and how few are looked at."""
+
+from __future__ import annotations
+
+import pytest
+
+from reconciler.planning.attribution.re_render import find_change_point
+
+LONG = 1_000
+
+
+@pytest.mark.parametrize("turn", [1, 2, 499, 500, 999, LONG], ids=str)
+def test_the_turn_is_found_in_few_looks(turn: int) -> None:
+    looks: list[int] = []
+
+    def is_new(at: int) -> bool:
+        looks.append(at)
+        return at >= turn
+
+    assert find_change_point(0, LONG, is_new) == (turn - 1, turn)
+    assert len(looks) <= 10
+    assert {0, LONG}.isdisjoint(looks)
+
+
+def test_neighbours_are_not_looked_at() -> None:
+    assert find_change_point(3, 4, lambda at: None) == (3, 4)
+
+
+@pytest.mark.parametrize(
+    ("versions", "turns"),
+    [
+        pytest.param("o????n", [(0, 5)], id="nobody-can-say"),
+        pytest.param("oo?nn", [(1, 3)], id="one-says-nothing"),
+        pytest.param("ooo?????????nnn", [(2, 12), (0, 14)], id="many-say-nothing"),
+        pytest.param("onoonn", [(0, 1), (3, 4)], id="it-turned-more-than-once"),
+    ],
+)
+def test_what_lies_between_says_nothing_or_is_new(versions: str, turns: list[tuple[int, int]]) -> None:
+    said = {"o": False, "n": True, "?": None}
+
+    assert find_change_point(0, len(versions) - 1, lambda at: said[versions[at]]) in turns

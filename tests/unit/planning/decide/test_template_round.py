@@ -1,0 +1,148 @@
+"""Deciding together: what packages are to each other that share templates, and what they are not."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+import pytest
+
+from reconciler.catalog.catalog import read_catalog
+from reconciler.catalog.files import FileTree
+from reconciler.controllers.results import GeneratedSource, Variant
+from reconciler.packages.functions.function import InterruptedFunctionError
+from reconciler.planning.decide.package_decision import DecisionInput, decide_package
+from reconciler.planning.decide.target_inputs import PlanningContext, TargetClaims
+from reconciler.planning.decide.template_round import PackageDecisions, decide_packages
+from reconciler.planning.model.cluster_overrides import ClusterOverrides
+from reconciler.planning.model.outcomes import Blocked, Draft, PackageOutcome, PackageRender
+from reconciler.planning.model.sources import RenderInputs
+from reconciler.planning.model.state import ObservedPackage, PackageRecord
+from reconciler.planning.observe.target_snapshot import TargetHeads, TargetSnapshot
+from reconciler.planning.render.renderer import PackageRenderer, RenderEngine
+from reconciler.planning.render.templates import ALL_TEMPLATES_DEPENDENCY
+from tests.support.decided_fleet import Trees
+from tests.support.templates import kafka, pool
+from tests.support.world import config_map
+from tests.unit.controllers.kafka_templates.template_world import tree
+from tests.unit.planning.values import Tables, commit, destination, owner, record, state, variant
+
+Packages = Mapping[str, Mapping[str, str]]
+POD = {"pod": {"priorityClassName": "high"}}
+KAFKA, POOL = {"kafka.yaml": kafka(POD)}, {"pool.yaml": pool("brokers")}
+EXTRA = {"extra.yaml": pool("extra")}
+FAULTY = {"faulty.yaml": pool("faulty", {"pod": []})}
+OTHER = {"settings.yaml": config_map("settings", a="b")}
+TWICE, TYPE = "DuplicateObject", "InvalidTemplateType"
+
+
+@dataclass
+class World:
+    """A destination where nothing is published, and what is wanted there: packages that rooms make of these files."""
+
+    packages: Packages
+    is_cluster: bool = True
+    records: Mapping[str, PackageRecord] = field(default_factory=dict)
+    broken: str = ""
+    rendered: Counter[str] = field(default_factory=Counter)
+
+    def __post_init__(self) -> None:
+        self.trees = Trees()
+        self.renderer = PackageRenderer(read_catalog(FileTree(), {}), ClusterOverrides(), RenderEngine("safe"))
+
+    def questions(self) -> list[DecisionInput]:
+        return [
+            DecisionInput(one, self.records.get(one.target.package), ObservedPackage())
+            for one in map(self._variant, self.packages)
+        ]
+
+    def _variant(self, name: str) -> Variant:
+        source = GeneratedSource(tree(self.packages[name]))
+        facts = {"variant": name, "upstream": source.fingerprint}
+        return replace(variant(name, name, deployment=self.is_cluster), source=source, dependencies=facts)
+
+    def render(self, one: Variant, made: RenderInputs) -> PackageRender:
+        self.rendered[one.target.package] += 1
+        if one.target.package == self.broken:
+            raise InterruptedFunctionError("the program was stopped")
+        return self.renderer(one, made)
+
+    def together(self) -> PackageDecisions:
+        heads = TargetHeads(commit("b0"), is_absent=True)
+        ground = TargetSnapshot(destination(), state(packages=self.records), heads, Tables({}), "drafts/{repository}")
+        shop = PlanningContext(
+            self.renderer.dependency_reader, self.trees, self.render, None, "drafts/{repository}", 0,  # type: ignore[arg-type]
+        )  # fmt: skip
+        claims = TargetClaims((), frozenset(), frozenset(), is_complete=True)
+        return decide_packages(self.questions(), claims, ground, shop, {})
+
+    def alone(self) -> dict[str, PackageOutcome]:
+        answers = self.renderer.dependency_reader
+        asked = {one.variant.target.package: one for one in self.questions()}
+        return {name: decide_package(one, answers, self.trees, self.renderer) for name, one in asked.items()}
+
+
+def told(outcome: PackageOutcome) -> str:
+    """Return whether a draft has anything inherited in it, or the errors that withhold a package."""
+    if isinstance(outcome, Draft):
+        merged = any(b"materialised-template" in one.data for one in outcome.rendered.files.values())
+        return "merged" if merged else "as it is"
+    assert isinstance(outcome, Blocked)
+    return " ".join(sorted({one.code for one in outcome.findings if one.severity.value == "error"}))
+
+
+@pytest.mark.parametrize(
+    ("packages", "is_cluster"),
+    [
+        pytest.param({}, True, id="nothing"),
+        pytest.param({"a": OTHER, "b": {}, "c": {"pool.yaml": "kind: ["}}, True, id="nothing-with-templates"),
+        pytest.param({"a": KAFKA, "b": POOL}, False, id="no-cluster"),
+    ],
+)
+def test_what_has_no_templates_is_decided_as_if_alone(packages: Packages, is_cluster: bool) -> None:
+    world = World(packages, is_cluster)
+
+    assert world.together().outcomes == world.alone()
+
+
+@pytest.mark.parametrize(
+    ("packages", "expected"),
+    [
+        pytest.param({"a": KAFKA, "b": POOL, "c": OTHER}, ["as it is", "merged", "as it is"], id="apart"),
+        pytest.param({"a": {**KAFKA, **POOL}}, ["merged"], id="together"),
+        pytest.param({"a": POOL}, ["as it is"], id="without-kafka"),
+        pytest.param({"a": {**KAFKA, **FAULTY}, "b": POOL}, [TYPE, "as it is"], id="a-kafka-that-is-withheld"),
+        pytest.param({"a": KAFKA, "b": KAFKA, "c": POOL}, [TWICE] * 3, id="two-kafkas"),
+        pytest.param(
+            {"a": {**KAFKA, **EXTRA}, "b": {**POOL, **EXTRA}}, [TWICE] * 2, id="two-that-exclude-each-other"
+        ),
+    ],
+)  # fmt: skip
+def test_what_is_withheld_counts_for_nobody(packages: Packages, expected: list[str]) -> None:
+    world = World(packages)
+
+    found = world.together()
+
+    assert [told(one) for one in found.outcomes.values()] == expected
+    assert world.rendered == dict.fromkeys(packages, 1)
+
+
+def test_what_is_withheld_is_asked_again_when_the_others_move() -> None:
+    found = World({"a": {**KAFKA, **FAULTY}, "b": POOL}).together().outcomes["a"]
+
+    assert isinstance(found, Blocked)
+    assert ALL_TEMPLATES_DEPENDENCY in found.trace
+    assert not any(name.startswith("template kafka") for name in found.trace)
+
+
+@pytest.mark.parametrize(
+    "known", [{}, {"b": record(owner=owner("b"), trace={ALL_TEMPLATES_DEPENDENCY: "before"})}], ids=["new", "known"]
+)
+def test_a_render_that_was_interrupted_is_not_begun_twice(known: Mapping[str, PackageRecord]) -> None:
+    world = World({"a": KAFKA, "b": POOL}, records=known, broken="b")
+
+    found = world.together().outcomes["b"]
+
+    assert isinstance(found, Blocked)
+    assert (world.rendered["b"], found.should_retry) == (1, True)

@@ -1,0 +1,207 @@
+"""Approvals by annotation, as a table: what annotations say, and what leaves a draft to people."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from reconciler.catalog.files import FILE_MODE, ObjectId
+from reconciler.planning.decide.fleet_plan import TargetPlan
+from reconciler.planning.lifecycle.open_drafts import BlockingReason, DraftedFile, DraftedPackage, OpenDraft
+from reconciler.planning.lifecycle.transitions import (
+    ApprovalPolicy,
+    PublishDraft,
+    decide_approval,
+    find_approvable_packages,
+    list_approval_findings,
+    parse_approval_policy,
+)
+from reconciler.planning.model.outcomes import APPROVAL_DELAY_ANNOTATION, APPROVAL_POLICY_ANNOTATION, Blocked, Unchanged
+from reconciler.planning.model.state import PackageRecord, PublishedRevision
+from reconciler.planning.observe.target_snapshot import TargetHeads
+from tests.unit.planning.values import commit, destination, offer, record, state, tree, variant
+
+INITIAL, ALWAYS = ApprovalPolicy("initial"), ApprovalPolicy("always")
+HEAD, OLD = commit("d1"), commit("d0")
+GATE = BlockingReason("GateNotMet", "gw: tested is not reported")
+FAULT = BlockingReason("RenderFailed", "gw: Rendered is False")
+NEW = record(draft_version=offer("t1"), draft_branch="drafts/berlin")
+UPDATE = record(
+    draft_version=offer("t2", "t1"), published_version=offer("t1"), last_revision=1, draft_branch="drafts/berlin"
+)
+GW = DraftedPackage("gw", NEW, None, tree("t1"), {})
+DB = DraftedPackage("db", record(), None, tree("t9"), {})
+PATHS = tuple(DraftedFile(path, ObjectId("f1"), FILE_MODE, True) for path in (".reconciler/gw.yaml", "db/x", "gw/x"))
+
+
+@pytest.mark.parametrize(
+    ("annotations", "expected"),
+    [
+        pytest.param({}, None, id="none"),
+        pytest.param({APPROVAL_DELAY_ANNOTATION: "soon"}, None, id="a-delay-of-nothing"),
+        pytest.param({APPROVAL_POLICY_ANNOTATION: "initial"}, INITIAL, id="initial"),
+        pytest.param({APPROVAL_POLICY_ANNOTATION: "always"}, ALWAYS, id="always"),
+        pytest.param(
+            {APPROVAL_POLICY_ANNOTATION: "always", APPROVAL_DELAY_ANNOTATION: "1h30m"},
+            ApprovalPolicy("always", "1h30m"),
+            id="with-a-delay",
+        ),
+        pytest.param(
+            {APPROVAL_POLICY_ANNOTATION: "Always"},
+            f'annotation {APPROVAL_POLICY_ANNOTATION} must be "initial" or "always", not "Always"',
+            id="case",
+        ),
+        pytest.param(
+            {APPROVAL_POLICY_ANNOTATION: ""},
+            f'annotation {APPROVAL_POLICY_ANNOTATION} must be "initial" or "always", not ""',
+            id="empty",
+        ),
+        *(
+            pytest.param(
+                {APPROVAL_POLICY_ANNOTATION: "initial", APPROVAL_DELAY_ANNOTATION: text},
+                f'annotation {APPROVAL_DELAY_ANNOTATION} must be a duration such as "10m" or "1h30m", not "{text}"',
+                id=f"delay-{text}",
+            )
+            for text in ("soon", "10", "-5m", "")
+        ),
+    ],
+)
+def test_what_annotations_say(annotations: dict[str, str], expected: ApprovalPolicy | str | None) -> None:
+    assert parse_approval_policy(annotations) == expected
+
+
+@pytest.mark.parametrize(
+    ("delay", "seconds"), [("", 0), ("0", 0), ("0s", 0), ("10m", 600), ("1h30m", 5400), ("1500ms", 2)]
+)
+def test_a_delay_in_seconds(delay: str, seconds: int) -> None:
+    assert ApprovalPolicy("always", delay).delay_seconds == seconds
+
+
+@pytest.mark.parametrize(
+    ("known", "is_initial"),
+    [
+        pytest.param(NEW, True, id="never-published"),
+        pytest.param(UPDATE, False, id="published"),
+        pytest.param(replace(NEW, last_revision=3), False, id="published-once-and-gone"),
+        pytest.param(record(draft_version=offer("t2", "t1")), False, id="adopted"),
+    ],
+)
+def test_initial_is_about_what_was_never_published(known: PackageRecord, is_initial: bool) -> None:
+    assert INITIAL.applies_to(known) is is_initial
+    assert ALWAYS.applies_to(known)
+
+
+def draft(one: DraftedPackage = GW, deploys: bool = True, **fields: object) -> OpenDraft:
+    whole = OpenDraft(
+        destination(is_deployment=deploys),
+        "drafts/berlin",
+        HEAD,
+        commit("b0"),
+        commit("b1"),
+        None,
+        False,
+        (DB, one),
+        PATHS,
+    )
+    return replace(whole, **fields)  # type: ignore[arg-type]
+
+
+def package(**fields: object) -> DraftedPackage:
+    return replace(GW, **fields)  # type: ignore[arg-type]
+
+
+CLASH = (*PATHS[:2], replace(PATHS[2], is_mergeable=False))
+CONFLICTED = package(record=replace(NEW, conflicts=({"kind": "field"},)))
+
+
+@pytest.mark.parametrize(
+    ("one", "policy", "expected"),
+    [
+        pytest.param(draft(), INITIAL, "gw", id="initial"),
+        pytest.param(draft(), ALWAYS, "gw", id="always"),
+        pytest.param(draft(package(record=UPDATE, published_tree=tree("t1"))), ALWAYS, "gw", id="always-an-update"),
+        pytest.param(
+            draft(package(published_tree=tree("t0"))), INITIAL, "PublishedBefore", id="initial-over-something"
+        ),
+        pytest.param(draft(proposed_head=HEAD), ALWAYS, "Proposed", id="proposed"),
+        pytest.param(draft(proposed_head=OLD), ALWAYS, "Proposed", id="proposed-and-moved-since"),
+        pytest.param(draft(is_edited=True), ALWAYS, "Edited", id="people-on-the-branch"),
+        pytest.param(draft(package(is_edited=True)), ALWAYS, "Edited", id="people-in-the-package"),
+        pytest.param(draft(package(status={"conflicts": [{}]})), ALWAYS, "ConflictsNotAccepted", id="conflicts-told"),
+        pytest.param(draft(CONFLICTED), ALWAYS, "ConflictsNotAccepted", id="conflicts-remembered"),
+        pytest.param(draft(package(unmet_gates=(GATE,))), ALWAYS, "GateNotMet", id="a-gate"),
+        pytest.param(draft(package(unmet_gates=(GATE,)), deploys=False), ALWAYS, "GateNotMet", id="a-gate-anywhere"),
+        pytest.param(draft(package(errors=(FAULT,))), ALWAYS, "RenderFailed", id="a-fault"),
+        pytest.param(draft(files=CLASH), ALWAYS, "BranchMoved", id="both-changed-a-file"),
+        pytest.param(draft(files=PATHS[1:2]), ALWAYS, "NothingOffered", id="nothing-offered"),
+        pytest.param(draft(package(drafted_tree=None)), ALWAYS, "RemovalDraft", id="a-removal"),
+    ],
+)
+def test_what_leaves_a_draft_to_people(one: OpenDraft, policy: ApprovalPolicy, expected: str) -> None:
+    decided = decide_approval(one, one.packages[1], policy)
+
+    assert told(decided) == expected
+
+
+@pytest.mark.parametrize(("word", "expected"), [("is_rejected", "Rejected"), ("is_held", "Proposed")])
+def test_the_word_of_people_stands(word: str, expected: str) -> None:
+    assert told(decide_approval(draft(), GW, ALWAYS, **{word: True})) == expected
+
+
+def told(decided: PublishDraft | BlockingReason) -> str:
+    if isinstance(decided, BlockingReason):
+        return decided.reason
+    assert [one.path for one in decided.files] == [".reconciler/gw.yaml", "gw/x"]
+    return " ".join(one.package for one in decided.packages)
+
+
+def plan(known: PackageRecord, *outcomes: Unchanged | Blocked) -> TargetPlan:
+    after = state(packages={"gw": known})
+    return TargetPlan(destination(), TargetHeads(), after, after, outcomes)
+
+
+DRAFTED = Unchanged(variant(), NEW, "drafted")
+BLOCKED = Blocked(variant(), NEW, (), (), NEW.observed)
+
+
+@pytest.mark.parametrize(
+    ("known", "outcome", "expected"),
+    [
+        pytest.param(NEW, DRAFTED, {"gw": ALWAYS}, id="drafted"),
+        pytest.param(NEW, BLOCKED, {}, id="its-owner-is-not-ready"),
+        pytest.param(replace(NEW, draft_version=None), DRAFTED, {}, id="nothing-offered"),
+    ],
+)
+def test_whose_drafts_are_looked_at(
+    known: PackageRecord, outcome: Unchanged | Blocked, expected: dict[str, ApprovalPolicy]
+) -> None:
+    assert (
+        find_approvable_packages(plan(replace(known, annotations={APPROVAL_POLICY_ANNOTATION: "always"}), outcome))
+        == expected
+    )
+
+
+def test_without_an_owner_nothing_is_looked_at() -> None:
+    assert find_approvable_packages(plan(replace(NEW, annotations={APPROVAL_POLICY_ANNOTATION: "always"}))) == {}
+
+
+@pytest.mark.parametrize(
+    ("known", "policy", "codes"),
+    [
+        pytest.param(NEW, "initial", ["ApprovalAhead"], id="ahead"),
+        pytest.param(UPDATE, "initial", [], id="initial-and-published"),
+        pytest.param(UPDATE, "always", ["ApprovalAhead"], id="always"),
+        pytest.param(NEW, "never", ["ApprovalPolicyInvalid"], id="invalid"),
+        pytest.param(
+            replace(NEW, draft_version=None, revisions=(PublishedRevision(1, HEAD, offer("t1")),)),
+            "never",
+            [],
+            id="no-draft",
+        ),
+    ],
+)
+def test_what_is_told_of_policies(known: PackageRecord, policy: str, codes: list[str]) -> None:
+    found = list_approval_findings(plan(replace(known, annotations={APPROVAL_POLICY_ANNOTATION: policy}), DRAFTED))
+
+    assert [finding.code for finding in found] == codes

@@ -1,0 +1,189 @@
+"""The last mile: what is asked of clusters and policies, and when another answer is a reason to render again."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from reconciler.catalog.catalog import Catalog, read_catalog
+from reconciler.catalog.files import File, FileTree
+from reconciler.catalog.trace import CatalogView, DependencyReader, find_changed_dependencies
+from reconciler.controllers.clusters.selection import Cluster
+from reconciler.controllers.override_policies.package_overrides import OverriddenPackage
+from reconciler.controllers.override_policies.read_policies import read_override_policies
+from reconciler.controllers.override_policies.rollout import parse_rule_id
+from reconciler.krm.yaml import emit
+from reconciler.planning.model.cluster_overrides import ClusterOverrides, PreviousOverrides, build_overridden_condition
+
+API = "core.kubeadmiral.io/v1alpha1"
+SERVICE = "apiVersion: v1\nkind: Service\nmetadata: {name: door, namespace: shop}\n"
+WEB = (
+    "apiVersion: apps/v1\nkind: Deployment\nmetadata:\n  name: web\n  namespace: shop\n"
+    "  labels:\n    app: web\n    kubeadmiral.io/override-policy-name: sizing\nspec:\n  replicas: 2\n"
+)
+RULE = {"overriders": {"jsonpatch": [{"path": "/spec/replicas", "value": 5}]}}
+POLICY = "policy core.kubeadmiral.io/v1alpha1 OverridePolicy shop sizing berlin"
+KINDS = "selectors apps/Deployment"
+NAMED = "OverridePolicy/shop/sizing#replicas"
+
+
+def policy(*rules: Mapping[str, Any], name: str = "sizing", **spec: Any) -> str:
+    metadata = {"name": name, "namespace": "shop"}
+    whole = {"overrideRules": [*rules], **spec}
+    return emit({"apiVersion": API, "kind": "OverridePolicy", "metadata": metadata, "spec": whole})
+
+
+def catalog(*documents: str) -> Catalog:
+    return read_catalog(FileTree({f"{number}.yaml": File(text.encode()) for number, text in enumerate(documents)}))
+
+
+def mile(found: Catalog, region: str = "eu", closed: str = "") -> ClusterOverrides:
+    rules = {rule: frozenset({"berlin"}) for rule in [parse_rule_id(closed)] if rule}
+    return ClusterOverrides(
+        read_override_policies(found), {"berlin": Cluster("berlin", {"region": region})}, closed_clusters=rules
+    )
+
+
+def overridden(
+    found: Catalog, text: str = WEB, had: PreviousOverrides | None = None, **fields: Any
+) -> tuple[OverriddenPackage, dict[str, str]]:
+    one = mile(found, **fields)
+    view = CatalogView(DependencyReader(found, one.build_dependency_functions()))
+    result = one.override(FileTree({"all.yaml": File(text.encode())}), "berlin", view, had or PreviousOverrides())
+    return result, view.trace
+
+
+def moved(trace: Mapping[str, str], found: Catalog, **fields: Any) -> tuple[str, ...]:
+    return find_changed_dependencies(
+        trace, {}, DependencyReader(found, mile(found, **fields).build_dependency_functions())
+    )
+
+
+def test_what_is_asked() -> None:
+    result, trace = overridden(catalog(policy(RULE)))
+
+    assert b"replicas: 5" in result.files["all.yaml"].data
+    assert sorted(trace) == ["cluster berlin", POLICY, KINDS]
+
+
+def test_a_package_without_policies_does_not_depend_on_its_cluster() -> None:
+    _, trace = overridden(catalog(policy(RULE)), SERVICE)
+
+    assert trace == {"selectors /Service": "absent"}
+
+
+def test_a_package_without_resources_depends_on_nothing() -> None:
+    assert overridden(catalog(policy(RULE)), "some: text\n")[1] == {}
+
+
+ELSEWHERE = {**RULE, "targetClusters": {"clusters": ["oslo"]}}
+STAGED = {**RULE, "name": "replicas", "rollout": {"waves": [{"clusters": ["oslo"]}]}}
+OTHER = policy(RULE, name="other")
+CHOOSING = policy(RULE, name="other", resourceSelectors=[{"apiVersion": "apps/v1", "kind": "Deployment"}])
+CHOOSING_OTHERS = policy(RULE, name="other", resourceSelectors=[{"apiVersion": "v1", "kind": "Service"}])
+
+
+@pytest.mark.parametrize(
+    ("documents", "region", "expected"),
+    [
+        pytest.param([policy(RULE)], "eu", (), id="nothing"),
+        pytest.param([policy(RULE), OTHER], "eu", (), id="a-policy-that-it-does-not-name"),
+        pytest.param([policy()], "eu", (POLICY,), id="its-policy"),
+        pytest.param([policy(RULE, ELSEWHERE)], "eu", (), id="its-policy-where-that-is-for-others"),
+        pytest.param([policy(RULE, ELSEWHERE | STAGED)], "eu", (POLICY,), id="its-policy-where-that-goes-in-waves"),
+        pytest.param([policy(ELSEWHERE, RULE)], "eu", (POLICY,), id="the-number-of-a-rule"),
+        pytest.param([policy(RULE | {"name": "five"})], "eu", (POLICY,), id="the-name-of-a-rule"),
+        pytest.param([policy(RULE).replace("spec:", "spec:\n  other: 1")], "eu", (POLICY,), id="it-is-invalid"),
+        pytest.param([policy(RULE)] * 2, "eu", (POLICY,), id="it-stands-twice"),
+        pytest.param([], "eu", (POLICY,), id="its-policy-is-gone"),
+        pytest.param([policy(RULE)], "us", ("cluster berlin",), id="the-labels-of-its-cluster"),
+        pytest.param([policy(RULE), CHOOSING], "eu", (KINDS,), id="a-policy-that-may-choose-it"),
+        pytest.param([policy(RULE), CHOOSING_OTHERS], "eu", (), id="a-policy-that-chooses-other-kinds"),
+    ],
+)
+def test_what_is_a_reason_to_render_again(documents: list[str], region: str, expected: tuple[str, ...]) -> None:
+    _, trace = overridden(catalog(policy(RULE)))
+
+    assert moved(trace, catalog(*documents), region=region) == expected
+
+
+def test_a_policy_that_is_gone_may_be_in_a_file_that_cannot_be_read() -> None:
+    result, trace = overridden(catalog())
+    broken = catalog("a: [")
+
+    assert [one.code for one in result.findings] == ["PolicyNotFound"]
+    assert moved(trace, broken) == ("whole",)
+
+
+def test_a_policy_that_it_had_is_not_taken_for_gone_while_a_file_cannot_be_read() -> None:
+    had = PreviousOverrides(tuple(read_override_policies(catalog(CHOOSING)).valid))
+    plain = WEB.replace("    kubeadmiral.io/override-policy-name: sizing\n", "")
+
+    assert [one.code for one in overridden(catalog("a: ["), plain, had)[0].findings] == ["PolicyNotFound"]
+    assert overridden(catalog(), plain, had)[0].findings == ()
+
+
+def test_a_rule_that_has_not_arrived_goes_by_what_the_package_had() -> None:
+    found = catalog(policy(STAGED))
+    before, _ = overridden(catalog(policy(STAGED | {"overriders": {"labels": [{"value": {"app": "old"}}]}})))
+    had = PreviousOverrides(rule_texts={name: text for name, text in before.rule_texts.items() if text})
+
+    never, trace = overridden(found, closed=NAMED)
+    later, _ = overridden(found, had=had, closed=NAMED)
+
+    assert b"replicas: 2" in never.files["all.yaml"].data
+    assert b"app: old" in later.files["all.yaml"].data
+    assert trace[f"rollout {NAMED} berlin"] == "closed"
+    assert moved(trace, found, closed=NAMED) == ()
+    assert moved(trace, found) == (f"rollout {NAMED} berlin",)
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        pytest.param("cluster berlin oslo", id="two-clusters"),
+        pytest.param("policy core.kubeadmiral.io/v1alpha1 OverridePolicy shop sizing", id="a-policy-to-nobody"),
+        pytest.param("selectors a b", id="two-lists"),
+        pytest.param("rollout x", id="no-cluster"),
+        pytest.param("rollout x berlin", id="no-rule"),
+    ],
+)
+def test_a_question_that_nobody_asked_has_another_answer(question: str) -> None:
+    assert moved({question: "sha256:1"}, catalog(policy(STAGED))) == (question,)
+
+
+def test_reviewers_are_told_which_policies_had_an_effect() -> None:
+    told = build_overridden_condition(overridden(catalog(policy(RULE)))[0])
+
+    assert [(one.type, one.status, one.reason) for one in told] == [("Overridden", "True", "OverridePolicyApplied")]
+    assert told[0].message.endswith("OverridePolicy/shop/sizing")
+    assert build_overridden_condition(overridden(catalog(policy()))[0]) == ()
+
+
+def test_a_warning_that_is_taken_for_an_error_withholds_the_package() -> None:
+    found = catalog(policy({"overriders": {"jsonpatch": [{"path": "/spec/paused", "value": True}]}}))
+    one = replace(mile(found), strict_codes=frozenset({"ReplaceCreatedMember"}))
+    files = FileTree({"all.yaml": File(WEB.encode())})
+
+    result = one.override(
+        files, "berlin", CatalogView(DependencyReader(found, one.build_dependency_functions())), PreviousOverrides()
+    )
+
+    assert [(finding.code, finding.severity) for finding in result.findings] == [("ReplaceCreatedMember", "error")]
+    assert result.files == files
+
+
+@pytest.mark.parametrize(
+    ("text", "closed", "codes"),
+    [
+        pytest.param(WEB, NAMED, ["RuleTextUnknown"], id="a-rule-that-has-not-arrived"),
+        pytest.param(WEB, "", [], id="where-it-has-arrived-todays-text-counts"),
+        pytest.param(SERVICE, NAMED, [], id="no-resource-has-the-policy"),
+    ],
+)
+def test_where_nobody_knows_what_a_package_had_it_is_withheld(text: str, closed: str, codes: list[str]) -> None:
+    result, _ = overridden(catalog(policy(STAGED)), text, had=PreviousOverrides(is_known=False), closed=closed)
+
+    assert [one.code for one in result.findings if one.code == "RuleTextUnknown"] == codes
+    assert (result.files["all.yaml"].data == text.encode()) == (text == SERVICE or bool(closed))

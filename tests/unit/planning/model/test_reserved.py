@@ -1,0 +1,77 @@
+"""A cluster branch must not be one of those that the reconciler writes itself."""
+
+from __future__ import annotations
+
+import pytest
+
+from reconciler.krm.findings import SourceLocation
+from reconciler.krm.objects import ObjectKey
+from reconciler.planning.model.targets import ReservedBranches, Target
+
+DEFAULT = {"drafts.branch": "drafts/{repository}", "drafts.removals_branch": "removals/{repository}"}
+NAMES = {"status.branch": "reconciler/status", "drafts.config_branch": "drafts/config"}
+
+
+def destination(name: str, branch: str, url: str = "/fleet.git") -> Target:
+    key = ObjectKey("config.porch.kpt.dev", "Repository", "default", name)
+    return Target(key, url, url, branch, "", True, SourceLocation())
+
+
+def used(branch: str, templates: dict[str, str] | None = None, names: dict[str, str] | None = None) -> str:
+    one = destination("berlin", branch)
+    return (
+        ReservedBranches(templates or DEFAULT, NAMES if names is None else names)
+        .find_reserved_uses([one])
+        .get(one.key, "")
+    )
+
+
+@pytest.mark.parametrize(
+    "branch",
+    [
+        pytest.param("drafts/berlin", id="draft"),
+        pytest.param("drafts/lisbon", id="draft-of-another-cluster"),
+        pytest.param("drafts/lisbon/gateway", id="below-a-draft"),
+        pytest.param("drafts", id="folder-of-drafts"),
+        pytest.param("removals/berlin", id="removal"),
+        pytest.param("proposed/berlin", id="proposed"),
+        pytest.param("reconciler/status", id="status"),
+        pytest.param("reconciler", id="folder-of-the-status"),
+        pytest.param("reconciler/state/berlin", id="state"),
+        pytest.param("reconciler/kept/berlin/0123", id="kept-head"),
+        pytest.param("drafts/config", id="proposal-to-the-config"),
+        pytest.param("Drafts/Berlin", id="another-case"),
+        pytest.param("HEAD", id="head"),
+    ],
+)
+def test_branches_of_the_reconciler_are_reserved(branch: str) -> None:
+    assert used(branch)
+
+
+@pytest.mark.parametrize("branch", ["clusters/berlin", "main", "draft/berlin", "draftsmen", "prod/drafts/berlin"])
+def test_other_branches_are_free(branch: str) -> None:
+    assert used(branch) == ""
+
+
+@pytest.mark.parametrize(
+    ("template", "branch", "is_reserved"),
+    [
+        pytest.param("review/{repository}/{package}", "review/lisbon/gateway", True, id="own-template"),
+        pytest.param("review/{repository}/{package}", "review", True, id="folder-of-the-template"),
+        pytest.param("review/{repository}", "drafts/lisbon", False, id="default-is-free-under-another-template"),
+        pytest.param("draft-{repository}", "draft-lisbon", True, id="prefix-without-a-folder"),
+        pytest.param("{branch}-next", "clusters/lisbon", False, id="starts-with-a-placeholder"),
+        pytest.param("{branch}-next", "release-next", False, id="only-looks-like-a-draft"),
+    ],
+)
+def test_templates_of_the_settings_count(template: str, branch: str, is_reserved: bool) -> None:
+    assert bool(used(branch, {"drafts.branch": template}, {})) is is_reserved
+
+
+def test_the_draft_of_another_cluster_in_the_same_repository_is_reserved() -> None:
+    berlin, twin = destination("berlin", "prod"), destination("twin", "prod-next")
+    elsewhere = destination("elsewhere", "prod-next", url="/other.git")
+
+    uses = ReservedBranches({"drafts.branch": "{branch}-next"}, {}).find_reserved_uses([berlin, twin, elsewhere])
+
+    assert uses == {twin.key: "it is the branch that drafts.branch gives Repository berlin"}

@@ -1,0 +1,132 @@
+"""Local changes that a render did not keep: each gets a conflict record, and what was kept gets none."""
+
+import pytest
+
+from reconciler.catalog.files import File, FileTree
+from reconciler.krm.merge3.rules import ABSENT, Conflict
+from reconciler.planning.model.sources import NOT_KEPT_RULE, BranchPackage, RenderInputs
+from reconciler.planning.render.local_changes import LostChanges, find_lost_changes
+
+BEFORE = b"kind: A\ndata:\n  a: 1\n"
+
+
+def tree(content: bytes | File | None, path: str = "a.yaml") -> FileTree:
+    if content is None:
+        return FileTree()
+    return FileTree({path: content if isinstance(content, File) else File(content)})
+
+
+def standing(before: FileTree, now: FileTree, *conflicts: Conflict) -> BranchPackage:
+    return BranchPackage(now, before, before, before, before, conflicts)
+
+
+def published(
+    now: bytes | File | None, result: FileTree, *known: Conflict, before: bytes | None = BEFORE
+) -> LostChanges:
+    return find_lost_changes(RenderInputs(FileTree(), standing(tree(before), tree(now))), result, known)
+
+
+def field(local: object, file: str = "a.yaml") -> Conflict:
+    return Conflict("field", "/data/a", 1, local, 3, "upstream", "D2", file=file)
+
+
+KEPT = [
+    pytest.param(BEFORE, BEFORE, id="nothing-changed"),
+    pytest.param(BEFORE + b"# why\n", BEFORE + b"# why\n", id="same-bytes"),
+    pytest.param(BEFORE + b"# why\n", BEFORE + b"  b: 2\n# why\n", id="comment-moved-down"),
+    pytest.param(BEFORE + b"  b: 2 # new\n", BEFORE + b"  b: 2 # newer\n# new\n", id="value-and-comment-apart"),
+    pytest.param(None, None, id="deletion"),
+    pytest.param(File(BEFORE, executable=True), File(BEFORE + b"  b: 2\n", executable=True), id="executable"),
+    pytest.param(b"data:\n  a: 1\nkind: A\n", b"data:\n  a: 2\nkind: A\n", id="order-with-another-value"),
+    pytest.param(b"kind: A\n\ndata:\n  a: 1\n", b"kind: A\n\ndata:\n  a: 2\n", id="blank-line"),
+    pytest.param(BEFORE.replace(b"\n", b"\r\n"), BEFORE.replace(b"\n", b"\r\n") + b"b: 2\r\n", id="CRLF"),
+    pytest.param(b"kind: A\n", BEFORE, id="removed-lines-come-back-with-upstream"),
+]
+ITEMS = b"kind: A\nitems: [one, two]\n"
+
+
+@pytest.mark.parametrize(("now", "result"), KEPT)
+def test_a_local_change_that_is_kept_gets_no_record(now: bytes | File | None, result: bytes | File | None) -> None:
+    assert published(now, tree(result)) == LostChanges()
+
+
+LOST = [
+    pytest.param(BEFORE + b"# why\n", BEFORE, id="trailing-comment"),
+    pytest.param(b"# why\n---\n" + BEFORE, BEFORE, id="comment-before-the-document"),
+    pytest.param(b"kind: 'A'\ndata:\n  a: 1\n", BEFORE, id="quotes"),
+    pytest.param(b"kind: A\n\ndata:\n  a: 1\n", BEFORE, id="blank-line"),
+    pytest.param(b"data:\n  a: 1\nkind: A\n", BEFORE, id="order"),
+    pytest.param(b"\xef\xbb\xbf" + BEFORE, BEFORE, id="byte-order-mark"),
+    pytest.param(BEFORE.replace(b"\n", b"\r\n"), BEFORE, id="CRLF"),
+    pytest.param(File(BEFORE, executable=True), File(BEFORE), id="executable"),
+    pytest.param(None, BEFORE, id="deletion"),
+    pytest.param(b"\0\xff", BEFORE, id="binary"),
+    pytest.param(BEFORE + b"# why\n", None, id="file-is-gone"),
+]
+
+
+@pytest.mark.parametrize(("now", "result"), LOST)
+def test_a_local_change_that_is_lost_gets_a_record(now: bytes | File | None, result: bytes | File | None) -> None:
+    (found,) = published(now, tree(result)).published_conflicts
+
+    assert (found.kind, found.file, found.chosen, found.rule) == ("file", "a.yaml", "upstream", NOT_KEPT_RULE)
+    assert (found.local is ABSENT, found.upstream is ABSENT) == (now is None, result is None)
+
+
+@pytest.mark.parametrize(
+    ("result", "is_kept"),
+    [
+        pytest.param(b"items: [two, three, four]\n", True, id="with-an-item-of-upstream"),
+        pytest.param(b"items: [two, four]\n", False, id="without-the-added-item"),
+        pytest.param(b"items: [one, two, three]\n", False, id="with-the-removed-item"),
+        pytest.param(b"others: [two, three, four]\n", False, id="of-another-field"),
+    ],
+)
+def test_a_list_in_one_line_is_kept_with_all_edits_of_its_items(result: bytes, is_kept: bool) -> None:
+    found = published(b"kind: A\nitems: [two, three]\n", tree(b"kind: A\n" + result), before=ITEMS)
+
+    assert (found == LostChanges()) == is_kept
+
+
+def test_what_moved_to_another_file_is_kept() -> None:
+    assert published(BEFORE + b"# why\n", tree(BEFORE + b"# why\n", "b.yaml")) == LostChanges()
+
+
+def test_a_renamed_file_that_an_update_changes_is_kept() -> None:
+    ours = standing(tree(BEFORE), tree(BEFORE, "b.yaml"))
+
+    assert (
+        find_lost_changes(RenderInputs(FileTree(), ours), tree(b"kind: A\ndata:\n  a: 2\n", "b.yaml"), ())
+        == LostChanges()
+    )
+
+
+def test_a_value_that_a_conflict_names_gets_no_second_record() -> None:
+    now, result = b"kind: A\ndata:\n  a: 2\n", tree(b"kind: A\ndata:\n  a: 3\n")
+
+    assert published(now, result, field(2)) == LostChanges()
+    assert published(now, result).published_conflicts
+    assert published(now + b"# why\n", result, field(2)).published_conflicts
+
+
+def test_a_file_that_a_conflict_names_gets_no_second_record() -> None:
+    told = Conflict("file", "", 1, 2, 3, "upstream", "D17", file="a.yaml")
+
+    assert published(BEFORE + b"# why\n", tree(BEFORE), told) == LostChanges()
+
+
+def test_an_edit_of_the_draft_counts_alone_and_its_record_is_remembered() -> None:
+    ours = standing(tree(BEFORE), tree(BEFORE + b"# published\n"))
+    edited = standing(tree(BEFORE), tree(BEFORE + b"# drafted\n"))
+    found = find_lost_changes(RenderInputs(FileTree(), ours, edited), tree(BEFORE), ())
+    assert (len(found.published_conflicts), len(found.draft_conflicts)) == (0, 1)
+
+    unedited = standing(tree(BEFORE), tree(BEFORE), *found.draft_conflicts)
+    later = find_lost_changes(RenderInputs(FileTree(), None, unedited), tree(BEFORE), ())
+    assert later.draft_conflicts == found.draft_conflicts
+
+    settled = standing(tree(BEFORE), tree(BEFORE + b"# drafted\n"), *found.draft_conflicts)
+    assert (
+        find_lost_changes(RenderInputs(FileTree(), None, settled), tree(BEFORE + b"# drafted\n"), ()) == LostChanges()
+    )
+    assert find_lost_changes(RenderInputs(FileTree(), None, unedited), FileTree(), ()) == LostChanges()
