@@ -197,7 +197,7 @@ class PastExplainer:
         return self._explained(self.reader.evaluate_config(changed, self.current_config, [self.package]), layer)
 
     def _explained(self, then: PastConfig | ReRenderFailure, without: RemovableLayer | None = None) -> ExplainedPackage:
-        place, recorded = str(self.package.place), self.package.recorded
+        place, recorded = str(self.package.package_target), self.package.recorded
         made = self.reader.re_render(self.package, then, self.current_config) if isinstance(then, PastConfig) else then
         if isinstance(made, ReRenderFailure):
             return ExplainedPackage(

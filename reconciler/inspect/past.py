@@ -1,6 +1,7 @@
-"""The past: packages as commits have them, with the configs that they were made by, read from Git (design 10.28).
+"""Committed packages, and the configs that they were rendered from.
 
-What a status file records is enough to make its package again as long as Git still has it; what is gone is named.
+A status file records enough to re-render its package while Git still has the recorded objects. If an object is missing,
+the result is a `ReRenderFailure` that names it. This module decides nothing about differences: see `verify` and `why`.
 """
 
 from __future__ import annotations
@@ -49,18 +50,27 @@ from reconciler.reconcile.remotes.targets import BRANCH_PREFIX, read_target_stat
 from reconciler.reconcile.services import ConfigSource, PassServices, keep_stages
 from reconciler.reconcile.snapshot import resolve_definition_conflicts
 
-_TAGS = "refs/tags/"
-_SHORT = 12
-# how far a branch is walked commit by commit before git is asked, which starts a process
-_NEAR = 50
-_REFERENCE = ("repo", "directory", "ref")
-_BY_ITSELF = "what it keeps of its earlier output, such as keys of the package context, is told by itself alone"
-TEXTS_UNKNOWN_NOTE = "by which texts of rules in rollouts it was made is not remembered any more"
+_TAG_PREFIX = "refs/tags/"
+_SHORT_ID_LENGTH = 12
+# Git finds the last change of a file in any history, but each such call starts a process.
+_MAX_WALKED_COMMITS = 50
+_REFERENCE_FIELDS = ("repo", "directory", "ref")
+_PREVIOUS_OUTPUT_UNKNOWN_NOTE = (
+    "the previous output is unknown; the values that a render copies from it, for example keys of the package context, "
+    "come from the recorded output of the package"
+)
+TEXTS_UNKNOWN_NOTE = "the state does not contain the rollout rules of this render any more"
 
 
 @dataclass(frozen=True)
 class CommittedPackage:
-    """A package at a commit of a destination, with what its status file says there; `branch` is what led to it."""
+    """A package at a commit of its target, with the content of its status file.
+
+    Attributes:
+        tree: The tree of the package; None if the commit has the status file only.
+        status: The blob of the status file.
+        branch: The branch or the name that resolved to the commit.
+    """
 
     target: Target
     remote: Remote
@@ -72,19 +82,23 @@ class CommittedPackage:
     branch: str = ""
 
     @property
-    def place(self) -> PackageTarget:
-        """Where it is."""
+    def package_target(self) -> PackageTarget:
+        """The location of the package."""
         return PackageTarget(self.target.key.namespace, self.target.name, self.package)
 
     @property
     def is_edited(self) -> bool:
-        """Whether its content is another than the recorded one."""
+        """Whether the content differs from the recorded output."""
         return self.tree != self.recorded.rendered
 
 
 @dataclass(frozen=True)
 class ReRenderFailure:
-    """Why a package cannot be made again: something is gone, or (`is_wrong`) what is recorded makes no such package."""
+    """The reason why a re-render is not possible.
+
+    Attributes:
+        is_mismatch: The recorded inputs exist, but they cannot produce this package. Otherwise an input is missing.
+    """
 
     message: str
     is_mismatch: bool = False
@@ -92,7 +106,11 @@ class ReRenderFailure:
 
 @dataclass(frozen=True, eq=False)
 class PastConfig:
-    """A config as it was, with what the rooms make of it, and its `destinations`, which are asked for when needed."""
+    """The config of one commit, and the controllers' result for it.
+
+    Attributes:
+        list_targets: Returns the targets that this config declares.
+    """
 
     snapshot: ConfigSnapshot
     catalog: Catalog
@@ -101,57 +119,67 @@ class PastConfig:
     list_targets: Callable[[], Sequence[Target]]
 
     @cached_property
-    def _names(self) -> Mapping[tuple[str, str, str], list[ObjectKey]]:
-        """What destinations are called, by where they are."""
-        found: dict[tuple[str, str, str], list[ObjectKey]] = {}
-        for one in self.list_targets():
-            found.setdefault((one.repository_id, one.branch, one.directory), []).append(one.key)
-        return found
+    def _target_keys(self) -> Mapping[tuple[str, str, str], list[ObjectKey]]:
+        """The keys of the targets by repository, branch and directory."""
+        keys: dict[tuple[str, str, str], list[ObjectKey]] = {}
+        for target in self.list_targets():
+            keys.setdefault((target.repository_id, target.branch, target.directory), []).append(target.key)
+        return keys
 
     @cached_property
     def _variants(self) -> Mapping[PackageTarget, list[Variant]]:
-        found: dict[PackageTarget, list[Variant]] = {}
-        for one in self.controller_result.variants:
-            found.setdefault(one.target, []).append(one)
-        return found
+        variants: dict[PackageTarget, list[Variant]] = {}
+        for variant in self.controller_result.variants:
+            variants.setdefault(variant.target, []).append(variant)
+        return variants
 
     @cached_property
-    def _stalled(self) -> Mapping[PackageTarget | None, list[StalledVariant]]:
-        found: dict[PackageTarget | None, list[StalledVariant]] = {}
-        for one in self.controller_result.stalled:
-            found.setdefault(one.target, []).append(one)
-        return found
+    def _stalled_variants(self) -> Mapping[PackageTarget | None, list[StalledVariant]]:
+        stalled_variants: dict[PackageTarget | None, list[StalledVariant]] = {}
+        for stalled in self.controller_result.stalled:
+            stalled_variants.setdefault(stalled.target, []).append(stalled)
+        return stalled_variants
 
-    def find_variant(self, told: CommittedPackage) -> Variant | ReRenderFailure:
-        """Return the variant that a package was made by, or why there is none."""
-        owner = told.recorded.owner
-        for place in self._places(told):
-            for one in self._variants.get(place, ()):
-                if one.owner.as_data() == owner:
-                    return one
-        name = "/".join(filter(None, (owner.get("kind"), owner.get("namespace"), owner.get("name"))))
-        config = f"the config {shorten_id(self.snapshot.id)}"
-        for stalled in (one for place in self._places(told) for one in self._stalled.get(place, ())):
-            if stalled.owner.as_data() == owner:
-                return ReRenderFailure(f"by {config}, {name} makes nothing today: {stalled.conditions[-1].message}")
+    def find_variant(self, package: CommittedPackage) -> Variant | ReRenderFailure:
+        """Return the variant of this config that produced the package, or the reason why there is none."""
+        owner = package.recorded.owner
+        package_targets = list(self._list_package_targets(package))
+        for package_target in package_targets:
+            for variant in self._variants.get(package_target, ()):
+                if variant.owner.as_data() == owner:
+                    return variant
+        owner_name = "/".join(filter(None, (owner.get("kind"), owner.get("namespace"), owner.get("name"))))
+        config = f"config {shorten_id(self.snapshot.id)}"
+        for package_target in package_targets:
+            for stalled in self._stalled_variants.get(package_target, ()):
+                if stalled.owner.as_data() == owner:
+                    return ReRenderFailure(f"with {config}, {owner_name} is blocked: {stalled.conditions[-1].message}")
         if not self.catalog.is_complete:
-            return ReRenderFailure(f"{config} has files that cannot be read, and {name} may be in one of them")
-        return ReRenderFailure(f"by {config}, {name} does not want a package at {told.place}", is_mismatch=True)
+            return ReRenderFailure(f"{config} has files that cannot be read; one of them can contain {owner_name}")
+        return ReRenderFailure(
+            f"in {config}, {owner_name} does not request the package {package.package_target}", is_mismatch=True
+        )
 
-    def _places(self, told: CommittedPackage) -> Iterator[PackageTarget]:
-        """Yield where the package was by this config: its destination may have got another name or namespace since."""
-        yield told.place
-        where = told.target
-        for key in self._names.get((where.repository_id, where.branch, where.directory), ()):
-            if (key.namespace, key.name) != (where.key.namespace, where.name):
-                yield PackageTarget(key.namespace, key.name, told.package)
+    def _list_package_targets(self, package: CommittedPackage) -> Iterator[PackageTarget]:
+        """Yield the possible locations of the package in this config.
+
+        The name or the namespace of the target can differ between this config and the current config.
+        """
+        yield package.package_target
+        target = package.target
+        for key in self._target_keys.get((target.repository_id, target.branch, target.directory), ()):
+            if (key.namespace, key.name) != (target.key.namespace, target.name):
+                yield PackageTarget(key.namespace, key.name, package.package)
 
 
 @dataclass(frozen=True)
 class CurrentConfig:
-    """The config as it is today, and the destinations that were asked for, with the states that can be read.
+    """The current config, with the selected targets and their states.
 
-    `unreadable` says why the state of a destination cannot be read.
+    Attributes:
+        targets: The selected targets.
+        states: The states that can be read, by target.
+        unreadable: The error message for each state that cannot be read, by target.
     """
 
     snapshot: ConfigSnapshot
@@ -161,355 +189,442 @@ class CurrentConfig:
     states: Mapping[Target, TargetState] = field(default_factory=dict)
     unreadable: Mapping[Target, str] = field(default_factory=dict)
 
-    def find_record(self, told: CommittedPackage) -> PackageRecord | None:
-        """Return what is remembered of a package."""
-        state = self.states.get(told.target)
-        return state.packages.get(told.package) if state else None
+    def find_record(self, package: CommittedPackage) -> PackageRecord | None:
+        """Return the record of the package in the state of its target."""
+        state = self.states.get(package.target)
+        return state.packages.get(package.package) if state else None
 
 
 class PastReader:
-    """Reads what was; `remotes` is open as long as this is used.
+    """Reads committed packages and their configs, and re-renders them.
 
-    The configs of `history` are read one after the other, and the last one is remembered.
+    The remotes must stay open while the reader is in use.
     """
 
     def __init__(
-        self, source: ConfigSource, history: Callable[[], ConfigHistory], remotes: Remotes, tools: PassServices
+        self,
+        source: ConfigSource,
+        open_history: Callable[[], ConfigHistory],
+        remotes: Remotes,
+        services: PassServices,
     ) -> None:
         self._source = source
-        self._open_history = history
+        self._open_history = open_history
         self._remotes = remotes
-        self._tools = tools
+        self._services = services
         self._fetched: set[str] = set()
 
     @cached_property
     def history(self) -> ConfigHistory:
-        """The commits of the config. Raises GitError for a folder that no repository is around."""
+        """The commits of the config. Raises GitError if the config is a folder outside of a Git repository."""
         return self._open_history()
 
-    def open_config(self, wants: Callable[[Iterable[Target]], Collection[Target]]) -> CurrentConfig:
-        """Read today's config and fetch upstreams and the destinations that `wants` chooses of all.
+    def open_config(self, select_targets: Callable[[Iterable[Target]], Collection[Target]]) -> CurrentConfig:
+        """Read the current config, and fetch the upstreams and the selected targets.
 
-        Raises GitError without a readable config, and whatever `wants` does.
+        Args:
+            select_targets: Receives all targets and returns the selected targets. Its exceptions are not caught.
+
+        Raises:
+            GitError: The config cannot be read.
         """
         snapshot = self._source.read()
         catalog = self._read_catalog(snapshot)
-        known = tuple(self._tools.list_targets(catalog))
-        chosen = tuple(wants(known))
-        upstreams, _ = self._tools.list_urls(catalog)
-        self._fetch(upstreams, {one.url for one in chosen})
-        states = read_target_states(chosen, self._remotes, self._tools.state_ref)
-        sound = {one: state for one, state in states.items() if isinstance(state, TargetState)}
-        unreadable = {one: state.message for one, state in states.items() if isinstance(state, Finding)}
-        return CurrentConfig(snapshot, catalog, known, chosen, sound, unreadable)
+        all_targets = tuple(self._services.list_targets(catalog))
+        targets = tuple(select_targets(all_targets))
+        upstream_urls, _ = self._services.list_urls(catalog)
+        self._fetch(upstream_urls, {target.url for target in targets})
+        results = read_target_states(targets, self._remotes, self._services.state_ref)
+        states = {target: state for target, state in results.items() if isinstance(state, TargetState)}
+        unreadable = {target: error.message for target, error in results.items() if isinstance(error, Finding)}
+        return CurrentConfig(snapshot, catalog, all_targets, targets, states, unreadable)
 
     def report_progress(self, stage: str, done: int, total: int) -> None:
-        """Say how far the work is."""
-        self._tools.report_progress(stage, done, total)
+        """Report the progress of the current stage."""
+        self._services.report_progress(stage, done, total)
 
     def _read_catalog(self, snapshot: ConfigSnapshot) -> Catalog:
-        read = self._tools.read_catalog(snapshot)
-        return resolve_definition_conflicts(read, snapshot, self._remotes, self._tools, self._fetch_targets)
+        catalog = self._services.read_catalog(snapshot)
+        return resolve_definition_conflicts(catalog, snapshot, self._remotes, self._services, self._fetch_targets)
 
     def _fetch_targets(self, urls: Collection[str]) -> None:
         self._fetch((), urls)
 
-    def _fetch(self, upstreams: Collection[str], destinations: Collection[str]) -> None:
+    def _fetch(self, upstream_urls: Collection[str], target_urls: Collection[str]) -> None:
         self.report_progress("fetching", 0, 1)
-        new = {*upstreams, *destinations} - self._fetched
-        self._remotes.fetch(new.intersection(upstreams), new.intersection(destinations))
-        self._fetched |= new
+        new_urls = {*upstream_urls, *target_urls} - self._fetched
+        self._remotes.fetch(new_urls.intersection(upstream_urls), new_urls.intersection(target_urls))
+        self._fetched |= new_urls
         self.report_progress("fetching", 1, 1)
 
-    # what stands where
+    # Committed packages
 
-    def get_remote(self, destination: Target) -> Remote | None:
-        """Return the remote of a destination, None where it could not be fetched."""
-        return self._remotes.get(destination.url)
+    def get_remote(self, target: Target) -> Remote | None:
+        """Return the remote of a target, or None if the fetch failed."""
+        return self._remotes.get(target.url)
 
-    def had_branch(self, destination: Target, opened: CurrentConfig) -> bool:
-        """Return whether the branch of a destination was there before, by its state or by the cache."""
-        state = opened.states.get(destination)
-        return bool(state and state.observed_commit) or self._tools.known_heads.find(destination) is not None
+    def had_branch(self, target: Target, current_config: CurrentConfig) -> bool:
+        """Return whether the state or the cache contains an earlier commit of the target branch."""
+        state = current_config.states.get(target)
+        return bool(state and state.observed_commit) or self._services.known_heads.find(target) is not None
 
-    def describe_fetch_failure(self, destination: Target) -> str:
-        """Return why a destination cannot be read."""
-        failure = self._remotes.failures.get(destination.url)
-        return f"{destination.title}: {failure.full_message if failure else 'it was not fetched'}"
+    def describe_fetch_failure(self, target: Target) -> str:
+        """Return the reason why the repository of a target cannot be read."""
+        failure = self._remotes.failures.get(target.url)
+        return f"{target.title}: {failure.full_message if failure else 'the repository was not fetched'}"
 
     def read_package(
-        self, destination: Target, remote: Remote, package: str, commit: CommitId
+        self, target: Target, remote: Remote, package: str, commit: CommitId
     ) -> CommittedPackage | str | None:
-        """Return a package at a commit; what its status file should say, or None where it has none."""
-        status = remote.find_blob_at(commit, destination.status_file_path(package))
+        """Read a package at a commit.
+
+        Returns:
+            The package, the error message for an invalid status file, or None if the commit has no status file for it.
+        """
+        status = remote.find_blob_at(commit, target.status_file_path(package))
         if status is None:
             return None
         recorded = parse_recorded_render(remote.read_blob(status))
         if isinstance(recorded, str):
             return recorded
-        tree = remote.find_tree_at(commit, destination.package_path(package))
-        return CommittedPackage(destination, remote, package, commit, tree, status, recorded)
+        tree = remote.find_tree_at(commit, target.package_path(package))
+        return CommittedPackage(target, remote, package, commit, tree, status, recorded)
 
-    def list_packages(self, destination: Target, remote: Remote, commit: CommitId) -> tuple[str, ...]:
+    def list_packages(self, target: Target, remote: Remote, commit: CommitId) -> tuple[str, ...]:
         """Return the packages that have a status file at a commit."""
-        folder = remote.find_tree_at(commit, destination.package_path(STATUS_FOLDER))
-        names = remote.read_files(folder) if folder else ()
-        return tuple(sorted(one.removesuffix(".yaml") for one in names if one.endswith(".yaml")))
+        folder = remote.find_tree_at(commit, target.package_path(STATUS_FOLDER))
+        paths = remote.read_files(folder) if folder else ()
+        return tuple(sorted(path.removesuffix(".yaml") for path in paths if path.endswith(".yaml")))
 
-    # the config of then
+    # Past configs
 
     def read_config(
-        self, config: str, opened: CurrentConfig, told: Iterable[CommittedPackage], *, has_original_refs: bool = False
+        self,
+        config: str,
+        current_config: CurrentConfig,
+        packages: Iterable[CommittedPackage],
+        *,
+        has_original_refs: bool = False,
     ) -> PastConfig | ReRenderFailure:
-        """Return a config as it was, with what rooms make of it today, or why it cannot be read.
+        """Read the config of a commit, and run the controllers on it.
 
-        The branches of destinations are where these packages are looked at, and references that are gone lead again to
-        what the packages have recorded. `exactly`: those that are there do so, too, and branches are as they were
-        before the packages came; that can be said of one package at a time.
+        During this run, the branch of each target points to the commit of its package. A deleted upstream ref points to
+        the recorded upstream commit.
+
+        Args:
+            config: The id of a commit, or `tree:<id>` for a config that was a plain folder.
+            current_config: The current config. Its states are the states of the targets.
+            packages: The packages that provide commits for the refs.
+            has_original_refs: Existing upstream refs point to the recorded upstream commits, too. The branch of each
+                target points to the commit before its package. This is possible for one package only.
+
+        Returns:
+            The config, or the reason why it cannot be read.
         """
         self.report_progress(f"config {shorten_id(config)}", 0, 1)
-        snapshot = self._config(config, opened)
+        snapshot = self._read_config_snapshot(config, current_config)
         if isinstance(snapshot, ReRenderFailure):
             return snapshot
-        found = self.evaluate_config(snapshot, opened, told, has_original_refs=has_original_refs)
+        past_config = self.evaluate_config(snapshot, current_config, packages, has_original_refs=has_original_refs)
         self.report_progress(f"config {shorten_id(config)}", 1, 1)
-        return found
+        return past_config
 
     def evaluate_config(
         self,
         snapshot: ConfigSnapshot,
-        opened: CurrentConfig,
-        told: Iterable[CommittedPackage],
+        current_config: CurrentConfig,
+        packages: Iterable[CommittedPackage],
         *,
         has_original_refs: bool = False,
     ) -> PastConfig:
-        """Return what `then` does of a config that was read."""
-        catalog = opened.catalog if snapshot is opened.snapshot else self._read_catalog(snapshot)
-        upstreams, _ = self._tools.list_urls(catalog)
-        self._fetch(upstreams, ())
-        moved = self._moved(catalog, tuple(told), exactly=has_original_refs)
-        room = self._tools.run_controllers(
-            catalog, self._remotes.with_refs_at(moved), opened.states, int(self._tools.clock())
+        """Run the controllers on a config snapshot. The arguments are the arguments of `read_config`."""
+        is_current = snapshot is current_config.snapshot
+        catalog = current_config.catalog if is_current else self._read_catalog(snapshot)
+        upstream_urls, _ = self._services.list_urls(catalog)
+        self._fetch(upstream_urls, ())
+        refs = self._find_past_refs(catalog, tuple(packages), has_original_refs=has_original_refs)
+        controller_result = self._services.run_controllers(
+            catalog, self._remotes.with_refs_at(refs), current_config.states, int(self._services.clock())
         )
-        # what comes out is looked at closely, where it is not what stands there
-        renderer = keep_stages(self._tools).create_renderer(catalog)
-        return PastConfig(snapshot, catalog, room, renderer, partial(self._tools.list_targets, catalog))
+        # The stages show which step of a render caused a difference.
+        renderer = keep_stages(self._services).create_renderer(catalog)
+        return PastConfig(snapshot, catalog, controller_result, renderer, partial(self._services.list_targets, catalog))
 
-    def _config(self, config: str, opened: CurrentConfig) -> ConfigSnapshot | ReRenderFailure:
-        if config == opened.snapshot.id:
-            return opened.snapshot
+    def _read_config_snapshot(self, config: str, current_config: CurrentConfig) -> ConfigSnapshot | ReRenderFailure:
+        if config == current_config.snapshot.id:
+            return current_config.snapshot
         try:
             if config.startswith(TREE_PREFIX):
                 return self.history.read_tree(TreeId(config.removeprefix(TREE_PREFIX)))
             return self.history.source_at(self.history.find_commit(config)).read()
         except GitError as error:
             if config.startswith(TREE_PREFIX):
-                return ReRenderFailure("its config was a plain folder, which is another one today and in no commit")
-            return ReRenderFailure(f"its config {shorten_id(config)} cannot be read any more: {error.message}")
+                return ReRenderFailure(
+                    "the recorded config was a folder with uncommitted content; the folder has changed since, and no "
+                    "commit contains the recorded content"
+                )
+            return ReRenderFailure(f"the recorded config {shorten_id(config)} cannot be read: {error.message}")
 
     def re_render_with_current_config(
-        self, told: CommittedPackage, opened: CurrentConfig, today: PastConfig | ReRenderFailure
+        self, package: CommittedPackage, current_config: CurrentConfig, evaluated: PastConfig | ReRenderFailure
     ) -> ReRenderedPackage | None:
-        """Return a package made by today's config, if that gives it the very inputs and tree that are recorded.
+        """Re-render a package with the current config, for a recorded config that cannot be read.
 
-        What else the config of then said is gone, and of no account. Raises InterruptedFunctionError.
+        Args:
+            package: The package.
+            current_config: The current config.
+            evaluated: The controllers' result for the current config.
+
+        Returns:
+            The package, or None if its inputs or its output differ from the recorded ones.
+
+        Raises:
+            InterruptedFunctionError: A function did not finish.
         """
-        made = self.re_render(told, today, opened) if isinstance(today, PastConfig) else None
-        if not isinstance(made, ReRenderedPackage) or not has_recorded_inputs(told.recorded, made.trace):
+        if not isinstance(evaluated, PastConfig):
             return None
-        return made if made.rendered.files.id == told.recorded.rendered else None
+        re_rendered = self.re_render(package, evaluated, current_config)
+        if not isinstance(re_rendered, ReRenderedPackage):
+            return None
+        if not has_recorded_inputs(package.recorded, re_rendered.trace):
+            return None
+        return re_rendered if re_rendered.rendered.files.id == package.recorded.rendered else None
 
-    def _moved(
-        self, catalog: Catalog, told: Collection[CommittedPackage], *, exactly: bool
+    def _find_past_refs(
+        self, catalog: Catalog, packages: Collection[CommittedPackage], *, has_original_refs: bool
     ) -> dict[str, dict[str, CommitId | None]]:
-        """Return the refs that are elsewhere than today, by URL."""
-        moved: dict[str, dict[str, CommitId | None]] = {}
-        for one in told:
-            here = self.find_commit_before(one) if exactly else one.commit
-            moved.setdefault(one.target.url, {})[BRANCH_PREFIX + one.target.branch] = here
-        for recorded in (one.recorded for one in told if one.recorded.upstream):
-            for url, remote in self._upstreams(recorded, catalog):
-                moved.setdefault(url, {}).update(_references(recorded, remote, exactly=exactly))
-        return moved
+        """Return the refs whose past commit differs from the current one, by URL. None is a ref that did not exist."""
+        refs: dict[str, dict[str, CommitId | None]] = {}
+        for package in packages:
+            commit = self.find_commit_before(package) if has_original_refs else package.commit
+            refs.setdefault(package.target.url, {})[BRANCH_PREFIX + package.target.branch] = commit
+        for recorded in (package.recorded for package in packages if package.recorded.upstream):
+            for url, remote in self._list_upstream_remotes(recorded, catalog):
+                recorded_refs = _find_recorded_refs(recorded, remote, has_original_refs=has_original_refs)
+                refs.setdefault(url, {}).update(recorded_refs)
+        return refs
 
-    def _upstreams(self, recorded: RecordedRender, catalog: Catalog) -> Iterator[tuple[str, Remote]]:
-        for url in self._tools.find_upstream_urls(recorded.upstream["repo"], catalog):
+    def _list_upstream_remotes(self, recorded: RecordedRender, catalog: Catalog) -> Iterator[tuple[str, Remote]]:
+        for url in self._services.find_upstream_urls(recorded.upstream["repo"], catalog):
             if remote := self._remotes.get(url):
                 yield url, remote
 
-    def find_upstream(self, recorded: RecordedRender, opened: CurrentConfig) -> Remote | None:
-        """Return the repository that a recorded upstream is in, None where today's config has it no more."""
-        return next((remote for _, remote in self._upstreams(recorded, opened.catalog)), None)
+    def find_upstream(self, recorded: RecordedRender, current_config: CurrentConfig) -> Remote | None:
+        """Return the repository of the recorded upstream, or None if the current config does not contain it."""
+        return next((remote for _, remote in self._list_upstream_remotes(recorded, current_config.catalog)), None)
 
-    # making again
+    # Re-rendering
 
     def re_render(
-        self, told: CommittedPackage, then: PastConfig, opened: CurrentConfig
+        self, package: CommittedPackage, past_config: PastConfig, current_config: CurrentConfig
     ) -> ReRenderedPackage | ReRenderFailure:
-        """Return a package made again by its config, or why that cannot be. Raises InterruptedFunctionError."""
-        variant = then.find_variant(told)
+        """Re-render a package with its recorded inputs.
+
+        Returns:
+            The package, or the reason why the re-render is not possible.
+
+        Raises:
+            InterruptedFunctionError: A function did not finish.
+        """
+        variant = past_config.find_variant(package)
         if isinstance(variant, ReRenderFailure):
             return variant
-        variant = with_recorded_upstream(variant, told.recorded)
-        materials = self._materials(told, variant)
-        if isinstance(materials, ReRenderFailure):
-            return materials
-        around = RenderCandidates(
-            self._earlier(told, variant, materials),
-            self._texts(told, then, opened),
-            partial(self._partners, told, then),
+        variant = with_recorded_upstream(variant, package.recorded)
+        trees = self._read_recorded_trees(package, variant)
+        if isinstance(trees, ReRenderFailure):
+            return trees
+        candidates = RenderCandidates(
+            self._list_previous_renders(package, variant, trees),
+            self._list_rule_texts(package, past_config, current_config),
+            partial(self._list_related_trees, package, past_config),
         )
         return re_render_package(
-            variant, told.recorded, materials, around, then.renderer, told.remote.read_files,
-            partial(has_recorded_inputs, told.recorded),
+            variant, package.recorded, trees, candidates, past_config.renderer, package.remote.read_files,
+            partial(has_recorded_inputs, package.recorded),
         )  # fmt: skip
 
     def re_render_with_other_config(
-        self, told: CommittedPackage, then: PastConfig, opened: CurrentConfig, upstreams: Iterable[RecordedRender]
+        self,
+        package: CommittedPackage,
+        past_config: PastConfig,
+        current_config: CurrentConfig,
+        upstreams: Iterable[RecordedRender],
     ) -> ReRenderedPackage | ReRenderFailure:
-        """Return a package as it would have been by another config than its own, or why that cannot be.
+        """Render a package with another config than its recorded one. All other inputs are the recorded ones.
 
-        Its upstream is, of `upstreams`, the first of the same reference, else what that leads to today; people's edits
-        and all else are its own. Raises InterruptedFunctionError.
+        Args:
+            package: The package.
+            past_config: The other config.
+            current_config: The current config.
+            upstreams: The first of these renders with the same upstream reference provides the upstream commit. If
+                there is none, the current commit of the reference is used.
+
+        Returns:
+            The package, or the reason why the render is not possible.
+
+        Raises:
+            InterruptedFunctionError: A function did not finish.
         """
-        variant = then.find_variant(told)
+        variant = past_config.find_variant(package)
         if isinstance(variant, ReRenderFailure):
             return variant
-        alike = next((one for one in upstreams if _is_of(variant.source, one)), None)
-        variant = with_recorded_upstream(variant, alike) if alike else variant
-        came = variant.source.files if isinstance(variant.source, GeneratedSource) else self._base(told, variant.source)
-        if isinstance(came, ReRenderFailure):
-            return came
-        materials = RecordedTrees(came, came, self._rendered(told, came))
-        if told.recorded.is_edited:
-            own = self._materials(told, with_recorded_upstream(variant, told.recorded))
-            if isinstance(own, ReRenderFailure):
-                return own
-            materials = own
-        texts, earlier = self._texts(told, then, opened), self._standing_before(told)
-        around = RenderCandidates(((earlier, ""),), texts, partial(self._partners, told, then))
-        return render_alternative(variant, came, materials, around, then.renderer, told.remote.read_files)
+        recorded = next((render for render in upstreams if _has_same_reference(variant.source, render)), None)
+        variant = with_recorded_upstream(variant, recorded) if recorded else variant
+        source_files = self._read_source_files(package, variant)
+        if isinstance(source_files, ReRenderFailure):
+            return source_files
+        trees = RecordedTrees(source_files, source_files, self._read_rendered_files(package, source_files))
+        if package.recorded.is_edited:
+            recorded_trees = self._read_recorded_trees(package, with_recorded_upstream(variant, package.recorded))
+            if isinstance(recorded_trees, ReRenderFailure):
+                return recorded_trees
+            trees = recorded_trees
+        candidates = RenderCandidates(
+            ((self._find_previous_render(package), ""),),
+            self._list_rule_texts(package, past_config, current_config),
+            partial(self._list_related_trees, package, past_config),
+        )
+        return render_alternative(
+            variant, source_files, trees, candidates, past_config.renderer, package.remote.read_files
+        )
 
-    def _rendered(self, told: CommittedPackage, otherwise: FileTree) -> FileTree:
-        known = (read_files(told.remote, one) for one in (told.recorded.rendered, told.tree) if one)
-        return next((files for files in known if files is not None), otherwise)
+    def _read_rendered_files(self, package: CommittedPackage, default: FileTree) -> FileTree:
+        trees = (tree for tree in (package.recorded.rendered, package.tree) if tree)
+        contents = (read_files(package.remote, tree) for tree in trees)
+        return next((files for files in contents if files is not None), default)
 
-    def _materials(self, told: CommittedPackage, variant: Variant) -> RecordedTrees | ReRenderFailure:
-        recorded, here = told.recorded, told.remote
-        base = variant.source.files if isinstance(variant.source, GeneratedSource) else self._base(told, variant.source)
+    def _read_recorded_trees(self, package: CommittedPackage, variant: Variant) -> RecordedTrees | ReRenderFailure:
+        recorded = package.recorded
+        base = self._read_source_files(package, variant)
         if isinstance(base, ReRenderFailure):
             return base
-        merged = read_files(here, recorded.merged) if recorded.is_edited else base
+        merged = read_files(package.remote, recorded.merged) if recorded.is_edited else base
         if merged is None:
-            what = f"the source with people's edits, tree {shorten_id(recorded.merged)}"
-            return ReRenderFailure(f"{what}, is gone: state keeps it for the last revisions only")
-        return RecordedTrees(base, merged, self._rendered(told, merged))
+            return ReRenderFailure(
+                f"the tree {shorten_id(recorded.merged)} of the source with its local changes does not exist any more; "
+                "the state keeps this tree for the last revisions only"
+            )
+        return RecordedTrees(base, merged, self._read_rendered_files(package, merged))
 
-    def _base(self, told: CommittedPackage, upstream: UpstreamPackage) -> FileTree | ReRenderFailure:
-        """Return the upstream package that was recorded, from its repository, else as the destination has kept it."""
+    def _read_source_files(self, package: CommittedPackage, variant: Variant) -> FileTree | ReRenderFailure:
+        """Return the source of a variant. The state of the target has a copy of the upstream packages."""
+        if isinstance(variant.source, GeneratedSource):
+            return variant.source.files
+        upstream = variant.source
         remote = self._remotes.get(upstream.url)
         if remote and has_commit(remote, upstream.commit):
             tree = remote.find_tree_at(upstream.commit, upstream.directory)
             if tree != upstream.tree:
-                what = f"tree {shorten_id(tree)}" if tree else "nothing"
-                where = f"{upstream.directory} of {upstream.repo} at {shorten_id(upstream.commit)}"
+                location = f"{upstream.directory} of {upstream.repo} at {shorten_id(upstream.commit)}"
+                problem = f"is the tree {shorten_id(tree)}" if tree else "does not exist"
                 return ReRenderFailure(
-                    f"{where} is {what}, and not the recorded {shorten_id(upstream.tree)}", is_mismatch=True
+                    f"{location} {problem}; the status file records the tree {shorten_id(upstream.tree)}",
+                    is_mismatch=True,
                 )
-        read = (read_files(one, upstream.tree) for one in (remote, told.remote) if one)
-        found = next((files for files in read if files is not None), None)
-        if found is not None:
-            return found
+        contents = (read_files(candidate, upstream.tree) for candidate in (remote, package.remote) if candidate)
+        files = next((files for files in contents if files is not None), None)
+        if files is not None:
+            return files
         return ReRenderFailure(
-            f"the upstream commit {shorten_id(upstream.commit)} of {upstream.repo} is gone, and so is what it held"
+            f"the upstream commit {shorten_id(upstream.commit)} of {upstream.repo} does not exist any more, and "
+            f"neither that repository nor {package.target.title} has its tree {shorten_id(upstream.tree)}"
         )
 
-    def find_commit_before(self, told: CommittedPackage) -> CommitId | None:
-        """Return the commit before the one that brought a package as it is recorded; None where it was the first."""
-        brought = self.find_introducing_commit(told)
-        parents = told.remote.read_commit(brought).parents if brought else ()
+    def find_commit_before(self, package: CommittedPackage) -> CommitId | None:
+        """Return the parent of the commit that introduced this version of a package; None for a root commit."""
+        introducing_commit = self.find_introducing_commit(package)
+        parents = package.remote.read_commit(introducing_commit).parents if introducing_commit else ()
         return parents[0] if parents else None
 
-    def find_introducing_commit(self, told: CommittedPackage) -> CommitId | None:
-        """Return the commit that brought a package as it is recorded, along first parents."""
-        at, path = told.commit, told.target.status_file_path(told.package)
-        for _ in range(_NEAR):
-            parents = told.remote.read_commit(at).parents
-            if not parents or told.remote.find_blob_at(parents[0], path) != told.status:
-                return at
-            at = parents[0]
-        return told.remote.find_last_change(at, path)
+    def find_introducing_commit(self, package: CommittedPackage) -> CommitId | None:
+        """Return the commit that introduced the status file of a package, along first parents."""
+        commit, path = package.commit, package.target.status_file_path(package.package)
+        for _ in range(_MAX_WALKED_COMMITS):
+            parents = package.remote.read_commit(commit).parents
+            if not parents or package.remote.find_blob_at(parents[0], path) != package.status:
+                return commit
+            commit = parents[0]
+        return package.remote.find_last_change(commit, path)
 
-    def _earlier(
-        self, told: CommittedPackage, variant: Variant, materials: RecordedTrees
+    def _list_previous_renders(
+        self, package: CommittedPackage, variant: Variant, trees: RecordedTrees
     ) -> Iterator[tuple[PreviousRender | None, str]]:
-        """Yield what the output before this may have been: what stood there, nothing, or the very same (design 10.7).
+        """Yield the possible previous outputs of a package, each with a note for the user.
 
-        A second render over the own output is silent, and so it would do, too.
+        The candidates are the published package before it, no package, and the package itself. The last candidate is
+        valid because a render with its own output as the previous output changes nothing.
         """
         if isinstance(variant.source, GeneratedSource):
-            # a room has made all of it
+            # The controller generates the complete package. It does not read the previous output.
             yield None, ""
             return
-        if earlier := self._standing_before(told):
-            yield earlier, ""
+        if previous_render := self._find_previous_render(package):
+            yield previous_render, ""
         yield None, ""
-        yield PreviousRender(materials.rendered, materials.base), _BY_ITSELF
+        yield PreviousRender(trees.rendered, trees.base), _PREVIOUS_OUTPUT_UNKNOWN_NOTE
 
-    def _standing_before(self, told: CommittedPackage) -> PreviousRender | None:
-        commit = self.find_commit_before(told)
-        known = self.read_package(told.target, told.remote, told.package, commit) if commit else None
-        if not isinstance(known, CommittedPackage):
+    def _find_previous_render(self, package: CommittedPackage) -> PreviousRender | None:
+        commit = self.find_commit_before(package)
+        previous = self.read_package(package.target, package.remote, package.package, commit) if commit else None
+        if not isinstance(previous, CommittedPackage):
             return None
-        rendered, base = (read_files(told.remote, one) for one in (known.recorded.rendered, known.recorded.base))
+        rendered = read_files(package.remote, previous.recorded.rendered)
         if rendered is None:
             return None
+        base = read_files(package.remote, previous.recorded.base)
         return PreviousRender(rendered, base if base is not None else FileTree())
 
-    def _texts(
-        self, told: CommittedPackage, then: PastConfig, opened: CurrentConfig
+    def _list_rule_texts(
+        self, package: CommittedPackage, past_config: PastConfig, current_config: CurrentConfig
     ) -> tuple[tuple[RecordedRuleTexts | None, str], ...]:
-        """Return by which texts of rules in rollouts a package may have been made: as state tells, else all or none."""
-        if not then.renderer.cluster_overrides.rollouts:
-            return ((None, ""),)
-        record = opened.find_record(told)
-        offer = record.find_version(told.status) if record else None
-        return ((offer.rules, ""),) if offer else ((None, TEXTS_UNKNOWN_NOTE), ({}, TEXTS_UNKNOWN_NOTE))
+        """Return the possible texts of the rollout rules for a package, each with a note for the user.
 
-    def _partners(self, told: CommittedPackage, then: PastConfig) -> tuple[PackageTrees, ...]:
-        """Return what other packages with parents or children may have been at that pass (design 10.17).
-
-        They are as they are at the commit, as they were when the package came, or as they were before it did.
+        The state contains the texts for recent versions. Without them, either all rules or no rule can have applied.
         """
-        commits = (told.commit, self.find_introducing_commit(told), self.find_commit_before(told))
-        found = [self.read_related_packages(told, then, one) for one in dict.fromkeys(commits) if one]
-        return tuple(one for index, one in enumerate(found) if one not in found[:index])
+        if not past_config.renderer.cluster_overrides.rollouts:
+            return ((None, ""),)
+        record = current_config.find_record(package)
+        version = record.find_version(package.status) if record else None
+        return ((version.rules, ""),) if version else ((None, TEXTS_UNKNOWN_NOTE), ({}, TEXTS_UNKNOWN_NOTE))
 
-    def read_related_packages(self, told: CommittedPackage, then: PastConfig, commit: CommitId) -> PackageTrees:
-        """Return the other packages with parents or children of templates at a commit."""
-        where, remote, templating = told.target, told.remote, then.renderer.template_merger
-        names = (one for one in self.list_packages(where, remote, commit) if one != told.package)
-        trees = {one: tree for one in names if (tree := remote.find_tree_at(commit, where.package_path(one)))}
+    def _list_related_trees(self, package: CommittedPackage, past_config: PastConfig) -> tuple[PackageTrees, ...]:
+        """Return the possible trees of the other packages with template roles at the time of the render.
+
+        The candidates are the trees at the package's commit, at the introducing commit, and at the commit before it.
+        """
+        commits = (package.commit, self.find_introducing_commit(package), self.find_commit_before(package))
+        candidates = [
+            self.read_related_packages(package, past_config, commit) for commit in dict.fromkeys(commits) if commit
+        ]
+        return tuple(trees for index, trees in enumerate(candidates) if trees not in candidates[:index])
+
+    def read_related_packages(
+        self, package: CommittedPackage, past_config: PastConfig, commit: CommitId
+    ) -> PackageTrees:
+        """Return the other packages with template roles at a commit: packages that have templates or inherit them."""
+        target, remote, template_merger = package.target, package.remote, past_config.renderer.template_merger
+        names = (name for name in self.list_packages(target, remote, commit) if name != package.package)
+        trees = {name: tree for name in names if (tree := remote.find_tree_at(commit, target.package_path(name)))}
         return {
-            one: tree
-            for one, tree in trees.items()
-            if templating.has_template_roles_in_tree(tree, partial(remote.read_files, tree))
+            name: tree
+            for name, tree in trees.items()
+            if template_merger.has_template_roles_in_tree(tree, partial(remote.read_files, tree))
         }
 
 
-def _is_of(source: UpstreamPackage | GeneratedSource, recorded: RecordedRender) -> bool:
-    """Return whether a recorded upstream is what a reference led to."""
-    known = source.as_data()
-    return bool(recorded.upstream) and all(known.get(one) == recorded.upstream[one] for one in _REFERENCE)
+def _has_same_reference(source: UpstreamPackage | GeneratedSource, recorded: RecordedRender) -> bool:
+    """Return whether a source and a recorded upstream have the same repository, directory and ref."""
+    data = source.as_data()
+    return bool(recorded.upstream) and all(data.get(name) == recorded.upstream[name] for name in _REFERENCE_FIELDS)
 
 
 def has_recorded_inputs(recorded: RecordedRender, trace: Trace) -> bool:
-    """Return whether a render has asked, and was answered, exactly what is recorded."""
+    """Return whether a trace has exactly the inputs that are recorded."""
     return compute_inputs_digest(trace) == recorded.digest
 
 
 def read_files(remote: Remote, tree: TreeId) -> FileTree | None:
-    """Return the files of a tree, None where it is gone, or beyond what is read."""
+    """Return the files of a tree, or None if the tree is missing or exceeds the size limit of packages."""
     try:
         return remote.read_package_tree(tree)
     except (ObjectMissingError, TooLargeError):
@@ -517,35 +632,40 @@ def read_files(remote: Remote, tree: TreeId) -> FileTree | None:
 
 
 def shorten_id(name: Any) -> str:
-    """Return an id, or `tree:<id>`, as people say it."""
-    start = TREE_PREFIX if str(name).startswith(TREE_PREFIX) else ""
-    return start + str(name).removeprefix(TREE_PREFIX)[:_SHORT]
+    """Return the short form of an object id. The prefix `tree:` is kept."""
+    prefix = TREE_PREFIX if str(name).startswith(TREE_PREFIX) else ""
+    return prefix + str(name).removeprefix(TREE_PREFIX)[:_SHORT_ID_LENGTH]
 
 
-def _references(recorded: RecordedRender, remote: Remote, *, exactly: bool) -> dict[str, CommitId | None]:
-    """Return the references by which an upstream repository leads to a recorded upstream, where they do not by today.
+def _find_recorded_refs(
+    recorded: RecordedRender, remote: Remote, *, has_original_refs: bool
+) -> dict[str, CommitId | None]:
+    """Return the refs of an upstream repository that resolve the recorded ref to the recorded commit.
 
-    `exactly`: those that are there do so, too, and tags that came later are not there, to be the latest.
+    Without `has_original_refs`, the result is empty if the ref still exists. With it, existing refs point to the
+    recorded commit. Other tags of the package do not exist, because they can be newer than the render.
     """
     ref, commit = recorded.upstream["ref"], CommitId(recorded.upstream["commit"])
-    known = [name for name in (_TAGS + ref, BRANCH_PREFIX + ref) if name in remote.refs]
-    if (known and not exactly) or not has_commit(remote, commit):
+    existing = [name for name in (_TAG_PREFIX + ref, BRANCH_PREFIX + ref) if name in remote.refs]
+    if (existing and not has_original_refs) or not has_commit(remote, commit):
         return {}
-    start = _TAGS + ref.rpartition("/")[0]
-    others = [name for name in remote.refs if exactly and name.startswith(f"{start}/")]
-    return {**dict.fromkeys(others), **dict.fromkeys(known or (_TAGS + ref, BRANCH_PREFIX + ref), commit)}
+    prefix = _TAG_PREFIX + ref.rpartition("/")[0]
+    other_tags = [name for name in remote.refs if has_original_refs and name.startswith(f"{prefix}/")]
+    names = existing or (_TAG_PREFIX + ref, BRANCH_PREFIX + ref)
+    return {**dict.fromkeys(other_tags), **dict.fromkeys(names, commit)}
 
 
 def has_commit(remote: Remote, commit: CommitId) -> bool:
-    """Return whether a remote has a commit, though no ref of it may lead there any more."""
+    """Return whether a repository has a commit. The commit can be unreachable from its refs."""
     try:
         remote.read_commit(commit)
     except ObjectMissingError:
-        return _is_brought(remote, commit)
+        return _fetch_commit(remote, commit)
     return True
 
 
-def _is_brought(remote: Remote, commit: CommitId) -> bool:
+def _fetch_commit(remote: Remote, commit: CommitId) -> bool:
+    """Fetch a commit by its id, and return whether the fetch succeeded."""
     try:
         remote.mirror.ensure_commit(commit)
     except GitError:

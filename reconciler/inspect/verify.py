@@ -213,7 +213,7 @@ class _Run:
 
     def _verify(self, told: CommittedPackage, then: PastConfig | ReRenderFailure) -> VerificationResult:
         again = self._again(told, then)
-        place, config = str(told.place), told.recorded.config
+        place, config = str(told.package_target), told.recorded.config
         if not told.is_edited:
             return VerificationResult(place, told.branch, told.commit, again, config)
         return VerificationResult(

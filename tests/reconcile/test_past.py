@@ -83,7 +83,7 @@ def test_a_config_commit_that_is_gone_is_named(world: HistoryWorld) -> None:
 
     why, is_wrong = why_not(world)
 
-    assert f"its config {lost[:12]} cannot be read any more" in why
+    assert f"the recorded config {lost[:12]} cannot be read" in why
     assert not is_wrong
 
 
@@ -93,7 +93,7 @@ def test_a_config_that_wants_no_such_package_is_wrong(world: HistoryWorld) -> No
 
     why, is_wrong = why_not(world)
 
-    assert "does not want a package at berlin/gateway" in why
+    assert "does not request the package berlin/gateway" in why
     assert is_wrong
 
 
@@ -105,7 +105,7 @@ def test_another_upstream_than_the_commit_has_is_wrong(world: HistoryWorld) -> N
 
     why, is_wrong = why_not(world)
 
-    assert f"and not the recorded {other[:12]}" in why
+    assert f"the status file records the tree {other[:12]}" in why
     assert is_wrong
 
 

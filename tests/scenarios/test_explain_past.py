@@ -114,4 +114,4 @@ def test_what_nobody_can_make_any_more_says_why(world: HistoryWorld) -> None:
     done = run(world, "berlin/gateway", "--at", "clusters/berlin")
 
     assert done.returncode == 1
-    assert "it cannot be made again: its config 0b0b0b0b0b0b cannot be read any more" in done.stdout
+    assert "it cannot be made again: the recorded config 0b0b0b0b0b0b cannot be read" in done.stdout
