@@ -1,4 +1,4 @@
-"""Verifying packages over real Git: each is made again as it was recorded, and compared by its tree (design 10.25)."""
+"""Verification: re-render packages from their recorded inputs, and compare the output with the recorded tree."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from reconciler.inspect.past import (
     ReRenderFailure,
     has_recorded_inputs,
     read_files,
+    shorten_id,
 )
 from reconciler.krm.findings import select_errors
 from reconciler.krm.git_formats import parse_trailers
@@ -45,9 +46,13 @@ _PACKAGE_TRAILER = "Reconciler-Package"
 
 @dataclass(frozen=True)
 class VerifyOptions:
-    """What is to be verified: places, all without any; at a commit of the one place; on drafts instead of branches.
+    """The selection of packages for a verification.
 
-    `lines` is how long a diff may be.
+    Attributes:
+        references: The repositories and packages; empty selects all.
+        at: The name of a commit; "" selects the branch. It requires references to exactly one repository.
+        should_verify_drafts: Verify the draft branches instead of the target branches.
+        max_diff_lines: The maximum number of lines of a diff; 0 omits diffs.
     """
 
     references: tuple[TargetReference, ...] = ()
@@ -57,293 +62,316 @@ class VerifyOptions:
 
 
 CommitResolver = Callable[[Mirror, str], CommitId]
-"""Who finds the commits of a mirror by the names that people give them; raises GitError."""
+"""Resolves the name of a commit in a mirror, for example a branch or an abbreviated id. Raises GitError."""
 
 
 @dataclass(frozen=True)
 class VerifyResult:
-    """What came of the packages, by place, and why destinations could not be read."""
+    """The results by package, sorted, and an error message for each target that cannot be read."""
 
     packages: tuple[VerificationResult, ...]
     errors: tuple[str, ...] = ()
 
 
-def verify(wanted: VerifyOptions, past: PastReader, names: CommitResolver) -> VerifyResult:
-    """Make packages again and say what came of it; each config is read once.
+def verify(options: VerifyOptions, past: PastReader, resolve_commit: CommitResolver) -> VerifyResult:
+    """Re-render the selected packages, and compare them with their recorded trees.
 
-    Raises UnknownPlaceError for a place that is none, GitError without a readable config or without the commit.
+    Raises:
+        UnknownTargetError: A selected repository or package does not exist.
+        GitError: The config or the selected commit cannot be read.
     """
-    opened = past.open_config(lambda known: select_targets(wanted.references, known))
-    run = _Run(wanted, past, opened, names)
-    subjects = list(run.subjects())
-    found = [one for one in subjects if isinstance(one, VerificationResult)]
-    told = [one for one in subjects if isinstance(one, CommittedPackage)]
-    for number, one in enumerate(run.verified(told)):
-        past.report_progress("making again", number, len(told))
-        found.append(one)
-    return VerifyResult(tuple(sorted(found, key=lambda one: (one.target, one.branch))), tuple(run.troubles))
+    current_config = past.open_config(lambda targets: select_targets(options.references, targets))
+    verification = _Verification(options, past, current_config, resolve_commit)
+    subjects = list(verification.list_subjects())
+    results = [subject for subject in subjects if isinstance(subject, VerificationResult)]
+    packages = [subject for subject in subjects if isinstance(subject, CommittedPackage)]
+    for number, result in enumerate(verification.verify_packages(packages)):
+        past.report_progress("re-rendering", number, len(packages))
+        results.append(result)
+    return VerifyResult(
+        tuple(sorted(results, key=lambda result: (result.target, result.branch))), tuple(verification.errors)
+    )
 
 
-def select_targets(places: Collection[TargetReference], known: Iterable[Target]) -> list[Target]:
-    """Return the destinations of places, all without any. Raises UnknownPlaceError for a name that is none."""
-    by_name = {one.name: one for one in known}
-    for place in places:
-        if place.cluster not in by_name:
-            listed = format_closest_names(place.cluster, by_name)
-            raise UnknownTargetError(f"{place}: there is no Repository or cluster {place.cluster}; there are {listed}")
-    asked = {place.cluster for place in places} or by_name
-    return [one for name, one in by_name.items() if name in asked]
+def select_targets(references: Collection[TargetReference], targets: Iterable[Target]) -> list[Target]:
+    """Return the targets of the references, or all targets without references.
+
+    Raises:
+        UnknownTargetError: A reference names no target.
+    """
+    by_name = {target.name: target for target in targets}
+    for reference in references:
+        if reference.cluster not in by_name:
+            names = format_closest_names(reference.cluster, by_name)
+            raise UnknownTargetError(
+                f"{reference}: there is no Repository or cluster {reference.cluster}; there are {names}"
+            )
+    selected_names = {reference.cluster for reference in references} or by_name
+    return [target for name, target in by_name.items() if name in selected_names]
 
 
-class _Run:
-    """One verification on its way."""
+class _Verification:
+    """One run of the verification."""
 
-    def __init__(self, wanted: VerifyOptions, past: PastReader, opened: CurrentConfig, names: CommitResolver) -> None:
-        self._wanted = wanted
+    def __init__(
+        self,
+        options: VerifyOptions,
+        past: PastReader,
+        current_config: CurrentConfig,
+        resolve_commit: CommitResolver,
+    ) -> None:
+        self._options = options
         self._past = past
-        self._opened = opened
-        self._names = names
-        self.troubles: list[str] = []
+        self._current_config = current_config
+        self._resolve_commit = resolve_commit
+        self.errors: list[str] = []
 
-    # what there is
+    # Selection of packages
 
-    def subjects(self) -> Iterator[CommittedPackage | VerificationResult]:
-        """Yield the packages that are to be verified; of those that record nothing it is told at once."""
-        for destination in self._opened.targets:
-            remote = self._past.get_remote(destination)
+    def list_subjects(self) -> Iterator[CommittedPackage | VerificationResult]:
+        """Yield the packages to verify. A package without a usable status file yields its result immediately."""
+        for target in self._current_config.targets:
+            remote = self._past.get_remote(target)
             if remote is None:
-                self.troubles.append(self._past.describe_fetch_failure(destination))
-                continue
-            if reason := self._unknown_reason(destination, remote):
-                self.troubles.append(reason)
-                continue
-            yield from self._at(destination, remote)
+                self.errors.append(self._past.describe_fetch_failure(target))
+            elif error := self._find_target_error(target, remote):
+                self.errors.append(error)
+            else:
+                yield from self._list_target_subjects(target, remote)
 
-    def _unknown_reason(self, destination: Target, remote: Remote) -> str:
-        """Return why the packages of a destination that can be fetched are unknown all the same; "" if they are not."""
-        if self._wanted.should_verify_drafts:
-            return self._opened.unreadable.get(destination, "")
-        is_gone = (
-            not self._wanted.at
-            and BRANCH_PREFIX + destination.branch not in remote.refs
-            and self._past.had_branch(destination, self._opened)
+    def _find_target_error(self, target: Target, remote: Remote) -> str:
+        """Return the reason why the packages of a fetched target are unknown, or "" if they are known."""
+        if self._options.should_verify_drafts:
+            return self._current_config.unreadable.get(target, "")
+        is_branch_missing = (
+            not self._options.at
+            and BRANCH_PREFIX + target.branch not in remote.refs
+            and self._past.had_branch(target, self._current_config)
         )
-        return (
-            f"{destination.title}: branch {destination.branch} is gone, though it was there before" if is_gone else ""
-        )
+        return f"{target.title}: the branch {target.branch} existed before and is missing" if is_branch_missing else ""
 
-    def _at(self, destination: Target, remote: Remote) -> Iterator[CommittedPackage | VerificationResult]:
-        asked = {one.package for one in self._wanted.references if one.cluster == destination.name}
-        seen: set[str] = set()
-        for branch, commit in self._heads(destination, remote):
-            named = asked - {""} if "" not in asked else set()
-            packages = tuple(named) or self._past.list_packages(destination, remote, commit)
+    def _list_target_subjects(self, target: Target, remote: Remote) -> Iterator[CommittedPackage | VerificationResult]:
+        references = {reference.package for reference in self._options.references if reference.cluster == target.name}
+        existing: set[str] = set()
+        for branch, commit in self._list_heads(target, remote):
+            selected = references - {""} if "" not in references else set()
+            packages = tuple(selected) or self._past.list_packages(target, remote, commit)
             for package in sorted(packages):
-                if found := self._subject(destination, remote, branch, package, commit):
-                    seen.add(package)
-                    yield found
-            if packages and not named and not self._wanted.should_verify_drafts:
-                yield from self._foreign(destination, remote, branch, commit, packages)
-        if missing := sorted((asked - {""}) - seen):
-            raise UnknownTargetError(self._unknown(destination, remote, missing[0]))
+                if subject := self._find_subject(target, remote, branch, package, commit):
+                    existing.add(package)
+                    yield subject
+            if packages and not selected and not self._options.should_verify_drafts:
+                yield from self._list_foreign_packages(target, remote, branch, commit, packages)
+        if missing := sorted((references - {""}) - existing):
+            raise UnknownTargetError(self._describe_missing_package(target, remote, missing[0]))
 
-    def _heads(self, destination: Target, remote: Remote) -> list[tuple[str, CommitId]]:
-        """Return the commits that are looked at, each with the name of its branch."""
-        if self._wanted.at:
-            return [(self._wanted.at, self._names(remote.mirror, self._wanted.at))]
-        state = self._opened.states.get(destination)
-        drafts = [name for name, one in state.drafts.items() if not one.removes] if state else []
-        branches = sorted(drafts) if self._wanted.should_verify_drafts else [destination.branch]
+    def _list_heads(self, target: Target, remote: Remote) -> list[tuple[str, CommitId]]:
+        """Return the commits to verify, each with the name of its branch."""
+        if self._options.at:
+            return [(self._options.at, self._resolve_commit(remote.mirror, self._options.at))]
+        branches = self._list_draft_branches(target) if self._options.should_verify_drafts else [target.branch]
         return [(name, remote.refs[BRANCH_PREFIX + name]) for name in branches if BRANCH_PREFIX + name in remote.refs]
 
-    def _subject(
-        self, destination: Target, remote: Remote, branch: str, package: str, commit: CommitId
+    def _list_draft_branches(self, target: Target) -> list[str]:
+        """Return the draft branches that contain packages. A draft that only removes a package has no content."""
+        state = self._current_config.states.get(target)
+        return sorted(name for name, draft in state.drafts.items() if not draft.removes) if state else []
+
+    def _find_subject(
+        self, target: Target, remote: Remote, branch: str, package: str, commit: CommitId
     ) -> CommittedPackage | VerificationResult | None:
-        told = self._past.read_package(destination, remote, package, commit)
-        if self._wanted.should_verify_drafts and self._is_published(told):
+        committed = self._past.read_package(target, remote, package, commit)
+        if self._options.should_verify_drafts and not self._is_drafted(committed):
             return None
-        if isinstance(told, CommittedPackage):
-            return replace(told, branch=branch)
-        place = f"{destination.name}/{package}"
-        if told is not None:
-            return VerificationResult(
-                place, branch, commit, RerenderResult("unknowable", f"its status file cannot be used: {told}")
-            )
-        if remote.find_tree_at(commit, destination.package_path(package)):
-            return VerificationResult(place, branch, commit, RerenderResult("foreign"))
+        if isinstance(committed, CommittedPackage):
+            return replace(committed, branch=branch)
+        name = f"{target.name}/{package}"
+        if committed is not None:
+            reason = f"the status file is invalid: {committed}"
+            return VerificationResult(name, branch, commit, RerenderResult("unknowable", reason))
+        if remote.find_tree_at(commit, target.package_path(package)):
+            return VerificationResult(name, branch, commit, RerenderResult("foreign"))
         return None
 
-    def _is_published(self, told: CommittedPackage | str | None) -> bool:
-        """Return whether a package on a draft is as on the cluster branch, so that the draft says nothing of it."""
-        if not isinstance(told, CommittedPackage):
-            return True
-        head = told.remote.refs.get(BRANCH_PREFIX + told.target.branch)
-        where = told.target.status_file_path(told.package)
-        return head is not None and told.remote.find_blob_at(head, where) == told.status
+    def _is_drafted(self, committed: CommittedPackage | str | None) -> bool:
+        """Return whether a draft branch changes a package, compared with the target branch."""
+        if not isinstance(committed, CommittedPackage):
+            return False
+        head = committed.remote.refs.get(BRANCH_PREFIX + committed.target.branch)
+        path = committed.target.status_file_path(committed.package)
+        return head is None or committed.remote.find_blob_at(head, path) != committed.status
 
-    def _foreign(
-        self, destination: Target, remote: Remote, branch: str, commit: CommitId, ours: Collection[str]
+    def _list_foreign_packages(
+        self, target: Target, remote: Remote, branch: str, commit: CommitId, managed: Collection[str]
     ) -> Iterator[VerificationResult]:
-        """Yield the packages that stand there without a status file."""
-        root = remote.find_tree_at(commit, destination.directory) if destination.directory else None
-        files = remote.list_paths(root or remote.read_commit(commit).tree) if root or not destination.directory else ()
+        """Yield the packages without a status file. The reconciler does not manage these packages."""
+        root = remote.find_tree_at(commit, target.directory) if target.directory else None
+        files = remote.list_paths(root or remote.read_commit(commit).tree) if root or not target.directory else ()
         folders = {path.removesuffix(f"/{KPTFILE}") for path in files if path.endswith(f"/{KPTFILE}")}
         for folder in sorted(folders):
-            if not any(folder == one or folder.startswith(f"{one}/") for one in ours):
-                yield VerificationResult(f"{destination.name}/{folder}", branch, commit, RerenderResult("foreign"))
+            if not any(folder == package or folder.startswith(f"{package}/") for package in managed):
+                yield VerificationResult(f"{target.name}/{folder}", branch, commit, RerenderResult("foreign"))
 
-    def _unknown(self, destination: Target, remote: Remote, package: str) -> str:
-        heads = self._heads(destination, remote)
-        there = {one for _, commit in heads for one in self._past.list_packages(destination, remote, commit)}
-        what = "draft" if self._wanted.should_verify_drafts else "branch"
-        where = f"at {self._wanted.at}" if self._wanted.at else f"on its {what}"
-        name = destination.name
-        return f"{name}/{package}: {name} has no such package {where}; it has {format_closest_names(package, there)}"
+    def _describe_missing_package(self, target: Target, remote: Remote, package: str) -> str:
+        heads = self._list_heads(target, remote)
+        existing = {name for _, commit in heads for name in self._past.list_packages(target, remote, commit)}
+        branch = "draft" if self._options.should_verify_drafts else "branch"
+        location = f"at {self._options.at}" if self._options.at else f"on its {branch}"
+        names = format_closest_names(package, existing)
+        return f"{target.name}/{package}: {target.name} has no such package {location}; it has {names}"
 
-    # making them again
+    # Re-rendering
 
-    def verified(self, told: Sequence[CommittedPackage]) -> Iterator[VerificationResult]:
-        """Yield what came of each package, config by config."""
+    def verify_packages(self, packages: Sequence[CommittedPackage]) -> Iterator[VerificationResult]:
+        """Yield the result of each package, grouped by config, so that each config is read once."""
         by_config: dict[str, list[CommittedPackage]] = {}
-        for one in told:
-            by_config.setdefault(one.recorded.config, []).append(one)
-        for config, some in by_config.items():
-            then = self._past.read_config(config, self._opened, some)
-            yield from (self._verify(one, then) for one in some)
+        for package in packages:
+            by_config.setdefault(package.recorded.config, []).append(package)
+        for config, group in by_config.items():
+            past_config = self._past.read_config(config, self._current_config, group)
+            yield from (self._verify(package, past_config) for package in group)
 
-    def _verify(self, told: CommittedPackage, then: PastConfig | ReRenderFailure) -> VerificationResult:
-        again = self._again(told, then)
-        place, config = str(told.package_target), told.recorded.config
-        if not told.is_edited:
-            return VerificationResult(place, told.branch, told.commit, again, config)
+    def _verify(self, package: CommittedPackage, past_config: PastConfig | ReRenderFailure) -> VerificationResult:
+        rerender = self._re_render(package, past_config)
+        name, config = str(package.package_target), package.recorded.config
+        if not package.is_edited:
+            return VerificationResult(name, package.branch, package.commit, rerender, config)
+        edit_commits, edit_difference = tuple(self._list_edit_commits(package)), self._find_edit_difference(package)
         return VerificationResult(
-            place, told.branch, told.commit, again, config, tuple(self._edits(told)), self._edited(told), is_edited=True
+            name, package.branch, package.commit, rerender, config, edit_commits, edit_difference, is_edited=True
         )
 
-    def _edited(self, told: CommittedPackage) -> FirstDifference | None:
-        made = read_files(told.remote, told.recorded.rendered)
-        now = read_files(told.remote, told.tree) if told.tree else FileTree()
-        return (
-            find_first_difference(made, now, self._wanted.max_diff_lines)
-            if made is not None and now is not None
-            else None
+    def _find_edit_difference(self, package: CommittedPackage) -> FirstDifference | None:
+        rendered = read_files(package.remote, package.recorded.rendered)
+        current = read_files(package.remote, package.tree) if package.tree else FileTree()
+        if rendered is None or current is None:
+            return None
+        return find_first_difference(rendered, current, self._options.max_diff_lines)
+
+    def _re_render(self, package: CommittedPackage, past_config: PastConfig | ReRenderFailure) -> RerenderResult:
+        if isinstance(past_config, ReRenderFailure):
+            return self._re_render_with_current_config(package, past_config)
+        result = self._compare(package, past_config)
+        if result.verdict != "differs" or not self._can_depend_on_refs(package, past_config):
+            return result
+        original = self._past.read_config(
+            package.recorded.config, self._current_config, [package], has_original_refs=True
         )
+        return self._compare(package, original) if isinstance(original, PastConfig) else result
 
-    def _again(self, told: CommittedPackage, then: PastConfig | ReRenderFailure) -> RerenderResult:
-        if isinstance(then, ReRenderFailure):
-            return self._by_today(told, then)
-        found = self._judged(told, then)
-        if found.verdict != "differs" or not self._may_be_otherwise(told, then):
-            return found
-        exactly = self._past.read_config(told.recorded.config, self._opened, [told], has_original_refs=True)
-        return self._judged(told, exactly) if isinstance(exactly, PastConfig) else found
-
-    def _by_today(self, told: CommittedPackage, unmade: ReRenderFailure) -> RerenderResult:
-        """Return what came of a package whose config is gone: today's may give it the same inputs."""
+    def _re_render_with_current_config(self, package: CommittedPackage, failure: ReRenderFailure) -> RerenderResult:
+        """Return the result for a package whose config is missing. The current config can provide equal inputs."""
         try:
-            made = self._past.re_render_with_current_config(told, self._opened, self._today)
+            re_rendered = self._past.re_render_with_current_config(
+                package, self._current_config, self._evaluated_current_config
+            )
         except InterruptedFunctionError:
-            made = None
-        return (
-            RerenderResult("reproduced", notes=(f"{unmade.message}; today's has the same for it",))
-            if made
-            else _unmade(unmade)
-        )
+            re_rendered = None
+        if re_rendered is None:
+            return _build_failure_result(failure)
+        note = f"{failure.message}; the current config provides the same inputs for this package"
+        return RerenderResult("reproduced", notes=(note,))
 
     @cached_property
-    def _today(self) -> PastConfig | ReRenderFailure:
-        return self._past.read_config(self._opened.snapshot.id, self._opened, ())
+    def _evaluated_current_config(self) -> PastConfig | ReRenderFailure:
+        return self._past.read_config(self._current_config.snapshot.id, self._current_config, ())
 
-    def _may_be_otherwise(self, told: CommittedPackage, then: PastConfig) -> bool:
-        """Return whether the room would make something else of refs as they were when the package came."""
-        variant = then.find_variant(told)
+    def _can_depend_on_refs(self, package: CommittedPackage, past_config: PastConfig) -> bool:
+        """Return whether the controllers can give another result with the refs of the time of the render."""
+        variant = past_config.find_variant(package)
         if isinstance(variant, ReRenderFailure):
             return True
-        source, recorded = variant.source, told.recorded
+        source, recorded = variant.source, package.recorded
         return (source.as_data() or {}) != recorded.upstream if recorded.upstream else True
 
-    def _judged(self, told: CommittedPackage, then: PastConfig) -> RerenderResult:
+    def _compare(self, package: CommittedPackage, past_config: PastConfig) -> RerenderResult:
         try:
-            made = self._past.re_render(told, then, self._opened)
+            re_rendered = self._past.re_render(package, past_config, self._current_config)
         except InterruptedFunctionError as error:
             return RerenderResult("unknowable", f"{error} (next step: retry)")
-        if isinstance(made, ReRenderFailure):
-            return _unmade(made)
-        if made.is_usable and made.rendered.files.id == told.recorded.rendered:
-            return RerenderResult("reproduced", notes=made.notes)
-        return _doubt(told, made, then) or self._differing(told, made)
+        if isinstance(re_rendered, ReRenderFailure):
+            return _build_failure_result(re_rendered)
+        if re_rendered.is_usable and re_rendered.rendered.files.id == package.recorded.rendered:
+            return RerenderResult("reproduced", notes=re_rendered.notes)
+        reason = _find_unknowable_reason(package, re_rendered, past_config)
+        return RerenderResult("unknowable", reason) if reason else self._describe_difference(package, re_rendered)
 
-    def _differing(self, told: CommittedPackage, made: ReRenderedPackage) -> RerenderResult:
-        recorded = told.recorded
-        was = read_files(told.remote, recorded.rendered)
-        record = self._opened.find_record(told)
-        moved: tuple[str, ...] = ()
-        if has_recorded_inputs(recorded, made.trace):
-            why = "all that it is made of is as recorded, and something else comes out"
+    def _describe_difference(self, package: CommittedPackage, re_rendered: ReRenderedPackage) -> RerenderResult:
+        recorded = package.recorded
+        rendered = read_files(package.remote, recorded.rendered)
+        record = self._current_config.find_record(package)
+        changed_inputs: tuple[str, ...] = ()
+        if has_recorded_inputs(recorded, re_rendered.trace):
+            reason = "all inputs equal the recorded inputs, but the output differs"
         elif record and has_recorded_inputs(recorded, record.trace):
-            why, moved = "something else comes out", format_changed_inputs(record.trace, made.trace)
+            reason, changed_inputs = "the output differs", format_changed_inputs(record.trace, re_rendered.trace)
         else:
-            why = "something else comes out, of other inputs than are recorded; which, nobody remembers"
-        if was is None:
-            why = f"{why}; the recorded tree {recorded.rendered[:12]} is gone, and only its id can be compared"
-        return RerenderResult("differs", why, self._difference(was, made), moved)
+            reason = (
+                "the output differs; the inputs differ from the recorded inputs, but the state does not contain "
+                "the recorded values"
+            )
+        if rendered is None:
+            tree = shorten_id(recorded.rendered)
+            reason = f"{reason}; the recorded tree {tree} does not exist any more, so that there is no diff"
+        return RerenderResult("differs", reason, self._find_difference(rendered, re_rendered), changed_inputs)
 
-    def _difference(self, was: FileTree | None, made: ReRenderedPackage) -> FirstDifference | None:
-        found = (
-            find_first_difference(was, made.rendered.files, self._wanted.max_diff_lines) if was is not None else None
-        )
-        if found is None or not found.resource:
-            return found
-        return replace(found, set_by=find_setter(found.resource, found.pointer, made))
+    def _find_difference(self, rendered: FileTree | None, re_rendered: ReRenderedPackage) -> FirstDifference | None:
+        if rendered is None:
+            return None
+        difference = find_first_difference(rendered, re_rendered.rendered.files, self._options.max_diff_lines)
+        if difference is None or not difference.resource:
+            return difference
+        return replace(difference, set_by=find_setter(difference.resource, difference.pointer, re_rendered))
 
-    # who edited them
+    # Local changes
 
-    def _edits(self, told: CommittedPackage) -> Iterator[CommitInfo]:
-        """Yield the commits since which a package is as people made it, newest first."""
-        path, remote = told.target.package_path(told.package), told.remote
-        brought = self._past.find_introducing_commit(told)
-        since = remote.mirror.list_commits_changing(told.commit, path, brought) if brought else []
-        for commit in [*since, *([brought] if brought else [])]:
-            tree = remote.find_tree_at(commit, path)
-            if tree == told.recorded.rendered:
+    def _list_edit_commits(self, package: CommittedPackage) -> Iterator[CommitInfo]:
+        """Yield the commits that changed a package after its render, newest first."""
+        path, remote = package.target.package_path(package.package), package.remote
+        introduced = self._past.find_introducing_commit(package)
+        commits = remote.mirror.list_commits_changing(package.commit, path, introduced) if introduced else []
+        for commit in [*commits, *([introduced] if introduced else [])]:
+            if remote.find_tree_at(commit, path) == package.recorded.rendered:
                 return
             parents = remote.read_commit(commit).parents
             if len(parents) > 1:
-                sides = remote.mirror.list_merged_commits_changing(commit, path)
-                people = [one for one in sides if not is_reconciler_commit(remote.read_commit(one))]
-                yield from (create_person(remote.read_commit(one), commit) for one in people)
-                if people:
+                merged = map(remote.read_commit, remote.mirror.list_merged_commits_changing(commit, path))
+                edits = [merged_commit for merged_commit in merged if not is_reconciler_commit(merged_commit)]
+                yield from (build_commit_info(edit, commit) for edit in edits)
+                if edits:
                     continue
-            yield create_person(remote.read_commit(commit))
+            yield build_commit_info(remote.read_commit(commit))
 
 
-def _doubt(told: CommittedPackage, made: ReRenderedPackage, then: PastConfig) -> RerenderResult | None:
-    """Return why nobody can say whether a package comes out again, though it did not."""
-    if faults := select_errors(made.rendered.findings):
-        return RerenderResult("unknowable", f"by that config it is withheld today: {faults[0].message}")
-    away = [one for one in made.rendered.findings if one.code == FUNCTION_UNAVAILABLE.name]
-    if away and told.recorded.conditions.get(RENDERED_CONDITION) == "True":
-        return RerenderResult("unknowable", away[0].message)
-    if TEXTS_UNKNOWN_NOTE in made.notes:
-        return RerenderResult("unknowable", TEXTS_UNKNOWN_NOTE)
-    if not then.catalog.is_complete:
-        why = "its config has files that cannot be read, and what stood there before counted for what they may hold"
-        return RerenderResult("unknowable", why)
-    return None
+def _find_unknowable_reason(package: CommittedPackage, re_rendered: ReRenderedPackage, past_config: PastConfig) -> str:
+    """Return the reason why a different output does not prove a difference, or "" if it does."""
+    if errors := select_errors(re_rendered.rendered.findings):
+        return f"with the recorded config, the package is blocked now: {errors[0].message}"
+    unavailable = [finding for finding in re_rendered.rendered.findings if finding.code == FUNCTION_UNAVAILABLE.name]
+    if unavailable and package.recorded.conditions.get(RENDERED_CONDITION) == "True":
+        return unavailable[0].message
+    if TEXTS_UNKNOWN_NOTE in re_rendered.notes:
+        return TEXTS_UNKNOWN_NOTE
+    if not past_config.catalog.is_complete:
+        return "the recorded config has files that cannot be read; the package can depend on their content"
+    return ""
 
 
-def _unmade(unmade: ReRenderFailure) -> RerenderResult:
-    return RerenderResult("differs" if unmade.is_mismatch else "unknowable", unmade.message)
+def _build_failure_result(failure: ReRenderFailure) -> RerenderResult:
+    return RerenderResult("differs" if failure.is_mismatch else "unknowable", failure.message)
 
 
 def is_reconciler_commit(commit: Commit) -> bool:
-    """Return whether a commit says that it is one of ours; for readers alone, since anybody may say so."""
+    """Return whether a commit has the trailer of the reconciler.
+
+    Use this for output only: every person can write this trailer.
+    """
     return _PACKAGE_TRAILER in parse_trailers(commit.message)
 
 
-def create_person(commit: Commit, brought: CommitId | None = None) -> CommitInfo:
-    """Return who made a commit, which a merge may have `brought`."""
+def build_commit_info(commit: Commit, merge_commit: CommitId | None = None) -> CommitInfo:
+    """Return the author, date and subject of a commit, and the merge that brought it to the branch."""
     subject = commit.message.partition("\n")[0]
     return CommitInfo(
-        commit.id, commit.author.name, commit.committer.name, commit.author.seconds, subject, str(brought or "")
+        commit.id, commit.author.name, commit.committer.name, commit.author.seconds, subject, str(merge_commit or "")
     )

@@ -20,7 +20,7 @@ from reconciler.inspect.past import (
     read_files,
     shorten_id,
 )
-from reconciler.inspect.verify import create_person, is_reconciler_commit, select_targets
+from reconciler.inspect.verify import build_commit_info, is_reconciler_commit, select_targets
 from reconciler.krm.merge3.rules import ABSENT
 from reconciler.output.explain.builder import format_closest_names
 from reconciler.output.explain.model import ValueNotFoundError
@@ -189,7 +189,7 @@ class _Search:
             now, before = reveal_value(now, made), replace(before, is_hidden=reveal_value(now, made).is_hidden)
             reason = replace(reason, set_by=find_setter(now.resource, now.pointer, made))
         configs = tuple(one.recorded.config if one else "" for one in (self._last, self._told))
-        commit = create_person(line.remote.read_commit(turn.commit))
+        commit = build_commit_info(line.remote.read_commit(turn.commit))
         turned = BranchValueChange(str(line.place), self._branch, line.asked, before, now, commit)
         reason = replace(reason, render_count=self._renders, commit_count=self._among)
         return WhyResult(turned, reason, (configs[0], configs[1]))
@@ -242,7 +242,7 @@ class _Search:
             return None
         before = line.remote.mirror.list_commits_changing(turn.commit, line.path)
         edit = line.turn_among([*self._side(), *before], turn.now)
-        people = (create_person(line.remote.read_commit(edit)),) if edit else ()
+        people = (build_commit_info(line.remote.read_commit(edit)),) if edit else ()
         return ChangeReason("edit", "edited by people on a draft, and published with it", people)
 
     def _value_in(self, told: CommittedPackage, tree: TreeId) -> FoundValue | None:
@@ -260,7 +260,7 @@ class _Search:
         line, turn = self._line, self._turn
         inside = line.turn_among(self._side(), turn.now)
         commit = inside if inside and not is_reconciler_commit(line.remote.read_commit(inside)) else turn.commit
-        return (create_person(line.remote.read_commit(commit), turn.commit if commit != turn.commit else None),)
+        return (build_commit_info(line.remote.read_commit(commit), turn.commit if commit != turn.commit else None),)
 
     # offers
 
@@ -313,7 +313,7 @@ class _Search:
             side = self._side_of_config(commit.id, commit.parents)
             if side is None:
                 break
-            through.append(create_person(commit))
+            through.append(build_commit_info(commit))
             before, found = side
         return self._config_reason(before, found, through)
 
@@ -334,7 +334,7 @@ class _Search:
     def _config_reason(
         self, before: CommitId, found: Sequence[CommitId], through: Sequence[CommitInfo]
     ) -> ChangeReason:
-        commits = tuple(create_person(self._past.history.read_commit(one)) for one in found)
+        commits = tuple(build_commit_info(self._past.history.read_commit(one)) for one in found)
         words = "by the config" if len(found) == 1 else "by one of these commits of the config"
         upstream = self._moved_upstream(found[-1])
         return ChangeReason("config", words, commits, tuple(through), self._objects(before, found[-1]), upstream)
@@ -385,7 +385,7 @@ class _Search:
             return None
         self._among += len(commits)
         _, found = find_change_point(0, len(line) - 1, lambda at: self._has_upstream(now, remote, line[at], config))
-        return create_person(remote.read_commit(line[found]))
+        return build_commit_info(remote.read_commit(line[found]))
 
     def _has_upstream(self, now: RecordedRender, remote: Remote, commit: CommitId, config: str) -> bool | None:
         tree = remote.find_tree_at(commit, now.upstream["directory"])
