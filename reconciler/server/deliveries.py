@@ -51,9 +51,9 @@ class WebhookDeliveries:
             return HTTPStatus.UNAUTHORIZED
         fields = {"kind": _sanitize(claim.event), "delivery": _sanitize(claim.delivery)}
         if reason := self._find_replay_reason(claim):
-            log.info("webhook_ignored", why=reason, **fields)
+            log.info("webhook_ignored", reason=reason, **fields)
             return HTTPStatus.OK
-        log.info("webhook", **fields)
+        log.info("webhook_accepted", **fields)
         self._notify()
         return HTTPStatus.ACCEPTED
 
@@ -115,7 +115,7 @@ class SecretFile:
             secrets = self._read()
         except SecretFileError as error:
             # Removing the file revokes the secrets that it contained.
-            log.error("webhook_secrets_lost", why=str(error))
+            log.error("webhook_secrets_lost", message=str(error))
             return ()
         log.info("webhook_secrets_reloaded", secrets=len(secrets))
         return secrets

@@ -68,7 +68,7 @@ class WebhookServer:
         if server:
             Thread(target=server.serve_forever, args=(_SHUTDOWN_POLL_SECONDS,), name="webhooks", daemon=True).start()
             self._server, self._listen = server, address
-            log.info("webhooks_open", address=address, port=self.port)
+            log.info("webhook_server_started", address=address, port=self.port)
 
     @property
     def port(self) -> int:
@@ -80,7 +80,7 @@ class WebhookServer:
         if self._server:
             self._server.shutdown()
             self._server.server_close()
-            log.info("webhooks_closed", address=self._listen)
+            log.info("webhook_server_stopped", address=self._listen)
         self._server, self._listen = None, ""
 
     def __enter__(self) -> WebhookServer:

@@ -55,7 +55,7 @@ def test_a_signed_delivery_makes_a_pass_happen(world: Path) -> None:
     (world / "reconciler.yaml").write_text(settings)
     remote = (world / "config").as_uri()
     with start(world, "run", remote, "--fleet", "fleet.git", "--cache", ".cache") as service:
-        port = int(str(wait_for(service, "webhooks_open")["port"]))
+        port = int(str(wait_for(service, "webhook_server_started")["port"]))
         wait_for(service, "pass_completed")
         change(world, "regions.yaml", "auth.us-east", "login.us-east")
         commit(world)

@@ -16,9 +16,9 @@ from reconciler.reconcile.event_log import EventLog
 @pytest.mark.parametrize("level", ["debug", "info", "warning", "error"])
 def test_an_event_is_told_with_its_fields(level: str) -> None:
     with capture_logs() as told:
-        getattr(EventLog(), level)("draft_pushed", cluster="berlin")
+        getattr(EventLog(), level)("draft_pushed", target="berlin")
 
-    assert told == [{"event": "draft_pushed", "cluster": "berlin", "log_level": level}]
+    assert told == [{"event": "draft_pushed", "target": "berlin", "log_level": level}]
 
 
 def test_it_is_set_up_before_the_first_event_and_again_when_asked() -> None:

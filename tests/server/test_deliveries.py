@@ -124,7 +124,7 @@ def test_the_log_holds_event_and_delivery_only_and_tamed() -> None:
         service.push(b"1", secret=b"a guess")
 
     assert told == [
-        {"event": "webhook", "kind": "push", "delivery": "x???31m" + "y" * 73, "log_level": "info"},
-        {"event": "webhook_ignored", "why": "seen before", "kind": "push", "delivery": "again", "log_level": "info"},
+        {"event": "webhook_accepted", "kind": "push", "delivery": "x???31m" + "y" * 73, "log_level": "info"},
+        {"event": "webhook_ignored", "reason": "seen before", "kind": "push", "delivery": "again", "log_level": "info"},
         {"event": "webhook_refused", "log_level": "debug"},
     ]
