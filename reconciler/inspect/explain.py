@@ -1,6 +1,6 @@
-"""Explaining one package over real Git: everything is read as for a plan, and this package alone is rendered.
+"""Explanation of one package: the inputs and stages of its render, for the current config or for an earlier commit.
 
-Explaining a package as it stands at a commit of its branch: made again as it was, by the config of then.
+This module reads Git and renders the one package. The text of an explanation is in `reconciler.output.explain`.
 """
 
 from __future__ import annotations
@@ -8,8 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from reconciler.controllers.results import ControllerResult, Variant
-from reconciler.controllers.results import PackageTarget as Planned
+from reconciler.controllers.results import ControllerResult, PackageTarget, Variant
 from reconciler.git.errors import RepositoryMissingError
 from reconciler.inspect.past import CommittedPackage, CurrentConfig, PastConfig, PastReader, ReRenderFailure, read_files
 from reconciler.inspect.verify import CommitResolver
@@ -51,7 +50,7 @@ from reconciler.reconcile.snapshot import (
 
 @dataclass(frozen=True)
 class PackageExplainer:
-    """Explains one package, by the config and the remotes as they were found."""
+    """Explains one package with the current config and the current refs."""
 
     reference: TargetReference
     snapshot: PassSnapshot
@@ -59,120 +58,157 @@ class PackageExplainer:
     services: PassServices
 
     def explain(self) -> ExplainedPackage:
-        """Return what is known of the package. Raises UnknownPlaceError when nobody wants it."""
-        return self._explained(self.snapshot, None)
+        """Render the package and keep the stages of the render.
+
+        Raises:
+            UnknownTargetError: No object requests the package.
+        """
+        return self._explain(self.snapshot, None)
 
     def explain_without(self, layer: RemovableLayer) -> ExplainedPackage:
-        """Return what would be known of it, if one layer were not there. Raises UnknownPlaceError as `explained`."""
-        if not isinstance(layer, ConfigField):
-            return self._explained(self.snapshot, layer)
-        snapshot = self.snapshot.config
-        files = remove_from_config(snapshot.files, self.snapshot.catalog.objects[layer.key], layer.path)
-        changed = replace(snapshot, files=files)
-        catalog = resolve_definition_conflicts(
-            self.services.read_catalog(changed), changed, self.remotes, self.services
-        )
-        return self._explained(replace(self.snapshot, config=changed, catalog=catalog), None)
+        """Render the package without one layer.
 
-    def _explained(self, found: PassSnapshot, without: RenderSubject | None) -> ExplainedPackage:
-        destination = find_target(self.reference, self.services.list_targets(found.catalog))
-        # how far a rule has come is told by all clusters
-        in_waves = self.services.create_renderer(found.catalog).cluster_overrides.rollouts
-        begun = prepare_pass(found, self.remotes, self.services, only_target=None if in_waves else destination)
-        surveyed = begun.context.survey_target(destination, begun.targets)
-        folder = destination.package_path(self.reference.package)
-        known = ExplainedPackage(str(self.reference), found.config.id, found.catalog.objects, folder=folder)
+        Raises:
+            UnknownTargetError: Without the layer, no object requests the package.
+        """
+        if not isinstance(layer, ConfigField):
+            return self._explain(self.snapshot, layer)
+        config = self.snapshot.config
+        files = remove_from_config(config.files, self.snapshot.catalog.objects[layer.key], layer.path)
+        config = replace(config, files=files)
+        catalog = resolve_definition_conflicts(self.services.read_catalog(config), config, self.remotes, self.services)
+        return self._explain(replace(self.snapshot, config=config, catalog=catalog), None)
+
+    def _explain(self, snapshot: PassSnapshot, removed_layer: RenderSubject | None) -> ExplainedPackage:
+        target = find_target(self.reference, self.services.list_targets(snapshot.catalog))
+        # The progress of a rollout depends on all clusters, so that a rollout requires all targets.
+        has_rollouts = self.services.create_renderer(snapshot.catalog).cluster_overrides.rollouts
+        prepared = prepare_pass(snapshot, self.remotes, self.services, only_target=None if has_rollouts else target)
+        surveyed = prepared.context.survey_target(target, prepared.targets)
+        folder = target.package_path(self.reference.package)
+        explained = ExplainedPackage(str(self.reference), snapshot.config.id, snapshot.catalog.objects, folder=folder)
         if isinstance(surveyed, TargetPlan):
-            return replace(known, findings=surveyed.findings)
+            return replace(explained, findings=surveyed.findings)
         winners, losers = resolve_claims(surveyed.claims, surveyed.snapshot.state)
         variant = winners.get(self.reference.package)
         if variant is None:
-            lost = next((one for one in losers if one.variant.target.package == self.reference.package), None)
-            return _lost(known, lost) if lost else _stalled(known, self.reference, surveyed, begun.controller_result)
-        made = _made(known, re_decide_package(variant, _watched(surveyed, variant, begun, without)))
-        return replace(made, findings=(*check_target_read(destination, self.remotes), *made.findings))
+            loser = next((loser for loser in losers if loser.variant.target.package == self.reference.package), None)
+            if loser:
+                return _add_blocked_variant(explained, loser)
+            return _add_stalled_variant(explained, self.reference, surveyed, prepared.controller_result)
+        outcome = re_decide_package(variant, _prepare_render(surveyed, variant, prepared, removed_layer))
+        explained = _add_outcome(explained, outcome)
+        return replace(explained, findings=(*check_target_read(target, self.remotes), *explained.findings))
 
 
 def create_explainer(
-    place: TargetReference, source: ConfigSource, remotes: Remotes, tools: PassServices
+    reference: TargetReference, source: ConfigSource, remotes: Remotes, services: PassServices
 ) -> PackageExplainer:
-    """Read the config and fetch what it names; raises GitError without a config."""
-    return PackageExplainer(place, take_snapshot(source, remotes, tools), remotes, tools)
+    """Read the config and fetch its repositories.
+
+    Raises:
+        GitError: The config cannot be read.
+    """
+    return PackageExplainer(reference, take_snapshot(source, remotes, services), remotes, services)
 
 
-def _watched(
-    surveyed: PreparedTarget, variant: Variant, begun: PreparedPass, without: RenderSubject | None
+def _prepare_render(
+    surveyed: PreparedTarget, variant: Variant, prepared: PreparedPass, removed_layer: RenderSubject | None
 ) -> PreparedTarget:
-    """Return the destination with a renderer that keeps the stages of one package, or does without a layer of it."""
-    renderer = begun.context.renderer
-    special = replace(renderer, should_keep_stages=True)
-    special = build_renderer_without(special, without) if without else special
+    """Return the target with a renderer that keeps the stages of one package, and removes a layer from it."""
+    renderer = prepared.context.renderer
+    package_renderer = replace(renderer, should_keep_stages=True)
+    if removed_layer:
+        package_renderer = build_renderer_without(package_renderer, removed_layer)
 
-    def render(one: Variant, made: RenderInputs) -> PackageRender:
-        return (special if one.target == variant.target else renderer)(one, made)
+    def render(candidate: Variant, inputs: RenderInputs) -> PackageRender:
+        return (package_renderer if candidate.target == variant.target else renderer)(candidate, inputs)
 
     return replace(surveyed, context=replace(surveyed.context, render=render))
 
 
-def _made(known: ExplainedPackage, made: ReRenderOutcome) -> ExplainedPackage:
-    variant, blocked = made.outcome.variant, made.outcome if isinstance(made.outcome, Blocked) else None
-    usable = made.render if made.render and not select_errors(made.render.findings) else None
+def _add_outcome(explained: ExplainedPackage, re_decided: ReRenderOutcome) -> ExplainedPackage:
+    outcome, render = re_decided.outcome, re_decided.render
+    usable_render = render if render and not select_errors(render.findings) else None
+    explained = replace(explained, owner=outcome.variant.owner, variant=outcome.variant, rendered=usable_render)
+    if not isinstance(outcome, Blocked):
+        return explained
+    return replace(explained, blocked_reason=_format_reason(outcome.conditions), findings=outcome.findings)
+
+
+def _add_blocked_variant(explained: ExplainedPackage, blocked: Blocked) -> ExplainedPackage:
     return replace(
-        known, owner=variant.owner, variant=variant, rendered=usable,
-        blocked_reason=_words(blocked.conditions) if blocked else "", findings=blocked.findings if blocked else (),
-    )  # fmt: skip
+        explained,
+        owner=blocked.variant.owner,
+        blocked_reason=_format_reason(blocked.conditions),
+        findings=blocked.findings,
+    )
 
 
-def _lost(known: ExplainedPackage, blocked: Blocked) -> ExplainedPackage:
-    owner, trouble = blocked.variant.owner, _words(blocked.conditions)
-    return replace(known, owner=owner, blocked_reason=trouble, findings=blocked.findings)
-
-
-def _stalled(
-    known: ExplainedPackage, place: TargetReference, surveyed: PreparedTarget, room: ControllerResult
+def _add_stalled_variant(
+    explained: ExplainedPackage,
+    reference: TargetReference,
+    surveyed: PreparedTarget,
+    controller_result: ControllerResult,
 ) -> ExplainedPackage:
-    here = surveyed.target.key.namespace
-    at = Planned(here, place.cluster, place.package)
-    stalled = next((one for one in room.stalled if one.target == at), None)
-    if stalled is None:
-        faults = select_errors(room.findings)
-        if not (_is_ours(place, surveyed) and faults):
-            raise UnknownTargetError(_unknown(place, surveyed))
-        # whoever wants it may be what could not be read, as a set whose upstream does not answer
-        return replace(known, blocked_reason="nothing wants it by what could be read", findings=faults)
-    return replace(known, owner=stalled.owner, blocked_reason=_words(stalled.conditions), findings=stalled.findings)
+    package_target = PackageTarget(surveyed.target.key.namespace, reference.cluster, reference.package)
+    stalled = next((stalled for stalled in controller_result.stalled if stalled.target == package_target), None)
+    if stalled:
+        return replace(
+            explained,
+            owner=stalled.owner,
+            blocked_reason=_format_reason(stalled.conditions),
+            findings=stalled.findings,
+        )
+    errors = select_errors(controller_result.findings)
+    if not (_has_managed_package(reference, surveyed) and errors):
+        raise UnknownTargetError(_describe_unknown_package(reference, surveyed))
+    # An object with an error can request the package, for example a set whose upstream cannot be read.
+    return replace(explained, blocked_reason="no readable object requests the package", findings=errors)
 
 
-def _words(conditions: Sequence[Condition]) -> str:
-    """Return why a package is not made, by the condition that says so."""
-    ready = next((one for one in conditions if one.type == "Ready"), conditions[-1])
-    return f"{ready.reason}: {ready.message}"
+def _format_reason(conditions: Sequence[Condition]) -> str:
+    """Return the reason and the message of the condition that explains why a package is blocked."""
+    condition = next((condition for condition in conditions if condition.type == "Ready"), conditions[-1])
+    return f"{condition.reason}: {condition.message}"
 
 
-def find_target(place: TargetReference, known: Iterable[Target]) -> Target:
-    """Return the destination of a place. Raises UnknownPlaceError."""
-    by_name = {one.name: one for one in known}
-    if place.cluster not in by_name:
-        listed = format_closest_names(place.cluster, by_name)
-        raise UnknownTargetError(f"{place}: there is no Repository or cluster {place.cluster}; there are {listed}")
-    return by_name[place.cluster]
+def find_target(reference: TargetReference, targets: Iterable[Target]) -> Target:
+    """Return the target that a reference names.
+
+    Raises:
+        UnknownTargetError: There is no such target.
+    """
+    by_name = {target.name: target for target in targets}
+    if reference.cluster not in by_name:
+        names = format_closest_names(reference.cluster, by_name)
+        raise UnknownTargetError(
+            f"{reference}: there is no Repository or cluster {reference.cluster}; there are {names}"
+        )
+    return by_name[reference.cluster]
 
 
-def _is_ours(place: TargetReference, surveyed: PreparedTarget) -> bool:
-    record = surveyed.snapshot.state.packages.get(place.package)
+def _has_managed_package(reference: TargetReference, surveyed: PreparedTarget) -> bool:
+    """Return whether the reconciler published the package on the target."""
+    record = surveyed.snapshot.state.packages.get(reference.package)
     return bool(record and record.owned)
 
 
-def _unknown(place: TargetReference, surveyed: PreparedTarget) -> str:
-    wanted = {one.target.package for one in surveyed.claims.variants} | surveyed.claims.stalled_packages
-    is_ours = _is_ours(place, surveyed)
-    why = "has it, and nothing wants it any more" if is_ours else "is not to have such a package"
-    return f"{place}: {place.cluster} {why}; wanted there are {format_closest_names(place.package, wanted)}"
+def _describe_unknown_package(reference: TargetReference, surveyed: PreparedTarget) -> str:
+    requested = {variant.target.package for variant in surveyed.claims.variants} | surveyed.claims.stalled_packages
+    names = format_closest_names(reference.package, requested)
+    is_managed = _has_managed_package(reference, surveyed)
+    problem = (
+        f"no object requests this package any more, but {reference.cluster} still contains it"
+        if is_managed
+        else f"no object requests this package for {reference.cluster}"
+    )
+    return f"{reference}: {problem}; requested packages: {names}"
 
 
 @dataclass(frozen=True)
 class PastExplainer:
-    """Explains one package as it stands at a commit."""
+    """Explains one package at a commit of its target."""
 
     package: CommittedPackage
     past_config: PastConfig | ReRenderFailure
@@ -180,82 +216,112 @@ class PastExplainer:
     current_config: CurrentConfig
 
     def explain(self) -> ExplainedPackage:
-        """Return what is known of the package. Raises InterruptedFunctionError."""
-        return self._explained(self.past_config)
+        """Re-render the package with its recorded config.
+
+        Raises:
+            InterruptedFunctionError: A function did not finish.
+        """
+        return self._explain(self.past_config)
 
     def explain_without(self, layer: RemovableLayer) -> ExplainedPackage:
-        """Return what would have been known of it, if one layer had not been there. Raises as `explained`."""
-        assert not isinstance(self.past_config, ReRenderFailure), "there are layers of what was made only"
-        if not isinstance(layer, ConfigField):
-            is_since = isinstance(layer, LocalEdit) and layer.origin == "since"
-            renderer = (
-                self.past_config.renderer if is_since else build_renderer_without(self.past_config.renderer, layer)
-            )
-            return self._explained(replace(self.past_config, renderer=renderer), layer)
-        snapshot, one = self.past_config.snapshot, self.past_config.catalog.objects[layer.key]
-        changed = replace(snapshot, files=remove_from_config(snapshot.files, one, layer.path))
-        return self._explained(self.reader.evaluate_config(changed, self.current_config, [self.package]), layer)
+        """Re-render the package with its recorded config, but without one layer.
 
-    def _explained(self, then: PastConfig | ReRenderFailure, without: RemovableLayer | None = None) -> ExplainedPackage:
-        place, recorded = str(self.package.package_target), self.package.recorded
-        made = self.reader.re_render(self.package, then, self.current_config) if isinstance(then, PastConfig) else then
-        if isinstance(made, ReRenderFailure):
-            return ExplainedPackage(
-                place, recorded.config, {}, blocked_reason=f"it cannot be made again: {made.message}"
-            )
-        folder = self.package.target.package_path(self.package.package)
-        known = ExplainedPackage(
-            place,
+        Raises:
+            InterruptedFunctionError: A function did not finish.
+        """
+        assert not isinstance(self.past_config, ReRenderFailure), "only a rendered package has layers"
+        if isinstance(layer, ConfigField):
+            snapshot = self.past_config.snapshot
+            config_object = self.past_config.catalog.objects[layer.key]
+            snapshot = replace(snapshot, files=remove_from_config(snapshot.files, config_object, layer.path))
+            past_config = self.reader.evaluate_config(snapshot, self.current_config, [self.package])
+            return self._explain(past_config, layer)
+        if isinstance(layer, LocalEdit) and layer.origin == "since":
+            # The render does not contain an edit of the branch after the render.
+            return self._explain(self.past_config, layer)
+        renderer = build_renderer_without(self.past_config.renderer, layer)
+        return self._explain(replace(self.past_config, renderer=renderer), layer)
+
+    def _explain(
+        self, past_config: PastConfig | ReRenderFailure, removed_layer: RemovableLayer | None = None
+    ) -> ExplainedPackage:
+        name, recorded = str(self.package.package_target), self.package.recorded
+        re_rendered = (
+            self.reader.re_render(self.package, past_config, self.current_config)
+            if isinstance(past_config, PastConfig)
+            else past_config
+        )
+        if isinstance(re_rendered, ReRenderFailure):
+            reason = f"the re-render is not possible: {re_rendered.message}"
+            return ExplainedPackage(name, recorded.config, {}, blocked_reason=reason)
+        explained = ExplainedPackage(
+            name,
             recorded.config,
-            made.objects,
-            made.variant.owner,
-            made.variant,
+            re_rendered.objects,
+            re_rendered.variant.owner,
+            re_rendered.variant,
             commit=self.package.commit,
-            folder=folder,
+            folder=self.package.target.package_path(self.package.package),
         )
-        if not made.is_usable:
-            return replace(known, blocked_reason="; ".join(one.message for one in made.rendered.findings))
-        is_as_it_was = made.rendered.files.id == recorded.rendered
-        return replace(
-            known,
-            rendered=self._edited(made, without) if without or is_as_it_was else made.rendered,
-            is_reproduced=is_as_it_was,
-        )
+        if not re_rendered.is_usable:
+            reason = "; ".join(finding.message for finding in re_rendered.rendered.findings)
+            return replace(explained, blocked_reason=reason)
+        is_reproduced = re_rendered.rendered.files.id == recorded.rendered
+        # Local changes can only be added to the recorded output, or to a variation of it.
+        has_edits = bool(removed_layer) or is_reproduced
+        rendered = self._add_local_changes(re_rendered, removed_layer) if has_edits else re_rendered.rendered
+        return replace(explained, rendered=rendered, is_reproduced=is_reproduced)
 
-    def _edited(self, made: ReRenderedPackage, without: RemovableLayer | None) -> PackageRender:
-        """Return the render with what people have made of it on the branch since, but for one layer of that."""
-        told, rendered = self.package, made.rendered
-        files = read_files(told.remote, told.tree) if told.is_edited and told.tree else None
+    def _add_local_changes(self, re_rendered: ReRenderedPackage, removed_layer: RemovableLayer | None) -> PackageRender:
+        """Return the render with the local changes on the branch, except for a removed layer."""
+        package, rendered = self.package, re_rendered.rendered
+        files = read_files(package.remote, package.tree) if package.is_edited and package.tree else None
         if files is None:
             return rendered
-        if isinstance(without, LocalEdit) and without.origin == "since":
-            files = undo_edit(files, rendered.files, without)
-        elif without:
-            before = read_files(told.remote, told.recorded.rendered)
-            files = rebase_files(before, rendered.files, files, MergeOptions()) if before else rendered.files
+        if isinstance(removed_layer, LocalEdit) and removed_layer.origin == "since":
+            files = undo_edit(files, rendered.files, removed_layer)
+        elif removed_layer:
+            recorded_files = read_files(package.remote, package.recorded.rendered)
+            if recorded_files:
+                files = rebase_files(recorded_files, rendered.files, files, MergeOptions())
+            else:
+                files = rendered.files
         return replace(rendered, files=files, stages=(*rendered.stages, FilesStage("since", files)))
 
 
-def create_past_explainer(place: TargetReference, at: str, past: PastReader, names: CommitResolver) -> PastExplainer:
-    """Return who explains a package at a commit of its repository, by any name of that.
+def create_past_explainer(
+    reference: TargetReference, at: str, past: PastReader, resolve_commit: CommitResolver
+) -> PastExplainer:
+    """Return the explainer of a package at a commit of its target.
 
-    Raises UnknownPlaceError where there is no such package, GitError without the commit.
+    Args:
+        reference: The package.
+        at: The name of the commit, for example a branch or an abbreviated id.
+        past: The reader of committed packages.
+        resolve_commit: Resolves `at` in the repository of the target.
+
+    Raises:
+        UnknownTargetError: The commit does not contain the package, or its status file is invalid.
+        GitError: The config, the repository or the commit cannot be read.
     """
 
-    def wants(known: Iterable[Target]) -> list[Target]:
-        return [find_target(place, known)]
+    def select_target(targets: Iterable[Target]) -> list[Target]:
+        return [find_target(reference, targets)]
 
-    opened = past.open_config(wants)
-    (destination,) = opened.targets
-    remote = past.get_remote(destination)
+    current_config = past.open_config(select_target)
+    (target,) = current_config.targets
+    remote = past.get_remote(target)
     if remote is None:
-        raise RepositoryMissingError(past.describe_fetch_failure(destination))
-    commit = names(remote.mirror, at)
-    told = past.read_package(destination, remote, place.package, commit)
-    if isinstance(told, str):
-        raise UnknownTargetError(f"{place}: its status file at {at} cannot be used: {told}")
-    if told is None:
-        listed = format_closest_names(place.package, past.list_packages(destination, remote, commit))
-        raise UnknownTargetError(f"{place}: there is no such package of ours at {at}; there are {listed}")
-    told = replace(told, branch=at)
-    return PastExplainer(told, past.read_config(told.recorded.config, opened, [told]), past, opened)
+        raise RepositoryMissingError(past.describe_fetch_failure(target))
+    commit = resolve_commit(remote.mirror, at)
+    package = past.read_package(target, remote, reference.package, commit)
+    if isinstance(package, str):
+        raise UnknownTargetError(f"{reference}: the status file at {at} is invalid: {package}")
+    if package is None:
+        names = format_closest_names(reference.package, past.list_packages(target, remote, commit))
+        raise UnknownTargetError(
+            f"{reference}: this package has no status file at {at}; packages with a status file: {names}"
+        )
+    package = replace(package, branch=at)
+    past_config = past.read_config(package.recorded.config, current_config, [package])
+    return PastExplainer(package, past_config, past, current_config)

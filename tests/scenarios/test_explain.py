@@ -202,7 +202,7 @@ def test_a_package_that_is_withheld_is_told_with_its_layers(presets: World) -> N
     ("arguments", "told"),
     [
         pytest.param(["berlino/web"], "no Repository or cluster berlino; there are berlin, lisbon", id="cluster"),
-        pytest.param(["berlin/wob"], "is not to have such a package; wanted there are web, metrics", id="package"),
+        pytest.param(["berlin/wob"], "no object requests this package for berlin; requested packages: web, metrics", id="package"),
         pytest.param(["berlin/web", "Deployment/wob"], "no resource Deployment/wob; it has Deployment/", id="resource"),
         pytest.param(["berlin/web", "Deployment/web", "/spec/x"], "nothing at /spec/x; it has /spec/", id="pointer"),
         pytest.param(["berlin"], "must be REPOSITORY/PACKAGE, not 'berlin'", id="no-package"),
@@ -221,7 +221,7 @@ def test_what_nothing_wants_any_more_is_told_as_that(policies: World) -> None:
     done = run(policies, "berlin/metrics")
 
     assert done.returncode == 3
-    assert "berlin has it, and nothing wants it any more" in done.stderr
+    assert "no object requests this package any more, but berlin still contains it" in done.stderr
 
 
 def test_what_a_set_wants_that_cannot_be_worked_out_is_told_with_what_is_in_its_way(policies: World) -> None:
@@ -229,7 +229,7 @@ def test_what_a_set_wants_that_cannot_be_worked_out_is_told_with_what_is_in_its_
 
     done = run(policies, "berlin/metrics")
 
-    assert (done.returncode, "nothing wants it by what could be read" in done.stdout) == (1, True), done.stderr
+    assert (done.returncode, "no readable object requests the package" in done.stdout) == (1, True), done.stderr
     assert "UpstreamNotFound" in done.stdout
 
 

@@ -94,7 +94,9 @@ def test_it_is_told_offline(world: HistoryWorld, tmp_path: Path) -> None:
     [
         pytest.param(["berlin/gateway", "--at", "nowhere"], "nowhere", id="commit"),
         pytest.param(
-            ["berlin/gatewoy", "--at", "clusters/berlin"], "there is no such package of ours at", id="package"
+            ["berlin/gatewoy", "--at", "clusters/berlin"],
+            "this package has no status file at",
+            id="package",
         ),
         pytest.param(["berlino/gateway", "--at", "clusters/berlin"], "there is no Repository or cluster", id="cluster"),
     ],
@@ -114,4 +116,4 @@ def test_what_nobody_can_make_any_more_says_why(world: HistoryWorld) -> None:
     done = run(world, "berlin/gateway", "--at", "clusters/berlin")
 
     assert done.returncode == 1
-    assert "it cannot be made again: the recorded config 0b0b0b0b0b0b cannot be read" in done.stdout
+    assert "the re-render is not possible: the recorded config 0b0b0b0b0b0b cannot be read" in done.stdout
