@@ -44,5 +44,5 @@ def test_the_example_places_what_the_page_says(tmp_path: Path) -> None:
     summary: Any = parse_yaml(rendered["status/summary.yaml"]).documents[0].data
 
     assert placed == block("text").split()
-    assert "# it is said all day" in rendered["kiel/resources/shop/configmap-till.yaml"].decode()
+    assert "# used all day" in rendered["kiel/resources/shop/configmap-till.yaml"].decode()
     assert (summary["totals"]["findings"], summary["totals"]["drafted"]) == (0, len(placed))
