@@ -1,7 +1,8 @@
 """The commands of the documentation run as they are written, in the platform of `reconciler demo`.
 
 A page's blocks of the language `sh` run in order, in one folder per page. The comment `<!-- no-test: reason -->` above a
-block excludes it. The comment `<!-- exit: 1 -->` gives the exit status of its last command.
+block excludes it. The comment `<!-- exit: 1 -->` gives the exit status of its last command. The comment `<!-- output -->`
+above the next `text` block requires that the last command prints these lines. `…` at the end of a line is a placeholder.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ PROJECT = Path(__file__).resolve().parents[2]
 PAGES = [PROJECT / "README.md", *sorted((PROJECT / "docs").rglob("*.md"))]
 _BLOCK = re.compile(r"^(?P<indent> *)```(?P<language>sh|bash|console)\n(?P<text>.*?)^ *```", re.DOTALL | re.MULTILINE)
 _COMMENT = re.compile(r"<!-- (?P<key>no-test|exit): (?P<value>.+?) -->\s*\Z")
+_OUTPUT = re.compile(r"(?:(?!```).)*<!-- output -->\n```text\n(?P<text>.*?)^```", re.DOTALL | re.MULTILINE)
 # Differences are the result of these commands, not a failure.
 _REPORTS_DIFFERENCES = re.compile(r"reconciler (?:plan|verify|impact|pkg diff)\b")
 # The test runs in the folder of the demo, with the program on its path.
@@ -29,11 +31,12 @@ _FORBIDDEN = re.compile(r"\b(?:pip install|kubectl|curl|docker|podman|apt-get|he
 
 @dataclass(frozen=True)
 class Block:
-    """A block of commands, with the line where it begins and the exit status of its last command."""
+    """A block of commands, with the line where it begins, and the exit status and output lines of its last command."""
 
     line: int
     commands: tuple[str, ...]
     status: int | None
+    output: tuple[str, ...]
 
 
 def blocks_of(page: Path) -> Iterator[Block]:
@@ -45,7 +48,9 @@ def blocks_of(page: Path) -> Iterator[Block]:
         commands = re.sub(r"\\\n\s*", "", match["text"]).splitlines()
         listed = tuple(line.strip() for line in commands if line.strip() and not _IGNORED.match(line.strip()))
         status = int(comment["value"]) if comment else None
-        yield Block(text[: match.start()].count("\n") + 1, listed, status)
+        output = _OUTPUT.match(text, match.end())
+        line = text[: match.start()].count("\n") + 1
+        yield Block(line, listed, status, tuple(output["text"].splitlines()) if output else ())
 
 
 def pages_with_commands() -> Iterator[object]:
@@ -90,6 +95,9 @@ def test_the_commands_of_a_page_succeed(page: Path, demo: Path, tmp_path: Path) 
             assert not _FORBIDDEN.search(command), f"{place}: mark the block with <!-- no-test: reason -->"
             done = run(command, folder)
             allowed = {0, 2} if _REPORTS_DIFFERENCES.search(command) else {0}
-            if block.status is not None and index == len(block.commands) - 1:
+            is_last = index == len(block.commands) - 1
+            if block.status is not None and is_last:
                 allowed = {block.status}
             assert done.returncode in allowed, f"{place}\n{done.stdout}{done.stderr}"
+            if is_last:
+                assert not [line for line in block.output if line.removesuffix("…") not in done.stdout], place
