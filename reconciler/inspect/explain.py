@@ -24,7 +24,7 @@ from reconciler.planning.attribution.re_render import (
     RenderSubject,
     ReRenderedPackage,
     ReRenderOutcome,
-    build_renderer_without,
+    build_renderer_without_layer,
     re_decide_package,
     rebase_files,
     remove_from_config,
@@ -119,7 +119,7 @@ def _prepare_render(
     renderer = prepared.context.renderer
     package_renderer = replace(renderer, should_keep_stages=True)
     if removed_layer:
-        package_renderer = build_renderer_without(package_renderer, removed_layer)
+        package_renderer = build_renderer_without_layer(package_renderer, removed_layer)
 
     def render(candidate: Variant, inputs: RenderInputs) -> PackageRender:
         return (package_renderer if candidate.target == variant.target else renderer)(candidate, inputs)
@@ -239,7 +239,7 @@ class PastExplainer:
         if isinstance(layer, LocalEdit) and layer.origin == "since":
             # The render does not contain an edit of the branch after the render.
             return self._explain(self.past_config, layer)
-        renderer = build_renderer_without(self.past_config.renderer, layer)
+        renderer = build_renderer_without_layer(self.past_config.renderer, layer)
         return self._explain(replace(self.past_config, renderer=renderer), layer)
 
     def _explain(

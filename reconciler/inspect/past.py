@@ -35,9 +35,9 @@ from reconciler.planning.attribution.re_render import (
     RenderCandidates,
     ReRenderedPackage,
     parse_recorded_render,
+    pin_recorded_upstream,
     re_render_package,
     render_alternative,
-    with_recorded_upstream,
 )
 from reconciler.planning.model.state import PackageRecord, TargetState
 from reconciler.planning.model.targets import STATUS_FOLDER, Target
@@ -429,7 +429,7 @@ class PastReader:
         variant = past_config.find_variant(package)
         if isinstance(variant, ReRenderFailure):
             return variant
-        variant = with_recorded_upstream(variant, package.recorded)
+        variant = pin_recorded_upstream(variant, package.recorded)
         trees = self._read_recorded_trees(package, variant)
         if isinstance(trees, ReRenderFailure):
             return trees
@@ -469,13 +469,13 @@ class PastReader:
         if isinstance(variant, ReRenderFailure):
             return variant
         recorded = next((render for render in upstreams if _has_same_reference(variant.source, render)), None)
-        variant = with_recorded_upstream(variant, recorded) if recorded else variant
+        variant = pin_recorded_upstream(variant, recorded) if recorded else variant
         source_files = self._read_source_files(package, variant)
         if isinstance(source_files, ReRenderFailure):
             return source_files
         trees = RecordedTrees(source_files, source_files, self._read_rendered_files(package, source_files))
         if package.recorded.is_edited:
-            recorded_trees = self._read_recorded_trees(package, with_recorded_upstream(variant, package.recorded))
+            recorded_trees = self._read_recorded_trees(package, pin_recorded_upstream(variant, package.recorded))
             if isinstance(recorded_trees, ReRenderFailure):
                 return recorded_trees
             trees = recorded_trees

@@ -1,12 +1,11 @@
-"""Impact: what another config makes different for every package, from two plans over the same fleet (design 7).
+"""Impact of a config change: the packages that differ between the plans of two configs for the same targets.
 
-What both configs come to alike is told by no one; what of a package stands on its branches today only matters where
-one of them leaves it as it is.
+The published content of a package matters only if one of the configs does not change it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
@@ -20,25 +19,41 @@ from reconciler.planning.model.outcomes import Blocked, Draft, HeldRemoval, Pack
 from reconciler.planning.model.targets import Target
 
 ProjectedKind = Literal["wanted", "declined", "blocked", "stalled", "held", "left", "leaving", "none"]
+"""Result of a plan for a package. The values are part of the output format.
+
+- `wanted`: the package is requested, and is rendered or unchanged.
+- `declined`: the requested content was rejected, so that the published content stays.
+- `blocked`, `stalled`: the package cannot be rendered, or cannot be determined.
+- `held`: the package is no longer requested, but may not be removed yet.
+- `left`: the package stays, because nothing can be decided about it.
+- `leaving`: the package is no longer requested.
+- `none`: there is no package.
+"""
 ConflictLocation = tuple[str, str, str]
-"""The file, the resource and the pointer of a conflict."""
+"""File, resource and JSON pointer of a conflict."""
 BLOCKED_KINDS = frozenset({"blocked", "stalled", "held", "left"})
-"""The kinds of what is kept from being as the config wants it."""
+"""Kinds of packages that cannot get the requested state now."""
 TARGET_GONE = "DestinationGone"
-"""The reason of what is left because its destination is not in the config any more."""
-_GONE = "the destination is not in the config any more, and nothing there is touched"
+"""Reason of packages whose target is no longer in the config."""
+_TARGET_GONE_MESSAGE = "the target is no longer in the config, so that its packages stay unchanged"
 UNREADABLE_CODES = frozenset({"RepositoryUnreachable", "UpstreamUnreachable", "StateUnreadable", "EngineTooOld"})
-"""The codes of findings about data that could not be read, so that a plan over it proves nothing."""
-_UNKNOWN = "what its owner wants cannot be worked out, and it stays as it is"
+"""Codes of findings about unreadable data, without which a plan is not complete."""
+_UNKNOWN_MESSAGE = "the packages of its owner cannot be determined, so that it stays unchanged"
 
 
 @dataclass(frozen=True)
 class ProjectedPackage:
-    """What one config comes to for a package: the tree that it is to have, or why it gets none.
+    """Result of a plan for one package.
 
-    `left` are packages that stay as they are though nobody decides on them, `declined` those that are to have what
-    people did not want. `review` is what makes a commit besides the tree. `reason` and `message` say what holds it up,
-    or how it leaves; `trace` is what it was made of.
+    Attributes:
+        kind: Kind of the result.
+        owner: Owner of the package.
+        tree: Requested tree, or the tree that stays.
+        review: Digest of everything besides the tree whose change requires a new commit.
+        reason: Reason of a package that is blocked; for a removed package, the kind of the removal.
+        message: Description of the reason.
+        outcome: Outcome of a requested package.
+        removal: Outcome of a package that is no longer requested.
     """
 
     kind: ProjectedKind = "none"
@@ -52,13 +67,13 @@ class ProjectedPackage:
 
     @property
     def comparison_key(self) -> tuple[object, ...]:
-        """What is equal for packages that come to the same."""
+        """Key that is equal for equal results."""
         message = self.message if self.kind in BLOCKED_KINDS else ""
         return self.kind, self.tree, self.review, self.reason, message
 
     @property
     def trace(self) -> Trace:
-        """The questions that its render asked, with their answers; {} where nothing was rendered."""
+        """Dependencies of the render with their fingerprints; {} if the package was not rendered."""
         match self.outcome:
             case Blocked(trace=trace):
                 return trace
@@ -70,11 +85,14 @@ class ProjectedPackage:
 
 @dataclass(frozen=True)
 class PackageImpact:
-    """One package that another config makes different: what it comes to by the one, and by the other.
+    """A package with different results for the first config and the second config.
 
-    `destination` is None for an owner of which not even the place can be worked out. `had` and `has` are the files
-    that it is to have by the one and by the other, None where they are too large to be read; what stands is meant
-    where a config leaves it as it is. `known` is where people's edits are in conflict by the one already.
+    Attributes:
+        target: Target of the package; None for an owner whose target cannot be determined.
+        before, after: Results for the first config and the second config.
+        files_before, files_after: Requested files for each config, or the published files if the config does not
+            change the package; None if the package is too large.
+        known_conflicts: Conflicts of local changes that exist with the first config already.
     """
 
     target: Target | None
@@ -87,42 +105,50 @@ class PackageImpact:
 
     @property
     def target_name(self) -> str:
-        """Where the package is, `<repository>/<package>`; "" where nobody knows."""
+        """Name of the package, `<repository>/<package>`; "" if its target is unknown."""
         return f"{self.target.name}/{self.package}" if self.target else ""
 
     @property
     def owner(self) -> PackageOwner | None:
-        """Whose package it is, or was."""
+        """Owner with the second config, or with the first config."""
         return self.after.owner or self.before.owner
 
     @property
     def creates_draft(self) -> bool:
-        """Whether a sync of the other config makes a draft of it."""
+        """Whether a pass with the second config writes a draft of the package."""
         return isinstance(self.after.outcome, Draft)
 
     @property
     def causes(self) -> tuple[str, ...]:
-        """The questions of its render that the other config answers differently, the surest first."""
+        """The dependencies whose fingerprints differ. If there are none, the added and removed dependencies."""
         before, after = self.before.trace, self.after.trace
-        both = tuple(name for name in sorted(before.keys() & after.keys()) if before[name] != after[name])
-        if both or not isinstance(self.after.outcome, Draft):
-            return both or tuple(sorted(before.keys() ^ after.keys()))
+        changed = tuple(name for name in sorted(before.keys() & after.keys()) if before[name] != after[name])
+        if changed or not isinstance(self.after.outcome, Draft):
+            return changed or tuple(sorted(before.keys() ^ after.keys()))
         return self.after.outcome.causes
 
 
 def compare_plans(base: FleetPlan, head: FleetPlan) -> tuple[PackageImpact, ...]:
-    """Return every package that comes to something else by `head` than by `base`, by place."""
-    before, after = _Fleet(base), _Fleet(head)
-    places = sorted({*before.places, *after.places}, key=lambda one: (one[0].name, one[0], one[1], one[2]))
-    found = tuple(one for place in places if (one := _effect(place, before, after)))
-    return (*found, *_homeless(base, head, frozenset(one.owner.key for one in found if one.owner)))
+    """Return all packages with different results in two plans, sorted by target and package.
+
+    Args:
+        base: Plan of the first config.
+        head: Plan of the second config.
+    """
+    before, after = _ProjectedFleet(base), _ProjectedFleet(head)
+    keys = sorted({*before.packages, *after.packages}, key=lambda key: (key[0].name, *key))
+    impacts = tuple(impact for key in keys if (impact := _compare_package(key, before, after)))
+    listed_owners = frozenset(impact.owner.key for impact in impacts if impact.owner)
+    return (*impacts, *_compare_owners_without_target(base, head, listed_owners))
 
 
 @dataclass(frozen=True)
 class UnknownImpact:
-    """What keeps an effect from being known: findings about what could not be read, and the clusters that they concern.
+    """The reasons why the impact cannot be determined completely.
 
-    `clusters` are names in order. A finding about an owner without a target concerns no cluster by name.
+    Attributes:
+        findings: Findings about unreadable data.
+        clusters: Sorted names of the affected clusters. A finding about an owner without a target has no cluster.
     """
 
     findings: tuple[Finding, ...] = ()
@@ -133,134 +159,155 @@ class UnknownImpact:
 
 
 def find_unknown_impact(plans: Sequence[FleetPlan], unread: Mapping[Target, Finding]) -> UnknownImpact:
-    """Return what the effect of one plan compared to another cannot be known for; `unread` are targets not read.
+    """Find data that is missing for the comparison of plans.
 
-    Two plans that lack the same data are equal, so that equality alone does not prove that there is no effect.
+    Two plans without the same data are equal. Therefore, equal plans do not prove that there is no impact.
+
+    Args:
+        plans: The compared plans.
+        unread: Targets that could not be read, each with its finding.
     """
-    found: dict[Finding, tuple[str, ...]] = {finding: (one.name,) for one, finding in unread.items()}
+    clusters: dict[Finding, tuple[str, ...]] = {finding: (target.name,) for target, finding in unread.items()}
     for plan in plans:
-        for one in plan.targets:
-            found |= {each: (one.target.name,) for each in one.findings if each.code in UNREADABLE_CODES}
+        for target_plan in plan.targets:
+            clusters |= dict.fromkeys(_select_unreadable(target_plan.findings), (target_plan.target.name,))
         for stalled in plan.controller_result.stalled:
-            names = (stalled.target.repository,) if stalled.target else _clusters_of(str(stalled.owner.key), plan)
-            found |= {each: names for each in stalled.findings if each.code in UNREADABLE_CODES}
-        for each in (each for each in plan.controller_result.findings if each.code in UNREADABLE_CODES):
-            found[each] = _clusters_of(each.location.object, plan)
-        for destination, outcome in plan.list_outcomes():
+            target = stalled.target
+            names = (target.repository,) if target else _find_clusters_of_owner(str(stalled.owner.key), plan)
+            clusters |= dict.fromkeys(_select_unreadable(stalled.findings), names)
+        for finding in _select_unreadable(plan.controller_result.findings):
+            clusters[finding] = _find_clusters_of_owner(finding.location.object, plan)
+        for outcome_target, outcome in plan.list_outcomes():
             if isinstance(outcome, Blocked) and outcome.should_retry:
-                found |= dict.fromkeys(outcome.findings, (destination.name,))
-    return UnknownImpact(tuple(found), tuple(sorted({name for names in found.values() for name in names})))
+                clusters |= dict.fromkeys(outcome.findings, (outcome_target.name,))
+    return UnknownImpact(tuple(clusters), tuple(sorted({name for names in clusters.values() for name in names})))
 
 
-def _clusters_of(owner: str, plan: FleetPlan) -> tuple[str, ...]:
-    """Return the clusters on which an owner, or a set that made the owner, has packages by their states."""
+def _select_unreadable(findings: Iterable[Finding]) -> Iterator[Finding]:
+    return (finding for finding in findings if finding.code in UNREADABLE_CODES)
+
+
+def _find_clusters_of_owner(owner: str, plan: FleetPlan) -> tuple[str, ...]:
+    """Return the clusters whose states contain packages of an owner, or of a set with that name."""
     return tuple(
-        one.target.name
-        for one in plan.targets
+        target_plan.target.name
+        for target_plan in plan.targets
         if any(
             owner in (str(record.owner.key), str(record.owner.parent))
-            for _, record in one.next_state.list_active_packages()
+            for _, record in target_plan.next_state.list_active_packages()
         )
     )
 
 
-# the destination, the package, and the owner of one who did not get the package
-_Place = tuple[ObjectKey, str, str]
+_PackageKey = tuple[ObjectKey, str, str]
+"""Target, package, and the owner if the owner does not get the package."""
 
 
-def _effect(place: _Place, before: _Fleet, after: _Fleet) -> PackageImpact | None:
-    was, now = before.at(place), after.at(place)
-    if was.kind == "left" and place not in before.places:
-        # what was not there to be left alone is new
-        was = ProjectedPackage()
-    if was.comparison_key == now.comparison_key:
+def _compare_package(key: _PackageKey, before: _ProjectedFleet, after: _ProjectedFleet) -> PackageImpact | None:
+    previous, current = before.get_package(key), after.get_package(key)
+    if previous.kind == "left" and key not in before.packages:
+        # The package did not exist before, so that it is new.
+        previous = ProjectedPackage()
+    if previous.comparison_key == current.comparison_key:
         return None
-    destination = after.destinations.get(place[0]) or before.destinations[place[0]]
-    return PackageImpact(destination, place[1], was, now)
+    target = after.targets.get(key[0]) or before.targets[key[0]]
+    return PackageImpact(target, key[1], previous, current)
 
 
-class _Fleet:
-    """What one config comes to, by place."""
+class _ProjectedFleet:
+    """The results of one plan for all packages.
+
+    Attributes:
+        targets: Targets of the plan.
+        packages: Results of the packages in the plan.
+    """
 
     def __init__(self, plan: FleetPlan) -> None:
-        self._plans = {one.target.key: one for one in plan.targets}
-        self._known = plan.objects.keys()
-        self.destinations = {key: one.target for key, one in self._plans.items()}
-        self.places: dict[_Place, ProjectedPackage] = {}
-        stalled, troubles = _stalled_places(plan.controller_result.stalled), _troubles(plan.controller_result)
-        for key, one in self._plans.items():
-            here = stalled.get((key.namespace, one.target.name), {})
-            self.places |= {(key, package, owner): found for package, owner, found in _outlooks(one, here, troubles)}
+        self._plans = {target_plan.target.key: target_plan for target_plan in plan.targets}
+        self._config_objects = plan.objects.keys()
+        self.targets = {key: target_plan.target for key, target_plan in self._plans.items()}
+        self.packages: dict[_PackageKey, ProjectedPackage] = {}
+        result = plan.controller_result
+        stalled, unknown_owners = _group_stalled(result.stalled), _project_unknown_owners(result)
+        for key, target_plan in self._plans.items():
+            stalled_here = stalled.get((key.namespace, target_plan.target.name), {})
+            for package, owner, projected in _project_target(target_plan, stalled_here, unknown_owners):
+                self.packages[key, package, owner] = projected
 
-    def at(self, place: _Place) -> ProjectedPackage:
-        """Return what becomes of a package; of one that this config knows nothing of, that it has none."""
-        if place in self.places:
-            return self.places[place]
-        plan = self._plans.get(place[0])
+    def get_package(self, key: _PackageKey) -> ProjectedPackage:
+        """Return the result for a package, also for a package or a target that is not in the plan."""
+        if key in self.packages:
+            return self.packages[key]
+        plan = self._plans.get(key[0])
         if plan is None:
-            return (
-                ProjectedPackage()
-                if place[0] in self._known
-                else ProjectedPackage("left", reason=TARGET_GONE, message=_GONE)
-            )
-        return _left_alone(plan) if plan.findings else ProjectedPackage()
+            is_in_config = key[0] in self._config_objects
+            gone = ProjectedPackage("left", reason=TARGET_GONE, message=_TARGET_GONE_MESSAGE)
+            return ProjectedPackage() if is_in_config else gone
+        return _project_unreadable_target(plan) if plan.findings else ProjectedPackage()
 
 
-def _stalled_places(stalled: Sequence[StalledVariant]) -> dict[tuple[str, str], dict[str, StalledVariant]]:
-    found: dict[tuple[str, str], dict[str, StalledVariant]] = {}
-    for one in stalled:
-        if one.target:
-            found.setdefault((one.target.namespace, one.target.repository), {}).setdefault(one.target.package, one)
-    return found
+def _group_stalled(stalled: Iterable[StalledVariant]) -> dict[tuple[str, str], dict[str, StalledVariant]]:
+    """Return the stalled variants by target and package. The first variant of a package is used."""
+    by_target: dict[tuple[str, str], dict[str, StalledVariant]] = {}
+    for variant in stalled:
+        if target := variant.target:
+            by_target.setdefault((target.namespace, target.repository), {}).setdefault(target.package, variant)
+    return by_target
 
 
-def _troubles(room: ControllerResult) -> Mapping[str, ProjectedPackage]:
-    """Return why what an owner wants cannot be worked out, by the owner as findings name it."""
-    told = [*room.findings, *(finding for one in room.stalled for finding in one.findings)]
-    found = {
-        one.location.object: ProjectedPackage("left", reason=one.code, message=one.message)
-        for one in reversed(select_errors(told))
-        if one.location.object
+def _project_unknown_owners(result: ControllerResult) -> Mapping[str, ProjectedPackage]:
+    """Return the result for packages whose owner has an error, by the owner's name in findings."""
+    findings = [*result.findings, *(finding for variant in result.stalled for finding in variant.findings)]
+    # The first error of an owner is the reason.
+    by_owner = {
+        error.location.object: ProjectedPackage("left", reason=error.code, message=error.message)
+        for error in reversed(select_errors(findings))
+        if error.location.object
     }
-    return {**found, **{str(one.owner.key): _of_stalled(one) for one in room.stalled}}
+    return {**by_owner, **{str(variant.owner.key): _project_stalled(variant) for variant in result.stalled}}
 
 
-def _outlooks(
-    plan: TargetPlan, stalled: Mapping[str, StalledVariant], troubles: Mapping[str, ProjectedPackage]
+def _project_target(
+    plan: TargetPlan, stalled: Mapping[str, StalledVariant], unknown_owners: Mapping[str, ProjectedPackage]
 ) -> Iterator[tuple[str, str, ProjectedPackage]]:
-    """Yield the package, the owner where it is not the package's, and what becomes of it."""
-    told: set[str] = set()
+    """Yield the package, the owner if the owner does not get the package, and the result."""
+    listed: set[str] = set()
     for outcome in plan.outcomes:
         package = outcome.variant.target.package
-        yield package, str(outcome.variant.owner.key) if package in told else "", _of_outcome(outcome)
-        told.add(package)
+        yield package, str(outcome.variant.owner.key) if package in listed else "", _project_outcome(outcome)
+        listed.add(package)
     for held in plan.held:
-        yield held.package, "", _of_held(held)
-    for one in plan.removals:
-        yield one.package, "", ProjectedPackage("leaving", one.owner, reason=one.kind, message=one.reason, removal=one)
-    told |= {*(one.package for one in plan.held), *(one.package for one in plan.removals)}
-    for package, each in stalled.items():
-        if package not in told:
-            yield package, "", _of_stalled(each)
+        yield held.package, "", _project_held_removal(held)
+    for removal in plan.removals:
+        projected = ProjectedPackage(
+            "leaving", removal.owner, reason=removal.kind, message=removal.reason, removal=removal
+        )
+        yield removal.package, "", projected
+    listed |= {*(held.package for held in plan.held), *(removal.package for removal in plan.removals)}
+    for package, variant in stalled.items():
+        if package not in listed:
+            yield package, "", _project_stalled(variant)
     for package, record in plan.next_state.packages.items():
-        if record.owned and package not in told | stalled.keys():
-            yield package, "", _unmentioned(plan, record.owner, troubles)
+        if record.owned and package not in listed | stalled.keys():
+            yield package, "", _project_undecided(plan, record.owner, unknown_owners)
 
 
-def _unmentioned(plan: TargetPlan, owner: PackageOwner, troubles: Mapping[str, ProjectedPackage]) -> ProjectedPackage:
-    """Return why a package that stands there stays as it is, though a plan says nothing of it."""
+def _project_undecided(
+    plan: TargetPlan, owner: PackageOwner, unknown_owners: Mapping[str, ProjectedPackage]
+) -> ProjectedPackage:
+    """Return the result for an existing package without an outcome in the plan."""
     if plan.findings:
-        return replace(_left_alone(plan), owner=owner)
-    known = (troubles.get(str(key)) for key in (owner.key, owner.parent) if key)
-    found = next((one for one in known if one), ProjectedPackage("left", reason="Kept", message=_UNKNOWN))
-    return replace(found, owner=owner)
+        return replace(_project_unreadable_target(plan), owner=owner)
+    candidates = (unknown_owners.get(str(key)) for key in (owner.key, owner.parent) if key)
+    kept = ProjectedPackage("left", reason="Kept", message=_UNKNOWN_MESSAGE)
+    return replace(next((projected for projected in candidates if projected), kept), owner=owner)
 
 
-def _left_alone(plan: TargetPlan) -> ProjectedPackage:
+def _project_unreadable_target(plan: TargetPlan) -> ProjectedPackage:
     return ProjectedPackage("left", reason=plan.findings[0].code, message=plan.findings[0].message)
 
 
-def _of_outcome(outcome: PackageOutcome) -> ProjectedPackage:
+def _project_outcome(outcome: PackageOutcome) -> ProjectedPackage:
     owner = outcome.variant.owner
     match outcome:
         case Draft(rendered=rendered):
@@ -270,30 +317,37 @@ def _of_outcome(outcome: PackageOutcome) -> ProjectedPackage:
         case Unchanged(record=record):
             return ProjectedPackage("wanted", owner, record.desired_tree, record.review_digest, outcome=outcome)
         case Blocked(conditions=conditions):
-            said = _said(conditions, "Ready")
-            return ProjectedPackage("blocked", owner, reason=said.reason, message=said.message, outcome=outcome)
+            ready = _find_condition(conditions, "Ready")
+            return ProjectedPackage("blocked", owner, reason=ready.reason, message=ready.message, outcome=outcome)
 
 
-def _of_held(held: HeldRemoval) -> ProjectedPackage:
+def _project_held_removal(held: HeldRemoval) -> ProjectedPackage:
     return ProjectedPackage("held", held.record.owner, reason=held.finding.code, message=held.finding.message)
 
 
-def _of_stalled(stalled: StalledVariant) -> ProjectedPackage:
-    said = _said(stalled.conditions, "Stalled")
-    return ProjectedPackage("stalled", stalled.owner, reason=said.reason, message=said.message)
+def _project_stalled(stalled: StalledVariant) -> ProjectedPackage:
+    condition = _find_condition(stalled.conditions, "Stalled")
+    return ProjectedPackage("stalled", stalled.owner, reason=condition.reason, message=condition.message)
 
 
-def _said(conditions: Sequence[Condition], type_: str) -> Condition:
-    return next((one for one in conditions if one.type == type_), conditions[-1])
+def _find_condition(conditions: Sequence[Condition], type_: str) -> Condition:
+    """Return the condition of a type, or the last condition."""
+    return next((condition for condition in conditions if condition.type == type_), conditions[-1])
 
 
-def _homeless(base: FleetPlan, head: FleetPlan, told: Collection[ObjectKey]) -> Iterator[PackageImpact]:
-    """Yield the owners, but those whose packages are `told`, of which not even the places can be worked out."""
+def _compare_owners_without_target(
+    base: FleetPlan, head: FleetPlan, listed_owners: Collection[ObjectKey]
+) -> Iterator[PackageImpact]:
+    """Yield the owners whose targets cannot be determined, without the owners in `listed_owners`."""
     before, after = (
-        {one.owner.key: _of_stalled(one) for one in plan.controller_result.stalled if one.target is None}
+        {
+            variant.owner.key: _project_stalled(variant)
+            for variant in plan.controller_result.stalled
+            if variant.target is None
+        }
         for plan in (base, head)
     )
-    for key in sorted({*before, *after} - {*told}):
-        was, now = before.get(key, ProjectedPackage()), after.get(key, ProjectedPackage())
-        if was.comparison_key != now.comparison_key:
-            yield PackageImpact(None, "", was, now)
+    for key in sorted({*before, *after} - {*listed_owners}):
+        previous, current = before.get(key, ProjectedPackage()), after.get(key, ProjectedPackage())
+        if previous.comparison_key != current.comparison_key:
+            yield PackageImpact(None, "", previous, current)

@@ -1,12 +1,10 @@
-"""Turning points: where along a line of versions something became what it is, found in few looks.
+"""Rendering of packages for explanations, apart from the decisions of a pass.
 
-Doing without a layer: what a package is made of, or by, if one thing in it were not said (tenet 8).
-
-Making a package again as it was: from what its status file recorded, and by the config of then (design 10.6, 10.28).
-
-The record is a claim, for a status file is open to everybody's edits; whether its package comes out again shows it.
-
-Making packages anew, whether or not anything has moved: who explains or checks them needs all of their render.
+- Find the version that introduced a change, with few checks.
+- Render a package without one layer, for example without one field of the config.
+- Render a package again from the inputs that its status file records. Anyone can edit a status file. Therefore the
+  record counts as proved only if the result is equal to the recorded package.
+- Decide about packages again even if no dependency changed, to get their complete renders.
 """
 
 from __future__ import annotations
@@ -49,35 +47,41 @@ from reconciler.planning.observe.target_snapshot import TargetSnapshot
 from reconciler.planning.render.renderer import PackageRenderer
 from reconciler.planning.render.templates import PackageTrees
 
-# of versions that say nothing, how many are passed over around one look
-_MOST_TRIES = 5
+# Maximum number of versions that are checked at one position of the search, if some of them are not comparable.
+_MAX_CANDIDATES = 5
 
 
 def find_change_point(old: int, new: int, is_new: Callable[[int], bool | None]) -> tuple[int, int]:
-    """Return two versions between `old` and `new`, of which the earlier is not new yet and the later is.
+    """Return the last version before a change, and the first version after it.
 
-    `old` is known not to be, `new` to be, and neither is asked about. What is returned are neighbours, unless those
-    between them say nothing (None). Where it turned more than once, it is one of the turns.
+    If versions between them are not comparable, the two versions are not adjacent. If there are several changes, the
+    result is one of them.
+
+    Args:
+        old: A version before the change. It is not checked.
+        new: A later version, after the change. It is not checked.
+        is_new: Return whether a version contains the change; None if the version is not comparable.
     """
     while new - old > 1:
-        looks = ((at, is_new(at)) for at in _around((old + new) // 2, old, new))
-        found = next((look for look in looks if look[1] is not None), None)
-        if found is None:
+        candidates = _list_versions_around((old + new) // 2, old, new)
+        checks = ((version, is_new(version)) for version in candidates)
+        check = next((check for check in checks if check[1] is not None), None)
+        if check is None:
             break
-        old, new = (old, found[0]) if found[1] else (found[0], new)
+        old, new = (old, check[0]) if check[1] else (check[0], new)
     return old, new
 
 
-def _around(middle: int, old: int, new: int) -> Iterator[int]:
-    """Yield the versions nearest to the middle, but for both ends."""
-    steps = (0, *(side * step for step in range(1, _MOST_TRIES) for side in (-1, 1)))
-    inside = (middle + step for step in steps if old < middle + step < new)
-    yield from islice(inside, _MOST_TRIES)
+def _list_versions_around(middle: int, old: int, new: int) -> Iterator[int]:
+    """Yield the versions nearest to the middle, without the versions `old` and `new`."""
+    offsets = (0, *(sign * offset for offset in range(1, _MAX_CANDIDATES) for sign in (-1, 1)))
+    versions = (middle + offset for offset in offsets if old < middle + offset < new)
+    yield from islice(versions, _MAX_CANDIDATES)
 
 
 @dataclass(frozen=True)
 class ConfigField:
-    """A field of an object of the config; the object itself, where the path is empty."""
+    """A field of an object of the config; the object itself if the path is empty."""
 
     key: ObjectKey
     path: DataPath
@@ -85,7 +89,7 @@ class ConfigField:
 
 @dataclass(frozen=True)
 class SourceField:
-    """A field of the source as it came, in document `index` of a file; the document, where the path is empty."""
+    """A field of document `index` in a file of the source without local changes; the document if the path is empty."""
 
     file: str
     index: int
@@ -94,10 +98,17 @@ class SourceField:
 
 @dataclass(frozen=True, eq=False)
 class LocalEdit:
-    """A person's edit of what is at `path` of a resource, in document `index` of a file: it made `after` of `before`.
+    """A local change of one field of a resource.
 
-    ABSENT is no resource. The path of what is `gone` is one in `before`. It was `made` on the cluster
-    branch or on the draft, or on the branch since our render.
+    Attributes:
+        file: File of the resource.
+        index: Index of the document in the file.
+        path: Path of the field in `after`, or in `before` for a removed field.
+        before: The resource before the change; ABSENT for an added resource.
+        after: The resource after the change; ABSENT for a deleted resource.
+        is_removed: Whether the change removes the field.
+        origin: `branch` and `draft`: the target branch or the draft that the source was merged with. `since`: the
+            branch after the last render.
     """
 
     file: str
@@ -111,7 +122,7 @@ class LocalEdit:
 
 @dataclass(frozen=True)
 class FunctionCall:
-    """The mutator `number` of the Kptfile of `package`, "" for the root."""
+    """Number `mutator_index` of the mutators in the Kptfile of `package`, "" for the root package."""
 
     package: str
     mutator_index: int
@@ -121,137 +132,152 @@ RenderSubject = SourceField | LocalEdit | FunctionCall
 RemovableLayer = ConfigField | RenderSubject
 
 
-def remove_from_config(files: FileTree, one: ConfigObject, path: DataPath) -> FileTree:
-    """Return the config without a field of an object, or without the object itself."""
-    inside = (*one.path, *path)
-    data = copy_without_value(one.document.data, inside) if inside else ABSENT
-    number = _number_of(files, one)
-    return _with(files, one.file, number, data)
+def remove_from_config(files: FileTree, config_object: ConfigObject, path: DataPath) -> FileTree:
+    """Return the config files without a field of an object, or without the object if the path is empty."""
+    full_path = (*config_object.path, *path)
+    data = copy_without_value(config_object.document.data, full_path) if full_path else ABSENT
+    index = _find_document_index(files, config_object)
+    return _replace_document(files, config_object.file, index, data)
 
 
-def _number_of(files: FileTree, one: ConfigObject) -> int:
-    documents = parse_documents(one.file, files[one.file].data)
-    assert not isinstance(documents, ParseFailure), "an object was read from it"
-    return next(number for number, each in enumerate(documents) if each.line == one.document.line)
+def _find_document_index(files: FileTree, config_object: ConfigObject) -> int:
+    documents = parse_documents(config_object.file, files[config_object.file].data)
+    assert not isinstance(documents, ParseFailure), "the object was read from this file"
+    lines = [document.line for document in documents]
+    return lines.index(config_object.document.line)
 
 
-def build_renderer_without(renderer: PackageRenderer, layer: RenderSubject) -> PackageRenderer:
-    """Return who renders as another does, but does without one layer."""
+def build_renderer_without_layer(renderer: PackageRenderer, layer: RenderSubject) -> PackageRenderer:
+    """Return a renderer that leaves out one layer."""
     match layer:
-        case FunctionCall(package=package, mutator_index=number):
-            return replace(renderer, engine=replace(renderer.engine, skipped_mutator=(package, number)))
+        case FunctionCall(package=package, mutator_index=mutator_index):
+            return replace(renderer, engine=replace(renderer.engine, skipped_mutator=(package, mutator_index)))
         case _:
             return replace(renderer, adjust_source=lambda source, options: remove_from_source(source, layer, options))
 
 
 def remove_from_source(source: PackageSource, layer: SourceField | LocalEdit, options: MergeOptions) -> PackageSource:
-    """Return a source without what one of its fields says, or without what a person made of a field.
-
-    Edits of other fields stay.
-    """
+    """Return a source without one of its fields, or without one local change. Other local changes stay."""
     match layer:
         case SourceField(file=file, index=index, path=path):
-            base = _with(
-                source.base, file, index, copy_without_value(_data(source.base, file, index), path) if path else ABSENT
-            )
-            plain, files = (rebase_files(source.base, base, one, options) for one in (source.plain, source.files))
+            data = copy_without_value(_get_document_data(source.base, file, index), path) if path else ABSENT
+            base = _replace_document(source.base, file, index, data)
+            plain, files = (rebase_files(source.base, base, local, options) for local in (source.plain, source.files))
             return replace(source, base=base, plain=plain, files=files)
         case LocalEdit(origin="draft"):
             return replace(source, files=undo_edit(source.files, source.plain, layer))
         case LocalEdit():
-            assert layer.origin == "branch", "what was made since is in no source"
+            assert layer.origin == "branch", "a source does not contain changes after the render"
             plain = undo_edit(source.plain, source.base, layer)
             return replace(source, plain=plain, files=rebase_files(source.plain, plain, source.files, options))
 
 
-def rebase_files(base: FileTree, wanted: FileTree, local: FileTree, options: MergeOptions) -> FileTree:
-    """Return what people have, brought from one base to another: what they changed stays theirs."""
+def rebase_files(base: FileTree, new_base: FileTree, local: FileTree, options: MergeOptions) -> FileTree:
+    """Return files with local changes, moved from one base to another. Local changes take precedence."""
     if local.id == base.id:
-        return wanted
-    return merge_packages(base, wanted, local, replace(options, rules=replace(options.rules, winner="local"))).files
+        return new_base
+    return merge_packages(base, new_base, local, replace(options, rules=replace(options.rules, winner="local"))).files
 
 
-def undo_edit(files: FileTree, earlier: FileTree, layer: LocalEdit) -> FileTree:
-    """Return the files without an edit; `earlier` are those that it was made of."""
+def undo_edit(files: FileTree, previous_files: FileTree, layer: LocalEdit) -> FileTree:
+    """Return the files without a local change.
+
+    Args:
+        files: Files with the change.
+        previous_files: Files before the change.
+        layer: The change.
+    """
     if layer.after is ABSENT:
-        return _given_back(files, earlier, layer)
-    data = undo_change(layer.before, layer.after, layer.path, gone=layer.is_removed)
-    # its comments may tell functions what to do, and went with what was edited
-    like = next((one.document for one in Package(earlier).resources if is_equal_data(one.data, layer.before)), None)
-    return _with(files, layer.file, layer.index, data, like)
+        return _restore_document(files, previous_files, layer)
+    data = undo_change(layer.before, layer.after, layer.path, is_removed=layer.is_removed)
+    # A comment in the previous document can configure a function, and the local change can have removed it.
+    resources = Package(previous_files).resources
+    template = next((resource.document for resource in resources if is_equal_data(resource.data, layer.before)), None)
+    return _replace_document(files, layer.file, layer.index, data, template)
 
 
-def undo_change(before: Any, after: Any, path: DataPath, *, gone: bool = False) -> Any:
-    """Return what was made of data without the change of what is at a path of it, or was where it is `gone`."""
-    if gone:
-        return _put_back(before, after, path)
-    was = _was(before, after, path)
-    return _taken_out(after, before, path) if was is ABSENT else copy_with_value(after, path, was)
+def undo_change(before: Any, after: Any, path: DataPath, *, is_removed: bool = False) -> Any:
+    """Return the data without the change of one value.
+
+    Args:
+        before: Data before the change.
+        after: Data after the change.
+        path: Path of the value in `after`, or in `before` for a removed value.
+        is_removed: Whether the change removed the value.
+    """
+    if is_removed:
+        return _restore_value(before, after, path)
+    previous = _get_previous_value(before, after, path)
+    return _remove_added_value(after, before, path) if previous is ABSENT else copy_with_value(after, path, previous)
 
 
-def _was(before: Any, after: Any, path: DataPath) -> Any:
-    came = find_previous_path(before, after, path)
-    return ABSENT if came is None else get_value(before, came)
+def _get_previous_value(before: Any, after: Any, path: DataPath) -> Any:
+    previous_path = find_previous_path(before, after, path)
+    return ABSENT if previous_path is None else get_value(before, previous_path)
 
 
-def _taken_out(after: Any, before: Any, path: DataPath) -> Any:
-    """Return the data without what is new at a path, and without what came for it alone."""
+def _remove_added_value(after: Any, before: Any, path: DataPath) -> Any:
+    """Return the data without an added value, and without the parents that are empty without it."""
     data = copy_without_value(after, path)
     for end in range(len(path) - 1, 0, -1):
-        left, was = get_value(data, path[:end]), _was(before, after, path[:end])
-        if left or type(was) is type(left):
+        parent, previous = get_value(data, path[:end]), _get_previous_value(before, after, path[:end])
+        if parent or type(previous) is type(parent):
             break
-        data = copy_without_value(data, path[:end]) if was is ABSENT else copy_with_value(data, path[:end], was)
+        is_added = previous is ABSENT
+        data = copy_without_value(data, path[:end]) if is_added else copy_with_value(data, path[:end], previous)
     return data
 
 
-def _put_back(before: Any, after: Any, path: DataPath) -> Any:
-    """Return the data with what is gone from a path where it was, among what is left of its neighbours."""
+def _restore_value(before: Any, after: Any, path: DataPath) -> Any:
+    """Return the data with a removed value at its previous position among the remaining values."""
     step: Any = path[0]
     if isinstance(after, dict):
-        inside = _put_back(before[step], after[step], path[1:]) if path[1:] and step in after else before[step]
-        return {**after, step: inside}
-    now = {one: two for one, two in align_items(before, after) if one is not None and two is not None}
-    if step in now:
-        return copy_with_value(after, (now[step],), _put_back(before[step], after[now[step]], path[1:]))
-    place = next((now[one] for one in range(step + 1, len(before)) if one in now), len(after))
-    return [*after[:place], before[step], *after[place:]]
+        value = _restore_value(before[step], after[step], path[1:]) if path[1:] and step in after else before[step]
+        return {**after, step: value}
+    pairs = align_items(before, after)
+    new_indexes = {old: new for old, new in pairs if old is not None and new is not None}
+    if step in new_indexes:
+        index = new_indexes[step]
+        return copy_with_value(after, (index,), _restore_value(before[step], after[index], path[1:]))
+    following = range(step + 1, len(before))
+    position = next((new_indexes[old] for old in following if old in new_indexes), len(after))
+    return [*after[:position], before[step], *after[position:]]
 
 
-def _given_back(files: FileTree, earlier: FileTree, layer: LocalEdit) -> FileTree:
-    """Return the files with a document that is gone, or with its whole file, where nothing is left of that."""
+def _restore_document(files: FileTree, previous_files: FileTree, layer: LocalEdit) -> FileTree:
+    """Return the files with a deleted document, or with its previous file if the file has no other document."""
     documents = parse_documents(layer.file, files[layer.file].data) if layer.file in files else ()
     if isinstance(documents, ParseFailure) or not documents or layer.file.endswith(".json"):
-        return files.with_files({layer.file: earlier[layer.file].data})
+        return files.with_files({layer.file: previous_files[layer.file].data})
     source = parse_cached(files[layer.file].data)
-    assert not isinstance(source, ParseFailure), "it has documents"
+    assert not isinstance(source, ParseFailure), "its documents were parsed above"
     order: list[tuple[int | None, Document]] = [*enumerate(source.documents)]
-    order.insert(layer.index, (None, _document(earlier, layer.file, layer.index)))
+    order.insert(layer.index, (None, _get_document(previous_files, layer.file, layer.index)))
     return files.with_files({layer.file: source.with_documents(order).to_bytes()})
 
 
-def _document(files: FileTree, file: str, index: int) -> Document:
+def _get_document(files: FileTree, file: str, index: int) -> Document:
     documents = parse_documents(file, files[file].data)
-    assert not isinstance(documents, ParseFailure), "a resource was read from it"
+    assert not isinstance(documents, ParseFailure), "a resource was read from this file"
     return documents[index]
 
 
-def _data(files: FileTree, file: str, index: int) -> Any:
-    return _document(files, file, index).data
+def _get_document_data(files: FileTree, file: str, index: int) -> Any:
+    return _get_document(files, file, index).data
 
 
-def _with(files: FileTree, file: str, index: int, data: Any, like: Document | None = None) -> FileTree:
-    """Return the files with other data in a document, or without the document where the data are ABSENT.
+def _replace_document(files: FileTree, file: str, index: int, data: Any, template: Document | None = None) -> FileTree:
+    """Return the files with other data in a document, or without the document if the data are ABSENT.
 
-    The document is written `like` itself, or like another.
+    The document keeps its comments and its style, or gets those of `template`.
     """
-    old = files[file].data
+    content = files[file].data
     if file.endswith(".json"):
-        return files.without_files(file) if data is ABSENT else files.with_files({file: format_json(data, old)})
-    source = parse_cached(old)
-    assert not isinstance(source, ParseFailure), "a resource was read from it"
+        return files.without_files(file) if data is ABSENT else files.with_files({file: format_json(data, content)})
+    source = parse_cached(content)
+    assert not isinstance(source, ParseFailure), "a resource was read from this file"
     if data is not ABSENT:
-        changed = source.replace(index, edit_document(like or source.documents[index], data))
+        changed = source.replace(index, edit_document(template or source.documents[index], data))
     elif len(source.documents) > 1:
         changed = source.remove(index)
     else:
@@ -259,23 +285,28 @@ def _with(files: FileTree, file: str, index: int, data: Any, like: Document | No
     return files.with_files({file: changed.to_bytes()})
 
 
-# of plain folders
+# Prefix of the tree of a plain folder, in the field that contains the config commit otherwise.
 TREE_PREFIX = "tree:"
 _ID = re.compile(r"[0-9a-f]{40}\Z")
 _TREES = ("base", "merged", "rendered")
 _UPSTREAM = ("repo", "directory", "ref", "commit", "tree")
 
 RecordedRuleTexts = Mapping[RuleId, str]
-"""The texts of rules with a rollout by which a package was made; a rule that is not named had not arrived."""
+"""Texts of the rules with a rollout that a render used. A missing rule did not apply to the cluster yet."""
 
 
 @dataclass(frozen=True)
 class RecordedRender:
-    """What a status file says of how its package came to be (design 10.28).
+    """The inputs and the result of a render, as the status file of the package records them.
 
-    `owner` is as status files write it; `upstream` where the source came from, {} for what a room made. `config` is a
-    commit, or `tree:<id>` for a plain folder; `digest` that of everything the render asked, with its answers.
-    `conditions` are their statuses by type.
+    Attributes:
+        owner: The owner in the form of the status file.
+        base, merged: Tree of the source without local changes, and with them.
+        rendered: Tree of the rendered package.
+        config: Commit of the config, or `tree:<id>` for a plain folder.
+        digest: Digest of all dependencies of the render, with their fingerprints.
+        upstream: Origin of the source; {} for generated files.
+        conditions: Status of each condition by type.
     """
 
     owner: Mapping[str, str]
@@ -289,67 +320,75 @@ class RecordedRender:
 
     @property
     def is_edited(self) -> bool:
-        """Whether people's edits were in the source."""
+        """Whether the source contained local changes."""
         return self.merged != self.base
 
 
 def parse_recorded_render(content: bytes) -> RecordedRender | str:
-    """Return what a status file records, or which of its fields must be otherwise."""
+    """Return the record in a status file, or a message about its first invalid field."""
     try:
         documents = parse_yaml(content).documents
     except YamlError as error:
         return f"line {error.line}: {error.message}"
     data = documents[0].data if documents else None
-    status = _mapping(_mapping(data).get("status"))
-    trees, inputs, to = (_mapping(status.get(name)) for name in ("trees", "inputs", "upstream"))
-    to = _mapping(to.get("to"))
-    fault = next(_faults(status, trees, inputs, to), "")
-    if fault:
-        return fault
+    status = _get_mapping(_get_mapping(data).get("status"))
+    trees, inputs, upstream = (_get_mapping(status.get(name)) for name in ("trees", "inputs", "upstream"))
+    upstream = _get_mapping(upstream.get("to"))
+    message = next(_validate_record(status, trees, inputs, upstream), "")
+    if message:
+        return message
     base, merged, rendered = (TreeId(trees[name]) for name in _TREES)
-    known = {name: to[name] for name in _UPSTREAM if name in to}
-    owner, conditions = _mapping(status.get("owner")), _conditions(status)
-    return RecordedRender(owner, base, merged, rendered, inputs["config"], _text(inputs, "digest"), known, conditions)
+    known = {name: upstream[name] for name in _UPSTREAM if name in upstream}
+    owner, conditions = _get_mapping(status.get("owner")), _read_condition_statuses(status)
+    digest = _get_text(inputs, "digest")
+    return RecordedRender(owner, base, merged, rendered, inputs["config"], digest, known, conditions)
 
 
-def _faults(
-    status: Mapping[str, Any], trees: Mapping[str, Any], inputs: Mapping[str, Any], to: Mapping[str, Any]
+def _validate_record(
+    status: Mapping[str, Any], trees: Mapping[str, Any], inputs: Mapping[str, Any], upstream: Mapping[str, Any]
 ) -> Iterator[str]:
     for name in _TREES:
         if not _is_id(trees.get(name)):
             yield f".status.trees.{name} must be the id of a tree, not {trees.get(name)!r}"
     config = inputs.get("config")
     if not isinstance(config, str) or not _is_id(config.removeprefix(TREE_PREFIX)):
-        yield f".status.inputs.config must be the id of a commit, or {TREE_PREFIX} and that of a tree, not {config!r}"
-    owner = _mapping(status.get("owner"))
-    if not owner or any(not isinstance(one, str) for one in owner.values()):
-        yield f".status.owner must name the object that wants the package, not {status.get('owner')!r}"
-    if to and not (_is_id(to.get("commit")) and _is_id(to.get("tree")) and all(_text(to, one) for one in _UPSTREAM)):
-        yield f".status.upstream.to must have {', '.join(_UPSTREAM)}, of which commit and tree are ids"
+        yield f".status.inputs.config must be the id of a commit, or {TREE_PREFIX}<id of a tree>, not {config!r}"
+    owner = _get_mapping(status.get("owner"))
+    if not owner or any(not isinstance(text, str) for text in owner.values()):
+        yield f".status.owner must name the object that requests the package, not {status.get('owner')!r}"
+    has_ids = _is_id(upstream.get("commit")) and _is_id(upstream.get("tree"))
+    if upstream and not (has_ids and all(_get_text(upstream, name) for name in _UPSTREAM)):
+        yield f".status.upstream.to must have {', '.join(_UPSTREAM)}; commit and tree must be ids"
 
 
 def _is_id(value: object) -> bool:
     return isinstance(value, str) and _ID.match(value) is not None
 
 
-def _mapping(value: object) -> Mapping[str, Any]:
+def _get_mapping(value: object) -> Mapping[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
-def _text(data: Mapping[str, Any], name: str) -> str:
+def _get_text(data: Mapping[str, Any], name: str) -> str:
     value = data.get(name)
     return value if isinstance(value, str) else ""
 
 
-def _conditions(status: Mapping[str, Any]) -> Mapping[str, str]:
-    listed = status.get("conditions")
-    found = (_mapping(one) for one in (listed if isinstance(listed, list) else ()))
-    return {_text(one, "type"): _text(one, "status") for one in found}
+def _read_condition_statuses(status: Mapping[str, Any]) -> Mapping[str, str]:
+    entries = status.get("conditions")
+    conditions = (_get_mapping(entry) for entry in (entries if isinstance(entries, list) else ()))
+    return {_get_text(condition, "type"): _get_text(condition, "status") for condition in conditions}
 
 
 @dataclass(frozen=True)
 class RecordedTrees:
-    """The contents that a record names: the source as it came, as it entered the pipeline, and what came of it."""
+    """The files of a recorded render.
+
+    Attributes:
+        base: Source without local changes.
+        merged: Source with local changes, the input of the pipeline.
+        rendered: Rendered package.
+    """
 
     base: FileTree
     merged: FileTree
@@ -358,11 +397,13 @@ class RecordedTrees:
 
 @dataclass(frozen=True)
 class RenderCandidates:
-    """What a render went by that no record names, each in the order of likelihood; the first that fits is taken.
+    """Candidates for the inputs of a render that no record contains, the most likely candidate first.
 
-    `earlier` are outputs that it may have followed (design 10.7), `texts` those of rules in rollouts, where None is
-    each by its text of then (10.23), each with what must be told of it. `partners` are the other packages that
-    templates may have been merged with (10.17).
+    Attributes:
+        previous_renders: Previous outputs, each with a note for the user.
+        rule_texts: Texts of rules with a rollout, each with a note for the user. None stands for the texts in the
+            config of the render.
+        list_partners: Return the candidates for the other packages that templates were merged with.
     """
 
     previous_renders: Iterable[tuple[PreviousRender | None, str]] = ((None, ""),)
@@ -372,9 +413,11 @@ class RenderCandidates:
 
 @dataclass(frozen=True)
 class ReRenderedPackage:
-    """A package made again: its render, and what must be told of the surroundings that it was made in.
+    """A package that was rendered again.
 
-    `objects` are those of the config of then.
+    Attributes:
+        objects: Objects of the config that it was rendered with.
+        notes: Notes for the user about the candidates that it was rendered with.
     """
 
     variant: Variant
@@ -384,131 +427,183 @@ class ReRenderedPackage:
 
     @property
     def is_usable(self) -> bool:
-        """Whether it came to something at all."""
+        """Whether the render has no errors."""
         return not select_errors(self.rendered.findings)
 
     @property
     def trace(self) -> Trace:
-        """All that it was made of, as state keeps it."""
+        """All dependencies of the package, as the state records them."""
         return {**self.rendered.trace, **self.variant.dependencies}
 
 
-def with_recorded_upstream(variant: Variant, recorded: RecordedRender) -> Variant:
-    """Return the variant with the upstream that was recorded, wherever its reference leads today."""
+def pin_recorded_upstream(variant: Variant, recorded: RecordedRender) -> Variant:
+    """Return the variant with the recorded upstream, even if its reference resolves to another commit today."""
     source = variant.source
     if not isinstance(source, UpstreamPackage) or not recorded.upstream:
         return variant
-    then = replace(source, **recorded.upstream)
+    pinned = replace(source, **recorded.upstream)
     return replace(
-        variant, source=then, dependencies={**variant.dependencies, "upstream": then.fingerprint}, findings=()
+        variant, source=pinned, dependencies={**variant.dependencies, "upstream": pinned.fingerprint}, findings=()
     )
 
 
 def re_render_package(
-    variant: Variant, recorded: RecordedRender, materials: RecordedTrees, around: RenderCandidates, renderer: PackageRenderer,  # noqa: E501
-    read: Callable[[TreeId], FileTree], is_recorded: Callable[[Trace], bool],
-) -> ReRenderedPackage:  # fmt: skip
-    """Return the package made again, by the first of its surroundings that lead to the recorded tree.
+    variant: Variant,
+    recorded: RecordedRender,
+    trees: RecordedTrees,
+    candidates: RenderCandidates,
+    renderer: PackageRenderer,
+    read_tree: Callable[[TreeId], FileTree],
+    is_recorded_trace: Callable[[Trace], bool],
+) -> ReRenderedPackage:
+    """Render a package again with each candidate, until the result is equal to the recorded tree.
 
-    Where none does, by the first whose trace `is_recorded`, so that they are those of then; else by the
-    likeliest. `read` returns the files of a partner. Raises InterruptedFunctionError.
+    Args:
+        variant: The variant with the recorded upstream.
+        recorded: The record of the package.
+        trees: Files of the recorded render.
+        candidates: Inputs that the record does not contain.
+        renderer: Renderer with the config of the recorded render.
+        read_tree: Return the files of another package.
+        is_recorded_trace: Return whether a trace is equal to the recorded dependencies.
+
+    Returns:
+        The equal package. If there is none, the first package with the recorded dependencies, else the first package.
+
+    Raises:
+        InterruptedFunctionError: A function cannot run now.
     """
-    tried: list[ReRenderedPackage] = []
-    for one in _attempts(variant, materials.base, materials, around, renderer, read):
-        if one.is_usable and one.rendered.files.id == recorded.rendered:
-            return one
-        tried.append(one)
-    return next((one for one in tried if is_recorded(one.trace)), tried[0])
+    packages: list[ReRenderedPackage] = []
+    for package in _render_candidates(variant, trees.base, trees, candidates, renderer, read_tree):
+        if package.is_usable and package.rendered.files.id == recorded.rendered:
+            return package
+        packages.append(package)
+    return next((package for package in packages if is_recorded_trace(package.trace)), packages[0])
 
 
 def render_alternative(
-    variant: Variant, came: FileTree, materials: RecordedTrees, around: RenderCandidates, renderer: PackageRenderer,
-    read: Callable[[TreeId], FileTree],
-) -> ReRenderedPackage:  # fmt: skip
-    """Return the package as it would have been with another source, or by another config.
+    variant: Variant,
+    source_files: FileTree,
+    trees: RecordedTrees,
+    candidates: RenderCandidates,
+    renderer: PackageRenderer,
+    read_tree: Callable[[TreeId], FileTree],
+) -> ReRenderedPackage:
+    """Render a package with another source or another config, and with the most likely candidates.
 
-    Its surroundings are the likeliest; people's edits that were in its source are merged with what `came`. Raises
-    InterruptedFunctionError.
+    Args:
+        variant: The variant.
+        source_files: Source without local changes. The recorded local changes are merged with it.
+        trees: Files of the recorded render.
+        candidates: Inputs that the record does not contain.
+        renderer: Renderer with the config.
+        read_tree: Return the files of another package.
+
+    Raises:
+        InterruptedFunctionError: A function cannot run now.
     """
-    return next(_attempts(variant, came, materials, around, renderer, read))
+    return next(_render_candidates(variant, source_files, trees, candidates, renderer, read_tree))
 
 
-def _attempts(
-    variant: Variant, came: FileTree, materials: RecordedTrees, around: RenderCandidates, renderer: PackageRenderer,
-    read: Callable[[TreeId], FileTree],
-) -> Iterator[ReRenderedPackage]:  # fmt: skip
-    for earlier, followed in around.previous_renders:
-        for texts, ruled in around.rule_texts:
-            by, had = _by_texts(renderer, variant.cluster, texts), PreviousOverrides(rule_texts=texts or {})
-            made = replace(rebuild_render_inputs(variant, materials, earlier, had), source_files=came)
-            plain = by(variant, made)
-            for rendered in _templated(variant, plain, made, by, around.list_partners, read):
-                yield ReRenderedPackage(
-                    variant, rendered, renderer.catalog.objects, tuple(filter(None, (followed, ruled)))
-                )
+def _render_candidates(
+    variant: Variant,
+    source_files: FileTree,
+    trees: RecordedTrees,
+    candidates: RenderCandidates,
+    renderer: PackageRenderer,
+    read_tree: Callable[[TreeId], FileTree],
+) -> Iterator[ReRenderedPackage]:
+    for previous_render, render_note in candidates.previous_renders:
+        for texts, text_note in candidates.rule_texts:
+            candidate_renderer = _close_outdated_rules(renderer, variant.cluster, texts)
+            overrides = PreviousOverrides(rule_texts=texts or {})
+            inputs = rebuild_render_inputs(variant, trees, previous_render, overrides)
+            inputs = replace(inputs, source_files=source_files)
+            plain = candidate_renderer(variant, inputs)
+            notes = tuple(filter(None, (render_note, text_note)))
+            for rendered in _merge_templates(
+                variant, plain, inputs, candidate_renderer, candidates.list_partners, read_tree
+            ):
+                yield ReRenderedPackage(variant, rendered, renderer.catalog.objects, notes)
 
 
 def rebuild_render_inputs(
-    variant: Variant, materials: RecordedTrees, earlier: PreviousRender | None, had: PreviousOverrides
+    variant: Variant, trees: RecordedTrees, previous_render: PreviousRender | None, overrides: PreviousOverrides
 ) -> RenderInputs:
-    """Return ingredients of which exactly the recorded source comes (git.md 3).
+    """Return render inputs whose merged source is exactly the recorded source.
 
-    It stands there as if nobody had changed it since, at the upstream that it came from: nothing is left to merge.
+    The published package in these inputs is the recorded render without later local changes. Its base is equal to the
+    new source, so that the update has nothing to merge.
     """
-    merged = materials.merged
-    standing = BranchPackage(materials.rendered, materials.rendered, merged, merged, materials.base)
-    return RenderInputs(materials.base, standing, None, earlier, isinstance(variant.source, GeneratedSource), had)
+    published = BranchPackage(trees.rendered, trees.rendered, trees.merged, trees.merged, trees.base)
+    is_generated = isinstance(variant.source, GeneratedSource)
+    return RenderInputs(trees.base, published, None, previous_render, is_generated, overrides)
 
 
-def _by_texts(renderer: PackageRenderer, cluster: str, texts: RecordedRuleTexts | None) -> PackageRenderer:
-    mile = renderer.cluster_overrides
-    if texts is None or not mile.rollouts:
+def _close_outdated_rules(renderer: PackageRenderer, cluster: str, texts: RecordedRuleTexts | None) -> PackageRenderer:
+    """Return a renderer for which the current texts of the rules with other recorded texts have not reached a cluster.
+
+    Such a rule is applied with its recorded text.
+    """
+    overrides = renderer.cluster_overrides
+    if texts is None or not overrides.rollouts:
         return renderer
-    behind = [name for name, rule in mile.rollouts.items() if texts.get(name) != rule.text]
-    closed = dict.fromkeys(behind, frozenset((cluster,)))
-    return replace(renderer, cluster_overrides=replace(mile, closed_clusters=closed))
+    outdated = [rule_id for rule_id, rule in overrides.rollouts.items() if texts.get(rule_id) != rule.text]
+    closed = dict.fromkeys(outdated, frozenset((cluster,)))
+    return replace(renderer, cluster_overrides=replace(overrides, closed_clusters=closed))
 
 
-def _templated(
-    variant: Variant, plain: PackageRender, made: RenderInputs, by: PackageRenderer, partners: Callable[[], Sequence[PackageTrees]],  # noqa: E501
-    read: Callable[[TreeId], FileTree],
-) -> Iterator[PackageRender]:  # fmt: skip
-    templating = by.template_merger
+def _merge_templates(
+    variant: Variant,
+    plain: PackageRender,
+    inputs: RenderInputs,
+    renderer: PackageRenderer,
+    list_partners: Callable[[], Sequence[PackageTrees]],
+    read_tree: Callable[[TreeId], FileTree],
+) -> Iterator[PackageRender]:
+    """Yield the package with templates merged, once for each candidate of the other packages of its cluster."""
+    template_merger = renderer.template_merger
     if select_errors(plain.findings) or not plain.has_template_roles:
         yield plain
         return
-    for others in partners():
-        contents = {**others, variant.target.package: plain.files.id}
-        found = {name: plain.files if tree == plain.files.id else read(tree) for name, tree in contents.items()}
-        pairs = templating.find_pairs(contents, found.__getitem__)
-        yield templating.merge_templates(variant, plain, made, pairs, pairs)
+    for partners in list_partners():
+        trees = {**partners, variant.target.package: plain.files.id}
+        files = {name: plain.files if tree == plain.files.id else read_tree(tree) for name, tree in trees.items()}
+        pairs = template_merger.find_pairs(trees, files.__getitem__)
+        yield template_merger.merge_templates(variant, plain, inputs, pairs, pairs)
 
 
 @dataclass(frozen=True)
 class ReRenderOutcome:
-    """What became of a package, and its render; None where it did not come to one."""
+    """The outcome of a package, and its render; None if it was not rendered."""
 
     outcome: PackageOutcome
     render: PackageRender | None
 
 
-def re_decide_package(variant: Variant, surveyed: PreparedTarget) -> ReRenderOutcome:
-    """Return what one package of a destination comes to today; a render that was remembered is made again."""
-    shop, package = surveyed.context, variant.target.package
-    winners, _ = resolve_claims(surveyed.claims, surveyed.snapshot.state)
-    asked = {name: build_decision_input(one, surveyed.claims, surveyed.snapshot) for name, one in winners.items()}
-    asked[package] = _ask_anew(variant, surveyed.claims, surveyed.snapshot)
-    found = decide_packages(asked.values(), surveyed.claims, surveyed.snapshot, shop, {})
-    return ReRenderOutcome(found.outcomes[package], found.renders.get(package))
+def re_decide_package(variant: Variant, prepared: PreparedTarget) -> ReRenderOutcome:
+    """Decide about one package of a target. It is rendered even if no dependency changed."""
+    claims, snapshot, package = prepared.claims, prepared.snapshot, variant.target.package
+    winners, _ = resolve_claims(claims, snapshot.state)
+    inputs = {name: build_decision_input(winner, claims, snapshot) for name, winner in winners.items()}
+    inputs[package] = _build_input_without_trace(variant, claims, snapshot)
+    decisions = decide_packages(inputs.values(), claims, snapshot, prepared.context, {})
+    return ReRenderOutcome(decisions.outcomes[package], decisions.renders.get(package))
 
 
-def re_decide_target(one: PreparedTarget, shop: PlanningContext) -> tuple[DecidedTarget, Mapping[str, PackageRender]]:
-    """Return what becomes of the packages that are wanted on one destination, each with the render that it took."""
-    return decide_requested_packages(one, shop, _ask_anew)
+def re_decide_target(
+    prepared: PreparedTarget, context: PlanningContext
+) -> tuple[DecidedTarget, Mapping[str, PackageRender]]:
+    """Decide about the requested packages of one target, and render them even if no dependency changed.
+
+    Returns:
+        The decided target, and the renders by package.
+    """
+    return decide_requested_packages(prepared, context, _build_input_without_trace)
 
 
-def _ask_anew(variant: Variant, claims: TargetClaims, ground: TargetSnapshot) -> DecisionInput:
-    """Return a question whose answer nobody remembers."""
-    question = build_decision_input(variant, claims, ground)
-    record = question.record
-    return replace(question, record=replace(record, trace={})) if record else question
+def _build_input_without_trace(variant: Variant, claims: TargetClaims, snapshot: TargetSnapshot) -> DecisionInput:
+    """Return the input of a decision without the recorded dependencies, so that the package is rendered."""
+    decision_input = build_decision_input(variant, claims, snapshot)
+    record = decision_input.record
+    return replace(decision_input, record=replace(record, trace={})) if record else decision_input

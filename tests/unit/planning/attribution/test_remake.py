@@ -12,8 +12,8 @@ from reconciler.planning.attribution.re_render import (
     RecordedRender,
     RecordedTrees,
     parse_recorded_render,
+    pin_recorded_upstream,
     rebuild_render_inputs,
-    with_recorded_upstream,
 )
 from reconciler.planning.model.cluster_overrides import PreviousOverrides
 from reconciler.planning.model.sources import merge_source
@@ -73,7 +73,7 @@ def test_a_plain_folder_is_a_config() -> None:
 def test_the_variant_has_the_upstream_that_was_recorded() -> None:
     recorded = parse_recorded_render(status())
     assert isinstance(recorded, RecordedRender)
-    found = with_recorded_upstream(variant(), recorded)
+    found = pin_recorded_upstream(variant(), recorded)
 
     assert isinstance(found.source, UpstreamPackage)
     assert (found.source.commit, found.source.ref, found.source.package) == (ID, "gw/v1", "gw")

@@ -38,7 +38,7 @@ A, B, C = {"name": "a", "v": 1}, {"name": "b", "v": 2}, {"name": "c", "v": 3}
     ],
 )  # fmt: skip
 def test_undone(before: Any, after: Any, path: DataPath, gone: bool, expected: Any) -> None:
-    assert undo_change(before, after, path, gone=gone) == expected
+    assert undo_change(before, after, path, is_removed=gone) == expected
 
 
 ONE, TWO = (f"kind: ConfigMap\nmetadata: {{name: {name}}}\ndata: {{a: b}} # {name}\n" for name in ("one", "two"))
