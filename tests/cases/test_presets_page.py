@@ -24,7 +24,7 @@ def blocks(language: str) -> list[str]:
 
 def table_of_layers() -> str:
     rows = (f"| {number} | `{layer.id}` | {layer.source} |\n" for number, layer in enumerate(LAYERS))
-    return f"| | layer | its options stand in |\n|---|---|---|\n{''.join(rows)}"
+    return f"| | layer | options |\n|---|---|---|\n{''.join(rows)}"
 
 
 class PageCase(Case):
