@@ -42,7 +42,7 @@ def command(
     if not resource:
         raise click.UsageError("RESOURCE and POINTER are missing: give one of them, or both")
     with open_history(CommandSetup(config, settings_file, fleet, cache, offline)) as (past, _):
-        cause = explain_value(target, parse_value_query(resource, pointer), past, drafts=drafts)
+        cause = explain_value(target, parse_value_query(resource, pointer), past, should_use_draft=drafts)
     if output == "json":
         # YAML has types that JSON does not have, for example dates.
         click.echo(json.dumps(build_why_data(cause), indent=2, default=str))

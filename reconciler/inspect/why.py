@@ -1,7 +1,12 @@
-"""Why a value is what it is, over real Git: the commit of the branch that made it so, and what led to that.
+"""The cause of a value: the commit that set it on its branch, and the change that led to this commit.
 
-The branch is walked to the last change of the value. Where an offer of ours brought it, the configs and upstreams
-between the inputs of the offer before and its own are halved by making the package again (tenet 8).
+The search has two steps:
+
+1. It walks the branch to the last commit that changed the value.
+2. If the reconciler made this commit, the search re-renders the package with the config and upstream commits between
+   this version and the previous one. A binary search finds the commit that changed the value.
+
+The text of the result is in `reconciler.output.explain.why`.
 """
 
 from __future__ import annotations
@@ -28,7 +33,6 @@ from reconciler.output.explain.verification import CommitInfo, find_setter
 from reconciler.output.explain.why import (
     BranchValueChange,
     ChangeReason,
-    ChangeReasonKind,
     ConfigObjectChange,
     FoundValue,
     ValueQuery,
@@ -39,431 +43,511 @@ from reconciler.output.explain.why import (
 )
 from reconciler.packages.functions.function import InterruptedFunctionError
 from reconciler.planning.attribution.re_render import TREE_PREFIX, RecordedRender, ReRenderedPackage, find_change_point
-from reconciler.planning.model.targets import Target
+from reconciler.planning.model.targets import STATUS_FOLDER, Target
 from reconciler.reconcile.remotes.repository import Remote
 from reconciler.reconcile.remotes.targets import BRANCH_PREFIX, TargetReference, UnknownTargetError
 
-_MOST_MERGES = 10
-# each is the whole fleet by one config
-_KEPT_CONFIGS = 4
-_NOTHING = FoundValue()
+_MAX_NESTED_MERGES = 10
+# One config holds the controllers' result for the whole fleet.
+_MAX_CACHED_CONFIGS = 4
+_NO_VALUE = FoundValue()
 
 
-def explain_value(place: TargetReference, asked: ValueQuery, past: PastReader, *, drafts: bool = False) -> WhyResult:
-    """Return since when a value is what it is, and why.
+def explain_value(
+    reference: TargetReference, query: ValueQuery, past: PastReader, *, should_use_draft: bool = False
+) -> WhyResult:
+    """Return the commit that set a value, and the cause of this commit.
 
-    Raises UnknownPlaceError and NothingToExplainError for what is not there, GitError without a readable config.
+    Args:
+        reference: The package.
+        query: The value in the package.
+        past: The reader of committed packages.
+        should_use_draft: Search on the draft branch instead of the target branch.
+
+    Raises:
+        UnknownTargetError: There is no such target, package or draft, or it cannot be read.
+        ValueNotFoundError: The package never had such a value.
+        GitError: The config cannot be read.
     """
-    opened = past.open_config(lambda known: select_targets([place], known))
-    (destination,) = opened.targets
-    remote = past.get_remote(destination)
+    current_config = past.open_config(lambda targets: select_targets([reference], targets))
+    (target,) = current_config.targets
+    remote = past.get_remote(target)
     if remote is None:
-        raise UnknownTargetError(past.describe_fetch_failure(destination))
-    branch, head = _head(place, destination, remote, opened, drafts=drafts)
-    line = _Line(place, asked, destination, remote)
-    turn = line.turn(head)
-    return _Search(past, opened, line, branch, turn).answer()
+        raise UnknownTargetError(past.describe_fetch_failure(target))
+    branch, head = _find_head(reference, target, remote, current_config, should_use_draft=should_use_draft)
+    history = _ValueHistory(reference, query, target, remote)
+    change = history.find_last_change(head)
+    return _CauseSearch(past, current_config, history, branch, change).run()
 
 
-def _head(
-    place: TargetReference, destination: Target, remote: Remote, opened: CurrentConfig, *, drafts: bool
+def _find_head(
+    reference: TargetReference,
+    target: Target,
+    remote: Remote,
+    current_config: CurrentConfig,
+    *,
+    should_use_draft: bool,
 ) -> tuple[str, CommitId]:
-    state = opened.states.get(destination)
-    record = state.packages.get(place.package) if state else None
-    name = record.draft_branch if drafts and record and record.draft_version else destination.branch
-    head = remote.refs.get(BRANCH_PREFIX + name)
-    if head is None or (drafts and name == destination.branch):
-        if drafts and destination in opened.unreadable:
-            raise UnknownTargetError(f"{place}: whether a draft is open is unknown: {opened.unreadable[destination]}")
-        what = "no draft of it is open" if drafts else f"it has no branch {name}"
-        raise UnknownTargetError(f"{place}: {what}")
-    return name, head
+    """Return the name and the head of the branch to search."""
+    if not should_use_draft:
+        head = remote.refs.get(BRANCH_PREFIX + target.branch)
+        if head is None:
+            raise UnknownTargetError(f"{reference}: {target.title} has no branch {target.branch}")
+        return target.branch, head
+    state = current_config.states.get(target)
+    record = state.packages.get(reference.package) if state else None
+    branch = record.draft_branch if record and record.draft_version else target.branch
+    head = remote.refs.get(BRANCH_PREFIX + branch)
+    if head is None or branch == target.branch:
+        if target in current_config.unreadable:
+            raise UnknownTargetError(
+                f"{reference}: the state of the drafts cannot be read: {current_config.unreadable[target]}"
+            )
+        raise UnknownTargetError(f"{reference}: this package has no open draft")
+    return branch, head
 
 
 @dataclass(frozen=True)
-class _Turn:
-    """A commit after which a value was another, with the commit before it."""
+class _ValueChange:
+    """A commit that changed a value, with its first parent."""
 
     commit: CommitId
     parent: CommitId | None
     before: FoundValue
-    now: FoundValue
+    after: FoundValue
 
 
-class _Line:
-    """One value along the commits of a branch."""
+class _ValueHistory:
+    """One value in the commits of a branch."""
 
-    def __init__(self, place: TargetReference, asked: ValueQuery, destination: Target, remote: Remote) -> None:
-        self.place = place
-        self.asked = asked
-        self.destination = destination
+    def __init__(self, reference: TargetReference, query: ValueQuery, target: Target, remote: Remote) -> None:
+        self.reference = reference
+        self.query = query
+        self.target = target
         self.remote = remote
-        self.path = destination.package_path(place.package)
-        self._by_tree: dict[TreeId | None, FoundValue] = {None: _NOTHING}
-        self._file = ""
+        self.path = target.package_path(reference.package)
+        self._values: dict[TreeId | None, FoundValue] = {None: _NO_VALUE}
+        self._last_file = ""
 
-    def turn(self, head: CommitId) -> _Turn:
-        """Return the last change of the value up to a commit."""
+    def find_last_change(self, head: CommitId) -> _ValueChange:
+        """Return the last change of the value in the history of a commit."""
         commits = self.remote.mirror.list_commits_changing(head, self.path)
         if not commits:
-            raise UnknownTargetError(
-                f"{self.place}: {self.destination.name} has no such package; it has {self._others(head)}"
-            )
-        found = self._turned(commits)
-        if found is None:
-            files = self._files(head) or self._files(commits[-1]) or FileTree()
-            raise ValueNotFoundError(format_value_not_found(str(self.place), self.asked, files))
-        return found
+            names = self._find_closest_packages(head)
+            raise UnknownTargetError(f"{self.reference}: {self.target.name} has no such package; it has {names}")
+        change = self._find_change(commits)
+        if change is None:
+            files = self._read_package_files(head) or self._read_package_files(commits[-1]) or FileTree()
+            raise ValueNotFoundError(format_value_not_found(str(self.reference), self.query, files))
+        return change
 
-    def turn_among(self, commits: Sequence[CommitId], now: FoundValue) -> CommitId | None:
-        """Return the last of some commits after which the value was this, and another before it."""
+    def find_commit_setting(self, commits: Sequence[CommitId], value: FoundValue) -> CommitId | None:
+        """Return the first of the given commits that changed the value to `value`."""
         for commit in commits:
             parents = self.remote.read_commit(commit).parents
-            before = self.at(parents[0]) if parents else _NOTHING
-            if self.at(commit).is_same_value(now) and not before.is_same_value(now):
+            before = self.read_value(parents[0]) if parents else _NO_VALUE
+            if self.read_value(commit).is_same_value(value) and not before.is_same_value(value):
                 return commit
         return None
 
-    def _turned(self, commits: Sequence[CommitId]) -> _Turn | None:
-        now = self.at(commits[0])
-        for commit, older in zip(commits, [*commits[1:], None], strict=True):
-            # between two of them nothing of the package has changed
-            before = self.at(older) if older else _NOTHING
-            if not before.is_same_value(now):
+    def _find_change(self, commits: Sequence[CommitId]) -> _ValueChange | None:
+        after = self.read_value(commits[0])
+        for commit, older_commit in zip(commits, [*commits[1:], None], strict=True):
+            # No commit between these two commits changed the package.
+            before = self.read_value(older_commit) if older_commit else _NO_VALUE
+            if not before.is_same_value(after):
                 parents = self.remote.read_commit(commit).parents
-                return _Turn(commit, parents[0] if parents else None, before, now)
+                return _ValueChange(commit, parents[0] if parents else None, before, after)
         return None
 
-    def at(self, commit: CommitId) -> FoundValue:
+    def read_value(self, commit: CommitId) -> FoundValue:
         """Return the value at a commit."""
         tree = self.remote.find_tree_at(commit, self.path)
-        if tree not in self._by_tree:
-            self._by_tree[tree] = self._read(commit, tree)
-        return self._by_tree[tree]
+        if tree not in self._values:
+            self._values[tree] = self._read_value_in_tree(commit, tree)
+        return self._values[tree]
 
-    def _read(self, commit: CommitId, tree: TreeId | None) -> FoundValue:
-        # mostly it stays in its file: one blob is read of a package, and equal ones once
-        blob = self.remote.find_blob_at(commit, f"{self.path}/{self._file}") if self._file else None
-        if blob and (known := self.asked.find_in_file(self._file, self.remote.read_file(blob))):
-            return known
-        found = self.asked.find_in_package(self.remote.read_files(tree)) if tree else _NOTHING
-        self._file = found.file or self._file
-        return found
+    def _read_value_in_tree(self, commit: CommitId, tree: TreeId | None) -> FoundValue:
+        # A value seldom moves to another file. One blob is faster to read than the whole package.
+        blob = self.remote.find_blob_at(commit, f"{self.path}/{self._last_file}") if self._last_file else None
+        if blob and (value := self.query.find_in_file(self._last_file, self.remote.read_file(blob))):
+            return value
+        value = self.query.find_in_package(self.remote.read_files(tree)) if tree else _NO_VALUE
+        self._last_file = value.file or self._last_file
+        return value
 
-    def _files(self, commit: CommitId) -> FileTree | None:
+    def _read_package_files(self, commit: CommitId) -> FileTree | None:
         tree = self.remote.find_tree_at(commit, self.path)
         return self.remote.read_files(tree) if tree else None
 
-    def _others(self, head: CommitId) -> str:
-        folder = self.remote.find_tree_at(head, self.destination.package_path(".reconciler"))
-        names = self.remote.list_paths(folder) if folder else ()
-        return format_closest_names(self.place.package, [one.removesuffix(".yaml") for one in names])
+    def _find_closest_packages(self, head: CommitId) -> str:
+        folder = self.remote.find_tree_at(head, self.target.package_path(STATUS_FOLDER))
+        paths = self.remote.list_paths(folder) if folder else ()
+        return format_closest_names(self.reference.package, [path.removesuffix(".yaml") for path in paths])
 
 
-class _Search:
-    """The search for what led to one change of a value; it counts what it makes again."""
+class _CauseSearch:
+    """The search for the cause of one value change. It counts the renders and the searched commits."""
 
-    def __init__(self, past: PastReader, opened: CurrentConfig, line: _Line, branch: str, turn: _Turn) -> None:
+    def __init__(
+        self,
+        past: PastReader,
+        current_config: CurrentConfig,
+        history: _ValueHistory,
+        branch: str,
+        change: _ValueChange,
+    ) -> None:
         self._past = past
-        self._opened = opened
-        self._line = line
+        self._current_config = current_config
+        self._history = history
         self._branch = branch
-        self._turn = turn
-        self._renders = 0
-        self._among = 0
-        self._made: dict[tuple[str, str], FoundValue | None] = {}
-        self._known: dict[str, PastConfig | ReRenderFailure] = {}
-        self._told = self._told_at(turn.commit)
-        self._last = self._told_at(turn.parent) if turn.parent else None
+        self._change = change
+        self._render_count = 0
+        self._commit_count = 0
+        self._values: dict[tuple[str, str], FoundValue | None] = {}
+        self._configs: dict[str, PastConfig | ReRenderFailure] = {}
+        self._package = self._read_package_at(change.commit)
+        self._previous = self._read_package_at(change.parent) if change.parent else None
 
-    def _told_at(self, commit: CommitId) -> CommittedPackage | None:
-        found = self._past.read_package(self._line.destination, self._line.remote, self._line.place.package, commit)
-        return found if isinstance(found, CommittedPackage) else None
+    def _read_package_at(self, commit: CommitId) -> CommittedPackage | None:
+        history = self._history
+        package = self._past.read_package(history.target, history.remote, history.reference.package, commit)
+        return package if isinstance(package, CommittedPackage) else None
 
-    def answer(self) -> WhyResult:
-        """Return the answer."""
-        turn, line = self._turn, self._line
-        reason, made = self._reason()
-        now, before = turn.now, turn.before
-        if made:
-            now, before = reveal_value(now, made), replace(before, is_hidden=reveal_value(now, made).is_hidden)
-            reason = replace(reason, set_by=find_setter(now.resource, now.pointer, made))
-        configs = tuple(one.recorded.config if one else "" for one in (self._last, self._told))
-        commit = build_commit_info(line.remote.read_commit(turn.commit))
-        turned = BranchValueChange(str(line.place), self._branch, line.asked, before, now, commit)
-        reason = replace(reason, render_count=self._renders, commit_count=self._among)
-        return WhyResult(turned, reason, (configs[0], configs[1]))
+    def run(self) -> WhyResult:
+        """Run the search."""
+        history = self._history
+        reason, re_rendered = self._find_reason()
+        after, before = self._change.after, self._change.before
+        if re_rendered:
+            after = reveal_value(after, re_rendered)
+            before = replace(before, is_hidden=after.is_hidden)
+            reason = replace(reason, set_by=find_setter(after.resource, after.pointer, re_rendered))
+        commit = build_commit_info(history.remote.read_commit(self._change.commit))
+        change = BranchValueChange(str(history.reference), self._branch, history.query, before, after, commit)
+        reason = replace(reason, render_count=self._render_count, commit_count=self._commit_count)
+        old_config = self._previous.recorded.config if self._previous else ""
+        new_config = self._package.recorded.config if self._package else ""
+        return WhyResult(change, reason, (old_config, new_config))
 
-    def _reason(self) -> tuple[ChangeReason, ReRenderedPackage | None]:
-        told = self._told
-        if told is None:
-            what = (
-                "taken away with its package"
-                if self._turn.now.value is ABSENT
-                else "written by people: nothing records it"
-            )
-            kind: ChangeReasonKind = "removal" if self._turn.now.value is ABSENT else "edit"
-            return ChangeReason(kind, what, self._people()), None
-        if reason := self._edit(told):
+    def _find_reason(self) -> tuple[ChangeReason, ReRenderedPackage | None]:
+        package = self._package
+        if package is None:
+            return self._build_unrecorded_reason(), None
+        if reason := self._find_edit_reason(package):
             return reason, None
-        made = self._past_made(told)
-        if isinstance(made, ReRenderFailure):
-            return ChangeReason("other", f"offered by the reconciler; why is not known any more: {made.message}"), None
-        self._renders += 1
-        if not made.is_usable or not self._value_of(made).is_same_value(self._turn.now):
-            words = "offered by the reconciler, and it does not come out again: see verify"
-            return ChangeReason("other", words), made
-        return self._offered(told), made
+        re_rendered = self._re_render(package)
+        if isinstance(re_rendered, ReRenderFailure):
+            message = f"the reconciler changed the value, but the cause is unknown: {re_rendered.message}"
+            return ChangeReason("other", message), None
+        self._render_count += 1
+        if not re_rendered.is_usable or not self._find_value(re_rendered).is_same_value(self._change.after):
+            message = "the reconciler changed the value, but a re-render gives another value; run `reconciler verify`"
+            return ChangeReason("other", message), re_rendered
+        return self._find_render_reason(package), re_rendered
 
-    def _past_made(self, told: CommittedPackage) -> ReRenderedPackage | ReRenderFailure:
-        then = self._then(told.recorded.config)
+    def _build_unrecorded_reason(self) -> ChangeReason:
+        if self._change.after.value is ABSENT:
+            return ChangeReason("removal", "the package was deleted", self._list_edit_commits())
+        message = "a person changed the package; it has no status file"
+        return ChangeReason("edit", message, self._list_edit_commits())
+
+    def _re_render(self, package: CommittedPackage) -> ReRenderedPackage | ReRenderFailure:
+        past_config = self._read_config(package.recorded.config)
+        current_config = self._current_config
         try:
-            if isinstance(then, PastConfig):
-                return self._past.re_render(told, then, self._opened)
-            return (
-                self._past.re_render_with_current_config(told, self._opened, self._then(self._opened.snapshot.id))
-                or then
-            )
+            if isinstance(past_config, PastConfig):
+                return self._past.re_render(package, past_config, current_config)
+            evaluated = self._read_config(current_config.snapshot.id)
+            return self._past.re_render_with_current_config(package, current_config, evaluated) or past_config
         except InterruptedFunctionError as error:
             return ReRenderFailure(str(error))
 
-    # people
+    # Local changes
 
-    def _edit(self, told: CommittedPackage) -> ChangeReason | None:
-        """Return whose edit it was, if it was one: of what was offered, or of what went into the offer."""
-        turn, line = self._turn, self._line
-        made = self._value_in(told, told.recorded.rendered)
-        if told.is_edited and made is not None and not made.is_same_value(turn.now):
-            return ChangeReason("edit", "edited by people", self._people())
-        if not told.recorded.is_edited:
+    def _find_edit_reason(self, package: CommittedPackage) -> ChangeReason | None:
+        """Return the reason if a person set the value: on the branch, or on a draft that was published later."""
+        after, history = self._change.after, self._history
+        rendered_value = self._find_value_in_tree(package, package.recorded.rendered)
+        if package.is_edited and rendered_value is not None and not rendered_value.is_same_value(after):
+            return ChangeReason("edit", "a person edited the branch", self._list_edit_commits())
+        if not package.recorded.is_edited:
             return None
-        base, merged = (self._value_in(told, one) for one in (told.recorded.base, told.recorded.merged))
-        if base is None or merged is None or base.is_same_value(turn.now) or not merged.is_same_value(turn.now):
+        base_value = self._find_value_in_tree(package, package.recorded.base)
+        merged_value = self._find_value_in_tree(package, package.recorded.merged)
+        if base_value is None or merged_value is None:
             return None
-        before = line.remote.mirror.list_commits_changing(turn.commit, line.path)
-        edit = line.turn_among([*self._side(), *before], turn.now)
-        people = (build_commit_info(line.remote.read_commit(edit)),) if edit else ()
-        return ChangeReason("edit", "edited by people on a draft, and published with it", people)
+        if base_value.is_same_value(after) or not merged_value.is_same_value(after):
+            return None
+        earlier_commits = history.remote.mirror.list_commits_changing(self._change.commit, history.path)
+        edit = history.find_commit_setting([*self._list_merged_commits(), *earlier_commits], after)
+        commits = (build_commit_info(history.remote.read_commit(edit)),) if edit else ()
+        return ChangeReason("edit", "a person edited the draft, and the edit was published with it", commits)
 
-    def _value_in(self, told: CommittedPackage, tree: TreeId) -> FoundValue | None:
-        files = read_files(told.remote, tree)
-        return self._line.asked.find_in_package(files) if files is not None else None
+    def _find_value_in_tree(self, package: CommittedPackage, tree: TreeId) -> FoundValue | None:
+        files = read_files(package.remote, tree)
+        return self._history.query.find_in_package(files) if files is not None else None
 
-    def _side(self) -> list[CommitId]:
-        remote = self._line.remote
-        if len(remote.read_commit(self._turn.commit).parents) < 2:
+    def _list_merged_commits(self) -> list[CommitId]:
+        """Return the commits that the change merged; empty if the change is not a merge."""
+        remote = self._history.remote
+        if len(remote.read_commit(self._change.commit).parents) < 2:
             return []
-        return remote.mirror.list_merged_commits_changing(self._turn.commit, self._line.path)
+        return remote.mirror.list_merged_commits_changing(self._change.commit, self._history.path)
 
-    def _people(self) -> tuple[CommitInfo, ...]:
-        """Return who changed it: of a merge, the commit in it that did."""
-        line, turn = self._line, self._turn
-        inside = line.turn_among(self._side(), turn.now)
-        commit = inside if inside and not is_reconciler_commit(line.remote.read_commit(inside)) else turn.commit
-        return (build_commit_info(line.remote.read_commit(commit), turn.commit if commit != turn.commit else None),)
+    def _list_edit_commits(self) -> tuple[CommitInfo, ...]:
+        """Return the commit of the person who set the value. For a merge, this is a commit of the merged branch."""
+        history, change = self._history, self._change
+        merged = history.find_commit_setting(self._list_merged_commits(), change.after)
+        if merged and merged != change.commit and not is_reconciler_commit(history.remote.read_commit(merged)):
+            return (build_commit_info(history.remote.read_commit(merged), change.commit),)
+        return (build_commit_info(history.remote.read_commit(change.commit)),)
 
-    # offers
+    # Changes by the reconciler
 
-    def _offered(self, told: CommittedPackage) -> ChangeReason:
-        last = self._last.recorded if self._last else None
-        return self._by_config(told, last) or self._by_upstream(told, last) or self._otherwise(told)
-
-    def _by_config(self, told: CommittedPackage, last: RecordedRender | None) -> ChangeReason | None:
-        """Return the commit of the config between two offers that made the value what it is."""
-        new, old = told.recorded.config, last.config if last else ""
-        if old == new:
-            return None
-        new, old = self._committed(new), self._committed(old)
-        if TREE_PREFIX in old + new:
-            return self._by_folders(old, new)
-        try:
-            commits = self._past.history.list_commits_between(CommitId(old) if old else None, CommitId(new))
-        except GitError as error:
-            return ChangeReason("config", f"by a change of the config whose commits are gone: {error.message}")
-        if commits is None and self._past.history.list_commits_between(CommitId(new), CommitId(old)) is not None:
-            return ChangeReason("edit", "taken back by people, to what an earlier config had made", self._people())
-        if commits is None:
-            return self._by_folders(old, new)
-        if not commits or (old and self._is_new(old)):
-            return None
-        self._among += len(commits)
-        line = [CommitId(old), *commits] if old else [CommitId(""), *commits]
-        first, found = find_change_point(0, len(line) - 1, lambda at: self._is_new(line[at]))
-        return self._in_merges(
-            line[first], line[found : found + 1] if found - first == 1 else line[first + 1 : found + 1]
+    def _find_render_reason(self, package: CommittedPackage) -> ChangeReason:
+        previous = self._previous.recorded if self._previous else None
+        return (
+            self._find_config_reason(package, previous)
+            or self._find_upstream_reason(package, previous)
+            or self._find_other_reason(package)
         )
 
-    def _committed(self, config: str) -> str:
-        """Return the commit that has a plain folder as it was, the folder itself where none has."""
+    def _find_config_reason(self, package: CommittedPackage, previous: RecordedRender | None) -> ChangeReason | None:
+        """Return the config commit that set the value; None if the config did not set it."""
+        if package.recorded.config == (previous.config if previous else ""):
+            return None
+        new_config = self._resolve_config(package.recorded.config)
+        old_config = self._resolve_config(previous.config if previous else "")
+        if TREE_PREFIX in old_config + new_config:
+            return self._build_folder_reason(old_config, new_config)
+        history = self._past.history
+        try:
+            commits = history.list_commits_between(CommitId(old_config) if old_config else None, CommitId(new_config))
+        except GitError as error:
+            message = f"a config change set the value; its commits cannot be read: {error.message}"
+            return ChangeReason("config", message)
+        if commits is None and history.list_commits_between(CommitId(new_config), CommitId(old_config)) is not None:
+            message = "a person reverted the package to the output of an earlier config"
+            return ChangeReason("edit", message, self._list_edit_commits())
+        if commits is None:
+            return self._build_folder_reason(old_config, new_config)
+        if not commits or (old_config and self._has_new_value(old_config)):
+            return None
+        self._commit_count += len(commits)
+        # "" is the state before the first commit.
+        versions = [CommitId(old_config), *commits]
+        last_old, first_new = self._find_change_point(versions)
+        return self._build_config_reason_in_merges(versions[last_old], versions[last_old + 1 : first_new + 1])
+
+    def _find_change_point(self, configs: Sequence[CommitId]) -> tuple[int, int]:
+        """Return the index of the last config without the new value, and of the first config with it."""
+        return find_change_point(0, len(configs) - 1, lambda index: self._has_new_value(configs[index]))
+
+    def _resolve_config(self, config: str) -> str:
+        """Return the commit that contains the content of a folder. Return the folder's id without such a commit."""
         if not config.startswith(TREE_PREFIX):
             return config
-        today = self._opened.snapshot.id
+        current_id = self._current_config.snapshot.id
+        head = "HEAD" if current_id.startswith(TREE_PREFIX) else current_id
         try:
-            head = "HEAD" if today.startswith(TREE_PREFIX) else today
             return self._past.history.find_commit_with_tree(TreeId(config.removeprefix(TREE_PREFIX)), head) or config
         except GitError:
-            # a folder that no repository is around
+            # The folder is outside of a Git repository.
             return config
 
-    def _in_merges(self, before: CommitId, found: Sequence[CommitId]) -> ChangeReason:
-        """Return the commit, and if that is a merge, the commit in it that made the difference."""
-        through: list[CommitInfo] = []
-        while len(found) == 1 and len(through) < _MOST_MERGES:
-            commit = self._past.history.read_commit(found[0])
-            side = self._side_of_config(commit.id, commit.parents)
-            if side is None:
+    def _build_config_reason_in_merges(self, before: CommitId, candidates: Sequence[CommitId]) -> ChangeReason:
+        """Return the reason for config commits. If a merge set the value, continue in its merged branch."""
+        merges: list[CommitInfo] = []
+        while len(candidates) == 1 and len(merges) < _MAX_NESTED_MERGES:
+            commit = self._past.history.read_commit(candidates[0])
+            merged = self._find_merged_change(commit.id, commit.parents)
+            if merged is None:
                 break
-            through.append(build_commit_info(commit))
-            before, found = side
-        return self._config_reason(before, found, through)
+            merges.append(build_commit_info(commit))
+            before, candidates = merged
+        return self._build_config_reason(before, candidates, merges)
 
-    def _side_of_config(
+    def _find_merged_change(
         self, merge: CommitId, parents: Sequence[CommitId]
     ) -> tuple[CommitId, Sequence[CommitId]] | None:
-        """Return what in a merge made the difference, None if it is no merge, or only the merge as a whole did."""
+        """Return the commits of a merged branch that set the value, and the commit before them.
+
+        Returns:
+            None if the commit is not a merge of two parents, or if no commit of the merged branch set the value.
+        """
         history = self._past.history
         start = history.merge_base(parents[0], parents[1]) if len(parents) == 2 else None
         commits = history.list_commits_between(start, parents[1]) if start else None
-        if start is None or not commits or not self._is_new(commits[-1]) or self._is_new(start) is not False:
+        if start is None or not commits:
             return None
-        self._among += len(commits)
-        line = [start, *commits]
-        first, found = find_change_point(0, len(line) - 1, lambda at: self._is_new(line[at]))
-        return line[first], line[first + 1 : found + 1]
+        if not self._has_new_value(commits[-1]) or self._has_new_value(start) is not False:
+            return None
+        self._commit_count += len(commits)
+        versions = [start, *commits]
+        last_old, first_new = self._find_change_point(versions)
+        return versions[last_old], versions[last_old + 1 : first_new + 1]
 
-    def _config_reason(
-        self, before: CommitId, found: Sequence[CommitId], through: Sequence[CommitInfo]
+    def _build_config_reason(
+        self, before: CommitId, candidates: Sequence[CommitId], merges: Sequence[CommitInfo]
     ) -> ChangeReason:
-        commits = tuple(build_commit_info(self._past.history.read_commit(one)) for one in found)
-        words = "by the config" if len(found) == 1 else "by one of these commits of the config"
-        upstream = self._moved_upstream(found[-1])
-        return ChangeReason("config", words, commits, tuple(through), self._objects(before, found[-1]), upstream)
-
-    def _objects(self, before: str, after: str) -> tuple[ConfigObjectChange, ...]:
-        made = self._otherwise_made(after, ())
-        catalogs = [self._then(one) if one else None for one in (before, after)]
-        old, new = (one.catalog if isinstance(one, PastConfig) else None for one in catalogs)
-        return (
-            find_config_changes(old, new, made if isinstance(made, ReRenderedPackage) else None) if old and new else ()
+        commits = tuple(build_commit_info(self._past.history.read_commit(commit)) for commit in candidates)
+        message = (
+            "a config commit set the value" if len(candidates) == 1 else "one of these config commits set the value"
         )
+        upstream = self._find_upstream_commit_for(candidates[-1])
+        objects = self._find_changed_objects(before, candidates[-1])
+        return ChangeReason("config", message, commits, tuple(merges), objects, upstream)
 
-    def _by_folders(self, old: str, new: str) -> ChangeReason | None:
-        """Return what two configs without a history between them say differently."""
-        if old and self._is_new(old):
+    def _find_changed_objects(self, before: str, after: str) -> tuple[ConfigObjectChange, ...]:
+        re_rendered = self._render_alternative(after, ())
+        old = self._read_config(before) if before else None
+        new = self._read_config(after) if after else None
+        if not (isinstance(old, PastConfig) and isinstance(new, PastConfig)):
+            return ()
+        used_by = re_rendered if isinstance(re_rendered, ReRenderedPackage) else None
+        return find_config_changes(old.catalog, new.catalog, used_by)
+
+    def _build_folder_reason(self, old_config: str, new_config: str) -> ChangeReason | None:
+        """Return the reason for two configs without known commits between them."""
+        if not old_config:
+            return ChangeReason("config", f"the config {shorten_id(new_config)} added the package")
+        if self._has_new_value(old_config):
             return None
-        words = f"by the config, between {shorten_id(old)} and {shorten_id(new)}, of which no commits are known" if old else (  # noqa: E501
-            f"by the config {shorten_id(new)}, with which the package came"
-        )  # fmt: skip
-        return ChangeReason("config", words, objects=self._objects(old, new) if old else ())
+        versions = f"{shorten_id(old_config)} and {shorten_id(new_config)}"
+        message = f"a config change set the value; no commits are known between {versions}"
+        return ChangeReason("config", message, objects=self._find_changed_objects(old_config, new_config))
 
-    def _by_upstream(self, told: CommittedPackage, last: RecordedRender | None) -> ChangeReason | None:
-        """Return the commit of the upstream between two offers that made the value what it is."""
-        commit = self._turned_upstream(told.recorded, last, told.recorded.config) if last else None
-        return ChangeReason("upstream", "by the upstream", (commit,)) if commit else None
-
-    def _moved_upstream(self, config: str) -> CommitInfo | None:
-        """Return the commit of an upstream that a config had moved to, if that made the value what it is."""
-        last = self._last.recorded if self._last else None
-        return self._turned_upstream(self._told.recorded, last, config) if self._told and last else None
-
-    def _turned_upstream(self, now: RecordedRender, last: RecordedRender | None, config: str) -> CommitInfo | None:
-        to, came = now.upstream, last.upstream if last else {}
-        if not to or not came or to["commit"] == came["commit"] or to["repo"] != came["repo"]:
+    def _find_upstream_reason(self, package: CommittedPackage, previous: RecordedRender | None) -> ChangeReason | None:
+        """Return the upstream commit that set the value; None if the upstream did not set it."""
+        if previous is None:
             return None
-        remote = self._past.find_upstream(now, self._opened)
+        commit = self._find_upstream_commit(package.recorded, previous, package.recorded.config)
+        return ChangeReason("upstream", "an upstream commit set the value", (commit,)) if commit else None
+
+    def _find_upstream_commit_for(self, config: str) -> CommitInfo | None:
+        """Return the upstream commit that set the value, for a config change that selected another upstream version."""
+        if not (self._package and self._previous):
+            return None
+        return self._find_upstream_commit(self._package.recorded, self._previous.recorded, config)
+
+    def _find_upstream_commit(self, now: RecordedRender, previous: RecordedRender, config: str) -> CommitInfo | None:
+        new, old = now.upstream, previous.upstream
+        if not new or not old or new["commit"] == old["commit"] or new["repo"] != old["repo"]:
+            return None
+        remote = self._past.find_upstream(now, self._current_config)
         if remote is None:
             return None
         try:
             commits = remote.mirror.list_commits_changing(
-                CommitId(to["commit"]), to["directory"], CommitId(came["commit"])
+                CommitId(new["commit"]), new["directory"], CommitId(old["commit"])
             )[::-1]
         except GitError:
-            # the commit that it came from before is gone
+            # The repository does not contain the old commit any more.
             return None
-        line = [CommitId(came["commit"]), *commits]
-        if len(line) < 2 or self._has_upstream(now, remote, line[0], config) is not False:
+        versions = [CommitId(old["commit"]), *commits]
+        if len(versions) < 2 or self._has_new_value_with_upstream(now, remote, versions[0], config) is not False:
             return None
-        self._among += len(commits)
-        _, found = find_change_point(0, len(line) - 1, lambda at: self._has_upstream(now, remote, line[at], config))
-        return build_commit_info(remote.read_commit(line[found]))
+        self._commit_count += len(commits)
+        _, first_new = find_change_point(
+            0,
+            len(versions) - 1,
+            lambda index: self._has_new_value_with_upstream(now, remote, versions[index], config),
+        )
+        return build_commit_info(remote.read_commit(versions[first_new]))
 
-    def _has_upstream(self, now: RecordedRender, remote: Remote, commit: CommitId, config: str) -> bool | None:
+    def _has_new_value_with_upstream(
+        self, now: RecordedRender, remote: Remote, commit: CommitId, config: str
+    ) -> bool | None:
         tree = remote.find_tree_at(commit, now.upstream["directory"])
         if tree is None:
-            return self._turn.now.value is ABSENT
-        at = replace(now, upstream={**now.upstream, "commit": commit, "tree": tree})
-        return self._is_new(config, (at,))
+            return self._change.after.value is ABSENT
+        recorded = replace(now, upstream={**now.upstream, "commit": commit, "tree": tree})
+        return self._has_new_value(config, (recorded,))
 
-    def _otherwise(self, told: CommittedPackage) -> ChangeReason:
-        """Return what else made it what it is, as far as that can be told."""
-        if rules := self._arrived(told):
-            return ChangeReason("rollout", f"by a rollout that has come to {told.target.name}: {', '.join(rules)}")
-        if partners := self._partners(told):
-            listed = ", ".join(f"{told.target.name}/{one}" for one in partners)
-            return ChangeReason(
-                "templates", f"by templates: what it inherits is in {listed}, which changed as well; ask why there"
+    def _find_other_reason(self, package: CommittedPackage) -> ChangeReason:
+        """Return the reason for a change that neither the config nor the upstream made."""
+        if rules := self._find_started_rules(package):
+            message = f"a rollout reached {package.target.name}: {', '.join(rules)}"
+            return ChangeReason("rollout", message)
+        if names := self._find_changed_related_packages(package):
+            packages = ", ".join(f"{package.target.name}/{name}" for name in names)
+            message = (
+                f"the value depends on templates of other packages that changed, too: {packages}; "
+                "run `reconciler why` for these packages"
             )
-        words = "neither by the config nor by its upstream: by another version of the reconciler, or of a function"
-        return ChangeReason("other", words)
+            return ChangeReason("templates", message)
+        message = (
+            "neither the config nor the upstream set the value; the version of the reconciler or of a function changed"
+        )
+        return ChangeReason("other", message)
 
-    def _arrived(self, told: CommittedPackage) -> list[str]:
-        record = self._opened.find_record(told)
-        offers = [record.find_version(one.status) if record and one else None for one in (self._last, told)]
-        then = self._then(told.recorded.config)
-        if not all(offers) or isinstance(then, ReRenderFailure):
+    def _find_started_rules(self, package: CommittedPackage) -> list[str]:
+        """Return the rollout rules that apply to this version and did not apply to the previous version."""
+        record = self._current_config.find_record(package)
+        old = record.find_version(self._previous.status) if record and self._previous else None
+        new = record.find_version(package.status) if record else None
+        past_config = self._read_config(package.recorded.config)
+        if old is None or new is None or isinstance(past_config, ReRenderFailure):
             return []
-        before, now = (dict(one.rules) if one else {} for one in offers)
-        rollouts = then.renderer.cluster_overrides.rollouts
-        return sorted(str(rule) for rule in rollouts if before.get(rule) != now.get(rule))
+        rollouts = past_config.renderer.cluster_overrides.rollouts
+        old_rules, new_rules = dict(old.rules), dict(new.rules)
+        return sorted(str(rule) for rule in rollouts if old_rules.get(rule) != new_rules.get(rule))
 
-    def _partners(self, told: CommittedPackage) -> list[str]:
-        then = self._then(told.recorded.config)
-        if isinstance(then, ReRenderFailure) or self._turn.parent is None:
+    def _find_changed_related_packages(self, package: CommittedPackage) -> list[str]:
+        """Return the other packages with template roles that changed in the same commit."""
+        past_config = self._read_config(package.recorded.config)
+        if isinstance(past_config, ReRenderFailure) or self._change.parent is None:
             return []
-        files = told.remote.read_files(told.tree) if told.tree else FileTree()
-        if not then.renderer.template_merger.has_template_roles(files):
+        files = package.remote.read_files(package.tree) if package.tree else FileTree()
+        if not past_config.renderer.template_merger.has_template_roles(files):
             return []
-        now, before = (self._past.read_related_packages(told, then, one) for one in (told.commit, self._turn.parent))
-        return sorted(one for one in {*now, *before} if now.get(one) != before.get(one))
+        new = self._past.read_related_packages(package, past_config, package.commit)
+        old = self._past.read_related_packages(package, past_config, self._change.parent)
+        return sorted(name for name in {*new, *old} if new.get(name) != old.get(name))
 
-    # making it otherwise
+    # Renders with other inputs
 
-    def _is_new(self, config: str, upstreams: Sequence[RecordedRender] = ()) -> bool | None:
-        """Return whether the value is what it is by a config, None where nobody can say."""
+    def _has_new_value(self, config: str, upstreams: Sequence[RecordedRender] = ()) -> bool | None:
+        """Return whether a render with another config gives the new value; None if the render is not possible."""
         if not config:
-            return self._turn.now.value is ABSENT
+            return self._change.after.value is ABSENT
         key = (config, upstreams[0].upstream["commit"] if upstreams else "")
-        if key not in self._made:
-            made = self._otherwise_made(config, upstreams)
-            self._made[key] = self._judged(made)
-        found = self._made[key]
-        return None if found is None else found.is_same_value(self._turn.now)
+        if key not in self._values:
+            self._values[key] = self._find_alternative_value(config, upstreams)
+        value = self._values[key]
+        return None if value is None else value.is_same_value(self._change.after)
 
-    def _judged(self, made: ReRenderedPackage | ReRenderFailure) -> FoundValue | None:
-        if isinstance(made, ReRenderFailure):
-            # by that config nobody wants the package
-            return _NOTHING if made.is_mismatch else None
-        return self._value_of(made) if made.is_usable else None
+    def _find_alternative_value(self, config: str, upstreams: Sequence[RecordedRender]) -> FoundValue | None:
+        re_rendered = self._render_alternative(config, upstreams)
+        if isinstance(re_rendered, ReRenderFailure):
+            # A mismatch means that no object of this config requests the package.
+            return _NO_VALUE if re_rendered.is_mismatch else None
+        return self._find_value(re_rendered) if re_rendered.is_usable else None
 
-    def _otherwise_made(self, config: str, upstreams: Sequence[RecordedRender]) -> ReRenderedPackage | ReRenderFailure:
-        assert self._told, "nobody asks otherwise"
-        then = self._then(config)
-        if isinstance(then, ReRenderFailure):
-            return then
-        known = [one.recorded for one in (self._told, self._last) if one]
-        self._renders += 1
+    def _render_alternative(
+        self, config: str, upstreams: Sequence[RecordedRender]
+    ) -> ReRenderedPackage | ReRenderFailure:
+        assert self._package, "only a package with a status file is rendered with another config"
+        past_config = self._read_config(config)
+        if isinstance(past_config, ReRenderFailure):
+            return past_config
+        recorded = [package.recorded for package in (self._package, self._previous) if package]
+        self._render_count += 1
         try:
-            return self._past.re_render_with_other_config(self._told, then, self._opened, upstreams or known)
+            return self._past.re_render_with_other_config(
+                self._package, past_config, self._current_config, upstreams or recorded
+            )
         except InterruptedFunctionError as error:
             return ReRenderFailure(str(error))
 
-    def _value_of(self, made: ReRenderedPackage) -> FoundValue:
-        return self._line.asked.find_in_package(made.rendered.files, self._turn.now.file)
+    def _find_value(self, re_rendered: ReRenderedPackage) -> FoundValue:
+        return self._history.query.find_in_package(re_rendered.rendered.files, self._change.after.file)
 
-    def _then(self, config: str) -> PastConfig | ReRenderFailure:
-        assert self._told, "nobody asks otherwise"
-        if config not in self._known:
-            self._known[config] = self._past.read_config(config, self._opened, [self._told])
-            for forgotten in [*self._known][:-_KEPT_CONFIGS]:
-                del self._known[forgotten]
-        return self._known[config]
+    def _read_config(self, config: str) -> PastConfig | ReRenderFailure:
+        assert self._package, "only the config of a package with a status file is read"
+        if config not in self._configs:
+            self._configs[config] = self._past.read_config(config, self._current_config, [self._package])
+            for oldest in [*self._configs][:-_MAX_CACHED_CONFIGS]:
+                del self._configs[oldest]
+        return self._configs[config]

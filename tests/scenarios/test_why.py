@@ -96,7 +96,7 @@ def test_the_answer_in_words(world: HistoryWorld) -> None:
 
     assert lines[0] == "berlin/web Deployment/_cluster/web /spec/replicas: 7, was 5"
     assert lines[2:] == [
-        "  by the config",
+        "  a config commit set the value",
         f"    commit {cause[:12]} of Ada, 2008-08-29: seven in Berlin",
         "      ClusterOverridePolicy/_cluster/site changed  policies/site.yaml:4",
         "        spec.overrideRules[0].overriders.jsonpatch[0].value 5 → 7",
@@ -316,7 +316,7 @@ def test_a_plain_folder_tells_what_is_known(tmp_path: Path) -> None:
     found = told(world, "berlin/web", *COUNT)
 
     assert (found["value"], found["reason"], found["by"]) == (7, "config", "ClusterOverridePolicy/site")
-    assert "of which no commits are known" in found["words"]
+    assert "no commits are known between" in found["words"]
 
 
 def test_a_folder_in_a_work_tree_has_the_commits_around_it(tmp_path: Path) -> None:
@@ -351,7 +351,7 @@ def policies_plain(folder: Path) -> World:
         pytest.param(("berlin/web", "Deployment/web", "/spec/replicos"), "it has /spec/replicas", id="no-value"),
         pytest.param(("berlin/web", "/spec/a~2"), "0 or 1 must follow", id="no-pointer"),
         pytest.param(("berlin/web", "/metadata/name"), "is in several: name one of", id="several-resources"),
-        pytest.param(("berlin/web", *COUNT, "--draft"), "no draft of it is open", id="no-draft"),
+        pytest.param(("berlin/web", *COUNT, "--draft"), "this package has no open draft", id="no-draft"),
         pytest.param(("berlin/web",), "RESOURCE and POINTER are missing", id="nothing-asked"),
         pytest.param(("berlin/", *COUNT), "must be REPOSITORY/PACKAGE, not 'berlin/'", id="no-name-of-a-package"),
     ],
