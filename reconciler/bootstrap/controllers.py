@@ -77,7 +77,12 @@ from reconciler.krm.isolation import ScopeFailedError
 from reconciler.krm.json_text import compute_digest
 from reconciler.krm.objects import Condition, ObjectKey
 from reconciler.packages.kptfile import KPTFILE, Kptfile, read_kptfile
-from reconciler.planning.attribution.validation import lint_functions, lint_generated, lint_places, lint_repositories
+from reconciler.planning.attribution.validation import (
+    lint_functions,
+    lint_generated,
+    lint_package_conflicts,
+    lint_repositories,
+)
 from reconciler.planning.layout.refs import TagPolicy
 from reconciler.planning.model.cluster_overrides import ClusterOverrides
 from reconciler.planning.model.state import TargetState
@@ -376,7 +381,7 @@ class CatalogServices:
         layout, rules = self._layout(catalog), self._settings.rules
         findings = [
             *lint_repositories(catalog),
-            *lint_places(result.variants, catalog.objects),
+            *lint_package_conflicts(result.variants, catalog.objects),
             *lint_functions(catalog, self._functions),
             *lint_generated(result.variants, layout.policies, rules.on_missing_policy, catalog.objects),
             *lint_policies(layout.policies.valid.values(), layout.inventory.clusters),

@@ -168,10 +168,8 @@ def test_what_selects_no_cluster_is_told_with_what_there_is(tmp_path: Path) -> N
 @pytest.mark.parametrize(
     ("written", "said"),
     [
-        pytest.param(
-            "  deploymnt: true", "spec.deploymnt is no field that is read; did you mean deployment?", id="spec"
-        ),
-        pytest.param("    branche: x", "spec.git.branche is no field that is read; did you mean branch?", id="git"),
+        pytest.param("  deploymnt: true", "spec.deploymnt: unknown field; did you mean deployment?", id="spec"),
+        pytest.param("    branche: x", "spec.git.branche: unknown field; did you mean branch?", id="git"),
         pytest.param("  description: ours", "", id="one-of-others"),
         pytest.param("  owner: us", "", id="one-of-nobody"),
     ],

@@ -28,7 +28,7 @@ from tests.support.world import World, catalog, deployment, package, repository,
 
 pytestmark = pytest.mark.skipif(not list_installed_releases(), reason="the extra k8s-schemas is not installed")
 NOT_INSTALLED = (
-    "error NotValidated: not validated: 1 resource of Kubernetes' own kinds in berlin/resources/edge; the extra"
+    "error NotValidated: not validated: 1 resource of built-in kinds in berlin/resources/edge; the extra"
     " k8s-schemas contains the schemas of Kubernetes 1.25 to 1.37, but not of {}; use --schemas DIR"
 )
 SELECTED = "spec:\n  selector: {matchLabels: {a: b}}\n"
@@ -100,7 +100,9 @@ def test_the_line_of_the_policy_that_set_a_wrong_value(tmp_path: Path) -> None:
     (line,) = told(validated(tmp_path))
 
     assert line.startswith("berlin/web policies.yaml:4 (PackageVariant default/web): error ResourceInvalid: ")
-    assert 'spec.replicas must be integer, not "many", by Kubernetes 1.31; ClusterOverridePolicy site ' in line
+    assert (
+        'spec.replicas must be integer, not "many", according to Kubernetes 1.31; ClusterOverridePolicy site ' in line
+    )
     assert line.endswith(" sets it in deployment.yaml")
 
 
@@ -126,8 +128,8 @@ def test_a_second_time_over_what_is_drafted_tells_the_same(tmp_path: Path) -> No
 def test_a_resource_that_is_placed_is_told_at_its_own_field(tmp_path: Path) -> None:
     world_of(tmp_path, {"door.yaml": placed("v1", "Service", "\n  ports:\n    - port: '80'\n      prot: TCP", "*")})
 
-    in_ports = "(Placement edge): {} Service edge/one: spec.ports[0].{}, by Kubernetes {}"
-    wrong, unknown = 'port must be integer, not "80"', "prot is no field that there is"
+    in_ports = "(Placement edge): {} Service edge/one: spec.ports[0].{} {}"
+    wrong, unknown = 'port must be integer, not "80", according to Kubernetes', "prot is not a field of Kubernetes"
     assert told(validated(tmp_path)) == [
         f"{cluster}/resources/edge door.yaml:{line} {in_ports.format(code, what, release)}"
         for cluster, release in (("berlin", "1.31"), ("lisbon", "1.37"))
@@ -139,15 +141,15 @@ def test_a_resource_that_is_placed_is_told_at_its_own_field(tmp_path: Path) -> N
     ("api_version", "kind", "release", "expected"),
     [
         pytest.param("extensions/v1beta1", "Ingress", "1.31",
-                     "error ApiNotServed: Ingress edge/one: apiVersion is extensions/v1beta1, which is gone since"
-                     " Kubernetes 1.22, and the cluster runs 1.31; use networking.k8s.io/v1", id="gone"),
+                     "error ApiNotServed: Ingress edge/one: apiVersion is extensions/v1beta1, which"
+                     " Kubernetes 1.22 removed; the cluster runs 1.31; use networking.k8s.io/v1", id="gone"),
         pytest.param("policy/v1beta1", "PodDisruptionBudget", "1.24",
                      f"{NOT_INSTALLED.format('1.24')}\n"
                      "warning ApiDeprecated: PodDisruptionBudget edge/one: apiVersion is policy/v1beta1, which is"
-                     " deprecated since Kubernetes 1.21, and gone from 1.25 on; use policy/v1", id="on-its-way"),
+                     " deprecated since Kubernetes 1.21, and removed in 1.25; use policy/v1", id="on-its-way"),
         pytest.param("networking.k8s.io/v1", "ServiceCIDR", "1.31",
-                     "error ApiNotServed: ServiceCIDR edge/one: apiVersion is networking.k8s.io/v1, of which"
-                     " Kubernetes 1.31 has no ServiceCIDR", id="not-there-yet"),
+                     "error ApiNotServed: ServiceCIDR edge/one: apiVersion is networking.k8s.io/v1, but"
+                     " Kubernetes 1.31 has no ServiceCIDR in this version", id="not-there-yet"),
         pytest.param("example.org/v1", "Nobody", "1.31",
                      "info SchemaMissing: not validated, because no schema of the kind is known: 1 resource of example.org/v1 Nobody in berlin/resources/edge", id="nobodys"),
         pytest.param("v1", "Service", "1.20",
@@ -164,9 +166,11 @@ def test_apis_by_release(api_version: str, kind: str, release: str, expected: st
     ("version", "spec", "expected"),
     [
         pytest.param("v1", "{size: 1}", [], id="right"),
-        pytest.param("v1", "{size: big}", ['spec.size must be integer, not "big", by its definition'], id="wrong"),
         pytest.param(
-            "v2", "{}", ["apiVersion is example.org/v2, and the definition of Site serves v1"], id="no-version"
+            "v1", "{size: big}", ['spec.size must be integer, not "big", according to its definition'], id="wrong"
+        ),
+        pytest.param(
+            "v2", "{}", ["apiVersion is example.org/v2, but the definition of Site serves v1"], id="no-version"
         ),
     ],
 )

@@ -50,7 +50,7 @@ def told(found: ValidationResult) -> list[tuple[str, str]]:
 def test_a_mistyped_field_of_a_builtin_kind_is_not_a_success(tmp_path: Path, release: KubernetesRelease | None) -> None:
     found = validated(tmp_path, {"one.yaml": deployment()}, release)
 
-    where = "1 resource of Kubernetes' own kinds in berlin/resources/edge"
+    where = "1 resource of built-in kinds in berlin/resources/edge"
     assert told(found) == [("NotValidated", f"not validated: {where}; {NEXT_STEP}")]
     assert exit_status_of(found.findings) == 1
 
@@ -60,7 +60,7 @@ def test_resources_of_all_builtin_kinds_are_one_finding(tmp_path: Path) -> None:
     found = validated(tmp_path, {"one.yaml": deployment(), "two.yaml": service}, (1, 31))
 
     assert [message.partition(" in ")[0] for _, message in told(found)] == [
-        "not validated: 2 resources of Kubernetes' own kinds"
+        "not validated: 2 resources of built-in kinds"
     ]
 
 

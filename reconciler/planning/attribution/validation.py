@@ -1,6 +1,7 @@
-"""Conformance: whether rendered resources are what their clusters take, by Kubernetes' releases and by schemas.
+"""Validation of a config beyond the validation of its objects.
 
-Lint across rooms: what can only be told of a config when all that the rooms make of it is known.
+- Conformance: rendered resources are compared with the APIs of the Kubernetes release and with JSON schemas.
+- Lint that needs the packages of all controllers.
 """
 
 from __future__ import annotations
@@ -55,30 +56,30 @@ CRD_TYPE = ("apiextensions.k8s.io", "CustomResourceDefinition")
 
 
 class SchemaSource(Protocol):
-    """Schemas of kinds, by release of Kubernetes; no release means the newest of which anything is known."""
+    """JSON schemas by Kubernetes release. Without a release, the newest known release is used."""
 
     def find_violations(
         self, release: KubernetesRelease | None, data: Mapping[str, Any]
     ) -> tuple[Violation, ...] | None:
-        """Return what is wrong with a resource; None where there is no schema of its kind."""
+        """Return the violations of a resource, or None if there is no schema of its kind."""
         ...
 
     def is_complete(self, release: KubernetesRelease | None) -> bool:
-        """Tell whether every kind that this release itself serves has a schema here."""
+        """Return whether all built-in kinds of a release have a schema."""
         ...
 
     def describe_release(self, release: KubernetesRelease | None) -> str:
-        """Return by which release is judged, as people say it."""
+        """Return the name of the release whose schemas are used."""
         ...
 
     def explain_missing_schema(self, release: KubernetesRelease | None) -> str:
-        """Return why a built-in kind has no schema, and what to do about it."""
+        """Return the reason why a built-in kind has no schema, and the next step."""
         ...
 
 
 @dataclass(frozen=True)
 class ResourceViolation:
-    """One thing that is wrong with a resource of a package, at a path in it."""
+    """A rule that a resource of a package violates at a path."""
 
     code: FindingCode
     resource: PackageResource
@@ -88,7 +89,7 @@ class ResourceViolation:
 
 @dataclass(frozen=True)
 class CheckedPackage:
-    """A package as it was rendered, with what is wrong with it, and its kinds that have no schema: how many of each."""
+    """A rendered package with its violations, and its resources without a schema."""
 
     variant: Variant
     rendered: PackageRender
@@ -98,9 +99,13 @@ class CheckedPackage:
 
 @dataclass(frozen=True)
 class UncheckedResources:
-    """Resources of a package that were held against no schema: what they are, how many, and the first of them.
+    """Resources of a package that were not compared with a schema.
 
-    `builtin_reason` is why there are no schemas of built-in kinds, with the next step; "" for other kinds.
+    Attributes:
+        description: Kind of the resources.
+        builtin_reason: Reason why a built-in kind has no schema, and the next step; "" for custom kinds.
+        first_resource: First resource of the package with this description.
+        count: Number of resources.
     """
 
     description: str
@@ -109,157 +114,169 @@ class UncheckedResources:
     count: int = 1
 
 
-_Found = tuple[tuple[ResourceViolation, ...], tuple[UncheckedResources, ...]]
+_CheckResult = tuple[tuple[ResourceViolation, ...], tuple[UncheckedResources, ...]]
 
 
 class ConformanceChecker:
-    """Checks the packages of one cluster after the other; what clusters have alike is looked at once."""
+    """Checks the packages of one cluster after another. Equal packages of several clusters are checked once."""
 
     def __init__(self, catalog: Catalog, releases: Mapping[str, KubernetesRelease], schemas: SchemaSource) -> None:
         self._releases = releases
         self._schemas = schemas
-        self._of_config = read_custom_resource_kinds(one.data for one in catalog.objects_of_kind(*CRD_TYPE))
-        self._known: dict[tuple[object, ...], _Found] = {}
+        definitions = (definition.data for definition in catalog.objects_of_kind(*CRD_TYPE))
+        self._config_kinds = read_custom_resource_kinds(definitions)
+        self._results: dict[tuple[object, ...], _CheckResult] = {}
 
     def check_packages(
         self, cluster: str, packages: Sequence[tuple[Variant, PackageRender]]
     ) -> Iterator[CheckedPackage]:
-        """Yield each package of a cluster with what is wrong with it; custom kinds may be defined in any of them."""
+        """Check all packages of a cluster. Each of them can contain CustomResourceDefinitions for the others."""
         release = self._releases.get(cluster)
-        defining = [rendered.files for _, rendered in packages if _defines(rendered.files)]
-        customs = (
-            self._of_config.with_overrides(read_custom_resource_kinds(_definitions(defining)))
-            if defining
-            else self._of_config
-        )
-        about = (release, *sorted(files.id for files in defining))
+        defining_packages = [rendered.files for _, rendered in packages if _may_define_kinds(rendered.files)]
+        custom_kinds = self._config_kinds
+        if defining_packages:
+            custom_kinds = custom_kinds.with_overrides(read_custom_resource_kinds(_list_definitions(defining_packages)))
+        cluster_key = (release, *sorted(files.id for files in defining_packages))
         for variant, rendered in packages:
-            key = (rendered.files.id, *about)
-            if key not in self._known:
-                self._known[key] = self._look(rendered.files, release, customs)
-            yield CheckedPackage(variant, rendered, *self._known[key])
+            key = (rendered.files.id, *cluster_key)
+            if key not in self._results:
+                self._results[key] = self._check_files(rendered.files, release, custom_kinds)
+            yield CheckedPackage(variant, rendered, *self._results[key])
 
-    def _look(self, files: FileTree, release: KubernetesRelease | None, customs: CustomResourceKinds) -> _Found:
-        faults: list[ResourceViolation] = []
-        unknown: dict[tuple[str, str], UncheckedResources] = {}
+    def _check_files(
+        self, files: FileTree, release: KubernetesRelease | None, custom_kinds: CustomResourceKinds
+    ) -> _CheckResult:
+        violations: list[ResourceViolation] = []
+        unchecked: dict[tuple[str, str], UncheckedResources] = {}
         for resource in Package(files).resources:
             if not _is_applied(resource):
                 continue
-            found, is_judged = self._of_resource(resource, release, customs)
-            faults += found
-            if not is_judged:
-                one = self._unjudged(resource, release)
-                before = unknown.get((one.description, one.builtin_reason))
-                unknown[one.description, one.builtin_reason] = (
-                    replace(before, count=before.count + 1) if before else one
-                )
-        return tuple(faults), tuple(unknown.values())
+            found_violations, is_checked = self._check_resource(resource, release, custom_kinds)
+            violations += found_violations
+            if not is_checked:
+                new = self._describe_unchecked(resource, release)
+                key = (new.description, new.builtin_reason)
+                known = unchecked.get(key)
+                unchecked[key] = replace(known, count=known.count + 1) if known else new
+        return tuple(violations), tuple(unchecked.values())
 
-    def _unjudged(self, resource: PackageResource, release: KubernetesRelease | None) -> UncheckedResources:
+    def _describe_unchecked(self, resource: PackageResource, release: KubernetesRelease | None) -> UncheckedResources:
         if resource.group in BUILTIN_GROUPS:
-            return UncheckedResources("Kubernetes' own kinds", self._schemas.explain_missing_schema(release), resource)
+            return UncheckedResources("built-in kinds", self._schemas.explain_missing_schema(release), resource)
         return UncheckedResources(f"{resource.api_version} {resource.kind}", "", resource)
 
-    def _of_resource(
-        self, resource: PackageResource, release: KubernetesRelease | None, customs: CustomResourceKinds
+    def _check_resource(
+        self, resource: PackageResource, release: KubernetesRelease | None, custom_kinds: CustomResourceKinds
     ) -> tuple[tuple[ResourceViolation, ...], bool]:
-        """Return the faults of a resource, and whether it was compared to a schema or its API version is not served."""
-        if customs.contains(resource.group, resource.kind):
-            of_definition = _of_custom(resource, customs.versions(resource.group, resource.kind))
-            return of_definition or (), of_definition is not None
-        going = _going(resource, release)
-        told = (going,) if going else ()
-        if going and going.code is API_NOT_SERVED:
-            return told, True
-        violations = self._schemas.find_violations(release, resource.data)
-        if violations is not None:
-            by = self._schemas.describe_release(release) if resource.group in BUILTIN_GROUPS else "its schema"
-            return (*told, *_violations(resource, violations, by)), True
-        if resource.group in BUILTIN_GROUPS and self._schemas.is_complete(release) and not told:
-            message = (
-                f"is {resource.api_version}, of which {self._schemas.describe_release(release)} has no {resource.kind}"
-            )
+        """Return the violations of a resource, and whether a schema or a list of served versions was found for it."""
+        if custom_kinds.contains(resource.group, resource.kind):
+            violations = _check_custom_resource(resource, custom_kinds.versions(resource.group, resource.kind))
+            return violations or (), violations is not None
+        removal = _check_api_removal(resource, release)
+        removals = (removal,) if removal else ()
+        if removal and removal.code is API_NOT_SERVED:
+            return removals, True
+        is_builtin = resource.group in BUILTIN_GROUPS
+        schema_violations = self._schemas.find_violations(release, resource.data)
+        if schema_violations is not None:
+            schema_name = self._schemas.describe_release(release) if is_builtin else "its schema"
+            return (*removals, *_convert_violations(resource, schema_violations, schema_name)), True
+        if is_builtin and self._schemas.is_complete(release) and not removals:
+            release_name = self._schemas.describe_release(release)
+            message = f"is {resource.api_version}, but {release_name} has no {resource.kind} in this version"
             return (ResourceViolation(API_NOT_SERVED, resource, ("apiVersion",), message),), True
-        return told, False
+        return removals, False
 
 
 def _is_applied(resource: PackageResource) -> bool:
-    # what has no kind and name is no resource, and a List is taken apart by whoever applies it
+    # kubectl and GitOps tools apply the items of a List, and not the List itself.
     is_list = resource.kind.endswith("List") and isinstance(resource.data.get("items"), list)
     return not (resource.missing_krm_field or resource.is_local_config or resource.kind == KPTFILE or is_list)
 
 
-def _defines(files: FileTree) -> bool:
+def _may_define_kinds(files: FileTree) -> bool:
     return any(b"CustomResourceDefinition" in file.data for file in files.values())
 
 
-def _definitions(trees: Iterable[FileTree]) -> Iterator[Mapping[str, Any]]:
-    for files in trees:
-        yield from (one.data for one in Package(files).resources if (one.group, one.kind) == CRD_TYPE)
+def _list_definitions(packages: Iterable[FileTree]) -> Iterator[Mapping[str, Any]]:
+    for files in packages:
+        resources = Package(files).resources
+        yield from (resource.data for resource in resources if (resource.group, resource.kind) == CRD_TYPE)
 
 
-def _going(resource: PackageResource, release: KubernetesRelease | None) -> ResourceViolation | None:
-    """Return that an API version is gone, or will be, in the release of the cluster."""
-    found = find_api_removal(resource.api_version, resource.kind)
-    if found is None or (release and release < found.deprecated_in):
+def _check_api_removal(resource: PackageResource, release: KubernetesRelease | None) -> ResourceViolation | None:
+    """Return a violation if Kubernetes has removed or deprecated the API version in the release."""
+    removal = find_api_removal(resource.api_version, resource.kind)
+    if removal is None or (release and release < removal.deprecated_in):
         return None
-    gone = format_kubernetes_release(found.removed_in)
-    what, instead = f"is {resource.api_version}, which", f"; use {found.replacement}"
-    if release and release >= found.removed_in:
-        message = f"{what} is gone since Kubernetes {gone}, and the cluster runs {format_kubernetes_release(release)}{instead}"  # noqa: E501
+    removed_in = format_kubernetes_release(removal.removed_in)
+    prefix = f"is {resource.api_version}, which"
+    if release and release >= removal.removed_in:
+        cluster_release = format_kubernetes_release(release)
+        message = (
+            f"{prefix} Kubernetes {removed_in} removed; the cluster runs {cluster_release}; use {removal.replacement}"
+        )
         return ResourceViolation(API_NOT_SERVED, resource, ("apiVersion",), message)
-    since = format_kubernetes_release(found.deprecated_in)
-    message = f"{what} is deprecated since Kubernetes {since}, and gone from {gone} on{instead}"
+    deprecated_in = format_kubernetes_release(removal.deprecated_in)
+    message = (
+        f"{prefix} is deprecated since Kubernetes {deprecated_in}, and removed in {removed_in};"
+        f" use {removal.replacement}"
+    )
     return ResourceViolation(API_DEPRECATED, resource, ("apiVersion",), message)
 
 
-def _of_custom(
+def _check_custom_resource(
     resource: PackageResource, versions: Mapping[str, CustomResourceVersion]
 ) -> tuple[ResourceViolation, ...] | None:
+    """Return the violations of a custom resource, or None if its version has no schema."""
     version = versions.get(resource.version)
     if version is None or not version.served:
-        served = format_list(sorted(name for name, one in versions.items() if one.served)) or "none"
-        message = f"is {resource.api_version}, and the definition of {resource.kind} serves {served}"
+        served = format_list(sorted(name for name, definition in versions.items() if definition.served)) or "none"
+        message = f"is {resource.api_version}, but the definition of {resource.kind} serves {served}"
         return (ResourceViolation(API_NOT_SERVED, resource, ("apiVersion",), message),)
     violations = version.find_violations(resource.data)
-    return None if violations is None else tuple(_violations(resource, violations, "its definition"))
+    return None if violations is None else tuple(_convert_violations(resource, violations, "its definition"))
 
 
-def _violations(resource: PackageResource, violations: Iterable[Violation], by: str) -> Iterator[ResourceViolation]:
-    for one in violations:
-        if one.rule == "unknown":
+def _convert_violations(
+    resource: PackageResource, violations: Iterable[Violation], schema_name: str
+) -> Iterator[ResourceViolation]:
+    for violation in violations:
+        if violation.rule == "unknown":
+            message = f"is not a field of {schema_name}"
             yield from (
-                ResourceViolation(
-                    FIELD_NOT_IN_SCHEMA, resource, (*one.path, name), f"is no field that there is, by {by}"
-                )
-                for name in one.names
+                ResourceViolation(FIELD_NOT_IN_SCHEMA, resource, (*violation.path, name), message)
+                for name in violation.names
             )
         else:
-            words = _words(one, hides=is_secret(resource.data))
-            yield ResourceViolation(RESOURCE_INVALID, resource, one.path, f"{words}, by {by}")
+            message = _format_violation(violation, should_mask=is_secret(resource.data))
+            yield ResourceViolation(
+                RESOURCE_INVALID, resource, violation.path, f"{message}, according to {schema_name}"
+            )
 
 
-def _words(one: Violation, *, hides: bool) -> str:
-    names, value = ", ".join(one.names), MASK if hides else describe_value(one.value)
-    match one.rule:
+def _format_violation(violation: Violation, *, should_mask: bool) -> str:
+    names = ", ".join(violation.names)
+    value = MASK if should_mask else describe_value(violation.value)
+    match violation.rule:
         case "type":
-            types = [name for name in one.names if name != "null"] or one.names
+            types = [name for name in violation.names if name != "null"] or violation.names
             return f"must be {' or '.join(types)}, not {value}"
         case "enum":
             return f"must be one of {names}, not {value}"
         case "required":
             return f"must have {names}"
         case "format":
-            return f"must be of the format {names}, not {value}"
+            return f"must have the format {names}, not {value}"
         case "one-of":
-            return "must be as one of its alternatives says, and is as none or as several"
+            return "must match exactly one alternative of the schema, but matches none or several"
         case _:
-            return "breaks a rule of its schema" if hides else f"breaks a rule of its schema: {names}"
+            return "violates a rule of its schema" if should_mask else f"violates a rule of its schema: {names}"
 
 
 FieldPathStep = str | int
-# those that are read, and those of Porch's that need not be
-_OF_REPOSITORIES = (
+# Fields of a Repository: those that the reconciler reads, and Porch's other fields.
+_REPOSITORY_FIELDS = (
     "type",
     "git",
     "deployment",
@@ -271,32 +288,33 @@ _OF_REPOSITORIES = (
     "mutators",
     "validators",
 )
-_OF_GIT = ("repo", "branch", "directory", "tagPrefix", "createBranch", "secretRef", "author", "email")
+_GIT_FIELDS = ("repo", "branch", "directory", "tagPrefix", "createBranch", "secretRef", "author", "email")
 
 
-def lint_places(variants: Iterable[Variant], objects: Mapping[ObjectKey, ConfigObject]) -> Iterator[Finding]:
-    """Yield an error for each package that several owners want, or that lies in one of another: one of them waits."""
-    taken: dict[tuple[str, str], tuple[PackagePathIndex, dict[str, Variant]]] = {}
-    for one in sorted(variants, key=lambda each: (each.owner.key, each.target)):
-        packages, wanted = taken.setdefault((one.target.namespace, one.target.repository), (PackagePathIndex(), {}))
-        package = one.target.package
-        rivals = [wanted[each] for each in (package, *packages.find_nested(package)) if each in wanted]
+def lint_package_conflicts(variants: Iterable[Variant], objects: Mapping[ObjectKey, ConfigObject]) -> Iterator[Finding]:
+    """Yield an error for each package that several owners request, and for each nested package.
+
+    A pass blocks all these variants except one.
+    """
+    requested: dict[tuple[str, str], tuple[PackagePathIndex, dict[str, Variant]]] = {}
+    for variant in sorted(variants, key=lambda variant: (variant.owner.key, variant.target)):
+        target = variant.target
+        paths, winners = requested.setdefault((target.namespace, target.repository), (PackagePathIndex(), {}))
+        package = target.package
+        rivals = [winners[name] for name in (package, *paths.find_nested(package)) if name in winners]
         if rivals:
-            first = rivals[0]
-            message = f"package {one.target} is also requested by {first.owner.key} as {first.target.package}"
-            yield DOWNSTREAM_CONFLICT.finding(message, _of_owner(one, objects))
+            winner = rivals[0]
+            message = f"package {target} is also requested by {winner.owner.key} as {winner.target.package}"
+            yield DOWNSTREAM_CONFLICT.finding(message, _locate_owner(variant, objects))
         else:
-            wanted[package] = one
-            packages.add(package)
+            winners[package] = variant
+            paths.add(package)
 
 
-def _of_owner(variant: Variant, objects: Mapping[ObjectKey, ConfigObject]) -> SourceLocation:
-    written = objects.get(variant.owner.parent or variant.owner.key)
-    return (
-        replace(written.location, object=str(variant.owner.key))
-        if written
-        else SourceLocation(object=str(variant.owner.key))
-    )
+def _locate_owner(variant: Variant, objects: Mapping[ObjectKey, ConfigObject]) -> SourceLocation:
+    name = str(variant.owner.key)
+    manifest = objects.get(variant.owner.parent or variant.owner.key)
+    return replace(manifest.location, object=name) if manifest else SourceLocation(object=name)
 
 
 def lint_generated(
@@ -305,78 +323,85 @@ def lint_generated(
     on_missing: MissingPolicyMode,
     objects: Mapping[ObjectKey, ConfigObject],
 ) -> Iterator[Finding]:
-    """Yield what is wrong with the policies that generated resources name, and what they spell in an old way.
+    """Yield findings about generated resources: problems with the policies that they name, and deprecated fields.
 
-    It is what a pass tells of each package; here what several clusters have alike is told once.
+    A pass reports the same findings for each package. Here, each package content is checked once for all clusters.
     """
-    seen: set[str] = set()
-    for one in variants:
-        if one.cluster and isinstance(one.source, GeneratedSource) and one.source.files.id not in seen:
-            seen.add(one.source.files.id)
-            for resource in Package(one.source.files).resources:
-                yield from _of_resource(resource, one, policies, on_missing, objects)
+    checked_ids: set[str] = set()
+    for variant in variants:
+        source = variant.source
+        if variant.cluster and isinstance(source, GeneratedSource) and source.files.id not in checked_ids:
+            checked_ids.add(source.files.id)
+            for resource in Package(source.files).resources:
+                yield from _lint_generated_resource(resource, variant, policies, on_missing, objects)
 
 
-def _of_resource(
-    resource: PackageResource, variant: Variant, policies: OverridePolicies, on_missing: MissingPolicyMode,
+def _lint_generated_resource(
+    resource: PackageResource,
+    variant: Variant,
+    policies: OverridePolicies,
+    on_missing: MissingPolicyMode,
     objects: Mapping[ObjectKey, ConfigObject],
-) -> Iterator[Finding]:  # fmt: skip
-    notes = (
-        *(_guessed(one, policies) for one in find_attached_policies(resource, policies, on_missing).issues),
+) -> Iterator[Finding]:
+    attached = find_attached_policies(resource, policies, on_missing)
+    issues = (
+        *(_add_policy_suggestion(issue, policies) for issue in attached.issues),
         *find_deprecated_fields(resource),
     )
-    for found in (create_finding(resource, note) for note in notes):
-        written = objects.get(resource.key)
-        if written is not None:
-            # a resource that is placed stands in the config as it is
-            yield replace(found, location=replace(found.location, file=written.file, line=written.line))
+    for finding in (create_finding(resource, issue) for issue in issues):
+        manifest = objects.get(resource.key)
+        if manifest is not None:
+            # A placed resource is copied from the config, so that its location is there.
+            yield replace(finding, location=replace(finding.location, file=manifest.file, line=manifest.line))
         else:
-            place = replace(found.location, package=str(variant.target), owner=str(variant.owner.key))
-            yield replace(found, location=place)
+            location = replace(finding.location, package=str(variant.target), owner=str(variant.owner.key))
+            yield replace(finding, location=location)
 
 
-def _guessed(note: ResourceIssue, policies: OverridePolicies) -> ResourceIssue:
-    """Return the note; of a policy that does not exist with the name of one that may be meant."""
-    if note.code is not POLICY_NOT_FOUND:
-        return note
+def _add_policy_suggestion(issue: ResourceIssue, policies: OverridePolicies) -> ResourceIssue:
+    """Add a suggestion to an issue about a missing policy: the name of a similar policy."""
+    if issue.code is not POLICY_NOT_FOUND:
+        return issue
     names = sorted(map(str, policies.valid))
-    wanted = note.message.partition(" names ")[2].partition(",")[0]
-    return replace(note, message=f"{note.message}{suggest_name(wanted, names)}")
+    missing_name = issue.message.partition(" names ")[2].partition(",")[0]
+    return replace(issue, message=f"{issue.message}{suggest_name(missing_name, names)}")
 
 
 def lint_repositories(catalog: Catalog) -> Iterator[Finding]:
-    """Yield a warning for each field of a Repository that is kept, says nothing, and is almost one that is read."""
-    for one in catalog.objects_of_kind(PORCH_GROUP, "Repository"):
-        spec = one.data.get("spec")
+    """Yield a warning for each unknown field of a Repository whose name is similar to a known field."""
+    for repository in catalog.objects_of_kind(PORCH_GROUP, "Repository"):
+        spec = repository.data.get("spec")
         git = spec.get("git") if isinstance(spec, dict) else None
-        for path, fields, known in ((("spec",), spec, _OF_REPOSITORIES), (("spec", "git"), git, _OF_GIT)):
-            for name in (str(key) for key in (fields if isinstance(fields, dict) else ()) if key not in known):
-                if guess := suggest_name(name, known):
-                    message = f"{format_path((*path, name))} is no field that is read{guess}"
-                    yield FIELD_MISSPELT.finding(message, one.location_of((*path, name)))
+        sections = ((("spec",), spec, _REPOSITORY_FIELDS), (("spec", "git"), git, _GIT_FIELDS))
+        for path, fields, known_fields in sections:
+            names = map(str, fields if isinstance(fields, dict) else ())
+            for name in (name for name in names if name not in known_fields):
+                if suggestion := suggest_name(name, known_fields):
+                    message = f"{format_path((*path, name))}: unknown field{suggestion}"
+                    yield FIELD_MISSPELT.finding(message, repository.location_of((*path, name)))
 
 
 def lint_functions(catalog: Catalog, functions: FunctionProvider) -> Iterator[Finding]:
-    """Yield a warning for each function of a PackageVariant, or of a set, that cannot run here."""
+    """Yield a warning for each function of a PackageVariant or PackageVariantSet that cannot run here."""
     for kind in ("PackageVariant", "PackageVariantSet"):
-        for one in catalog.objects_of_kind(PORCH_GROUP, kind):
-            for path, entry in _entries(one.data.get("spec")):
-                why = _why_not(entry, functions)
-                if why:
+        for config_object in catalog.objects_of_kind(PORCH_GROUP, kind):
+            for path, entry in _list_function_entries(config_object.data.get("spec")):
+                reason = _explain_unavailable(entry, functions)
+                if reason:
                     name = entry.get("image") or entry.get("exec")
-                    message = f"{format_path(path)}: function {name} cannot run here: {why}"
-                    yield FUNCTION_UNAVAILABLE.finding(message, one.location_of(path))
+                    message = f"{format_path(path)}: function {name} cannot run here: {reason}"
+                    yield FUNCTION_UNAVAILABLE.finding(message, config_object.location_of(path))
 
 
-def _entries(spec: Any) -> Iterator[tuple[tuple[FieldPathStep, ...], Mapping[str, Any]]]:
-    """Yield the functions of a spec, or of the templates of its targets, as they are written."""
-    holders: list[tuple[tuple[FieldPathStep, ...], Any]] = [(("spec",), spec)]
+def _list_function_entries(spec: Any) -> Iterator[tuple[tuple[FieldPathStep, ...], Mapping[str, Any]]]:
+    """Yield the function entries of a spec, and of the templates of its targets, with their paths."""
+    templates: list[tuple[tuple[FieldPathStep, ...], Any]] = [(("spec",), spec)]
     targets = spec.get("targets") if isinstance(spec, dict) else None
     for index, target in enumerate(targets if isinstance(targets, list) else ()):
         template = target.get("template") if isinstance(target, dict) else None
-        holders.append((("spec", "targets", index, "template"), template))
-    for path, holder in holders:
-        pipeline = holder.get("pipeline") if isinstance(holder, dict) else None
+        templates.append((("spec", "targets", index, "template"), template))
+    for path, template in templates:
+        pipeline = template.get("pipeline") if isinstance(template, dict) else None
         for name in ("mutators", "validators"):
             entries = pipeline.get(name) if isinstance(pipeline, dict) else None
             for index, entry in enumerate(entries if isinstance(entries, list) else ()):
@@ -384,25 +409,35 @@ def _entries(spec: Any) -> Iterator[tuple[tuple[FieldPathStep, ...], Mapping[str
                     yield (*path, "pipeline", name, index), entry
 
 
-def _why_not(entry: Mapping[str, Any], functions: FunctionProvider) -> str:
+def _explain_unavailable(entry: Mapping[str, Any], functions: FunctionProvider) -> str:
+    """Return the reason why a function cannot run, or ""."""
     texts = {name: value for name in ("image", "exec", "tag") if isinstance(value := entry.get(name), str)}
     if not texts.keys() & {"image", "exec"}:
         return ""
     try:
-        found = functions.find(FunctionSpec.model_validate(texts))
+        function = functions.find(FunctionSpec.model_validate(texts))
     except InterruptedFunctionError:
-        # the world does not say now, and a pass will ask again
+        # The error is temporary. The next pass checks the function again.
         return ""
-    match found:
+    match function:
         case FunctionMatch():
             return ""
         case FunctionUnavailable(reason):
             return reason
         case None:
-            return "it is none of those that are built in, and the settings list no image or command of that name"
+            return "it is not a built-in function, and the settings list no image or command with this name"
 
 
 def deduplicate_lint(findings: Sequence[Finding], lint: Iterable[Finding]) -> tuple[Finding, ...]:
-    """Return what lint has to say of places of which nothing worse was found with the same code."""
-    known = {(one.code, one.location.object, one.location.pointer) for one in findings}
-    return tuple(one for one in lint if (one.code, one.location.object, one.location.pointer) not in known)
+    """Return the lint without findings that have the code and the location of another finding.
+
+    Args:
+        findings: Findings of the validation.
+        lint: Findings of the lint.
+    """
+    known = {_get_lint_key(finding) for finding in findings}
+    return tuple(finding for finding in lint if _get_lint_key(finding) not in known)
+
+
+def _get_lint_key(finding: Finding) -> tuple[str, str, str]:
+    return finding.code, finding.location.object, finding.location.pointer
