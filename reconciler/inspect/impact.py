@@ -1,4 +1,7 @@
-"""Impact over real Git: the fleet is fetched once, and planned twice, with the config of one commit and of another."""
+"""Impact of a config change: two plans of the whole fleet with the configs of two commits.
+
+The repositories are fetched once. The comparison of the plans is in `reconciler.planning.attribution.impact`.
+"""
 
 from __future__ import annotations
 
@@ -32,12 +35,17 @@ from reconciler.reconcile.remotes.remotes import Remotes
 from reconciler.reconcile.services import ConfigSource, PassServices
 from reconciler.reconcile.snapshot import PreparedPass, prepare_pass, take_snapshots
 
+_REMOVAL_REASONS = ("proposed", "withdrawn")
+
 
 @dataclass(frozen=True)
 class CommitRange:
-    """Two commits by name: `base..head`, or `base...head`, which begins at the last commit that both come from.
+    """Names of two config commits: `base..head`, or `base...head`.
 
-    "" is the config as settings name it: as `base` its branch, as `head` what is on disk, or the branch of a URL.
+    Attributes:
+        base: The first commit; "" is the config branch of the settings.
+        head: The second commit; "" is the current config: the files on disk, or the branch of a URL.
+        is_from_merge_base: Use the merge base of both commits as the first commit (`...`).
     """
 
     base: str
@@ -50,118 +58,144 @@ class CommitRange:
 
 @dataclass(frozen=True)
 class ConfigVersions:
-    """Where configs are read from: as it is now, at any commit, and the branch that settings name."""
+    """Access to the current config and to the config of each commit.
+
+    Attributes:
+        branch: The config branch of the settings.
+    """
 
     current: ConfigSource
     history: ConfigHistory
     branch: str
 
-    def resolve(self, asked: CommitRange) -> tuple[ConfigSource, ConfigSource]:
-        """Return the two configs that a range asks for. Raises GitError."""
-        base = self.history.find_commit(asked.base) if asked.base else self.history.find_branch_head(self.branch)
-        head = self.history.find_commit(asked.head) if asked.head else None
-        if asked.is_from_merge_base:
-            tip = head or self.history.find_commit(self.history.current_name)
-            fork = self.history.merge_base(base, tip)
-            if fork is None:
-                raise ObjectMissingError(f"{asked}: the two must come from one commit, and have none in common")
-            base = fork
-        return self.history.source_at(base), self.history.source_at(head) if head else self.current
+    def resolve(self, commit_range: CommitRange) -> tuple[ConfigSource, ConfigSource]:
+        """Return the configs of both commits of a range.
+
+        Raises:
+            GitError: A commit cannot be read, or the two commits have no merge base.
+        """
+        history = self.history
+        base = history.find_commit(commit_range.base) if commit_range.base else history.find_branch_head(self.branch)
+        head = history.find_commit(commit_range.head) if commit_range.head else None
+        if commit_range.is_from_merge_base:
+            merge_base = history.merge_base(base, head or history.find_commit(history.current_name))
+            if merge_base is None:
+                raise ObjectMissingError(f"{commit_range}: the two commits have no common ancestor")
+            base = merge_base
+        return history.source_at(base), history.source_at(head) if head else self.current
 
 
-def compute_impact(asked: CommitRange, configs: ConfigVersions, remotes: Remotes, tools: PassServices) -> FleetImpact:
-    """Return what the one config makes different for the fleet that the other would not. Raises GitError."""
-    tools = replace(tools, create_text_writer=_Wordless)
-    before, after = take_snapshots(configs.resolve(asked), remotes, tools)
-    begun = prepare_pass(before, remotes, tools)
-    base = plan_fleet(begun, tools)
-    going = prepare_pass(after, remotes, tools)
-    head = plan_fleet(going, tools, (begun, base))
-    read = partial(_read, begun.context, going.context)
-    found = tuple(read(one) for one in compare_plans(base, head))
-    labels = {name: one.labels for name, one in {**begun.context.clusters, **going.context.clusters}.items()}
-    return FleetImpact(base, head, found, labels, find_unknown_impact((base, head), _unread((begun, going), remotes)))
+def compute_impact(
+    commit_range: CommitRange, configs: ConfigVersions, remotes: Remotes, services: PassServices
+) -> FleetImpact:
+    """Return the packages of the fleet that differ between the two configs of a range.
+
+    Raises:
+        GitError: A config cannot be read.
+    """
+    services = replace(services, create_text_writer=_EmptyTextWriter)
+    base_snapshot, head_snapshot = take_snapshots(configs.resolve(commit_range), remotes, services)
+    base_pass = prepare_pass(base_snapshot, remotes, services)
+    base_plan = plan_fleet(base_pass, services)
+    head_pass = prepare_pass(head_snapshot, remotes, services)
+    head_plan = plan_fleet(head_pass, services, (base_pass, base_plan))
+    read_contents = partial(_read_contents, base_pass.context, head_pass.context)
+    impacts = tuple(read_contents(impact) for impact in compare_plans(base_plan, head_plan))
+    clusters = {**base_pass.context.clusters, **head_pass.context.clusters}
+    labels = {name: cluster.labels for name, cluster in clusters.items()}
+    unknown = find_unknown_impact((base_plan, head_plan), _find_unread_targets((base_pass, head_pass), remotes))
+    return FleetImpact(base_plan, head_plan, impacts, labels, unknown)
 
 
-def _unread(configs: Iterable[PreparedPass], remotes: Remotes) -> dict[Target, Finding]:
-    """Return an error for each destination of the configs whose repository could not be read."""
-    # a Repository that is only an upstream counts where a package is missing for it
-    known = {
-        one.key: one
-        for begun in configs
-        for one in (*begun.all_targets, *(one for one in begun.known_targets if one.is_deployment))
+def _find_unread_targets(passes: Iterable[PreparedPass], remotes: Remotes) -> dict[Target, Finding]:
+    """Return an error for each target whose repository could not be read."""
+    # An unreadable Repository that only provides upstream packages is an error of the packages that require it.
+    targets = {
+        target.key: target
+        for prepared in passes
+        for target in (
+            *prepared.all_targets,
+            *(known_target for known_target in prepared.known_targets if known_target.is_deployment),
+        )
     }
-    return {one: finding for one in known.values() for finding in check_target_read(one, remotes)}
+    return {target: finding for target in targets.values() for finding in check_target_read(target, remotes)}
 
 
-class _Wordless:
-    """Finds no words: what is not committed needs none, and they cost as much as a render."""
+class _EmptyTextWriter:
+    """Writes empty texts: an impact commits nothing, and the texts are as expensive as a render."""
 
     def __init__(self, config: str, dry_commit: DryCommit | None) -> None:
-        self._nothing = DraftTexts(b"", "")
+        self._empty_texts = DraftTexts(b"", "")
 
-    def write_draft_texts(self, draft: Draft, destination: Target) -> DraftTexts:
-        """Return nothing."""
-        return self._nothing
+    def write_draft_texts(self, draft: Draft, target: Target) -> DraftTexts:
+        """Return empty texts."""
+        return self._empty_texts
 
-    def write_removal_message(self, leaving: RemovalOutcome, destination: Target, before: FileTree | None) -> str:
-        """Return nothing."""
+    def write_removal_message(self, removal: RemovalOutcome, target: Target, before: FileTree | None) -> str:
+        """Return an empty message."""
         return ""
 
 
-def _read(base: PassContext, head: PassContext, effect: PackageImpact) -> PackageImpact:
-    """Return an effect with the contents that tell what is different in it."""
-    where = effect.target
-    if where is None:
-        return effect
+def _read_contents(base: PassContext, head: PassContext, impact: PackageImpact) -> PackageImpact:
+    """Return an impact with the files of the package for each config."""
+    target = impact.target
+    if target is None:
+        return impact
     try:
-        had = _content(base, where, effect.before) if effect.before.kind == "wanted" else _standing(head, effect)
-        has = _content(head, where, effect.after) if effect.after.kind in ("wanted", "declined") else _left(effect, had)
+        if impact.before.kind == "wanted":
+            files_before = _read_projected_files(base, target, impact.before)
+        else:
+            files_before = _read_published_files(head, target, impact)
+        if impact.after.kind in ("wanted", "declined"):
+            files_after = _read_projected_files(head, target, impact.after)
+        else:
+            files_after = FileTree() if _is_removed(impact) else files_before
     except PackageTooLargeError:
-        return replace(effect, files_before=None, files_after=None)
-    return replace(effect, files_before=had, files_after=has, known_conflicts=_known_conflicts(base, effect))
+        return replace(impact, files_before=None, files_after=None)
+    known_conflicts = _find_known_conflicts(base, impact)
+    return replace(impact, files_before=files_before, files_after=files_after, known_conflicts=known_conflicts)
 
 
-def _content(desk: PassContext, where: Target, outlook: ProjectedPackage) -> FileTree:
-    if isinstance(outlook.outcome, Draft):
-        return outlook.outcome.rendered.files
-    return _tree(desk, where, outlook.tree)
+def _read_projected_files(context: PassContext, target: Target, projected: ProjectedPackage) -> FileTree:
+    if isinstance(projected.outcome, Draft):
+        return projected.outcome.rendered.files
+    return _read_tree(context, target, projected.tree)
 
 
-def _standing(desk: PassContext, effect: PackageImpact) -> FileTree:
-    """Return what stands of a package that the first config leaves as it is, as the second finds it."""
-    assert effect.target
-    outcome = effect.after.outcome
+def _read_published_files(context: PassContext, target: Target, impact: PackageImpact) -> FileTree:
+    """Return the published files of a package that the first config does not request."""
+    outcome = impact.after.outcome
     if isinstance(outcome, Draft):
         return outcome.previous_files
-    return _tree(desk, effect.target, effect.after.tree if isinstance(outcome, Unchanged) else None)
+    return _read_tree(context, target, impact.after.tree if isinstance(outcome, Unchanged) else None)
 
 
-def _left(effect: PackageImpact, had: FileTree) -> FileTree:
-    """Return what there is to be of a package that the second config does not want, or cannot have."""
-    gone = effect.after.kind == "none" or (effect.after.kind == "leaving" and effect.after.reason in _GOING)
-    return FileTree() if gone else had
+def _is_removed(impact: PackageImpact) -> bool:
+    """Return whether the package does not exist with the second config."""
+    after = impact.after
+    return after.kind == "none" or (after.kind == "leaving" and after.reason in _REMOVAL_REASONS)
 
 
-_GOING = ("proposed", "withdrawn")
+def _read_tree(context: PassContext, target: Target, tree: TreeId | None) -> FileTree:
+    return context.read_tree(target, tree) if tree else FileTree()
 
 
-def _tree(desk: PassContext, where: Target, tree: TreeId | None) -> FileTree:
-    return desk.read_tree(where, tree) if tree else FileTree()
+def _find_known_conflicts(base: PassContext, impact: PackageImpact) -> frozenset[ConflictLocation]:
+    """Return the conflicts of local changes that the first config has already.
 
-
-def _known_conflicts(desk: PassContext, effect: PackageImpact) -> frozenset[ConflictLocation]:
-    """Return where people's edits meet others already by the first config, if there are any by the second."""
-    draft, where = effect.after.outcome, effect.target
-    if not (isinstance(draft, Draft) and draft.rendered.conflicts and where):
+    The result is empty if the second config has no conflicts.
+    """
+    draft, target = impact.after.outcome, impact.target
+    if not (isinstance(draft, Draft) and draft.rendered.conflicts and target):
         return frozenset()
-    match effect.before.outcome:
+    match impact.before.outcome:
         case Draft(rendered=rendered):
-            return frozenset(locate_conflict(one) for one in rendered.conflicts)
-        case Unchanged(record=record) if offer := record.draft_version or record.published_version:
-            told = read_mappings(parse_package_status(desk.read_file(where, offer.status)) or {}, "conflicts")
+            return frozenset(locate_conflict(conflict) for conflict in rendered.conflicts)
+        case Unchanged(record=record) if version := record.draft_version or record.published_version:
+            status = parse_package_status(base.read_file(target, version.status)) or {}
             return frozenset(
-                (read_text(one, "file"), read_text(one, "resource"), read_text(one, "pointer")) for one in told
+                (read_text(conflict, "file"), read_text(conflict, "resource"), read_text(conflict, "pointer"))
+                for conflict in read_mappings(status, "conflicts")
             )
         case _:
             return frozenset()

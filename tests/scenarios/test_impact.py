@@ -370,7 +370,7 @@ def test_a_range_is_read_as_git_reads_it(asked: str, told: list[str], tmp_path: 
         pytest.param("nowhere..", "there is no commit 'nowhere' in ", id="a-commit-that-is-not-there"),
         pytest.param("main", "must be BASE..HEAD or BASE...HEAD", id="no-range"),
         pytest.param("a..b..c", "must be BASE..HEAD or BASE...HEAD", id="two-ranges"),
-        pytest.param("main...other", "must come from one commit", id="nothing-in-common"),
+        pytest.param("main...other", "have no common ancestor", id="nothing-in-common"),
     ],
 )
 def test_what_cannot_be_compared_ends_with_3(asked: str, says: str, tmp_path: Path) -> None:
