@@ -1,4 +1,4 @@
-"""Trails: each resource of a package on its way through a render, as every step left it (tenet 8)."""
+"""Traces of resources through a render: the data of each resource after each step."""
 
 from __future__ import annotations
 
@@ -25,15 +25,21 @@ from reconciler.planning.model.outcomes import (
     RenderStage,
 )
 
-_Place = tuple[str, int]
-"""A document: its file, and its index there."""
+_Location = tuple[str, int]
+"""File of a document, and its index in the file."""
 
 
 @dataclass(frozen=True)
 class ChangeCause:
-    """Who changed a resource: a layer, and in it the item `where` of the policy `by`, or a function.
+    """The step that changed a resource.
 
-    A function is the mutator `number` of the Kptfile of `package`, "" for the root.
+    Attributes:
+        layer: Kind of the step.
+        source_name: Name of the policy or function.
+        policy_item: Item of the policy.
+        package: Package with the Kptfile that lists the function, "" for the root package.
+        mutator_index: Number of the function in the mutators of the Kptfile.
+        function: The function.
     """
 
     layer: RenderLayer
@@ -46,19 +52,30 @@ class ChangeCause:
 
 @dataclass(frozen=True)
 class ResourceState:
-    """A resource as one step left it, at its place below the root package; ABSENT where it is none any more."""
+    """A resource after one step.
+
+    Attributes:
+        cause: The step.
+        data: Data of the resource, ABSENT if the step deleted it.
+        location: Location below the root package.
+        document: The resource with its source text, if the step has it.
+    """
 
     cause: ChangeCause
     data: Any
-    location: _Place
+    location: _Location
     document: PackageResource | None = None
 
 
 @dataclass(frozen=True)
 class TracedChange:
-    """What one step did to a value that is at `path` afterwards; ABSENT values are none.
+    """The change of one value by one step.
 
-    `earlier` is how the step found the resource, None where none had been. What is gone is at `path` in that.
+    Attributes:
+        state: The resource after the step.
+        path: Path of the value after the step; before the step for a removed value.
+        before, after: The value before and after the step, ABSENT if there is none.
+        previous_state: The resource before the step, None if it did not exist.
     """
 
     state: ResourceState
@@ -70,115 +87,120 @@ class TracedChange:
 
 @dataclass
 class ResourceTrace:
-    """One resource on its way, from where it first is there: its states, each of which differs from the one before.
+    """The states of one resource during a render.
 
-    `place` is where it is in the end, or was last.
+    Attributes:
+        states: States that differ from their previous state, in the order of the steps.
+        location: Last location.
     """
 
     states: list[ResourceState] = field(default_factory=list)
-    location: _Place = ("", 0)
+    location: _Location = ("", 0)
 
     @property
     def data(self) -> Any:
-        """The resource as it is in the end; ABSENT for one that a step took away."""
+        """Data of the resource after the last step; ABSENT if a step deleted it."""
         return self.states[-1].data
 
     @property
     def last_data(self) -> Any:
-        """The resource as it was last there."""
-        return next(one.data for one in reversed(self.states) if one.data is not ABSENT)
+        """Data of the resource after the last step; for a deleted resource, its data before the deletion."""
+        return next(state.data for state in reversed(self.states) if state.data is not ABSENT)
 
     def add_state(self, state: ResourceState) -> None:
-        """Note how a step left it."""
+        """Add the state after a step, if the step changed the resource."""
         self.location = state.location
         if not self.states or not is_equal_data(self.states[-1].data, state.data):
             self.states.append(state)
 
     def list_changes(self, path: DataPath) -> tuple[TracedChange, ...]:
-        """Return what led to the value that is at a path in the end, first to last."""
-        return self._until(len(self.states), path)
+        """Return the changes of the value that is at a path after the last step, in the order of the steps."""
+        return self._list_changes_until(len(self.states), path)
 
     def list_removals(self) -> Iterator[tuple[TracedChange, ...]]:
-        """Yield what led to each value that a step took away and that is not there in the end, that step last."""
+        """Yield the changes of each value that a step removed and no later step restored. The removal is last."""
         for index in range(1, len(self.states)):
             before, after = self.states[index - 1].data, self.states[index].data
-            for path in _gone(before, after, ()):
-                # what is at the place of an item that went is another
+            for path in _list_removed_paths(before, after, ()):
+                # After the removal of a list item, another item can be at the same path.
                 if get_value(self.data, path) is ABSENT or get_value(after, path) is not ABSENT:
-                    found = get_value(before, path)
-                    last = TracedChange(self.states[index], path, found, ABSENT, self.states[index - 1])
-                    yield (*self._until(index, path), last)
+                    value = get_value(before, path)
+                    removal = TracedChange(self.states[index], path, value, ABSENT, self.states[index - 1])
+                    yield (*self._list_changes_until(index, path), removal)
 
-    def _until(self, number: int, path: DataPath) -> tuple[TracedChange, ...]:
-        """Return what led to the value that is at a path after the first `number` states."""
-        found: list[TracedChange] = []
-        at: DataPath | None = path
-        for index in reversed(range(number)):
-            if at is None:
+    def _list_changes_until(self, state_count: int, path: DataPath) -> tuple[TracedChange, ...]:
+        """Return the changes of the value that is at a path after the first `state_count` states."""
+        changes: list[TracedChange] = []
+        current_path: DataPath | None = path
+        for index in reversed(range(state_count)):
+            if current_path is None:
                 break
-            earlier = self.states[index - 1] if index else None
-            before = earlier.data if earlier else ABSENT
-            came = find_previous_path(before, self.states[index].data, at)
-            was, now = (ABSENT if came is None else get_value(before, came)), get_value(self.states[index].data, at)
-            if not is_equal_data(was, now):
-                found.append(TracedChange(self.states[index], at, was, now, earlier))
-            at = came
-        return tuple(reversed(found))
+            previous = self.states[index - 1] if index else None
+            current_data, previous_data = self.states[index].data, previous.data if previous else ABSENT
+            previous_path = find_previous_path(previous_data, current_data, current_path)
+            before = ABSENT if previous_path is None else get_value(previous_data, previous_path)
+            after = get_value(current_data, current_path)
+            if not is_equal_data(before, after):
+                changes.append(TracedChange(self.states[index], current_path, before, after, previous))
+            current_path = previous_path
+        return tuple(reversed(changes))
 
 
 def find_previous_path(before: Any, after: Any, path: DataPath) -> DataPath | None:
-    """Return where in `before` what is at a path of `after` was; None for an item of a list that was not there.
+    """Return the path in `before` of a value in `after`. Items of a list can have moved.
 
-    What is not there at all would have been where its name says.
+    Returns:
+        The path, also if `before` has no value there; None if the value is in an added item of a list.
     """
-    found: list[str | int] = []
+    previous_path: list[str | int] = []
     for step in path:
         if isinstance(after, list) and isinstance(step, int):
-            at = _paired(before, after).get(step) if isinstance(before, list) else None
-            if at is None:
+            index = _align_indexes(before, after).get(step) if isinstance(before, list) else None
+            if index is None:
                 return None
-            before, after = before[at], after[step] if step < len(after) else ABSENT
-            found.append(at)
+            before, after = before[index], after[step] if step < len(after) else ABSENT
+            previous_path.append(index)
             continue
         before, after = get_value(before, (step,)), get_value(after, (step,))
-        found.append(step)
-    return tuple(found)
+        previous_path.append(step)
+    return tuple(previous_path)
 
 
-def _paired(old: Sequence[Any], new: Sequence[Any]) -> Mapping[int, int]:
+def _align_indexes(old: Sequence[Any], new: Sequence[Any]) -> Mapping[int, int]:
+    """Return the index in `old` for each index in `new` with the same item."""
     pairs = align_items(old, new)
-    return {two: one for one, two in pairs if one is not None and two is not None}
+    return {new_index: old_index for old_index, new_index in pairs if old_index is not None and new_index is not None}
 
 
-def _gone(before: Any, after: Any, path: DataPath) -> Iterator[DataPath]:
-    """Yield the paths in `before` of all that is not in `after`, one for each value that went as a whole."""
+def _list_removed_paths(before: Any, after: Any, path: DataPath) -> Iterator[DataPath]:
+    """Yield the path in `before` of each removed value, without the paths of values inside it."""
     if isinstance(before, dict) and isinstance(after, dict):
         for key, value in before.items():
             if key not in after:
                 yield (*path, key)
             else:
-                yield from _gone(value, after[key], (*path, key))
+                yield from _list_removed_paths(value, after[key], (*path, key))
     elif isinstance(before, list) and isinstance(after, list):
-        for one, two in align_items(before, after):
-            if one is not None and two is None:
-                yield (*path, one)
-            elif one is not None and two is not None:
-                yield from _gone(before[one], after[two], (*path, one))
+        for old_index, new_index in align_items(before, after):
+            if old_index is not None and new_index is None:
+                yield (*path, old_index)
+            elif old_index is not None and new_index is not None:
+                yield from _list_removed_paths(before[old_index], after[new_index], (*path, old_index))
 
 
 def trace_resources(rendered: PackageRender) -> tuple[ResourceTrace, ...]:
-    """Return the track of every resource that a render had in its hands, in the order of the package's files.
+    """Return the traces of all resources of a render, sorted by location, with the deleted resources last.
 
-    The render must have kept its stages.
+    The render must contain its stages.
     """
-    run = _Trail()
-    for stage in _stages(rendered):
-        run.take(stage)
-    run.settle(rendered.files)
-    return tuple(sorted(run.tracks, key=lambda one: (one.data is ABSENT, one.location)))
+    tracer = _PackageTracer()
+    for stage in _list_stages(rendered):
+        tracer.add_stage(stage)
+    tracer.set_final_files(rendered.files)
+    return tuple(sorted(tracer.traces, key=lambda trace: (trace.data is ABSENT, trace.location)))
 
 
-def _stages(rendered: PackageRender) -> Iterator[RenderStage]:
+def _list_stages(rendered: PackageRender) -> Iterator[RenderStage]:
     source = rendered.source
     yield FilesStage("source", source.base)
     yield FilesStage("edit", source.plain)
@@ -186,111 +208,122 @@ def _stages(rendered: PackageRender) -> Iterator[RenderStage]:
     yield from rendered.stages
 
 
-class _Trail:
-    """The tracks of a package as far as a render has come: `open` are those of what is there, by place."""
+class _PackageTracer:
+    """Collects the traces of a package from the stages of its render.
+
+    Attributes:
+        traces: Traces of all resources, also of deleted resources.
+    """
 
     def __init__(self) -> None:
-        self.tracks: list[ResourceTrace] = []
-        self._open: dict[_Place, ResourceTrace] = {}
-        self._by_id: dict[int, ResourceTrace] = {}
+        self.traces: list[ResourceTrace] = []
+        self._current: dict[_Location, ResourceTrace] = {}
+        self._by_item_id: dict[int, ResourceTrace] = {}
 
-    def take(self, stage: RenderStage) -> None:
-        """Note what a stage left."""
+    def add_stage(self, stage: RenderStage) -> None:
+        """Add the states of all resources after a stage."""
         match stage:
             case FilesStage(layer=layer, files=files):
-                self._take_files(ChangeCause(layer), files)
-                self._by_id = {}
+                self._add_files(ChangeCause(layer), files)
+                self._by_item_id = {}
             case FunctionStage():
-                self._take_items(stage)
+                self._add_function_result(stage)
             case PolicyStage():
-                self._take_overridden(stage)
+                self._add_policy_results(stage)
 
-    def settle(self, files: FileTree) -> None:
-        """Note where everything has come to stand."""
+    def set_final_files(self, files: FileTree) -> None:
+        """Add the documents of the rendered package."""
         for resource in Package(files).resources:
-            place = (resource.file, resource.index)
-            if track := self._open.get(place):
-                track.add_state(ResourceState(track.states[-1].cause, resource.data, place, resource))
+            location = (resource.file, resource.index)
+            if trace := self._current.get(location):
+                trace.add_state(ResourceState(trace.states[-1].cause, resource.data, location, resource))
 
-    def _take_files(self, cause: ChangeCause, files: FileTree) -> None:
-        left, opened = dict(self._open), {}
+    def _add_files(self, cause: ChangeCause, files: FileTree) -> None:
+        remaining, current = dict(self._current), {}
         resources = Package(files).resources
-        for resource, known in _matched(resources, left):
-            track = left.pop(known) if known else self._begin()
-            opened[resource.file, resource.index] = track
-            track.add_state(ResourceState(cause, resource.data, (resource.file, resource.index), resource))
-        self._end(cause, left.values())
-        self._open = opened
+        for resource, previous_location in _match_resources(resources, remaining):
+            trace = remaining.pop(previous_location) if previous_location else self._create_trace()
+            location = (resource.file, resource.index)
+            current[location] = trace
+            trace.add_state(ResourceState(cause, resource.data, location, resource))
+        self._mark_deleted(cause, remaining.values())
+        self._current = current
 
-    def _take_items(self, stage: FunctionStage) -> None:
-        if not self._by_id:
-            self._by_id = dict(enumerate(self._open[place] for place in self._open))
+    def _add_function_result(self, stage: FunctionStage) -> None:
+        if not self._by_item_id:
+            self._by_item_id = dict(enumerate(self._current.values()))
         cause = ChangeCause(
             "function", stage.function_spec.display_name, "", stage.package, stage.mutator_index, stage.function_spec
         )
-        places = dict(_places(stage.items))
-        known = self._by_id
-        self._by_id = {one.id: known.get(one.id) or self._begin() for one in stage.items if one.id is not None}
+        locations = dict(_list_item_locations(stage.items))
+        previous = self._by_item_id
+        self._by_item_id = {
+            item.id: previous.get(item.id) or self._create_trace() for item in stage.items if item.id is not None
+        }
         for item in stage.items:
             if item.id is not None:
-                self._by_id[item.id].add_state(ResourceState(cause, item.data, places[item.id]))
-        self._end(cause, (track for number, track in known.items() if number not in self._by_id))
-        self._open = {places[number]: track for number, track in self._by_id.items()}
+                self._by_item_id[item.id].add_state(ResourceState(cause, item.data, locations[item.id]))
+        self._mark_deleted(cause, (trace for item_id, trace in previous.items() if item_id not in locations))
+        self._current = {locations[item_id]: trace for item_id, trace in self._by_item_id.items()}
 
-    def _take_overridden(self, stage: PolicyStage) -> None:
-        for one in stage.resources:
-            place = (one.resource.file, one.resource.index)
-            for turn in one.stages if not one.has_errors else ():
-                cause = ChangeCause("policy" if turn.policy else "strip", turn.policy, turn.item_path)
-                self._open[place].add_state(ResourceState(cause, turn.data, place))
+    def _add_policy_results(self, stage: PolicyStage) -> None:
+        for overridden in stage.resources:
+            location = (overridden.resource.file, overridden.resource.index)
+            for rule_result in overridden.stages if not overridden.has_errors else ():
+                layer: RenderLayer = "policy" if rule_result.policy else "strip"
+                cause = ChangeCause(layer, rule_result.policy, rule_result.item_path)
+                self._current[location].add_state(ResourceState(cause, rule_result.data, location))
 
-    def _begin(self) -> ResourceTrace:
-        self.tracks.append(ResourceTrace())
-        return self.tracks[-1]
+    def _create_trace(self) -> ResourceTrace:
+        self.traces.append(ResourceTrace())
+        return self.traces[-1]
 
-    def _end(self, cause: ChangeCause, tracks: Iterable[ResourceTrace]) -> None:
-        for track in tracks:
-            track.add_state(ResourceState(cause, ABSENT, track.location))
-
-
-def _places(items: Iterable[Item]) -> Iterator[tuple[int, _Place]]:
-    """Yield where each item is going to be written, by its id."""
-    by_file = sorted(items, key=lambda one: (one.file, one.index))
-    for file, group in groupby(by_file, attrgetter("file")):
-        for rank, one in enumerate(group):
-            if one.id is not None:
-                yield one.id, (file, rank)
+    def _mark_deleted(self, cause: ChangeCause, traces: Iterable[ResourceTrace]) -> None:
+        for trace in traces:
+            trace.add_state(ResourceState(cause, ABSENT, trace.location))
 
 
-def _matched(
-    resources: Sequence[PackageResource], known: Mapping[_Place, ResourceTrace]
-) -> Iterator[tuple[PackageResource, _Place | None]]:
-    """Yield each resource with the place where it was: of the same identity, then in the same place of a file."""
-    left = dict(known)
-    found: list[tuple[PackageResource, _Place | None]] = []
-    known_at = {(one.file, one.index): _identity(one.data) for one in resources}
-    # who copies a resource to another file has the first where it was
-    stay = {one for one, track in left.items() if known_at.get(one) == _identity(track.data)}
+def _list_item_locations(items: Iterable[Item]) -> Iterator[tuple[int, _Location]]:
+    """Yield the id of each item, and the location that the item is written to."""
+    sorted_items = sorted(items, key=lambda item: (item.file, item.index))
+    for file, group in groupby(sorted_items, attrgetter("file")):
+        for index, item in enumerate(group):
+            if item.id is not None:
+                yield item.id, (file, index)
+
+
+def _match_resources(
+    resources: Sequence[PackageResource], known: Mapping[_Location, ResourceTrace]
+) -> Iterator[tuple[PackageResource, _Location | None]]:
+    """Yield each resource with its previous location: of the resource with the same identity, or the same location."""
+    remaining = dict(known)
+    matches: list[tuple[PackageResource, _Location | None]] = []
+    identities = {(resource.file, resource.index): _get_identity(resource.data) for resource in resources}
+    # If a resource was copied to another file, the trace continues with the resource at the previous location.
+    unmoved = {
+        location for location, trace in remaining.items() if identities.get(location) == _get_identity(trace.data)
+    }
     for resource in resources:
-        place = (resource.file, resource.index)
-        alike = [one for one, track in left.items() if _identity(track.data) == _identity(resource.data)]
-        moved = [one for one in alike if one not in stay]
-        at = place if place in alike else moved[0] if moved else None
-        if at:
-            del left[at]
-        found.append((resource, at))
-    for resource, at in found:
-        place = (resource.file, resource.index)
-        if at is None and place in left and _kind(left[place].data) == _kind(resource.data):
-            at = place
-            del left[place]
-        yield resource, at
+        location = (resource.file, resource.index)
+        identity = identities[location]
+        same = [previous for previous, trace in remaining.items() if _get_identity(trace.data) == identity]
+        moved = [previous for previous in same if previous not in unmoved]
+        match = location if location in same else moved[0] if moved else None
+        if match:
+            del remaining[match]
+        matches.append((resource, match))
+    for resource, match in matches:
+        location = (resource.file, resource.index)
+        if match is None and location in remaining and _get_kind(remaining[location].data) == _get_kind(resource.data):
+            match = location
+            del remaining[location]
+        yield resource, match
 
 
-def _identity(data: Any) -> tuple[Any, ...]:
+def _get_identity(data: Any) -> tuple[Any, ...]:
     group = str(get_value(data, ("apiVersion",))).rpartition("/")[0]
     return (group, *(get_value(data, path) for path in (("kind",), ("metadata", "namespace"), ("metadata", "name"))))
 
 
-def _kind(data: Any) -> Any:
+def _get_kind(data: Any) -> Any:
     return get_value(data, ("kind",))
