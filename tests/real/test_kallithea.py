@@ -1,4 +1,13 @@
-"""Kallithea, a real forge: what a pass pushes and asks for there, and what people make of it."""
+"""Kallithea, a real forge: what a pass pushes and asks for there, and what people make of it.
+
+Kallithea requires Python 3.8 or 3.9, and therefore its own virtual environment. These commands create it; `.ci/run`
+also runs them:
+
+    python3.9 -m venv .venv-forge
+    .venv-forge/bin/pip install 'pip<24' 'setuptools<58' wheel
+    .venv-forge/bin/pip install kallithea==0.7.0
+    RECONCILER_KALLITHEA=$PWD/.venv-forge/bin/python .venv-test/bin/python -m pytest -q tests/real/test_kallithea.py
+"""
 
 from __future__ import annotations
 
@@ -23,7 +32,7 @@ from tests.support.world import Files, Pass, World, catalog, package, repository
 
 pytestmark = pytest.mark.skipif(
     not PYTHON,
-    reason="RECONCILER_KALLITHEA names no Python that has kallithea: docs/how-to/connect-a-forge.md tells how to make one",
+    reason="RECONCILER_KALLITHEA names no Python that has kallithea: the docstring of this module lists the commands",
 )
 
 FLEET = "fleet"

@@ -31,7 +31,7 @@ from reconciler.forge.errors import (
 from reconciler.forge.port import MergeMethod, NewRequest, PullRequest, Verdict
 from tests.support.git_env import HERMETIC
 
-# a Python that has it; docs/how-to/connect-a-forge.md tells how to make one
+# The path of a Python interpreter with Kallithea; tests/real/test_kallithea.py describes the installation.
 PYTHON = os.environ.get("RECONCILER_KALLITHEA", "")
 _DRAFT = "[draft] "
 _START_SECONDS = 60
