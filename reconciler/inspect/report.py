@@ -1,4 +1,4 @@
-"""Reading the fleet for a report: every destination as its refs tell of it; nothing is rendered or written."""
+"""Reads the targets of a fleet from their refs for a report. This module renders and writes nothing."""
 
 from __future__ import annotations
 
@@ -18,49 +18,61 @@ from reconciler.reconcile.remotes.targets import DraftReader, OpenTarget
 def read_fleet(
     reader: DraftReader, targets: Iterable[OpenTarget], report_progress: Callable[[str, int, int], None]
 ) -> Iterator[ReportCluster]:
-    """Yield each destination that a review has opened, with the files of its drafts, in the same order.
+    """Yield the report data of each target, in the order of `targets`.
 
-    A repository that nobody deploys from counts if packages go there: most are what packages come from.
+    A repository that is not a deployment target is included only if it contains packages. Most of these repositories
+    only provide upstream packages.
     """
-    listed = tuple(one for one in targets if one.target.is_deployment or one.packages or one.error)
-    for index, bench in enumerate(listed, 1):
-        yield _look(reader, bench)
-        report_progress("reading", index, len(listed))
+    reported = tuple(
+        open_target
+        for open_target in targets
+        if open_target.target.is_deployment or open_target.packages or open_target.error
+    )
+    for number, open_target in enumerate(reported, 1):
+        yield _read_cluster(reader, open_target)
+        report_progress("reading", number, len(reported))
 
 
-def _look(reader: DraftReader, bench: OpenTarget) -> ReportCluster:
+def _read_cluster(reader: DraftReader, open_target: OpenTarget) -> ReportCluster:
+    """Return the report data of a target. An error of one target does not end the report."""
+    target = open_target.target
     try:
-        with repository_boundary(bench.target.title):
-            return _read(reader, bench)
+        with repository_boundary(target.title):
+            return _read_packages(reader, open_target)
     except GitError as error:
         log_if_internal(error)
-        # one that is too large, or damaged, keeps nobody from hearing of the others
-        return ReportCluster(bench.target, bench.labels, read_error=f"{bench.target.title}: {error.full_message}")
+        return ReportCluster(target, open_target.labels, read_error=f"{target.title}: {error.full_message}")
 
 
-def _read(reader: DraftReader, bench: OpenTarget) -> ReportCluster:
-    destination, ground = bench.target, bench.snapshot
-    if bench.error or ground is None:
-        return ReportCluster(destination, bench.labels, read_error=bench.error)
-    remote = reader.get_remote(destination)
-    sheets = {draft.branch: reader.read_draft_details(draft, whole=True) for draft in bench.drafts}
-    sheet_of = {one.package.package: one for sheet in sheets.values() for one in sheet.packages}
-    found = tuple(list_target_packages(ground, bench.drafts))
-    files = remote.read_blobs(cell.status_blob for cell in found if cell.status_blob)
-    packages = tuple(_package(cell, sheet_of.get(cell.package), remote, files) for cell in found)
-    seconds = max((remote.read_commit(one).seconds for one in _heads(ground, bench.drafts)), default=0)
-    return ReportCluster(destination, bench.labels, packages, sheets, seconds)
+def _read_packages(reader: DraftReader, open_target: OpenTarget) -> ReportCluster:
+    target, snapshot = open_target.target, open_target.snapshot
+    if open_target.error or snapshot is None:
+        return ReportCluster(target, open_target.labels, read_error=open_target.error)
+    remote = reader.get_remote(target)
+    drafts = {draft.branch: reader.read_draft_details(draft, whole=True) for draft in open_target.drafts}
+    drafted = {details.package.package: details for draft in drafts.values() for details in draft.packages}
+    packages = tuple(list_target_packages(snapshot, open_target.drafts))
+    status_files = remote.read_blobs(package.status_blob for package in packages if package.status_blob)
+    report_packages = tuple(
+        _build_report_package(package, drafted.get(package.package), remote, status_files) for package in packages
+    )
+    heads = _list_heads(snapshot, open_target.drafts)
+    last_change_seconds = max((remote.read_commit(head).seconds for head in heads), default=0)
+    return ReportCluster(target, open_target.labels, report_packages, drafts, last_change_seconds)
 
 
-def _heads(ground: TargetSnapshot, drafts: Iterable[OpenDraft]) -> Iterator[CommitId]:
-    if ground.heads.target_branch:
-        yield ground.heads.target_branch
+def _list_heads(snapshot: TargetSnapshot, drafts: Iterable[OpenDraft]) -> Iterator[CommitId]:
+    if snapshot.heads.target_branch:
+        yield snapshot.heads.target_branch
     yield from (draft.head for draft in drafts)
 
 
-def _package(
-    cell: TargetPackage, sheet: DraftPackageDetails | None, remote: Remote, files: Mapping[BlobId, bytes]
+def _build_report_package(
+    package: TargetPackage,
+    draft: DraftPackageDetails | None,
+    remote: Remote,
+    status_files: Mapping[BlobId, bytes],
 ) -> ReportPackage:
-    published = remote.read_commit(cell.revision.commit).seconds if cell.revision else None
-    file = files[cell.status_blob] if cell.status_blob else b""
-    return ReportPackage(cell, sheet.since if sheet else published, sheet, file)
+    published_seconds = remote.read_commit(package.revision.commit).seconds if package.revision else None
+    status_file = status_files[package.status_blob] if package.status_blob else b""
+    return ReportPackage(package, draft.since if draft else published_seconds, draft, status_file)

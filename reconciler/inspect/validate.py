@@ -1,8 +1,12 @@
-"""Validating: everything that is wrong with a config, or odd about it, whether or not a pass would stumble over it."""
+"""Validation: all findings of a config, also findings that do not affect a pass.
+
+`validate` checks the config. `validate_rendered` also renders every package, and checks its resources against the APIs
+of its cluster.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -54,13 +58,18 @@ from reconciler.reconcile.snapshot import (
 )
 
 _NO_CLUSTERS = KnownClusters({}, {}, ClusterVersions())
+_NO_FINDINGS: tuple[Finding, ...] = ()
 
 
 @dataclass(frozen=True)
 class ValidationResult:
-    """What was found about a config, its objects, by which findings have their places, and who made their owners.
+    """The findings of a config.
 
-    `makers` are by owner, both as `Kind/namespace/name`.
+    Attributes:
+        findings: All findings.
+        objects: The objects of the config, which locate the findings.
+        owner_sets: The object that created each owner, such as a PackageVariantSet. Keys and values have the form
+            `Kind/namespace/name`.
     """
 
     findings: tuple[Finding, ...]
@@ -70,110 +79,119 @@ class ValidationResult:
 
 @dataclass(frozen=True)
 class ConformanceOptions:
-    """By what rendered resources are judged: schemas, and the release of clusters that do not say theirs."""
+    """Options of the check of rendered resources.
+
+    Attributes:
+        release: The Kubernetes release of clusters that do not declare their release.
+    """
 
     schemas: SchemaSource
     release: KubernetesRelease | None = None
 
 
-def validate(source: ConfigSource, remotes: Remotes, tools: PassServices) -> ValidationResult:
-    """Return every finding about the config: files, objects, references, and what rooms make of them."""
-    found = take_snapshot(source, remotes, tools)
-    room = tools.run_controllers(found.catalog, remotes, {}, found.now)
+def validate(source: ConfigSource, remotes: Remotes, services: PassServices) -> ValidationResult:
+    """Return all findings of the config: of files, objects and references, and of the controllers."""
+    snapshot = take_snapshot(source, remotes, services)
+    result = services.run_controllers(snapshot.catalog, remotes, {}, snapshot.now)
     steps = IsolatedSteps()
-    proposal = plan_config_proposal(found, room, tools, (), steps)
-    wanted = {(one.target.namespace, one.target.repository) for one in room.variants}
-    destinations = tools.list_targets(found.catalog)
-    used = [one for one in destinations if one.is_deployment or _name(one) in wanted]
-    nothing: tuple[Finding, ...] = ()
-    settings = steps.run(
-        "the repositories that the settings name", lambda: check_settings_repositories(remotes, tools), nothing
-    )
-    targets = [
-        steps.run(one.title, partial(_unread_target, one, remotes, tools), nothing, one.location) for one in used
-    ]
+    proposal = plan_config_proposal(snapshot, result, services, (), steps)
+    targets = services.list_targets(snapshot.catalog)
+    settings_findings = _run_settings_check(remotes, services, steps)
+    target_findings = _check_used_targets(targets, result, remotes, services, steps)
     conflicts = steps.run(
-        "conflicts between targets", lambda: tuple(tools.find_target_conflicts(found.catalog).values()), nothing
+        "conflicts between targets",
+        lambda: tuple(services.find_target_conflicts(snapshot.catalog).values()),
+        _NO_FINDINGS,
     )
-    made = (finding for variant in room.variants for finding in variant.findings)
-    empty = check_config_is_not_empty(found.catalog, found.config, bool(found.catalog.objects))
-    absent = steps.run("evidence of deletions", partial(_absent, found, destinations, remotes, tools), nothing)
-    told = (
-        *empty,
-        *collect_catalog_findings(found.catalog),
-        *absent,
-        *found.findings,
+    deletion_findings = steps.run(
+        "evidence of deletions", partial(_check_deletions, snapshot, targets, remotes, services), _NO_FINDINGS
+    )
+    config_findings = (
+        *check_config_is_not_empty(snapshot.catalog, snapshot.config, bool(snapshot.catalog.objects)),
+        *collect_catalog_findings(snapshot.catalog),
+        *deletion_findings,
+        *snapshot.findings,
         *conflicts,
         *proposal.findings,
-        *made,
-        *settings,
-        *(each for findings in targets for each in findings),
+        *(finding for variant in result.variants for finding in variant.findings),
+        *settings_findings,
+        *target_findings,
         *steps.findings,
     )
-    is_whole = found.catalog.is_complete
-    findings = FleetPlan(found.config.id, 0, room, (), told, is_whole, objects=found.catalog.objects).list_findings()
-    odd = _lint(findings, lambda: tools.lint(found.catalog, remotes, room, found.now))
-    log_failures((*findings, *odd))
-    return ValidationResult((*findings, *odd), found.catalog.objects, _makers(room))
+    catalog = snapshot.catalog
+    plan = FleetPlan(snapshot.config.id, 0, result, (), config_findings, catalog.is_complete, objects=catalog.objects)
+    findings = plan.list_findings()
+    lint_findings = _run_lint(findings, lambda: services.lint(catalog, remotes, result, snapshot.now))
+    log_failures((*findings, *lint_findings))
+    return ValidationResult((*findings, *lint_findings), catalog.objects, _find_owner_sets(result))
 
 
 def validate_rendered(
-    source: ConfigSource, remotes: Remotes, tools: PassServices, judge: ConformanceOptions
+    source: ConfigSource, remotes: Remotes, services: PassServices, options: ConformanceOptions
 ) -> ValidationResult:
-    """Return what `validate` does, what a plan tells, and what is wrong with every package as it would be drafted.
+    """Return the findings of `validate` and of a plan, and the violations in the rendered resources.
 
-    All packages are rendered, whether or not anything has moved; nothing is written anywhere.
+    All packages are rendered, including packages without changes. Nothing is written.
     """
-    found = take_snapshot(source, remotes, tools)
+    snapshot = take_snapshot(source, remotes, services)
     steps = IsolatedSteps()
-    nothing: tuple[Finding, ...] = ()
-    fleet = steps.run("the releases of clusters", lambda: tools.read_cluster_versions(found.catalog), _NO_CLUSTERS)
-    releases = {name: judge.release for name in fleet.clusters if judge.release} | dict(fleet.versions.by_cluster)
-    examined = _Examined(ConformanceChecker(found.catalog, releases, judge.schemas))
-    begun = prepare_pass(found, remotes, keep_stages(tools), examined.decide)
-    planned = plan_fleet(begun, tools)
-    settings = steps.run(
-        "the repositories that the settings name", lambda: check_settings_repositories(remotes, tools), nothing
+    clusters = steps.run(
+        "the releases of clusters", lambda: services.read_cluster_versions(snapshot.catalog), _NO_CLUSTERS
     )
-    plan = replace(planned, findings=(*planned.findings, *find_unread_targets(planned, remotes), *settings))
-    unreached = (
-        check_unreached_rules(plan.policy_usages, begun.context.policies, fleet.clusters) if _is_all_made(plan) else ()
+    releases = {name: options.release for name in clusters.clusters if options.release}
+    releases |= dict(clusters.versions.by_cluster)
+    checker = _RenderedChecker(ConformanceChecker(snapshot.catalog, releases, options.schemas))
+    prepared = prepare_pass(snapshot, remotes, keep_stages(services), checker.decide)
+    plan = plan_fleet(prepared, services)
+    settings_findings = _run_settings_check(remotes, services, steps)
+    plan = replace(plan, findings=(*plan.findings, *find_unread_targets(plan, remotes), *settings_findings))
+    unreached_rules: Iterable[Finding] = ()
+    if _is_fully_rendered(plan):
+        unreached_rules = check_unreached_rules(plan.policy_usages, prepared.context.policies, clusters.clusters)
+    undeclared = [name for name in clusters.clusters if name not in releases and name in checker.clusters]
+    unknown_versions = UnknownVersionClusters(undeclared, options.schemas.describe_release(None), clusters.locations)
+    findings = (
+        *plan.list_findings(),
+        *clusters.versions.findings,
+        *unreached_rules,
+        *build_rendered_findings(checker.checked, snapshot.catalog.objects),
+        *build_unknown_version_findings(unknown_versions),
+        *steps.findings,
     )
-    unsaid = [name for name in fleet.clusters if name not in releases and name in examined.clusters]
-    told = (
-        *plan.list_findings(), *fleet.versions.findings, *unreached,
-        *build_rendered_findings(examined.checked, found.catalog.objects),
-        *build_unknown_version_findings(UnknownVersionClusters(unsaid, judge.schemas.describe_release(None), fleet.locations)), *steps.findings,  # noqa: E501
-    )  # fmt: skip
-    odd = _lint(told, lambda: tools.lint(found.catalog, remotes, begun.controller_result, found.now))
-    log_failures((*steps.findings, *odd))
+    lint_findings = _run_lint(
+        findings, lambda: services.lint(snapshot.catalog, remotes, prepared.controller_result, snapshot.now)
+    )
+    log_failures((*steps.findings, *lint_findings))
     return ValidationResult(
-        tuple(dict.fromkeys((*told, *odd))), found.catalog.objects, _makers(begun.controller_result)
+        tuple(dict.fromkeys((*findings, *lint_findings))),
+        snapshot.catalog.objects,
+        _find_owner_sets(prepared.controller_result),
     )
 
 
-def _absent(
-    found: PassSnapshot, destinations: Sequence[Target], remotes: Remotes, tools: PassServices
+def _check_deletions(
+    snapshot: PassSnapshot, targets: Sequence[Target], remotes: Remotes, services: PassServices
 ) -> tuple[Finding, ...]:
-    """Return an error for each file that does not prove the deletion of the objects that a state records for it."""
-    states = read_target_states(destinations, remotes, tools.state_ref).values()
-    known = [one for one in states if isinstance(one, TargetState)]
-    return find_unproven_config_deletions(found.catalog, found.config, destinations, known, tools.max_delete_percent)
-
-
-def check_settings_repositories(remotes: Remotes, tools: PassServices) -> tuple[Finding, ...]:
-    """Return an error for each repository that the settings name, and that cannot be used or read.
-
-    A repository that no cluster lives in is read as well: it receives the status.
-    """
-    places = tools.list_settings_urls()
-    remotes.fetch((), {url for url in places.values() if isinstance(url, str)} - remotes.fetched_urls)
-    return tuple(
-        found for setting, url in places.items() if (found := _unusable_setting(setting, url, remotes)) is not None
+    """Return an error for each file that does not prove the deletion of its recorded objects."""
+    results = read_target_states(targets, remotes, services.state_ref).values()
+    states = [state for state in results if isinstance(state, TargetState)]
+    return find_unproven_config_deletions(
+        snapshot.catalog, snapshot.config, targets, states, services.max_delete_percent
     )
 
 
-def _unusable_setting(setting: str, url: str | GitError, remotes: Remotes) -> Finding | None:
+def check_settings_repositories(remotes: Remotes, services: PassServices) -> tuple[Finding, ...]:
+    """Return an error for each repository in the settings that cannot be read.
+
+    This includes repositories that are not a target, because the status is pushed to them.
+    """
+    urls = services.list_settings_urls()
+    remotes.fetch((), {url for url in urls.values() if isinstance(url, str)} - remotes.fetched_urls)
+    findings = (_check_settings_repository(setting, url, remotes) for setting, url in urls.items())
+    return tuple(finding for finding in findings if finding is not None)
+
+
+def _check_settings_repository(setting: str, url: str | GitError, remotes: Remotes) -> Finding | None:
     if isinstance(url, GitError):
         return URL_REFUSED.finding(
             f"{setting} must name a Git repository: {url.full_message}", SourceLocation(pointer=setting)
@@ -186,68 +204,93 @@ def _unusable_setting(setting: str, url: str | GitError, remotes: Remotes) -> Fi
     )
 
 
-def _unread_target(one: Target, remotes: Remotes, tools: PassServices) -> tuple[Finding, ...]:
-    """Return an error for a target whose repository cannot be read; one that the settings name is reported by them."""
-    error = remotes.failures.get(one.url)
-    if error is None or one.url in tools.list_settings_urls().values():
+def _run_settings_check(remotes: Remotes, services: PassServices, steps: IsolatedSteps) -> tuple[Finding, ...]:
+    return steps.run(
+        "the repositories of the settings", lambda: check_settings_repositories(remotes, services), _NO_FINDINGS
+    )
+
+
+def _check_used_targets(
+    targets: Iterable[Target],
+    result: ControllerResult,
+    remotes: Remotes,
+    services: PassServices,
+    steps: IsolatedSteps,
+) -> list[Finding]:
+    """Return an error for each unreadable target that is a deployment target or receives packages."""
+    used_names = {(variant.target.namespace, variant.target.repository) for variant in result.variants}
+    findings: list[Finding] = []
+    for target in targets:
+        if target.is_deployment or (target.key.namespace, target.name) in used_names:
+            check = partial(_check_target, target, remotes, services)
+            findings += steps.run(target.title, check, _NO_FINDINGS, target.location)
+    return findings
+
+
+def _check_target(target: Target, remotes: Remotes, services: PassServices) -> tuple[Finding, ...]:
+    """Return an error if the repository of a target cannot be read.
+
+    The check of the settings reports the repositories in the settings.
+    """
+    error = remotes.failures.get(target.url)
+    if error is None or target.url in services.list_settings_urls().values():
         return ()
-    return (error_finding(error, REPOSITORY_UNREACHABLE, f"{one.title}: {error.full_message}", one.location),)
+    return (error_finding(error, REPOSITORY_UNREACHABLE, f"{target.title}: {error.full_message}", target.location),)
 
 
-def _name(one: Target) -> tuple[str, str]:
-    return one.key.namespace, one.name
-
-
-def _lint(known: Sequence[Finding], lint: Callable[[], tuple[Finding, ...]]) -> tuple[Finding, ...]:
+def _run_lint(findings: Sequence[Finding], lint: Callable[[], tuple[Finding, ...]]) -> tuple[Finding, ...]:
+    """Return the lint findings that the other findings do not contain."""
     steps = IsolatedSteps()
-    nothing: tuple[Finding, ...] = ()
-    found = steps.run("the additional checks of the config", lint, nothing)
-    return (*deduplicate_lint(known, found), *steps.findings)
+    lint_findings = steps.run("the additional checks of the config", lint, _NO_FINDINGS)
+    return (*deduplicate_lint(findings, lint_findings), *steps.findings)
 
 
-def _is_all_made(plan: FleetPlan) -> bool:
-    """Tell whether all that is wanted could be made: only then can be said what no resource meets."""
-    blocked = any(isinstance(one, Blocked) for _, one in plan.list_outcomes())
-    return not (blocked or plan.controller_result.stalled or any(one.findings for one in plan.targets))
+def _is_fully_rendered(plan: FleetPlan) -> bool:
+    """Return whether all requested packages were rendered. Otherwise, a rule without matches is not a finding."""
+    has_blocked = any(isinstance(outcome, Blocked) for _, outcome in plan.list_outcomes())
+    return not (has_blocked or plan.controller_result.stalled or any(target.findings for target in plan.targets))
 
 
-def _makers(room: ControllerResult) -> Mapping[str, str]:
-    owners = (*(one.owner for one in room.variants), *(one.owner for one in room.stalled))
-    return {str(one.key): str(one.parent) for one in owners if one.parent}
+def _find_owner_sets(result: ControllerResult) -> Mapping[str, str]:
+    """Return the creator of each owner that another object created."""
+    owners = (*(variant.owner for variant in result.variants), *(stalled.owner for stalled in result.stalled))
+    return {str(owner.key): str(owner.parent) for owner in owners if owner.parent}
 
 
-class _Examined:
-    """Looks at the packages of each destination as they are made."""
+class _RenderedChecker:
+    """Checks the packages of each target immediately after their render.
+
+    Attributes:
+        checked: The packages with violations or unchecked resources.
+        clusters: The names of the checked clusters.
+    """
 
     def __init__(self, conformance: ConformanceChecker) -> None:
         self._conformance = conformance
         self.checked: list[CheckedPackage] = []
         self.clusters: set[str] = set()
 
-    def decide(self, one: PreparedTarget, shop: PlanningContext) -> DecidedTarget:
-        """Return what becomes of a destination, after a look at everything that is rendered for it."""
-        decided, rendered = re_decide_target(one, shop)
-        if one.target.is_deployment:
-            self.clusters.add(one.target.name)
-            usable = _usable(decided, rendered)
-            self.checked += (
-                found for found in self._conformance.check_packages(one.target.name, usable) if _tells(found)
-            )
-        # of what is sound nobody asks how it came to be
-        return replace(decided, outcomes=tuple(map(_without_stages, decided.outcomes)))
+    def decide(self, prepared: PreparedTarget, context: PlanningContext) -> DecidedTarget:
+        """Decide about the packages of a target, and check everything that is rendered for it."""
+        decided, renders = re_decide_target(prepared, context)
+        if prepared.target.is_deployment:
+            cluster = prepared.target.name
+            self.clusters.add(cluster)
+            checked_packages = self._conformance.check_packages(cluster, _list_usable_renders(decided, renders))
+            self.checked += (checked for checked in checked_packages if checked.violations or checked.unchecked)
+        # Only a violation requires the stages of a render. To drop them saves memory.
+        return replace(decided, outcomes=tuple(map(_remove_stages, decided.outcomes)))
 
 
-def _without_stages(outcome: PackageOutcome) -> PackageOutcome:
+def _remove_stages(outcome: PackageOutcome) -> PackageOutcome:
     if not isinstance(outcome, Draft):
         return outcome
     return replace(outcome, rendered=replace(outcome.rendered, stages=()))
 
 
-def _usable(decided: DecidedTarget, rendered: Mapping[str, PackageRender]) -> Sequence[tuple[Variant, PackageRender]]:
-    """Return the packages that may be used as they are rendered."""
-    made = ((one.variant, rendered.get(one.variant.target.package)) for one in decided.outcomes)
-    return [(variant, one) for variant, one in made if one and not select_errors(one.findings)]
-
-
-def _tells(found: CheckedPackage) -> bool:
-    return bool(found.violations or found.unchecked)
+def _list_usable_renders(
+    decided: DecidedTarget, renders: Mapping[str, PackageRender]
+) -> Sequence[tuple[Variant, PackageRender]]:
+    """Return the packages whose render has no errors."""
+    by_variant = ((outcome.variant, renders.get(outcome.variant.target.package)) for outcome in decided.outcomes)
+    return [(variant, render) for variant, render in by_variant if render and not select_errors(render.findings)]
