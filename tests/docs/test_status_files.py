@@ -7,15 +7,11 @@ The comment `<!-- example: BRANCH:PATH -->` above a block of YAML names the file
 from __future__ import annotations
 
 import ast
-import os
 import re
 import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
-
-import pytest
 
 from reconciler.krm.yaml import parse_yaml
 
@@ -26,16 +22,6 @@ _CODE = re.compile(r"`([^`\n]+)`")
 # The keys below these fields are names in the config, and not fields of status files.
 _FREE_KEYS = frozenset({"spec", "labels", "annotations", "ownerReferences", "before", "after", "fields", "settings"})
 _ARGUMENTS = ("type", "status", "reason")
-
-
-@pytest.fixture(scope="module")
-def fleet(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("status")
-    environment = {**os.environ, "PYTHONPATH": str(PROJECT), "GIT_CONFIG_GLOBAL": "/dev/null"}
-    subprocess.run(
-        [sys.executable, "-m", "reconciler", "demo"], cwd=folder, env=environment, check=True, capture_output=True
-    )
-    return folder / "demo" / "fleet.git"
 
 
 def read_git(fleet: Path, *arguments: str) -> str:
@@ -79,23 +65,23 @@ def list_conditions() -> Iterator[tuple[str, str]]:
                         yield f"{file.relative_to(PROJECT)}:{node.lineno}", str(argument.value)
 
 
-def test_examples_equal_the_files_of_the_demo(fleet: Path, request: pytest.FixtureRequest) -> None:
+def test_examples_equal_the_files_of_the_demo(demo_fleet: Path, should_rewrite: bool) -> None:
     def replace_content(example: re.Match[str]) -> str:
-        content = read_git(fleet, "show", example["file"])
+        content = read_git(demo_fleet, "show", example["file"])
         return f"<!-- example: {example['file']} -->\n```yaml\n{content}```"
 
     text = PAGE.read_text()
     expected, count = _EXAMPLE.subn(replace_content, text)
-    if request.config.getoption("--rewrite-expected"):
+    if should_rewrite:
         PAGE.write_text(expected)
 
     assert count == 3
     assert text == expected
 
 
-def test_the_page_describes_all_fields_of_the_demo(fleet: Path) -> None:
+def test_the_page_describes_all_fields_of_the_demo(demo_fleet: Path) -> None:
     codes = list_codes()
-    files = [*list_status_files(fleet)]
+    files = [*list_status_files(demo_fleet)]
 
     missing = {
         f"{file}: {name}"
