@@ -298,7 +298,7 @@ def _describe_package(package: DraftedPackage) -> str:
 
 def _review_trailers(task: str, draft: OpenDraft, packages: tuple[DraftedPackage, ...]) -> Iterator[str]:
     yield f"Reconciler-Task: {task}"
-    yield f"Reconciler-Repository: {draft.destination.name}"
+    yield f"Reconciler-Repository: {draft.target.name}"
     for package in packages:
         trailers = {
             "Package": package.package,

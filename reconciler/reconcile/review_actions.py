@@ -131,7 +131,7 @@ def apply_decision(
                 if decision.is_whole_draft
                 else (_expect_head(draft),)
             )
-            target_ref = BRANCH_PREFIX + draft.destination.branch
+            target_ref = BRANCH_PREFIX + draft.target.branch
             return RefMoves((RefUpdate(target_ref, commit, draft.published_head), *draft_updates), commit)
         case RejectDraft():
             return RefMoves((*_delete_proposal(draft), _write_rejection(rejection, draft, action, remote)))
@@ -184,7 +184,7 @@ def _build_withdraw_commit(
 
 def _list_withdraw_changes(draft: OpenDraft, package: DraftedPackage, remote: Remote) -> Iterator[TreeChange]:
     """Restore the content that the draft was based on. The next pass then detects that the draft was declined."""
-    target = draft.destination
+    target = draft.target
     version = package.record.draft_version
     base_tree = version.against if version else package.published_tree
     source = draft.published_head if base_tree == package.published_tree else draft.base
@@ -359,7 +359,7 @@ class AnnotationApprovals:
     def _list_approvals(
         self, remote: Remote, written: WrittenPlan, policies: Mapping[str, ApprovalPolicy], now: int
     ) -> Iterator[_Approval | Finding]:
-        held = written.plan.heads.approved
+        approved_branches = written.plan.heads.approved
         packages = [
             (draft, package)
             for draft in (self._read_drafts(remote, written) if policies else ())
@@ -371,7 +371,10 @@ class AnnotationApprovals:
         for draft, package in packages:
             policy = policies[package.package]
             is_rejected = find_rejection(draft, remote, self._state_ref) is not None
-            decision = decide_approval(draft, package, policy, is_rejected=is_rejected, is_held=draft.branch in held)
+            has_approved_request = draft.branch in approved_branches
+            decision = decide_approval(
+                draft, package, policy, is_rejected=is_rejected, has_approved_request=has_approved_request
+            )
             if isinstance(decision, BlockingReason):
                 log.debug("approval_skipped", target=written.name, package=package.package, message=decision.message)
                 if decision.reason == CONFLICTS_NOT_ACCEPTED:
@@ -431,7 +434,7 @@ def _with_first_expected(earlier: RefUpdate | None, update: RefUpdate) -> RefUpd
 
 
 def _read_draft_seconds(draft: OpenDraft, package: str, remote: Remote) -> int:
-    commits = TargetRepository(remote, draft.destination).list_draft_commits(draft.head, draft.base)
+    commits = TargetRepository(remote, draft.target).list_draft_commits(draft.head, draft.base)
     return max(
         (commit.min_seconds for commit in commits if commit.package == package),
         default=remote.read_commit(draft.head).seconds,

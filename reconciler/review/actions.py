@@ -195,7 +195,7 @@ def _prepare(review: DraftReview, task: _Task, action: ReviewAction) -> tuple[Re
         case lifecycle.PublishDraft(is_whole_draft=True) if review.can_merge(draft):
             return _merge(review, result, draft, action), None
         case _:
-            remote = review.get_remote(draft.destination)
+            remote = review.get_remote(draft.target)
             moves = apply_decision(decision, draft, action, remote, review.state_ref)
             warnings = draft.list_warnings(task.packages)
             result = replace(result, outcome="done", commit=moves.commit or "", warnings=warnings)

@@ -145,11 +145,11 @@ class DraftReview(DraftReader):
 
     def can_merge(self, draft: OpenDraft) -> bool:
         """Return whether a draft is published by merging its pull request instead of a push."""
-        return self._services.pull_requests.can_merge(draft.destination)
+        return self._services.pull_requests.can_merge(draft.target)
 
     def merge(self, draft: OpenDraft, message: str) -> str:
         """Merge the pull request of a draft at the head that was read; return its URL. Raises ForgeError."""
-        return self._services.pull_requests.merge(draft.destination, draft.branch, draft.head, message)
+        return self._services.pull_requests.merge(draft.target, draft.branch, draft.head, message)
 
     def push(self, target: Target, units: Sequence[PushUnit]) -> PushReport:
         """Push units to the remote of a target. Each unit is atomic."""

@@ -148,7 +148,7 @@ def test_a_plan_says_what_would_be_published_and_publishes_nothing(world: World)
     (finding,) = planned.findings
     assert (finding.code, finding.location.file) == ("ApprovalAhead", "metrics.yaml")
     assert finding.message == (
-        "the draft of berlin/metrics is published without asking once nothing is in its way"
+        "the draft of berlin/metrics is approved automatically when nothing blocks it"
         " (approval.nephio.org/policy: always, approval.nephio.org/delay: 1h)"
     )
     assert read_refs(world.fleet) == before
@@ -181,8 +181,12 @@ def test_an_annotation_that_means_nothing_is_told_and_publishes_nothing(world: W
         ("ApprovalPolicyInvalid", "warning", f"{name}.yaml") for name in ("metrics", "gateway")
     }
     delay, policy = (one.message for one in again.findings)
-    assert delay.endswith('such as "10m" or "1h30m", not "soon"; the draft of berlin/gateway waits for people')
-    assert policy.endswith('"initial" or "always", not "sometimes"; the draft of berlin/metrics waits for people')
+    assert delay.endswith(
+        'such as "10m" or "1h30m", not "soon"; the draft of berlin/gateway waits for an approval by a person'
+    )
+    assert policy.endswith(
+        '"initial" or "always", not "sometimes"; the draft of berlin/metrics waits for an approval by a person'
+    )
     assert (published(world), published(world, "gateway")) == ("", "")
 
 

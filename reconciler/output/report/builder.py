@@ -79,7 +79,7 @@ class ChangeGroups:
         self._known[literal] = key
         group = self._groups.get(key)
         if group is None:
-            folder = draft.draft.destination.package_path(place.package)
+            folder = draft.draft.target.package_path(place.package)
             reproduce = next(format_reproduce_commands(draft, details))
             group = self._groups[key] = _Group(place, folder, before, after, details, reproduce, literal)
         group.places.append(place)
@@ -307,7 +307,9 @@ class _Builder:
     def _explanation(self, place: ReportTarget, one: ReportPackage, own: OwnNames) -> str:
         if one.status:
             return self.explanations.add(place, one.status, own)
-        return self.explanations.add_file(place, one.file, own, is_unmodified=one.package_state.is_status_file_ours)
+        return self.explanations.add_file(
+            place, one.file, own, is_unmodified=one.package_state.is_status_file_unmodified
+        )
 
 
 def _notes(one: ReportPackage, sheet: DraftDetails | None) -> Iterator[str]:

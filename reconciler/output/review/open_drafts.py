@@ -124,7 +124,7 @@ def _format_headline(details: DraftDetails, now: int) -> str:
         details.rejection.format_line() if details.rejection else "",
     ]
     label = _LIFECYCLE_LABELS[draft.lifecycle]
-    return f"{draft.destination.name}: {draft.branch} {label}; {'; '.join(filter(None, parts))}"
+    return f"{draft.target.name}: {draft.branch} {label}; {'; '.join(filter(None, parts))}"
 
 
 def _format_base(details: DraftDetails, now: int) -> str:
@@ -172,7 +172,7 @@ def format_package_gates(draft: OpenDraft, package: DraftedPackage) -> Iterator[
 
     An unmet gate blocks publication only in a deployment repository. In other repositories, it is a warning.
     """
-    is_deployment = draft.destination.is_deployment
+    is_deployment = draft.target.is_deployment
     blocking = (*package.errors, *package.unmet_gates) if is_deployment else package.errors
     warnings = () if is_deployment else package.unmet_gates
     yield from (f"blocks publication: {_format_reason(reason)}" for reason in blocking)
@@ -200,7 +200,7 @@ def _build_summary_data(details: DraftDetails) -> dict[str, Any]:
     draft = details.draft
     base = drop_empty({"commit": draft.base, "date": _format_date(details.base_seconds)})
     return drop_empty({
-        "repository": draft.destination.name, "branch": draft.branch, "head": draft.head,
+        "repository": draft.target.name, "branch": draft.branch, "head": draft.head,
         "lifecycle": "Draft" if draft.lifecycle == "Stale" else draft.lifecycle,
         "staleProposal": draft.proposed_head if draft.lifecycle == "Stale" else None,
         "base": base | {"behind": details.behind_count},
@@ -300,16 +300,16 @@ def _format_metadata(package: DraftedPackage) -> Iterator[str]:
 def format_reproduce_commands(details: DraftDetails, package: DraftPackageDetails) -> Iterator[str]:
     """Yield the commands that show the same change and render the same package."""
     draft = details.draft
-    path = draft.destination.package_path(package.package.package)
+    path = draft.target.package_path(package.package.package)
     published, head = draft.published_head[:_COMMIT_CHARACTERS], draft.head[:_COMMIT_CHARACTERS]
     yield f"git diff {published} {head} -- {path}"
     config = read_text(read_inputs(package.package.status), "config")
     if config and not package.package.is_removed:
         version = config if config.startswith("tree:") else f"commit {config[:_COMMIT_CHARACTERS]}"
-        output = f"OUT/{draft.destination.name}/{path}"
+        output = f"OUT/{draft.target.name}/{path}"
         yield f"reconciler render CONFIG --output OUT, with CONFIG at {version}, writes {output}"
 
 
 def _format_diffs(details: DraftDetails, package: DraftPackageDetails, max_lines: int) -> tuple[tuple[str, str], ...]:
-    folder = details.draft.destination.package_path(package.package.package)
+    folder = details.draft.target.package_path(package.package.package)
     return tuple(format_file_diffs(package.before, package.after, folder, max_lines)) if max_lines else ()

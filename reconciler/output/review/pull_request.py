@@ -178,7 +178,7 @@ def _build_package_key(details: DraftPackageDetails) -> str:
 
 def _format_title(details: DraftDetails) -> str:
     packages = details.draft.packages
-    name = details.draft.destination.name
+    name = details.draft.target.name
     if len(packages) == 1:
         (package,) = packages
         result = "remove it" if package.is_removed else format_task(package.status) or "local changes"

@@ -1,12 +1,12 @@
-"""Open drafts: what lies on each draft branch of a destination, and what keeps it from being published (porch 7).
+"""Open drafts of a target, and the state of each of its packages. Nothing is rendered or planned.
 
-Cells: where each package of a destination stands, by its refs alone; nothing is planned (porch 1.1, 6).
+The data comes from the branches, the proposals and the recorded state of the target.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal, Protocol, get_args
 
 from reconciler.catalog.files import BlobId, CommitId, ObjectId, TreeId
@@ -24,15 +24,17 @@ from reconciler.planning.model.targets import Target
 from reconciler.planning.observe.target_snapshot import TargetObjects, TargetSnapshot
 
 DraftLifecycle = Literal["Draft", "Proposed", "Stale"]
-_NAMED_PATHS = 3
+_MAX_LISTED_PATHS = 3
 CONFLICTS_NOT_ACCEPTED = "ConflictsNotAccepted"
 
 
 @dataclass(frozen=True)
 class DraftedFile:
-    """A file that a draft has changed and the cluster branch does not have yet; without an `id` it is gone.
+    """A file that a draft changes, compared with the target branch.
 
-    `fits` is False when the cluster branch has changed it as well.
+    Attributes:
+        object_id: New content, None for a deleted file.
+        is_mergeable: False if the target branch has changed the file since the draft was created.
     """
 
     path: str
@@ -42,20 +44,26 @@ class DraftedFile:
 
 
 class DraftContents(TargetObjects, Protocol):
-    """A destination's objects with the bytes of files, and what a draft offers file by file."""
+    """Git objects of a target, with contents of files and changes of drafts."""
 
     def read_blob(self, blob: BlobId) -> bytes:
-        """Return a file's bytes."""
+        """Return the content of a file."""
         ...
 
     def list_drafted_files(self, head: CommitId, base: CommitId, branch: CommitId) -> tuple[DraftedFile, ...]:
-        """Return each file that `head` has changed since `base` and that `branch` does not have so."""
+        """Return each file that a draft changes.
+
+        Args:
+            head: Head of the draft branch.
+            base: Commit of the target branch at which the draft branch starts.
+            branch: Head of the target branch. Files with the same content there are left out.
+        """
         ...
 
 
 @dataclass(frozen=True)
 class BlockingReason:
-    """Why a draft may not be proposed or published: a word for tools, a sentence for people."""
+    """Reason why a draft may not be proposed or published: an identifier, and a message for the user."""
 
     reason: str
     message: str
@@ -63,10 +71,17 @@ class BlockingReason:
 
 @dataclass(frozen=True)
 class DraftedPackage:
-    """A package on a draft: its trees on both branches, and what its status file says, {} where it cannot be read.
+    """A package on a draft branch.
 
-    `unmet` are gates, which hold up deployment repositories alone; `faults` hold up every one. `edited`: people
-    changed what was rendered.
+    Attributes:
+        record: Recorded state of the package.
+        published_tree: Tree on the target branch.
+        drafted_tree: Tree on the draft branch, None if the draft removes the package.
+        status: Status in the status file of the draft, {} if the file cannot be read.
+        conditions: Conditions of the Kptfile, and `Rendered`.
+        unmet_gates: Readiness gates that are not met. They block the draft only in a deployment repository.
+        errors: Other reasons that block the draft.
+        is_edited: Whether the draft contains local changes.
     """
 
     package: str
@@ -81,35 +96,44 @@ class DraftedPackage:
 
     @property
     def update_errors(self) -> tuple[BlockingReason, ...]:
-        """What keeps a newer version of it from being drafted; what stands may be published all the same."""
+        """Errors that block a newer version. They do not block the current draft."""
         return tuple(list_blocking_errors(self.record))
 
     @property
     def conflicts(self) -> tuple[Mapping[str, Any], ...]:
-        """The conflicts that the status file records, and those of edits on the draft that only the state records.
+        """The conflicts in the status file, and those in the state.
 
-        People may edit the status file, so that a conflict can be missing there.
+        Anyone can edit the status file, so that a conflict can be missing in it. The state alone records conflicts of
+        local changes on the draft.
         """
-        remembered = self.record.conflicts if self.record.draft_version is not None and not self.is_removed else ()
-        listed = (*filter_recorded_conflicts(self.status.get("conflicts")), *remembered)
-        return tuple({encode_canonical_json(one): one for one in listed}.values())
+        recorded = self.record.conflicts if self.record.draft_version is not None and not self.is_removed else ()
+        conflicts = (*filter_recorded_conflicts(self.status.get("conflicts")), *recorded)
+        return tuple({encode_canonical_json(conflict): conflict for conflict in conflicts}.values())
 
     @property
     def is_removed(self) -> bool:
-        """Whether the draft takes a published package away."""
+        """Whether the draft removes the package."""
         return self.drafted_tree is None
 
 
 @dataclass(frozen=True)
 class OpenDraft:
-    """A draft branch as it stands: `base` is the commit of the cluster branch it starts at, `published` its head now.
+    """A draft branch.
 
-    `proposed` is where its proposal points to, `paths` everything it offers, packages or not. `metadata` tells GitOps
-    Promoter of which config the whole draft was made; it is offered, too, and nobody's work. `request` is the number of
-    its pull request, 0 where it has none.
+    Attributes:
+        branch: Name of the draft branch.
+        head: Head of the draft branch.
+        base: Commit of the target branch at which the draft branch starts.
+        published_head: Head of the target branch.
+        proposed_head: Commit that was submitted for approval.
+        is_edited: Whether the draft branch contains commits of other authors.
+        packages: Packages that the draft changes.
+        files: All files that the draft changes, without `metadata`.
+        metadata: File with the config commit of the draft, for GitOps Promoter.
+        pull_request_number: Number of the pull request, 0 if there is none.
     """
 
-    destination: Target
+    target: Target
     branch: str
     head: CommitId
     base: CommitId
@@ -123,158 +147,169 @@ class OpenDraft:
 
     @property
     def lifecycle(self) -> DraftLifecycle:
-        """Draft; Proposed as it stands; or Stale: proposed once, and moved since, so that it is a draft again."""
+        """Draft; Proposed; or Stale if the draft was proposed, and has changed since then."""
         if self.proposed_head is None:
             return "Draft"
         return "Proposed" if self.proposed_head == self.head else "Stale"
 
     @property
     def is_removal(self) -> bool:
-        """Whether all that it does to packages is to take published ones away."""
-        return bool(self.packages) and all(one.is_removed for one in self.packages)
+        """Whether the draft only removes packages."""
+        return bool(self.packages) and all(package.is_removed for package in self.packages)
 
-    def select_packages(self, packages: Collection[str]) -> tuple[DraftedPackage, ...]:
-        """Return the named packages, or all without names."""
-        return tuple(one for one in self.packages if not packages or one.package in packages)
+    def select_packages(self, names: Collection[str]) -> tuple[DraftedPackage, ...]:
+        """Return the named packages; without names, all packages."""
+        return tuple(package for package in self.packages if not names or package.package in names)
 
-    def select_files(self, packages: Collection[str]) -> tuple[DraftedFile, ...]:
-        """Return what the draft offers of these packages and their status files, or everything without names."""
-        return tuple(one for one in self.files if not packages or self._is_in(one.path, packages))
+    def select_files(self, names: Collection[str]) -> tuple[DraftedFile, ...]:
+        """Return the changed files of the named packages and their status files; without names, all changed files."""
+        return tuple(file for file in self.files if not names or self._is_in_packages(file.path, names))
 
-    def list_other_files(self, packages: Collection[str]) -> tuple[DraftedFile, ...]:
-        """Return what the draft offers besides these packages; nothing without names."""
-        return tuple(one for one in self.files if packages and not self._is_in(one.path, packages))
+    def list_other_files(self, names: Collection[str]) -> tuple[DraftedFile, ...]:
+        """Return the changed files outside of the named packages; nothing without names."""
+        return tuple(file for file in self.files if names and not self._is_in_packages(file.path, names))
 
     @property
     def files_outside_packages(self) -> tuple[DraftedFile, ...]:
-        """What people offer beside the packages."""
-        names = [one.package for one in self.packages]
+        """Local changes of files that belong to no package."""
+        names = [package.package for package in self.packages]
         return self.list_other_files(names) if names else self.files
 
-    def _is_in(self, path: str, packages: Collection[str]) -> bool:
-        where = self.destination
+    def _is_in_packages(self, path: str, names: Collection[str]) -> bool:
+        target = self.target
         return any(
-            path.startswith(f"{where.package_path(one)}/") or path == where.status_file_path(one) for one in packages
+            path.startswith(f"{target.package_path(name)}/") or path == target.status_file_path(name) for name in names
         )
 
-    def list_refusals(self, packages: Collection[str] = ()) -> tuple[BlockingReason, ...]:
-        """Return why these packages, or the whole draft without names, may be neither proposed nor published."""
-        found = [reason for one in self.select_packages(packages) for reason in self._refusals(one)]
-        clash = _clash(self, [one.path for one in self.select_files(packages) if not one.is_mergeable])
-        return (*found, *([clash] if clash else []))
+    def list_refusals(self, names: Collection[str] = ()) -> tuple[BlockingReason, ...]:
+        """Return the reasons that block the named packages; without names, the whole draft."""
+        reasons = [reason for package in self.select_packages(names) for reason in self._list_package_refusals(package)]
+        clash = _find_clash(self, [file.path for file in self.select_files(names) if not file.is_mergeable])
+        return (*reasons, *([clash] if clash else []))
 
-    def _refusals(self, one: DraftedPackage) -> tuple[BlockingReason, ...]:
-        return (*one.errors, *(one.unmet_gates if self.destination.is_deployment else ()))
+    def _list_package_refusals(self, package: DraftedPackage) -> tuple[BlockingReason, ...]:
+        return (*package.errors, *(package.unmet_gates if self.target.is_deployment else ()))
 
-    def list_unaccepted_conflicts(self, packages: Collection[str] = ()) -> tuple[BlockingReason, ...]:
-        """Return a reason for each of these packages, or of all without names, that has conflicts to be accepted."""
+    def list_unaccepted_conflicts(self, names: Collection[str] = ()) -> tuple[BlockingReason, ...]:
+        """Return a reason for each package with conflicts: of the named packages, or without names of all packages."""
         return tuple(
-            _conflict_reason(one)
-            for one in self.select_packages(packages)
-            if one.conflicts or not are_conflicts_readable(one.status.get("conflicts"))
+            _build_conflict_reason(package)
+            for package in self.select_packages(names)
+            if package.conflicts or not are_conflicts_readable(package.status.get("conflicts"))
         )
 
-    def list_warnings(self, packages: Collection[str] = ()) -> tuple[BlockingReason, ...]:
-        """Return the gates that are not met and hold up nothing, because nobody deploys from here (porch 7)."""
+    def list_warnings(self, names: Collection[str] = ()) -> tuple[BlockingReason, ...]:
+        """Return the unmet gates that do not block the draft, because no cluster uses the repository."""
         return (
             ()
-            if self.destination.is_deployment
-            else tuple(gate for one in self.select_packages(packages) for gate in one.unmet_gates)
+            if self.target.is_deployment
+            else tuple(gate for package in self.select_packages(names) for gate in package.unmet_gates)
         )
 
 
-def _conflict_reason(one: DraftedPackage) -> BlockingReason:
-    number = len(one.conflicts)
-    conflicts = "1 conflict" if number == 1 else f"{number or 'unreadable'} conflicts"
+def _build_conflict_reason(package: DraftedPackage) -> BlockingReason:
+    count = len(package.conflicts)
+    conflicts = "1 conflict" if count == 1 else f"{count or 'unreadable'} conflicts"
     message = (
-        f"{one.package} has {conflicts}; review them and give --accept-conflicts, or settle them on the draft and sync"
+        f"{package.package} has {conflicts}; review them and give --accept-conflicts, or resolve them on the draft and"
+        " sync"
     )
     return BlockingReason(CONFLICTS_NOT_ACCEPTED, message)
 
 
-def _clash(draft: OpenDraft, paths: list[str]) -> BlockingReason | None:
+def _find_clash(draft: OpenDraft, paths: list[str]) -> BlockingReason | None:
     if not paths:
         return None
-    more = f" and {len(paths) - _NAMED_PATHS} more" if len(paths) > _NAMED_PATHS else ""
+    more = f" and {len(paths) - _MAX_LISTED_PATHS} more" if len(paths) > _MAX_LISTED_PATHS else ""
     message = (
-        f"{draft.branch} and {draft.destination.branch} have both changed {', '.join(paths[:_NAMED_PATHS])}{more};"
-        " reject it and sync, which brings it up to date, or merge it by hand"
+        f"both {draft.branch} and {draft.target.branch} changed {', '.join(paths[:_MAX_LISTED_PATHS])}{more};"
+        " reject the draft and sync, which updates it, or merge it manually"
     )
     return BlockingReason("BranchMoved", message)
 
 
-def read_open_drafts(ground: TargetSnapshot, contents: DraftContents) -> tuple[OpenDraft, ...]:
-    """Return the destination's draft branches with what is on them, by name; the ground's state knows every one."""
-    published = ground.heads.target_branch
+def read_open_drafts(snapshot: TargetSnapshot, contents: DraftContents) -> tuple[OpenDraft, ...]:
+    """Return the draft branches of a target, sorted by name. The state of the snapshot contains all of them."""
+    published = snapshot.heads.target_branch
     if published is None:
         return ()
     return tuple(
-        _open(ground, contents, branch, known, published) for branch, known in sorted(ground.state.drafts.items())
+        _read_draft(snapshot, contents, branch, draft_branch, published)
+        for branch, draft_branch in sorted(snapshot.state.drafts.items())
     )
 
 
-def _open(
-    ground: TargetSnapshot, contents: DraftContents, branch: str, known: DraftBranch, published: CommitId
+def _read_draft(
+    snapshot: TargetSnapshot, contents: DraftContents, branch: str, draft_branch: DraftBranch, published: CommitId
 ) -> OpenDraft:
-    head = ground.heads.drafts[branch]
-    packages = tuple(_packages(ground, contents, branch, known))
-    offered = contents.list_drafted_files(head, known.base, published)
-    beside = find_metadata_path(ground.target, branch)
-    paths = tuple(one for one in offered if one.path != beside)
-    metadata = next((one for one in offered if one.path == beside and one.object_id), None)
-    proposed = ground.heads.proposed.get(branch)
+    head = snapshot.heads.drafts[branch]
+    all_files = contents.list_drafted_files(head, draft_branch.base, published)
+    metadata_path = find_metadata_path(snapshot.target, branch)
     return OpenDraft(
-        ground.target, branch, head, known.base, published, proposed, known.edited, packages, paths, metadata,
-        known.request.number if known.request else 0,
-    )  # fmt: skip
+        target=snapshot.target,
+        branch=branch,
+        head=head,
+        base=draft_branch.base,
+        published_head=published,
+        proposed_head=snapshot.heads.proposed.get(branch),
+        is_edited=draft_branch.edited,
+        packages=tuple(_read_packages(snapshot, contents, branch, draft_branch)),
+        files=tuple(file for file in all_files if file.path != metadata_path),
+        metadata=next((file for file in all_files if file.path == metadata_path and file.object_id), None),
+        pull_request_number=draft_branch.request.number if draft_branch.request else 0,
+    )
 
 
-def _packages(
-    ground: TargetSnapshot, contents: DraftContents, branch: str, known: DraftBranch
+def _read_packages(
+    snapshot: TargetSnapshot, contents: DraftContents, branch: str, draft_branch: DraftBranch
 ) -> Iterator[DraftedPackage]:
-    head = ground.heads.drafts[branch]
-    for package, record in sorted(ground.state.packages.items()):
-        (at_base, _), (published, _), (drafted, blob) = (
-            ground.find_package_at(commit, package) for commit in (known.base, ground.heads.target_branch, head)
+    head = snapshot.heads.drafts[branch]
+    for name, record in sorted(snapshot.state.packages.items()):
+        (base, _), (published, _), (drafted, status_blob) = (
+            snapshot.find_package_at(commit, name) for commit in (draft_branch.base, snapshot.heads.target_branch, head)
         )
-        offered = record.draft_version is not None and record.draft_branch == branch
-        if offered or drafted not in (at_base, published):
-            edited = offered and record.draft_version is not None and drafted != record.draft_version.rendered
-            one = DraftedPackage(package, record, published, drafted, {}, is_edited=edited)
-            yield _read(one, ground.target, head, blob, contents) if drafted else one
+        is_recorded = record.draft_version is not None and record.draft_branch == branch
+        if is_recorded or drafted not in (base, published):
+            version = record.draft_version
+            is_edited = is_recorded and version is not None and drafted != version.rendered
+            package = DraftedPackage(name, record, published, drafted, {}, is_edited=is_edited)
+            yield _read_package(package, snapshot.target, head, status_blob, contents) if drafted else package
 
 
-def _read(
-    one: DraftedPackage, destination: Target, head: CommitId, blob: BlobId | None, contents: DraftContents
+def _read_package(
+    package: DraftedPackage, target: Target, head: CommitId, status_blob: BlobId | None, contents: DraftContents
 ) -> DraftedPackage:
-    status = parse_package_status(contents.read_blob(blob)) if blob else None
-    kptfile = _kptfile(contents, head, f"{destination.package_path(one.package)}/{KPTFILE}")
-    # whatever else blocks a newer version is told elsewhere; a conflict under policy `block` is the draft's own affair
-    conflicts = (reason for reason in one.update_errors if reason.reason == MERGE_CONFLICT.name)
-    faults = [*_status_faults(one, status), *conflicts]
+    status = parse_package_status(contents.read_blob(status_blob)) if status_blob else None
+    kptfile = _read_kptfile(contents, head, f"{target.package_path(package.package)}/{KPTFILE}")
+    # Other errors block only a newer version. A conflict under policy `block` also blocks the current draft.
+    conflicts = (reason for reason in package.update_errors if reason.reason == MERGE_CONFLICT.name)
+    errors = [*_list_status_errors(package, status), *conflicts]
     conditions: tuple[Condition, ...] = ()
-    unmet: tuple[BlockingReason, ...] = ()
+    unmet_gates: tuple[BlockingReason, ...] = ()
     if isinstance(kptfile, Kptfile):
         conditions = tuple(kptfile.conditions)
-        unmet = tuple(_unmet(one.package, kptfile.readiness_gates, conditions))
+        unmet_gates = tuple(_list_unmet_gates(package.package, kptfile.readiness_gates, conditions))
     elif kptfile:
-        faults.append(BlockingReason("KptfileInvalid", f"{one.package}: {kptfile}"))
-    rendered = tuple(condition for condition in _conditions(status or {}) if condition.type == "Rendered")
-    return DraftedPackage(
-        one.package, one.record, one.published_tree, one.drafted_tree, status or {}, (*rendered, *conditions), unmet,
-        tuple(faults), one.is_edited,
-    )  # fmt: skip
+        errors.append(BlockingReason("KptfileInvalid", f"{package.package}: {kptfile}"))
+    rendered = tuple(condition for condition in _read_conditions(status or {}) if condition.type == "Rendered")
+    return replace(
+        package,
+        status=status or {},
+        conditions=(*rendered, *conditions),
+        unmet_gates=unmet_gates,
+        errors=tuple(errors),
+    )
 
 
-def _kptfile(contents: DraftContents, head: CommitId, path: str) -> Kptfile | str:
-    """Return a package's Kptfile, why it cannot be read, or "" without one."""
+def _read_kptfile(contents: DraftContents, head: CommitId, path: str) -> Kptfile | str:
+    """Return the Kptfile of a package, the messages of its errors, or "" if there is no Kptfile."""
     blob = contents.find_blob_at(head, path)
-    read = read_kptfile(contents.read_blob(blob)) if blob else ()
-    return read if isinstance(read, Kptfile) else "; ".join(finding.message for finding in read)
+    kptfile = read_kptfile(contents.read_blob(blob)) if blob else ()
+    return kptfile if isinstance(kptfile, Kptfile) else "; ".join(finding.message for finding in kptfile)
 
 
 def parse_package_status(content: bytes) -> Mapping[str, Any] | None:
-    """Return the status of a status file; None when it is not one: the file is open to everybody's edits."""
+    """Return the status in a status file, or None if it is not readable. Anyone can edit the file."""
     try:
         documents = parse_yaml(content).documents
     except YamlError:
@@ -284,57 +319,58 @@ def parse_package_status(content: bytes) -> Mapping[str, Any] | None:
     return status if isinstance(status, dict) else None
 
 
-def _conditions(status: Mapping[str, Any]) -> Iterator[Condition]:
-    written = status.get("conditions")
-    for one in written if isinstance(written, list) else ():
-        if isinstance(one, dict):
-            known = {name: str(one.get(name, "")) for name in ("type", "status", "reason", "message")}
-            yield Condition(**known)  # type: ignore[arg-type]
+def _read_conditions(status: Mapping[str, Any]) -> Iterator[Condition]:
+    entries = status.get("conditions")
+    for entry in entries if isinstance(entries, list) else ():
+        if isinstance(entry, dict):
+            fields = {name: str(entry.get(name, "")) for name in ("type", "status", "reason", "message")}
+            yield Condition(**fields)  # type: ignore[arg-type]
 
 
-def _status_faults(one: DraftedPackage, status: Mapping[str, Any] | None) -> Iterator[BlockingReason]:
+def _list_status_errors(package: DraftedPackage, status: Mapping[str, Any] | None) -> Iterator[BlockingReason]:
     if status is None:
-        # without it nobody can tell whether the package was rendered
-        if one.record.draft_version is not None:
+        # Without the status file, it is unknown whether the package was rendered.
+        if package.record.draft_version is not None:
             yield BlockingReason(
-                "StatusUnreadable", f"{one.package}: its status file is missing or cannot be read; sync again"
+                "StatusUnreadable", f"{package.package}: its status file is missing or cannot be read; sync again"
             )
         return
     if not are_conflicts_readable(status.get("conflicts")):
-        message = f"{one.package}: the conflicts in its status file cannot be read; restore the status file"
+        message = f"{package.package}: the conflicts in its status file cannot be read; restore the status file"
         yield BlockingReason("StatusUnreadable", message)
-    for condition in _conditions(status):
+    for condition in _read_conditions(status):
         if condition.type == "Rendered" and condition.status != "True":
-            why = f": {condition.message}" if condition.message else ""
-            yield BlockingReason("RenderFailed", f"{one.package}: Rendered is {condition.status}{why}")
+            reason = f": {condition.message}" if condition.message else ""
+            yield BlockingReason("RenderFailed", f"{package.package}: Rendered is {condition.status}{reason}")
 
 
 def list_blocking_errors(record: PackageRecord) -> Iterator[BlockingReason]:
-    """Yield the errors for which a package was not made anew in the last pass (design 10.26)."""
+    """Yield the errors that blocked the package in the last pass."""
     if record.outcome.get("kind") == "blocked":
         for finding in record.outcome.get("findings", ()):
             if finding["severity"] == Severity.ERROR.value:
                 yield BlockingReason(finding["code"], finding["message"])
 
 
-def _unmet(package: str, gates: tuple[str, ...], conditions: tuple[Condition, ...]) -> Iterator[BlockingReason]:
-    known = {condition.type: condition for condition in conditions}
+def _list_unmet_gates(
+    package: str, gates: tuple[str, ...], conditions: tuple[Condition, ...]
+) -> Iterator[BlockingReason]:
+    by_type = {condition.type: condition for condition in conditions}
     for gate in dict.fromkeys(gates):
-        condition = known.get(gate)
+        condition = by_type.get(gate)
         if condition is None:
-            yield BlockingReason("GateNotMet", f"{package}: {gate} is not reported; {_next_step(gate)}")
+            yield BlockingReason("GateNotMet", f"{package}: {gate} is not reported; {_get_next_step(gate)}")
         elif condition.status != "True":
             reason = f" ({condition.reason})" if condition.reason else ""
-            why = f": {condition.message}" if condition.message else ""
-            yield BlockingReason(
-                "GateNotMet", f"{package}: {gate} is {condition.status}{reason}{why}; {_next_step(gate)}"
-            )
+            message = f": {condition.message}" if condition.message else ""
+            text = f"{package}: {gate} is {condition.status}{reason}{message}; {_get_next_step(gate)}"
+            yield BlockingReason("GateNotMet", text)
 
 
-def _next_step(gate: str) -> str:
-    """Return what a person does to meet a gate."""
+def _get_next_step(gate: str) -> str:
+    """Return the step that a person takes to meet a gate."""
     if gate.startswith(CONDITION_PREFIX):
-        return "add the object that is to be injected to the config, or an injector that names it, and sync"
+        return "add the object that must be injected to the config, or an injector that names it, and sync"
     return "set this condition to True in status.conditions of the Kptfile on the draft, or remove the gate"
 
 
@@ -342,16 +378,24 @@ PackageState = Literal[
     "blocked", "held", "removal", "proposed", "edited", "draft", "declined", "orphaned", "published"
 ]  # fmt: skip
 PACKAGE_STATES: tuple[PackageState, ...] = get_args(PackageState)
-"""Every state, what needs people most first; a package has the first that is true of it."""
+"""All states, the most urgent state first. A package has the first state that applies."""
 
 
 @dataclass(frozen=True)
 class TargetPackage:
-    """A package on one destination: its state, what is published of it, and the draft that it is on.
+    """A package of a target, with its state and its draft.
 
-    `status` is its status file on the cluster branch. `revision` is what is published, None where that is no revision
-    of ours, or too old a one. `edited`: people changed what is published. `reasons` say why it is blocked or held, why
-    the update of a proposed draft waits, or why its removal does.
+    Attributes:
+        record: Recorded state of the package.
+        state: State of the package.
+        published_tree: Tree on the target branch.
+        status_blob: Status file on the target branch.
+        revision: Published revision, None if the package was not published by the reconciler, or if the revision is
+            too old.
+        is_edited: Whether the published package contains local changes.
+        draft: The draft that changes the package.
+        drafted_package: The package on the draft.
+        reasons: Why the package is blocked or held, or why its update or its removal waits.
     """
 
     package: str
@@ -366,47 +410,58 @@ class TargetPackage:
     reasons: tuple[BlockingReason, ...] = ()
 
     @property
-    def is_status_file_ours(self) -> bool:
-        """Whether the status file on the cluster branch is one of ours, as we wrote it."""
-        offers = (self.record.published_version, *(known.version for known in self.record.revisions))
-        return any(one is not None and one.status == self.status_blob for one in offers)
+    def is_status_file_unmodified(self) -> bool:
+        """Whether the reconciler wrote the status file on the target branch, without later changes."""
+        versions = (self.record.published_version, *(revision.version for revision in self.record.revisions))
+        return any(version is not None and version.status == self.status_blob for version in versions)
 
     @property
     def refusals(self) -> tuple[BlockingReason, ...]:
-        """Why the draft may be neither proposed nor published; only this package's reasons."""
+        """The reasons that block this package on its draft."""
         return self.draft.list_refusals((self.package,)) if self.draft else ()
 
 
-def list_target_packages(ground: TargetSnapshot, drafts: Iterable[OpenDraft]) -> Iterator[TargetPackage]:
-    """Yield each package that a destination has, is offered, or is denied, by name."""
-    offered = {one.package: (draft, one) for draft in drafts for one in draft.packages}
-    for package, record in sorted(ground.state.packages.items()):
-        published, status = ground.find_package_at(ground.heads.target_branch, package)
-        draft, one = offered.get(package, (None, None))
-        reasons = tuple(_reasons(record))
-        state = _state(record, published, draft, one, reasons)
+def list_target_packages(snapshot: TargetSnapshot, drafts: Iterable[OpenDraft]) -> Iterator[TargetPackage]:
+    """Yield the packages of a target that are published, drafted or blocked, sorted by name."""
+    drafted_packages = {package.package: (draft, package) for draft in drafts for package in draft.packages}
+    for name, record in sorted(snapshot.state.packages.items()):
+        published, status_blob = snapshot.find_package_at(snapshot.heads.target_branch, name)
+        draft, drafted_package = drafted_packages.get(name, (None, None))
+        reasons = tuple(_list_reasons(record))
+        state = _get_state(record, published, draft, drafted_package, reasons)
         if state is None:
             continue
-        ours = record.published_version
-        revision = next((known for known in reversed(record.revisions) if known.version == ours), None)
-        edited = published is not None and ours is not None and published != ours.rendered
+        version = record.published_version
+        revision = next((revision for revision in reversed(record.revisions) if revision.version == version), None)
         yield TargetPackage(
-            package, record, state, published, status, revision if published else None, edited, draft, one, reasons
+            package=name,
+            record=record,
+            state=state,
+            published_tree=published,
+            status_blob=status_blob,
+            revision=revision if published else None,
+            is_edited=published is not None and version is not None and published != version.rendered,
+            draft=draft,
+            drafted_package=drafted_package,
+            reasons=reasons,
         )
 
 
-def _state(
-    record: PackageRecord, published: TreeId | None, draft: OpenDraft | None, one: DraftedPackage | None,
+def _get_state(
+    record: PackageRecord,
+    published: TreeId | None,
+    draft: OpenDraft | None,
+    drafted_package: DraftedPackage | None,
     reasons: tuple[BlockingReason, ...],
-) -> PackageState | None:  # fmt: skip
+) -> PackageState | None:
     kind = record.outcome.get("kind")
-    # what only waits for its own proposal is no error: the proposal is what there is to see
-    if kind == "blocked" and (one is None or any(list_blocking_errors(record))):
+    # A package without an error can be blocked only because its draft is proposed. Then it has the state of the draft.
+    if kind == "blocked" and (drafted_package is None or any(list_blocking_errors(record))):
         return "blocked"
     if kind == "held" and reasons:
         return "held"
-    if draft and one:
-        return _on_draft(record, draft, one)
+    if draft and drafted_package:
+        return _get_draft_state(record, draft, drafted_package)
     if record.removal and not record.removal.declined:
         return "removal"
     if _is_declined(record, published):
@@ -416,37 +471,41 @@ def _state(
     return "published" if record.owned else "orphaned"
 
 
-def _on_draft(record: PackageRecord, draft: OpenDraft, one: DraftedPackage) -> PackageState:
-    if one.is_removed:
+def _get_draft_state(record: PackageRecord, draft: OpenDraft, package: DraftedPackage) -> PackageState:
+    if package.is_removed:
         return "removal"
     if draft.lifecycle == "Proposed":
         return "proposed"
-    # what nobody offered and is there all the same is people's work
-    return "edited" if one.is_edited or record.draft_version is None else "draft"
+    # Without a recorded draft version, the changes on the draft branch are local changes.
+    return "edited" if package.is_edited or record.draft_version is None else "draft"
 
 
 def _is_declined(record: PackageRecord, published: TreeId | None) -> bool:
-    """Return whether people turned down what was last wanted, be it a version or a removal."""
-    dropped = record.desired_tree in record.declined_trees and record.desired_tree != published
-    return record.owned and (dropped or (record.removal is not None and record.removal.declined))
+    """Return whether the last requested version, or the removal, was declined."""
+    is_version_declined = record.desired_tree in record.declined_trees and record.desired_tree != published
+    return record.owned and (is_version_declined or (record.removal is not None and record.removal.declined))
 
 
-def _reasons(record: PackageRecord) -> Iterator[BlockingReason]:
-    """Yield why the last pass left the package as it was, by its findings, else by what its owner was told."""
+def _list_reasons(record: PackageRecord) -> Iterator[BlockingReason]:
+    """Yield the findings of the last pass that blocked the package; without findings, its conditions."""
     outcome = record.outcome
     match outcome.get("kind"):
         case "blocked":
-            yield from tuple(list_blocking_errors(record)) or _unready(outcome)
+            yield from tuple(list_blocking_errors(record)) or _list_unready_conditions(outcome)
         case "held":
-            yield from _told(outcome)
+            yield from _list_recorded_findings(outcome)
         case _ if record.removal:
-            yield from _told(outcome)
+            yield from _list_recorded_findings(outcome)
 
 
-def _told(outcome: Mapping[str, Any]) -> Iterator[BlockingReason]:
-    return (BlockingReason(one["code"], one["message"]) for one in outcome.get("findings", ()))
+def _list_recorded_findings(outcome: Mapping[str, Any]) -> Iterator[BlockingReason]:
+    return (BlockingReason(finding["code"], finding["message"]) for finding in outcome.get("findings", ()))
 
 
-def _unready(outcome: Mapping[str, Any]) -> tuple[BlockingReason, ...]:
-    found = [one for one in outcome.get("conditions", ()) if one["type"] == "Ready" and one["status"] != "True"]
-    return tuple(BlockingReason(one["reason"], one["message"]) for one in found)
+def _list_unready_conditions(outcome: Mapping[str, Any]) -> tuple[BlockingReason, ...]:
+    conditions = outcome.get("conditions", ())
+    return tuple(
+        BlockingReason(condition["reason"], condition["message"])
+        for condition in conditions
+        if condition["type"] == "Ready" and condition["status"] != "True"
+    )

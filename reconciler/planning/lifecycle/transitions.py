@@ -1,7 +1,4 @@
-"""The life of a draft as people move it: proposed, approved, rejected, dropped (porch 7).
-
-Approvals by annotation: which drafts are published without asking, and what leaves them to people (porch 9).
-"""
+"""Transitions of a draft by people (propose, approve, reject, drop), and the automatic approval by annotations."""
 
 from __future__ import annotations
 
@@ -19,26 +16,31 @@ from reconciler.planning.model.state import PackageRecord
 
 @dataclass(frozen=True)
 class RefusedTransition:
-    """It may not be done."""
+    """The transition is not allowed."""
 
     reasons: tuple[BlockingReason, ...]
 
 
 @dataclass(frozen=True)
 class NoTransition:
-    """It is so already."""
+    """The draft has the requested state already."""
 
     reason: str
 
 
 @dataclass(frozen=True)
 class ProposeDraft:
-    """Point the draft's proposal at its head; the draft is frozen from then on."""
+    """Submit the head of the draft for approval. A pass does not change a proposed draft."""
 
 
 @dataclass(frozen=True)
 class PublishDraft:
-    """Bring packages onto the cluster branch. `whole`: nothing is left of the draft, which ends (git.md finding 6)."""
+    """Write packages to the target branch.
+
+    Attributes:
+        files: Changed files to write.
+        is_whole_draft: Whether the draft contains nothing else, so that its branch is deleted.
+    """
 
     packages: tuple[DraftedPackage, ...]
     files: tuple[DraftedFile, ...]
@@ -47,12 +49,12 @@ class PublishDraft:
 
 @dataclass(frozen=True)
 class RejectDraft:
-    """Delete the proposal: the draft is a draft again."""
+    """Delete the proposal. The draft itself stays."""
 
 
 @dataclass(frozen=True)
 class DropDraft:
-    """Take packages out of the draft, or end it; the next pass remembers what was offered as declined."""
+    """Remove packages from the draft, or delete the draft. The next pass records the removed content as declined."""
 
     packages: tuple[DraftedPackage, ...]
     is_whole_draft: bool
@@ -64,57 +66,69 @@ DraftTransition = RefusedTransition | NoTransition | ProposeDraft | PublishDraft
 def propose_draft(
     draft: OpenDraft, packages: Collection[str], *, accepts_conflicts: bool = False
 ) -> RefusedTransition | NoTransition | ProposeDraft:
-    """Return whether a draft is proposed: of the named packages no gate may be unmet, or of all without names.
+    """Decide whether a draft can be proposed.
 
-    A package with conflicts is refused unless the person accepts them.
+    Args:
+        draft: The draft.
+        packages: Names of the packages that are checked; empty for all packages.
+        accepts_conflicts: Whether packages with conflicts are allowed.
     """
     if draft.lifecycle == "Proposed":
-        return NoTransition(f"{draft.branch} is proposed as it stands")
+        return NoTransition(f"{draft.branch} is proposed already")
     if not draft.files:
-        return NoTransition(f"{draft.branch} offers nothing that {draft.destination.branch} does not have")
-    reasons = (*_unaccepted(draft, packages, accepts_conflicts), *draft.list_refusals(packages))
+        return NoTransition(f"{draft.branch} has no changes compared with {draft.target.branch}")
+    reasons = (*_list_unaccepted(draft, packages, accepts_conflicts), *draft.list_refusals(packages))
     return RefusedTransition(reasons) if reasons else ProposeDraft()
 
 
 def approve_draft(
     draft: OpenDraft, packages: Collection[str], should_propose: bool, *, accepts_conflicts: bool = False
 ) -> RefusedTransition | NoTransition | PublishDraft:
-    """Return what of a draft is published. Only what is proposed may be, or what is to be proposed `at_once`.
+    """Decide which content of a draft can be published.
 
-    Gates and conflicts are checked again: a gate may have closed since, and another person may have proposed it.
+    Gates and conflicts are checked again, because they can have changed after the proposal.
+
+    Args:
+        draft: The draft.
+        packages: Names of the packages; empty for the whole draft.
+        should_propose: Whether a draft that is not proposed is allowed.
+        accepts_conflicts: Whether packages with conflicts are allowed.
     """
-    paths = draft.select_files(packages)
-    if not paths:
-        what = ", ".join(sorted(packages)) or draft.branch
-        return NoTransition(f"{draft.destination.branch} has everything that {what} offers")
-    conflicts = _unaccepted(draft, packages, accepts_conflicts)
-    reasons = (*_unproposed(draft, should_propose), *conflicts, *draft.list_refusals(packages))
+    files = draft.select_files(packages)
+    if not files:
+        name = ", ".join(sorted(packages)) or draft.branch
+        return NoTransition(f"{draft.target.branch} contains all changes of {name} already")
+    conflicts = _list_unaccepted(draft, packages, accepts_conflicts)
+    reasons = (*_check_proposed(draft, should_propose), *conflicts, *draft.list_refusals(packages))
     if reasons:
         return RefusedTransition(reasons)
-    whole = not draft.list_other_files(packages)
-    # a branch that has not all of a config's packages must not say that it has: Promoter would leave the rest
-    told = (draft.metadata,) if whole and draft.metadata else ()
-    return PublishDraft(draft.select_packages(packages), (*paths, *told), whole)
+    is_whole_draft = not draft.list_other_files(packages)
+    # GitOps Promoter reads the config commit from the metadata file. A branch without some packages of that commit must
+    # not contain it, because Promoter would not promote these packages.
+    metadata = (draft.metadata,) if is_whole_draft and draft.metadata else ()
+    return PublishDraft(draft.select_packages(packages), (*files, *metadata), is_whole_draft)
 
 
-def _unproposed(draft: OpenDraft, at_once: bool) -> tuple[BlockingReason, ...]:
-    if at_once or draft.lifecycle == "Proposed":
+def _check_proposed(draft: OpenDraft, should_propose: bool) -> tuple[BlockingReason, ...]:
+    if should_propose or draft.lifecycle == "Proposed":
         return ()
-    why = "has moved on since it was proposed" if draft.lifecycle == "Stale" else "is not proposed"
-    return (BlockingReason("NotProposed", f"{draft.branch} {why}; propose it first, or approve it with --propose"),)
+    problem = "has changed since it was proposed" if draft.lifecycle == "Stale" else "is not proposed"
+    return (BlockingReason("NotProposed", f"{draft.branch} {problem}; propose it first, or approve it with --propose"),)
 
 
-def _unaccepted(draft: OpenDraft, packages: Collection[str], accepts_conflicts: bool) -> tuple[BlockingReason, ...]:
+def _list_unaccepted(
+    draft: OpenDraft, packages: Collection[str], accepts_conflicts: bool
+) -> tuple[BlockingReason, ...]:
     return () if accepts_conflicts else draft.list_unaccepted_conflicts(packages)
 
 
 def reject_draft(draft: OpenDraft) -> NoTransition | RejectDraft:
-    """Return whether there is a proposal to take back."""
+    """Decide whether a draft has a proposal to reject."""
     return RejectDraft() if draft.proposed_head else NoTransition(f"{draft.branch} is not proposed")
 
 
 def drop_draft(draft: OpenDraft, packages: Collection[str]) -> DropDraft:
-    """Return what of a draft is dropped, proposed or not."""
+    """Return the packages to remove from a draft, proposed or not; without names, the whole draft."""
     return DropDraft(draft.select_packages(packages), not draft.list_other_files(packages))
 
 
@@ -123,9 +137,11 @@ _POLICIES = ("initial", "always")
 
 @dataclass(frozen=True)
 class ApprovalPolicy:
-    """Which drafts of a package are published without asking: `initial` the first alone, `always` every one.
+    """Automatic approval of drafts, as the annotations of a package define it.
 
-    `delay` is how long they must have stood, as people wrote it; "" publishes at once.
+    Attributes:
+        name: `initial`: only the first draft of the package is approved. `always`: all drafts are approved.
+        delay: Minimum age of a draft as a duration, for example `10m`; "" for no delay.
     """
 
     name: str
@@ -138,20 +154,19 @@ class ApprovalPolicy:
 
     @property
     def summary(self) -> str:
-        """The annotations that it was read from."""
+        """The annotations that define the policy."""
         delay = f", {APPROVAL_DELAY_ANNOTATION}: {self.delay}" if self.delay else ""
         return f"{APPROVAL_POLICY_ANNOTATION}: {self.name}{delay}"
 
     def applies_to(self, record: PackageRecord) -> bool:
-        """Return whether the open draft of a package is one that it publishes."""
-        standing = record.published_version is not None or (
-            record.draft_version is not None and record.draft_version.against is not None
-        )
-        return self.name == "always" or not (record.last_revision or standing)
+        """Return whether the policy approves the current draft of a package."""
+        draft = record.draft_version
+        is_published = record.published_version is not None or (draft is not None and draft.against is not None)
+        return self.name == "always" or not (record.last_revision or is_published)
 
 
 def parse_approval_policy(annotations: Mapping[str, str]) -> ApprovalPolicy | str | None:
-    """Return the policy that annotations name, why it is none, or None where people are to be asked."""
+    """Return the policy in annotations, a message if it is invalid, or None if people approve the drafts."""
     name, delay = annotations.get(APPROVAL_POLICY_ANNOTATION), annotations.get(APPROVAL_DELAY_ANNOTATION)
     if name is None:
         return None
@@ -163,70 +178,84 @@ def parse_approval_policy(annotations: Mapping[str, str]) -> ApprovalPolicy | st
 
 
 def list_approval_findings(plan: TargetPlan) -> Iterator[Finding]:
-    """Yield for each draft that an annotation is about what comes of it; the clock is not asked."""
+    """Yield a finding for each draft with an approval annotation. The delay is not checked here."""
     for package, record in sorted(plan.next_state.packages.items()):
         policy = parse_approval_policy(record.annotations) if record.draft_version else None
-        where, place = SourceLocation(object=str(record.owner.key)), f"{plan.target.name}/{package}"
+        location, name = SourceLocation(object=str(record.owner.key)), f"{plan.target.name}/{package}"
         if isinstance(policy, str):
-            yield APPROVAL_POLICY_INVALID.finding(f"{policy}; the draft of {place} waits for people", where)
+            message = f"{policy}; the draft of {name} waits for an approval by a person"
+            yield APPROVAL_POLICY_INVALID.finding(message, location)
         elif policy and policy.applies_to(record):
-            message = f"the draft of {place} is published without asking once nothing is in its way ({policy.summary})"
-            yield APPROVAL_AHEAD.finding(message, where)
+            message = f"the draft of {name} is approved automatically when nothing blocks it ({policy.summary})"
+            yield APPROVAL_AHEAD.finding(message, location)
 
 
 def find_approvable_packages(plan: TargetPlan) -> Mapping[str, ApprovalPolicy]:
-    """Return the policies of the packages whose draft may be published without asking, by package.
+    """Return the approval policies of the packages whose draft can be approved automatically.
 
-    The owner must be Ready, with the draft as it stands: one that this pass could not make is not what it wants.
+    A blocked package is left out, because its draft does not have the requested state.
     """
-    found = {}
-    for one in plan.outcomes:
-        if isinstance(one, Blocked):
+    policies = {}
+    for outcome in plan.outcomes:
+        if isinstance(outcome, Blocked):
             continue
-        package = one.variant.target.package
+        package = outcome.variant.target.package
         record = plan.next_state.packages[package]
         policy = parse_approval_policy(record.annotations) if record.draft_version else None
         if isinstance(policy, ApprovalPolicy) and policy.applies_to(record):
-            found[package] = policy
-    return found
+            policies[package] = policy
+    return policies
 
 
 def decide_approval(
-    draft: OpenDraft, one: DraftedPackage, policy: ApprovalPolicy, *, is_rejected: bool = False, is_held: bool = False
+    draft: OpenDraft,
+    package: DraftedPackage,
+    policy: ApprovalPolicy,
+    *,
+    is_rejected: bool = False,
+    has_approved_request: bool = False,
 ) -> PublishDraft | BlockingReason:
-    """Return how one package of a draft is published without asking, or what leaves it to people.
+    """Decide whether a package of a draft is approved automatically.
 
-    What people have touched in any way is theirs: rejected, or held by its pull request, too. Gates are asked in every
-    repository, as Nephio's approver does.
+    A person decides about each draft that a person has edited, proposed or rejected. Gates are checked in all
+    repositories, as in the approval controller of Nephio.
+
+    Args:
+        draft: The draft.
+        package: Package of the draft.
+        policy: Approval policy of the package.
+        is_rejected: Whether the pull request of the draft was rejected.
+        has_approved_request: Whether a person approved the pull request of the draft.
+
+    Returns:
+        The content to publish, or the reason why a person must decide.
     """
     if is_rejected:
-        return BlockingReason("Rejected", f"{draft.branch} was rejected as it stands")
-    if is_held or draft.proposed_head is not None:
-        return BlockingReason(
-            "Proposed", f"people have proposed {draft.branch}, or approved its pull request; it is theirs"
-        )
-    if reason := _obstacle(draft, one, policy):
+        return BlockingReason("Rejected", f"the current content of {draft.branch} was rejected")
+    if has_approved_request or draft.proposed_head is not None:
+        message = f"{draft.branch} was proposed, or its pull request was approved, so that a person decides about it"
+        return BlockingReason("Proposed", message)
+    if reason := _find_approval_obstacle(draft, package, policy):
         return reason
-    match approve_draft(draft, {one.package}, should_propose=True):
+    match approve_draft(draft, {package.package}, should_propose=True):
         case RefusedTransition(reasons):
             return reasons[0]
-        case NoTransition(why):
-            return BlockingReason("NothingOffered", why)
+        case NoTransition(message):
+            return BlockingReason("NothingOffered", message)
         case PublishDraft() as publish:
             return publish
 
 
-def _obstacle(draft: OpenDraft, one: DraftedPackage, policy: ApprovalPolicy) -> BlockingReason | None:
-    if one.is_removed or draft.is_removal:
+def _find_approval_obstacle(draft: OpenDraft, package: DraftedPackage, policy: ApprovalPolicy) -> BlockingReason | None:
+    if package.is_removed or draft.is_removal:
+        return BlockingReason("RemovalDraft", f"{draft.branch}: a person must approve the removal of a package")
+    if policy.name == "initial" and package.published_tree is not None:
         return BlockingReason(
-            "RemovalDraft", f"{draft.branch}: removing what is published always takes an approval of its own"
+            "PublishedBefore",
+            f"{package.package}: {APPROVAL_POLICY_ANNOTATION} is initial, and it is published already",
         )
-    if policy.name == "initial" and one.published_tree is not None:
-        return BlockingReason(
-            "PublishedBefore", f"{one.package}: {APPROVAL_POLICY_ANNOTATION} is initial, and it is published already"
-        )
-    if draft.is_edited or one.is_edited:
-        return BlockingReason("Edited", f"people changed {draft.branch}")
-    if conflicts := draft.list_unaccepted_conflicts((one.package,)):
+    if draft.is_edited or package.is_edited:
+        return BlockingReason("Edited", f"{draft.branch} contains local changes")
+    if conflicts := draft.list_unaccepted_conflicts((package.package,)):
         return conflicts[0]
-    return one.unmet_gates[0] if one.unmet_gates else None
+    return package.unmet_gates[0] if package.unmet_gates else None

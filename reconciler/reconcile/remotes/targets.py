@@ -387,10 +387,10 @@ class DraftReader:
         self, draft: OpenDraft, packages: frozenset[str] = frozenset(), *, whole: bool = False
     ) -> DraftDetails:
         """Return a draft with details from its history; `whole` adds the files of these packages, or of all."""
-        remote = self.get_remote(draft.destination)
-        repository = TargetRepository(remote, draft.destination)
+        remote = self.get_remote(draft.target)
+        repository = TargetRepository(remote, draft.target)
         commits = [remote.read_commit(commit) for commit in repository.list_first_parents(draft.base, draft.head) or ()]
-        editors = [commit.author.name for commit in commits if _is_local_change(commit, draft.destination)]
+        editors = [commit.author.name for commit in commits if _is_local_change(commit, draft.target)]
         contents, base = draft.select_packages(packages) if whole else (), remote.read_commit(draft.base)
         date = base.seconds if base.tree != EMPTY_TREE else None
         behind_count = len(repository.list_first_parents(draft.base, draft.published_head) or ())

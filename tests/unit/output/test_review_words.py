@@ -101,13 +101,13 @@ def test_a_list_of_drafts_tells_where_each_stands_and_what_is_in_its_way() -> No
         pytest.param(sheet(draft(is_edited=True)), "; edited", id="edited-by-nobody-knows-whom"),
         pytest.param(sheet(draft(replace(GW, drafted_tree=None, status={}))), "gw removed", id="a-removal"),
         pytest.param(
-            sheet(draft(paths=(DraftedFile("gw/d.yaml", None, "", False),))), "BranchMoved: drafts/eu-1", id="a-clash"
+            sheet(draft(paths=(DraftedFile("gw/d.yaml", None, "", False),))), "BranchMoved: both drafts/eu-1", id="a-clash"
         ),
         pytest.param(
             sheet(draft(paths=(DraftedFile("README.md", None, "", True),))), "files outside of packages: README.md", id="beside"
         ),
         pytest.param(
-            sheet(draft(destination=replace(destination(), is_deployment=False))), "warning: GateNotMet", id="a-warning"
+            sheet(draft(target=replace(destination(), is_deployment=False))), "warning: GateNotMet", id="a-warning"
         ),
     ],
 )  # fmt: skip

@@ -144,7 +144,7 @@ def test_what_leaves_a_draft_to_people(one: OpenDraft, policy: ApprovalPolicy, e
     assert told(decided) == expected
 
 
-@pytest.mark.parametrize(("word", "expected"), [("is_rejected", "Rejected"), ("is_held", "Proposed")])
+@pytest.mark.parametrize(("word", "expected"), [("is_rejected", "Rejected"), ("has_approved_request", "Proposed")])
 def test_the_word_of_people_stands(word: str, expected: str) -> None:
     assert told(decide_approval(draft(), GW, ALWAYS, **{word: True})) == expected
 

@@ -146,5 +146,5 @@ def test_a_status_file_is_ours_where_it_is_that_of_a_revision() -> None:
     ours = cell(PUBLISHED)
     assert ours is not None
 
-    assert replace(ours, status_blob=OURS.status).is_status_file_ours
-    assert not replace(ours, status_blob=offer("x").status).is_status_file_ours
+    assert replace(ours, status_blob=OURS.status).is_status_file_unmodified
+    assert not replace(ours, status_blob=offer("x").status).is_status_file_unmodified
