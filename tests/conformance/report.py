@@ -1,11 +1,12 @@
-"""What of other projects' own tests comes out here as there, as a page: docs/reference/conformance.md.
+"""Run the tests of other projects and write their results as the page docs/reference/conformance.md.
 
-The cases, how they are run, and the reasons why some differ or are not run are those of the tests themselves.
+The test modules contain the cases, their execution, and the reasons why a case differs or is not run.
 """
 
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -27,12 +28,25 @@ UNEXPLAINED = "unexplained"
 _HEAD = f"""\
 # Conformance
 
-How the tests of kpt, of its catalogs of functions, of CEL and of JSON patches come out here. This page is written by
-`{COMMAND}`,
-which runs them; they are read from beside the project, and are no part of it.
+This page lists the results of the tests of kpt, of its function catalogs, of CEL and of JSON Patch. The repository does
+not contain these tests. This command runs them and writes the page:
 
-kpt's rows run in profile `compat`, which reproduces kpt, the field merge in `safe` as well. A case *differs* where
-something else is meant to come out, *not run* is what has no meaning here; both are listed below, with the reason.
+<!-- no-test: needs the test data of other projects -->
+```sh
+{COMMAND}
+```
+
+| result | meaning |
+|---|---|
+| passes | the result equals the expected result |
+| differs | another result is intended |
+| not run | the case does not apply to this project |
+
+The cases of kpt use the profile `compat`, which reproduces kpt. The set `merge3, safe` uses the profile `safe`. A number such as
+`D14` identifies a deviation of this profile from kpt. The setting `merge.deviations` switches single deviations on or off
+([how edits are merged](../explanation/how-edits-are-merged.md#compatibility-with-kpt)).
+
+## Results
 """
 
 Verdict = Literal["passes", "differs", "not run"]
@@ -40,7 +54,7 @@ Verdict = Literal["passes", "differs", "not run"]
 
 @dataclass(frozen=True)
 class Case:
-    """One case of a set, and how it comes out."""
+    """One case of a set, and its result."""
 
     of: str
     name: str
@@ -49,7 +63,7 @@ class Case:
 
 
 def every_case() -> Iterator[Case]:
-    """Yield all cases of all sets, run now."""
+    """Run all cases of all sets, and yield them."""
     yield from _merge_cases()
     yield from _table_cases()
     yield from _render_cases()
@@ -73,15 +87,11 @@ def _row(name: str, cases: list[Case]) -> str:
 
 
 def _listed(name: str, cases: list[Case]) -> Iterator[str]:
-    reasons: dict[tuple[Verdict, str], list[str]] = {}
-    for case in cases:
-        if case.verdict != "passes":
-            reasons.setdefault((case.verdict, case.reason), []).append(case.name)
-    if reasons:
-        yield from ("", f"## {name}", "")
-    for (verdict, reason), names in reasons.items():
-        yield f"- {len(names)} {'differ' if verdict == 'differs' else verdict}: {reason}"
-        yield from (f"  - {name}" for name in dict.fromkeys(names))
+    counts = Counter((case.name, case.verdict, case.reason) for case in cases if case.verdict != "passes")
+    if counts:
+        yield from ("", f"## {name}", "", "| case | number | result | reason |", "|---|---:|---|---|")
+    for (case_name, verdict, reason), count in counts.items():
+        yield f"| `{case_name}` | {count} | {verdict} | {reason} |"
 
 
 def _merge_cases() -> Iterator[Case]:
@@ -92,7 +102,7 @@ def _merge_cases() -> Iterator[Case]:
     for name, row in test_merge3.NAMED.items():
         table = row["file"].removesuffix("_test.go")
         rule, why = test_merge3.SAFE_DIFFERS.get(f"{table}: {row['description']}", ("", ""))
-        reason = test_merge3.GOES_ON if row["expect_error"] else f"{rule}, {why}" if rule else ""
+        reason = test_merge3.GOES_ON if row["expect_error"] else f"{rule}: {why}" if rule else ""
         described = f"{name}: {row['description']}"
         yield _judged("merge3, safe", described, partial(test_merge3.test_safely, name), reason)
 
@@ -110,7 +120,7 @@ def _table_cases() -> Iterator[Case]:
 
 
 def _run_tables(module: ModuleType, tables: Mapping[str, list[dict[str, Any]]]) -> Iterator[Case]:
-    """Yield the rows of all tests of a module that are about these tables; one row may be run several times."""
+    """Run the rows of these tables in all tests of a module, and yield them. A row can occur several times."""
     table_of = {id(row): name for name, rows in tables.items() for row in rows}
     for test in vars(module).values():
         for names, parameters in _parameters(test):
@@ -145,7 +155,7 @@ def _patch_cases() -> Iterator[Case]:
     for (row,), name in ((each.values, each.id) for each in test_patch.conformance_rows()):
         yield _judged("json-patch", name, partial(test_patch.test_conformance, row))
     for row in test_patch.disabled_rows():
-        yield Case("json-patch", row["comment"], "not run", "disabled by those who wrote it")
+        yield Case("json-patch", row["comment"], "not run", "disabled by its authors")
 
 
 def _cel_cases() -> Iterator[Case]:
@@ -160,7 +170,7 @@ def _cel_cases() -> Iterator[Case]:
 
 
 def _judged(of: str, name: str, run: Callable[[], object], reason: str = "", kind: Verdict = "differs") -> Case:
-    """Return a case after it was run: what the tests list with a reason is not what it is elsewhere."""
+    """Run a case, and return it. A case with a reason has another result than in its own project."""
     try:
         run()
     except AssertionError:

@@ -51,7 +51,7 @@ RUN_ELSEWHERE = {
     "TestUpdate_ResourceMerge",
 }
 NOT_RUN = {
-    "TestUsageProcess": "upstream's tool marks Config Connector resources with its own use; nothing here does",
+    "TestUsageProcess": "kpt records its usage in Config Connector resources; this project does not",
 }
 
 pytestmark = pytest.mark.skipif(not TABLES, reason="the test data of other projects is not beside this project")

@@ -176,7 +176,7 @@ def test_package_diff(row: dict[str, Any]) -> None:
 @pytest.mark.parametrize("row", rows("TestCommand_Run_localPackageChanges"))
 def test_local_changes(row: dict[str, Any]) -> None:
     if ABSENT_DATA in json.dumps(row):
-        pytest.skip("the data does not hold the packages that this row names")
+        pytest.skip("the test data does not contain the packages of this case")
     repositories = Repositories({"upstream": [row["initialUpstream"], row["updatedUpstream"]]})
     local = changed_locally(got(repositories, strategy=row["strategy"]), row)
     repositories.commit_the_rest()

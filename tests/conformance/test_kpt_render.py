@@ -29,15 +29,15 @@ CASES = sorted(path.parent for folder in FOLDERS for path in (DATA / folder).glo
 
 # cases that run and come out differently
 GAPS = {
-    "source-gcloud-config-simple": "no package: upstream skips the case too",
+    "source-gcloud-config-simple": "the folder is not a package; kpt skips this case too",
 }
-# functions that do not run here, by base name or command
+# Functions that cannot run here, by base name or command.
 CONTAINERS_ONLY = {
-    "annotate-apply-time-mutations": "only for clusters whose applier knows such annotations",
-    "export-terraform": "writes another system's language",
+    "annotate-apply-time-mutations": "is only for clusters whose applier supports its annotations",
+    "export-terraform": "writes Terraform configuration",
     "fix": "migrates packages from before 2021",
     "render-helm-chart": "downloads charts",
-    "sed": "a command: whoever wants commands to run says so in the configuration",
+    "sed": "is a command, which runs only if the settings allow it",
 }
 
 pytestmark = pytest.mark.skipif(not CASES, reason="the test data of other projects is not beside this project")

@@ -1,7 +1,6 @@
-"""Upstream's own tables of the field merge, in the profile that reproduces upstream and in ours.
+"""kpt's own tests of the field merge, in the profile that reproduces kpt (`compat`) and in the profile `safe`.
 
-In `compat` the list of rows that differ is short and each has its reason; in `safe` each that differs names the
-deviation of kpt.md 17 that says so. Both lists are exact.
+Each row that differs in `compat` has a reason. Each row that differs in `safe` names its deviation. Both lists are exact.
 """
 
 from __future__ import annotations
@@ -26,26 +25,37 @@ ROWS: list[dict[str, Any]] = json.loads(DATA.read_text()) if DATA.exists() else 
 NAMED = {f"{row['file'].removesuffix('_test.go')}-{number}": row for number, row in enumerate(ROWS)}
 EVERY = pytest.mark.parametrize("name", list(NAMED))
 
-# kpt.md 7.5, 18
-_NEW_KPT = "a comment that upstream changed without the value beside it: kpt's own merge does not copy it any more"
+_NEW_KPT = "kpt no longer copies a changed comment if the value beside it is unchanged"
 ONLY_OLD_KPT = {name: _NEW_KPT for name, row in NAMED.items() if row["kyaml_only"]}
-# kpt.md 17, D7 and D22
-GOES_ON = "upstream's merge gives up, ours goes on"
+# The merge of kpt fails for these rows. D7 and D22 define their results.
+GOES_ON = "the merge of kpt fails, and this merge continues"
 
 D4, D5, D9, D14 = "D4", "D5", "D9", "D14"
 SAFE_DIFFERS = {
-    "list: Add keep an omitted field": (D14, "the new key stands where upstream has it"),
-    "list: Explicitly clear a field": (D9, "upstream's null is a value"),
-    "map: Verify key style behavior": (D14, "the new key stands where upstream has it"),
-    "element: Add an element to an existing list": (D14, "a new element keeps the order of its keys"),
-    "element: Add a field to the element, element missing from dest": (D4, "no partial element comes back"),
-    "element: Remove an element -- empty containers": (D5, "the list holds an element that was edited here"),
-    "element: Remove an element -- missing list field": (D5, "the list holds an element that was edited here"),
-    "element: no infer merge keys merge using schema": (D14, "the new key stands where upstream has it"),
-    "element: no infer merge keys merge using explicit schema as line comment'": (D14, "as without a comment"),
-    "element: no infer merge keys merge using explicit schema as head comment'": (D14, "as without a comment"),
-    "element: no infer merge keys merge using explicit schema to parent field header'": (D14, "as without a comment"),
-    "element: Merge with name for same container-port": (D14, "a new element keeps the order of its keys"),
+    "list: Add keep an omitted field": (D14, "a new key is inserted at its position in upstream"),
+    "list: Explicitly clear a field": (D9, "a null in upstream is a value"),
+    "map: Verify key style behavior": (D14, "a new key is inserted at its position in upstream"),
+    "element: Add an element to an existing list": (D14, "the keys of a new element keep their order"),
+    "element: Add a field to the element, element missing from dest": (
+        D4,
+        "a removed element is not partially restored",
+    ),
+    "element: Remove an element -- empty containers": (D5, "the list contains a local element, which is kept"),
+    "element: Remove an element -- missing list field": (D5, "the list contains a local element, which is kept"),
+    "element: no infer merge keys merge using schema": (D14, "a new key is inserted at its position in upstream"),
+    "element: no infer merge keys merge using explicit schema as line comment'": (
+        D14,
+        "the comment does not change the position of a new key",
+    ),
+    "element: no infer merge keys merge using explicit schema as head comment'": (
+        D14,
+        "the comment does not change the position of a new key",
+    ),
+    "element: no infer merge keys merge using explicit schema to parent field header'": (
+        D14,
+        "the comment does not change the position of a new key",
+    ),
+    "element: Merge with name for same container-port": (D14, "the keys of a new element keep their order"),
 }
 ONLY_TEXT = (D14,)
 

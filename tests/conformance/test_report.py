@@ -1,4 +1,4 @@
-"""The page on conformance says what the tests that it is about come to."""
+"""The page about conformance matches the results of the tests."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ def test_the_page_is_up_to_date() -> None:
     page = report(every_case())
 
     assert UNEXPLAINED not in page
-    assert PAGE.read_text() == page, f"write it anew: {COMMAND}"
+    assert PAGE.read_text() == page, f"write the page again: {COMMAND}"
 
 
 def test_the_page_counts_and_lists() -> None:
@@ -21,4 +21,5 @@ def test_the_page_counts_and_lists() -> None:
     page = report(cases)
 
     assert "| one | 3 | 1 | 2 | 0 |\n| two | 1 | 1 | 0 | 0 |\n| all | 4 | 2 | 2 | 0 |\n" in page
-    assert page.endswith("\n## one\n\n- 2 differ: why\n  - b\n  - c\n")
+    head = "| case | number | result | reason |\n|---|---:|---|---|\n"
+    assert page.endswith(f"\n## one\n\n{head}| `b` | 1 | differs | why |\n| `c` | 1 | differs | why |\n")

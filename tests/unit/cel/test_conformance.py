@@ -25,8 +25,8 @@ pytestmark = pytest.mark.skipif(not TESTS.exists(), reason="the conformance test
 LIMITS = ExpressionLimits(characters=100_000, nesting=20)
 
 NOT_OURS = {
-    "network_ext": "IP addresses are no extension of ours",
-    "block_ext": "cel.block is written by optimizers, not by people",
+    "network_ext": "the extension for IP addresses is not supported",
+    "block_ext": "`cel.block` is for optimizers, and is not supported",
 }
 """Files that are left out as a whole."""
 
@@ -35,7 +35,7 @@ KNOWN_GAPS = dict.fromkeys(
         "parse/bytes_literals/triple_single_quoted_unescaped_punctuation",
         "parse/bytes_literals/triple_double_quoted_unescaped_punctuation",
     ),
-    "the test expects a backslash that its expression does not have; the reference engines fail it too",
+    "the test expects a backslash that its expression does not contain; the reference implementations fail too",
 )
 """Single tests (file/section/name) that fail, with the reason."""
 
@@ -57,7 +57,7 @@ def _tests() -> list[dict[str, Any]]:
 
 def why_left_out(test: dict[str, Any]) -> str:
     if test["check_only"]:
-        return "it only asks for a type: there is no type checker"
+        return "the test checks only a type, and there is no type checker"
     return NOT_OURS.get(test["file"], "")
 
 
