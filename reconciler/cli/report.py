@@ -59,7 +59,7 @@ def command(
             file.write_text(text, encoding="utf-8")
         packages = sum(report.counts.values())
         click.echo(f"{file}: {format_count(packages, 'package')} on {format_count(len(report.rows), 'cluster')}")
-    errors = [*status_errors, *(row.trouble for row in report.troubles)]
+    errors = [*status_errors, *(row.read_error for row in report.unread_rows)]
     for error in errors:
         click.echo(f"error: {error}", err=True)
     return ERROR_FINDING if errors else SUCCESS

@@ -86,7 +86,7 @@ def test_the_page_is_never_wider_than_the_window(tab: Tab, page: Path, width: in
 def test_what_is_well_is_folded_and_the_rest_is_not(tab: Tab, page: Path) -> None:
     tab.show(page)
 
-    well = tab.find(By.CSS_SELECTOR, ".well")
+    well = tab.find(By.CSS_SELECTOR, ".completed")
     assert [one.get_attribute("open") for one in well] == [None]
     assert len(tab.find(By.CSS_SELECTOR, "#matrix > .scroll tbody tr")) == 19
 
@@ -98,7 +98,7 @@ def test_the_filter_finds_clusters_by_name_label_and_state(tab: Tab, page: Path)
     by_label = tab.run(HIDDEN)
     search.clear()
     search.send_keys("eu-123")
-    in_the_fold = (tab.run(HIDDEN), tab.run("return document.querySelector('.well').open"))
+    in_the_fold = (tab.run(HIDDEN), tab.run("return document.querySelector('.completed').open"))
     search.clear()
     tab.find(By.CSS_SELECTOR, ".filter option[value=blocked]")[0].click()
     by_state = (tab.run(HIDDEN), tab.find(By.CSS_SELECTOR, ".filter output")[0].text)
@@ -131,7 +131,7 @@ def test_the_first_stop_of_the_tab_key_skips_to_what_waits(tab: Tab, page: Path)
     tab.press(Keys.ENTER)
 
     assert shown
-    assert tab.run("return location.hash") == "#waits"
+    assert tab.run("return location.hash") == "#pending"
 
 
 def test_a_link_unfolds_what_it_leads_to(tab: Tab, page: Path) -> None:
@@ -145,7 +145,7 @@ def test_a_link_unfolds_what_it_leads_to(tab: Tab, page: Path) -> None:
 def test_ages_are_the_browsers(tab: Tab, page: Path) -> None:
     tab.show(page)
 
-    assert "ago)" in tab.find(By.CSS_SELECTOR, ".waits time")[0].text
+    assert "ago)" in tab.find(By.CSS_SELECTOR, ".items time")[0].text
     assert tab.find(By.CSS_SELECTOR, ".matrix time")[0].get_attribute("title") == "2026-01-02"
 
 
@@ -154,7 +154,7 @@ def test_on_paper_changes_are_unfolded_and_what_is_well_is_left_out(tab: Tab, pa
     height = "return document.querySelector(arguments[0]).getBoundingClientRect().height"
 
     assert tab.run(height, ".change .body") > 50
-    assert tab.run(height, ".well") < 50
+    assert tab.run(height, ".completed") < 50
     assert [tab.run(height, one) for one in ("nav", ".filter", ".explanation")] == [0, 0, 0]
     assert tab.run("return getComputedStyle(document.querySelector('thead th')).position") == "static"
     assert tab.print().startswith(b"%PDF")

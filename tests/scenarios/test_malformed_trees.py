@@ -237,7 +237,7 @@ def test_a_deeply_nested_state_blocks_its_target_only(file: str, depth: int, wor
     assert after.outcomes["lisbon/metrics"] == "draft"
     assert world.head("drafts/berlin") == kept
     assert read_ref(world.fleet, f"{STATE}berlin")
-    assert [one.cluster for one in world.report().rows if one.trouble] == ["berlin"]
+    assert [one.cluster for one in world.report().rows if one.read_error] == ["berlin"]
 
 
 def test_validate_and_plan_report_a_malformed_name_and_exit_1(

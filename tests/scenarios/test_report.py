@@ -24,7 +24,7 @@ def states(report: FleetReport) -> dict[str, str]:
 
 
 def waiting(report: FleetReport) -> dict[str, str]:
-    return {str(place): f"{one.kind}: {one.what}" for one in report.waiting for place in one.places}
+    return {str(place): f"{one.kind}: {one.message}" for one in report.pending_items for place in one.targets}
 
 
 @pytest.fixture
@@ -46,7 +46,7 @@ def test_drafts_are_reported_as_people_go_on_with_them(fresh: World) -> None:
     after = fresh.report()
 
     assert states(before) == {"berlin/gateway": "draft 0", "berlin/metrics": "draft 0", "lisbon/gateway": "draft 0"}
-    assert [len(one.places) for one in before.changes] == [1, 1, 1]
+    assert [len(one.targets) for one in before.changes] == [1, 1, 1]
     assert states(after) == {"berlin/gateway": "draft 0", "berlin/metrics": "edited 0", "lisbon/gateway": "proposed 0"}
     assert waiting(after)["lisbon/gateway"] == "proposed: install v1, proposed"
     assert "edited" in waiting(after)["berlin/metrics"]
@@ -58,8 +58,12 @@ def test_what_is_published_is_well_and_explained_by_its_status_file(world: World
     assert states(report) == {
         "berlin/gateway": "published 1", "berlin/metrics": "published 1", "lisbon/gateway": "published 1",
     }  # fmt: skip
-    assert (report.waiting, report.changes, [row.is_well for row in report.rows]) == ((), (), [True, True])
-    told = {str(place): dict(one.facts)["owner"] for one in report.explanations for place in one.places}
+    assert (report.pending_items, report.changes, [row.has_pending_work for row in report.rows]) == (
+        (),
+        (),
+        [False, False],
+    )
+    told = {str(place): dict(one.facts)["owner"] for one in report.explanations for place in one.targets}
     assert told["berlin/metrics"] == "PackageVariant default/metrics-berlin"
 
 
@@ -72,10 +76,10 @@ def test_one_change_that_goes_to_both_clusters_is_told_once_with_its_age(world: 
     report = world.report()
 
     (change,) = report.changes
-    assert [str(one) for one in change.places] == ["berlin/gateway", "lisbon/gateway"]
-    assert (change.what, change.since) == ("update v1 → v2", 1_200_000_000)
-    assert change.lines[0].endswith("example.com/gateway:1.0 → example.com/gateway:2.0")
-    assert [row.entries["gateway"].notes for row in report.rows] == [("changed by hand",), ()]
+    assert [str(one) for one in change.targets] == ["berlin/gateway", "lisbon/gateway"]
+    assert (change.action, change.since) == ("update v1 → v2", 1_200_000_000)
+    assert change.summary_lines[0].endswith("example.com/gateway:1.0 → example.com/gateway:2.0")
+    assert [row.entries["gateway"].notes for row in report.rows] == [("local changes",), ()]
 
 
 def test_what_is_dropped_is_declined_and_what_nothing_wants_waits_for_its_removal(world: World) -> None:
@@ -91,12 +95,12 @@ def test_what_is_dropped_is_declined_and_what_nothing_wants_waits_for_its_remova
     removed = world.report()
 
     assert states(dropped)["berlin/metrics"] == states(declined)["berlin/metrics"] == "declined 1"
-    assert waiting(declined)["berlin/metrics"] == "declined: its last version was turned down"
+    assert waiting(declined)["berlin/metrics"] == "declined: the last draft was declined"
     assert states(removed)["berlin/metrics"] == "removal 1"
     assert waiting(removed)["berlin/metrics"].startswith(
-        "removal: to be removed: RemovalProposed: package berlin/metrics"
+        "removal: remove the package: RemovalProposed: package berlin/metrics"
     )
-    assert [one.what for one in removed.changes] == ["remove"]
+    assert [one.action for one in removed.changes] == ["remove"]
 
 
 def test_what_is_orphaned_stays_and_is_nobodys(world: World) -> None:
@@ -119,7 +123,7 @@ def test_a_conflict_is_told_with_both_sides_and_one_that_blocks_with_its_reason(
     world.sync()
     blocked = world.report()
 
-    (conflict,) = drafted.disputed
+    (conflict,) = drafted.conflicts
     assert (conflict.base, conflict.local, conflict.upstream) == ("2", "5", "3")
     assert waiting(drafted)["berlin/metrics"].startswith("conflict: ")
     assert states(blocked)["berlin/metrics"] == "blocked 1"
@@ -144,9 +148,9 @@ def test_a_cluster_that_cannot_be_read_is_told_and_the_others_are_reported(world
     world.delete("clusters/lisbon")
     report = world.report()
 
-    (row,) = report.troubles
+    (row,) = report.unread_rows
     assert row.cluster == "lisbon"
-    assert "clusters/lisbon" in row.trouble
+    assert "clusters/lisbon" in row.read_error
     assert states(report).keys() == {"berlin/gateway", "berlin/metrics"}
 
 
@@ -157,6 +161,6 @@ def test_a_draft_that_is_too_deep_to_read_spoils_the_report_of_its_cluster_alone
     world.commit("drafts/berlin", {f"metrics/{'d/' * 201}file": "x"})
     report = world.report()
 
-    (row,) = report.troubles
-    assert row.trouble.startswith("Repository berlin: the folder (tree ")
+    (row,) = report.unread_rows
+    assert row.read_error.startswith("Repository berlin: the folder (tree ")
     assert states(report) == {"lisbon/gateway": "published 1"}

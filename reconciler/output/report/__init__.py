@@ -1,1 +1,1 @@
-"""The report: the fleet as its refs tell of it, as values (`fleet`, `build`), JSON (`data`) and one page (`page`)."""
+"""Reports about the whole fleet as values, JSON data and one HTML page."""

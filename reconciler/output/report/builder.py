@@ -1,8 +1,7 @@
-"""Changes of a report: what drafts change, equal changes told once, with the diff of the first (porch 15.3).
+"""Build the report about the fleet: matrix rows, pending work, conflicts, and changes of drafts.
 
-What waits in a fleet, for whom, and how to go on; equal things told once (porch 1.1, 7; design 10.26).
-
-Building a report: clusters go in one after the other, and only what is told of them is kept.
+The builder reads one cluster after the other, and stores only the data that the report contains. Equal items of several
+targets become one item. The explanations are in `explanations`.
 """
 
 from __future__ import annotations
@@ -22,15 +21,15 @@ from reconciler.output.report.model import (
     ClusterRow,
     FleetReport,
     MatrixEntry,
-    OwnNames,
+    PendingItem,
+    PendingKind,
     ReportCluster,
     ReportedChange,
     ReportedConflict,
     ReportPackage,
     ReportTarget,
-    WaitingItem,
-    WaitingKind,
-    find_earlier,
+    TargetNames,
+    find_earlier_date,
 )
 from reconciler.output.review.open_drafts import DraftDetails, DraftPackageDetails, format_reproduce_commands
 from reconciler.output.status.package_sections import format_recorded_owner, format_task
@@ -38,291 +37,322 @@ from reconciler.output.text import format_count, format_value, to_one_line
 from reconciler.planning.lifecycle.open_drafts import BlockingReason, TargetPackage
 from reconciler.planning.model.sources import filter_recorded_conflicts
 
-_LINES = 50
-# a reader opens a few; all in one file must still open, and whoever wants more has the command beside it
-_DIFF_LINES = 40_000
+_MAX_SUMMARY_LINES = 50
+# A browser must be able to open the report of a large fleet. `reconciler show` prints the diffs that are omitted.
+_MAX_DIFF_LINES = 40_000
 
 
 @dataclass
-class _Group:
-    """Drafts with one change; all but `since`, `varies` and the places is that of the first."""
+class _ChangeGroup:
+    """Drafts with an equal change. The first draft provides all fields except the last three.
 
-    place: ReportTarget
+    Attributes:
+        digest: Digest of the change with all names.
+        since: The earliest date of all drafts.
+        has_target_names: Whether the changes differ in the names of their targets.
+    """
+
     folder: str
     before: FileTree
     after: FileTree
-    sheet: DraftPackageDetails
-    reproduce: str
-    literal: str
+    details: DraftPackageDetails
+    reproduce_command: str
+    digest: str
     since: int | None = None
-    varies: bool = False
-    places: list[ReportTarget] = field(default_factory=list)
+    has_target_names: bool = False
+    targets: list[ReportTarget] = field(default_factory=list)
 
 
 class ChangeGroups:
-    """Gathers drafts by what they change; nothing but the first of each is kept."""
+    """Groups of drafts with an equal change. Stores the files of the first draft of each group only."""
 
     def __init__(self) -> None:
-        self._groups: dict[str, _Group] = {}
-        self._known: dict[str, str] = {}
+        self._groups: dict[str, _ChangeGroup] = {}
+        self._keys: dict[str, str] = {}
 
-    def add(self, place: ReportTarget, draft: DraftDetails, details: DraftPackageDetails, own_names: OwnNames) -> str:
-        """Take a package of a draft in, and return the key of its change."""
-        before, after = _changed(details.before, details.after), _changed(details.after, details.before)
-        told = [
-            place.package,
-            format_recorded_owner(details.package.status).partition(" ")[0],
-            format_task(details.package.status),
-        ]
-        literal = compute_digest([*told, before.id, after.id])
-        key = self._known.get(literal) or self._group(told, before, after, own_names)
-        self._known[literal] = key
+    def add(
+        self, target: ReportTarget, draft: DraftDetails, details: DraftPackageDetails, target_names: TargetNames
+    ) -> str:
+        """Add a package of a draft to its group, and return the key of the group."""
+        before = _select_changed(details.before, details.after)
+        after = _select_changed(details.after, details.before)
+        status = details.package.status
+        identity = [target.package, format_recorded_owner(status).partition(" ")[0], format_task(status)]
+        digest = compute_digest([*identity, before.id, after.id])
+        key = self._keys.get(digest) or self._compute_key(identity, before, after, target_names)
+        self._keys[digest] = key
         group = self._groups.get(key)
         if group is None:
-            folder = draft.draft.target.package_path(place.package)
-            reproduce = next(format_reproduce_commands(draft, details))
-            group = self._groups[key] = _Group(place, folder, before, after, details, reproduce, literal)
-        group.places.append(place)
-        group.varies = group.varies or group.literal != literal
-        group.since = find_earlier(group.since, details.since)
+            folder = draft.draft.target.package_path(target.package)
+            reproduce_command = next(format_reproduce_commands(draft, details))
+            group = _ChangeGroup(folder, before, after, details, reproduce_command, digest)
+            self._groups[key] = group
+        group.targets.append(target)
+        group.has_target_names = group.has_target_names or group.digest != digest
+        group.since = find_earlier_date(group.since, details.since)
         return key
 
-    def _group(self, told: list[str], before: FileTree, after: FileTree, own: OwnNames) -> str:
-        """Return the key of a change: equal where the files are, but for the names of each cluster."""
-        old, new = own.mask_file_names(before), own.mask_file_names(after)
-        text = compute_digest([*told, old.id, new.id])
-        if text not in self._known:
-            self._known[text] = compute_digest(
-                [*told, build_comparison_key(compare_packages(old, new).comparison_key, own.owner)]
-            )
-        return self._known[text]
+    def _compute_key(self, identity: list[str], before: FileTree, after: FileTree, target_names: TargetNames) -> str:
+        """Return the key of a change. It is equal for files that differ only in the names of their targets."""
+        masked_before, masked_after = target_names.mask_file_names(before), target_names.mask_file_names(after)
+        digest = compute_digest([*identity, masked_before.id, masked_after.id])
+        if digest not in self._keys:
+            changes = compare_packages(masked_before, masked_after)
+            comparison_key = build_comparison_key(changes.comparison_key, target_names.owner)
+            self._keys[digest] = compute_digest([*identity, comparison_key])
+        return self._keys[digest]
 
     def list_changes(self) -> tuple[ReportedChange, ...]:
-        """Return every change, the one that most places get first, as long as there is room with its diff."""
-        # sorting is stable: among equally large groups the one with the first place stays first
-        ordered = sorted(self._groups.items(), key=lambda item: len(item[1].places), reverse=True)
-        return tuple(_with_diffs(ordered))
+        """Return every change, those with the most targets first. The size limit applies to diffs in this order."""
+        # The sort is stable: groups of equal size keep the order of their first targets.
+        groups = sorted(self._groups.items(), key=lambda item: len(item[1].targets), reverse=True)
+        return tuple(_build_changes(groups))
 
 
-def _changed(files: FileTree, others: FileTree) -> FileTree:
+def _select_changed(files: FileTree, others: FileTree) -> FileTree:
     return FileTree({path: file for path, file in files.items() if others.get(path) != file})
 
 
-def _with_diffs(ordered: list[tuple[str, _Group]]) -> Iterator[ReportedChange]:
-    room = _DIFF_LINES
-    for key, group in ordered:
-        diffs = tuple(format_file_diffs(group.before, group.after, group.folder)) if room > 0 else ()
-        room -= sum(diff.count("\n") for _, diff in diffs)
-        yield _change(key, group, compare_packages(group.before, group.after), diffs, unshown=room <= 0 and not diffs)
+def _build_changes(groups: Iterable[tuple[str, _ChangeGroup]]) -> Iterator[ReportedChange]:
+    remaining_lines = _MAX_DIFF_LINES
+    for key, group in groups:
+        has_capacity = remaining_lines > 0
+        diffs = tuple(format_file_diffs(group.before, group.after, group.folder)) if has_capacity else ()
+        remaining_lines -= sum(diff.count("\n") for _, diff in diffs)
+        changes = compare_packages(group.before, group.after)
+        yield _build_change(key, group, changes, diffs, is_diff_omitted=remaining_lines <= 0 and not diffs)
 
 
-def _change(
-    key: str, group: _Group, changes: PackageChanges, diffs: tuple[tuple[str, str], ...], *, unshown: bool
+def _build_change(
+    key: str, group: _ChangeGroup, changes: PackageChanges, diffs: tuple[tuple[str, str], ...], *, is_diff_omitted: bool
 ) -> ReportedChange:
-    one = group.sheet.package
-    what = "remove" if one.is_removed else format_task(one.status) or "change"
-    lines = (*changes.format_summary_lines(_LINES), *changes.format_file_lines(_LINES))
+    package, target = group.details.package, group.targets[0]
+    action = "remove" if package.is_removed else format_task(package.status) or "change"
+    lines = (*changes.format_summary_lines(_MAX_SUMMARY_LINES), *changes.format_file_lines(_MAX_SUMMARY_LINES))
     return ReportedChange(
-        key, group.place.package, what, format_recorded_owner(one.status), tuple(group.places), group.since, lines,
-        group.sheet.causes, group.sheet.templates, diffs, f"reconciler show {quote(str(group.place))}", group.reproduce,
-        group.varies, unshown,
+        key, target.package, action, format_recorded_owner(package.status), tuple(group.targets), group.since, lines,
+        group.details.causes, group.details.templates, diffs, f"reconciler show {quote(str(target))}",
+        group.reproduce_command, group.has_target_names, is_diff_omitted,
     )  # fmt: skip
 
 
-WAITING_KINDS: tuple[WaitingKind, ...] = get_args(WaitingKind)
-_CONFIG, _GATES, _REVIEWER, _APPROVER = (
-    "who keeps the config", "who meets the gate", "a reviewer", "an approver",
-)  # fmt: skip
-_NOBODY = "nobody: it comes back when it would be another"
-_REVIEWED: tuple[WaitingKind, ...] = ("conflict", "proposed", "draft")
-_NOTHING = "nothing"
-_LAST = 2**63
+PENDING_KINDS: tuple[PendingKind, ...] = get_args(PendingKind)
+_MAINTAINERS, _GATE_OWNERS, _REVIEWERS, _APPROVERS = "config maintainers", "gate owners", "reviewers", "approvers"
+_NOT_NEEDED = "none; a new draft follows when the rendered content changes"
+_REVIEWED_KINDS: tuple[PendingKind, ...] = ("conflict", "proposed", "draft")
+_NO_VALUE = "nothing"
+_MAX_DATE = 2**63
 
 
-class WaitingGroups:
-    """Gathers what waits; what is the same on many places is kept once."""
+class PendingGroups:
+    """Groups of packages with equal pending work, and groups of equal conflicts."""
 
     def __init__(self) -> None:
-        self._found: dict[tuple[str, ...], WaitingItem] = {}
-        self._places: dict[tuple[str, ...], list[ReportTarget]] = {}
-        self._changes: dict[tuple[str, ...], dict[str, None]] = {}
-        self._disputed: dict[bytes, ReportedConflict] = {}
-        self._disputes: dict[bytes, list[ReportTarget]] = {}
+        self._items: dict[tuple[str, ...], PendingItem] = {}
+        self._item_targets: dict[tuple[str, ...], list[ReportTarget]] = {}
+        self._change_keys: dict[tuple[str, ...], dict[str, None]] = {}
+        self._conflicts: dict[bytes, ReportedConflict] = {}
+        self._conflict_targets: dict[bytes, list[ReportTarget]] = {}
 
     def add(
-        self, place: ReportTarget, package: ReportPackage, draft: DraftDetails | None, own_names: OwnNames, change: str
+        self,
+        target: ReportTarget,
+        package: ReportPackage,
+        draft: DraftDetails | None,
+        target_names: TargetNames,
+        change_key: str,
     ) -> None:
-        """Take a package in, if anything of it waits."""
-        found = _waiting(package, draft)
-        if found is None:
+        """Add a package to its group if it has pending work."""
+        item = _build_pending_item(package, draft)
+        if item is None:
             return
-        # what is to be reviewed is alike where it changes the same, and what is in the way where it is told the same
-        alike = change or place.package if found.kind in _REVIEWED else ""
-        key = (found.kind, replace(own_names, package=place.package).mask_names(found.what), alike)
-        known = self._found.setdefault(key, found)
-        varies = known.varies or known.what != found.what
-        self._found[key] = replace(known, since=find_earlier(known.since, found.since), varies=varies)
-        self._places.setdefault(key, []).append(place)
-        if change:
-            self._changes.setdefault(key, {})[change] = None
+        # Reviews are equal if their changes are equal. Other items are equal if their messages are equal.
+        group = change_key or target.package if item.kind in _REVIEWED_KINDS else ""
+        message = replace(target_names, package=target.package).mask_names(item.message)
+        key = (item.kind, message, group)
+        first = self._items.setdefault(key, item)
+        has_target_names = first.has_target_names or first.message != item.message
+        since = find_earlier_date(first.since, item.since)
+        self._items[key] = replace(first, since=since, has_target_names=has_target_names)
+        self._item_targets.setdefault(key, []).append(target)
+        if change_key:
+            self._change_keys.setdefault(key, {})[change_key] = None
         if package.package_state.drafted_package:
-            self._dispute(place, package.status)
+            self._add_conflicts(target, package.draft_status)
 
-    def _dispute(self, place: ReportTarget, status: Mapping[str, Any]) -> None:
-        for one in filter_recorded_conflicts(status.get("conflicts")):
-            told = _build_conflict(place.package, one)
-            key = encode_canonical_json(vars(told) | {"places": ()})
-            self._disputed.setdefault(key, told)
-            self._disputes.setdefault(key, []).append(place)
+    def _add_conflicts(self, target: ReportTarget, status: Mapping[str, Any]) -> None:
+        for recorded in filter_recorded_conflicts(status.get("conflicts")):
+            conflict = _build_conflict(target.package, recorded)
+            key = encode_canonical_json(vars(conflict))
+            self._conflicts.setdefault(key, conflict)
+            self._conflict_targets.setdefault(key, []).append(target)
 
-    def list_waiting(self) -> tuple[WaitingItem, ...]:
-        """Return what waits, by kind, and of one kind the oldest first."""
-        found = [
-            replace(one, places=tuple(self._places[key]), changes=tuple(self._changes.get(key, ())))
-            for key, one in self._found.items()
+    def list_items(self) -> tuple[PendingItem, ...]:
+        """Return the pending work by kind; the oldest items of each kind come first."""
+        items = [
+            replace(item, targets=tuple(self._item_targets[key]), change_keys=tuple(self._change_keys.get(key, ())))
+            for key, item in self._items.items()
         ]
-        return tuple(sorted(found, key=_rank))
+        return tuple(sorted(items, key=_build_item_sort_key))
 
     def list_conflicts(self) -> tuple[ReportedConflict, ...]:
-        """Return the conflicts of open drafts, by package and place in it."""
-        found = [replace(one, places=tuple(self._disputes[key])) for key, one in self._disputed.items()]
-        return tuple(sorted(found, key=lambda one: (one.package, one.file, one.resource, one.pointer, one.places)))
+        """Return the conflicts of open drafts, by package and by location in the package."""
+        conflicts = [
+            replace(conflict, targets=tuple(self._conflict_targets[key])) for key, conflict in self._conflicts.items()
+        ]
+        return tuple(sorted(conflicts, key=_build_conflict_sort_key))
 
 
-def _rank(one: WaitingItem) -> tuple[int, int, tuple[str, ...], tuple[ReportTarget, ...]]:
-    return WAITING_KINDS.index(one.kind), _LAST if one.since is None else one.since, one.packages, one.places
+def _build_conflict_sort_key(conflict: ReportedConflict) -> tuple[str, str, str, str, tuple[ReportTarget, ...]]:
+    return conflict.package, conflict.file, conflict.resource, conflict.pointer, conflict.targets
 
 
-def _waiting(one: ReportPackage, sheet: DraftDetails | None) -> WaitingItem | None:
-    cell = one.package_state
-    told = _standing(cell) if sheet is None else _drafted(one, sheet)
-    if told is None:
+def _build_item_sort_key(item: PendingItem) -> tuple[int, int, tuple[str, ...], tuple[ReportTarget, ...]]:
+    date = _MAX_DATE if item.since is None else item.since
+    return PENDING_KINDS.index(item.kind), date, item.packages, item.targets
+
+
+def _build_pending_item(package: ReportPackage, draft: DraftDetails | None) -> PendingItem | None:
+    """Return the pending work without its targets; None if the package has no pending work."""
+    state = package.package_state
+    parts = _describe_without_draft(state) if draft is None else _describe_draft(package, draft)
+    if parts is None:
         return None
-    kind, who, what = told
-    # what is on no draft has the date of what is published, and waits since nobody knows when
-    return WaitingItem(kind, who, to_one_line(what), (), one.since if one.package_state.drafted_package else None)
+    kind, responsible, message = parts
+    # Without a draft, `since` is the date of publication. The start of the pending work is unknown.
+    since = package.since if state.drafted_package else None
+    return PendingItem(kind, responsible, to_one_line(message), (), since)
 
 
-def _standing(cell: TargetPackage) -> tuple[WaitingKind, str, str] | None:
-    """Return what waits though it is on no draft."""
-    match cell.state:
-        case "blocked" | "held" as state:
-            return state, _CONFIG, _sentences(cell.reasons)
+def _describe_without_draft(package: TargetPackage) -> tuple[PendingKind, str, str] | None:
+    """Return the kind, the responsible role and the message for a package that is on no draft."""
+    match package.state:
+        case "blocked" | "held" as kind:
+            return kind, _MAINTAINERS, _join_reasons(package.reasons)
         case "declined":
-            return "declined", _NOBODY, _sentences(cell.reasons) or "its last version was turned down"
+            return "declined", _NOT_NEEDED, _join_reasons(package.reasons) or "the last draft was declined"
     return None
 
 
-def _drafted(one: ReportPackage, sheet: DraftDetails) -> tuple[WaitingKind, str, str]:
-    cell = one.package_state
-    if cell.state in ("blocked", "held"):
-        return ("blocked" if cell.state == "blocked" else "held"), _CONFIG, _sentences(cell.reasons)
-    if refusals := cell.refusals:
-        return _refused(refusals)
-    if conflicts := len(filter_recorded_conflicts(one.status.get("conflicts"))):
-        return "conflict", _REVIEWER, f"{_what(one)}; {format_count(conflicts, 'conflict')} to look at"
-    if sheet.rejection:
-        return "rejected", _CONFIG, sheet.rejection.format_line()
-    return _ready(one, sheet)
+def _describe_draft(package: ReportPackage, draft: DraftDetails) -> tuple[PendingKind, str, str]:
+    """Return the kind, the responsible role and the message for a package on a draft."""
+    state = package.package_state
+    if state.state in ("blocked", "held"):
+        kind: PendingKind = "blocked" if state.state == "blocked" else "held"
+        return kind, _MAINTAINERS, _join_reasons(state.reasons)
+    if refusals := state.refusals:
+        return _describe_refusals(refusals)
+    if conflicts := len(filter_recorded_conflicts(package.draft_status.get("conflicts"))):
+        return "conflict", _REVIEWERS, f"{_format_action(package)}; review {format_count(conflicts, 'conflict')}"
+    if draft.rejection:
+        return "rejected", _MAINTAINERS, draft.rejection.format_line()
+    return _describe_reviewable(package, draft)
 
 
-def _refused(refusals: tuple[BlockingReason, ...]) -> tuple[WaitingKind, str, str]:
-    reasons = {one.reason for one in refusals}
-    if reasons == {"BranchMoved"}:
-        return "clash", _REVIEWER, _sentences(refusals)
-    return "gate", _GATES if reasons == {"GateNotMet"} else _CONFIG, _sentences(refusals)
+def _describe_refusals(refusals: tuple[BlockingReason, ...]) -> tuple[PendingKind, str, str]:
+    codes = {refusal.reason for refusal in refusals}
+    if codes == {"BranchMoved"}:
+        return "collision", _REVIEWERS, _join_reasons(refusals)
+    return "refused", _GATE_OWNERS if codes == {"GateNotMet"} else _MAINTAINERS, _join_reasons(refusals)
 
 
-def _ready(one: ReportPackage, sheet: DraftDetails) -> tuple[WaitingKind, str, str]:
-    cell, what = one.package_state, _what(one)
-    if cell.state == "removal":
-        return "removal", _APPROVER, f"to be removed: {_sentences(cell.reasons)}" if cell.reasons else "to be removed"
-    if cell.state == "proposed":
-        waits = f"; its update waits: {_sentences(cell.reasons)}" if cell.reasons else ""
-        return "proposed", _APPROVER, f"{what}, proposed{waits}"
-    by = f" by {', '.join(sheet.editors)}" if sheet.editors else " by people"
-    moved = ", moved on since it was proposed" if sheet.draft.lifecycle == "Stale" else ""
-    return "draft", _REVIEWER, f"{what}{f', edited{by}' if cell.state == 'edited' else ''}{moved}"
+def _describe_reviewable(package: ReportPackage, draft: DraftDetails) -> tuple[PendingKind, str, str]:
+    state, action = package.package_state, _format_action(package)
+    if state.state == "removal":
+        reasons = f": {_join_reasons(state.reasons)}" if state.reasons else ""
+        return "removal", _APPROVERS, f"remove the package{reasons}"
+    if state.state == "proposed":
+        update = f"; the next update is pending: {_join_reasons(state.reasons)}" if state.reasons else ""
+        return "proposed", _APPROVERS, f"{action}, proposed{update}"
+    editors = f" by {', '.join(draft.editors)}" if draft.editors else ""
+    edited = f", edited{editors}" if state.state == "edited" else ""
+    stale = ", changed after it was proposed" if draft.draft.lifecycle == "Stale" else ""
+    return "draft", _REVIEWERS, f"{action}{edited}{stale}"
 
 
-def _what(one: ReportPackage) -> str:
-    return format_task(one.status) or "changed by people"
+def _format_action(package: ReportPackage) -> str:
+    return format_task(package.draft_status) or "local changes"
 
 
-def _sentences(reasons: tuple[BlockingReason, ...]) -> str:
-    return "; ".join(f"{one.reason}: {one.message}" for one in reasons)
+def _join_reasons(reasons: tuple[BlockingReason, ...]) -> str:
+    return "; ".join(f"{reason.reason}: {reason.message}" for reason in reasons)
 
 
-def _build_conflict(package: str, one: Mapping[str, Any]) -> ReportedConflict:
-    file, resource, pointer = (to_one_line(str(one.get(name, ""))) for name in ("file", "resource", "pointer"))
+def _build_conflict(package: str, recorded: Mapping[str, Any]) -> ReportedConflict:
+    file, resource, pointer = (to_one_line(str(recorded.get(name, ""))) for name in ("file", "resource", "pointer"))
     base, local, upstream = (
-        format_value(one[side]) if side in one else _NOTHING for side in ("base", "local", "upstream")
+        format_value(recorded[side]) if side in recorded else _NO_VALUE for side in ("base", "local", "upstream")
     )
-    return ReportedConflict(
-        package, file, resource, pointer, base, local, upstream, str(one["chosen"]), to_one_line(str(one["rule"])), ()
-    )
+    chosen, rule = str(recorded["chosen"]), to_one_line(str(recorded["rule"]))
+    return ReportedConflict(package, file, resource, pointer, base, local, upstream, chosen, rule, ())
 
 
 def build_fleet_report(clusters: Iterable[ReportCluster], config: str, summary: Mapping[str, Any]) -> FleetReport:
-    """Return the report of the clusters, which come by name; `summary` is the status branch's, {} without one.
+    """Return the report about the clusters.
 
-    Equal clusters give equal reports: there is no time in it but the dates of commits.
+    Equal arguments give equal reports, because all dates in the report are dates of commits.
+
+    Args:
+        clusters: The clusters, sorted by name.
+        config: Identity of the config, such as its commit.
+        summary: The summary of the status branch; {} without one.
     """
-    builder = _Builder()
+    builder = _ReportBuilder()
     rows, latest = [], 0
-    for one in clusters:
-        rows.append(builder.row(one))
-        latest = max(latest, one.seconds)
+    for cluster in clusters:
+        rows.append(builder.build_row(cluster))
+        latest = max(latest, cluster.seconds)
     packages = sorted({package for row in rows for package in row.entries})
     return FleetReport(
-        config, latest, tuple(rows), tuple(packages), builder.waits.list_waiting(), builder.waits.list_conflicts(),
+        config, latest, tuple(rows), tuple(packages), builder.pending.list_items(), builder.pending.list_conflicts(),
         builder.changes.list_changes(), builder.explanations.list_explanations(), summary,
     )  # fmt: skip
 
 
-class _Builder:
-    """Takes clusters in, and tells of each in a row."""
+class _ReportBuilder:
+    """Creates the matrix rows, and collects changes, explanations and pending work of all clusters."""
 
     def __init__(self) -> None:
         self.changes = ChangeGroups()
         self.explanations = ExplanationGroups()
-        self.waits = WaitingGroups()
+        self.pending = PendingGroups()
 
-    def row(self, cluster: ReportCluster) -> ClusterRow:
-        entries = {one.package_state.package: self._entry(cluster, one) for one in cluster.packages}
-        return ClusterRow(cluster.destination.name, cluster.labels, entries, cluster.read_error)
+    def build_row(self, cluster: ReportCluster) -> ClusterRow:
+        entries = {package.package_state.package: self._build_entry(cluster, package) for package in cluster.packages}
+        return ClusterRow(cluster.target.name, cluster.labels, entries, cluster.read_error)
 
-    def _entry(self, cluster: ReportCluster, one: ReportPackage) -> MatrixEntry:
-        cell, own = one.package_state, cluster.get_own_names(one)
-        place = ReportTarget(cluster.destination.name, cell.package)
-        sheet = cluster.drafts.get(cell.draft.branch) if cell.draft else None
-        change = self.changes.add(place, sheet, one.details, own) if sheet and one.details else ""
-        self.waits.add(place, one, sheet, own, change)
+    def _build_entry(self, cluster: ReportCluster, package: ReportPackage) -> MatrixEntry:
+        state, target_names = package.package_state, cluster.get_target_names(package)
+        target = ReportTarget(cluster.target.name, state.package)
+        draft = cluster.drafts.get(state.draft.branch) if state.draft else None
+        details = package.details
+        change_key = self.changes.add(target, draft, details, target_names) if draft and details else ""
+        self.pending.add(target, package, draft, target_names, change_key)
+        conflicts = filter_recorded_conflicts(package.draft_status.get("conflicts"))
         return MatrixEntry(
-            place, cell.state, cell.revision.number if cell.revision else 0, one.since,
-            len(filter_recorded_conflicts(one.status.get("conflicts"))) if cell.drafted_package else 0, len(cell.refusals),  # noqa: E501
-            tuple(_notes(one, sheet)), change, self._explanation(place, one, own),
+            target, state.state, state.revision.number if state.revision else 0, package.since,
+            len(conflicts) if state.drafted_package else 0, len(state.refusals),
+            tuple(_list_notes(package, draft)), change_key, self._add_explanation(target, package, target_names),
         )  # fmt: skip
 
-    def _explanation(self, place: ReportTarget, one: ReportPackage, own: OwnNames) -> str:
-        if one.status:
-            return self.explanations.add(place, one.status, own)
-        return self.explanations.add_file(
-            place, one.file, own, is_unmodified=one.package_state.is_status_file_unmodified
-        )
+    def _add_explanation(self, target: ReportTarget, package: ReportPackage, target_names: TargetNames) -> str:
+        if package.draft_status:
+            return self.explanations.add(target, package.draft_status, target_names)
+        is_unmodified = package.package_state.is_status_file_unmodified
+        return self.explanations.add_file(target, package.status_file, target_names, is_unmodified=is_unmodified)
 
 
-def _notes(one: ReportPackage, sheet: DraftDetails | None) -> Iterator[str]:
-    cell = one.package_state
-    if sheet and sheet.rejection:
+def _list_notes(package: ReportPackage, draft: DraftDetails | None) -> Iterator[str]:
+    state = package.package_state
+    if draft and draft.rejection:
         yield "rejected"
-    if cell.is_edited:
-        yield "changed by hand"
-    if cell.drafted_package and cell.state in ("blocked", "held"):
-        yield "a draft is open"
-    if cell.draft and cell.draft.lifecycle == "Stale":
-        yield "moved on since proposed"
-    if cell.state == "proposed" and cell.reasons:
-        yield "its update waits"
-    if cell.state == "proposed" and cell.drafted_package and cell.drafted_package.is_edited:
+    if state.is_edited:
+        yield "local changes"
+    if state.drafted_package and state.state in ("blocked", "held"):
+        yield "open draft"
+    if state.draft and state.draft.lifecycle == "Stale":
+        yield "changed after proposal"
+    if state.state == "proposed" and state.reasons:
+        yield "update pending"
+    if state.state == "proposed" and state.drafted_package and state.drafted_package.is_edited:
         yield "edited"

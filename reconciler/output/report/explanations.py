@@ -1,6 +1,6 @@
-"""Explanations of a report: what made each package, as the status file beside it tells (design 10.28).
+"""Explanations of a report: the inputs and the provenance of each package, from its status file.
 
-Everybody may edit a status file, so that nothing in it is relied on, and nothing in it may fail a report.
+Anyone can edit a status file. So the functions in this module skip invalid entries, and never fail.
 """
 
 from __future__ import annotations
@@ -13,7 +13,13 @@ from typing import Any
 
 from reconciler.krm.json_text import compute_digest
 from reconciler.output.data import mask_secrets, read_mappings
-from reconciler.output.report.model import OwnNames, ReportedExplanation, ReportedStep, ReportedValue, ReportTarget
+from reconciler.output.report.model import (
+    ReportedExplanation,
+    ReportedStep,
+    ReportedValue,
+    ReportTarget,
+    TargetNames,
+)
 from reconciler.output.status.package_sections import (
     format_children,
     format_recorded_conflicts,
@@ -25,136 +31,144 @@ from reconciler.output.status.package_sections import (
 from reconciler.output.text import format_both_values, format_value, to_one_line
 from reconciler.planning.lifecycle.open_drafts import parse_package_status
 
-_VALUES = 60
-_LISTED = 20
-_SHORT = 12
-# what a page of a large fleet has room for, counted in values; the rest is a command away
-_ROOM = 60_000
-# what status files have of trees and digests: of these nothing is told, and they are another's on each cluster
-_VOLATILE = re.compile(
+_MAX_VALUES_PER_PACKAGE = 60
+# Limits the size of the report of a large fleet. `reconciler explain` prints the values that are omitted.
+_MAX_VALUES = 60_000
+_MAX_LIST_ENTRIES = 20
+_COMMIT_CHARACTERS = 12
+# Tree ids, digests and hashes in a status file. They differ between clusters, and the report does not contain them.
+_IGNORED_FIELDS = re.compile(
     r"^  trees:\n(?:    .*\n)+|(?<=^  inputs:\n)(?:    (?:config|digest): .*\n)+|^ {4,6}hash: .*\n", re.MULTILINE
 )
 
 
 class ExplanationGroups:
-    """Gathers what made packages; what is the same on many places is kept once."""
+    """Groups of packages with an equal explanation."""
 
     def __init__(self) -> None:
-        self._found: dict[str, ReportedExplanation] = {}
-        self._places: dict[str, list[ReportTarget]] = {}
-        self._literals: dict[str, str] = {}
+        self._explanations: dict[str, ReportedExplanation] = {}
+        self._targets: dict[str, list[ReportTarget]] = {}
+        self._texts: dict[str, str] = {}
         self._files: dict[tuple[str, str], tuple[str, str]] = {}
-        self._room = _ROOM
+        self._remaining_values = _MAX_VALUES
 
-    def add_file(self, place: ReportTarget, content: bytes, own_names: OwnNames, *, is_unmodified: bool) -> str:
-        """Take a status file in, and return the key of what it tells; `ours`: it is as we wrote it."""
+    def add_file(self, target: ReportTarget, content: bytes, target_names: TargetNames, *, is_unmodified: bool) -> str:
+        """Add a status file to its group, and return the key of the group.
+
+        Args:
+            is_unmodified: Whether the content is exactly as the reconciler wrote it.
+        """
         if not is_unmodified:
-            return self.add(place, parse_package_status(content) or {}, own_names)
-        # most files of a fleet are alike, and reading one costs more than all that is told of it
-        literal = _VOLATILE.sub("", content.decode(errors="replace"))
-        text = (place.package, own_names.mask_names(literal))
-        first, key = self._files.get(text, ("", ""))
+            return self.add(target, parse_package_status(content) or {}, target_names)
+        # Most status files of a fleet are equal, and YAML parsing is the slowest step. So equal files are parsed once.
+        text = _IGNORED_FIELDS.sub("", content.decode(errors="replace"))
+        file_key = (target.package, target_names.mask_names(text))
+        first_text, key = self._files.get(file_key, ("", ""))
         if not key:
-            key = self.add(place, parse_package_status(content) or {}, own_names)
-            self._files[text] = literal, key
+            key = self.add(target, parse_package_status(content) or {}, target_names)
+            self._files[file_key] = text, key
             return key
-        self._count(key, place, varies=first != literal)
+        self._add_target(key, target, has_target_names=first_text != text)
         return key
 
-    def add(self, place: ReportTarget, status: Mapping[str, Any], own_names: OwnNames) -> str:
-        """Take a status file in, and return the key of what it tells; "" where it tells nothing."""
+    def add(self, target: ReportTarget, status: Mapping[str, Any], target_names: TargetNames) -> str:
+        """Add a parsed status to its group, and return the key of the group; "" for an empty status."""
         if not status:
             return ""
-        explained = _explain(place, status)
-        literal = _flat(explained)
-        key = compute_digest([place.package, own_names.mask_names(literal)])
-        if key not in self._found:
-            self._literals[key] = literal
-            self._found[key] = self._fitted(replace(explained, key=key))
-        self._count(key, place, varies=self._literals[key] != literal)
+        explanation = _build_explanation(target, status)
+        text = _format_explanation(explanation)
+        key = compute_digest([target.package, target_names.mask_names(text)])
+        if key not in self._explanations:
+            self._texts[key] = text
+            self._explanations[key] = self._limit_values(replace(explanation, key=key))
+        self._add_target(key, target, has_target_names=self._texts[key] != text)
         return key
 
-    def _count(self, key: str, place: ReportTarget, *, varies: bool) -> None:
-        self._places.setdefault(key, []).append(place)
-        known = self._found[key]
-        if varies and not known.varies:
-            self._found[key] = replace(known, varies=True)
+    def _add_target(self, key: str, target: ReportTarget, *, has_target_names: bool) -> None:
+        self._targets.setdefault(key, []).append(target)
+        explanation = self._explanations[key]
+        if has_target_names and not explanation.has_target_names:
+            self._explanations[key] = replace(explanation, has_target_names=True)
 
-    def _fitted(self, one: ReportedExplanation) -> ReportedExplanation:
-        values = one.values[: max(min(_VALUES, self._room), 0)]
-        self._room -= len(values)
-        return replace(one, values=values, more=len(one.values) - len(values))
+    def _limit_values(self, explanation: ReportedExplanation) -> ReportedExplanation:
+        values = explanation.values[: max(min(_MAX_VALUES_PER_PACKAGE, self._remaining_values), 0)]
+        self._remaining_values -= len(values)
+        return replace(explanation, values=values, omitted_value_count=len(explanation.values) - len(values))
 
     def list_explanations(self) -> tuple[ReportedExplanation, ...]:
-        """Return every explanation, by package; of those of one package the one that most places share first."""
-        found = [replace(one, places=tuple(self._places[key])) for key, one in self._found.items()]
-        return tuple(sorted(found, key=lambda one: (one.package, -len(one.places), one.places)))
+        """Return every explanation by package; for each package, those with the most targets come first."""
+        explanations = [
+            replace(explanation, targets=tuple(self._targets[key])) for key, explanation in self._explanations.items()
+        ]
+        return tuple(sorted(explanations, key=lambda item: (item.package, -len(item.targets), item.targets)))
 
 
-def _flat(one: ReportedExplanation) -> str:
+def _format_explanation(explanation: ReportedExplanation) -> str:
+    """Return a text that is equal for equal explanations."""
     values = [
-        [value.resource, value.pointer, [list(vars(step).values()) for step in value.steps]] for value in one.values
+        [value.resource, value.pointer, [list(vars(step).values()) for step in value.steps]]
+        for value in explanation.values
     ]
-    return "\n".join([repr(one.facts), repr(values), *one.conflicts, *one.children])
+    return "\n".join([repr(explanation.facts), repr(values), *explanation.conflicts, *explanation.children])
 
 
-def _explain(place: ReportTarget, status: Mapping[str, Any]) -> ReportedExplanation:
-    values = tuple(_values(status))
+def _build_explanation(target: ReportTarget, status: Mapping[str, Any]) -> ReportedExplanation:
+    conflicts = format_recorded_conflicts(status.get("conflicts"), _MAX_LIST_ENTRIES)
+    children = format_children(status.get("templates"), _MAX_LIST_ENTRIES)
     return ReportedExplanation(
-        "", place.package, (), tuple(_facts(status)), values, 0,
-        format_recorded_conflicts(status.get("conflicts"), _LISTED), format_children(status.get("templates"), _LISTED),
-        f"reconciler explain {quote(str(place))}",
+        "", target.package, (), tuple(_list_facts(status)), tuple(_read_values(status)), 0, conflicts, children,
+        f"reconciler explain {quote(str(target))}",
     )  # fmt: skip
 
 
-def _facts(status: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+def _list_facts(status: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Yield pairs of a label and a text."""
     if owner := format_recorded_owner(status):
         yield "owner", owner
-    if source := _source(read_upstream(status, "to")):
+    if source := _format_source(read_upstream(status, "to")):
         yield "source", source
-    for one in read_mappings(read_inputs(status), "objects")[:_LISTED]:
-        name = "/".join(filter(None, (read_text(one, "kind"), read_text(one, "namespace"), read_text(one, "name"))))
-        yield "made of", to_one_line(f"{name} ({read_text(one, 'file')})" if read_text(one, "file") else name)
-    for one in read_mappings(status, "injected")[:_LISTED]:
-        yield (
-            "injected",
-            to_one_line(f"{read_text(one, 'point')} from {read_text(one, 'object')} ({read_text(one, 'from')})"),
-        )
-    for one in read_mappings(status, "appliedOverrides")[:_LISTED]:
-        yield "had a say", to_one_line(f"{read_text(one, 'layer')} {read_text(one, 'kind')}/{read_text(one, 'name')}")
+    for entry in read_mappings(read_inputs(status), "objects")[:_MAX_LIST_ENTRIES]:
+        name = _join_texts(entry, ("kind", "namespace", "name"), "/")
+        file = read_text(entry, "file")
+        yield "input", to_one_line(f"{name} ({file})" if file else name)
+    for entry in read_mappings(status, "injected")[:_MAX_LIST_ENTRIES]:
+        origin = f"{read_text(entry, 'object')} ({read_text(entry, 'from')})"
+        yield "injected", to_one_line(f"{read_text(entry, 'point')} from {origin}")
+    for entry in read_mappings(status, "appliedOverrides")[:_MAX_LIST_ENTRIES]:
+        name = f"{read_text(entry, 'kind')}/{read_text(entry, 'name')}"
+        yield "override", to_one_line(f"{read_text(entry, 'layer')} {name}")
 
 
-def _source(lock: Mapping[str, Any]) -> str:
+def _join_texts(data: Mapping[str, Any], names: tuple[str, ...], separator: str = " ") -> str:
+    return separator.join(filter(None, (read_text(data, name) for name in names)))
+
+
+def _format_source(lock: Mapping[str, Any]) -> str:
     commit = read_text(lock, "commit")
-    parts = (read_text(lock, "repo"), read_text(lock, "ref"), f"at {commit[:_SHORT]}" if commit else "")
+    parts = (_join_texts(lock, ("repo", "ref")), f"at {commit[:_COMMIT_CHARACTERS]}" if commit else "")
     return to_one_line(" ".join(filter(None, parts)))
 
 
-def _values(status: Mapping[str, Any]) -> Iterator[ReportedValue]:
-    for one in (*read_mappings(status, "layers"), *read_mappings(status, "overrides")):
-        steps = tuple(map(_step, read_mappings(one, "steps")))
+def _read_values(status: Mapping[str, Any]) -> Iterator[ReportedValue]:
+    for entry in (*read_mappings(status, "layers"), *read_mappings(status, "overrides")):
+        steps = tuple(map(_read_step, read_mappings(entry, "steps")))
         if steps:
-            place = " ".join(filter(None, (read_text(one, "option"), read_text(one, "pointer"))))
-            yield ReportedValue(
-                to_one_line(read_text(one, "resource") or read_text(one, "file")), to_one_line(place), steps
-            )
+            resource = read_text(entry, "resource") or read_text(entry, "file")
+            yield ReportedValue(to_one_line(resource), to_one_line(_join_texts(entry, ("option", "pointer"))), steps)
 
 
-def _step(step: Mapping[str, Any]) -> ReportedStep:
-    by = " ".join(filter(None, (read_text(step, "layer"), read_text(step, "by"))))
-    where = " ".join(filter(None, (read_text(step, "file"), read_text(step, "where"))))
-    return ReportedStep(to_one_line(by), to_one_line(where), _words(mask_secrets(dict(step))))
+def _read_step(step: Mapping[str, Any]) -> ReportedStep:
+    source, location = _join_texts(step, ("layer", "by")), _join_texts(step, ("file", "where"))
+    return ReportedStep(to_one_line(source), to_one_line(location), _format_step_change(mask_secrets(dict(step))))
 
 
-def _words(step: Mapping[str, Any]) -> str:
-    expression = f" by {format_value(step['expression'])}" if "expression" in step else ""
+def _format_step_change(step: Mapping[str, Any]) -> str:
+    expression = f" by expression {format_value(step['expression'])}" if "expression" in step else ""
     if "before" in step and "after" in step:
-        old, new = format_both_values(step["before"], step["after"])
-        return f"{old} → {new}{expression}"
+        before, after = format_both_values(step["before"], step["after"])
+        return f"{before} → {after}{expression}"
     if "after" in step:
         return f"{format_value(step['after'])}{expression}"
-    return (
-        f"removed, was {format_value(step['before'])}"
-        if "before" in step
-        else f"{format_value(step.get('op', 'set'))}{expression}"
-    )
+    if "before" in step:
+        return f"removed, was {format_value(step['before'])}"
+    return f"{format_value(step.get('op', 'set'))}{expression}"

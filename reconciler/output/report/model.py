@@ -1,8 +1,7 @@
-"""Alike: texts that differ from cluster to cluster by the cluster's own names alone.
+"""Values of a report: the data that is read from the fleet, the report itself, and its JSON data.
 
-The values of a report: what was read of a fleet, and what is told of it.
-
-A report as JSON data; what is empty is left out.
+Also the comparison of texts without the names of their targets. The module `builder` creates the report, and the module
+`page` formats it as HTML.
 """
 
 from __future__ import annotations
@@ -19,15 +18,15 @@ from reconciler.output.review.open_drafts import DraftDetails, DraftPackageDetai
 from reconciler.planning.lifecycle.open_drafts import PACKAGE_STATES, PackageState, TargetPackage
 from reconciler.planning.model.targets import Target
 
-# private to whoever uses them, and so in no name
-_CLUSTER, _OWNER, _PACKAGE = "\ue000", "\ue001", "\ue002"
+# Private-use characters of Unicode, because valid names do not contain them.
+_CLUSTER_MARK, _OWNER_MARK, _PACKAGE_MARK = "\ue000", "\ue001", "\ue002"
 
 
 @dataclass(frozen=True)
-class OwnNames:
-    """Names that are a place's own: the cluster's, that of whoever owns the package, and the package's if it counts.
+class TargetNames:
+    """Names that differ between targets: the cluster, the owner of the package and, if it is set, the package.
 
-    Two texts that `apart` makes equal are the same text, but for these names.
+    Two texts that become equal by `mask_names` differ only in these names.
     """
 
     cluster: str
@@ -35,94 +34,105 @@ class OwnNames:
     package: str = ""
 
     def mask_names(self, text: str) -> str:
-        """Return a text with its own names taken out."""
-        if any(mark in text for mark in (_CLUSTER, _OWNER, _PACKAGE)):
-            # like no other's: elsewhere no letter stands right behind a mark
-            return f"{_CLUSTER}{self.cluster}{_CLUSTER}{text}"
-        marks = {self.package: _PACKAGE, self.owner: _OWNER, self.cluster: _CLUSTER}
-        # the longest first, for the others may be a part of it
+        """Return the text with a mark in place of each of these names."""
+        if any(mark in text for mark in (_CLUSTER_MARK, _OWNER_MARK, _PACKAGE_MARK)):
+            # A text that already contains a mark must not equal the masked text of another target. In a masked text,
+            # no letter follows a mark, so this prefix makes the result unique.
+            return f"{_CLUSTER_MARK}{self.cluster}{_CLUSTER_MARK}{text}"
+        marks = {self.package: _PACKAGE_MARK, self.owner: _OWNER_MARK, self.cluster: _CLUSTER_MARK}
+        # Longer names first, because a name can contain another name.
         for name in sorted(filter(None, marks), key=len, reverse=True):
-            text = _replaced(text, name, marks[name])
+            text = _replace_name(text, name, marks[name])
         return text
 
     def mask_file_names(self, files: FileTree) -> FileTree:
-        """Return files with their own names taken out; paths, and what is no text, stay."""
-        return FileTree({path: File(self._bytes(one.data), one.executable) for path, one in files.items()})
+        """Return the files with masked names in their contents. Paths and binary files do not change."""
+        return FileTree({path: File(self._mask_bytes(file.data), file.executable) for path, file in files.items()})
 
-    def _bytes(self, data: bytes) -> bytes:
+    def _mask_bytes(self, data: bytes) -> bytes:
         try:
             return self.mask_names(data.decode()).encode()
         except UnicodeDecodeError:
             return data
 
 
-def _replaced(text: str, name: str, mark: str) -> str:
-    """Return a text with a mark for each whole name, which is one between what is no letter and no digit."""
-    # a pattern for each of ten thousand owners would take longer than all else
-    return "".join(_pieces(text, name, mark)) if name in text else text
+def _replace_name(text: str, name: str, mark: str) -> str:
+    """Replace the name where no letter and no digit is next to it."""
+    # A compiled pattern for each of 10,000 owners would be slower than all other steps of the report together.
+    return "".join(_split_at_name(text, name, mark)) if name in text else text
 
 
-def _pieces(text: str, name: str, mark: str) -> Iterator[str]:
-    start, at = 0, text.find(name)
-    while at >= 0:
-        end = at + len(name)
-        if not (text[at - 1 : at].isalnum() or text[end : end + 1].isalnum()):
-            yield text[start:at]
+def _split_at_name(text: str, name: str, mark: str) -> Iterator[str]:
+    """Yield the parts of the text between the names, and the mark for each name."""
+    start, position = 0, text.find(name)
+    while position >= 0:
+        end = position + len(name)
+        if not (text[position - 1 : position].isalnum() or text[end : end + 1].isalnum()):
+            yield text[start:position]
             yield mark
             start = end
-        at = text.find(name, end)
+        position = text.find(name, end)
     yield text[start:]
 
 
-WaitingKind = Literal[
-    "blocked", "held", "conflict", "gate", "clash", "rejected", "proposed", "removal", "draft", "declined"
+PendingKind = Literal[
+    "blocked", "held", "conflict", "refused", "collision", "rejected", "proposed", "removal", "draft", "declined"
 ]
 
-_BULK: tuple[WaitingKind, ...] = ("clash", "proposed", "removal", "draft")
-_COMMANDS: Mapping[WaitingKind, tuple[str, tuple[str, ...]]] = {
+_BULK_KINDS: tuple[PendingKind, ...] = ("collision", "proposed", "removal", "draft")
+_COMMANDS: Mapping[PendingKind, tuple[str, tuple[str, ...]]] = {
     "blocked": ("explain", ()), "held": ("explain", ()), "declined": ("explain", ()), "conflict": ("show", ()),
-    "gate": ("show", ()), "rejected": ("show", ()), "clash": ("reject", ("--drop",)), "proposed": ("approve", ()),
-    "removal": ("approve", ("--propose",)), "draft": ("propose", ()),
+    "refused": ("show", ()), "rejected": ("show", ()), "collision": ("reject", ("--drop",)),
+    "proposed": ("approve", ()), "removal": ("approve", ("--propose",)), "draft": ("propose", ()),
 }  # fmt: skip
 
 
 @dataclass(frozen=True)
 class ReportPackage:
-    """One package as it was read: its cell, and what tells of it, the draft's `status` before the branch's status file.
+    """One package of one target, with the data that the report shows.
 
-    `since` is when it came to stand as it does, in seconds since 1970 by the dates of Git; None where no commit says.
+    Attributes:
+        since: Date of the first commit with the current content, in seconds since 1970; None if it is unknown.
+        details: Files and causes of the draft; None without a draft.
+        status_file: Content of the status file on the target branch; b"" without one.
     """
 
     package_state: TargetPackage
     since: int | None
     details: DraftPackageDetails | None = None
-    file: bytes = b""
+    status_file: bytes = b""
 
     @property
-    def status(self) -> Mapping[str, Any]:
-        """What the status file on the draft says; {} without a draft, or where it cannot be read."""
+    def draft_status(self) -> Mapping[str, Any]:
+        """The content of the status file on the draft branch; {} without a draft, or if the file is invalid."""
         return self.package_state.drafted_package.status if self.package_state.drafted_package else {}
 
 
 @dataclass(frozen=True)
 class ReportCluster:
-    """One destination as it was read, or the `trouble` that kept it from being read. `seconds`: its latest commit."""
+    """One target with its packages and drafts, or the reason why it cannot be read.
 
-    destination: Target
+    Attributes:
+        drafts: Draft details by name of the draft branch.
+        seconds: Date of the latest commit, in seconds since 1970; 0 without a commit.
+        read_error: The error that prevented the read, or "".
+    """
+
+    target: Target
     labels: Mapping[str, str] = field(default_factory=dict)
     packages: tuple[ReportPackage, ...] = ()
     drafts: Mapping[str, DraftDetails] = field(default_factory=dict)
     seconds: int = 0
     read_error: str = ""
 
-    def get_own_names(self, one: ReportPackage) -> OwnNames:
-        """Return the names that are this cluster's own in what is told of a package."""
-        return OwnNames(self.destination.name, one.package_state.record.owner.key.name)
+    def get_target_names(self, package: ReportPackage) -> TargetNames:
+        """Return the names of this cluster and of the package's owner."""
+        return TargetNames(self.target.name, package.package_state.record.owner.key.name)
 
 
 @dataclass(frozen=True, order=True)
 class ReportTarget:
-    """A package on a cluster, in order of their names."""
+    """The name of a package on a cluster, `CLUSTER/PACKAGE`."""
 
     cluster: str
     package: str
@@ -133,78 +143,88 @@ class ReportTarget:
 
 @dataclass(frozen=True)
 class MatrixEntry:
-    """A cell of the matrix: what it says, and by which keys its change and its explanation are found, "" without one.
+    """One cell of the matrix: a package on a cluster.
 
-    `version` counts published revisions, 0 where there is none of ours. `conflicts` and `unmet` count those of an open
-    draft; `note` says in a phrase what there is beside the state.
+    Attributes:
+        version: Number of the published revision; 0 if the published content has no revision number.
+        since: Date of the first commit with the current content, in seconds since 1970; None if it is unknown.
+        conflict_count: Number of conflicts in the open draft.
+        refusal_count: Number of other reasons that block publication of the draft.
+        notes: Phrases about facts that the state does not include.
+        change_key: Key of the change in `FleetReport.changes`, or "".
+        explanation_key: Key of the explanation in `FleetReport.explanations`, or "".
     """
 
-    place: ReportTarget
+    target: ReportTarget
     state: PackageState
     version: int = 0
     since: int | None = None
-    conflicts: int = 0
-    unmet: int = 0
+    conflict_count: int = 0
+    refusal_count: int = 0
     notes: tuple[str, ...] = ()
-    change: str = ""
-    explanation: str = ""
+    change_key: str = ""
+    explanation_key: str = ""
 
     @property
-    def is_well(self) -> bool:
-        """Whether it needs nobody."""
-        return self.state in ("published", "orphaned")
+    def has_pending_work(self) -> bool:
+        """Whether the package requires an action or a review."""
+        return self.state not in ("published", "orphaned")
 
 
 @dataclass(frozen=True)
 class ClusterRow:
-    """A cluster with its entries by package, or why there are none."""
+    """A cluster with its matrix entries by package, or the error that prevented the read."""
 
     cluster: str
     labels: Mapping[str, str]
     entries: Mapping[str, MatrixEntry]
-    trouble: str = ""
+    read_error: str = ""
 
     @property
-    def is_well(self) -> bool:
-        """Whether nothing here needs anybody."""
-        return not self.trouble and all(one.is_well for one in self.entries.values())
+    def has_pending_work(self) -> bool:
+        """Whether a package requires an action or a review, or the cluster cannot be read."""
+        return bool(self.read_error) or any(entry.has_pending_work for entry in self.entries.values())
 
 
 @dataclass(frozen=True)
-class WaitingItem:
-    """What waits, on all places where it is the same: for whom, since when, and how to go on.
+class PendingItem:
+    """Work of one kind that is pending for the same reason on one or more targets.
 
-    `varies`: the sentence is that of the first place; on the others their own names stand in it. `changes` are the keys
-    of what their drafts change.
+    Attributes:
+        responsible: The role that handles the item.
+        message: The reason, with the names of the first target.
+        since: The earliest date on all targets, in seconds since 1970; None if it is unknown.
+        has_target_names: Whether the message contains names that differ on the other targets.
+        change_keys: Keys of the changes of the drafts.
     """
 
-    kind: WaitingKind
-    who: str
-    what: str
-    places: tuple[ReportTarget, ...]
+    kind: PendingKind
+    responsible: str
+    message: str
+    targets: tuple[ReportTarget, ...]
     since: int | None
-    varies: bool = False
-    changes: tuple[str, ...] = ()
+    has_target_names: bool = False
+    change_keys: tuple[str, ...] = ()
 
     @property
     def packages(self) -> tuple[str, ...]:
-        """The packages that it is about, by name."""
-        return tuple(sorted({one.package for one in self.places}))
+        """The names of the packages, sorted."""
+        return tuple(sorted({target.package for target in self.targets}))
 
     @property
-    def is_bulk(self) -> bool:
-        """Whether one command does it on all places."""
-        return self.kind in _BULK
+    def has_bulk_command(self) -> bool:
+        """Whether one command can handle all targets."""
+        return self.kind in _BULK_KINDS
 
-    def command_for(self, places: Iterable[ReportTarget]) -> str:
-        """Return the command with which somebody goes on, on these places or, where it takes one, on the first."""
-        verb, more = _COMMANDS[self.kind]
-        return " ".join((f"reconciler {verb}", *(quote(str(one)) for one in places), *more))
+    def format_command(self, targets: Iterable[ReportTarget]) -> str:
+        """Return the command for the next step on these targets."""
+        verb, options = _COMMANDS[self.kind]
+        return " ".join((f"reconciler {verb}", *(quote(str(target)) for target in targets), *options))
 
 
 @dataclass(frozen=True)
 class ReportedConflict:
-    """A conflict of an open draft, on all places where it is the same; a side that has nothing is "nothing"."""
+    """A conflict of open drafts with its targets. The text of a side without a value is "nothing"."""
 
     package: str
     file: str
@@ -215,44 +235,57 @@ class ReportedConflict:
     upstream: str
     chosen: str
     rule: str
-    places: tuple[ReportTarget, ...]
+    targets: tuple[ReportTarget, ...]
 
 
 @dataclass(frozen=True)
 class ReportedChange:
-    """A change that drafts make, told once for all places that get it; the lines and diffs are those of the first.
+    """An equal change of drafts on one or more targets. The texts and diffs are those of the first target.
 
-    `varies`: on the others their own names stand in them. `unshown`: it has diffs for which there is no room.
+    Attributes:
+        action: The effect of the draft on the package, such as `update v1 → v2` or `remove`.
+        summary_lines: The changed fields and files.
+        causes: Causes of the draft.
+        template_effects: Effects of template changes.
+        diffs: Pairs of path and unified diff.
+        has_target_names: Whether the texts contain names that differ on the other targets.
+        is_diff_omitted: Whether the diffs are missing because of the size limit of the report.
     """
 
     key: str
     package: str
-    what: str
+    action: str
     owner: str
-    places: tuple[ReportTarget, ...]
+    targets: tuple[ReportTarget, ...]
     since: int | None
-    lines: tuple[str, ...]
+    summary_lines: tuple[str, ...]
     causes: tuple[str, ...]
-    templates: tuple[str, ...]
+    template_effects: tuple[str, ...]
     diffs: tuple[tuple[str, str], ...]
-    command: str
-    reproduce: str
-    varies: bool = False
-    unshown: bool = False
+    show_command: str
+    reproduce_command: str
+    has_target_names: bool = False
+    is_diff_omitted: bool = False
 
 
 @dataclass(frozen=True)
 class ReportedStep:
-    """One step of a value: the layer and the object by which it came, the field that says so, and what it did."""
+    """One step in the provenance of a value.
 
-    by: str
-    where: str
+    Attributes:
+        source: The layer and the object that changed the value.
+        location: The file and the field of that object.
+        change: The values before and after.
+    """
+
+    source: str
+    location: str
     change: str
 
 
 @dataclass(frozen=True)
 class ReportedValue:
-    """A value that rules set, with the steps that led to it; the last one won."""
+    """A field that rules set, with its provenance. The last step determines the value."""
 
     resource: str
     pointer: str
@@ -261,116 +294,146 @@ class ReportedValue:
 
 @dataclass(frozen=True)
 class ReportedExplanation:
-    """What made a package, as its status file tells, on all places where that is the same; see `Change.varies`.
+    """The inputs and the provenance of a package, from its status file, with all targets that have the same ones.
 
-    `more` counts values for which there is no room.
+    Attributes:
+        facts: Pairs of a label and a text, such as `owner` and `PackageVariant default/web`.
+        omitted_value_count: Number of values that the report does not contain because of its size limit.
+        conflicts: One line for each recorded conflict.
+        children: One line for each child resource of templates.
+        has_target_names: Whether the texts contain names that differ on the other targets.
     """
 
     key: str
     package: str
-    places: tuple[ReportTarget, ...]
+    targets: tuple[ReportTarget, ...]
     facts: tuple[tuple[str, str], ...]
     values: tuple[ReportedValue, ...]
-    more: int
+    omitted_value_count: int
     conflicts: tuple[str, ...]
     children: tuple[str, ...]
-    command: str
-    varies: bool = False
+    explain_command: str
+    has_target_names: bool = False
 
 
-def find_earlier(one: int | None, other: int | None) -> int | None:
-    """Return the earlier of two dates, or the one that is known."""
-    return min((when for when in (one, other) if when is not None), default=None)
+def find_earlier_date(first: int | None, second: int | None) -> int | None:
+    """Return the earlier of two dates, or the known date if only one is known."""
+    return min((date for date in (first, second) if date is not None), default=None)
 
 
 @dataclass(frozen=True)
 class FleetReport:
-    """The whole fleet as it is told. `seconds` is the latest date of a commit that it was read from, 0 without one.
+    """The report about the whole fleet.
 
-    `summary` is that of the status branch, {} where there is none.
+    Attributes:
+        config: Identity of the config, such as its commit.
+        seconds: Date of the latest commit that the report contains, in seconds since 1970; 0 without a commit.
+        rows: One row for each cluster.
+        packages: Names of all packages, sorted.
+        summary: The summary of the status branch; {} without one.
     """
 
     config: str
     seconds: int
     rows: tuple[ClusterRow, ...]
     packages: tuple[str, ...]
-    waiting: tuple[WaitingItem, ...]
-    disputed: tuple[ReportedConflict, ...]
+    pending_items: tuple[PendingItem, ...]
+    conflicts: tuple[ReportedConflict, ...]
     changes: tuple[ReportedChange, ...]
     explanations: tuple[ReportedExplanation, ...]
     summary: Mapping[str, Any]
 
     @property
     def counts(self) -> Mapping[PackageState, int]:
-        """How many packages there are in each state that there is."""
-        found = [entry.state for row in self.rows for entry in row.entries.values()]
-        return {state: found.count(state) for state in PACKAGE_STATES if state in found}
+        """The number of packages by state, without states that no package has."""
+        states = [entry.state for row in self.rows for entry in row.entries.values()]
+        return {state: states.count(state) for state in PACKAGE_STATES if state in states}
 
     @property
-    def troubles(self) -> tuple[ClusterRow, ...]:
-        """The clusters that could not be read."""
-        return tuple(row for row in self.rows if row.trouble)
+    def unread_rows(self) -> tuple[ClusterRow, ...]:
+        """The clusters that cannot be read."""
+        return tuple(row for row in self.rows if row.read_error)
 
 
 def build_report_data(report: FleetReport) -> dict[str, Any]:
-    """Return the report as JSON data; changes and explanations have keys, by which packages name theirs."""
+    """Return the report as JSON data without empty fields.
+
+    The fields `change` and `explanation` of a package contain keys of the lists `changes` and `explanations`.
+    """
     return {
         "config": report.config,
-        "date": _date(report.seconds or None),
+        "date": _format_date(report.seconds or None),
         "counts": dict(report.counts),
-        "clusters": [_row(one) for one in report.rows],
-        "waiting": [_waiting(one) for one in report.waiting],
-        "conflicts": [_disputed(one) for one in report.disputed],
-        "changes": [_change(one) for one in report.changes],
-        "explanations": [_explanation(one) for one in report.explanations],
+        "clusters": [_build_row_data(row) for row in report.rows],
+        "pending": [_build_pending_data(item) for item in report.pending_items],
+        "conflicts": [_build_conflict_data(conflict) for conflict in report.conflicts],
+        "changes": [_build_change_data(change) for change in report.changes],
+        "explanations": [_build_explanation_data(explanation) for explanation in report.explanations],
         "summary": dict(report.summary),
     }
 
 
-def _date(seconds: int | None) -> str:
+def _format_date(seconds: int | None) -> str:
     return "" if seconds is None else format_rfc3339(seconds)
 
 
-def _row(row: ClusterRow) -> dict[str, Any]:
-    packages = [_entry(one) for one in row.entries.values()]
+def _format_targets(targets: Iterable[ReportTarget]) -> list[str]:
+    return [str(target) for target in targets]
+
+
+def _build_row_data(row: ClusterRow) -> dict[str, Any]:
     return {
         "cluster": row.cluster,
-        **drop_empty({"labels": dict(row.labels), "trouble": row.trouble}),
-        "packages": packages,
+        **drop_empty({"labels": dict(row.labels), "readError": row.read_error}),
+        "packages": [_build_entry_data(entry) for entry in row.entries.values()],
     }
 
 
-def _entry(one: MatrixEntry) -> dict[str, Any]:
+def _build_entry_data(entry: MatrixEntry) -> dict[str, Any]:
     return drop_empty({
-        "package": one.place.package, "state": one.state, "version": one.version or None, "since": _date(one.since),
-        "conflicts": one.conflicts or None, "unmet": one.unmet or None, "notes": list(one.notes),
-        "change": one.change, "explanation": one.explanation,
+        "package": entry.target.package, "state": entry.state, "version": entry.version or None,
+        "since": _format_date(entry.since), "conflictCount": entry.conflict_count or None,
+        "refusalCount": entry.refusal_count or None, "notes": list(entry.notes),
+        "change": entry.change_key, "explanation": entry.explanation_key,
     })  # fmt: skip
 
 
-def _waiting(one: WaitingItem) -> dict[str, Any]:
-    fields = {name: value for name, value in vars(one).items() if value}
-    command = one.command_for(one.places[:1])
-    more = {"packages": one.packages, "places": [*map(str, one.places)], "command": command}
-    return drop_empty({**fields, "since": _date(one.since), **more})
+def _build_pending_data(item: PendingItem) -> dict[str, Any]:
+    return drop_empty({
+        "kind": item.kind, "responsible": item.responsible, "message": item.message,
+        "hasTargetNames": item.has_target_names or None, "since": _format_date(item.since),
+        "packages": list(item.packages), "targets": _format_targets(item.targets), "changes": list(item.change_keys),
+        "command": item.format_command(item.targets[:1]),
+    })  # fmt: skip
 
 
-def _disputed(one: ReportedConflict) -> dict[str, Any]:
-    return {**drop_empty(vars(one)), "places": [*map(str, one.places)]}
+def _build_conflict_data(conflict: ReportedConflict) -> dict[str, Any]:
+    return {**drop_empty(vars(conflict)), "targets": _format_targets(conflict.targets)}
 
 
-def _change(one: ReportedChange) -> dict[str, Any]:
-    fields = {name: value for name, value in vars(one).items() if value}
-    diffs = [{"path": path, "diff": diff} for path, diff in one.diffs]
-    return drop_empty({**fields, "since": _date(one.since), "places": [*map(str, one.places)], "diffs": diffs})
+def _build_change_data(change: ReportedChange) -> dict[str, Any]:
+    return drop_empty({
+        "key": change.key, "package": change.package, "action": change.action, "owner": change.owner,
+        "targets": _format_targets(change.targets), "since": _format_date(change.since),
+        "lines": list(change.summary_lines), "causes": list(change.causes),
+        "templates": list(change.template_effects),
+        "diffs": [{"path": path, "diff": diff} for path, diff in change.diffs],
+        "command": change.show_command, "reproduce": change.reproduce_command,
+        "hasTargetNames": change.has_target_names or None, "diffOmitted": change.is_diff_omitted or None,
+    })  # fmt: skip
 
 
-def _explanation(one: ReportedExplanation) -> dict[str, Any]:
-    fields = {name: value for name, value in vars(one).items() if value}
-    facts = [{"what": what, "is": words} for what, words in one.facts]
-    values = [_value(each) for each in one.values]
-    return drop_empty({**fields, "places": [*map(str, one.places)], "facts": facts, "values": values})
+def _build_explanation_data(explanation: ReportedExplanation) -> dict[str, Any]:
+    return drop_empty({
+        "key": explanation.key, "package": explanation.package, "targets": _format_targets(explanation.targets),
+        "facts": [{"label": label, "text": text} for label, text in explanation.facts],
+        "values": [_build_value_data(value) for value in explanation.values],
+        "omittedValueCount": explanation.omitted_value_count or None, "conflicts": list(explanation.conflicts),
+        "children": list(explanation.children), "command": explanation.explain_command,
+        "hasTargetNames": explanation.has_target_names or None,
+    })  # fmt: skip
 
 
-def _value(one: ReportedValue) -> dict[str, Any]:
-    return {"resource": one.resource, "pointer": one.pointer, "steps": [drop_empty(vars(step)) for step in one.steps]}
+def _build_value_data(value: ReportedValue) -> dict[str, Any]:
+    steps = [drop_empty(vars(step)) for step in value.steps]
+    return {"resource": value.resource, "pointer": value.pointer, "steps": steps}

@@ -1,6 +1,6 @@
-"""The matrix of a report: which lines it has, which of them fold away, and which way round it stands.
+"""The report as one HTML page, and the matrix of clusters and packages in it.
 
-A report as one page of HTML: no file beside it, no script needed to read it, and whatever people wrote escaped.
+The page loads no other file, is readable without its script, and escapes all user input.
 """
 
 from __future__ import annotations
@@ -22,231 +22,280 @@ from reconciler.output.report.model import (
     ClusterRow,
     FleetReport,
     MatrixEntry,
+    PendingItem,
+    PendingKind,
     ReportedChange,
     ReportedExplanation,
     ReportedValue,
-    WaitingItem,
-    WaitingKind,
 )
 from reconciler.output.status.summary import format_problem_counts, format_summary_totals, list_summary_problems
 from reconciler.output.text import format_count, shorten, to_one_line
 from reconciler.planning.lifecycle.open_drafts import PackageState
 
-# so many columns still fit a screen; what is wider stands the other way round, if that is narrower
-_WIDE = 12
-# a browser lays out so many cells in a moment; of more, lines that are equal become one
-_CELLS = 20_000
+# More columns do not fit on a screen. A wider matrix has packages as lines if it has fewer clusters than packages.
+_MAX_PACKAGE_COLUMNS = 12
+# A browser renders this many cells without a visible delay. In a larger matrix, equal lines become one line.
+_MAX_CELLS = 20_000
 
 
 @dataclass(frozen=True)
 class MatrixLine:
-    """One line: a name, or those of several that are equal, with an entry for each column, None where there is none.
+    """One line of the matrix, or several equal lines in one.
 
-    `find` is what a reader may look for, in lower case; `states` are those of its entries.
+    Attributes:
+        names: Names of the clusters or packages.
+        entries: One entry for each column; None if the cluster does not have the package.
+        search_text: Names and labels in lower case, for the filter of the page.
+        read_error: The error that prevented the read of the cluster, or "".
     """
 
     names: tuple[str, ...]
     entries: tuple[MatrixEntry | None, ...]
-    find: str
-    trouble: str = ""
+    search_text: str
+    read_error: str = ""
 
     @property
     def states(self) -> str:
-        """The states of its entries, with a space between them."""
-        return " ".join(sorted({one.state for one in self.entries if one}))
+        """The states of all entries, sorted and separated by spaces."""
+        return " ".join(sorted({entry.state for entry in self.entries if entry}))
 
 
 @dataclass(frozen=True)
 class Matrix:
-    """Clusters and packages: `axis` is what lines are, `open` those that need somebody, `well` all others."""
+    """The matrix of clusters and packages.
+
+    Attributes:
+        axis: The meaning of a line: `cluster` or `package`.
+        columns: Names of the columns.
+        pending_lines: Lines with pending work.
+        completed_lines: Lines without pending work.
+    """
 
     axis: str
     columns: tuple[str, ...]
-    open: tuple[MatrixLine, ...]
-    well: tuple[MatrixLine, ...]
+    pending_lines: tuple[MatrixLine, ...]
+    completed_lines: tuple[MatrixLine, ...]
 
     @property
-    def number_well(self) -> int:
-        """How many names the lines have that are well."""
-        return sum(len(one.names) for one in self.well)
+    def completed_count(self) -> int:
+        """The number of clusters or packages without pending work."""
+        return sum(len(line.names) for line in self.completed_lines)
 
 
 def build_matrix(rows: Sequence[ClusterRow], packages: tuple[str, ...]) -> Matrix:
-    """Return the matrix, its lines by name."""
-    if len(packages) > _WIDE and len(packages) > len(rows):
-        columns = tuple(row.cluster for row in rows)
-        lines = [MatrixLine((one,), tuple(row.entries.get(one) for row in rows), one.lower()) for one in packages]
-        return _matrix("package", columns, [(line, all(map(_is_well, line.entries))) for line in lines])
-    return _matrix("cluster", packages, [(_line(row, packages), row.is_well) for row in rows])
+    """Return the matrix, with lines in the order of the arguments."""
+    if len(packages) > _MAX_PACKAGE_COLUMNS and len(packages) > len(rows):
+        clusters = tuple(row.cluster for row in rows)
+        lines = [_build_package_line(package, rows) for package in packages]
+        return _build_matrix("package", clusters, [(line, any(map(_has_pending_work, line.entries))) for line in lines])
+    return _build_matrix(
+        "cluster", packages, [(_build_cluster_line(row, packages), row.has_pending_work) for row in rows]
+    )
 
 
-def _line(row: ClusterRow, packages: tuple[str, ...]) -> MatrixLine:
+def _build_package_line(package: str, rows: Iterable[ClusterRow]) -> MatrixLine:
+    return MatrixLine((package,), tuple(row.entries.get(package) for row in rows), package.lower())
+
+
+def _build_cluster_line(row: ClusterRow, packages: tuple[str, ...]) -> MatrixLine:
     labels = (f"{name}={value}" for name, value in sorted(row.labels.items()))
-    find = " ".join((row.cluster, *labels)).lower()
-    return MatrixLine((row.cluster,), tuple(map(row.entries.get, packages)), find, row.trouble)
+    search_text = " ".join((row.cluster, *labels)).lower()
+    return MatrixLine((row.cluster,), tuple(map(row.entries.get, packages)), search_text, row.read_error)
 
 
-def _matrix(axis: str, columns: tuple[str, ...], lines: Iterable[tuple[MatrixLine, bool]]) -> Matrix:
-    listed = tuple(lines)
-    parts = (tuple(line for line, is_well in listed if is_well == wanted) for wanted in (False, True))
-    if len(listed) * len(columns) > _CELLS:
-        parts = (tuple(_folded(part)) for part in parts)
-    return Matrix(axis, columns, *parts)
+def _build_matrix(axis: str, columns: tuple[str, ...], lines: Sequence[tuple[MatrixLine, bool]]) -> Matrix:
+    """Return the matrix.
+
+    Args:
+        lines: Pairs of a line and whether it has pending work.
+    """
+    pending = tuple(line for line, has_pending_work in lines if has_pending_work)
+    completed = tuple(line for line, has_pending_work in lines if not has_pending_work)
+    if len(lines) * len(columns) > _MAX_CELLS:
+        pending, completed = tuple(_merge_equal_lines(pending)), tuple(_merge_equal_lines(completed))
+    return Matrix(axis, columns, pending, completed)
 
 
-def _is_well(entry: MatrixEntry | None) -> bool:
-    return entry is None or entry.is_well
+def _has_pending_work(entry: MatrixEntry | None) -> bool:
+    return entry is not None and entry.has_pending_work
 
 
-def _folded(lines: Iterable[MatrixLine]) -> Iterable[MatrixLine]:
+def _merge_equal_lines(lines: Iterable[MatrixLine]) -> Iterable[MatrixLine]:
     groups: dict[tuple[object, ...], list[MatrixLine]] = {}
     for line in lines:
-        groups.setdefault((line.trouble, *map(_looks, line.entries)), []).append(line)
+        groups.setdefault((line.read_error, *map(_get_visible_fields, line.entries)), []).append(line)
     for group in groups.values():
-        first, names = group[0], tuple(name for line in group for name in line.names)
-        yield replace(first, names=names, find=" ".join(line.find for line in group))
+        names = tuple(name for line in group for name in line.names)
+        yield replace(group[0], names=names, search_text=" ".join(line.search_text for line in group))
 
 
-def _looks(entry: MatrixEntry | None) -> object:
-    return entry and (entry.state, entry.version, entry.change, entry.conflicts, entry.unmet, entry.notes)
+def _get_visible_fields(entry: MatrixEntry | None) -> object:
+    return entry and (
+        entry.state, entry.version, entry.change_key, entry.conflict_count, entry.refusal_count, entry.notes,
+    )  # fmt: skip
 
 
-_DAY = len("2026-01-02")
+_DATE_CHARACTERS = len("2026-01-02")
 _SYMBOLS: Mapping[PackageState, str] = {
     "blocked": "✕", "held": "‖", "removal": "−", "proposed": "◆", "edited": "✎", "draft": "◇", "declined": "⊘",
     "orphaned": "○", "published": "●",
 }  # fmt: skip
-_WORDS: Mapping[PackageState, str] = {
+_LABELS: Mapping[PackageState, str] = {
     "blocked": "blocked", "held": "held", "removal": "removal", "proposed": "proposed", "edited": "edited draft",
     "draft": "draft", "declined": "declined", "orphaned": "orphaned", "published": "published",
 }  # fmt: skip
-_PLURALS: Mapping[PackageState, str] = {"removal": "removals", "edited": "edited drafts", "draft": "drafts"}
+_PLURAL_LABELS: Mapping[PackageState, str] = {"removal": "removals", "edited": "edited drafts", "draft": "drafts"}
 _MEANINGS: Mapping[PackageState, str] = {
-    "blocked": "it could not be made anew; what stands there stays",
-    "held": "nothing wants it any more, and it is kept all the same",
-    "removal": "a draft takes it away",
-    "proposed": "its draft is ready, and frozen until it is approved or rejected",
-    "edited": "people have changed its draft, or made it",
-    "draft": "its draft is open",
-    "declined": "people turned down what was last wanted; what stands there stays",
-    "orphaned": "nobody in the config has it, and its files are people's",
-    "published": "the cluster branch has what is wanted",
+    "blocked": "the package cannot be rendered; the published package stays",
+    "held": "the package is no longer requested, and is kept",
+    "removal": "a draft removes the package",
+    "proposed": "the draft is proposed, and does not change until it is approved or rejected",
+    "edited": "the draft contains local changes, or a person created it",
+    "draft": "the draft is open",
+    "declined": "the last draft was declined; the published package stays",
+    "orphaned": "the package has no owner in the config",
+    "published": "the target branch contains the desired package",
 }
-_KINDS: Mapping[WaitingKind, str] = {
-    "blocked": "Blocked", "held": "Held", "conflict": "With conflicts", "gate": "In the way", "clash": "Overtaken",
-    "rejected": "Rejected", "proposed": "To be approved", "removal": "Removals", "draft": "To be reviewed",
-    "declined": "Declined",
+_KIND_TITLES: Mapping[PendingKind, str] = {
+    "blocked": "Blocked", "held": "Held", "conflict": "Conflicts to review", "refused": "Publication blocked",
+    "collision": "Collisions with the target branch", "rejected": "Rejected", "proposed": "Waiting for approval",
+    "removal": "Removals", "draft": "Waiting for review", "declined": "Declined",
 }  # fmt: skip
-_SHORT = 90
-# the two lines that name the file before and after
-_HEAD = 2
-_LINES = {"+": "a", "-": "d", "@": "h"}
+_MAX_SUMMARY_CHARACTERS = 90
+# A unified diff starts with two lines that contain the file names.
+_DIFF_HEADER_LINES = 2
+_DIFF_LINE_CLASSES = {"+": "added", "-": "deleted", "@": "header"}
 
 
 def format_report_page(report: FleetReport, options: str = "") -> str:
-    """Return the report as HTML; equal reports give equal pages.
+    """Return the report as HTML. Equal arguments give equal pages.
 
-    `options` are those with which commands read the same fleet, with a space before each.
+    Args:
+        options: Options that select the same fleet in the commands on the page; each option starts with a space.
     """
-    style, script = _style(), _piece("page.js")
-    troubles = list_summary_problems(report.summary)
-    wells = sum(row.is_well for row in report.rows)
-    return _template().render(
-        report=report, options=options, style=style, script=script, policy=_policy(style, script),
-        date=format_rfc3339(report.seconds)[:_DAY] if report.seconds else "", total=sum(report.counts.values()),
-        well=wells, unread=len(report.troubles), matrix=build_matrix(report.rows, report.packages),
-        troubles=troubles, found=format_problem_counts(troubles), totals=format_summary_totals(report.summary), **_links(report),  # noqa: E501
-    )  # fmt: skip
+    style, script = _build_style(), _read_asset("page.js")
+    problems = list_summary_problems(report.summary)
+    return _load_template().render(
+        report=report,
+        options=options,
+        style=style,
+        script=script,
+        policy=_build_content_policy(style, script),
+        date=_format_date(report.seconds) if report.seconds else "",
+        package_count=sum(report.counts.values()),
+        completed_count=sum(not row.has_pending_work for row in report.rows),
+        unread_count=len(report.unread_rows),
+        matrix=build_matrix(report.rows, report.packages),
+        problems=problems,
+        problem_counts=format_problem_counts(problems),
+        totals=format_summary_totals(report.summary),
+        **_build_links(report),
+    )
 
 
-def _style() -> str:
-    """Return the style; it draws the signs of the matrix, for a browser takes its time over elements for them."""
-    signs = (
-        f'.matrix td.{state}::before {{ content: "{sign} " / "" }}'
-        for state, sign in _SYMBOLS.items()
+def _build_style() -> str:
+    """Return the style sheet.
+
+    It draws the symbols of the matrix, because a browser needs more time for one element per symbol.
+    """
+    rules = (
+        f'.matrix td.{state}::before {{ content: "{symbol} " / "" }}'
+        for state, symbol in _SYMBOLS.items()
         if state != "published"
     )
-    return "\n".join([_piece("page.css"), *signs])
+    return "\n".join([_read_asset("page.css"), *rules])
 
 
-def _links(report: FleetReport) -> dict[str, Any]:
-    """Return by which ids changes, explanations and what waits are found, and what made the drafts of a change."""
-    ids = {one.key: f"change-{number}" for number, one in enumerate(report.changes, 1)}
-    ids |= {one.key: f"why-{number}" for number, one in enumerate(report.explanations, 1)}
-    wait_ids = {one: f"wait-{number}" for number, one in enumerate(report.waiting, 1)}
-    reasons: dict[str, dict[str, None]] = {}
+def _build_links(report: FleetReport) -> dict[str, Any]:
+    """Return the ids of all sections that links lead to, and the texts of these links."""
+    ids = {change.key: f"change-{number}" for number, change in enumerate(report.changes, 1)}
+    ids |= {explanation.key: f"explanation-{number}" for number, explanation in enumerate(report.explanations, 1)}
+    item_ids = {item: f"pending-{number}" for number, item in enumerate(report.pending_items, 1)}
+    explanation_keys: dict[str, dict[str, None]] = {}
     for row in report.rows:
         for entry in row.entries.values():
-            if entry.change and entry.explanation:
-                reasons.setdefault(entry.change, {})[entry.explanation] = None
-    waits = {place: name for one, name in wait_ids.items() for place in one.places}
+            if entry.change_key and entry.explanation_key:
+                explanation_keys.setdefault(entry.change_key, {})[entry.explanation_key] = None
     return {
-        "ids": ids, "wait_ids": wait_ids, "waits": waits, "reasons": {key: [*found] for key, found in reasons.items()},
-        "changed": {one.key: {"package": one.package, "short": _in_short(one)} for one in report.changes},
-        "explained": {one.key: _first_places(one) for one in report.explanations},
-    }  # fmt: skip
+        "ids": ids,
+        "item_ids": item_ids,
+        "target_item_ids": {target: item_id for item, item_id in item_ids.items() for target in item.targets},
+        "explanation_keys": {change: [*keys] for change, keys in explanation_keys.items()},
+        "change_links": {
+            change.key: {"package": change.package, "summary": _format_change_summary(change)}
+            for change in report.changes
+        },
+        "explanation_links": {
+            explanation.key: _format_first_target(explanation) for explanation in report.explanations
+        },
+    }
 
 
-def _in_short(one: ReportedChange) -> str:
-    first, *more = one.lines or ("nothing that can be told",)
-    told = shorten(first, _SHORT)
-    return f"{told}, and {len(more)} more" if more else told
+def _format_change_summary(change: ReportedChange) -> str:
+    first, *others = change.summary_lines or ("no change of files",)
+    summary = shorten(first, _MAX_SUMMARY_CHARACTERS)
+    return f"{summary}, and {len(others)} more" if others else summary
 
 
-def _first_places(one: ReportedExplanation) -> str:
-    first, *more = one.places
-    return f"on {first.cluster} and {format_count(len(more), 'other')}" if more else f"on {first.cluster}"
+def _format_first_target(explanation: ReportedExplanation) -> str:
+    first, *others = explanation.targets
+    return f"on {first.cluster} and {format_count(len(others), 'other')}" if others else f"on {first.cluster}"
 
 
-def _policy(style: str, script: str) -> str:
-    """Return what the page may load: nothing but its own style and script, by what they are."""
-    hashes = (f"'sha256-{b64encode(sha256(one.encode()).digest()).decode()}'" for one in (style, script))
-    allowed = " ".join(f"{what}-src {value};" for what, value in zip(("style", "script"), hashes, strict=True))
+def _build_content_policy(style: str, script: str) -> str:
+    """Return the content security policy. It permits only this style and this script, by their hashes."""
+    hashes = (f"'sha256-{b64encode(sha256(text.encode()).digest()).decode()}'" for text in (style, script))
+    allowed = " ".join(f"{kind}-src {value};" for kind, value in zip(("style", "script"), hashes, strict=True))
     return f"default-src 'none'; {allowed} base-uri 'none'; form-action 'none'"
 
 
 @cache
-def _piece(name: str) -> str:
+def _read_asset(name: str) -> str:
     return (files(__package__) / name).read_text(encoding="utf-8")
 
 
 @cache
-def _template() -> Template:
-    environment = Environment(autoescape=True, finalize=_finalize, undefined=StrictUndefined, trim_blocks=True)
+def _load_template() -> Template:
+    environment = Environment(autoescape=True, finalize=_sanitize_output, undefined=StrictUndefined, trim_blocks=True)
     environment.filters |= {
-        "breakable": _breakable, "coloured": _coloured, "count": format_count, "day": _day, "groupby_kind": _by_kind,
-        "groupby_resource": _by_resource, "moment": format_rfc3339,
+        "allow_breaks": _allow_line_breaks, "count": format_count, "date": _format_date, "groupby_kind": _group_by_kind,
+        "groupby_resource": _group_by_resource, "highlight": _highlight_diff, "timestamp": format_rfc3339,
     }  # fmt: skip
     environment.globals |= {
-        "symbols": _SYMBOLS, "words": _WORDS, "plurals": _PLURALS, "meanings": [*_MEANINGS.items()], "kinds": _KINDS,
+        "symbols": _SYMBOLS, "labels": _LABELS, "plural_labels": _PLURAL_LABELS, "meanings": [*_MEANINGS.items()],
+        "kind_titles": _KIND_TITLES,
     }  # fmt: skip
-    return environment.from_string(_piece("page.html"))
+    return environment.from_string(_read_asset("page.html"))
 
 
-def _finalize(value: object) -> object:
-    # a direction override in a name would turn round what stands behind it
+def _sanitize_output(value: object) -> object:
+    # A direction character in a name would reverse the text after it.
     return value if isinstance(value, Markup) or not isinstance(value, str) else to_one_line(value)
 
 
-def _day(seconds: int) -> str:
-    return format_rfc3339(seconds)[:_DAY]
+def _format_date(seconds: int) -> str:
+    return format_rfc3339(seconds)[:_DATE_CHARACTERS]
 
 
-def _breakable(name: str) -> Markup:
+def _allow_line_breaks(name: str) -> Markup:
+    """Return the name as HTML that a browser can break after each slash."""
     return Markup("/<wbr>").join(escape(to_one_line(part)) for part in name.split("/"))
 
 
-def _coloured(diff: str) -> Markup:
-    """Return a diff with each line marked by what it is."""
+def _highlight_diff(diff: str) -> Markup:
+    """Return the diff as HTML with a class for each line."""
     lines = diff.removesuffix("\n").split("\n")
-    kinds = ("h" if index < _HEAD else _LINES.get(line[:1], "s") for index, line in enumerate(lines))
-    marked = (Markup("<span class={}>{}</span>").format(*one) for one in zip(kinds, lines, strict=True))
-    return Markup("\n").join(marked)
+    classes = (
+        "header" if index < _DIFF_HEADER_LINES else _DIFF_LINE_CLASSES.get(line[:1], "context")
+        for index, line in enumerate(lines)
+    )
+    spans = (Markup("<span class={}>{}</span>").format(*pair) for pair in zip(classes, lines, strict=True))
+    return Markup("\n").join(spans)
 
 
-def _by_kind(waiting: Iterable[WaitingItem]) -> list[tuple[WaitingKind, list[WaitingItem]]]:
-    return [(kind, [*listed]) for kind, listed in groupby(waiting, key=lambda one: one.kind)]
+def _group_by_kind(items: Iterable[PendingItem]) -> list[tuple[PendingKind, list[PendingItem]]]:
+    return [(kind, [*group]) for kind, group in groupby(items, key=lambda item: item.kind)]
 
 
-def _by_resource(values: Iterable[ReportedValue]) -> list[tuple[str, list[ReportedValue]]]:
-    return [(resource, [*listed]) for resource, listed in groupby(values, key=lambda one: one.resource)]
+def _group_by_resource(values: Iterable[ReportedValue]) -> list[tuple[str, list[ReportedValue]]]:
+    return [(resource, [*group]) for resource, group in groupby(values, key=lambda value: value.resource)]

@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reconciler.output.report.model import OwnNames
+from reconciler.output.report.model import TargetNames
 from tests.unit.output.world import tree
 
-EAST, WEST = OwnNames("east", "gw-east"), OwnNames("west", "gw-west")
+EAST, WEST = TargetNames("east", "gw-east"), TargetNames("west", "gw-west")
 
 
 @pytest.mark.parametrize(
@@ -31,7 +31,9 @@ def test_texts_are_alike_apart_from_own_names(one: str, other: str, alike: bool)
 
 
 def test_of_two_names_of_which_one_is_part_of_the_other_the_longer_is_meant() -> None:
-    assert OwnNames("edge-1", "edge").mask_names("edge-1 edge") == OwnNames("edge-2", "edge").mask_names("edge-2 edge")
+    assert TargetNames("edge-1", "edge").mask_names("edge-1 edge") == TargetNames("edge-2", "edge").mask_names(
+        "edge-2 edge"
+    )
 
 
 def test_files_that_are_no_text_stay() -> None:

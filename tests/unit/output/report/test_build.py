@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from reconciler.catalog.files import CommitId
-from reconciler.output.report.model import FleetReport, MatrixEntry, ReportCluster, ReportPackage, WaitingItem
+from reconciler.output.report.model import FleetReport, MatrixEntry, ReportCluster, ReportPackage, PendingItem
 from reconciler.output.review.open_drafts import Rejection
 from reconciler.planning.lifecycle.open_drafts import BlockingReason
 from tests.unit.output.report.values import (
@@ -37,8 +37,8 @@ def entry(found: FleetReport) -> MatrixEntry:
     return found.rows[0].entries["gw"]
 
 
-def waiting(found: FleetReport) -> WaitingItem:
-    (one,) = found.waiting
+def waiting(found: FleetReport) -> PendingItem:
+    (one,) = found.pending_items
     return one
 
 
@@ -48,30 +48,36 @@ def waiting(found: FleetReport) -> WaitingItem:
 def test_an_entry_has_its_state_version_and_since_when() -> None:
     found = entry(of(drafted()[0]))
 
-    assert (found.state, found.version, found.since, found.conflicts, found.unmet) == ("draft", 1, DAY, 0, 0)
+    assert (found.state, found.version, found.since, found.conflict_count, found.refusal_count) == (
+        "draft",
+        1,
+        DAY,
+        0,
+        0,
+    )
 
 
 def test_an_entry_counts_the_conflicts_of_its_draft_and_what_is_in_its_way() -> None:
     found = entry(of(drafted(status={**STATUS, "conflicts": [CONFLICT]}, unmet=[GATE])[0]))
 
-    assert (found.conflicts, found.unmet) == (1, 1)
+    assert (found.conflict_count, found.refusal_count) == (1, 1)
 
 
 def test_conflicts_that_were_published_are_not_open() -> None:
     found = of(published(status={**STATUS, "conflicts": [CONFLICT]}))
 
-    assert (entry(found).conflicts, found.disputed, found.waiting) == (0, (), ())
+    assert (entry(found).conflict_count, found.conflicts, found.pending_items) == (0, (), ())
     assert found.explanations[0].conflicts
 
 
 @pytest.mark.parametrize(
     ("one", "expected"),
     [
-        pytest.param(published(is_edited=True), ("changed by hand",), id="edited-where-it-is-published"),
-        pytest.param(drafted(state="blocked", reasons=(BROKEN,))[0], ("a draft is open",), id="blocked-with-a-draft"),
-        pytest.param(drafted(proposed_head=CommitId("0"))[0], ("moved on since proposed",), id="stale"),
+        pytest.param(published(is_edited=True), ("local changes",), id="edited-where-it-is-published"),
+        pytest.param(drafted(state="blocked", reasons=(BROKEN,))[0], ("open draft",), id="blocked-with-a-draft"),
+        pytest.param(drafted(proposed_head=CommitId("0"))[0], ("changed after proposal",), id="stale"),
         pytest.param(
-            drafted(state="proposed", proposed_head=HEAD, reasons=(BROKEN,))[0], ("its update waits",), id="frozen"
+            drafted(state="proposed", proposed_head=HEAD, reasons=(BROKEN,))[0], ("update pending",), id="frozen"
         ),
         pytest.param(published(), (), id="nothing-more-to-say"),
     ],
@@ -87,7 +93,7 @@ def test_a_cluster_is_well_when_nothing_on_it_needs_anybody() -> None:
         cluster("eu-3", read_error="unreachable"),
     ).rows
 
-    assert [row.is_well for row in rows] == [True, False, False]
+    assert [row.has_pending_work for row in rows] == [False, True, True]
 
 
 # what waits
@@ -97,60 +103,60 @@ def test_a_cluster_is_well_when_nothing_on_it_needs_anybody() -> None:
     ("one", "sheet", "expected"),
     [
         pytest.param(
-            drafted(), {}, ("draft", "a reviewer", "update v1 → v2", "reconciler propose eu-1/gw"), id="a-draft"
+            drafted(), {}, ("draft", "reviewers", "update v1 → v2", "reconciler propose eu-1/gw"), id="a-draft"
         ),
         pytest.param(
             drafted(state="edited"),
             {"editors": ("Ada", "Grace")},
-            ("draft", "a reviewer", "update v1 → v2, edited by Ada, Grace", "reconciler propose eu-1/gw"),
+            ("draft", "reviewers", "update v1 → v2, edited by Ada, Grace", "reconciler propose eu-1/gw"),
             id="an-edited-draft",
         ),
         pytest.param(
             drafted(proposed_head=CommitId("0")),
             {},
-            ("draft", "a reviewer", "update v1 → v2, moved on since it was proposed", "reconciler propose eu-1/gw"),
+            ("draft", "reviewers", "update v1 → v2, changed after it was proposed", "reconciler propose eu-1/gw"),
             id="a-stale-proposal",
         ),
         pytest.param(
             drafted(state="proposed", proposed_head=HEAD),
             {},
-            ("proposed", "an approver", "update v1 → v2, proposed", "reconciler approve eu-1/gw"),
+            ("proposed", "approvers", "update v1 → v2, proposed", "reconciler approve eu-1/gw"),
             id="a-proposal",
         ),
         pytest.param(
             drafted(state="removal"),
             {},
-            ("removal", "an approver", "to be removed", "reconciler approve eu-1/gw --propose"),
+            ("removal", "approvers", "remove the package", "reconciler approve eu-1/gw --propose"),
             id="a-removal",
         ),
         pytest.param(
             drafted(),
             {"rejection": Rejection("Ada", "too early")},
-            ("rejected", "who keeps the config", "rejected by Ada: too early", "reconciler show eu-1/gw"),
+            ("rejected", "config maintainers", "rejected by Ada: too early", "reconciler show eu-1/gw"),
             id="a-rejection",
         ),
         pytest.param(
             drafted(unmet=[GATE]),
             {},
-            ("gate", "who meets the gate", "GateNotMet: gw: tested is not reported", "reconciler show eu-1/gw"),
+            ("refused", "gate owners", "GateNotMet: gw: tested is not reported", "reconciler show eu-1/gw"),
             id="a-gate",
         ),
         pytest.param(
             drafted(status={**STATUS, "conflicts": [CONFLICT, "no conflict"]}),
             {},
-            ("conflict", "a reviewer", "update v1 → v2; 1 conflict to look at", "reconciler show eu-1/gw"),
+            ("conflict", "reviewers", "update v1 → v2; review 1 conflict", "reconciler show eu-1/gw"),
             id="a-conflict",
         ),
         pytest.param(
             drafted(state="blocked", reasons=(BROKEN,)),
             {},
-            ("blocked", "who keeps the config", "Broken: it broke", "reconciler explain eu-1/gw"),
+            ("blocked", "config maintainers", "Broken: it broke", "reconciler explain eu-1/gw"),
             id="blocked-with-a-draft",
         ),
         pytest.param(
             (published(state="held", reasons=(BROKEN,)),),
             {},
-            ("held", "who keeps the config", "Broken: it broke", "reconciler explain eu-1/gw"),
+            ("held", "config maintainers", "Broken: it broke", "reconciler explain eu-1/gw"),
             id="held",
         ),
         pytest.param(
@@ -158,8 +164,8 @@ def test_a_cluster_is_well_when_nothing_on_it_needs_anybody() -> None:
             {},
             (
                 "declined",
-                "nobody: it comes back when it would be another",
-                "its last version was turned down",
+                "none; a new draft follows when the rendered content changes",
+                "the last draft was declined",
                 "reconciler explain eu-1/gw",
             ),
             id="declined",
@@ -171,22 +177,22 @@ def test_what_waits_says_for_whom_and_how_to_go_on(
 ) -> None:
     found = waiting(of(one[0], **sheet))
 
-    assert (found.kind, found.who, found.what, found.command_for(found.places)) == expected
+    assert (found.kind, found.responsible, found.message, found.format_command(found.targets)) == expected
 
 
 def test_what_waits_on_many_clusters_is_told_once_with_one_command_for_all() -> None:
     found = waiting(report(*(cluster(name, drafted(cluster=name)[0]) for name in ("eu-1", "eu-2"))))
 
-    assert [str(one) for one in found.places] == ["eu-1/gw", "eu-2/gw"]
-    assert found.is_bulk
-    assert found.command_for(found.places) == "reconciler propose eu-1/gw eu-2/gw"
+    assert [str(one) for one in found.targets] == ["eu-1/gw", "eu-2/gw"]
+    assert found.has_bulk_command
+    assert found.format_command(found.targets) == "reconciler propose eu-1/gw eu-2/gw"
 
 
 def test_sentences_that_differ_by_the_name_of_the_cluster_alone_are_one() -> None:
     told = [BlockingReason("Broken", f"{name}/gw: it broke") for name in ("eu-1", "eu-2")]
     found = waiting(report(*(cluster(f"eu-{n}", published(state="blocked", reasons=(told[n - 1],))) for n in (1, 2))))
 
-    assert (found.what, found.varies, len(found.places)) == ("Broken: eu-1/gw: it broke", True, 2)
+    assert (found.message, found.has_target_names, len(found.targets)) == ("Broken: eu-1/gw: it broke", True, 2)
 
 
 def test_what_is_in_the_way_of_many_packages_alike_is_told_once() -> None:
@@ -195,14 +201,14 @@ def test_what_is_in_the_way_of_many_packages_alike_is_told_once() -> None:
     ]
     found = waiting(report(cluster("eu-1", *drafts)))
 
-    assert (found.packages, found.varies, len(found.changes)) == (("a", "b"), True, 2)
+    assert (found.packages, found.has_target_names, len(found.change_keys)) == (("a", "b"), True, 2)
 
 
 def test_the_oldest_comes_first_and_what_nobody_dated_last() -> None:
     ages = {"a": DAY, "b": DAY - 1, "c": None}
     drafts = [drafted(name, since=since)[0] for name, since in ages.items()]
 
-    assert [one.packages for one in report(cluster("eu-1", *drafts)).waiting] == [("b",), ("a",), ("c",)]
+    assert [one.packages for one in report(cluster("eu-1", *drafts)).pending_items] == [("b",), ("a",), ("c",)]
 
 
 def test_what_is_on_no_draft_waits_since_nobody_knows_when() -> None:
@@ -212,16 +218,16 @@ def test_what_is_on_no_draft_waits_since_nobody_knows_when() -> None:
 
 
 def test_a_place_with_odd_letters_is_quoted_in_commands() -> None:
-    assert waiting(of(drafted("a b")[0])).command_for(waiting(of(drafted("a b")[0])).places).endswith("'eu-1/a b'")
+    assert waiting(of(drafted("a b")[0])).format_command(waiting(of(drafted("a b")[0])).targets).endswith("'eu-1/a b'")
 
 
 def test_an_open_conflict_is_told_with_all_its_sides() -> None:
     status = {**STATUS, "conflicts": [{**CONFLICT, "local": {"deep": [1]}}, {"kind": "no conflict"}]}
     one, two = (cluster(name, drafted(cluster=name, status=status)[0]) for name in ("eu-1", "eu-2"))
-    (found,) = report(one, two).disputed
+    (found,) = report(one, two).conflicts
 
     assert (found.base, found.local, found.upstream, found.chosen) == ("1", '{"deep": [1]}', "3", "upstream")
-    assert (found.resource, found.pointer, len(found.places)) == ("Deployment/web", "/spec/replicas", 2)
+    assert (found.resource, found.pointer, len(found.targets)) == ("Deployment/web", "/spec/replicas", 2)
 
 
 # changes
@@ -229,7 +235,7 @@ def test_an_open_conflict_is_told_with_all_its_sides() -> None:
 
 def changes(*images: tuple[str, str, str]) -> list[tuple[list[str], bool]]:
     found = report(*(cluster(name, drafted(cluster=name, old=old, new=new)[0]) for name, old, new in images)).changes
-    return [([place.cluster for place in one.places], one.varies) for one in found]
+    return [([place.cluster for place in one.targets], one.has_target_names) for one in found]
 
 
 @pytest.mark.parametrize(
@@ -260,14 +266,17 @@ def test_equal_changes_are_told_once(
 def test_a_change_is_told_by_resources_with_its_causes_and_its_diff() -> None:
     (found,) = of(drafted()[0]).changes
 
-    assert found.lines == ("Deployment web: template.spec.containers[web].image web:1 → web:2",)
-    assert (found.what, found.owner, found.causes) == (
+    assert found.summary_lines == ("Deployment web: template.spec.containers[web].image web:1 → web:2",)
+    assert (found.action, found.owner, found.causes) == (
         "update v1 → v2", "PackageVariant default/edge-gw", ("upstream moved",),
     )  # fmt: skip
     ((path, diff),) = found.diffs
     assert path == "d.yaml"
     assert "-        image: web:1\n+        image: web:2\n" in diff
-    assert (found.command, found.reproduce) == ("reconciler show eu-1/gw", f"git diff {'b0' * 6} {'d1' * 6} -- gw")
+    assert (found.show_command, found.reproduce_command) == (
+        "reconciler show eu-1/gw",
+        f"git diff {'b0' * 6} {'d1' * 6} -- gw",
+    )
 
 
 def test_the_values_of_secrets_are_masked() -> None:
@@ -297,16 +306,16 @@ def test_an_explanation_tells_the_source_and_each_step_of_each_value() -> None:
     )
     (value,) = found.values
     assert (value.resource, value.pointer) == ("Deployment/web", "/spec/replicas")
-    assert [(one.by, one.where, one.change) for one in value.steps] == [
+    assert [(one.source, one.location, one.change) for one in value.steps] == [
         ("OverridePolicy/small", "spec.rules[0]", "3 → 1")
     ]
-    assert found.command == "reconciler explain eu-1/gw"
+    assert found.explain_command == "reconciler explain eu-1/gw"
 
 
 def test_equal_explanations_are_told_once() -> None:
     (found,) = explained(STATUS, ("eu-1", "eu-2"))
 
-    assert ([one.cluster for one in found.places], found.varies) == (["eu-1", "eu-2"], False)
+    assert ([one.cluster for one in found.targets], found.has_target_names) == (["eu-1", "eu-2"], False)
 
 
 @pytest.mark.parametrize(
@@ -346,11 +355,11 @@ def test_status_files_of_ours_that_differ_in_what_is_not_told_are_alike() -> Non
         ).encode()
 
     def read(name: str, value: int, tree_id: str) -> ReportCluster:
-        return cluster(name, replace(published(), file=file(name, value, tree_id)))
+        return cluster(name, replace(published(), status_file=file(name, value, tree_id)))
 
     found = report(read("eu-1", 1, "aa"), read("eu-2", 1, "bb"), read("eu-3", 2, "aa")).explanations
 
-    assert [([place.cluster for place in one.places], one.varies) for one in found] == [
+    assert [([place.cluster for place in one.targets], one.has_target_names) for one in found] == [
         (["eu-1", "eu-2"], True),
         (["eu-3"], False),
     ]

@@ -105,7 +105,7 @@ def test_a_page_tells_everything_that_its_report_does() -> None:
 
     for told in (
         "3 packages on 3 clusters", "1 cluster cannot be read.", "Repository eu-3: unreachable", "2026-01-02",
-        "Blocked 1", "Broken: it broke", "With conflicts 1", "reconciler explain eu-2/gw --config c",
+        "Blocked 1", "Broken: it broke", "Conflicts to review 1", "reconciler explain eu-2/gw --config c",
         "reconciler show eu-1/gw --config c", "/spec/replicas", "- image: web:1", "OverridePolicy/small",
         "3 → 1", "upstream moved", "it broke", "a.yaml:3", "41ab" * 10,
     ):  # fmt: skip
@@ -119,15 +119,15 @@ def test_links_lead_to_places_that_are_there_and_are_there_once() -> None:
     assert max(ids.values()) == 1
     assert {link.removeprefix("#") for link in page.values("href")} <= ids.keys()
     assert {label for value in page.values("aria-labelledby") for label in value.split()} <= ids.keys()
-    assert {"change-1", "why-1", "wait-1", "conflicts"} <= ids.keys()
+    assert {"change-1", "explanation-1", "pending-1", "conflicts"} <= ids.keys()
 
 
 def test_a_draft_leads_to_its_change_and_its_version_to_what_made_it() -> None:
     page = format_report_page(whole())
 
-    assert re.search(r'<td class="draft"><a href="#change-1">.*?draft</a>.*?<a href="#why-\d">v1</a>', page)
-    assert re.search(r'<td class="published"><a href="#why-\d">v1</a>', page)
-    assert re.search(r'<td class="blocked"><a href="#wait-\d">', page)
+    assert re.search(r'<td class="draft"><a href="#change-1">.*?draft</a>.*?<a href="#explanation-\d">v1</a>', page)
+    assert re.search(r'<td class="published"><a href="#explanation-\d">v1</a>', page)
+    assert re.search(r'<td class="blocked"><a href="#pending-\d">', page)
 
 
 def test_nothing_is_loaded_and_nothing_runs_but_what_the_policy_names() -> None:
@@ -154,7 +154,11 @@ def test_whatever_people_write_is_only_text(text: str) -> None:
 
     def shape(one: Page) -> list[tuple[str, list[str]]]:
         # a name may be broken at its slashes, and a file with other line ends has more lines
-        told = [each for each in one.elements if each[0] != "wbr" and each[1].get("class") not in {*"adhs"}]
+        told = [
+            each
+            for each in one.elements
+            if each[0] != "wbr" and each[1].get("class") not in {"added", "deleted", "header", "context"}
+        ]
         return [(tag, sorted(attributes)) for tag, attributes in told]
 
     assert shape(page) == shape(plain)
@@ -169,8 +173,8 @@ def test_equal_reports_are_equal_pages() -> None:
 def test_an_empty_fleet_is_a_page_too() -> None:
     text = Page(format_report_page(report())).text
 
-    assert "0 packages on 0 clusters: the config names none." in text
-    assert "Nothing waits for anybody." in text
+    assert "0 packages on 0 clusters: the config contains no clusters." in text
+    assert "No work is pending." in text
 
 
 def test_the_data_names_changes_and_explanations_by_keys_that_are_there() -> None:
@@ -180,18 +184,18 @@ def test_the_data_names_changes_and_explanations_by_keys_that_are_there() -> Non
     assert {one["change"] for one in packages if "change" in one} == {one["key"] for one in data["changes"]}
     assert {one["explanation"] for one in packages} == {one["key"] for one in data["explanations"]}
     assert (data["date"], data["counts"]) == ("2026-01-02T00:00:00Z", {"blocked": 1, "draft": 1, "published": 1})
-    assert data["clusters"][2] == {"cluster": "eu-3", "trouble": "Repository eu-3: unreachable", "packages": []}
-    assert data["waiting"][0]["command"] == "reconciler explain eu-2/gw"
+    assert data["clusters"][2] == {"cluster": "eu-3", "readError": "Repository eu-3: unreachable", "packages": []}
+    assert data["pending"][0]["command"] == "reconciler explain eu-2/gw"
     assert data["changes"][0]["diffs"][0]["path"] == "d.yaml"
-    assert data["conflicts"][0]["places"] == ["eu-1/gw"]
+    assert data["conflicts"][0]["targets"] == ["eu-1/gw"]
     assert DAY == 1_767_312_000
 
 
 def test_diffs_end_where_there_is_no_more_room(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("reconciler.output.report.builder._DIFF_LINES", 1)
+    monkeypatch.setattr("reconciler.output.report.builder._MAX_DIFF_LINES", 1)
     drafts = [drafted(name, new=f"web:{name}")[0] for name in ("a", "b")]
     first, second = report(cluster("eu-1", *drafts)).changes
 
-    assert (bool(first.diffs), first.unshown) == (True, False)
-    assert (second.diffs, second.unshown) == ((), True)
-    assert "There is no room for its diff here" in format_report_page(report(cluster("eu-1", *drafts)))
+    assert (bool(first.diffs), first.is_diff_omitted) == (True, False)
+    assert (second.diffs, second.is_diff_omitted) == ((), True)
+    assert "The diff is omitted" in format_report_page(report(cluster("eu-1", *drafts)))
