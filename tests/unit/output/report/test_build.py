@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from reconciler.catalog.files import CommitId
-from reconciler.output.report.model import FleetReport, MatrixEntry, ReportCluster, ReportPackage, PendingItem
+from reconciler.output.report.model import FleetReport, MatrixEntry, PendingItem, ReportCluster, ReportPackage
 from reconciler.output.review.open_drafts import Rejection
 from reconciler.planning.lifecycle.open_drafts import BlockingReason
 from tests.unit.output.report.values import (
