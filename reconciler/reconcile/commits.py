@@ -497,7 +497,7 @@ def _build_tag(remote: Remote, request: _TagRequest) -> NewTag:
 
 
 def _build_findings(requests: Sequence[_TagRequest], statuses: Sequence[_TagStatus]) -> Iterator[Finding]:
-    """Yield one finding for each target and reason, whatever the number of tags is."""
+    """Yield one finding for each target and reason, for all its tags."""
     failed: dict[tuple[str, _TagFailure], list[_TagRequest]] = {}
     for request, status in zip(requests, statuses, strict=True):
         if isinstance(status, _TagFailure):

@@ -395,6 +395,6 @@ class PassCache:
 
 
 def _has_same_refs(cached: CachedTarget, target: Target, refs: Mapping[str, CommitId]) -> bool:
-    """Return whether a target is defined as in the cache, and none of its refs moved."""
+    """Return whether the definition and all refs of a target are the same as in the cache."""
     is_same = cached.target is target or cached.target == target
     return is_same and all(refs.get(name) == commit for name, commit in cached.refs.items())

@@ -29,9 +29,9 @@ from reconciler.planning.carry_over.checkpoint import create_checkpoint, has_sam
 from reconciler.planning.carry_over.other_shards import (
     OtherShardPlans,
     decide_from_record,
-    find_departing_owners,
+    find_owners_of_unrequested_packages,
     list_recorded_owners,
-    without_writes,
+    remove_write_actions,
 )
 from reconciler.planning.decide.deletion_safety import (
     check_repository_reset,
@@ -324,7 +324,7 @@ class PassContext:
             decided.append(target)
             awaited |= awaited_owners
         reconciled: frozenset[ObjectKey] = frozenset().union(*(each.reconciled_owners for each in (*plans, *decided)))
-        other_plans = tuple(without_writes(self._complete_plan(target, reconciled)) for target in decided)
+        other_plans = tuple(remove_write_actions(self._complete_plan(target, reconciled)) for target in decided)
         return OtherShardPlans(other_plans, frozenset(awaited))
 
     def _decide_other_shard(
@@ -348,7 +348,7 @@ class PassContext:
         """Return the owners that leave a target of this shard and already have their package in another shard."""
         package_targets = (
             package_target
-            for owner in find_departing_owners(decided)
+            for owner in find_owners_of_unrequested_packages(decided)
             for package_target in self._desired.targets_by_owner.get(owner, ())
         )
         found = (self._other_shard_targets.get((each.namespace, each.repository)) for each in package_targets)

@@ -190,7 +190,7 @@ class PushPublisher:
         head = remote.refs.get(self._status_ref)
         if not remote.refs and _is_reset(plan, self._status_url):
             return PushFailed(
-                RepositoryMissingError(f"{remote.mirror.url} is empty, and nobody has acknowledged that yet")
+                RepositoryMissingError(f"{remote.mirror.url} is empty, and the reset is not acknowledged yet")
             )
         before = self._read_status(remote, head)
         findings: list[Finding] = []

@@ -1,6 +1,7 @@
-"""What another config leaves as it is: a destination that was decided once need not be decided for both.
+"""Reuse of the plan of a target, if the decisions about its packages would be the same.
 
-What a pass leaves: the plan that the next pass over the same comes to, where that can be told without planning.
+- A plan for one config is reused for another config.
+- A checkpoint contains the plan of the next pass, which does nothing if no input has changed.
 """
 
 from __future__ import annotations
@@ -20,68 +21,76 @@ from reconciler.planning.model.outcomes import Blocked, Draft, PackageOutcome, U
 from reconciler.planning.model.state import TargetState
 from reconciler.planning.render.templates import has_template_dependencies, has_template_rules_dependency
 
-# what a variant does to its package, and the provenance of that, follow from its facts and from what it asks for
-_DERIVED = ("mutation", "provenance")
+# Fields that follow from the `facts` and the dependencies of a variant. They are functions and cannot be compared.
+_DERIVED_FIELDS = ("mutation", "provenance")
 
 
-def has_same_result(known: DecidedTarget, claims: TargetClaims, answers: DependencyReader) -> bool:
-    """Return whether a destination that was decided comes to the very same by the claims and answers of another config.
+def has_same_result(decided: DecidedTarget, claims: TargetClaims, dependency_reader: DependencyReader) -> bool:
+    """Return whether a decided target has the same outcomes with the claims and dependencies of another config.
 
-    Only where that is plain: each of its packages is wanted by who has it, each variant has the same facts, and every
-    question that was asked has the same answer (design 5). Templates go by all packages of a cluster, and are not
-    looked at; nor is a package that nobody wants any more.
+    The result is True only if each requested package belongs to its owner, each variant has the same facts, and each
+    dependency has the same fingerprint. It is False if the target has templates, because they depend on all packages of
+    a cluster, or if it has a package that is no longer requested.
     """
-    wanted = {one.target.package: one for one in claims.variants}
+    requested = {variant.target.package: variant for variant in claims.variants}
     if (
-        known.rejected_claims
-        or len(wanted) != len(claims.variants)
-        or claims.stalled_packages != known.claims.stalled_packages
+        decided.rejected_claims
+        or len(requested) != len(claims.variants)
+        or claims.stalled_packages != decided.claims.stalled_packages
     ):
         return False
-    before = {one.target.package: one for one in known.claims.variants}
+    previous = {variant.target.package: variant for variant in decided.claims.variants}
     return (
-        before.keys() == wanted.keys()
+        previous.keys() == requested.keys()
         and all(
-            _is_theirs(known, package, one) and are_variants_equivalent(before[package], one)
-            for package, one in wanted.items()
+            _is_owner(decided, package, variant) and are_variants_equivalent(previous[package], variant)
+            for package, variant in requested.items()
         )
-        and known.snapshot.state.packages.keys() <= wanted.keys()
-        and all(_answered_alike(one, answers) for one in known.outcomes)
+        and decided.snapshot.state.packages.keys() <= requested.keys()
+        and all(_has_same_dependencies(outcome, dependency_reader) for outcome in decided.outcomes)
     )
 
 
-def _is_theirs(known: DecidedTarget, package: str, variant: Variant) -> bool:
-    record = known.snapshot.state.packages.get(package)
+def _is_owner(decided: DecidedTarget, package: str, variant: Variant) -> bool:
+    record = decided.snapshot.state.packages.get(package)
     return record is None or record.owner.key == variant.owner.key
 
 
-def are_variants_equivalent(one: Variant, other: Variant) -> bool:
-    """Return whether two variants make the same of the same."""
-    names = (each.name for each in fields(Variant) if each.name not in _DERIVED)
-    return all(getattr(one, name) == getattr(other, name) for name in names)
+def are_variants_equivalent(variant: Variant, other: Variant) -> bool:
+    """Return whether two variants produce the same package from the same source."""
+    names = (field.name for field in fields(Variant) if field.name not in _DERIVED_FIELDS)
+    return all(getattr(variant, name) == getattr(other, name) for name in names)
 
 
-def _answered_alike(outcome: PackageOutcome, answers: DependencyReader) -> bool:
+def _has_same_dependencies(outcome: PackageOutcome, dependency_reader: DependencyReader) -> bool:
     trace = get_outcome_trace(outcome)
     if trace is None or has_template_dependencies(trace):
         return False
-    return all(answers.read_fingerprint(name) == was for name, was in trace.items() if answers.is_dependency(name))
+    return all(
+        dependency_reader.read_fingerprint(name) == fingerprint
+        for name, fingerprint in trace.items()
+        if dependency_reader.is_dependency(name)
+    )
 
 
 def get_outcome_trace(outcome: PackageOutcome) -> Trace | None:
-    """Return what a package was made of; None where the world kept it from being made."""
+    """Return the dependencies of a package, or None if a temporary error prevented its render."""
     match outcome:
         case Draft(record=record) | Unchanged(record=record):
             return record.trace
-        case Blocked(trace=trace, should_retry=retry):
-            return None if retry else trace
+        case Blocked(trace=trace, should_retry=should_retry):
+            return None if should_retry else trace
 
 
 @dataclass(frozen=True)
 class TargetCheckpoint:
-    """One destination as a pass has left it: who wants what there, and the plan of a pass that finds it so.
+    """A target after a pass, with the plan that a pass without changes has.
 
-    `answers` are those that its packages were made by, to the questions that can be asked again.
+    Attributes:
+        plan: Plan of the next pass.
+        variants: Requested packages.
+        stalled_packages: Requested packages that cannot be determined.
+        dependencies: Dependencies of all packages whose fingerprints can be computed again.
     """
 
     plan: TargetPlan
@@ -90,59 +99,81 @@ class TargetCheckpoint:
     dependencies: Trace
 
     def has_same_claims(self, claims: TargetClaims) -> bool:
-        """Return whether the same variants are wanted as before; those that stayed are the same objects."""
+        """Return whether the requested packages are the same as in the checkpoint."""
         return claims.stalled_packages == self.stalled_packages and (
             claims.variants is self.variants
-            or (len(claims.variants) == len(self.variants) and all(map(_are_alike, claims.variants, self.variants)))
+            or (
+                len(claims.variants) == len(self.variants)
+                and all(map(_are_same_variants, claims.variants, self.variants))
+            )
         )
 
-    def find_known_outcomes(self, claims: TargetClaims, moved: Set[str]) -> Mapping[str, PackageOutcome]:
-        """Return what packages come to by themselves, whatever others beside them do, while nothing else moved there.
+    def find_known_outcomes(self, claims: TargetClaims, changed: Set[str]) -> Mapping[str, PackageOutcome]:
+        """Return the outcomes of single packages that are still valid, by package.
 
-        Those are wanted as before, and no question of theirs is among those that have `moved`.
+        Only outcomes that do not depend on other packages of the target are returned.
+
+        Args:
+            claims: Requested packages.
+            changed: Dependencies whose fingerprint has changed.
         """
-        places = [one.target for one in self.variants]
-        if [one.target for one in claims.variants] != places or claims.stalled_packages != self.stalled_packages:
+        targets = [variant.target for variant in self.variants]
+        if [variant.target for variant in claims.variants] != targets:
             return {}
-        stayed = {
-            one.target.package
-            for one, other in zip(claims.variants, self.variants, strict=True)
-            if _are_alike(one, other)
+        if claims.stalled_packages != self.stalled_packages:
+            return {}
+        unchanged_packages = {
+            variant.target.package
+            for variant, previous in zip(claims.variants, self.variants, strict=True)
+            if _are_same_variants(variant, previous)
         }
-        found = {one.variant.target.package: one for one in self.plan.outcomes if isinstance(one, Unchanged)}
+        outcomes = (outcome for outcome in self.plan.outcomes if isinstance(outcome, Unchanged))
+        by_package = {outcome.variant.target.package: outcome for outcome in outcomes}
         return {
-            name: one for name, one in found.items()
-            if name in stayed and has_template_rules_dependency(one.record.trace) and moved.isdisjoint(one.record.trace)
-        }  # fmt: skip
+            package: outcome
+            for package, outcome in by_package.items()
+            if package in unchanged_packages
+            and has_template_rules_dependency(outcome.record.trace)
+            and changed.isdisjoint(outcome.record.trace)
+        }
 
 
-def _are_alike(one: Variant, other: Variant) -> bool:
-    return one is other or are_variants_equivalent(one, other)
+def _are_same_variants(variant: Variant, other: Variant) -> bool:
+    # An unchanged variant is usually the identical object.
+    return variant is other or are_variants_equivalent(variant, other)
 
 
 def create_checkpoint(
-    decided: DecidedTarget, plan: TargetPlan, state: TargetState, answers: DependencyReader
+    decided: DecidedTarget, plan: TargetPlan, state: TargetState, dependency_reader: DependencyReader
 ) -> TargetCheckpoint | None:
-    """Return what a destination is left as when its plan was carried out; `state` is what its state then says.
+    """Return the checkpoint of a target after its plan was executed.
 
-    None where the next pass has to look: something there waits, ends, settles or is on its way out, people's work is
-    merged, templates go by all packages of the cluster, or a package is not its claimant's alone.
+    Args:
+        decided: The target with its outcomes.
+        plan: The executed plan.
+        state: State after the plan.
+        dependency_reader: Computes the fingerprints of dependencies.
+
+    Returns:
+        The checkpoint, or None if the next pass must plan the target. This is necessary after a removal, a rejected
+        claim, an error or a change that only a later pass completes. It is also necessary if the target has templates.
     """
-    if not (_is_plain(decided, plan, state) and _leads_to_silence(plan, state)):
+    if not (_has_only_independent_packages(decided, plan, state) and _is_complete(plan, state)):
         return None
-    outcomes = tuple(_left(one, state) for one in plan.outcomes)
-    left = replace(plan, previous_state=state, next_state=state, outcomes=outcomes, branch_actions=())
-    asked = {
-        name: answer
-        for one in outcomes
-        for name, answer in (get_outcome_trace(one) or {}).items()
-        if is_function_trace_key(name) or answers.is_dependency(name)
+    outcomes = tuple(_build_next_outcome(outcome, state) for outcome in plan.outcomes)
+    next_plan = replace(plan, previous_state=state, next_state=state, outcomes=outcomes, branch_actions=())
+    dependencies = {
+        name: fingerprint
+        for outcome in outcomes
+        for name, fingerprint in (get_outcome_trace(outcome) or {}).items()
+        if is_function_trace_key(name) or dependency_reader.is_dependency(name)
     }
-    return TargetCheckpoint(left, decided.claims.variants, decided.claims.stalled_packages, asked)
+    return TargetCheckpoint(next_plan, decided.claims.variants, decided.claims.stalled_packages, dependencies)
 
 
-def _is_plain(decided: DecidedTarget, plan: TargetPlan, state: TargetState) -> bool:
-    wanted = {one.target.package: one for one in decided.claims.variants}
+def _has_only_independent_packages(decided: DecidedTarget, plan: TargetPlan, state: TargetState) -> bool:
+    """Return whether each package of the target is requested by its owner, and has no removal, error or template."""
+    requested = {variant.target.package: variant for variant in decided.claims.variants}
     return (
         not (
             decided.rejected_claims
@@ -152,39 +183,42 @@ def _is_plain(decided: DecidedTarget, plan: TargetPlan, state: TargetState) -> b
             or plan.kept_heads
             or plan.missing_tags
         )
-        and len(wanted) == len(decided.claims.variants)
-        and all(name in wanted and one.owner.key == wanted[name].owner.key for name, one in state.packages.items())
-        and all(one.settling is None for one in decided.claims.variants)
+        and len(requested) == len(decided.claims.variants)
         and all(
-            (trace := get_outcome_trace(one)) is not None and not has_template_dependencies(trace)
-            for one in plan.outcomes
+            package in requested and record.owner.key == requested[package].owner.key
+            for package, record in state.packages.items()
+        )
+        and all(variant.settling is None for variant in decided.claims.variants)
+        and all(
+            (trace := get_outcome_trace(outcome)) is not None and not has_template_dependencies(trace)
+            for outcome in plan.outcomes
         )
     )
 
 
-def _leads_to_silence(plan: TargetPlan, state: TargetState) -> bool:
-    """Return whether there is nothing left to do but what was done: drafts that grew, each by its commits."""
-    if plan.previous_state == state and all(isinstance(one, KeepBranch) for one in plan.branch_actions):
-        return not any(isinstance(one, Draft) or _withdraws(one) for one in plan.outcomes)
-    return all(isinstance(one, PushCommits | KeepBranch) for one in plan.branch_actions) and all(
-        map(_is_done, plan.outcomes)
+def _is_complete(plan: TargetPlan, state: TargetState) -> bool:
+    """Return whether a next pass without changes does nothing.
+
+    This requires that this pass did nothing, or that it only added commits to drafts.
+    """
+    if plan.previous_state == state and all(isinstance(action, KeepBranch) for action in plan.branch_actions):
+        return not any(isinstance(outcome, Draft) or _should_withdraw(outcome) for outcome in plan.outcomes)
+    return all(isinstance(action, PushCommits | KeepBranch) for action in plan.branch_actions) and all(
+        isinstance(outcome, Draft) or (isinstance(outcome, Unchanged) and not outcome.should_withdraw)
+        for outcome in plan.outcomes
     )
 
 
-def _is_done(outcome: PackageOutcome) -> bool:
-    return isinstance(outcome, Draft) or (isinstance(outcome, Unchanged) and not outcome.should_withdraw)
-
-
-def _withdraws(outcome: PackageOutcome) -> bool:
+def _should_withdraw(outcome: PackageOutcome) -> bool:
     return isinstance(outcome, Unchanged) and outcome.should_withdraw
 
 
-def _left(outcome: PackageOutcome, state: TargetState) -> PackageOutcome:
-    """Return what a package comes to when nothing has moved since."""
+def _build_next_outcome(outcome: PackageOutcome, state: TargetState) -> PackageOutcome:
+    """Return the outcome of a package in a next pass without changes."""
     if isinstance(outcome, Blocked):
         return outcome
     record = state.packages[outcome.variant.target.package]
     if isinstance(outcome, Unchanged):
         return replace(outcome, record=record)
-    findings = tuple(parse_finding(one) for one in record.outcome["findings"])
+    findings = tuple(parse_finding(finding) for finding in record.outcome["findings"])
     return Unchanged(outcome.variant, record, "drafted", findings=findings)

@@ -1,4 +1,4 @@
-"""Destinations of other shards: what they come to as far as state and branches tell, without a single render."""
+"""Plans of the targets of other shards, built from their recorded state and their branches without a render."""
 
 from __future__ import annotations
 
@@ -19,78 +19,80 @@ from reconciler.planning.model.state import PackageRecord
 
 @dataclass(frozen=True)
 class OtherShardPlans:
-    """The plans of other shards' destinations, of which nothing is written here.
+    """The plans of other shards' targets, to which this shard does not write.
 
-    `awaited` are the owners with a package that its shard has still to decide on: of what they have there only what
-    was recorded last is known.
+    Attributes:
+        awaited_owners: Owners with a package that its shard must decide first. Its last recorded outcome is used.
     """
 
     plans: tuple[TargetPlan, ...] = ()
     awaited_owners: frozenset[ObjectKey] = frozenset()
 
 
-def decide_from_record(one: PreparedTarget, shop: PlanningContext) -> tuple[DecidedTarget, frozenset[ObjectKey]]:
-    """Return what becomes of a destination, and the owners whose packages its shard has still to decide on.
+def decide_from_record(
+    prepared: PreparedTarget, context: PlanningContext
+) -> tuple[DecidedTarget, frozenset[ObjectKey]]:
+    """Decide about the packages of another shard's target without a render.
 
-    What needs no render is decided as its shard would; what does is as state recorded it, and left out where nothing
-    is recorded. Once its shard has nothing to do there, this is what it comes to itself.
+    The last recorded outcome is used for a package that must be rendered. Without a record, the package is left out.
+
+    Returns:
+        The decided target, and the owners of the packages that must be rendered. Without such owners, the result is
+        equal to the result of the other shard.
     """
-    decided = decide_target(one, replace(shop, render=_not_here))
-    waiting = [each for each in decided.outcomes if _awaits(each)]
-    outcomes = tuple(known for each in decided.outcomes if (known := _recorded(each) if _awaits(each) else each))
-    return replace(decided, outcomes=outcomes), frozenset(each.variant.owner.key for each in waiting)
+    decided = decide_target(prepared, replace(context, render=_refuse_render))
+    awaited = frozenset(outcome.variant.owner.key for outcome in decided.outcomes if _is_awaited(outcome))
+    candidates = (_get_recorded_outcome(outcome) if _is_awaited(outcome) else outcome for outcome in decided.outcomes)
+    return replace(decided, outcomes=tuple(outcome for outcome in candidates if outcome)), awaited
 
 
-def _not_here(variant: Variant, made: RenderInputs) -> PackageRender:
-    raise InterruptedFunctionError(f"package {variant.target} is another shard's to render")
+def _refuse_render(variant: Variant, inputs: RenderInputs) -> PackageRender:
+    raise InterruptedFunctionError(f"another shard renders package {variant.target}")
 
 
-def _awaits(outcome: PackageOutcome) -> bool:
-    # nothing else interrupts where nothing is rendered
+def _is_awaited(outcome: PackageOutcome) -> bool:
+    # Without renders, `_refuse_render` is the only cause of an outcome with a retry.
     return isinstance(outcome, Blocked) and outcome.should_retry
 
 
-def _recorded(outcome: PackageOutcome) -> PackageOutcome | None:
+def _get_recorded_outcome(outcome: PackageOutcome) -> PackageOutcome | None:
     record = outcome.record
-    found = record.outcome.get("before", record.outcome) if record else {}
-    if record is None or "kind" not in found:
+    data = record.outcome.get("before", record.outcome) if record else {}
+    if record is None or "kind" not in data:
         return None
-    findings = tuple(parse_finding(one) for one in found.get("findings", ()))
-    if found["kind"] != "blocked":
-        return Unchanged(outcome.variant, record, found["kind"], findings=findings)
-    conditions = tuple(Condition(**one) for one in found["conditions"])
+    findings = tuple(parse_finding(finding) for finding in data.get("findings", ()))
+    if data["kind"] != "blocked":
+        return Unchanged(outcome.variant, record, data["kind"], findings=findings)
+    conditions = tuple(Condition(**condition) for condition in data["conditions"])
     return Blocked(outcome.variant, record, conditions, findings, record.observed, record.trace)
 
 
-def without_writes(plan: TargetPlan) -> TargetPlan:
-    """Return the plan without what only the destination's own shard does: commits, refs and tags."""
+def remove_write_actions(plan: TargetPlan) -> TargetPlan:
+    """Return a plan without the actions that only the target's own shard executes: on commits, refs and tags."""
     return replace(plan, branch_actions=(), kept_heads=(), missing_tags=())
 
 
-def find_departing_owners(decided: Iterable[DecidedTarget | TargetPlan]) -> frozenset[ObjectKey]:
-    """Return the owners of packages that they have somewhere and do not want there any more."""
+def find_owners_of_unrequested_packages(targets: Iterable[DecidedTarget | TargetPlan]) -> frozenset[ObjectKey]:
+    """Return the owners of existing packages that are no longer requested."""
     return frozenset(
         record.owner.key
-        for one in decided
-        if isinstance(one, DecidedTarget)
-        for package, record in one.snapshot.state.packages.items()
-        if record.owned and not one.claims.is_requested(package)
+        for target in targets
+        if isinstance(target, DecidedTarget)
+        for package, record in target.snapshot.state.packages.items()
+        if record.owned and not target.claims.is_requested(package)
     )
 
 
-def list_recorded_owners(surveyed: PreparedTarget | TargetPlan) -> Iterator[ObjectKey]:
-    """Yield the owners whose package is on a destination as they want it, or drafted, without error, by its state.
-
-    A destination that is left alone has nobody's.
-    """
-    if isinstance(surveyed, TargetPlan):
+def list_recorded_owners(prepared: PreparedTarget | TargetPlan) -> Iterator[ObjectKey]:
+    """Yield the owners whose package is recorded on a target without an error. An unreadable target has none."""
+    if isinstance(prepared, TargetPlan):
         return
-    for variant in surveyed.claims.variants:
-        record = surveyed.snapshot.state.packages.get(variant.target.package)
-        if record and record.owner.key == variant.owner.key and _is_there(record):
+    for variant in prepared.claims.variants:
+        record = prepared.snapshot.state.packages.get(variant.target.package)
+        if record and record.owner.key == variant.owner.key and _is_reconciled(record):
             yield record.owner.key
 
 
-def _is_there(record: PackageRecord) -> bool:
+def _is_reconciled(record: PackageRecord) -> bool:
     kind = record.outcome.get("before", record.outcome).get("kind")
     return record.owned and kind not in (None, "blocked")

@@ -68,7 +68,7 @@ def is_downgrade(
 ) -> bool:
     """Return whether an upstream is older than the `known` one, by version numbers, else by Git history.
 
-    A moved tag keeps its name, so that only the history tells which commit is newer.
+    A moved tag keeps its name, so that only the history shows which commit is newer.
     """
     if not known.get("commit") or (known["repo"], known["directory"]) != (upstream.repo, upstream.directory):
         return False

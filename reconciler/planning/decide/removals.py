@@ -499,7 +499,7 @@ def cancel_removals(state: TargetState, snapshot: TargetSnapshot, claims: Target
     return replace(state, packages=packages)
 
 
-def find_recalled_removals(snapshot: TargetSnapshot, claims: TargetClaims) -> tuple[RemovalOutcome, ...]:
+def find_removals_of_requested_packages(snapshot: TargetSnapshot, claims: TargetClaims) -> tuple[RemovalOutcome, ...]:
     """Return the packages that are requested again while their removal draft must not be changed."""
     return tuple(
         _recall_removal(package, record, record.removal, snapshot)

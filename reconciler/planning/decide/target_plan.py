@@ -24,7 +24,7 @@ from reconciler.planning.decide.removals import (
     RemovalDecisions,
     cancel_removals,
     decide_removals,
-    find_recalled_removals,
+    find_removals_of_requested_packages,
     list_heads_to_keep,
     plan_removal_branches,
     release_orphaned_drafts,
@@ -153,7 +153,7 @@ def plan_target(decided: DecidedTarget, reconciled: Collection[ObjectKey]) -> Ta
         (*decided.outcomes, *decided.rejected_claims),
         decisions.held,
         actions,
-        removals=(*decisions.removals, *find_recalled_removals(snapshot, claims)),
+        removals=(*decisions.removals, *find_removals_of_requested_packages(snapshot, claims)),
         kept_heads=_collect_kept_heads(decided, decisions, actions),
     )
 

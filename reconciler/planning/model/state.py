@@ -46,7 +46,7 @@ class EngineTooOldError(ExpectedError):
 class StateUnreadableError(ExpectedError):
     """The state is corrupt, or another program wrote it.
 
-    Nothing is written to the target until somebody repairs or deletes the state ref.
+    Nothing is written to the target until the state ref is repaired or deleted.
     """
 
 

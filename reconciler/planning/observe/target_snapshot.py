@@ -45,7 +45,10 @@ class GitObjectReader(Protocol):
         ...
 
     def list_first_parents(self, old: CommitId, new: CommitId) -> Sequence[CommitId] | None:
-        """Return the commits after `old` up to `new` along first parents, oldest first; None if it is no ancestor."""
+        """Return the commits after `old` up to `new` along first parents, oldest first.
+
+        Returns None if `old` is not an ancestor of `new`.
+        """
         ...
 
     def find_merge_base(self, head: CommitId, branch: CommitId) -> CommitId | None:
@@ -210,7 +213,7 @@ def track_drafts(state: TargetState, target: Target, heads: TargetHeads, reposit
 
     - A version is declined if its branch was deleted, or its pull request closed, while the published tree stayed the
       same. If the published tree changed as well, the version is planned again.
-    - A version is declined if somebody removed its package from the draft.
+    - A version is declined if its package was removed from the draft.
     - A branch with a head that the reconciler did not push becomes an edited branch.
     """
     packages = {
@@ -258,7 +261,7 @@ def _track_draft_version(
         return record
     if drafted == version.against:
         return _decline_version(record, version)
-    # Somebody merged the target branch into the draft, so that the draft does not change the package any more.
+    # The target branch was merged into the draft, so that the draft does not change the package any more.
     return replace(record, draft_version=None) if drafted == published else record
 
 
