@@ -9,15 +9,15 @@ CODES = (
         "ClaimConflict",
         Severity.ERROR,
         FindingScope.OBJECT,
-        "An object defines an identity, a cluster or a target that another object defined first. It is rejected, and"
-        " the first definition stays in effect.",
+        "Another object already defines the same object, cluster or target. This object is rejected, and the "
+        "first definition stays in effect.",
     ),
     DUPLICATE_OBJECT := FindingCode(
         "DuplicateObject",
         Severity.ERROR,
         FindingScope.OBJECT,
-        "An object is defined several times, and no record shows which definition was first. None of them has an"
-        " effect, and what the object owns stays unchanged.",
+        "An object is defined several times, and no record shows which definition was first. No definition "
+        "has an effect, and the packages of the object stay unchanged.",
     ),
     FILE_UNREADABLE := FindingCode(
         "FileUnreadable",

@@ -161,8 +161,9 @@ CODES = (
         "InternalError",
         Severity.ERROR,
         FindingScope.OBJECT,
-        "An unexpected exception stopped the processing of one file, object, package, target or remote. Its published"
-        " content and its drafts stay unchanged; everything else is reconciled. The log contains the traceback.",
+        "An unexpected exception stopped the processing of one file, object, package, target or remote. Its "
+        "published content and its drafts stay unchanged. All other processing continues. The log contains "
+        "the traceback.",
     ),
     YAML_ALIASES := FindingCode(
         "YamlAliases",

@@ -9,7 +9,7 @@ CODES = (
         "DuplicateResource",
         Severity.ERROR,
         FindingScope.PACKAGE,
-        "A file contains the same resource twice, so that its resources cannot be merged.",
+        "A file contains the same resource twice. Its resources cannot be merged.",
     ),
     FAST_FORWARD_LOCAL_CHANGES := FindingCode(
         "FastForwardLocalChanges",
@@ -25,7 +25,10 @@ CODES = (
     ),
     KPTFILE_MISSING := FindingCode("KptfileMissing", Severity.ERROR, FindingScope.PACKAGE, "A package has no Kptfile."),
     KPTFILE_SYNTAX := FindingCode(
-        "KptfileSyntax", Severity.ERROR, FindingScope.PACKAGE, "A Kptfile is not YAML, or not exactly one mapping."
+        "KptfileSyntax",
+        Severity.ERROR,
+        FindingScope.PACKAGE,
+        "A Kptfile is not valid YAML, or does not contain exactly one mapping.",
     ),
     KPTFILE_UNKNOWN := FindingCode(
         "KptfileUnknown",

@@ -198,7 +198,7 @@ CODES = (
         "StatusBranchUnusable",
         Severity.ERROR,
         FindingScope.CONFIG,
-        "A pass did not write the status branch. The branch is not changed, and drafts continue.",
+        "The status branch contains files that a pass did not write. The branch is not changed, and drafts continue.",
     ),
     TAG_FAILED := FindingCode(
         "RevisionTagFailed",

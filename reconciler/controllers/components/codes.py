@@ -61,7 +61,7 @@ CODES = (
         "BuildInvalid",
         Severity.ERROR,
         FindingScope.OBJECT,
-        "A Build is invalid. The packages that may depend on it are kept.",
+        "A Build is invalid. The packages that can depend on it stay unchanged.",
     ),
     BUILD_UNUSED := FindingCode(
         "BuildUnused",
@@ -238,7 +238,8 @@ CODES = (
         "NotBakeable",
         Severity.ERROR,
         FindingScope.OBJECT,
-        "An addon cannot be flattened into a definition, because its targets depend on values that only a render has.",
+        "An addon cannot be flattened into a definition, because its targets depend on values that are known "
+        "only during a render.",
     ),
     NOT_OVERRIDABLE := FindingCode(
         "NotOverridable",

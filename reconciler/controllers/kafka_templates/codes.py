@@ -27,7 +27,7 @@ CODES = (
         "EnvNameReserved",
         Severity.WARNING,
         FindingScope.PACKAGE,
-        "A container template sets a variable that the operator sets, so that the template's value is ignored.",
+        "A container template sets a variable that the operator sets too. The value of the template is ignored.",
     ),
     ENV_WITHOUT_VALUE := FindingCode(
         "EnvWithoutValue",
@@ -39,7 +39,7 @@ CODES = (
         "ForbiddenMountPath",
         Severity.ERROR,
         FindingScope.PACKAGE,
-        "A container template mounts a volume outside of /mnt; a warning if the operator accepts it.",
+        "A container template mounts a volume outside of /mnt. If the operator accepts it, the severity is warning.",
     ),
     IGNORED_LABEL := FindingCode(
         "IgnoredLabel",
@@ -108,7 +108,7 @@ CODES = (
         "NullTemplateProperty",
         Severity.WARNING,
         FindingScope.PACKAGE,
-        "A property of a child's template is null and therefore inherited; {} would reset it.",
+        "A property of a child's template is null and therefore inherited. The value {} resets it.",
     ),
     OPERATOR_LABEL_REPLACED := FindingCode(
         "OperatorLabelReplaced",
@@ -120,7 +120,7 @@ CODES = (
         "OrphanPool",
         Severity.WARNING,
         FindingScope.PACKAGE,
-        "The parent that a child names is not on its cluster and in its namespace; the child is not changed.",
+        "A child names a parent that does not exist in its namespace on its cluster. The child is not changed.",
     ),
     POOL_WITHOUT_CLUSTER := FindingCode(
         "PoolWithoutCluster",
@@ -141,13 +141,15 @@ CODES = (
         "ReservedAnnotation",
         Severity.ERROR,
         FindingScope.PACKAGE,
-        "A template sets a strimzi.io annotation that the operator refuses; a warning if it is accepted.",
+        "A template sets a strimzi.io annotation that the operator refuses. If the operator accepts it, the "
+        "finding is a warning.",
     ),
     RESERVED_LABEL := FindingCode(
         "ReservedLabel",
         Severity.ERROR,
         FindingScope.PACKAGE,
-        "A template sets a strimzi.io label that the operator refuses; a warning if it is accepted.",
+        "A template sets a strimzi.io label that the operator refuses. If the operator accepts it, the "
+        "finding is a warning.",
     ),
     SECURITY_CONTEXT_REPLACED := FindingCode(
         "SecurityContextReplaced",

@@ -84,7 +84,7 @@ CODES = (
         "MapMalformed",
         Severity.ERROR,
         FindingScope.PACKAGE,
-        "The labels or annotations of a resource are not strings, so that policies cannot be attached or applied.",
+        "The labels or annotations of a resource are not strings. Policies cannot be attached or applied.",
     ),
     OPERATOR_UNSUPPORTED := FindingCode(
         "OperatorUnsupported",
@@ -102,7 +102,7 @@ CODES = (
         "PatchDroppedKeys",
         Severity.WARNING,
         FindingScope.PACKAGE,
-        "A patch replaces a mapping with one that lacks some of its keys; patches do not merge.",
+        "A patch replaces a map and drops keys that the new map does not have. Patches do not merge maps.",
     ),
     PATCH_FIELD_UNKNOWN := FindingCode(
         "PatchFieldUnknown",
@@ -144,7 +144,10 @@ CODES = (
         "The pod template of a resource has an invalid structure.",
     ),
     POD_SPEC_MISSING := FindingCode(
-        "PodSpecMissing", Severity.ERROR, FindingScope.PACKAGE, "A resource of a kind with a pod template has none."
+        "PodSpecMissing",
+        Severity.ERROR,
+        FindingScope.PACKAGE,
+        "A resource has no pod template, although its kind requires one.",
     ),
     POD_SPEC_UNKNOWN_KIND := FindingCode(
         "PodSpecUnknownKind",
@@ -156,7 +159,7 @@ CODES = (
         "PolicyDuplicate",
         Severity.ERROR,
         FindingScope.PACKAGE,
-        "A resource uses an override policy that is defined twice in the config, so that neither applies.",
+        "A resource uses an override policy that is defined twice in the config. Neither definition applies.",
     ),
     POLICY_INVALID := FindingCode(
         "PolicyInvalid",
@@ -216,19 +219,20 @@ CODES = (
         "RuleTextUnknown",
         Severity.ERROR,
         FindingScope.PACKAGE,
-        "After a loss of state, the text of a rule in a package is unknown; it is kept until the rollout reaches it.",
+        "The state was lost, so the earlier text of a rule is unknown. The package stays unchanged until the "
+        "rollout reaches its cluster.",
     ),
     RULE_UNREACHED := FindingCode(
         "RuleUnreached",
         Severity.WARNING,
         FindingScope.OBJECT,
-        "A rule of an override policy selects only clusters to which no resource with this policy goes.",
+        "A rule of an override policy selects only clusters that receive no resource with this policy.",
     ),
     RULE_TEXT_UNREADABLE := FindingCode(
         "RuleTextUnreadable",
         Severity.WARNING,
         FindingScope.PACKAGE,
-        "An earlier text of a rule, which a closed wave keeps, can no longer be read; the rule has no effect.",
+        "A closed wave keeps an earlier text of a rule that cannot be read any more. The rule has no effect there.",
     ),
     TAG_INVALID := FindingCode(
         "TagInvalid", Severity.ERROR, FindingScope.OBJECT, "A policy sets a value that is not a valid image tag."

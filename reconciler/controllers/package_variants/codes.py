@@ -77,13 +77,14 @@ CODES = (
         "RevisionPending",
         Severity.ERROR,
         FindingScope.OBJECT,
-        "A tag is to be written as a revision (tagMode: rewrite), and the revision is missing.",
+        "An upstream with tagMode: rewrite has no revision yet. Merge the proposal that adds the revision, "
+        "or write it.",
     ),
     TAG_UNPINNED := FindingCode(
         "TagUnpinned",
         Severity.WARNING,
         FindingScope.OBJECT,
-        "A tag names a commit without a revision, so that it cannot be written as a revision.",
+        "A tag names a commit that has no revision. With tagMode: rewrite, a revision is required.",
     ),
     TARGET_REPEATED := FindingCode(
         "TargetRepeated",
@@ -116,7 +117,10 @@ CODES = (
         "A tag has moved, and its settle duration has not passed.",
     ),
     UPSTREAM_UNREACHABLE := FindingCode(
-        "UpstreamUnreachable", Severity.ERROR, FindingScope.OBJECT, "The repository of an upstream is unreadable now."
+        "UpstreamUnreachable",
+        Severity.ERROR,
+        FindingScope.OBJECT,
+        "The repository of an upstream cannot be read at the moment.",
     ),
     UPSTREAM_WARNING := FindingCode(
         "UpstreamWarning",

@@ -27,7 +27,7 @@ CODES = (
         "PlacementInvalid",
         Severity.ERROR,
         FindingScope.OBJECT,
-        "The placement label or annotation of a resource is invalid; the resource stays where it is.",
+        "The placement label or annotation of a resource is invalid. The resource stays on its clusters.",
     ),
     PROPAGATION_LABEL_IGNORED := FindingCode(
         "PropagationLabelIgnored",
@@ -39,7 +39,7 @@ CODES = (
         "PropagationPolicyInvalid",
         Severity.ERROR,
         FindingScope.OBJECT,
-        "A propagation policy is invalid; the resources that name it stay where they are.",
+        "A propagation policy is invalid. The resources that name it stay on their clusters.",
     ),
     PROPAGATION_POLICY_MATCHES_NO_CLUSTER := FindingCode(
         "PropagationPolicyMatchesNoCluster",
@@ -51,13 +51,13 @@ CODES = (
         "PropagationPolicyNotFound",
         Severity.ERROR,
         FindingScope.OBJECT,
-        "A resource names a propagation policy that does not exist; it stays where it is.",
+        "A resource names a propagation policy that does not exist. The resource stays on its clusters.",
     ),
     PROPAGATION_POLICY_UNUSABLE := FindingCode(
         "PropagationPolicyUnusable",
         Severity.ERROR,
         FindingScope.OBJECT,
-        "A resource names a propagation policy that is invalid or defined twice; it stays where it is.",
+        "A resource names a propagation policy that is invalid or defined twice. The resource stays on its clusters.",
     ),
     PROPAGATION_POLICY_UNUSED := FindingCode(
         "PropagationPolicyUnused", Severity.INFO, FindingScope.OBJECT, "No resource names a propagation policy."

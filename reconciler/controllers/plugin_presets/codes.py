@@ -21,7 +21,7 @@ CODES = (
         "ConflictingOptionPaths",
         Severity.ERROR,
         FindingScope.PACKAGE,
-        "An option's value cannot contain another option, whose path is below it.",
+        "The path of an option is below the path of another option whose value cannot contain it.",
     ),
     CONFLICTING_OVERRIDES := FindingCode(
         "ConflictingOverrides",
@@ -51,7 +51,7 @@ CODES = (
         "DuplicateOption",
         Severity.ERROR,
         FindingScope.PACKAGE,
-        "A list contains an option twice; a warning if both values are equal.",
+        "A list contains an option twice. If both values are equal, the severity is warning.",
     ),
     DUPLICATE_OPTION_DEFINITION := FindingCode(
         "DuplicateOptionDefinition",
@@ -63,7 +63,7 @@ CODES = (
         "DuplicateOverride",
         Severity.ERROR,
         FindingScope.OBJECT,
-        "A PluginOverride contains an option twice; a warning if both values are equal.",
+        "A PluginOverride contains an option twice. If both values are equal, the severity is warning.",
     ),
     EXPRESSION_DISABLED := FindingCode(
         "ExpressionDisabled",
@@ -105,7 +105,7 @@ CODES = (
         "MultipleValueSources",
         Severity.ERROR,
         FindingScope.PACKAGE,
-        "An option has several of value, valueFrom and expression.",
+        "An option has more than one of value, valueFrom and expression.",
     ),
     NAME_COLLISION := FindingCode(
         "NameCollision",
@@ -114,7 +114,7 @@ CODES = (
         "Two presets request Plugins with the same name. One of them is skipped.",
     ),
     NO_VALUE_SOURCE := FindingCode(
-        "NoValueSource", Severity.ERROR, FindingScope.PACKAGE, "An option has none of value, valueFrom and expression."
+        "NoValueSource", Severity.ERROR, FindingScope.PACKAGE, "An option has no value, valueFrom or expression."
     ),
     OPTION_NAME_INVALID := FindingCode(
         "OptionNameInvalid",
@@ -241,7 +241,8 @@ CODES = (
         "SecretLiteral",
         Severity.ERROR,
         FindingScope.PACKAGE,
-        "A secret option has a literal value. Its Plugin is not written. A warning if the value is unused.",
+        "A secret option has a literal value, and its Plugin is not written. If the value is unused, the "
+        "finding is a warning.",
     ),
     SECRET_PATH_SHADOWED := FindingCode(
         "SecretPathShadowed",
@@ -265,7 +266,8 @@ CODES = (
         "UndeclaredOption",
         Severity.WARNING,
         FindingScope.PACKAGE,
-        "The plugin definition does not declare an option; an info if it is set for all plugins.",
+        "The plugin definition does not declare an option. If the option is set for all Plugins, the finding "
+        "is an info.",
     ),
     UNSUPPORTED_VALUE_SOURCE := FindingCode(
         "UnsupportedValueSource",

@@ -20,19 +20,30 @@ _PAGE_HEAD = """\
 
 This page lists all finding codes. It is generated from the tables of finding codes in `reconciler/`.
 
-An error has an effect on its scope, and everything that is published in that scope stays as it is:
+A finding has one of three severities:
 
-- `file`: nothing is read from the file.
-- `object`: the config object is blocked, with all packages that it would create.
-- `package`: one package on one cluster is blocked.
-- `destination`: nothing is written to the destination.
-- `config`: no change of the config itself is proposed.
-- `cluster`: nothing is blocked, but the cluster would refuse the resource. Only [`validate
-  --rendered`](../how-to/validate-a-config.md) reports these errors.
+- `error`: The finding blocks its scope. The published content of the scope does not change.
+- `warning`: The finding blocks nothing, but a person should check it.
+- `info`: The finding blocks nothing.
 
-A warning and an info block nothing. An error that blocks nothing in its context is shown as a warning. Examples are a
-package whose draft is blocked by a gate anyway, a file that cannot be merged and is replaced as a whole, and any error
-while a config file cannot be read.
+The scope is the unit that an error blocks:
+
+| scope | effect of an error |
+|---|---|
+| `file` | The file is not read. |
+| `object` | The config object is blocked, with all packages that it requests. |
+| `package` | One package on one target is blocked. |
+| `destination` | Nothing is written to the target. |
+| `config` | The daemon proposes no change of the config. If the description says so, it also removes no package. |
+| `cluster` | Nothing is blocked, but the cluster would reject the resource. |
+
+Only [`validate --rendered`](../how-to/validate-a-config.md) reports findings with the scope `cluster`.
+
+If an error blocks nothing in its context, it has the severity `warning`. Examples:
+
+- an error of a function, because a readiness gate already blocks its draft,
+- an error in a file that cannot be merged, because the other version of the whole file is used,
+- a held deletion while a config file cannot be read, because that file has its own error.
 
 | code | severity | scope | description |
 |---|---|---|---|"""

@@ -90,7 +90,7 @@ CODES = (
         "DraftEdited",
         Severity.ERROR,
         FindingScope.PACKAGE,
-        "Local changes on a draft, outside of its packages, and the target branch changed the same files.",
+        "The target branch and local changes on a draft changed the same files outside of the draft's packages.",
     ),
     FILE_INCONCLUSIVE := FindingCode(
         "FileInconclusive",
@@ -114,7 +114,7 @@ CODES = (
         "FunctionUnavailable",
         Severity.WARNING,
         FindingScope.PACKAGE,
-        "A function cannot run here. The draft contains the package without it, and cannot be published.",
+        "A function cannot run here. The draft contains the package without its changes, and cannot be published.",
     ),
     KUBERNETES_VERSION_UNKNOWN := FindingCode(
         "KubernetesVersionUnknown",
@@ -192,7 +192,7 @@ CODES = (
         "RenderFailed",
         Severity.WARNING,
         FindingScope.PACKAGE,
-        "A function failed. The draft contains the package without it, and cannot be published.",
+        "A function failed. The draft contains the package without its changes, and cannot be published.",
     ),
     REPOSITORY_RESET := FindingCode(
         "RepositoryReset",
