@@ -85,8 +85,8 @@ def command(
     else:
         click.echo(format_explanation(explanation), nl=False)
     # A failed re-render of an earlier commit is not a finding of the current config, but it is a failure.
-    is_missing = bool(at) and explanation.explained.rendered is None
-    return exit_status_of(explanation.explained.findings) or (ERROR_FINDING if is_missing else SUCCESS)
+    is_missing = bool(at) and explanation.package.rendered is None
+    return exit_status_of(explanation.package.findings) or (ERROR_FINDING if is_missing else SUCCESS)
 
 
 def _explain_package(

@@ -112,7 +112,7 @@ VARIANTS = [
     # the set's context, and what comes of it
     gateway("chicago", CONTEXT, "/data/cluster", "chicago", "context", GATEWAYS, "gateway.yaml"),
     gateway("berlin", CONTEXT, "/data/cluster", "berlin", "context", GATEWAYS, "gateway.yaml"),
-    gateway("chicago", CONTEXT, "/data/name", "gateway", "context", "the reconciler, for what the package is called"),
+    gateway("chicago", CONTEXT, "/data/name", "gateway", "context", "the reconciler, for the package name"),
     gateway("chicago", CLUSTER, "/data/name", "chicago", "function", REPLACE, IN_KPTFILE),
     gateway("boston", CLUSTER, "/data/name", "boston", "function", REPLACE, IN_KPTFILE),
     gateway("lisbon", CLUSTER, "/data/name", "lisbon", "function", REPLACE, IN_KPTFILE),
@@ -128,15 +128,15 @@ VARIANTS = [
     gateway("boston", SERVICE, f"/spec/selector/{OUR_LABEL}", "gateway", "function", SET_LABELS, IN_KPTFILE),
     # its Kptfile
     gateway(
-        "chicago", KPTFILE, "/upstream/git/ref", "gateway/v1", "clone", "the reconciler, for what the package follows"
+        "chicago", KPTFILE, "/upstream/git/ref", "gateway/v1", "clone", "the reconciler, for the upstream of the package"
     ),
     gateway("chicago", KPTFILE, "/pipeline/mutators/0/image", SET_NAMESPACE, "pipeline", GATEWAYS, "gateway.yaml"),
     gateway("chicago", KPTFILE, "/pipeline/mutators/1/image", REPLACE, "upstream", file=IN_KPTFILE),
     # somebody was there
-    Row("chicago", GATEWAY, SERVICE, "/spec/ports/0/port", 8443, "draft", "a person, on the draft",
+    Row("chicago", GATEWAY, SERVICE, "/spec/ports/0/port", 8443, "draft", "a person, on the draft branch",
         "gateway/service.yaml"),
     Row("berlin", "monitoring", "DaemonSet/_cluster/collector", f"{MAIN}/args/0", "--interval=10s", "edit",
-        "a person, on the cluster branch", "monitoring/collector.yaml"),
+        "a person, on the target branch", "monitoring/collector.yaml"),
     Row("berlin", "monitoring", "DaemonSet/_cluster/collector", f"{MAIN}/image",
         "collector.example.com/collector:0.9.2", "upstream", "catalog/monitoring monitoring/v1",
         "monitoring/collector.yaml"),

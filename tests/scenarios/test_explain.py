@@ -183,7 +183,7 @@ def test_a_plugin_that_cannot_be_made_says_why_and_tells_no_secret(presets: Worl
     done = run(presets, *LOGS)
 
     assert done.returncode == 1
-    assert "it stays as it is: SecretLiteral" in done.stdout
+    assert "blocked: SecretLiteral" in done.stdout
     assert "hunter2" not in done.stdout + done.stderr
 
 
@@ -203,8 +203,8 @@ def test_a_package_that_is_withheld_is_told_with_its_layers(presets: World) -> N
     [
         pytest.param(["berlino/web"], "no Repository or cluster berlino; there are berlin, lisbon", id="cluster"),
         pytest.param(["berlin/wob"], "no object requests this package for berlin; requested packages: web, metrics", id="package"),
-        pytest.param(["berlin/web", "Deployment/wob"], "no resource Deployment/wob; it has Deployment/", id="resource"),
-        pytest.param(["berlin/web", "Deployment/web", "/spec/x"], "nothing at /spec/x; it has /spec/", id="pointer"),
+        pytest.param(["berlin/web", "Deployment/wob"], "closest match first: Deployment/", id="resource"),
+        pytest.param(["berlin/web", "Deployment/web", "/spec/x"], "no value at /spec/x; existing values, closest match first: /spec/", id="pointer"),
         pytest.param(["berlin"], "must be REPOSITORY/PACKAGE, not 'berlin'", id="no-package"),
     ],
 )  # fmt: skip
@@ -269,7 +269,7 @@ def test_a_value_of_a_component_is_told_with_what_it_was_made_of(components: Wor
 def test_addons_are_told_in_the_order_of_their_work(components: World) -> None:
     text = run(components, CART).stdout
 
-    assert "  addons, in the order of their work: fence/main, trace-agent/default\n" in text
+    assert "  addons, in the order of application: fence/main, trace-agent/default\n" in text
 
 
 def test_an_edit_of_a_component_is_told_as_a_persons_beside_its_template(components: World) -> None:
@@ -278,4 +278,4 @@ def test_an_edit_of_a_component_is_told_as_a_persons_beside_its_template(compone
 
     (ours,) = told(components, CART, "Deployment/cart", "/metadata/labels/ours")["values"]
 
-    assert [(one["layer"], one["by"]) for one in ours["steps"]] == [("edit", "a person, on the cluster branch")]
+    assert [(one["layer"], one["by"]) for one in ours["steps"]] == [("edit", "a person, on the target branch")]

@@ -95,7 +95,7 @@ def test_values_of_secrets_are_not_shown(world: HistoryWorld) -> None:
     done = run(world, "berlin/metrics")
 
     assert (done.returncode, "hunter2" in done.stdout) == (2, False)
-    assert "Secret/_cluster/s is new" in done.stdout
+    assert "Secret/_cluster/s added" in done.stdout
 
 
 def test_a_merge_that_brought_an_edit_names_the_commit_in_it(world: HistoryWorld) -> None:
@@ -150,7 +150,7 @@ def test_a_tree_that_nothing_made_differs(world: HistoryWorld) -> None:
     assert (done.returncode, one["verdict"]) == (2, "differs")
     assert one["made"]["why"] == "all inputs equal the recorded inputs, but the output differs"
     assert (difference["pointer"], difference["change"], difference["by"]) == (
-        "/spec/replicas", "7 → 2", f"catalog/metrics metrics/v1 {git(world.catalog, 'rev-parse', 'metrics/v1')}",
+        "/spec/replicas", "7 → 2", f"catalog/metrics metrics/v1 at commit {git(world.catalog, 'rev-parse', 'metrics/v1')}",
     )  # fmt: skip
 
 

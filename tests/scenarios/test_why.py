@@ -94,14 +94,14 @@ def test_the_answer_in_words(world: HistoryWorld) -> None:
     world.publish()
     lines = run(world, "berlin/web", *COUNT).stdout.splitlines()
 
-    assert lines[0] == "berlin/web Deployment/_cluster/web /spec/replicas: 7, was 5"
+    assert lines[0] == "berlin/web Deployment/_cluster/web /spec/replicas: 7, previously 5"
     assert lines[2:] == [
         "  a config commit set the value",
-        f"    commit {cause[:12]} of Ada, 2008-08-29: seven in Berlin",
+        f"    commit {cause[:12]} by Ada, 2008-08-29: seven in Berlin",
         "      ClusterOverridePolicy/_cluster/site changed  policies/site.yaml:4",
         "        spec.overrideRules[0].overriders.jsonpatch[0].value 5 → 7",
         "  set by ClusterOverridePolicy/site",
-        "  found among 1 commit by 3 renders",
+        "  searched 1 commit with 3 renders",
     ]
 
 
@@ -304,7 +304,7 @@ def test_values_of_secrets_are_not_shown(world: HistoryWorld) -> None:
         world.commit("clusters/berlin", {"metrics/secret.yaml": secret.format(value)})
     text = run(world, "berlin/metrics", "Secret/s", "/stringData/key").stdout
 
-    assert ("hunter" in text, "/stringData/key: *****, was *****" in text) == (False, True)
+    assert ("hunter" in text, "/stringData/key: *****, previously *****" in text) == (False, True)
 
 
 def test_a_plain_folder_tells_what_is_known(tmp_path: Path) -> None:
@@ -348,9 +348,13 @@ def policies_plain(folder: Path) -> World:
         pytest.param(("paris/web", *COUNT), "there is no Repository or cluster paris", id="no-cluster"),
         pytest.param(("berlin/wob", *COUNT), "berlin has no such package; it has web", id="no-package"),
         pytest.param(("berlin/web", "Deployment/wob", "/a"), "has no resource Deployment/wob", id="no-resource"),
-        pytest.param(("berlin/web", "Deployment/web", "/spec/replicos"), "it has /spec/replicas", id="no-value"),
+        pytest.param(
+            ("berlin/web", "Deployment/web", "/spec/replicos"), "closest match first: /spec/replicas", id="no-value"
+        ),
         pytest.param(("berlin/web", "/spec/a~2"), "0 or 1 must follow", id="no-pointer"),
-        pytest.param(("berlin/web", "/metadata/name"), "is in several: name one of", id="several-resources"),
+        pytest.param(
+            ("berlin/web", "/metadata/name"), "several resources have a value at /metadata/name", id="several-resources"
+        ),
         pytest.param(("berlin/web", *COUNT, "--draft"), "this package has no open draft", id="no-draft"),
         pytest.param(("berlin/web",), "RESOURCE and POINTER are missing", id="nothing-asked"),
         pytest.param(("berlin/", *COUNT), "must be REPOSITORY/PACKAGE, not 'berlin/'", id="no-name-of-a-package"),

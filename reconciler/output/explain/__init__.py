@@ -1,1 +1,1 @@
-"""Explanations of values as text and JSON."""
+"""Explanations of values, results of `verify`, and results of `why`, as text and JSON data."""

@@ -1,4 +1,4 @@
-"""What would stand there without a layer: each is tried, and the package explained as it would be (tenet 8)."""
+"""Ablation: computes the value that a package has without one layer, by a render without that layer."""
 
 from __future__ import annotations
 
@@ -21,85 +21,97 @@ from reconciler.packages.package import Package, PackageResource
 from reconciler.planning.attribution.provenance_trace import find_previous_path
 from reconciler.planning.attribution.re_render import ConfigField, RemovableLayer
 
-# of more values at once nobody asks what each would be
+# Each layer of each value needs a render, which is too slow for many values.
 MAX_ABLATED_VALUES = 10
-RenderWithout = Callable[[RemovableLayer], ExplainedPackage | str]
-"""Makes the package without a layer; a text says why there would be none."""
+RenderWithoutLayer = Callable[[RemovableLayer], ExplainedPackage | str]
+"""Renders the package without a layer. Returns the reason as text if there is no package without the layer."""
 
 
-def add_ablations(explanation: PackageExplanation, attempt: RenderWithout) -> PackageExplanation:
-    """Return the explanation of a few values with what each would be without each of its layers."""
-    tried: dict[str, ExplainedPackage | str] = {}
+def add_ablations(explanation: PackageExplanation, render_without_layer: RenderWithoutLayer) -> PackageExplanation:
+    """Return the explanation with an ablation for each layer. Explanations with many values do not change."""
+    renders: dict[str, ExplainedPackage | str] = {}
 
-    def leave_out(layer: RemovableLayer | None, value: ExplainedValue) -> AblationResult | None:
+    def ablate(layer: RemovableLayer | None, value: ExplainedValue) -> AblationResult | None:
         if layer is None:
             return None
         name = repr(layer)
-        if name not in tried:
-            results = (attempt(one) for one in _attempts(layer, explanation.explained))
+        if name not in renders:
+            results = (render_without_layer(attempt) for attempt in _list_attempts(layer, explanation.package))
             first = next(results)
-            tried[name] = next((one for one in (first, *results) if _is_made(one)), first)
-        return _without(value, explanation.explained, tried[name])
+            renders[name] = next((result for result in (first, *results) if _is_rendered(result)), first)
+        return _find_value_without_layer(value, explanation.package, renders[name])
 
-    def each(step: ValueStep, value: ExplainedValue) -> ValueStep:
-        given = (replace(one, ablation=leave_out(one.removable_layer, value)) for one in step.expression_inputs)
-        return replace(step, ablation=leave_out(step.removable_layer, value), expression_inputs=tuple(given))
+    def add_to_step(step: ValueStep, value: ExplainedValue) -> ValueStep:
+        inputs = (
+            replace(expression_input, ablation=ablate(expression_input.removable_layer, value))
+            for expression_input in step.expression_inputs
+        )
+        return replace(step, ablation=ablate(step.removable_layer, value), expression_inputs=tuple(inputs))
 
     if len(explanation.values) > MAX_ABLATED_VALUES:
         return explanation
-    values = (replace(one, steps=tuple(each(step, one) for step in one.steps)) for one in explanation.values)
+    values = (
+        replace(value, steps=tuple(add_to_step(step, value) for step in value.steps)) for value in explanation.values
+    )
     return replace(explanation, values=tuple(values))
 
 
-def _attempts(layer: RemovableLayer, explained: ExplainedPackage) -> Iterator[RemovableLayer]:
-    """Yield what to take away for a layer: what it says, or the object, where that says nothing else in its list."""
+def _list_attempts(layer: RemovableLayer, package: ExplainedPackage) -> Iterator[RemovableLayer]:
+    """Yield the layers to remove, in order, until a render succeeds.
+
+    The second attempt removes the whole object if its list has no other item, because an empty list can be invalid.
+    """
     yield layer
     if isinstance(layer, ConfigField) and layer.path and isinstance(layer.path[-1], int):
-        items = get_value(explained.objects[layer.key].data, layer.path[:-1])
+        items = get_value(package.objects[layer.key].data, layer.path[:-1])
         if len(items) == 1:
             yield ConfigField(layer.key, ())
 
 
-def _is_made(one: ExplainedPackage | str) -> bool:
-    return isinstance(one, ExplainedPackage) and one.rendered is not None
+def _is_rendered(result: ExplainedPackage | str) -> bool:
+    return isinstance(result, ExplainedPackage) and result.rendered is not None
 
 
-def _without(value: ExplainedValue, explained: ExplainedPackage, other: ExplainedPackage | str) -> AblationResult:
+def _find_value_without_layer(
+    value: ExplainedValue, package: ExplainedPackage, other: ExplainedPackage | str
+) -> AblationResult:
     if isinstance(other, str):
         return AblationResult(blocked_reason=other)
-    if other.rendered is None or explained.rendered is None:
-        return AblationResult(blocked_reason=other.blocked_reason or "it cannot be made")
-    now, then = (_resource(value, one) for one in (explained, other))
-    if then is None:
+    if other.rendered is None or package.rendered is None:
+        return AblationResult(blocked_reason=other.blocked_reason or "the render failed")
+    resource, other_resource = (_find_resource(value, candidate) for candidate in (package, other))
+    if other_resource is None:
         return AblationResult()
-    place = value.option or _moved(value, now, then)
-    if place is None:
+    location = value.option or _find_other_pointer(value, resource, other_resource)
+    if location is None:
         return AblationResult()
     try:
-        found = explain(other, str(then.key), place)
+        explanation = explain(other, str(other_resource.key), location)
     except ValueNotFoundError:
         return AblationResult()
-    same = [one for one in found.values if value.option or one.pointer == place]
-    # what is gone from a list has the pointer of what has come to its place
-    ends = [one.steps[-1].after for one in same if one.steps[-1].after is not ABSENT]
-    return AblationResult(ends[-1] if ends else ABSENT)
+    same = [candidate for candidate in explanation.values if value.option or candidate.pointer == location]
+    # An item that was removed from a list has the same pointer as the next item.
+    results = [candidate.steps[-1].after for candidate in same if candidate.steps[-1].after is not ABSENT]
+    return AblationResult(results[-1] if results else ABSENT)
 
 
-def _resource(value: ExplainedValue, explained: ExplainedPackage) -> PackageResource | None:
-    """Return the resource of a value: of its identity, else the only one of its kind in its file."""
-    known = Package(explained.rendered.files).resources if explained.rendered else ()
-    found = [one for one in known if str(one.key) == value.resource]
-    if found:
-        return next((one for one in found if one.file == value.file), found[0])
+def _find_resource(value: ExplainedValue, package: ExplainedPackage) -> PackageResource | None:
+    """Return the resource with the name of a value's resource, or else the only one of its kind in the file."""
+    resources = Package(package.rendered.files).resources if package.rendered else ()
+    same_name = [resource for resource in resources if str(resource.key) == value.resource]
+    if same_name:
+        return next((resource for resource in same_name if resource.file == value.file), same_name[0])
     kind = value.resource.partition("/")[0]
-    alike = [one for one in known if (one.file, one.kind) == (value.file, kind)]
-    return alike[0] if len(alike) == 1 else None
+    same_kind = [resource for resource in resources if (resource.file, resource.kind) == (value.file, kind)]
+    return same_kind[0] if len(same_kind) == 1 else None
 
 
-def _moved(value: ExplainedValue, now: PackageResource | None, then: PackageResource) -> str | None:
-    """Return where the item of a list would be that stands at a pointer now; None where it would not be there."""
-    known = now.data if now and value.removed_from is ABSENT else value.removed_from
-    if known is ABSENT or "!/" in value.pointer:
+def _find_other_pointer(
+    value: ExplainedValue, resource: PackageResource | None, other_resource: PackageResource
+) -> str | None:
+    """Return the pointer of the value in the other resource, or None if its list item does not exist there."""
+    data = resource.data if resource and value.removed_from is ABSENT else value.removed_from
+    if data is ABSENT or "!/" in value.pointer:
         return value.pointer
-    at = find_previous_path(then.data, known, parse_data_path(value.pointer, known))
-    return None if at is None else format_pointer(at)
+    path = find_previous_path(other_resource.data, data, parse_data_path(value.pointer, data))
+    return None if path is None else format_pointer(path)

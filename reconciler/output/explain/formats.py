@@ -1,4 +1,4 @@
-"""An explanation for people, as tables of steps, and for tools, as data."""
+"""Formats an explanation as text and as JSON data."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from reconciler.controllers.results import UpstreamPackage, Variant
 from reconciler.krm.merge3.rules import ABSENT
 from reconciler.output.data import drop_empty
 from reconciler.output.explain.model import (
-    RESOURCE,
-    SOURCES,
+    RESOURCE_LAYER,
+    SOURCE_LAYERS,
     AblationResult,
     ExplainedPackage,
     ExplainedValue,
@@ -28,146 +28,153 @@ from reconciler.output.text import format_both_values, format_value, to_one_line
 from reconciler.packages.kptfile import KPTFILE
 from reconciler.packages.package_context import PACKAGE_CONTEXT_FILE
 
-_SHORT = 12
-_CHILDREN = 50
-_ADDON = "addon"
-_UNSET = "unset"
-# what one of these sets is mostly set in many places alike
-_WORKS = frozenset({"edit", "draft", "clone", "context", "pipeline", "injection", "function", "room"})
+_ID_LENGTH = 12
+_MAX_CHILDREN = 50
+_ADDON_LAYER = "addon"
+_UNSET_LAYER = "unset"
+# One entry in these layers often sets values of many resources, so its values form one group.
+_GROUPED_LAYERS = frozenset({"edit", "draft", "clone", "context", "pipeline", "injection", "function", "room"})
 
 
 def format_explanation(explanation: PackageExplanation) -> str:
-    """Return the explanation as plain text: what the package is made of, each value's steps, and all the rest."""
+    """Return the explanation as text: the inputs of the package, the steps of each value, and the template children."""
+    children = explanation.template_children
     sections = [
-        _heading(explanation.explained),
-        *(_value(one) for one in explanation.values if _is_told_alone(one, explanation)),
-        *_alike(explanation),
-        *_folded(explanation),
-        _for_tools(explanation),
-        [*format_children(explanation.children, _CHILDREN), *format_settings_to_repeat(explanation.children)],
-        _layers(explanation.layers, explanation.effective_layers),
+        _list_heading_lines(explanation.package),
+        *(_list_value_lines(value) for value in explanation.values if _has_own_table(value, explanation)),
+        *_list_grouped_values(explanation),
+        *_list_unchanged_values(explanation),
+        _list_omitted_resources(explanation),
+        [*format_children(children, _MAX_CHILDREN), *format_settings_to_repeat(children)],
+        _list_option_layers(explanation.option_layers, explanation.effective_layers),
     ]
     return "\n\n".join("\n".join(map(to_one_line, section)) for section in map(list, sections) if section) + "\n"
 
 
 def build_explanation_data(explanation: PackageExplanation) -> dict[str, Any]:
-    """Return the explanation as JSON data; what is empty is left out."""
-    one = explanation.explained
-    provenance = one.variant.provenance if one.variant else None
+    """Return the explanation as JSON data without empty fields."""
+    package = explanation.package
+    provenance = package.variant.provenance if package.variant else None
     return drop_empty({
-        "package": one.target,
-        "config": one.config,
-        "at": one.commit,
-        "isSure": one.is_reproduced if one.commit else None,
-        "owner": one.owner.as_data() if one.owner else None,
-        "upstream": one.variant.source.as_data() if one.variant else None,
-        "inputs": drop_empty(_inputs(one)),
-        "injected": build_injected_data(one.rendered) if one.rendered else [],
+        "package": package.target,
+        "config": package.config,
+        "at": package.commit,
+        "isSure": package.is_reproduced if package.commit else None,
+        "owner": package.owner.as_data() if package.owner else None,
+        "upstream": package.variant.source.as_data() if package.variant else None,
+        "inputs": drop_empty(_build_inputs(package)),
+        "injected": build_injected_data(package.rendered) if package.rendered else [],
         "appliedOverrides": provenance.list_applied_overrides() if provenance else [],
-        "trouble": one.blocked_reason,
-        "findings": build_findings_data(one.findings),
-        "layers": [{"id": layer.id, "source": layer.source, "said": layer.id in explanation.effective_layers}
-                   for layer in explanation.layers],
-        "values": [_value_data(each) for each in explanation.values],
-        "templates": [dict(each) for each in explanation.children],
+        "trouble": package.blocked_reason,
+        "findings": build_findings_data(package.findings),
+        "layers": [
+            {"id": layer.id, "source": layer.source, "said": layer.id in explanation.effective_layers}
+            for layer in explanation.option_layers
+        ],
+        "values": [_build_value_data(value) for value in explanation.values],
+        "templates": [dict(child) for child in explanation.template_children],
     })  # fmt: skip
 
 
-def _inputs(one: ExplainedPackage) -> dict[str, Any]:
-    if one.variant is None or one.rendered is None:
+def _build_inputs(package: ExplainedPackage) -> dict[str, Any]:
+    if package.variant is None or package.rendered is None:
         return {}
-    return build_inputs_data(one.variant, one.rendered, {**one.rendered.trace, **one.variant.dependencies}, one.config)
+    dependencies = {**package.rendered.trace, **package.variant.dependencies}
+    return build_inputs_data(package.variant, package.rendered, dependencies, package.config)
 
 
-def _heading(one: ExplainedPackage) -> Iterator[str]:
-    yield one.target
-    if not one.commit and not one.config.startswith("tree:"):
-        yield f"  config: {one.config[:_SHORT]}"
-    if one.commit:
-        yield f"  as it stands at {one.commit[:_SHORT]}, by the config {one.config[:_SHORT]}"
-    if not one.is_reproduced:
-        yield "  made again it comes out otherwise than it stands there; what is told is of what comes out"
-    if one.blocked_reason:
-        yield f"  {'' if one.commit else 'it stays as it is: '}{one.blocked_reason}"
-    yield from (f"  {line}" for line in format_findings(one.findings))
-    if one.owner:
-        made_by = f", made by {one.owner.parent}" if one.owner.parent else ""
-        yield f"  owner: {one.owner.key}{made_by}"
-    if one.variant:
-        yield f"  source: {_source(one)}"
-    if named := [f"{_name(each)} ({each['file']})" for each in _inputs(one).get("objects", ()) if "file" in each]:
-        yield f"  objects that it was made of: {', '.join(named)}"
-    if one.variant and (addons := _addons(one.variant)):
-        yield f"  addons, in the order of their work: {', '.join(addons)}"
-    for each in build_injected_data(one.rendered) if one.rendered else ():
-        yield f"  injected: {each['point']} of {each['file']} from {each['object']}{_in(each.get('from', ''))}"
+def _list_heading_lines(package: ExplainedPackage) -> Iterator[str]:
+    yield package.target
+    if package.commit:
+        yield f"  at commit {package.commit[:_ID_LENGTH]}, rendered with the config {package.config[:_ID_LENGTH]}"
+    elif not package.config.startswith("tree:"):
+        yield f"  config: {package.config[:_ID_LENGTH]}"
+    if not package.is_reproduced:
+        yield "  warning: the re-rendered package differs from this commit; the values below are the re-rendered values"
+    if package.blocked_reason:
+        yield f"  blocked: {package.blocked_reason}"
+    yield from (f"  {line}" for line in format_findings(package.findings))
+    if package.owner:
+        created_by = f", created by {package.owner.parent}" if package.owner.parent else ""
+        yield f"  owner: {package.owner.key}{created_by}"
+    if package.variant:
+        yield f"  source: {_format_source(package)}"
+    objects = [entry for entry in _build_inputs(package).get("objects", ()) if "file" in entry]
+    if objects:
+        names = (f"{_format_object_name(entry)} ({entry['file']})" for entry in objects)
+        yield f"  inputs: {', '.join(names)}"
+    if package.variant and (addons := _list_addons(package.variant)):
+        yield f"  addons, in the order of application: {', '.join(addons)}"
+    for injected in build_injected_data(package.rendered) if package.rendered else ():
+        origin = f"{injected['object']}{_format_file(injected.get('from', ''))}"
+        yield f"  injected: {origin} at the injection point {injected['point']} of {injected['file']}"
 
 
-def _source(one: ExplainedPackage) -> str:
-    upstream = one.variant.source if one.variant else None
+def _format_source(package: ExplainedPackage) -> str:
+    upstream = package.variant.source if package.variant else None
     if isinstance(upstream, UpstreamPackage):
-        return f"upstream {upstream.repository}/{upstream.package} {upstream.ref} at {upstream.commit[:_SHORT]}"
-    return f"generated by {one.owner.key if one.owner else 'its owner'}"
+        name = f"{upstream.repository}/{upstream.package} {upstream.ref}"
+        return f"upstream {name} at commit {upstream.commit[:_ID_LENGTH]}"
+    return f"generated by {package.owner.key if package.owner else 'its owner'}"
 
 
-def _addons(variant: Variant) -> list[str]:
-    applied = variant.provenance.list_applied_overrides() if variant.provenance else []
-    return [one["name"] for one in applied if one["layer"] == _ADDON]
+def _list_addons(variant: Variant) -> list[str]:
+    overrides = variant.provenance.list_applied_overrides() if variant.provenance else []
+    return [override["name"] for override in overrides if override["layer"] == _ADDON_LAYER]
 
 
-def _name(each: dict[str, str]) -> str:
-    return "/".join(each[part] for part in ("kind", "namespace", "name") if part in each)
+def _format_object_name(entry: dict[str, str]) -> str:
+    return "/".join(entry[part] for part in ("kind", "namespace", "name") if part in entry)
 
 
-def _in(file: str) -> str:
+def _format_file(file: str) -> str:
     return f" ({file})" if file else ""
 
 
-def _value(one: ExplainedValue) -> Iterator[str]:
-    option = f" {one.option}" if one.option else ""
-    yield f"{one.resource} {one.pointer}{option} in {one.file}: {_outcome(one.steps[-1])}"
-    rows = [(step.instance or step.layer, _change(step), _place(step)) for step in one.steps]
+def _list_value_lines(value: ExplainedValue) -> Iterator[str]:
+    option = f" {value.option}" if value.option else ""
+    yield f"{value.resource} {value.pointer}{option} in {value.file}: {_format_result(value.steps[-1])}"
+    rows = [(step.instance or step.layer, _format_change(step), _format_origin(step)) for step in value.steps]
     widths = [max(len(row[column]) for row in rows) for column in (0, 1)]
-    for number, (step, (who, change, place)) in enumerate(zip(one.steps, rows, strict=True), 1):
+    for number, (step, (layer, change, origin)) in enumerate(zip(value.steps, rows, strict=True), 1):
         wins = "  wins" if number == len(rows) else ""
-        yield f"  {number}. {who.ljust(widths[0])}  {change.ljust(widths[1])}  {place}{wins}"
-        yield from _reasons(step)
+        yield f"  {number}. {layer.ljust(widths[0])}  {change.ljust(widths[1])}  {origin}{wins}"
+        yield from _list_step_details(step)
 
 
-def _reasons(step: ValueStep) -> Iterator[str]:
-    """Yield where what an expression read was from."""
+def _list_step_details(step: ValueStep) -> Iterator[str]:
+    """Yield the inputs of the expression, and the value without the step."""
     if step.loop:
-        yield f"       for each of {format_value(step.loop)}"
-    for one in step.expression_inputs:
-        yield f"       {one.name}: {_source_of(one)}{_also_without(one.ablation)}"
+        yield f"       for each item of {format_value(step.loop)}"
+    for expression_input in step.expression_inputs:
+        ablation = expression_input.ablation
+        without = f"; without this input: {_format_ablation(ablation)}" if ablation else ""
+        yield f"       input {expression_input.name}: {_format_input_origin(expression_input)}{without}"
     if step.ablation:
-        yield f"       without it: {_without(step.ablation)}"
+        yield f"       without this layer: {_format_ablation(step.ablation)}"
 
 
-def _also_without(one: AblationResult | None) -> str:
-    return f"; without it: {_without(one)}" if one else ""
+def _format_ablation(ablation: AblationResult) -> str:
+    if ablation.blocked_reason:
+        return f"the package is blocked: {ablation.blocked_reason}"
+    return "no value" if ablation.value is ABSENT else format_value(ablation.value)
 
 
-def _without(one: AblationResult) -> str:
-    if one.blocked_reason:
-        return f"the package would wait: {one.blocked_reason}"
-    return "there would be none" if one.value is ABSENT else format_value(one.value)
+def _format_input_origin(expression_input: ExpressionInput) -> str:
+    if expression_input.layer == _UNSET_LAYER:
+        return "not set"
+    location = _format_location(expression_input.file, expression_input.line, expression_input.field)
+    return f"layer {expression_input.layer}, {expression_input.set_by}{location}"
 
 
-def _source_of(one: ExpressionInput) -> str:
-    if one.layer == _UNSET:
-        return "nobody gives it"
-    return f"{one.layer}  {_at(one.by, one.file, one.line, one.field)}"
-
-
-def _outcome(last: ValueStep) -> str:
+def _format_result(last: ValueStep) -> str:
     return "removed" if last.after is ABSENT else format_value(last.after)
 
 
-def _change(step: ValueStep) -> str:
-    expression = "" if step.expression is ABSENT else f" by {format_value(step.expression)}"
+def _format_change(step: ValueStep) -> str:
+    expression = "" if step.expression is ABSENT else f" = {format_value(step.expression)}"
     if step.before is ABSENT:
-        added = "" if step.layer in SOURCES else "added "
+        added = "" if step.layer in SOURCE_LAYERS else "added "
         return f"{added}{format_value(step.after)}{expression}"
     if step.after is ABSENT:
         return f"removed, was {format_value(step.before)}"
@@ -175,119 +182,132 @@ def _change(step: ValueStep) -> str:
     return f"{old} → {new}{expression}"
 
 
-def _place(step: ValueStep) -> str:
+def _format_origin(step: ValueStep) -> str:
     if step.layer == INJECTED_LAYER and not step.field:
-        return f"the reconciler, for {step.by}"
-    by = f"{step.by} with {step.config}" if step.config else step.by
-    commit = f" at {step.commit[:_SHORT]}" if step.commit else ""
-    return _at(by, step.file, step.line, step.field) + commit
+        return f"the reconciler, for {step.set_by}"
+    config = f" with {step.function_config}" if step.function_config else ""
+    location = _format_location(step.file, step.line, step.field, step.commit)
+    return f"{step.set_by}{config}{location}"
 
 
-def _at(by: str, file: str, line: int, field: str) -> str:
-    place = f"{file}:{line}" if file and line else file
-    return " ".join(part for part in (by, place, field) if part)
+def _format_location(file: str, line: int, field: str, commit: str = "") -> str:
+    """Return a location such as ` (config/web.yaml:12 spec.replicas)`, or "" if all its parts are unknown."""
+    position = f"{file}:{line}" if file and line else file
+    location = " ".join(part for part in (position, field) if part)
+    parts = [part for part in (location, f"commit {commit[:_ID_LENGTH]}" if commit else "") if part]
+    return f" ({', '.join(parts)})" if parts else ""
 
 
-def _is_told_alone(one: ExplainedValue, explanation: PackageExplanation) -> bool:
-    """Tell whether a value has a table of its own: it is not told with others, or the only one that is asked for."""
-    is_one_of_many = one.is_plain or _alike_key(one) is not None or _is_for_tools(one, explanation)
-    return not is_one_of_many or len(explanation.values) == 1
+def _has_own_table(value: ExplainedValue, explanation: PackageExplanation) -> bool:
+    """Return whether a value has a table of its own: it is in no group, or it is the only requested value."""
+    is_in_group = value.is_unchanged or _get_group_key(value) is not None or _is_omitted(value, explanation)
+    return not is_in_group or len(explanation.values) == 1
 
 
-def _alike_key(one: ExplainedValue) -> tuple[str, ...] | None:
-    """Return what values have in common that one step has set; None for those that have a longer story."""
-    last = one.steps[-1]
-    if len(one.steps) > 1 or last.layer not in _WORKS or last.ablation:
+def _get_group_key(value: ExplainedValue) -> tuple[str, ...] | None:
+    """Return the common part of values that one step sets, or None for a value with several steps."""
+    last = value.steps[-1]
+    if len(value.steps) > 1 or last.layer not in _GROUPED_LAYERS or last.ablation:
         return None
-    return last.layer, last.by, last.config, last.file, last.field, last.commit
+    return last.layer, last.set_by, last.function_config, last.file, last.field, last.commit
 
 
-def _alike(explanation: PackageExplanation) -> Iterator[Iterable[str]]:
-    """Yield the values that one function, or person, or the reconciler set, each on one line."""
-    found: dict[tuple[str, ...], list[ExplainedValue]] = {}
-    for one in explanation.values:
-        key = _alike_key(one)
-        if key and not _is_told_alone(one, explanation) and not _is_for_tools(one, explanation):
-            found.setdefault(key, []).append(one)
-    for values in found.values():
+def _list_grouped_values(explanation: PackageExplanation) -> Iterator[Iterable[str]]:
+    """Yield the values that one function, one person or the reconciler set, with one line per value."""
+    groups: dict[tuple[str, ...], list[ExplainedValue]] = {}
+    for value in explanation.values:
+        key = _get_group_key(value)
+        if key and not _has_own_table(value, explanation) and not _is_omitted(value, explanation):
+            groups.setdefault(key, []).append(value)
+    for values in groups.values():
         step = values[0].steps[-1]
-        lines = {each.steps[-1].line for each in values}
-        place = _place(step if len(lines) == 1 else replace(step, line=0))
-        told = (f"  {one.resource} {one.pointer}: {_outcome(one.steps[-1])}" for one in values)
-        yield [f"set by {step.layer}, {place}:", *told]
+        lines = {value.steps[-1].line for value in values}
+        origin = _format_origin(step if len(lines) == 1 else replace(step, line=0))
+        entries = (f"  {value.resource} {value.pointer}: {_format_result(value.steps[-1])}" for value in values)
+        yield [f"layer {step.layer}, set by {origin}:", *entries]
 
 
-def _is_for_tools(one: ExplainedValue, explanation: PackageExplanation) -> bool:
-    """Tell whether a value is in a file for tools alone, which nobody asked for by name."""
-    return not explanation.resource and one.file.endswith((KPTFILE, PACKAGE_CONTEXT_FILE))
+def _is_omitted(value: ExplainedValue, explanation: PackageExplanation) -> bool:
+    """Return whether a value is in a Kptfile or a package context that the user did not request."""
+    return not explanation.requested_resource and value.file.endswith((KPTFILE, PACKAGE_CONTEXT_FILE))
 
 
-def _for_tools(explanation: PackageExplanation) -> Iterator[str]:
-    found = dict.fromkeys(one.resource for one in explanation.values if _is_for_tools(one, explanation))
-    if found and len(explanation.values) > 1:
-        yield f"and what is for tools, to be asked for by name: {', '.join(found)}"
+def _list_omitted_resources(explanation: PackageExplanation) -> Iterator[str]:
+    omitted = dict.fromkeys(value.resource for value in explanation.values if _is_omitted(value, explanation))
+    if omitted and len(explanation.values) > 1:
+        yield f"not shown: {', '.join(omitted)}; to explain a resource, name it in the command"
 
 
-def _folded(explanation: PackageExplanation) -> Iterator[Iterable[str]]:
-    """Yield what is as the source of each resource has it."""
-    by_place: dict[ResourceLocation, list[ExplainedValue]] = {}
-    for one in explanation.values:
-        if one.is_plain and not _is_told_alone(one, explanation):
-            by_place.setdefault(one.location, []).append(one)
-    for (file, resource), values in by_place.items():
-        lines = dict.fromkeys(_source_line(one.steps[-1], explanation.explained) for one in values)
-        told = len(values) < sum(one.location == (file, resource) for one in explanation.values)
-        yield [f"{resource} in {file}, {'all else' if told else 'all of it'}:", *(f"  {line}" for line in lines)]
-    if not explanation.values and explanation.explained.rendered:
-        yield ["all of it is as its source has it; name a RESOURCE to see where its values are"]
+def _list_unchanged_values(explanation: PackageExplanation) -> Iterator[Iterable[str]]:
+    """Yield the sources of the values that are unchanged from the source."""
+    by_location: dict[ResourceLocation, list[ExplainedValue]] = {}
+    for value in explanation.values:
+        if value.is_unchanged and not _has_own_table(value, explanation):
+            by_location.setdefault(value.location, []).append(value)
+    for (file, resource), values in by_location.items():
+        lines = dict.fromkeys(_format_unchanged(value.steps[-1], explanation.package) for value in values)
+        has_others = len(values) < sum(value.location == (file, resource) for value in explanation.values)
+        title = f"{resource} in {file}, {'all other values' if has_others else 'all values'}:"
+        yield [title, *(f"  {line}" for line in lines)]
+    if not explanation.values and explanation.package.rendered:
+        yield ["All values are unchanged from the source. To list the values of a resource, name it in the command."]
 
 
-def _source_line(step: ValueStep, one: ExplainedPackage) -> str:
-    """Return where a value is from that no rule has set, in the words that many share."""
-    if step.layer == RESOURCE:
-        return f"as {step.by} has it  {step.file}"
-    if step.layer in SOURCES:
-        return f"as its source has it, {_source(one)}"
-    who = f"{step.layer} {step.instance}" if step.instance else step.layer
-    loop = f", for each of {format_value(step.loop)}" if step.loop else ""
-    return f"as its template has it, {who}  {step.by} {step.file}{loop}"
+def _format_unchanged(step: ValueStep, package: ExplainedPackage) -> str:
+    """Return the source of a value that no rule changed. Many values have the same text."""
+    if step.layer == RESOURCE_LAYER:
+        return f"unchanged from {step.set_by}{_format_file(step.file)}"
+    if step.layer in SOURCE_LAYERS:
+        return f"unchanged from the source: {_format_source(package)}"
+    layer = f"{step.layer} {step.instance}" if step.instance else step.layer
+    loop = f", for each item of {format_value(step.loop)}" if step.loop else ""
+    return f"from the template of the layer {layer}: {step.set_by}{_format_file(step.file)}{loop}"
 
 
-def _layers(layers: Collection[OptionLayer], said: frozenset[str]) -> Iterator[str]:
-    # the values of a component have layers as well, and no one ordering of them
-    if not layers or not said:
+def _list_option_layers(layers: Collection[OptionLayer], effective_layers: frozenset[str]) -> Iterator[str]:
+    # The values of a component also have layers, but these layers have no common order.
+    if not layers or not effective_layers:
         return
-    yield "layers, the last one wins; those with * had a say:"
+    yield "option layers, from the lowest to the highest precedence; * marks a layer that sets one of the values above:"
     width = max(len(layer.id) for layer in layers)
     for layer in layers:
-        yield f"  {'*' if layer.id in said else ' '} {layer.id.ljust(width)}  {layer.source}"
+        yield f"  {'*' if layer.id in effective_layers else ' '} {layer.id.ljust(width)}  {layer.source}"
 
 
-def _value_data(one: ExplainedValue) -> dict[str, Any]:
-    place = {"file": one.file, "resource": one.resource, "pointer": one.pointer, "option": one.option}
-    return {**drop_empty(place), "steps": [_step_data(step) for step in one.steps]}
+def _build_value_data(value: ExplainedValue) -> dict[str, Any]:
+    location = {
+        "file": value.file, "resource": value.resource, "pointer": value.pointer, "option": value.option,
+    }  # fmt: skip
+    return {**drop_empty(location), "steps": [_build_step_data(step) for step in value.steps]}
 
 
-def _step_data(step: ValueStep) -> dict[str, Any]:
+def _build_step_data(step: ValueStep) -> dict[str, Any]:
     values = {"before": step.before, "after": step.after, "expression": step.expression}
-    place = drop_empty({
-        "layer": step.layer, "by": step.by, "file": step.file, "where": step.field, "commit": step.commit,
-        "config": step.config, "op": step.op,
+    origin = drop_empty({
+        "layer": step.layer, "by": step.set_by, "file": step.file, "where": step.field, "commit": step.commit,
+        "config": step.function_config, "op": step.operation,
     })  # fmt: skip
     line = {"line": step.line} if step.line else {}
-    found = {**place, **line, **{name: value for name, value in values.items() if value is not ABSENT}}
-    given = [_given_data(each) for each in step.expression_inputs]
-    without = {"without": _without_data(step.ablation)} if step.ablation else {}
-    return {**found, **drop_empty({"instance": step.instance, "forEach": step.loop, "values": given}), **without}
+    inputs = [_build_input_data(expression_input) for expression_input in step.expression_inputs]
+    return {
+        **origin,
+        **line,
+        **{name: value for name, value in values.items() if value is not ABSENT},
+        **drop_empty({"instance": step.instance, "forEach": step.loop, "values": inputs}),
+        **({"without": _build_ablation_data(step.ablation)} if step.ablation else {}),
+    }
 
 
-def _without_data(one: AblationResult) -> dict[str, Any]:
-    if one.blocked_reason:
-        return {"trouble": one.blocked_reason}
-    return {} if one.value is ABSENT else {"value": one.value}
+def _build_ablation_data(ablation: AblationResult) -> dict[str, Any]:
+    if ablation.blocked_reason:
+        return {"trouble": ablation.blocked_reason}
+    return {} if ablation.value is ABSENT else {"value": ablation.value}
 
 
-def _given_data(one: ExpressionInput) -> dict[str, Any]:
-    found = {"name": one.name, "layer": one.layer, "by": one.by, "file": one.file, "where": one.field}
-    without = {"without": _without_data(one.ablation)} if one.ablation else {}
-    return {**drop_empty({**found, "line": one.line or None}), **without}
+def _build_input_data(expression_input: ExpressionInput) -> dict[str, Any]:
+    data = {
+        "name": expression_input.name, "layer": expression_input.layer, "by": expression_input.set_by,
+        "file": expression_input.file, "where": expression_input.field, "line": expression_input.line or None,
+    }  # fmt: skip
+    ablation = expression_input.ablation
+    return {**drop_empty(data), **({"without": _build_ablation_data(ablation)} if ablation else {})}

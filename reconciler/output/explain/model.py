@@ -1,4 +1,7 @@
-"""What an explanation is made of: a package, its values, the steps that led to each, and who gave what was read."""
+"""Data classes of an explanation: a package, its values, the steps that set each value, and the inputs of a step.
+
+The module contains no logic that finds the steps, and no text for users.
+"""
 
 from __future__ import annotations
 
@@ -13,24 +16,31 @@ from reconciler.krm.findings import Finding
 from reconciler.krm.isolation import ExpectedError
 from reconciler.krm.merge3.rules import ABSENT
 from reconciler.krm.objects import ObjectKey
-from reconciler.planning.attribution.re_render import RemovableLayer as Removable
+from reconciler.planning.attribution.re_render import RemovableLayer
 from reconciler.planning.model.outcomes import PackageRender
 
 ResourceLocation: TypeAlias = tuple[str, str]
-"""A resource: its file, and `Kind/namespace/name`."""
+"""File of a resource, and its name as `Kind/namespace/name`."""
 
 
 class ValueNotFoundError(ExpectedError):
-    """Somebody names a resource or a place in it that is not there; the text says which there are."""
+    """The user names a resource or a value that does not exist. The message lists the existing names."""
 
 
 @dataclass(frozen=True)
 class ExplainedPackage:
-    """What is known of one package at `place`, as `repository/package`, by one config: `objects` are that config's.
+    """One package with its render, from one version of the config.
 
-    `rendered` is None where it was not made, or must not be used. `trouble` says why it waits or is withheld,
-    `findings` are the errors of that. `at` is the commit of its branch, where it was made again as it stands there;
-    `is_sure`: what was made is what stands there. `folder` is the package's on the branches of its destination.
+    Attributes:
+        target: The package, as `repository/package`.
+        config: The ID of the config.
+        objects: The objects of that config.
+        rendered: The render, or None if the render failed or must not be used.
+        blocked_reason: The reason why the package is blocked, or "".
+        findings: The errors behind `blocked_reason`.
+        commit: The commit of the target branch if the package is explained at a commit, else "".
+        is_reproduced: Whether the re-render has the same files as the package at `commit`.
+        folder: The folder of the package on the branches of its target.
     """
 
     target: str
@@ -48,7 +58,7 @@ class ExplainedPackage:
 
 @dataclass(frozen=True)
 class AblationResult:
-    """What stands there in the end if a layer is taken away; `trouble` says why the package could not be made then."""
+    """The value that the package has without one layer; `blocked_reason` is set if the package is blocked then."""
 
     value: Any = ABSENT
     blocked_reason: str = ""
@@ -56,33 +66,43 @@ class AblationResult:
 
 @dataclass(frozen=True)
 class ExpressionInput:
-    """What an expression read: a variable's field by `name`, on which `layer` it was given, by which object, and where.
+    """One variable that an expression read, and the object that set it.
 
-    `by` is "" where nobody gave it. `removable` and `without` are as for a step.
+    Attributes:
+        name: The field path of the variable.
+        layer: The layer that set the variable.
+        set_by: The object that set the variable, or "" if the variable is not set.
     """
 
     name: str
     layer: str
-    by: str = ""
+    set_by: str = ""
     file: str = ""
     line: int = 0
     field: str = ""
-    removable_layer: Removable | None = None
+    removable_layer: RemovableLayer | None = None
     ablation: AblationResult | None = None
 
 
 @dataclass(frozen=True)
 class ValueStep:
-    """One change of a value: the object, function or person `by` which it came, and the value before and after it.
+    """One change of a value, with the value before and after it. Secret values are masked.
 
-    `layer` is the id of a layer; `line` is 0 where `field` is not in today's text, `commit` that of `file` where it is
-    not the config's. What may not be seen is masked. `instance` is that of an addon, `loop` the expression that gave
-    the items of which this is done for one, `config` that of a function. `removable` is how to do without it, and
-    `without` what comes of that, where it was tried.
+    Attributes:
+        set_by: The object, the function or the person that made the change.
+        operation: The kind of the change, such as `add` or `replace`.
+        layer: The ID of the layer.
+        line: The line of `field` in `file`, or 0 if the current text of the file does not contain the field.
+        instance: The instance of an addon.
+        loop: The expression of a `forEach`, if the change belongs to one of its items.
+        commit: The commit of `file` if the file is not part of the config.
+        function_config: The configuration of a function.
+        removable_layer: The layer to remove for an ablation, or None if it cannot be removed.
+        ablation: The result of the ablation, or None if it was not computed.
     """
 
-    by: str
-    op: str
+    set_by: str
+    operation: str
     before: Any = ABSENT
     after: Any = ABSENT
     layer: str = ""
@@ -94,17 +114,19 @@ class ValueStep:
     loop: str = ""
     expression_inputs: tuple[ExpressionInput, ...] = ()
     commit: str = ""
-    config: str = ""
-    removable_layer: Removable | None = None
+    function_config: str = ""
+    removable_layer: RemovableLayer | None = None
     ablation: AblationResult | None = None
 
 
 @dataclass(frozen=True)
 class ExplainedValue:
-    """A value of a resource with the steps that led to it, the last of which won; `option` is that of a Plugin.
+    """A value of a resource with the steps that set it. The last step wins.
 
-    `is_plain`: it is as its source has it, and no rule, function or person set it. What is gone is at its pointer in
-    the resource as it was before, which is `lost_from`; ABSENT for what is there.
+    Attributes:
+        option: The name of the option, if the value belongs to an option of a Plugin.
+        is_unchanged: Whether the value is equal to the value in the source of the package.
+        removed_from: For a removed value, the data of the resource before the removal. ABSENT for other values.
     """
 
     file: str
@@ -112,42 +134,43 @@ class ExplainedValue:
     pointer: str
     steps: tuple[ValueStep, ...]
     option: str = ""
-    is_plain: bool = False
+    is_unchanged: bool = False
     removed_from: Any = field(default=ABSENT, repr=False)
 
     @property
     def has_nested_values(self) -> bool:
-        """Whether there is, or was, more in it than a place of its own."""
+        """Whether the value contains, or contained, other values."""
         last = self.steps[-1]
-        return bool(self.option) or any(isinstance(one, dict | list) for one in (last.before, last.after))
+        return bool(self.option) or any(isinstance(value, dict | list) for value in (last.before, last.after))
 
     @property
     def location(self) -> ResourceLocation:
-        """The resource that it is in."""
+        """The file and the name of the resource that contains the value."""
         return self.file, self.resource
 
 
-UPSTREAM, GENERATED, RESOURCE = "upstream", "generated", "resource"
-SOURCES = frozenset({UPSTREAM, GENERATED, RESOURCE})
-"""Layers of the source: an upstream package, what a room makes as a whole, a resource of the config."""
+UPSTREAM_LAYER, GENERATED_LAYER, RESOURCE_LAYER = "upstream", "generated", "resource"
+SOURCE_LAYERS = frozenset({UPSTREAM_LAYER, GENERATED_LAYER, RESOURCE_LAYER})
+"""Layers of the source: an upstream package, a package that a controller generated, a resource of the config."""
 
 
 @dataclass(frozen=True)
 class PackageExplanation:
-    """What is told of a package, of a resource of it, or of a place in that one.
+    """The explanation of a package, of one of its resources, or of one value.
 
-    `layers` is the one ordering of a Plugin's options, and `said` are those of them that had a say in these values.
-    `children` are those whose templates were merged, as status files tell of them. `about` is the resource that was
-    asked for, "" for all of them.
+    Attributes:
+        option_layers: All layers of a Plugin's options, in the order of their precedence.
+        template_children: Children that inherit templates, as in the status file.
+        requested_resource: The resource that the user requested, or "" for all resources.
     """
 
-    explained: ExplainedPackage
+    package: ExplainedPackage
     values: tuple[ExplainedValue, ...] = ()
-    layers: tuple[OptionLayer, ...] = ()
-    children: tuple[Mapping[str, Any], ...] = ()
-    resource: str = ""
+    option_layers: tuple[OptionLayer, ...] = ()
+    template_children: tuple[Mapping[str, Any], ...] = ()
+    requested_resource: str = ""
 
     @property
     def effective_layers(self) -> frozenset[str]:
-        """The layers that had a say."""
-        return frozenset(step.layer for one in self.values for step in one.steps if step.layer)
+        """The layers that set one of the values."""
+        return frozenset(step.layer for value in self.values for step in value.steps if step.layer)

@@ -1,4 +1,7 @@
-"""The steps of a value in the words of what made them: the source, people, context, injection, functions, rules."""
+"""Builds the steps of a value from the changes of a render trace and from recorded provenance.
+
+Each step names the source, person, object or function that made the change, with its location in a file.
+"""
 
 from __future__ import annotations
 
@@ -23,255 +26,292 @@ from reconciler.output.config_fields import (
     get_line,
     parse_field_path,
 )
-from reconciler.output.explain.model import GENERATED, RESOURCE, UPSTREAM, ExplainedPackage, ExpressionInput, ValueStep
+from reconciler.output.explain.model import (
+    GENERATED_LAYER,
+    RESOURCE_LAYER,
+    UPSTREAM_LAYER,
+    ExplainedPackage,
+    ExpressionInput,
+    ValueStep,
+)
 from reconciler.output.text import format_value
-from reconciler.packages.kptfile import KPTFILE, FunctionSpec
+from reconciler.packages.kptfile import FunctionSpec
 from reconciler.packages.package import join_path
 from reconciler.packages.package_context import PACKAGE_CONTEXT_FILE
 from reconciler.planning.attribution.provenance_trace import ResourceState, ResourceTrace, TracedChange
 from reconciler.planning.attribution.re_render import ConfigField, FunctionCall, LocalEdit, SourceField
 from reconciler.planning.model.outcomes import PackageRender
 
-_SHOWN_CONFIG = 200
-_MADE: Mapping[str, Literal["branch", "draft", "since"]] = {"edit": "branch", "draft": "draft", "since": "since"}
+_MAX_CONFIG_CHARACTERS = 200
+_EDIT_ORIGINS: Mapping[str, Literal["branch", "draft", "since"]] = {
+    "edit": "branch",
+    "draft": "draft",
+    "since": "since",
+}
 
 
 @dataclass(frozen=True)
 class StepBuilder:
-    """Tells who changed a value at each step of its way, by the config and the sources of one package.
+    """Builds the steps of the values in one package.
 
-    `tracks` are those of its resources, by `Kind/namespace/name`; of its Kptfiles by folder, "" for the root.
+    Attributes:
+        kptfile_traces: The traces of the Kptfiles by their folder, which is "" for the root package.
+        resource_traces: The traces of the resources by `Kind/namespace/name`.
     """
 
     explained: ExplainedPackage
     variant: Variant
     rendered: PackageRender
-    kptfiles: Mapping[str, ResourceTrace]
-    tracks: Mapping[str, ResourceTrace] = field(default_factory=dict)
+    kptfile_traces: Mapping[str, ResourceTrace]
+    resource_traces: Mapping[str, ResourceTrace] = field(default_factory=dict)
 
     @cached_property
-    def lines(self) -> ConfigFieldLocator:
-        """Where fields of the config are."""
+    def config_fields(self) -> ConfigFieldLocator:
+        """The locator of fields in the config."""
         return ConfigFieldLocator(self.explained.objects.values())
 
     @cached_property
-    def _fields(self) -> VariantFieldLocator:
+    def _variant_fields(self) -> VariantFieldLocator:
         return VariantFieldLocator(self.explained.objects, self.variant.owner)
 
     def build_step(self, change: TracedChange) -> ValueStep:
-        """Return one change as a step: who made it and where that is said, and the values as they may be shown."""
-        told = self._told(change)
+        """Return the step for one change. Secret values are redacted."""
+        step = self._build_origin(change)
         before, after = redact_both_values(change.before, change.after, change.path, (change.state.data,))
-        return replace(told, op=get_operation(change.before, change.after), before=before, after=after)
+        operation = get_operation(change.before, change.after)
+        return replace(step, operation=operation, before=before, after=after)
 
-    def _told(self, change: TracedChange) -> ValueStep:
+    def _build_origin(self, change: TracedChange) -> ValueStep:
+        """Return a step with the origin of a change, but without its values."""
         match change.state.cause.layer:
             case "source":
-                return self._source(change)
+                return self._build_source_step(change)
             case "edit" | "draft" | "since":
-                return self._edit(change)
+                return self._build_edit_step(change)
             case "function":
-                return self._function(change)
+                return self._build_function_step(change)
             case "policy":
                 return self.build_config_step(change.state.cause.source_name, change.state.cause.policy_item, "policy")
             case "context":
-                return self._context(change)
+                return self._build_context_step(change)
             case "pipeline":
-                return self._own_function(change)
+                return self._build_pipeline_step(change)
             case "injection":
-                return self._injection(change)
+                return self._build_injection_step(change)
             case layer:
-                return self._by_us(layer, change)
+                return self._build_reconciler_step(layer)
 
-    def build_config_step(self, by: str, field: str, layer: str, file: str = "") -> ValueStep:
-        """Return a step that an object of the config makes by one of its fields."""
-        found = self.lines.find_field(by, field, file)
-        at, line = get_line(found) if found else (file, 0)
-        removable = ConfigField(found[0].key, found[1]) if found else None
-        return ValueStep(by, "", layer=layer, file=at, line=line, field=field, removable_layer=removable)
+    def build_config_step(self, name: str, field: str, layer: str, file: str = "") -> ValueStep:
+        """Return a step for a field of a config object.
 
-    def _said_at(self, place: FieldLocation | None, layer: str, otherwise: str, field: str = "") -> ValueStep:
-        if place is None:
-            return ValueStep(otherwise, "", layer=layer, field=field)
-        one, path = place
+        Args:
+            name: The object, as `Kind/namespace/name`.
+            field: The field path, such as `spec.items[2].name`.
+            file: The file of the object, if several objects have the same name.
+        """
+        location = self.config_fields.find_field(name, field, file)
+        found_file, line = get_line(location) if location else (file, 0)
+        removable = ConfigField(location[0].key, location[1]) if location else None
+        return ValueStep(name, "", layer=layer, file=found_file, line=line, field=field, removable_layer=removable)
+
+    def _build_located_step(
+        self, location: FieldLocation | None, layer: str, default_origin: str, field: str = ""
+    ) -> ValueStep:
+        """Return a step for a config field, or with a default origin if the field is unknown."""
+        if location is None:
+            return ValueStep(default_origin, "", layer=layer, field=field)
+        manifest, path = location
         return ValueStep(
-            str(one.key), "", layer=layer, file=one.file, line=one.location_of(path).line, field=format_path(path),
-            removable_layer=ConfigField(one.key, path),
+            str(manifest.key), "", layer=layer, file=manifest.file, line=manifest.location_of(path).line,
+            field=format_path(path), removable_layer=ConfigField(manifest.key, path),
         )  # fmt: skip
 
-    def _source(self, change: TracedChange) -> ValueStep:
+    def _build_source_step(self, change: TracedChange) -> ValueStep:
         upstream, path = self.variant.source, change.path
         file, index = change.state.location
-        if isinstance(upstream, UpstreamPackage):
-            whole = join_path(upstream.directory, file)
-            removable = SourceField(file, index, path)
-            # what was taken over as it stood is no upstream's
-            who = (
-                f"{upstream.repository}/{upstream.package} {upstream.ref}"
-                if self.rendered.source.follows_upstream
-                else ""
-            )
-            by, commit = (who, upstream.commit) if who else ("the package as it was adopted", "")
-            return ValueStep(
-                by, "", layer=UPSTREAM, file=whole, line=_line(change.state, path), field=format_path(path), commit=commit,  # noqa: E501
-                removable_layer=removable,
-            )  # fmt: skip
-        return self._placed(change) or self._generated(change)
+        if not isinstance(upstream, UpstreamPackage):
+            return self._build_resource_step(change) or self._build_generated_step(change)
+        # The content of an adopted package does not come from an upstream commit.
+        follows_upstream = self.rendered.source.follows_upstream
+        origin = f"{upstream.repository}/{upstream.package} {upstream.ref}"
+        return ValueStep(
+            origin if follows_upstream else "the adopted package", "", layer=UPSTREAM_LAYER,
+            file=join_path(upstream.directory, file), line=_find_line(change.state, path), field=format_path(path),
+            commit=upstream.commit if follows_upstream else "", removable_layer=SourceField(file, index, path),
+        )  # fmt: skip
 
-    def _placed(self, change: TracedChange) -> ValueStep | None:
-        """Return that a resource of the config has it, where it is there as it is written (design 3)."""
+    def _build_resource_step(self, change: TracedChange) -> ValueStep | None:
+        """Return a step for a config resource that is copied into the package, or None for other resources."""
         document = change.state.document
-        one = self.explained.objects.get(document.key) if document else None
-        if one is None or self.variant.provenance is not None:
+        manifest = self.explained.objects.get(document.key) if document else None
+        if manifest is None or self.variant.provenance is not None:
             return None
-        path = change.path
-        if get_value(one.data, path) is ABSENT:
+        if get_value(manifest.data, change.path) is ABSENT:
             return None
-        return self._said_at((one, path), RESOURCE, str(one.key))
+        return self._build_located_step((manifest, change.path), RESOURCE_LAYER, str(manifest.key))
 
-    def _generated(self, change: TracedChange) -> ValueStep:
-        """Return that a room makes it, of a field of what asks for the package, or of that as a whole."""
+    def _build_generated_step(self, change: TracedChange) -> ValueStep:
+        """Return a step for a value that a controller generated from a field of the owner, or from the whole owner."""
         owner = self.variant.owner
-        one = self.explained.objects.get(owner.parent or owner.key)
-        if one is None:
-            return ValueStep(str(owner.parent or owner.key), "", layer=GENERATED)
-        said = (path for path in _told_at(change.path) if is_equal_data(get_value(one.data, path), change.after))
-        path = next(said, None)
-        step = self._said_at((one, path or ()), GENERATED, str(one.key))
+        manifest = self.explained.objects.get(owner.parent or owner.key)
+        if manifest is None:
+            return ValueStep(str(owner.parent or owner.key), "", layer=GENERATED_LAYER)
+        candidates = _list_author_paths(change.path)
+        equal = (path for path in candidates if is_equal_data(get_value(manifest.data, path), change.after))
+        path = next(equal, None)
+        step = self._build_located_step((manifest, path or ()), GENERATED_LAYER, str(manifest.key))
         return step if path else replace(step, removable_layer=None)
 
-    def _edit(self, change: TracedChange) -> ValueStep:
-        made = _MADE[change.state.cause.layer]
-        layer, where = ("draft", "the draft") if made == "draft" else ("edit", "the cluster branch")
+    def _build_edit_step(self, change: TracedChange) -> ValueStep:
+        origin = _EDIT_ORIGINS[change.state.cause.layer]
+        layer, branch = ("draft", "the draft branch") if origin == "draft" else ("edit", "the target branch")
         file, index = change.state.location
-        before, gone = change.previous_state.data if change.previous_state else ABSENT, change.after is ABSENT
-        removable = LocalEdit(file, index, change.path, before, change.state.data, gone, made)
-        line = _line(change.state, change.path) if change.after is not ABSENT else 0
-        at = join_path(self.explained.folder, file)
-        return ValueStep(f"a person, on {where}", "", layer=layer, file=at, line=line, removable_layer=removable)
+        before = change.previous_state.data if change.previous_state else ABSENT
+        is_removed = change.after is ABSENT
+        removable = LocalEdit(file, index, change.path, before, change.state.data, is_removed, origin)
+        line = 0 if is_removed else _find_line(change.state, change.path)
+        return ValueStep(
+            f"a person, on {branch}", "", layer=layer, file=join_path(self.explained.folder, file), line=line,
+            removable_layer=removable,
+        )  # fmt: skip
 
-    def _context(self, change: TracedChange) -> ValueStep:
+    def _build_context_step(self, change: TracedChange) -> ValueStep:
         name = str(change.path[-1]) if change.path[:1] == ("data",) else ""
         is_context = change.state.location[0] == PACKAGE_CONTEXT_FILE
-        place = self._fields.find_context(name) if is_context and name else None
-        otherwise = "the reconciler, for what the package is called" if name in ("", "name", "package-path") else ""
-        return self._said_at(place, "context", otherwise or "an earlier context, which is kept until it is removed")
+        location = self._variant_fields.find_context(name) if is_context and name else None
+        is_package_name = name in ("", "name", "package-path")
+        default = (
+            "the reconciler, for the package name"
+            if is_package_name
+            else "an earlier package context (keys stay until they are removed)"
+        )
+        return self._build_located_step(location, "context", default)
 
-    def _own_function(self, change: TracedChange) -> ValueStep:
+    def _build_pipeline_step(self, change: TracedChange) -> ValueStep:
         stage, number = (change.path[1], change.path[2]) if len(change.path) > 2 else ("", 0)
-        place = self._fields.find_function(str(stage), number) if isinstance(number, int) and stage else None
-        return self._said_at(place, "pipeline", str(self.variant.owner.key), "spec.pipeline")
+        location = self._variant_fields.find_function(str(stage), number) if isinstance(number, int) and stage else None
+        return self._build_located_step(location, "pipeline", str(self.variant.owner.key), "spec.pipeline")
 
-    def _injection(self, change: TracedChange) -> ValueStep:
-        injected = {one.file: one for one in self.rendered.injections}
-        one = injected.get(change.state.location[0])
-        key = next((key for key in self.explained.objects if one and _is_named(key, one)), None)
-        if one is None or key is None:
-            return ValueStep(f"injection into {self.explained.target}", "", layer="injection")
-        found = self.explained.objects[key]
-        path = change.path if get_value(found.data, change.path) is not ABSENT else ()
-        step = self._said_at((found, path), "injection", str(key))
-        # of another object that could be injected, all of it would be
+    def _build_injection_step(self, change: TracedChange) -> ValueStep:
+        injections = {injection.file: injection for injection in self.rendered.injections}
+        injection = injections.get(change.state.location[0])
+        keys = (key for key in self.explained.objects if injection and _is_injected_object(key, injection))
+        key = next(keys, None)
+        if injection is None or key is None:
+            return ValueStep(f"the reconciler, for the injection into {self.explained.target}", "", layer="injection")
+        manifest = self.explained.objects[key]
+        path = change.path if get_value(manifest.data, change.path) is not ABSENT else ()
+        step = self._build_located_step((manifest, path), "injection", str(key))
+        # Without this object, the package gets all its content from another object.
         return replace(step, removable_layer=ConfigField(key, ()))
 
-    def _function(self, change: TracedChange) -> ValueStep:
+    def _build_function_step(self, change: TracedChange) -> ValueStep:
         cause = change.state.cause
         spec = cause.function
         assert spec is not None, "functions have specs"
-        kptfile, path = join_path(cause.package, KPTFILE), ("pipeline", "mutators", cause.mutator_index)
-        said = self._entry(cause.package, path, spec)
+        path = ("pipeline", "mutators", cause.mutator_index)
+        entry = self._build_function_entry_step(cause.package, path, spec)
         return replace(
-            said, by=spec.display_name, layer="function", config=_config(spec, kptfile), op="",
-            removable_layer=FunctionCall(cause.package, cause.mutator_index),
+            entry, set_by=spec.display_name, layer="function", function_config=_format_config(spec),
+            operation="", removable_layer=FunctionCall(cause.package, cause.mutator_index),
         )  # fmt: skip
 
-    def _entry(self, package: str, path: DataPath, spec: FunctionSpec) -> ValueStep:
-        """Return who has put a function into the pipeline: its upstream, a person, or the variant."""
+    def _build_function_entry_step(self, package: str, path: DataPath, spec: FunctionSpec) -> ValueStep:
+        """Return the step that added a function to the pipeline: by the upstream, a person, or the variant."""
         if is_variant_function(spec.name, self.variant.owner.key.name):
             number = int(spec.name.rpartition(".")[2])
-            return self._said_at(self._fields.find_function("mutators", number), "", str(self.variant.owner.key))
-        track = self.kptfiles.get(package)
-        changes = track.list_changes(path) if track else ()
-        return self._told(changes[0]) if changes else ValueStep("", "", field=format_path(path))
+            location = self._variant_fields.find_function("mutators", number)
+            return self._build_located_step(location, "", str(self.variant.owner.key))
+        trace = self.kptfile_traces.get(package)
+        changes = trace.list_changes(path) if trace else ()
+        return self._build_origin(changes[0]) if changes else ValueStep("", "", field=format_path(path))
 
-    def _by_us(self, layer: str, change: TracedChange) -> ValueStep:
-        words = {
-            "clone": "the reconciler, for what the package follows",
+    def _build_reconciler_step(self, layer: str) -> ValueStep:
+        origins = {
+            "clone": "the reconciler, for the upstream of the package",
             "room": f"the reconciler, for {self.variant.owner.key}",
-            "template": "the template of its parent",
-            "strip": "the reconciler: what names policies and clusters goes no further",
+            "template": "the template of the parent",
+            "strip": "the reconciler, which removes fields that name policies and clusters",
         }
-        return ValueStep(words[layer], "", layer=layer)
+        return ValueStep(origins[layer], "", layer=layer)
 
     def build_recorded_steps(self, steps: Sequence[Mapping[str, Any]]) -> tuple[ValueStep, ...]:
-        """Return the steps that a room has told of a value."""
-        return tuple(map(self._recorded, steps))
+        """Return the steps from `steps` of recorded provenance."""
+        return tuple(map(self._build_recorded_step, steps))
 
-    def _recorded(self, one: Mapping[str, Any]) -> ValueStep:
-        said = self.build_config_step(one["by"], one.get("where", ""), one.get("layer", ""), one.get("file", ""))
+    def _build_recorded_step(self, data: Mapping[str, Any]) -> ValueStep:
+        step = self.build_config_step(data["by"], data.get("where", ""), data.get("layer", ""), data.get("file", ""))
         return replace(
-            said, op=one["op"], before=one.get("before", ABSENT), after=one.get("after", ABSENT),
-            expression=one.get("expression", ABSENT), instance=one.get("instance", ""), loop=one.get("forEach", ""),
-            expression_inputs=tuple(map(self._given, one.get("values", ()))),
+            step, operation=data["op"], before=data.get("before", ABSENT), after=data.get("after", ABSENT),
+            expression=data.get("expression", ABSENT), instance=data.get("instance", ""), loop=data.get("forEach", ""),
+            expression_inputs=tuple(map(self._build_expression_input, data.get("values", ()))),
         )  # fmt: skip
 
     def build_inherited_step(self, step: ValueStep, path: DataPath) -> ValueStep:
-        """Return the step by which a child has a value of its parent, with whoever set it there to what it is.
+        """Return the step that gives a child a value of its parent, with the later changes of the value in the parent.
 
-        What the parent's own text says is that step's place; a parent in another package is not looked at.
+        The step keeps its location in the manifest of the parent. If the parent is in another package, its later
+        changes are unknown.
         """
-        track, name = self.tracks.get(step.by), step.field.rpartition(".")[2]
-        at = parse_field_path(track.last_data, step.field) if track else None
+        trace, name = self.resource_traces.get(step.set_by), step.field.rpartition(".")[2]
+        parent_path = parse_field_path(trace.last_data, step.field) if trace else None
         if name not in path:
             return step
-        below = path[path.index(name) + 1 :]
-        step = self.narrow_step(step, below)
-        if track is None or at is None:
+        nested_path = path[path.index(name) + 1 :]
+        step = self.narrow_step(step, nested_path)
+        if trace is None or parent_path is None:
             return step
-        place = (*at, *below)
-        changes = track.list_changes(place)
+        full_path = (*parent_path, *nested_path)
+        changes = trace.list_changes(full_path)
         if not changes or not is_equal_data(changes[-1].after, step.after):
             return step
-        later = (self.build_step(one) for one in changes if one.state.cause.layer != "source")
-        told = (
-            ExpressionInput(format_path(place), one.layer, one.by, one.file, one.line, one.field, one.removable_layer)
-            for one in later
-        )
-        return replace(step, expression_inputs=tuple(told))
+        later = (self.build_step(change) for change in changes if change.state.cause.layer != "source")
+        inputs = (
+            ExpressionInput(
+                format_path(full_path), change.layer, change.set_by, change.file, change.line, change.field,
+                change.removable_layer,
+            )
+            for change in later
+        )  # fmt: skip
+        return replace(step, expression_inputs=tuple(inputs))
 
-    def narrow_step(self, step: ValueStep, below: DataPath) -> ValueStep:
-        """Return a step for what is at a path below the value that it is about, and where that is said."""
-        found = self.lines.find_field(step.by, step.field, step.file)
-        if found is None or get_value(found[0].data, (*found[1], *below)) is ABSENT:
+    def narrow_step(self, step: ValueStep, nested_path: DataPath) -> ValueStep:
+        """Return a step with the location of a nested value, or the same step if the config has no such field."""
+        location = self.config_fields.find_field(step.set_by, step.field, step.file)
+        if location is None or get_value(location[0].data, (*location[1], *nested_path)) is ABSENT:
             return step
-        one, path = found[0], (*found[1], *below)
-        line = one.location_of(path).line
-        return replace(step, field=format_path(path), line=line, removable_layer=ConfigField(one.key, path))
+        manifest, path = location[0], (*location[1], *nested_path)
+        line = manifest.location_of(path).line
+        return replace(step, field=format_path(path), line=line, removable_layer=ConfigField(manifest.key, path))
 
-    def _given(self, one: Mapping[str, str]) -> ExpressionInput:
-        by, field = one.get("by", ""), one.get("where", "")
-        if not by:
-            return ExpressionInput(one["name"], one["layer"])
-        said = self.build_config_step(by, field, one["layer"], one.get("file", ""))
-        return ExpressionInput(one["name"], one["layer"], by, said.file, said.line, field, said.removable_layer)
-
-
-def _is_named(key: ObjectKey, one: ConfigInjection) -> bool:
-    return (key.kind, key.namespace or "default", key.name) == (one.kind, one.namespace or "default", one.name)
+    def _build_expression_input(self, data: Mapping[str, str]) -> ExpressionInput:
+        name, field = data.get("by", ""), data.get("where", "")
+        if not name:
+            return ExpressionInput(data["name"], data["layer"])
+        step = self.build_config_step(name, field, data["layer"], data.get("file", ""))
+        return ExpressionInput(data["name"], data["layer"], name, step.file, step.line, field, step.removable_layer)
 
 
-def _told_at(path: DataPath) -> Iterator[DataPath]:
-    """Yield where the author of a generated object may have written one of its fields (greenhouse 11)."""
+def _is_injected_object(key: ObjectKey, injection: ConfigInjection) -> bool:
+    injected = (injection.kind, injection.namespace or "default", injection.name)
+    return (key.kind, key.namespace or "default", key.name) == injected
+
+
+def _list_author_paths(path: DataPath) -> Iterator[DataPath]:
+    """Yield the paths where the author of a generated object may have set one of its fields.
+
+    Greenhouse: a PluginPreset has the spec of its Plugins under `spec.plugin`.
+    """
     if path[:1] == ("spec",):
         yield ("spec", "plugin", *path[1:])
     yield path
 
 
-def _line(state: ResourceState, path: DataPath) -> int:
+def _find_line(state: ResourceState, path: DataPath) -> int:
     return state.document.document.find_line(path) if state.document else 0
 
 
-def _config(spec: FunctionSpec, kptfile: str) -> str:
+def _format_config(spec: FunctionSpec) -> str:
     if spec.config_path:
         return spec.config_path
-    return format_value(dict(spec.config_map), _SHOWN_CONFIG) if spec.config_map else ""
+    return format_value(dict(spec.config_map), _MAX_CONFIG_CHARACTERS) if spec.config_map else ""

@@ -1,6 +1,6 @@
-"""Differences: where two versions of a package part, to the byte, and which rule has a say there (design 10.28).
+"""Results of `verify` as text and JSON data, and the first difference between two versions of a package.
 
-Verifying: what is told of packages that were made again from what their status files record (design 10.28).
+The module does not re-render packages; `inspect/verify.py` does.
 """
 
 from __future__ import annotations
@@ -25,17 +25,24 @@ from reconciler.output.text import format_count, shorten, to_one_line
 from reconciler.packages.package import Package, PackageResource
 from reconciler.planning.attribution.re_render import ReRenderedPackage
 
-_DIFF_LINES = 40
-_NOTHING = File(b"")
+_MAX_DIFF_LINES = 40
+_EMPTY_FILE = File(b"")
 SegmentPath = tuple[str, ...]
 
 
 @dataclass(frozen=True)
 class FirstDifference:
-    """Where two versions of a package part first: a byte of a file, from 0, on a line, from 1.
+    """The first difference between two versions of a package.
 
-    `resource` and `pointer` are the field there, "" outside of resources, and `words` tell what it was and is.
-    `by` is who set the later value, as far as that is known. `files` counts those that differ, `diff` is of the first.
+    Attributes:
+        byte: The offset of the first different byte in the file, from 0.
+        line: The line of that byte, from 1.
+        files: The number of files that differ.
+        resource: The resource that contains the difference, or "".
+        pointer: The JSON pointer of the first different field in the resource, or "".
+        change: The change of that field, such as `2 → 5`.
+        set_by: The object or person that set the value in the second version, or "" if it is unknown.
+        diff: The diff of `file`.
     """
 
     file: str
@@ -50,27 +57,29 @@ class FirstDifference:
 
 
 def find_first_difference(
-    before: FileTree, after: FileTree, max_diff_lines: int = _DIFF_LINES
+    before: FileTree, after: FileTree, max_diff_lines: int = _MAX_DIFF_LINES
 ) -> FirstDifference | None:
-    """Return where a package parts from what it was, None where it is the same; values of Secrets are masked."""
+    """Return the first difference between two versions, or None if they are equal. Secret values are masked.
+
+    Args:
+        max_diff_lines: The maximum number of lines of the diff. 0 omits the diff.
+    """
     differing = [path for path in sorted({*before, *after}) if before.get(path) != after.get(path)]
     if not differing:
         return None
     file = differing[0]
-    old, new = before.get(file, _NOTHING).data, after.get(file, _NOTHING).data
-    byte = _first_byte(old, new)
+    old, new = before.get(file, _EMPTY_FILE).data, after.get(file, _EMPTY_FILE).data
+    byte = _find_first_byte(old, new)
     line = (old if len(old) > byte else new).count(b"\n", 0, byte) + 1
-    diff = next(
-        (text for path, text in format_file_diffs(before, after, max_lines=max_diff_lines) if path == file),
-        "mode changed\n",
-    )
-    resource, pointer, words = _field(file, before, after)
+    diffs = format_file_diffs(before, after, max_lines=max_diff_lines)
+    diff = next((text for path, text in diffs if path == file), "mode changed\n")
+    resource, pointer, change = _find_changed_field(file, before, after)
     return FirstDifference(
-        file, byte, line, len(differing), resource, pointer, words, diff=diff if max_diff_lines else ""
+        file, byte, line, len(differing), resource, pointer, change, diff=diff if max_diff_lines else ""
     )
 
 
-def _first_byte(old: bytes, new: bytes) -> int:
+def _find_first_byte(old: bytes, new: bytes) -> int:
     if old == new:
         return 0
     shorter = min(len(old), len(new))
@@ -81,12 +90,12 @@ def _first_byte(old: bytes, new: bytes) -> int:
     return low
 
 
-def _field(file: str, before: FileTree, after: FileTree) -> tuple[str, str, str]:
-    """Return the first field of a file's resources that differs: resource, pointer, and what it was and is."""
-    old, new = ({str(one.key): one for one in _resources(files, file)} for files in (before, after))
+def _find_changed_field(file: str, before: FileTree, after: FileTree) -> tuple[str, str, str]:
+    """Return the resource, the pointer and the change of the first field of a file that differs."""
+    old, new = ({str(resource.key): resource for resource in _list_resources(files, file)} for files in (before, after))
     for name in dict.fromkeys((*old, *new)):
         if name not in old or name not in new:
-            return name, "", "is not there any more" if name in old else "is new"
+            return name, "", "removed" if name in old else "added"
         path = find_first_changed_path(old[name].data, new[name].data)
         if path is not None:
             return name, format_pointer(path), _format_change(old[name].data, new[name].data, path)
@@ -94,8 +103,8 @@ def _field(file: str, before: FileTree, after: FileTree) -> tuple[str, str, str]
 
 
 def _format_change(old: Any, new: Any, path: SegmentPath) -> str:
-    was, now = (get_value(data, path) for data in (mask_secrets(old), mask_secrets(new, old, compared=True)))
-    before, after = (fields.ABSENT_FIELD if one is ABSENT else one for one in (was, now))
+    values = (get_value(data, path) for data in (mask_secrets(old), mask_secrets(new, old, compared=True)))
+    before, after = (fields.ABSENT_FIELD if value is ABSENT else value for value in values)
     return fields.FieldChange((), before, after).format_line().strip()
 
 
@@ -107,53 +116,54 @@ def get_value(data: Any, path: SegmentPath) -> Any:
         return ABSENT
 
 
-def _resources(files: FileTree, file: str) -> Iterator[PackageResource]:
-    return (one for one in Package(files).resources if one.file == file)
+def _list_resources(files: FileTree, file: str) -> Iterator[PackageResource]:
+    return (resource for resource in Package(files).resources if resource.file == file)
 
 
 def find_first_changed_path(before: Any, after: Any, path: SegmentPath = ()) -> SegmentPath | None:
-    """Return the path of the first value that differs, in the order of the fields; None where all is the same."""
+    """Return the path of the first value that differs, in the order of the fields, or None without a difference."""
     if isinstance(before, Mapping) and isinstance(after, Mapping):
         keys = dict.fromkeys((*before, *after))
         pairs = ((str(key), before.get(key, ABSENT), after.get(key, ABSENT)) for key in keys)
     elif isinstance(before, list) and isinstance(after, list):
         zipped = zip_longest(before, after, fillvalue=ABSENT)
-        pairs = ((str(index), one, other) for index, (one, other) in enumerate(zipped))
+        pairs = ((str(index), old, new) for index, (old, new) in enumerate(zipped))
     else:
         return path if type(before) is not type(after) or before != after else None
-    found = (find_first_changed_path(one, other, (*path, key)) for key, one, other in pairs)
-    return next((one for one in found if one is not None), None)
+    changed_paths = (find_first_changed_path(old, new, (*path, key)) for key, old, new in pairs)
+    return next((changed for changed in changed_paths if changed is not None), None)
 
 
-def find_setter(resource: str, pointer: str, made: ReRenderedPackage) -> str:
-    """Return who set a value of a package last, as an explanation tells it; "" where nothing is there."""
-    known = ExplainedPackage(
-        str(made.variant.target), "", made.objects, made.variant.owner, made.variant, made.rendered
-    )
+def find_setter(resource: str, pointer: str, package: ReRenderedPackage) -> str:
+    """Return the object, function or person that set a value last, or "" if the value does not exist."""
+    variant = package.variant
+    explained = ExplainedPackage(str(variant.target), "", package.objects, variant.owner, variant, package.rendered)
     try:
-        found = explain(known, resource, pointer).values
+        values = explain(explained, resource, pointer).values
     except ValueNotFoundError:
         return ""
-    last = found[0].steps[-1] if found else None
-    return " ".join(filter(None, (last.by, last.commit))) if last else ""
+    last = values[0].steps[-1] if values else None
+    return " at commit ".join(filter(None, (last.set_by, last.commit))) if last else ""
 
 
 VerificationVerdict = Literal["reproduced", "edited", "differs", "unknowable", "foreign"]
 VERIFICATION_VERDICTS: tuple[VerificationVerdict, ...] = ("differs", "unknowable", "edited", "reproduced", "foreign")
-_SHORT = 12
-_MOST_EDITS = 5
-_MOST_MOVED = 10
-_MOST_NAMED = 8
-# of which there is the same to tell
-_PLAIN: tuple[VerificationVerdict, ...] = ("reproduced", "foreign", "unknowable")
-_ANSWER = 40
+# Packages with these verdicts have no details of their own, so the text lists them in groups.
+_GROUPED_VERDICTS: tuple[VerificationVerdict, ...] = ("reproduced", "foreign", "unknowable")
+_ID_LENGTH = 12
+_MAX_EDITS = 5
+_MAX_CHANGED_INPUTS = 10
+_MAX_NAMES = 8
+_MAX_INPUT_CHARACTERS = 40
 
 
 @dataclass(frozen=True)
 class CommitInfo:
-    """A commit that somebody made: its author and, where that is another one, its committer.
+    """A commit with its author and its committer.
 
-    `brought` is the merge that brought it to the branch, "" where it stands there itself.
+    Attributes:
+        seconds: The time of the commit, in seconds since the epoch.
+        merge_commit: The merge commit that added the commit to the branch, or "" without a merge.
     """
 
     commit: CommitId
@@ -166,9 +176,11 @@ class CommitInfo:
 
 @dataclass(frozen=True)
 class RerenderResult:
-    """What came of making a package again: of the recorded tree, whatever people made of it since.
+    """The comparison of a re-render with the recorded tree. Edits after the render do not count.
 
-    `why` is a sentence for what is not reproduced, `moved` are the inputs that are others than recorded.
+    Attributes:
+        reason: A sentence that explains a verdict other than `reproduced`.
+        changed_inputs: The inputs that differ from the recorded inputs.
     """
 
     verdict: VerificationVerdict
@@ -180,7 +192,7 @@ class RerenderResult:
 
 @dataclass(frozen=True)
 class VerificationResult:
-    """One package at a commit: what came of making it `again`, and what people made of it since."""
+    """The verification of one package at a commit: its re-render, and the edits after the recorded render."""
 
     target: str
     branch: str
@@ -193,166 +205,196 @@ class VerificationResult:
 
     @property
     def verdict(self) -> VerificationVerdict:
-        """The one word: what was not made of what is recorded weighs more than an edit, and that more than doubt."""
+        """The verdict of the package: `differs`, or else `edited`, or else the verdict of the re-render."""
         if self.is_edited and self.rerender.verdict != "differs":
             return "edited"
         return self.rerender.verdict
 
 
 def format_changed_inputs(before: Trace, now: Trace) -> tuple[str, ...]:
-    """Return the inputs that were answered otherwise, each with both answers; values of Secrets are not told."""
+    """Return a line for each input that differs, with both values. Values of Secrets are masked."""
     old, new = mask_trace(before), mask_trace(now)
-    moved = [name for name in sorted({*old, *new}) if old.get(name) != new.get(name)]
-    words = tuple(f"{_decoded(name)}: {_answer(old.get(name))} → {_answer(new.get(name))}" for name in moved)
-    rest = len(words) - _MOST_MOVED
-    return words if rest <= 0 else (*words[:_MOST_MOVED], f"and {rest} more")
+    changed = [name for name in sorted({*old, *new}) if old.get(name) != new.get(name)]
+    lines = tuple(
+        f"{_decode_name(name)}: {_format_fingerprint(old.get(name))} → {_format_fingerprint(new.get(name))}"
+        for name in changed
+    )
+    rest = len(lines) - _MAX_CHANGED_INPUTS
+    return lines if rest <= 0 else (*lines[:_MAX_CHANGED_INPUTS], f"and {rest} more")
 
 
-def _decoded(name: str) -> str:
+def _decode_name(name: str) -> str:
     return to_one_line(name.replace("%20", " ").replace("%25", "%"))
 
 
-def _answer(answer: str | None) -> str:
-    return "not asked" if answer is None else shorten(to_one_line(answer.removeprefix("sha256:")), _ANSWER)
+def _format_fingerprint(fingerprint: str | None) -> str:
+    if fingerprint is None:
+        return "not an input"
+    return shorten(to_one_line(fingerprint.removeprefix("sha256:")), _MAX_INPUT_CHARACTERS)
 
 
 def format_verification_text(
     results: Sequence[VerificationResult], read_errors: Iterable[str] = (), empty_message: str = "none"
 ) -> str:
-    """Return what came of packages as plain text: one by one what is edited or differs, the rest by branch.
+    """Return the results as text: edited and different packages one by one, the others in groups by branch.
 
-    `none` says why there are none, where there are none.
+    Args:
+        read_errors: One message for each target that could not be read.
+        empty_message: The summary if there are no results.
     """
-    plain = {one for one in results if one.verdict in _PLAIN}
-    told_alone = sorted(
-        {*results} - plain, key=lambda one: (VERIFICATION_VERDICTS.index(one.verdict), one.target, one.branch)
+    grouped = {result for result in results if result.verdict in _GROUPED_VERDICTS}
+    detailed = sorted({*results} - grouped, key=_get_sort_key)
+    lines = [line for result in detailed for line in _list_package_lines(result)]
+    lines += _list_group_lines([result for result in results if result in grouped])
+    errors = tuple(read_errors)
+    lines += [f"not read    {to_one_line(error)}" for error in errors]
+    counts = Counter(result.verdict for result in results)
+    verdicts = ", ".join(
+        f"{counts[verdict]} {verdict}" for verdict in reversed(VERIFICATION_VERDICTS) if counts[verdict]
     )
-    lines = [line for one in told_alone for line in _lines(one)]
-    lines += _together([one for one in results if one in plain])
-    unread = tuple(read_errors)
-    lines += [f"not read    {to_one_line(one)}" for one in unread]
-    counted = Counter(one.verdict for one in results)
-    listed = ", ".join(
-        f"{counted[verdict]} {verdict}" for verdict in reversed(VERIFICATION_VERDICTS) if counted[verdict]
-    )
-    unknown = f"{format_count(len(unread), 'destination')} unknown" if unread else ""
-    told = "; ".join(filter(None, (listed or ("" if unread else empty_message), unknown)))
-    return "\n".join([*lines, f"{format_count(len(results), 'package')}: {told}{_before_edits(results)}"]) + "\n"
+    unread = f"{format_count(len(errors), 'target')} not read" if errors else ""
+    summary = "; ".join(filter(None, (verdicts or ("" if errors else empty_message), unread)))
+    lines.append(f"{format_count(len(results), 'package')}: {summary}{_format_verdicts_before_edits(results)}")
+    return "\n".join(lines) + "\n"
 
 
-def _before_edits(found: Iterable[VerificationResult]) -> str:
-    """Return what else is wrong with what people edited: it counts for the exit status."""
-    made = Counter(one.rerender.verdict for one in found if one.verdict == "edited")
-    listed = ", ".join(f"{made[verdict]} {verdict}" for verdict in ("differs", "unknowable") if made[verdict])
-    return f"; what was made before the edits: {listed}" if listed else ""
+def _get_sort_key(result: VerificationResult) -> tuple[int, str, str]:
+    return VERIFICATION_VERDICTS.index(result.verdict), result.target, result.branch
 
 
-def _together(found: Iterable[VerificationResult]) -> Iterator[str]:
+def _format_verdicts_before_edits(results: Iterable[VerificationResult]) -> str:
+    """Return the verdicts of edited packages before their edits, because they change the exit status."""
+    counts = Counter(result.rerender.verdict for result in results if result.verdict == "edited")
+    verdicts = ", ".join(f"{counts[verdict]} {verdict}" for verdict in ("differs", "unknowable") if counts[verdict])
+    return f"; before the edits: {verdicts}" if verdicts else ""
+
+
+def _list_group_lines(results: Iterable[VerificationResult]) -> Iterator[str]:
     groups: dict[tuple[VerificationVerdict, str, str, CommitId, str, tuple[str, ...]], list[str]] = {}
-    for one in found:
-        repository, _, package = one.target.partition("/")
-        key = (one.verdict, repository, one.branch, one.commit, one.rerender.reason, one.rerender.notes)
+    for result in results:
+        repository, _, package = result.target.partition("/")
+        rerender = result.rerender
+        key = (result.verdict, repository, result.branch, result.commit, rerender.reason, rerender.notes)
         groups.setdefault(key, []).append(package)
     ordered = sorted(groups.items(), key=lambda group: (VERIFICATION_VERDICTS.index(group[0][0]), group[0]))
-    for (verdict, repository, branch, commit, why, notes), packages in ordered:
-        listed = ", ".join(packages[:_MOST_NAMED]) + (", …" if len(packages) > _MOST_NAMED else "")
-        yield f"{verdict:<11} {repository}  {to_one_line(listed)}  ({branch} {_short(commit)})"
-        yield from (f"  {to_one_line(line)}" for line in (why, *(f"note: {note}" for note in notes)) if line)
+    for (verdict, repository, branch, commit, reason, notes), packages in ordered:
+        names = ", ".join(packages[:_MAX_NAMES]) + (", …" if len(packages) > _MAX_NAMES else "")
+        yield f"{verdict:<11} {repository}  {to_one_line(names)}  ({branch} {_shorten_id(commit)})"
+        yield from (f"  {to_one_line(line)}" for line in (reason, *(f"note: {note}" for note in notes)) if line)
 
 
-def _lines(one: VerificationResult) -> Iterator[str]:
-    config = f"config {_short(one.config)}, " if one.config else ""
-    yield f"{one.verdict:<11} {to_one_line(one.target)}  ({config}{one.branch} {_short(one.commit)})"
-    if one.is_edited:
-        yield from _edits(one)
-    if one.rerender.verdict not in ("reproduced", "foreign") or one.rerender.notes:
-        yield from (f"  {line}" for line in _again(one))
+def _list_package_lines(result: VerificationResult) -> Iterator[str]:
+    config = f"config {_shorten_id(result.config)}, " if result.config else ""
+    location = f"({config}{result.branch} {_shorten_id(result.commit)})"
+    yield f"{result.verdict:<11} {to_one_line(result.target)}  {location}"
+    if result.is_edited:
+        yield from _list_edit_lines(result)
+    if result.rerender.verdict not in ("reproduced", "foreign") or result.rerender.notes:
+        indent = "    " if result.is_edited else "  "
+        yield from (f"{indent}{line}" for line in _list_rerender_lines(result.rerender))
 
 
-def _edits(one: VerificationResult) -> Iterator[str]:
-    for edit in one.edit_commits[:_MOST_EDITS]:
-        brought = f", brought by {_short(edit.merge_commit)}" if edit.merge_commit else ""
-        yield f"  edited since: {format_commit(edit)}{brought}"
-    if len(one.edit_commits) > _MOST_EDITS:
-        yield f"  and by {len(one.edit_commits) - _MOST_EDITS} commits before"
-    if not one.edit_commits:
-        yield "  edited since, by commits that are gone"
-    yield from (f"  {line}" for line in _difference(one.edit_difference, "as it was made, and as it is"))
-    if one.rerender.verdict == "reproduced":
-        yield "  what was made before that comes out again"
-    else:
-        yield "  of what was made before that:"
+def _list_edit_lines(result: VerificationResult) -> Iterator[str]:
+    for edit in result.edit_commits[:_MAX_EDITS]:
+        merge = f", merged by {_shorten_id(edit.merge_commit)}" if edit.merge_commit else ""
+        yield f"  edit: {format_commit(edit)}{merge}"
+    if len(result.edit_commits) > _MAX_EDITS:
+        yield f"  and {format_count(len(result.edit_commits) - _MAX_EDITS, 'earlier edit')}"
+    if not result.edit_commits:
+        yield "  edit: its commits no longer exist"
+    difference = _list_difference_lines(result.edit_difference, "diff from the rendered package to the edited package")
+    yield from (f"  {line}" for line in difference)
+    yield f"  before the edit: {result.rerender.verdict}"
 
 
-def format_commit(one: CommitInfo) -> str:
-    """Return a commit on one line: its id, who made it, when, and its subject."""
-    committer = f", committed by {to_one_line(one.committer)}" if one.committer != one.author else ""
-    day = format_rfc3339(one.seconds).partition("T")[0]
-    return f"commit {_short(one.commit)} of {to_one_line(one.author)}{committer}, {day}: {shorten(to_one_line(one.subject))}"  # noqa: E501
+def format_commit(commit: CommitInfo) -> str:
+    """Return a commit on one line: its ID, its author, its day and its subject."""
+    committer = f", committed by {to_one_line(commit.committer)}" if commit.committer != commit.author else ""
+    day = format_rfc3339(commit.seconds).partition("T")[0]
+    subject = shorten(to_one_line(commit.subject))
+    return f"commit {_shorten_id(commit.commit)} by {to_one_line(commit.author)}{committer}, {day}: {subject}"
 
 
-def _again(one: VerificationResult) -> Iterator[str]:
-    again = one.rerender
-    if again.reason:
-        yield to_one_line(again.reason)
-    if again.changed_inputs:
-        yield "other than when it was made:"
-        yield from (f"  {line}" for line in again.changed_inputs)
-    yield from (f"note: {note}" for note in again.notes)
-    yield from _difference(again.difference, "as it was made, and as it comes out now")
+def _list_rerender_lines(rerender: RerenderResult) -> Iterator[str]:
+    if rerender.reason:
+        yield to_one_line(rerender.reason)
+    if rerender.changed_inputs:
+        yield "inputs that changed since the recorded render:"
+        yield from (f"  {line}" for line in rerender.changed_inputs)
+    yield from (f"note: {note}" for note in rerender.notes)
+    yield from _list_difference_lines(
+        rerender.difference, "diff from the recorded package to the re-rendered package"
+    )  # fmt: skip
 
 
-def _difference(one: FirstDifference | None, title: str) -> Iterator[str]:
-    if one is None:
+def _list_difference_lines(difference: FirstDifference | None, diff_title: str) -> Iterator[str]:
+    if difference is None:
         return
-    more = f", and {format_count(one.files - 1, 'other file')}" if one.files > 1 else ""
-    yield f"{to_one_line(one.file)} from byte {one.byte}, line {one.line}{more}"
-    if one.resource:
-        by = f"  by {to_one_line(one.set_by)}" if one.set_by else ""
-        yield " ".join(map(to_one_line, filter(None, (one.resource, one.pointer, one.change)))) + by
-    if one.diff:
-        yield f"{title}:"
-        yield from (f"  {line}" for line in one.diff.splitlines())
+    more = f"; {format_count(difference.files - 1, 'other file')} also different" if difference.files > 1 else ""
+    yield f"first difference: {to_one_line(difference.file)}, line {difference.line}, byte {difference.byte}{more}"
+    if difference.resource:
+        setter = f", set by {to_one_line(difference.set_by)}" if difference.set_by else ""
+        parts = filter(None, (difference.resource, difference.pointer, difference.change))
+        yield f"  {' '.join(map(to_one_line, parts))}{setter}"
+    if difference.diff:
+        yield f"{diff_title}:"
+        yield from (f"  {line}" for line in difference.diff.splitlines())
 
 
 def build_verification_data(results: Iterable[VerificationResult], read_errors: Iterable[str] = ()) -> dict[str, Any]:
-    """Return what came of packages as JSON data; what is empty is left out."""
-    listed = [_data(one) for one in results]
-    counted = Counter(one["verdict"] for one in listed)
-    summary = {verdict: counted[verdict] for verdict in VERIFICATION_VERDICTS if counted[verdict]}
-    return drop_empty({"packages": listed, "summary": summary, "notRead": [*read_errors]})
+    """Return the results as JSON data without empty fields."""
+    packages = [_build_package_data(result) for result in results]
+    counts = Counter(package["verdict"] for package in packages)
+    summary = {verdict: counts[verdict] for verdict in VERIFICATION_VERDICTS if counts[verdict]}
+    return drop_empty({"packages": packages, "summary": summary, "notRead": [*read_errors]})
 
 
-def _data(one: VerificationResult) -> dict[str, Any]:
-    again = one.rerender
+def _build_package_data(result: VerificationResult) -> dict[str, Any]:
+    rerender = result.rerender
+    edited = {
+        "commits": [build_commit_data(edit) for edit in result.edit_commits],
+        **_build_difference_data(result.edit_difference),
+    }
     return drop_empty({
-        "package": one.target, "branch": one.branch, "commit": one.commit, "config": one.config, "verdict": one.verdict,
-        "made": {
-            **drop_empty({"verdict": again.verdict, "why": again.reason, "inputs": [*again.changed_inputs], "notes": [*again.notes]}),  # noqa: E501
-            **_difference_data(again.difference),
-        } if again.verdict != "foreign" else None,
-        "edited": {
-            "commits": [build_commit_data(edit) for edit in one.edit_commits], **_difference_data(one.edit_difference),
-        } if one.is_edited else None,
+        "package": result.target, "branch": result.branch, "commit": result.commit, "config": result.config,
+        "verdict": result.verdict,
+        "made": _build_rerender_data(rerender) if rerender.verdict != "foreign" else None,
+        "edited": edited if result.is_edited else None,
     })  # fmt: skip
 
 
-def build_commit_data(one: CommitInfo) -> dict[str, Any]:
+def _build_rerender_data(rerender: RerenderResult) -> dict[str, Any]:
+    data = {
+        "verdict": rerender.verdict, "why": rerender.reason, "inputs": [*rerender.changed_inputs],
+        "notes": [*rerender.notes],
+    }  # fmt: skip
+    return {**drop_empty(data), **_build_difference_data(rerender.difference)}
+
+
+def build_commit_data(commit: CommitInfo) -> dict[str, Any]:
     """Return a commit as JSON data."""
     return drop_empty({
-        "commit": one.commit, "author": one.author, "committer": one.committer if one.committer != one.author else "",
-        "date": format_rfc3339(one.seconds), "subject": one.subject, "broughtBy": one.merge_commit,
+        "commit": commit.commit, "author": commit.author,
+        "committer": commit.committer if commit.committer != commit.author else "",
+        "date": format_rfc3339(commit.seconds), "subject": commit.subject, "broughtBy": commit.merge_commit,
     })  # fmt: skip
 
 
-def _difference_data(one: FirstDifference | None) -> dict[str, Any]:
-    if one is None:
+def _build_difference_data(difference: FirstDifference | None) -> dict[str, Any]:
+    if difference is None:
         return {}
-    field = drop_empty({"resource": one.resource, "pointer": one.pointer, "change": one.change, "by": one.set_by})
-    return {"difference": {"file": one.file, "byte": one.byte, "line": one.line, "files": one.files, **field,
-                           "diff": one.diff}}  # fmt: skip
+    field = drop_empty({
+        "resource": difference.resource, "pointer": difference.pointer, "change": difference.change,
+        "by": difference.set_by,
+    })  # fmt: skip
+    return {
+        "difference": {
+            "file": difference.file, "byte": difference.byte, "line": difference.line, "files": difference.files,
+            **field, "diff": difference.diff,
+        }
+    }  # fmt: skip
 
 
-def _short(name: str) -> str:
-    start = "tree:" if name.startswith("tree:") else ""
-    return start + name.removeprefix("tree:")[:_SHORT]
+def _shorten_id(name: str) -> str:
+    prefix = "tree:" if name.startswith("tree:") else ""
+    return prefix + name.removeprefix("tree:")[:_ID_LENGTH]

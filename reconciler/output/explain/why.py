@@ -1,8 +1,11 @@
-"""Why a value is what it is: the commit that made it so, in words and as data, and how values are asked for."""
+"""The result of `why` as text and JSON data: the commit that set a value, and its reason.
+
+The module also contains the query for a value in a package. `inspect/why.py` searches the commits.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -33,13 +36,18 @@ from reconciler.redaction import MASK
 
 ChangeReasonKind = Literal["config", "upstream", "edit", "rollout", "templates", "removal", "other"]
 _OPTIONS = ("spec", "optionValues")
-_MOST_OBJECTS, _MOST_FIELDS = 10, 5
-_REMEMBERED = 512
+_MAX_OBJECTS, _MAX_FIELDS = 10, 5
+_CACHE_SIZE = 512
 
 
 @dataclass(frozen=True)
 class FoundValue:
-    """A value in a package, ABSENT where the resource has none, with the resource and its file; both "" without it."""
+    """A value in a package with its resource and file, which are "" if no resource matches.
+
+    Attributes:
+        value: The value, or ABSENT if the resource has no such value.
+        is_hidden: Whether the value may be a secret.
+    """
 
     value: Any = ABSENT
     file: str = ""
@@ -55,124 +63,148 @@ class FoundValue:
 
     @property
     def visible_value(self) -> Any:
-        """The value as it may be seen."""
+        """The value, masked if it may be a secret."""
         return MASK if self.is_hidden and self.value is not ABSENT else self.value
 
 
-def reveal_value(found: FoundValue, made: ReRenderedPackage) -> FoundValue:
-    """Return a value as it may be seen where the layers of a Plugin tell that its option is no secret."""
-    layers = made.variant.provenance.list_layers() if made.variant.provenance else []
-    mine = (one for one in layers if one["resource"] == found.resource)
-    steps = (one["steps"][-1] for one in mine if f"{found.pointer}/".startswith(f"{one['pointer']}/"))
-    return replace(found, is_hidden=False) if any(one.get("after", MASK) != MASK for one in steps) else found
+def reveal_value(value: FoundValue, package: ReRenderedPackage) -> FoundValue:
+    """Return the value with `is_hidden` unset if the provenance of a Plugin shows that its option is not a secret."""
+    entries = package.variant.provenance.list_layers() if package.variant.provenance else []
+    last_steps = [
+        entry["steps"][-1]
+        for entry in entries
+        if entry["resource"] == value.resource and f"{value.pointer}/".startswith(f"{entry['pointer']}/")
+    ]
+    is_public = any(step.get("after", MASK) != MASK for step in last_steps)
+    return replace(value, is_hidden=False) if is_public else value
 
 
 @dataclass(frozen=True)
 class ValueQuery:
-    """A place in a resource: `Kind/name` or `Kind/namespace/name`, and a pointer, or the name of an option of a Plugin.
+    """A query for a value in a package.
 
-    Without a resource it is the one that has something there.
+    Attributes:
+        resource: `Kind/name` or `Kind/namespace/name`, or "" for the only resource with a value at the location.
+        location: A JSON pointer, or the name of an option of a Plugin.
     """
 
     resource: str
     location: str
 
     def find_in_package(self, files: FileTree, file: str = "") -> FoundValue:
-        """Return the value in a package; it is looked for in one `file` first. Raises NothingToExplainError."""
-        if file in files and (found := self.find_in_file(file, files[file])):
-            return found
-        having = [one for path in files if (one := self.find_in_file(path, files[path]))]
-        with_value = [one for one in having if one.value is not ABSENT]
-        if len({one.resource for one in with_value}) > 1:
-            listed = ", ".join(sorted({one.resource for one in with_value}))
-            what = f"{self.resource} is the name of several" if self.resource else f"{self.location} is in several"
-            raise ValueNotFoundError(f"{what}: name one of {listed}")
-        named = having if self.resource else ()
-        return next(iter((*with_value, *named)), FoundValue())
+        """Return the value in a package.
+
+        Args:
+            file: The file to search first.
+
+        Raises:
+            ValueNotFoundError: Several resources match.
+        """
+        if file in files and (value := self.find_in_file(file, files[file])):
+            return value
+        matching = [match for path in files if (match := self.find_in_file(path, files[path]))]
+        with_value = [match for match in matching if match.value is not ABSENT]
+        if len({match.resource for match in with_value}) > 1:
+            names = ", ".join(sorted({match.resource for match in with_value}))
+            error = (
+                f"{self.resource} matches several resources"
+                if self.resource
+                else f"several resources have a value at {self.location}"
+            )
+            raise ValueNotFoundError(f"{error}; add one of these names to the command: {names}")
+        without_value = matching if self.resource else ()
+        return next(iter((*with_value, *without_value)), FoundValue())
 
     def find_in_file(self, path: str, file: File) -> FoundValue | None:
-        """Return the value in a file, None where that has no such resource."""
-        return _in_file(self, path, file)
+        """Return the value in a file, or None if the file has no matching resource."""
+        return _find_in_file(self, path, file)
 
-    def read_from_resource(self, one: PackageResource) -> FoundValue:
+    def read_from_resource(self, resource: PackageResource) -> FoundValue:
         """Return the value in a resource."""
-        pointer = self.resolve_pointer(one.data)
+        pointer = self.resolve_pointer(resource.data)
         if pointer is None:
-            return FoundValue(ABSENT, one.file, str(one.key))
+            return FoundValue(ABSENT, resource.file, str(resource.key))
         path = parse_pointer(pointer)
-        value, shown = get_value(one.data, path), get_value(mask_secrets(one.data), path)
-        # what an option holds may be a secret, and its place does not tell
-        has_options = one.group == GROUP and path[:2] == _OPTIONS[: len(path)]
-        is_hidden = has_options or (value is not ABSENT and not is_equal_data(value, shown))
-        return FoundValue(value, one.file, str(one.key), pointer, is_hidden)
+        value, masked = get_value(resource.data, path), get_value(mask_secrets(resource.data), path)
+        # The pointer of an option does not contain its name, so it does not show whether the value is a secret.
+        has_options = resource.group == GROUP and path[:2] == _OPTIONS[: len(path)]
+        is_hidden = has_options or (value is not ABSENT and not is_equal_data(value, masked))
+        return FoundValue(value, resource.file, str(resource.key), pointer, is_hidden)
 
     def resolve_pointer(self, data: Any) -> str | None:
-        """Return the pointer of the place in a resource; None for an option that it does not have."""
+        """Return the pointer of the location in a resource, or None if the resource has no such option."""
         if not self.location or self.location.startswith("/"):
             return self.location
         options = get_value(data, _OPTIONS)
-        names = [one.get("name") if isinstance(one, Mapping) else None for one in _items(options)]
+        names = [option.get("name") if isinstance(option, Mapping) else None for option in _get_items(options)]
         return format_pointer((*_OPTIONS, names.index(self.location), "value")) if self.location in names else None
 
-    def matches(self, one: PackageResource) -> bool:
-        """Return whether a resource is the one that is meant."""
-        short = f"{one.kind}/{one.name}"
-        return self.resource in (str(one.key), short) if self.resource else True
+    def matches(self, resource: PackageResource) -> bool:
+        """Return whether the query names this resource."""
+        short_name = f"{resource.kind}/{resource.name}"
+        return self.resource in (str(resource.key), short_name) if self.resource else True
 
 
-def parse_value_query(resource: str, place: str) -> ValueQuery:
-    """Return what is asked for by people's words; one that begins with / is a pointer. Raises NothingToExplainError."""
-    if resource.startswith("/") and not place:
-        resource, place = "", resource
-    if place.startswith("/"):
+def parse_value_query(resource: str, location: str) -> ValueQuery:
+    """Return the query for the arguments of a command. An argument that starts with / is a pointer.
+
+    Raises:
+        ValueNotFoundError: The pointer is invalid.
+    """
+    if resource.startswith("/") and not location:
+        resource, location = "", resource
+    if location.startswith("/"):
         try:
-            parse_pointer(place)
+            parse_pointer(location)
         except PointerError as error:
             raise ValueNotFoundError(str(error)) from error
-    return ValueQuery(resource, place)
+    return ValueQuery(resource, location)
 
 
-@cached(_REMEMBERED)
-def _in_file(asked: ValueQuery, path: str, file: File) -> FoundValue | None:
-    found = [
-        asked.read_from_resource(one)
-        for one in Package(FileTree({path: file})).resources
-        if one.name and asked.matches(one)
+@cached(_CACHE_SIZE)
+def _find_in_file(query: ValueQuery, path: str, file: File) -> FoundValue | None:
+    values = [
+        query.read_from_resource(resource)
+        for resource in Package(FileTree({path: file})).resources
+        if resource.name and query.matches(resource)
     ]
-    if not asked.resource:
-        found = [one for one in found if one.value is not ABSENT]
-    return found[0] if found else None
+    if not query.resource:
+        values = [value for value in values if value.value is not ABSENT]
+    return values[0] if values else None
 
 
-def _items(value: Any) -> list[Any]:
+def _get_items(value: Any) -> list[Any]:
     return value if isinstance(value, list) else []
 
 
-def format_value_not_found(place: str, asked: ValueQuery, files: FileTree) -> str:
-    """Return that a package has, and had, no such value, and what it has."""
-    resources = [one for one in Package(files).resources if one.name]
-    mine = [one for one in resources if asked.matches(one)]
-    if asked.resource and not mine:
-        return f"{place} has no resource {asked.resource}, and never had; it has {_alike(asked.resource, resources)}"
-    pointers = [format_pointer(path) for one in mine for path in _leaves(one.data, ())]
-    return f"{place} has nothing at {asked.location}, and never had; it has {format_closest_names(asked.location, pointers)}"  # noqa: E501
+def format_value_not_found(target: str, query: ValueQuery, files: FileTree) -> str:
+    """Return the message that a package never had a value, with the existing resources or values."""
+    resources = [resource for resource in Package(files).resources if resource.name]
+    matching = [resource for resource in resources if query.matches(resource)]
+    if query.resource and not matching:
+        names = format_closest_names(query.resource, [str(resource.key) for resource in resources])
+        return (
+            f"{target} has no resource {query.resource}, and no commit had it;"
+            f" existing resources, closest match first: {names}"
+        )
+    pointers = [format_pointer(path) for resource in matching for path in _list_leaf_paths(resource.data, ())]
+    return (
+        f"{target} has no value at {query.location}, and no commit had it;"
+        f" existing values, closest match first: {format_closest_names(query.location, pointers)}"
+    )
 
 
-def _alike(wanted: str, resources: Sequence[PackageResource]) -> str:
-    return format_closest_names(wanted, [str(one.key) for one in resources])
-
-
-def _leaves(data: Any, path: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
-    inside = list(data.items() if isinstance(data, dict) else enumerate(data) if isinstance(data, list) else ())
-    for key, value in inside:
-        yield from _leaves(value, (*path, str(key)))
-    if not inside:
+def _list_leaf_paths(data: Any, path: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
+    items = list(data.items() if isinstance(data, dict) else enumerate(data) if isinstance(data, list) else ())
+    for key, value in items:
+        yield from _list_leaf_paths(value, (*path, str(key)))
+    if not items:
         yield path
 
 
 @dataclass(frozen=True)
 class ConfigObjectChange:
-    """An object of the config that a commit changed: where, and its fields with what they were and are."""
+    """A config object that a commit changed, with its location and its changed fields."""
 
     object: str
     how: Literal["added", "changed", "removed"]
@@ -181,62 +213,67 @@ class ConfigObjectChange:
     fields: tuple[str, ...] = ()
 
 
-def find_config_changes(old: Catalog, new: Catalog, made: ReRenderedPackage | None) -> tuple[ConfigObjectChange, ...]:
-    """Return what differs between two configs: of the objects that a package was made of, where any of these do."""
+def find_config_changes(
+    old: Catalog, new: Catalog, package: ReRenderedPackage | None
+) -> tuple[ConfigObjectChange, ...]:
+    """Return the differences between two configs in the inputs of a package, or all differences if no input changed."""
     keys = sorted({*old.objects, *new.objects})
-    moved = [key for key in keys if _digest(old.objects.get(key)) != _digest(new.objects.get(key))]
-    mine = [key for key in moved if made and _is_used(key, made)]
-    return tuple(_object_change(old.objects.get(key), new.objects.get(key)) for key in (mine or moved)[:_MOST_OBJECTS])
+    changed = [key for key in keys if _get_digest(old.objects.get(key)) != _get_digest(new.objects.get(key))]
+    inputs = [key for key in changed if package and _is_input(key, package)]
+    return tuple(
+        _build_object_change(old.objects.get(key), new.objects.get(key)) for key in (inputs or changed)[:_MAX_OBJECTS]
+    )
 
 
-def _digest(one: ConfigObject | None) -> str:
-    return one.digest if one else ""
+def _get_digest(manifest: ConfigObject | None) -> str:
+    return manifest.digest if manifest else ""
 
 
-def _is_used(key: ObjectKey, made: ReRenderedPackage) -> bool:
-    variant = made.variant
+def _is_input(key: ObjectKey, package: ReRenderedPackage) -> bool:
+    variant = package.variant
     if key in (variant.owner.key, variant.owner.parent):
         return True
-    names = {(one.kind, one.namespace, one.name) for one in list_object_dependencies(made.trace)}
+    names = {(entry.kind, entry.namespace, entry.name) for entry in list_object_dependencies(package.trace)}
     names |= {
-        (one["kind"], one.get("namespace", ""), one["name"])
-        for one in (variant.provenance.list_objects() if variant.provenance else ())
+        (entry["kind"], entry.get("namespace", ""), entry["name"])
+        for entry in (variant.provenance.list_objects() if variant.provenance else ())
     }
-    homes = (key.namespace, "default") if not key.namespace else (key.namespace,)
-    return any((key.kind, home, key.name) in names for home in homes)
+    namespaces = (key.namespace,) if key.namespace else ("", "default")
+    return any((key.kind, namespace, key.name) in names for namespace in namespaces)
 
 
-def _object_change(old: ConfigObject | None, new: ConfigObject | None) -> ConfigObjectChange:
-    one = new or old
-    assert one, "one of the two configs has it"
+def _build_object_change(old: ConfigObject | None, new: ConfigObject | None) -> ConfigObjectChange:
+    manifest = new or old
+    assert manifest, "one of the two configs has the object"
     if old is None or new is None:
-        return ConfigObjectChange(str(one.key), "added" if new else "removed", one.file, one.location.line)
+        line = manifest.location.line
+        return ConfigObjectChange(str(manifest.key), "added" if new else "removed", manifest.file, line)
     before, after = mask_secrets(old.data), mask_secrets(new.data, old.data, compared=True)
-    is_hidden = one.key.group == GROUP
+    is_hidden = new.key.group == GROUP
     changes = list(fields.find_field_changes(before, after))
-    words = tuple(each.path_text if is_hidden else each.format_line() for each in changes[:_MOST_FIELDS])
-    path = _written(new.data, find_first_changed_path(old.data, new.data) or ())
-    return ConfigObjectChange(str(one.key), "changed", new.file, new.location_of(path).line, words)
+    lines = tuple(change.path_text if is_hidden else change.format_line() for change in changes[:_MAX_FIELDS])
+    path = _find_existing_path(new.data, find_first_changed_path(old.data, new.data) or ())
+    return ConfigObjectChange(str(new.key), "changed", new.file, new.location_of(path).line, lines)
 
 
-def _written(data: Any, path: tuple[str, ...]) -> tuple[str | int, ...]:
-    """Return a path with numbers for the items of lists, as far as it leads in the data."""
-    found: list[str | int] = []
-    for step in path:
-        if isinstance(data, list) and int(step) < len(data):
-            found.append(int(step))
-            data = data[int(step)]
-        elif isinstance(data, Mapping) and step in data:
-            found.append(step)
-            data = data[step]
+def _find_existing_path(data: Any, path: tuple[str, ...]) -> tuple[str | int, ...]:
+    """Return the part of a path that exists in the data, with integers for list items."""
+    existing: list[str | int] = []
+    for key in path:
+        if isinstance(data, list) and int(key) < len(data):
+            existing.append(int(key))
+            data = data[int(key)]
+        elif isinstance(data, Mapping) and key in data:
+            existing.append(key)
+            data = data[key]
         else:
             break
-    return tuple(found)
+    return tuple(existing)
 
 
 @dataclass(frozen=True)
 class BranchValueChange:
-    """A value with the commit of its branch since which it is what it is, and what it was before."""
+    """The last change of a value on a branch: the commit, and the value before and after it."""
 
     target: str
     branch: str
@@ -248,12 +285,17 @@ class BranchValueChange:
 
 @dataclass(frozen=True)
 class ChangeReason:
-    """What made a value what it is.
+    """The reason why a value changed.
 
-    `commits` are of the config, of an upstream, or of people who edited; several where they could not be told apart.
-    `through` are merges that brought them, `objects` what they changed in the config, `upstream` the commit of an
-    upstream that the config had moved to. `by` is the rule that sets the value, `renders` how often it was made again,
-    among `among` commits.
+    Attributes:
+        commits: The commits of the config, of an upstream, or of a person. Several commits if a search cannot separate
+            them.
+        merges: The merge commits that contain `commits`.
+        objects: The config objects that the commits changed.
+        upstream: The commit of the upstream that the config selected.
+        set_by: The object, function or person that sets the value.
+        render_count: The number of re-renders of the search.
+        commit_count: The number of commits that were searched.
     """
 
     kind: ChangeReasonKind
@@ -269,7 +311,11 @@ class ChangeReason:
 
 @dataclass(frozen=True)
 class WhyResult:
-    """The answer: since when, and why."""
+    """The last change of a value, and its reason.
+
+    Attributes:
+        config_commits: The configs of the renders before and after the change.
+    """
 
     change: BranchValueChange
     reason: ChangeReason
@@ -278,53 +324,55 @@ class WhyResult:
 
 
 def format_why_text(result: WhyResult) -> str:
-    """Return the answer as plain text."""
-    return "\n".join(map(to_one_line, _text(result))) + "\n"
+    """Return the result as text."""
+    return "\n".join(map(to_one_line, _list_lines(result))) + "\n"
 
 
-def _text(why: WhyResult) -> Iterator[str]:
-    turned, reason = why.change, why.reason
-    one = turned.after if turned.after.resource else turned.before
-    where = " ".join(filter(None, (one.resource, turned.query.location)))
-    yield f"{turned.target} {where}: {_value(turned.after)}, {_was(turned.before)}"
-    yield f"  on {turned.branch} since {format_commit(turned.commit)}"
+def _list_lines(result: WhyResult) -> Iterator[str]:
+    change, reason = result.change, result.reason
+    resource = _get_changed_value(change).resource
+    location = " ".join(filter(None, (resource, change.query.location)))
+    yield f"{change.target} {location}: {_format_value(change.after)}, previously {_format_value(change.before)}"
+    yield f"  on {change.branch} since {format_commit(change.commit)}"
     yield f"  {reason.message}"
     for commit in reason.commits:
         yield f"    {format_commit(commit)}"
     for merge in reason.merges:
-        yield f"      brought by {format_commit(merge)}"
-    for change in reason.objects:
-        yield f"      {change.object} {change.how}  {change.file}:{change.line}"
-        yield from (f"        {words}" for words in change.fields)
+        yield f"      merged by {format_commit(merge)}"
+    for object_change in reason.objects:
+        yield f"      {object_change.object} {object_change.how}  {object_change.file}:{object_change.line}"
+        yield from (f"        {line}" for line in object_change.fields)
     if reason.upstream:
-        yield f"    and in the upstream: {format_commit(reason.upstream)}"
+        yield f"    in the upstream: {format_commit(reason.upstream)}"
     if reason.set_by:
         yield f"  set by {reason.set_by}"
-    yield from (f"  note: {note}" for note in why.notes)
+    yield from (f"  note: {note}" for note in result.notes)
     if reason.commit_count:
-        yield f"  found among {format_count(reason.commit_count, 'commit')} by {format_count(reason.render_count, 'render')}"  # noqa: E501
+        commits, renders = format_count(reason.commit_count, "commit"), format_count(reason.render_count, "render")
+        yield f"  searched {commits} with {renders}"
 
 
-def _value(one: FoundValue) -> str:
-    return "has no value" if one.value is ABSENT else format_value(one.visible_value)
+def _get_changed_value(change: BranchValueChange) -> FoundValue:
+    return change.after if change.after.resource else change.before
 
 
-def _was(one: FoundValue) -> str:
-    return "was not there before" if one.value is ABSENT else f"was {format_value(one.visible_value)}"
+def _format_value(value: FoundValue) -> str:
+    return "not set" if value.value is ABSENT else format_value(value.visible_value)
 
 
 def build_why_data(result: WhyResult) -> dict[str, Any]:
-    """Return the answer as JSON data; what is empty is left out."""
-    turned, reason = result.change, result.reason
-    one = turned.after if turned.after.resource else turned.before
-    values = {name: found.visible_value for name, found in (("before", turned.before), ("value", turned.after))}
+    """Return the result as JSON data without empty fields."""
+    change, reason = result.change, result.reason
+    changed = _get_changed_value(change)
+    values = {"before": change.before.visible_value, "value": change.after.visible_value}
     return drop_empty({
-        "package": turned.target, "branch": turned.branch, "resource": one.resource, "file": one.file,
-        "place": turned.query.location, "pointer": one.pointer, "commit": build_commit_data(turned.commit),
+        "package": change.target, "branch": change.branch, "resource": changed.resource, "file": changed.file,
+        "place": change.query.location, "pointer": changed.pointer, "commit": build_commit_data(change.commit),
     }) | {name: value for name, value in values.items() if value is not ABSENT} | drop_empty({
-        "reason": reason.kind, "words": reason.message, "commits": [build_commit_data(each) for each in reason.commits],
-        "through": [build_commit_data(each) for each in reason.merges],
-        "objects": [drop_empty({**vars(each), "fields": [*each.fields]}) for each in reason.objects],
+        "reason": reason.kind, "words": reason.message,
+        "commits": [build_commit_data(commit) for commit in reason.commits],
+        "through": [build_commit_data(merge) for merge in reason.merges],
+        "objects": [drop_empty({**vars(entry), "fields": [*entry.fields]}) for entry in reason.objects],
         "upstream": build_commit_data(reason.upstream) if reason.upstream else None, "by": reason.set_by,
         "configs": drop_empty(dict(zip(("from", "to"), result.config_commits, strict=True))), "notes": [*result.notes],
         "renders": reason.render_count, "among": reason.commit_count,

@@ -11,7 +11,7 @@ from reconciler.krm.json_pointer import format_pointer
 from reconciler.krm.objects import ObjectKey
 from reconciler.krm.yaml import DataPath
 from reconciler.output.explain.builder import explain
-from reconciler.output.explain.model import SOURCES, ExplainedPackage, ValueNotFoundError, ValueStep
+from reconciler.output.explain.model import SOURCE_LAYERS, ExplainedPackage, ValueNotFoundError, ValueStep
 from reconciler.output.text import format_count, format_names, format_object, format_object_reference, format_path_text
 from reconciler.packages.package import PackageResource
 from reconciler.planning.attribution.re_render import ConfigField
@@ -73,11 +73,11 @@ def _build_violation_finding(
     if step is None or not step.line:
         location = _get_location(package, resource, violation.path, objects)
         return violation.code.finding(f"{text}{more}", location)
-    keys = (key for key, manifest in objects.items() if manifest.file == step.file and _has_name(key, step.by))
-    name = next(map(str, keys), step.by)
+    keys = (key for key, manifest in objects.items() if manifest.file == step.file and _has_name(key, step.set_by))
+    name = next(map(str, keys), step.set_by)
     variant = package.variant
     location = SourceLocation(step.file, step.line, name, "", str(variant.target), str(variant.owner.key))
-    origin = f"{format_object_reference(step.by)} {step.field} sets it in {resource.file}"
+    origin = f"{format_object_reference(step.set_by)} {step.field} sets it in {resource.file}"
     return violation.code.finding(f"{text}; {origin}{more}", location)
 
 
@@ -112,7 +112,9 @@ def _find_config_step(
     around = [value for value in values if value.file == violation.resource.file and _contains(value.pointer, pointer)]
     closest = max(around, key=lambda value: len(value.pointer), default=None)
     last = closest.steps[-1] if closest else None
-    is_from_config = last is not None and last.layer not in SOURCES and isinstance(last.removable_layer, ConfigField)
+    is_from_config = (
+        last is not None and last.layer not in SOURCE_LAYERS and isinstance(last.removable_layer, ConfigField)
+    )
     return last if is_from_config else None
 
 

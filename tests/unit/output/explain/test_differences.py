@@ -38,7 +38,7 @@ LAST = len(WEB) - 1
         ),
         pytest.param(files(web=WEB + "# why\n"), LAST + 1, 8, " ", id="a-comment-at-the-end"),
         pytest.param(files(web=WEB[:-1]), LAST, 7, " ", id="the-last-line-break"),
-        pytest.param(files(), 0, 1, " is not there any more", id="a-file-that-is-gone"),
+        pytest.param(files(), 0, 1, " removed", id="a-file-that-is-gone"),
         pytest.param(FileTree({"web.yaml": File(WEB.encode(), executable=True)}), 0, 1, " ", id="another-mode"),
     ],
 )
@@ -51,7 +51,7 @@ def test_where_a_package_parts(after: FileTree, byte: int, line: int, field: str
 def test_a_file_that_is_new() -> None:
     found = difference(files(web=WEB), files(web=WEB, also=WEB.replace("web", "also")))
 
-    assert (found.file, found.resource, found.change) == ("also.yaml", "Deployment/_cluster/also", "is new")
+    assert (found.file, found.resource, found.change) == ("also.yaml", "Deployment/_cluster/also", "added")
 
 
 def test_the_byte_counts_bytes_and_not_letters() -> None:

@@ -59,7 +59,7 @@ def explained(turns: Turns = TWICE, more: str = "", **rendered: Any) -> Explaine
 
 
 def pointers(known: ExplainedPackage, place: str = "", *, plain: bool = False) -> list[str]:
-    return [one.pointer for one in explain(known, "Deployment/web", place).values if plain or not one.is_plain]
+    return [one.pointer for one in explain(known, "Deployment/web", place).values if plain or not one.is_unchanged]
 
 
 def test_each_step_has_its_place_and_the_last_one_wins() -> None:
@@ -67,13 +67,13 @@ def test_each_step_has_its_place_and_the_last_one_wins() -> None:
         "eu-1/gw\n"
         f"  config: {CONFIG[:12]}\n"
         "  owner: PackageVariant/default/edge-gw\n"
-        f"  source: upstream catalog/gateway gateway/v4 at {COMMIT[:12]}\n"
+        f"  source: upstream catalog/gateway gateway/v4 at commit {COMMIT[:12]}\n"
         "\n"
         f"Deployment/_cluster/web {CONTAINER}/image in web.yaml: web:1\n"
-        "  1. upstream  web:0            catalog/gateway gateway/v4 gateway/web.yaml:11"
-        f" spec.template.spec.containers[0].image at {COMMIT[:12]}\n"
-        f"  2. policy    web:0 → m/web:0  ClusterOverridePolicy/site policies.yaml:9 {IMAGE}[0]\n"
-        f"  3. policy    m/web:0 → web:1  ClusterOverridePolicy/site policies.yaml:9 {IMAGE}[1]  wins\n"
+        "  1. upstream  web:0            catalog/gateway gateway/v4 (gateway/web.yaml:11"
+        f" spec.template.spec.containers[0].image, commit {COMMIT[:12]})\n"
+        f"  2. policy    web:0 → m/web:0  ClusterOverridePolicy/site (policies.yaml:9 {IMAGE}[0])\n"
+        f"  3. policy    m/web:0 → web:1  ClusterOverridePolicy/site (policies.yaml:9 {IMAGE}[1])  wins\n"
     )
 
 
@@ -91,7 +91,7 @@ def test_an_earlier_text_of_a_rule_has_no_line_of_today() -> None:
     (value,) = explain(explained(EARLIER)).values
 
     assert (value.steps[-1].file, value.steps[-1].line) == ("", 0)
-    assert f"{SITE} {PATCH}[0] (earlier text)" in format_explanation(explain(explained(EARLIER)))
+    assert f"{SITE} ({PATCH}[0] (earlier text))" in format_explanation(explain(explained(EARLIER)))
 
 
 @pytest.mark.parametrize(
@@ -128,12 +128,13 @@ def test_what_a_rule_set_in_a_text_is_told_by_itself() -> None:
 @pytest.mark.parametrize(
     ("resource", "place", "told"),
     [
-        pytest.param("Deploymet/web", "", "eu-1/gw has no resource Deploymet/web; it has Deployment/_cluster/web, "
+        pytest.param("Deploymet/web", "", "eu-1/gw has no resource Deploymet/web; existing resources, "
+                     "closest match first: Deployment/_cluster/web, "
                      "Secret/_cluster/login", id="resource"),
-        pytest.param("Deployment/web", "/spec/replica", "Deployment/web has nothing at /spec/replica; it has "
-                     "/spec/replicas, ", id="pointer"),
-        pytest.param("Deployment/web", f"{CONTAINER}/image/x", f"nothing at {CONTAINER}/image/x; it has "
-                     f"{CONTAINER}/image, ", id="below-a-value"),
+        pytest.param("Deployment/web", "/spec/replica", "Deployment/web has no value at /spec/replica; existing "
+                     "values, closest match first: /spec/replicas, ", id="pointer"),
+        pytest.param("Deployment/web", f"{CONTAINER}/image/x", f"no value at {CONTAINER}/image/x; existing values, "
+                     f"closest match first: {CONTAINER}/image, ", id="below-a-value"),
         pytest.param("Deployment/web", "spec", 'must be empty or begin with "/", not "spec"', id="no-pointer"),
         pytest.param("Deployment/web", "/~2", "0 or 1 must follow \"~\"", id="bad-escape"),
     ],
@@ -149,8 +150,8 @@ def test_what_is_as_its_source_has_it_is_told_in_one() -> None:
     text = format_explanation(explain(explained(), "Deployment/web"))
 
     assert text.endswith(
-        "Deployment/_cluster/web in web.yaml, all else:\n"
-        f"  as its source has it, upstream catalog/gateway gateway/v4 at {COMMIT[:12]}\n"
+        "Deployment/_cluster/web in web.yaml, all other values:\n"
+        f"  unchanged from the source: upstream catalog/gateway gateway/v4 at commit {COMMIT[:12]}\n"
     )
 
 
@@ -162,7 +163,9 @@ def test_values_that_one_step_gave_alike_are_told_in_one() -> None:
 
     text = format_explanation(explain(replace(explained(), rendered=grown)))
 
-    assert "set by draft, a person, on the draft a.yaml:\n  Deployment/_cluster/one /apiVersion: apps/v1\n" in text
+    assert (
+        "layer draft, set by a person, on the draft branch (a.yaml):\n  Deployment/_cluster/one /apiVersion: apps/v1\n"
+    ) in text
 
 
 def test_the_values_of_a_secret_are_masked() -> None:
@@ -205,9 +208,9 @@ def test_what_was_injected_and_asked_stands_above() -> None:
 
     text = format_explanation(explain(known))
 
-    assert "  objects that it was made of: ConfigMap/default/north (regions.yaml)\n" in text
-    assert "  injected: config of web.yaml from Region/default/north (regions.yaml)\n" in text
-    assert "all of it is as its source has it" in text
+    assert "  inputs: ConfigMap/default/north (regions.yaml)\n" in text
+    assert "  injected: Region/default/north (regions.yaml) at the injection point config of web.yaml\n" in text
+    assert "All values are unchanged from the source." in text
 
 
 def test_a_package_that_is_withheld_says_why() -> None:
@@ -215,7 +218,7 @@ def test_a_package_that_is_withheld_says_why() -> None:
 
     text = format_explanation(explain(known, "Deployment/web"))
 
-    assert "  it stays as it is: Error: it cannot be\n" in text
+    assert "  blocked: Error: it cannot be\n" in text
 
 
 def test_the_data_says_the_same() -> None:
@@ -282,23 +285,25 @@ def composed() -> ExplainedPackage:
 def test_what_an_expression_read_is_told_with_who_gave_it() -> None:
     assert (
         f"Deployment/_cluster/web {CONTAINER}/image in web.yaml: web:0\n"
-        "  1. pin/main  added web:0 by ${spec.image}:${item}"
-        f"  {SITE} policies.yaml:9 {IMAGE}[0]  wins\n"
-        "       for each of ${spec.images}\n"
-        f"       spec.image: default  {SITE} policies.yaml:9 {IMAGE}[1]\n"
-        "       spec.tag: nobody gives it\n"
+        "  1. pin/main  added web:0 = ${spec.image}:${item}"
+        f"  {SITE} (policies.yaml:9 {IMAGE}[0])  wins\n"
+        "       for each item of ${spec.images}\n"
+        f"       input spec.image: layer default, {SITE} (policies.yaml:9 {IMAGE}[1])\n"
+        "       input spec.tag: not set\n"
     ) in format_explanation(explain(composed(), "Deployment/web", f"{CONTAINER}/image"))
 
 
 def test_what_a_template_has_as_it_is_is_told_by_the_template() -> None:
     assert format_explanation(explain(composed(), "Deployment/web")).endswith(
-        "Deployment/_cluster/web in web.yaml, all else:\n"
-        f"  as its template has it, definition  {SITE} policies.yaml, for each of ${{spec.images}}\n"
+        "Deployment/_cluster/web in web.yaml, all other values:\n"
+        f"  from the template of the layer definition: {SITE} (policies.yaml), for each item of ${{spec.images}}\n"
     )
 
 
 def test_a_template_takes_no_place_that_is_not_there() -> None:
-    with pytest.raises(ValueNotFoundError, match=f"nothing at /spec/paused; it has {REPLICAS}, "):
+    with pytest.raises(
+        ValueNotFoundError, match=f"no value at /spec/paused; existing values, closest match first: {REPLICAS}, "
+    ):
         explain(composed(), "Deployment/web", "/spec/paused")
 
 
@@ -329,5 +334,5 @@ def test_what_would_stand_there_without_each_layer() -> None:
         ("m/web:0", ""),
         ("m/web:0", ""),
     ]
-    assert "       without it: m/web:0\n" in format_explanation(told)
-    assert "       without it: the package would wait: it cannot be\n" in format_explanation(told)
+    assert "       without this layer: m/web:0\n" in format_explanation(told)
+    assert "       without this layer: the package is blocked: it cannot be\n" in format_explanation(told)

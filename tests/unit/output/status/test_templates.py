@@ -348,14 +348,14 @@ def test_an_inherited_value_leads_to_its_kafka() -> None:
 
     assert (
         "KafkaNodePool/shop/brokers /spec/template/pod/priorityClassName in pool.yaml: high\n"
-        "  1. template  added high  Kafka/shop/orders kafka.yaml:10 spec.kafka.template.pod.priorityClassName  wins\n"
+        "  1. template  added high  Kafka/shop/orders (kafka.yaml:10 spec.kafka.template.pod.priorityClassName)  wins\n"
     ) in text
 
 
 def test_what_a_pool_replaces_is_told_after_what_it_would_inherit() -> None:
     (value,) = explain(explained(), "KafkaNodePool/brokers", "/spec/template/kafkaContainer/env/0/name").values[-1:]
 
-    assert [(step.layer, step.by, step.before, step.after) for step in value.steps] == [
+    assert [(step.layer, step.set_by, step.before, step.after) for step in value.steps] == [
         ("template", "Kafka/shop/orders", ABSENT, "TZ"),
         ("upstream", "catalog/gateway gateway/v4", "TZ", "HEAP"),
     ]
@@ -366,7 +366,7 @@ def test_a_whole_pool_is_explained_with_what_it_hides() -> None:
 
     assert format_explanation(found).endswith("\n".join([HIDES, *REPEAT]) + "\n")
     assert [one["resource"] for one in build_explanation_data(found)["templates"]] == ["KafkaNodePool/shop/brokers"]
-    assert explain(explained(), "Kafka/orders").children == ()
+    assert explain(explained(), "Kafka/orders").template_children == ()
 
 
 def test_what_is_only_reported_is_explained_too() -> None:
