@@ -142,14 +142,14 @@ CODES = (
         Severity.ERROR,
         FindingScope.PACKAGE,
         "A template sets a strimzi.io annotation that the operator refuses. If the operator accepts it, the "
-        "finding is a warning.",
+        "severity is warning.",
     ),
     RESERVED_LABEL := FindingCode(
         "ReservedLabel",
         Severity.ERROR,
         FindingScope.PACKAGE,
         "A template sets a strimzi.io label that the operator refuses. If the operator accepts it, the "
-        "finding is a warning.",
+        "severity is warning.",
     ),
     SECURITY_CONTEXT_REPLACED := FindingCode(
         "SecurityContextReplaced",

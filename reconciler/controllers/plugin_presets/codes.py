@@ -242,7 +242,7 @@ CODES = (
         Severity.ERROR,
         FindingScope.PACKAGE,
         "A secret option has a literal value, and its Plugin is not written. If the value is unused, the "
-        "finding is a warning.",
+        "severity is warning.",
     ),
     SECRET_PATH_SHADOWED := FindingCode(
         "SecretPathShadowed",
