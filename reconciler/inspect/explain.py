@@ -191,7 +191,7 @@ def find_target(reference: TargetReference, targets: Iterable[Target]) -> Target
 def _has_managed_package(reference: TargetReference, surveyed: PreparedTarget) -> bool:
     """Return whether the reconciler published the package on the target."""
     record = surveyed.snapshot.state.packages.get(reference.package)
-    return bool(record and record.owned)
+    return bool(record and record.is_owned)
 
 
 def _describe_unknown_package(reference: TargetReference, surveyed: PreparedTarget) -> str:

@@ -175,7 +175,7 @@ class _Verification:
     def _list_draft_branches(self, target: Target) -> list[str]:
         """Return the draft branches that contain packages. A draft that only removes a package has no content."""
         state = self._current_config.states.get(target)
-        return sorted(name for name, draft in state.drafts.items() if not draft.removes) if state else []
+        return sorted(name for name, draft in state.drafts.items() if not draft.is_removal) if state else []
 
     def _find_subject(
         self, target: Target, remote: Remote, branch: str, package: str, commit: CommitId

@@ -184,7 +184,7 @@ def _with_heads(plan: TargetPlan, heads: Mapping[str, CommitId]) -> TargetState:
         is_removal = push.branch in plan.heads.removal_branches
         # A pull request stays with its branch, but a closed pull request is not opened again.
         recorded = drafts.get(push.branch) if push.branch not in plan.heads.closed_drafts else None
-        pull_request = recorded.request if recorded else None
+        pull_request = recorded.pull_request if recorded else None
         drafts[push.branch] = DraftBranch(
             heads[push.branch], push.base_commit, push.is_edited, is_removal, pull_request
         )

@@ -201,7 +201,7 @@ def _find_by_package(conflict: DefinitionConflict, states: Iterable[TargetState]
     recorded = {
         object_id
         for record in records
-        if record and record.owned
+        if record and record.is_owned
         for ids in record.config_sources.values()
         for object_id in ids
     }

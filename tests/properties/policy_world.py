@@ -356,10 +356,10 @@ class PolicyWorld(ReviewWorld):
         was, now = before.state(cluster), after.state(cluster)
         for name, record in now.packages.items() if was and now else ():
             known = was.packages.get(name) if was else None
-            if known is None or not known.owned:
+            if known is None or not known.is_owned:
                 continue
             if wishes.is_spoilt:
-                assert record.owned, f"{cluster}/{name} is nobody's any more"
+                assert record.is_owned, f"{cluster}/{name} is nobody's any more"
                 assert known.removal or not record.removal, f"{cluster}/{name} is to go"
             # what people put back has nothing any more that could be in doubt
             if name.startswith("resources/") and (record.draft_version or record.published_version):
@@ -412,7 +412,7 @@ class PolicyWorld(ReviewWorld):
         for cluster in self.clusters:
             state = look.state(cluster)
             for name, record in state.packages.items() if state else ():
-                if name == SHOP and record.desired_tree and record.owned:
+                if name == SHOP and record.desired_tree and record.is_owned:
                     texts = [
                         self.fleet.read(blob)
                         for path, blob in self.fleet.below(record.desired_tree).items()
@@ -451,7 +451,7 @@ def _with_traces(state: TargetState, answers: Mapping[str, str]) -> TargetState:
 
 
 def _is_wanted(record: PackageRecord) -> bool:
-    return record.owned and record.outcome.get("kind") not in ("held", "proposed", "orphaned")
+    return record.is_owned and record.outcome.get("kind") not in ("held", "proposed", "orphaned")
 
 
 def _name_of(path: str) -> str:

@@ -659,10 +659,10 @@ def _check_cluster(cluster: str, packages: Sequence[str], start: Look, before: L
             )
             assert before.branch(cluster) is not None or start.branch(cluster) is None, f"{ref} moved without a branch"
         draft = state.drafts.get(ref.removeprefix(HEADS))
-        if draft is None or draft.removes or draft.head != head:
+        if draft is None or draft.is_removal or draft.head != head:
             continue
         base = after.repo.files(draft.base)
-        for name in () if draft.edited else packages:
+        for name in () if draft.is_edited else packages:
             if _inside(files, f"{name}/") not in (_inside(base, f"{name}/"), _inside(published, f"{name}/")):
                 assert offered.setdefault(name, ref) == ref, f"{cluster}/{name} is on {offered[name]} and {ref}"
                 assert f".reconciler/{name}.yaml" in files, f"{cluster}/{name} has no status file on {ref}"

@@ -288,7 +288,7 @@ def _project_target(
         if package not in listed:
             yield package, "", _project_stalled(variant)
     for package, record in plan.next_state.packages.items():
-        if record.owned and package not in listed | stalled.keys():
+        if record.is_owned and package not in listed | stalled.keys():
             yield package, "", _project_undecided(plan, record.owner, unknown_owners)
 
 

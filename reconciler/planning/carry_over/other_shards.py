@@ -79,7 +79,7 @@ def find_owners_of_unrequested_packages(targets: Iterable[DecidedTarget | Target
         for target in targets
         if isinstance(target, DecidedTarget)
         for package, record in target.snapshot.state.packages.items()
-        if record.owned and not target.claims.is_requested(package)
+        if record.is_owned and not target.claims.is_requested(package)
     )
 
 
@@ -95,4 +95,4 @@ def list_recorded_owners(prepared: PreparedTarget | TargetPlan) -> Iterator[Obje
 
 def _is_reconciled(record: PackageRecord) -> bool:
     kind = record.outcome.get("before", record.outcome).get("kind")
-    return record.owned and kind not in (None, "blocked")
+    return record.is_owned and kind not in (None, "blocked")

@@ -63,7 +63,7 @@ def plan_draft_branches(
         return ()
     by_package = {outcome.variant.target.package: outcome for outcome in outcomes}
     packages_by_branch: dict[str, list[str]] = {
-        name: [] for name, draft in snapshot.state.drafts.items() if not draft.removes
+        name: [] for name, draft in snapshot.state.drafts.items() if not draft.is_removal
     }
     packages_by_branch |= {name: [] for name in snapshot.heads.closed_drafts - snapshot.heads.removal_branches}
     for package in {**snapshot.state.packages, **by_package}:
@@ -89,7 +89,7 @@ def list_closed_draft_heads(previous: TargetState, heads: TargetHeads) -> tuple[
 
 
 def _has_local_commits(draft: DraftBranch | None, heads: TargetHeads, name: str) -> bool:
-    return name in heads.drafts and (draft is None or draft.edited or draft.head != heads.drafts[name])
+    return name in heads.drafts and (draft is None or draft.is_edited or draft.head != heads.drafts[name])
 
 
 def _plan_branch(snapshot: TargetSnapshot, branch: str, published: CommitId, changes: DraftChanges) -> BranchAction:

@@ -92,7 +92,7 @@ def apply_settling(variant: Variant, record: PackageRecord | None, observed: Obs
     upstream = variant.upstream
     if upstream is None:
         return variant
-    known = record.outcome.get("upstream", {}) if record and record.owned else {}
+    known = record.outcome.get("upstream", {}) if record and record.is_owned else {}
     last = _recorded_upstream(upstream, known) if known.get("tree") else None
     is_same_location = last is not None and _has_same_location(upstream, last)
     if last and is_same_location and last.tree == upstream.tree:
@@ -170,7 +170,7 @@ class DecisionInput:
         """The record, if the package belongs to this variant, or passes to it."""
         if self.record is None or self.record.owner.key == self.variant.owner.key:
             return self.record
-        if not self.record.owned:
+        if not self.record.is_owned:
             # The package has no owner, so that only its numbers continue.
             variant = self.variant
             return replace(
@@ -207,7 +207,7 @@ def _decide(
     inputs: DecisionInput, reader: DependencyReader, contents: PackageContentStore, render: RenderFunction
 ) -> PackageOutcome:
     record = inputs.own_record
-    if (record is None or not record.owned) and (refusal := _refuse_new_package(inputs)):
+    if (record is None or not record.is_owned) and (refusal := _refuse_new_package(inputs)):
         return refusal
     if inputs.obstacle:
         return _block_obstacle(inputs, inputs.obstacle)
@@ -295,7 +295,7 @@ def _find_unchanged(inputs: DecisionInput, record: PackageRecord, findings: tupl
         reason, should_withdraw = "drafted", False
     elif desired in record.declined_trees:
         reason = "declined"
-    elif record.owned and not published and observed.published == desired:
+    elif record.is_owned and not published and observed.published == desired:
         reason = "adopted"
     else:
         return None
@@ -311,13 +311,13 @@ def _observed_after_pass(observed: ObservedPackage, should_withdraw: bool = Fals
 
 def _can_withdraw(version: RenderedVersion, observed: ObservedPackage) -> bool:
     # Local changes stay on the draft, and a frozen or stuck draft is not changed.
-    return not (observed.frozen or observed.stuck) and observed.drafted in (None, version.rendered)
+    return not (observed.is_frozen or observed.is_stuck) and observed.drafted in (None, version.rendered)
 
 
 def _refuse_new_package(inputs: DecisionInput) -> Blocked | None:
     """Block a package that the variant does not own yet, and that it must not change."""
     variant, record, observed = inputs.variant, inputs.record, inputs.observed
-    if record is not None and record.owned:
+    if record is not None and record.is_owned:
         message = f"package {variant.target} is owned by {record.owner.key}, not by {variant.owner.key}"
         return block_stalled(inputs, OWNERSHIP_CONFLICT, message)
     if inputs.nested_packages:
@@ -369,7 +369,7 @@ def _render(
     record = replace(
         record,
         owner=variant.owner,
-        owned=True,
+        is_owned=True,
         trace=trace,
         desired_tree=rendered.files.id,
         review_digest=rendered.review_digest,
@@ -427,9 +427,9 @@ def _build_draft(
 
 def _block_unwritable_draft(inputs: DecisionInput, trace: Trace) -> Blocked | None:
     """Block a new version while its draft must not be changed."""
-    if inputs.observed.frozen:
+    if inputs.observed.is_frozen:
         return _block_frozen_draft(inputs, trace)
-    return _block_stuck_draft(inputs, trace) if inputs.observed.stuck else None
+    return _block_stuck_draft(inputs, trace) if inputs.observed.is_stuck else None
 
 
 def _block_missing_merge_base(inputs: DecisionInput, upstream: UpstreamPackage) -> Blocked:
@@ -532,7 +532,7 @@ def _choose_task(inputs: DecisionInput, base: TreeId) -> str:
     """Return the kind of the change for the status file, as in Porch's task types."""
     record, observed = inputs.own_record, inputs.observed
     is_new = observed.published is None and observed.drafted is None
-    if (record is None or not record.owned) and not is_new:
+    if (record is None or not record.is_owned) and not is_new:
         return "adopt"
     if inputs.variant.upstream is None:
         return "generate"
@@ -557,7 +557,7 @@ def _is_same_upstream(upstream: UpstreamPackage, known: Mapping[str, Any]) -> bo
 
 
 def _causes(inputs: DecisionInput, changed: tuple[str, ...], contents: PackageContentStore) -> tuple[str, ...]:
-    if inputs.own_record is None or not inputs.own_record.owned:
+    if inputs.own_record is None or not inputs.own_record.is_owned:
         return ("variant",)
     known, upstream = inputs.own_record.outcome.get("upstream", {}), inputs.variant.upstream
     if upstream and "upstream" in changed and is_downgrade(upstream, known, contents.is_ancestor):

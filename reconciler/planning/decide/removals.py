@@ -75,7 +75,7 @@ def decide_removals(
     unrequested = {
         package: record
         for package, record in snapshot.state.packages.items()
-        if record.owned and not claims.is_requested(package) and not claims.is_unresolved(record.owner)
+        if record.is_owned and not claims.is_requested(package) and not claims.is_unresolved(record.owner)
     }
     doubt = _find_doubt(unrequested, snapshot, claims)
     outcomes = [
@@ -235,8 +235,8 @@ def _decide_removal(
         return held_removal
     if package.record.deletion_policy == "orphan":
         return RemovalOutcome(package.package, owner, "orphaned", package.record.to_tombstone(), package.reason)
-    if is_on_draft(package.record, observed) and (observed.frozen or observed.stuck):
-        reason = "is proposed" if observed.frozen else "has local changes that the target branch would revert"
+    if is_on_draft(package.record, observed) and (observed.is_frozen or observed.is_stuck):
+        reason = "is proposed" if observed.is_frozen else "has local changes that the target branch would revert"
         message = f"{package.reason}; package {package.name} waits, because its draft {reason}"
         return package.hold(REMOVAL_WAITS, message)
     if observed.published is None:
@@ -299,14 +299,14 @@ def _propose_removal(package: _UnrequestedPackage, published: TreeId) -> HeldRem
     """Return the removal of a published package, which requires an approval."""
     known, owner = package.record.removal, package.record.owner
     record = replace(package.record, draft_version=None)
-    if known and known.declined and known.against == published:
+    if known and known.is_declined and known.against == published:
         message = (
             f"the removal of package {package.name} was rejected ({package.reason}); it is proposed again when the"
             " package changes on the target branch, or was requested again in between"
         )
         finding = package.create_finding(REMOVAL_DECLINED, message)
         return RemovalOutcome(package.package, owner, "declined", record, package.reason, finding=finding)
-    known_branch = known.branch if known and not known.declined else ""
+    known_branch = known.branch if known and not known.is_declined else ""
     branch = known_branch or package.snapshot.find_removal_branch(package.package)
     if not known_branch and (error := _find_branch_error(branch, package.snapshot)):
         message = f"package {package.name} waits for its removal ({package.reason}): {error}"
@@ -323,7 +323,7 @@ def _find_branch_error(branch: str, snapshot: TargetSnapshot) -> str:
         return f"{branch} is proposed"
     if _is_stuck(snapshot, branch):
         return f"{branch} {_STUCK}"
-    drafts = [name for name, draft in snapshot.state.drafts.items() if not draft.removes]
+    drafts = [name for name, draft in snapshot.state.drafts.items() if not draft.is_removal]
     nested = next((name for name in (*drafts, snapshot.target.branch) if are_paths_nested(name, branch)), "")
     return f"Git cannot create the branch {branch} while the branch {nested} exists" if nested else ""
 
@@ -335,7 +335,7 @@ def release_orphaned_drafts(snapshot: TargetSnapshot, decisions: RemovalDecision
         snapshot.find_draft_branch(package) for package in orphans if snapshot.state.packages[package].draft_version
     }
     drafts = {
-        name: replace(draft, edited=True) if name in released else draft
+        name: replace(draft, is_edited=True) if name in released else draft
         for name, draft in snapshot.state.drafts.items()
     }
     return replace(snapshot, state=replace(snapshot.state, drafts=drafts))
@@ -360,7 +360,7 @@ def plan_removal_branches(
     published = snapshot.heads.target_branch
     if published is None:
         return ()
-    branches = {name for name, draft in snapshot.state.drafts.items() if draft.removes}
+    branches = {name for name, draft in snapshot.state.drafts.items() if draft.is_removal}
     branches |= snapshot.heads.closed_drafts & snapshot.heads.removal_branches
     new = {
         removal.package: removal.record.removal.branch
@@ -414,7 +414,7 @@ def _collect_changes(
     removed = {
         package
         for package, record in snapshot.state.packages.items()
-        if record.removal and not record.removal.declined and record.removal.branch == branch
+        if record.removal and not record.removal.is_declined and record.removal.branch == branch
     }
     reverts = {
         package: build_revert_commit(snapshot, package, "It is requested again.")
@@ -458,7 +458,7 @@ def list_heads_to_keep(
     for removal in decisions.removals:
         branch, record = snapshot.find_draft_branch(removal.package), snapshot.state.packages[removal.package]
         draft, observed = snapshot.state.drafts.get(branch), snapshot.observe_package(removal.package)
-        if removal.kind == "orphaned" or draft is None or not draft.edited or not is_on_draft(record, observed):
+        if removal.kind == "orphaned" or draft is None or not draft.is_edited or not is_on_draft(record, observed):
             continue
         if branch in rebuilt or _has_draft_changes(record, observed):
             heads[snapshot.heads.drafts[branch]] = None
@@ -471,7 +471,7 @@ def _find_changed_removal_heads(snapshot: TargetSnapshot, decisions: RemovalDeci
     for removal in decisions.removals:
         branch = removal.record.removal.branch if removal.is_new and removal.record.removal else ""
         draft = snapshot.state.drafts.get(branch)
-        if draft is None or not draft.edited:
+        if draft is None or not draft.is_edited:
             continue
         head = snapshot.heads.drafts[branch]
         (drafted, _), *known = (

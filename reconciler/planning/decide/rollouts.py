@@ -201,7 +201,7 @@ def _find_uncertain_packages(rule: RuleId, target: PreparedTarget, winners: Coll
             or claims.is_unresolved(record.owner)
             or bool(claims.explain_similar_object(record.owner))
         )
-        if record.owned and package not in winners and has_policy and (may_be_requested or not claims.is_complete):
+        if record.is_owned and package not in winners and has_policy and (may_be_requested or not claims.is_complete):
             yield package
 
 

@@ -244,7 +244,7 @@ def resolve_claims(claims: TargetClaims, state: TargetState) -> tuple[dict[str, 
 
 def _rank_claim(variant: Variant, state: TargetState) -> tuple[bool, ObjectKey]:
     record = state.packages.get(variant.target.package)
-    return (not (record and record.owned and record.owner.key == variant.owner.key), variant.owner.key)
+    return (not (record and record.is_owned and record.owner.key == variant.owner.key), variant.owner.key)
 
 
 def _block_claim(variant: Variant, rival: Variant) -> Blocked:
@@ -256,7 +256,7 @@ def build_decision_input(variant: Variant, claims: TargetClaims, snapshot: Targe
     """Collect the inputs of `decide_package` for one variant."""
     package = variant.target.package
     record = snapshot.state.packages.get(package)
-    nested = () if record and record.owned else _find_nested_packages(package, snapshot)
+    nested = () if record and record.is_owned else _find_nested_packages(package, snapshot)
     is_owner_gone = record is not None and claims.is_complete and claims.is_released_by(record.owner, variant.target)
     return DecisionInput(
         variant, record, snapshot.observe_package(package), nested, is_owner_gone, snapshot.find_obstacle(package)

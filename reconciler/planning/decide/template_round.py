@@ -130,7 +130,7 @@ class _TemplateRound:
         """Return whether a package on the branches has parents or children."""
         if has_template_dependencies(record.trace):
             return True
-        if has_template_rules_dependency(record.trace) or not record.owned or not self.snapshot.target.is_deployment:
+        if has_template_rules_dependency(record.trace) or not record.is_owned or not self.snapshot.target.is_deployment:
             return False
         # The last render did not search for parents and children, or is unknown. For this reason, the tree is searched.
         tree = self._current_tree(package)

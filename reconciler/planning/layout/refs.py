@@ -162,7 +162,7 @@ def plan_draft_branch(
     if head is None:
         return PushCommits(branch, None, published, published, commits) if commits else KeepBranch(branch)
     draft = state.drafts[branch]
-    if draft.edited:
+    if draft.is_edited:
         return _plan_edited_branch(branch, head, draft, published, changes, history)
     if not changes.kept_packages and not commits:
         return DeleteBranch(branch, head)

@@ -252,11 +252,11 @@ def _read_draft(
         base=draft_branch.base,
         published_head=published,
         proposed_head=snapshot.heads.proposed.get(branch),
-        is_edited=draft_branch.edited,
+        is_edited=draft_branch.is_edited,
         packages=tuple(_read_packages(snapshot, contents, branch, draft_branch)),
         files=tuple(file for file in all_files if file.path != metadata_path),
         metadata=next((file for file in all_files if file.path == metadata_path and file.object_id), None),
-        pull_request_number=draft_branch.request.number if draft_branch.request else 0,
+        pull_request_number=draft_branch.pull_request.number if draft_branch.pull_request else 0,
     )
 
 
@@ -462,13 +462,13 @@ def _get_state(
         return "held"
     if draft and drafted_package:
         return _get_draft_state(record, draft, drafted_package)
-    if record.removal and not record.removal.declined:
+    if record.removal and not record.removal.is_declined:
         return "removal"
     if _is_declined(record, published):
         return "declined"
     if published is None:
         return None
-    return "published" if record.owned else "orphaned"
+    return "published" if record.is_owned else "orphaned"
 
 
 def _get_draft_state(record: PackageRecord, draft: OpenDraft, package: DraftedPackage) -> PackageState:
@@ -483,7 +483,7 @@ def _get_draft_state(record: PackageRecord, draft: OpenDraft, package: DraftedPa
 def _is_declined(record: PackageRecord, published: TreeId | None) -> bool:
     """Return whether the last requested version, or the removal, was declined."""
     is_version_declined = record.desired_tree in record.declined_trees and record.desired_tree != published
-    return record.owned and (is_version_declined or (record.removal is not None and record.removal.declined))
+    return record.is_owned and (is_version_declined or (record.removal is not None and record.removal.is_declined))
 
 
 def _list_reasons(record: PackageRecord) -> Iterator[BlockingReason]:

@@ -533,7 +533,7 @@ def _read_base(
 
 def _deleted_tree(record: PackageRecord, observed: ObservedPackage) -> TreeId | None:
     """Return the last published tree of a package that was deleted without a removal draft."""
-    if observed.published or not record.owned or record.published_version or not record.revisions:
+    if observed.published or not record.is_owned or record.published_version or not record.revisions:
         return None
     return record.revisions[-1].version.rendered
 
@@ -541,7 +541,7 @@ def _deleted_tree(record: PackageRecord, observed: ObservedPackage) -> TreeId | 
 def _previous_overrides(record: PackageRecord, observed: ObservedPackage) -> PreviousOverrides:
     policies = (parse_policy_name(name) for name in record.policy_usage)
     # An owned package without a recorded render was recovered from its status file.
-    is_known = record.desired_tree is not None or not record.owned
+    is_known = record.desired_tree is not None or not record.is_owned
     return PreviousOverrides(
         tuple(policy for policy in policies if policy),
         record.find_published_rule_texts(observed.published),

@@ -35,6 +35,16 @@ _TEXTS_FOLDER = "texts/"
 _PARENT_KINDS = {"Plugin": "PluginPreset"}
 _EMPTY: Mapping[Any, Any] = {}
 _NO_SOURCES: ConfigSources = {}
+# Field of each key of the state file, for classes whose field names differ from the keys.
+_OBSERVED_FIELDS = {"published": "published", "drafted": "drafted", "frozen": "is_frozen", "stuck": "is_stuck"}
+_REMOVAL_FIELDS = {"branch": "branch", "against": "against", "declined": "is_declined"}
+_DRAFT_FIELDS = {
+    "head": "head", "base": "base", "edited": "is_edited", "removes": "is_removal", "request": "pull_request"
+}  # fmt: skip
+_PULL_REQUEST_FIELDS = {
+    "number": "number", "read": "inputs_digest", "change": "change_digest", "told": "status_digest",
+    "readied": "is_marked_ready", "unlabelled": "unlabeled_head",
+}  # fmt: skip
 # Enough for the distinct outcomes, findings and sources of all packages of a large catalog.
 _MAX_SHARED_VALUES = 4_096
 
@@ -112,19 +122,19 @@ class ObservedPackage:
     """Trees of a package on its branches when its outcome was decided; None where the package is absent.
 
     Attributes:
-        frozen: The draft was proposed, so that it must not be changed.
-        stuck: The draft has local changes, and the target branch has since changed this package and one of the
-            locally changed files.
+        is_frozen: Whether the draft was proposed, so that it must not be changed.
+        is_stuck: Whether the draft has local changes, and the target branch has since changed this package and one of
+            the locally changed files.
     """
 
     published: TreeId | None = None
     drafted: TreeId | None = None
-    frozen: bool = False
-    stuck: bool = False
+    is_frozen: bool = False
+    is_stuck: bool = False
 
     def as_data(self) -> dict[str, Any]:
         """Return the trees and flags as JSON data."""
-        return {"published": self.published, "drafted": self.drafted, "frozen": self.frozen, "stuck": self.stuck}
+        return {"published": self.published, "drafted": self.drafted, "frozen": self.is_frozen, "stuck": self.is_stuck}
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,16 +144,16 @@ class ProposedRemoval:
     Attributes:
         branch: Draft branch that deletes the package.
         against: Tree of the package on the target branch at that time.
-        declined: The deletion was rejected. It is proposed again when the published tree changes.
+        is_declined: Whether the deletion was rejected. It is proposed again when the published tree changes.
     """
 
     branch: str
     against: TreeId
-    declined: bool = False
+    is_declined: bool = False
 
     def as_data(self) -> dict[str, Any]:
         """Return the removal as JSON data."""
-        return {"branch": self.branch, "against": self.against, "declined": self.declined}
+        return {"branch": self.branch, "against": self.against, "declined": self.is_declined}
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +161,7 @@ class PackageRecord:
     """Everything that the state contains about one package of a target.
 
     Attributes:
-        owned: Whether an owner has the package. False if the variant was always blocked, or if the owner gave the
+        is_owned: Whether an owner has the package. False if the variant was always blocked, or if the owner gave the
             package up. Then only the numbers that must not be used again count (a tombstone).
         last_workspace: Highest workspace number in use.
         last_revision: Highest revision number in use.
@@ -179,7 +189,7 @@ class PackageRecord:
     """
 
     owner: PackageOwner
-    owned: bool = False
+    is_owned: bool = False
     labels: Mapping[str, str] = field(default_factory=dict)
     annotations: Mapping[str, str] = field(default_factory=dict)
     last_workspace: int = 0
@@ -251,28 +261,27 @@ class PackageRecord:
 class PullRequestRecord:
     """Recorded data of a draft branch's pull request, which saves requests to the forge.
 
-    The field names are keys of the state file.
-
     Attributes:
         number: Number of the pull request, 0 while it is not open yet.
-        read: Digest of the inputs of its title, body and commit status.
-        change: Digest of its change, equal on all clusters with the same change.
-        told: Digest of the commit status that the forge has.
-        readied: The pull request was marked as ready for review, because the draft was proposed.
-        unlabelled: Head of a draft with conflicts at which the pull request had no label that accepts them. A label
+        inputs_digest: Digest of the inputs of its title, body and commit status.
+        change_digest: Digest of its change, equal on all clusters with the same change.
+        status_digest: Digest of the commit status that was last sent to the forge.
+        is_marked_ready: Whether the pull request was marked as ready for review, because the draft was proposed.
+        unlabeled_head: Head of a draft with conflicts at which the pull request had no label that accepts them. A label
             that is present later was added for this head.
     """
 
     number: int = 0
-    read: str = ""
-    change: str = ""
-    told: str = ""
-    readied: bool = False
-    unlabelled: str = ""
+    inputs_digest: str = ""
+    change_digest: str = ""
+    status_digest: str = ""
+    is_marked_ready: bool = False
+    unlabeled_head: str = ""
 
     def as_data(self) -> dict[str, Any]:
         """Return the record as JSON data. Earlier versions can read it unless the draft has conflicts."""
-        return {name: value for name, value in vars(self).items() if value or name != "unlabelled"}
+        data = {key: getattr(self, name) for key, name in _PULL_REQUEST_FIELDS.items()}
+        return {key: value for key, value in data.items() if value or key != "unlabelled"}
 
 
 @dataclass(frozen=True)
@@ -282,22 +291,22 @@ class DraftBranch:
     Attributes:
         head: Commit that was pushed last.
         base: Commit of the target branch that the draft starts at.
-        edited: Other commits were pushed since. Then commits are only appended until the branch is deleted.
-        removes: The branch only deletes packages.
-        request: Pull request of the branch, None without one.
+        is_edited: Whether other commits were pushed since. Then commits are only appended until the branch is deleted.
+        is_removal: Whether the branch only deletes packages.
+        pull_request: Pull request of the branch, None without one.
     """
 
     head: CommitId
     base: CommitId
-    edited: bool = False
-    removes: bool = False
-    request: PullRequestRecord | None = None
+    is_edited: bool = False
+    is_removal: bool = False
+    pull_request: PullRequestRecord | None = None
 
     def as_data(self) -> dict[str, Any]:
         """Return the branch as JSON data."""
-        data = {"head": self.head, "base": self.base, "edited": self.edited}
-        more = {"removes": True} if self.removes else {}
-        return {**data, **more, **({"request": self.request.as_data()} if self.request else {})}
+        data = {"head": self.head, "base": self.base, "edited": self.is_edited}
+        more = {"removes": True} if self.is_removal else {}
+        return {**data, **more, **({"request": self.pull_request.as_data()} if self.pull_request else {})}
 
 
 @dataclass(frozen=True)
@@ -324,13 +333,13 @@ class TargetState:
     @cached_property
     def config_sources(self) -> tuple[ConfigSources, ...]:
         """Config files of the owned packages. Equal mappings are usually one object, so that duplicates are removed."""
-        owned = (record for record in self.packages.values() if record.owned)
+        owned = (record for record in self.packages.values() if record.is_owned)
         return tuple({id(record.config_sources): record.config_sources for record in owned}.values())
 
     def list_active_packages(self) -> Iterator[tuple[str, PackageRecord]]:
         """Yield the packages that have an owner, without those whose deletion is proposed."""
         for package, record in self.packages.items():
-            if record.owned and record.removal is None:
+            if record.is_owned and record.removal is None:
                 yield package, record
 
     @cached_property
@@ -440,14 +449,21 @@ def _parse_files(files: Mapping[str, bytes]) -> TargetState:
 
 
 def _parse_draft(data: Mapping[str, Any]) -> DraftBranch:
-    request = PullRequestRecord(**data["request"]) if data.get("request") else None
-    return DraftBranch(**{**data, "request": request})
+    fields = _rename_keys(data, _DRAFT_FIELDS)
+    recorded = data.get("request")
+    pull_request = PullRequestRecord(**_rename_keys(recorded, _PULL_REQUEST_FIELDS)) if recorded else None
+    return DraftBranch(**{**fields, "pull_request": pull_request})
+
+
+def _rename_keys(data: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
+    """Return data with field names as keys. An unknown key raises KeyError, because its value would be lost."""
+    return {names[key]: value for key, value in data.items()}
 
 
 def _serialize_record(record: PackageRecord) -> dict[str, Any]:
     return {
         "owner": {"group": record.owner.key.group, **record.owner.as_data()},
-        "owned": record.owned,
+        "owned": record.is_owned,
         "labels": dict(record.labels),
         "annotations": dict(record.annotations),
         "workspace": record.last_workspace,
@@ -495,7 +511,7 @@ def _parse_record(data: Mapping[str, Any], texts: Mapping[str, str]) -> PackageR
 
     return PackageRecord(
         owner=_parse_owner(data["owner"]),
-        owned=data["owned"],
+        is_owned=data["owned"],
         labels=_share(data["labels"]),
         annotations=_share(data["annotations"]),
         last_workspace=data["workspace"],
@@ -507,14 +523,14 @@ def _parse_record(data: Mapping[str, Any], texts: Mapping[str, str]) -> PackageR
         revisions=tuple([_parse_revision(revision, version_of) for revision in data["revisions"]]),
         declined_trees=tuple(data["declined"]),
         trace={intern(name): intern(answer) for name, answer in data["trace"].items()},
-        observed=ObservedPackage(**_intern_values(data["seen"])),
+        observed=ObservedPackage(**_rename_keys(_intern_values(data["seen"]), _OBSERVED_FIELDS)),
         desired_tree=TreeId(intern(data["wanted"])) if data["wanted"] is not None else None,
         review_digest=intern(data["review"]),
         render_status=_share(data["render"]),
         outcome=_share(data["outcome"]),
         conflicts=tuple(data.get("conflicts", ())),
         deletion_policy=data.get("deletion", "delete"),
-        removal=ProposedRemoval(**data["removal"]) if "removal" in data else None,
+        removal=ProposedRemoval(**_rename_keys(data["removal"], _REMOVAL_FIELDS)) if "removal" in data else None,
         declined_source=data.get("dropped"),
         policy_usage=_share(data.get("policies", _EMPTY)),
         rule_texts=_parse_rules(data.get("rules", _EMPTY), texts),

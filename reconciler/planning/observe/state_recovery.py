@@ -124,7 +124,7 @@ def _recover_record(
     variant = candidate.variant
     record = PackageRecord(
         variant.owner,
-        owned=candidate.has_status,
+        is_owned=candidate.has_status,
         labels=candidate.labels,
         annotations=candidate.annotations,
         last_workspace=max(map(_workspace_number, tagged), default=0),

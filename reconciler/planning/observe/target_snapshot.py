@@ -95,7 +95,7 @@ class TargetHeads:
 
 def list_removal_branches(template: str, target: Target, state: TargetState) -> frozenset[str]:
     """Return the names of all removal drafts that a target has or can get, even if its state was lost."""
-    known = (name for name, draft in state.drafts.items() if draft.removes)
+    known = (name for name, draft in state.drafts.items() if draft.is_removal)
     packages = state.packages if "{package}" in template else ("",)
     return frozenset([*known, *(format_draft_branch(template, target, package) for package in packages)])
 
@@ -155,7 +155,7 @@ def _decline_reverted_removal(record: PackageRecord, trees: Sequence[TreeId | No
     removal, last = record.removal, trees[-1] if trees else None
     if removal is None or last is None or None not in trees:
         return record
-    return replace(record, removal=replace(removal, against=last, declined=True))
+    return replace(record, removal=replace(removal, against=last, is_declined=True))
 
 
 def _apply_commit(record: PackageRecord, previous: PackageAtCommit | None, current: PackageAtCommit) -> PackageRecord:
@@ -238,13 +238,13 @@ def track_drafts(state: TargetState, target: Target, heads: TargetHeads, reposit
 def _track_branch(
     name: str, draft: DraftBranch | None, head: CommitId, heads: TargetHeads, repository: GitObjectReader
 ) -> DraftBranch:
-    if draft is not None and not draft.edited and draft.head == head:
+    if draft is not None and not draft.is_edited and draft.head == head:
         return draft
     # A branch without a record, as after a lost state, counts as edited.
-    draft = draft or DraftBranch(head, heads.target_branch or head, removes=name in heads.removal_branches)
+    draft = draft or DraftBranch(head, heads.target_branch or head, is_removal=name in heads.removal_branches)
     # After a merge of the target branch into the draft, the old base would restore what the target branch reverted.
     base = repository.find_merge_base(head, heads.target_branch) if heads.target_branch else None
-    return replace(draft, base=base or draft.base, edited=True)
+    return replace(draft, base=base or draft.base, is_edited=True)
 
 
 def _track_draft_version(
@@ -274,12 +274,12 @@ def _track_removal(record: PackageRecord, path: str, heads: TargetHeads, reposit
     if published is None:
         # As for a package whose owner was deleted, previous revisions do not count any more.
         return replace(record, removal=None, revisions=())
-    if removal.declined or (head and repository.find_tree_at(head, path) is None):
+    if removal.is_declined or (head and repository.find_tree_at(head, path) is None):
         return record
     if head is None and published != removal.against:
         # The published package changed, so that its removal is decided again.
         return replace(record, removal=None)
-    return replace(record, removal=replace(removal, against=published, declined=True))
+    return replace(record, removal=replace(removal, against=published, is_declined=True))
 
 
 def _decline_version(record: PackageRecord, version: RenderedVersion) -> PackageRecord:
@@ -323,7 +323,7 @@ class TargetSnapshot:
     @cached_property
     def owned_packages(self) -> PackagePathIndex:
         """The packages that have an owner in the state."""
-        return PackagePathIndex(name for name, record in self.state.packages.items() if record.owned)
+        return PackagePathIndex(name for name, record in self.state.packages.items() if record.is_owned)
 
     def find_draft_branch(self, package: str) -> str:
         """Return the draft branch of a package.
@@ -341,7 +341,7 @@ class TargetSnapshot:
         return self._find_usable_branch(format_draft_branch(self.removal_template, self.target, package), removes=True)
 
     def _find_usable_branch(self, name: str, removes: bool) -> str:
-        branches = sorted(branch for branch, draft in self.state.drafts.items() if draft.removes == removes)
+        branches = sorted(branch for branch, draft in self.state.drafts.items() if draft.is_removal == removes)
         return next((branch for branch in branches if are_paths_nested(branch, name)), name)
 
     def is_frozen(self, branch: str) -> bool:
@@ -355,7 +355,7 @@ class TargetSnapshot:
         This does not matter if the target branch has all content of the draft, because the draft is then deleted.
         """
         draft, published = self.state.drafts.get(branch), self.heads.target_branch
-        if draft is None or not draft.edited or published is None or not self._has_conflicting_files(branch, draft):
+        if draft is None or not draft.is_edited or published is None or not self._has_conflicting_files(branch, draft):
             return False
         return self.objects.has_unpublished_changes(self.heads.drafts[branch], draft.base, published)
 
@@ -408,7 +408,7 @@ class TargetSnapshot:
         record = self.state.packages.get(package)
         if record is None or record.draft_version:
             return False
-        return not draft.edited or drafted in {revision.version.rendered for revision in record.revisions}
+        return not draft.is_edited or drafted in {revision.version.rendered for revision in record.revisions}
 
     def has_published_change(self, package: str) -> bool:
         """Return whether the target branch changed a package since the base of its open draft."""
@@ -441,5 +441,5 @@ class TargetSnapshot:
 
 
 def _is_on_branch(record: PackageRecord, branch: str) -> bool:
-    is_removal = record.removal is not None and not record.removal.declined and record.removal.branch == branch
+    is_removal = record.removal is not None and not record.removal.is_declined and record.removal.branch == branch
     return is_removal or (record.draft_version is not None and record.draft_branch == branch)

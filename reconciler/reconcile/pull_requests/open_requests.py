@@ -246,7 +246,7 @@ def _select_fields(request: PullRequest) -> dict[str, object]:
 
 
 def _list_numbers(state: TargetState) -> dict[str, int]:
-    records = ((name, draft.request) for name, draft in state.drafts.items())
+    records = ((name, draft.pull_request) for name, draft in state.drafts.items())
     return {name: record.number for name, record in records if record and record.number}
 
 
@@ -290,7 +290,7 @@ class PullRequestTask:
     @property
     def change_digest(self) -> str:
         """The digest of the change in the draft; "" if it is unknown."""
-        return self.text.change_digest if self.text else self.recorded.change
+        return self.text.change_digest if self.text else self.recorded.change_digest
 
 
 def list_request_tasks(target: Target, remotes: Remotes, state_ref: str) -> Iterator[PullRequestTask]:
@@ -308,7 +308,7 @@ def list_request_tasks(target: Target, remotes: Remotes, state_ref: str) -> Iter
         input_digest = compute_digest([head, published, _list_blocking_errors(state, branch)])
         is_proposed = refs.get(proposed_ref(branch)) == head
         seconds = remote.read_commit(head).seconds
-        record = draft.request or PullRequestRecord()
+        record = draft.pull_request or PullRequestRecord()
         yield PullRequestTask(target, branch, head, record, input_digest, seconds, is_proposed)
 
 
@@ -318,7 +318,7 @@ def add_acceptance(task: PullRequestTask, request: PullRequest | None) -> PullRe
     The label only counts if the pull request was seen at this head without the label before. This is recorded in the
     state of the target, so that a label for an earlier head never counts, also with several replicas.
     """
-    is_current = request is not None and request.commit == task.head == task.recorded.unlabelled
+    is_current = request is not None and request.commit == task.head == task.recorded.unlabeled_head
     if not is_current or request is None or not request.accepts_conflicts:
         return task
     return replace(task, has_accepted_conflicts=True, input_digest=compute_digest([task.input_digest, "accepted"]))
@@ -343,7 +343,7 @@ def write_request_texts(
     remaining = _MAX_WAITING_TEXTS
     drafts_by_target: dict[Target, Mapping[str, OpenDraft]] = {}
     for task in sorted(tasks, key=lambda task: (task.head_seconds, task.target.key, task.branch)):
-        is_waiting = not task.recorded.number and task.input_digest == task.recorded.read
+        is_waiting = not task.recorded.number and task.input_digest == task.recorded.inputs_digest
         if not needs_text(task) or (is_waiting and remaining <= 0):
             yield task
             continue

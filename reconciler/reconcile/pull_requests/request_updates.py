@@ -86,7 +86,9 @@ class PullRequestResult:
         """Leave the task to a later pass. Record the change of the draft, to find equal changes of other clusters."""
         self.is_waiting = not self.recorded.number
         if self.is_waiting and self.task.text:
-            self.recorded = replace(self.recorded, read=self.task.input_digest, change=self.task.change_digest)
+            self.recorded = replace(
+                self.recorded, inputs_digest=self.task.input_digest, change_digest=self.task.change_digest
+            )
 
 
 class PullRequestBackoff:
@@ -268,7 +270,9 @@ class PullRequestUpdater:
             except _REQUEST_ERRORS as error:
                 self._backoff.record_refusal(result, error.message)
         if not result.error and not result.is_unfinished:
-            result.recorded = replace(result.recorded, read=task.input_digest, change=task.change_digest)
+            result.recorded = replace(
+                result.recorded, inputs_digest=task.input_digest, change_digest=task.change_digest
+            )
             self._backoff.record_success(task)
 
     def _find_open_request(self, url: str, result: PullRequestResult) -> PullRequest | None:
@@ -280,7 +284,7 @@ class PullRequestUpdater:
         request = self._cache.find_request(url, number, task.branch) if number else None
         if number and (request is None or has_ended(request, task)):
             # The draft needs a new pull request, which may be open already.
-            result.recorded = PullRequestRecord(change=result.recorded.change)
+            result.recorded = PullRequestRecord(change_digest=result.recorded.change_digest)
             number = 0
         if not number:
             request = self._cache.find_by_branches(url, task.branch, task.target.branch)
@@ -342,7 +346,7 @@ class PullRequestUpdater:
             not self._options.should_report_check
             or text is None
             or not text.conflicts
-            or result.recorded.unlabelled == task.head
+            or result.recorded.unlabeled_head == task.head
         ):
             return
         request = self._cache.open_requests(url)[result.recorded.number]
@@ -353,7 +357,7 @@ class PullRequestUpdater:
         current = forge.request(request.number)
         self._cache.record(url, current)
         if current.commit == task.head and not current.accepts_conflicts:
-            result.recorded = replace(result.recorded, unlabelled=task.head)
+            result.recorded = replace(result.recorded, unlabeled_head=task.head)
         else:
             result.is_unfinished = True
 
@@ -362,13 +366,13 @@ class PullRequestUpdater:
         request = self._cache.open_requests(url)[result.recorded.number]
         if not self._options.should_open_as_draft:
             return
-        is_proposed, is_marked = result.task.is_proposed, result.recorded.readied
+        is_proposed, is_marked = result.task.is_proposed, result.recorded.is_marked_ready
         if (is_proposed and request.draft) or (not is_proposed and is_marked and not request.draft):
             forge.set_draft(request, not is_proposed)
             self._cache.record(url, replace(request, draft=not is_proposed))
-            result.recorded = replace(result.recorded, readied=is_proposed)
+            result.recorded = replace(result.recorded, is_marked_ready=is_proposed)
         elif is_marked and not is_proposed:
-            result.recorded = replace(result.recorded, readied=False)
+            result.recorded = replace(result.recorded, is_marked_ready=False)
 
     def _report_check(self, forge: Forge, result: PullRequestResult) -> None:
         task, text = result.task, result.task.text
@@ -379,9 +383,9 @@ class PullRequestUpdater:
             text.format_verdict(accepted=task.has_accepted_conflicts),
         )
         digest = compute_digest([task.head, verdict.passed, verdict.summary])
-        if digest != result.recorded.told:
+        if digest != result.recorded.status_digest:
             forge.report(task.head, verdict)
-            result.recorded = replace(result.recorded, told=digest)
+            result.recorded = replace(result.recorded, status_digest=digest)
 
 
 def has_ended(request: PullRequest, task: PullRequestTask) -> bool:

@@ -103,8 +103,7 @@ def _with_records(state: TargetState | Finding | None, records: Mapping[str, Pul
     if not isinstance(state, TargetState):
         return None
     drafts = {
-        name: replace(draft, request=records.get(name, draft.request))  # a mapping, no HTTP call  # nosec B113
-        for name, draft in state.drafts.items()
+        name: replace(draft, pull_request=records.get(name, draft.pull_request)) for name, draft in state.drafts.items()
     }
     return replace(state, drafts=drafts)
 
@@ -206,13 +205,13 @@ class PullRequests:
 
     def _needs_text(self, task: PullRequestTask) -> bool:
         if self.cache.is_agit(task.target.url):
-            return task.recorded.told != task.head
+            return task.recorded.status_digest != task.head
         if self._backoff.is_waiting(task):
             # The limit of texts per pass is left to other tasks.
             return False
-        is_unreported = self.options.should_report_check and not task.recorded.told
+        is_unreported = self.options.should_report_check and not task.recorded.status_digest
         return (
-            task.input_digest != task.recorded.read
+            task.input_digest != task.recorded.inputs_digest
             or not task.recorded.number
             or is_unreported
             or self._has_ended(task)
@@ -277,7 +276,10 @@ class PullRequests:
             return result
         self._backoff.record_success(task)
         return PullRequestResult(
-            task, PullRequestRecord(read=task.input_digest, change=task.change_digest, told=task.head)
+            task,
+            PullRequestRecord(
+                inputs_digest=task.input_digest, change_digest=task.change_digest, status_digest=task.head
+            ),
         )
 
     def _summarize(

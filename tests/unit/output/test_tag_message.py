@@ -12,7 +12,9 @@ from reconciler.planning.model.state import PackageRecord, PublishedRevision, Re
 from tests.unit.output.world import COMMIT, TREE, destination, owner, upstream
 
 OFFER = RenderedVersion(TREE, TREE, TREE, TREE, TREE, "", None, upstream().summary)  # type: ignore[arg-type]
-RECORD = PackageRecord(owner(), owned=True, labels={"tier": "one"}, annotations={"note": "a\nReconciler-Revision: 9 é"})
+RECORD = PackageRecord(
+    owner(), is_owned=True, labels={"tier": "one"}, annotations={"note": "a\nReconciler-Revision: 9 é"}
+)
 TAG = MissingTag("eu-1/gw/v3", "gw", PublishedRevision(3, COMMIT, OFFER, 4), RECORD)
 
 
@@ -38,7 +40,7 @@ def test_the_message_says_all_that_a_state_is_rebuilt_from() -> None:
 
 def test_what_nobody_knows_is_left_out() -> None:
     revision = PublishedRevision(3, COMMIT, replace(OFFER, upstream=""))
-    bare = MissingTag("eu-1/gw/v3", "gw", revision, PackageRecord(owner(), owned=True))
+    bare = MissingTag("eu-1/gw/v3", "gw", revision, PackageRecord(owner(), is_owned=True))
 
     told = parse_trailers(format_tag_message(bare, destination()))
 

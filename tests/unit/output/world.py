@@ -156,7 +156,7 @@ def draft(
     wanted = wanted or variant()
     old, new = (files if isinstance(files, FileTree) else tree(files) for files in (before, after))
     made = replace(rendered or PackageRender(new), files=new, trace=trace or {})
-    known = PackageRecord(wanted.owner, owned=True, last_workspace=3, trace=trace or {}, desired_tree=new.id)
+    known = PackageRecord(wanted.owner, is_owned=True, last_workspace=3, trace=trace or {}, desired_tree=new.id)
     record = replace(known, render_status=made.render_status)
     return Draft(wanted, made, record, ObservedPackage(), TREE, TREE, TREE, task, old, causes)
 
@@ -166,7 +166,7 @@ def unchanged(wanted: Variant, why: str = "published") -> Unchanged:
     put, ours = (offer, None) if why == "drafted" else (None, offer)
     return Unchanged(
         wanted,
-        PackageRecord(wanted.owner, owned=True, last_workspace=3, draft_version=put, published_version=ours),
+        PackageRecord(wanted.owner, is_owned=True, last_workspace=3, draft_version=put, published_version=ours),
         why,
     )
 
@@ -181,14 +181,16 @@ def held(package: str = "old") -> HeldRemoval:
     finding = Finding(
         "DeletionHeld", f"package {package} is not wanted any more", SourceLocation(object="PackageVariant/default/old")
     )
-    return HeldRemoval(package, PackageRecord(owner("old"), owned=True), finding)
+    return HeldRemoval(package, PackageRecord(owner("old"), is_owned=True), finding)
 
 
 def leaving(how: RemovalKind = "proposed", package: str = "gone", *, before: TreeId | None = None) -> RemovalOutcome:
     removal = (
-        ProposedRemoval("removals/eu-1", TREE, declined=how == "declined") if how in ("proposed", "declined") else None
+        ProposedRemoval("removals/eu-1", TREE, is_declined=how == "declined")
+        if how in ("proposed", "declined")
+        else None
     )
-    record = PackageRecord(owner("old"), owned=removal is not None, removal=removal)
+    record = PackageRecord(owner("old"), is_owned=removal is not None, removal=removal)
     return RemovalOutcome(package, owner("old"), how, record, "PackageVariant/default/old is gone", before)
 
 

@@ -76,7 +76,7 @@ def offer(name: str, against: str | None = None, base: str = "up1", merged: str 
 
 
 def record(**fields: Any) -> PackageRecord:
-    return PackageRecord(**{"owner": owner(), "owned": True, **fields})
+    return PackageRecord(**{"owner": owner(), "is_owned": True, **fields})
 
 
 def state(*, seen: str | None = "b0", **fields: Any) -> TargetState:

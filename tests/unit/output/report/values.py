@@ -59,7 +59,7 @@ def drafted(
     **fields: Any,
 ) -> tuple[ReportPackage, OpenDraft]:
     """Return a package on an open draft that changes its image, and the draft."""
-    record = PackageRecord(owner(f"gw-{cluster}"), owned=True, draft_version=OFFER, draft_branch=f"drafts/{cluster}")
+    record = PackageRecord(owner(f"gw-{cluster}"), is_owned=True, draft_version=OFFER, draft_branch=f"drafts/{cluster}")
     unmet = tuple(fields.pop("unmet", ()))
     one = DraftedPackage(package, record, TREE, TREE, status, unmet_gates=unmet)
     draft = OpenDraft(destination(cluster), f"drafts/{cluster}", HEAD, BASE, BASE, None, False, (one,), ())
@@ -84,7 +84,7 @@ def published(
 ) -> ReportPackage:
     """Return a package that is on no draft."""
     number = fields.pop("number", 1)
-    record = PackageRecord(owner(), owned=True, published_version=OFFER)
+    record = PackageRecord(owner(), is_owned=True, published_version=OFFER)
     revision = PublishedRevision(number, BASE, OFFER) if number else None
     cell = TargetPackage(package, record, state, TREE, OFFER.status, revision, **fields)
     return ReportPackage(cell, DAY, None, emit({"status": dict(status)}).encode())

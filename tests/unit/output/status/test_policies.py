@@ -71,7 +71,7 @@ def test_a_policy_that_is_used() -> None:
     ("one", "reason"),
     [
         pytest.param(plan(using("eu-1", None)), "PolicyUnused", id="unused"),
-        pytest.param(plan(using("eu-1", WEB, owned=False)), "PolicyUnused", id="by-what-is-gone"),
+        pytest.param(plan(using("eu-1", WEB, is_owned=False)), "PolicyUnused", id="by-what-is-gone"),
         pytest.param(plan(using("eu-1", {**WEB, "failed": ["a"]})), "ApplyOverridesFailed", id="and-fails"),
         pytest.param(plan(policies=INVALID), "PolicyInvalid", id="invalid"),
     ],

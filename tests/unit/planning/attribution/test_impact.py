@@ -83,7 +83,7 @@ def test_a_package_is_told_where_it_comes_to_something_else(
 
 
 def known(one: TargetPlan) -> TargetPlan:
-    record = PackageRecord(owner(), owned=True)
+    record = PackageRecord(owner(), is_owned=True)
     return replace(one, next_state=replace(one.next_state, packages={"gw": record}))
 
 

@@ -37,7 +37,7 @@ def test_each_place_has_one_winner(
 
 
 def test_an_owner_that_never_had_the_place_has_no_right_to_it() -> None:
-    known = state(packages={"gw": record(owner=owner("b"), owned=False)})
+    known = state(packages={"gw": record(owner=owner("b"), is_owned=False)})
 
     found, _ = resolve_claims(claims(variant("a"), variant("b")), known)
 

@@ -144,13 +144,13 @@ ELSE = tree("people's")
         ),
         pytest.param(
             known(published_version=NOW, draft_version=OLD),
-            ObservedPackage(OUTPUT.id, tree("old"), frozen=True),
+            ObservedPackage(OUTPUT.id, tree("old"), is_frozen=True),
             "published",
             id="overtaken-but-frozen",
         ),
         pytest.param(
             known(published_version=NOW, draft_version=OLD),
-            ObservedPackage(OUTPUT.id, tree("old"), stuck=True),
+            ObservedPackage(OUTPUT.id, tree("old"), is_stuck=True),
             "published",
             id="overtaken-but-stuck",
         ),
@@ -161,7 +161,7 @@ ELSE = tree("people's")
             id="declined",
         ),
         pytest.param(known(), ObservedPackage(OUTPUT.id), "adopted", id="adopted"),
-        pytest.param(known(owned=False), ObservedPackage(OUTPUT.id), "DownstreamExists", id="not-its-own-yet"),
+        pytest.param(known(is_owned=False), ObservedPackage(OUTPUT.id), "DownstreamExists", id="not-its-own-yet"),
         pytest.param(known(), ObservedPackage(), "draft clone", id="gone-from-the-branch"),
         pytest.param(stale(published_version=OLD), ObservedPackage(tree("old")), "draft edit", id="input-changed"),
         pytest.param(
@@ -180,11 +180,13 @@ ELSE = tree("people's")
         ),
         pytest.param(
             stale(draft_version=OLD),
-            ObservedPackage(None, tree("old"), frozen=True),
+            ObservedPackage(None, tree("old"), is_frozen=True),
             "DownstreamProposed",
             id="proposed",
         ),
-        pytest.param(stale(published_version=OLD), ObservedPackage(tree("old"), stuck=True), "DraftEdited", id="stuck"),
+        pytest.param(
+            stale(published_version=OLD), ObservedPackage(tree("old"), is_stuck=True), "DraftEdited", id="stuck"
+        ),
         pytest.param(
             stale(published_version=NOW), ObservedPackage(OUTPUT.id), "published", id="input-changed-output-did-not"
         ),

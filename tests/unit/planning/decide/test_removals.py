@@ -31,7 +31,7 @@ PUBLISHED = record(published_version=offer("v1"), last_workspace=2, last_revisio
 OF_SET = replace(PUBLISHED, owner=owner(made_by="fleet"))
 DRAFTED = record(draft_version=offer("d1"), draft_branch="drafts/berlin", last_workspace=1)
 PROPOSED = replace(PUBLISHED, removal=ProposedRemoval(BRANCH, tree("v1")))
-DECLINED = replace(PUBLISHED, removal=ProposedRemoval(BRANCH, tree("v1"), declined=True))
+DECLINED = replace(PUBLISHED, removal=ProposedRemoval(BRANCH, tree("v1"), is_declined=True))
 HERE = PackageTarget("default", "berlin", "gw")
 ELSEWHERE = PackageTarget("default", "lisbon", "gw")
 HASH = compute_deletion_hash([DownstreamKey("berlin", "gw")])
@@ -50,11 +50,11 @@ def ground(
     base = None if published is None else "v1"
     tables = Tables({"b0": {"gw": base}, "b1": {"gw": published}, "d1": {"gw": drafted}, "r1": {"gw": None}})
     drafts = {"drafts/berlin": DraftBranch(commit("d1"), commit("b0"))} if drafted else {}
-    if one.removal and not one.removal.declined:
-        drafts[BRANCH] = DraftBranch(commit("r1"), commit("b0"), removes=True)
+    if one.removal and not one.removal.is_declined:
+        drafts[BRANCH] = DraftBranch(commit("r1"), commit("b0"), is_removal=True)
     known = {name: draft.head for name, draft in drafts.items()}
     edited = heads.pop("is_edited", False)
-    drafts = {name: replace(draft, edited=edited) for name, draft in drafts.items()}
+    drafts = {name: replace(draft, is_edited=edited) for name, draft in drafts.items()}
     found = TargetHeads(commit("b1"), drafts=known, removal_branches=frozenset({BRANCH}), **heads)
     return TargetSnapshot(
         destination(), state(drafts=drafts, packages={"gw": one}), found, tables, "drafts/{repository}"
@@ -87,7 +87,7 @@ def told(on: TargetSnapshot, who: TargetClaims, *reconciled: ObjectKey) -> str:
         pytest.param(
             replace(DRAFTED, deletion_policy="orphan"), None, "d1", "orphaned", id="an-orphan-that-is-a-draft"
         ),
-        pytest.param(replace(PUBLISHED, owned=False), "v1", None, "", id="nobodys"),
+        pytest.param(replace(PUBLISHED, is_owned=False), "v1", None, "", id="nobodys"),
     ],
 )
 def test_by_policy_and_by_what_stands_there(

@@ -68,7 +68,7 @@ def test_the_date_of_the_last_upstream_is_kept() -> None:
     "remembered",
     [
         pytest.param(None, id="never-seen"),
-        pytest.param(known(NEW, owned=False), id="only-ever-blocked"),
+        pytest.param(known(NEW, is_owned=False), id="only-ever-blocked"),
         pytest.param(record(outcome={"kind": "held", "findings": []}), id="held-before"),
         pytest.param(known(ELSEWHERE), id="made-from-another-package"),
         pytest.param(known(replace(NEW, ref="", commit=commit(""), tree=tree(""))), id="waited-before"),

@@ -19,7 +19,7 @@ from tests.unit.planning.values import Tables, commit, state, tree
 
 HEAD, BASE, B = commit("d1"), commit("b0"), commit("b1")
 OURS = DraftBranch(HEAD, BASE)
-EDITED = DraftBranch(HEAD, BASE, edited=True)
+EDITED = DraftBranch(HEAD, BASE, is_edited=True)
 
 
 def step(package: str) -> DraftCommit:

@@ -76,7 +76,7 @@ def cell(
             id="put-up-for-removal",
         ),
         pytest.param(
-            cell(replace(PUBLISHED, removal=ProposedRemoval("removals/berlin", tree("v1"), declined=True))),
+            cell(replace(PUBLISHED, removal=ProposedRemoval("removals/berlin", tree("v1"), is_declined=True))),
             "declined",
             id="its-removal-was-declined",
         ),
@@ -101,9 +101,9 @@ def cell(
         pytest.param(cell(outcome(PUBLISHED, "held", WARNING)), "held", id="kept-though-nothing-wants-it"),
         pytest.param(cell(PUBLISHED.to_tombstone()), "orphaned", id="given-up-and-still-there"),
         pytest.param(cell(PUBLISHED.to_tombstone(), None), None, id="gone-for-good"),
-        pytest.param(cell(record(owned=False), None), None, id="never-there"),
+        pytest.param(cell(record(is_owned=False), None), None, id="never-there"),
         pytest.param(
-            cell(outcome(record(owned=False), "blocked", ERROR), None), "blocked", id="denied-before-it-was-there"
+            cell(outcome(record(is_owned=False), "blocked", ERROR), None), "blocked", id="denied-before-it-was-there"
         ),
     ],
 )

@@ -35,7 +35,7 @@ OFFERS = st.builds(RenderedVersion, IDS, IDS, IDS, IDS, IDS, IDS, st.none() | ID
 RECORDS = st.builds(
     PackageRecord,
     owner=st.builds(owner, NAMES, st.just("") | NAMES),
-    owned=st.booleans(),
+    is_owned=st.booleans(),
     labels=st.dictionaries(NAMES, NAMES, max_size=2),
     annotations=st.dictionaries(NAMES, NAMES, max_size=2),
     last_workspace=st.integers(0, 9),
@@ -146,7 +146,7 @@ def test_of_a_package_that_was_given_up_its_numbers_alone_are_left() -> None:
         declined_trees=(tree("v2"),),
     )
 
-    assert one.to_tombstone() == PackageRecord(owner(), owned=False, last_workspace=4, last_revision=3)
+    assert one.to_tombstone() == PackageRecord(owner(), is_owned=False, last_workspace=4, last_revision=3)
     assert one.to_tombstone().collect_trees() == frozenset()
 
 

@@ -235,7 +235,7 @@ def test_a_removal_that_was_taken_back_before_anybody_looked(trees: list[str | N
         state(packages={"gw": UP_FOR_REMOVAL}), destination(), TargetHeads(commit(line[-1])), tables
     )
 
-    assert after.packages["gw"].removal == replace(UP_FOR_REMOVAL.removal, declined=declined)
+    assert after.packages["gw"].removal == replace(UP_FOR_REMOVAL.removal, is_declined=declined)
 
 
 @pytest.mark.parametrize(
@@ -246,7 +246,7 @@ def test_a_removal_that_was_taken_back_before_anybody_looked(trees: list[str | N
     ],
 )
 def test_the_names_of_removal_drafts(template: str, packages: list[str], expected: set[str]) -> None:
-    drafts = {"old": DraftBranch(HEAD, commit("b0"), removes=True), "drafts/berlin": DraftBranch(HEAD, commit("b0"))}
+    drafts = {"old": DraftBranch(HEAD, commit("b0"), is_removal=True), "drafts/berlin": DraftBranch(HEAD, commit("b0"))}
     before = state(drafts=drafts, packages={one: record() for one in packages})
 
     assert list_removal_branches(template, destination(), before) == expected
