@@ -65,7 +65,7 @@ class MemoryForge:
 
     def open_requests(self) -> Sequence[PullRequest]:
         self.calls["list"] += 1
-        self._mirror.fetch("destination")
+        self._mirror.fetch("target")
         refs = self._mirror.refs()
         known = {number: replace(one, commit=refs[f"refs/heads/{one.head}"]) for number, one in self._open.items()}
         return [one for _, one in sorted(known.items())]

@@ -221,7 +221,7 @@ class Catalog:
         return self.objects.get(key)
 
     def without_objects(self, keys: Iterable[ObjectKey]) -> Catalog:
-        """Return the catalog without the effect of these objects. What they own is not considered deleted."""
+        """Return the catalog without the effect of these objects. Objects that they own are not considered deleted."""
         excluded = frozenset(keys)
         if not excluded:
             return self
@@ -458,7 +458,7 @@ def _check_version(path: str, document: Document) -> Finding | None:
 def _would_have_effect(group: str, metadata: object) -> bool:
     """Return whether an object would have an effect if it had a name.
 
-    What it owns must then not be considered deleted.
+    Objects that it owns must then not be considered deleted.
     """
     if not isinstance(metadata, dict):
         return group in _CONFIG_GROUPS

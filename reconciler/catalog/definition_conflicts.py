@@ -36,8 +36,8 @@ class DefinitionConflict:
         claims: The objects.
         reason: The end of a sentence about one of the other objects.
         package: The package that all of them claim on some targets; "" for other conflicts.
-        claimed_location: Returns what an object claims besides its identity. An earlier version of an object is the
-            same claim only if this value is equal.
+        claimed_location: Returns the location that an object claims, besides its identity. An earlier version of an
+            object is the same claim only if this location is equal.
     """
 
     claims: tuple[ConfigObject, ...]

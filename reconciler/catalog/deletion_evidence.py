@@ -1,6 +1,7 @@
 """Evidence of deletion: whether a file that defined an object in an earlier pass proves that the object was deleted.
 
-This module checks the content of one file. `planning/evidence.py` finds the files and derives the effect on packages.
+This module checks the content of one file. `planning/decide/deletion_safety.py` finds the files and derives
+the effect on packages.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ class InconclusiveFile:
 
 
 def find_inconclusive_file(documents: Sequence[Document], missing: Collection[ObjectKey]) -> InconclusiveFile | None:
-    """Return why a file does not prove that the missing objects were deleted; None if it does.
+    """Return the reason why a file does not prove that the missing objects were deleted; None if it does.
 
     It does if it has at least one manifest, if each manifest has `apiVersion`, `kind` and `metadata.name`, and if none
     of them may be a missing object with a misspelled kind or group.

@@ -36,7 +36,7 @@ class Manifest:
 
     @property
     def name(self) -> str:
-        """The name of the object; "" if it has nmanifest."""
+        """The name of the object; "" if it has none."""
         metadata = self.data.get("metadata") if isinstance(self.data, dict) else None
         name = metadata.get("name") if isinstance(metadata, dict) else None
         return name if isinstance(name, str) else ""

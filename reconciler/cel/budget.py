@@ -27,11 +27,11 @@ class ExpressionLimits:
     """Limits for an expression and for one evaluation of it.
 
     Attributes:
-        characters: Maximal length of the text.
-        nesting: Maximal nesting of comprehensions.
-        steps: Maximal number of steps. One step takes about 0.1 µs: one node of the syntax tree or one iteration. A
+        characters: Maximum length of the text.
+        nesting: Maximum nesting of comprehensions.
+        steps: Maximum number of steps. One step takes about 0.1 µs: one node of the syntax tree or one iteration. A
             function on long texts or lists takes several steps.
-        bytes: Maximal total size of all created strings, lists and maps, even if they are no longer used.
+        bytes: Maximum total size of all created strings, lists and maps, even if they are no longer used.
     """
 
     characters: int = 4096
@@ -53,7 +53,7 @@ class ExpressionBudget:
         self.steps = limits.steps
         self.bytes = limits.bytes
         self.patterns: set[str] = set()
-        """Regular expressions that this budget has paid for. Each is paid for once, even if a cache contains it."""
+        """Compiled regular expressions. The cost of each is subtracted once, even if a cache contains it."""
 
     def spend(self, steps: int) -> None:
         """Subtract steps. Raise `BudgetExceededError` if too few remain."""

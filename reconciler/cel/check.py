@@ -46,7 +46,7 @@ class ResolvedName:
 
 @dataclass(frozen=True, slots=True)
 class NameResolver:
-    """The names that exist: functions, and declared variables (dotted names are allowed) in a container."""
+    """Resolves names of functions and of declared variables, which can contain dots, within a container."""
 
     variables: Container[str]
     functions: Container[str]
@@ -121,7 +121,7 @@ class StaticCheck:
 
     Attributes:
         declarations: Declared variables and their fields.
-        nesting: Maximal nesting of loops.
+        nesting: Maximum nesting of loops.
         used_variables: Declared variables that the expression uses.
         variable_positions: Offset and name of each use.
         field_reads: Field paths of variables that the expression reads.

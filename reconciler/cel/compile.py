@@ -213,7 +213,7 @@ def _select_by_argument_count(overloads: tuple[Overload, ...], count: int) -> tu
 
 
 def _compile_literal(node: LiteralNode) -> CompiledExpression:
-    if type(node.value) is int and node.value > INT_MAX:  # the lexer accepts 2^63, because -2^63 is valid
+    if type(node.value) is int and node.value > INT_MAX:  # The lexer accepts 2^63 for -2^63.
         raise EvaluationError("CelSyntax", f"{node.value} is outside of the range of int", node.at)
     return _compile_constant(node.value)
 
@@ -244,7 +244,7 @@ def _create_variable(slot: int, name: str, at: int) -> CompiledExpression:
 
 
 def _compile_bound_variable(slot: int, value: CompiledExpression, cost: int) -> CompiledExpression:
-    """Read a variable of `cel.bind`. Its value is evaluated on first use."""
+    """Return the closure that reads a variable of `cel.bind`. It evaluates the value on first use."""
 
     def evaluate(frame: Frame) -> Any:
         known = frame[slot]
@@ -300,7 +300,7 @@ def _create_field(step: FieldStep) -> CompiledStep:
 
 
 def _create_entry(key: str, at: int) -> CompiledStep:
-    """Read an index with a constant key, the most frequent case: `labels['region']`."""
+    """Return the step for a constant key, the most frequent case: `labels['region']`."""
 
     def apply_step(frame: Frame, value: Any) -> Any:
         if type(value) is dict and key in value:
@@ -419,9 +419,9 @@ def _create_chain(
 
 
 def _create_logical(operands: list[CompiledExpression], node: LogicalNode) -> CompiledExpression:
-    """Evaluate `||` (true decides) or `&&` (false decides).
+    """Return the closure of `||` (one true operand determines the result) or `&&` (one false operand).
 
-    An operand that decides the result overrides errors of others.
+    An operand that determines the result overrides errors of other operands.
     """
     decisive = node.operator == "||"
 

@@ -34,7 +34,7 @@ from reconciler.memory import cached
 
 
 def copy_result(budget: ExpressionBudget, value: Any, depth: int = 0) -> Any:
-    """Return a deep copy of a result. A value that occurs twice (`[a, a]`) is paid for twice."""
+    """Return a deep copy of a result. The cost of a value that occurs twice (`[a, a]`) is subtracted twice."""
     if depth > MAX_VALUE_DEPTH:
         raise create_too_deep_error()
     kind = type(value)
@@ -61,7 +61,7 @@ def copy_result(budget: ExpressionBudget, value: Any, depth: int = 0) -> Any:
 
 
 MAX_CACHED_PROGRAMS: Final = 4096
-"""Maximal number of compiled programs in the cache."""
+"""Maximum number of compiled programs in the cache."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -153,7 +153,7 @@ class CelProgram:
         Args:
             bindings: Values of the variables: None, bool, int, float, str, bytes, list, dict (no subclasses), or the
                 classes of `values.py` and `timestamps.py`.
-            budget: Limits the sum of several evaluations. By deerror, each evaluation has its own budget.
+            budget: Limits the sum of several evaluations. By default, each evaluation has its own budget.
 
         Returns:
             A value of the same types, or `OMIT`.

@@ -122,9 +122,9 @@ def _compile_selection(
 
 
 def _compile_quantifier(iteration: LoopIteration, body: CompiledExpression, *, decisive: bool) -> CompiledStep:
-    """Evaluate `exists` (true decides) or `all` (false decides).
+    """Return the step of `exists` (one true element determines the result) or `all` (one false element).
 
-    A deciding element overrides errors at other elements.
+    An element that determines the result overrides errors of other elements.
     """
 
     def apply_step(frame: Frame, value: Any) -> bool:

@@ -92,7 +92,8 @@ def convert_to_double(number: Any) -> float:
     """Return the nearest double of a number. The CEL standard compares numbers of different types this way."""
     try:
         return float(number)
-    except OverflowError:  # only a number from outside can be this large
+    except OverflowError:
+        # Only a number from the bindings can be this large.
         raise EvaluationError("CelArithmetic", "an integer is outside of the range of double") from None
 
 
@@ -229,7 +230,7 @@ BinaryOperator = Callable[[ExpressionBudget, Any, Any], Any]
 def add(budget: ExpressionBudget, left: Any, right: Any) -> Any:
     """Evaluate `left + right`."""
     if type(left) is str and type(right) is str:
-        # paid before the text is created
+        # Subtract the cost before the text is created.
         budget.allocate(sum(len(part) if part.isascii() else 4 * len(part) for part in (left, right)))
         return left + right
     match left, right:

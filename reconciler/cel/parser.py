@@ -350,5 +350,5 @@ def _create_syntax_error(text: str, error: UnexpectedInput) -> EvaluationError:
 
 
 def _find_position(error: UnexpectedInput) -> int:
-    position: int | None = error.pos_in_stream  # lark declares int, but the value is None at the end of the text
+    position: int | None = error.pos_in_stream  # The type in lark is int, but None occurs at the end of a text.
     return 0 if position is None else position

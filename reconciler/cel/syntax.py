@@ -13,7 +13,7 @@ from typing import Any, Literal, TypedDict
 from reconciler.cel.errors import EvaluationError
 
 MAX_TREE_DEPTH = 100
-"""Maximal depth of a tree. It keeps recursive functions far from Python's recursion limit."""
+"""Maximum depth of a tree. Recursive functions then do not reach Python's recursion limit."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

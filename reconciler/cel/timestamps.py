@@ -209,7 +209,8 @@ def _named_offset(seconds: int, zone: str) -> int:
 def _load_zone(name: str) -> ZoneInfo:
     try:
         return ZoneInfo(name)
-    except (KeyError, ValueError, OSError) as error:  # unknown, not normalized, or a folder of the time zone database
+    except (KeyError, ValueError, OSError) as error:
+        # The name is unknown, is not normalized, or is a folder of the time zone database.
         raise EvaluationError("CelArgument", f"{_quote(name)} is not a time zone") from error
 
 

@@ -17,7 +17,7 @@ INT_MIN: Final = -(2**63)
 INT_MAX: Final = 2**63 - 1
 UINT_MAX: Final = 2**64 - 1
 MAX_VALUE_DEPTH: Final = 128
-"""Maximal nesting of lists and maps in functions that traverse them."""
+"""Maximum nesting of lists and maps in functions that traverse them."""
 
 
 class Uint(int):

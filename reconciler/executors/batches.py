@@ -49,7 +49,7 @@ class RenderWorker:
         self._create_renderer = create_renderer
         self._context_digest = ""
         self._renderer: PackageRenderer | None = None
-        # Rendering is Python code, so that two threads of one process would not run at the same time.
+        # Python runs one thread of a process at a time, so parallel renders in one process would not be faster.
         self._lock = Lock()
 
     def render_batch(self, batch: Batch, context: bytes, trees: Trees) -> bytes:
@@ -88,7 +88,7 @@ def _previous_files(inputs: RenderInputs) -> FileTree:
     return side.files if side else FileTree()
 
 
-# About a third of a second of rendering.
+# A worker renders this number of packages in about a third of a second.
 JOBS_PER_BATCH = 40
 
 

@@ -138,7 +138,7 @@ class _Pending:
         try:
             return _wait_for_results(packed, future, self._session.limit)
         except KilledWorker:
-            # One job of the batch ends every worker that renders it.
+            # One job of the batch terminates every worker that renders it.
             return [self._render_alone(number) for number in packed.job_numbers]
 
     def _render_alone(self, number: int) -> JobResult:

@@ -32,7 +32,7 @@ class AppToken:
     """Builds the header with a token of one installation of an App. It implements `Authorize`.
 
     `app` is the client id or the number of the App. `key_file` contains its private key in PEM format. If
-    `installation` is 0, GitHub is asked for the installation of `repository` ("owner/name"). A token is renewed five
+    `installation` is 0, GitHub returns the installation of `repository` ("owner/name"). A token is renewed five
     minutes before its end. Threads can share the object.
     """
 

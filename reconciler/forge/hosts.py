@@ -27,7 +27,7 @@ class Host:
     """A forge with the repositories below `path` on `host`. The host "" is this machine.
 
     If `api` is "", the default URL of the API is used. The credentials are a `token_file`, or for GitHub an App with
-    the file of its private key. If `app_installation` is 0, GitHub is asked for the installation.
+    the file of its private key. If `app_installation` is 0, GitHub returns the installation.
     """
 
     kind: Kind

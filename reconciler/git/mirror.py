@@ -33,7 +33,7 @@ from reconciler.git.push_outcomes import PushDone, PushOutcome, PushReport, Push
 from reconciler.git.rate_limit import PushRateLimiter
 from reconciler.git.url import GitUrl, check_url_allowed, parse_url
 
-FetchKind = Literal["config", "upstream", "destination", "both"]
+FetchKind = Literal["config", "upstream", "target", "both"]
 STATE_REF_PREFIX = "refs/reconciler/state/"
 _TAGS = "refs/tags/"
 _ALL_TAGS = f"+{_TAGS}*:{TRACKING_PREFIX}{_TAGS.removeprefix('refs/')}*"
@@ -129,10 +129,10 @@ class Mirror:
     def fetch(
         self, kind: FetchKind, state_ref_prefix: str = STATE_REF_PREFIX, branches: Sequence[str] | None = None
     ) -> None:
-        """Fetch refs with their whole history: branches; for destinations also state refs; for upstreams also tags.
+        """Fetch refs with their whole history: branches, state refs of targets, and tags of upstreams.
 
         The fetch is forced and pruned, so that `refs` then contains exactly the remote's refs. Refs that this object
-        has fetched before are fetched again, so that a repository can be upstream and destination at once.
+        has fetched before are fetched again, so that one repository can be an upstream and a target.
 
         Args:
             branches: Prefixes of short names that limit the branches; an absent branch is not an error.
@@ -571,6 +571,6 @@ def _refspecs(kind: FetchKind, state_ref_prefix: str, branches: Sequence[str] | 
     patterns = ["refs/heads/*"] if branches is None else [check_ref(f"refs/heads/{name}") + "*" for name in branches]
     if kind in ("upstream", "both"):
         patterns.append(f"{_TAGS}*")
-    if kind in ("destination", "both") and not (branches is None and state_ref_prefix.startswith("refs/heads/")):
+    if kind in ("target", "both") and not (branches is None and state_ref_prefix.startswith("refs/heads/")):
         patterns.append(check_ref(state_ref_prefix.rstrip("/")) + "/*")
     return [f"+{pattern}:{TRACKING_PREFIX}{pattern.removeprefix('refs/')}" for pattern in patterns]

@@ -18,7 +18,7 @@ from reconciler.git.url import GitUrl
 # The coarsest file systems store timestamps with a resolution of two seconds.
 _TIMESTAMP_RESOLUTION_NS = 2_000_000_000
 _LOCK = "reconciler.lock"
-_DEBRIS_PATTERNS = (
+_TEMPORARY_FILE_PATTERNS = (
     "*.lock", "objects/*.lock", "objects/*/tmp_*", "objects/pack/.tmp-*", "fast_import_crash_*",
 )  # fmt: skip
 _TEMPORARY_REF_FOLDERS = ("refs/out", "refs/reconciler-tmp")
@@ -44,7 +44,7 @@ class MirrorFolder:
         self._options = options
 
     def prepare(self) -> str:
-        """Create the folder if it does not exist, and remove the debris of a killed process.
+        """Create the folder if it does not exist, and remove temporary files of a killed process.
 
         Returns:
             The reason why a damaged mirror was repaired or replaced by an empty one; "" for an intact one.
@@ -65,12 +65,12 @@ class MirrorFolder:
 
     @contextmanager
     def lock(self) -> Iterator[int]:
-        """Hold the mirror's lock; after a GitError, the debris of the failed call is removed."""
+        """Hold the mirror's lock; after a GitError, temporary files of the failed call are removed."""
         with hold_lock(self.path / _LOCK, self._options.timeout_seconds) as lock_descriptor:
             try:
                 yield lock_descriptor
             except GitError:
-                self._remove_debris(lock_descriptor)
+                self._remove_temporary_files(lock_descriptor)
                 raise
 
     def maintain(self) -> bool:
@@ -145,7 +145,7 @@ class MirrorFolder:
             remove_folder(old)
 
     def _describe_obstacle(self) -> str:
-        """Return why the path contains something that is not a mirror; "" if the path is free."""
+        """Return the reason why the path contains something that is not a mirror; "" if the path is free."""
         if self.path.is_symlink() or (self.path.exists() and not self.path.is_dir()):
             return f"{self.path} must be a directory"
         return f"{self.path} has no HEAD" if self.path.is_dir() and any(self.path.iterdir()) else ""
@@ -182,16 +182,16 @@ class MirrorFolder:
     def _recover(self) -> str:
         try:
             with hold_lock(self.path / _LOCK, 0) as lock_descriptor:
-                self._remove_debris(lock_descriptor)
+                self._remove_temporary_files(lock_descriptor)
                 return self._write_remote_config(self.path)
         except MirrorBusyError:
-            return ""  # The holder of the lock is running, and may use the files that look like debris.
+            return ""  # The holder of the lock is running, and may still use its temporary files.
 
-    def _remove_debris(self, lock_descriptor: int) -> None:
-        debris = [file for pattern in _DEBRIS_PATTERNS for file in self.path.glob(pattern)]
+    def _remove_temporary_files(self, lock_descriptor: int) -> None:
+        temporary_files = [file for pattern in _TEMPORARY_FILE_PATTERNS for file in self.path.glob(pattern)]
         refs = ((folder, name) for folder, _, names in walk_folder(self.path / "refs") for name in names)
-        debris += (Path(folder, name) for folder, name in refs if name.endswith(".lock"))
-        for file in debris:
+        temporary_files += (Path(folder, name) for folder, name in refs if name.endswith(".lock"))
+        for file in temporary_files:
             if file.name != _LOCK:
                 file.unlink(missing_ok=True)
         if self._has_temporary_refs():

@@ -38,7 +38,8 @@ from reconciler.git.names import check_object_id
 
 MAX_COMMIT_SECONDS = 2**32 - 1
 _MAX_CACHED_TREES = 4_000
-_BATCH_SIZE = 500  # As many requests of 41 bytes fit into a pipe while git waits for its answers to be read.
+# A pipe can store this number of requests (41 bytes each) while git waits until its answers are read.
+_BATCH_SIZE = 500
 _CHUNK = 1 << 18
 _MAX_ENTRIES = 1_000_000
 _MAX_DEPTH = 200

@@ -13,9 +13,9 @@ from reconciler.krm.isolation import InternalFailure
 from reconciler.redaction import redact_urls
 
 MAX_EXAMPLES = 5
-"""The maximal number of different messages in one joined text. More examples do not help anyone."""
+"""The maximum number of different messages in one joined text. More examples do not help anyone."""
 MAX_MESSAGE_CHARACTERS = 4_000
-"""The maximal length of one message in characters. A longer message is truncated."""
+"""The maximum length of one message in characters. A longer message is truncated."""
 
 
 def join_messages(messages: Iterable[str]) -> str:

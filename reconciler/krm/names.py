@@ -27,7 +27,7 @@ _MAX_CACHED_PATHS = 4096
 
 
 def validate_dns_label(name: str) -> str | None:
-    """Return why `name` is not a DNS-1123 label, or None."""
+    """Return the reason why `name` is not a DNS-1123 label, or None."""
     if len(name) > MAX_LABEL_CHARACTERS:
         return f'"{name}" must have at most {MAX_LABEL_CHARACTERS} characters'
     if not _DNS_LABEL.fullmatch(name):
@@ -36,7 +36,7 @@ def validate_dns_label(name: str) -> str | None:
 
 
 def validate_dns_subdomain(name: str) -> str | None:
-    """Return why `name` is not a DNS-1123 subdomain, or None. Most object names must be subdomains."""
+    """Return the reason why `name` is not a DNS-1123 subdomain, or None. Most object names must be subdomains."""
     if len(name) > MAX_SUBDOMAIN_CHARACTERS:
         return f'"{name}" must have at most {MAX_SUBDOMAIN_CHARACTERS} characters'
     if not _DNS_SUBDOMAIN.fullmatch(name):
@@ -45,7 +45,10 @@ def validate_dns_subdomain(name: str) -> str | None:
 
 
 def validate_label_key(key: str) -> str | None:
-    """Return why `key` is not a label key (optional DNS subdomain and "/", then at most 63 characters), or None."""
+    """Return the reason why `key` is not a label key, or None.
+
+    A label key is an optional DNS subdomain and "/", then at most 63 characters.
+    """
     prefix, slash, name = key.rpartition("/")
     if slash and (error := validate_dns_subdomain(prefix)):
         return f'the prefix of "{key}" is not a DNS subdomain: {error}'
@@ -57,7 +60,7 @@ def validate_label_key(key: str) -> str | None:
 
 
 def validate_label_value(value: str) -> str | None:
-    """Return why `value` is not a label value (empty, or like the name part of a label key), or None."""
+    """Return the reason why `value` is not a label value (empty, or like the name part of a label key), or None."""
     if len(value) > MAX_LABEL_CHARACTERS:
         return f'the value "{value}" must have at most {MAX_LABEL_CHARACTERS} characters'
     if value and not _QUALIFIED_NAME.fullmatch(value):
@@ -66,7 +69,7 @@ def validate_label_value(value: str) -> str | None:
 
 
 def validate_annotation_key(key: str) -> str | None:
-    """Return why `key` is not an annotation key, or None.
+    """Return the reason why `key` is not an annotation key, or None.
 
     The prefix of an annotation key can have upper-case letters.
     """
@@ -74,26 +77,29 @@ def validate_annotation_key(key: str) -> str | None:
 
 
 def validate_package_path(path: str) -> str | None:
-    """Return why `path` is not a package path (DNS labels separated by "/"), or None."""
+    """Return the reason why `path` is not a package path (DNS labels separated by "/"), or None."""
     return next(filter(None, map(validate_dns_label, path.split("/"))), None)
 
 
 def validate_workspace_name(name: str) -> str | None:
-    """Return why `name` is not a workspace name, or None. It becomes the last part of a tag, so dots are valid."""
+    """Return the reason why `name` is not a workspace name, or None.
+
+    A workspace name becomes the last part of a tag, so dots are valid.
+    """
     if not _WORKSPACE.fullmatch(name):
         return f'"{name}" must be letters, digits, ".", "_" and "-", and start with a letter or digit'
     return validate_ref_name(name)
 
 
 def validate_ref_name(name: str) -> str | None:
-    """Return why `name`, or a part of it, is not a valid Git ref on every host and file system, or None."""
+    """Return the reason why `name`, or a part of it, is not a valid Git ref on every host and file system, or None."""
     if name.startswith("-") or name == "@" or _INVALID_IN_REF.search(name):
         return f'"{name}" contains a character or sequence that Git does not allow in a ref name'
     return next(filter(None, map(_validate_ref_segment, name.split("/"))), None)
 
 
 def validate_name_segment(name: str) -> str | None:
-    """Return why `name` is not valid as one segment of a generated path and of a generated ref, or None."""
+    """Return the reason why `name` is not valid as one segment of a generated path and of a generated ref, or None."""
     return validate_dns_subdomain(name) or _validate_ref_segment(name)
 
 
@@ -109,7 +115,10 @@ def _validate_ref_segment(segment: str) -> str | None:
 
 @cached(_MAX_CACHED_PATHS)
 def validate_tree_path(path: str) -> str | None:
-    """Return why `path` is not valid in a Git tree, or None. A valid path is relative and does not leave the tree."""
+    """Return the reason why `path` is not valid in a Git tree, or None.
+
+    A valid path is relative and does not leave the tree.
+    """
     segments = path.split("/")
     if "\0" in path or any(segment in {"", ".", ".."} for segment in segments):
         return f'"{path}" must be relative, without empty segments, "." and ".."'

@@ -9,7 +9,7 @@ import re2
 from reconciler.memory import cached
 
 MAX_PATTERN_BYTES: Final = 2 << 20
-"""The maximal memory of one compiled RE2 pattern. A larger pattern is rejected."""
+"""The maximum memory of one compiled RE2 pattern. A larger pattern is rejected."""
 
 _MAX_CACHED_PATTERNS = 256
 _MAX_REASON_CHARACTERS = 200

@@ -290,7 +290,7 @@ class RepositoryConfigSource:
 
     def read(self) -> ConfigSnapshot:
         """Fetch, and return the files at the head of the branch. Raises GitError."""
-        self._mirror.fetch("destination", self._state_prefix, branches=(self._branch, self._proposals))
+        self._mirror.fetch("target", self._state_prefix, branches=(self._branch, self._proposals))
         head = self._mirror.refs().get(f"refs/heads/{self._branch}")
         if head is None:
             raise RepositoryMissingError(

@@ -32,10 +32,11 @@ from reconciler.packages.kptfile import FunctionSpec
 from reconciler.runners.interrupted_calls import InterruptedCalls
 from reconciler.runners.process import ProcessLimits, ProcessResult, ProcessSpec, ProcessTimeoutError, run_process
 
-# Signals that come from outside of the function. Other signals are crashes of the function.
+# Signals that another process sends. Other signals are crashes of the function.
 KILL_SIGNALS = frozenset({signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT})
 _LIMIT_PROGRAM = str(Path(__file__).with_name("exec_with_limits.py"))
-# No variable of this process. Scripts need these to find their interpreter and to write equal text on every machine.
+# The function inherits no variable of this process. With these variables, scripts find their interpreter, and write
+# equal text on every machine.
 _ENVIRONMENT = {"PATH": "/usr/local/bin:/usr/bin:/bin", "LC_ALL": "C.UTF-8", "TZ": "UTC"}
 
 

@@ -51,7 +51,7 @@ class ProcessResult:
 
 @dataclass(frozen=True)
 class ProcessSpec:
-    """The command to run, its working directory, and its environment. Without an environment, it inherits ours."""
+    """The command to run, its working directory, and its environment. Without one, it inherits that of this process."""
 
     command: Sequence[str]
     folder: Path | None = None

@@ -51,7 +51,7 @@ def read_as_gitea(options: tuple[str, ...]) -> dict[str, str]:
 
 def open_mirror(tmp_path: Path, remote: Path) -> Mirror:
     mirror = Mirror.open(tmp_path / "cache", str(remote), GitOptions())
-    mirror.fetch("destination")
+    mirror.fetch("target")
     return mirror
 
 

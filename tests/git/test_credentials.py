@@ -64,7 +64,7 @@ def test_no_process_shows_a_password_in_arguments_or_environment(tmp_path: Path,
         helpers.extend(content for path, content in visible_process_data() if b"git-remote-http" in content)
 
     host.observe = observe
-    mirror.fetch("destination")
+    mirror.fetch("target")
     (commit,) = mirror.write_commits([NewCommit((), (), "x", 0)])
     report = mirror.push([PushUnit("x", (RefUpdate("refs/heads/d/x", commit, None),))])
 

@@ -41,7 +41,7 @@ def open_mirror(tmp_path: Path, url: str, credentials: str = "") -> Mirror:
 
 def test_fetch_and_push(tmp_path: Path, host: GitHost) -> None:
     mirror = open_mirror(tmp_path, f"{host.url}/a.git")
-    mirror.fetch("destination")
+    mirror.fetch("target")
     commits = mirror.write_commits([NewCommit((), (), str(n), 0) for n in range(300)])
 
     report = mirror.push(
@@ -109,7 +109,7 @@ def test_nobody_listens(tmp_path: Path, host: GitHost) -> None:
 
 def test_a_host_that_goes_down_fails_the_push_for_a_retry(tmp_path: Path, host: GitHost) -> None:
     mirror = open_mirror(tmp_path, f"{host.url}/a.git")
-    mirror.fetch("destination")
+    mirror.fetch("target")
     commits = mirror.write_commits([NewCommit((), (), str(n), 0) for n in range(3)])
     host.status = 503
     host.seen.clear()
@@ -125,7 +125,7 @@ def test_reading_allowed_and_writing_forbidden_is_for_a_human(tmp_path: Path, ho
     repository = make_bare(tmp_path / "served" / "readonly.git", http__receivepack="false")
     commit_files(repository, "refs/heads/main", {"a": b"1"})
     mirror = open_mirror(tmp_path, f"{host.url}/readonly.git")
-    mirror.fetch("destination")
+    mirror.fetch("target")
     commits = mirror.write_commits([NewCommit((), (), str(n), 0) for n in range(2)])
 
     report = mirror.push([PushUnit(str(n), (RefUpdate(f"refs/heads/d/{n}", c, None),)) for n, c in enumerate(commits)])
@@ -136,7 +136,7 @@ def test_reading_allowed_and_writing_forbidden_is_for_a_human(tmp_path: Path, ho
 def test_the_hosts_words_come_over_http_too(tmp_path: Path, host: GitHost) -> None:
     write_hook(tmp_path / "served" / "a.git", "update", 'test "$1" != refs/heads/d/1')
     mirror = open_mirror(tmp_path, f"{host.url}/a.git")
-    mirror.fetch("destination")
+    mirror.fetch("target")
     commits = mirror.write_commits([NewCommit((), (), str(n), 0) for n in range(3)])
 
     report = mirror.push([PushUnit(str(n), (RefUpdate(f"refs/heads/d/{n}", c, None),)) for n, c in enumerate(commits)])

@@ -48,7 +48,7 @@ def test_a_destination_has_heads_and_state_only(mirror: Mirror, remote: Path) ->
     for ref in ("refs/heads/drafts/c1", "refs/reconciler/state/c1", "refs/tags/v1", "refs/notes/commits"):
         git(remote, "update-ref", ref, commit)
 
-    mirror.fetch("destination")
+    mirror.fetch("target")
 
     assert mirror.refs() == dict.fromkeys(
         ["refs/heads/drafts/c1", "refs/heads/main", "refs/reconciler/state/c1"], commit
@@ -82,11 +82,11 @@ def test_a_tag_of_a_tag_is_peeled_to_the_commit(mirror: Mirror, remote: Path) ->
 
 def test_what_the_remote_lost_is_pruned(mirror: Mirror, remote: Path) -> None:
     commit = commit_files(remote, "refs/heads/drafts/c1", {"a": b"1"})
-    mirror.fetch("destination")
+    mirror.fetch("target")
     git(remote, "update-ref", "-d", "refs/heads/drafts/c1")
     git(remote, "update-ref", "refs/heads/drafts/c1/deeper", commit)
 
-    mirror.fetch("destination")
+    mirror.fetch("target")
 
     assert mirror.refs() == {"refs/heads/drafts/c1/deeper": commit}
 
@@ -113,7 +113,7 @@ def test_an_absent_branch_is_absent_and_no_error(mirror: Mirror, remote: Path) -
 def test_state_may_stand_among_the_heads(mirror: Mirror, remote: Path) -> None:
     commit = commit_files(remote, "refs/heads/reconciler/state/c1", {"a": b"1"})
 
-    mirror.fetch("destination", state_ref_prefix="refs/heads/reconciler/state/")
+    mirror.fetch("target", state_ref_prefix="refs/heads/reconciler/state/")
 
     assert mirror.refs() == {"refs/heads/reconciler/state/c1": commit}
 
@@ -124,7 +124,7 @@ def test_a_repository_may_be_upstream_and_destination(mirror: Mirror, remote: Pa
     mirror.fetch("upstream")
     git(remote, "update-ref", "-d", "refs/tags/v1")
 
-    mirror.fetch("destination")
+    mirror.fetch("target")
 
     assert mirror.refs() == {"refs/heads/main": commit}
 
@@ -281,7 +281,7 @@ def test_only_the_tags_asked_for_are_brought_and_those_gone_forgotten(mirror: Mi
     commit = commit_files(remote, "refs/heads/main", {"a": b"1"})
     for name in ("c1/api/v1", "c1/api/v2", "c1/web/v1", "c2/api/v1"):
         git(remote, "update-ref", f"refs/tags/{name}", commit)
-    mirror.fetch("destination")
+    mirror.fetch("target")
     none = [ref for ref in mirror.refs() if ref.startswith("refs/tags/")]
 
     mirror.fetch_tags(["c1/api/v", "c2/gone/v"])
@@ -527,7 +527,7 @@ def test_a_killed_process_may_leave_anything_and_harms_nothing(tmp_path: Path, r
         mirror = Mirror.open({str(tmp_path / "cache")!r}, {str(remote)!r})
         threading.Timer(DELAY, lambda: os.kill(os.getpid(), signal.SIGKILL)).start()
         while True:
-            mirror.fetch("destination")
+            mirror.fetch("target")
             puts = tuple(PutFile(str(i), os.urandom(99)) for i in range(200))
             [new] = mirror.write_commits([NewCommit((), puts, "m", 0)])
             mirror.push([PushUnit("c1", tuple(RefUpdate(ref, new, mirror.refs().get(ref)) for ref in refs))])
@@ -536,7 +536,7 @@ def test_a_killed_process_may_leave_anything_and_harms_nothing(tmp_path: Path, r
     for delay in (0.13, 0.21, 0.34):
         killed = subprocess.run([sys.executable, "-c", script.replace("DELAY", str(delay))], check=False)
         mirror = Mirror.open(tmp_path / "cache", str(remote))
-        mirror.fetch("destination")
+        mirror.fetch("target")
 
         refs = dict(mirror.refs())
         assert killed.returncode == -9

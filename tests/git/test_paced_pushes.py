@@ -24,7 +24,7 @@ class Desk:
         limits = GitRemoteLimits(str(self.remote), 2, per_minute)
         paces = PushRateLimiters(max_wait_seconds=10, clock=lambda: self.now)
         self.mirror = Mirror.open(folder / "cache", str(self.remote), GitOptions(remotes=(limits,)), paces.get)
-        self.mirror.fetch("destination")
+        self.mirror.fetch("target")
 
     def commit(self, text: str) -> CommitId:
         return self.mirror.write_commits(

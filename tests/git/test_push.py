@@ -24,7 +24,7 @@ def remote(tmp_path: Path) -> Path:
 
 def open_mirror(tmp_path: Path, remote: Path, name: str = "cache", **options: float) -> Mirror:
     mirror = Mirror.open(tmp_path / name, str(remote), GitOptions(**options))  # type: ignore[arg-type]
-    mirror.fetch("destination")
+    mirror.fetch("target")
     return mirror
 
 
@@ -419,7 +419,7 @@ def test_a_local_repository_of_somebody_else_must_be_listed(tmp_path: Path, remo
         open_mirror(tmp_path, remote)
     mirror = Mirror.open(tmp_path / "cache", str(remote), GitOptions(allowed_urls=(str(tmp_path),)))
 
-    mirror.fetch("destination")
+    mirror.fetch("target")
 
     assert mirror.push([create("c1", *write(mirror, "draft"))]).is_complete
 

@@ -44,7 +44,7 @@ def deaf(tmp_path: Path) -> Path:
 
 def open_mirror(tmp_path: Path, remote: Path) -> Mirror:
     mirror = Mirror.open(tmp_path / "cache", str(remote), GitOptions())
-    mirror.fetch("destination")
+    mirror.fetch("target")
     return mirror
 
 

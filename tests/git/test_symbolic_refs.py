@@ -24,7 +24,7 @@ def remote(tmp_path: Path) -> Path:
 
 def open_mirror(tmp_path: Path, url: str) -> Mirror:
     mirror = Mirror.open(tmp_path / "cache", url, GitOptions(allowed_urls=("*",)))
-    mirror.fetch("destination")
+    mirror.fetch("target")
     return mirror
 
 
@@ -45,7 +45,7 @@ def linked(
     made = commits(mirror)
     mirror.push([PushUnit("x", (RefUpdate(CLUSTER, made[0], None),))])
     git(remote, "symbolic-ref", name, target)
-    mirror.fetch("destination")
+    mirror.fetch("target")
     return mirror, made
 
 

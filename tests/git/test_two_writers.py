@@ -39,7 +39,7 @@ def push_until_done(mirror: Mirror, line: str) -> list[PushOutcome]:
         new = append(mirror, head, line)
         outcomes.append(mirror.push([PushUnit("counter", (RefUpdate(REF, new, head),))])["counter"])
         if outcomes[-1] != PushDone():
-            mirror.fetch("destination")
+            mirror.fetch("target")
     return outcomes
 
 
@@ -58,7 +58,7 @@ def test_two_writers_lose_nothing_and_duplicate_nothing(tmp_path: Path, caches: 
     start = Barrier(2, timeout=_SECONDS)
 
     def write(writer: int) -> list[PushOutcome]:
-        mirrors[writer].fetch("destination")
+        mirrors[writer].fetch("target")
         outcomes: list[PushOutcome] = []
         for number in range(rounds):
             start.wait()

@@ -37,10 +37,10 @@ def test_what_was_written_just_now_is_read_again(tmp_path: Path, asked: list[str
     create_repository(remote)
     commit_files(remote, "refs/heads/main", {"a": b"1"})
     mirror = Mirror.open(tmp_path / "cache", str(remote))
-    mirror.fetch("destination")
+    mirror.fetch("target")
     asked.clear()
 
-    mirror.fetch("destination")
+    mirror.fetch("target")
 
     assert asked == ["fetch", "for-each-ref"]
 
@@ -50,25 +50,25 @@ def test_refs_are_read_when_something_has_moved(tmp_path: Path, asked: list[str]
     create_repository(remote)
     first = commit_files(remote, "refs/heads/main", {"a": b"1"})
     mirror = Mirror.open(tmp_path / "cache", str(remote))
-    mirror.fetch("destination")
+    mirror.fetch("target")
     mirror.maintain()
     a_while_ago(mirror)
-    mirror.fetch("destination")
+    mirror.fetch("target")
     asked.clear()
 
-    mirror.fetch("destination")
+    mirror.fetch("target")
 
     assert asked == ["fetch"]
     assert mirror.refs() == {"refs/heads/main": first}
     assert not mirror.has_new_objects
 
     second = commit_files(remote, "refs/heads/main", {"a": b"2"})
-    mirror.fetch("destination")
+    mirror.fetch("target")
     assert mirror.refs() == {"refs/heads/main": second}
     assert mirror.has_new_objects
 
     git(remote, "update-ref", "-d", "refs/heads/main")
-    mirror.fetch("destination")
+    mirror.fetch("target")
     assert mirror.refs() == {}
 
 
@@ -77,10 +77,10 @@ def test_what_another_process_has_fetched_is_seen(tmp_path: Path) -> None:
     create_repository(remote)
     commit_files(remote, "refs/heads/main", {"a": b"1"})
     one, other = (Mirror.open(tmp_path / "cache", str(remote)) for _ in range(2))
-    one.fetch("destination")
+    one.fetch("target")
     second = commit_files(remote, "refs/heads/main", {"a": b"2"})
-    other.fetch("destination")
+    other.fetch("target")
 
-    one.fetch("destination")
+    one.fetch("target")
 
     assert one.refs() == {"refs/heads/main": second}

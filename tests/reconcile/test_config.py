@@ -56,7 +56,7 @@ def test_a_branch_and_its_commits_are_read_alike(mirror: Mirror, remote: Path) -
 def test_what_two_commits_share_is_one_object(mirror: Mirror, remote: Path) -> None:
     first = commit_files(remote, "refs/heads/main", {"a.yaml": b"1\n", "b.yaml": b"2\n"})
     second = commit_files(remote, "refs/heads/main", {"b.yaml": b"3\n"})
-    mirror.fetch("destination")
+    mirror.fetch("target")
     reader = ConfigCommitReader(mirror, "")
 
     before, after = (reader.read(mirror.ensure_commit(CommitId(one))).files for one in (first, second))
@@ -69,7 +69,7 @@ def test_what_two_commits_share_is_one_object(mirror: Mirror, remote: Path) -> N
 @pytest.mark.parametrize("directory", ["conf", "a.yaml"])
 def test_a_directory_that_is_not_there_is_empty(directory: str, mirror: Mirror, remote: Path) -> None:
     commit = commit_files(remote, "refs/heads/main", {"a.yaml": b"1\n"})
-    mirror.fetch("destination")
+    mirror.fetch("target")
 
     assert not ConfigCommitReader(mirror, directory).read(CommitId(commit)).files
 

@@ -46,8 +46,8 @@ def remotes() -> tuple[Remotes, dict[str, FakeMirror]]:
     ("upstreams", "destinations", "expected"),
     [
         pytest.param(["a"], [], {"a": ["upstream"]}, id="an-upstream"),
-        pytest.param([], ["a"], {"a": ["destination"]}, id="a-destination"),
-        pytest.param(["a", "b"], ["b", "c"], {"a": ["upstream"], "b": ["both"], "c": ["destination"]}, id="both"),
+        pytest.param([], ["a"], {"a": ["target"]}, id="a-target"),
+        pytest.param(["a", "b"], ["b", "c"], {"a": ["upstream"], "b": ["both"], "c": ["target"]}, id="both"),
     ],
 )
 def test_each_is_fetched_once(upstreams: list[str], destinations: list[str], expected: dict[str, list[str]]) -> None:
@@ -65,7 +65,7 @@ def test_one_that_fails_is_told_and_rests() -> None:
     found.fetch(["broken"], ["broken", "b"])
 
     assert opened["broken"].fetched == ["both"]
-    assert opened["b"].fetched == ["destination"] * 2
+    assert opened["b"].fetched == ["target"] * 2
     assert list(found.failures) == ["broken"]
 
 
@@ -144,7 +144,7 @@ def test_what_a_draft_offers_besides_some_packages(
     git(bare, "branch", "draft", "main")
     head = commit_files(bare, "refs/heads/draft", changed, "draft", 2)
     mirror = Mirror.open(tmp_path / "cache", str(bare))
-    mirror.fetch("destination", "refs/reconciler/state/")
+    mirror.fetch("target", "refs/reconciler/state/")
 
     with mirror.open_reader() as reader:
         objects = TargetRepository(Remote(mirror, reader), destination())

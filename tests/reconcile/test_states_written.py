@@ -33,7 +33,7 @@ ONE = Target(ObjectKey("g", "Repository", "default", "eu-1"), "u", "u", "cluster
 def _remote(folder: Path) -> Iterator[Remote]:
     create_repository(folder / "fleet.git")
     mirror = Mirror.open(folder / "cache", str(folder / "fleet.git"))
-    mirror.fetch("destination")
+    mirror.fetch("target")
     with mirror.open_reader() as reader:
         yield Remote(mirror, reader)
 

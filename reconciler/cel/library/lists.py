@@ -23,7 +23,7 @@ def make_range(budget: ExpressionBudget, count: int) -> list[int]:
     """Evaluate `lists.range(count)`: the numbers from 0 to count - 1."""
     if count < 0:
         raise EvaluationError("CelArgument", f"lists.range() requires a non-negative number, not {count}")
-    budget.make_list(5 * count)  # a pointer and an int for each
+    budget.make_list(5 * count)  # A pointer and an int for each element.
     return list(range(count))
 
 

@@ -51,14 +51,14 @@ _INVALID_IN_NAME: Final = re.compile(r"[^a-z0-9.-]")
 
 
 def _create_name(budget: ExpressionBudget, parts: tuple[str, ...], limit: int) -> str:
-    # paid before the text is created, because one variable can be passed many times
+    # Subtract the cost before the text is created, because an expression can pass one variable many times.
     length = sum(len(part) if part.isascii() else 4 * len(part) for part in parts) + len(parts)
     budget.scan(8 * length)
     budget.allocate(length)
     raw = "-".join(parts)
     digest = hashlib.sha256(raw.encode("utf-8", "surrogatepass")).hexdigest()[:DIGEST_CHARACTERS]
     clean = [part for part in (_INVALID_IN_NAME.sub("-", part.lower()).strip("-.") for part in parts) if part]
-    remaining = limit - DIGEST_CHARACTERS - len(clean)  # a hyphen follows every part
+    remaining = limit - DIGEST_CHARACTERS - len(clean)  # A hyphen follows every part.
     return "-".join((*_truncate_to_equal_shares(clean, remaining), digest))
 
 

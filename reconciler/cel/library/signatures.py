@@ -43,7 +43,7 @@ class Overload:
         return count >= len(self.parameters) if self.repeated else count == len(self.parameters)
 
     def accepts(self, arguments: tuple[Any, ...]) -> bool:
-        """Return whether the arguments have the right types. Their number must be right."""
+        """Return whether the arguments have the types of this overload. The caller checks their number."""
         kinds = self.parameters
         if self.repeated:
             kinds += kinds[-1:] * (len(arguments) - len(kinds))
@@ -65,7 +65,8 @@ def call_overload(
     """Call the first overload that accepts the arguments. Raise `EvaluationError` if there is none."""
     for argument in arguments:
         if type(argument) is int:
-            check_int_range(argument)  # a value from outside may exceed the range of int
+            # A value from the bindings can exceed the range of int.
+            check_int_range(argument)
     for candidate in overloads:
         if candidate.accepts(arguments):
             return candidate.apply(budget, *arguments)

@@ -28,7 +28,7 @@ from reconciler.memory import cached
 _CLAUSE: Final = re.compile(r"%(?:\.([0-9]+))?(.?)", re.DOTALL)
 
 MAX_PRECISION: Final = 1000
-"""Maximal number of decimals that a clause can request."""
+"""Maximum number of decimals that a clause can request."""
 
 
 def format_text(budget: ExpressionBudget, template: str, arguments: list[Any]) -> str:
@@ -210,7 +210,7 @@ INSTRUCTIONS_PER_STEP: Final = 64
 """Number of instructions of a compiled pattern that one step runs."""
 
 MAX_PATTERN_BYTES: Final = 1 << 19
-"""Maximal memory of one RE2 pattern. Repetitions that need more are rejected."""
+"""Maximum memory of one RE2 pattern. Repetitions that need more are rejected."""
 
 
 def _compile_cost(pattern: str) -> int:
@@ -226,7 +226,8 @@ def _compile_cost(pattern: str) -> int:
 @cached(32)
 def _compile_pattern(pattern: str) -> tuple[Callable[[bytes], object], int]:
     """Return the search function of a pattern, and the length of its program."""
-    import re2  # imported here because loading it takes longer than most commands run
+    # A late import: loading this library takes longer than most commands.
+    import re2
 
     options = re2.Options()
     options.max_mem = MAX_PATTERN_BYTES
@@ -318,9 +319,8 @@ def replace(budget: ExpressionBudget, text: str, part: str, by: str, limit: int 
     budget.scan(len(text))
     count = text.count(part)
     places = count if limit < 0 else min(limit, count)
-    budget.allocate(
-        max(0, places * (len(by) - len(part)))
-    )  # paid before the text is created, because it may grow a lot
+    # Subtract the cost before the text is created, because the text can become very long.
+    budget.allocate(max(0, places * (len(by) - len(part))))
     return budget.make_text(text.replace(part, by, places))
 
 
@@ -351,7 +351,8 @@ def join(budget: ExpressionBudget, parts: list[Any], separator: str = "") -> str
             raise EvaluationError(
                 "CelNoOverload", f"join() requires a list of strings, but one element has type {type_name(part)}"
             )
-    budget.allocate(sum(map(len, parts)) + len(separator) * max(0, len(parts) - 1))  # paid before the text is created
+    # Subtract the cost before the text is created.
+    budget.allocate(sum(map(len, parts)) + len(separator) * max(0, len(parts) - 1))
     return budget.make_text(separator.join(parts))
 
 

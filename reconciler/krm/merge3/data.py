@@ -86,7 +86,7 @@ class _FieldMerge:
         return None if merged is ABSENT and updated is None and self.rules.keeps_nulls else merged
 
     def _is_about_null(self, local: Any, origin: Any, updated: Any) -> bool:
-        """Return whether an explicit null, and not the content of a collection, decides the result."""
+        """Return whether an explicit null determines the result, instead of the content of a collection."""
         if not self.rules.keeps_nulls:
             return origin is not None and None in (local, updated)
         if updated is None:

@@ -76,7 +76,7 @@ class MergeRules:
     strict_keys: bool = True
     """D6: key fields get the API server's defaults, and lists with missing or duplicate keys are atomic."""
     reports_type_conflicts: bool = True
-    """D7: a mapping against a list or scalar is a conflict of that field; kpt fails the update (`MergeError`)."""
+    """D7: different types on the two sides, such as a mapping and a list, are a conflict; kpt fails (`MergeError`)."""
     compares_types: bool = True
     """D8: 1 and "1" are different values."""
     keeps_nulls: bool = True

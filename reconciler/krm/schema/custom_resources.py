@@ -16,10 +16,10 @@ if TYPE_CHECKING:
     import jsonschema_rs
 
 _API_VERSIONS = ("apiextensions.k8s.io/v1", "apiextensions.k8s.io/v1beta1")
-# maximal nesting of one schema, and maximal number of nodes that are read from one schema
+# Limits of one schema: the depth of nesting, and the number of nodes that are read.
 _MAX_DEPTH = 100
 _MAX_NODES = 200_000
-# keywords with the same meaning in Kubernetes' schemas and in JSON Schema
+# Keywords that have the same meaning in Kubernetes' schemas and in JSON Schema.
 _SHARED_KEYWORDS = (
     "type", "enum", "required", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf",
     "minLength", "maxLength", "minItems", "maxItems", "uniqueItems", "minProperties", "maxProperties", "pattern",

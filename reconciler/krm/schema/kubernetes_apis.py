@@ -91,7 +91,7 @@ _WEBHOOK_KINDS = "MutatingWebhookConfiguration ValidatingWebhookConfiguration"
 _REVIEW_KINDS = "LocalSubjectAccessReview SelfSubjectAccessReview SelfSubjectRulesReview SubjectAccessReview"
 _FLOW_CONTROL_KINDS = "FlowSchema PriorityLevelConfiguration"
 _ADMISSION_POLICY_KINDS = "ValidatingAdmissionPolicy ValidatingAdmissionPolicyBinding"
-# deprecated in 1.x, removed in 1.y, API version, kinds, replacement
+# Columns: deprecated in 1.x, removed in 1.y, API version, kinds, replacement.
 _REMOVAL_TABLE: Final = (
     (9, 16, "extensions/v1beta1", "DaemonSet Deployment ReplicaSet", "apps/v1"),
     (9, 16, "extensions/v1beta1", "NetworkPolicy", "networking.k8s.io/v1"),

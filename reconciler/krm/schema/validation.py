@@ -234,7 +234,7 @@ class InstalledSchemas:
         return f"Kubernetes {format_kubernetes_release(selected)}" if selected else "the list of removed API versions"
 
     def explain_missing_schema(self, release: KubernetesRelease | None) -> str:
-        """Return why there is no schema for a built-in kind, and the next step."""
+        """Return the reason why there is no schema for a built-in kind, and the next step."""
         if not self._releases:
             return f'no schemas are installed; install the extra "reconciler[{SCHEMAS_EXTRA}]", or use --schemas DIR'
         if release is None:

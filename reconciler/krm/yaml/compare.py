@@ -43,7 +43,7 @@ IndexPair: TypeAlias = tuple[int | None, int | None]
 
 _MAX_COMPARISONS = 250_000
 
-# fields that identify list items in Kubernetes objects, the most specific first
+# Fields that identify list items in Kubernetes objects; the most specific fields come first.
 _IDENTITY_FIELDS = (
     "name",
     "key",

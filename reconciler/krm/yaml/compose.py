@@ -18,9 +18,10 @@ from reconciler.krm.yaml.nodes import AliasNode, MappingNode, ScalarNode, Sequen
 from reconciler.krm.yaml.resolve import convert_key_to_text, resolve_plain, resolve_tagged
 from reconciler.memory import cached
 
-# line ends of libyaml
+# The line ends that libyaml accepts.
 LINE_BREAK = re.compile("\r\n|[\n\r\x85\u2028\u2029]")
-# An edited text is parsed once for the check and once as a part of its file. Nodes need ten times the memory of a text.
+# The program parses each edited text twice: to check the edit, and as a part of its file. The nodes of a text need ten
+# times the memory of the text.
 _MAX_CACHED_TEXTS = 2048
 _MAX_CACHED_CHARACTERS = 8 * 1024
 _INVALID_CHARACTER = re.compile("[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")

@@ -30,13 +30,13 @@ from reconciler.krm.yaml.reuse_formatting import FormattingSource, ReusedFormatt
 from reconciler.krm.yaml.ruamel_fallback import rewrite_with_ruamel
 from reconciler.krm.yaml.text_edits import TextSplices, UnsupportedEditError
 
-# Documents that this program wrote are larger than the documents that it read within the default limits.
+# An edit can make a document larger than the default limits, which apply to documents of users.
 _LIMITS_OF_WRITTEN_DOCUMENTS = YamlLimits(file_bytes=64 * 1024 * 1024, aliases=10_000, expanded_nodes=1_000_000)
 # A leading comment has only blanks before it on its line.
 _HAS_COMMENT_LINE = re.compile("(?:\\A|[\n\r\x85\u2028\u2029])[ \t]*#")
 _LARGE_MAPPING = 40
 _LINE_ENDS = ("\n", "\r", "\x85", "\u2028", "\u2029")
-# directives and the lines between them, then the document separator
+# Directives and the lines between them, then the document separator.
 _DOCUMENT_START = re.compile(r"((?:%[^\n]*\n|[ \t]*(?:#[^\n]*)?\r?\n)*)---(?=[ \t\r\n])[ \t]*(?:\r?\n)?")
 
 

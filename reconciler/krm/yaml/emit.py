@@ -35,10 +35,10 @@ _VISIBLE = "\\x20-\\x7e\\xa0-\\u2027\\u202a-\\ud7ff\\ue000-\\ufefe\\uff00-\\ufff
 _NOT_PLAIN = re.compile(rf":(?=\s|\Z)|\s#|\s\Z|[^{_VISIBLE}]")
 _NOT_PLAIN_IN_FLOW = re.compile(r"[,\[\]{}:?]|\A-")
 _MARKER = re.compile(r"(?:---|\.\.\.)")
-# valid in single quotes and block scalars: printable characters and tabs, on one line
+# Text that is valid in single quotes and block scalars: printable characters and tabs, on one line.
 _PRINTABLE = re.compile(rf"[\t{_VISIBLE}]*\Z")
 _MUST_BE_ESCAPED = re.compile('[\x00-\x1f"\\\\\x7f-\x9f\u2028\u2029\ud800-\udfff\ufeff\ufffe\uffff]')
-# The same keys, kinds and names occur in every document.
+# The results are cached, because the same keys, kinds and names occur in every document.
 _MAX_CACHED_PLAIN_CHECKS = 8_192
 _ESCAPES = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\t": "\\t", "\r": "\\r"}
 
@@ -208,7 +208,7 @@ def format_value_lines(value: Any, style: IndentStyle, scalar: str = "") -> tupl
     return "", lines
 
 
-# The same keys occur in every document.
+# The results are cached, because the same keys occur in every document.
 @cached(_MAX_CACHED_KEYS)
 def format_key_line(key: Any) -> str:
     """Return a mapping key with its colon. A key that is too long for a simple key is written with `?`."""

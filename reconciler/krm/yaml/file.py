@@ -237,7 +237,7 @@ _BASES = {"decimal": 10, "octal": 8, "hexadecimal": 16}
 _MAX_DIGITS = 4_000
 
 
-# a word without YAML syntax, like most results of expressions
+# A word without YAML syntax. Most results of expressions match this pattern, and need no parser.
 _PLAIN_WORD = re.compile("[A-Za-z0-9](?:[A-Za-z0-9_./:-]{,254}[A-Za-z0-9_./-])?")
 
 

@@ -150,7 +150,7 @@ class TextLayout:
         return match.end() if match and not prefix.endswith("?") else None
 
 
-# documents in use that are edited differently for each cluster
+# The number of documents that a pass edits with different values for each cluster.
 _MAX_CACHED_STYLES = 256
 
 

@@ -20,7 +20,7 @@ from reconciler.krm.yaml.emit import (
 from reconciler.krm.yaml.layout import TextLayout
 from reconciler.krm.yaml.nodes import AliasNode, MappingNode, ScalarNode, SequenceNode, YamlNode, is_block_collection
 
-# a collection, and the index of an entry's value or of an item among its children
+# A collection, and the index of an entry's value or of an item among its children.
 ChildPosition = tuple[YamlNode, int]
 
 

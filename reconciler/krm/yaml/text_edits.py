@@ -56,7 +56,7 @@ class BlockLineEditor:
     def __init__(self, layout: TextLayout, splices: TextSplices) -> None:
         self.layout = layout
         self.splices = splices
-        # the first line of the text that is not removed so far
+        # The first line of the text that no call has removed.
         self.first_remaining_line = 0
 
     def format_below(self, lines: Sequence[str], column: int) -> str:
@@ -74,7 +74,7 @@ class BlockLineEditor:
                 self._remove_lines(spans[index], column)
 
     def _remove_first_entries(self, start: int, tail: int, following: int) -> None:
-        """Remove entries of which the first shares the line of its parent's dash. The next entry moves to that line."""
+        """Remove entries whose first key is on the line of the parent's dash, and move the next entry to that line."""
         line_end = self.layout.line_end(tail)
         if not self.layout.text[line_end:following].strip():
             self.splices.add(start, following, "")
@@ -107,7 +107,7 @@ class BlockLineEditor:
                 offset, offset, "".join(line + self.layout.newline for line in indent_lines(lines, column))
             )
         else:
-            # The entry shares the line of its parent's dash. The new lines take its place.
+            # The entry is on the line of its parent's dash. The new lines replace it on that line.
             text = self.format_below(lines, column).lstrip("\r\n ") + self.layout.newline + " " * column
             self.splices.add(start, start, text)
 

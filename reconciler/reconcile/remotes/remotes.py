@@ -37,7 +37,7 @@ _T = TypeVar("_T")
 
 
 def _list_kinds(upstreams: set[str], targets: set[str]) -> dict[str, FetchKind]:
-    kinds: dict[str, FetchKind] = {**dict.fromkeys(upstreams, "upstream"), **dict.fromkeys(targets, "destination")}
+    kinds: dict[str, FetchKind] = {**dict.fromkeys(upstreams, "upstream"), **dict.fromkeys(targets, "target")}
     return kinds | dict.fromkeys(upstreams & targets, "both")
 
 
