@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import shlex
 import signal
 import subprocess
@@ -118,15 +117,6 @@ def test_a_draft_records_the_changes_of_override_policies(world: Path) -> None:
     assert "after: mirror.us-east.example.com/gateway:1.4.0" in boston
     assert "overrides:" not in lisbon
     assert [f"{one['repository']}/{one['package']}" for one in drafts] == ["boston/gateway", "chicago/gateway"]
-
-
-def test_the_page_on_explaining_shows_what_the_demo_tells(world: Path) -> None:
-    page = (PROJECT / "docs" / "how-to" / "explain-a-value.md").read_text()
-    asked, shown = (re.findall(rf"^```{one}\n(.*?)^```", page, re.DOTALL | re.MULTILINE) for one in ("sh", "text"))
-
-    told = [run(world, *one.split()[1:], "--cache", ".cache") for one in asked]
-
-    assert [(one.returncode, one.stdout) for one in told] == [(0, one) for one in shown], told[0].stderr
 
 
 @pytest.mark.parametrize(
