@@ -85,7 +85,7 @@ class PackageExplainer:
         has_rollouts = self.services.create_renderer(snapshot.catalog).cluster_overrides.rollouts
         prepared = prepare_pass(snapshot, self.remotes, self.services, only_target=None if has_rollouts else target)
         surveyed = prepared.context.survey_target(target, prepared.targets)
-        folder = target.package_path(self.reference.package)
+        folder = target.get_package_path(self.reference.package)
         explained = ExplainedPackage(str(self.reference), snapshot.config.id, snapshot.catalog.objects, folder=folder)
         if isinstance(surveyed, TargetPlan):
             return replace(explained, findings=surveyed.findings)
@@ -261,7 +261,7 @@ class PastExplainer:
             re_rendered.variant.owner,
             re_rendered.variant,
             commit=self.package.commit,
-            folder=self.package.target.package_path(self.package.package),
+            folder=self.package.target.get_package_path(self.package.package),
         )
         if not re_rendered.is_usable:
             reason = "; ".join(finding.message for finding in re_rendered.rendered.findings)

@@ -281,18 +281,18 @@ class PastReader:
         Returns:
             The package, the error message for an invalid status file, or None if the commit has no status file for it.
         """
-        status = remote.find_blob_at(commit, target.status_file_path(package))
+        status = remote.find_blob_at(commit, target.get_status_file_path(package))
         if status is None:
             return None
         recorded = parse_recorded_render(remote.read_blob(status))
         if isinstance(recorded, str):
             return recorded
-        tree = remote.find_tree_at(commit, target.package_path(package))
+        tree = remote.find_tree_at(commit, target.get_package_path(package))
         return CommittedPackage(target, remote, package, commit, tree, status, recorded)
 
     def list_packages(self, target: Target, remote: Remote, commit: CommitId) -> tuple[str, ...]:
         """Return the packages that have a status file at a commit."""
-        folder = remote.find_tree_at(commit, target.package_path(STATUS_FOLDER))
+        folder = remote.find_tree_at(commit, target.get_package_path(STATUS_FOLDER))
         paths = remote.read_files(folder) if folder else ()
         return tuple(sorted(path.removesuffix(".yaml") for path in paths if path.endswith(".yaml")))
 
@@ -538,7 +538,7 @@ class PastReader:
 
     def find_introducing_commit(self, package: CommittedPackage) -> CommitId | None:
         """Return the commit that introduced the status file of a package, along first parents."""
-        commit, path = package.commit, package.target.status_file_path(package.package)
+        commit, path = package.commit, package.target.get_status_file_path(package.package)
         for _ in range(_MAX_WALKED_COMMITS):
             parents = package.remote.read_commit(commit).parents
             if not parents or package.remote.find_blob_at(parents[0], path) != package.status:
@@ -604,7 +604,7 @@ class PastReader:
         """Return the other packages with template roles at a commit: packages that have templates or inherit them."""
         target, remote, template_merger = package.target, package.remote, past_config.renderer.template_merger
         names = (name for name in self.list_packages(target, remote, commit) if name != package.package)
-        trees = {name: tree for name in names if (tree := remote.find_tree_at(commit, target.package_path(name)))}
+        trees = {name: tree for name in names if (tree := remote.find_tree_at(commit, target.get_package_path(name)))}
         return {
             name: tree
             for name, tree in trees.items()

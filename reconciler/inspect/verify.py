@@ -189,7 +189,7 @@ class _Verification:
         if committed is not None:
             reason = f"the status file is invalid: {committed}"
             return VerificationResult(name, branch, commit, RerenderResult("unknowable", reason))
-        if remote.find_tree_at(commit, target.package_path(package)):
+        if remote.find_tree_at(commit, target.get_package_path(package)):
             return VerificationResult(name, branch, commit, RerenderResult("foreign"))
         return None
 
@@ -198,7 +198,7 @@ class _Verification:
         if not isinstance(committed, CommittedPackage):
             return False
         head = committed.remote.refs.get(BRANCH_PREFIX + committed.target.branch)
-        path = committed.target.status_file_path(committed.package)
+        path = committed.target.get_status_file_path(committed.package)
         return head is None or committed.remote.find_blob_at(head, path) != committed.status
 
     def _list_foreign_packages(
@@ -327,7 +327,7 @@ class _Verification:
 
     def _list_edit_commits(self, package: CommittedPackage) -> Iterator[CommitInfo]:
         """Yield the commits that changed a package after its render, newest first."""
-        path, remote = package.target.package_path(package.package), package.remote
+        path, remote = package.target.get_package_path(package.package), package.remote
         introduced = self._past.find_introducing_commit(package)
         commits = remote.mirror.list_commits_changing(package.commit, path, introduced) if introduced else []
         for commit in [*commits, *([introduced] if introduced else [])]:

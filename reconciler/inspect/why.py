@@ -125,7 +125,7 @@ class _ValueHistory:
         self.query = query
         self.target = target
         self.remote = remote
-        self.path = target.package_path(reference.package)
+        self.path = target.get_package_path(reference.package)
         self._values: dict[TreeId | None, FoundValue] = {None: _NO_VALUE}
         self._last_file = ""
 
@@ -181,7 +181,7 @@ class _ValueHistory:
         return self.remote.read_files(tree) if tree else None
 
     def _find_closest_packages(self, head: CommitId) -> str:
-        folder = self.remote.find_tree_at(head, self.target.package_path(STATUS_FOLDER))
+        folder = self.remote.find_tree_at(head, self.target.get_package_path(STATUS_FOLDER))
         paths = self.remote.list_paths(folder) if folder else ()
         return format_closest_names(self.reference.package, [path.removesuffix(".yaml") for path in paths])
 

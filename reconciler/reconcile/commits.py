@@ -156,7 +156,7 @@ def _build_merge(remote: Remote, target: Target, head: CommitId, merge: TargetBr
 
 
 def _list_package_changes(remote: Remote, target: Target, commit: DraftCommit) -> Iterator[TreeChange]:
-    path, status = target.package_path(commit.package), target.status_file_path(commit.package)
+    path, status = target.get_package_path(commit.package), target.get_status_file_path(commit.package)
     match commit.content:
         case FileTree():
             yield DeletePath(path)

@@ -188,13 +188,13 @@ def _list_withdraw_changes(draft: OpenDraft, package: DraftedPackage, remote: Re
     version = package.record.draft_version
     base_tree = version.against if version else package.published_tree
     source = draft.published_head if base_tree == package.published_tree else draft.base
-    status = remote.find_blob_at(source, target.status_file_path(package.package))
-    yield DeletePath(target.package_path(package.package))
-    yield DeletePath(target.status_file_path(package.package))
+    status = remote.find_blob_at(source, target.get_status_file_path(package.package))
+    yield DeletePath(target.get_package_path(package.package))
+    yield DeletePath(target.get_status_file_path(package.package))
     if base_tree:
-        yield PutObject(target.package_path(package.package), base_tree)
+        yield PutObject(target.get_package_path(package.package), base_tree)
     if status:
-        yield PutObject(target.status_file_path(package.package), ObjectId(status), FILE_MODE)
+        yield PutObject(target.get_status_file_path(package.package), ObjectId(status), FILE_MODE)
 
 
 def _expect_head(draft: OpenDraft) -> RefUpdate:

@@ -187,7 +187,7 @@ def _find_by_source(
     conflict: DefinitionConflict, config: ConfigSnapshot, recorded: Collection[tuple[str, str]]
 ) -> ConfigObject | None:
     """Return the only definition that a state records with its file."""
-    to_path = ConfigOrigin(config.directory).repository_path
+    to_path = ConfigOrigin(config.directory).get_repository_path
     return _select_only(
         claim for claim in conflict.claims if (to_path(claim.file), format_object_id(claim.key)) in recorded
     )

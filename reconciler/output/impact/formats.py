@@ -320,7 +320,7 @@ def _format_diffs(package: AffectedPackage, max_lines: int) -> Iterator[tuple[st
     before, after, target = package.effect.files_before, package.effect.files_after, package.effect.target
     if not max_lines or before is None or after is None or target is None:
         return iter(())
-    return format_file_diffs(before, after, target.package_path(package.effect.package), max_lines)
+    return format_file_diffs(before, after, target.get_package_path(package.effect.package), max_lines)
 
 
 def _format_section(title: str, lines: Iterable[str]) -> str:

@@ -265,7 +265,7 @@ def _format_details(group: DraftGroup) -> Iterator[str]:
 def _format_diffs(draft: DraftOverview, max_lines: int) -> Iterator[tuple[str, str]]:
     if not max_lines:
         return iter(())
-    folder = draft.destination.package_path(draft.draft.variant.target.package)
+    folder = draft.destination.get_package_path(draft.draft.variant.target.package)
     return format_file_diffs(draft.draft.previous_files, draft.draft.rendered.files, folder, max_lines)
 
 

@@ -83,7 +83,7 @@ class ChangeGroups:
         self._keys[digest] = key
         group = self._groups.get(key)
         if group is None:
-            folder = draft.draft.target.package_path(target.package)
+            folder = draft.draft.target.get_package_path(target.package)
             reproduce_command = next(format_reproduce_commands(draft, details))
             group = _ChangeGroup(folder, before, after, details, reproduce_command, digest)
             self._groups[key] = group

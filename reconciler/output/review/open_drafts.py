@@ -300,7 +300,7 @@ def _format_metadata(package: DraftedPackage) -> Iterator[str]:
 def format_reproduce_commands(details: DraftDetails, package: DraftPackageDetails) -> Iterator[str]:
     """Yield the commands that show the same change and render the same package."""
     draft = details.draft
-    path = draft.target.package_path(package.package.package)
+    path = draft.target.get_package_path(package.package.package)
     published, head = draft.published_head[:_COMMIT_CHARACTERS], draft.head[:_COMMIT_CHARACTERS]
     yield f"git diff {published} {head} -- {path}"
     config = read_text(read_inputs(package.package.status), "config")
@@ -311,5 +311,5 @@ def format_reproduce_commands(details: DraftDetails, package: DraftPackageDetail
 
 
 def _format_diffs(details: DraftDetails, package: DraftPackageDetails, max_lines: int) -> tuple[tuple[str, str], ...]:
-    folder = details.draft.target.package_path(package.package.package)
+    folder = details.draft.target.get_package_path(package.package.package)
     return tuple(format_file_diffs(package.before, package.after, folder, max_lines)) if max_lines else ()

@@ -48,7 +48,7 @@ class ConfigFiles:
     read_entry_kinds: EntryKindReader
 
     @cached_property
-    def in_other_case(self) -> tuple[str, ...]:
+    def files_with_uppercase_extension(self) -> tuple[str, ...]:
         """The files that are not read only because their extension is not in lower case."""
         return tuple(path for path in self.files if is_config_path(path.lower()) and not is_config_path(path))
 
@@ -68,7 +68,7 @@ def find_unproven_deletions(
     Files outside of `config.directory` count as excluded by that setting. If it excludes more than `max_percent` of the
     recorded objects, there is one error for all of them.
     """
-    recorded = _recorded_objects(states)
+    recorded = _collect_recorded_objects(states)
     missing = {
         path: absent
         for path, keys in recorded.items()
@@ -86,7 +86,7 @@ def find_unproven_deletions(
     )
 
 
-def _recorded_objects(states: Iterable[TargetState]) -> dict[str, set[ObjectKey]]:
+def _collect_recorded_objects(states: Iterable[TargetState]) -> dict[str, set[ObjectKey]]:
     # Most packages of a fleet come from few files, whose mappings are one object.
     distinct: dict[int, ConfigSources] = {id(sources): sources for state in states for sources in state.config_sources}
     objects: dict[str, set[ObjectKey]] = {}
@@ -132,10 +132,17 @@ def _find_inconclusive(
 
 def _find_unread_extension(path: str, config: ConfigFiles) -> str | None:
     """Return a file with the name of a deleted one, but with an extension in another case, for example `.YAML`."""
-    return next((candidate for candidate in config.in_other_case if _stem(candidate) == _stem(path)), None)
+    return next(
+        (
+            candidate
+            for candidate in config.files_with_uppercase_extension
+            if _remove_extension(candidate) == _remove_extension(path)
+        ),
+        None,
+    )
 
 
-def _stem(path: str) -> str:
+def _remove_extension(path: str) -> str:
     return posixpath.splitext(path.lower())[0]
 
 
@@ -237,7 +244,7 @@ def check_repository_reset(target: Target, known: KnownHead, annotations: Mappin
     message = (
         f"{target.title}: {_describe_reset(target, known)}; the last known head is {token}; nothing is pushed."
         f" Next step: restore the repository, or start again from nothing with this annotation of"
-        f" {_full_name(target)}: {ACK_RESET_ANNOTATION}: {_format_yaml(token)}"
+        f" {_format_full_name(target)}: {ACK_RESET_ANNOTATION}: {_format_yaml(token)}"
     )
     return REPOSITORY_RESET.finding(f"{message} (found: {current})" if current else message, target.location)
 
@@ -259,7 +266,7 @@ def _describe_reset(target: Target, known: KnownHead) -> str:
     return f"{branch} does not exist and has no state; before, it was branch {known.branch} of {known.repository}"
 
 
-def _full_name(target: Target) -> str:
+def _format_full_name(target: Target) -> str:
     key = target.key
     return f"{key.kind} {key.namespace}/{key.name}" if key.namespace else f"{key.kind} {key.name}"
 

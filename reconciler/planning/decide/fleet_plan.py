@@ -81,7 +81,7 @@ class TargetPlan:
         return tuple(
             finding
             for outcome in self.outcomes
-            for finding in (*_outcome_findings(outcome), *list_settling_findings(outcome.variant))
+            for finding in (*_list_outcome_findings(outcome), *list_settling_findings(outcome.variant))
         )
 
     @cached_property
@@ -155,7 +155,7 @@ class FleetPlan:
 
     @cached_property
     def _all_findings(self) -> tuple[Finding, ...]:
-        findings = [*self.findings, *self._unused_policies(), *self.controller_result.findings]
+        findings = [*self.findings, *self._find_unused_policies(), *self.controller_result.findings]
         findings += chain.from_iterable(stalled.findings for stalled in self.controller_result.stalled)
         findings += chain.from_iterable(plan.target_findings for plan in self.targets)
         findings += chain.from_iterable(plan.package_findings for plan in self.targets)
@@ -171,7 +171,7 @@ class FleetPlan:
         """
         return self._all_findings
 
-    def _unused_policies(self) -> tuple[Finding, ...]:
+    def _find_unused_policies(self) -> tuple[Finding, ...]:
         if not self.policies.valid or self.is_partial or self.awaited_owners:
             return ()
         # The policies of a package that cannot be read, or was never rendered, are unknown.
@@ -204,7 +204,7 @@ class FleetPlan:
         return {str(owner.key): owner.parent or owner.key for owner in owners}
 
 
-def _outcome_findings(outcome: PackageOutcome) -> tuple[Finding, ...]:
+def _list_outcome_findings(outcome: PackageOutcome) -> tuple[Finding, ...]:
     match outcome:
         case Draft():
             return outcome.rendered.findings
@@ -228,7 +228,7 @@ def find_metadata_path(target: Target, draft: str) -> str | None:
     if draft == proposed:
         return METADATA_FILE_NAME
     is_directory_branch = target.directory and draft == f"{proposed}/{target.directory}"
-    return target.package_path(METADATA_FILE_NAME) if is_directory_branch else None
+    return target.get_package_path(METADATA_FILE_NAME) if is_directory_branch else None
 
 
 def find_promoter_branch(target: Target, template: str) -> str | None:

@@ -58,7 +58,7 @@ from reconciler.planning.model.sources import (
     serialize_conflict,
 )
 from reconciler.planning.model.state import MAX_REVISIONS, ObservedPackage, PackageRecord, RenderedVersion
-from reconciler.planning.render.templates import without_template_dependencies
+from reconciler.planning.render.templates import remove_template_dependencies
 
 DOWNGRADE_CAUSE = "downgrade"
 
@@ -93,7 +93,7 @@ def apply_settling(variant: Variant, record: PackageRecord | None, observed: Obs
     if upstream is None:
         return variant
     known = record.outcome.get("upstream", {}) if record and record.is_owned else {}
-    last = _recorded_upstream(upstream, known) if known.get("tree") else None
+    last = _restore_recorded_upstream(upstream, known) if known.get("tree") else None
     is_same_location = last is not None and _has_same_location(upstream, last)
     if last and is_same_location and last.tree == upstream.tree:
         return _keep_upstream(variant, last, None) if upstream.is_floating else replace(variant, settling=None)
@@ -103,10 +103,10 @@ def apply_settling(variant: Variant, record: PackageRecord | None, observed: Obs
         return _keep_upstream(variant, last, variant.settling)
     # A last upstream in another location cannot be read from here, but must stay recorded. An upstream that was never
     # used must not be recorded as the last one.
-    return _block_settling(replace(variant, source=last or _without_version(upstream)), record, observed)
+    return _block_settling(replace(variant, source=last or _clear_version(upstream)), record, observed)
 
 
-def _without_version(upstream: UpstreamPackage) -> UpstreamPackage:
+def _clear_version(upstream: UpstreamPackage) -> UpstreamPackage:
     return replace(upstream, ref="", commit=CommitId(""), tree=TreeId(""))
 
 
@@ -116,7 +116,7 @@ def _keep_upstream(variant: Variant, last: UpstreamPackage, settling: SettlingRe
     )
 
 
-def _recorded_upstream(upstream: UpstreamPackage, known: Mapping[str, Any]) -> UpstreamPackage:
+def _restore_recorded_upstream(upstream: UpstreamPackage, known: Mapping[str, Any]) -> UpstreamPackage:
     return replace(
         upstream, repo=known["repo"], directory=known["directory"], ref=known["ref"], commit=known["commit"],
         tree=known["tree"], committer_seconds=known["seconds"],
@@ -188,18 +188,18 @@ def decide_package(
     """Return the outcome of one package. It is rendered only if a dependency or a branch has changed."""
     try:
         with isolation_boundary(f"package {inputs.variant.target}"):
-            return _decide(_at_known_commit(inputs), reader, contents, render)
+            return _decide(_keep_recorded_commit(inputs), reader, contents, render)
     except ScopeFailedError as error:
         return block_unexpected_failure(inputs, _with_package_scope(error.failure, inputs))
     except PackageMalformedError as error:
         message = f"package {inputs.variant.target} cannot be rendered: {error}"
-        return block_failed(inputs, (_finding(inputs, PATH_REFUSED, message),), inputs.variant.dependencies)
+        return block_failed(inputs, (_create_finding(inputs, PATH_REFUSED, message),), inputs.variant.dependencies)
     except PackageTooLargeError as error:
         message = f"package {inputs.variant.target} cannot be rendered: {error}"
-        return block_failed(inputs, (_finding(inputs, PACKAGE_TOO_LARGE, message),), inputs.variant.dependencies)
+        return block_failed(inputs, (_create_finding(inputs, PACKAGE_TOO_LARGE, message),), inputs.variant.dependencies)
     except InterruptedFunctionError as error:
         message = f"package {inputs.variant.target} was not changed: {error} (next step: retry)"
-        blocked = block_failed(inputs, (_finding(inputs, FUNCTION_INTERRUPTED, message),), {})
+        blocked = block_failed(inputs, (_create_finding(inputs, FUNCTION_INTERRUPTED, message),), {})
         return replace(blocked, should_retry=True)
 
 
@@ -216,13 +216,13 @@ def _decide(
     inputs = replace(inputs, variant=settled)
     if record is None:
         return _render(inputs, (), contents, render)
-    changed = _changed_dependencies(inputs.variant, record.trace, reader, contents)
+    changed = _find_changed_dependencies(inputs.variant, record.trace, reader, contents)
     if not changed and (outcome := _reuse_outcome(inputs, record)):
         return outcome
     return _render(inputs, changed, contents, render)
 
 
-def _changed_dependencies(
+def _find_changed_dependencies(
     variant: Variant, trace: Trace, reader: DependencyReader, contents: PackageContentStore
 ) -> tuple[str, ...]:
     functions = {
@@ -235,7 +235,7 @@ def _changed_dependencies(
 
 def is_render_current(inputs: DecisionInput, reader: DependencyReader, contents: PackageContentStore) -> bool:
     """Return whether the dependencies of a package's last render are unchanged, except for rollouts."""
-    inputs = _at_known_commit(inputs)
+    inputs = _keep_recorded_commit(inputs)
     record = inputs.own_record
     settled = apply_settling(inputs.variant, record, inputs.observed)
     if record is None or isinstance(settled, Blocked):
@@ -244,10 +244,10 @@ def is_render_current(inputs: DecisionInput, reader: DependencyReader, contents:
         name: fingerprint for name, fingerprint in record.trace.items() if not name.startswith(f"{ROLLOUT_DEPENDENCY} ")
     }
     # Inherited templates depend on other packages, and no rollout depends on them.
-    return not _changed_dependencies(settled, without_template_dependencies(trace), reader, contents)
+    return not _find_changed_dependencies(settled, remove_template_dependencies(trace), reader, contents)
 
 
-def _at_known_commit(inputs: DecisionInput) -> DecisionInput:
+def _keep_recorded_commit(inputs: DecisionInput) -> DecisionInput:
     """Keep the recorded commit, and so the lock, if the branch head moved without changing the package."""
     upstream, record = inputs.variant.upstream, inputs.record
     known = record.outcome.get("upstream", {}) if record else {}
@@ -263,7 +263,7 @@ def _reuse_outcome(inputs: DecisionInput, record: PackageRecord) -> PackageOutco
     record = replace(record, outcome=record.outcome.get("before", record.outcome))
     if record.outcome.get("kind") == "blocked":
         return _repeat_blocked(inputs, record) if record.observed == inputs.observed else None
-    observed = _observed_after_pass(inputs.observed)
+    observed = _clear_pass_flags(inputs.observed)
     is_unchanged = record.observed == observed
     if record.desired_tree is None or (list_edited_branches(record, inputs.observed) and not is_unchanged):
         return None
@@ -300,11 +300,11 @@ def _find_unchanged(inputs: DecisionInput, record: PackageRecord, findings: tupl
     else:
         return None
     if list_edited_branches(record, observed) or reason in ("declined", "drafted"):
-        record = replace(record, observed=_observed_after_pass(observed, should_withdraw))
+        record = replace(record, observed=_clear_pass_flags(observed, should_withdraw))
     return Unchanged(inputs.variant, record, reason, should_withdraw, findings)
 
 
-def _observed_after_pass(observed: ObservedPackage, should_withdraw: bool = False) -> ObservedPackage:
+def _clear_pass_flags(observed: ObservedPackage, should_withdraw: bool = False) -> ObservedPackage:
     """Return the trees that can contain local changes. The flags, and a withdrawn draft, end with this pass."""
     return ObservedPackage(observed.published, None if should_withdraw else observed.drafted)
 
@@ -336,7 +336,7 @@ def _block_obstacle(inputs: DecisionInput, obstacle: str) -> Blocked:
         " file of the package (next step: move or delete it)"
     )
     # Without a trace, the next pass decides again after the file was removed.
-    return block_failed(inputs, (_finding(inputs, LOCAL_FILE_IN_THE_WAY, message),), {})
+    return block_failed(inputs, (_create_finding(inputs, LOCAL_FILE_IN_THE_WAY, message),), {})
 
 
 def _block_existing_package(inputs: DecisionInput) -> Blocked:
@@ -421,7 +421,7 @@ def _build_draft(
         merged,
         _choose_task(inputs, base),
         contents.read_tree(previous) if previous else FileTree(),
-        _causes(inputs, changed, contents),
+        _list_causes(inputs, changed, contents),
     )
 
 
@@ -438,7 +438,7 @@ def _block_missing_merge_base(inputs: DecisionInput, upstream: UpstreamPackage) 
         " no Repository has (next step: correct the lock; or remove it, and the package is not updated to"
         f" {upstream.ref})"
     )
-    return block_failed(inputs, (_finding(inputs, MERGE_BASE_MISSING, message),), inputs.variant.dependencies)
+    return block_failed(inputs, (_create_finding(inputs, MERGE_BASE_MISSING, message),), inputs.variant.dependencies)
 
 
 def list_edited_branches(record: PackageRecord, observed: ObservedPackage) -> tuple[str, ...]:
@@ -464,7 +464,7 @@ def _block_stuck_draft(inputs: DecisionInput, trace: Trace) -> Blocked:
         f"the draft of {inputs.variant.target} cannot be updated: local changes outside of the package and the target"
         " branch changed the same files (next step: merge or delete the draft)"
     )
-    return block_failed(inputs, (_finding(inputs, DRAFT_EDITED, message),), trace)
+    return block_failed(inputs, (_create_finding(inputs, DRAFT_EDITED, message),), trace)
 
 
 def _block_frozen_draft(inputs: DecisionInput, trace: Trace) -> Blocked:
@@ -475,7 +475,7 @@ def _block_frozen_draft(inputs: DecisionInput, trace: Trace) -> Blocked:
 
 def block_stalled(inputs: DecisionInput, code: FindingCode, message: str) -> Blocked:
     """Return the outcome for a package that the variant must not have, with the condition Stalled."""
-    finding = _finding(inputs, code, message)
+    finding = _create_finding(inputs, code, message)
     return Blocked(
         inputs.variant, inputs.record, build_stalled_conditions(code.name, message), (finding,), inputs.observed
     )
@@ -524,7 +524,7 @@ def block_unexpected_failure(inputs: DecisionInput, failure: InternalFailure) ->
     return replace(block_failed(inputs, (finding,), {}, INTERNAL_ERROR.name), should_retry=True)
 
 
-def _finding(inputs: DecisionInput, code: FindingCode, message: str) -> Finding:
+def _create_finding(inputs: DecisionInput, code: FindingCode, message: str) -> Finding:
     return code.finding(message, SourceLocation(object=str(inputs.variant.owner.key)))
 
 
@@ -556,7 +556,7 @@ def _is_same_upstream(upstream: UpstreamPackage, known: Mapping[str, Any]) -> bo
     return all(known.get(name) == current[name] for name in ("repo", "directory", "ref", "tree"))
 
 
-def _causes(inputs: DecisionInput, changed: tuple[str, ...], contents: PackageContentStore) -> tuple[str, ...]:
+def _list_causes(inputs: DecisionInput, changed: tuple[str, ...], contents: PackageContentStore) -> tuple[str, ...]:
     if inputs.own_record is None or not inputs.own_record.is_owned:
         return ("variant",)
     known, upstream = inputs.own_record.outcome.get("upstream", {}), inputs.variant.upstream

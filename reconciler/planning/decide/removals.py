@@ -77,7 +77,7 @@ def decide_removals(
         for package, record in snapshot.state.packages.items()
         if record.is_owned and not claims.is_requested(package) and not claims.is_unresolved(record.owner)
     }
-    doubt = _find_doubt(unrequested, snapshot, claims)
+    doubt = _find_uncertainty(unrequested, snapshot, claims)
     outcomes = [
         _decide_removal(_UnrequestedPackage(package, record, snapshot, claims), doubt, reconciled)
         for package, record in unrequested.items()
@@ -101,7 +101,7 @@ def _apply_target_limit(
     need no second confirmation. Records of earlier versions do not contain the file of the owner, so that its deletion
     is not proved. Their packages always wait for a confirmation.
     """
-    removals = [removal for removal in decisions.removals if _removes_published(removal, snapshot, claims)]
+    removals = [removal for removal in decisions.removals if _is_unconfirmed_removal(removal, snapshot, claims)]
     if not removals:
         return decisions
     name = snapshot.target.name
@@ -125,7 +125,7 @@ def _apply_target_limit(
     )
 
 
-def _removes_published(removal: RemovalOutcome, snapshot: TargetSnapshot, claims: TargetClaims) -> bool:
+def _is_unconfirmed_removal(removal: RemovalOutcome, snapshot: TargetSnapshot, claims: TargetClaims) -> bool:
     """Return whether this pass removes or orphans a published package without a confirmation."""
     record, key = snapshot.state.packages[removal.package], snapshot.target.key
     if record.removal is not None or removal.kind not in ("proposed", "orphaned"):
@@ -166,7 +166,7 @@ def _hold_on_target(removal: RemovalOutcome, snapshot: TargetSnapshot, reason: s
     return HeldRemoval(removal.package, snapshot.state.packages[removal.package], finding)
 
 
-def _find_doubt(unrequested: Mapping[str, PackageRecord], snapshot: TargetSnapshot, claims: TargetClaims) -> str:
+def _find_uncertainty(unrequested: Mapping[str, PackageRecord], snapshot: TargetSnapshot, claims: TargetClaims) -> str:
     """Return why it is not proved that any package is no longer requested, or ""."""
     if claims.uncertainty_reason:
         return f"it is unknown whether it is still requested: {claims.uncertainty_reason}"
@@ -502,13 +502,13 @@ def cancel_removals(state: TargetState, snapshot: TargetSnapshot, claims: Target
 def find_removals_of_requested_packages(snapshot: TargetSnapshot, claims: TargetClaims) -> tuple[RemovalOutcome, ...]:
     """Return the packages that are requested again while their removal draft must not be changed."""
     return tuple(
-        _recall_removal(package, record, record.removal, snapshot)
+        _report_locked_removal(package, record, record.removal, snapshot)
         for package, record in snapshot.state.packages.items()
         if record.removal and claims.is_requested(package) and _is_locked(snapshot, record.removal.branch)
     )
 
 
-def _recall_removal(
+def _report_locked_removal(
     package: str, record: PackageRecord, removal: ProposedRemoval, snapshot: TargetSnapshot
 ) -> RemovalOutcome:
     name = f"{snapshot.target.name}/{package}"

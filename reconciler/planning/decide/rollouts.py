@@ -73,7 +73,7 @@ class RolloutTracker:
         """Return the gates at the time `now`, in seconds since 1970."""
         gates = {
             name: self._keep_open(
-                name, evaluate_gate(rule, self._overrides.clusters, partial(self._cluster_progress, name), now)
+                name, evaluate_gate(rule, self._overrides.clusters, partial(self._iterate_cluster_progress, name), now)
             )
             for name, rule in self._overrides.rollouts.items()
         }
@@ -106,7 +106,7 @@ class RolloutTracker:
         fingerprint = record.trace.get(dependency) if record else None
         return None if fingerprint is None else fingerprint == self._overrides.rollouts[rule].digest
 
-    def _cluster_progress(self, rule: RuleId, cluster: str) -> Iterator[RolloutProgress]:
+    def _iterate_cluster_progress(self, rule: RuleId, cluster: str) -> Iterator[RolloutProgress]:
         if cluster not in self._targets:
             return
         target = self._targets[cluster]
@@ -115,28 +115,32 @@ class RolloutTracker:
             return
         try:
             with isolation_boundary(f"the rollout {rule} on cluster {cluster}"):
-                yield from tuple(self._target_progress(rule, target))
+                yield from tuple(self._iterate_target_progress(rule, target))
         except ScopeFailedError as error:
             self.failures.append(error.failure)
             yield ProgressUnknown()
 
-    def _target_progress(self, rule: RuleId, target: PreparedTarget) -> Iterator[RolloutProgress]:
+    def _iterate_target_progress(self, rule: RuleId, target: PreparedTarget) -> Iterator[RolloutProgress]:
         winners, _ = resolve_claims(target.claims, target.snapshot.state)
         for variant in winners.values():
-            progress = self._package_progress(rule, variant, target)
+            progress = self._determine_package_progress(rule, variant, target)
             self.is_uncertain |= isinstance(progress, ProgressUnknown)
             if progress:
                 yield progress
         yield from map(ProgressUnknown, _find_uncertain_packages(rule, target, winners))
 
-    def _package_progress(self, rule: RuleId, variant: Variant, target: PreparedTarget) -> RolloutProgress | None:
+    def _determine_package_progress(
+        self, rule: RuleId, variant: Variant, target: PreparedTarget
+    ) -> RolloutProgress | None:
         package, record = variant.target.package, _find_record(variant, target)
         current = self._overrides.rollouts[rule]
         published = record.published_version if record else None
         is_published = published is not None and target.snapshot.observe_package(package).published is not None
         if record and published and is_published and published.rules.get(rule) == current.text:
             # A draft of a newer version with another cause does not revert the text.
-            return ProgressPublished(package, self._published_since(record, target, package, published.rendered))
+            return ProgressPublished(
+                package, self._get_publication_seconds(record, target, package, published.rendered)
+            )
         if record is None or not self._is_render_current(variant, target):
             return ProgressUnknown(package)
         has_retreated = any(revision.version.rules.get(rule) == current.text for revision in record.revisions)
@@ -150,9 +154,11 @@ class RolloutTracker:
             record, target.snapshot.observe_package(package)
         ):
             return ProgressPending(package, has_retreated)
-        return ProgressPublished(package, self._published_since(record, target, package, record.desired_tree))
+        return ProgressPublished(package, self._get_publication_seconds(record, target, package, record.desired_tree))
 
-    def _published_since(self, record: PackageRecord, target: PreparedTarget, package: str, tree: TreeId | None) -> int:
+    def _get_publication_seconds(
+        self, record: PackageRecord, target: PreparedTarget, package: str, tree: TreeId | None
+    ) -> int:
         """Return the time since which a tree is published, 0 for content that existed before the reconciler.
 
         A commit of the reconciler has the date of its content, and can be published much later. For this reason, the

@@ -276,7 +276,7 @@ def _find_published_parents(package: str, snapshot: TargetSnapshot) -> tuple[str
         folder
         for folder in folders
         if snapshot.objects.find_blob_at(
-            snapshot.heads.target_branch, f"{snapshot.target.package_path(folder)}/Kptfile"
+            snapshot.heads.target_branch, f"{snapshot.target.get_package_path(folder)}/Kptfile"
         )
     )
 
@@ -296,7 +296,7 @@ class ConfigOrigin:
     directory: str = ""
     root_commit: str = ""
 
-    def repository_path(self, file: str) -> str:
+    def get_repository_path(self, file: str) -> str:
         """Return the path of a config file from the root of its repository."""
         return f"{self.directory}/{file}" if self.directory else file
 

@@ -205,7 +205,7 @@ def _build_next_state(
         if not _has_other_owner(outcome) and not (isinstance(outcome, Blocked) and outcome.should_retry):
             record = _record_outcome(outcome, texts.get(package), snapshot.find_draft_branch(package))
             records[package] = replace(
-                record, config_sources=_from_repository_root(outcome.variant.sources, record.config_sources, decided)
+                record, config_sources=_prefix_config_paths(outcome.variant.sources, record.config_sources, decided)
             )
     records |= {held.package: _record_held_removal(held) for held in decisions.held}
     for removal in decisions.removals:
@@ -221,7 +221,7 @@ def _build_next_state(
     packages = dict(sorted(records.items()))
     # A target without packages and drafts has no state.
     definition = decided.target.definition_sources if records or drafts else {}
-    definition = _from_repository_root(definition, snapshot.state.definition_sources, decided)
+    definition = _prefix_config_paths(definition, snapshot.state.definition_sources, decided)
     return replace(
         snapshot.state,
         observed_commit=head,
@@ -232,14 +232,14 @@ def _build_next_state(
     )
 
 
-def _from_repository_root(sources: ConfigSources, recorded: ConfigSources, decided: DecidedTarget) -> ConfigSources:
+def _prefix_config_paths(sources: ConfigSources, recorded: ConfigSources, decided: DecidedTarget) -> ConfigSources:
     """Return config files as paths from the root of the config repository.
 
     While the config is incomplete, recorded files stay, because their objects may still exist.
     """
     origin = decided.context.config_origin
     # Without a directory, the mapping stays the same object, because many packages share it.
-    current = {origin.repository_path(path): ids for path, ids in sources.items()} if origin.directory else sources
+    current = {origin.get_repository_path(path): ids for path, ids in sources.items()} if origin.directory else sources
     if decided.claims.is_complete or recorded.items() <= current.items():
         return current
     return {**recorded, **current}
@@ -277,10 +277,10 @@ def _build_record(outcome: PackageOutcome, texts: DraftTexts | None, branch: str
             return _record_draft(outcome, _build_version(outcome, texts), branch)
         case Unchanged():
             record = replace(outcome.record, draft_version=None) if outcome.should_withdraw else outcome.record
-            return replace(record, outcome=_outcome_data(outcome.reason, outcome.variant, outcome.findings))
+            return replace(record, outcome=_serialize_outcome(outcome.reason, outcome.variant, outcome.findings))
         case Blocked():
             record = outcome.record or _create_record(outcome.variant)
-            data = _outcome_data("blocked", outcome.variant, outcome.findings, outcome.conditions)
+            data = _serialize_outcome("blocked", outcome.variant, outcome.findings, outcome.conditions)
             # A policy that cannot be found now still counts as a policy of the package.
             usage = {**record.policy_usage, **outcome.policy_usage}
             # A declined source is compared with the trace of that render, which is replaced here.
@@ -302,7 +302,7 @@ def _record_draft(draft: Draft, version: RenderedVersion, branch: str) -> Packag
     record = replace(draft.record, labels=draft.labels, annotations=draft.annotations)
     record = record.with_draft_version(version, branch)
     drafted = None if version.rendered == draft.observed.published else version.rendered
-    data = _outcome_data("drafted", draft.variant, draft.rendered.findings)
+    data = _serialize_outcome("drafted", draft.variant, draft.rendered.findings)
     return replace(
         record,
         observed=replace(draft.observed, drafted=drafted),
@@ -325,7 +325,7 @@ def _build_version(draft: Draft, texts: DraftTexts) -> RenderedVersion:
     )
 
 
-def _outcome_data(
+def _serialize_outcome(
     kind: str,
     variant: Variant,
     findings: Iterable[Finding],

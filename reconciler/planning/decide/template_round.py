@@ -27,7 +27,7 @@ from reconciler.planning.render.templates import (
     has_template_dependencies,
     has_template_rules_dependency,
     is_template_dependency,
-    without_template_dependencies,
+    remove_template_dependencies,
 )
 
 # Recorded outcomes after which the content of an existing draft is not a version of the reconciler.
@@ -102,7 +102,7 @@ class _TemplateRound:
 
     def _decide_alone(self, inputs: DecisionInput) -> PackageOutcome:
         """Decide about a package as if its parents and children had not changed."""
-        record = inputs.record and replace(inputs.record, trace=without_template_dependencies(inputs.record.trace))
+        record = inputs.record and replace(inputs.record, trace=remove_template_dependencies(inputs.record.trace))
         return decide_package(
             replace(inputs, record=record), self.context.dependency_reader, self.context.contents, self._render
         )
@@ -133,7 +133,7 @@ class _TemplateRound:
         if has_template_rules_dependency(record.trace) or not record.is_owned or not self.snapshot.target.is_deployment:
             return False
         # The last render did not search for parents and children, or is unknown. For this reason, the tree is searched.
-        tree = self._current_tree(package)
+        tree = self._get_current_tree(package)
         return tree is not None and self.context.template_merger.has_template_roles_in_tree(
             tree, lambda: self._read_package(package, tree)
         )
@@ -145,7 +145,7 @@ class _TemplateRound:
         without it. A package that was withheld once stays withheld. Otherwise, two packages that exclude each other
         would alternate.
         """
-        published = self._collect_packages(members, self._published_tree).pairs
+        published = self._collect_packages(members, self._get_published_tree).pairs
         withheld: dict[str, PackageOutcome] = {}
         while True:
             packages = self._render_changed(members, withheld)
@@ -162,7 +162,7 @@ class _TemplateRound:
         """Return the packages after this pass. Packages whose template dependencies changed are rendered first."""
         tried: set[str] = set()
         while True:
-            packages = self._collect_packages(members, partial(self._next_tree, withheld=withheld))
+            packages = self._collect_packages(members, partial(self._get_next_tree, withheld=withheld))
             changed = [
                 name
                 for name in members
@@ -176,10 +176,10 @@ class _TemplateRound:
             tried.update(changed)
 
     def _has_changed(self, package: str, packages: _TemplatePackages) -> bool:
-        record = self._record(package)
+        record = self._get_record(package)
         if package not in self.inputs or record is None:
             return False
-        reader = self._reader(packages)
+        reader = self._build_reader(packages)
         return any(
             reader.read_fingerprint(name) != fingerprint
             for name, fingerprint in record.trace.items()
@@ -197,9 +197,9 @@ class _TemplateRound:
     ) -> PackageOutcome:
         """Decide about a package with merged templates."""
         render = partial(self._render_merged, pairs=packages.pairs, published=published)
-        return decide_package(inputs, self._reader(packages), self.context.contents, render)
+        return decide_package(inputs, self._build_reader(packages), self.context.contents, render)
 
-    def _reader(self, packages: _TemplatePackages) -> DependencyReader:
+    def _build_reader(self, packages: _TemplatePackages) -> DependencyReader:
         reader = self.context.dependency_reader
         fingerprinter = build_template_fingerprinter(packages.pairs, packages.contents)
         return replace(reader, extra={**reader.extra, TEMPLATE_DEPENDENCY: fingerprinter})
@@ -223,16 +223,16 @@ class _TemplateRound:
 
         The content of a withheld package is known only in this pass, and any other package can be the reason.
         """
-        trees = {name: self._tree_after_pass(name, outcomes.get(name)) for name in members}
+        trees = {name: self._get_tree_in_next_pass(name, outcomes.get(name)) for name in members}
         dependency = {
             ALL_TEMPLATES_DEPENDENCY: fingerprint_packages({name: tree for name, tree in trees.items() if tree})
         }
         return {
-            name: _with_dependency(outcome, dependency) if _is_withheld(outcome) else outcome
+            name: _replace_template_dependencies(outcome, dependency) if _is_withheld(outcome) else outcome
             for name, outcome in outcomes.items()
         }
 
-    def _tree_after_pass(self, package: str, outcome: PackageOutcome | None) -> TreeId | None:
+    def _get_tree_in_next_pass(self, package: str, outcome: PackageOutcome | None) -> TreeId | None:
         """Return the tree of a package that the next pass will see if nothing else changes."""
         match outcome:
             case Draft(rendered=rendered, record=record):
@@ -242,9 +242,9 @@ class _TemplateRound:
             ):
                 return None
             case None:
-                return self._current_tree(package)
+                return self._get_current_tree(package)
             case _:
-                return _unchanged_tree(self.snapshot.observe_package(package), outcome)
+                return _get_unchanged_tree(self.snapshot.observe_package(package), outcome)
 
     def _collect_packages(self, members: Sequence[str], find_tree: Callable[[str], TreeId | None]) -> _TemplatePackages:
         contents: PackageTrees = {name: tree for name in members if (tree := find_tree(name))}
@@ -258,7 +258,7 @@ class _TemplateRound:
 
     def _read_package(self, package: str, tree: TreeId) -> FileTree:
         """Return the files of a tree. If local changes made it too large to read, return the published version."""
-        record = self._record(package)
+        record = self._get_record(package)
         published = record.published_version.rendered if record and record.published_version else None
         for candidate in (tree, published):
             try:
@@ -269,20 +269,20 @@ class _TemplateRound:
                 continue
         return FileTree()
 
-    def _next_tree(self, package: str, withheld: Mapping[str, PackageOutcome]) -> TreeId | None:
+    def _get_next_tree(self, package: str, withheld: Mapping[str, PackageOutcome]) -> TreeId | None:
         """Return the tree of a package after this pass: its new render, else the draft, else the published tree."""
         if package in withheld:
-            return _unchanged_tree(self.snapshot.observe_package(package), withheld[package])
-        return self.renders[package].files.id if self._is_usable(package) else self._current_tree(package)
+            return _get_unchanged_tree(self.snapshot.observe_package(package), withheld[package])
+        return self.renders[package].files.id if self._is_usable(package) else self._get_current_tree(package)
 
     def _is_usable(self, package: str) -> bool:
         return package in self.renders and not select_errors(self.renders[package].findings)
 
-    def _current_tree(self, package: str) -> TreeId | None:
+    def _get_current_tree(self, package: str) -> TreeId | None:
         """Return the tree of a package without a render: the draft, else the published tree."""
         observed = self.snapshot.observe_package(package)
         if package in self.first_outcomes:
-            return _unchanged_tree(observed, self.first_outcomes[package])
+            return _get_unchanged_tree(observed, self.first_outcomes[package])
         record = self.snapshot.state.packages[package]
         kind = record.outcome.get("before", record.outcome).get("kind")
         is_drafted = kind not in _OUTCOMES_WITHOUT_DRAFT and self._may_be_requested(package, record)
@@ -294,14 +294,14 @@ class _TemplateRound:
             return True
         return self.claims.is_unresolved(record.owner) or bool(self.claims.explain_similar_object(record.owner))
 
-    def _published_tree(self, package: str) -> TreeId | None:
+    def _get_published_tree(self, package: str) -> TreeId | None:
         return self.snapshot.observe_package(package).published
 
-    def _record(self, package: str) -> PackageRecord | None:
+    def _get_record(self, package: str) -> PackageRecord | None:
         return self.snapshot.state.packages.get(package)
 
 
-def _unchanged_tree(observed: ObservedPackage, outcome: PackageOutcome) -> TreeId | None:
+def _get_unchanged_tree(observed: ObservedPackage, outcome: PackageOutcome) -> TreeId | None:
     """Return the tree of a package that does not change in this pass: the draft, else the published tree."""
     if isinstance(outcome, Unchanged) and outcome.reason in _OUTCOMES_WITHOUT_DRAFT:
         return observed.published
@@ -313,13 +313,13 @@ def _is_withheld(outcome: PackageOutcome) -> bool:
     return isinstance(outcome, Blocked) or (isinstance(outcome, Unchanged) and outcome.reason == "declined")
 
 
-def _with_dependency(outcome: PackageOutcome, dependency: Mapping[str, str]) -> PackageOutcome:
+def _replace_template_dependencies(outcome: PackageOutcome, dependency: Mapping[str, str]) -> PackageOutcome:
     """Return a withheld outcome with a dependency instead of its template dependencies."""
     match outcome:
         case Blocked():
-            return replace(outcome, trace={**without_template_dependencies(outcome.trace), **dependency})
+            return replace(outcome, trace={**remove_template_dependencies(outcome.trace), **dependency})
         case _:
             record = outcome.record
             return replace(
-                outcome, record=replace(record, trace={**without_template_dependencies(record.trace), **dependency})
+                outcome, record=replace(record, trace={**remove_template_dependencies(record.trace), **dependency})
             )

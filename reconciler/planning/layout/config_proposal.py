@@ -120,7 +120,7 @@ class ConfigProposal:
 def plan_proposal(pins: Iterable[RevisionPin], snapshot: ConfigBranchSnapshot) -> ConfigProposal:
     """Return the proposal. A revision that was rejected or reverted is not proposed again until its tag moves."""
     pins = tuple(pins)
-    revisions = _next_revisions(pins, snapshot)
+    revisions = _compute_next_revisions(pins, snapshot)
     edits = tuple(
         RevisionEdit(pin, revisions[pin.id].revision)
         for pin in pins
@@ -133,7 +133,7 @@ def plan_proposal(pins: Iterable[RevisionPin], snapshot: ConfigBranchSnapshot) -
     state = replace(snapshot.known_state, branch=snapshot.branch, revisions=revisions)
     if snapshot.proposal_head is None:
         state = replace(state, proposal_head=None, base=None)
-    findings = _findings(pins, edits, revisions, snapshot)
+    findings = _list_findings(pins, edits, revisions, snapshot)
     return ConfigProposal(snapshot.branch, action, edits, before, after, state, findings)
 
 
@@ -181,17 +181,17 @@ def _format_field(edit: RevisionEdit) -> str:
     return f"revision: {json.dumps(edit.revision) if isinstance(edit.revision, int) else edit.revision}"
 
 
-def _next_revisions(pins: Iterable[RevisionPin], snapshot: ConfigBranchSnapshot) -> dict[str, ProposedRevision]:
+def _compute_next_revisions(pins: Iterable[RevisionPin], snapshot: ConfigBranchSnapshot) -> dict[str, ProposedRevision]:
     known = snapshot.known_state
     is_branch_deleted = known.proposal_head is not None and snapshot.proposal_head is None
-    revisions = {pin.id: _next_revision(pin, known.revisions.get(pin.id), is_branch_deleted) for pin in pins}
+    revisions = {pin.id: _compute_next_revision(pin, known.revisions.get(pin.id), is_branch_deleted) for pin in pins}
     if not snapshot.is_complete:
         # A pin whose file cannot be read now was not deleted.
         revisions = {**known.revisions, **revisions}
     return {name: revision for name, revision in sorted(revisions.items()) if revision}
 
 
-def _next_revision(
+def _compute_next_revision(
     pin: RevisionPin, known: ProposedRevision | None, is_branch_deleted: bool
 ) -> ProposedRevision | None:
     """Return the next state of a proposed revision."""
@@ -285,7 +285,7 @@ def _with_revision(data: Any, path: tuple[str | int, ...], revision: RevisionVal
     return added
 
 
-def _findings(
+def _list_findings(
     pins: Iterable[RevisionPin],
     edits: tuple[RevisionEdit, ...],
     revisions: Mapping[str, ProposedRevision],

@@ -158,7 +158,7 @@ def plan_draft_branch(
         changes: Decisions for the packages of the branch.
         history: Content of the branches.
     """
-    commits = _in_order(changes.new_commits)
+    commits = _sort_commits(changes.new_commits)
     if head is None:
         return PushCommits(branch, None, published, published, commits) if commits else KeepBranch(branch)
     draft = state.drafts[branch]
@@ -167,7 +167,7 @@ def plan_draft_branch(
     if not changes.kept_packages and not commits:
         return DeleteBranch(branch, head)
     if changes.reverts or (changes.moved_packages and not changes.stale_packages):
-        return _rebuild_branch(branch, draft, published, changes, history)
+        return _plan_rebuilt_branch(branch, draft, published, changes, history)
     return PushCommits(branch, head, head, draft.base, commits) if commits else KeepBranch(branch)
 
 
@@ -175,7 +175,7 @@ def plan_closed_draft_branch(
     branch: str, head: CommitId | None, published: CommitId, changes: DraftChanges
 ) -> BranchAction:
     """Return the action for a draft with a closed pull request: new commits start another draft without its content."""
-    commits = _in_order(changes.new_commits)
+    commits = _sort_commits(changes.new_commits)
     if commits:
         return PushCommits(branch, head, published, published, commits)
     return DeleteBranch(branch, head) if head else KeepBranch(branch)
@@ -186,33 +186,33 @@ def _plan_edited_branch(
 ) -> BranchAction:
     """Append commits to a draft with commits of other authors, until the target branch has all its content."""
     if not history.has_unpublished_changes(head, draft.base, published, changes.reverts.keys()):
-        commits = _in_order(changes.new_commits)
+        commits = _sort_commits(changes.new_commits)
         return PushCommits(branch, head, published, published, commits) if commits else DeleteBranch(branch, head)
     new = {**changes.reverts, **changes.new_commits}
     if not new:
         return KeepBranch(branch)
     if not changes.moved_packages & new.keys():
-        return PushCommits(branch, head, head, draft.base, _in_order(new), is_edited=True)
-    commits = _in_order({**changes.restores, **new})
+        return PushCommits(branch, head, head, draft.base, _sort_commits(new), is_edited=True)
+    commits = _sort_commits({**changes.restores, **new})
     return PushCommits(
         branch, head, head, published, commits, is_edited=True, merge=TargetBranchMerge(published, draft.base)
     )
 
 
-def _rebuild_branch(
+def _plan_rebuilt_branch(
     branch: str, draft: DraftBranch, published: CommitId, changes: DraftChanges, history: DraftHistory
 ) -> PushCommits:
     """Rebuild the draft on the target branch. While a package is stale, keep the old base, so that Git merges it."""
     base = draft.base if changes.stale_packages else published
-    kept = [
+    kept_commits = [
         commit
         for commit in history.list_draft_commits(draft.head, draft.base)
         if commit.package in changes.kept_packages
     ]
-    return PushCommits(branch, draft.head, base, base, (*kept, *_in_order(changes.new_commits)))
+    return PushCommits(branch, draft.head, base, base, (*kept_commits, *_sort_commits(changes.new_commits)))
 
 
-def _in_order(commits: Mapping[str, DraftCommit]) -> tuple[DraftCommit, ...]:
+def _sort_commits(commits: Mapping[str, DraftCommit]) -> tuple[DraftCommit, ...]:
     return tuple(commits[package] for package in sorted(commits))
 
 

@@ -178,7 +178,8 @@ class OpenDraft:
     def _is_in_packages(self, path: str, names: Collection[str]) -> bool:
         target = self.target
         return any(
-            path.startswith(f"{target.package_path(name)}/") or path == target.status_file_path(name) for name in names
+            path.startswith(f"{target.get_package_path(name)}/") or path == target.get_status_file_path(name)
+            for name in names
         )
 
     def list_refusals(self, names: Collection[str] = ()) -> tuple[BlockingReason, ...]:
@@ -280,7 +281,7 @@ def _read_package(
     package: DraftedPackage, target: Target, head: CommitId, status_blob: BlobId | None, contents: DraftContents
 ) -> DraftedPackage:
     status = parse_package_status(contents.read_blob(status_blob)) if status_blob else None
-    kptfile = _read_kptfile(contents, head, f"{target.package_path(package.package)}/{KPTFILE}")
+    kptfile = _read_kptfile(contents, head, f"{target.get_package_path(package.package)}/{KPTFILE}")
     # Other errors block only a newer version. A conflict under policy `block` also blocks the current draft.
     conflicts = (reason for reason in package.update_errors if reason.reason == MERGE_CONFLICT.name)
     errors = [*_list_status_errors(package, status), *conflicts]

@@ -72,10 +72,10 @@ class ClusterOverrides:
     def build_dependency_functions(self) -> Mapping[str, Callable[[Sequence[str]], str]]:
         """Return the functions that compute the fingerprints of the dependencies of `override`, by first word."""
         return {
-            CLUSTER_DEPENDENCY: self._cluster,
-            POLICY_DEPENDENCY: self._policy,
-            SELECTORS_DEPENDENCY: self._selectors,
-            ROLLOUT_DEPENDENCY: self._rollout,
+            CLUSTER_DEPENDENCY: self._fingerprint_cluster,
+            POLICY_DEPENDENCY: self._fingerprint_policy,
+            SELECTORS_DEPENDENCY: self._fingerprint_selectors,
+            ROLLOUT_DEPENDENCY: self._fingerprint_rollout,
         }
 
     def override(
@@ -124,12 +124,12 @@ class ClusterOverrides:
         for rule in self.rollouts.keys() & result.rule_texts.keys():
             view.record(ROLLOUT_DEPENDENCY, str(rule), cluster)
 
-    def _cluster(self, words: Sequence[str]) -> str:
-        cluster = self.clusters.get(words[0]) if len(words) == 1 else None
+    def _fingerprint_cluster(self, arguments: Sequence[str]) -> str:
+        cluster = self.clusters.get(arguments[0]) if len(arguments) == 1 else None
         return compute_digest(dict(cluster.labels)) if cluster else ABSENT_FINGERPRINT
 
-    def _policy(self, words: Sequence[str]) -> str:
-        match words:
+    def _fingerprint_policy(self, arguments: Sequence[str]) -> str:
+        match arguments:
             case [str(), str(kind), str(namespace), str(name), str(cluster)]:
                 return (
                     digest_policy_for_cluster(
@@ -139,13 +139,15 @@ class ClusterOverrides:
                 )
         return ""
 
-    def _selectors(self, words: Sequence[str]) -> str:
-        return self.policies.digest_selectors(words[0].split(",")) or ABSENT_FINGERPRINT if len(words) == 1 else ""
+    def _fingerprint_selectors(self, arguments: Sequence[str]) -> str:
+        return (
+            self.policies.digest_selectors(arguments[0].split(",")) or ABSENT_FINGERPRINT if len(arguments) == 1 else ""
+        )
 
-    def _rollout(self, words: Sequence[str]) -> str:
-        if len(words) != 2:
+    def _fingerprint_rollout(self, arguments: Sequence[str]) -> str:
+        if len(arguments) != 2:
             return ""
-        rule, cluster = parse_rule_id(words[0]), words[1]
+        rule, cluster = parse_rule_id(arguments[0]), arguments[1]
         if rule is None or rule not in self.rollouts:
             return ABSENT_FINGERPRINT
         return CLOSED_FINGERPRINT if cluster in self.closed_clusters.get(rule, ()) else self.rollouts[rule].digest
@@ -153,11 +155,11 @@ class ClusterOverrides:
 
 def _block_unknown_texts(result: OverriddenPackage, files: FileTree, closed: Iterable[RuleId]) -> OverriddenPackage:
     """Return the package, blocked if `closed` rules apply to it: it may have been rendered with previous texts."""
-    findings = tuple(_unknown_text_finding(rule) for rule in closed if rule in result.rule_texts)
+    findings = tuple(_create_unknown_text_finding(rule) for rule in closed if rule in result.rule_texts)
     return replace(result, files=files, findings=(*result.findings, *findings)) if findings else result
 
 
-def _unknown_text_finding(rule: RuleId) -> Finding:
+def _create_unknown_text_finding(rule: RuleId) -> Finding:
     message = (
         f"the text of the rule {rule} that applies here is unknown, because the state was lost; the package is not"
         " changed until the rollout reaches this cluster, or the rule has no rollout"

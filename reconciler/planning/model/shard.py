@@ -43,10 +43,10 @@ class Shard:
         Only the name counts, because refs are named after it. Two processes that have different URLs, or different
         kinds of object, for one target still do not both write to its refs.
         """
-        return self.is_alone or _shard_of(target.name, self.count) == self.index
+        return self.is_alone or _get_shard_index(target.name, self.count) == self.index
 
 
-def _shard_of(name: str, count: int) -> int:
+def _get_shard_index(name: str, count: int) -> int:
     """Return the shard with the highest digest for a name. A new shard takes only its own share."""
     return max(range(1, count + 1), key=lambda index: compute_digest([index, name]))
 

@@ -91,10 +91,10 @@ def has_conflict_outcome(conflict: Conflict, files: FileTree) -> bool:
     decided = conflict.local if conflict.chosen == "local" else conflict.upstream
     match conflict.kind:
         case "field":
-            values = (_value_at(resource.data, conflict.pointer) for resource in _resources(conflict, files))
+            values = (_get_value_at(resource.data, conflict.pointer) for resource in _find_resources(conflict, files))
             return decided == MASK or any(is_equal_data(value, decided) for value in values)
         case "resource":
-            return any(_resources(conflict, files)) == (decided is not ABSENT)
+            return any(_find_resources(conflict, files)) == (decided is not ABSENT)
         case "file":
             return (conflict.file in files) == (decided is not ABSENT)
         case "package":
@@ -103,13 +103,13 @@ def has_conflict_outcome(conflict: Conflict, files: FileTree) -> bool:
             return True
 
 
-def _resources(conflict: Conflict, files: FileTree) -> Iterator[PackageResource]:
+def _find_resources(conflict: Conflict, files: FileTree) -> Iterator[PackageResource]:
     # Only the file of the conflict is parsed.
     content = FileTree({conflict.file: files[conflict.file]}) if conflict.file in files else FileTree()
     return (resource for resource in Package(content).resources if str(resource.key) == conflict.resource)
 
 
-def _value_at(data: Any, pointer: str) -> Any:
+def _get_value_at(data: Any, pointer: str) -> Any:
     try:
         return resolve_pointer(data, parse_pointer(pointer))
     except PointerError:
@@ -301,7 +301,7 @@ def _merge_published_changes(inputs: RenderInputs, strategy: Strategy | None, op
         chosen = strategy or get_update_strategy(read_upstream(files))
         updated = update_package(inputs.published.base, inputs.source_files, files, chosen, options)
         if chosen in REPLACING_STRATEGIES:
-            updated = updated.with_details(_replaced_changes(inputs.published.base, files, updated, chosen))
+            updated = updated.with_details(_find_replaced_changes(inputs.published.base, files, updated, chosen))
     return PackageSource(
         updated.files,
         updated.files,
@@ -311,7 +311,9 @@ def _merge_published_changes(inputs: RenderInputs, strategy: Strategy | None, op
     )
 
 
-def _replaced_changes(base: FileTree, local: FileTree, updated: UpdateResult, strategy: Strategy) -> list[Conflict]:
+def _find_replaced_changes(
+    base: FileTree, local: FileTree, updated: UpdateResult, strategy: Strategy
+) -> list[Conflict]:
     """Return a conflict for each file whose local change an update strategy replaced."""
     known = {conflict.file for conflict in updated.conflicts}
     paths = sorted(path for path in {*base, *local} if base.get(path) != local.get(path))
@@ -357,7 +359,10 @@ def _restore_generated(source: PackageSource, options: MergeOptions) -> PackageS
 
     Local changes of generated content are replaced, with a conflict. Other local content is kept.
     """
-    plain, files = _overlay(source.plain, source.base, options), _overlay(source.files, source.base, options)
+    plain, files = (
+        _overlay_local_content(source.plain, source.base, options),
+        _overlay_local_content(source.files, source.base, options),
+    )
     known = set(map(locate_conflict, (*source.published_conflicts, *plain.conflicts)))
     draft_conflicts = (conflict for conflict in files.conflicts if locate_conflict(conflict) not in known)
     return replace(
@@ -370,7 +375,7 @@ def _restore_generated(source: PackageSource, options: MergeOptions) -> PackageS
     )
 
 
-def _overlay(local: FileTree, generated: FileTree, options: MergeOptions) -> UpdateResult:
+def _overlay_local_content(local: FileTree, generated: FileTree, options: MergeOptions) -> UpdateResult:
     if local.id == generated.id:
         return UpdateResult(generated)
     # With an empty base, both sides have added all their content. Where both set a field, the generated value wins.
@@ -486,15 +491,15 @@ def read_render_inputs(
         return None
     if drafted:
         drafted = replace(drafted, conflicts=tuple(map(parse_conflict, record.conflicts)))
-    previous = _previous_render(record, contents, drafted or published)
+    previous = _read_previous_render(record, contents, drafted or published)
     return RenderInputs(
         files,
         published,
         drafted,
         previous,
         isinstance(source, GeneratedSource),
-        _previous_overrides(record, observed),
-        _deleted_tree(record, observed),
+        _get_previous_overrides(record, observed),
+        _find_deleted_tree(record, observed),
     )
 
 
@@ -531,14 +536,14 @@ def _read_base(
     return contents.read_upstream(replace(upstream, tree=tree))
 
 
-def _deleted_tree(record: PackageRecord, observed: ObservedPackage) -> TreeId | None:
+def _find_deleted_tree(record: PackageRecord, observed: ObservedPackage) -> TreeId | None:
     """Return the last published tree of a package that was deleted without a removal draft."""
     if observed.published or not record.is_owned or record.published_version or not record.revisions:
         return None
     return record.revisions[-1].version.rendered
 
 
-def _previous_overrides(record: PackageRecord, observed: ObservedPackage) -> PreviousOverrides:
+def _get_previous_overrides(record: PackageRecord, observed: ObservedPackage) -> PreviousOverrides:
     policies = (parse_policy_name(name) for name in record.policy_usage)
     # An owned package without a recorded render was recovered from its status file.
     is_known = record.desired_tree is not None or not record.is_owned
@@ -549,7 +554,7 @@ def _previous_overrides(record: PackageRecord, observed: ObservedPackage) -> Pre
     )
 
 
-def _previous_render(
+def _read_previous_render(
     record: PackageRecord, contents: PackageContentStore, package: BranchPackage | None
 ) -> PreviousRender | None:
     last = record.draft_version or record.published_version

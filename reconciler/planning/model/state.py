@@ -220,12 +220,14 @@ class PackageRecord:
 
     def collect_trees(self) -> frozenset[TreeId]:
         """Return the trees of all versions that the state must keep."""
-        trees = ((version.rendered, version.base, version.merged, version.plain) for version in self._all_versions())
+        trees = (
+            (version.rendered, version.base, version.merged, version.plain) for version in self._iterate_versions()
+        )
         return frozenset(tree for group in trees for tree in group)
 
     def collect_rule_texts(self) -> frozenset[str]:
         """Return the rule texts of the last render and of all versions that the state keeps."""
-        rules = (self.rule_texts, *(version.rules for version in self._all_versions()))
+        rules = (self.rule_texts, *(version.rules for version in self._iterate_versions()))
         return frozenset(text for texts in rules for text in texts.values())
 
     def find_published_rule_texts(self, published: TreeId | None) -> Mapping[RuleId, str]:
@@ -241,9 +243,9 @@ class PackageRecord:
 
     def find_version(self, status: BlobId) -> RenderedVersion | None:
         """Return the version with this status file, if the state has it."""
-        return next((version for version in self._all_versions() if version.status == status), None)
+        return next((version for version in self._iterate_versions() if version.status == status), None)
 
-    def _all_versions(self) -> Iterator[RenderedVersion]:
+    def _iterate_versions(self) -> Iterator[RenderedVersion]:
         yield from self.unpublished_versions
         yield from (revision.version for revision in self.revisions)
         yield from (version for version in (self.published_version, self.draft_version) if version)
@@ -369,7 +371,7 @@ def serialize_state_changes(state: TargetState, known: TargetState) -> dict[str,
     changed = [
         package for package, record in state.packages.items() if not _is_same(record, known.packages.get(package))
     ]
-    deleted = [_package_path(package) for package in known.packages.keys() - state.packages.keys()]
+    deleted = [_get_package_path(package) for package in known.packages.keys() - state.packages.keys()]
     texts, known_texts = _serialize_texts(state), _serialize_texts(known)
     new_texts = {path: content for path, content in texts.items() if path not in known_texts}
     files = {_TARGET_FILE: _serialize_target(state), **_serialize_packages(state, changed), **new_texts}
@@ -393,11 +395,12 @@ def _serialize_target(state: TargetState) -> bytes:
 
 def _serialize_packages(state: TargetState, packages: Iterable[str]) -> dict[str, bytes]:
     return {
-        _package_path(package): encode_indented_json(_serialize_record(state.packages[package])) for package in packages
+        _get_package_path(package): encode_indented_json(_serialize_record(state.packages[package]))
+        for package in packages
     }
 
 
-def _package_path(package: str) -> str:
+def _get_package_path(package: str) -> str:
     return f"packages/{package}.json"
 
 

@@ -56,13 +56,13 @@ class Target:
         """Name of the Repository. For a deployment repository, it is also the name of the cluster."""
         return self.key.name
 
-    def package_path(self, package: str) -> str:
+    def get_package_path(self, package: str) -> str:
         """Return the folder of a package."""
         return f"{self.directory}/{package}" if self.directory else package
 
-    def status_file_path(self, package: str) -> str:
+    def get_status_file_path(self, package: str) -> str:
         """Return the path of a package's status file."""
-        return self.package_path(f"{STATUS_FOLDER}/{package}.yaml")
+        return self.get_package_path(f"{STATUS_FOLDER}/{package}.yaml")
 
 
 def format_draft_branch(template: str, target: Target, package: str) -> str:
@@ -70,9 +70,9 @@ def format_draft_branch(template: str, target: Target, package: str) -> str:
     return template.format(repository=target.name, branch=target.branch, package=package.replace("/", "_"))
 
 
-def are_paths_nested(one: str, other: str) -> bool:
+def are_paths_nested(path: str, other: str) -> bool:
     """Return whether two paths are equal, or one is below the other; "" is above every path."""
-    return one == other or not one or not other or one.startswith(other + "/") or other.startswith(one + "/")
+    return path == other or not path or not other or path.startswith(other + "/") or other.startswith(path + "/")
 
 
 def find_target_conflicts(targets: Iterable[Target], templates: Sequence[str]) -> Mapping[ObjectKey, Finding]:
@@ -87,8 +87,8 @@ def find_target_conflicts(targets: Iterable[Target], templates: Sequence[str]) -
     """
     findings: dict[ObjectKey, Finding] = {}
     for target, other, reason in find_conflicting_targets(targets, templates):
-        findings.setdefault(target.key, _conflict_finding(target, other, reason))
-        findings.setdefault(other.key, _conflict_finding(other, target, reason))
+        findings.setdefault(target.key, _create_conflict_finding(target, other, reason))
+        findings.setdefault(other.key, _create_conflict_finding(other, target, reason))
     return findings
 
 
@@ -97,12 +97,12 @@ def find_conflicting_targets(
 ) -> Iterator[tuple[Target, Target, str]]:
     """Yield each pair of targets that must not both be written to, with the reason, which describes the second one."""
     ordered = sorted(targets, key=lambda target: target.key)
-    for target, other in _pairs(ordered):
+    for target, other in _iterate_pairs(ordered):
         if reason := _find_conflict(target, other, templates):
             yield target, other, reason
 
 
-def _pairs(targets: list[Target]) -> Iterable[tuple[Target, Target]]:
+def _iterate_pairs(targets: list[Target]) -> Iterable[tuple[Target, Target]]:
     # Only targets with the same name or branch can conflict. Comparing all pairs of a large fleet takes too long.
     groups: dict[tuple[str, ...], list[Target]] = {}
     for target in targets:
@@ -129,12 +129,12 @@ def _find_conflict(target: Target, other: Target, templates: Iterable[str]) -> s
     return ""
 
 
-def _full_name(target: Target) -> str:
+def _format_full_name(target: Target) -> str:
     return f"{target.key.kind} {target.key.namespace}/{target.name}" if target.key.namespace else target.title
 
 
-def _conflict_finding(target: Target, other: Target, reason: str) -> Finding:
-    message = f"{_full_name(target)} cannot be written to: {_full_name(other)} {reason}"
+def _create_conflict_finding(target: Target, other: Target, reason: str) -> Finding:
+    message = f"{_format_full_name(target)} cannot be written to: {_format_full_name(other)} {reason}"
     return DESTINATION_CONFLICT.finding(message, target.location)
 
 
@@ -189,14 +189,17 @@ class ReservedBranches:
     def find_reserved_uses(self, targets: Iterable[Target]) -> Mapping[ObjectKey, str]:
         """Return the use of each reserved branch, by target, without targets that have a usable branch."""
         all_targets = tuple(targets)
-        drafts = self._draft_names(all_targets)
+        drafts = self._collect_draft_names(all_targets)
         return {
             target.key: use
             for target in all_targets
-            if (use := self._use_of(target.branch) or _use_by_others(target, drafts.get(target.repository_id, {})))
+            if (
+                use := self._describe_reserved_use(target.branch)
+                or _find_use_by_others(target, drafts.get(target.repository_id, {}))
+            )
         }
 
-    def _use_of(self, branch: str) -> str:
+    def _describe_reserved_use(self, branch: str) -> str:
         """Return the reserved use of a branch, "" if it is not reserved."""
         # On file systems that ignore case, two branches that differ only in case are one file.
         folded = branch.casefold()
@@ -211,7 +214,7 @@ class ReservedBranches:
                 return f"{setting} is {template}"
         return "every repository has its own HEAD" if branch == "HEAD" else ""
 
-    def _draft_names(self, targets: Iterable[Target]) -> Mapping[str, Mapping[str, str]]:
+    def _collect_draft_names(self, targets: Iterable[Target]) -> Mapping[str, Mapping[str, str]]:
         """Return the draft branches of targets, by repository and name, without those of single packages."""
         uses: dict[str, dict[str, str]] = {}
         for target in targets:
@@ -237,10 +240,10 @@ def _matches_template(branch: str, template: str) -> bool:
     return bool(re.fullmatch(f"{pattern}(/.*)?", branch)) or start.startswith(f"{branch}/")
 
 
-def _use_by_others(target: Target, drafts: Mapping[str, str]) -> str:
+def _find_use_by_others(target: Target, drafts: Mapping[str, str]) -> str:
     names = [target.branch, *list_folders_above(target.branch)]
     return next((drafts[name] for name in names if name in drafts), "")
 
 
-def _are_nested(one: str, other: str) -> bool:
-    return one == other or one.startswith(f"{other}/") or other.startswith(f"{one}/")
+def _are_nested(name: str, other: str) -> bool:
+    return name == other or name.startswith(f"{other}/") or other.startswith(f"{name}/")

@@ -49,7 +49,7 @@ class _UnrecordedPackage:
     @property
     def labels(self) -> Mapping[str, str]:
         """Labels that the last draft was created with, by its status file; else the labels of the variant."""
-        labels = self._metadata("labels")
+        labels = self._read_metadata("labels")
         return self.variant.labels if labels is None else labels
 
     @property
@@ -59,7 +59,7 @@ class _UnrecordedPackage:
         Everyone who can push to a draft can edit its status file. For this reason, annotations that approve drafts
         count only if the variant has the same values.
         """
-        annotations = self._metadata("annotations")
+        annotations = self._read_metadata("annotations")
         if annotations is None:
             return self.variant.annotations
         names = (APPROVAL_POLICY_ANNOTATION, APPROVAL_DELAY_ANNOTATION)
@@ -67,7 +67,7 @@ class _UnrecordedPackage:
             return annotations
         return {name: value for name, value in annotations.items() if name not in names}
 
-    def _metadata(self, field: str) -> Mapping[str, str] | None:
+    def _read_metadata(self, field: str) -> Mapping[str, str] | None:
         status = self.drafted if self.drafted is not None else self.published
         metadata = (status or {}).get(field)
         if not isinstance(metadata, dict):
@@ -127,12 +127,12 @@ def _recover_record(
         is_owned=candidate.has_status,
         labels=candidate.labels,
         annotations=candidate.annotations,
-        last_workspace=max(map(_workspace_number, tagged), default=0),
+        last_workspace=max(map(_get_workspace_number, tagged), default=0),
         last_revision=max((tag.number for tag in tagged), default=0),
     )
     if candidate.published is not None:
         published = _recover_version(snapshot, variant, snapshot.heads.target_branch, candidate.published, contents)
-        record = _with_published_version(snapshot, candidate.package, record, published, tagged)
+        record = _add_published_version(snapshot, candidate.package, record, published, tagged)
     if candidate.drafted is not None and snapshot.observe_package(candidate.package).drafted:
         branch = snapshot.find_draft_branch(candidate.package)
         drafted = _recover_version(snapshot, variant, snapshot.heads.drafts.get(branch), candidate.drafted, contents)
@@ -140,7 +140,7 @@ def _recover_record(
     return record
 
 
-def _with_published_version(
+def _add_published_version(
     snapshot: TargetSnapshot,
     package: str,
     record: PackageRecord,
@@ -156,7 +156,7 @@ def _with_published_version(
         return replace(
             record,
             published_version=version,
-            revisions=(PublishedRevision(last.number, last.commit, version, _workspace_number(last), last.tag),),
+            revisions=(PublishedRevision(last.number, last.commit, version, _get_workspace_number(last), last.tag),),
         )
     assert snapshot.heads.target_branch
     number, workspace = record.last_revision + 1, record.last_workspace + 1
@@ -167,7 +167,7 @@ def _with_published_version(
     )
 
 
-def _workspace_number(tag: TaggedRevision) -> int:
+def _get_workspace_number(tag: TaggedRevision) -> int:
     """Return the workspace number of a revision. It is at least the revision number."""
     name = parse_trailers(tag.message).get("Reconciler-Workspace", "")
     number = name.removeprefix(_WORKSPACE_PREFIX)
@@ -176,7 +176,7 @@ def _workspace_number(tag: TaggedRevision) -> int:
 
 def _read_status(snapshot: TargetSnapshot, variant: Variant, commit: CommitId | None) -> Mapping[str, Any] | None:
     """Return the status of a package at a commit, if its status file names this variant as the owner."""
-    folder = snapshot.objects.find_tree_at(commit, snapshot.target.package_path(STATUS_FOLDER)) if commit else None
+    folder = snapshot.objects.find_tree_at(commit, snapshot.target.get_package_path(STATUS_FOLDER)) if commit else None
     files = snapshot.objects.read_files(folder) if folder else FileTree()
     file = files.get(f"{variant.target.package}.yaml")
     try:
@@ -202,9 +202,9 @@ def _recover_version(
         return None
     try:
         base = TreeId(status["trees"]["base"])
-        digest = _review_digest(status)
+        digest = _compute_review_digest(status)
         is_unchanged = status["trees"] == {"base": base, "merged": base, "rendered": tree}
-        summary = _source_summary(variant, status, tree, base, contents)
+        summary = _build_source_summary(variant, status, tree, base, contents)
     except (KeyError, TypeError, AttributeError):
         # Everyone can edit the file. An invalid file counts as missing.
         return None
@@ -214,7 +214,7 @@ def _recover_version(
     return RenderedVersion(tree, blob, base, base, base, digest, against, summary)
 
 
-def _source_summary(
+def _build_source_summary(
     variant: Variant, status: Mapping[str, Any], tree: TreeId, base: TreeId, contents: PackageContentStore
 ) -> str | None:
     """Return the summary of the source in a status file; None if that source cannot be read any more.
@@ -231,7 +231,7 @@ def _source_summary(
     return upstream.summary if contents.read_upstream(upstream).id == base else None
 
 
-def _review_digest(status: Mapping[str, Any]) -> str:
+def _compute_review_digest(status: Mapping[str, Any]) -> str:
     conditions = tuple(Condition(**condition) for condition in status.get("conditions", ()))
     gates = tuple(gate["conditionType"] for gate in status.get("readinessGates", ()))
     return compute_review_digest(conditions, gates, status.get("conflicts", ()), status.get("templates", ()))

@@ -127,17 +127,17 @@ def track_publications(
     packages = {
         package: _track_package(
             record,
-            _package_at(repository, target, package, start) if start else None,
-            [_package_at(repository, target, package, commit) for commit in commits or (heads.target_branch,)],
+            _read_package_at(repository, target, package, start) if start else None,
+            [_read_package_at(repository, target, package, commit) for commit in commits or (heads.target_branch,)],
         )
         for package, record in state.packages.items()
     }
     return replace(state, observed_commit=heads.target_branch, packages=packages)
 
 
-def _package_at(repository: GitObjectReader, target: Target, package: str, commit: CommitId) -> PackageAtCommit:
-    tree = repository.find_tree_at(commit, target.package_path(package))
-    return PackageAtCommit(commit, tree, repository.find_blob_at(commit, target.status_file_path(package)))
+def _read_package_at(repository: GitObjectReader, target: Target, package: str, commit: CommitId) -> PackageAtCommit:
+    tree = repository.find_tree_at(commit, target.get_package_path(package))
+    return PackageAtCommit(commit, tree, repository.find_blob_at(commit, target.get_status_file_path(package)))
 
 
 def _track_package(
@@ -218,10 +218,10 @@ def track_drafts(state: TargetState, target: Target, heads: TargetHeads, reposit
     """
     packages = {
         package: _track_removal(
-            _track_draft_version(record, record.draft_version, target.package_path(package), heads, repository)
+            _track_draft_version(record, record.draft_version, target.get_package_path(package), heads, repository)
             if record.draft_version
             else record,
-            target.package_path(package),
+            target.get_package_path(package),
             heads,
             repository,
         )
@@ -363,7 +363,7 @@ class TargetSnapshot:
         """Return a package's tree and status blob at a commit."""
         if commit is None:
             return None, None
-        path, status = self.target.package_path(package), self.target.status_file_path(package)
+        path, status = self.target.get_package_path(package), self.target.get_status_file_path(package)
         return self.objects.find_tree_at(commit, path), self.objects.find_blob_at(commit, status)
 
     def find_obstacle(self, package: str) -> str | None:
@@ -372,8 +372,8 @@ class TargetSnapshot:
         Writing the package would replace this entry: a file instead of a folder, a folder instead of the status file, a
         symbolic link or a submodule. The target branch and the draft branch are searched.
         """
-        branch, path = self.find_draft_branch(package), self.target.package_path(package)
-        status = self.target.status_file_path(package)
+        branch, path = self.find_draft_branch(package), self.target.get_package_path(package)
+        status = self.target.get_status_file_path(package)
         for name, head in ((self.target.branch, self.heads.target_branch), (branch, self.heads.drafts.get(branch))):
             if head is None or None not in self.find_package_at(head, package):
                 continue
@@ -430,7 +430,7 @@ class TargetSnapshot:
         paths = [
             path
             for package in packages
-            for path in (self.target.package_path(package), self.target.status_file_path(package))
+            for path in (self.target.get_package_path(package), self.target.get_status_file_path(package))
         ]
         return self.objects.has_conflicting_changes(
             self.heads.drafts[branch], draft.base, self.heads.target_branch, paths

@@ -47,9 +47,9 @@ def find_removed_inherited_fields(
     inputs: RenderInputs, files: FileTree, rules: TemplateMergeRules
 ) -> Iterator[Conflict]:
     """Yield a conflict for each inherited field that was removed locally, and that the rendered package has again."""
-    rendered = dict(_children(files, rules))
+    rendered = dict(_iterate_children(files, rules))
     for package in (inputs.published, inputs.drafted):
-        for name, path, before, local, own in _inherited_fields(package, rules) if package else ():
+        for name, path, before, local, own in _iterate_inherited_fields(package, rules) if package else ():
             value = get_value(rendered[name].data, path) if name in rendered else ABSENT
             if local is ABSENT and own in (ABSENT, None) and value not in (ABSENT, None):
                 resource = rendered[name]
@@ -62,52 +62,52 @@ def find_removed_inherited_fields(
 def _separate_changes(package: BranchPackage | None, rules: TemplateMergeRules) -> BranchPackage | None:
     if package is None:
         return None
-    merged, plain = (_without_merged_templates(files, package.base, rules) for files in (package.merged, package.plain))
+    merged, plain = (_remove_merged_templates(files, package.base, rules) for files in (package.merged, package.plain))
     separated = replace(package, merged=merged, plain=plain)
-    return replace(separated, rendered=_without_changed_fields(separated, rules)) if package.is_edited else separated
+    return replace(separated, rendered=_remove_changed_fields(separated, rules)) if package.is_edited else separated
 
 
-def _without_merged_templates(files: FileTree, base: FileTree, rules: TemplateMergeRules) -> FileTree:
+def _remove_merged_templates(files: FileTree, base: FileTree, rules: TemplateMergeRules) -> FileTree:
     """Return a package without merged templates. The fields of its upstream are the child's own."""
-    own = dict(_children(base, rules))
+    own = dict(_iterate_children(base, rules))
     edited: dict[PackageResource, Any] = {}
-    for name, resource in _children(files, rules):
+    for name, resource in _iterate_children(files, rules):
         if _is_marked(resource) and not (name in own and _is_marked(own[name])):
-            path = _template_path(resource, rules)
+            path = _get_template_path(resource, rules)
             template = get_value(own[name].data, path) if name in own else ABSENT
-            edited[resource] = _without_mark(_with_template(resource.data, path, template))
-    return _with_data(files, edited)
+            edited[resource] = _remove_mark(_set_template(resource.data, path, template))
+    return _replace_data(files, edited)
 
 
-def _without_changed_fields(package: BranchPackage, rules: TemplateMergeRules) -> FileTree:
+def _remove_changed_fields(package: BranchPackage, rules: TemplateMergeRules) -> FileTree:
     """Return the rendered version without the inherited fields that were changed locally since."""
     paths: dict[tuple[str, str], list[DataPath]] = {}
-    for name, path, before, local, own in _inherited_fields(package, rules):
+    for name, path, before, local, own in _iterate_inherited_fields(package, rules):
         if own in (ABSENT, None) and local is not ABSENT and not is_equal_data(before, local):
             paths.setdefault(name, []).append(path)
     edited: dict[PackageResource, Any] = {}
-    for name, resource in _children(package.rendered, rules):
+    for name, resource in _iterate_children(package.rendered, rules):
         if name in paths:
             data = resource.data
             for path in paths[name]:
                 data = copy_without_value(data, path)
             # A template whose fields were all inherited is removed as a whole.
-            whole = _template_path(resource, rules)
+            whole = _get_template_path(resource, rules)
             edited[resource] = data if get_value(data, whole) else copy_without_value(data, whole)
-    return _with_data(package.rendered, edited)
+    return _replace_data(package.rendered, edited)
 
 
-def _inherited_fields(
+def _iterate_inherited_fields(
     package: BranchPackage, rules: TemplateMergeRules
 ) -> Iterator[tuple[tuple[str, str], DataPath, Any, Any, Any]]:
     """Yield the fields of merged templates: child, path, rendered, local and own value of the child."""
     if not package.is_edited:
         return
-    local, own = dict(_children(package.files, rules)), dict(_children(package.merged, rules))
-    for name, resource in _children(package.rendered, rules):
+    local, own = dict(_iterate_children(package.files, rules)), dict(_iterate_children(package.merged, rules))
+    for name, resource in _iterate_children(package.rendered, rules):
         if name not in local or not _is_marked(resource):
             continue
-        template = _template_path(resource, rules)
+        template = _get_template_path(resource, rules)
         merged = get_value(resource.data, template)
         for key in merged if isinstance(merged, Mapping) else ():
             path = (*template, key)
@@ -115,14 +115,14 @@ def _inherited_fields(
             yield name, path, get_value(resource.data, path), get_value(local[name].data, path), own_value
 
 
-def _children(files: FileTree, rules: TemplateMergeRules) -> Iterator[tuple[tuple[str, str], PackageResource]]:
+def _iterate_children(files: FileTree, rules: TemplateMergeRules) -> Iterator[tuple[tuple[str, str], PackageResource]]:
     """Yield the children of a package by kind and name. The namespace does not count, because functions may set it."""
     for resource, roles in find_roles(files, rules):
         if any(side is rule.child for rule, side in roles):
             yield (f"{resource.group}/{resource.kind}", resource.name), resource
 
 
-def _template_path(child: PackageResource, rules: TemplateMergeRules) -> DataPath:
+def _get_template_path(child: PackageResource, rules: TemplateMergeRules) -> DataPath:
     return next(rule.child.path for rule in rules if rule.child.is_kind_of(child))
 
 
@@ -130,18 +130,18 @@ def _is_marked(resource: PackageResource) -> bool:
     return resource.annotations.get(MATERIALISED_ANNOTATION) == "true"
 
 
-def _with_template(data: Any, path: DataPath, template: Any) -> Any:
+def _set_template(data: Any, path: DataPath, template: Any) -> Any:
     if template is not ABSENT:
         return copy_with_value(data, path, template)
     return data if get_value(data, path) is ABSENT else copy_without_value(data, path)
 
 
-def _without_mark(data: Any) -> Any:
+def _remove_mark(data: Any) -> Any:
     data = copy_without_value(data, (*_ANNOTATIONS, MATERIALISED_ANNOTATION))
     return data if get_value(data, _ANNOTATIONS) else copy_without_value(data, _ANNOTATIONS)
 
 
-def _with_data(files: FileTree, edited: Mapping[PackageResource, Any]) -> FileTree:
+def _replace_data(files: FileTree, edited: Mapping[PackageResource, Any]) -> FileTree:
     documents = ((resource, edit_document(resource.document, data)) for resource, data in edited.items())
     return replace_documents(files, documents) if edited else files
 
@@ -166,9 +166,9 @@ def find_lost_changes(inputs: RenderInputs, files: FileTree, known: Sequence[Con
     For a file that was also changed on the draft, only the change on the draft counts, because it is newer. Recorded
     conflicts of earlier draft changes are repeated until the file changes again, because no branch contains them.
     """
-    drafted = _changed_files(inputs.drafted) if inputs.drafted else {}
+    drafted = _collect_changed_files(inputs.drafted) if inputs.drafted else {}
     published = (
-        {path: change for path, change in _changed_files(inputs.published).items() if path not in drafted}
+        {path: change for path, change in _collect_changed_files(inputs.published).items() if path not in drafted}
         if inputs.published
         else {}
     )
@@ -178,7 +178,7 @@ def find_lost_changes(inputs: RenderInputs, files: FileTree, known: Sequence[Con
         (*_find_deletion(inputs, files), *_find_conflicts(published, files, known)),
         (
             *_find_conflicts(drafted, files, known),
-            *(conflict for conflict in recorded if conflict.file not in drafted and _still_applies(conflict, files)),
+            *(conflict for conflict in recorded if conflict.file not in drafted and _is_still_lost(conflict, files)),
         ),
     )
 
@@ -189,7 +189,7 @@ def _find_deletion(inputs: RenderInputs, files: FileTree) -> Iterator[Conflict]:
         yield Conflict("package", "", inputs.deleted_tree, ABSENT, files.id, "upstream", NOT_KEPT_RULE)
 
 
-def _still_applies(conflict: Conflict, files: FileTree) -> bool:
+def _is_still_lost(conflict: Conflict, files: FileTree) -> bool:
     return (conflict.file in files) == (conflict.upstream is not ABSENT)
 
 
@@ -208,7 +208,7 @@ class _FileChange:
     all_rendered: File
 
 
-def _changed_files(package: BranchPackage) -> dict[str, _FileChange]:
+def _collect_changed_files(package: BranchPackage) -> dict[str, _FileChange]:
     if not package.is_edited:
         return {}
     rendered, local = package.rendered, package.files
@@ -221,19 +221,19 @@ def _changed_files(package: BranchPackage) -> dict[str, _FileChange]:
 def _find_conflicts(changes: dict[str, _FileChange], files: FileTree, known: Sequence[Conflict]) -> Iterator[Conflict]:
     for path, change in sorted(changes.items()):
         recorded = [conflict for conflict in known if conflict.file == path or conflict.file.startswith(f"{path}/")]
-        if any(conflict.kind in ("file", "package", "resource") for conflict in recorded) or _is_kept(
+        if any(conflict.kind in ("file", "package", "resource") for conflict in recorded) or _contains_change(
             path, change, files, recorded
         ):
             continue
-        sides = (_file_id(change.rendered), _file_id(change.local), _file_id(files.get(path)))
+        sides = (_get_file_id(change.rendered), _get_file_id(change.local), _get_file_id(files.get(path)))
         yield Conflict("file", "", *sides, "upstream", NOT_KEPT_RULE, file=path)
 
 
-def _file_id(file: File | None) -> object:
+def _get_file_id(file: File | None) -> object:
     return ABSENT if file is None else file.id
 
 
-def _is_kept(path: str, change: _FileChange, files: FileTree, recorded: Collection[Conflict]) -> bool:
+def _contains_change(path: str, change: _FileChange, files: FileTree, recorded: Collection[Conflict]) -> bool:
     rendered, local, result = change.rendered, change.local, files.get(path)
     if local is None or local == result:
         return local == result
@@ -246,25 +246,29 @@ def _is_kept(path: str, change: _FileChange, files: FileTree, recorded: Collecti
         return False
     if result is None:
         # The resources of the file may have moved to another file.
-        return all(_has_part(part, files) for part in _lost_parts(change.all_rendered, local, File(b""), recorded))
+        return all(
+            _has_part(part, files) for part in _iterate_lost_parts(change.all_rendered, local, File(b""), recorded)
+        )
     if _has_lost_form(rendered, local, result):
         return False
-    return all(_has_part(part, files) for part in _lost_parts(rendered or change.all_rendered, local, result, recorded))
+    return all(
+        _has_part(part, files) for part in _iterate_lost_parts(rendered or change.all_rendered, local, result, recorded)
+    )
 
 
 def _has_part(part: str, files: FileTree) -> bool:
-    return any(part in _parts(file) for file in files.values())
+    return any(part in _count_parts(file) for file in files.values())
 
 
-def _lost_parts(rendered: File, local: File, result: File, recorded: Collection[Conflict]) -> Iterator[str]:
+def _iterate_lost_parts(rendered: File, local: File, result: File, recorded: Collection[Conflict]) -> Iterator[str]:
     """Yield the contents and comments of lines that a local change added to a file, and that the result lacks."""
     values = [str(conflict.local) for conflict in recorded if not isinstance(conflict.local, dict | list)]
-    added, removed = _parts(local) - _parts(rendered), _parts(rendered) - _parts(local)
-    missing = added - _parts(result)
+    added, removed = _count_parts(local) - _count_parts(rendered), _count_parts(rendered) - _count_parts(local)
+    missing = added - _count_parts(result)
     yield from (
         part
         for part in missing
-        if not any(value in part for value in values) and not _is_merged(part, removed, _parts(result))
+        if not any(value in part for value in values) and not _is_merged(part, removed, _count_parts(result))
     )
 
 
@@ -284,10 +288,10 @@ def _is_merged(part: str, removed: Iterable[str], result: Iterable[str]) -> bool
     )
 
 
-def _parts(file: File) -> Counter[str]:
+def _count_parts(file: File) -> Counter[str]:
     """Count the parts of all lines: their content without surrounding white space, and their comments."""
     parts: Counter[str] = Counter()
-    for line in _text(file).splitlines():
+    for line in _decode_text(file).splitlines():
         comment = _COMMENT.search(line)
         parts[line[: comment.start()].strip() if comment else line.strip()] += 1
         if comment:
@@ -296,7 +300,7 @@ def _parts(file: File) -> Counter[str]:
     return parts
 
 
-def _text(file: File) -> str:
+def _decode_text(file: File) -> str:
     return file.data.removeprefix(_BOM).decode(errors="backslashreplace")
 
 
@@ -306,9 +310,13 @@ def _has_lost_form(rendered: File | None, local: File, result: File) -> bool:
     for has_property in (_has_bom, _has_crlf):
         if has_property(local) and not has_property(before) and not has_property(result):
             return True
-    if _blank_lines(local) > _blank_lines(before) >= _blank_lines(result):
+    if _count_blank_lines(local) > _count_blank_lines(before) >= _count_blank_lines(result):
         return True
-    return _parts(local) == _parts(before) and not _has_order_of(local, result) and _has_order_of(before, result)
+    return (
+        _count_parts(local) == _count_parts(before)
+        and not _has_order_of(local, result)
+        and _has_order_of(before, result)
+    )
 
 
 def _has_bom(file: File) -> bool:
@@ -319,13 +327,13 @@ def _has_crlf(file: File) -> bool:
     return b"\r\n" in file.data
 
 
-def _blank_lines(file: File) -> int:
-    return sum(not line.strip() for line in _text(file).splitlines())
+def _count_blank_lines(file: File) -> int:
+    return sum(not line.strip() for line in _decode_text(file).splitlines())
 
 
 def _has_order_of(file: File, other: File) -> bool:
     lines, other_lines = (
-        [line.strip() for line in _text(entry).splitlines() if line.strip()] for entry in (file, other)
+        [line.strip() for line in _decode_text(entry).splitlines() if line.strip()] for entry in (file, other)
     )
     common = {*lines} & {*other_lines}
     return [line for line in lines if line in common] == [line for line in other_lines if line in common]

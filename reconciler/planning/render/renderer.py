@@ -150,7 +150,7 @@ def render_package(variant: Variant, inputs: RenderInputs, renderer: PackageRend
     source = merge_source(inputs, variant.strategy, options)
     if renderer.adjust_source and not select_errors(source.findings):
         source = renderer.adjust_source(source, options)
-    source_findings = (*source.findings, *(_blocking_conflicts(source) if policy == "block" else ()))
+    source_findings = (*source.findings, *(_iterate_blocking_conflicts(source) if policy == "block" else ()))
     run = _RenderRun(variant, source, view, renderer.should_keep_stages)
     rendered = run.render(inputs, renderer) if not select_errors(source_findings) else PackageRender(source.files)
     if not select_errors((*source_findings, *rendered.findings)):
@@ -164,7 +164,7 @@ def render_package(variant: Variant, inputs: RenderInputs, renderer: PackageRend
             set_source_locations(render_findings, places), str(variant.target), str(variant.owner.key)
         ),
     )
-    overruled = tuple(_overruled_changes(source, run.rule_results, options))
+    overruled = tuple(_iterate_overruled_changes(source, run.rule_results, options))
     if not select_errors(findings):
         source = _add_lost_changes(source, find_lost_changes(inputs, rendered.files, (*source.conflicts, *overruled)))
     return replace(
@@ -195,16 +195,16 @@ def _add_special_entries(
     """Return the package with its local links and submodules, or with errors if their paths are not free."""
     kinds = {**dict.fromkeys(rendered.files, "file"), **{path: entry.kind for path, entry in special.items()}}
     findings = [
-        *_path_findings(variant, kinds),
-        *_nested_path_findings(kinds),
-        *(_occupied_path_finding(path, entry) for path, entry in special.items() if path in rendered.files),
+        *_list_path_findings(variant, kinds),
+        *_iterate_nested_path_findings(kinds),
+        *(_create_occupied_path_finding(path, entry) for path, entry in special.items() if path in rendered.files),
     ]
     if not findings:
         return replace(rendered, files=rendered.files.with_special_entries(special))
     return replace(rendered, findings=(*rendered.findings, *findings), blocking_code=findings[0].code)
 
 
-def _nested_path_findings(kinds: Mapping[str, str]) -> Iterator[Finding]:
+def _iterate_nested_path_findings(kinds: Mapping[str, str]) -> Iterator[Finding]:
     for path in kinds:
         above = next((folder for folder in list_folders_above(path) if folder in kinds), None)
         if above is not None:
@@ -214,7 +214,7 @@ def _nested_path_findings(kinds: Mapping[str, str]) -> Iterator[Finding]:
             )
 
 
-def _occupied_path_finding(path: str, entry: SpecialEntry) -> Finding:
+def _create_occupied_path_finding(path: str, entry: SpecialEntry) -> Finding:
     message = f"the local {entry.kind} {path} has the path of a file of the package (next step: rename or delete it)"
     return LOCAL_FILE_IN_THE_WAY.finding(message, SourceLocation(path))
 
@@ -293,15 +293,15 @@ class _RenderRun:
         result = run_pipeline(
             files, engine.functions, engine.profile, skipped_mutator=engine.skipped_mutator, observer=observer
         )
-        if findings := (*_path_findings(self.variant, result.files), *_credential_findings(result.files)):
+        if findings := (*_list_path_findings(self.variant, result.files), *_iterate_credential_findings(result.files)):
             return PackageRender(
                 result.files, findings=(*self.findings, *findings), trace=result.function_identities
             ), True
         self.rule_results.append(("pipeline", result.files))
         if result.failure is None:
             self._keep(*stages, *(FilesStage("function", result.files) for _ in stages[:1]))
-        self.findings += _pipeline_findings(self.variant, result)
-        conditions, gates = _conditions(result)
+        self.findings += _list_pipeline_findings(self.variant, result)
+        conditions, gates = _build_conditions(result)
         steps = tuple(step.as_data() for step in result.steps)
         rendered = PackageRender(
             result.files, conditions, gates, injected, steps, self.findings, result.function_identities
@@ -347,7 +347,7 @@ def _merge_options(
     return replace(options, rules=rules, schemas=schemas)
 
 
-def _blocking_conflicts(source: PackageSource) -> Iterator[Finding]:
+def _iterate_blocking_conflicts(source: PackageSource) -> Iterator[Finding]:
     # A strategy that replaces local changes is requested, so that its conflicts do not block the draft.
     for conflict in (entry for entry in source.conflicts if entry.rule not in REPLACING_STRATEGIES):
         place = " ".join(part for part in (conflict.resource, conflict.pointer) if part)
@@ -355,7 +355,7 @@ def _blocking_conflicts(source: PackageSource) -> Iterator[Finding]:
         yield MERGE_CONFLICT.finding(message, SourceLocation(conflict.file, pointer=conflict.pointer))
 
 
-def _overruled_changes(
+def _iterate_overruled_changes(
     source: PackageSource, rule_results: Iterable[tuple[str, FileTree]], options: MergeOptions
 ) -> Iterator[Conflict]:
     known = set()
@@ -366,13 +366,13 @@ def _overruled_changes(
                 yield conflict
 
 
-def _path_findings(variant: Variant, files: Iterable[str]) -> tuple[Finding, ...]:
+def _list_path_findings(variant: Variant, files: Iterable[str]) -> tuple[Finding, ...]:
     location = SourceLocation(object=str(variant.owner.key))
     errors = filter(None, map(validate_tree_path, files))
     return tuple(PATH_REFUSED.finding(f"{variant.target}: {error}", location) for error in errors)
 
 
-def _credential_findings(files: FileTree) -> Iterator[Finding]:
+def _iterate_credential_findings(files: FileTree) -> Iterator[Finding]:
     """Yield an error for each URL with credentials in a Kptfile. Credentials must not be copied to another branch."""
     for path, file in files.items():
         # A URL with user information contains an @, or its YAML escape. Most Kptfiles contain neither.
@@ -388,7 +388,7 @@ def _clone(
     lock = ResolvedUpstream(upstream.repo, upstream.directory, upstream.ref, upstream.commit)
     findings: tuple[Finding, ...] = ()
     if not source.follows_upstream:
-        files, findings = source.files, (_missing_lock_finding(variant, upstream),)
+        files, findings = source.files, (_create_missing_lock_finding(variant, upstream),)
     elif read_upstream_lock(source.files) == lock:
         # The package is already a clone of the requested upstream.
         files = source.files
@@ -404,7 +404,7 @@ def _add_package_context(variant: Variant, files: FileTree) -> tuple[FileTree, t
     return ensure_package_context(files, variant.target.package.rpartition("/")[2], variant.target.package)
 
 
-def _missing_lock_finding(variant: Variant, upstream: UpstreamPackage) -> Finding:
+def _create_missing_lock_finding(variant: Variant, upstream: UpstreamPackage) -> Finding:
     message = (
         f"{variant.target} was adopted without an upstreamLock: it is mutated, but not updated from"
         f" {upstream.repository}/{upstream.package}"
@@ -412,27 +412,27 @@ def _missing_lock_finding(variant: Variant, upstream: UpstreamPackage) -> Findin
     return UPSTREAM_LOCK_MISSING.finding(message, SourceLocation(object=str(variant.owner.key)))
 
 
-def _conditions(result: RenderResult) -> tuple[tuple[Condition, ...], tuple[str, ...]]:
+def _build_conditions(result: RenderResult) -> tuple[tuple[Condition, ...], tuple[str, ...]]:
     """Return the Kptfile's conditions with `Rendered`, and its readiness gates, with `Rendered` after a failure."""
     kptfile = read_kptfile(result.files[KPTFILE].data) if KPTFILE in result.files else ()
     conditions, gates = (kptfile.conditions, kptfile.readiness_gates) if isinstance(kptfile, Kptfile) else ((), ())
     if result.failure is None:
         return upsert_conditions(conditions, _SUCCESS), gates
-    failed = Condition(RENDERED_CONDITION, "False", "RenderFailed", _failure_message(result.failure))
+    failed = Condition(RENDERED_CONDITION, "False", "RenderFailed", _format_failure_message(result.failure))
     return upsert_conditions(conditions, failed), tuple(sorted({*gates, RENDERED_CONDITION}))
 
 
-def _failure_message(failure: RenderFailure) -> str:
+def _format_failure_message(failure: RenderFailure) -> str:
     location = f" in subpackage {failure.package}" if failure.package else ""
     function = f"function {failure.function}{location}: " if failure.function else ""
     return function + failure.message
 
 
-def _pipeline_findings(variant: Variant, result: RenderResult) -> tuple[Finding, ...]:
+def _list_pipeline_findings(variant: Variant, result: RenderResult) -> tuple[Finding, ...]:
     # The draft is still written, so that the errors of its functions are only warnings. A gate blocks its publication.
     location = SourceLocation(object=str(variant.owner.key))
     findings = tuple(map(downgrade_to_warning, result.findings))
     if result.failure is None:
         return findings
     code = FUNCTION_UNAVAILABLE if result.failure.kind == "unavailable" else RENDER_FAILED
-    return (*findings, code.finding(f"{variant.target}: {_failure_message(result.failure)}", location))
+    return (*findings, code.finding(f"{variant.target}: {_format_failure_message(result.failure)}", location))

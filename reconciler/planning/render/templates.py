@@ -49,7 +49,7 @@ class TemplateMerger:
 
     def build_dependency_functions(self) -> Mapping[str, Callable[[Sequence[str]], str]]:
         """Return the function that computes the fingerprint of template rules, by the first word of the dependency."""
-        return {TEMPLATE_RULES_DEPENDENCY: self._rules}
+        return {TEMPLATE_RULES_DEPENDENCY: self._fingerprint_rules}
 
     def record_rules_dependency(self, files: FileTree, view: CatalogView) -> None:
         """Record the dependency on the rules for the kinds of a package, so that a new rule causes a new render."""
@@ -57,8 +57,8 @@ class TemplateMerger:
         if kinds := sorted({f"{resource.group}/{resource.kind}" for resource in resources if resource.name}):
             view.record(TEMPLATE_RULES_DEPENDENCY, ",".join(kinds))
 
-    def _rules(self, words: Sequence[str]) -> str:
-        kinds = set(words[0].split(",")) if len(words) == 1 else set()
+    def _fingerprint_rules(self, arguments: Sequence[str]) -> str:
+        kinds = set(arguments[0].split(",")) if len(arguments) == 1 else set()
         sides = ((rule, side) for rule in self.merge_rules for side in (rule.parent, rule.child))
         rules = {rule.name: rule for rule, side in sides if f"{side.group}/{side.kind}" in kinds}
         return compute_digest([asdict(rules[name]) for name in sorted(rules)]) if rules else ABSENT_FINGERPRINT
@@ -67,15 +67,15 @@ class TemplateMerger:
         """Return whether a package contains a parent or a child."""
         return bool(find_roles(files, self.merge_rules))
 
-    def has_template_roles_in_tree(self, tree: TreeId, read: Callable[[], FileTree]) -> bool:
+    def has_template_roles_in_tree(self, tree: TreeId, read_files: Callable[[], FileTree]) -> bool:
         """Return whether a tree contains a parent or a child. `read` returns the files of the tree."""
-        return self.roles_cache.get_or_create((self.merge_rules, tree), lambda: self.has_template_roles(read()))
+        return self.roles_cache.get_or_create((self.merge_rules, tree), lambda: self.has_template_roles(read_files()))
 
-    def find_pairs(self, contents: PackageTrees, read: Callable[[str], FileTree]) -> TemplatePairs:
+    def find_pairs(self, contents: PackageTrees, read_package: Callable[[str], FileTree]) -> TemplatePairs:
         """Return the pairs in the packages of a cluster. `read` returns the files of a package by its path."""
         key = (self.merge_rules, *sorted(contents.items()))
         return self.pairs_cache.get_or_create(
-            key, lambda: find_pairs({name: read(name) for name in contents}, self.merge_rules)
+            key, lambda: find_pairs({name: read_package(name) for name in contents}, self.merge_rules)
         )
 
     def merge_templates(
@@ -108,7 +108,7 @@ class TemplateMerger:
         children = {effect.child.key for effect in result.effects}
         changes = find_template_changes(published, pairs, self.options, children)
         stages = (*rendered.stages, FilesStage("template", result.files)) if rendered.stages else ()
-        overruled = self._overruled_changes(rendered, inputs, result.files)
+        overruled = self._iterate_overruled_changes(rendered, inputs, result.files)
         return replace(
             merged,
             files=result.files,
@@ -118,7 +118,9 @@ class TemplateMerger:
             overruled_changes=(*rendered.overruled_changes, *overruled),
         )
 
-    def _overruled_changes(self, rendered: PackageRender, inputs: RenderInputs, files: FileTree) -> Iterator[Conflict]:
+    def _iterate_overruled_changes(
+        self, rendered: PackageRender, inputs: RenderInputs, files: FileTree
+    ) -> Iterator[Conflict]:
         """Yield the local changes that templates replaced, and that no earlier rule replaced."""
         known = set(map(locate_conflict, rendered.overruled_changes))
         overruled = (
@@ -145,12 +147,12 @@ def fingerprint_packages(contents: PackageTrees) -> str:
 def build_template_fingerprinter(pairs: TemplatePairs, contents: PackageTrees) -> Callable[[Sequence[str]], str]:
     """Return the function that computes the fingerprints of parents and children."""
 
-    def compute_fingerprint(words: Sequence[str]) -> str:
-        if [*words] == ["*"]:
+    def compute_fingerprint(arguments: Sequence[str]) -> str:
+        if [*arguments] == ["*"]:
             return fingerprint_packages(contents)
-        if len(words) != 4:
+        if len(arguments) != 4:
             return ""
-        group, kind, namespace, name = words
+        group, kind, namespace, name = arguments
         return pairs.compute_digest(ObjectKey(group, kind, "" if namespace == "-" else namespace, name))
 
     return compute_fingerprint
@@ -171,6 +173,6 @@ def has_template_rules_dependency(trace: Trace) -> bool:
     return any(name.startswith(f"{TEMPLATE_RULES_DEPENDENCY} ") for name in trace)
 
 
-def without_template_dependencies(trace: Trace) -> Trace:
+def remove_template_dependencies(trace: Trace) -> Trace:
     """Return a trace without its dependencies on parents and children."""
     return {name: answer for name, answer in trace.items() if not is_template_dependency(name)}

@@ -313,7 +313,7 @@ class PublishedPlugins(OwnedPackages):
         if target is None or remote is None or head is None:
             return {}
         try:
-            tree = remote.find_tree_at(head, target.package_path(_PLUGIN_FOLDER))
+            tree = remote.find_tree_at(head, target.get_package_path(_PLUGIN_FOLDER))
             return self._cache.get_or_create(tree, lambda: _parse_plugins(remote.read_files(tree))) if tree else {}
         except GitError:
             # Planning of the target reports the error.

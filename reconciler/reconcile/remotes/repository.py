@@ -458,7 +458,9 @@ class TargetRepository:
         """Return whether a path at `head` differs from both `base` and `branch`. Packages in `besides` are ignored."""
         target = self._target
         paths = [
-            path for package in besides for path in (target.package_path(package), target.status_file_path(package))
+            path
+            for package in besides
+            for path in (target.get_package_path(package), target.get_status_file_path(package))
         ]
         return self._remote.has_unpublished_changes(head, base, branch, [*paths, *self._ignored_paths])
 
@@ -490,6 +492,6 @@ class TargetRepository:
     def _read_draft_commit(self, commit: CommitId) -> DraftCommit:
         message = self._read_commit(commit).message
         package = parse_trailers(message).get(_PACKAGE_TRAILER, "")
-        content = self.find_tree_at(commit, self._target.package_path(package))
-        status = self.find_blob_at(commit, self._target.status_file_path(package))
+        content = self.find_tree_at(commit, self._target.get_package_path(package))
+        status = self.find_blob_at(commit, self._target.get_status_file_path(package))
         return DraftCommit(package, content, status, message, self._read_commit(commit).seconds)

@@ -92,7 +92,7 @@ def test_names_of_draft_branches(template: str, expected: str) -> None:
 def test_where_a_package_and_its_status_file_stand(directory: str, path: str, status: str) -> None:
     one = destination(directory=directory)
 
-    assert (one.package_path("team/gw"), one.status_file_path("team/gw")) == (path, status)
+    assert (one.get_package_path("team/gw"), one.get_status_file_path("team/gw")) == (path, status)
 
 
 @pytest.mark.parametrize(
