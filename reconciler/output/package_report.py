@@ -1,4 +1,4 @@
-"""What a command did to one package, or would do: as text for people and as JSON data for tools."""
+"""The report of a `pkg` command about one package, as text and as JSON."""
 
 from __future__ import annotations
 
@@ -18,16 +18,26 @@ from reconciler.output.text import format_count, format_value, to_one_line
 from reconciler.packages.pipeline import PipelineStep
 from reconciler.planning.model.sources import serialize_conflict
 
-_LINES = 50
-_NOTHING = "nothing"
+_MAX_LINES = 50
+_NO_VALUE = "(none)"
+_SIDES = ("base", "local", "upstream")
+_CHOICES = {
+    "upstream": "the upstream side is used",
+    "local": "the local side is kept",
+    "none": "no side is chosen",
+}
 ReportFields = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
 class PackageReport:
-    """What became of one package, `outcome` in a word: its files before and after, and all that there is to tell.
+    """The result of a command for one package: its files before and after, conflicts, findings and pipeline steps.
 
-    `about` are more facts for the data. With `blocked` no side of a conflict was chosen.
+    Attributes:
+        outcome: The result as one word, for JSON.
+        headline: The result as one line of text.
+        is_blocked: Whether the conflicts block the command, so that no side was chosen.
+        extra_fields: More fields for JSON.
     """
 
     package: str
@@ -43,101 +53,107 @@ class PackageReport:
 
 
 def format_package_report(report: PackageReport, max_diff_lines: int = 0) -> str:
-    """Return the report as plain text, with at most `diff_lines` of each file's diff, 0 for none."""
-    lines = [*_step_lines(report.steps), *format_findings(report.findings), to_one_line(report.headline)]
+    """Return the report as text.
+
+    Args:
+        max_diff_lines: The maximum number of lines of each file's diff. 0 omits the diffs.
+    """
+    lines = [*_list_step_lines(report.steps), *format_findings(report.findings), to_one_line(report.headline)]
     changes = compare_packages(report.before, report.after)
-    lines += [f"  {line}" for line in (*changes.format_summary_lines(_LINES), *changes.format_file_lines(_LINES))]
-    lines += [f"  {line}" for line in _conflict_lines(report)]
-    diffs = "".join(diff for _, diff in _diffs(report, max_diff_lines))
+    lines += [
+        f"  {line}" for line in (*changes.format_summary_lines(_MAX_LINES), *changes.format_file_lines(_MAX_LINES))
+    ]
+    lines += [f"  {line}" for line in _list_conflict_lines(report)]
+    diffs = "".join(diff for _, diff in _list_diffs(report, max_diff_lines))
     return "\n".join(lines) + "\n" + diffs
 
 
 def format_package_report_json(report: PackageReport, max_diff_lines: int = 0) -> str:
-    """Return the report as JSON; what is empty is left out."""
+    """Return the report as JSON without empty fields."""
     data = {
         "package": report.package,
         "outcome": report.outcome,
         **(report.extra_fields or {}),
         "changes": drop_empty(build_changes_data(compare_packages(report.before, report.after))),
-        "conflicts": [_conflict(one, report.is_blocked) for one in report.conflicts],
+        "conflicts": [_build_conflict_data(conflict, report.is_blocked) for conflict in report.conflicts],
         "steps": [step.as_data() for step in report.steps],
         "findings": build_findings_data(report.findings),
-        "diffs": [{"path": path, "diff": diff} for path, diff in _diffs(report, max_diff_lines)],
+        "diffs": [{"path": path, "diff": diff} for path, diff in _list_diffs(report, max_diff_lines)],
     }
-    # whatever YAML could hold becomes what JSON can
+    # YAML has types that JSON does not have, for example dates.
     return json.dumps(drop_empty(data), indent=2, default=str) + "\n"
 
 
 def build_function_results(steps: Sequence[PipelineStep]) -> dict[str, Any]:
-    """Return the steps as a FunctionResultList, the file that a results folder is given (kpt.md 12)."""
+    """Return the pipeline steps as a FunctionResultList. kpt: `fn render --results-dir` writes this kind."""
     return {
         "apiVersion": "kpt.dev/v1",
         "kind": "FunctionResultList",
         "metadata": {"name": "fnresults"},
         "exitCode": max((step.exit_code for step in steps), default=0),
-        "items": [_result(step) for step in steps],
+        "items": [_build_step_result(step) for step in steps],
     }
 
 
-def _result(step: PipelineStep) -> dict[str, Any]:
-    words = {"image": step.image, "exec": step.exec, "stderr": "\n".join(filter(None, (step.error, step.log)))}
-    return drop_empty({**words, "exitCode": step.exit_code, "results": [result.as_data() for result in step.results]})
+def _build_step_result(step: PipelineStep) -> dict[str, Any]:
+    stderr = "\n".join(filter(None, (step.error, step.log)))
+    results = [result.as_data() for result in step.results]
+    return drop_empty({
+        "image": step.image, "exec": step.exec, "stderr": stderr, "exitCode": step.exit_code, "results": results,
+    })  # fmt: skip
 
 
-def _diffs(report: PackageReport, lines: int) -> Iterable[tuple[str, str]]:
-    return format_file_diffs(report.before, report.after, "", lines) if lines else ()
+def _list_diffs(report: PackageReport, max_lines: int) -> Iterable[tuple[str, str]]:
+    return format_file_diffs(report.before, report.after, "", max_lines) if max_lines else ()
 
 
-def _conflict(conflict: Conflict, blocked: bool) -> dict[str, Any]:
-    return {**serialize_conflict(conflict), **({"chosen": "none"} if blocked else {})}
+def _build_conflict_data(conflict: Conflict, is_blocked: bool) -> dict[str, Any]:
+    return {**serialize_conflict(conflict), **({"chosen": "none"} if is_blocked else {})}
 
 
-def _conflict_lines(report: PackageReport) -> Iterator[str]:
+def _list_conflict_lines(report: PackageReport) -> Iterator[str]:
     for conflict in report.conflicts:
-        data = _conflict(conflict, report.is_blocked)
-        place = " ".join(data[part] for part in ("file", "resource", "pointer") if part in data)
-        yield to_one_line(f"conflict: {place}: {_sides(data)}: {_CHOSEN[data['chosen']]} ({data['rule']})")
+        data = _build_conflict_data(conflict, report.is_blocked)
+        location = " ".join(data[part] for part in ("file", "resource", "pointer") if part in data)
+        choice = _CHOICES[data["chosen"]]
+        yield to_one_line(f"conflict: {location}: {_format_sides(data)}: {choice} (rule {data['rule']})")
 
 
-_CHOSEN = {"upstream": "upstream wins", "local": "local stays", "none": "nothing is chosen"}
-
-
-def _sides(data: ReportFields) -> str:
+def _format_sides(data: ReportFields) -> str:
     if data["kind"] in ("field", "element"):
-        return ", ".join(f"{side} {format_value(data[side]) if side in data else _NOTHING}" for side in _SIDES)
-    here, upstream = ("changed" if side in data else "removed" for side in ("local", "upstream"))
-    verb = here if "base" in data else "added"
-    return f"{data['kind']} {verb} locally, {upstream if 'base' in data else 'added'} upstream"
+        return ", ".join(f"{side} {format_value(data[side]) if side in data else _NO_VALUE}" for side in _SIDES)
+    if "base" not in data:
+        return f"{data['kind']} added locally, added upstream"
+    local, upstream = ("changed" if side in data else "removed" for side in ("local", "upstream"))
+    return f"{data['kind']} {local} locally, {upstream} upstream"
 
 
-_SIDES = ("base", "local", "upstream")
-
-
-def _step_lines(steps: Iterable[PipelineStep]) -> Iterator[str]:
+def _list_step_lines(steps: Iterable[PipelineStep]) -> Iterator[str]:
     for step in steps:
-        where = f" in {step.package}" if step.package else ""
-        ended = f"failed with {step.exit_code}" if step.exit_code else "passed"
-        yield to_one_line(f"{step.stage.removesuffix('s')} {step.image or step.exec}{where}: {ended}")
-        yield from (f"  {line}" for line in _result_lines(step))
+        package = f" in {step.package}" if step.package else ""
+        result = f"failed with exit code {step.exit_code}" if step.exit_code else "passed"
+        yield to_one_line(f"{step.stage.removesuffix('s')} {step.image or step.exec}{package}: {result}")
+        yield from (f"  {line}" for line in _list_result_lines(step))
 
 
-def _result_lines(step: PipelineStep) -> Iterator[str]:
+def _list_result_lines(step: PipelineStep) -> Iterator[str]:
     yield from (to_one_line(f"error: {line}") for line in filter(None, step.error.splitlines()))
     for result in step.results:
-        place = " ".join(part for part in (result.file, _object(result.resource), result.field) if part)
-        yield to_one_line(f"{result.severity}: {f'{place}: ' if place else ''}{result.message}")
+        parts = (result.file, _format_resource(result.resource), result.field)
+        location = " ".join(part for part in parts if part)
+        yield to_one_line(f"{result.severity}: {f'{location}: ' if location else ''}{result.message}")
     yield from (to_one_line(f"| {line}") for line in step.log.splitlines())
 
 
-def _object(resource: tuple[str, str, str, str] | None) -> str:
+def _format_resource(resource: tuple[str, str, str, str] | None) -> str:
     return "/".join(part for part in resource[1:] if part) if resource else ""
 
 
-def format_file_counts(verb: str, before: FileTree, after: FileTree) -> str:
-    """Return "<verb>: 3 files changed, 1 added", or that nothing changed."""
+def format_file_counts(subject: str, before: FileTree, after: FileTree) -> str:
+    """Return a line such as `<subject>: 3 files changed, 1 file added` or `<subject>: no changes`."""
     added = sum(path not in before for path in after)
     removed = sum(path not in after for path in before)
     changed = sum(path in before and before[path] != file for path, file in after.items())
-    parts = [(changed, "changed"), (added, "added"), (removed, "removed")]
-    words = ", ".join(f"{format_count(number, 'file')} {what}" for number, what in parts if number)
-    return f"{verb}: {words or 'nothing to change'}"
+    counts = ((changed, "changed"), (added, "added"), (removed, "removed"))
+    summary = ", ".join(f"{format_count(count, 'file')} {change}" for count, change in counts if count)
+    return f"{subject}: {summary or 'no changes'}"

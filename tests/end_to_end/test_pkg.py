@@ -262,8 +262,11 @@ def test_conflicts_in_words(pkg: Pkg, web: Path) -> None:
 
     done = pkg("update", "web@v2")
 
-    assert "web.yaml Deployment/_cluster/web /spec/replicas: base 2, local 7, upstream 4: local stays (D2)" in done.out
-    assert "README.md: file changed locally, changed upstream: local stays (D16)" in done.out
+    assert (
+        "web.yaml Deployment/_cluster/web /spec/replicas: base 2, local 7, upstream 4: the local side is kept (rule D2)"
+        in done.out
+    )
+    assert "README.md: file changed locally, changed upstream: the local side is kept (rule D16)" in done.out
 
 
 @pytest.mark.parametrize("command", ["update", "diff"])
