@@ -29,13 +29,13 @@ from reconciler.output.schemas import (
     KINDS,
     SETTINGS,
     Kind,
-    component_kind,
-    index_schema,
-    kind_lines,
-    kinds_data,
-    schema_files,
-    schema_named,
-    schema_text,
+    build_component_kind,
+    build_index_schema,
+    build_kinds_data,
+    build_schema_files,
+    find_schema,
+    format_kind_lines,
+    format_schema,
 )
 from reconciler.settings import schema_text as settings_schema
 
@@ -65,7 +65,7 @@ def command(
         if kind and out:
             raise click.UsageError("use either KIND or --output; the folder contains the schemas of all kinds")
         if out:
-            _write_schemas(out, schema_files(kinds, _load_settings_schema()))
+            _write_schemas(out, build_schema_files(kinds, _load_settings_schema()))
         else:
             click.echo(_format_schema(kind, kinds) if kind else _format_kinds(kinds, form), nl=False)
     for line in format_findings(findings):
@@ -85,26 +85,26 @@ def _read_generated_kinds(
             catalog = services.pass_services.read_catalog(services.source.read())
             generated, findings = services.pass_services.list_generated_kinds(catalog)
     unreadable = tuple(file.finding for file in catalog.unreadable)
-    kinds = tuple(component_kind(kind.name, kind.component_type, kind.schema) for kind in generated)
+    kinds = tuple(build_component_kind(kind.name, kind.component_type, kind.schema) for kind in generated)
     return kinds, (*unreadable, *findings)
 
 
 def _format_kinds(kinds: Sequence[Kind], form: str) -> str:
     if form == "json":
-        return json.dumps(kinds_data(kinds), indent=2) + "\n"
-    return "\n".join(kind_lines(kinds)) + "\n"
+        return json.dumps(build_kinds_data(kinds), indent=2) + "\n"
+    return "\n".join(format_kind_lines(kinds)) + "\n"
 
 
 def _format_schema(name: str, kinds: Sequence[Kind]) -> str:
     if name == ALL:
-        return schema_text(index_schema(kinds))
+        return format_schema(build_index_schema(kinds))
     if name == SETTINGS:
         return settings_schema()
-    schema = schema_named(name, kinds)
+    schema = find_schema(name, kinds)
     if schema is None:
         known = [*(kind.name for kind in kinds), ALL, SETTINGS]
         raise CannotRunError(f"KIND must be one of {', '.join(known)}, not {name!r}{suggest_name(name, known)}")
-    return schema_text(schema)
+    return format_schema(schema)
 
 
 def _load_settings_schema() -> Mapping[str, Any]:

@@ -26,7 +26,7 @@ def test_the_list_of_kinds(tmp_path: Path) -> None:
 
     assert (text.returncode, data.returncode) == (0, 0)
     assert (
-        "\nconfig.porch.kpt.dev/v1alpha2\n  PackageVariantSet         A PackageVariant for each target.\n"
+        "\nconfig.porch.kpt.dev/v1alpha2\n  PackageVariantSet         Creates a PackageVariant for each target.\n"
         in text.stdout
     )
     assert {"kind": "Team", "apiVersions": ["greenhouse.sap/v1alpha1"]}.items() <= next(

@@ -1,6 +1,6 @@
-"""JSON Schemas of every kind that a config, or a package, may hold: what editors show, complete and underline.
+"""JSON Schemas of all kinds that a config or a package can contain, for editors and validators.
 
-Whether a schema says what the readers of its kind read, tests tell: name by name, and by thousands of documents.
+Tests compare the schemas with the readers of the kinds: field by field, and with thousands of documents.
 """
 
 from reconciler.output.schemas.json_schemas import (
@@ -9,14 +9,14 @@ from reconciler.output.schemas.json_schemas import (
     KINDS,
     SETTINGS,
     Kind,
-    component_kind,
-    index_schema,
-    kind_lines,
-    kind_schema,
-    kinds_data,
-    schema_files,
-    schema_named,
-    schema_text,
+    build_component_kind,
+    build_index_schema,
+    build_kind_schema,
+    build_kinds_data,
+    build_schema_files,
+    find_schema,
+    format_kind_lines,
+    format_schema,
 )
 
 __all__ = [
@@ -25,12 +25,12 @@ __all__ = [
     "KINDS",
     "SETTINGS",
     "Kind",
-    "component_kind",
-    "index_schema",
-    "kind_lines",
-    "kind_schema",
-    "kinds_data",
-    "schema_files",
-    "schema_named",
-    "schema_text",
+    "build_component_kind",
+    "build_index_schema",
+    "build_kind_schema",
+    "build_kinds_data",
+    "build_schema_files",
+    "find_schema",
+    "format_kind_lines",
+    "format_schema",
 ]

@@ -1,15 +1,17 @@
-"""The notation of our schemas: JSON Schema with a few words of its own, so that it reads like a list of fields.
+"""JSON Schemas of the kinds that a config can contain: from a short notation to schema files.
 
-`fields` are the properties of a mapping that must have no others, unless it is `open`, or they begin with `x-` and the
-mapping lets people have their `own`; `values` are those of a mapping with any keys, `each` the items of a list. `use`
-stands for a part by its name, over which everything beside it is laid. A field that is not `required` may be null,
-which is as if it were not there, and of several words may be empty, unless `nullable` or `blank` says otherwise.
+The YAML files in this folder contain the kinds in a short notation. It is JSON Schema with these additional keywords:
 
-The kinds that have a schema: those of the pages beside this file, and those that component types make (design 7).
+- `fields`: the properties of a mapping. Other properties are not allowed.
+- `open`: if true, other properties are allowed.
+- `extensible`: if true, other properties are allowed if their names begin with `x-`.
+- `values`: the schema of all values of a mapping with any keys.
+- `items`: the schema of all items of a list.
+- `part`: the name of a shared part. The keywords beside it override the keywords of the part.
+- `nullable`: false if an optional field must not be null; true if an item or a value can be null.
+- `allowEmpty`: false if an optional `enum` field must not be empty.
 
-Schemas as files: one for each kind and version, and an index that picks among them by apiVersion and kind.
-
-Which schemas there are, and one of them by its name, in whatever case it is written.
+The module does not validate manifests. The readers of the controllers do that.
 """
 
 from __future__ import annotations
@@ -26,87 +28,89 @@ from reconciler.krm.yaml import parse_yaml
 
 Node = Mapping[str, Any]
 Parts = Mapping[str, Node]
-_NESTED = ("if", "then", "else", "not", "propertyNames")
-_LISTED = ("anyOf", "allOf", "oneOf")
-_OURS = ("fields", "open", "own", "values", "each", "use", "nullable", "blank")
-_OWN = "^x-"
+_SCHEMA_KEYWORDS = ("if", "then", "else", "not", "propertyNames")
+_SCHEMA_LIST_KEYWORDS = ("anyOf", "allOf", "oneOf")
+_NOTATION_KEYWORDS = ("fields", "open", "extensible", "values", "items", "part", "nullable", "allowEmpty")
+_EXTENSION_PATTERN = "^x-"
 
 
 def expand(node: Node, parts: Parts) -> dict[str, Any]:
-    """Return the JSON Schema that a node of the notation means; it refers to nothing outside of itself."""
-    node = _used(node, parts)
-    schema = {key: _below(key, value, parts) for key, value in node.items() if key not in _OURS}
-    if "each" in node:
-        schema |= {"type": "array", "items": _item(node["each"], parts)}
+    """Return the JSON Schema of a node in the notation. The schema contains no references."""
+    node = _merge_part(node, parts)
+    schema = {key: _expand_keyword(key, value, parts) for key, value in node.items() if key not in _NOTATION_KEYWORDS}
+    if "items" in node:
+        schema |= {"type": "array", "items": _expand_item(node["items"], parts)}
     if "values" in node:
-        schema |= {"type": "object", "additionalProperties": _item(node["values"], parts)}
+        schema |= {"type": "object", "additionalProperties": _expand_item(node["values"], parts)}
     if "fields" in node:
-        schema |= _mapping(node, parts)
+        schema |= _expand_mapping(node, parts)
     return schema
 
 
-def _used(node: Node, parts: Parts) -> Node:
-    if "use" not in node:
+def _merge_part(node: Node, parts: Parts) -> Node:
+    if "part" not in node:
         return node
-    return {**_used(parts[node["use"]], parts), **{key: value for key, value in node.items() if key != "use"}}
+    overrides = {key: value for key, value in node.items() if key != "part"}
+    return {**_merge_part(parts[node["part"]], parts), **overrides}
 
 
-def _below(key: str, value: Any, parts: Parts) -> Any:
-    if key in _NESTED:
+def _expand_keyword(key: str, value: Any, parts: Parts) -> Any:
+    if key in _SCHEMA_KEYWORDS:
         return expand(value, parts)
-    return [expand(one, parts) for one in value] if key in _LISTED else value
+    return [expand(schema, parts) for schema in value] if key in _SCHEMA_LIST_KEYWORDS else value
 
 
-def _item(node: Node, parts: Parts) -> dict[str, Any]:
+def _expand_item(node: Node, parts: Parts) -> dict[str, Any]:
     schema = expand(node, parts)
-    return _let_be_null(schema) if _used(node, parts).get("nullable") else schema
+    return _allow_null(schema) if _merge_part(node, parts).get("nullable") else schema
 
 
-def _mapping(node: Node, parts: Parts) -> dict[str, Any]:
+def _expand_mapping(node: Node, parts: Parts) -> dict[str, Any]:
     required = node.get("required", ())
     schema: dict[str, Any] = {"type": "object"}
     if required:
         schema["required"] = list(required)
     schema["properties"] = {
-        name: expand(one, parts) if name in required else _optional(one, parts) for name, one in node["fields"].items()
+        name: expand(field_node, parts) if name in required else _expand_optional(field_node, parts)
+        for name, field_node in node["fields"].items()
     }
-    if node.get("own"):
-        schema["patternProperties"] = {_OWN: {}}
+    if node.get("extensible"):
+        schema["patternProperties"] = {_EXTENSION_PATTERN: {}}
     if not node.get("open"):
         schema["additionalProperties"] = False
     return schema
 
 
-def _optional(node: Node, parts: Parts) -> dict[str, Any]:
-    node, schema = _used(node, parts), expand(node, parts)
+def _expand_optional(node: Node, parts: Parts) -> dict[str, Any]:
+    node, schema = _merge_part(node, parts), expand(node, parts)
     if not node.get("nullable", True):
         return schema
-    if "enum" in schema and node.get("blank", True):
-        # editors propose the words, and none of the rest
-        words = schema.pop("enum")
-        return schema | {"anyOf": [{"enum": words}, {"type": ["string", "null"], "maxLength": 0}]}
-    return _let_be_null(schema)
+    if "enum" in schema and node.get("allowEmpty", True):
+        # Editors complete the values of `enum`, so it must not contain null and the empty string.
+        values = schema.pop("enum")
+        return schema | {"anyOf": [{"enum": values}, {"type": ["string", "null"], "maxLength": 0}]}
+    return _allow_null(schema)
 
 
-def _let_be_null(schema: dict[str, Any]) -> dict[str, Any]:
-    """Return a schema that takes null as well; one that says nothing of types takes it already."""
+def _allow_null(schema: dict[str, Any]) -> dict[str, Any]:
+    """Return a schema that also accepts null. A schema without a type already accepts null."""
     if "enum" in schema:
         return schema | {"enum": [*schema["enum"], None]}
     if "type" in schema:
-        kinds = schema["type"] if isinstance(schema["type"], list) else [schema["type"]]
-        return schema | {"type": [*dict.fromkeys([*kinds, "null"])]}
+        types = schema["type"] if isinstance(schema["type"], list) else [schema["type"]]
+        return schema | {"type": [*dict.fromkeys([*types, "null"])]}
     return schema | {"anyOf": [*schema["anyOf"], {"type": "null"}]} if "anyOf" in schema else schema
 
 
 DIALECT = "http://json-schema.org/draft-07/schema#"
-"""The newest one that every editor and validator of YAML knows; nothing in our schemas needs a newer one."""
+"""The newest version of JSON Schema that all common YAML editors and validators support."""
 
-_PAGES = ("porch", "kubeadmiral", "greenhouse", "composition", "strimzi", "kpt")
+_SCHEMA_FILES = ("porch", "kubeadmiral", "greenhouse", "composition", "strimzi", "kpt")
 
 
 @dataclass(frozen=True)
 class Kind:
-    """A kind, the versions in which it is read, and what its objects may hold."""
+    """A kind with its API versions. `body` is the JSON Schema of its objects, without the dialect."""
 
     name: str
     api_versions: tuple[str, ...]
@@ -115,163 +119,176 @@ class Kind:
 
     @property
     def group(self) -> str:
-        """The API group of its objects."""
+        """The API group of the kind."""
         return split_api_version(self.api_versions[0])[0]
 
 
-def kind_schema(kind: Kind) -> dict[str, Any]:
-    """Return the JSON Schema of the objects of a kind; it stands for itself, and refers to no other."""
+def build_kind_schema(kind: Kind) -> dict[str, Any]:
+    """Return the JSON Schema of the objects of a kind. The schema contains no references."""
     return {"$schema": DIALECT, **kind.body}
 
 
-def component_kind(name: str, component_type: str, spec: Mapping[str, Any]) -> Kind:
-    """Return the kind that a component type makes, whose `spec` has this JSON Schema (openchoreo 2)."""
-    described = f"A component of the type {component_type}."
-    values = {key: value for key, value in spec.items() if key != "$schema"}
-    one = {
+def build_component_kind(name: str, component_type: str, spec: Mapping[str, Any]) -> Kind:
+    """Return the kind that a ComponentType defines.
+
+    Args:
+        component_type: The name of the ComponentType.
+        spec: The JSON Schema of the field `spec`.
+    """
+    description = f"A component of the type {component_type}."
+    spec_schema = {key: value for key, value in spec.items() if key != "$schema"}
+    entry = {
         "kind": name,
-        "description": described,
+        "description": description,
         "namespace": "default",
-        "spec": {"description": "What can be set.", **values},
+        "spec": {"description": "Parameters of the component.", **spec_schema},
     }
-    return Kind(name, (API_VERSION,), described, _body(one, [API_VERSION], {}))
+    return Kind(name, (API_VERSION,), description, _build_body(entry, [API_VERSION], {}))
 
 
-def _kinds() -> Iterator[Kind]:
-    shared = _page("shared")
-    for name in _PAGES:
-        page = _page(name)
-        parts = {**shared, **page["parts"]}
-        for one in page["kinds"]:
-            versions = one["apiVersion"] if isinstance(one["apiVersion"], list) else [one["apiVersion"]]
-            body = _body(one, versions, parts)
-            yield Kind(one["kind"], tuple(versions), one["description"], body)
+def _load_kinds() -> Iterator[Kind]:
+    shared = _load_schema_file("shared")
+    for name in _SCHEMA_FILES:
+        content = _load_schema_file(name)
+        parts = {**shared, **content["parts"]}
+        for entry in content["kinds"]:
+            versions = entry["apiVersion"] if isinstance(entry["apiVersion"], list) else [entry["apiVersion"]]
+            body = _build_body(entry, versions, parts)
+            yield Kind(entry["kind"], tuple(versions), entry["description"], body)
 
 
-def _page(name: str) -> dict[str, Any]:
+def _load_schema_file(name: str) -> dict[str, Any]:
     text = resources.files(__package__).joinpath(f"{name}.yaml").read_bytes()
     data: dict[str, Any] = parse_yaml(text).documents[0].data
     return data
 
 
-def _body(one: Node, versions: list[str], parts: Mapping[str, Node]) -> dict[str, Any]:
-    """Return what a kind's page says, with what all objects have."""
+def _build_body(entry: Node, versions: list[str], parts: Mapping[str, Node]) -> dict[str, Any]:
+    """Return the JSON Schema of one entry of `kinds`, with the fields that all objects have."""
     fields = {
         "apiVersion": {"enum": versions, "description": "API group and version."},
-        "kind": {"const": one["kind"], "description": one["description"]},
-        "metadata": _metadata(one),
-        **({"spec": one["spec"]} if "spec" in one else {}),
-        **({} if one.get("open") else {"status": {"description": "Written by programs; it is not read."}}),
-        **one.get("fields", {}),
+        "kind": {"const": entry["kind"], "description": entry["description"]},
+        "metadata": _build_metadata(entry),
+        **({"spec": entry["spec"]} if "spec" in entry else {}),
+        **({} if entry.get("open") else {"status": {"description": "Programs write this field. It is not read."}}),
+        **entry.get("fields", {}),
     }
-    optional = ("metadata" if one.get("nameless") else "", "spec" if one.get("specOptional") else "")
+    optional = ("metadata" if entry.get("nameless") else "", "spec" if entry.get("specOptional") else "")
     required = [name for name in ("apiVersion", "kind", "metadata", "spec") if name in fields and name not in optional]
-    about = {"title": one["kind"], "description": one["description"], "open": one.get("open", False)}
-    return expand({**about, "required": required, "fields": fields}, parts)
+    header = {"title": entry["kind"], "description": entry["description"], "open": entry.get("open", False)}
+    return expand({**header, "required": required, "fields": fields}, parts)
 
 
-def _metadata(one: Node) -> Node:
-    """Return what the metadata of a kind must say; what else is in it is Kubernetes' business."""
+def _build_metadata(entry: Node) -> Node:
+    """Return the node for `metadata` of a kind. Kubernetes defines its other fields, so it is open."""
     namespaces: dict[str, Any] = {
-        "default": {"type": "string", "description": 'Namespace of the object; "default" if it is missing.'},
-        "none": {"enum": [""], "blank": False, "description": "This kind is in no namespace."},
+        "default": {"type": "string", "description": 'Namespace of the object. The default is "default".'},
+        "none": {"enum": [""], "allowEmpty": False, "description": "Objects of this kind have no namespace."},
         "": {"type": "string", "description": "Namespace of the object."},
     }
-    namespace = one.get("namespace", "")
-    # people write versions without quotes, and readers take them
-    anything = {"type": ["string", "number", "boolean", "null"]}
-    labels = {"description": "Labels, by which others select it.", "open": True, "fields": one.get("labels", {})}
-    # one that is read does nothing where it is no text, and nobody would be told
-    marks = {"description": "Annotations, by which others are told more.", "open": True}
-    marks["fields"] = {name: {"type": "string", **node} for name, node in one.get("annotations", {}).items()}
+    namespace = entry.get("namespace", "")
+    # Users write versions without quotes, so that YAML reads a number. The readers accept it.
+    any_scalar = {"type": ["string", "number", "boolean", "null"]}
+    labels = {"description": "Labels of the object.", "open": True, "fields": entry.get("labels", {})}
+    # The reconciler ignores its own annotations if they are not strings, so the schema must report them.
+    annotations = {"description": "Annotations of the object.", "open": True}
+    annotations["fields"] = {
+        name: {"type": "string", **node} for name, node in entry.get("annotations", {}).items()
+    }  # fmt: skip
     return {
-        "description": "What the object is called.",
+        "description": "Metadata of the object.",
         "open": True,
-        "required": [*([] if one.get("nameless") else ["name"])],
+        "required": [*([] if entry.get("nameless") else ["name"])],
         "fields": {
             "name": {"type": "string", "minLength": 1, "description": "Name of the object."},
             "namespace": namespaces[namespace],
-            "labels": {**labels, "additionalProperties": anything},
-            "annotations": {**marks, "additionalProperties": anything},
+            "labels": {**labels, "additionalProperties": any_scalar},
+            "annotations": {**annotations, "additionalProperties": any_scalar},
         },
     }
 
 
-KINDS = tuple(_kinds())
-"""Every kind that is read, in the order of the pages."""
+KINDS = tuple(_load_kinds())
+"""All kinds except the kinds that ComponentTypes define."""
 
 
 INDEX = "all.json"
 _SETTINGS = "settings.json"
 
 
-def schema_files(kinds: Sequence[Kind], settings: Mapping[str, Any]) -> dict[str, str]:
-    """Return the text of each file by its path: `<group>/<kind>_<version>.json`, the index, and that of the settings.
+def build_schema_files(kinds: Sequence[Kind], settings: Mapping[str, Any]) -> dict[str, str]:
+    """Return the text of each schema file by its path: one file per kind and version, the index, and the settings.
 
-    Validators of Kubernetes objects know this layout from collections of CRDs.
+    A path has the form `<group>/<kind>_<version>.json`. Validators such as kubeconform use the same layout for CRDs.
     """
-    files = {path_of(kind, version): schema_text(kind_schema(kind)) for kind in kinds for version in kind.api_versions}
-    return {INDEX: schema_text(index_schema(kinds)), _SETTINGS: schema_text(settings), **dict(sorted(files.items()))}
+    files = {
+        get_schema_path(kind, version): format_schema(build_kind_schema(kind))
+        for kind in kinds
+        for version in kind.api_versions
+    }
+    index = format_schema(build_index_schema(kinds))
+    return {INDEX: index, _SETTINGS: format_schema(settings), **dict(sorted(files.items()))}
 
 
-def path_of(kind: Kind, api_version: str) -> str:
-    """Return where the schema of a kind stands."""
+def get_schema_path(kind: Kind, api_version: str) -> str:
+    """Return the path of the schema file of a kind."""
     group, version = split_api_version(api_version)
     return f"{group}/{kind.name.lower()}_{version}.json"
 
 
-def index_schema(kinds: Iterable[Kind]) -> dict[str, Any]:
-    """Return one schema for all objects: each is held to its kind's, and any other may say what it likes."""
-    listed = tuple(kinds)
-    versions = sorted({version for kind in listed for version in kind.api_versions})
+def build_index_schema(kinds: Iterable[Kind]) -> dict[str, Any]:
+    """Return one schema for objects of all kinds. It selects the schema by kind, and accepts objects of other kinds."""
+    all_kinds = tuple(kinds)
+    versions = sorted({version for kind in all_kinds for version in kind.api_versions})
+    names = sorted({kind.name for kind in all_kinds})
     return {
         "$schema": DIALECT,
-        "description": "Each object is held to the schema of its kind; of other kinds nothing is asked.",
-        "properties": {"apiVersion": _proposed(versions), "kind": _proposed(sorted({kind.name for kind in listed}))},
-        "allOf": [{"if": _is_of(kind), "then": dict(kind.body)} for kind in listed],
+        "description": "An object must match the schema of its kind. Objects of other kinds are accepted.",
+        "properties": {"apiVersion": _suggest_values(versions), "kind": _suggest_values(names)},
+        "allOf": [{"if": _build_kind_condition(kind), "then": dict(kind.body)} for kind in all_kinds],
     }
 
 
-def schema_text(schema: Mapping[str, Any]) -> str:
-    """Return a schema as it is written to files."""
+def format_schema(schema: Mapping[str, Any]) -> str:
+    """Return the text of a schema file."""
     return json.dumps(schema, indent=2, ensure_ascii=False) + "\n"
 
 
-def _proposed(words: Sequence[str]) -> dict[str, Any]:
-    # others are allowed; what they mean is for the kinds to say
-    return {"anyOf": [{"enum": [*words]}, {"type": "string"}]}
+def _suggest_values(values: Sequence[str]) -> dict[str, Any]:
+    # Editors complete these values. Other values are valid, because the index accepts other kinds.
+    return {"anyOf": [{"enum": [*values]}, {"type": "string"}]}
 
 
-def _is_of(kind: Kind) -> dict[str, Any]:
-    # whatever the version: of another one editors are to tell that it is none
-    begins = kind.group.replace(".", "\\.")
-    told = {"apiVersion": {"type": "string", "pattern": f"^{begins}/"}, "kind": {"const": kind.name}}
-    return {"required": ["apiVersion", "kind"], "properties": told}
+def _build_kind_condition(kind: Kind) -> dict[str, Any]:
+    # The condition matches all versions of the group, so that editors report unknown versions.
+    group = kind.group.replace(".", "\\.")
+    properties = {"apiVersion": {"type": "string", "pattern": f"^{group}/"}, "kind": {"const": kind.name}}
+    return {"required": ["apiVersion", "kind"], "properties": properties}
 
 
 ALL, SETTINGS = "all", "settings"
-_OTHERS = {
-    SETTINGS: "The settings file of this program.",
-    ALL: "One schema that picks among these by apiVersion and kind.",
+_OTHER_SCHEMAS = {
+    SETTINGS: "The settings file of the reconciler.",
+    ALL: "One schema that selects one of these schemas by apiVersion and kind.",
 }
 
 
-def kind_lines(kinds: Sequence[Kind]) -> list[str]:
-    """Return the kinds by their API groups, each with its sentence."""
+def format_kind_lines(kinds: Sequence[Kind]) -> list[str]:
+    """Return the kinds with their descriptions, grouped by API version."""
     width = max(len(kind.name) for kind in kinds) + 2
     lines: list[str] = []
     for group in dict.fromkeys(kind.api_versions for kind in kinds):
         lines += ["", ", ".join(group)] if lines else [", ".join(group)]
         lines += [f"  {kind.name:{width}}{kind.description}" for kind in kinds if kind.api_versions == group]
-    return [*lines, "", *(f"{name:{width + 2}}{what}" for name, what in _OTHERS.items())]
+    return [*lines, "", *(f"{name:{width + 2}}{description}" for name, description in _OTHER_SCHEMAS.items())]
 
 
-def kinds_data(kinds: Sequence[Kind]) -> list[dict[str, Any]]:
-    """Return the kinds as data."""
+def build_kinds_data(kinds: Sequence[Kind]) -> list[dict[str, Any]]:
+    """Return the kinds as JSON data."""
     return [{"kind": kind.name, "apiVersions": [*kind.api_versions], "description": kind.description} for kind in kinds]
 
 
-def schema_named(name: str, kinds: Sequence[Kind]) -> dict[str, Any] | None:
-    """Return the schema of the kind of this name, in whatever case, None where there is none."""
-    found = next((kind for kind in kinds if kind.name.lower() == name.lower()), None)
-    return kind_schema(found) if found else None
+def find_schema(name: str, kinds: Sequence[Kind]) -> dict[str, Any] | None:
+    """Return the schema of the kind with this name, or None if no kind has it. The case of the name has no effect."""
+    kind = next((kind for kind in kinds if kind.name.lower() == name.lower()), None)
+    return build_kind_schema(kind) if kind else None

@@ -11,7 +11,7 @@ import jsonschema_rs
 import pytest
 from pydantic import BaseModel
 
-from reconciler.output.schemas import KINDS, index_schema, kind_schema
+from reconciler.output.schemas import KINDS, build_index_schema, build_kind_schema
 from reconciler.packages.kptfile.model import KptfileModel
 from tests.support.readers import READ, faults
 from tests.unit.output.schemas.documents import (
@@ -52,12 +52,12 @@ def document_id(document: Document) -> str:
 @cache
 def validator(kind: str) -> Any:
     (found,) = (one for one in KINDS if one.name == kind)
-    return jsonschema_rs.validator_for(kind_schema(found))
+    return jsonschema_rs.validator_for(build_kind_schema(found))
 
 
 @cache
 def index() -> Any:
-    return jsonschema_rs.validator_for(index_schema(KINDS))
+    return jsonschema_rs.validator_for(build_index_schema(KINDS))
 
 
 def is_later(document: Document, at: Place) -> bool:

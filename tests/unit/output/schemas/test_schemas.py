@@ -12,16 +12,16 @@ from reconciler.bootstrap.controllers import _RESERVED_KINDS as READ_KINDS
 from reconciler.output.schemas import (
     KINDS,
     Kind,
-    component_kind,
-    index_schema,
-    kind_lines,
-    kind_schema,
-    schema_files,
-    schema_named,
+    build_component_kind,
+    build_index_schema,
+    build_kind_schema,
+    build_schema_files,
+    find_schema,
+    format_kind_lines,
 )
 
 PORT = {"type": "integer", "description": "Where."}
-SHOP = component_kind(
+SHOP = build_component_kind(
     "ShopApp",
     "shop-app",
     {
@@ -39,12 +39,12 @@ POLICY = {"apiVersion": "core.kubeadmiral.io/v1alpha1", "kind": "ClusterOverride
 
 @pytest.mark.parametrize("kind", [*KINDS, SHOP], ids=lambda kind: kind.name)
 def test_every_schema_is_one(kind: Kind) -> None:
-    Draft7Validator.check_schema(kind_schema(kind))
+    Draft7Validator.check_schema(build_kind_schema(kind))
 
     assert [at for at, one in fields(kind.body) if not one["description"].endswith((".", "…"))] == []
     assert "$ref" not in json.dumps(kind.body)
     # it is of its own dialect, and no part of it of another
-    assert json.dumps(kind_schema(kind)).count("$schema") == 1
+    assert json.dumps(build_kind_schema(kind)).count("$schema") == 1
 
 
 def fields(schema: Mapping[str, Any], at: str = "") -> Iterator[tuple[str, Mapping[str, Any]]]:
@@ -94,16 +94,16 @@ def test_no_kind_is_there_twice() -> None:
     ],
 )
 def test_the_index_picks_by_kind(document: dict[str, Any], is_valid: bool) -> None:
-    index = index_schema([*KINDS, SHOP])
+    index = build_index_schema([*KINDS, SHOP])
 
     assert jsonschema_rs.validator_for(index).is_valid(document) is is_valid
 
 
 def test_files_lie_where_validators_look_for_crds() -> None:
-    files = schema_files([*KINDS, SHOP], {"title": "Settings"})
+    files = build_schema_files([*KINDS, SHOP], {"title": "Settings"})
 
     assert [*files][:2] == ["all.json", "settings.json"]
-    assert json.loads(files["platform/shopapp_v1alpha1.json"]) == kind_schema(SHOP)
+    assert json.loads(files["platform/shopapp_v1alpha1.json"]) == build_kind_schema(SHOP)
     assert {"kafka.strimzi.io/kafka_v1.json", "kafka.strimzi.io/kafka_v1beta2.json"} <= files.keys()
 
 
@@ -116,13 +116,13 @@ def test_files_lie_where_validators_look_for_crds() -> None:
     ],
 )
 def test_schema_named(name: str, title: str | None) -> None:
-    found = schema_named(name, KINDS)
+    found = find_schema(name, KINDS)
 
     assert (found or {}).get("title") == title
 
 
 def test_kinds_are_listed_by_their_groups() -> None:
-    lines = kind_lines([*KINDS, SHOP])
+    lines = format_kind_lines([*KINDS, SHOP])
 
     assert "  ShopApp                   A component of the type shop-app." in lines
     assert lines.count("platform/v1alpha1") == 1
