@@ -46,7 +46,7 @@ def command(
             for draft in snapshot.drafts
             if not packages or draft.select_packages(packages)
         ]
-        details = [review.read_draft_details(draft, packages, whole=True) for draft in drafts]
+        details = [review.read_draft_details(draft, packages, should_read_files=True) for draft in drafts]
         errors = [snapshot.error for snapshot in snapshots if snapshot.error]
         text = _format_drafts(details, review, output, diff_lines, target, errors)
     if errors:

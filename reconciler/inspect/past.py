@@ -263,7 +263,7 @@ class PastReader:
         """Return the remote of a target, or None if the fetch failed."""
         return self._remotes.get(target.url)
 
-    def had_branch(self, target: Target, current_config: CurrentConfig) -> bool:
+    def has_earlier_branch(self, target: Target, current_config: CurrentConfig) -> bool:
         """Return whether the state or the cache contains an earlier commit of the target branch."""
         state = current_config.states.get(target)
         return bool(state and state.observed_commit) or self._services.known_heads.find(target) is not None

@@ -49,7 +49,7 @@ def _read_packages(reader: DraftReader, open_target: OpenTarget) -> ReportCluste
     if open_target.error or snapshot is None:
         return ReportCluster(target, open_target.labels, read_error=open_target.error)
     remote = reader.get_remote(target)
-    drafts = {draft.branch: reader.read_draft_details(draft, whole=True) for draft in open_target.drafts}
+    drafts = {draft.branch: reader.read_draft_details(draft, should_read_files=True) for draft in open_target.drafts}
     drafted = {details.package.package: details for draft in drafts.values() for details in draft.packages}
     packages = tuple(list_target_packages(snapshot, open_target.drafts))
     status_files = remote.read_blobs(package.status_blob for package in packages if package.status_blob)

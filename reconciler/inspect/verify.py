@@ -146,7 +146,7 @@ class _Verification:
         is_branch_missing = (
             not self._options.at
             and BRANCH_PREFIX + target.branch not in remote.refs
-            and self._past.had_branch(target, self._current_config)
+            and self._past.has_earlier_branch(target, self._current_config)
         )
         return f"{target.title}: the branch {target.branch} existed before and is missing" if is_branch_missing else ""
 

@@ -148,7 +148,10 @@ def _list_draft_commits(
 
 
 def _build_merge(remote: Remote, target: Target, head: CommitId, merge: TargetBranchMerge, seconds: int) -> NewCommit:
-    """Return a merge of the target branch without other changes, so that "Rebase and merge" gives the same tree."""
+    """Return a merge of the target branch into a draft. It has no other changes.
+
+    A rebase of the draft then gives the same tree as a merge, for example with "Rebase and merge".
+    """
     changed = remote.list_changes(merge.base, merge.commit, head)
     changes = tuple(PutObject(path, entry.id, entry.mode) if entry else DeletePath(path) for path, entry in changed)
     seconds = max(seconds, remote.read_commit(merge.commit).seconds)
@@ -192,7 +195,7 @@ def _with_heads(plan: TargetPlan, heads: Mapping[str, CommitId]) -> TargetState:
 
 
 def _list_source_commits(plans: Iterable[TargetPlan], source_trees: Mapping[TreeId, FileTree]) -> list[NewCommit]:
-    # A source that goes to many targets is written once. Each state only names its tree.
+    # A source that many targets use is written once. Each state only contains the id of its tree.
     new = {
         tree
         for plan in plans
@@ -279,7 +282,7 @@ def push_plans_of_remote(
         plans: The written plans of the remote's targets.
         state_ref: Template of state refs.
         announce: Returns push options, with which the host opens a pull request.
-        reserved_pushes: The number of pushes per minute that this call must leave for others.
+        reserved_pushes: The number of pushes per minute that this call must not use.
     """
     outcomes: dict[str, PushOutcome] = {}
     new = [written for written in plans if written.plan.heads.is_absent and list_pushes(written.plan)]
@@ -353,7 +356,7 @@ class TagResult:
     Attributes:
         findings: Findings about tags that were not pushed.
         has_new_tags: Whether the next pass can find new tags.
-        has_failed: Whether a tag failed and another pass can succeed although nothing moves.
+        has_failed: Whether the push of a tag failed. The next pass can succeed with the same refs.
     """
 
     findings: tuple[Finding, ...] = ()
@@ -363,11 +366,10 @@ class TagResult:
 
 def merge_tag_results(results: Iterable[TagResult]) -> TagResult:
     """Return the results of several remotes as one result."""
-    listed = list(results)
-    findings = tuple(finding for result in listed for finding in result.findings)
-    return TagResult(
-        findings, any(result.has_new_tags for result in listed), any(result.has_failed for result in listed)
-    )
+    all_results = list(results)
+    findings = tuple(finding for result in all_results for finding in result.findings)
+    has_new_tags = any(result.has_new_tags for result in all_results)
+    return TagResult(findings, has_new_tags, any(result.has_failed for result in all_results))
 
 
 @dataclass(frozen=True)
@@ -392,7 +394,7 @@ class _TagFailure:
     message: str
 
 
-# The tag that exists now, or why there is none. None: another writer is creating it, and the next pass reads it.
+# The existing tag, or the reason why there is none. None: another writer creates the tag, and the next pass reads it.
 _TagStatus = ObjectId | _TagFailure | None
 
 
@@ -463,17 +465,17 @@ class RevisionTagger:
 
     def _record_tags(self, remote: Remote, requests: Sequence[_TagRequest], statuses: Sequence[_TagStatus]) -> bool:
         """Write and push the states with the existing tags; return whether the state of any target moved."""
-        found: dict[str, tuple[WrittenPlan, dict[tuple[str, int], ObjectId]]] = {}
+        existing: dict[str, tuple[WrittenPlan, dict[tuple[str, int], ObjectId]]] = {}
         for request, status in zip(requests, statuses, strict=True):
             if isinstance(status, str):
-                _, tags = found.setdefault(request.written.name, (request.written, {}))
+                _, tags = existing.setdefault(request.written.name, (request.written, {}))
                 tags[request.tag.package, request.tag.revision.number] = status
         states = [
             (written.plan.target, record_tags(written.state or written.plan.next_state, tags))
-            for written, tags in found.values()
+            for written, tags in existing.values()
         ]
         outcomes = push_states(remote, states, self._state_ref)
-        # Another writer that moved a state first has newer data. The next pass records the tags that are missing.
+        # If another writer moved a state first, its state is newer. The next pass records the missing tags.
         return any(isinstance(outcome, PushDone | PushStale) for outcome in outcomes.values())
 
 
@@ -497,7 +499,7 @@ def _build_tag(remote: Remote, request: _TagRequest) -> NewTag:
 
 
 def _build_findings(requests: Sequence[_TagRequest], statuses: Sequence[_TagStatus]) -> Iterator[Finding]:
-    """Yield one finding for each target and reason, for all its tags."""
+    """Yield one finding for each target and reason. A finding lists all tags of the target with this reason."""
     failed: dict[tuple[str, _TagFailure], list[_TagRequest]] = {}
     for request, status in zip(requests, statuses, strict=True):
         if isinstance(status, _TagFailure):
@@ -512,5 +514,5 @@ def _format_failure(failure: _TagFailure, names: Sequence[str]) -> str:
     more = f" and {len(names) - _MAX_TAGS_IN_MESSAGE} more" if len(names) > _MAX_TAGS_IN_MESSAGE else ""
     tags = f"{'tag' if len(names) == 1 else 'tags'} {', '.join(names[:_MAX_TAGS_IN_MESSAGE])}{more}"
     if failure.code == TAG_TAKEN:
-        return f"{tags} existed before the revision was published, on another commit; not changed"
+        return f"{tags} existed on another commit before the revision was published; existing tags are not changed"
     return f"{tags} could not be created: {failure.message}"

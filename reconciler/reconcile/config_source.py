@@ -40,7 +40,7 @@ from reconciler.output.commits import DryCommit
 from reconciler.planning.decide.deletion_safety import REGULAR_FILE
 from reconciler.reconcile.remotes.remotes import maintain_mirror
 
-# Definitions that are older than this number of commits of their files are not searched for.
+# The search for the first definition of an object reads at most this number of commits of its files.
 _MAX_DEFINITION_COMMITS = 5_000
 
 
@@ -68,7 +68,7 @@ class ConfigSnapshot:
             another kind. Absent paths are not in the result.
         root_commits: The root commits of the config branch; None for a plain folder and for a single commit.
         list_earlier_versions: Returns the given files before each commit that changed one of them, along first parents,
-            newest first. It raises GitError. Without results for a plain folder.
+            newest first. Empty for a plain folder. It raises GitError.
     """
 
     id: str
@@ -145,9 +145,9 @@ class ConfigCommitReader:
         """Return the files at a commit; none if it does not have the directory. Raises GitError."""
         unreadable: dict[str, str] = {}
         with self._repository.open_reader() as reader:
-            found = reader.commit(commit)
-            directory = reader.entry(found.tree, self._directory)
-            entries = {path: (blob, mode) for path, mode, blob in self._walk(reader, found.tree, unreadable)}
+            commit_data = reader.commit(commit)
+            directory = reader.entry(commit_data.tree, self._directory)
+            entries = {path: (blob, mode) for path, mode, blob in self._walk(reader, commit_data.tree, unreadable)}
             needed = set(entries.values())
             contents, errors = _read_blobs(reader, sorted({blob for blob, _ in needed - self._files.keys()}))
         self._files = {
@@ -158,9 +158,9 @@ class ConfigCommitReader:
         unreadable |= {path: errors[blob] for path, (blob, _) in entries.items() if blob in errors}
         files = FileTree({path: self._files[entry] for path, entry in entries.items() if entry in self._files})
         return ConfigSnapshot(
-            commit, found.seconds, files, unreadable, dry_commit=self._describe_commit(found),
+            commit, commit_data.seconds, files, unreadable, dry_commit=self._describe_commit(commit_data),
             directory=self._directory, has_directory=directory is not None and directory.is_tree,
-            read_entry_kinds=partial(self._read_entry_kinds, found.tree),
+            read_entry_kinds=partial(self._read_entry_kinds, commit_data.tree),
             list_earlier_versions=partial(self._list_earlier_versions, commit),
         )  # fmt: skip
 

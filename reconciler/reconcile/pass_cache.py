@@ -182,19 +182,19 @@ def _read_known_heads(file: Path) -> tuple[_Branches, _Targets]:
 
 @dataclass(frozen=True)
 class CompletedPass:
-    """A pass that left no work, with its inputs and its result. Field names are keys of the cache file.
+    """A pass without remaining work, with its inputs and its result. Field names are keys of the cache file.
 
     Attributes:
         config: The id of the config.
         heads: A digest of all other inputs.
         upstreams: The upstream URLs that the config names.
         destinations: The URLs of all targets.
-        due: The time when another pass is due although no ref moved, in seconds since 1970.
+        due: The time of the next pass if no ref moves, in seconds since 1970.
         counts: The numbers of packages by outcome.
         findings: All findings of the pass.
         silent: Whether an equal pass would change nothing and return this result.
         at: The time of the pass, in seconds since 1970.
-        functions: The dependency names of all functions outside of this process that packages use.
+        functions: The dependency names of all functions that packages use and that run outside of this process.
     """
 
     config: str
@@ -294,7 +294,7 @@ class CachedTarget:
 
 
 class PassCache:
-    """The targets that the last passes of a service left without work.
+    """Targets without remaining work after the last passes of a service.
 
     The plan of such a target is reused if its refs, its pull requests, the requested packages and the fingerprints of
     all dependencies are unchanged. All other targets are planned. The result is the same without this cache.

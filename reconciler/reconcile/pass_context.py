@@ -89,7 +89,7 @@ from reconciler.reconcile.remotes.targets import (
 from reconciler.reconcile.render_batches import RenderBatches
 from reconciler.reconcile.services import PassServices
 
-_NOT_READ = "; the result is based on its last known content, and sync would not change it"
+_NOT_READ = "; the result is based on its last known content, and reconciler sync would not change it"
 
 _KINDS = ("Repository", "PackageVariant", "PackageVariantSet")
 _OWNERS = {(PORCH_GROUP, "PackageVariant"), (PORCH_GROUP, "PackageVariantSet")}
@@ -133,7 +133,7 @@ class PassContext:
         self._head_reader = TargetHeadReader(
             services.ref_templates,
             services.pull_requests.cache.find_target_requests,
-            uses_promoter=config.dry_commit is not None,
+            has_promoter=config.dry_commit is not None,
         )
         self._desired = desired_state
         # An object with several definitions exists, but its packages are unknown.
@@ -247,11 +247,11 @@ class PassContext:
         self.report_progress("planning", len(targets), len(targets))
         self._decided |= {decision.target.key: decision for decision in decided if isinstance(decision, DecidedTarget)}
         reconciled_owners = (
-            *(each.reconciled_owners for each in (*others, *cached.values(), *decided)),
+            *(plan.reconciled_owners for plan in (*others, *cached.values(), *decided)),
             self._list_owners_in_other_shards(decided),
         )
         reconciled: frozenset[ObjectKey] = frozenset().union(*reconciled_owners)
-        planned = {each.target.key: self._complete_plan(each, reconciled) for each in decided}
+        planned = {decision.target.key: self._complete_plan(decision, reconciled) for decision in decided}
         return [cached.get(target.key) or planned[target.key] for target in targets]
 
     def _find_cached_plan(self, target: Target) -> TargetPlan | None:
@@ -323,7 +323,7 @@ class PassContext:
             target, awaited_owners = self._decide_other_shard(prepared)
             decided.append(target)
             awaited |= awaited_owners
-        reconciled: frozenset[ObjectKey] = frozenset().union(*(each.reconciled_owners for each in (*plans, *decided)))
+        reconciled: frozenset[ObjectKey] = frozenset().union(*(plan.reconciled_owners for plan in (*plans, *decided)))
         other_plans = tuple(remove_write_actions(self._complete_plan(target, reconciled)) for target in decided)
         return OtherShardPlans(other_plans, frozenset(awaited))
 
@@ -345,14 +345,14 @@ class PassContext:
         return self._prepared_other_shards[target.key]
 
     def _list_owners_in_other_shards(self, decided: Iterable[DecidedTarget | TargetPlan]) -> frozenset[ObjectKey]:
-        """Return the owners that leave a target of this shard and already have their package in another shard."""
+        """Return the owners whose package moves from this shard to another shard, and is already recorded there."""
         package_targets = (
             package_target
             for owner in find_owners_of_unrequested_packages(decided)
             for package_target in self._desired.targets_by_owner.get(owner, ())
         )
-        found = (self._other_shard_targets.get((each.namespace, each.repository)) for each in package_targets)
-        targets = {target.key: target for target in found if target}
+        names = ((package_target.namespace, package_target.repository) for package_target in package_targets)
+        targets = {target.key: target for name in names if (target := self._other_shard_targets.get(name))}
         return frozenset(
             owner for target in targets.values() for owner in list_recorded_owners(self._prepare_other_shard(target))
         )
@@ -450,13 +450,13 @@ class PassContext:
 
     def _read_publication_times(self, prepared: PreparedTarget) -> Mapping[str, int]:
         target, packages = prepared.target, prepared.snapshot.state.packages
-        # The id of the render: a later local change is not a new publication.
+        # Use the id of the render, because a later local change is not a new publication.
         versions = {
             package: str(record.published_version.rendered)
             for package, record in packages.items()
             if record.published_version
         }
-        # start=0: with an empty cache, for example on a new CI runner in each pass, a rollout must not stop for ever.
+        # With start=0, a rollout also continues if each pass has an empty cache, for example on a new CI runner.
         return self._services.publication_times.update(
             f"{target.repository_id} {target.name}", versions, self._now, start=0
         )
@@ -471,7 +471,7 @@ class PassContext:
 
     def _create_render_context(self) -> RenderContext:
         overrides, templates = self._renderer.cluster_overrides, self._renderer.template_merger
-        # Without the data that this process has cached in it.
+        # The copy does not contain the data that this process has cached.
         plain_overrides = ClusterOverrides(
             overrides.policies, overrides.clusters, overrides.options, overrides.closed_clusters, overrides.strict_codes
         )
@@ -573,14 +573,16 @@ class PassContext:
     def _unready_owners(self) -> UnreadyOwners:
         stalled = self._controller_result.stalled
         owners_by_target = {
-            (each.target.repository, each.target.package): each.owner.key for each in stalled if each.target
+            (variant.target.repository, variant.target.package): variant.owner.key
+            for variant in stalled
+            if variant.target
         }
         keys = [key for key in sorted(self._unresolved_owners) if (key.group, key.kind) in _OWNERS]
         definitions = (self._catalog.copies.get(key) or (self._catalog.get(key),) for key in keys)
-        objects = tuple(definition for each in definitions for definition in each if definition)
-        others = frozenset(key for key in self._unresolved_owners if (key.group, key.kind) not in _OWNERS)
-        owners_by_package = {package: each.owner.key for each in stalled for package in each.packages}
-        return UnreadyOwners(owners_by_target, objects, others, owners_by_package)
+        objects = tuple(definition for copies in definitions for definition in copies if definition)
+        other_owners = frozenset(key for key in self._unresolved_owners if (key.group, key.kind) not in _OWNERS)
+        owners_by_package = {package: variant.owner.key for variant in stalled for package in variant.packages}
+        return UnreadyOwners(owners_by_target, objects, other_owners, owners_by_package)
 
     @cached_property
     def _existing_owners(self) -> Set[ObjectKey]:
@@ -666,7 +668,7 @@ def _is_similar_to_owner(key: ObjectKey) -> bool:
 def _create_read_error(target: Target, error: GitError | None, suffix: str = "") -> Finding:
     if isinstance(error, InternalGitError):
         return create_internal_error_finding(error.failure, target.location)
-    message = error.full_message if error else "it was not fetched"
+    message = error.full_message if error else "the repository was not fetched"
     return REPOSITORY_UNREACHABLE.finding(f"{target.title}: {message}{suffix}", target.location)
 
 

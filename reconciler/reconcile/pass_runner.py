@@ -66,7 +66,7 @@ class PassSummary:
 
 
 class PassRunner:
-    """Runs passes over one config. If a pass leaves no work, its inputs are stored, to skip equal passes."""
+    """Runs passes over one config. After a pass without remaining work, equal passes are skipped."""
 
     def __init__(
         self,
@@ -156,7 +156,7 @@ def _list_unpushed_drafts(report: PassReport, remotes: Remotes) -> Mapping[str, 
         for name, written in sorted(report.written.items())
         if written.draft_heads and not isinstance(report.outcomes[name], PushDone)
     }
-    # Read these remotes again, because a failed push can have moved some refs.
+    # Read these remotes again, because a failed push can move some of its refs.
     urls = sorted({written.plan.target.url for written in failed.values()})
     branches = {url: remotes.list_branches(url) for url in urls}
     return {

@@ -106,7 +106,7 @@ class PushPublisher:
         """
         refused = {written.name: self._refused[written.id] for written in plans if written.id in self._refused}
         new = [written for written in plans if written.name not in refused]
-        # A postponed status goes first now. Otherwise it would wait as long as there are drafts.
+        # Reserve a push for a postponed status. Otherwise it would wait as long as there are drafts.
         reserved_pushes = int(
             isinstance(self.status_outcome, PushPostponed) and remote.mirror.url == self._status_display_url
         )
@@ -190,7 +190,9 @@ class PushPublisher:
         head = remote.refs.get(self._status_ref)
         if not remote.refs and _is_reset(plan, self._status_url):
             return PushFailed(
-                RepositoryMissingError(f"{remote.mirror.url} is empty, and the reset is not acknowledged yet")
+                RepositoryMissingError(
+                    f"{remote.mirror.url} is empty; restore it, or acknowledge the reset of its targets"
+                )
             )
         before = self._read_status(remote, head)
         findings: list[Finding] = []
@@ -398,7 +400,7 @@ def _list_draft_heads(written: WrittenPlan) -> Iterator[tuple[str, CommitId]]:
 def _write_files(folder: Path, files: FileTree) -> None:
     for path, file in files.items():
         if not is_tree_path(path):
-            # The branch can contain foreign files with paths that lead out of the folder.
+            # The branch can contain files of other writers, with paths that are outside of the folder.
             log.warning("file_skipped", folder=folder.name, path=path)
             continue
         _write_file(folder / path, file.data)
@@ -411,13 +413,13 @@ def _write_file(path: Path, data: bytes) -> None:
     path.write_bytes(data)
 
 
-def check_output_folder(out: Path, config: Path, force: bool) -> str:
-    """Create the folder `out`, and return why it must not be written to; "" if it can be.
+def check_output_folder(out: Path, config: Path, should_replace: bool) -> str:
+    """Create the output folder, and return the reason why it cannot be used; "" if it can be used.
 
     Args:
         out: The output folder.
         config: The config, if it is a folder.
-        force: Whether existing content can be replaced.
+        should_replace: Whether existing content is replaced (--force).
 
     Raises:
         OSError: The folder cannot be created.
@@ -427,7 +429,7 @@ def check_output_folder(out: Path, config: Path, force: bool) -> str:
     if overlap := _describe_overlap(out.resolve(), config.resolve()):
         return f"{out} {overlap}"
     if out.is_dir() and any(out.iterdir()):
-        if not force:
+        if not should_replace:
             return f"{out} must be absent or empty; --force replaces its content"
         if any(path.name == ".git" or (path / "HEAD").is_file() for path in (out, *out.iterdir())):
             return f"{out} must not contain a Git repository, because --force would delete it"

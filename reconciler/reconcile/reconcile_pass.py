@@ -54,7 +54,7 @@ from reconciler.reconcile.snapshot import (
     take_snapshot,
 )
 
-PUSH_STILL_RUNNING = "the repository is still being pushed to; the next pass reads the result"
+PUSH_STILL_RUNNING = "the push to the repository is still running; the next pass reads the result"
 _MAX_TITLES_IN_SCOPE = 3
 RemotePlans = tuple[Remote, Sequence[TargetPlan]]
 
@@ -132,7 +132,7 @@ class PassReport:
         outcomes: The outcome of the push for each target, by name.
         written: The written plans, by name of the target.
         render_count: The number of renders.
-        due_at: When another pass is due although nothing moved, in seconds since 1970.
+        due_at: The time of the next pass if no ref moves, in seconds since 1970.
         proposal_outcome: The outcome of the push of the config proposal.
         tags: The result of pushing tags.
         approvals: The result of approvals by annotation.
@@ -184,7 +184,7 @@ class PassReport:
 
 
 def _log_moves(pushed: Iterable[WrittenPlan]) -> None:
-    """Log the repositories whose new URL a state has recorded."""
+    """Log each repository whose URL changed in the state."""
     for plan in (written.plan for written in pushed):
         if plan.previous_state.url != plan.next_state.url:
             name, before, after = plan.target.name, plan.previous_state.url, plan.next_state.url
@@ -225,7 +225,7 @@ def decide_and_publish(
         )
     _log_moves(pushed)
     plans = progress.build_final_plans()
-    # Only one shard reports the other shards, and proposes changes to the common config.
+    # Only the leader shard reports the other shards, and proposes changes to the config of all shards.
     other_shards = context.plan_other_shards(plans.values()) if shard.is_leader else OtherShardPlans()
     all_plans = {**plans, **{plan.target.key: plan for plan in other_shards.plans}}
     proposal = (
@@ -461,10 +461,10 @@ def _with_outcome(plan: TargetPlan, outcome: PushOutcome) -> TargetPlan:
     finding = error_finding(error, code, message, plan.target.location)
     condition = Condition("Ready", "False", finding.code, finding.message)
     package_outcomes = tuple(
-        Blocked(each.variant, each.record, (VALID_CONDITION, condition), (finding,), each.observed)
-        if isinstance(each, Draft)
-        else each
-        for each in plan.outcomes
+        Blocked(package.variant, package.record, (VALID_CONDITION, condition), (finding,), package.observed)
+        if isinstance(package, Draft)
+        else package
+        for package in plan.outcomes
     )
     removals = tuple(removal for removal in plan.removals if removal.finding and not removal.is_new)
     return replace(

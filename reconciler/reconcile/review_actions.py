@@ -124,7 +124,7 @@ def apply_decision(
             proposal = RefUpdate(proposed_ref(draft.branch), draft.head, draft.proposed_head)
             return RefMoves((_expect_head(draft), proposal, *_delete_ref(rejection, remote)), draft.head)
         case PublishDraft():
-            # Auditors rely on this date. Only this commit has a person's date: drafts and rejections are reproducible.
+            # Audits use this date. Only this commit has the time of the action. All other commits are reproducible.
             commit = _write(remote, action, draft, _build_publish_commit(draft, decision, action), action.seconds)
             draft_updates = (
                 (*_delete_draft(draft), *_delete_ref(rejection, remote))
@@ -156,9 +156,9 @@ def _build_publish_commit(draft: OpenDraft, decision: PublishDraft, action: Revi
 
 def _list_file_changes(files: Iterable[DraftedFile]) -> Iterator[TreeChange]:
     # Deletions come first, because a folder can replace a deleted file.
-    listed = tuple(files)
-    yield from (DeletePath(file.path) for file in listed if file.object_id is None)
-    yield from (PutObject(file.path, file.object_id, file.mode) for file in listed if file.object_id is not None)
+    all_files = tuple(files)
+    yield from (DeletePath(file.path) for file in all_files if file.object_id is None)
+    yield from (PutObject(file.path, file.object_id, file.mode) for file in all_files if file.object_id is not None)
 
 
 def _write_rejection(ref: str, draft: OpenDraft, action: ReviewAction, remote: Remote) -> RefUpdate:
@@ -222,7 +222,7 @@ class ApprovalResult:
         packages: The published packages, as `CLUSTER/PACKAGE`.
         findings: Findings about drafts that were not published.
         has_changed_refs: Whether the next pass can find changed refs.
-        has_failed: Whether a push failed and another pass can succeed although nothing moves.
+        has_failed: Whether a push failed. The next pass can succeed with the same refs.
         due_at: When the next draft is old enough, in seconds since 1970.
     """
 
@@ -395,7 +395,7 @@ class AnnotationApprovals:
     def _write_commits(
         self, remote: Remote, approvals: Iterable[_Approval], prepared: _TargetApprovals
     ) -> _TargetApprovals:
-        """Write one commit for each package, each on top of the one before. The last of a draft is a merge."""
+        """Write a chain of commits with one commit for each package. The last commit of a draft is a merge."""
         drafts: dict[str, OpenDraft] = {}
         for approval in approvals:
             package = approval.package.package
@@ -469,11 +469,11 @@ def _build_outcome_result(approvals: _TargetApprovals, outcome: PushOutcome | No
 
 
 def _merge_results(results: Iterable[ApprovalResult]) -> ApprovalResult:
-    listed = list(results)
+    all_results = list(results)
     return ApprovalResult(
-        tuple(package for result in listed for package in result.packages),
-        tuple(finding for result in listed for finding in result.findings),
-        any(result.has_changed_refs for result in listed),
-        any(result.has_failed for result in listed),
-        min((result.due_at for result in listed if result.due_at is not None), default=None),
+        tuple(package for result in all_results for package in result.packages),
+        tuple(finding for result in all_results for finding in result.findings),
+        any(result.has_changed_refs for result in all_results),
+        any(result.has_failed for result in all_results),
+        min((result.due_at for result in all_results if result.due_at is not None), default=None),
     )

@@ -134,7 +134,7 @@ def resolve_definition_conflicts(
     services: PassServices,
     fetch: Callable[[Collection[str]], None] = _fetch_nothing,
 ) -> Catalog:
-    """Return the catalog with all conflicts resolved for which the earlier definition is known.
+    """Return the catalog with resolved definition conflicts, as far as the earlier definition is known.
 
     The recorded packages of targets have priority over other records and the config history. In an unresolved conflict,
     none of the objects has an effect. If there are conflicts, `fetch` is called with the URLs of all targets.
@@ -221,16 +221,16 @@ def _find_by_target(
         ids = {
             object_id
             for claim in recorded
-            for each in states[claimed[claim]].definition_sources.values()
-            for object_id in each
+            for source_ids in states[claimed[claim]].definition_sources.values()
+            for object_id in source_ids
         }
         recorded = [claim for claim in conflict.claims if format_object_id(claim.key) in ids]
     return _select_only(recorded)
 
 
 def _select_only(claims: Iterable[ConfigObject]) -> ConfigObject | None:
-    listed = list(claims)
-    return listed[0] if len(listed) == 1 else None
+    candidates = list(claims)
+    return candidates[0] if len(candidates) == 1 else None
 
 
 def _is_recorded(target: Target, state: TargetState | None) -> bool:
@@ -281,7 +281,8 @@ def take_snapshot_if_changed(
 ) -> PassSnapshot | CompletedPass:
     """Return a snapshot, or the last pass if no input has changed since and nothing is due.
 
-    If the config is unchanged, the URLs of its remotes are known, and its objects are not read before a ref has moved.
+    If the config is unchanged, the last pass contains the URLs of its remotes. The objects are read only after a ref
+    has moved.
     """
     config = source.read()
     if last is None or last.config != config.id:
@@ -320,7 +321,7 @@ def _take_all(configs: Sequence[ConfigSnapshot], remotes: Remotes, services: Pas
         # Git fetches in other processes and waits for hosts. In the meantime, this thread imports code.
         preloads = [pool.submit(services.preload, catalog) for catalog in catalogs]
         urls = [services.list_urls(catalog) for catalog in catalogs]
-        upstreams, targets = ({url for urls in each for url in urls} for each in zip(*urls, strict=True))
+        upstreams, targets = ({url for urls in groups for url in urls} for groups in zip(*urls, strict=True))
         remotes.fetch(upstreams, targets)
         steps = IsolatedSteps()
         steps.run("the heads of mirrors", partial(_record_earlier_heads, catalogs, remotes, services), None)

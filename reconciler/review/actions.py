@@ -63,7 +63,7 @@ def apply_review_action(
 ) -> tuple[ReviewActionResult, ...]:
     """Apply an action to all selected drafts. Repeating an action is not an error.
 
-    A draft that loses a race is fetched and decided again, without the others, up to five times.
+    If another writer changes a draft at the same time, this draft is fetched and decided again, up to five times.
 
     Raises:
         GitError: The config cannot be read.
@@ -255,7 +255,7 @@ def _list_tasks(
     absent = packages - {package for draft in drafts for package in selected[draft.branch]}
     results = {
         f"{target.key} {branch}": replace(
-            result, branch=branch, message="it removes packages: name them, or add --removals"
+            result, branch=branch, message="the draft removes packages; name the packages, or add --removals"
         )
         for branch in skipped
     }
@@ -285,11 +285,11 @@ def _must_be_named(
 
 def _select_one_per_branch(pending: Iterable[_Task], action: ReviewAction) -> list[_Task]:
     """Return the tasks for one push. Only one task may move a branch, also if several targets share it."""
-    first: dict[tuple[str, str], _Task] = {}
+    by_branch: dict[tuple[str, str], _Task] = {}
     for task in pending:
         branch = task.target.branch if action.verb == "approve" else task.branch
-        first.setdefault((task.target.url, branch), task)
-    return list(first.values())
+        by_branch.setdefault((task.target.url, branch), task)
+    return list(by_branch.values())
 
 
 def _create_failure(task: _Task, action: ReviewAction, error: GitError) -> ReviewActionResult:

@@ -36,7 +36,7 @@ class WebhookDeliveries:
         self.secrets = secrets
         self._notify = notify
         self._clock = clock
-        self._seen: OrderedDict[bytes, None] = OrderedDict()
+        self._known_digests: OrderedDict[bytes, None] = OrderedDict()
         self._lock = Lock()
 
     def receive(self, headers: Mapping[str, str], body: Iterable[bytes]) -> HTTPStatus:
@@ -64,11 +64,11 @@ class WebhookDeliveries:
 
     def _is_known(self, digest: bytes) -> bool:
         with self._lock:
-            if digest in self._seen:
+            if digest in self._known_digests:
                 return True
-            self._seen[digest] = None
-            if len(self._seen) > MAX_DELIVERIES_KEPT:
-                self._seen.popitem(last=False)
+            self._known_digests[digest] = None
+            if len(self._known_digests) > MAX_DELIVERIES_KEPT:
+                self._known_digests.popitem(last=False)
             return False
 
 

@@ -313,7 +313,7 @@ class World:
         asked = ReviewSelection(tuple(TargetReference(*place.split("/", 1)) for place in places))
         with self._review([]) as review:
             return [
-                review.read_draft_details(draft, asked.packages_of(bench.target.name), whole=whole)
+                review.read_draft_details(draft, asked.packages_of(bench.target.name), should_read_files=whole)
                 for bench in review.open_targets(asked)
                 for draft in bench.drafts
             ]

@@ -197,9 +197,10 @@ class PullRequestCache:
             return None
 
     def find_request(self, url: str, number: int, head: str) -> PullRequest | None:
-        """Return the pull request of a draft branch, open or ended; None if it does not exist (any more).
+        """Return the open or ended pull request of a draft branch; None if it does not exist.
 
-        Raises ForgeError if the forge cannot be read.
+        Raises:
+            ForgeError: The forge cannot be read.
         """
         open_requests = self._open.get(url, {})
         if number in open_requests:
@@ -362,12 +363,14 @@ def add_other_clusters(tasks: Sequence[PullRequestTask]) -> list[PullRequestTask
     for task in tasks:
         names_by_change.setdefault(task.change_digest, []).append(task.target.name)
     return [
-        replace(task, other_clusters=_list_others(task, names_by_change[task.change_digest])) if task.text else task
+        replace(task, other_clusters=_list_other_names(task, names_by_change[task.change_digest]))
+        if task.text
+        else task
         for task in tasks
     ]
 
 
-def _list_others(task: PullRequestTask, names: Iterable[str]) -> tuple[str, ...]:
+def _list_other_names(task: PullRequestTask, names: Iterable[str]) -> tuple[str, ...]:
     return tuple(name for name in names if name != task.target.name)
 
 
@@ -385,10 +388,10 @@ def _add_text(
 
 
 def _build_text(draft: OpenDraft, reader: DraftReader, get_commit_url: CommitPageUrl, label: str) -> PullRequestText:
-    details = reader.read_draft_details(draft, whole=True)
-    known = {(refusal.reason, refusal.message) for refusal in draft.list_refusals()}
+    details = reader.read_draft_details(draft, should_read_files=True)
+    refusals = {(refusal.reason, refusal.message) for refusal in draft.list_refusals()}
     errors = (error for package in draft.packages for error in package.update_errors)
-    extra_reasons = [error for error in errors if (error.reason, error.message) not in known]
+    extra_reasons = [error for error in errors if (error.reason, error.message) not in refusals]
     return build_pull_request_text(details, extra_reasons, get_commit_url, label)
 
 

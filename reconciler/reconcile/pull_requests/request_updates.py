@@ -221,11 +221,11 @@ class PullRequestUpdater:
     def _list_without_branch(self, url: str, drafts: Collection[str], remote: Remote | None) -> list[PullRequest]:
         if remote is None:
             return []
-        known = {ref.removeprefix(BRANCH_PREFIX) for ref in remote.refs}.union(drafts)
+        branch_names = {ref.removeprefix(BRANCH_PREFIX) for ref in remote.refs}.union(drafts)
         requests = [
             request
             for request in self._cache.open_requests(url).values()
-            if has_generated_block(request.body) and request.head not in known
+            if has_generated_block(request.body) and request.head not in branch_names
         ]
         try:
             # Closing a pull request declines its draft. Another writer may have pushed the branch in the meantime.
@@ -278,7 +278,7 @@ class PullRequestUpdater:
     def _find_open_request(self, url: str, result: PullRequestResult) -> PullRequest | None:
         """Return the open pull request of a draft.
 
-        None also if it ended at the current head: the next pass then decides about the draft.
+        If the pull request ended at the current head, the result is None, and the next pass decides about the draft.
         """
         task, number = result.task, result.recorded.number
         request = self._cache.find_request(url, number, task.branch) if number else None
@@ -362,7 +362,7 @@ class PullRequestUpdater:
             result.is_unfinished = True
 
     def _update_draft_mark(self, url: str, forge: Forge, result: PullRequestResult) -> None:
-        """Mark a proposed draft as ready for review. Only take back a mark that the reconciler has set."""
+        """Mark a proposed draft as ready for review. Only remove a mark that the reconciler has set."""
         request = self._cache.open_requests(url)[result.recorded.number]
         if not self._options.should_open_as_draft:
             return

@@ -1,8 +1,8 @@
 """Synchronization of pull requests with drafts, as the last step of a pass.
 
-The current state of the forge is always read, never assumed: a pull request that an interrupted pass has opened is
-found by its branches. The state of each target records the numbers of its pull requests. This shows the difference
-between a pull request that people have closed and one that was never opened.
+The synchronization always reads the current pull requests from the forge. A pull request that an interrupted pass has
+opened is found by its branches. The state of each target contains the numbers of its pull requests. Therefore, a pull
+request that a person has closed differs from a pull request that was never opened.
 """
 
 from __future__ import annotations
@@ -60,8 +60,8 @@ _RecordsByTarget = Mapping[Target, Mapping[str, PullRequestRecord]]
 def record_requests(results: Iterable[PullRequestResult], remotes: Remotes, state_ref: str) -> list[PushOutcome]:
     """Record the pull requests in the states of their targets, and return the outcome of each push.
 
-    If another writer moved a state, the next pass records them. A pull request that no state records is opened again
-    after people have closed it.
+    If another writer moved a state, the next pass records them. If a person closes a pull request that no state
+    records, the next pass opens it again.
     """
     by_url: dict[str, dict[Target, dict[str, PullRequestRecord]]] = {}
     for result in results:
@@ -118,7 +118,7 @@ class PullRequestSummary:
 
     Attributes:
         findings: Findings about pull requests.
-        due_at: When another pass can continue although nothing moved, in seconds since 1970.
+        due_at: The time of the next pass if no ref moves, in seconds since 1970.
         opened_count: The number of opened pull requests.
     """
 
@@ -156,7 +156,11 @@ class PullRequests:
         open_tasks = [task for target in enabled for task in _list_tasks(target, remotes, templates, steps)]
         open_tasks = [add_acceptance(task, self._get_open_request(task)) for task in open_tasks]
         with_texts = write_request_texts(
-            open_tasks, DraftReader(remotes, templates), self._needs_text, self._get_commit_url, self._can_use_label
+            open_tasks,
+            DraftReader(remotes, templates),
+            self._should_write_text,
+            self._get_commit_url,
+            self._can_use_label,
         )
         tasks = add_other_clusters(list(with_texts))
         # Read the pull requests of repositories that got their first draft in this pass.
@@ -203,11 +207,11 @@ class PullRequests:
     def _can_use_label(self, url: str) -> bool:
         return self.options.should_report_check and self.cache.has_driver(url)
 
-    def _needs_text(self, task: PullRequestTask) -> bool:
+    def _should_write_text(self, task: PullRequestTask) -> bool:
         if self.cache.is_agit(task.target.url):
             return task.recorded.status_digest != task.head
         if self._backoff.is_waiting(task):
-            # The limit of texts per pass is left to other tasks.
+            # Other tasks use the limit of texts per pass.
             return False
         is_unreported = self.options.should_report_check and not task.recorded.status_digest
         return (
@@ -299,13 +303,13 @@ class PullRequests:
             retry_at: The time of the next attempt after a failure.
             internal_errors: Findings about unexpected exceptions.
         """
-        listed = list(updates)
-        results = [result for update in listed for result in update.results]
+        all_updates = list(updates)
+        results = [result for update in all_updates for result in update.results]
         findings = [
             *self._list_unreachable(draft_targets, targets), *_list_result_findings(results), *internal_errors
         ]  # fmt: skip
-        findings += [create_internal_error_finding(failure) for update in listed for failure in update.failures]
-        times = [ceil(update.retry_at) for update in listed if update.retry_at is not None]
+        findings += [create_internal_error_finding(failure) for update in all_updates for failure in update.failures]
+        times = [ceil(update.retry_at) for update in all_updates if update.retry_at is not None]
         has_unfinished = any(
             result.is_unfinished or (result.is_waiting and result.task.text is None) for result in results
         )

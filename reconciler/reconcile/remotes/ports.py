@@ -76,7 +76,7 @@ class TargetContents:
         return files
 
     def is_ancestor(self, upstream: UpstreamPackage, commit: CommitId) -> bool:
-        """Return whether an upstream's commit is in the history of another commit; False if that one is gone."""
+        """Return whether an upstream's commit is in the history of another commit; False if that commit is missing."""
         remote = self._remotes.get_upstream(upstream.url)
         return remote is not None and remote.is_ancestor(upstream.commit, commit)
 
@@ -192,7 +192,7 @@ class FetchedUpstreams:
         if remote is not None:
             return self._refs(remote)
         failure = self._remotes.failures.get(url)
-        message = failure.full_message if failure else "it was not fetched"
+        message = failure.full_message if failure else "the repository was not fetched"
         return f"Repository {repository.key.name} cannot be read: {message}"
 
     def url(self, repository: Repository) -> str:
@@ -226,11 +226,11 @@ class OwnedPackages:
 
         The values are the numbers of packages that the parent had when the removal was first held.
         """
-        found: dict[ObjectKey, dict[PackageLocation, int]] = {}
+        counts: dict[ObjectKey, dict[PackageLocation, int]] = {}
         for location, record in self._records():
             if count := record.outcome.get("existing"):
-                found.setdefault(record.owner.parent or record.owner.key, {})[location] = count
-        return found
+                counts.setdefault(record.owner.parent or record.owner.key, {})[location] = count
+        return counts
 
     def _records(self) -> Iterator[tuple[PackageLocation, PackageRecord]]:
         for cluster, state in sorted(self._states.items()):
@@ -248,10 +248,10 @@ class PlacedPackages(OwnedPackages):
 
     def find_clusters_by_owner(self) -> dict[ObjectKey, list[str]]:
         """Return the clusters that have a package of each owner now."""
-        found: dict[ObjectKey, list[str]] = {}
+        clusters: dict[ObjectKey, list[str]] = {}
         for (cluster, _), owner in self.owned().items():
-            found.setdefault(owner.key, []).append(cluster)
-        return found
+            clusters.setdefault(owner.key, []).append(cluster)
+        return clusters
 
     def read_last_draft(self, cluster: str, package: str) -> FileTree | None:
         """Return the source files of the last draft of a package; None if there are none."""
@@ -269,7 +269,7 @@ class PlacedPackages(OwnedPackages):
 
 
 def _read_current_record(target: Target, state: TargetState, package: str, remote: Remote) -> PackageRecord:
-    """Return the record of a package, updated from the current branches: a draft that was just rejected is gone."""
+    """Return the record of a package, updated from the current branches. A rejected draft is already removed."""
     record, refs = state.packages[package], remote.refs
     branch = refs.get(BRANCH_PREFIX + target.branch)
     if branch is None:
@@ -303,7 +303,9 @@ class PublishedPlugins(OwnedPackages):
         self._cache = cache
 
     def published(self, cluster: str) -> PublishedPluginData:
-        """Return all Plugins on the branch of a cluster by package, also foreign ones; {} if it cannot be read.
+        """Return all Plugins on the branch of a cluster by package; {} if the branch cannot be read.
+
+        The result includes Plugins that the reconciler does not manage.
 
         The result is the same object as long as the folder does not change.
         """

@@ -86,7 +86,7 @@ class Remotes:
         self._previous_mirrors: dict[str, Mirror] = {}
         self._complete: set[str] = set()
         self._excluded: frozenset[str] = frozenset()
-        self._only_collects = False
+        self._should_only_collect = False
         self._should_keep_earlier_refs = should_keep_earlier_refs
         self.earlier_refs: dict[str, Mapping[str, CommitId]] = {}
 
@@ -108,11 +108,11 @@ class Remotes:
         kinds = _list_kinds({*upstreams}, {*targets})
         self.has_refetched = self.has_refetched or not self._fetched.isdisjoint(kinds)
         self._fetched |= kinds.keys()
-        only_collects, self._only_collects = self._only_collects, False
-        known = {url for url in kinds if self._kinds.get(url) == kinds[url]} if only_collects else set()
-        known |= {url for url in sorted(kinds) if self._take_late_results(url, kinds[url])} | self._late_urls
+        should_only_collect, self._should_only_collect = self._should_only_collect, False
+        current = {url for url in kinds if self._kinds.get(url) == kinds[url]} if should_only_collect else set()
+        current |= {url for url in sorted(kinds) if self._take_late_results(url, kinds[url])} | self._late_urls
         order = {url: index for index, url in enumerate(self._kinds)}
-        due = sorted(kinds.keys() - known, key=lambda url: (order.get(url, -1), url))
+        due = sorted(kinds.keys() - current, key=lambda url: (order.get(url, -1), url))
         self._fetch([url for url in due if not self._backoff.is_waiting(url)], kinds)
 
     @property
@@ -122,7 +122,7 @@ class Remotes:
 
     def collect_late_results(self) -> None:
         """Let the next fetch only take the results of late fetches, and skip remotes that were fetched before."""
-        self._only_collects = True
+        self._should_only_collect = True
 
     def _fetch(self, urls: Iterable[str], kinds: Mapping[str, FetchKind]) -> None:
         mirrors = {url: mirror for url in urls if (mirror := self._open(url))}
@@ -224,16 +224,16 @@ class Remotes:
     def with_refs_at(self, replaced: Mapping[str, Mapping[str, CommitId | None]]) -> Remotes:
         """Return these remotes with some refs, by URL and name, at other commits or without them. Fetches nothing."""
         remotes = copy(self)
-        known = {url: remote for url in replaced if (remote := self.get_even_if_missing(url))}
-        with_replaced = {url: remote.with_refs_at(replaced[url]) for url, remote in known.items()}
+        available = {url: remote for url in replaced if (remote := self.get_even_if_missing(url))}
+        with_replaced = {url: remote.with_refs_at(replaced[url]) for url, remote in available.items()}
         remotes._remotes = {**self._remotes, **with_replaced}
         return remotes
 
     def digest(self) -> str:
         """Return a digest of all refs and failures. Equal digests mean that no remote has changed.
 
-        The digest contains the previous refs of late remotes, so that a pass that can read one of them need not run
-        again.
+        The digest contains the previous refs of late remotes. Therefore, no further pass is required if a late
+        remote turns out to be unchanged.
         """
         mirrors = {**self._mirrors, **{url: self._previous_mirrors.get(url) for url in self._late_urls}}
         refs = {url: self._read_refs(url, mirror) if mirror else {} for url, mirror in mirrors.items()}
@@ -319,7 +319,7 @@ class Remotes:
         return self._open_remote(url, self._previous_mirrors[url]) if url in self._previous_mirrors else None
 
     def get_even_if_missing(self, url: str) -> Remote | None:
-        """Return a remote with the content of its mirror, fetched or not. One that never existed is empty."""
+        """Return a remote with the content of its mirror, also without a fetch. A missing repository is empty."""
         if url not in self._mirrors or self._is_late(url):
             return None
         return self._open_remote(url, self._mirrors[url])

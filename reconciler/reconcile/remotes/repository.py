@@ -230,12 +230,12 @@ class Remote:
         try:
             return self.mirror.is_ancestor(commit, other)
         except GitError:
-            # When a tag moves, no ref may lead to its previous commit any more.
+            # After a tag moves, its previous commit can be unreachable, and the mirror does not fetch it.
             return False
 
     def _read_change_seconds(self, commit: CommitId, path: str) -> int:
-        changed = self.find_last_change(commit, path)
-        return self.read_commit(changed or commit).seconds
+        last_change = self.find_last_change(commit, path)
+        return self.read_commit(last_change or commit).seconds
 
     def prefetch_folder(self, commits: Iterable[CommitId], folder: str) -> list[TreeId]:
         """Read commits, their root trees and one folder of each in one request; return the ids of the folders.
@@ -291,7 +291,9 @@ class Remote:
         self, head: CommitId, base: CommitId, branch: CommitId, besides: Collection[str] = ()
     ) -> bool:
         """Return whether a path at `head` differs from both `base` and `branch`. Paths in `besides` are ignored."""
-        return self._differs(*(self.read_commit(commit).tree for commit in (head, base, branch)), ignored=besides)
+        return self._has_difference(
+            *(self.read_commit(commit).tree for commit in (head, base, branch)), ignored=besides
+        )
 
     def has_conflicting_changes(
         self, head: CommitId, base: CommitId, branch: CommitId, outside: Collection[str]
@@ -305,32 +307,36 @@ class Remote:
 
     def list_changes(self, since: CommitId, commit: CommitId, head: CommitId) -> Iterator[TreeChange]:
         """Yield the paths that differ between two commits with their entries in `commit`, for a merge into `head`."""
-        return list_tree_changes(self._reader, *(self.read_commit(each).tree for each in (since, commit, head)))
+        return list_tree_changes(
+            self._reader, *(self.read_commit(commit_id).tree for commit_id in (since, commit, head))
+        )
 
     def list_drafted_files(self, head: CommitId, base: CommitId, branch: CommitId) -> tuple[DraftedFile, ...]:
         """Return each file that `head` changed since `base` and that differs from `branch`."""
         trees = (self.read_commit(commit).tree for commit in (head, base, branch))
         return tuple(list_drafted_files(self._reader, *trees))
 
-    def _differs(self, head: str | None, *others: str | None, ignored: Collection[str], folder: str = "") -> bool:
+    def _has_difference(
+        self, head: str | None, *others: str | None, ignored: Collection[str], folder: str = ""
+    ) -> bool:
         head_entries, *other_entries = (self._list_entries(tree) for tree in (head, *others))
         names = {*head_entries, *(name for entries in other_entries for name in entries)}
         return any(
-            self._entry_differs(
+            self._has_entry_difference(
                 head_entries.get(name), [entries.get(name) for entries in other_entries], ignored, folder + name
             )
             for name in sorted(names)
         )
 
-    def _entry_differs(
+    def _has_entry_difference(
         self, entry: TreeEntry | None, others: Sequence[TreeEntry | None], ignored: Collection[str], path: str
     ) -> bool:
         if entry in others or path in ignored:
             return False
-        head, *folders = (each.id if each and each.is_tree else None for each in (entry, *others))
+        head, *folders = (version.id if version and version.is_tree else None for version in (entry, *others))
         # Both sides changed this folder, but each single file can still be equal to one of them.
-        should_descend = (head and any(folders)) or any(each.startswith(f"{path}/") for each in ignored)
-        return not should_descend or self._differs(head, *folders, ignored=ignored, folder=f"{path}/")
+        should_descend = (head and any(folders)) or any(ignored_path.startswith(f"{path}/") for ignored_path in ignored)
+        return not should_descend or self._has_difference(head, *folders, ignored=ignored, folder=f"{path}/")
 
     def _list_entries(self, tree: str | None) -> dict[str, TreeEntry]:
         return {entry.name: entry for entry in self._reader.tree(TreeId(tree))} if tree else {}
@@ -347,13 +353,13 @@ class Remote:
     def _list_near_first_parents(self, old: CommitId, new: CommitId) -> list[CommitId]:
         """Return the first parents without starting a process; [] if `old` is too far away or not on the line."""
         commits: list[CommitId] = []
-        at = new
-        while at != old:
-            parents = self.read_commit(at).parents
+        current = new
+        while current != old:
+            parents = self.read_commit(current).parents
             if not parents or len(commits) == _MAX_FIRST_PARENT_STEPS:
                 return []
-            commits.append(at)
-            at = parents[0]
+            commits.append(current)
+            current = parents[0]
         return commits[::-1]
 
     def find_merge_base(self, head: CommitId, branch: CommitId) -> CommitId | None:

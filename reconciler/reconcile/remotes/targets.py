@@ -150,21 +150,21 @@ def read_target_states(
 
     Targets without a state are absent. States in `known_states` are not read again.
     """
-    found: dict[Target, TargetState | Finding] = {}
+    results: dict[Target, TargetState | Finding] = {}
     remaining = iter(targets)
     while group := tuple(islice(remaining, _MAX_PREFETCHED_STATES)):
         pairs = [(target, remote) for target in group if (remote := remotes.get(target.url))]
         if known_states is not None:
-            found |= _find_known_states(pairs, known_states, state_ref)
-            pairs = [(target, remote) for target, remote in pairs if target not in found]
+            results |= _find_known_states(pairs, known_states, state_ref)
+            pairs = [(target, remote) for target, remote in pairs if target not in results]
         for remote, members in _group_by_remote(pairs):
             with _optional(remote):
                 refs = (state_ref.format(repository=target.name) for target in members)
                 remote.prefetch_states(_list_heads(remote, refs))
         states = {target: state for target, remote in pairs if (state := read_target_state(target, remote, state_ref))}
         _prefetch_branches(pairs, states)
-        found |= states
-    return found
+        results |= states
+    return results
 
 
 @contextmanager
@@ -181,13 +181,13 @@ def _optional(remote: Remote) -> Iterator[None]:
 def _find_known_states(
     pairs: Iterable[tuple[Target, Remote]], known_states: KnownStates, state_ref: str
 ) -> dict[Target, TargetState | Finding]:
-    found: dict[Target, TargetState | Finding] = {}
+    states: dict[Target, TargetState | Finding] = {}
     for target, remote in pairs:
         commit = remote.refs.get(state_ref.format(repository=target.name))
         if commit and (state := known_states.find_state(target, commit)):
             remote.cache_state(commit, state)
-            found[target] = state
-    return found
+            states[target] = state
+    return states
 
 
 def prefetch_branches(targets: Iterable[Target], remotes: Remotes, state_ref: str) -> None:
@@ -212,8 +212,8 @@ def _group_by_remote(pairs: Iterable[tuple[Target, Remote]]) -> Iterable[tuple[R
 
 
 def _list_heads(remote: Remote, refs: Iterable[str]) -> list[CommitId]:
-    known = remote.refs
-    return [known[ref] for ref in refs if ref in known]
+    existing = remote.refs
+    return [existing[ref] for ref in refs if ref in existing]
 
 
 def _list_branch_refs(targets: Iterable[Target], states: Mapping[Target, TargetState | Finding]) -> Iterator[str]:
@@ -251,7 +251,7 @@ def read_target_state(target: Target, remote: Remote, state_ref: str) -> TargetS
 class TargetHeadReader:
     """Reads the heads of targets for a pass.
 
-    `find_requests` returns the reviews of drafts in pull requests. With `uses_promoter`, drafts can be on the branch
+    `find_requests` returns the reviews of drafts in pull requests. With `has_promoter`, drafts can be on the branch
     that GitOps Promoter expects.
     """
 
@@ -260,11 +260,11 @@ class TargetHeadReader:
         templates: RefTemplates,
         find_requests: Callable[[Target, TargetState, Mapping[str, CommitId]], DraftReviews],
         *,
-        uses_promoter: bool,
+        has_promoter: bool,
     ) -> None:
         self._templates = templates
         self._find_requests = find_requests
-        self._uses_promoter = uses_promoter
+        self._has_promoter = has_promoter
         self._root_commits: dict[str, CommitId] = {}
 
     def list_draft_branches(self, target: Target, state: TargetState, packages: Iterable[str]) -> set[str]:
@@ -278,7 +278,7 @@ class TargetHeadReader:
         removals = list_removal_branches(self._templates.removal, target, state)
         names = self.list_draft_branches(target, state, packages)
         branch = refs.get(BRANCH_PREFIX + target.branch)
-        promoter_branch = find_promoter_branch(target, self._templates.draft) if self._uses_promoter else None
+        promoter_branch = find_promoter_branch(target, self._templates.draft) if self._has_promoter else None
         names |= {promoter_branch} if promoter_branch else set()
         drafts = {name: refs[BRANCH_PREFIX + name] for name in names if BRANCH_PREFIX + name in refs}
         is_idle = promoter_branch is not None and is_promoter_branch_idle(
@@ -346,7 +346,7 @@ class DraftReader:
         remote = self._remotes.get(target.url)
         if remote is None:
             failure = self._remotes.failures.get(target.url)
-            message = failure.full_message if failure else "it was not fetched"
+            message = failure.full_message if failure else "the repository was not fetched"
             return OpenTarget(target, error=f"{target.title}: {message}")
         state = read_target_state(target, remote, self._templates.state)
         if state is None:
@@ -384,14 +384,17 @@ class DraftReader:
         return TargetHeads(published, False, drafts, proposed, removals)
 
     def read_draft_details(
-        self, draft: OpenDraft, packages: frozenset[str] = frozenset(), *, whole: bool = False
+        self, draft: OpenDraft, packages: frozenset[str] = frozenset(), *, should_read_files: bool = False
     ) -> DraftDetails:
-        """Return a draft with details from its history; `whole` adds the files of these packages, or of all."""
+        """Return a draft with details from its history.
+
+        With `should_read_files`, the result contains the files of `packages`, or of all packages if it is empty.
+        """
         remote = self.get_remote(draft.target)
         repository = TargetRepository(remote, draft.target)
         commits = [remote.read_commit(commit) for commit in repository.list_first_parents(draft.base, draft.head) or ()]
         editors = [commit.author.name for commit in commits if _is_local_change(commit, draft.target)]
-        contents, base = draft.select_packages(packages) if whole else (), remote.read_commit(draft.base)
+        contents, base = draft.select_packages(packages) if should_read_files else (), remote.read_commit(draft.base)
         date = base.seconds if base.tree != EMPTY_TREE else None
         behind_count = len(repository.list_first_parents(draft.base, draft.published_head) or ())
         return DraftDetails(
@@ -420,8 +423,9 @@ def _read_package_details(package: DraftedPackage, remote: Remote, commits: Sequ
     own_commits = [commit for commit in commits if trailer in commit.message.splitlines()]
     before, after = (_read_files(tree, remote.read_files) for tree in (package.published_tree, package.drafted_tree))
     message = own_commits[-1].message if own_commits else ""
-    first = next(iter(own_commits or commits), None)
-    since = first.seconds if first and first.seconds != FALLBACK_COMMIT_SECONDS else None
+    first_commit = next(iter(own_commits or commits), None)
+    has_date = first_commit is not None and first_commit.seconds != FALLBACK_COMMIT_SECONDS
+    since = first_commit.seconds if first_commit and has_date else None
     return DraftPackageDetails(package, before, after, parse_causes(message), parse_templates(message), since)
 
 
