@@ -104,9 +104,15 @@ class CaseWorld:
         with parts.remotes as remotes:
             past = PastReader(parts.source, parts.open_config_history, remotes, parts.pass_services)
             ways = (VerifyOptions(should_verify_drafts=True), VerifyOptions())
-            found = [one for wanted in ways for one in verify(wanted, past, parts.resolve_commit).packages]
+            verification_results = [
+                verification_result
+                for verify_options in ways
+                for verification_result in verify(verify_options, past, parts.resolve_commit).packages
+            ]
             today = parts.source.read().id
-        return [one for one in found if one.config == today]
+        return [
+            verification_result for verification_result in verification_results if verification_result.config == today
+        ]
 
     @property
     def settings(self) -> Settings:
@@ -123,10 +129,10 @@ class CaseWorld:
 
 
 def _build(repository: Path, commits: Iterable[Mapping[str, Any]]) -> None:
-    for number, one in enumerate(commits):
-        files = {path: None if text is None else text.encode() for path, text in one["files"].items()}
-        commit = commit_files(repository, f"refs/heads/{one.get('branch', 'main')}", files, f"commit {number}")
-        for tag in one.get("tags", ()):
+    for number, item in enumerate(commits):
+        files = {path: None if text is None else text.encode() for path, text in item["files"].items()}
+        commit = commit_files(repository, f"refs/heads/{item.get('branch', 'main')}", files, f"commit {number}")
+        for tag in item.get("tags", ()):
             git(repository, "update-ref", f"refs/tags/{tag}", commit)
 
 

@@ -11,8 +11,8 @@ from tests.cases.case_world import Case, CaseWorld, find_cases, read_expected, r
 
 @pytest.fixture(params=find_cases(), ids=lambda case: case.name)
 def case(request: pytest.FixtureRequest) -> Case:
-    found: Case = request.param
-    return found
+    param: Case = request.param
+    return param
 
 
 def test_what_comes_out(case: Case, tmp_path: Path, request: pytest.FixtureRequest) -> None:
@@ -32,7 +32,11 @@ def test_a_second_pass_is_silent_and_everything_comes_out_again(case: Case, tmp_
     report, second = world.sync()
 
     assert (second, report.render_count) == (first, 0)
-    assert [one for one in world.verify() if one.verdict not in ("reproduced", "foreign")] == []
+    assert [
+        verification_result
+        for verification_result in world.verify()
+        if verification_result.verdict not in ("reproduced", "foreign")
+    ] == []
 
 
 def test_there_are_cases() -> None:

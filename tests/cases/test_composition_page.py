@@ -63,7 +63,9 @@ def test_the_example_makes_what_the_page_says(tmp_path: Path) -> None:
         pytest.param("variable", {*PATCH_VARIABLES, "item", "var"}, id="variables"),
         pytest.param("operation", {*PATCH_OPS}, id="operations"),
         pytest.param(
-            "field", {"selector.matchLabels" if one == "selector" else one for one in TARGET_FIELDS}, id="targets"
+            "field",
+            {"selector.matchLabels" if target_field == "selector" else target_field for target_field in TARGET_FIELDS},
+            id="targets",
         ),
     ],
 )
@@ -72,20 +74,20 @@ def test_the_tables_have_all_that_there_is(title: str, names: set[str]) -> None:
 
 
 def test_all_markers_are_on_the_page() -> None:
-    told = {name.partition("=")[0] for name in first_column("notation")}
+    values = {name.partition("=")[0] for name in first_column("notation")}
     (fault,) = read_component_schema({"parameters": {"a": "string | qqqqq=1"}}, ()).field_findings
     known = fault.message.partition("allowed: ")[2].split(", ")
 
     assert len(known) > 20
-    assert {*known} <= told
+    assert {*known} <= values
 
 
 def test_codes_and_settings_of_the_page_are_there() -> None:
-    codes = {one.name for one in ALL_CODES}
-    told = set(re.findall(r"\(`([A-Z][A-Za-z]+)`\)", TEXT))
+    codes = {finding_code.name for finding_code in ALL_CODES}
+    match = set(re.findall(r"\(`([A-Z][A-Za-z]+)`\)", TEXT))
     settings = set(re.findall(r"`rules\.([a-z_]+)", TEXT))
 
-    assert told
-    assert told <= codes
+    assert match
+    assert match <= codes
     assert settings == {"runtime_composition"}
     assert settings <= RuleSettings.model_fields.keys()

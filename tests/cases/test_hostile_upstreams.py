@@ -52,27 +52,27 @@ def sync_v9(world: World) -> Pass:
 )
 def test_a_path_that_leads_elsewhere_blocks_its_package(world: World, name: str, code: str) -> None:
     graft(world, "metrics", f"040000 tree {folder(world, 'config')}\t{name}")
-    done = sync_v9(world)
+    pass_result = sync_v9(world)
 
-    assert done.outcomes["berlin/metrics"] == code
-    assert "draft" in done.outcomes.values()
+    assert pass_result.outcomes["berlin/metrics"] == code
+    assert "draft" in pass_result.outcomes.values()
     assert sync_v9(world).is_silent
 
 
 def test_a_tree_beyond_the_limits_blocks_its_package(world: World) -> None:
     graft(world, "metrics", f"040000 tree {deep(world, 201)}\td")
-    done = sync_v9(world)
+    pass_result = sync_v9(world)
 
-    assert done.outcomes["berlin/metrics"] == "PackageTooLarge"
-    assert "draft" in done.outcomes.values()
+    assert pass_result.outcomes["berlin/metrics"] == "PackageTooLarge"
+    assert "draft" in pass_result.outcomes.values()
     assert sync_v9(world).is_silent
 
 
 def test_a_submodule_is_left_out_and_told(world: World) -> None:
     graft(world, "metrics", f"160000 commit {read_ref(world.catalog, 'refs/heads/main')}\tmodule")
-    done = sync_v9(world)
+    pass_result = sync_v9(world)
 
-    assert (done.outcomes["berlin/metrics"], "LinkSkipped" in done.codes) == ("draft", True)
+    assert (pass_result.outcomes["berlin/metrics"], "LinkSkipped" in pass_result.codes) == ("draft", True)
     assert sync_v9(world).is_silent
 
 
@@ -82,4 +82,6 @@ def test_a_new_cluster_whose_packages_are_all_blocked_goes_on_later(world: World
     first, second = world.sync(), world.sync()
     world.write({"m.yaml": variant("metrics-oslo", "oslo", "metrics")})
 
-    assert [one.outcomes["oslo/metrics"] for one in (first, second, world.sync())] == ["PathRefused"] * 2 + ["draft"]
+    assert [pass_result.outcomes["oslo/metrics"] for pass_result in (first, second, world.sync())] == [
+        "PathRefused"
+    ] * 2 + ["draft"]

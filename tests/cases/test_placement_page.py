@@ -17,9 +17,9 @@ REGIONS = {"bremen": "north", "kiel": "north", "ulm": "south"}
 
 def block(language: str) -> str:
     """Return the first block of a language on the page."""
-    found = re.search(rf"^```{language}\n(.*?)^```", PAGE.read_text(), re.DOTALL | re.MULTILINE)
-    assert found
-    return found[1]
+    match = re.search(rf"^```{language}\n(.*?)^```", PAGE.read_text(), re.DOTALL | re.MULTILINE)
+    assert match
+    return match[1]
 
 
 def clusters() -> str:

@@ -51,11 +51,11 @@ def test_the_page_has_the_one_order_of_layers() -> None:
 
 
 def test_codes_and_settings_of_the_page_are_there() -> None:
-    codes = {one.name for one in ALL_CODES}
-    told = set(re.findall(r"\(`([A-Z][A-Za-z]+)`\)", PAGE.read_text()))
+    codes = {finding_code.name for finding_code in ALL_CODES}
+    match = set(re.findall(r"\(`([A-Z][A-Za-z]+)`\)", PAGE.read_text()))
     settings = set(re.findall(r"`rules\.([a-z_]+)", PAGE.read_text()))
 
-    assert told
-    assert told <= codes
+    assert match
+    assert match <= codes
     assert settings == {"central_cluster", "base_domain", "expressions", "plugin_outputs"}
     assert settings <= RuleSettings.model_fields.keys()

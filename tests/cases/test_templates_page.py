@@ -48,19 +48,22 @@ def test_the_page_names_what_pools_share() -> None:
 
 
 def test_the_rule_of_the_page_is_one() -> None:
-    found = read_merge_rules(read_catalog(tree({"rule.yaml": RULE})))
+    template_merge_rules = read_merge_rules(read_catalog(tree({"rule.yaml": RULE})))
 
-    assert select_errors(found.findings) == ()
-    assert [one.name for one in found.rules] == ["grid-shard", load_built_in_rule().name]
+    assert select_errors(template_merge_rules.findings) == ()
+    assert [template_merge_rule.name for template_merge_rule in template_merge_rules.rules] == [
+        "grid-shard",
+        load_built_in_rule().name,
+    ]
 
 
 def test_codes_and_settings_of_the_page_are_there() -> None:
-    codes = {one.name for one in ALL_CODES}
+    codes = {finding_code.name for finding_code in ALL_CODES}
     # Codes are in parentheses, or in the first column of a table.
     mentions = re.findall(r"(?:\(|^\| )(`[A-Z][^)|]*)[)|]", PAGE.read_text(), re.MULTILINE)
-    told = {code for codes in mentions for code in re.findall(r"`(\w+)`", codes)}
+    values = {code for codes in mentions for code in re.findall(r"`(\w+)`", codes)}
     settings = set(re.findall(r"`rules\.([a-z_]+)", PAGE.read_text()))
 
-    assert len(told) > 10
-    assert told <= codes
+    assert len(values) > 10
+    assert values <= codes
     assert settings <= set(RuleSettings.model_fields)

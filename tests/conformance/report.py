@@ -73,11 +73,11 @@ def every_case() -> Iterator[Case]:
 
 def report(cases: Iterable[Case]) -> str:
     """Return the page."""
-    found = list(cases)
-    sets = dict.fromkeys(case.of for case in found)
-    rows = [_row(name, [case for case in found if case.of == name]) for name in sets]
-    table = ["| set | cases | pass | differ | not run |", "|---|---:|---:|---:|---:|", *rows, _row("all", found)]
-    listed = [line for name in sets for line in _listed(name, [case for case in found if case.of == name])]
+    actual_cases = list(cases)
+    sets = dict.fromkeys(case.of for case in actual_cases)
+    rows = [_row(name, [case for case in actual_cases if case.of == name]) for name in sets]
+    table = ["| set | cases | pass | differ | not run |", "|---|---:|---:|---:|---:|", *rows, _row("all", actual_cases)]
+    listed = [line for name in sets for line in _listed(name, [case for case in actual_cases if case.of == name])]
     return "\n".join([_HEAD, *table, *listed]) + "\n"
 
 
@@ -124,11 +124,11 @@ def _run_tables(module: ModuleType, tables: Mapping[str, list[dict[str, Any]]]) 
     table_of = {id(row): name for name, rows in tables.items() for row in rows}
     for test in vars(module).values():
         for names, parameters in _parameters(test):
-            for each in parameters:
-                table = next((table_of[id(value)] for value in each.values if id(value) in table_of), None)
+            for parameter in parameters:
+                table = next((table_of[id(value)] for value in parameter.values if id(value) in table_of), None)
                 if table is not None:
-                    named = dict(zip(names, each.values, strict=True))
-                    yield _judged(f"packages, {table}", each.id, partial(test, **named))
+                    named = dict(zip(names, parameter.values, strict=True))
+                    yield _judged(f"packages, {table}", parameter.id, partial(test, **named))
 
 
 def _parameters(test: Any) -> Iterator[tuple[list[str], list[Any]]]:
@@ -152,7 +152,9 @@ def _render_cases() -> Iterator[Case]:
 
 
 def _patch_cases() -> Iterator[Case]:
-    for (row,), name in ((each.values, each.id) for each in test_patch.conformance_rows()):
+    for (row,), name in (
+        (conformance_row.values, conformance_row.id) for conformance_row in test_patch.conformance_rows()
+    ):
         yield _judged("json-patch", name, partial(test_patch.test_conformance, row))
     for row in test_patch.disabled_rows():
         yield Case("json-patch", row["comment"], "not run", "disabled by its authors")

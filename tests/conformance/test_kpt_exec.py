@@ -66,9 +66,9 @@ def by_kpt(folder: Path, files: Mapping[str, str]) -> tuple[bool, dict[str, str]
         (folder / path).write_text(text)
     assert KPT is not None
     command = [KPT, "fn", "render", str(folder), "--allow-exec"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
-    found = {path.relative_to(folder).as_posix(): path.read_text() for path in folder.rglob("*") if path.is_file()}
-    return done.returncode == 0, found
+    process = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    mapping = {path.relative_to(folder).as_posix(): path.read_text() for path in folder.rglob("*") if path.is_file()}
+    return process.returncode == 0, mapping
 
 
 def comparable(files: Mapping[str, str]) -> dict[str, tuple[Any, list[str]]]:

@@ -137,12 +137,12 @@ def run(fake: Fake, files: dict[str, str], function: dict[str, Any] | None = Non
 
 def documents(text: str) -> list[Any]:
     """Return the resources of a text without the annotations that only the wire has."""
-    found = list(yaml.safe_load_all(raw_string(text)))
-    for document in found:
+    result = list(yaml.safe_load_all(raw_string(text)))
+    for document in result:
         annotations = document["metadata"].pop("annotations", {})
-        kept = {key: value for key, value in annotations.items() if not key.startswith("internal.")}
-        document["metadata"] |= {"annotations": kept} if kept else {}
-    return found
+        remaining = {key: value for key, value in annotations.items() if not key.startswith("internal.")}
+        document["metadata"] |= {"annotations": remaining} if remaining else {}
+    return result
 
 
 @pytest.mark.parametrize("row", rows("TestMergeWithInput"))

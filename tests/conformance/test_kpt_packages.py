@@ -104,9 +104,11 @@ class Repositories:
 
     def fetch(self, repo: str, directory: str, ref: str) -> FetchedPackage:
         name = repo.removeprefix("<repo:").removesuffix(">")
-        found = next(each for each in list_ref_candidates(directory, ref) if (name, each) in self.refs)
-        commit = self.refs[name, found]
-        return FetchedPackage(self.commits[name, commit].subtree(directory.strip("/")), commit, found)
+        result = next(
+            ref_candidate for ref_candidate in list_ref_candidates(directory, ref) if (name, ref_candidate) in self.refs
+        )
+        commit = self.refs[name, result]
+        return FetchedPackage(self.commits[name, commit].subtree(directory.strip("/")), commit, result)
 
 
 def got(
@@ -121,10 +123,10 @@ def got(
 
 def changed_locally(files: FileTree, row: Mapping[str, Any]) -> FileTree:
     """Return the package as people left it; the root's Kptfile follows what it was got from."""
-    wanted = (row.get("updatedLocal") or {}).get("Pkg")
-    if not wanted:
+    pkg = (row.get("updatedLocal") or {}).get("Pkg")
+    if not pkg:
         return files
-    local, before = dict(wanted), yaml.safe_load(files["Kptfile"].data)
+    local, before = dict(pkg), yaml.safe_load(files["Kptfile"].data)
     root = yaml.safe_load(local.get("Kptfile", "{}"))
     local["Kptfile"] = yaml.safe_dump({**before, **root}, sort_keys=False)
     return tree(local)
@@ -151,7 +153,7 @@ def check(updated: UpdateResult, expected: Mapping[str, str]) -> None:
 def test_strategies(strategy: Strategy, row: dict[str, Any]) -> None:
     folder = row["relPackagePath"].strip("/")
     trees = [tree(row[side]) for side in ("origin", "updated", "local")]
-    sides = [each.subtree(folder) for each in trees]
+    sides = [file_tree.subtree(folder) for file_tree in trees]
     if row["isRoot"]:
         result = update_package(sides[0], sides[1], sides[2], strategy, OPTIONS)
     else:

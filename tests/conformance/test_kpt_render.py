@@ -63,11 +63,13 @@ def rendered(case: Path) -> tuple[FileTree, RenderResult]:
 def evaluated(files: FileTree, config: dict[str, Any]) -> RenderResult:
     """Run one function over a folder, which need be no package, as upstream's `fn eval` does (kpt.md 11.10)."""
     spec = FunctionSpec(image=config["image"])
-    found, read = BUILTIN_FUNCTIONS.find(spec), Package(files).resources
-    if found is None:
+    function_match, read = BUILTIN_FUNCTIONS.find(spec), Package(files).resources
+    if function_match is None:
         return RenderResult(files, (), RenderFailure("unavailable", "", spec.display_name, "no such function"))
     items = [Item(r.package, r.path, r.index, r.data, number, r.document) for number, r in enumerate(read)]
-    output = found.function(items, function_config(files, config), FunctionContext("compat", found.version))
+    output = function_match.function(
+        items, function_config(files, config), FunctionContext("compat", function_match.version)
+    )
     step = PipelineStep("", "mutators", "", spec.image, "", int(output.has_failed), output.results, log=output.log)
     if output.has_failed:
         return RenderResult(files, (step,), RenderFailure("failed", "", spec.display_name, "the function failed"))
@@ -129,12 +131,12 @@ def comparable_results(results: list[dict[str, Any]]) -> list[tuple[Any, ...]]:
 def check(case: Path) -> None:
     before, result = rendered(case)
     expected = read_tree(case / "expected") if (case / "expected").exists() else before
-    meta, wanted = read_yaml(case / "meta.json"), read_yaml(case / "results.yaml").get("items", [])
+    meta, items = read_yaml(case / "meta.json"), read_yaml(case / "results.yaml").get("items", [])
     steps = [step.as_data() for step in result.steps]
 
     assert (1 if result.failure else 0) == meta["exit_code"], result.failure
     assert comparable(result.files) == comparable(expected)
-    for step, item in zip(steps if wanted else [], wanted, strict=True):
+    for step, item in zip(steps if items else [], items, strict=True):
         assert step["exitCode"] == item["exitCode"]
         assert comparable_results(step.get("results", [])) == comparable_results(item.get("results", []))
     check_status(steps, expected)
@@ -146,9 +148,9 @@ def check_status(steps: list[dict[str, Any]], expected: FileTree) -> None:
     status = kptfile.data.get("status") if isinstance(kptfile, Kptfile) else None
     recorded = (status or {}).get("renderStatus") or {}
     for stage in ("mutator", "validator"):
-        wanted = recorded.get("mutationSteps" if stage == "mutator" else "validationSteps", [])
+        result = recorded.get("mutationSteps" if stage == "mutator" else "validationSteps", [])
         got = [step for step in steps if step["stage"] == stage]
-        for step, item in zip(got if recorded else [], wanted if recorded else [], strict=True):
+        for step, item in zip(got if recorded else [], result if recorded else [], strict=True):
             assert (step["exitCode"], step.get("executionError")) == (item["exitCode"], item.get("executionError"))
             # a syntax error is told in the interpreter's own words
             if "got newline" not in str(item):

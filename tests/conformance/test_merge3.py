@@ -117,9 +117,9 @@ def test_safely(name: str) -> None:
     table = row["file"].removesuffix("_test.go")
     rule, reason = SAFE_DIFFERS.get(f"{table}: {row['description']}", ("", ""))
 
-    found = differs(row, SAFE)
+    result = differs(row, SAFE)
 
-    assert found == ("" if not rule else "text" if rule in ONLY_TEXT else "data"), reason
+    assert result == ("" if not rule else "text" if rule in ONLY_TEXT else "data"), reason
 
 
 @EVERY

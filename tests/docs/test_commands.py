@@ -93,11 +93,11 @@ def test_the_commands_of_a_page_succeed(page: Path, demo: Path, tmp_path: Path) 
         for index, command in enumerate(block.commands):
             place = f"{page.relative_to(PROJECT)}:{block.line}: {command}"
             assert not _FORBIDDEN.search(command), f"{place}: mark the block with <!-- no-test: reason -->"
-            done = run(command, folder)
+            process = run(command, folder)
             allowed = {0, 2} if _REPORTS_DIFFERENCES.search(command) else {0}
             is_last = index == len(block.commands) - 1
             if block.status is not None and is_last:
                 allowed = {block.status}
-            assert done.returncode in allowed, f"{place}\n{done.stdout}{done.stderr}"
+            assert process.returncode in allowed, f"{place}\n{process.stdout}{process.stderr}"
             if is_last:
-                assert not [line for line in block.output if line.removesuffix("…") not in done.stdout], place
+                assert not [line for line in block.output if line.removesuffix("…") not in process.stdout], place

@@ -42,10 +42,10 @@ def list_trailers_of_page() -> set[str]:
 
 
 def test_the_page_lists_exactly_the_trailers_of_the_source() -> None:
-    found = {name for file in (PROJECT / "reconciler").rglob("*.py") for name in find_trailers(file.read_text())}
+    values = {name for file in (PROJECT / "reconciler").rglob("*.py") for name in find_trailers(file.read_text())}
 
-    assert len(found) > 10
-    assert list_trailers_of_page() == found
+    assert len(values) > 10
+    assert list_trailers_of_page() == values
 
 
 @pytest.mark.parametrize(

@@ -86,14 +86,14 @@ def find_calls_of_variable(assignment: ast.Assign, levels: set[str], file: str) 
     scope: ast.AST = assignment
     while not isinstance(scope, ast.FunctionDef):
         scope = getattr(scope, _PARENT)
-    found = 0
+    value = 0
     for node in ast.walk(scope):
         if isinstance(node, ast.Call):
             function = node.func.value if isinstance(node.func, ast.Subscript) else node.func
             if isinstance(function, ast.Name) and function.id == assignment.targets[0].id:
                 yield read_call(node, levels, file)
-                found += 1
-    if not found:
+                value += 1
+    if not value:
         raise UnknownUseError(f"{file}:{assignment.lineno}: {ast.unparse(assignment)}")
 
 

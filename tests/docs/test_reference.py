@@ -10,9 +10,9 @@ PROJECT = Path(__file__).resolve().parents[2]
 
 
 def test_generated_pages_match_the_code() -> None:
-    done = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "scripts/make_reference.py", "--check"],
         cwd=PROJECT, text=True, capture_output=True, check=False,
     )  # fmt: skip
 
-    assert (done.returncode, done.stderr) == (0, "")
+    assert (process.returncode, process.stderr) == (0, "")

@@ -67,7 +67,7 @@ class Scene:
     def start(self, *arguments: str) -> subprocess.CompletedProcess[str]:
         """Run a command as a process."""
         command = [sys.executable, "-m", "reconciler", *self._words(arguments)]
-        done = subprocess.run(
+        process = subprocess.run(
             command,
             env=self.environment,
             cwd=self.world.folder,
@@ -76,14 +76,14 @@ class Scene:
             check=False,
             timeout=120,
         )
-        self.output[" ".join(arguments)] = done.stdout + done.stderr
-        return done
+        self.output[" ".join(arguments)] = process.stdout + process.stderr
+        return process
 
     def run(self, *arguments: str) -> Ended:
         """Run a command within this process, which is faster; it does not protect its environment."""
-        done = run_in(self.world.folder, self.environment, *self._words(arguments))
-        self.output[" ".join(arguments)] = done.stdout + done.stderr
-        return done
+        result = run_in(self.world.folder, self.environment, *self._words(arguments))
+        self.output[" ".join(arguments)] = result.stdout + result.stderr
+        return result
 
     def _words(self, arguments: Sequence[str]) -> list[str]:
         return [word.format(config=self.world.config) for word in arguments]
@@ -146,7 +146,7 @@ def test_the_scene_does_what_it_is_for(scene: Scene) -> None:
     assert all(scene.output.values()), "each command says something"
 
 
-@pytest.mark.parametrize("command", [" ".join(one) for one in (*PROCESSES, *COMMANDS)])
+@pytest.mark.parametrize("command", [" ".join(item) for item in (*PROCESSES, *COMMANDS)])
 def test_no_output_contains_a_secret(scene: Scene, command: str) -> None:
     assert found_in(scene.output[command]) == []
 
@@ -196,11 +196,11 @@ ARGUMENT = f"u:{CANARIES['argument']}@h.example/a"
 def test_a_secret_that_the_operator_wrote_is_refused_and_not_repeated(
     scene: Scene, environment: dict[str, str], arguments: list[str]
 ) -> None:
-    done = Scene(scene.world, scene.environment | environment).run(*arguments)
+    result = Scene(scene.world, scene.environment | environment).run(*arguments)
 
-    assert done.returncode == 3
-    assert done.stderr
-    assert found_in(done.stdout + done.stderr) == []
+    assert result.returncode == 3
+    assert result.stderr
+    assert found_in(result.stdout + result.stderr) == []
 
 
 def test_a_traceback_contains_no_secret(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

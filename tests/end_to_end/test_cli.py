@@ -50,8 +50,8 @@ def run_process(folder: Path, *arguments: str) -> subprocess.CompletedProcess[st
 def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("showcase") / "world"
     build_showcase(folder)
-    done = run_process(folder, "sync", "config", "--fleet", "fleet.git", "--cache", ".cache")
-    assert done.returncode == 0, done.stderr
+    process = run_process(folder, "sync", "config", "--fleet", "fleet.git", "--cache", ".cache")
+    assert process.returncode == 0, process.stderr
     return folder
 
 
@@ -81,9 +81,9 @@ def plan(world: Path, *more: str) -> Ended:
 def demo(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
     """The folder of the demo, and its output."""
     folder = tmp_path_factory.mktemp("demo")
-    done = run_process(folder, "demo")
-    assert done.returncode == 0, done.stderr
-    return folder / "demo", done.stdout
+    process = run_process(folder, "demo")
+    assert process.returncode == 0, process.stderr
+    return folder / "demo", process.stdout
 
 
 def test_the_demo_creates_a_draft_on_each_cluster(demo: tuple[Path, str]) -> None:
@@ -116,7 +116,7 @@ def test_a_draft_records_the_changes_of_override_policies(world: Path) -> None:
 
     assert "after: mirror.us-east.example.com/gateway:1.4.0" in boston
     assert "overrides:" not in lisbon
-    assert [f"{one['repository']}/{one['package']}" for one in drafts] == ["boston/gateway", "chicago/gateway"]
+    assert [f"{draft['repository']}/{draft['package']}" for draft in drafts] == ["boston/gateway", "chicago/gateway"]
 
 
 @pytest.mark.parametrize(
@@ -160,41 +160,41 @@ def test_validate_reports_each_error_at_its_line(
 ) -> None:
     for file, old, new in edits:
         change(world, file, old, new)
-    done = run(world, "validate", "config", "--fleet", "fleet.git", *options, "--cache", ".cache")
+    result = run(world, "validate", "config", "--fleet", "fleet.git", *options, "--cache", ".cache")
 
-    lines = done.stdout.splitlines()
-    assert done.returncode == 1, done.stderr
+    lines = result.stdout.splitlines()
+    assert result.returncode == 1, result.stderr
     assert [line[: len(start)] for line, start in zip(lines, expected, strict=True)] == expected
 
 
 def test_a_warning_fails_only_where_it_is_asked_for(world: Path) -> None:
     change(world, "policies.yaml", "region: us-east", "region: us-eest")
-    asked = ("validate", "config", "--cache", ".cache", "--fail-on")
-    codes = [run(world, *asked, least).returncode for least in ("error", "warning", "info")]
+    values = ("validate", "config", "--cache", ".cache", "--fail-on")
+    codes = [run(world, *values, least).returncode for least in ("error", "warning", "info")]
 
     assert codes == [0, 1, 1]
 
 
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("options", "text"),
     [
         pytest.param(("--schemas", "."), "require --rendered", id="schemas-of-nothing"),
         pytest.param(("--rendered", "--kubernetes-version", "new"), "as 1.31", id="a-version-that-is-none"),
         pytest.param(("--rendered", "--schemas", "nowhere"), "must name a folder", id="a-folder-that-is-none"),
     ],
 )
-def test_what_cannot_be_validated_by(options: tuple[str, ...], said: str, world: Path) -> None:
-    done = run(world, "validate", "config", "--cache", ".cache", *options)
+def test_what_cannot_be_validated_by(options: tuple[str, ...], text: str, world: Path) -> None:
+    result = run(world, "validate", "config", "--cache", ".cache", *options)
 
-    assert (done.returncode, said in done.stderr) == (3, True)
+    assert (result.returncode, text in result.stderr) == (3, True)
 
 
 def test_a_second_sync_is_silent(world: Path) -> None:
     before = read_refs(world / "fleet.git")
-    done = sync(world, "-o", "json")
+    result = sync(world, "-o", "json")
 
-    assert done.returncode == 0, done.stderr
-    assert json.loads(done.stdout)["counts"]["renders"] == 0
+    assert result.returncode == 0, result.stderr
+    assert json.loads(result.stdout)["counts"]["renders"] == 0
     assert read_refs(world / "fleet.git") == before
 
 
@@ -223,27 +223,27 @@ def test_a_refused_push_reports_where_the_remote_is(world: Path, has_draft: bool
     regions = world / "config" / "regions.yaml"
     regions.write_text(regions.read_text().replace("auth.eu-west", "login.eu-west"))
 
-    done, data = sync(world), sync(world, "-o", "json")
+    result, data = sync(world), sync(world, "-o", "json")
 
-    assert done.returncode == 1
-    assert "PushRefused" in done.stdout
+    assert result.returncode == 1
+    assert "PushRefused" in result.stdout
     at = f"on the remote, it is at {before[:12]}" if before else "the remote has no such branch"
-    assert f"draft    drafts/lisbon was not pushed (PushRefused): {at}" in done.stdout
-    assert "drafts/lisbon is at" not in done.stdout
-    assert f"drafts/berlin is at {read_refs(fleet)['refs/heads/drafts/berlin'][:12]}" in done.stdout
+    assert f"draft    drafts/lisbon was not pushed (PushRefused): {at}" in result.stdout
+    assert "drafts/lisbon is at" not in result.stdout
+    assert f"drafts/berlin is at {read_refs(fleet)['refs/heads/drafts/berlin'][:12]}" in result.stdout
     assert read_refs(fleet).get(branch) == before
-    told = json.loads(data.stdout)
-    assert told["unpushed"]["lisbon"] == {"drafts/lisbon": {"reason": "PushRefused", "remoteHead": before}}
-    assert "lisbon" not in told["drafts"]
+    output = json.loads(data.stdout)
+    assert output["unpushed"]["lisbon"] == {"drafts/lisbon": {"reason": "PushRefused", "remoteHead": before}}
+    assert "lisbon" not in output["drafts"]
 
 
 def test_a_plan_pushes_nothing(world: Path) -> None:
     before = read_refs(world / "fleet.git")
     change(world, "gateway.yaml", "revision: v1", "revision: v2")
-    done = plan(world)
+    result = plan(world)
 
-    assert done.returncode == 2, done.stderr
-    assert "replicas 2 → 3" in done.stdout
+    assert result.returncode == 2, result.stderr
+    assert "replicas 2 → 3" in result.stdout
     assert read_refs(world / "fleet.git") == before
 
 
@@ -263,21 +263,23 @@ def test_the_config_may_be_named_by_the_settings(world: Path) -> None:
 def test_a_plan_says_which_destination_it_could_not_read(world: Path) -> None:
     change(world, "repositories.yaml", "git: {repo: ./fleet.git}", "git: {repo: ./new.git}")
 
-    done = plan(world, "-o", "json")
+    result = plan(world, "-o", "json")
 
-    told = json.loads(done.stdout)
-    assert (done.returncode, len(told["drafts"])) == (1, 17), done.stderr
-    assert {(one["code"], one["severity"]) for one in told["findings"]} == {("RepositoryUnreachable", "error")}
-    assert all("sync would not change it" in one["message"] for one in told["findings"])
+    data = json.loads(result.stdout)
+    assert (result.returncode, len(data["drafts"])) == (1, 17), result.stderr
+    assert {(finding["code"], finding["severity"]) for finding in data["findings"]} == {
+        ("RepositoryUnreachable", "error")
+    }
+    assert all("sync would not change it" in finding["message"] for finding in data["findings"])
 
 
 def test_a_status_that_is_not_written_is_told(world: Path) -> None:
-    told = run(world, "sync", "config", "--fleet", "nowhere.git", "-o", "json")
-    said = run(world, "sync", "config", "--fleet", "nowhere.git")
+    result = run(world, "sync", "config", "--fleet", "nowhere.git", "-o", "json")
+    output = run(world, "sync", "config", "--fleet", "nowhere.git")
 
-    assert (told.returncode, said.returncode) == (1, 1)
-    assert "nowhere.git" in json.loads(told.stdout)["statusNotWritten"]
-    assert "the status was not written" in said.stdout
+    assert (result.returncode, output.returncode) == (1, 1)
+    assert "nowhere.git" in json.loads(result.stdout)["statusNotWritten"]
+    assert "the status was not written" in output.stdout
 
 
 def test_a_broken_file_is_named_and_spoils_only_itself(world: Path) -> None:
@@ -296,16 +298,16 @@ def test_a_broken_file_is_named_and_spoils_only_itself(world: Path) -> None:
 @pytest.mark.parametrize("form", ["json", "sarif", "gitlab"])
 def test_findings_come_in_forms_for_tools(world: Path, form: str) -> None:
     (world / "config" / "broken.yaml").write_text("a: [\n")
-    done = run(world, "validate", "config", "--cache", ".cache", "-o", form)
+    result = run(world, "validate", "config", "--cache", ".cache", "-o", form)
 
-    assert "YamlSyntax" in json.dumps(json.loads(done.stdout))
+    assert "YamlSyntax" in json.dumps(json.loads(result.stdout))
 
 
 def test_status_tells_how_the_fleet_stands(world: Path) -> None:
-    done = run(world, "status", "--fleet", "fleet.git", "--cache", ".cache")
+    result = run(world, "status", "--fleet", "fleet.git", "--cache", ".cache")
 
     # Plugins of a preset are ready when they are published
-    assert (done.returncode, done.stdout.splitlines()) == (
+    assert (result.returncode, result.stdout.splitlines()) == (
         1,
         [
             "17 packages on 4 destinations: 17 drafted, 1 not ready",
@@ -315,18 +317,18 @@ def test_status_tells_how_the_fleet_stands(world: Path) -> None:
 
 
 def test_render_writes_what_the_branches_would_hold(world: Path) -> None:
-    done = run(world, "render", "config", "--output", "out", "--cache", ".cache")
-    again = run(world, "render", "config", "--output", "out", "--cache", ".cache")
+    result = run(world, "render", "config", "--output", "out", "--cache", ".cache")
+    second_result = run(world, "render", "config", "--output", "out", "--cache", ".cache")
     forced = run(world, "render", "config", "--output", "out", "--cache", ".cache", "--force")
 
-    assert (done.returncode, again.returncode, forced.returncode) == (0, 3, 0)
-    assert "must be absent or empty" in again.stderr
+    assert (result.returncode, second_result.returncode, forced.returncode) == (0, 3, 0)
+    assert "must be absent or empty" in second_result.stderr
     assert (world / "out/berlin/gateway/Kptfile").is_file()
     assert (world / "out/status/objects/default/PackageVariant/monitoring-berlin.yaml").is_file()
 
 
 @pytest.mark.parametrize(
-    ("config", "out", "said"),
+    ("config", "out", "text"),
     [
         pytest.param("config", ".", "must not contain the config", id="around-the-config"),
         pytest.param("config", "config", "must not contain the config", id="the-config"),
@@ -336,13 +338,13 @@ def test_render_writes_what_the_branches_would_hold(world: Path) -> None:
         pytest.param("config", "/proc/no/such", "/proc/no", id="nowhere-to-write"),
     ],
 )
-def test_render_removes_nothing_when_it_cannot_run(world: Path, config: str, out: str, said: str) -> None:
+def test_render_removes_nothing_when_it_cannot_run(world: Path, config: str, out: str, text: str) -> None:
     (world / "out").mkdir()
     (world / "out" / "earlier.txt").write_text("kept")
 
-    done = run(world, "render", config, "--output", out, "--cache", ".cache", "--force")
+    result = run(world, "render", config, "--output", out, "--cache", ".cache", "--force")
 
-    assert (done.returncode, said in done.stderr) == (3, True), done.stderr
+    assert (result.returncode, text in result.stderr) == (3, True), result.stderr
     assert (world / "out" / "earlier.txt").exists()
     assert (world / "config" / "gateway.yaml").exists()
     assert (world / "fleet.git" / "HEAD").exists()
@@ -352,9 +354,9 @@ def test_force_replaces_what_is_in_the_output(world: Path) -> None:
     (world / "out" / "old").mkdir(parents=True)
     (world / "out" / "stale.yaml").write_text("a: 1")
 
-    done = run(world, "render", "config", "--output", "out", "--cache", ".cache", "--force")
+    result = run(world, "render", "config", "--output", "out", "--cache", ".cache", "--force")
 
-    assert done.returncode == 0, done.stderr
+    assert result.returncode == 0, result.stderr
     assert {path.name for path in (world / "out").iterdir()} == {"berlin", "boston", "chicago", "lisbon", "status"}
 
 
@@ -373,17 +375,17 @@ def test_a_process_ends_with_the_status_of_its_command(world: Path, arguments: l
     if code == 2:
         change(world, "gateway.yaml", "revision: v1", "revision: v2")
 
-    done = run_process(world, *arguments)
+    process = run_process(world, *arguments)
 
-    assert done.returncode == code, done.stderr
-    assert bool(done.stdout) == (code != 3)
-    assert bool(done.stderr) == (code == 3)
+    assert process.returncode == code, process.stderr
+    assert bool(process.stdout) == (code != 3)
+    assert bool(process.stderr) == (code == 3)
 
 
 def test_a_demo_that_has_nowhere_to_stand(tmp_path: Path) -> None:
-    done = run(tmp_path, "demo", "/proc/no/such")
+    result = run(tmp_path, "demo", "/proc/no/such")
 
-    assert (done.returncode, "Traceback" in done.stderr) == (3, False), done.stderr
+    assert (result.returncode, "Traceback" in result.stderr) == (3, False), result.stderr
 
 
 @pytest.mark.parametrize(
@@ -403,11 +405,11 @@ def test_a_demo_that_has_nowhere_to_stand(tmp_path: Path) -> None:
 )
 def test_what_cannot_run_ends_with_3_and_one_sentence(world: Path, arguments: list[str], says: str) -> None:
     (world / "s.yaml").write_text("git:\n  timeout: 3\n")
-    done = run(world, *arguments)
+    result = run(world, *arguments)
 
-    assert done.returncode == 3
-    assert says in done.stderr
-    assert "Traceback" not in done.stderr
+    assert result.returncode == 3
+    assert says in result.stderr
+    assert "Traceback" not in result.stderr
 
 
 SHARDS = ("1/3", "2/3", "3/3")
@@ -416,15 +418,18 @@ SHARDS = ("1/3", "2/3", "3/3")
 def test_shards_plan_and_render_each_its_own_clusters(world: Path) -> None:
     change(world, "gateway.yaml", "revision: v1", "revision: v2")
     whole = json.loads(plan(world, "-o", "json").stdout)
-    parts = [json.loads(plan(world, "-o", "json", "--shard", one).stdout) for one in SHARDS]
+    parts = [json.loads(plan(world, "-o", "json", "--shard", shard).stdout) for shard in SHARDS]
     rendered = [
-        run(world, "render", "config", "-O", f"out{one[0]}", "--cache", ".cache", "--shard", one) for one in SHARDS
+        run(world, "render", "config", "-O", f"out{shard[0]}", "--cache", ".cache", "--shard", shard)
+        for shard in SHARDS
     ]
 
-    drafts = [sorted(one["repository"] for one in found["drafts"]) for found in parts]
-    folders = [sorted(path.name for path in (world / f"out{one[0]}").iterdir()) for one in SHARDS]
-    assert sorted(name for names in drafts for name in names) == sorted(one["repository"] for one in whole["drafts"])
-    assert [one.returncode for one in rendered] == [0, 0, 0]
+    drafts = [sorted(draft["repository"] for draft in part["drafts"]) for part in parts]
+    folders = [sorted(path.name for path in (world / f"out{shard[0]}").iterdir()) for shard in SHARDS]
+    assert sorted(name for names in drafts for name in names) == sorted(
+        draft["repository"] for draft in whole["drafts"]
+    )
+    assert [result.returncode for result in rendered] == [0, 0, 0]
     assert sorted(name for names in folders for name in names) == ["berlin", "boston", "chicago", "lisbon", "status"]
     assert "status" in folders[0]
 
@@ -435,11 +440,11 @@ def test_processes_of_all_shards_at_once_leave_what_one_leaves(world: Path) -> N
     subprocess.run(["cp", "-r", world / "fleet.git", world / "kept.git"], check=True)
     sync(world)
     expected = read_refs(world / "fleet.git")
-    told = read_file(world / "fleet.git", "refs/heads/reconciler/status", "summary.yaml")
+    file = read_file(world / "fleet.git", "refs/heads/reconciler/status", "summary.yaml")
     subprocess.run(["rm", "-rf", world / "fleet.git"], check=True)
     (world / "kept.git").rename(world / "fleet.git")
 
-    started = [start(world, "sync", "config", "--fleet", "fleet.git", "--shard", one) for one in (*SHARDS, *SHARDS)]
+    started = [start(world, "sync", "config", "--fleet", "fleet.git", "--shard", item) for item in (*SHARDS, *SHARDS)]
     for process in started:
         with process:
             _, err = process.communicate(timeout=120)
@@ -447,9 +452,9 @@ def test_processes_of_all_shards_at_once_leave_what_one_leaves(world: Path) -> N
     sync(world, "--shard", "1/3")
 
     refs = read_refs(world / "fleet.git")
-    without = [{name: commit for name, commit in one.items() if "status" not in name} for one in (refs, expected)]
+    without = [{name: commit for name, commit in item.items() if "status" not in name} for item in (refs, expected)]
     assert without[0] == without[1]
-    assert read_file(world / "fleet.git", "refs/heads/reconciler/status", "summary.yaml") == told
+    assert read_file(world / "fleet.git", "refs/heads/reconciler/status", "summary.yaml") == file
 
 
 def wait_for(process: subprocess.Popen[str], event: str) -> dict[str, object]:
@@ -478,9 +483,9 @@ def test_output_that_nobody_reads_any_more_is_no_error_finding(tmp_path: Path) -
     ],
 )
 def test_a_config_that_nobody_names(arguments: tuple[str, ...], how: str, tmp_path: Path) -> None:
-    done = run(tmp_path, *arguments)
+    result = run(tmp_path, *arguments)
 
-    assert (done.returncode, f"CONFIG is missing: give {how}, or set" in done.stderr) == (3, True), done.stderr
+    assert (result.returncode, f"CONFIG is missing: give {how}, or set" in result.stderr) == (3, True), result.stderr
 
 
 def test_the_service_reconciles_serves_signals_and_stops(world: Path) -> None:

@@ -26,9 +26,9 @@ def test_a_hanging_test_fails_with_all_stacks_and_the_next_test_runs(tmp_path: P
     command = [sys.executable, "-m", "pytest", "-c", str(REPOSITORY / "pyproject.toml"), "--rootdir", str(tmp_path)]
     shorter = ["-o", "timeout=0.5", "-p", "no:cacheprovider", "-p", "no:xdist", str(tmp_path)]
 
-    done = subprocess.run([*command, *shorter], capture_output=True, text=True, timeout=60, check=False)
+    process = subprocess.run([*command, *shorter], capture_output=True, text=True, timeout=60, check=False)
 
-    assert done.returncode == 1
-    assert "1 failed, 1 passed" in done.stdout
-    assert "Timeout (>0.5s) from pytest-timeout" in done.stdout
-    assert "in wait_in_a_thread" in done.stdout + done.stderr
+    assert process.returncode == 1
+    assert "1 failed, 1 passed" in process.stdout
+    assert "Timeout (>0.5s) from pytest-timeout" in process.stdout
+    assert "in wait_in_a_thread" in process.stdout + process.stderr

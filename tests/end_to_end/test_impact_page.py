@@ -29,26 +29,26 @@ def blocks(language: str) -> list[str]:
 class Comments:
     """The comments of one pull request, as GitHub and GitLab serve them: a page at a time, to whoever has the token."""
 
-    def __init__(self, folder: Path, others: int) -> None:
+    def __init__(self, folder: Path, number: int) -> None:
         self.forge = FakeForge(folder, lambda: 0)
-        self.bodies = {index: f"comment {index}" for index in range(others)}
+        self.bodies = {index: f"comment {index}" for index in range(number)}
 
-    def answer(self, asked: Asked) -> Answer:
+    def answer(self, requests: Asked) -> Answer:
         if TOKEN not in (
-            asked.headers.get("private-token"),
-            asked.headers.get("authorization", "").removeprefix("Bearer "),
+            requests.headers.get("private-token"),
+            requests.headers.get("authorization", "").removeprefix("Bearer "),
         ):
             return Answer(401)
-        match asked.method:
+        match requests.method:
             case "GET":
-                start = (int(asked.query["page"]) - 1) * int(asked.query["per_page"])
+                start = (int(requests.query["page"]) - 1) * int(requests.query["per_page"])
                 listed = [{"id": key, "body": body} for key, body in self.bodies.items()]
-                return Answer(200, listed[start : start + int(asked.query["per_page"])])
+                return Answer(200, listed[start : start + int(requests.query["per_page"])])
             case "POST":
-                self.bodies[len(self.bodies)] = json.loads(asked.body)["body"]
+                self.bodies[len(self.bodies)] = json.loads(requests.body)["body"]
                 return Answer(201, {})
             case "PATCH" | "PUT":
-                self.bodies[int(asked.path.rpartition("/")[2])] = json.loads(asked.body)["body"]
+                self.bodies[int(requests.path.rpartition("/")[2])] = json.loads(requests.body)["body"]
                 return Answer(200, {})
         return Answer(405)
 
@@ -59,7 +59,7 @@ def recipe(index: int) -> dict[str, Any]:
 
 
 def github(url: str) -> tuple[str, Mapping[str, str]]:
-    steps = {one.get("name"): one for one in recipe(0)["jobs"]["impact"]["steps"]}
+    steps = {step.get("name"): step for step in recipe(0)["jobs"]["impact"]["steps"]}
     return steps["Comment"]["run"], {
         "TOKEN": TOKEN, "COMMENTS": f"{url}/repos/acme/config/issues/7/comments",
         "COMMENT": f"{url}/repos/acme/config/issues/comments",
@@ -75,9 +75,9 @@ def gitlab(url: str) -> tuple[str, Mapping[str, str]]:
 
 @pytest.mark.skipif(not (which("curl") and which("jq")), reason="the recipes call curl and jq, which are not here")
 @pytest.mark.parametrize("host", [github, gitlab])
-@pytest.mark.parametrize("others", [0, 120])
-def test_a_recipe_comments_once_and_brings_its_comment_up_to_date(host: Any, others: int, tmp_path: Path) -> None:
-    comments = Comments(tmp_path, others)
+@pytest.mark.parametrize("number", [0, 120])
+def test_a_recipe_comments_once_and_brings_its_comment_up_to_date(host: Any, number: int, tmp_path: Path) -> None:
+    comments = Comments(tmp_path, number)
     with serve(comments) as url:
         script, names = host(url)
         for body in (BODY, BODY + "and more\n"):
@@ -86,7 +86,7 @@ def test_a_recipe_comments_once_and_brings_its_comment_up_to_date(host: Any, oth
                 ["bash", "-euc", script], cwd=tmp_path, env={"PATH": os.environ["PATH"], **names}, check=True
             )
 
-    assert list(comments.bodies.values()) == [*(f"comment {index}" for index in range(others)), BODY + "and more\n"]
+    assert list(comments.bodies.values()) == [*(f"comment {index}" for index in range(number)), BODY + "and more\n"]
 
 
 @pytest.mark.parametrize(("status", "ends"), [(0, 0), (1, 0), (2, 0), (3, 3), (70, 70)])
@@ -97,14 +97,14 @@ def test_a_recipe_goes_on_after_what_is_for_people_and_stops_where_nothing_is_kn
     program.parent.mkdir()
     program.write_text(f'#!/bin/sh\necho told "$2"\nexit {status}\n')
     program.chmod(0o755)
-    steps = {one.get("name"): one for one in recipe(0)["jobs"]["impact"]["steps"]}
+    steps = {step.get("name"): step for step in recipe(0)["jobs"]["impact"]["steps"]}
     files = {
         name: str(tmp_path / name)
         for name in ("GITHUB_OUTPUT", "GITHUB_STEP_SUMMARY", "RECONCILER_GIT__CREDENTIALS_FILE")
     }
     base = {"PATH": f"{program.parent}:{os.environ['PATH']}", "CI_MERGE_REQUEST_DIFF_BASE_SHA": "abc"}
 
-    done = [
+    values = [
         subprocess.run(["bash", "-euc", script], cwd=tmp_path, env={**base, **more}, check=False).returncode
         for script, more in (
             (steps["Impact"]["run"], {**files, "CREDENTIALS": "https://a:b@c"}),
@@ -112,7 +112,7 @@ def test_a_recipe_goes_on_after_what_is_for_people_and_stops_where_nothing_is_kn
         )
     ]
 
-    assert done == [ends, ends]
+    assert values == [ends, ends]
     assert Path(files["GITHUB_STEP_SUMMARY"]).read_text() == "told HEAD^1..HEAD\n"
     assert Path(files["RECONCILER_GIT__CREDENTIALS_FILE"]).stat().st_mode & 0o077 == 0
     assert (tmp_path / "impact.md").read_text() == "told abc..HEAD\n"

@@ -92,20 +92,20 @@ def later_sync(first_sync: Scene, tmp_path_factory: pytest.TempPathFactory) -> S
 def test_a_killed_sync_is_made_good_by_the_next(
     scene: str, seed: int, request: pytest.FixtureRequest, tmp_path: Path
 ) -> None:
-    found: Scene = request.getfixturevalue(scene)
+    result: Scene = request.getfixturevalue(scene)
     world = tmp_path / "world"
-    shutil.copytree(found.world, world)
-    moment = random.Random(f"{scene} {seed}").uniform(STARTED, 1) * found.seconds
+    shutil.copytree(result.world, world)
+    moment = random.Random(f"{scene} {seed}").uniform(STARTED, 1) * result.seconds
     with start(world) as process:
         try:
             process.wait(moment)
         except subprocess.TimeoutExpired:
             process.kill()
     left = read_refs(world / "fleet-0.git")
-    done = sum(found.refs[ref] == left.get(ref) for ref in found.refs)
-    print(f"killed after {moment:.2f} s, when {done} of {len(found.refs)} refs stood as they should")
+    output = sum(result.refs[ref] == left.get(ref) for ref in result.refs)
+    print(f"killed after {moment:.2f} s, when {output} of {len(result.refs)} refs stood as they should")
     repaired = run_in(world, ENVIRONMENT, *SYNC)
 
     assert repaired.returncode == 0, repaired.stdout + repaired.stderr
-    assert read_refs(world / "fleet-0.git") == found.refs
+    assert read_refs(world / "fleet-0.git") == result.refs
     assert_sound(world / "fleet-0.git")

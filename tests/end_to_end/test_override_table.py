@@ -39,27 +39,29 @@ class Row:
 
 def rows() -> list[Row]:
     table = json.loads(TABLE.read_text()) if TABLE.is_file() else {}
-    found = [*_overrides(table.get("override", ())), *_images(table.get("imageParse", ()))]
-    return [*found, *_patches(table.get("jsonPatch", {"cases": ()}))]
+    actual_rows = [*_overrides(table.get("override", ())), *_images(table.get("imageParse", ()))]
+    return [*actual_rows, *_patches(table.get("jsonPatch", {"cases": ()}))]
 
 
 def _overrides(written: Any) -> Iterator[Row]:
-    for number, one in enumerate(written):
-        expected = one["upstream"] if one["expect"] == "same" else one["expect"]
-        yield Row(f"o{number}", one["object"], one["rules"], expected.get("result"))
+    for number, item in enumerate(written):
+        expected = item["upstream"] if item["expect"] == "same" else item["expect"]
+        yield Row(f"o{number}", item["object"], item["rules"], expected.get("result"))
 
 
 def _images(written: Any) -> Iterator[Row]:
-    for number, one in enumerate(written):
+    for number, item in enumerate(written):
         for name, components in (("reg", ["Registry"]), ("rest", ["Tag", "Digest"])):
             operations = [{"imageComponent": component, "operator": "delete"} for component in components]
-            result = None if "error" in one else _with_image(_left(one, components))
+            result = None if "error" in item else _with_image(_left(item, components))
             rules = [{"image": [{"operations": operations}]}]
-            yield Row(f"i{number}-{name}", _with_image(one["image"]), rules, result)
+            yield Row(f"i{number}-{name}", _with_image(item["image"]), rules, result)
 
 
-def _left(one: Mapping[str, str], deleted: list[str]) -> str:
-    parts = {name: "" if name.title() in deleted else one[name] for name in ("registry", "repository", "tag", "digest")}
+def _left(mapping: Mapping[str, str], deleted: list[str]) -> str:
+    parts = {
+        name: "" if name.title() in deleted else mapping[name] for name in ("registry", "repository", "tag", "digest")
+    }
     return (
         (f"{parts['registry']}/" if parts["registry"] else "")
         + parts["repository"]
@@ -76,19 +78,19 @@ def _with_image(image: str) -> dict[str, Any]:
 
 def _patches(written: Mapping[str, Any]) -> Iterator[Row]:
     case = {"apiVersion": "cases.example/v1", "kind": "Case", "metadata": {"name": "one"}}
-    for number, one in enumerate(written["cases"]):
-        result = one["expect"].get("result")
-        patch = [{"operator": op.pop("op"), **op} for op in json.loads(json.dumps(one["ops"]))]
+    for number, item in enumerate(written["cases"]):
+        result = item["expect"].get("result")
+        patch = [{"operator": op.pop("op"), **op} for op in json.loads(json.dumps(item["ops"]))]
         for op in patch:
             op["path"] = format_pointer(("spec",)) + op["path"] if op["path"].startswith("/") else op["path"]
         whole = {**case, "spec": written["document"]}
         yield Row(f"p{number}", whole, [{"jsonpatch": patch}], {**case, "spec": result} if result else None)
 
 
-def build(folder: Path, wanted: list[Row]) -> None:
+def build(folder: Path, desired_rows: list[Row]) -> None:
     """Write the world of all rows: a catalog with a package each, and the config that wants them on one cluster."""
     catalog = folder / "catalog"
-    for row in wanted:
+    for row in desired_rows:
         package = catalog / row.name
         package.mkdir(parents=True)
         labels = {**row.object["metadata"].get("labels", {}), LABEL: f"p-{row.name}"}
@@ -101,7 +103,7 @@ def build(folder: Path, wanted: list[Row]) -> None:
     config = folder / "config"
     config.mkdir()
     repositories = [_repository("catalog", folder / "catalog", False), _repository("here", folder / "here.git", True)]
-    (config / "all.yaml").write_text("---\n".join([*map(emit, repositories), *_wanted(wanted)]))
+    (config / "all.yaml").write_text("---\n".join([*map(emit, repositories), *_wanted(desired_rows)]))
 
 
 def _repository(name: str, where: Path, deployment: bool) -> dict[str, Any]:
@@ -114,13 +116,13 @@ def _repository(name: str, where: Path, deployment: bool) -> dict[str, Any]:
     }
 
 
-def _wanted(wanted: list[Row]) -> Iterator[str]:
-    for row in wanted:
+def _wanted(desired_rows: list[Row]) -> Iterator[str]:
+    for row in desired_rows:
         yield emit({
             "apiVersion": "core.kubeadmiral.io/v1alpha1",
             "kind": "ClusterOverridePolicy",
             "metadata": {"name": f"p-{row.name}"},
-            "spec": {"overrideRules": [{"overriders": one} for one in row.rules]},
+            "spec": {"overrideRules": [{"overriders": rule} for rule in row.rules]},
         })  # fmt: skip
         yield emit({
             "apiVersion": "config.porch.kpt.dev/v1alpha1",

@@ -27,7 +27,7 @@ def kptfile(name: str, more: str = "") -> str:
 
 
 def mutators(*functions: str) -> str:
-    return "pipeline:\n  mutators:\n" + "".join(f"    - {one}\n" for one in functions)
+    return "pipeline:\n  mutators:\n" + "".join(f"    - {function}\n" for function in functions)
 
 
 LABELS = "{image: set-labels:v0.2.0, configMap: {tier: front}}"
@@ -68,10 +68,10 @@ def pkg(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureF
 
 @pytest.fixture
 def upstream(tmp_path: Path) -> Path:
-    made = make_bare(tmp_path / "up.git")
-    release(made, "v1", {"Kptfile": kptfile("web"), "web.yaml": deployment("web"), "db/Kptfile": kptfile("db"),
+    path = make_bare(tmp_path / "up.git")
+    release(path, "v1", {"Kptfile": kptfile("web"), "web.yaml": deployment("web"), "db/Kptfile": kptfile("db"),
                          "db/db.yaml": config_map("db", size="1"), "README.md": "read me\n"})  # fmt: skip
-    return made
+    return path
 
 
 def release(repository: Path, version: str, files: Mapping[str, str | None], folder: str = "web") -> str:
@@ -96,25 +96,25 @@ def edit(file: Path, old: str, new: str) -> None:
 
 
 def test_get_brings_a_package_with_its_subpackages(pkg: Pkg, upstream: Path, tmp_path: Path) -> None:
-    done = pkg("get", "up.git/web@v1")
-    made = contents(tmp_path / "web")
-    root = yaml.safe_load(made["Kptfile"])
+    result = pkg("get", "up.git/web@v1")
+    output = contents(tmp_path / "web")
+    root = yaml.safe_load(output["Kptfile"])
     git_of = {"repo": str(upstream), "directory": "/web", "ref": "v1"}
 
-    assert done.code == 0, done.err
-    assert list(made) == ["Kptfile", "README.md", "db/Kptfile", "db/db.yaml", "web.yaml"]
+    assert result.code == 0, result.err
+    assert list(output) == ["Kptfile", "README.md", "db/Kptfile", "db/db.yaml", "web.yaml"]
     assert root["upstream"] == {"type": "git", "git": git_of, "updateStrategy": "resource-merge"}
     assert root["upstreamLock"]["git"]["commit"] == git(upstream, "rev-parse", "main")
     assert list(root) == ["apiVersion", "kind", "metadata", "upstream", "upstreamLock"]
-    assert made["web.yaml"] == deployment("web").replace("metadata:\n", "metadata: # kpt-merge: /web\n", 1)
+    assert output["web.yaml"] == deployment("web").replace("metadata:\n", "metadata: # kpt-merge: /web\n", 1)
 
 
 def test_get_follows_the_default_branch_unless_told(pkg: Pkg, upstream: Path, tmp_path: Path) -> None:
-    done = pkg("get", "up.git/web", "mine", "--strategy", "copy-merge", "--for-deployment", "-o", "json")
+    result = pkg("get", "up.git/web", "mine", "--strategy", "copy-merge", "--for-deployment", "-o", "json")
     root = yaml.safe_load((tmp_path / "mine/Kptfile").read_text())
     context = yaml.safe_load((tmp_path / "mine/package-context.yaml").read_text())
 
-    assert (done.code, done.data["outcome"], done.data["upstream"]["ref"]) == (0, "got", "main")
+    assert (result.code, result.data["outcome"], result.data["upstream"]["ref"]) == (0, "got", "main")
     assert root["metadata"]["name"] == "mine"
     assert root["upstream"]["git"]["ref"] == "main"
     assert root["upstream"]["updateStrategy"] == "copy-merge"
@@ -127,15 +127,15 @@ def test_get_brings_what_subpackages_follow(pkg: Pkg, upstream: Path, tmp_path: 
     follows = f"upstream:\n  type: git\n  git:\n    repo: {far}\n    directory: /cache\n    ref: v1\n"
     release(upstream, "v2", {"cache/Kptfile": kptfile("cache", follows)})
 
-    done = pkg("get", "up.git/web@v2")
+    result = pkg("get", "up.git/web@v2")
 
-    assert done.code == 0, done.err
+    assert result.code == 0, result.err
     assert "size: 1" in (tmp_path / "web/cache/c.yaml").read_text()
     assert "commit: " in (tmp_path / "web/cache/Kptfile").read_text()
 
 
 @pytest.mark.parametrize(
-    ("files", "arguments", "code", "said"),
+    ("files", "arguments", "code", "content"),
     [
         pytest.param({}, ["up.git/web@v7"], 3, 'no branch or tag "v7"', id="no-such-ref"),
         pytest.param({}, ["up.git/nothing@main"], 3, 'must have a folder "nothing"', id="no-such-folder"),
@@ -147,15 +147,15 @@ def test_get_brings_what_subpackages_follow(pkg: Pkg, upstream: Path, tmp_path: 
     ],
 )
 def test_get_that_fails_leaves_everything_as_it_was(
-    pkg: Pkg, upstream: Path, tmp_path: Path, files: dict[str, str], arguments: list[str], code: int, said: str
+    pkg: Pkg, upstream: Path, tmp_path: Path, files: dict[str, str], arguments: list[str], code: int, content: str
 ) -> None:
     for path, text in files.items():
         (tmp_path / path).parent.mkdir(exist_ok=True)
         (tmp_path / path).write_text(text)
 
-    done = pkg("get", *arguments)
+    result = pkg("get", *arguments)
 
-    assert (done.code, said in done.err, "hunter2" in done.err + done.out) == (code, True, False), done
+    assert (result.code, content in result.err, "hunter2" in result.err + result.out) == (code, True, False), result
     assert contents(tmp_path / "web") == {
         path.removeprefix("web/"): text for path, text in files.items() if "/" in path
     }
@@ -164,9 +164,9 @@ def test_get_that_fails_leaves_everything_as_it_was(
 def test_get_of_a_package_that_is_wrong_names_file_and_line(pkg: Pkg, upstream: Path, tmp_path: Path) -> None:
     release(upstream, "v2", {"Kptfile": kptfile("web", "pipeline: [\n")})
 
-    done = pkg("get", "up.git/web@v2")
+    result = pkg("get", "up.git/web@v2")
 
-    assert (done.code, "Kptfile:6: error KptfileSyntax" in done.out) == (1, True), done
+    assert (result.code, "Kptfile:6: error KptfileSyntax" in result.out) == (1, True), result
     assert not (tmp_path / "web").exists()
 
 
@@ -198,9 +198,9 @@ def test_credentials_in_the_upstream_of_a_kptfile_are_refused(
     edit(web / "Kptfile", str(tmp_path / "up.git"), "https://ada:hun/ter2@h.example/up.git")
     before = contents(web)
 
-    done = pkg(*command)
+    result = pkg(*command)
 
-    assert (done.code, "CredentialInUrl" in done.err, "ter2" in done.err + done.out) == (3, True, False), done
+    assert (result.code, "CredentialInUrl" in result.err, "ter2" in result.err + result.out) == (3, True, False), result
     assert contents(web) == before
 
 
@@ -208,11 +208,11 @@ def test_update_merges_and_keeps_edits(pkg: Pkg, web: Path) -> None:
     edit(web / "web.yaml", "replicas: 2 # enough", "replicas: 2 # not enough")
     edit(web / "db/db.yaml", "size: 1", "size: 5")
     before, untouched = contents(web), (web / "db/db.yaml").stat()
-    done = pkg("update", "web@v2")
+    result = pkg("update", "web@v2")
     after = contents(web)
 
-    assert done.code == 0, done.err
-    assert "Deployment web: replicas 2 → 4" in done.out
+    assert result.code == 0, result.err
+    assert "Deployment web: replicas 2 → 4" in result.out
     assert after == {
         **before,
         "README.md": "read more\n",
@@ -227,9 +227,9 @@ def test_a_second_update_writes_nothing(pkg: Pkg, web: Path) -> None:
     assert pkg("update", "web@v2").code == 0
     before = {path: path.stat().st_ino for path in web.rglob("*")}
 
-    done = pkg("update", "web", "-o", "json")
+    result = pkg("update", "web", "-o", "json")
 
-    assert (done.code, done.data["outcome"]) == (0, "unchanged")
+    assert (result.code, result.data["outcome"]) == (0, "unchanged")
     assert {path: path.stat().st_ino for path in web.rglob("*")} == before
 
 
@@ -246,9 +246,9 @@ def test_conflicts_are_told_and_settled_as_wished(
 ) -> None:
     edit(web / "web.yaml", "replicas: 2", "replicas: 7")
     before = contents(web)
-    done = pkg("update", "web@v2", "--conflicts", policy, "-o", "json")
+    result = pkg("update", "web@v2", "--conflicts", policy, "-o", "json")
 
-    assert (done.code, done.data["conflicts"]) == (code, [{
+    assert (result.code, result.data["conflicts"]) == (code, [{
         "kind": "field", "file": "web.yaml", "resource": "Deployment/_cluster/web", "pointer": "/spec/replicas",
         "base": 2, "local": 7, "upstream": 4, "chosen": chosen, "rule": "D2",
     }])  # fmt: skip
@@ -260,23 +260,23 @@ def test_conflicts_in_words(pkg: Pkg, web: Path) -> None:
     edit(web / "web.yaml", "replicas: 2", "replicas: 7")
     (web / "README.md").write_text("mine\n")
 
-    done = pkg("update", "web@v2")
+    result = pkg("update", "web@v2")
 
     assert (
         "web.yaml Deployment/_cluster/web /spec/replicas: base 2, local 7, upstream 4: the local side is kept (rule D2)"
-        in done.out
+        in result.out
     )
-    assert "README.md: file changed locally, changed upstream: the local side is kept (rule D16)" in done.out
+    assert "README.md: file changed locally, changed upstream: the local side is kept (rule D16)" in result.out
 
 
 @pytest.mark.parametrize("command", ["update", "diff"])
 @pytest.mark.parametrize("url", ["https://u:se/same@e.com/x.git", "u:sesame@host:x.git", "sesame@e.com/o/r"])
 def test_a_url_with_credentials_in_place_of_a_folder_is_refused_and_not_shown(pkg: Pkg, command: str, url: str) -> None:
-    done = pkg(command, url)
+    result = pkg(command, url)
 
-    assert done.code == 3
-    assert "same" not in done.out + done.err
-    assert "must be DIR or DIR@REF" in done.err
+    assert result.code == 3
+    assert "same" not in result.out + result.err
+    assert "must be DIR or DIR@REF" in result.err
 
 
 def test_a_secret_is_never_shown(pkg: Pkg, upstream: Path, tmp_path: Path) -> None:
@@ -286,20 +286,20 @@ def test_a_secret_is_never_shown(pkg: Pkg, upstream: Path, tmp_path: Path) -> No
     release(upstream, "v4", {"s.yaml": secret.format("hunter2")})
     edit(tmp_path / "web/s.yaml", "hunter1", "hunter3")
 
-    told = [pkg("update", "web@v4", "--dry-run"), pkg("update", "web@v4", "--dry-run", "-o", "json")]
-    told += [pkg("diff", "web"), pkg("diff", "web@v4", "-o", "json"), pkg("update", "web@v4")]
+    results = [pkg("update", "web@v4", "--dry-run"), pkg("update", "web@v4", "--dry-run", "-o", "json")]
+    results += [pkg("diff", "web"), pkg("diff", "web@v4", "-o", "json"), pkg("update", "web@v4")]
 
-    assert [one.code for one in told] == [2, 2, 2, 2, 0]
-    assert not [one for one in told if "hunter" in one.out + one.err]
+    assert [result.code for result in results] == [2, 2, 2, 2, 0]
+    assert not [result for result in results if "hunter" in result.out + result.err]
 
 
 def test_a_dry_run_shows_the_diff_and_writes_nothing(pkg: Pkg, web: Path) -> None:
     before = contents(web)
-    done = pkg("update", "web", "--ref", "v2", "--dry-run")
+    result = pkg("update", "web", "--ref", "v2", "--dry-run")
 
-    assert (done.code, contents(web)) == (2, before), done.err
-    assert "-  replicas: 2 # enough" in done.out
-    assert "+  replicas: 4 # enough" in done.out
+    assert (result.code, contents(web)) == (2, before), result.err
+    assert "-  replicas: 2 # enough" in result.out
+    assert "+  replicas: 4 # enough" in result.out
 
 
 def test_a_strategy_is_remembered(pkg: Pkg, web: Path) -> None:
@@ -312,10 +312,10 @@ def test_a_strategy_is_remembered(pkg: Pkg, web: Path) -> None:
 def test_fast_forward_names_the_files_that_were_changed(pkg: Pkg, web: Path) -> None:
     edit(web / "web.yaml", "replicas: 2", "replicas: 7")
     before = contents(web)
-    done = pkg("update", "web@v2", "--strategy", "fast-forward")
+    result = pkg("update", "web@v2", "--strategy", "fast-forward")
 
-    assert (done.code, contents(web)) == (1, before)
-    assert "web.yaml: error FastForwardLocalChanges" in done.out
+    assert (result.code, contents(web)) == (1, before)
+    assert "web.yaml: error FastForwardLocalChanges" in result.out
 
 
 def test_links_are_not_followed_and_stay(pkg: Pkg, web: Path, tmp_path: Path) -> None:
@@ -323,10 +323,10 @@ def test_links_are_not_followed_and_stay(pkg: Pkg, web: Path, tmp_path: Path) ->
     (web / "web.yaml").rename(outside)
     (web / "web.yaml").symlink_to(outside)
     before = outside.read_text()
-    done = pkg("update", "web@v2")
+    result = pkg("update", "web@v2")
 
-    assert done.code == 0, done.err
-    assert "Deployment" in done.out
+    assert result.code == 0, result.err
+    assert "Deployment" in result.out
     assert (web / "web.yaml").is_symlink()
     assert outside.read_text() == before
 
@@ -335,14 +335,14 @@ def test_a_link_where_a_new_file_is_to_be_is_refused(pkg: Pkg, web: Path, upstre
     release(upstream, "v3", {"new.yaml": config_map("new", a="1")})
     (web / "new.yaml").symlink_to(tmp_path / "outside.yaml")
     before = contents(web)
-    done = pkg("update", "web@v3")
+    result = pkg("update", "web@v3")
 
-    assert (done.code, "new.yaml is not a regular file" in done.err) == (3, True), done
+    assert (result.code, "new.yaml is not a regular file" in result.err) == (3, True), result
     assert contents(web) == before
 
 
 @pytest.mark.parametrize(
-    ("text", "code", "said"),
+    ("text", "code", "content"),
     [
         pytest.param("", 1, "Kptfile: error KptfileMissing", id="none"),
         pytest.param(kptfile("web"), 1, "UpstreamMissing: a package must have its Git repository in upstream.git", id="no-upstream"),
@@ -353,14 +353,14 @@ def test_a_link_where_a_new_file_is_to_be_is_refused(pkg: Pkg, web: Path, upstre
                      "must not name a remote helper", id="hostile-address"),
     ],
 )  # fmt: skip
-def test_what_cannot_be_updated_says_why(pkg: Pkg, tmp_path: Path, text: str, code: int, said: str) -> None:
+def test_what_cannot_be_updated_says_why(pkg: Pkg, tmp_path: Path, text: str, code: int, content: str) -> None:
     (tmp_path / "web").mkdir()
     if text:
         (tmp_path / "web/Kptfile").write_text(text)
 
-    done = pkg("update", "web")
+    result = pkg("update", "web")
 
-    assert (done.code, said in done.out + done.err, "Traceback" in done.err) == (code, True, False), done
+    assert (result.code, content in result.out + result.err, "Traceback" in result.err) == (code, True, False), result
 
 
 # in a work tree
@@ -382,10 +382,10 @@ def test_what_git_could_not_bring_back_is_not_replaced(pkg: Pkg, tracked: Path) 
     edit(tracked / "web.yaml", "# enough", "# not enough")
     before = contents(tracked)
     refused = pkg("update", "web@v2")
-    kept = contents(tracked)
+    remaining = contents(tracked)
     forced = pkg("update", "web@v2", "--allow-uncommitted")
 
-    assert (refused.code, kept) == (3, before)
+    assert (refused.code, remaining) == (3, before)
     assert "web.yaml must be committed" in refused.err
     assert (forced.code, "not enough" in (tracked / "web.yaml").read_text()) == (0, True)
 
@@ -395,9 +395,9 @@ def test_uncommitted_files_that_stay_are_in_nobodys_way(pkg: Pkg, tracked: Path)
     (tracked / "notes.txt").write_text("mine")
     index = (tracked / ".git/index").read_bytes()
 
-    done = pkg("update", "web@v2")
+    result = pkg("update", "web@v2")
 
-    assert done.code == 0, done.err
+    assert result.code == 0, result.err
     assert "size: 5" in (tracked / "db/db.yaml").read_text()
     assert (tracked / ".git/index").read_bytes() == index
 
@@ -406,7 +406,7 @@ def test_uncommitted_files_that_stay_are_in_nobodys_way(pkg: Pkg, tracked: Path)
 
 
 @pytest.mark.parametrize(
-    ("arguments", "code", "told"),
+    ("arguments", "code", "values"),
     [
         pytest.param(["web"], 2, {"web.yaml"}, id="what-people-changed"),
         pytest.param(["web@v2"], 2, {"web.yaml", "README.md"}, id="against-a-ref"),
@@ -415,12 +415,12 @@ def test_uncommitted_files_that_stay_are_in_nobodys_way(pkg: Pkg, tracked: Path)
         pytest.param(["web@v2", "--to", "3way"], 2, {"web.yaml", "README.md", "Kptfile"}, id="what-an-update-does"),
     ],
 )
-def test_diff(pkg: Pkg, web: Path, arguments: list[str], code: int, told: set[str]) -> None:
+def test_diff(pkg: Pkg, web: Path, arguments: list[str], code: int, values: set[str]) -> None:
     edit(web / "web.yaml", "replicas: 2", "replicas: 7")
     before = contents(web)
-    done = pkg("diff", *arguments, "-o", "json")
+    result = pkg("diff", *arguments, "-o", "json")
 
-    assert (done.code, {one["path"] for one in done.data["diffs"]}) == (code, told), done.err
+    assert (result.code, {diff["path"] for diff in result.data["diffs"]}) == (code, values), result.err
     assert contents(web) == before
 
 
@@ -428,12 +428,12 @@ def test_diff_in_words(pkg: Pkg, web: Path) -> None:
     assert pkg("diff", "web").code == 0
 
     edit(web / "web.yaml", "replicas: 2", "replicas: 7")
-    done = pkg("diff", "web")
+    result = pkg("diff", "web")
 
-    assert done.code == 2
-    assert "Deployment web: replicas 2 → 7" in done.out
-    assert "-  replicas: 2 # enough" in done.out
-    assert "kpt-merge" not in "".join(line for line in done.out.splitlines() if line.startswith(("+", "-")))
+    assert result.code == 2
+    assert "Deployment web: replicas 2 → 7" in result.out
+    assert "-  replicas: 2 # enough" in result.out
+    assert "kpt-merge" not in "".join(line for line in result.out.splitlines() if line.startswith(("+", "-")))
 
 
 # render
@@ -453,17 +453,21 @@ def packaged(folder: Path, *functions: str, more: str = "") -> Path:
 def test_render_writes_what_functions_change_and_nothing_else(pkg: Pkg, tmp_path: Path) -> None:
     folder = packaged(tmp_path / "web", LABELS)
     other = (folder / "other.txt").stat().st_ino
-    done = pkg("render", "web", "--results-dir", "results")
-    again = pkg("render", "web", "-o", "json")
+    result = pkg("render", "web", "--results-dir", "results")
+    second_result = pkg("render", "web", "-o", "json")
     results = yaml.safe_load((tmp_path / "results/results.yaml").read_text())
 
-    assert done.code == 0, done.out
-    assert "mutator set-labels:v0.2.0: passed" in done.out
+    assert result.code == 0, result.out
+    assert "mutator set-labels:v0.2.0: passed" in result.out
     assert (folder / "web.yaml").read_text().startswith("# licence\napiVersion: apps/v1\n")
     assert "tier: front" in (folder / "web.yaml").read_text()
     assert "Rendered" not in (folder / "Kptfile").read_text()
     assert (folder / "other.txt").stat().st_ino == other
-    assert (again.code, again.data["outcome"], "changes" in again.data) == (0, "rendered", False)
+    assert (second_result.code, second_result.data["outcome"], "changes" in second_result.data) == (
+        0,
+        "rendered",
+        False,
+    )
     assert (results["kind"], results["exitCode"], len(results["items"])) == ("FunctionResultList", 0, 1)
 
 
@@ -477,28 +481,28 @@ def test_render_writes_what_functions_change_and_nothing_else(pkg: Pkg, tmp_path
 def test_render_that_fails(pkg: Pkg, tmp_path: Path, more: str, saved: bool) -> None:
     folder = packaged(tmp_path / "web", LABELS, FAILS, more=more)
     before = contents(folder)
-    done = pkg("render", "web", "--results-dir", "results", "-o", "json")
+    result = pkg("render", "web", "--results-dir", "results", "-o", "json")
     results = yaml.safe_load((tmp_path / "results/results.yaml").read_text())
 
-    assert (done.code, done.data["failure"]["function"]) == (1, "set-namespace:v0.4.1")
+    assert (result.code, result.data["failure"]["function"]) == (1, "set-namespace:v0.4.1")
     assert ("tier: front" in (folder / "web.yaml").read_text(), contents(folder) != before) == (saved, saved)
     assert (results["exitCode"], [item["exitCode"] for item in results["items"]]) == (1, [0, 1])
 
 
 @pytest.mark.parametrize(
-    ("function", "said"),
+    ("function", "text"),
     [
         pytest.param("{exec: /bin/cat}", "functions.exec", id="commands-are-off"),
         pytest.param("{image: example.com/own/fn:v1}", "functions.containers", id="containers-are-off"),
         pytest.param("{image: 'not an image'}", "pipeline.mutators[0].image", id="invalid"),
     ],
 )
-def test_render_runs_nothing_that_is_not_listed(pkg: Pkg, tmp_path: Path, function: str, said: str) -> None:
+def test_render_runs_nothing_that_is_not_listed(pkg: Pkg, tmp_path: Path, function: str, text: str) -> None:
     folder = packaged(tmp_path / "web", function)
     before = contents(folder)
-    done = pkg("render", "web")
+    result = pkg("render", "web")
 
-    assert (done.code, said in done.out, contents(folder) == before) == (1, True, True), done.out
+    assert (result.code, text in result.out, contents(folder) == before) == (1, True, True), result.out
 
 
 # the process
@@ -509,8 +513,8 @@ def test_the_wires_are_connected(upstream: Path, tmp_path: Path) -> None:
 
     def ended(*arguments: str) -> subprocess.CompletedProcess[str]:
         command = [sys.executable, "-m", "reconciler", "pkg", *arguments]
-        wanted = environment | {"PYTHONPATH": str(PROJECT), "RECONCILER_CACHE": str(tmp_path / ".cache")}
-        return subprocess.run(command, cwd=tmp_path, env=wanted, text=True, capture_output=True, check=False)
+        expected = environment | {"PYTHONPATH": str(PROJECT), "RECONCILER_CACHE": str(tmp_path / ".cache")}
+        return subprocess.run(command, cwd=tmp_path, env=expected, text=True, capture_output=True, check=False)
 
     assert ended("get", f"{upstream}/web@v1").returncode == 0
     assert ended("diff", "web").returncode == 0

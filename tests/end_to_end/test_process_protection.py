@@ -70,16 +70,16 @@ def test_a_function_finds_no_secret_of_the_environment(tmp_path: Path, command: 
     }  # fmt: skip
     arguments = [command, str(world.config), "--fleet", str(world.fleet), "--cache", str(tmp_path / "cache")]
 
-    done = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-m", "reconciler", *arguments, "--settings", str(tmp_path / "settings.yaml")],
         env=environment, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=120,
     )  # fmt: skip
 
-    assert report.exists(), done.stderr
-    seen = json.loads(report.read_text())
-    assert len(seen["parents"]) > 1
-    assert seen["hits"] == []
-    assert len(seen["descriptors"]) == 4, "the three streams, and the folder that it lists"
+    assert report.exists(), process.stderr
+    data = json.loads(report.read_text())
+    assert len(data["parents"]) > 1
+    assert data["hits"] == []
+    assert len(data["descriptors"]) == 4, "the three streams, and the folder that it lists"
 
 
 @needs_proc
@@ -91,11 +91,11 @@ def test_the_settings_are_still_read_from_the_environment(tmp_path: Path) -> Non
     )
     environment = {"PATH": os.environ["PATH"], "PYTHONPATH": str(PROJECT), "RECONCILER_POLL_SECONDS": "7"}
 
-    done = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-c", code], env=environment, cwd=tmp_path, capture_output=True, text=True, check=True
     )
 
-    assert done.stdout == "7.0 []\n"
+    assert process.stdout == "7.0 []\n"
 
 
 @needs_proc
@@ -113,14 +113,14 @@ def test_another_process_of_an_ordinary_user_reads_no_memory() -> None:
         "before = look(); module.protect_process(); print(before, look())"
     )
 
-    done = subprocess.run(
+    process = subprocess.run(
         [python, "-I", "-c", code], env={"PATH": "/usr/bin:/bin", "SECRET": CANARY}, user=65534, group=65534,
         extra_groups=[], cwd="/", input=MODULE.read_text(), capture_output=True, text=True, check=False,
     )  # fmt: skip
 
-    assert done.returncode == 0, done.stderr
+    assert process.returncode == 0, process.stderr
     # without protection at least the environment is readable
-    before, after = done.stdout.split("] [")
+    before, after = process.stdout.split("] [")
     assert ("environ" in before, after) == (True, "]\n")
 
 
@@ -132,9 +132,9 @@ def test_a_protected_process_is_not_dumpable(tmp_path: Path) -> None:
     )
     environment = {"PATH": os.environ["PATH"], "PYTHONPATH": str(PROJECT)}
 
-    done = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-c", code], env=environment, cwd=tmp_path, capture_output=True, text=True, check=True
     )
 
-    assert done.stdout == "0\n"
+    assert process.stdout == "0\n"
     assert ctypes.CDLL(None).prctl(3, 0, 0, 0, 0) == 1, "the process of the tests itself is not protected"

@@ -16,40 +16,40 @@ WHERE = ("config", "--fleet", "fleet.git", "--cache", ".cache")
 
 def test_a_page_is_written_and_names_commands_for_this_fleet(template: Path, tmp_path: Path) -> None:
     file = tmp_path / "fleet.html"
-    done = run(template, "report", *WHERE, "--output", str(file))
+    result = run(template, "report", *WHERE, "--output", str(file))
     text = file.read_text(encoding="utf-8")
 
-    assert (done.returncode, done.stdout) == (0, f"{file}: 17 packages on 4 clusters\n"), done.stderr
+    assert (result.returncode, result.stdout) == (0, f"{file}: 17 packages on 4 clusters\n"), result.stderr
     assert text.startswith("<!doctype html>")
     assert "reconciler propose berlin/gateway --config config --fleet fleet.git" in text
 
 
 def test_the_same_is_there_as_json_with_the_totals_of_the_last_pass(template: Path) -> None:
-    done = run(template, "report", *WHERE, "-o", "json")
-    data = json.loads(done.stdout)
+    result = run(template, "report", *WHERE, "-o", "json")
+    data = json.loads(result.stdout)
 
-    assert done.returncode == 0, done.stderr
+    assert result.returncode == 0, result.stderr
     assert (data["counts"], data["summary"]["totals"]["drafted"]) == ({"draft": 17}, 17)
-    assert [one["cluster"] for one in data["clusters"]] == ["berlin", "boston", "chicago", "lisbon"]
+    assert [cluster["cluster"] for cluster in data["clusters"]] == ["berlin", "boston", "chicago", "lisbon"]
 
 
 def test_without_a_place_for_status_the_rest_is_told(template: Path) -> None:
-    done = run(template, "report", "config", "--cache", ".cache", "-o", "json")
+    result = run(template, "report", "config", "--cache", ".cache", "-o", "json")
 
-    assert (done.returncode, json.loads(done.stdout)["summary"]) == (0, {}), done.stderr
+    assert (result.returncode, json.loads(result.stdout)["summary"]) == (0, {}), result.stderr
 
 
 def test_a_terminal_is_no_place_for_a_page(template: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("reconciler.cli.report.sys", SimpleNamespace(stdout=SimpleNamespace(isatty=lambda: True)))
-    done = run(template, "report", *WHERE)
+    result = run(template, "report", *WHERE)
 
-    assert done.returncode == 3
-    assert "--output FILE" in done.stderr
+    assert result.returncode == 3
+    assert "--output FILE" in result.stderr
 
 
 def test_a_folder_that_is_not_there_is_told_plainly(template: Path, tmp_path: Path) -> None:
-    done = run(template, "report", *WHERE, "--output", str(tmp_path / "no" / "fleet.html"))
+    result = run(template, "report", *WHERE, "--output", str(tmp_path / "no" / "fleet.html"))
 
-    assert done.returncode == 3
-    assert "No such file or directory" in done.stderr
-    assert "Traceback" not in done.stderr
+    assert result.returncode == 3
+    assert "No such file or directory" in result.stderr
+    assert "Traceback" not in result.stderr

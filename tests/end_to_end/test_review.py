@@ -34,7 +34,7 @@ def test_a_draft_is_listed_shown_proposed_and_approved(world: Path) -> None:
     synced = sync(world, "-o", "json")
 
     assert (listed.returncode, shown.returncode, proposed.returncode) == (0, 0, 0), shown.stderr
-    assert [one["branch"] for one in json.loads(listed.stdout)["drafts"]] == ["drafts/berlin", "drafts/lisbon"]
+    assert [draft["branch"] for draft in json.loads(listed.stdout)["drafts"]] == ["drafts/berlin", "drafts/lisbon"]
     assert "## `gateway install v1" in shown.stdout
     assert json.loads(proposed.stdout)["results"][0]["outcome"] == "proposed"
     assert approved.returncode == 0, approved.stderr
@@ -51,23 +51,23 @@ def test_every_command_finds_a_cluster_that_lives_in_the_fleet(world: Path) -> N
     checked = [run(world, "validate", "config", *more, "--cache", ".cache") for more in ((), ("--fleet", "fleet.git"))]
     sync(world)
     listed = run(world, "drafts", "config", *fleet, "--cluster", "porto", "-o", "json")
-    done = [
+    results = [
         run(world, command, "porto", "--config", "config", *fleet)
         for command in ("show", "propose", "reject", "approve")
     ]
 
-    assert [one.returncode for one in checked] == [1, 0]
-    assert [one["branch"] for one in json.loads(listed.stdout)["drafts"]] == ["drafts/porto"]
+    assert [result.returncode for result in checked] == [1, 0]
+    assert [draft["branch"] for draft in json.loads(listed.stdout)["drafts"]] == ["drafts/porto"]
     # the last one is refused, for it was rejected
-    assert [one.returncode for one in done] == [0, 0, 0, 1], [one.stderr for one in done]
+    assert [result.returncode for result in results] == [0, 0, 0, 1], [result.stderr for result in results]
 
 
 def test_what_is_refused_ends_with_1_and_changes_nothing(world: Path) -> None:
     before = read_refs(world / "fleet.git")
-    done = run(world, "approve", "--all", *WHERE)
+    result = run(world, "approve", "--all", *WHERE)
 
-    assert done.returncode == 1
-    assert done.stdout.count("NotProposed") == 4
+    assert result.returncode == 1
+    assert result.stdout.count("NotProposed") == 4
     assert read_refs(world / "fleet.git") == before
 
 
@@ -86,16 +86,18 @@ def test_a_refused_push_of_an_action_reports_where_the_remote_is(world: Path, ho
     before = read_refs(fleet)
     write_hook(fleet, "update", f'case "$1" in refs/heads/{hook}/*) exit 1;; esac')
 
-    done = run(world, *command, *WHERE)
+    result = run(world, *command, *WHERE)
 
-    assert done.returncode == 1
-    assert "HostRefused" in done.stdout
+    assert result.returncode == 1
+    assert "HostRefused" in result.stdout
     head = before["refs/heads/drafts/lisbon"]
-    assert f"drafts/lisbon at {head[:12]}" in done.stdout or command[0] == "reject"
+    assert f"drafts/lisbon at {head[:12]}" in result.stdout or command[0] == "reject"
     branch = f"{hook}/lisbon"
     at = before.get(f"refs/heads/{branch}")
-    assert (f"{branch} at {at[:12]}" if at else f"no {branch}") in done.stdout
-    assert not [line for line in done.stdout.splitlines() if line.startswith(("proposed ", "published ", "rejected "))]
+    assert (f"{branch} at {at[:12]}" if at else f"no {branch}") in result.stdout
+    assert not [
+        line for line in result.stdout.splitlines() if line.startswith(("proposed ", "published ", "rejected "))
+    ]
     assert read_refs(fleet) == before
 
 
@@ -117,17 +119,17 @@ def test_a_local_change_stays_as_the_readme_says(world: Path) -> None:
     sync(world)
     subject, conflicts = git(fleet, "log", "-1", "--format=%B", "drafts/lisbon").split("\n\n")[:2]
     refused = run(world, "propose", "lisbon", *WHERE)
-    done = [run(world, verb, "lisbon", *WHERE, "--accept-conflicts", *author) for verb in ("propose", "approve")]
+    results = [run(world, verb, "lisbon", *WHERE, "--accept-conflicts", *author) for verb in ("propose", "approve")]
 
     line = "Deployment gateway: spec.replicas: local 5 is kept, upstream 3 is not applied"
     lines = planned.stdout.splitlines()
-    assert line in lines[lines.index(next(one for one in lines if one.startswith("upgrade lisbon/gateway "))) + 1]
+    assert line in lines[lines.index(next(line for line in lines if line.startswith("upgrade lisbon/gateway "))) + 1]
     assert subject == "gateway v1 → v2: image; 1 upstream change not applied"
     assert line in conflicts
     assert (refused.returncode, "ConflictsNotAccepted" in refused.stdout) == (1, True)
     assert refused.stdout.splitlines()[0].startswith("conflict   lisbon/gateway: ")
     assert json.loads(refused.stderr.splitlines()[-1])["event"] == "review_action"
-    assert [one.returncode for one in done] == [0, 0], done[-1].stdout
+    assert [result.returncode for result in results] == [0, 0], results[-1].stdout
     assert "replicas: 5" in read_file(fleet, "refs/heads/clusters/lisbon", "gateway/deployment.yaml")
     committed = int(git(fleet, "log", "-1", "--format=%ct", "clusters/lisbon"))
     assert abs(time.time() - committed) < 600
@@ -135,15 +137,15 @@ def test_a_local_change_stays_as_the_readme_says(world: Path) -> None:
 
 def test_a_rejection_tells_why(world: Path) -> None:
     run(world, "propose", "lisbon", *WHERE)
-    done = run(world, "reject", "lisbon", *WHERE, "--reason", "too early", "--author", "Ada <ada@example.com>")
+    result = run(world, "reject", "lisbon", *WHERE, "--reason", "too early", "--author", "Ada <ada@example.com>")
     listed = run(world, "drafts", "config", "--cache", ".cache", "--cluster", "lisbon")
 
-    assert done.returncode == 0, done.stderr
+    assert result.returncode == 0, result.stderr
     assert "rejected by Ada: too early" in listed.stdout
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "text"),
     [
         pytest.param(["propose", *WHERE], "select drafts in exactly one way", id="nothing-named"),
         pytest.param(["propose", "lisbon", "--all", *WHERE], "select drafts in exactly one way", id="named-twice"),
@@ -156,8 +158,8 @@ def test_a_rejection_tells_why(world: Path) -> None:
         pytest.param(["propose", "lisbon", "--cache", ".cache"], "CONFIG is missing", id="no-config"),
     ],
 )
-def test_wrong_arguments_are_told_what_is_allowed(world: Path, arguments: list[str], told: str) -> None:
-    done = run(world, *arguments)
+def test_wrong_arguments_are_told_what_is_allowed(world: Path, arguments: list[str], text: str) -> None:
+    result = run(world, *arguments)
 
-    assert done.returncode == 3
-    assert told in " ".join(done.stderr.split())
+    assert result.returncode == 3
+    assert text in " ".join(result.stderr.split())

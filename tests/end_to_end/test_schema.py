@@ -30,7 +30,7 @@ def test_the_list_of_kinds(tmp_path: Path) -> None:
         in text.stdout
     )
     assert {"kind": "Team", "apiVersions": ["greenhouse.sap/v1alpha1"]}.items() <= next(
-        one for one in json.loads(data.stdout) if one["kind"] == "Team"
+        item for item in json.loads(data.stdout) if item["kind"] == "Team"
     ).items()
 
 
@@ -81,9 +81,9 @@ def test_a_component_type_that_is_not_ready_makes_none_and_says_why(tmp_path: Pa
 
 def test_a_folder_of_all_is_written_and_written_again(tmp_path: Path) -> None:
     first = schema(tmp_path, "--output", "schemas")
-    again = schema(tmp_path, "--output", "schemas", "--config", str(SHOWCASE))
+    result = schema(tmp_path, "--output", "schemas", "--config", str(SHOWCASE))
 
-    assert (first.returncode, again.returncode) == (0, 0)
+    assert (first.returncode, result.returncode) == (0, 0)
     assert (tmp_path / "schemas" / "platform" / "shopapp_v1alpha1.json").is_file()
     assert json.loads((tmp_path / "schemas" / "all.json").read_text())["allOf"][-1]["then"]["title"] == "ShopApp"
     assert (tmp_path / "schemas" / "settings.json").read_text() == schema_text()
@@ -105,4 +105,4 @@ def test_what_cannot_be_done(tmp_path: Path, arguments: tuple[str, ...], says: s
 
     assert ended.returncode == 3
     assert says in ended.stderr
-    assert [one.name for one in (tmp_path / "mine").iterdir()] == ["letter.txt"]
+    assert [path.name for path in (tmp_path / "mine").iterdir()] == ["letter.txt"]

@@ -18,8 +18,8 @@ PIN = re.compile(r"^(?P<name>[A-Za-z0-9_.-]+)(?:\[[^]]*\])?==(?P<version>[^ ;]+)
 def pins(lock: str) -> dict[str, str]:
     """Return the version of each package that a lock names, by canonical name."""
     lines = (PROJECT / lock).read_text().splitlines()
-    found = [match for line in lines if (match := PIN.match(line))]
-    return {canonicalize_name(match["name"]): match["version"] for match in found}
+    matches = [match for line in lines if (match := PIN.match(line))]
+    return {canonicalize_name(match["name"]): match["version"] for match in matches}
 
 
 @pytest.mark.parametrize("lock", LOCKS)
@@ -33,9 +33,11 @@ def test_every_locked_version_has_a_hash(lock: str) -> None:
 def test_the_runtime_lock_satisfies_the_dependencies() -> None:
     project = tomllib.loads((PROJECT / "pyproject.toml").read_text())["project"]
     locked = pins("requirements.lock")
-    wanted = [Requirement(one) for one in project["dependencies"]]
+    requirements = [Requirement(dependency) for dependency in project["dependencies"]]
     unsatisfied = [
-        str(one) for one in wanted if not one.specifier.contains(locked.get(canonicalize_name(one.name), "0"))
+        str(requirement)
+        for requirement in requirements
+        if not requirement.specifier.contains(locked.get(canonicalize_name(requirement.name), "0"))
     ]
     assert unsatisfied == []
 
@@ -52,4 +54,4 @@ def test_the_image_installs_locked_versions_only() -> None:
     text = re.sub(r"\\\n", " ", (PROJECT / "Dockerfile").read_text())
     installs = re.findall(r"\bpip install [^&\n]*", text)
     assert installs
-    assert [one for one in installs if "--require-hashes" not in one and "--no-deps" not in one] == []
+    assert [install for install in installs if "--require-hashes" not in install and "--no-deps" not in install] == []

@@ -21,8 +21,8 @@ SECRET = b"correct horse battery staple"
 @pytest.fixture(scope="module")
 def world(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("webhooks") / "world"
-    done = run(folder.parent, "demo", str(folder))
-    assert done.returncode == 0, done.stderr
+    result = run(folder.parent, "demo", str(folder))
+    assert result.returncode == 0, result.stderr
     (folder / "secret").write_bytes(SECRET)
     return folder
 
@@ -80,19 +80,19 @@ def commit(world: Path) -> None:
 
 def test_a_port_that_is_taken_ends_the_service_with_one_sentence(world: Path, tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as other:
-        taken = f"127.0.0.1:{other.getsockname()[1]}"
-        (tmp_path / "s.yaml").write_text(f"webhooks: {{listen: '{taken}', secret_file: secret}}\n")
-        done = run(world, "run", "config", "--fleet", "fleet.git", "--settings", str(tmp_path / "s.yaml"))
+        text = f"127.0.0.1:{other.getsockname()[1]}"
+        (tmp_path / "s.yaml").write_text(f"webhooks: {{listen: '{text}', secret_file: secret}}\n")
+        result = run(world, "run", "config", "--fleet", "fleet.git", "--settings", str(tmp_path / "s.yaml"))
 
-    assert done.returncode == 3
-    assert f'must be a free address of this machine, not "{taken}"' in done.stderr
-    assert "Traceback" not in done.stderr
+    assert result.returncode == 3
+    assert f'must be a free address of this machine, not "{text}"' in result.stderr
+    assert "Traceback" not in result.stderr
 
 
 def test_without_a_secret_nothing_is_served(world: Path, tmp_path: Path) -> None:
     (tmp_path / "s.yaml").write_text("webhooks: {listen: '127.0.0.1:0', secret_file: none}\n")
 
-    done = run(world, "run", "config", "--fleet", "fleet.git", "--settings", str(tmp_path / "s.yaml"))
+    result = run(world, "run", "config", "--fleet", "fleet.git", "--settings", str(tmp_path / "s.yaml"))
 
-    assert done.returncode == 3
-    assert "webhooks.secret_file: none: the secret file must be readable" in done.stderr
+    assert result.returncode == 3
+    assert "webhooks.secret_file: none: the secret file must be readable" in result.stderr

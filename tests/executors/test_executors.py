@@ -104,15 +104,15 @@ def use(monkeypatch: pytest.MonkeyPatch, executor: Executor | None) -> None:
 
 def a_life(world: World) -> list[Mapping[str, str]]:
     """First drafts, an update with people's edits on both branches, and a change of what is injected."""
-    seen = [world.sync().after]
+    values = [world.sync().after]
     world.merge("berlin", "squash")
     world.commit("clusters/berlin", {"metrics/notes.md": "checked\n"})
     world.commit("drafts/lisbon", {"gateway/own.md": "mine\n"})
-    seen.append(world.sync().after)
+    values.append(world.sync().after)
     world.release("metrics", "v2", package("metrics", image="2.0"))
     world.write({"metrics.yaml": variant("metrics-berlin", "berlin", "metrics", "v2")})
-    seen += [world.sync().after, world.settle().after]
-    return seen
+    values += [world.sync().after, world.settle().after]
+    return values
 
 
 def test_every_executor_leaves_the_same_refs(make: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -154,7 +154,7 @@ def test_a_render_that_ends_every_worker_holds_up_no_other(
         after = world.sync()
 
     # If workers start again too slowly for the limit, this process renders the package, and the log has the reason.
-    is_too_slow = any("within 60 seconds" in one.get("why", "") for one in events)
+    is_too_slow = any("within 60 seconds" in event.get("why", "") for event in events)
     assert after.outcomes["berlin/gateway"] == ("draft" if is_too_slow else "FunctionInterrupted")
     assert after.outcomes["berlin/metrics"] == "draft"
     assert after.outcomes["lisbon/gateway"] == "draft"
@@ -176,7 +176,7 @@ def test_packages_of_a_worker_that_does_not_answer_are_rendered_here(
         after = world.sync()
 
     assert after.outcomes == expected.outcomes
-    (event,) = (one for one in events if one["event"] == "executor_failed")
+    (event,) = (event for event in events if event["event"] == "executor_failed")
     assert "within 1 seconds (setting rendering.timeout_seconds)" in event["message"]
     worker = int(next(marks.iterdir()).name)
     assert not Path(f"/proc/{worker}").exists() or "Z" in Path(f"/proc/{worker}/stat").read_text().split()[2]
@@ -211,7 +211,7 @@ def test_an_unexpected_exception_in_a_worker_blocks_one_package(
     assert after.outcomes["berlin/gateway"] == "InternalError"
     assert after.outcomes["berlin/metrics"] == "draft"
     assert after.outcomes["lisbon/gateway"] == "draft"
-    (finding,) = (one for one in after.findings if one.code == "InternalError")
+    (finding,) = (finding for finding in after.findings if finding.code == "InternalError")
     assert finding.failure
     assert "raise self.error" in finding.failure.traceback
     use(monkeypatch, None)
@@ -239,14 +239,14 @@ def test_no_worker_outlives_a_service_that_is_killed(tmp_path: Path) -> None:
     marks.mkdir()
     command = [sys.executable, "-c", SERVICE, str(tmp_path / "world"), str(marks)]
     service = subprocess.Popen(command, cwd=Path(__file__).parents[2])
-    while not (found := [*marks.iterdir()]):
+    while not (paths := [*marks.iterdir()]):
         assert service.poll() is None
         time.sleep(0.05)
 
     service.kill()
     service.wait()
 
-    worker = int(found[0].name)
+    worker = int(paths[0].name)
     for _ in range(600):
         if not is_there(worker):
             return
@@ -267,12 +267,12 @@ def is_there(process: int) -> bool:
     ("unusable", "why"),
     [
         pytest.param(
-            lambda one: Eager("tcp://127.0.0.1:9", one),
+            lambda value: Eager("tcp://127.0.0.1:9", value),
             "the scheduler at tcp://127.0.0.1:9 does not respond",
             id="nobody",
         ),
-        pytest.param(lambda one: beside(Unequipped(one)), "the worker processes do not start", id="no-processes"),
-        pytest.param(lambda one: Refusing(), "nothing is begun here", id="none-that-begins"),
+        pytest.param(lambda value: beside(Unequipped(value)), "the worker processes do not start", id="no-processes"),
+        pytest.param(lambda value: Refusing(), "nothing is begun here", id="none-that-begins"),
     ],
 )
 def test_what_cannot_run_elsewhere_runs_here(
@@ -287,7 +287,7 @@ def test_what_cannot_run_elsewhere_runs_here(
         after = world.sync()
 
     assert after.outcomes["berlin/gateway"] == "draft"
-    assert next(one["message"] for one in logs if one["event"] == "executor_failed").startswith(why)
+    assert next(log["message"] for log in logs if log["event"] == "executor_failed").startswith(why)
 
 
 @pytest.mark.parametrize(
@@ -331,6 +331,6 @@ def test_what_leaves_this_process_has_no_credentials() -> None:
     executor = build_executor(settings)
 
     assert isinstance(executor, DaskExecutor)
-    told = str(executor._renderer_factory)
-    assert "local" in told
-    assert "git-credentials" not in told
+    result = str(executor._renderer_factory)
+    assert "local" in result
+    assert "git-credentials" not in result

@@ -56,9 +56,9 @@ class World:
 
     @contextmanager
     def token(self, app: str = APP, repository: str = "acme/fleet", installation: int = 0) -> Iterator[AppToken]:
-        made = AppToken(self.url, app, self.key_file, repository, self.clock, installation)
-        yield made
-        made.close()
+        app_token = AppToken(self.url, app, self.key_file, repository, self.clock, installation)
+        yield app_token
+        app_token.close()
 
 
 @pytest.fixture
@@ -114,7 +114,7 @@ def test_a_key_that_was_exchanged_signs_the_next_request(world: World) -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "kind", "words"),
+    ("mapping", "kind", "words"),
     [
         pytest.param({"app": "other"}, ForgeCredentialsError, "'Issuer' claim", id="other-app"),
         pytest.param({"repository": "acme/none"}, ForgeMissingError, "404 Not Found", id="not-installed-there"),
@@ -122,9 +122,9 @@ def test_a_key_that_was_exchanged_signs_the_next_request(world: World) -> None:
     ],
 )
 def test_what_github_does_not_accept_is_told_in_its_words(
-    world: World, given: dict[str, str], kind: type[ForgeError], words: str
+    world: World, mapping: dict[str, str], kind: type[ForgeError], words: str
 ) -> None:
-    with world.token(**given) as token, pytest.raises(kind, match=words):  # type: ignore[arg-type]
+    with world.token(**mapping) as token, pytest.raises(kind, match=words):  # type: ignore[arg-type]
         token()
 
 
@@ -144,9 +144,9 @@ def test_a_file_without_an_rsa_key_is_named_and_not_quoted(world: World, content
     with world.token() as token, pytest.raises(ForgeCredentialsError, match="must contain the private key") as refused:
         token()
 
-    told = "".join(traceback.format_exception(refused.value))
+    text = "".join(traceback.format_exception(refused.value))
     assert str(world.key_file) in refused.value.message
-    assert not any(line in told for line in content.splitlines() if line)
+    assert not any(line in text for line in content.splitlines() if line)
     assert not world.forge.calls
 
 
@@ -162,9 +162,9 @@ def test_without_its_cryptography_the_extra_is_named(world: World, monkeypatch: 
         token()
 
 
-@pytest.mark.parametrize("told", ["a b", "a\r\nX-Evil: 1", "", "é"])
-def test_a_token_that_no_header_can_hold_is_no_token(world: World, told: str) -> None:
-    answer = {"token": told, "expires_at": "2030-01-01T00:00:00Z"}
+@pytest.mark.parametrize("text", ["a b", "a\r\nX-Evil: 1", "", "é"])
+def test_a_token_that_no_header_can_hold_is_no_token(world: World, text: str) -> None:
+    answer = {"token": text, "expires_at": "2030-01-01T00:00:00Z"}
     transport = httpx.MockTransport(lambda _: httpx.Response(201, json=answer))
     token = AppToken("https://api.github.com", APP, world.key_file, "acme/fleet", world.clock, 1, transport)
     with pytest.raises(ForgeAnswerError, match="the token in the response must be"):

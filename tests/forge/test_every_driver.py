@@ -38,23 +38,34 @@ def scene(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Scene]:
 
 def test_a_draft_from_its_opening_to_its_merge(scene: Scene) -> None:
     driver, head = scene.driver, scene.commit(HEAD)
-    made = driver.create(NEW)
+    pull_request = driver.create(NEW)
 
-    assert (made.title, made.body, made.head, made.base) == (NEW.title, NEW.body, HEAD, BASE)
-    assert (made.number, made.commit, made.state, made.draft, made.hold) == (1, head, "open", True, "")
-    assert made.created == scene.clock.now
-    assert made.url.startswith(f"{scene.forge.url}/acme/fleet/")
-    assert driver.find(HEAD, BASE) == made == driver.request(1)
-    assert list(driver.open_requests()) == [made]
+    assert (pull_request.title, pull_request.body, pull_request.head, pull_request.base) == (
+        NEW.title,
+        NEW.body,
+        HEAD,
+        BASE,
+    )
+    assert (pull_request.number, pull_request.commit, pull_request.state, pull_request.draft, pull_request.hold) == (
+        1,
+        head,
+        "open",
+        True,
+        "",
+    )
+    assert pull_request.created == scene.clock.now
+    assert pull_request.url.startswith(f"{scene.forge.url}/acme/fleet/")
+    assert driver.find(HEAD, BASE) == pull_request == driver.request(1)
+    assert list(driver.open_requests()) == [pull_request]
 
-    updated = driver.update(made, "east: api 1.3", "Another change.")
-    assert updated == replace(made, title="east: api 1.3", body="Another change.")
+    updated = driver.update(pull_request, "east: api 1.3", "Another change.")
+    assert updated == replace(pull_request, title="east: api 1.3", body="Another change.")
     assert driver.request(1) == updated
 
     with pytest.raises(ForgeRefusedError):
         driver.merge(updated, "merge", "too early")
     driver.set_draft(updated, draft=False)
-    driver.report(made.commit, PASSED)
+    driver.report(pull_request.commit, PASSED)
     ready = driver.request(1)
     assert ready == replace(updated, draft=False)
 
@@ -75,19 +86,19 @@ def test_a_draft_from_its_opening_to_its_merge(scene: Scene) -> None:
 
 def test_everything_a_second_time_is_silent_or_refused(scene: Scene) -> None:
     driver = scene.driver
-    made = driver.create(NEW)
+    pull_request = driver.create(NEW)
 
     with pytest.raises(ForgeRefusedError, match="already exists"):
         driver.create(NEW)
     for _ in range(2):
-        driver.update(made, NEW.title, NEW.body)
-        driver.report(made.commit, PASSED)
-        driver.set_draft(made, draft=True)
-    assert driver.request(1) == made
+        driver.update(pull_request, NEW.title, NEW.body)
+        driver.report(pull_request.commit, PASSED)
+        driver.set_draft(pull_request, draft=True)
+    assert driver.request(1) == pull_request
     for _ in range(2):
-        driver.set_draft(made, draft=False)
+        driver.set_draft(pull_request, draft=False)
     ready = driver.request(1)
-    assert ready == replace(made, draft=False)
+    assert ready == replace(pull_request, draft=False)
     for _ in range(2):
         driver.close(ready)
     closed = driver.request(1)
@@ -120,9 +131,9 @@ def test_only_both_branches_together_are_found(scene: Scene) -> None:
     driver.create(replace(NEW, base="clusters/west"))
 
     assert driver.find(HEAD, BASE) is None
-    found = driver.find(HEAD, "clusters/west")
-    assert found is not None
-    assert found.number == 2
+    pull_request = driver.find(HEAD, "clusters/west")
+    assert pull_request is not None
+    assert pull_request.number == 2
 
 
 def test_a_branch_of_a_stranger_is_not_ours(scene: Scene) -> None:
@@ -133,11 +144,11 @@ def test_a_branch_of_a_stranger_is_not_ours(scene: Scene) -> None:
 
 
 def test_a_request_whose_branch_is_gone_is_closed(scene: Scene) -> None:
-    made = scene.driver.create(NEW)
+    pull_request = scene.driver.create(NEW)
 
     git(scene.repository.bare, "update-ref", "-d", f"refs/heads/{HEAD}")
 
-    assert scene.driver.request(1) == replace(made, state="closed") == scene.driver.find(HEAD, BASE)
+    assert scene.driver.request(1) == replace(pull_request, state="closed") == scene.driver.find(HEAD, BASE)
 
 
 def test_more_than_a_page(scene: Scene) -> None:
@@ -160,14 +171,14 @@ def test_more_than_a_page(scene: Scene) -> None:
 
 @pytest.mark.parametrize("method", get_args(MergeMethod))
 def test_ways_to_merge(scene: Scene, method: MergeMethod) -> None:
-    made = scene.driver.create(replace(NEW, draft=False))
+    pull_request = scene.driver.create(replace(NEW, draft=False))
     scene.push(BASE, path="other", data=b"of somebody")
 
     if (scene.product, method) == ("gitlab", "rebase"):
         with pytest.raises(ForgeRefusedError, match="must be merge or squash"):
-            scene.driver.merge(made, method, "words")
+            scene.driver.merge(pull_request, method, "words")
     else:
-        scene.driver.merge(made, method, "words")
+        scene.driver.merge(pull_request, method, "words")
         parents = git(scene.repository.bare, "log", "-1", "--format=%P", BASE).split()
         subject = git(scene.repository.bare, "log", "-1", "--format=%s", BASE)
         assert (len(parents), subject) == (2 if method == "merge" else 1, "change" if method == "rebase" else "words")
@@ -175,41 +186,41 @@ def test_ways_to_merge(scene: Scene, method: MergeMethod) -> None:
 
 
 def test_a_conflict_is_refused(scene: Scene) -> None:
-    made = scene.driver.create(replace(NEW, draft=False))
+    pull_request = scene.driver.create(replace(NEW, draft=False))
     scene.push(BASE, data=b"another")
 
     with pytest.raises(ForgeRefusedError) as error:
-        scene.driver.merge(made, "merge", "words")
+        scene.driver.merge(pull_request, "merge", "words")
 
     assert not isinstance(error.value, HeadMovedError)
-    assert scene.driver.request(1) == made
+    assert scene.driver.request(1) == pull_request
 
 
 def test_an_approval_holds(scene: Scene) -> None:
     driver = scene.driver
-    made = driver.create(NEW)
+    pull_request = driver.create(NEW)
     scene.repository.review(1, "ada", "APPROVED")
     assert driver.request(1).hold == ""  # a draft
 
-    driver.set_draft(made, draft=False)
+    driver.set_draft(pull_request, draft=False)
     assert driver.request(1).hold == "approved"
-    assert [one.hold for one in driver.open_requests()] == ["approved"]
-    assert [one.hold for one in driver.open_requests()] == ["approved"]
+    assert [request.hold for request in driver.open_requests()] == ["approved"]
+    assert [request.hold for request in driver.open_requests()] == ["approved"]
     scene.repository.review(1, "ada", "DISMISSED")
-    assert [one.hold for one in driver.open_requests()] == [""]
+    assert [request.hold for request in driver.open_requests()] == [""]
 
 
 def test_reviews_are_asked_for_once_where_nothing_can_come_any_more(scene: Scene) -> None:
     scene.driver.create(replace(NEW, draft=False))
 
     # its date is this second's: a review may come within it
-    asked = [len(scene.calls_of(scene.driver.open_requests)) for _ in range(2)]
+    values = [len(scene.calls_of(scene.driver.open_requests)) for _ in range(2)]
     scene.clock.now += 61
-    asked += [len(scene.calls_of(scene.driver.open_requests)) for _ in range(2)]
+    values += [len(scene.calls_of(scene.driver.open_requests)) for _ in range(2)]
     scene.repository.review(1, "ada", "COMMENTED")
     scene.clock.now += 61
-    asked += [len(scene.calls_of(scene.driver.open_requests)) for _ in range(2)]
-    assert asked == [2, 2, 2, 1, 2, 1]
+    values += [len(scene.calls_of(scene.driver.open_requests)) for _ in range(2)]
+    assert values == [2, 2, 2, 1, 2, 1]
 
 
 def test_a_request_that_will_merge_by_itself(scene: Scene) -> None:
@@ -221,12 +232,12 @@ def test_a_request_that_will_merge_by_itself(scene: Scene) -> None:
 
 
 def test_the_check_of_a_commit(scene: Scene) -> None:
-    made, failed = scene.driver.create(NEW), Verdict(passed=False, summary="waits for\nwest" + "!" * 300)
+    pull_request, failed = scene.driver.create(NEW), Verdict(passed=False, summary="waits for\nwest" + "!" * 300)
 
-    scene.driver.report(made.commit, failed)
-    before = scene.repository.status(made.commit, "reconciler")
-    scene.driver.report(made.commit, PASSED)
-    after = scene.repository.status(made.commit, "reconciler")
+    scene.driver.report(pull_request.commit, failed)
+    before = scene.repository.status(pull_request.commit, "reconciler")
+    scene.driver.report(pull_request.commit, PASSED)
+    after = scene.repository.status(pull_request.commit, "reconciler")
 
     assert before is not None
     assert after is not None
@@ -237,7 +248,7 @@ def test_the_check_of_a_commit(scene: Scene) -> None:
 
 def test_labels_are_read_and_removed(scene: Scene) -> None:
     driver = scene.driver
-    made = driver.create(NEW)
+    pull_request = driver.create(NEW)
     for name in ("ready to go/now", "api"):
         scene.repository.set_label(1, name)
 
@@ -246,9 +257,9 @@ def test_labels_are_read_and_removed(scene: Scene) -> None:
     assert driver.open_requests()[0].labels == listed.labels
     for _ in range(2):
         driver.remove_label(listed, "ready to go/now")
-    driver.remove_label(made, "nobody set it")
+    driver.remove_label(pull_request, "nobody set it")
 
-    assert driver.request(1) == replace(made, labels=("api",))
+    assert driver.request(1) == replace(pull_request, labels=("api",))
 
 
 def test_labels_that_are_there(scene: Scene) -> None:
@@ -271,18 +282,18 @@ def test_branches_that_are_not_there(scene: Scene) -> None:
     assert list(scene.driver.open_requests()) == []
 
 
-def failures_of(driver: Forge, made: PullRequest, other: PullRequest) -> list[ForgeError | None]:
+def failures_of(driver: Forge, pull_request: PullRequest, other: PullRequest) -> list[ForgeError | None]:
     calls: Sequence[Callable[[], object]] = [
         driver.open_requests,
-        lambda: driver.request(made.number),
+        lambda: driver.request(pull_request.number),
         lambda: driver.find(HEAD, BASE),
         lambda: driver.create(replace(NEW, head="drafts/third")),
-        lambda: driver.update(made, "t", "b"),
-        lambda: driver.set_draft(made, not made.draft),
-        lambda: driver.set_draft(made, made.draft),
+        lambda: driver.update(pull_request, "t", "b"),
+        lambda: driver.set_draft(pull_request, not pull_request.draft),
+        lambda: driver.set_draft(pull_request, pull_request.draft),
         lambda: driver.close(other),
-        lambda: driver.report(made.commit, PASSED),
-        lambda: driver.merge(made, "merge", "m"),
+        lambda: driver.report(pull_request.commit, PASSED),
+        lambda: driver.merge(pull_request, "merge", "m"),
     ]
     return [failure_of(call) for call in calls]
 
@@ -318,47 +329,47 @@ def spoil_token(scene: Scene) -> None:
 def test_a_trouble_has_one_name_in_every_call(
     scene: Scene, trouble: Callable[[Scene], object], kind: type[ForgeError]
 ) -> None:
-    made, other = open_two(scene)
+    pull_request, other = open_two(scene)
     trouble(scene)
 
-    failures = failures_of(scene.driver, made, other)
+    failures = failures_of(scene.driver, pull_request, other)
 
-    assert {type(one) for one in failures} == {kind}
-    for one in failures:
-        assert one is not None
-        assert scene.forge.token not in f"{one!r} {one.__cause__!r} {one.__context__!r}"
-        assert "planted" not in f"{one!r}"
-        assert getattr(one, "until", scene.clock.now + 90) == scene.clock.now + 90
+    assert {type(failure) for failure in failures} == {kind}
+    for forge_error in failures:
+        assert forge_error is not None
+        assert scene.forge.token not in f"{forge_error!r} {forge_error.__cause__!r} {forge_error.__context__!r}"
+        assert "planted" not in f"{forge_error!r}"
+        assert getattr(forge_error, "until", scene.clock.now + 90) == scene.clock.now + 90
     scene.forge.recover()
     scene.token_file.write_text(scene.forge.token)
     scene.clock.now += 91
-    assert failures_of(scene.driver, made, other) == [None] * 10
+    assert failures_of(scene.driver, pull_request, other) == [None] * 10
 
 
 def test_what_is_forbidden_is_refused_in_the_forge_s_words(scene: Scene) -> None:
-    made, other = open_two(scene)
+    pull_request, other = open_two(scene)
     scene.forge.forbid("the branch is frozen")
 
-    failures = failures_of(scene.driver, made, other)
+    failures = failures_of(scene.driver, pull_request, other)
 
     # it is none already, and GitHub's driver looks first
-    refused = [one for one in failures[3:] if (scene.product, one) != ("github", None)]
+    refused = [forge_error for forge_error in failures[3:] if (scene.product, forge_error) != ("github", None)]
     assert failures[:3] == [None] * 3
-    assert {type(one) for one in refused} == {ForgeRefusedError}
-    assert all("the branch is frozen" in str(one) for one in refused)
+    assert {type(forge_error) for forge_error in refused} == {ForgeRefusedError}
+    assert all("the branch is frozen" in str(forge_error) for forge_error in refused)
 
 
 def test_what_is_missing_has_a_name(scene: Scene) -> None:
     with pytest.raises(ForgeMissingError):
         scene.driver.request(7)
     absent = PullRequest(7, "", "t", "b", HEAD, BASE, CommitId("1" * 40))
-    for act in (scene.driver.close, lambda one: scene.driver.merge(one, "merge", "m")):
+    for act in (scene.driver.close, lambda value: scene.driver.merge(value, "merge", "m")):
         with pytest.raises(ForgeMissingError):
             act(absent)
 
 
 def test_another_product_is_told_apart(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(scene.wire, "answer", lambda asked: Answer(200, {"number": "one"}))
+    monkeypatch.setattr(scene.wire, "answer", lambda value: Answer(200, {"number": "one"}))
 
     for call in (scene.driver.open_requests, lambda: scene.driver.request(1), lambda: scene.driver.create(NEW)):
         with pytest.raises(ForgeAnswerError):
@@ -371,10 +382,10 @@ def test_new_requests_have_a_budget(product: Product, tmp_path: Path) -> None:
     budget = RateLimiter(writes_per_minute=0, new_per_hour=1, clock=lambda: 0.0)
     with open_scene(product, tmp_path, budget) as scene:
         scene.push("drafts/other")
-        made = scene.driver.create(NEW)
+        pull_request = scene.driver.create(NEW)
 
         with pytest.raises(ForgeBusyError):
             scene.driver.create(replace(NEW, head="drafts/other"))
 
-        scene.driver.update(made, "another", "body")
+        scene.driver.update(pull_request, "another", "body")
         assert len(scene.repository.requests()) == 1

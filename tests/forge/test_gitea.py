@@ -79,10 +79,10 @@ def test_the_one_that_was_opened_last_is_found(scene: Scene, filters: bool, olde
     wire.filters, wire.oldest_first, wire.most = filters, oldest_first, 3
 
     calls = scene.calls_of(lambda: scene.driver.find(HEAD, BASE))
-    found = scene.driver.find(HEAD, BASE)
+    pull_request = scene.driver.find(HEAD, BASE)
 
-    assert found is not None
-    assert found.number == 7
+    assert pull_request is not None
+    assert pull_request.number == 7
     assert calls == [("GET", f"/api/v1{PULLS}")] * pages
     assert scene.driver.find("x/1", BASE) is None
 
@@ -96,7 +96,7 @@ def test_a_request_of_agit_has_no_branch() -> None:
     agit = {**PULL, "head": {"label": "", "ref": "refs/pull/1/head", "sha": "1" * 40, "repo_id": 3}}
 
     assert list(hearing(httpx.Response(200, json=[agit])).open_requests()) == []
-    assert [one.head for one in hearing(httpx.Response(200, json=[PULL])).open_requests()] == [HEAD]
+    assert [pull_request.head for pull_request in hearing(httpx.Response(200, json=[PULL])).open_requests()] == [HEAD]
 
 
 @pytest.mark.parametrize(
@@ -142,13 +142,13 @@ def test_reviews(scene: Scene, reviews: list[tuple[str, ReviewState]], pushed: b
 
 
 def test_a_base_that_moved_meanwhile_is_tried_again(scene: Scene) -> None:
-    made = scene.driver.create(READY)
+    pull_request = scene.driver.create(READY)
     wire_of(scene).base_moves = True
 
     with pytest.raises(ForgeUnreachableError, match="merge push out of date"):
-        scene.driver.merge(made, "merge", "m")
+        scene.driver.merge(pull_request, "merge", "m")
 
-    scene.driver.merge(made, "merge", "m")
+    scene.driver.merge(pull_request, "merge", "m")
     assert scene.driver.request(1).state == "merged"
 
 
@@ -166,27 +166,27 @@ def test_one_number_for_many_refusals(now: dict[str, Any], kind: type[ForgeRefus
             return httpx.Response(409, json={"message": "PushRejected without remote error message"})
         return httpx.Response(200, json={**PULL, **now})
 
-    made = hearing(httpx.Response(200, json=PULL)).request(1)
+    pull_request = hearing(httpx.Response(200, json=PULL)).request(1)
 
     with pytest.raises(ForgeRefusedError, match=words) as error:
-        Gitea(hear(answer), "acme", "fleet").merge(made, "merge", "m")
+        Gitea(hear(answer), "acme", "fleet").merge(pull_request, "merge", "m")
 
     assert type(error.value) is kind
 
 
 def test_without_a_head_nothing_is_merged() -> None:
     # Gitea would merge whatever is there
-    gone = {**PULL, "head": {**PULL["head"], "sha": ""}}
-    driver = hearing(httpx.Response(200, json=gone))
+    deleted = {**PULL, "head": {**PULL["head"], "sha": ""}}
+    driver = hearing(httpx.Response(200, json=deleted))
 
     with pytest.raises(HeadMovedError, match="no head"):
         driver.merge(driver.request(1), "merge", "m")
 
 
 def test_a_message_has_a_title(scene: Scene) -> None:
-    made = scene.driver.create(READY)
+    pull_request = scene.driver.create(READY)
 
-    scene.driver.merge(made, "squash", "east: api 1.2\n\nOne.\n\nTwo.\n")
+    scene.driver.merge(pull_request, "squash", "east: api 1.2\n\nOne.\n\nTwo.\n")
 
     assert git(scene.repository.bare, "log", "-1", "--format=%B", BASE) == "east: api 1.2\n\nOne.\n\nTwo."
 
@@ -203,15 +203,15 @@ def test_labels_that_are_missing_are_named(scene: Scene) -> None:
 
 
 def test_a_name_is_no_way_to_another_place() -> None:
-    asked: list[str] = []
+    values: list[str] = []
 
     def answer(request: httpx.Request) -> httpx.Response:
-        asked.append(request.url.raw_path.decode())
+        values.append(request.url.raw_path.decode())
         return httpx.Response(200, json=[])
 
     Gitea(hear(answer), "a/../b", "c?d").open_requests()
 
-    assert asked == ["/api/repos/a%2F..%2Fb/c%3Fd/pulls?state=open&limit=50"]
+    assert values == ["/api/repos/a%2F..%2Fb/c%3Fd/pulls?state=open&limit=50"]
 
 
 @pytest.mark.parametrize(

@@ -62,7 +62,7 @@ class World:
         return GitHub(client, "acme", name)
 
     def asked(self, method: str = "GET") -> list[str]:
-        return [path.removeprefix("/repos/acme/fleet") for one, path in self.forge.calls if one == method]
+        return [path.removeprefix("/repos/acme/fleet") for item, path in self.forge.calls if item == method]
 
 
 @pytest.fixture(scope="module")
@@ -94,9 +94,9 @@ def test_it_is_a_forge(world: World) -> None:
 
 
 def test_a_draft_is_opened_with_all_that_it_says(world: World) -> None:
-    made = world.driver().create(NEW)
+    pull_request = world.driver().create(NEW)
 
-    assert made == PullRequest(
+    assert pull_request == PullRequest(
         number=1,
         url=f"{world.url}/acme/fleet/pull/1",
         title="east: nginx v2",
@@ -114,10 +114,10 @@ def test_a_draft_is_opened_with_all_that_it_says(world: World) -> None:
 
 def test_a_pull_request_need_not_be_a_draft_nor_say_anything(world: World) -> None:
     github = world.driver()
-    made = github.create(NewRequest(HEAD, BASE, "t", "", draft=False))
+    pull_request = github.create(NewRequest(HEAD, BASE, "t", "", draft=False))
 
-    assert (made.draft, made.body) == (False, "")
-    assert github.request(1) == made
+    assert (pull_request.draft, pull_request.body) == (False, "")
+    assert github.request(1) == pull_request
 
 
 def test_labels_are_given_by_a_second_call(world: World) -> None:
@@ -132,7 +132,7 @@ def test_labels_that_are_refused_leave_the_pull_request_and_the_error_says_so(wo
     with pytest.raises(ForgeRefusedError, match=r"pull request 1 is open, but without its labels: .* 422"):
         github.create(NewRequest(HEAD, BASE, "t", "b", labels=("",)))
 
-    assert [one.number for one in github.open_requests()] == [1]
+    assert [pull_request.number for pull_request in github.open_requests()] == [1]
 
 
 def test_open_requests_are_listed_by_number_over_all_pages(world: World) -> None:
@@ -143,7 +143,7 @@ def test_open_requests_are_listed_by_number_over_all_pages(world: World) -> None
         world.repository.open(f"drafts/{number}", BASE, f"number {number}", "", draft=True)
     world.repository.close(world.repository.request(7))
 
-    assert [one.number for one in github.open_requests()] == [*range(1, 7), *range(8, 104)]
+    assert [pull_request.number for pull_request in github.open_requests()] == [*range(1, 7), *range(8, 104)]
     assert world.asked() == ["/pulls", "/pulls"]
 
 
@@ -153,11 +153,11 @@ def test_requests_from_forks_are_not_ours(world: World, fork: str) -> None:
     github.create(NEW)
     world.clock.now += 5
     world.repository.open(HEAD, BASE, "mine!", "", draft=False, from_fork=fork)
-    found = github.find(HEAD, BASE)
+    pull_request = github.find(HEAD, BASE)
 
-    assert [one.number for one in github.open_requests()] == [1]
-    assert found is not None
-    assert found.number == 1
+    assert [request.number for request in github.open_requests()] == [1]
+    assert pull_request is not None
+    assert pull_request.number == 1
 
 
 def test_the_pull_request_of_two_branches_that_was_opened_last_is_found(world: World) -> None:
@@ -168,10 +168,10 @@ def test_the_pull_request_of_two_branches_that_was_opened_last_is_found(world: W
     github.create(NEW)
     world.branch("clusters/west")
     github.create(NewRequest(HEAD, "clusters/west", "other base", ""))
-    found = github.find(HEAD, BASE)
+    pull_request = github.find(HEAD, BASE)
 
-    assert found is not None
-    assert (found.number, found.state) == (2, "open")
+    assert pull_request is not None
+    assert (pull_request.number, pull_request.state) == (2, "open")
     assert github.find("drafts/none", BASE) is None
 
 
@@ -185,13 +185,13 @@ def test_title_and_body_are_changed(world: World) -> None:
 
 def test_a_draft_becomes_ready_and_a_draft_again(world: World) -> None:
     github = world.driver()
-    made = github.create(NEW)
-    seen = []
+    pull_request = github.create(NEW)
+    values = []
     for draft in (False, False, True, True):
-        github.set_draft(made, draft)
-        seen.append(github.request(1).draft)
+        github.set_draft(pull_request, draft)
+        values.append(github.request(1).draft)
 
-    assert seen == [False, False, True, True]
+    assert values == [False, False, True, True]
     assert [path for path in world.asked("POST") if path == "/graphql"] == ["/graphql"] * 2
 
 
@@ -208,9 +208,9 @@ def test_an_enterprise_server_has_graphql_beside_its_rest(tmp_path: Path, ground
 
 def test_a_closed_request_stays_closed(world: World) -> None:
     github = world.driver()
-    made = github.create(NEW)
-    github.close(made)
-    github.close(made)
+    pull_request = github.create(NEW)
+    github.close(pull_request)
+    github.close(pull_request)
 
     assert github.request(1).state == "closed"
     assert github.open_requests() == ()
@@ -269,9 +269,9 @@ def test_a_merge_by_hand_counts(world: World) -> None:
 )
 def test_a_merge_ends_on_the_base_branch(world: World, method: MergeMethod, subject: str, parents: int) -> None:
     github = world.driver()
-    made = github.create(NewRequest(HEAD, BASE, "t", "b", draft=False))
+    pull_request = github.create(NewRequest(HEAD, BASE, "t", "b", draft=False))
     world.commit(BASE, {"other/b.yaml": b"b: 1\n"})
-    github.merge(made, method, "publish east\n\nwith words\n\nTrailer: yes\n")
+    github.merge(pull_request, method, "publish east\n\nwith words\n\nTrailer: yes\n")
     message = git(world.bare, "log", "-1", "--format=%B", BASE)
 
     assert github.request(1).state == "merged"
@@ -284,29 +284,29 @@ def test_a_merge_ends_on_the_base_branch(world: World, method: MergeMethod, subj
 
 def test_a_head_that_moved_is_not_merged(world: World) -> None:
     github = world.driver()
-    made = github.create(NewRequest(HEAD, BASE, "t", "b", draft=False))
+    pull_request = github.create(NewRequest(HEAD, BASE, "t", "b", draft=False))
     world.commit(HEAD, {"nginx/b.yaml": b"b: 1\n"})
     before = git(world.bare, "rev-parse", BASE)
     with pytest.raises(HeadMovedError, match="409 Head branch was modified"):
-        github.merge(made, "merge", "m")
+        github.merge(pull_request, "merge", "m")
 
     assert git(world.bare, "rev-parse", BASE) == before
     assert github.request(1).state == "open"
 
 
-def close_it(world: World, github: GitHub, made: PullRequest) -> None:
-    github.close(made)
+def close_it(world: World, github: GitHub, pull_request: PullRequest) -> None:
+    github.close(pull_request)
 
 
-def make_it_conflict(world: World, github: GitHub, made: PullRequest) -> None:
+def make_it_conflict(world: World, github: GitHub, pull_request: PullRequest) -> None:
     world.commit(BASE, {"nginx/a.yaml": b"a: 3\n"})
 
 
-def make_it_a_draft(world: World, github: GitHub, made: PullRequest) -> None:
-    github.set_draft(made, True)
+def make_it_a_draft(world: World, github: GitHub, pull_request: PullRequest) -> None:
+    github.set_draft(pull_request, True)
 
 
-def allow_squashing_alone(world: World, github: GitHub, made: PullRequest) -> None:
+def allow_squashing_alone(world: World, github: GitHub, pull_request: PullRequest) -> None:
     world.wire.methods = {"squash"}
 
 
@@ -324,20 +324,22 @@ def test_what_github_does_not_merge_is_told_in_its_words(
     world: World, happens: Callable[[World, GitHub, PullRequest], None], words: str, method: MergeMethod
 ) -> None:
     github = world.driver()
-    made = github.create(NewRequest(HEAD, BASE, "t", "b", draft=False))
-    happens(world, github, made)
-    with pytest.raises(ForgeRefusedError, match=words.replace("Merge merges", f"{method.capitalize()} merges")) as told:
-        github.merge(made, method, "m")
+    pull_request = github.create(NewRequest(HEAD, BASE, "t", "b", draft=False))
+    happens(world, github, pull_request)
+    with pytest.raises(
+        ForgeRefusedError, match=words.replace("Merge merges", f"{method.capitalize()} merges")
+    ) as exception_info:
+        github.merge(pull_request, method, "m")
 
-    assert not isinstance(told.value, HeadMovedError)
+    assert not isinstance(exception_info.value, HeadMovedError)
 
 
 # what holds
 
 
-def review(*said: tuple[str, ReviewState]) -> Callable[[World], None]:
+def review(*values: tuple[str, ReviewState]) -> Callable[[World], None]:
     def happen(world: World) -> None:
-        for user, state in said:
+        for user, state in values:
             world.repository.review(1, user, state)
 
     return happen
@@ -379,10 +381,10 @@ def test_what_holds_a_pull_request(world: World, happens: Callable[[World], None
     github = world.driver()
     github.create(NewRequest(HEAD, BASE, "t", "b", draft=False))
     happens(world)
-    found = github.find(HEAD, BASE)
+    pull_request = github.find(HEAD, BASE)
 
-    assert [one.hold for one in github.open_requests()] == [hold]
-    assert found == github.request(1)
+    assert [request.hold for request in github.open_requests()] == [hold]
+    assert pull_request == github.request(1)
     assert github.request(1).hold == hold
 
 
@@ -397,9 +399,9 @@ def test_a_draft_is_held_by_nobody_and_its_reviews_are_not_asked_for(world: Worl
 
 def test_what_is_over_is_held_by_nobody(world: World) -> None:
     github = world.driver()
-    made = github.create(NewRequest(HEAD, BASE, "t", "b", draft=False))
+    pull_request = github.create(NewRequest(HEAD, BASE, "t", "b", draft=False))
     world.repository.review(1, "ada", "APPROVED")
-    github.close(made)
+    github.close(pull_request)
 
     assert github.request(1).hold == ""
 
@@ -440,12 +442,12 @@ def test_what_did_not_change_is_answered_with_nothing_new(world: World) -> None:
     )
     github = GitHub(client, "acme", "fleet")
     world.repository.open(HEAD, BASE, "t", "b", draft=True)
-    seen = [github.open_requests() for _ in range(2)]
+    pull_requestses = [github.open_requests() for _ in range(2)]
     world.repository.close(world.repository.request(1))
-    seen.append(github.open_requests())
+    pull_requestses.append(github.open_requests())
     client.close()
 
-    assert seen[0] == seen[1] != seen[2] == ()
+    assert pull_requestses[0] == pull_requestses[1] != pull_requestses[2] == ()
     assert sent == [200, 304, 200]
 
 
@@ -483,10 +485,10 @@ def test_a_repository_without_drafts_says_so(world: World) -> None:
 
 def test_what_is_closed_becomes_no_draft(world: World) -> None:
     github = world.driver()
-    made = github.create(NEW)
-    github.close(made)
+    pull_request = github.create(NEW)
+    github.close(pull_request)
     with pytest.raises(ForgeRefusedError, match="markPullRequestReadyForReview: The pull request is closed"):
-        github.set_draft(made, False)
+        github.set_draft(pull_request, False)
 
 
 def test_a_status_of_a_commit_that_was_never_pushed_is_refused(world: World) -> None:
@@ -496,14 +498,14 @@ def test_a_status_of_a_commit_that_was_never_pushed_is_refused(world: World) -> 
 
 CALLS: list[tuple[str, Callable[[GitHub, PullRequest], object]]] = [
     ("open_requests", lambda github, _: github.open_requests()),
-    ("request", lambda github, made: github.request(made.number)),
+    ("request", lambda github, pull_request: github.request(pull_request.number)),
     ("find", lambda github, _: github.find(HEAD, BASE)),
     ("create", lambda github, _: github.create(NewRequest("drafts/west", BASE, "t", "b", labels=("x",)))),
-    ("update", lambda github, made: github.update(made, "t", "b")),
-    ("set_draft", lambda github, made: github.set_draft(made, False)),
-    ("close", lambda github, made: github.close(made)),
-    ("report", lambda github, made: github.report(made.commit, Verdict(False, "no"))),
-    ("merge", lambda github, made: github.merge(made, "merge", "m")),
+    ("update", lambda github, pull_request: github.update(pull_request, "t", "b")),
+    ("set_draft", lambda github, pull_request: github.set_draft(pull_request, False)),
+    ("close", lambda github, pull_request: github.close(pull_request)),
+    ("report", lambda github, pull_request: github.report(pull_request.commit, Verdict(False, "no"))),
+    ("merge", lambda github, pull_request: github.merge(pull_request, "merge", "m")),
 ]
 every_call = pytest.mark.parametrize("call", [pytest.param(call, id=name) for name, call in CALLS])
 every_write = pytest.mark.parametrize("call", [pytest.param(call, id=name) for name, call in CALLS[3:]])
@@ -696,10 +698,10 @@ def test_the_fake_wants_every_header(world: World, header: str, status: int) -> 
         "x-github-api-version": "2022-11-28",
         "user-agent": "test",
     }
-    told = {name: value for name, value in headers.items() if name != header}
+    mapping = {name: value for name, value in headers.items() if name != header}
     with httpx.Client(headers={header: ""}) as client:
         assert client.get(f"{world.url}/repos/acme/fleet/pulls", headers=headers).status_code == 200
-        assert client.get(f"{world.url}/repos/acme/fleet/pulls", headers=told).status_code == status
+        assert client.get(f"{world.url}/repos/acme/fleet/pulls", headers=mapping).status_code == status
 
 
 @pytest.mark.parametrize(

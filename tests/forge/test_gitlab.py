@@ -68,19 +68,19 @@ def hearing(answer: httpx.Response) -> Forge:
     ],
 )
 def test_a_body_gives_no_commands(scene: Scene, body: str) -> None:
-    made = scene.driver.create(replace(NEW, body=body))
-    scene.driver.update(made, "title", f"{body}\n{body}")
+    pull_request = scene.driver.create(replace(NEW, body=body))
+    scene.driver.update(pull_request, "title", f"{body}\n{body}")
 
-    assert made.body == body
+    assert pull_request.body == body
     assert scene.driver.request(1).body == f"{body}\n{body}"
     assert scene.driver.request(1).state == "open"
     assert wire_of(scene).commands == []
 
 
 def test_carriage_returns_hide_no_command(scene: Scene) -> None:
-    made = scene.driver.create(replace(NEW, body="\r/close\r\n/merge\n\r\r/merge  \r\n"))
+    pull_request = scene.driver.create(replace(NEW, body="\r/close\r\n/merge\n\r\r/merge  \r\n"))
 
-    assert made.body == "/close\n/merge\n/merge"
+    assert pull_request.body == "/close\n/merge\n/merge"
     assert wire_of(scene).commands == []
 
 
@@ -154,7 +154,7 @@ def test_one_request_is_asked_for_its_approvals_anew(scene: Scene) -> None:
     scene.repository.review(1, "ada", "APPROVED")
     request.updated = request.created
 
-    assert [one.hold for one in scene.driver.open_requests()] == [""]
+    assert [pull_request.hold for pull_request in scene.driver.open_requests()] == [""]
     assert scene.driver.request(1).hold == "approved"
 
 
@@ -169,10 +169,10 @@ def test_a_request_while_it_is_merged(scene: Scene) -> None:
     scene.driver.create(READY)
     wire_of(scene).merging.add(1)
 
-    found = scene.driver.find(HEAD, BASE)
+    pull_request = scene.driver.find(HEAD, BASE)
 
-    assert found is not None
-    assert (found.state, found.hold) == ("open", "queued")
+    assert pull_request is not None
+    assert (pull_request.state, pull_request.hold) == ("open", "queued")
 
 
 def test_a_list_that_goes_on_from_a_cursor(scene: Scene) -> None:
@@ -193,21 +193,21 @@ def test_a_project_in_groups(scene: Scene) -> None:
 
 
 def test_an_account_that_may_not_merge(scene: Scene) -> None:
-    made = scene.driver.create(READY)
+    pull_request = scene.driver.create(READY)
     wire_of(scene).may_merge = False
 
     with pytest.raises(ForgeRefusedError, match=f"401 .*may not merge into {BASE}"):
-        scene.driver.merge(made, "merge", "m")
+        scene.driver.merge(pull_request, "merge", "m")
 
     scene.token_file.write_text("another")
     with pytest.raises(ForgeCredentialsError):
-        scene.driver.merge(made, "merge", "m")
+        scene.driver.merge(pull_request, "merge", "m")
 
 
 def test_a_squash_has_the_message(scene: Scene) -> None:
-    made = scene.driver.create(READY)
+    pull_request = scene.driver.create(READY)
 
-    scene.driver.merge(made, "squash", "")
+    scene.driver.merge(pull_request, "squash", "")
     usual = git(scene.repository.bare, "log", "-1", "--format=%s", BASE)
     scene.push(path="other")
     scene.driver.merge(scene.driver.create(READY), "squash", "ours\n\nwith more")
@@ -228,10 +228,10 @@ def test_a_squash_has_the_message(scene: Scene) -> None:
     ],
 )
 def test_refusals_of_a_merge(status: int, content: object, kind: type[ForgeRefusedError], words: str) -> None:
-    made = hearing(httpx.Response(200, json=MERGE_REQUEST)).request(1)
+    pull_request = hearing(httpx.Response(200, json=MERGE_REQUEST)).request(1)
 
     with pytest.raises(ForgeRefusedError, match=words) as error:
-        hearing(httpx.Response(status, json=content)).merge(made, "merge", "m")
+        hearing(httpx.Response(status, json=content)).merge(pull_request, "merge", "m")
 
     assert type(error.value) is kind
 
@@ -260,8 +260,8 @@ def test_what_gitlab_shows() -> None:
 
     assert (request.title, request.body, request.draft) == ("east", "", True)
     assert request.created == 1_767_319_445
-    gone = hearing(httpx.Response(200, json={**MERGE_REQUEST, "sha": None, "state": "closed"})).request(1)
-    assert (gone.commit, gone.state) == ("", "closed")
+    pull_request = hearing(httpx.Response(200, json={**MERGE_REQUEST, "sha": None, "state": "closed"})).request(1)
+    assert (pull_request.commit, pull_request.state) == ("", "closed")
 
 
 @pytest.mark.parametrize(

@@ -43,10 +43,10 @@ def make_hosts() -> Hosts:
 )
 def test_the_longest_place_decides(host: str, path: str, kind: str | None, driver: type | None) -> None:
     hosts = make_hosts()
-    found = hosts.forge(host, path)
+    forge = hosts.forge(host, path)
     assert hosts.kind(host, path) == kind
-    assert (None if found is None else type(found)) is driver
-    assert hosts.forge(host, path) is found, "a driver remembers, and is built once"
+    assert (None if forge is None else type(forge)) is driver
+    assert hosts.forge(host, path) is forge, "a driver remembers, and is built once"
 
 
 @pytest.mark.parametrize(

@@ -48,39 +48,39 @@ def always(status: int, **answer: object) -> Answering:
 
 def in_turn(*answers: httpx.Response) -> tuple[Answering, list[httpx.Request]]:
     """Return what gives one answer after the other, and the list of what was asked."""
-    asked: list[httpx.Request] = []
+    values: list[httpx.Request] = []
     waiting = iter(answers)
 
     def answering(request: httpx.Request) -> httpx.Response:
-        asked.append(request)
+        values.append(request)
         return next(waiting)
 
-    return answering, asked
+    return answering, values
 
 
 # reads
 
 
 def test_a_read_asks_below_the_root_with_its_parameters_encoded() -> None:
-    answering, asked = in_turn(httpx.Response(200, json={"a": 1}))
+    answering, values = in_turn(httpx.Response(200, json={"a": 1}))
 
     assert make_client(answering).get("/pulls", {"head": "acme:drafts/a&b", "per_page": 100}) == {"a": 1}
-    assert str(asked[0].url) == "https://forge.example/api/pulls?head=acme%3Adrafts%2Fa%26b&per_page=100"
-    assert asked[0].headers["user-agent"] == "reconciler"
-    assert asked[0].headers["authorization"] == f"Bearer {SECRET}"
+    assert str(values[0].url) == "https://forge.example/api/pulls?head=acme%3Adrafts%2Fa%26b&per_page=100"
+    assert values[0].headers["user-agent"] == "reconciler"
+    assert values[0].headers["authorization"] == f"Bearer {SECRET}"
 
 
 def test_what_a_product_wants_to_be_told_goes_with_every_request_of_its_driver_alone() -> None:
-    answering, asked = in_turn(*(httpx.Response(200, json={}) for _ in range(2)))
+    answering, values = in_turn(*(httpx.Response(200, json={}) for _ in range(2)))
     client = make_client(answering)
     client.with_headers({"Accept": "application/special"}).get("/a")
     client.get("/a")
 
-    assert [one.headers["accept"] for one in asked] == ["application/special", "application/json"]
+    assert [item.headers["accept"] for item in values] == ["application/special", "application/json"]
 
 
 def test_a_read_is_asked_again_with_its_tag_and_remembered_if_nothing_changed() -> None:
-    answering, asked = in_turn(
+    answering, values = in_turn(
         httpx.Response(200, json=[1], headers={"etag": 'W/"one"'}),
         httpx.Response(304),
         httpx.Response(200, json=[2], headers={"etag": 'W/"two"'}),
@@ -89,7 +89,7 @@ def test_a_read_is_asked_again_with_its_tag_and_remembered_if_nothing_changed() 
     client = make_client(answering)
 
     assert [client.get("/a") for _ in range(4)] == [[1], [1], [2], [2]]
-    assert [one.headers.get("if-none-match") for one in asked] == [None, 'W/"one"', 'W/"one"', 'W/"two"']
+    assert [item.headers.get("if-none-match") for item in values] == [None, 'W/"one"', 'W/"one"', 'W/"two"']
 
 
 def test_what_a_caller_does_to_an_answer_is_not_remembered() -> None:
@@ -101,12 +101,12 @@ def test_what_a_caller_does_to_an_answer_is_not_remembered() -> None:
 
 
 def test_reads_with_other_parameters_are_remembered_apart() -> None:
-    answering, asked = in_turn(*(httpx.Response(200, json=[], headers={"etag": "x"}) for _ in range(2)))
+    answering, values = in_turn(*(httpx.Response(200, json=[], headers={"etag": "x"}) for _ in range(2)))
     client = make_client(answering)
     client.get("/a", {"page": 1})
     client.get("/a", {"page": 2})
 
-    assert "if-none-match" not in asked[1].headers
+    assert "if-none-match" not in values[1].headers
 
 
 def test_nothing_new_is_no_answer_to_who_knew_nothing() -> None:
@@ -141,12 +141,12 @@ def test_memory_packs_what_repeats_itself() -> None:
 
 
 def test_a_session_that_the_forge_begins_is_not_carried_on() -> None:
-    answering, asked = in_turn(*(httpx.Response(200, json={}, headers={"set-cookie": "session=1"}) for _ in range(2)))
+    answering, values = in_turn(*(httpx.Response(200, json={}, headers={"set-cookie": "session=1"}) for _ in range(2)))
     client = make_client(answering)
     client.get("/a")
     client.get("/a")
 
-    assert "cookie" not in asked[1].headers
+    assert "cookie" not in values[1].headers
 
 
 def test_threads_share_what_is_remembered() -> None:
@@ -171,13 +171,13 @@ def next_page(url: str) -> dict[str, str]:
 
 
 def test_all_pages_are_read() -> None:
-    answering, asked = in_turn(
+    answering, values = in_turn(
         httpx.Response(200, json=[1, 2], headers=next_page(f"{API}/a?cursor=x%2Fy&per_page=2")),
         httpx.Response(200, json=[3], headers={"link": f'<{API}/a>; rel="prev"'}),
     )
 
     assert make_client(answering).pages("/a", {"per_page": 2}) == [1, 2, 3]
-    assert str(asked[1].url) == f"{API}/a?cursor=x%2Fy&per_page=2"
+    assert str(values[1].url) == f"{API}/a?cursor=x%2Fy&per_page=2"
 
 
 def test_pages_that_did_not_change_lead_on_as_before() -> None:
@@ -203,11 +203,11 @@ def test_pages_that_did_not_change_lead_on_as_before() -> None:
     ],
 )
 def test_a_next_page_elsewhere_is_not_asked_for(url: str) -> None:
-    answering, asked = in_turn(httpx.Response(200, json=[1], headers=next_page(url)))
+    answering, values = in_turn(httpx.Response(200, json=[1], headers=next_page(url)))
     with pytest.raises(ForgeAnswerError, match="refers to another host"):
         make_client(answering).pages("/a")
 
-    assert len(asked) == 1
+    assert len(values) == 1
 
 
 def test_a_next_page_without_an_address_is_no_forge_s() -> None:
@@ -229,11 +229,11 @@ def test_a_page_must_be_a_list() -> None:
 
 
 def test_a_write_sends_json_and_returns_what_came_back() -> None:
-    answering, asked = in_turn(httpx.Response(201, json={"number": 1}))
+    answering, values = in_turn(httpx.Response(201, json={"number": 1}))
 
     assert make_client(answering).send("POST", "/a", {"title": "é"}) == {"number": 1}
-    assert (asked[0].method, asked[0].headers["content-type"]) == ("POST", "application/json")
-    assert asked[0].read().decode() == '{"title":"é"}'
+    assert (values[0].method, values[0].headers["content-type"]) == ("POST", "application/json")
+    assert values[0].read().decode() == '{"title":"é"}'
 
 
 def test_a_write_may_be_answered_with_nothing() -> None:
@@ -242,7 +242,7 @@ def test_a_write_may_be_answered_with_nothing() -> None:
 
 def test_a_write_over_the_budget_is_not_sent() -> None:
     clock = Clock()
-    answering, asked = in_turn(httpx.Response(204), httpx.Response(204))
+    answering, values = in_turn(httpx.Response(204), httpx.Response(204))
     client = make_client(answering, clock, RateLimiter(2, 1, clock))
     client.send("POST", "/a", {}, opens=True)
     with pytest.raises(ForgeBusyError, match="1 new pull requests per hour"):
@@ -251,7 +251,7 @@ def test_a_write_over_the_budget_is_not_sent() -> None:
     with pytest.raises(ForgeBusyError, match="2 writes per minute"):
         client.send("PATCH", "/a", {})
 
-    assert len(asked) == 2
+    assert len(values) == 2
 
 
 # refusals
@@ -346,7 +346,7 @@ def test_a_forge_that_asks_for_patience_is_left_alone(
     status: int, headers: dict[str, str], words: str, rest: float
 ) -> None:
     clock = Clock()
-    answering, asked = in_turn(
+    answering, values = in_turn(
         httpx.Response(status, headers=headers, json={"message": words}), httpx.Response(200, json={})
     )
     client = make_client(answering, clock)
@@ -356,7 +356,7 @@ def test_a_forge_that_asks_for_patience_is_left_alone(
     clock.now += rest - 0.5
     with pytest.raises(ForgeBusyError):
         client.get("/a")
-    assert len(asked) == 1
+    assert len(values) == 1
     clock.now += 0.5
 
     assert client.get("/a") == {}
@@ -411,32 +411,32 @@ def test_a_forge_that_cannot_be_heard_is_unreachable(error: httpx.HTTPError, wor
 
 @pytest.mark.parametrize("status", [301, 302, 307, 308])
 def test_a_read_follows_a_repository_that_was_renamed(status: int) -> None:
-    answering, asked = in_turn(
+    answering, values = in_turn(
         httpx.Response(status, headers={"location": "/api/repositories/7?page=2"}), httpx.Response(200, json=[1])
     )
 
     assert make_client(answering).get("/repos/a/b") == [1]
-    assert str(asked[1].url) == f"{API}/repositories/7?page=2"
-    assert asked[1].headers["authorization"] == f"Bearer {SECRET}"
+    assert str(values[1].url) == f"{API}/repositories/7?page=2"
+    assert values[1].headers["authorization"] == f"Bearer {SECRET}"
 
 
 def test_a_write_is_repeated_as_it_was_where_the_forge_asks_for_that() -> None:
-    answering, asked = in_turn(
+    answering, values = in_turn(
         httpx.Response(307, headers={"location": f"{API}/repositories/7"}), httpx.Response(200, json=1)
     )
 
     assert make_client(answering).send("PATCH", "/repos/a/b", {"a": 1}) == 1
-    assert [(one.method, one.read()) for one in asked] == [("PATCH", b'{"a":1}')] * 2
+    assert [(item.method, item.read()) for item in values] == [("PATCH", b'{"a":1}')] * 2
 
 
 def test_a_write_does_not_become_a_read() -> None:
-    answering, asked = in_turn(httpx.Response(302, headers={"location": f"{API}/x"}))
+    answering, values = in_turn(httpx.Response(302, headers={"location": f"{API}/x"}))
     with pytest.raises(
         ForgeAnswerError, match=r"POST /api/a: 302 a redirect to forge\.example, which the client does not follow"
     ):
         make_client(answering).send("POST", "/a", {})
 
-    assert len(asked) == 1
+    assert len(values) == 1
 
 
 @pytest.mark.parametrize(
@@ -452,12 +452,12 @@ def test_a_write_does_not_become_a_read() -> None:
 )
 @pytest.mark.parametrize("method", ["GET", "POST"])
 def test_a_redirect_elsewhere_is_not_followed(location: str, method: str) -> None:
-    answering, asked = in_turn(httpx.Response(307, headers={"location": location}))
+    answering, values = in_turn(httpx.Response(307, headers={"location": location}))
     client = make_client(answering)
     with pytest.raises(ForgeAnswerError, match="which the client does not follow") as refused:
         client.get("/a") if method == "GET" else client.send(method, "/a", {})
 
-    assert len(asked) == 1
+    assert len(values) == 1
     assert SECRET not in refused.value.message
 
 
@@ -555,13 +555,13 @@ def test_credentials_that_fail_are_an_error_before_anything_is_sent() -> None:
     def refuse() -> dict[str, str]:
         raise ForgeCredentialsError("no token")
 
-    answering, asked = in_turn()
+    answering, values = in_turn()
     clock = Clock()
     client = ForgeClient(API, refuse, RateLimiter(0, 0, clock), clock, httpx.MockTransport(answering))
     with pytest.raises(ForgeCredentialsError):
         client.get("/a")
 
-    assert not asked
+    assert not values
 
 
 @pytest.mark.parametrize("status", [301, 400, 401, 403, 404, 409, 422, 429, 500])

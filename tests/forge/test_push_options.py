@@ -28,24 +28,24 @@ bodies = st.text(st.sampled_from("/\\nx `\n\r\0{}é"), max_size=40) | st.text(ma
 
 def read_as_gitlab(options: tuple[str, ...]) -> dict[str, list[str]]:
     """Return what GitLab takes the options for: values stripped, a backslash and an `n` for a line break."""
-    told: dict[str, list[str]] = {}
+    mapping: dict[str, list[str]] = {}
     for option in options:
-        found = re.fullmatch(r"merge_request\.([^=]+)=?(.*)", option)
-        assert found is not None, option
-        value = found[2].strip()
-        told.setdefault(found[1], []).append(value.replace("\\n", "\n") if found[1] == "description" else value)
-    return told
+        match = re.fullmatch(r"merge_request\.([^=]+)=?(.*)", option)
+        assert match is not None, option
+        value = match[2].strip()
+        mapping.setdefault(match[1], []).append(value.replace("\\n", "\n") if match[1] == "description" else value)
+    return mapping
 
 
 def read_as_gitea(options: tuple[str, ...]) -> dict[str, str]:
     """Return what Gitea takes the options for: what stands after `{base64}` is decoded."""
-    told = dict(option.split("=", 1) for option in options)
+    result = dict(option.split("=", 1) for option in options)
     encoded = "{base64}"
     return {
         key: base64.b64decode(value.removeprefix(encoded), validate=True).decode()
         if value.startswith(encoded)
         else value
-        for key, value in told.items()
+        for key, value in result.items()
     }
 
 
@@ -91,9 +91,9 @@ def test_gitea_hears_a_pull_request_without_any_ref(tmp_path: Path) -> None:
 
     outcome = mirror.push_for_review(commit, ref, options)
 
-    told = "".join(f"[{option}]" for option in options)
+    text = "".join(f"[{option}]" for option in options)
     assert outcome == PushDone()
-    assert (remote / "reviews").read_text("utf-8") == f"{commit} refs/for/clusters/east {told}\n"
+    assert (remote / "reviews").read_text("utf-8") == f"{commit} refs/for/clusters/east {text}\n"
     assert read_refs(remote) == {}
     assert read_as_gitea(options) == {
         "topic": "drafts/east",

@@ -87,7 +87,7 @@ def test_a_password_never_follows_a_redirect(tmp_path: Path, host: GitHost) -> N
 
 
 @pytest.mark.parametrize(
-    ("asked", "answered"),
+    ("text", "answered"),
     [
         pytest.param("protocol=http\nhost=h.example:81\npath=team/b.git\n", True, id="its-own-repository"),
         pytest.param("protocol=http\nhost=h.example:81\npath=team/c.git\n", False, id="another-path"),
@@ -96,19 +96,19 @@ def test_a_password_never_follows_a_redirect(tmp_path: Path, host: GitHost) -> N
         pytest.param("protocol=https\nhost=h.example:81\npath=team/b.git\n", False, id="another-scheme"),
     ],
 )
-def test_git_asks_the_helper_for_its_own_url_only(tmp_path: Path, asked: str, answered: bool) -> None:
+def test_git_asks_the_helper_for_its_own_url_only(tmp_path: Path, text: str, answered: bool) -> None:
     credential = Credential("http", "h.example", 81, "", "robot", "hunter2-hunter2")
 
-    with provide_credential(credential, parse_url("http://h.example:81/team/b.git")) as given:
-        environment = {**HERMETIC, "GIT_TERMINAL_PROMPT": "0", "GIT_CONFIG_COUNT": str(len(given.settings))}
-        for number, (key, value) in enumerate(given.settings):
+    with provide_credential(credential, parse_url("http://h.example:81/team/b.git")) as credential_helper:
+        environment = {**HERMETIC, "GIT_TERMINAL_PROMPT": "0", "GIT_CONFIG_COUNT": str(len(credential_helper.settings))}
+        for number, (key, value) in enumerate(credential_helper.settings):
             environment |= {f"GIT_CONFIG_KEY_{number}": key, f"GIT_CONFIG_VALUE_{number}": value}
             assert "hunter2" not in key + value
         # twice, because git starts the helper again for each of its own processes
         answers = [
             subprocess.run(
-                ["git", "credential", "fill"], input=f"{asked}\n", env=environment, cwd=tmp_path, text=True,
-                capture_output=True, pass_fds=given.descriptors, check=False,
+                ["git", "credential", "fill"], input=f"{text}\n", env=environment, cwd=tmp_path, text=True,
+                capture_output=True, pass_fds=credential_helper.descriptors, check=False,
             ).stdout
             for _ in range(2)
         ]  # fmt: skip
@@ -218,8 +218,8 @@ def test_the_first_match_counts_and_every_password_is_redacted(tmp_path: Path) -
     file = tmp_path / "credentials"
     file.write_text("https://a:first-password@h/x\nhttps://b:second-password@h\nhttps://c:third%2Fpassword@h\n")
 
-    found = find_credential(str(file), parse_url("https://h/y.git"))
+    credential = find_credential(str(file), parse_url("https://h/y.git"))
 
-    assert found is not None
-    assert (found.username, "second-password" in repr(found)) == ("b", False)
+    assert credential is not None
+    assert (credential.username, "second-password" in repr(credential)) == ("b", False)
     assert redact("first-password second-password third/password third%2Fpassword") == "***** ***** ***** *****"

@@ -37,12 +37,12 @@ def test_links_are_not_followed(tmp_path: Path) -> None:
 def test_the_caller_sorts_and_shortens_what_is_walked(tmp_path: Path) -> None:
     for name in ("c", "a", "b/d"):
         (tmp_path / name).mkdir(parents=True)
-    seen = []
+    values = []
     for place, folders, _ in walk_folder(tmp_path):
         folders[:] = sorted(set(folders) - {"a"})
-        seen.append(str(Path(place).relative_to(tmp_path)))
+        values.append(str(Path(place).relative_to(tmp_path)))
 
-    assert seen == [".", "b", "b/d", "c"]
+    assert values == [".", "b", "b/d", "c"]
 
 
 def test_what_cannot_be_read_is_reported(tmp_path: Path) -> None:

@@ -49,9 +49,9 @@ def cloned(told: Told, tmp_path_factory: pytest.TempPathFactory) -> CommitHistor
     folder = tmp_path_factory.mktemp("cloned")
     git(folder, "clone", "--quiet", str(told.remote), "work")
     (folder / "work/deep/er").mkdir(parents=True)
-    found = open_local_history(folder / "work/deep/er", GitOptions())
-    assert found
-    return found[0]
+    local_history = open_local_history(folder / "work/deep/er", GitOptions())
+    assert local_history
+    return local_history[0]
 
 
 @pytest.mark.parametrize("kind", ["mirrored", "cloned"])
@@ -125,14 +125,14 @@ def test_the_merge_base_and_the_files_of_commits(kind: str, told: Told, request:
 
 def test_a_shallow_clone_says_what_it_lacks(told: Told, tmp_path: Path) -> None:
     git(tmp_path, "clone", "--quiet", "--depth=1", "--no-single-branch", f"file://{told.remote}", "shallow")
-    found = open_local_history(tmp_path / "shallow", GitOptions())
-    assert found
-    main, feature = found[0].find("main"), found[0].find("origin/feature/x")
+    local_history = open_local_history(tmp_path / "shallow", GitOptions())
+    assert local_history
+    main, feature = local_history[0].find("main"), local_history[0].find("origin/feature/x")
 
     with pytest.raises(ObjectMissingError, match="shallow"):
-        found[0].find("main~1")
+        local_history[0].find("main~1")
     with pytest.raises(ObjectMissingError, match="shallow"):
-        found[0].merge_base(main, feature)
+        local_history[0].merge_base(main, feature)
 
 
 def test_the_place_of_a_folder_in_its_repository(told: Told, tmp_path: Path) -> None:
@@ -141,17 +141,17 @@ def test_the_place_of_a_folder_in_its_repository(told: Told, tmp_path: Path) -> 
     (tmp_path / "plain").mkdir()
     places = ["work", "work/deep/er", "plain"]
 
-    found = [open_local_history(tmp_path / place, GitOptions()) for place in places]
+    values = [open_local_history(tmp_path / place, GitOptions()) for place in places]
 
-    assert [one and one[1] for one in found] == ["", "deep/er", None]
+    assert [item and item[1] for item in values] == ["", "deep/er", None]
 
 
 def test_a_work_tree_beside_the_main_one_has_a_head_of_its_own(told: Told, tmp_path: Path) -> None:
     git(tmp_path, "clone", "--quiet", str(told.remote), "work")
     git(tmp_path / "work", "worktree", "add", "--quiet", "--detach", "../second", told.first)
 
-    found = open_local_history(tmp_path / "second", GitOptions())
+    local_history = open_local_history(tmp_path / "second", GitOptions())
 
-    assert found
-    assert found[0].find("HEAD") == told.first
-    assert found[0].find("main") == told.third
+    assert local_history
+    assert local_history[0].find("HEAD") == told.first
+    assert local_history[0].find("main") == told.third

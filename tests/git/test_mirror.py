@@ -160,9 +160,9 @@ def test_every_kind_of_change(mirror: Mirror) -> None:
 
     with mirror.open_reader() as reader:
         commit = reader.commit(second)
-        found = {path: (mode, one) for path, mode, one in reader.walk(commit.tree)}
-        assert found.pop("other") == ("160000", ABSENT)
-        assert {path: (mode, reader.blob(blob)) for path, (mode, blob) in found.items()} == {
+        mapping = {path: (mode, blob_id) for path, mode, blob_id in reader.walk(commit.tree)}
+        assert mapping.pop("other") == ("160000", ABSENT)
+        assert {path: (mode, reader.blob(blob)) for path, (mode, blob) in mapping.items()} == {
             "a/y": ("100644", b"2"),
             "b": ("100644", b"3"),
             "copy/of/a/x": ("100644", b"1"),
@@ -374,9 +374,9 @@ def test_thousands_of_blobs_in_one_go(mirror: Mirror) -> None:
     mirror.write_commits([NewCommit((), tuple(PutFile(str(i), data) for i, data in enumerate(contents)), "m", 0)])
 
     with mirror.open_reader() as reader:
-        found = reader.blobs(map(compute_blob_id, contents))
+        blobs = reader.blobs(map(compute_blob_id, contents))
 
-    assert found == {compute_blob_id(data): data for data in contents}
+    assert blobs == {compute_blob_id(data): data for data in contents}
 
 
 def test_a_tree_that_unfolds_without_end_is_refused(mirror: Mirror) -> None:
@@ -417,9 +417,9 @@ def test_when_a_path_changed_last_along_first_parents(mirror: Mirror, remote: Pa
     merge = CommitId(git(remote, "commit-tree", tree, "-p", other, "-p", side, "-m", "merge"))
     git(remote, "update-ref", "refs/heads/main", merge)
     mirror.fetch("upstream")
-    found = {path: mirror.find_last_change(merge, path) for path in ("gw", "gw/a", "nowhere")}
+    mapping = {path: mirror.find_last_change(merge, path) for path in ("gw", "gw/a", "nowhere")}
 
-    assert found == {"gw": merge, "gw/a": merge, "nowhere": None}
+    assert mapping == {"gw": merge, "gw/a": merge, "nowhere": None}
     assert mirror.find_last_change(other, "gw") == begun
     with mirror.open_reader() as reader:
         starred = mirror.find_last_change(other, "channels/gw*.yaml")
@@ -431,7 +431,7 @@ def test_who_made_a_tag_and_when(mirror: Mirror, remote: Path) -> None:
     commit = commit_files(remote, "refs/heads/main", {"a": b"1"})
     head = f"object {commit}\ntype commit\ntag t\n"
     odd = [head + f"tagger Ada <a@b> {date} +0100\n\ntagger me 5" for date in ("1234", "-1", "9" * 30)]
-    ids = [git(remote, "hash-object", "-t", "tag", "-w", "--literally", "--stdin", stdin=one.encode()) for one in odd]
+    ids = [git(remote, "hash-object", "-t", "tag", "-w", "--literally", "--stdin", stdin=item.encode()) for item in odd]
     ids.append(git(remote, "hash-object", "-t", "tag", "-w", "--stdin", "--literally", stdin=f"{head}\nold".encode()))
     for number, tag in enumerate(ids):
         git(remote, "update-ref", f"refs/tags/t{number}", tag)
@@ -439,11 +439,11 @@ def test_who_made_a_tag_and_when(mirror: Mirror, remote: Path) -> None:
     with mirror.open_reader() as reader:
         taggers = [reader.tagger(ObjectId(tag)) for tag in ids]
 
-    assert [one.seconds if one else None for one in taggers] == [1234, 0, 2**32 - 1, None]
+    assert [git_identity.seconds if git_identity else None for git_identity in taggers] == [1234, 0, 2**32 - 1, None]
 
 
 def test_first_parents_from_what_was_seen(mirror: Mirror) -> None:
-    start, one, side, merge, other = mirror.write_commits(
+    start, commit_id, side, merge, other = mirror.write_commits(
         [
             NewCommit((), (), "start", 0),
             NewCommit((0,), (), "one", 0),
@@ -453,15 +453,15 @@ def test_first_parents_from_what_was_seen(mirror: Mirror) -> None:
         ]
     )
 
-    assert mirror.list_first_parent_commits(start, merge) == [one, merge]
+    assert mirror.list_first_parent_commits(start, merge) == [commit_id, merge]
     assert mirror.list_first_parent_commits(merge, merge) == []
-    assert mirror.list_first_parent_commits(side, merge) == [one, merge]
-    assert mirror.list_first_parent_commits(merge, one) is None
+    assert mirror.list_first_parent_commits(side, merge) == [commit_id, merge]
+    assert mirror.list_first_parent_commits(merge, commit_id) is None
     assert mirror.list_first_parent_commits(other, merge) is None
     assert mirror.list_first_parent_commits(CommitId(ABSENT), merge) is None
     assert mirror.is_ancestor(side, merge)
-    assert not mirror.is_ancestor(side, one)
-    assert [mirror.merge_base(side, one), mirror.merge_base(side, merge), mirror.merge_base(side, other)] == [
+    assert not mirror.is_ancestor(side, commit_id)
+    assert [mirror.merge_base(side, commit_id), mirror.merge_base(side, merge), mirror.merge_base(side, other)] == [
         start, side, None,
     ]  # fmt: skip
 
@@ -475,9 +475,9 @@ def test_opening_twice_at_once_gives_one_sound_mirror(tmp_path: Path, remote: Pa
         return dict(mirror.refs())
 
     with ThreadPoolExecutor(6) as pool:
-        found = list(pool.map(open_and_fetch, range(12)))
+        result = list(pool.map(open_and_fetch, range(12)))
 
-    assert all(refs == found[0] for refs in found)
+    assert all(refs == result[0] for refs in result)
     assert len(list((tmp_path / "cache").glob("*.git"))) == 1
 
 
@@ -579,9 +579,9 @@ def test_ssh_asks_nobody_and_trusts_only_known_hosts(
 
     mirror.fetch("config")
 
-    said = (tmp_path / "said").read_text().splitlines()
-    assert {"BatchMode=yes", "StrictHostKeyChecking=yes", "UserKnownHostsFile=/keys/known"} <= set(said)
-    assert said[said.index("-i") + 1] == "/keys/deploy key"
+    line = (tmp_path / "said").read_text().splitlines()
+    assert {"BatchMode=yes", "StrictHostKeyChecking=yes", "UserKnownHostsFile=/keys/known"} <= set(line)
+    assert line[line.index("-i") + 1] == "/keys/deploy key"
     assert list(mirror.refs()) == ["refs/heads/main"]
 
 
@@ -638,7 +638,7 @@ def test_maintenance_packs_loose_objects(tmp_path: Path, mirror: Mirror) -> None
 
     assert list(mirror.folder.glob("objects/??/*")) == []
     with mirror.open_reader() as reader:
-        assert len(reader.blobs(BlobId(one) for one in ids)) == len(files)
+        assert len(reader.blobs(BlobId(item) for item in ids)) == len(files)
     assert not mirror.maintain()
     assert_sound(mirror.folder)
 
@@ -648,21 +648,21 @@ def test_a_discarded_mirror_is_fetched_again(tmp_path: Path, mirror: Mirror, rem
     mirror.fetch("config")
 
     mirror.discard()
-    again = Mirror.open(tmp_path / "cache", str(remote))
-    again.fetch("config")
+    second_mirror = Mirror.open(tmp_path / "cache", str(remote))
+    second_mirror.fetch("config")
 
-    assert again.refs() == mirror.refs()
-    assert_sound(again.folder)
+    assert second_mirror.refs() == mirror.refs()
+    assert_sound(second_mirror.folder)
 
 
 def test_the_rest_of_a_mirror_is_made_anew_by_itself(tmp_path: Path, mirror: Mirror, remote: Path) -> None:
     commit_files(remote, "refs/heads/main", {"a": b"1"})
     (mirror.folder / "HEAD").unlink()
 
-    again = Mirror.open(tmp_path / "cache", str(remote))
-    again.fetch("config")
+    second_mirror = Mirror.open(tmp_path / "cache", str(remote))
+    second_mirror.fetch("config")
 
-    assert list(again.refs()) == ["refs/heads/main"]
+    assert list(second_mirror.refs()) == ["refs/heads/main"]
 
 
 def test_a_cache_that_cannot_be_written_is_told(tmp_path: Path, remote: Path) -> None:

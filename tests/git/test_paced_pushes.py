@@ -58,13 +58,13 @@ def test_what_is_over_the_pace_is_put_off_until_there_is_room(tmp_path: Path) ->
 
 def test_those_that_waited_longest_go_first(tmp_path: Path) -> None:
     desk = Desk(tmp_path, 1)
-    done = [desk.push("b", "c", "d")]
+    values = [desk.push("b", "c", "d")]
     # "a" comes later than "c" and "d", whatever its name
     for names in ("acd", "ad", "a"):
         desk.now += 60
-        done.append(desk.push(*names))
+        values.append(desk.push(*names))
 
-    assert done == [["b"], ["c"], ["d"], ["a"]]
+    assert values == [["b"], ["c"], ["d"], ["a"]]
 
 
 def test_some_pushes_are_left_for_later_ones(tmp_path: Path) -> None:
@@ -79,12 +79,12 @@ def test_without_atomic_pushes_no_unit_is_left_half_there(tmp_path: Path, per_mi
     desk = Desk(tmp_path, per_minute, receive__advertiseAtomic="false")
     left = ["a", "b", "c"]
     for _ in range(8):
-        done = desk.push(*left)
+        result = desk.push(*left)
         there = {ref.rpartition("/")[2] for ref in desk.refs}
         assert desk.refs == {
-            ref for one in there for ref in (f"refs/heads/drafts/{one}", f"refs/reconciler/state/{one}")
+            ref for item in there for ref in (f"refs/heads/drafts/{item}", f"refs/reconciler/state/{item}")
         }
-        left = [name for name in left if name not in done]
+        left = [name for name in left if name not in result]
         desk.now += 60
 
     assert not left

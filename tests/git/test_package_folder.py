@@ -20,22 +20,22 @@ def tree(files: Mapping[str, str]) -> FileTree:
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    made = tmp_path / "web"
+    new_path = tmp_path / "web"
     for path, text in {"a.yaml": "a\n", "b/c.yaml": "c\n", "b/d/e.yaml": "e\n", "run.sh": "#!\n"}.items():
-        (made / path).parent.mkdir(parents=True, exist_ok=True)
-        (made / path).write_text(text)
-    (made / "run.sh").chmod(0o750)
-    return made
+        (new_path / path).parent.mkdir(parents=True, exist_ok=True)
+        (new_path / path).write_text(text)
+    (new_path / "run.sh").chmod(0o750)
+    return new_path
 
 
 def everything(folder: Path) -> dict[str, tuple[int, int, bytes]]:
     """Return every path with inode, mode and content; links by their target, folders by nothing but their mode."""
-    found = {}
+    mapping = {}
     for place in sorted(folder.rglob("*")):
         status, is_folder = place.lstat(), place.is_dir() and not place.is_symlink()
         content = os.fsencode(place.readlink()) if place.is_symlink() else b"" if is_folder else place.read_bytes()
-        found[str(place.relative_to(folder))] = (0 if is_folder else status.st_ino, status.st_mode, content)
-    return found
+        mapping[str(place.relative_to(folder))] = (0 if is_folder else status.st_ino, status.st_mode, content)
+    return mapping
 
 
 def test_only_what_differs_is_touched(folder: Path) -> None:

@@ -45,11 +45,11 @@ def test_a_unit_arrives_whole_and_is_remembered(tmp_path: Path, remote: Path) ->
 
     report = mirror.push([create("c1", draft, state)])
 
-    wanted = {"refs/heads/drafts/c1": draft, "refs/reconciler/state/c1": state}
+    expected = {"refs/heads/drafts/c1": draft, "refs/reconciler/state/c1": state}
     assert report["c1"] == PushDone()
     assert report.is_complete
-    assert read_refs(remote) == wanted
-    assert mirror.refs() == wanted
+    assert read_refs(remote) == expected
+    assert mirror.refs() == expected
     assert mirror.peel_ref("refs/heads/drafts/c1") == draft
     assert not git(mirror.folder, "for-each-ref", "refs/out")
     assert_sound(remote)
@@ -80,7 +80,7 @@ def test_a_parentless_update_and_a_deletion(tmp_path: Path, remote: Path) -> Non
 def test_another_writer_since_the_fetch_wins(tmp_path: Path, remote: Path) -> None:
     commit_files(remote, "refs/heads/drafts/c1", {"a": b"1"})
     mirror = open_mirror(tmp_path, remote)
-    seen = mirror.refs()["refs/heads/drafts/c1"]
+    commit_id = mirror.refs()["refs/heads/drafts/c1"]
     theirs = commit_files(remote, "refs/heads/drafts/c1", {"a": b"2"})
     ours, state = write(mirror, "ours", "state")
 
@@ -89,7 +89,7 @@ def test_another_writer_since_the_fetch_wins(tmp_path: Path, remote: Path) -> No
             PushUnit(
                 "c1",
                 (
-                    RefUpdate("refs/heads/drafts/c1", ours, seen),
+                    RefUpdate("refs/heads/drafts/c1", ours, commit_id),
                     RefUpdate("refs/reconciler/state/c1", state, None),
                 ),
             )
@@ -120,14 +120,14 @@ def test_what_was_planned_on_an_older_fetch_is_lost(tmp_path: Path, remote: Path
 
 
 def test_what_another_replica_had_pushed_is_done(tmp_path: Path, remote: Path) -> None:
-    one, two = open_mirror(tmp_path, remote, "one"), open_mirror(tmp_path, remote, "two")
-    units = [create("c1", *write(mirror, "draft", "state")) for mirror in (one, two)]
-    one.push([units[0]])
+    result, two = open_mirror(tmp_path, remote, "one"), open_mirror(tmp_path, remote, "two")
+    units = [create("c1", *write(mirror, "draft", "state")) for mirror in (result, two)]
+    result.push([units[0]])
 
     report = two.push([units[1]])
 
     assert report["c1"] == PushDone()
-    assert two.refs() == one.refs()
+    assert two.refs() == result.refs()
     [later] = write(two, "later")
     [old] = write(two, "draft")
     assert two.push([PushUnit("c1", (RefUpdate("refs/heads/drafts/c1", later, old),))]).is_complete
@@ -137,14 +137,14 @@ def test_a_deletion_that_somebody_did_first_is_done(tmp_path: Path, remote: Path
     commit = commit_files(remote, "refs/heads/drafts/c1", {"a": b"1"})
     git(remote, "update-ref", "refs/heads/drafts/c2", commit)
     mirror = open_mirror(tmp_path, remote)
-    seen = mirror.refs()
+    refs = mirror.refs()
     git(remote, "update-ref", "-d", "refs/heads/drafts/c1")
     state = write(mirror, "state")[0]
 
     report = mirror.push(
         [
-            PushUnit("c1", (RefUpdate("refs/heads/drafts/c1", None, seen["refs/heads/drafts/c1"]),)),
-            PushUnit("c2", (RefUpdate("refs/heads/drafts/c2", None, seen["refs/heads/drafts/c2"]),)),
+            PushUnit("c1", (RefUpdate("refs/heads/drafts/c1", None, refs["refs/heads/drafts/c1"]),)),
+            PushUnit("c2", (RefUpdate("refs/heads/drafts/c2", None, refs["refs/heads/drafts/c2"]),)),
             create("c3", state),
         ]
     )
@@ -372,7 +372,9 @@ def test_strict_hosts_take_what_we_write(tmp_path: Path, seconds: int) -> None:
 
 def tags_of(mirror: Mirror, *names: str) -> dict[str, ObjectId]:
     commits = write(mirror, *names)
-    written = mirror.write_tags([NewTag(name, one, name, 1) for name, one in zip(names, commits, strict=True)])
+    written = mirror.write_tags(
+        [NewTag(name, commit_id, name, 1) for name, commit_id in zip(names, commits, strict=True)]
+    )
     return dict(zip(names, written, strict=True))
 
 
@@ -404,9 +406,9 @@ def test_a_tag_that_somebody_made_meanwhile_is_left_alone(tmp_path: Path, remote
 
 
 def test_a_tag_that_another_replica_made_meanwhile_is_done(tmp_path: Path, remote: Path) -> None:
-    one, other = open_mirror(tmp_path, remote), open_mirror(tmp_path, remote, "other")
+    result, other = open_mirror(tmp_path, remote), open_mirror(tmp_path, remote, "other")
 
-    reports = [mirror.push_tags(tags_of(mirror, "api/v1")) for mirror in (one, other)]
+    reports = [mirror.push_tags(tags_of(mirror, "api/v1")) for mirror in (result, other)]
 
     assert [report["api/v1"] for report in reports] == [PushDone(), PushDone()]
 
@@ -440,9 +442,9 @@ def test_deleting_what_is_absent_is_done_and_pushes_nothing(tmp_path: Path, remo
 
 
 def test_a_unit_may_depend_on_what_it_leaves_alone(tmp_path: Path, remote: Path) -> None:
-    seen = commit_files(remote, "refs/heads/main", {"a": b"1"})
+    result = commit_files(remote, "refs/heads/main", {"a": b"1"})
     mirror = open_mirror(tmp_path, remote)
-    guard = RefUpdate("refs/heads/main", seen, seen)
+    guard = RefUpdate("refs/heads/main", result, result)
     draft, other = write(mirror, "draft", "other")
     units = [PushUnit(f"c{n}", (guard, *create(f"c{n}", new).updates)) for n, new in enumerate((draft, other))]
 

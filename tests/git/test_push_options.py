@@ -65,9 +65,9 @@ def pushes(remote: Path) -> list[str]:
 def test_a_unit_with_options_is_a_push_of_its_own(tmp_path: Path, remote: Path) -> None:
     mirror = open_mirror(tmp_path, remote)
     names = ("c1", "c2", "c3", "c4")
-    asked = {"c2": CREATE, "c4": ("ci.skip",)}
+    mapping = {"c2": CREATE, "c4": ("ci.skip",)}
     commits = write(mirror, *names)
-    units = [unit(name, commit, asked.get(name, ())) for name, commit in zip(names, commits, strict=True)]
+    units = [unit(name, commit, mapping.get(name, ())) for name, commit in zip(names, commits, strict=True)]
 
     report = mirror.push(units)
 

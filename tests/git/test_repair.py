@@ -43,8 +43,8 @@ def loose_objects(mirror: Path) -> list[Path]:
 
 def of_kind(mirror: Path, kind: str) -> Path:
     files = {file.parent.name + file.name: file for file in loose_objects(mirror)}
-    found = (name for name in sorted(files) if git(mirror, "cat-file", "-t", name).strip() == kind)
-    return files[next(found)]
+    generator_type = (name for name in sorted(files) if git(mirror, "cat-file", "-t", name).strip() == kind)
+    return files[next(generator_type)]
 
 
 def pack_of(mirror: Path) -> Path:
@@ -119,7 +119,7 @@ def test_a_damaged_mirror_is_rebuilt_when_the_damage_is_found(
     head = mirror.refs()["refs/heads/main"]
     assert head == git(remote, "rev-parse", "refs/heads/main").strip()
     assert content(mirror, head) == {"a.yaml": b"kind: A\n", **FILES}
-    assert [len(content(mirror, one)) for one in mirror.list_commits_changing(head, "a.yaml")] == [1]
+    assert [len(content(mirror, commit_id)) for commit_id in mirror.list_commits_changing(head, "a.yaml")] == [1]
     # git itself fetches a missing commit or pack again when a ref of the remote names it
     healed_by_git = request.node.callspec.id in {"a-missing-commit", "a-missing-pack"}
     assert len(warnings) == 1 or healed_by_git

@@ -32,7 +32,7 @@ def commits(mirror: Mirror) -> list[str]:
     texts = ("published", "drafted", "other")
     return [
         *mirror.write_commits(
-            [NewCommit((), (PutFile("text", one.encode()),), one, 1, has_empty_base=True) for one in texts]
+            [NewCommit((), (PutFile("text", text.encode()),), text, 1, has_empty_base=True) for text in texts]
         )
     ]
 
@@ -42,11 +42,11 @@ def linked(
 ) -> tuple[Mirror, list[str]]:
     """Return a mirror of a remote on which `name` is a symbolic ref to `target`, and three commits."""
     mirror = open_mirror(tmp_path, url)
-    made = commits(mirror)
-    mirror.push([PushUnit("x", (RefUpdate(CLUSTER, made[0], None),))])
+    result = commits(mirror)
+    mirror.push([PushUnit("x", (RefUpdate(CLUSTER, result[0], None),))])
     git(remote, "symbolic-ref", name, target)
     mirror.fetch("target")
-    return mirror, made
+    return mirror, result
 
 
 @pytest.mark.parametrize("new", ["update", "delete"])
@@ -101,7 +101,7 @@ UNIT = PushUnit("x", (RefUpdate(DRAFT, "2", "1"),))
 
 
 @pytest.mark.parametrize(
-    ("before", "after", "found"),
+    ("before", "after", "value"),
     [
         pytest.param({DRAFT: "1", CLUSTER: "1"}, {DRAFT: "2", CLUSTER: "2"}, True, id="both-moved"),
         pytest.param({DRAFT: "1", CLUSTER: "1"}, {DRAFT: "2", CLUSTER: "1"}, False, id="one-moved"),
@@ -109,11 +109,11 @@ UNIT = PushUnit("x", (RefUpdate(DRAFT, "2", "1"),))
         pytest.param({DRAFT: "1"}, {DRAFT: "2"}, False, id="alone"),
     ],
 )
-def test_refs_that_moved_together(before: dict[str, str], after: dict[str, str], found: bool) -> None:
+def test_refs_that_moved_together(before: dict[str, str], after: dict[str, str], value: bool) -> None:
     # a host with protocol version 0 shows no targets
     refs = [RemoteBranches(ids, {}) for ids in (before, after)]
 
-    assert (find_ref_moved_by_push(UNIT, refs[0], refs[1], [DRAFT]) is not None) == found
+    assert (find_ref_moved_by_push(UNIT, refs[0], refs[1], [DRAFT]) is not None) == value
 
 
 def test_a_remote_is_read_again_only_where_a_symbolic_ref_is_possible() -> None:

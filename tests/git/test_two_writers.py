@@ -68,7 +68,7 @@ def test_two_writers_lose_nothing_and_duplicate_nothing(tmp_path: Path, caches: 
         return outcomes
 
     with ThreadPoolExecutor(2) as pool:
-        outcomes = [outcome for found in pool.map(write, range(2)) for outcome in found]
+        outcomes = [outcome for item in pool.map(write, range(2)) for outcome in item]
 
     lines = read_file(remote, REF, FILE).splitlines()
     assert sorted(lines) == sorted(f"{number} from {writer}" for number in range(rounds) for writer in range(2))

@@ -15,21 +15,21 @@ from tests.support.git_env import SECONDS, commit_files, git
 
 @pytest.fixture
 def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    asked: list[str] = []
+    values: list[str] = []
     run = GitCommand.run
 
     def counted(self: GitCommand, *arguments: str, **more: object) -> object:
-        asked.append(arguments[0])
+        values.append(arguments[0])
         return run(self, *arguments, **more)  # type: ignore[arg-type]
 
     monkeypatch.setattr(GitCommand, "run", counted)
-    return asked
+    return values
 
 
 def a_while_ago(mirror: Mirror) -> None:
     """Let everything in a mirror have been written some time ago."""
-    for one in (mirror.folder, *mirror.folder.rglob("*")):
-        os.utime(one, (SECONDS, SECONDS))
+    for path in (mirror.folder, *mirror.folder.rglob("*")):
+        os.utime(path, (SECONDS, SECONDS))
 
 
 def test_what_was_written_just_now_is_read_again(tmp_path: Path, asked: list[str]) -> None:
@@ -76,11 +76,11 @@ def test_what_another_process_has_fetched_is_seen(tmp_path: Path) -> None:
     remote = tmp_path / "remote.git"
     create_repository(remote)
     commit_files(remote, "refs/heads/main", {"a": b"1"})
-    one, other = (Mirror.open(tmp_path / "cache", str(remote)) for _ in range(2))
-    one.fetch("target")
+    mirror, other = (Mirror.open(tmp_path / "cache", str(remote)) for _ in range(2))
+    mirror.fetch("target")
     second = commit_files(remote, "refs/heads/main", {"a": b"2"})
     other.fetch("target")
 
-    one.fetch("target")
+    mirror.fetch("target")
 
-    assert one.refs() == {"refs/heads/main": second}
+    assert mirror.refs() == {"refs/heads/main": second}

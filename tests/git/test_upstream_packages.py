@@ -20,15 +20,15 @@ MAIN = "refs/heads/main"
 
 @pytest.fixture
 def repository(tmp_path: Path) -> Path:
-    made = make_bare(tmp_path / "up.git")
-    commit_files(made, MAIN, {"a/b/Kptfile": b"first", "a/b/x": b"x"})
-    return made
+    path = make_bare(tmp_path / "up.git")
+    commit_files(path, MAIN, {"a/b/Kptfile": b"first", "a/b/x": b"x"})
+    return path
 
 
 @pytest.fixture
 def upstreams(tmp_path: Path) -> Iterator[UpstreamPackages]:
-    with UpstreamPackages(lambda repo: Mirror.open(tmp_path / "cache", repo)) as made:
-        yield made
+    with UpstreamPackages(lambda repo: Mirror.open(tmp_path / "cache", repo)) as upstream_packages:
+        yield upstream_packages
 
 
 def test_a_ref_means_the_packages_own_tag_before_any_other(repository: Path, upstreams: UpstreamPackages) -> None:
@@ -37,22 +37,22 @@ def test_a_ref_means_the_packages_own_tag_before_any_other(repository: Path, ups
     for name, commit in zip(names, commits, strict=True):
         git(repository, "update-ref", f"refs/{name}", commit)
 
-    found = [upstreams.fetch(str(repository), folder, "v1") for folder in ("/a/b", "a", "/")]
+    fetched_packages = [upstreams.fetch(str(repository), folder, "v1") for folder in ("/a/b", "a", "/")]
 
-    assert [(one.ref, one.commit) for one in found] == [
+    assert [(fetched_package.ref, fetched_package.commit) for fetched_package in fetched_packages] == [
         ("a/b/v1", commits[0]), ("a/v1", commits[1]), ("v1", commits[2]),
     ]  # fmt: skip
-    assert list(found[0].files) == ["Kptfile", "n", "x"]
+    assert list(fetched_packages[0].files) == ["Kptfile", "n", "x"]
 
 
 def test_annotated_tags_branches_and_commits(repository: Path, upstreams: UpstreamPackages) -> None:
     commit = git(repository, "rev-parse", MAIN)
     git(repository, "tag", "-a", "v1", "-m", "v1", "main")
 
-    found = [upstreams.fetch(str(repository), "a/b", ref) for ref in ("v1", "main", MAIN, commit, "")]
+    fetched_packages = [upstreams.fetch(str(repository), "a/b", ref) for ref in ("v1", "main", MAIN, commit, "")]
 
-    assert {one.commit for one in found} == {commit}
-    assert [one.ref for one in found] == ["v1", "main", MAIN, commit, "main"]
+    assert {fetched_package.commit for fetched_package in fetched_packages} == {commit}
+    assert [fetched_package.ref for fetched_package in fetched_packages] == ["v1", "main", MAIN, commit, "main"]
 
 
 def test_a_commit_that_no_branch_leads_to_any_more(repository: Path, upstreams: UpstreamPackages) -> None:
@@ -65,7 +65,7 @@ def test_a_commit_that_no_branch_leads_to_any_more(repository: Path, upstreams: 
 
 
 @pytest.mark.parametrize(
-    ("folder", "ref", "said"),
+    ("folder", "ref", "text"),
     [
         pytest.param("a/b", "v2", r'no branch or tag "v2" \(nor a/b/v2, a/v2\).*; it has a/b/v1', id="ref"),
         pytest.param("a/c", "main", 'must have a folder "a/c" at main', id="folder"),
@@ -73,10 +73,10 @@ def test_a_commit_that_no_branch_leads_to_any_more(repository: Path, upstreams: 
         pytest.param("a/b", "1" * 40, "not our ref", id="commit"),
     ],
 )
-def test_what_is_not_there(repository: Path, upstreams: UpstreamPackages, folder: str, ref: str, said: str) -> None:
+def test_what_is_not_there(repository: Path, upstreams: UpstreamPackages, folder: str, ref: str, text: str) -> None:
     git(repository, "tag", "a/b/v1", "main")
 
-    with pytest.raises(ObjectMissingError, match=said):
+    with pytest.raises(ObjectMissingError, match=text):
         upstreams.fetch(str(repository), folder, ref)
 
 
@@ -87,9 +87,9 @@ def test_links_and_submodules_are_left_out_and_told(repository: Path, upstreams:
     tree = git(repository, "mktree", "--missing", stdin=entries.encode())
     git(repository, "update-ref", MAIN, git(repository, "commit-tree", tree, "-m", "links"))
 
-    found = upstreams.fetch(str(repository), "/", "main")
+    fetched_package = upstreams.fetch(str(repository), "/", "main")
 
-    assert {path: file.executable for path, file in found.files.items()} == {"run": True}
+    assert {path: file.executable for path, file in fetched_package.files.items()} == {"run": True}
     assert list(upstreams.skipped_paths) == ["link", "module"]
 
 
@@ -118,14 +118,14 @@ def test_paths_that_no_package_may_hold(
 
 @pytest.fixture
 def work_tree(tmp_path: Path) -> Path:
-    made = tmp_path / "tree"
-    (made / "web").mkdir(parents=True)
-    (made / "web/a").write_text("a\n")
-    (made / "web/b").write_text("b\n")
-    git(made, "init", "--quiet")
-    git(made, "add", ".")
-    git(made, "commit", "--quiet", "-m", "first")
-    return made
+    path = tmp_path / "tree"
+    (path / "web").mkdir(parents=True)
+    (path / "web/a").write_text("a\n")
+    (path / "web/b").write_text("b\n")
+    git(path, "init", "--quiet")
+    git(path, "add", ".")
+    git(path, "commit", "--quiet", "-m", "first")
+    return path
 
 
 def uncommitted(folder: Path) -> set[str]:

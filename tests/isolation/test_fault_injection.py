@@ -58,8 +58,8 @@ class FaultyPort:
         self._fault = fault
 
     def __getattr__(self, name: str) -> Any:
-        found = getattr(self._port, name)
-        return self._fault.wrap(found) if name == self._method else found
+        result = getattr(self._port, name)
+        return self._fault.wrap(result) if name == self._method else result
 
 
 def always(*_: Any, **__: Any) -> bool:
@@ -102,11 +102,11 @@ STAGES = {
         "reconciler.catalog.catalog._read_object", lambda path, *_: path == "berlin-web.yaml"
     ),
     "reading-a-repository": Boundary(
-        "reconciler.controllers.repositories.read_repository", lambda one: one.key.name == "berlin", passes_before=0
+        "reconciler.controllers.repositories.read_repository", lambda value: value.key.name == "berlin", passes_before=0
     ),
     "reading-a-package-variant": Boundary(
         "reconciler.controllers.package_variants.controller.process_variant",
-        lambda one, *_: one.key.name == "berlin-web",
+        lambda value, *_: value.key.name == "berlin-web",
     ),
     "reading-a-state": Boundary(
         "reconciler.reconcile.remotes.repository.parse_state",
@@ -280,8 +280,8 @@ class Fleet:
 
     def change(self, version: str) -> None:
         for name in PACKAGES:
-            cluster, _, made = name.partition("-")
-            self.world.write({f"{name}.yaml": variant(name, cluster, made, version)})
+            cluster, _, value = name.partition("-")
+            self.world.write({f"{name}.yaml": variant(name, cluster, value, version)})
 
     def passes(self, fault: Fault | None = None, port: str = "") -> PassRunner:
         own = {
@@ -301,7 +301,7 @@ class Fleet:
             source = FaultyPort(source, method, fault)
         elif fault and holder == "writer" and method:
             make = tools.create_text_writer
-            tools = replace(tools, create_text_writer=lambda *given: FaultyPort(make(*given), method, fault))
+            tools = replace(tools, create_text_writer=lambda *values: FaultyPort(make(*values), method, fault))
         elif fault and method:
             tools = replace(tools, **{holder: FaultyPort(getattr(tools, holder), method, fault)})
         elif fault and holder:
@@ -362,9 +362,9 @@ def undisturbed(place: Path) -> Undisturbed:
     passes.run()
     assert not passes.summary.findings
     passes.run()
-    found = Undisturbed(before, fleet.refs, fleet.content())
+    actual_undisturbed = Undisturbed(before, fleet.refs, fleet.content())
     shutil.rmtree(place)
-    return found
+    return actual_undisturbed
 
 
 # The claims
@@ -396,12 +396,12 @@ def test_an_unexpected_exception_stays_within_its_scope(
         passes.run()
 
         assert fault.raised, error
-        found = fleet.refs
-        assert _of_others(found, boundary) == _of_others(_expected(undisturbed, boundary), boundary), error
-        assert _published(found) == _published(undisturbed.before), error
+        refs = fleet.refs
+        assert _of_others(refs, boundary) == _of_others(_expected(undisturbed, boundary), boundary), error
+        assert _published(refs) == _published(undisturbed.before), error
         is_reported = boundary.reach != "log"
         assert max(exit_status_of(passes.summary.findings), not passes.summary.is_clean) == is_reported, error
-        assert any(one.code == "InternalError" for one in passes.summary.findings) == is_reported, error
+        assert any(finding.code == "InternalError" for finding in passes.summary.findings) == is_reported, error
         assert f"{error.__name__}: injected" in capsys.readouterr().out
 
     fault.error = None
@@ -414,10 +414,10 @@ def test_an_unexpected_exception_stays_within_its_scope(
 
 def test_every_port_of_a_pass_is_a_boundary() -> None:
     methods = {"publisher": PlanPublisher, "functions": FunctionIdentities, "writer": DraftTextWriter}
-    declared = {one.target for one in PORTS.values()} | NOT_CALLED.keys()
-    ports = {one.name for one in fields(PassServices)}
+    declared = {boundary.target for boundary in PORTS.values()} | NOT_CALLED.keys()
+    ports = {field.name for field in fields(PassServices)}
     called = {f"{holder}.{name}" for holder, port in methods.items() for name in vars(port) if not name.startswith("_")}
-    in_parts = {one.partition(".")[0] for one in declared if "." in one}
+    in_parts = {item.partition(".")[0] for item in declared if "." in item}
     assert ports - declared - in_parts == set()
     assert called - declared == set()
 
@@ -441,12 +441,12 @@ def _of_others(refs: Refs, boundary: Boundary) -> Refs:
     return {
         repository: {
             ref: commit
-            for ref, commit in found.items()
+            for ref, commit in item.items()
             if ref != STATUS and not (boundary.reach == "cluster" and "/berlin" in ref)
         }
-        for repository, found in refs.items()
+        for repository, item in refs.items()
     }
 
 
 def _published(refs: Refs) -> Mapping[str, str]:
-    return {ref: commit for found in refs.values() for ref, commit in found.items() if "/clusters/" in ref}
+    return {ref: commit for item in refs.values() for ref, commit in item.items() if "/clusters/" in ref}

@@ -100,7 +100,7 @@ def test_a_request_that_fails_leaves_the_others(stage: str, tmp_path: Path, monk
     with github_world(tmp_path) as world:
         for error in ERRORS:
             findings = select_errors(world.sync().report.plan.list_findings())
-            assert {one.code for one in findings} == {"InternalError"}, error
+            assert {finding.code for finding in findings} == {"InternalError"}, error
             missing = set() if stage == "closing-requests-without-a-draft" else {"drafts/berlin"}
             assert set(world.open_requests) == {"drafts/berlin", "drafts/lisbon"} - missing
 

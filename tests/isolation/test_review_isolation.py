@@ -46,16 +46,16 @@ def test_a_draft_that_fails_in_a_review_command_leaves_the_others(
     monkeypatch.setattr(acting, "_prepare", _raising(acting._prepare, error, is_berlin))
 
     with capture_logs() as events:
-        acted = {one.repository: one for one in world.act(verb, should_approve_unproposed=True)}
+        acted = {result.repository: result for result in world.act(verb, should_approve_unproposed=True)}
 
-    assert {name: one.outcome for name, one in acted.items()} == {"berlin": "failed", "lisbon": "done"}
-    (event,) = (one for one in events if one["event"] == "internal_error")
+    assert {name: result.outcome for name, result in acted.items()} == {"berlin": "failed", "lisbon": "done"}
+    (event,) = (event for event in events if event["event"] == "internal_error")
     assert event["reference"] in acted["berlin"].message
     assert "injected" in event["traceback"]
 
 
 def _is_about_berlin(*arguments: Any) -> bool:
-    return any(getattr(getattr(one, "target", one), "name", "") == "berlin" for one in arguments)
+    return any(getattr(getattr(argument, "target", argument), "name", "") == "berlin" for argument in arguments)
 
 
 @pytest.mark.parametrize(
@@ -75,10 +75,10 @@ def test_a_target_that_cannot_be_opened_for_review_leaves_the_others(
     monkeypatch.setattr(target, _raising(pkgutil.resolve_name(target), error, _is_about_berlin))
 
     with capture_logs() as events:
-        acted = {one.repository: one for one in world.act("approve", should_approve_unproposed=True)}
+        acted = {result.repository: result for result in world.act("approve", should_approve_unproposed=True)}
 
-    assert {name: one.outcome for name, one in acted.items()} == {"berlin": "failed", "lisbon": "done"}
-    (event,) = (one for one in events if one["event"] == "internal_error")
+    assert {name: result.outcome for name, result in acted.items()} == {"berlin": "failed", "lisbon": "done"}
+    (event,) = (event for event in events if event["event"] == "internal_error")
     assert event["reference"] in acted["berlin"].message
 
 
@@ -141,11 +141,11 @@ def test_a_function_call_that_fails_is_the_error_of_its_package_and_names_the_fu
     find = FunctionRegistry.find
 
     def find_raising(self: FunctionRegistry, spec: FunctionSpec) -> FunctionMatch | FunctionUnavailable | None:
-        found = find(self, spec)
+        function_match = find(self, spec)
         return (
-            replace(found, function=_raising(found.function, error, lambda *_: True))
-            if isinstance(found, FunctionMatch)
-            else found
+            replace(function_match, function=_raising(function_match.function, error, lambda *_: True))
+            if isinstance(function_match, FunctionMatch)
+            else function_match
         )
 
     monkeypatch.setattr(FunctionRegistry, "find", find_raising)
@@ -171,5 +171,5 @@ def test_an_approval_that_fails_leaves_everything_unpublished_and_is_reported(
 
     report = world.sync().report
 
-    assert {one.code for one in select_errors(report.plan.list_findings())} == {"InternalError"}
-    assert {name for name, one in report.written.items() if one.draft_heads} == {"berlin", "lisbon"}
+    assert {finding.code for finding in select_errors(report.plan.list_findings())} == {"InternalError"}
+    assert {name for name, written_plan in report.written.items() if written_plan.draft_heads} == {"berlin", "lisbon"}

@@ -41,13 +41,13 @@ class BareRepository:
 
     def refs(self) -> dict[str, str]:
         """Return all refs."""
-        found = {}
+        mapping = {}
         for base, _, names in os.walk(self.folder / "refs"):
             for name in names:
                 path = Path(base, name)
-                found[path.relative_to(self.folder).as_posix()] = path.read_text().strip()
+                mapping[path.relative_to(self.folder).as_posix()] = path.read_text().strip()
         assert not (self.folder / "packed-refs").exists()
-        return dict(sorted(found.items()))
+        return dict(sorted(mapping.items()))
 
     def point(self, ref: str, commit: str | None) -> None:
         """Point a ref at a commit, or delete it; folders that are empty then go, too."""
@@ -119,11 +119,11 @@ class BareRepository:
 
     def subtree(self, commit: str, name: str) -> str | None:
         """Return the tree of a folder of a commit."""
-        found: str | None = self.tree(commit)
+        result: str | None = self.tree(commit)
         for part in name.split("/"):
-            inside = {path: one for mode, path, one in self.entries(found) if mode == FOLDER} if found else {}
-            found = inside.get(part)
-        return found
+            inside = {path: item for mode, path, item in self.entries(result) if mode == FOLDER} if result else {}
+            result = inside.get(part)
+        return result
 
     def files(self, commit: str | None) -> dict[str, str]:
         """Return the blobs of a commit by path."""
@@ -136,11 +136,11 @@ class BareRepository:
     def _flatten(self, tree: str) -> dict[str, str]:
         if tree not in self._flat:
             flat: dict[str, str] = {}
-            for mode, name, one in self.entries(tree):
+            for mode, name, entry in self.entries(tree):
                 if mode == FOLDER:
-                    flat |= {f"{name}/{path}": blob for path, blob in self._flatten(one).items()}
+                    flat |= {f"{name}/{path}": blob for path, blob in self._flatten(entry).items()}
                 else:
-                    flat[name] = one
+                    flat[name] = entry
             self._flat[tree] = flat
         return self._flat[tree]
 
@@ -156,7 +156,7 @@ class BareRepository:
                 entries.append((name, FILE, blob))
         entries += [(name, FOLDER, self.write_tree(below)) for name, below in inside.items()]
         # git sorts folders as if their names ended with a slash
-        entries.sort(key=lambda one: one[0] + "/" * (one[1] == FOLDER))
+        entries.sort(key=lambda values: values[0] + "/" * (values[1] == FOLDER))
         return self.write(
             "tree", b"".join(b"%s %s\0%s" % (m.encode(), n.encode(), bytes.fromhex(o)) for n, m, o in entries)
         )
@@ -164,7 +164,7 @@ class BareRepository:
     def commit(self, files: Files, parents: Iterable[str], message: str, seconds: int) -> str:
         """Write a commit of these blobs, as a person, and return its id."""
         person = f"Ada <ada@example.com> {seconds} +0000"
-        lines = [f"tree {self.write_tree(files)}", *(f"parent {one}" for one in parents)]
+        lines = [f"tree {self.write_tree(files)}", *(f"parent {parent}" for parent in parents)]
         lines += [f"author {person}", f"committer {person}", "", message, ""]
         return self.write("commit", "\n".join(lines).encode())
 
@@ -172,21 +172,21 @@ class BareRepository:
 
     def ancestors(self, commit: str) -> set[str]:
         """Return a commit and all that came before it."""
-        found, open_ = {commit}, [commit]
+        items, open_ = {commit}, [commit]
         while open_:
-            new = set(self.parents(open_.pop())) - found
-            found |= new
+            new = set(self.parents(open_.pop())) - items
+            items |= new
             open_ += new
-        return found
+        return items
 
     def beyond(self, head: str, branch: str) -> list[str]:
         """Return the ordinary commits of `head` that `branch` does not have, oldest first, as a rebase takes them."""
-        known, found, seen = self.ancestors(branch), [], set()
+        known, found, output = self.ancestors(branch), [], set()
 
         def visit(commit: str) -> None:
-            if commit in known or commit in seen:
+            if commit in known or commit in output:
                 return
-            seen.add(commit)
+            output.add(commit)
             for parent in self.parents(commit):
                 visit(parent)
             if len(self.parents(commit)) == 1:
@@ -195,11 +195,11 @@ class BareRepository:
         visit(head)
         return found
 
-    def merged(self, one: str, other: str) -> dict[str, str] | None:
+    def merged(self, text: str, other: str) -> dict[str, str] | None:
         """Return the files of two commits merged by git; None when people would have to resolve a conflict."""
-        command = ["git", "merge-tree", "--write-tree", one, other]
-        done = subprocess.run(command, cwd=self.folder, env=HERMETIC, capture_output=True, check=False)
-        return None if done.returncode else dict(self._flatten(done.stdout.decode().split()[0]))
+        command = ["git", "merge-tree", "--write-tree", text, other]
+        process = subprocess.run(command, cwd=self.folder, env=HERMETIC, capture_output=True, check=False)
+        return None if process.returncode else dict(self._flatten(process.stdout.decode().split()[0]))
 
     def replayed(self, old: str, new: str, on: Files) -> dict[str, str] | None:
         """Return files with what changed from one commit to another; None when they have it differently already."""

@@ -82,8 +82,8 @@ class Edge:
     def wave(self, cluster: str, rings: Mapping[str, str]) -> int:
         """Return the number of the wave that a cluster is in."""
         waves = WAVES[self.waves]
-        for number, one in enumerate(waves):
-            if cluster in one.get("clusters", ()) or one.get("clusterSelector") == {"ring": rings[cluster]}:
+        for number, item in enumerate(waves):
+            if cluster in item.get("clusters", ()) or item.get("clusterSelector") == {"ring": rings[cluster]}:
                 return number
         return len(waves)
 
@@ -120,10 +120,10 @@ class PolicyWorld(ReviewWorld):
         for version in (1, 2, 3):
             self.release("metrics", version, version)
         self.write("catalog.yaml", catalog())
-        for one in self.clusters:
-            self.label(one, "early" if one == "berlin" else "late")
-        for one in CLUSTERS:
-            self.wish(one, "metrics")
+        for item in self.clusters:
+            self.label(item, "early" if item == "berlin" else "late")
+        for item in CLUSTERS:
+            self.wish(item, "metrics")
         self.spread(("berlin", LODGER))
         for name in RESOURCES:
             self.place(name, "by policy", attached=True)
@@ -200,22 +200,22 @@ class PolicyWorld(ReviewWorld):
 
     def repeat(self, name: str) -> None:
         """Leave a resource in the config twice."""
-        found = sorted(self.config.glob(f"*/{name}.yaml"))
-        if found and found[0].read_text() != _SPOILT:
-            self.write(f"placed/{name}-again.yaml", found[0].read_text())
+        actual_paths = sorted(self.config.glob(f"*/{name}.yaml"))
+        if actual_paths and actual_paths[0].read_text() != _SPOILT:
+            self.write(f"placed/{name}-again.yaml", actual_paths[0].read_text())
 
     def spread(self, clusters: Sequence[str] | None, acknowledged: bool = False) -> None:
         """Write the policies that place resources on these clusters, or delete them."""
-        hashes = {one for daemon in self._daemons.values() for told in daemon.told for one in _HASH.findall(told)}
+        hashes = {match for daemon in self._daemons.values() for entry in daemon.told for match in _HASH.findall(entry)}
         more = {"reconciler.dev/ack-deletions": ", ".join(sorted(hashes))} if acknowledged and hashes else {}
-        spec = {"placement": [{"cluster": one} for one in clusters or ()]}
+        spec = {"placement": [{"cluster": entry} for entry in clusters or ()]}
         for namespace in (NAMESPACE, ""):
             text = propagation("spread", spec, namespace, **more) if clusters is not None else None
             self.write(f"policies/spread-{namespace or 'everywhere'}.yaml", text)
 
     def blur(self, number: int) -> None:
         """Make a file of the config unreadable for a while."""
-        paths = [one for one in sorted(self.config.rglob("*.yaml")) if one.read_text() != _SPOILT]
+        paths = [path for path in sorted(self.config.rglob("*.yaml")) if path.read_text() != _SPOILT]
         target = paths[number % len(paths)]
         text = target.read_text()
         target.write_text(_SPOILT)
@@ -241,7 +241,7 @@ class PolicyWorld(ReviewWorld):
 
     def run(self, name: str, meddle: Callable[[], object] | None = None, dies: str = "") -> bool:
         """Run a pass of one daemon and hold it to its promises; return whether it was silent."""
-        twice = {one.name.removesuffix("-again.yaml") for one in self.config.glob("*/*-again.yaml")}
+        twice = {path.name.removesuffix("-again.yaml") for path in self.config.glob("*/*-again.yaml")}
         edge = None if "policies/edge.yaml" in self._blurred else self.edge
         self._begun.append(Wishes(edge, {**self.rings}, self.now, bool(self._blurred), frozenset(twice)))
         try:
@@ -290,7 +290,11 @@ class PolicyWorld(ReviewWorld):
 
     def _declined(self, cluster: str) -> Sequence[str]:
         state = self.look().state(cluster)
-        return [tree for one in state.packages.values() for tree in one.declined_trees] if state else []
+        return (
+            [tree for package_record in state.packages.values() for tree in package_record.declined_trees]
+            if state
+            else []
+        )
 
     def standing(self) -> dict[str, object]:
         """Return what stands at each ref: of the status branch, which has a history, the tree; of states no traces.
@@ -298,8 +302,10 @@ class PolicyWorld(ReviewWorld):
         What is on its way out keeps the trace that it had, and is rendered no more.
         """
         look = self.look()
-        states = {STATE + one: _with_traces(state, {}) for one in self.clusters if (state := look.state(one))}
-        status = {ref: self.fleet.tree(one) for ref, one in look.heads(f"{HEADS}reconciler/status").items()}
+        states = {
+            STATE + cluster: _with_traces(state, {}) for cluster in self.clusters if (state := look.state(cluster))
+        }
+        status = {ref: self.fleet.tree(head) for ref, head in look.heads(f"{HEADS}reconciler/status").items()}
         return {**look.refs, **states, **status}
 
     def upgrade(self) -> None:
@@ -332,7 +338,7 @@ class PolicyWorld(ReviewWorld):
         """Yield the packages of every branch of a cluster."""
         for cluster in self.clusters:
             heads = [look.branch(cluster), *look.drafts(cluster).values()]
-            for files in [look.repo.files(one) for one in heads if one]:
+            for files in [look.repo.files(head) for head in heads if head]:
                 for name in self.packages:
                     yield cluster, name, files
 
@@ -347,9 +353,11 @@ class PolicyWorld(ReviewWorld):
             for name in self.packages:
                 here = _words(after, files, name)
                 if _inside(files, name) and _inside(files, name) != _inside(old, name):
-                    gone = (_words(before, published, name) | _words(before, old, name)) - here
-                    status = after.repo.read(files[f".reconciler/{name}.yaml"]).decode() if gone else ""
-                    assert all(one in status for one in gone), f"{cluster}/{name}: {sorted(gone)} went without a word"
+                    deleted = (_words(before, published, name) | _words(before, old, name)) - here
+                    status = after.repo.read(files[f".reconciler/{name}.yaml"]).decode() if deleted else ""
+                    assert all(entry in status for entry in deleted), (
+                        f"{cluster}/{name}: {sorted(deleted)} went without a word"
+                    )
 
     def _check_doubt(self, wishes: Wishes, cluster: str, before: Look, after: Look) -> None:
         """While anything is in doubt, nothing goes from a cluster, and no resource from its package."""
@@ -363,8 +371,10 @@ class PolicyWorld(ReviewWorld):
                 assert known.removal or not record.removal, f"{cluster}/{name} is to go"
             # what people put back has nothing any more that could be in doubt
             if name.startswith("resources/") and (record.draft_version or record.published_version):
-                gone = self._sources(known) - self._sources(record)
-                doubtful = gone if wishes.is_spoilt else {one for one in gone if _name_of(one) in wishes.twice}
+                values = self._sources(known) - self._sources(record)
+                doubtful = (
+                    values if wishes.is_spoilt else {entry for entry in values if _name_of(entry) in wishes.twice}
+                )
                 assert not doubtful, f"{cluster}/{name} has no {sorted(doubtful)} any more"
 
     def _sources(self, record: PackageRecord) -> set[str]:
@@ -393,18 +403,20 @@ class PolicyWorld(ReviewWorld):
         if state is None or cluster in edge.leaves_out:
             return []
         concerned = [
-            name for name, one in state.packages.items() if _is_wanted(one) and any(_RULE in q for q in one.trace)
+            name
+            for name, package_record in state.packages.items()
+            if _is_wanted(package_record) and any(_RULE in q for q in package_record.trace)
         ]
         since = {name: self._since(look, branch, name, edge.text) for name in concerned}
-        return [name for name, one in since.items() if one is None or one + edge.soak > now]
+        return [name for name, entry in since.items() if entry is None or entry + edge.soak > now]
 
     def _since(self, look: Look, branch: str | None, name: str, text: int) -> int | None:
         """Return the date of the commit that brought a text to a cluster branch, if it is there."""
-        found, commit = None, branch
+        none, commit = None, branch
         while commit and text in _texts(look, look.repo.files(commit), name):
-            found = commit
+            none = commit
             commit = next(iter(look.repo.parents(commit)), "")
-        return int(re.findall(r"^committer .* (\d+) ", look.repo.read(found).decode(), re.M)[0]) if found else None
+        return int(re.findall(r"^committer .* (\d+) ", look.repo.read(none).decode(), re.M)[0]) if none else None
 
     def _check_emitted(self) -> None:
         """What a room emits stands in what is wanted of its packages, whatever people wrote there."""
@@ -418,7 +430,7 @@ class PolicyWorld(ReviewWorld):
                         for path, blob in self.fleet.below(record.desired_tree).items()
                         if path == "configmap-settings.yaml"
                     ]
-                    assert all(b"tail: end" in one for one in texts), (
+                    assert all(b"tail: end" in text for text in texts), (
                         f"{cluster}/{name}: an edit of an emitted field stays"
                     )
 
@@ -446,8 +458,14 @@ def _resource(name: str, how: str, flavour: int, *, attached: bool) -> str:
 
 def _with_traces(state: TargetState, answers: Mapping[str, str]) -> TargetState:
     """Return the state with these answers in the traces of packages that have any; {} takes all out."""
-    traces = {name: {**one.trace, **answers} if answers and one.trace else {} for name, one in state.packages.items()}
-    return replace(state, packages={name: replace(one, trace=traces[name]) for name, one in state.packages.items()})
+    traces = {
+        name: {**package_record.trace, **answers} if answers and package_record.trace else {}
+        for name, package_record in state.packages.items()
+    }
+    return replace(
+        state,
+        packages={name: replace(package_record, trace=traces[name]) for name, package_record in state.packages.items()},
+    )
 
 
 def _is_wanted(record: PackageRecord) -> bool:
@@ -463,8 +481,8 @@ def _inside(files: Files, name: str) -> dict[str, str]:
 
 
 def _texts(look: Look, files: Files, name: str) -> set[int]:
-    return {int(one) for blob in _inside(files, name).values() for one in _MARK.findall(look.repo.read(blob))}
+    return {int(match) for blob in _inside(files, name).values() for match in _MARK.findall(look.repo.read(blob))}
 
 
 def _words(look: Look, files: Files, name: str) -> set[str]:
-    return {one.decode() for blob in _inside(files, name).values() for one in _RULED.findall(look.repo.read(blob))}
+    return {match.decode() for blob in _inside(files, name).values() for match in _RULED.findall(look.repo.read(blob))}

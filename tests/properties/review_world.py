@@ -102,13 +102,13 @@ class Daemon:
             return -1
         finally:
             self._publisher.before, self._publisher.dies = [], ""
-        told = self._passes.summary
-        return 0 if told.is_skipped else told.counts["renders"]
+        pass_summary = self._passes.summary
+        return 0 if pass_summary.is_skipped else pass_summary.counts["renders"]
 
     @property
     def told(self) -> list[str]:
         """What the last pass found."""
-        return [f"{one.code}: {one.message}" for one in self._passes.summary.findings]
+        return [f"{finding.code}: {finding.message}" for finding in self._passes.summary.findings]
 
 
 @dataclass(frozen=True)
@@ -132,7 +132,7 @@ class Look:
         return {
             name: commit
             for name, commit in self.refs.items()
-            if any(name == one or name.startswith(f"{one}/") for one in starts)
+            if any(name == start or name.startswith(f"{start}/") for start in starts)
         }
 
     @cached_property
@@ -144,12 +144,12 @@ class Look:
     @cached_property
     def published_tokens(self) -> frozenset[str]:
         """Everything that people wrote and that is on a cluster branch."""
-        return frozenset().union(*(self.tokens_of(one) for one in self.heads(f"{HEADS}clusters/").values()))
+        return frozenset().union(*(self.tokens_of(head) for head in self.heads(f"{HEADS}clusters/").values()))
 
     def tokens_of(self, commit: str) -> frozenset[str]:
         """Return the tokens that stand at a commit; what status files quote does not stand there."""
         paths = ((path, blob) for path, blob in self.repo.files(commit).items() if not path.startswith(".reconciler/"))
-        return frozenset(one.decode() for _, blob in paths for one in _TOKEN.findall(self.repo.read(blob)))
+        return frozenset(match.decode() for _, blob in paths for match in _TOKEN.findall(self.repo.read(blob)))
 
     def state(self, cluster: str) -> TargetState | None:
         """Return what is remembered of a cluster."""
@@ -204,10 +204,10 @@ class ReviewWorld:
                 self.release(name, version, version)
         self.write("catalog.yaml", catalog())
         self.write("set.yaml", injected_set("gateway", CLUSTERS))
-        for one in CLUSTERS:
-            self.write(f"clusters/{one}.yaml", repository(one))
+        for item in CLUSTERS:
+            self.write(f"clusters/{item}.yaml", repository(item))
             for name in WISHED:
-                self.wish(one, name)
+                self.wish(item, name)
         for region in REGIONS.values():
             self.region(region, "a")
 
@@ -264,8 +264,8 @@ class ReviewWorld:
 
     def draft(self, number: int) -> tuple[str, str]:
         """Return the cluster and the name of one of the open drafts; "" when there is none."""
-        found = self.drafts()
-        return found[number % len(found)] if found else ("", "")
+        drafts = self.drafts()
+        return drafts[number % len(drafts)] if drafts else ("", "")
 
     def drafts(self) -> list[tuple[str, str]]:
         """Return the open drafts, each with its cluster."""
@@ -275,8 +275,8 @@ class ReviewWorld:
     def package_on(self, ref: str, number: int) -> str:
         """Return one of the packages that a branch has, those first that its cluster branch has otherwise."""
         files = self.fleet.files(self.fleet.refs().get(ref))
-        found = [name for name in self.packages if any(path.startswith(f"{name}/") for path in files)]
-        return found[number % len(found)] if found else ""
+        values = [name for name in self.packages if any(path.startswith(f"{name}/") for path in files)]
+        return values[number % len(values)] if values else ""
 
     # what platform people do
 
@@ -329,10 +329,12 @@ class ReviewWorld:
 
     def _publish(self, name: str, version: int, files: Mapping[str, str]) -> None:
         head = self.catalog.refs().get(f"{HEADS}main")
-        kept = {p: b for p, b in self.catalog.files(head).items() if not p.startswith(f"{name}/")}
-        kept |= {f"{name}/{path}": self.catalog.write("blob", text.encode()) for path, text in files.items()}
+        remaining = {p: b for p, b in self.catalog.files(head).items() if not p.startswith(f"{name}/")}
+        remaining |= {f"{name}/{path}": self.catalog.write("blob", text.encode()) for path, text in files.items()}
         self._count += 1
-        commit = self.catalog.commit(kept, [head] if head else [], f"{name} {self._count}", 1_000_000_000 + self._count)
+        commit = self.catalog.commit(
+            remaining, [head] if head else [], f"{name} {self._count}", 1_000_000_000 + self._count
+        )
         self.catalog.point(f"{HEADS}main", commit)
         self.catalog.point(f"{TAGS}{name}/v{version}", commit)
 
@@ -610,9 +612,15 @@ class ReviewWorld:
             )
             if known:
                 assert record.last_workspace >= known.last_workspace
-                commits = {one.number: one.commit for one in known.revisions}
-                again = {one.number: one.commit for one in record.revisions if one.number in commits}
-                assert all(commits[number] == commit for number, commit in again.items())
+                commits = {
+                    published_revision.number: published_revision.commit for published_revision in known.revisions
+                }
+                second_result = {
+                    published_revision.number: published_revision.commit
+                    for published_revision in record.revisions
+                    if published_revision.number in commits
+                }
+                assert all(commits[number] == commit for number, commit in second_result.items())
             declined = {*record.declined_trees} - {*(known.declined_trees if known else ())}
             assert self._declining or not declined, f"nobody declined {cluster}/{name}"
         if was:
@@ -671,9 +679,9 @@ def _check_cluster(cluster: str, packages: Sequence[str], start: Look, before: L
 def _check_foreign(ref: str, packages: Sequence[str], files: Files, known: Sequence[Files]) -> None:
     """What is in no package of ours is on a draft as it was there, or as the cluster branch has it."""
     places = tuple(f"{name}/" for name in packages) + tuple(f".reconciler/{name}.yaml" for name in packages)
-    for path in {path for one in (files, *known) for path in one}:
+    for path in {path for item in (files, *known) for path in item}:
         if not path.startswith(places):
-            assert files.get(path) in [one.get(path) for one in known], f"{path} on {ref} is somebody else's"
+            assert files.get(path) in [item.get(path) for item in known], f"{path} on {ref} is somebody else's"
 
 
 def _inside(files: Files, *places: str) -> dict[str, str]:

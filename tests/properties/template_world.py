@@ -58,9 +58,9 @@ class TemplateWorld(PolicyWorld):
         for version in (1, 2, 3):
             self.release(POOLS, version, version - 1)
             self.release(MORE, version, version + 3)
-        for one in CLUSTERS:
-            self.wish(one, POOLS)
-            self.wish(one, MORE)
+        for item in CLUSTERS:
+            self.wish(item, POOLS)
+            self.wish(item, MORE)
         self.kafka("both", "*")
 
     def release(self, name: str, version: int, flavour: int) -> None:

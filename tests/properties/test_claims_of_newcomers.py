@@ -27,22 +27,22 @@ Newcomer = Callable[[Object], Object]
 
 
 def with_metadata(**fields: object) -> Newcomer:
-    def change(found: Object) -> Object:
-        return {**found, "metadata": {**found["metadata"], **fields}}
+    def change(mapping: Object) -> Object:
+        return {**mapping, "metadata": {**mapping["metadata"], **fields}}
 
     return change
 
 
-def emptied(found: Object) -> Object:
-    return {key: {} if key in ("spec", "data") else value for key, value in found.items()}
+def emptied(mapping: Object) -> Object:
+    return {key: {} if key in ("spec", "data") else value for key, value in mapping.items()}
 
 
-def in_list(found: Object) -> Object:
-    return {"apiVersion": "v1", "kind": "List", "items": [emptied(found)]}
+def in_list(mapping: Object) -> Object:
+    return {"apiVersion": "v1", "kind": "List", "items": [emptied(mapping)]}
 
 
-def in_typed_list(found: Object) -> Object:
-    return {"apiVersion": found["apiVersion"], "kind": f"{found['kind']}List", "items": [emptied(found)]}
+def in_typed_list(mapping: Object) -> Object:
+    return {"apiVersion": mapping["apiVersion"], "kind": f"{mapping['kind']}List", "items": [emptied(mapping)]}
 
 
 NEWCOMERS: Mapping[str, Newcomer] = {
@@ -76,34 +76,34 @@ class GitWorld(World):
 
 def in_git(folder: Path, make: Callable[[Path], World]) -> GitWorld:
     """Return a world with its config committed."""
-    made = make(folder)
+    new_world = make(folder)
     make_bare(folder / "config.git")
-    world = GitWorld(folder, **made._settings)
+    world = GitWorld(folder, **new_world._settings)
     world.commit_config(config_of(world))
     return world
 
 
 def config_of(world: World) -> dict[str, bytes]:
-    found = (path for path in world.config.rglob("*") if path.is_file())
-    return {path.relative_to(world.config).as_posix(): path.read_bytes() for path in found}
+    generator_type = (path for path in world.config.rglob("*") if path.is_file())
+    return {path.relative_to(world.config).as_posix(): path.read_bytes() for path in generator_type}
 
 
 def newcomers_of(config: Mapping[str, bytes], name: str) -> dict[str, bytes]:
     """Return a newcomer for each object of a config, in files that come before and after those of the config."""
     documents = [document for _, content in sorted(config.items()) for document in parse_yaml(content).documents]
-    made = [json.dumps(NEWCOMERS[name](document.data)).encode() for document in documents]
-    return {f"{'0' if number % 2 else 'zz'}/{number}.yaml": one for number, one in enumerate(made)}
+    values = [json.dumps(NEWCOMERS[name](document.data)).encode() for document in documents]
+    return {f"{'0' if number % 2 else 'zz'}/{number}.yaml": item for number, item in enumerate(values)}
 
 
 def desired(world: World) -> dict[str, str | None]:
     """Return what the drafts of a first pass contain, by cluster and package."""
     outcomes = world.sync().outcomes
     places = (place.split("/", 1) for place in outcomes)
-    return {f"{one}/{package}": world.tree(f"drafts/{one}", package) for one, package in places}
+    return {f"{item}/{package}": world.tree(f"drafts/{item}", package) for item, package in places}
 
 
-def of_first(found: Mapping[str, str | None], config: Mapping[str, str | None]) -> dict[str, str | None]:
-    return {place: found.get(place) for place in config}
+def of_first(mapping: Mapping[str, str | None], config: Mapping[str, str | None]) -> dict[str, str | None]:
+    return {place: mapping.get(place) for place in config}
 
 
 CASES = [(small_world, name) for name in NEWCOMERS] + [
@@ -111,7 +111,7 @@ CASES = [(small_world, name) for name in NEWCOMERS] + [
 ]
 
 
-@pytest.mark.parametrize(("make", "name"), CASES, ids=lambda one: one if isinstance(one, str) else one.__name__)
+@pytest.mark.parametrize(("make", "name"), CASES, ids=lambda value: value if isinstance(value, str) else value.__name__)
 def test_newcomers_change_nothing_that_the_history_shows_to_be_older(
     tmp_path: Path, make: Callable[[Path], World], name: str
 ) -> None:
@@ -127,7 +127,7 @@ def test_newcomers_change_nothing_that_the_history_shows_to_be_older(
     assert {place: disturbed.get(place) for place in undisturbed} == undisturbed
 
 
-@pytest.mark.parametrize("make", [placement_world, preset_world, component_world], ids=lambda one: one.__name__)
+@pytest.mark.parametrize("make", [placement_world, preset_world, component_world], ids=lambda value: value.__name__)
 def test_newcomers_of_other_namespaces_change_nothing_that_packages_are_recorded_to_come_from(
     tmp_path: Path, make: Callable[[Path], World]
 ) -> None:
@@ -137,7 +137,7 @@ def test_newcomers_of_other_namespaces_change_nothing_that_packages_are_recorded
 
     for name in ("earlier namespace", "later namespace"):
         newcomers = newcomers_of(config_of(world), name)
-        recorded = {path: one.decode() for path, one in newcomers.items() if is_of_recorded_kind(one)}
+        recorded = {path: newcomer.decode() for path, newcomer in newcomers.items() if is_of_recorded_kind(newcomer)}
         world.write(recorded)
         after = world.plan().outcomes
         world.write(dict.fromkeys(recorded))
@@ -160,4 +160,4 @@ def test_a_second_binding_does_not_stop_a_component(tmp_path: Path) -> None:
     after = world.plan()
 
     assert after.outcomes == undisturbed
-    assert {(one.code, one.location.file) for one in after.findings} >= {("ClaimConflict", "a.yaml")}
+    assert {(finding.code, finding.location.file) for finding in after.findings} >= {("ClaimConflict", "a.yaml")}

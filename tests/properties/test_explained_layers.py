@@ -54,18 +54,20 @@ def beginning(world: CaseWorld) -> Iterator[tuple[PassSnapshot, Remotes, PassSer
 @contextmanager
 def explainers(world: CaseWorld) -> Iterator[list[PackageExplainer]]:
     """Yield who explains each package that is wanted in a world."""
-    with beginning(world) as found:
-        room = prepare_pass(*found).controller_result
-        places = sorted({TargetReference(one.target.repository, one.target.package) for one in room.variants}, key=str)
-        yield [PackageExplainer(place, *found) for place in places]
+    with beginning(world) as result:
+        room = prepare_pass(*result).controller_result
+        places = sorted(
+            {TargetReference(item.target.repository, item.target.package) for item in room.variants}, key=str
+        )
+        yield [PackageExplainer(place, *result) for place in places]
 
 
 @pytest.mark.parametrize("case", find_cases(), ids=lambda case: case.name)
 def test_the_steps_of_each_value_lead_to_it(case: Case, tmp_path: Path) -> None:
     expected = read_expected(case)
     with explainers(CaseWorld(case, tmp_path)) as packages:
-        for one in packages:
-            known, folder = one.explain(), f"{one.reference}/"
+        for explainer in packages:
+            known, folder = explainer.explain(), f"{explainer.reference}/"
             if known.rendered:
                 _check(known, known.rendered)
             files = {path.removeprefix(folder): data for path, data in expected.items() if path.startswith(folder)}
@@ -75,28 +77,30 @@ def test_the_steps_of_each_value_lead_to_it(case: Case, tmp_path: Path) -> None:
 
 
 def _check(known: ExplainedPackage, rendered: PackageRender) -> None:
-    told = {
-        (one.file, one.resource, one.pointer): one for each in _resources(known) for one in explain(known, each).values
+    mapping = {
+        (value.file, value.resource, value.pointer): value
+        for resource in _resources(known)
+        for value in explain(known, resource).values
     }
     for resource in Package(rendered.files).resources:
         for pointer, value in _leaves(resource.data, ""):
             around = [pointer[:end] for end in range(len(pointer), 0, -1) if pointer[end:][:1] in ("", "/")]
-            places = ((resource.file, str(resource.key), each) for each in around)
-            found = next((told[place] for place in places if place in told), None)
+            places = ((resource.file, str(resource.key), entry) for entry in around)
+            explained_value = next((mapping[place] for place in places if place in mapping), None)
 
-            assert found, f"nothing is told of {resource.key} {pointer}"
-            if found.pointer == pointer:
-                last = found.steps[-1].after
-                assert last in (value, MASK) or isinstance(last, str), (pointer, found)
+            assert explained_value, f"nothing is told of {resource.key} {pointer}"
+            if explained_value.pointer == pointer:
+                last = explained_value.steps[-1].after
+                assert last in (value, MASK) or isinstance(last, str), (pointer, explained_value)
     # what patches took out of a list is told behind its last item, one after the other
-    for one in (one for one in told.values() if not one.pointer.endswith("/-")):
-        for before, after in zip(one.steps, one.steps[1:], strict=False):
-            assert before.after == after.before or MASK in (before.after, after.before), one
+    for item in (value for value in mapping.values() if not value.pointer.endswith("/-")):
+        for before, after in zip(item.steps, item.steps[1:], strict=False):
+            assert before.after == after.before or MASK in (before.after, after.before), item
 
 
 def _resources(known: ExplainedPackage) -> list[str]:
     assert known.rendered
-    return sorted({str(one.key) for one in Package(known.rendered.files).resources})
+    return sorted({str(package_resource.key) for package_resource in Package(known.rendered.files).resources})
 
 
 def _leaves(data: Any, pointer: str) -> Iterator[tuple[str, Any]]:
@@ -111,29 +115,37 @@ def _leaves(data: Any, pointer: str) -> Iterator[tuple[str, Any]]:
 def test_what_is_told_to_be_without_a_layer_comes_true(case: Case, tmp_path: Path) -> None:
     chance = random.Random(case.name)
     with explainers(CaseWorld(case, tmp_path / "as-it-is")) as packages:
-        found = [(one, layer) for one in packages for layer in _layers(one)]
-        for number, (one, layer) in enumerate(chance.sample(found, min(len(found), LAYERS))):
+        values = [(item, layer) for item in packages for layer in _layers(item)]
+        for number, (explainer, layer) in enumerate(chance.sample(values, min(len(values), LAYERS))):
             world = CaseWorld(case, tmp_path / str(number))
-            if _take_away(world, one, layer):
-                assert _told(partial(one.explain_without, layer)) == _in(world, one.reference), (one.reference, layer)
+            if _take_away(world, explainer, layer):
+                assert _told(partial(explainer.explain_without, layer)) == _in(world, explainer.reference), (
+                    explainer.reference,
+                    layer,
+                )
 
 
-def _layers(one: PackageExplainer) -> list[RemovableLayer]:
+def _layers(explainer: PackageExplainer) -> list[RemovableLayer]:
     """Return every layer of a package, each once."""
-    known = one.explain()
-    values = [value for each in (_resources(known) if known.rendered else ()) for value in explain(known, each).values]
+    known = explainer.explain()
+    values = [
+        value for resource in (_resources(known) if known.rendered else ()) for value in explain(known, resource).values
+    ]
     steps = (step for value in values for step in value.steps)
     layers = (
         layer
         for step in steps
-        for layer in (step.removable_layer, *(each.removable_layer for each in step.expression_inputs))
+        for layer in (
+            step.removable_layer,
+            *(expression_input.removable_layer for expression_input in step.expression_inputs),
+        )
     )
     return [*{repr(layer): layer for layer in layers if layer}.values()]
 
 
-def _take_away(world: CaseWorld, one: PackageExplainer, layer: RemovableLayer) -> bool:
+def _take_away(world: CaseWorld, explainer: PackageExplainer, layer: RemovableLayer) -> bool:
     """Take a layer away in the files of a world, and return whether that could be done."""
-    known = one.explain()
+    known = explainer.explain()
     assert known.variant
     upstream = known.variant.upstream
     match layer:
@@ -143,20 +155,20 @@ def _take_away(world: CaseWorld, one: PackageExplainer, layer: RemovableLayer) -
             return _change_upstream(world, upstream, file, index, path)
         case FunctionCall(package=package, mutator_index=number) if upstream and known.rendered:
             kptfile = f"{package}/Kptfile" if package else "Kptfile"
-            done, came = (
+            value, came = (
                 _documents(files[kptfile].data)[0].get("pipeline", {}).get("mutators", [])
                 for files in (known.rendered.files, known.rendered.source.base)
             )
             # the upstream's own are all that is left of its list, behind the variant's
-            path = ("pipeline", "mutators", came.index(done[number])) if done[number] in came else ()
+            path = ("pipeline", "mutators", came.index(value[number])) if value[number] in came else ()
             return bool(path) and _change_upstream(world, upstream, kptfile, 0, path)
     return False
 
 
-def _change_config(world: CaseWorld, one: ConfigObject, path: Sequence[str | int]) -> bool:
-    file = world.folder / "config" / one.file
+def _change_config(world: CaseWorld, config_object: ConfigObject, path: Sequence[str | int]) -> bool:
+    file = world.folder / "config" / config_object.file
     documents = _documents(file.read_bytes())
-    number = next(number for number, each in enumerate(documents) if each == one.data)
+    number = next(number for number, item in enumerate(documents) if item == config_object.data)
     documents[number] = _without(documents[number], path)
     text = _text(documents)
     file.write_text(text or "")
@@ -198,7 +210,7 @@ def _text(documents: Sequence[Any]) -> str | None:
 
     It puts the comment of a list between its key and the brackets, once that has no item left.
     """
-    left, text = [one for one in documents if one is not None], io.StringIO()
+    left, text = [document for document in documents if document is not None], io.StringIO()
     _yaml().dump_all(left, text)
     try:
         return text.getvalue() if _documents(text.getvalue().encode()) == left else None
@@ -207,15 +219,15 @@ def _text(documents: Sequence[Any]) -> str | None:
 
 
 def _yaml() -> YAML:
-    found = YAML()
+    result = YAML()
     # a quoted "on" is a text only as long as it is quoted
-    found.preserve_quotes = True
-    return found
+    result.preserve_quotes = True
+    return result
 
 
 def _in(world: CaseWorld, place: TargetReference) -> Any:
-    with beginning(world) as found:
-        return _told(PackageExplainer(place, *found).explain)
+    with beginning(world) as result:
+        return _told(PackageExplainer(place, *result).explain)
 
 
 def _told(explained: Callable[[], ExplainedPackage]) -> Any:
@@ -225,9 +237,13 @@ def _told(explained: Callable[[], ExplainedPackage]) -> Any:
     except UnknownTargetError:
         return "not wanted"
     if known.rendered is None:
-        return known.blocked_reason.partition(":")[0] or [one.code for one in known.findings]
+        return known.blocked_reason.partition(":")[0] or [finding.code for finding in known.findings]
     resources = Package(known.rendered.files).resources
-    return {(one.file, one.index): one.data for one in resources if one.kind != "Kptfile"}
+    return {
+        (package_resource.file, package_resource.index): package_resource.data
+        for package_resource in resources
+        if package_resource.kind != "Kptfile"
+    }
 
 
 WEB = """\
@@ -288,21 +304,22 @@ def test_what_is_told_to_be_without_an_edit_comes_true(branch: str, tmp_path: Pa
         world.commit(branch, {f"web/{file}": text or None for file, text in left.items()})
 
     edited(*EDITS)
-    with explaining(world) as one:
-        layers = [layer for layer in _layers(one) if isinstance(layer, LocalEdit)]
-        layers += [layer for layer in _gone(one) if isinstance(layer, LocalEdit)]
-        told = [
-            _told(partial(one.explain_without, layer)) for layer in {repr(layer): layer for layer in layers}.values()
+    with explaining(world) as explainer:
+        layers = [layer for layer in _layers(explainer) if isinstance(layer, LocalEdit)]
+        layers += [layer for layer in _gone(explainer) if isinstance(layer, LocalEdit)]
+        values = [
+            _told(partial(explainer.explain_without, layer))
+            for layer in {repr(layer): layer for layer in layers}.values()
         ]
     for number in range(len(EDITS)):
         edited(*EDITS[:number], *EDITS[number + 1 :])
-        with explaining(world) as one:
-            assert _told(one.explain) in told, EDITS[number]
+        with explaining(world) as explainer:
+            assert _told(explainer.explain) in values, EDITS[number]
 
 
-def _gone(one: PackageExplainer) -> Iterator[RemovableLayer | None]:
+def _gone(explainer: PackageExplainer) -> Iterator[RemovableLayer | None]:
     """Yield the layers of what is not there any more."""
-    return (step.removable_layer for value in explain(one.explain()).values for step in value.steps)
+    return (step.removable_layer for value in explain(explainer.explain()).values for step in value.steps)
 
 
 @contextmanager

@@ -131,8 +131,8 @@ def test_what_one_side_did_is_what_comes_out(sides: Bodies, winner: str) -> None
 
     assert merge_kptfile(origin, origin, local, OPTIONS[winner]) == (local, ())
     assert merge_kptfile(origin, updated, updated, OPTIONS[winner]) == (updated, ())
-    taken, conflicts = merge_kptfile(origin, updated, origin, OPTIONS[winner])
-    assert (taken.to_bytes(), conflicts) == (updated.to_bytes(), ())
+    value, conflicts = merge_kptfile(origin, updated, origin, OPTIONS[winner])
+    assert (value.to_bytes(), conflicts) == (updated.to_bytes(), ())
 
 
 @EXAMPLES
@@ -161,14 +161,14 @@ def test_what_is_lost_is_told(sides: Bodies, winner: str) -> None:
 
 def facts(kptfile: Kptfile) -> set[str]:
     """Return what a Kptfile says, in pieces whose place does not matter."""
-    found: set[str] = set()
+    result: set[str] = set()
     for stage in ("mutators", "validators"):
         for function in (kptfile.data.get("pipeline") or {}).get(stage) or []:
-            found |= {f"{stage} {field} {entry}" for field, value in function.items() for entry in entries(value)}
+            result |= {f"{stage} {field} {entry}" for field, value in function.items() for entry in entries(value)}
     for section in ("info", "unknown"):
         for field, value in (kptfile.data.get(section) or {}).items():
-            found |= {f"{section} {field} {entry}" for entry in entries(value)}
-    return found
+            result |= {f"{section} {field} {entry}" for entry in entries(value)}
+    return result
 
 
 def entries(value: Any) -> list[str]:
@@ -187,13 +187,13 @@ def test_a_variants_functions_cost_nobody_anything(
     mutators = local["pipeline"]["mutators"]
     with_own = {**local, "pipeline": {**local["pipeline"], "mutators": prepended + mutators}}
 
-    plain, told = merge_kptfile(kptfile(origin), kptfile(updated), kptfile(local), OPTIONS[winner])
+    plain, conflicts = merge_kptfile(kptfile(origin), kptfile(updated), kptfile(local), OPTIONS[winner])
     merged, also = merge_kptfile(kptfile(origin), kptfile(updated), kptfile(with_own), OPTIONS[winner])
 
     functions = (merged.data.get("pipeline") or {}).get("mutators") or []
     assert functions[: len(own)] == prepended
     assert functions[len(own) :] == ((plain.data.get("pipeline") or {}).get("mutators") or [])
-    assert len(told) == len(also)
+    assert len(conflicts) == len(also)
 
 
 @pytest.mark.skipif(not KPTFILES, reason="the data of other projects is not beside this project")

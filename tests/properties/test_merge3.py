@@ -81,14 +81,16 @@ _OBJECTS = st.fixed_dictionaries(
 def _edited(draw: st.DrawFn, data: dict[str, Any]) -> dict[str, Any]:
     """Return the object with some of its fields from another one, in part or whole."""
     other = draw(_OBJECTS)
-    taken = draw(st.lists(st.sampled_from(sorted({*data, *other})), max_size=3, unique=True))
-    return _mixed(draw, data, {key: other.get(key) for key in taken}, gone=[key for key in taken if key not in other])
+    result = draw(st.lists(st.sampled_from(sorted({*data, *other})), max_size=3, unique=True))
+    return _mixed(
+        draw, data, {key: other.get(key) for key in result}, deleted=[key for key in result if key not in other]
+    )
 
 
-def _mixed(draw: st.DrawFn, data: Any, other: dict[str, Any], gone: list[str]) -> dict[str, Any]:
+def _mixed(draw: st.DrawFn, data: Any, other: dict[str, Any], deleted: list[str]) -> dict[str, Any]:
     mixed = dict(data)
     for key, value in other.items():
-        if key in gone:
+        if key in deleted:
             mixed.pop(key, None)
         elif isinstance(value, dict) and isinstance(data.get(key), dict) and draw(st.booleans()):
             mixed[key] = data[key] | value
@@ -126,8 +128,8 @@ def _documents(draw: st.DrawFn, data: Any) -> Document:
 def _triples(draw: st.DrawFn) -> tuple[Document, Document, Document]:
     origin = draw(_OBJECTS)
     sides = origin, draw(_edited(origin)), draw(_edited(origin))
-    one, two, three = (draw(_documents(side)) for side in sides)
-    return one, two, three
+    value, two, three = (draw(_documents(side)) for side in sides)
+    return value, two, three
 
 
 def reread(document: Document | None) -> Any:
@@ -175,11 +177,11 @@ def test_what_one_side_left_alone_is_the_other_sides(triple: tuple[Document, Doc
 @given(_triples())
 def test_what_one_side_left_alone_as_data_is_the_other_sides(triple: tuple[Document, Document, Document]) -> None:
     origin, updated, local = triple
-    again = parse_yaml(emit(origin.data)).documents[0]
+    document = parse_yaml(emit(origin.data)).documents[0]
 
-    assert is_equal_data(reread(merge3(origin, updated, again, SHAPE).document), updated.data)
-    assert is_equal_data(reread(merge3(origin, again, local, SHAPE).document), local.data)
-    assert is_equal_data(reread(merge3(again, updated, updated, SHAPE).document), updated.data)
+    assert is_equal_data(reread(merge3(origin, updated, document, SHAPE).document), updated.data)
+    assert is_equal_data(reread(merge3(origin, document, local, SHAPE).document), local.data)
+    assert is_equal_data(reread(merge3(document, updated, updated, SHAPE).document), updated.data)
 
 
 @settings(max_examples=150, deadline=None)
@@ -191,10 +193,12 @@ def test_nothing_local_is_lost_without_a_word(triple: tuple[Document, Document, 
 
     result = reread(merged.document)
     now, before, ours = (dict(leaves(side, _SEEN)) for side in (result, origin.data, local.data))
-    told = [conflict.local for conflict in merged.conflicts]
+    values = [conflict.local for conflict in merged.conflicts]
     for path, value in ours.items():
         is_ours = path not in before or not is_equal_data(before[path], value)
-        assert not is_ours or is_equal_data(now.get(path, ABSENT), value) or any(holds(it, value) for it in told), path
+        assert not is_ours or is_equal_data(now.get(path, ABSENT), value) or any(holds(it, value) for it in values), (
+            path
+        )
     if not merged.conflicts:
         assert not [
             path for path in before if path not in ours and path in now and is_equal_data(before[path], now[path])
@@ -208,10 +212,10 @@ def test_a_second_merge_is_silent(triple: tuple[Document, Document, Document], r
     first = merge3(origin, updated, local, SHAPE, rules).document
     assert first is not None
 
-    again = merge3(origin, updated, first, SHAPE, rules).document
+    document = merge3(origin, updated, first, SHAPE, rules).document
 
-    assert again is not None
-    assert again.text == first.text
+    assert document is not None
+    assert document.text == first.text
     assert merge3(updated, updated, first, SHAPE, rules).document is first
 
 

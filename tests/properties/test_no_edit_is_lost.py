@@ -63,8 +63,8 @@ def upstream(world: World, step: int, count: int) -> None:
     kptfile = f"apiVersion: kpt.dev/v1\nkind: Kptfile\nmetadata:\n  name: app\ninfo:\n  description: version {step}\n"
     files = {"Kptfile": kptfile, "deployment.yaml": deployment("app", image=f"{step}.0")}
     world.release("app", f"v{step}", files | ({"gone.yaml": config_map("gone", a="1")} if step == 1 else {}))
-    wanted = (variant(f"p{number}", "berlin", f"p{number}", f"v{step}", "app") for number in range(count))
-    world.write({"catalog.yaml": catalog(), "variants.yaml": "---\n".join(wanted)})
+    generator_type = (variant(f"p{number}", "berlin", f"p{number}", f"v{step}", "app") for number in range(count))
+    world.write({"catalog.yaml": catalog(), "variants.yaml": "---\n".join(generator_type)})
 
 
 def placed(world: World, step: int, count: int) -> None:
@@ -84,10 +84,10 @@ CASES = [(kind, moment) for kind in KINDS for moment in MOMENTS]
 
 def chosen(kind: Kind, moment: str) -> list[tuple[str, str]]:
     """Return the edits of files that a case has: all of them, or its share."""
-    found = [(edit, file) for file in kind.files for edit in EDITS]
+    values = [(edit, file) for file in kind.files for edit in EDITS]
     if os.environ.get("RECONCILER_EDITS") == "all":
-        return found
-    return [one for number, one in enumerate(found) if number % len(MOMENTS) == MOMENTS.index(moment)]
+        return values
+    return [item for number, item in enumerate(values) if number % len(MOMENTS) == MOMENTS.index(moment)]
 
 
 def edited(edit: str, entry: Entry) -> Entry | None:
@@ -96,10 +96,10 @@ def edited(edit: str, entry: Entry) -> Entry | None:
 
 def is_kept(edit: str, file: str, package: Mapping[str, Entry]) -> bool:
     if edit in TEXTS:
-        return any(re.search(TEXTS[edit][1], one.data) for one in package.values())
+        return any(re.search(TEXTS[edit][1], item.data) for item in package.values())
     now = package.get(file)
-    wanted = ENTRIES[edit](now or Entry(FILE, b""))
-    return now == wanted
+    entry = ENTRIES[edit](now or Entry(FILE, b""))
+    return now == entry
 
 
 class Edited:
@@ -118,33 +118,33 @@ class Edited:
         return f"{self.kind.folder}p{number}"
 
     def sync(self) -> Pass:
-        done = self.world.sync()
+        pass_result = self.world.sync()
         head = DRAFT if self.world.head(DRAFT) else CLUSTER
-        found = read_entries(self.world.fleet, f"refs/heads/{head}", ".reconciler")
+        entries = read_entries(self.world.fleet, f"refs/heads/{head}", ".reconciler")
         for number in range(len(self.edits)):
             package = self.package(number)
-            status = parse_yaml(found[f"{package}.yaml"].data).documents[0].data["status"]
-            about = (one.message for one in done.findings if f"{package}" in str(one.location))
-            more = [str(one.get("file")) for one in status.get("conflicts", ())]
+            status = parse_yaml(entries[f"{package}.yaml"].data).documents[0].data["status"]
+            about = (finding.message for finding in pass_result.findings if f"{package}" in str(finding.location))
+            more = [str(conflict.get("file")) for conflict in status.get("conflicts", ())]
             self.reported[package] = " ".join([self.reported.get(package, ""), *about, *more])
-        return done
+        return pass_result
 
     def edit(self, branch: str) -> None:
-        found = read_entries(self.world.fleet, f"refs/heads/{branch}")
+        result = read_entries(self.world.fleet, f"refs/heads/{branch}")
         change: dict[str, Entry | None] = {}
         for number, (edit, file) in enumerate(self.edits):
             path = f"{self.package(number)}/{file}"
             # the update that is open has taken some files away already
-            change |= {path: edited(edit, found[path])} if path in found else {}
+            change |= {path: edited(edit, result[path])} if path in result else {}
         commit: Change = change
         commit_entries(self.world.fleet, f"refs/heads/{branch}", commit)
 
     def lost(self) -> list[str]:
-        found = read_entries(self.world.fleet, f"refs/heads/{DRAFT}")
+        output = read_entries(self.world.fleet, f"refs/heads/{DRAFT}")
         lost = []
         for number, (edit, file) in enumerate(self.edits):
             start = f"{self.package(number)}/"
-            package = {path.removeprefix(start): one for path, one in found.items() if path.startswith(start)}
+            package = {path.removeprefix(start): entry for path, entry in output.items() if path.startswith(start)}
             if not is_kept(edit, file, package) and file not in self.reported[self.package(number)]:
                 lost.append(f"{edit} in {file}")
         return lost
@@ -153,24 +153,24 @@ class Edited:
 @pytest.mark.parametrize(("name", "moment"), CASES, ids=[f"{kind}, {moment}" for kind, moment in CASES])
 def test_no_edit_is_lost(tmp_path: Path, name: str, moment: str) -> None:
     kind = KINDS[name]
-    one = Edited(tmp_path / "world", kind, chosen(kind, moment))
-    one.evolve(1)
-    one.sync()
+    result = Edited(tmp_path / "world", kind, chosen(kind, moment))
+    result.evolve(1)
+    result.sync()
     if moment == "on a draft":
-        one.edit(DRAFT)
-        one.sync()
+        result.edit(DRAFT)
+        result.sync()
     else:
-        one.world.merge("berlin", "squash")
+        result.world.merge("berlin", "squash")
         if moment == "while an update is open":
-            one.sync()
-            one.evolve(2)
-            one.sync()
-        one.edit(CLUSTER)
+            result.sync()
+            result.evolve(2)
+            result.sync()
+        result.edit(CLUSTER)
         if moment != "before the pass after the merge":
-            one.sync()
-    one.evolve(3)
+            result.sync()
+    result.evolve(3)
 
-    one.sync()
+    result.sync()
 
-    assert one.lost() == []
-    assert one.world.sync().is_silent
+    assert result.lost() == []
+    assert result.world.sync().is_silent

@@ -73,14 +73,18 @@ def in_files(documents: list[str], per_file: int) -> dict[str, str]:
 
 
 def outcome(result: ControllerResult) -> object:
-    packages = [(one.target, one.adoption, files_of(one).id) for one in result.variants]
-    told = Counter((one.code, one.location.object, one.location.pointer) for one in result.findings)
-    return packages, told, result.statuses, result.kept_owners, result.guards
+    packages = [(variant.target, variant.adoption, files_of(variant).id) for variant in result.variants]
+    counter = Counter((finding.code, finding.location.object, finding.location.pointer) for finding in result.findings)
+    return packages, counter, result.statuses, result.kept_owners, result.guards
 
 
 def placed_objects(result: ControllerResult) -> set[tuple[str, ObjectKey]]:
     """Return what is where, as the files themselves say it."""
-    return {(one.target.repository, key) for one in result.variants for key in read_catalog(files_of(one)).objects}
+    return {
+        (variant.target.repository, key)
+        for variant in result.variants
+        for key in read_catalog(files_of(variant)).objects
+    }
 
 
 @ROUNDS
@@ -103,7 +107,9 @@ def test_every_file_is_one_document_of_the_config(documents: list[str], per_file
     for variant in room(files).variants:
         for file in files_of(variant).values():
             (document,) = parse_yaml(file.data).documents
-            source = next(one for one in sources.values() if is_equal_data(one.data, document.data))
+            source = next(
+                config_object for config_object in sources.values() if is_equal_data(config_object.data, document.data)
+            )
             assert file.data.decode().removesuffix("\n") in files[source.file]
             assert not file.data.decode().startswith("---")
 
@@ -142,11 +148,11 @@ def test_nothing_vanishes_with_what_says_which_clusters_there_are(documents: lis
     """A package of a cluster that nobody knows now cannot be made, and is left alone with all of its owner."""
     files = in_files(documents, 1)
     before = room(files)
-    again = f"{FLEET[file]}---\n{FLEET[file]}" if how == "twice" else UNREADABLE
+    second_result = f"{FLEET[file]}---\n{FLEET[file]}" if how == "twice" else UNREADABLE
 
-    after = room(files, Branches.of(before), {**FLEET, file: again})
+    after = room(files, Branches.of(before), {**FLEET, file: second_result})
 
-    assert {one.owner.key for one in before.variants if one.target.repository in file} <= after.kept_owners
+    assert {variant.owner.key for variant in before.variants if variant.target.repository in file} <= after.kept_owners
     assert {(name, key) for name, key in placed_objects(before) if name not in file} <= placed_objects(after)
 
 
@@ -156,10 +162,10 @@ def test_what_is_published_stands_as_it_is(documents: list[str]) -> None:
     files = in_files(documents, 1)
     once = room(files)
 
-    again = room(files, Branches.of(once))
+    controller_result = room(files, Branches.of(once))
 
-    assert [(one.target, files_of(one)) for one in again.variants] == [
-        (one.target, files_of(one)) for one in once.variants
+    assert [(variant.target, files_of(variant)) for variant in controller_result.variants] == [
+        (variant.target, files_of(variant)) for variant in once.variants
     ]
 
 
@@ -174,11 +180,11 @@ def real_catalog(folder: Path) -> tuple[Catalog, Mapping[str, bytes]]:
 def test_documents_of_others_keep_their_bytes(folder: Path) -> None:
     catalog, files = real_catalog(folder)
 
-    for one in catalog.objects.values():
-        assert not has_placement(one)
-        file = build_resource_file(one)
+    for config_object in catalog.objects.values():
+        assert not has_placement(config_object)
+        file = build_resource_file(config_object)
         (document,) = parse_yaml(file.data).documents
-        assert is_equal_data(document.data, one.data)
+        assert is_equal_data(document.data, config_object.data)
         assert build_resource_file(next(iter(read_catalog(FileTree({"a.yaml": file})).objects.values()))) == file
-        if not one.file.endswith(".json"):
-            assert file.data.rstrip(b"\n") in files[one.file]
+        if not config_object.file.endswith(".json"):
+            assert file.data.rstrip(b"\n") in files[config_object.file]

@@ -47,9 +47,11 @@ def test_the_room_neither_tells_it_nor_makes_anything_of_it(documents: list[str]
 
     assert MARK in "".join(documents)
     provenance = [
-        (one.provenance.list_layers(), one.provenance.list_objects()) for one in result.variants if one.provenance
+        (variant.provenance.list_layers(), variant.provenance.list_objects())
+        for variant in result.variants
+        if variant.provenance
     ]
-    facts = [one.dependencies for one in result.variants]
+    facts = [variant.dependencies for variant in result.variants]
     assert MARK not in repr([findings(result), result.stalled, result.statuses, plugins(result), provenance, facts])
 
 
@@ -64,19 +66,19 @@ def test_no_byte_of_it_leaves_the_config(documents: list[str]) -> None:
     try:
         world = World.new(folder / "world")
         world.write(config(EAST, WEST, definition([option("token", "secret")]), preset()))
-        said = everything_said(world)
+        result = everything_said(world)
         publish(world)
         shutil.rmtree(world.config)
         world.write(config(*documents))
-        said += everything_said(world)
+        result += everything_said(world)
         publish(world)
-        said += everything_said(world)
+        result += everything_said(world)
 
-        kept = b"".join(everything_kept(world.folder))
-        assert b"logs-east" in kept
-        assert "logs-east" in said
-        assert MARK not in said
-        assert MARK.encode() not in kept
+        text = b"".join(everything_kept(world.folder))
+        assert b"logs-east" in text
+        assert "logs-east" in result
+        assert MARK not in result
+        assert MARK.encode() not in text
     finally:
         shutil.rmtree(folder)
 
@@ -94,18 +96,18 @@ def everything_said(world: World) -> str:
         f"config: {{url: {world.config}}}\nfleet: {{url: {world.fleet}}}\ncache: {world.folder / 'cache'}\n"
         "rules: {plugin_outputs: [values, helmrelease]}\n"
     )
-    places = [f"{one}/plugins/{name}-{one}" for one in ("east", "west") for name in ("logs", "others")]
+    places = [f"{item}/plugins/{name}-{item}" for item in ("east", "west") for name in ("logs", "others")]
     commands = [
         ["validate"], ["plan"], ["plan", "-o", "json"], ["sync"], ["drafts"], ["status"],
         ["render", "--output", str(world.folder / "out")],
         *(["show", place] for place in places), *(["explain", place] for place in places),
     ]  # fmt: skip
-    told = StringIO()
-    with redirect_stdout(told), redirect_stderr(told):
+    string_io = StringIO()
+    with redirect_stdout(string_io), redirect_stderr(string_io):
         ended = [
             run_in(world.folder, {"PATH": os.environ["PATH"], "HOME": "/nonexistent"}, *command) for command in commands
         ]
-    return told.getvalue() + "".join(one.stdout + one.stderr for one in ended)
+    return string_io.getvalue() + "".join(result.stdout + result.stderr for result in ended)
 
 
 def everything_kept(folder: Path) -> Iterator[bytes]:

@@ -54,17 +54,17 @@ def test_only_what_moved_is_looked_at(
 ) -> None:
     world = ReviewWorld.new(tmp_path / "world", TEMPLATES[0])
     world.run("first")
-    seen = []
+    values = []
     survey = desk.prepare_target
-    monkeypatch.setattr(desk, "prepare_target", lambda *asked: seen.append(asked[0].name) or survey(*asked))
+    monkeypatch.setattr(desk, "prepare_target", lambda *items: values.append(items[0].name) or survey(*items))
     packages = []
     decide = together.decide_package
     monkeypatch.setattr(
-        together, "decide_package", lambda *asked: packages.append(asked[0].variant.target) or decide(*asked)
+        together, "decide_package", lambda *items: packages.append(items[0].variant.target) or decide(*items)
     )
 
     world.happens(what)
     world.run("first")
 
-    assert (len(seen), len(packages)) == (looked_at, decided), packages
+    assert (len(values), len(packages)) == (looked_at, decided), packages
     world.close()

@@ -25,17 +25,19 @@ FEW = settings(deadline=None, phases=(Phase.explicit, Phase.reuse, Phase.generat
 PLACES = ("metrics", "logs", "team/probe")
 
 
-def make(folder: Path, wanted: dict[str, str], regions: dict[str, str]) -> World:
+def make(folder: Path, expected: dict[str, str], regions: dict[str, str]) -> World:
     """Return a small world in which Berlin wants these packages at these revisions."""
     world = small_world(folder)
     world.release("metrics", "v2", package("metrics", image="2.0"))
-    world.write({"metrics.yaml": None, **wishes(wanted), **values(regions)})
+    world.write({"metrics.yaml": None, **wishes(expected), **values(regions)})
     return world
 
 
-def wishes(wanted: dict[str, str]) -> dict[str, str | None]:
-    one = {place: variant(place.replace("/", "-"), "berlin", place, rev, "metrics") for place, rev in wanted.items()}
-    return {"wishes.yaml": "---\n".join(one.values()) or None}
+def wishes(expected: dict[str, str]) -> dict[str, str | None]:
+    mapping = {
+        place: variant(place.replace("/", "-"), "berlin", place, rev, "metrics") for place, rev in expected.items()
+    }
+    return {"wishes.yaml": "---\n".join(mapping.values()) or None}
 
 
 def values(regions: dict[str, str]) -> dict[str, str]:
@@ -85,8 +87,8 @@ def test_an_incremental_pass_equals_a_full_one(
         world.merge("berlin", "squash")
         world.sync()
         twin = copied(world, Path(folder) / "twin")
-        for one in (world, twin):
-            one.write({**wishes(later), **values(later_regions)})
+        for item in (world, twin):
+            item.write({**wishes(later), **values(later_regions)})
         forget_traces(twin, "berlin")
         forget_traces(twin, "lisbon")
 
@@ -126,14 +128,14 @@ def test_the_order_of_files_and_documents_and_the_place_of_the_world_change_no_c
 def trees_without_inputs(world: World) -> dict[str, dict[str, str]]:
     """Return the files of every draft; the config's id, and where an object stood, are words in status files."""
     named = ("config: ", "file: ", "from: ")
-    found = {}
+    mapping = {}
     for branch in ("drafts/berlin", "drafts/lisbon"):
         files = world.files(world.fleet, branch)
-        found[branch] = {
+        mapping[branch] = {
             path: "\n".join(line for line in text.splitlines() if not line.strip(" -").startswith(named))
             for path, text in files.items()
         }
-    return found
+    return mapping
 
 
 def test_equal_worlds_give_equal_commits_whatever_the_hash_seed(tmp_path: Path) -> None:
@@ -149,9 +151,9 @@ def test_equal_worlds_give_equal_commits_whatever_the_hash_seed(tmp_path: Path) 
         command = [sys.executable, "-c", script, str(twin.folder)]
         subprocess.run(command, env=environment, check=True, capture_output=True)
 
-    one, other = (read_refs(twin.fleet) for twin in twins.values())
-    assert one == other
-    assert len([name for name in one if name.startswith("refs/heads/drafts/")]) == 2
+    mapping, other = (read_refs(twin.fleet) for twin in twins.values())
+    assert mapping == other
+    assert len([name for name in mapping if name.startswith("refs/heads/drafts/")]) == 2
 
 
 @pytest.mark.parametrize("seed", [pytest.param(seed, id=f"walk-{seed}") for seed in range(3)])
@@ -220,16 +222,16 @@ class Walk:
             self.world.delete("drafts/berlin")
 
     def give_up(self) -> None:
-        wanted = (self.world.config / "metrics.yaml").exists()
-        one = variant("metrics-berlin", "berlin", "metrics", f"v{self._version}")
-        self.world.write({"metrics.yaml": None if wanted else one})
+        exists = (self.world.config / "metrics.yaml").exists()
+        result = variant("metrics-berlin", "berlin", "metrics", f"v{self._version}")
+        self.world.write({"metrics.yaml": None if exists else result})
 
     def approve(self) -> None:
         if self.world.head("removals/berlin"):
-            gone = {*self._paths("clusters/berlin")} - {*self._paths("removals/berlin")}
+            deleted = {*self._paths("clusters/berlin")} - {*self._paths("removals/berlin")}
             self.world.merge("berlin", self._chance.choice(MERGES[::2]), "removals/berlin", self._chance.random() < 0.5)
             # what stood there was approved to go
-            self.marks -= gone - {*self._paths("drafts/berlin")}
+            self.marks -= deleted - {*self._paths("drafts/berlin")}
 
     def keep(self) -> None:
         if self.world.head("removals/berlin"):

@@ -27,7 +27,9 @@ Happening = tuple[Any, ...]
 
 def happening(name: str, *choices: object) -> st.SearchStrategy[Happening]:
     """Return one thing that can happen; choices are values, or strategies for them."""
-    return st.tuples(st.just(name), *(one if isinstance(one, st.SearchStrategy) else st.just(one) for one in choices))
+    return st.tuples(
+        st.just(name), *(choice if isinstance(choice, st.SearchStrategy) else st.just(choice) for choice in choices)
+    )
 
 
 CLUSTER, WISH, VERSION, NUMBER = (
@@ -57,7 +59,7 @@ MERGE = st.one_of(
     happening("merge", NUMBER, WAY), happening("merge_and_delete", NUMBER, WHOLE),
     happening("take", NUMBER), happening("revert", CLUSTER),
 )  # fmt: skip
-DRAFT = st.one_of(*(happening(one, NUMBER) for one in ("delete", "rebase", "update_branch", "put_back", "force")))
+DRAFT = st.one_of(*(happening(item, NUMBER) for item in ("delete", "rebase", "update_branch", "put_back", "force")))
 VERB = st.sampled_from(("propose", "approve", "approve at once", "reject", "drop"))
 COMMAND = happening("by_command", VERB, NUMBER, st.booleans())
 # people are at work most of the time

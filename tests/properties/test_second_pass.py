@@ -77,9 +77,9 @@ def test_a_second_pass_moves_no_ref(folder: Path, sequence: tuple[str, ...]) -> 
         ACTIONS[action](world)
     world.sync()
 
-    again = world.sync()
+    pass_result = world.sync()
 
-    assert (again.before, again.report.render_count) == (again.after, 0)
+    assert (pass_result.before, pass_result.report.render_count) == (pass_result.after, 0)
 
 
 def begin_again(folder: Path) -> World:

@@ -25,19 +25,19 @@ OWNERS = ("one", "two", "three", "wide")
 
 
 def _wanted(name: str, cluster: str) -> Variant:
-    one = variant(name, cluster, f"gw-{name}")
-    return replace(one, is_per_cluster=name == "wide")
+    result = variant(name, cluster, f"gw-{name}")
+    return replace(result, is_per_cluster=name == "wide")
 
 
 def _outcome(name: str, cluster: str, end: str) -> PackageOutcome:
-    wanted = _wanted(name, cluster)
+    desired_variant = _wanted(name, cluster)
     match end:
         case "drafted now":
-            return draft({}, {"a": "x"}, wanted=wanted)
+            return draft({}, {"a": "x"}, desired_variant=desired_variant)
         case "blocked":
-            return blocked(wanted)
+            return blocked(desired_variant)
         case _:
-            return unchanged(wanted, end)
+            return unchanged(desired_variant, end)
 
 
 ENDS = ("drafted now", "drafted", "published", "blocked")
@@ -100,12 +100,12 @@ def _key(name: str) -> ObjectKey:
 
 def _made(name: str, words: str) -> ConfigStatus:
     owned = {"ownerReferences": [{"kind": "PackageVariantSet", "name": "edge"}]}
-    said = Condition("Valid", "True", "Valid", words)
-    return ConfigStatus(_key(name), API_VERSION, (said,), spec={"of": words}, metadata=owned)
+    condition = Condition("Valid", "True", "Valid", words)
+    return ConfigStatus(_key(name), API_VERSION, (condition,), spec={"of": words}, metadata=owned)
 
 
 def _each_with(words: st.SearchStrategy[str]) -> st.SearchStrategy[tuple[tuple[str, str], ...]]:
-    rows = st.lists(st.tuples(st.sampled_from(OWNERS), words), unique_by=lambda one: one[0])
+    rows = st.lists(st.tuples(st.sampled_from(OWNERS), words), unique_by=lambda value: value[0])
     return rows.map(tuple)
 
 
@@ -132,27 +132,27 @@ def test_what_is_told_does_not_depend_on_what_is_remembered(
 ) -> None:
     memory = StatusCache()
     standing: Mapping[str, bytes] = {}
-    plans, room = {name: one.plan(name) for name, one in began.items()}, said.room()
-    for number, one in enumerate([FIRST, *more]):
-        plans |= {name: moved.plan(name) for name, moved in one.plans.items()}
-        room = one.said.room() if one.said else room
+    plans, room = {name: item.plan(name) for name, item in began.items()}, said.room()
+    for number, pass_result in enumerate([FIRST, *more]):
+        plans |= {name: moved.plan(name) for name, moved in pass_result.plans.items()}
+        room = pass_result.said.room() if pass_result.said else room
         whole = fleet(*plans.values(), room=room, as_of=1_700_000_000 + number)
-        plan = replace(whole, is_complete=one.complete, awaited_owners=frozenset(map(_key, one.awaits)))
+        plan = replace(whole, is_complete=pass_result.complete, awaited_owners=frozenset(map(_key, pass_result.awaits)))
 
-        told = build_status_files(plan, standing, limit, memory)
+        status_files = build_status_files(plan, standing, limit, memory)
 
-        assert told == build_status_files(plan, standing, limit)
-        standing = _left(standing, told, one.end)
+        assert status_files == build_status_files(plan, standing, limit)
+        standing = _left(standing, status_files, pass_result.end)
 
 
-def _left(before: Mapping[str, bytes], told: Mapping[str, bytes], end: str) -> Mapping[str, bytes]:
+def _left(before: Mapping[str, bytes], mapping: Mapping[str, bytes], end: str) -> Mapping[str, bytes]:
     """Return what the status branch holds afterwards."""
     match end:
         case "lost":
             return before
         case "read again":
-            return dict(told)
+            return dict(mapping)
         case "edited":
-            return {path: data.replace(b"2023", b"2021") for path, data in told.items()}
+            return {path: data.replace(b"2023", b"2021") for path, data in mapping.items()}
         case _:
-            return told
+            return mapping

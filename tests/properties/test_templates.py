@@ -60,10 +60,10 @@ def merged(files: FileTree, options: TemplateOptions | None = None) -> Templated
     return apply_templates(files, find_pairs({"x": files}), options)
 
 
-def pool_of(done: TemplatedPackage) -> Any:
+def pool_of(package: TemplatedPackage) -> Any:
     """Return the pool that would be written, whatever else is wrong with it."""
-    (found,) = (one for one in done.resources if one.resource.name == "p")
-    return parse_yaml(found.document.text).documents[0].data
+    (templated_resource,) = (resource for resource in package.resources if resource.resource.name == "p")
+    return parse_yaml(templated_resource.document.text).documents[0].data
 
 
 def non_null(template: Any) -> dict[str, Any]:
@@ -75,18 +75,18 @@ def non_null(template: Any) -> dict[str, Any]:
 def test_the_merge_from_file_to_file(parent: Any, child: Any) -> None:
     written = pool_of(merged(files_of(parent, child)))["spec"].get("template", ABSENT)
 
-    wanted = {**non_null(parent), **non_null(child)}
-    assert is_equal_data(written, wanted) if wanted else written is ABSENT
+    expected = {**non_null(parent), **non_null(child)}
+    assert is_equal_data(written, expected) if expected else written is ABSENT
 
 
 @EXAMPLES
 @given(TEMPLATES, TEMPLATES)
 def test_merged_twice_is_merged_once(parent: Any, child: Any) -> None:
     once = build_effective_template(merge_templates(NAMES, parent, child))
-    again = build_effective_template(merge_templates(NAMES, parent, once))
+    effective_template = build_effective_template(merge_templates(NAMES, parent, once))
 
-    assert is_equal_data(again, once)
-    assert [*again] == [*once]
+    assert is_equal_data(effective_template, once)
+    assert [*effective_template] == [*once]
 
 
 @EXAMPLES
@@ -114,8 +114,8 @@ def test_a_change_moves_the_pools_that_inherit_it(parent: Any, child: Any, name:
     inherits = (child or {}).get(name) is None
     differs = not is_equal_data(non_null(parent).get(name, ABSENT), non_null(other).get(name, ABSENT))
     assert moved is (inherits and differs)
-    found = find_template_changes(find_pairs({"x": before}), find_pairs({"x": now}))
-    assert [one.properties for one in found] == ([(name,)] if moved else [])
+    template_changes = find_template_changes(find_pairs({"x": before}), find_pairs({"x": now}))
+    assert [template_change.properties for template_change in template_changes] == ([(name,)] if moved else [])
 
 
 @EXAMPLES
@@ -131,15 +131,15 @@ def test_what_kafka_drops_is_gone(parent: Any, child: Any, name: str) -> None:
 @EXAMPLES
 @given(TEMPLATES, TEMPLATES)
 def test_provenance_leads_from_the_input_to_the_result(parent: Any, child: Any) -> None:
-    done = merged(files_of(parent, child))
+    package = merged(files_of(parent, child))
 
-    given = {name: value for name, value in (child or {}).items() if name not in non_null(parent)}
-    leaves: dict[str, Any] = dict(_leaves(given, "/spec/template"))
-    for entry in done.as_data():
+    mapping = {name: value for name, value in (child or {}).items() if name not in non_null(parent)}
+    leaves: dict[str, Any] = dict(_leaves(mapping, "/spec/template"))
+    for entry in package.as_data():
         for step in entry["steps"]:
             assert parse_pointer(entry["pointer"])[:1] in (("spec",), ("metadata",))
             leaves[entry["pointer"]] = step.get("after", ABSENT)
-    result = pool_of(done)["spec"].get("template", {})
+    result = pool_of(package)["spec"].get("template", {})
     lists = {pointer for pointer, value in leaves.items() if isinstance(value, list)}
     for pointer, value in _leaves(result, "/spec/template"):
         # lists that were changed are told item by item
@@ -149,8 +149,8 @@ def test_provenance_leads_from_the_input_to_the_result(parent: Any, child: Any) 
 
 def _leaves(value: Any, pointer: str) -> Any:
     if isinstance(value, dict) and value:
-        for key, one in value.items():
-            yield from _leaves(one, f"{pointer}/{key.replace('~', '~0').replace('/', '~1')}")
+        for key, item in value.items():
+            yield from _leaves(item, f"{pointer}/{key.replace('~', '~0').replace('/', '~1')}")
     else:
         yield pointer, value
 
@@ -163,10 +163,10 @@ def _above(pointer: str) -> set[str]:
 @EXAMPLES
 @given(_PROPERTY, _PROPERTY)
 def test_what_is_hidden_is_not_in_the_result(inherited: Any, own: Any) -> None:
-    found = find_hidden_settings(inherited or {}, own or {})
+    hidden_settings = find_hidden_settings(inherited or {}, own or {})
 
-    assert not {*found.shadowed} & {*found.overridden}
-    assert (found.shadowed, found.overridden) == ((), ()) or not is_equal_data(inherited, own)
+    assert not {*hidden_settings.shadowed} & {*hidden_settings.overridden}
+    assert (hidden_settings.shadowed, hidden_settings.overridden) == ((), ()) or not is_equal_data(inherited, own)
     assert find_hidden_settings(own or {}, own or {}) == find_hidden_settings({}, own or {})
 
 
@@ -178,14 +178,18 @@ def test_anything_is_told_and_nothing_fails(parent: Any, child: Any, spec: Any, 
     more = data.draw(st.dictionaries(st.sampled_from(["roles", "replicas", "storage", "jvmOptions"]), _WILD))
     files = files_of(parent, child, spec, more)
 
-    done, again = merged(files), merged(files)
+    package, second_package = merged(files), merged(files)
 
-    assert (done.files, done.findings, done.as_data()) == (again.files, again.findings, again.as_data())
-    assert [one.as_data() for one in done.effects] == [one.as_data() for one in again.effects]
-    assert not select_errors(done.findings) or done.files == files
-    assert done.files["kafka.yaml"] == files["kafka.yaml"]
-    for one in done.effects:
-        assert not one.full_template_yaml or parse_yaml(one.full_template_yaml).documents
+    assert (package.files, package.findings, package.as_data()) == (
+        second_package.files,
+        second_package.findings,
+        second_package.as_data(),
+    )
+    assert [effect.as_data() for effect in package.effects] == [effect.as_data() for effect in second_package.effects]
+    assert not select_errors(package.findings) or package.files == files
+    assert package.files["kafka.yaml"] == files["kafka.yaml"]
+    for template_effect in package.effects:
+        assert not template_effect.full_template_yaml or parse_yaml(template_effect.full_template_yaml).documents
 
 
 @EXAMPLES
@@ -193,8 +197,10 @@ def test_anything_is_told_and_nothing_fails(parent: Any, child: Any, spec: Any, 
 def test_a_report_changes_nothing_and_says_the_same(parent: Any, child: Any) -> None:
     files = files_of(parent, child)
 
-    told, made = merged(files, TemplateOptions("report")), merged(files)
+    package, new_package = merged(files, TemplateOptions("report")), merged(files)
 
-    assert told.files == files
-    assert [dict(one.template) for one in told.effects] == [dict(one.template) for one in made.effects]
-    assert told.findings == made.findings
+    assert package.files == files
+    assert [dict(template_effect.template) for template_effect in package.effects] == [
+        dict(template_effect.template) for template_effect in new_package.effects
+    ]
+    assert package.findings == new_package.findings

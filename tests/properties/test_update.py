@@ -155,9 +155,9 @@ def test_a_second_update_is_silent(family: tuple[FileTree, FileTree, FileTree]) 
 @given(families())
 def test_without_conflicts_it_does_not_matter_who_is_upstream(family: tuple[FileTree, FileTree, FileTree]) -> None:
     base, theirs, ours = family
-    one, other = merge_packages(base, theirs, ours, SAFE), merge_packages(base, ours, theirs, SAFE)
-    if not one.conflicts and not select_errors(one.findings):
-        assert data(one.files) == data(other.files)
+    update_result, other = merge_packages(base, theirs, ours, SAFE), merge_packages(base, ours, theirs, SAFE)
+    if not update_result.conflicts and not select_errors(update_result.findings):
+        assert data(update_result.files) == data(other.files)
 
 
 @MERGE
@@ -197,7 +197,7 @@ def test_an_edited_clone_of_a_real_package_gets_what_upstream_changed(real_packa
         touched = {path: file for path, file in upstream.items() if path.endswith(".yaml")}
         newer = upstream.with_files({path: b"# changed upstream\n" + file.data for path, file in touched.items()})
         result = update_package(upstream, newer, local, "resource-merge", SAFE, LOCK)
-        wanted, _ = clone_package(newer, "site", LOCK, newer)
+        file_tree, _ = clone_package(newer, "site", LOCK, newer)
 
         assert result.conflicts == ()
-        assert {p: f.data for p, f in result.files.items()} == {p: f.data for p, f in wanted.items()}
+        assert {p: f.data for p, f in result.files.items()} == {p: f.data for p, f in file_tree.items()}

@@ -70,8 +70,8 @@ def _edited(draw: st.DrawFn, data: Any) -> Any:
             key = draw(st.sampled_from(sorted(data)))
             return data | {key: draw(_edited(data[key]))}
         case dict() if data and draw(st.booleans()):
-            gone = draw(st.sampled_from(sorted(data)))
-            return {key: value for key, value in data.items() if key != gone}
+            deleted = draw(st.sampled_from(sorted(data)))
+            return {key: value for key, value in data.items() if key != deleted}
         case dict():
             return data | {draw(_WORDS): draw(_DATA)}
         case list() if data and draw(st.integers(0, 3)):
@@ -97,11 +97,11 @@ def test_emitted_data_is_read_back(data: Any) -> None:
 @settings(max_examples=150, deadline=None)
 @given(_DATA, st.data())
 def test_editing_what_we_wrote(data: Any, draw: st.DataObject) -> None:
-    wanted = draw.draw(_edited(copy.deepcopy(data)))
+    expected = draw.draw(_edited(copy.deepcopy(data)))
 
-    edited = parse_yaml(emit(data)).documents[0].with_data(wanted)
+    edited = parse_yaml(emit(data)).documents[0].with_data(expected)
 
-    assert is_equal_data(parse_yaml(edited.text).documents[0].data, wanted)
+    assert is_equal_data(parse_yaml(edited.text).documents[0].data, expected)
 
 
 @settings(max_examples=200, deadline=None)
@@ -110,13 +110,13 @@ def test_editing_what_others_wrote(text: str, draw: st.DataObject) -> None:
     file = parse_yaml(text)
     assert file.to_bytes() == text.encode()
     for document in file.documents:
-        wanted = draw.draw(_edited(copy.deepcopy(document.data)))
+        expected = draw.draw(_edited(copy.deepcopy(document.data)))
 
-        edited = document.with_data(wanted)
+        edited = document.with_data(expected)
 
-        assert is_equal_data(edited.data, wanted)
-        again = parse_yaml(file.replace(0, edited).to_bytes())
-        assert [is_equal_data(it.data, wanted) for it in again.documents] == [True]
+        assert is_equal_data(edited.data, expected)
+        yaml_file = parse_yaml(file.replace(0, edited).to_bytes())
+        assert [is_equal_data(it.data, expected) for it in yaml_file.documents] == [True]
         assert is_equal_data(edited.with_data(document.data).data, document.data)
 
 
@@ -130,8 +130,10 @@ def test_a_top_level_edit_leaves_the_comments_of_the_others(text: str, value: An
 
         edited = document.with_data(document.data | {key: value})
 
-        others = {path: comment for path, comment in document.comments().items() if path[0] not in (key, f"l{key[1:]}")}
-        assert others.items() <= edited.comments().items()
+        mapping = {
+            path: comment for path, comment in document.comments().items() if path[0] not in (key, f"l{key[1:]}")
+        }
+        assert mapping.items() <= edited.comments().items()
 
 
 @settings(max_examples=100, deadline=None)

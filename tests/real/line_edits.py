@@ -81,8 +81,8 @@ def applied(package: Mapping[str, str], *sides: Side) -> dict[str, str]:
         whole = whole.then(side)
     texts = {path: _edited(path, text, whole.lines) for path, text in package.items()} | whole.files
     for path, target in whole.moves.items():
-        kept, _, moved = (texts[path] or "").rpartition("---\n")
-        texts |= {path: kept, target: moved}
+        remaining, _, moved = (texts[path] or "").rpartition("---\n")
+        texts |= {path: remaining, target: moved}
     return {whole.renames.get(path, path): text for path, text in texts.items() if text is not None}
 
 
@@ -94,20 +94,20 @@ def _edited(path: str, text: str, lines: Lines) -> str:
 
 
 def _line(path: str, number: int, line: str, lines: Lines) -> str:
-    found: dict[Part, str] = {part: text for (file, at, part), text in lines.items() if (file, at) == (path, number)}
-    if not found:
+    mapping: dict[Part, str] = {part: text for (file, at, part), text in lines.items() if (file, at) == (path, number)}
+    if not mapping:
         return line
-    return found.get("before", "") + _changed(line, found) + found.get("after", "")
+    return mapping.get("before", "") + _changed(line, mapping) + mapping.get("after", "")
 
 
-def _changed(line: str, found: Mapping[Part, str]) -> str:
-    if "gone" in found:
+def _changed(line: str, mapping: Mapping[Part, str]) -> str:
+    if "gone" in mapping:
         return ""
-    if "value" not in found and "comment" not in found:
+    if "value" not in mapping and "comment" not in mapping:
         return line
     parts = _split(line.rstrip("\n"))
-    value, comment = found.get("value", parts["value"]), parts["comment"] or ""
-    return f"{parts['start']}{value}{found.get('comment', comment)}\n"
+    value, comment = mapping.get("value", parts["value"]), parts["comment"] or ""
+    return f"{parts['start']}{value}{mapping.get('comment', comment)}\n"
 
 
 def _split(line: str) -> dict[str, str]:
@@ -128,10 +128,10 @@ def containers(package: Mapping[str, str]) -> Iterator[tuple[str, Any]]:
     """Yield the list of containers of every workload, with its file."""
     for path, text in sorted(package.items()):
         for root in _resources(path, text):
-            found = _find(root, ("spec", "template", "spec", "containers"))
+            result = _find(root, ("spec", "template", "spec", "containers"))
             is_workload = _entries(root)["kind"].value in _WORKLOADS
-            if is_workload and isinstance(found, yaml.SequenceNode) and not found.flow_style:
-                yield path, found
+            if is_workload and isinstance(result, yaml.SequenceNode) and not result.flow_style:
+                yield path, result
 
 
 def last_line(node: Any) -> int:
@@ -179,7 +179,7 @@ def _below(path: str, lines: list[str], node: Any, keys: tuple[str, ...], *, is_
         here = (*keys, key.value)
         line = key.start_mark.line
         if _is_leaf(here, key, value, lines[line], lines[line - 1] if line else ""):
-            yield Leaf(path, line, here, any(each.isdigit() for each in here), lines[line], len(node.value))
+            yield Leaf(path, line, here, any(item.isdigit() for item in here), lines[line], len(node.value))
         yield from _below(path, lines, value, here, is_workload=is_workload)
 
 
@@ -234,12 +234,12 @@ _CONTAINER = "{0}- name: of-theirs\n{0}  image: example.com/theirs:2\n"
 def tell(package: Mapping[str, str], seed: str) -> Story:
     """Return what happens to a package, drawn by a seed."""
     draw = random.Random(seed)
-    found = leaves(package)
-    draw.shuffle(found)
+    leafs = leaves(package)
+    draw.shuffle(leafs)
     story = _Teller(dict(package), draw)
     story.files()
     story.containers()
-    story.fields([leaf for leaf in found if leaf.file not in story.gone])
+    story.fields([leaf for leaf in leafs if leaf.file not in story.gone])
     conflicts = frozenset((story.renamed(leaf.file), leaf.pointer) for leaf in story.both)
     return Story(package, story.second, story.third, story.people, story.on_the_draft, conflicts)
 
@@ -281,13 +281,13 @@ class _Teller:
                 self.people.lines[path, first, "before"] = _SIDECAR.format(indent)
                 self.second.lines[path, last, "after"] = _CONTAINER.format(indent)
 
-    def fields(self, found: list[Leaf]) -> None:
+    def fields(self, leafs: list[Leaf]) -> None:
         """Every kind of edit by every side, each of a line of its own, as long as there are lines."""
         kinds = (self._both, self._explain, self._upstream, self._set, self._drop, self._add, self._add_upstream,
                  self._explain_upstream, self._drop_here, self._alike, self._value_and_comment, self._later,
                  self._at_review)  # fmt: skip
         mappings: set[tuple[str, tuple[str, ...]]] = set()
-        for kind, leaf in zip(kinds * 2, found, strict=False):
+        for kind, leaf in zip(kinds * 2, leafs, strict=False):
             # one edit for each mapping, so that none is emptied and new keys have one place
             if (leaf.file, leaf.path[:-1]) not in mappings or kind not in (self._drop, self._drop_here):
                 kind(leaf)

@@ -59,7 +59,7 @@ class KallitheaWorld(World):
     def _pass(self, publisher: PlanPublisher) -> PassReport:
         parts = build_services(self._read_settings(), self.source, clock=lambda: self.now)
         url = f"{self.server.url}/{FLEET}"
-        forges = ForgeLookup(lambda asked: self.forge if asked == url else None, lambda asked: None)
+        forges = ForgeLookup(lambda text: self.forge if text == url else None, lambda text: None)
         options = PullRequestOptions(should_report_check=False)
         requests = PullRequests(PullRequestCache(forges, _rests()), options, _rests(), lambda repo, commit: "")
         with parts.remotes as remotes:
@@ -97,13 +97,15 @@ class KallitheaWorld(World):
     def want(self, **versions: str) -> None:
         """Write one variant of package `web` for each of these clusters, and none for the others."""
         self.write({f"web-{name}.yaml": None for name in CLUSTERS if (self.config / f"web-{name}.yaml").exists()})
-        self.write({f"web-{name}.yaml": variant(f"web-{name}", name, "web", one) for name, one in versions.items()})
+        self.write(
+            {f"web-{name}.yaml": variant(f"web-{name}", name, "web", version) for name, version in versions.items()}
+        )
 
     def open_requests(self) -> dict[str, PullRequest]:
         """Return the open pull requests by their branches; two of one branch are an error."""
-        found = self.forge.open_requests()
-        assert len({one.head for one in found}) == len(found), found
-        return {one.head: one for one in found}
+        pull_requests = self.forge.open_requests()
+        assert len({pull_request.head for pull_request in pull_requests}) == len(pull_requests), pull_requests
+        return {pull_request.head: pull_request for pull_request in pull_requests}
 
 
 class AnswersAreLost(KallitheaForge):
@@ -169,8 +171,8 @@ def _make_world(server: Kallithea, folder: Path) -> KallitheaWorld:
     return world
 
 
-def _review(world: KallitheaWorld, found: Mapping[str, PullRequest]) -> Pass:
-    numbers = {name: found[f"drafts/{name}"].number for name in CLUSTERS}
+def _review(world: KallitheaWorld, mapping: Mapping[str, PullRequest]) -> Pass:
+    numbers = {name: mapping[f"drafts/{name}"].number for name in CLUSTERS}
     for name in ("oslo", "vienna"):
         world.server.call("edit_reviewers", pull_request_id=numbers[name], add=[world.grace.name])
     world.server.review(numbers["oslo"], world.grace, "approved")
@@ -181,9 +183,9 @@ def _review(world: KallitheaWorld, found: Mapping[str, PullRequest]) -> Pass:
     return world.settle()
 
 
-def _end(world: KallitheaWorld, found: Mapping[str, PullRequest]) -> Pass:
-    world.server.review(found["drafts/vienna"].number, world.grace, "rejected")
-    world.server.review(found["drafts/vienna"].number, world.server.admin, close=True)
+def _end(world: KallitheaWorld, mapping: Mapping[str, PullRequest]) -> Pass:
+    world.server.review(mapping["drafts/vienna"].number, world.grace, "rejected")
+    world.server.review(mapping["drafts/vienna"].number, world.server.admin, close=True)
     world.push(world.squash("drafts/oslo"), world.squash("removals/rome"))
     world.want(berlin="v2", lisbon="v2", oslo="v1", vienna="v2")
     return world.settle()
@@ -200,12 +202,12 @@ def _rests() -> Backoff:
 
 
 def test_a_wrong_password_is_told_and_writes_nothing(journey: Journey) -> None:
-    one = journey.locked_out.did
-    assert one.after == {}
-    assert set(one.outcomes.values()) == {"PushFailed"}
-    assert "Authentication failed" in one.findings[0].message
-    assert "(next step: check the credentials, and what they allow)" in one.findings[0].message
-    assert not any("wrong-password" in finding.message for finding in one.findings)
+    pass_result = journey.locked_out.did
+    assert pass_result.after == {}
+    assert set(pass_result.outcomes.values()) == {"PushFailed"}
+    assert "Authentication failed" in pass_result.findings[0].message
+    assert "(next step: check the credentials, and what they allow)" in pass_result.findings[0].message
+    assert not any("wrong-password" in finding.message for finding in pass_result.findings)
 
 
 def test_each_draft_gets_one_request_though_an_answer_was_lost(journey: Journey) -> None:
@@ -214,9 +216,9 @@ def test_each_draft_gets_one_request_though_an_answer_was_lost(journey: Journey)
     opened = journey.opened
     assert list(opened.open) == [f"drafts/{name}" for name in CLUSTERS]
     assert opened.open.items() >= journey.lost.open.items()
-    for name, one in opened.open.items():
-        assert (one.commit, one.draft) == (opened.did.after[f"refs/heads/{name}"], True)
-        assert one.title.endswith("/web: clone v1")
+    for name, pull_request in opened.open.items():
+        assert (pull_request.commit, pull_request.draft) == (opened.did.after[f"refs/heads/{name}"], True)
+        assert pull_request.title.endswith("/web: clone v1")
     assert opened.did.report.is_clean
 
 

@@ -27,7 +27,7 @@ pytestmark = pytest.mark.skipif(not PACKAGES, reason="the packages of other proj
 
 
 def the_set(packages: Iterable[str]) -> str:
-    upstreams = "".join(f"    - {{repo: kpt, package: {one}, revision: main}}\n" for one in packages)
+    upstreams = "".join(f"    - {{repo: kpt, package: {package}, revision: main}}\n" for package in packages)
     return (
         "apiVersion: config.porch.kpt.dev/v1alpha2\nkind: PackageVariantSet\nmetadata:\n  name: everywhere\n"
         f"spec:\n  upstreams:\n{upstreams}"
@@ -71,10 +71,10 @@ def later(world: World, first: Pass) -> Pass:
 
 def timed(name: str, world: World) -> Pass:
     began = time.perf_counter()
-    done = world.sync()
-    drafts, seconds = [*done.outcomes.values()].count("draft"), time.perf_counter() - began
-    print(f"{name}: {drafts} drafts, {done.report.render_count} renders, {seconds:.1f} s")
-    return done
+    pass_result = world.sync()
+    drafts, seconds = [*pass_result.outcomes.values()].count("draft"), time.perf_counter() - began
+    print(f"{name}: {drafts} drafts, {pass_result.report.render_count} renders, {seconds:.1f} s")
+    return pass_result
 
 
 def test_every_package_is_drafted_on_every_cluster(first: Pass) -> None:
@@ -97,8 +97,10 @@ def test_a_package_whose_function_needs_a_container_is_gated_and_says_which(
     world: World, first: Pass, package: str
 ) -> None:
     status = status_of(world, "cluster-07", package)
-    rendered = {one["type"]: one for one in status["conditions"]}["Rendered"]
-    gates = {one["conditionType"]: one["met"] for one in status.get("readinessGates", ())}
+    rendered = {condition["type"]: condition for condition in status["conditions"]}["Rendered"]
+    gates = {
+        readiness_gate["conditionType"]: readiness_gate["met"] for readiness_gate in status.get("readinessGates", ())
+    }
     missing = unavailable(package)
 
     assert rendered["status"] == ("False" if missing else "True")

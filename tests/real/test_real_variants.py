@@ -35,10 +35,10 @@ pytestmark = pytest.mark.skipif(not DATA.is_dir(), reason="the packages of other
 
 def read_variants() -> list[Any]:
     folders = [folder for folder in (OAI, WORKLOAD_CLUSTER) if folder.is_dir()]
-    found = [
+    values = [
         parse_yaml(file.read_bytes()).documents[0].data for folder in folders for file in sorted(folder.glob("*.yaml"))
     ]
-    return [pytest.param(one, id=one["metadata"]["name"]) for one in found if one["kind"] == "PackageVariant"]
+    return [pytest.param(item, id=item["metadata"]["name"]) for item in values if item["kind"] == "PackageVariant"]
 
 
 def is_published(variant: dict[str, Any]) -> bool:
@@ -51,8 +51,8 @@ def upstream_of(variant: dict[str, Any]) -> Path:
 
 
 VARIANTS = read_variants()
-PUBLISHED = [one for one in VARIANTS if is_published(one.values[0])]
-MISSING = [one for one in VARIANTS if one not in PUBLISHED]
+PUBLISHED = [variant for variant in VARIANTS if is_published(variant.values[0])]
+MISSING = [variant for variant in VARIANTS if variant not in PUBLISHED]
 
 
 def place_of(variant: dict[str, Any]) -> tuple[str, str]:
@@ -76,16 +76,18 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> World:
 
 @pytest.fixture(scope="module")
 def first(world: World) -> Pass:
-    done = world.sync()
-    print(f"{len(VARIANTS)} variants, {len(done.moved)} branches moved, {done.report.render_count} renders")
-    return done
+    pass_result = world.sync()
+    print(
+        f"{len(VARIANTS)} variants, {len(pass_result.moved)} branches moved, {pass_result.report.render_count} renders"
+    )
+    return pass_result
 
 
 @pytest.mark.parametrize("variant", PUBLISHED)
 def test_a_variant_of_a_published_package_has_a_draft(world: World, first: Pass, variant: dict[str, Any]) -> None:
     repo, package = place_of(variant)
     source, files = package_files(upstream_of(variant)), drafted(world, f"drafts/{repo}", package)
-    rendered = {one["type"]: one for one in status_of(world, repo, package)["conditions"]}["Rendered"]
+    rendered = {condition["type"]: condition for condition in status_of(world, repo, package)["conditions"]}["Rendered"]
 
     assert first.outcomes[f"{repo}/{package}"] == "draft"
     assert source.keys() <= files.keys()
@@ -108,7 +110,7 @@ def test_a_variant_of_a_missing_package_says_what_is_missing(
 ) -> None:
     upstream = variant["spec"]["upstream"]
     status = world.status("PackageVariant", variant["metadata"]["name"])
-    conditions = {one["type"]: one for one in status["conditions"]}  # type: ignore[attr-defined]
+    conditions = {condition["type"]: condition for condition in status["conditions"]}  # type: ignore[attr-defined]
 
     assert conditions["Stalled"]["reason"] == "UpstreamNotFound"
     assert upstream["package"] in conditions["Stalled"]["message"]

@@ -39,8 +39,8 @@ def _cluster(number: int) -> ReportCluster:
 
 @pytest.fixture(scope="module")
 def tab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tab]:
-    with open_tab(tmp_path_factory.mktemp("profile")) as one:
-        yield one
+    with open_tab(tmp_path_factory.mktemp("profile")) as result:
+        yield result
 
 
 @pytest.fixture(scope="module")
@@ -60,7 +60,7 @@ def test_nothing_is_refused_or_goes_wrong(tab: Tab, page: Path, dark: bool) -> N
     ground, ink = tab.run(
         "const it = getComputedStyle(document.documentElement); return [it.backgroundColor, it.color]"
     )
-    lightness = [sum(map(int, one.removeprefix("rgb(").removesuffix(")").split(","))) for one in (ground, ink)]
+    lightness = [sum(map(int, item.removeprefix("rgb(").removesuffix(")").split(","))) for item in (ground, ink)]
     assert (lightness[0] < lightness[1]) == dark
 
 
@@ -87,7 +87,7 @@ def test_what_is_well_is_folded_and_the_rest_is_not(tab: Tab, page: Path) -> Non
     tab.show(page)
 
     well = tab.find(By.CSS_SELECTOR, ".completed")
-    assert [one.get_attribute("open") for one in well] == [None]
+    assert [item.get_attribute("open") for item in well] == [None]
     assert len(tab.find(By.CSS_SELECTOR, "#matrix > .scroll tbody tr")) == 19
 
 
@@ -155,7 +155,7 @@ def test_on_paper_changes_are_unfolded_and_what_is_well_is_left_out(tab: Tab, pa
 
     assert tab.run(height, ".change .body") > 50
     assert tab.run(height, ".completed") < 50
-    assert [tab.run(height, one) for one in ("nav", ".filter", ".explanation")] == [0, 0, 0]
+    assert [tab.run(height, item) for item in ("nav", ".filter", ".explanation")] == [0, 0, 0]
     assert tab.run("return getComputedStyle(document.querySelector('thead th')).position") == "static"
     assert tab.print().startswith(b"%PDF")
 

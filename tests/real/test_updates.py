@@ -47,10 +47,10 @@ def first_update(story: Story, winner: Winner = "upstream") -> UpdateResult:
     return update_package(origin, updated, local, "resource-merge", options(winner))
 
 
-def assert_same(found: Mapping[str, str], expected: Mapping[str, str]) -> None:
-    assert sorted(found) == sorted(expected)
+def assert_same(mapping: Mapping[str, str], expected: Mapping[str, str]) -> None:
+    assert sorted(mapping) == sorted(expected)
     for path, text in expected.items():
-        assert found[path] == text, path
+        assert mapping[path] == text, path
 
 
 @pytest.mark.parametrize("winner", ["upstream", "local"])
@@ -66,8 +66,10 @@ def test_an_update_has_what_both_sides_changed_and_no_other_line(story: Story, w
 def test_conflicts_are_what_both_sides_changed_differently(story: Story) -> None:
     updated = first_update(story)
 
-    assert {(one.file, one.pointer) for one in updated.conflicts} == story.conflicts
-    assert {(one.kind, one.chosen, one.rule) for one in updated.conflicts} <= {("field", "upstream", "D2")}
+    assert {(conflict.file, conflict.pointer) for conflict in updated.conflicts} == story.conflicts
+    assert {(conflict.kind, conflict.chosen, conflict.rule) for conflict in updated.conflicts} <= {
+        ("field", "upstream", "D2")
+    }
 
 
 def test_the_next_update_keeps_them_and_tells_nothing_twice(story: Story) -> None:
@@ -84,19 +86,22 @@ def test_a_second_pass_is_silent(story: Story) -> None:
     updated = tree(applied(story.first, story.second))
     result = first_update(story).files
 
-    again = [
+    update_results = [
         update_package(updated, updated, result, "resource-merge", options()),
         merge_packages(updated, updated, result, options()),
     ]
 
-    assert [(one.files == result, one.conflicts, one.findings) for one in again] == [(True, (), ())] * 2
+    assert [
+        (update_result.files == result, update_result.conflicts, update_result.findings)
+        for update_result in update_results
+    ] == [(True, (), ())] * 2
 
 
 def test_the_stories_are_long_enough() -> None:
-    told = [tell(read_package(name), f"{name}#{seed}") for name in PACKAGES for seed in SEEDS]
+    stories = [tell(read_package(name), f"{name}#{seed}") for name in PACKAGES for seed in SEEDS]
 
-    assert sum(len(story.conflicts) for story in told) >= len(PACKAGES)
-    assert sum(len(story.people.lines) for story in told) > 10 * len(PACKAGES)
-    assert sum(len(story.second.lines) for story in told) > 10 * len(PACKAGES)
-    assert sum(len(story.second.renames) for story in told) > 5
-    assert sum(len(story.third.moves) for story in told) > 5
+    assert sum(len(story.conflicts) for story in stories) >= len(PACKAGES)
+    assert sum(len(story.people.lines) for story in stories) > 10 * len(PACKAGES)
+    assert sum(len(story.second.lines) for story in stories) > 10 * len(PACKAGES)
+    assert sum(len(story.second.renames) for story in stories) > 5
+    assert sum(len(story.third.moves) for story in stories) > 5

@@ -28,14 +28,16 @@ pytestmark = [
 
 def kpt(folder: Path, *arguments: str) -> None:
     environment = {**HERMETIC, "HOME": str(folder), "KPT_CACHE_DIR": str(folder / "cache")}
-    done = subprocess.run([str(KPT), "pkg", *arguments], cwd=folder, env=environment, capture_output=True, check=False)
+    process = subprocess.run(
+        [str(KPT), "pkg", *arguments], cwd=folder, env=environment, capture_output=True, check=False
+    )
 
-    assert done.returncode == 0, done.stderr.decode()
+    assert process.returncode == 0, process.stderr.decode()
 
 
 def release(repository: Path, tag: str, files: Mapping[str, str], before: Mapping[str, str]) -> str:
-    gone: dict[str, bytes | None] = dict.fromkeys(f"app/{path}" for path in before)
-    changed = gone | {f"app/{path}": text.encode() for path, text in files.items()}
+    fromkeys: dict[str, bytes | None] = dict.fromkeys(f"app/{path}" for path in before)
+    changed = fromkeys | {f"app/{path}": text.encode() for path, text in files.items()}
     commit = commit_files(repository, "refs/heads/main", changed)
     git(repository, "update-ref", f"refs/tags/{tag}", commit)
     return commit

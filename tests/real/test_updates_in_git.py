@@ -78,11 +78,11 @@ def life(tmp_path_factory: pytest.TempPathFactory) -> Life:
     release(world, stories, "v3", "second", "third")
     world.settle()
     third = {name: drafted(world, DRAFT, short(name)) for name in stories}
-    told = {name: conflicts(world, name) for name in stories}
+    mapping = {name: conflicts(world, name) for name in stories}
     world.merge(CLUSTER, "squash", delete=True)
     last = world.settle()
     published = {name: drafted(world, BRANCH, short(name)) for name in stories}
-    return Life(world, stories, second, third, published, told, last)
+    return Life(world, stories, second, third, published, mapping, last)
 
 
 def read(name: str) -> dict[str, str]:
@@ -119,7 +119,7 @@ def review(world: World, name: str, story: Story) -> None:
 
 
 def commented_like(text: str, plain: str, commented: str) -> str:
-    rows = (each.splitlines(keepends=True) for each in (text, plain, commented))
+    rows = (item.splitlines(keepends=True) for item in (text, plain, commented))
     if plain == commented:
         return text
     return "".join(line if old == new else new for line, old, new in zip(*rows, strict=True))
@@ -132,8 +132,8 @@ def commit(world: World, branch: str, name: str, before: Mapping[str, str], afte
 
 
 def conflicts(world: World, name: str) -> set[tuple[str, str]]:
-    told = world.told(DRAFT, short(name)).get("conflicts", ())
-    return {(one["file"], one.get("pointer", "")) for one in told}
+    result = world.told(DRAFT, short(name)).get("conflicts", ())
+    return {(item["file"], item.get("pointer", "")) for item in result}
 
 
 @pytest.mark.parametrize("name", PLAIN)
@@ -164,12 +164,12 @@ def test_the_conflicts_told_are_those_made(life: Life, name: str) -> None:
 @pytest.mark.parametrize("name", RENDERED)
 def test_comments_stay_where_functions_write_beside_them(life: Life, name: str) -> None:
     files, story = without_comments(life.third[name]), life.stories[name]
-    kept = {path for path, text in files.items() if MARK in text}
-    gone = {path for path, text in story.third.files.items() if text is None}
+    remaining = {path for path, text in files.items() if MARK in text}
+    deleted = {path for path, text in story.third.files.items() if text is None}
 
     assert [*images(DATA / name)]
-    assert len(kept) > len([path for path in files if path.endswith(".yaml")]) // 2
-    assert life.told[name] == {(path, "") for path in gone & kept}
+    assert len(remaining) > len([path for path in files if path.endswith(".yaml")]) // 2
+    assert life.told[name] == {(path, "") for path in deleted & remaining}
 
 
 @pytest.mark.parametrize("name", [*PLAIN, *RENDERED])

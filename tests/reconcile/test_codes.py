@@ -29,13 +29,13 @@ READS_FINDINGS = {SOURCE / "krm" / "findings.py", SOURCE / "planning" / "decide"
 
 @cache
 def all_calls() -> dict[str, list[tuple[Path, ast.Call]]]:
-    found: dict[str, list[tuple[Path, ast.Call]]] = {}
+    mapping: dict[str, list[tuple[Path, ast.Call]]] = {}
     for path in sorted(SOURCE.rglob("*.py")):
         for node in ast.walk(ast.parse(path.read_text())):
             if isinstance(node, ast.Call):
                 name = getattr(node.func, "id", getattr(node.func, "attr", ""))
-                found.setdefault(name, []).append((path, node))
-    return found
+                mapping.setdefault(name, []).append((path, node))
+    return mapping
 
 
 def calls(name: str) -> list[tuple[Path, ast.Call]]:
@@ -44,7 +44,11 @@ def calls(name: str) -> list[tuple[Path, ast.Call]]:
 
 def texts(*names: str, at: int = 0) -> set[str]:
     arguments = (node.args[at] for name in names for _, node in calls(name) if len(node.args) > at)
-    return {one.value for one in arguments if isinstance(one, ast.Constant) and isinstance(one.value, str)}
+    return {
+        argument.value
+        for argument in arguments
+        if isinstance(argument, ast.Constant) and isinstance(argument.value, str)
+    }
 
 
 def test_a_finding_is_made_from_its_code() -> None:

@@ -37,16 +37,16 @@ def test_a_branch_and_its_commits_are_read_alike(mirror: Mirror, remote: Path) -
     now = RepositoryConfigSource(mirror, "main", "conf", "drafts/config", STATE_REF_PREFIX).read()
     history = ConfigHistory(MirrorHistory(mirror), "conf")
 
-    then, again = (
+    then, config_snapshot = (
         history.source_at(history.find_commit(first)).read(),
         history.source_at(history.find_commit("main")).read(),
     )
 
-    assert again == now
-    assert (now.id, now.seconds, {path: one.data for path, one in now.files.items()}) == (
+    assert config_snapshot == now
+    assert (now.id, now.seconds, {path: file.data for path, file in now.files.items()}) == (
         head, 1_000_000_002, {"b.yaml": b"3\n"},
     )  # fmt: skip
-    assert (then.id, then.seconds, {path: one.data for path, one in then.files.items()}) == (
+    assert (then.id, then.seconds, {path: file.data for path, file in then.files.items()}) == (
         first, 1_000_000_001, {"b.yaml": b"2\n"},
     )  # fmt: skip
     assert then.dry_commit
@@ -59,7 +59,7 @@ def test_what_two_commits_share_is_one_object(mirror: Mirror, remote: Path) -> N
     mirror.fetch("target")
     reader = ConfigCommitReader(mirror, "")
 
-    before, after = (reader.read(mirror.ensure_commit(CommitId(one))).files for one in (first, second))
+    before, after = (reader.read(mirror.ensure_commit(CommitId(item))).files for item in (first, second))
 
     assert before["a.yaml"] is after["a.yaml"]
     assert before["b.yaml"].data == b"2\n"
@@ -87,7 +87,7 @@ def test_parts_read_the_config_of_a_folder_at_a_commit_of_the_repository_around_
     read = parts.source.read()
 
     assert read.id == first
-    assert {path: one.data for path, one in read.files.items()} == {"a.yaml": b"1\n"}
+    assert {path: file.data for path, file in read.files.items()} == {"a.yaml": b"1\n"}
 
 
 def test_parts_read_a_repository_at_a_commit(tmp_path: Path, remote: Path) -> None:

@@ -15,37 +15,37 @@ from reconciler.reconcile.event_log import EventLog
 
 @pytest.mark.parametrize("level", ["debug", "info", "warning", "error"])
 def test_an_event_is_told_with_its_fields(level: str) -> None:
-    with capture_logs() as told:
+    with capture_logs() as log_events:
         getattr(EventLog(), level)("draft_pushed", target="berlin")
 
-    assert told == [{"event": "draft_pushed", "target": "berlin", "log_level": level}]
+    assert log_events == [{"event": "draft_pushed", "target": "berlin", "log_level": level}]
 
 
 def test_it_is_set_up_before_the_first_event_and_again_when_asked() -> None:
-    events, done = EventLog(), []
-    events.configure_with(lambda: done.append("first"))
-    assert done == []
+    events, values = EventLog(), []
+    events.configure_with(lambda: values.append("first"))
+    assert values == []
 
     with capture_logs():
         events.info("one")
         events.info("two")
-        events.configure_with(lambda: done.append("second"))
+        events.configure_with(lambda: values.append("second"))
         events.info("three")
 
-    assert done == ["first", "second"]
+    assert values == ["first", "second"]
 
 
 def test_a_second_thread_waits_until_it_is_set_up() -> None:
-    events, begun, go, done = EventLog(), Event(), Event(), []
+    events, begun, go, values = EventLog(), Event(), Event(), []
 
     def configure() -> None:
         begun.set()
         assert go.wait(10)
-        done.append("set up")
+        values.append("set up")
 
     def second() -> None:
         events.info("two")
-        done.append("two")
+        values.append("two")
 
     events.configure_with(configure)
     with capture_logs(), ThreadPoolExecutor(2) as pool:
@@ -57,7 +57,7 @@ def test_a_second_thread_waits_until_it_is_set_up() -> None:
         first.result(10)
         other.result(10)
 
-    assert done == ["set up", "two"]
+    assert values == ["set up", "two"]
 
 
 def test_a_command_does_not_load_what_tells_events() -> None:

@@ -15,51 +15,51 @@ def file(tmp_path: Path) -> Path:
 
 
 def test_what_stays_as_it_is_was_seen_first_when_it_came(file: Path) -> None:
-    seen = FirstSeenTimes(file)
-    seen.update("berlin", {"gw": "t1"}, 100)
+    times = FirstSeenTimes(file)
+    times.update("berlin", {"gw": "t1"}, 100)
 
-    assert seen.update("berlin", {"gw": "t1", "db": "t5"}, 200) == {"gw": 100, "db": 200}
-    assert seen.update("berlin", {"gw": "t2", "db": "t5"}, 300) == {"gw": 300, "db": 200}
-    assert seen.update("lisbon", {"gw": "t1"}, 400) == {"gw": 400}
+    assert times.update("berlin", {"gw": "t1", "db": "t5"}, 200) == {"gw": 100, "db": 200}
+    assert times.update("berlin", {"gw": "t2", "db": "t5"}, 300) == {"gw": 300, "db": 200}
+    assert times.update("lisbon", {"gw": "t1"}, 400) == {"gw": 400}
 
 
 def test_what_went_away_and_comes_again_is_new(file: Path) -> None:
-    seen = FirstSeenTimes(file)
-    seen.update("berlin", {"gw": "t1"}, 100)
-    seen.update("berlin", {}, 200)
+    times = FirstSeenTimes(file)
+    times.update("berlin", {"gw": "t1"}, 100)
+    times.update("berlin", {}, 200)
 
-    assert seen.update("berlin", {"gw": "t1"}, 300) == {"gw": 300}
+    assert times.update("berlin", {"gw": "t1"}, 300) == {"gw": 300}
 
 
 def test_the_next_process_knows_it(file: Path) -> None:
-    seen = FirstSeenTimes(file)
-    seen.update("berlin", {"gw": "t1"}, 100)
-    seen.update("lisbon", {}, 100)
-    seen.store()
+    times = FirstSeenTimes(file)
+    times.update("berlin", {"gw": "t1"}, 100)
+    times.update("lisbon", {}, 100)
+    times.store()
 
     assert FirstSeenTimes(file).update("berlin", {"gw": "t1"}, 200) == {"gw": 100}
     assert "lisbon" not in file.read_text()
 
 
 def test_nothing_new_is_not_written(file: Path) -> None:
-    seen = FirstSeenTimes(file)
-    seen.update("berlin", {}, 100)
-    seen.store()
+    times = FirstSeenTimes(file)
+    times.update("berlin", {}, 100)
+    times.store()
 
     assert not file.exists()
 
 
 def test_what_is_there_before_anybody_looks_is_as_old_as_is_said(file: Path) -> None:
-    seen = FirstSeenTimes(file)
+    times = FirstSeenTimes(file)
 
-    assert seen.update("berlin", {"gw": "t1"}, 100, start=0) == {"gw": 0}
-    assert seen.update("berlin", {"gw": "t2", "web": "t1"}, 200, start=0) == {"gw": 200, "web": 200}
+    assert times.update("berlin", {"gw": "t1"}, 100, start=0) == {"gw": 0}
+    assert times.update("berlin", {"gw": "t2", "web": "t1"}, 200, start=0) == {"gw": 200, "web": 200}
 
 
 def test_that_nothing_was_there_is_remembered(file: Path) -> None:
-    seen = FirstSeenTimes(file)
-    seen.update("berlin", {}, 100, start=0)
-    seen.store()
+    times = FirstSeenTimes(file)
+    times.update("berlin", {}, 100, start=0)
+    times.store()
 
     assert FirstSeenTimes(file).update("berlin", {"gw": "t1"}, 200, start=0) == {"gw": 200}
 
@@ -85,9 +85,9 @@ def test_a_file_that_others_wrote_is_as_good_as_none(file: Path, text: str) -> N
 
 def test_a_place_that_takes_nothing_stops_nobody(file: Path) -> None:
     file.parent.write_text("in the way")
-    seen = FirstSeenTimes(file)
-    seen.update("berlin", {"gw": "t1"}, 100)
+    times = FirstSeenTimes(file)
+    times.update("berlin", {"gw": "t1"}, 100)
 
-    seen.store()
+    times.store()
 
-    assert seen.update("berlin", {"gw": "t1"}, 200) == {"gw": 100}
+    assert times.update("berlin", {"gw": "t1"}, 200) == {"gw": 100}

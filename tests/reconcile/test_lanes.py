@@ -55,9 +55,9 @@ class Remotes:
 
 @pytest.fixture
 def remotes() -> Iterator[Remotes]:
-    made = Remotes()
-    yield made
-    for gate in made.gates.values():
+    new_remotes = Remotes()
+    yield new_remotes
+    for gate in new_remotes.gates.values():
         gate.set()
 
 
@@ -82,17 +82,17 @@ def test_one_that_hangs_is_left_behind_and_taken_later(remotes: Remotes) -> None
     assert (lane.late_jobs, lane.take_result("dead")) == ({"dead"}, None)
 
     remotes.let_go("dead")
-    taken = lane.take_result("dead")
+    worker_result = lane.take_result("dead")
 
-    assert taken is not None
-    assert (taken.result, taken.is_in_time) == ("dead came", False)
+    assert worker_result is not None
+    assert (worker_result.result, worker_result.is_in_time) == ("dead came", False)
     assert not lane.late_jobs
 
 
 def test_those_that_hang_keep_no_place(remotes: Remotes) -> None:
     # the clock jumps once both have begun
-    asked = count()
-    lane: WorkerPool[str] = WorkerPool(2, replace(remotes.flow, clock=lambda: 0.0 if next(asked) < 2 else 11.0))
+    result = count()
+    lane: WorkerPool[str] = WorkerPool(2, replace(remotes.flow, clock=lambda: 0.0 if next(result) < 2 else 11.0))
     jobs = {"dead": remotes.hanging("dead"), "gone": remotes.hanging("gone"), "a": remotes.quick("a")}
 
     assert came(lane, jobs) == ["a came"]

@@ -80,7 +80,7 @@ def _finished(world: World) -> dict[str, Any]:
     return _logged(passes.summary)[-1]
 
 
-def _logged(told: PassSummary) -> list[dict[str, Any]]:
+def _logged(pass_summary: PassSummary) -> list[dict[str, Any]]:
     with capture_logs() as events:
-        log_pass(told)
-    return [dict(one) for one in events]
+        log_pass(pass_summary)
+    return [dict(event) for event in events]

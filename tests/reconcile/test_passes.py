@@ -103,11 +103,11 @@ def test_a_pass_over_equal_heads_reads_nothing(world: World, monkeypatch: pytest
 
 
 def test_another_process_repeats_the_last_pass_without_reading(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    told = []
+    pass_summaries = []
     for memory in (FilePassStore(world.folder / "settled" / "one.json"), InMemoryPassStore()):
         passes, _ = world.passes(memory)
         assert passes.run()
-        told.append(passes.summary)
+        pass_summaries.append(passes.summary)
     monkeypatch.setattr(
         "reconciler.reconcile.pass_runner.decide_and_publish", lambda *_: pytest.fail("the heads are equal")
     )
@@ -115,8 +115,8 @@ def test_another_process_repeats_the_last_pass_without_reading(world: World, mon
 
     assert passes.run()
 
-    assert [one.counts["drafted"] for one in told] == [2, 0]
-    assert passes.summary == replace(told[1], is_skipped=True)
+    assert [pass_summary.counts["drafted"] for pass_summary in pass_summaries] == [2, 0]
+    assert passes.summary == replace(pass_summaries[1], is_skipped=True)
 
 
 @pytest.mark.parametrize(
@@ -139,10 +139,10 @@ def test_a_memory_keeps_silent_passes_only(tmp_path: Path) -> None:
     finding = Finding("Code", "a message", SourceLocation("a.yaml", 3))
     silent = CompletedPass("tree:1", "sha256:2", ("u",), ("d",), 7, {"drafted": 0}, (finding,), silent=True)
     memory.save(silent)
-    kept = memory.load()
+    completed_pass = memory.load()
     memory.save(replace(silent, silent=False))
 
-    assert (kept, memory.load()) == (silent, None)
+    assert (completed_pass, memory.load()) == (silent, None)
 
 
 @pytest.mark.parametrize(
@@ -245,11 +245,11 @@ def test_a_host_that_refuses_one_destination_is_told_and_others_go_on(world: Wor
     write_hook(world.folder / "far.git", "pre-receive", "echo asked >> asked; echo 'no secrets, please' >&2; exit 1")
     passes, _ = world.passes()
     passes.run()
-    asked = (world.folder / "far.git" / "asked").read_text()
+    text = (world.folder / "far.git" / "asked").read_text()
     world.write_more("# nothing that anybody reads\n")
     passes.run()
 
-    assert (world.folder / "far.git" / "asked").read_text() == asked
+    assert (world.folder / "far.git" / "asked").read_text() == text
     assert (world.drafts(), world.drafts("far")) == ({"refs/heads/drafts/east"}, set())
     summary = git(world.folder / "fleet.git", "show", "reconciler/status:summary.yaml")
     assert "PushRefused" in summary
@@ -289,8 +289,8 @@ def test_a_damaged_mirror_is_rebuilt_in_the_same_pass(
         assert after_restart.run()
 
     assert git(world.folder / "fleet.git", "show", "drafts/east:late/web.yaml")
-    rebuilt = [one for one in events if one["event"] == "mirror_rebuilt"]
-    assert [one["log_level"] for one in rebuilt] == ["warning"]
+    rebuilt = [event for event in events if event["event"] == "mirror_rebuilt"]
+    assert [item["log_level"] for item in rebuilt] == ["warning"]
 
 
 def test_a_spoilt_state_is_told_and_left_alone(world: World) -> None:
@@ -344,13 +344,13 @@ def test_a_proposal_that_people_delete_is_noticed_though_nothing_else_moved(prop
     assert passes.run()
     first = read_refs(config)
     assert passes.run()
-    again = read_refs(config)
+    refs = read_refs(config)
     git(config, "update-ref", "-d", PROPOSAL)
     assert passes.run()
     state = git(config, "show", "refs/reconciler/state/_config:config.json")
 
     assert PROPOSAL in first
-    assert again == first
+    assert refs == first
     assert PROPOSAL not in read_refs(config)
     assert state.count("declined") == 2
 
@@ -435,25 +435,25 @@ def test_tags_that_are_refused_are_told_and_the_pass_settles(world: World) -> No
     assert passes.run()
 
     assert passes.summary.is_skipped
-    assert "RevisionTagRefused" in {one.code for one in passes.summary.findings}
+    assert "RevisionTagRefused" in {finding.code for finding in passes.summary.findings}
 
 
 def test_shards_with_one_cache_remember_each_for_itself(world: World) -> None:
     config = str(world.folder / "config")
     texts = ("1/1", "1/2", "2/2", "1/3")
-    settings = [read_settings(None, config=config, cache=str(world.folder / "cache"), shard=one) for one in texts]
+    settings = [read_settings(None, config=config, cache=str(world.folder / "cache"), shard=text) for text in texts]
     silent = CompletedPass("tree:1", "sha256:2", silent=True)
 
     build_pass_cache(settings[1], config).save(silent)
 
-    assert [build_pass_cache(one, config).load() for one in settings] == [None, silent, None, None]
-    files = [get_cache_file(one, "first_seen").name for one in settings]
+    assert [build_pass_cache(setting, config).load() for setting in settings] == [None, silent, None, None]
+    files = [get_cache_file(setting, "first_seen").name for setting in settings]
     assert files == ["first_seen.json", "first_seen-1-of-2.json", "first_seen-2-of-2.json", "first_seen-1-of-3.json"]
 
 
 def test_a_service_holds_on_to_no_contents_of_what_it_has_drafted(world: World) -> None:
     def held() -> int:
-        return sum(type(one) in (Draft, PassContext, Remote) for one in gc.get_objects())
+        return sum(type(item) in (Draft, PassContext, Remote) for item in gc.get_objects())
 
     gc.collect()
     before = held()

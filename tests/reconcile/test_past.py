@@ -24,29 +24,29 @@ def made_again(
 ) -> ReRenderedPackage | ReRenderFailure:
     """Make a package of Berlin again, as it stands on a branch or at a commit."""
     with world.past() as past:
-        opened = past.open_config(lambda known: [one for one in known if one.name == "berlin"])
+        opened = past.open_config(lambda known: [target for target in known if target.name == "berlin"])
         (berlin,) = opened.targets
         remote = past.get_remote(berlin)
         assert remote
         head = remote.refs.get(f"refs/heads/{at}") or at
-        told = past.read_package(berlin, remote, name, head)  # type: ignore[arg-type]
-        assert isinstance(told, CommittedPackage)
-        then = past.read_config(told.recorded.config, opened, [told])
-        return then if isinstance(then, ReRenderFailure) else past.re_render(told, then, opened)
+        result = past.read_package(berlin, remote, name, head)  # type: ignore[arg-type]
+        assert isinstance(result, CommittedPackage)
+        then = past.read_config(result.recorded.config, opened, [result])
+        return then if isinstance(then, ReRenderFailure) else past.re_render(result, then, opened)
 
 
 def comes_out(world: HistoryWorld, name: str = "gateway", at: str = "clusters/berlin") -> bool:
     """Return whether a package comes out again as it is published."""
-    made = made_again(world, name, at)
-    assert isinstance(made, ReRenderedPackage), made.message
-    return made.rendered.files.id == world.tree("clusters/berlin", name)
+    result = made_again(world, name, at)
+    assert isinstance(result, ReRenderedPackage), result.message
+    return result.rendered.files.id == world.tree("clusters/berlin", name)
 
 
 def why_not(world: HistoryWorld, name: str = "gateway") -> tuple[str, bool]:
     """Return why a package cannot be made again, and whether that is wrong of its status file."""
-    made = made_again(world, name)
-    assert isinstance(made, ReRenderFailure)
-    return made.message, made.is_mismatch
+    result = made_again(world, name)
+    assert isinstance(result, ReRenderFailure)
+    return result.message, result.is_mismatch
 
 
 def test_it_is_made_by_the_config_of_then(world: HistoryWorld) -> None:
@@ -98,10 +98,10 @@ def test_a_config_that_wants_no_such_package_is_wrong(world: HistoryWorld) -> No
 
 
 def test_another_upstream_than_the_commit_has_is_wrong(world: HistoryWorld) -> None:
-    told = world.told("clusters/berlin", "gateway")["upstream"]["to"]
+    value = world.told("clusters/berlin", "gateway")["upstream"]["to"]
     status = world.text("clusters/berlin", ".reconciler/gateway.yaml")
     other = git(world.catalog, "rev-parse", "metrics/v1:metrics")
-    world.commit("clusters/berlin", {".reconciler/gateway.yaml": status.replace(told["tree"], other)})
+    world.commit("clusters/berlin", {".reconciler/gateway.yaml": status.replace(value["tree"], other)})
 
     why, is_wrong = why_not(world)
 

@@ -51,47 +51,49 @@ def remotes() -> tuple[Remotes, dict[str, FakeMirror]]:
     ],
 )
 def test_each_is_fetched_once(upstreams: list[str], destinations: list[str], expected: dict[str, list[str]]) -> None:
-    found, opened = remotes()
+    actual_remotes, opened = remotes()
 
-    found.fetch(upstreams, destinations)
+    actual_remotes.fetch(upstreams, destinations)
 
     assert {url: mirror.fetched for url, mirror in opened.items()} == expected
 
 
 def test_one_that_fails_is_told_and_rests() -> None:
-    found, opened = remotes()
+    actual_remotes, opened = remotes()
 
-    found.fetch(["broken"], ["broken", "b"])
-    found.fetch(["broken"], ["broken", "b"])
+    actual_remotes.fetch(["broken"], ["broken", "b"])
+    actual_remotes.fetch(["broken"], ["broken", "b"])
 
     assert opened["broken"].fetched == ["both"]
     assert opened["b"].fetched == ["target"] * 2
-    assert list(found.failures) == ["broken"]
+    assert list(actual_remotes.failures) == ["broken"]
 
 
 def test_one_that_is_gone_is_told_in_gits_words_and_stops_no_other(tmp_path: Path) -> None:
-    fleet, gone = make_bare(tmp_path / "fleet.git"), tmp_path / "gone.git"
+    fleet, path = make_bare(tmp_path / "fleet.git"), tmp_path / "gone.git"
     commit_files(fleet, "refs/heads/main", {"a": b"1"})
-    found = Remotes(lambda url: Mirror.open(tmp_path / "cache", url), "refs/reconciler/state/", Backoff(5, 60, float))
-    with found:
-        found.fetch([str(fleet)], [str(gone)])
-        remote = found.get(str(fleet))
+    actual_remotes = Remotes(
+        lambda url: Mirror.open(tmp_path / "cache", url), "refs/reconciler/state/", Backoff(5, 60, float)
+    )
+    with actual_remotes:
+        actual_remotes.fetch([str(fleet)], [str(path)])
+        remote = actual_remotes.get(str(fleet))
 
         assert remote is not None
         assert list(remote.refs) == ["refs/heads/main"]
-        assert found.failures[str(gone)].message.endswith("gone.git' does not appear to be a git repository")
+        assert actual_remotes.failures[str(path)].message.endswith("gone.git' does not appear to be a git repository")
 
 
 def test_a_remote_that_could_not_be_fetched_is_not_asked_for_tags(tmp_path: Path) -> None:
     fleet = make_bare(tmp_path / "fleet.git")
     git(fleet, "update-ref", "refs/tags/berlin/gw/v1", commit_files(fleet, "refs/heads/main", {"a": b"1"}))
     backoff = Backoff(5, 60, lambda: 0.0)
-    found = Remotes(lambda url: Mirror.open(tmp_path / "cache", url), "refs/reconciler/state/", backoff)
-    with found:
-        found.fetch((), [str(fleet)])
+    actual_remotes = Remotes(lambda url: Mirror.open(tmp_path / "cache", url), "refs/reconciler/state/", backoff)
+    with actual_remotes:
+        actual_remotes.fetch((), [str(fleet)])
         fleet.rename(tmp_path / "away")
-        found.fetch((), [str(fleet)])
-        remote = found.get_even_if_missing(str(fleet))
+        actual_remotes.fetch((), [str(fleet)])
+        remote = actual_remotes.get_even_if_missing(str(fleet))
 
         assert remote is not None
         assert remote.list_tagged_revisions(destination(tag_prefix="berlin/"), ["gw"]) == {"gw": ()}
@@ -104,20 +106,20 @@ def test_what_tags_say_of_revisions(tmp_path: Path) -> None:
         git(fleet, "update-ref", f"refs/tags/berlin/{name}", commit)
     git(fleet, "tag", "-a", "-m", "ours", "berlin/gw/v2", commit)
     git(fleet, "update-ref", "refs/tags/berlin/gw/v3", git(fleet, "rev-parse", "main^{tree}"))
-    found = Remotes(
+    actual_remotes = Remotes(
         lambda url: Mirror.open(tmp_path / "cache", url), "refs/reconciler/state/", Backoff(5, 60, lambda: 0.0)
     )
-    with found:
-        found.fetch((), [str(fleet)])
-        remote = found.get(str(fleet))
+    with actual_remotes:
+        actual_remotes.fetch((), [str(fleet)])
+        remote = actual_remotes.get(str(fleet))
         assert remote is not None
 
-        told = remote.list_tagged_revisions(destination(tag_prefix="berlin/"), ["gw", "none"])
+        tagged_revisions = remote.list_tagged_revisions(destination(tag_prefix="berlin/"), ["gw", "none"])
 
-    assert [(one.number, one.commit, one.message) for one in told["gw"]] == [
+    assert [(tagged_revision.number, tagged_revision.commit, tagged_revision.message) for tagged_revision in tagged_revisions["gw"]] == [
         (2, commit, "ours\n"), (10, commit, "by hand"),
     ]  # fmt: skip
-    assert told["none"] == ()
+    assert tagged_revisions["none"] == ()
 
 
 @pytest.mark.parametrize(
@@ -163,6 +165,6 @@ def test_first_parents_are_what_git_says_near_and_far(tmp_path: Path) -> None:
         remote = Remote(mirror, reader)
         for old in (0, 10, 50, 51, 55):
             for new in (50, 51, 55, 61):
-                asked = remote.list_first_parents(commits[old], commits[new])
-                told = mirror.list_first_parent_commits(commits[old], commits[new])
-                assert (None if asked is None else list(asked)) == told, f"{old}..{new}"
+                commit_ids = remote.list_first_parents(commits[old], commits[new])
+                first_parent_commits = mirror.list_first_parent_commits(commits[old], commits[new])
+                assert (None if commit_ids is None else list(commit_ids)) == first_parent_commits, f"{old}..{new}"

@@ -35,6 +35,6 @@ def test_a_cache_that_takes_no_file_is_logged_and_ends_no_pass(
     with capture_logs() as events:
         memory.save(settled)
 
-    assert [(one["event"], one["message"]) for one in events] == [
+    assert [(event["event"], event["message"]) for event in events] == [
         ("completed_pass_store_failed", "Read-only file system")
     ]

@@ -50,14 +50,14 @@ def _offered(tree: TreeId) -> PackageRecord:
 
 
 def _states(remote: Remote) -> dict[str, TargetState]:
-    one, other = (_offered(_tree(remote, word)) for word in ("one", "other"))
+    package_record, other = (_offered(_tree(remote, word)) for word in ("one", "other"))
     return {
         "empty": state(),
-        "one": state(packages={"gw": one, "team/probe": one}),
-        "moved": state(packages={"gw": other, "team/probe": one}),
-        "gone": state(packages={"team/probe": one}),
-        "deeper": state(packages={"gw.json/inner": one}),
-        "with rules": state(packages={"gw": replace(one, rule_texts={RULE: "{}"})}),
+        "one": state(packages={"gw": package_record, "team/probe": package_record}),
+        "moved": state(packages={"gw": other, "team/probe": package_record}),
+        "gone": state(packages={"team/probe": package_record}),
+        "deeper": state(packages={"gw.json/inner": package_record}),
+        "with rules": state(packages={"gw": replace(package_record, rule_texts={RULE: "{}"})}),
     }
 
 
@@ -69,9 +69,11 @@ def test_a_state_is_the_same_commit_whatever_it_is_written_onto(tmp_path: Path, 
         assert push_states(remote, [(ONE, states[before])], STATE_REF) == {"eu-1": PushDone()}
         assert STATE_REF.format(repository="eu-1") in remote.refs
 
-        assert {after: write_states(remote, [(ONE, one)], STATE_REF) for after, one in states.items()} == alone
+        assert {
+            after: write_states(remote, [(ONE, target_state)], STATE_REF) for after, target_state in states.items()
+        } == alone
         for after, (commit,) in alone.items():
-            kept = git(remote.mirror.folder, "ls-tree", "--name-only", "-r", "-d", commit).split()
-            assert {one for one in kept if one.startswith("trees/")} == {
+            part = git(remote.mirror.folder, "ls-tree", "--name-only", "-r", "-d", commit).split()
+            assert {item for item in part if item.startswith("trees/")} == {
                 f"trees/{t}" for t in states[after].collect_trees()
             }

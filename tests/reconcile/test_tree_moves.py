@@ -20,28 +20,28 @@ class Table:
         self._trees: dict[str, tuple[TreeEntry, ...]] = {}
 
     def put(self, folder: Folder) -> TreeId:
-        entries = [self._entry(name, one) for name, one in sorted(folder.items())]
+        entries = [self._entry(name, item) for name, item in sorted(folder.items())]
         tree = hashlib.sha1(json.dumps(folder, sort_keys=True).encode()).hexdigest()
         self._trees[tree] = tuple(entries)
         return TreeId(tree)
 
-    def _entry(self, name: str, one: Any) -> TreeEntry:
-        if isinstance(one, dict):
-            return TreeEntry(DIRECTORY_MODE, name, ObjectId(self.put(one)))
-        return TreeEntry(SUBMODULE_MODE if one == "submodule" else FILE_MODE, name, ObjectId(f"blob-{one}"))
+    def _entry(self, name: str, value: Any) -> TreeEntry:
+        if isinstance(value, dict):
+            return TreeEntry(DIRECTORY_MODE, name, ObjectId(self.put(value)))
+        return TreeEntry(SUBMODULE_MODE if value == "submodule" else FILE_MODE, name, ObjectId(f"blob-{value}"))
 
     def tree(self, tree: TreeId) -> tuple[TreeEntry, ...]:
         return self._trees[tree]
 
     def entry(self, tree: TreeId, path: str) -> TreeEntry | None:
-        found = TreeEntry(DIRECTORY_MODE, "", ObjectId(tree))
+        tree_entry = TreeEntry(DIRECTORY_MODE, "", ObjectId(tree))
         for name in path.split("/"):
-            inside = self.tree(TreeId(found.id)) if found.is_tree else ()
+            inside = self.tree(TreeId(tree_entry.id)) if tree_entry.is_tree else ()
             step = next((entry for entry in inside if entry.name == name), None)
             if step is None:
                 return None
-            found = step
-        return found
+            tree_entry = step
+        return tree_entry
 
 
 BASE: Folder = {"a": {"x": "1", "y": "1"}, "r": "1"}
@@ -130,8 +130,9 @@ def test_what_collides(head: Folder, branch: Folder, expected: bool) -> None:
 )
 def test_what_is_offered(head: Folder, branch: Folder, expected: list[str]) -> None:
     table = Table()
-    found = list_drafted_files(table, table.put(head), table.put(BASE), table.put(branch))
+    drafted_files = list_drafted_files(table, table.put(head), table.put(BASE), table.put(branch))
 
     assert [
-        f"{'' if one.is_mergeable else '!'}{one.path} {(one.object_id or 'blob-gone')[5:]}" for one in found
+        f"{'' if drafted_file.is_mergeable else '!'}{drafted_file.path} {(drafted_file.object_id or 'blob-gone')[5:]}"
+        for drafted_file in drafted_files
     ] == expected

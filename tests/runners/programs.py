@@ -63,8 +63,8 @@ def editing(change: str) -> str:
 
 def engine(folder: Path, name: str = "docker") -> Path:
     """Write an engine and return the folder to put on the PATH."""
-    for one in ("images", "registry"):
-        (folder / one).mkdir(parents=True, exist_ok=True)
+    for item in ("images", "registry"):
+        (folder / item).mkdir(parents=True, exist_ok=True)
     return program(folder / "bin" / name, _ENGINE.format(folder=str(folder))).parent
 
 
@@ -97,10 +97,10 @@ def functions(
     )
 
 
-def call(found: object, text: str, config: dict[str, object] | None = None) -> FunctionOutput:
+def call(value: object, text: str, config: dict[str, object] | None = None) -> FunctionOutput:
     """Call what was found on the documents of a text."""
-    assert isinstance(found, FunctionMatch), found
-    return found.function(items(text), config, FunctionContext())
+    assert isinstance(value, FunctionMatch), value
+    return value.function(items(text), config, FunctionContext())
 
 
 def command(path: Path, *arguments: str) -> FunctionSpec:

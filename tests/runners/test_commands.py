@@ -51,9 +51,9 @@ def test_what_is_listed(tmp_path: Path, pattern: str, written: str, *, runs: boo
     program(tmp_path / "fn", editing(""))
     (tmp_path / "sub").mkdir()
 
-    found = functions((pattern.format(tmp_path),)).find(FunctionSpec(exec=written.format(tmp_path)))
+    result = functions((pattern.format(tmp_path),)).find(FunctionSpec(exec=written.format(tmp_path)))
 
-    assert isinstance(found, FunctionMatch) is runs
+    assert isinstance(result, FunctionMatch) is runs
 
 
 @pytest.mark.parametrize(
@@ -75,17 +75,17 @@ def test_what_is_listed(tmp_path: Path, pattern: str, written: str, *, runs: boo
 def test_why_nothing_runs(tmp_path: Path, written: str, reason: str) -> None:
     (tmp_path / "plain").write_text("x")
 
-    found = functions((f"{tmp_path}/*",)).find(FunctionSpec(exec=written.format(tmp_path)))
+    result = functions((f"{tmp_path}/*",)).find(FunctionSpec(exec=written.format(tmp_path)))
 
-    assert isinstance(found, FunctionUnavailable)
-    assert found.reason == reason.format(tmp_path)
+    assert isinstance(result, FunctionUnavailable)
+    assert result.reason == reason.format(tmp_path)
 
 
 def test_a_command_sees_nothing_of_ours(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SECRET", "x")
-    told = "import json, os\nrl['results'] = [{'message': json.dumps([dict(os.environ), os.getcwd(), os.listdir()])}]"
+    text = "import json, os\nrl['results'] = [{'message': json.dumps([dict(os.environ), os.getcwd(), os.listdir()])}]"
 
-    ((_, message),) = messages(run(tmp_path, editing(told)))
+    ((_, message),) = messages(run(tmp_path, editing(text)))
 
     environment, folder, files = eval(message)
     assert environment == {
@@ -150,43 +150,43 @@ def test_a_spoiled_call_rests_and_others_do_not(tmp_path: Path) -> None:
     slow = program(tmp_path / "slow", "import time; time.sleep(60)")
     quick = program(tmp_path / "quick", editing(""))
     clock = Clock()
-    found = functions((f"{tmp_path}/*",), bounds=replace(BOUNDS, seconds=1), clock=clock)
-    told = []
+    provider = functions((f"{tmp_path}/*",), bounds=replace(BOUNDS, seconds=1), clock=clock)
+    values = []
     for _ in range(2):
         with pytest.raises(InterruptedFunctionError) as error:
-            call(found.find(command(slow)), ONE)
-        told.append(str(error.value))
+            call(provider.find(command(slow)), ONE)
+        values.append(str(error.value))
         program(slow, editing(""))
 
-    assert told[0] == told[1], "the second one was not made"
-    assert not call(found.find(command(quick)), ONE).has_failed
-    assert not call(found.find(command(slow)), ONE + "---\n" + ONE).has_failed, "another input is another call"
+    assert values[0] == values[1], "the second one was not made"
+    assert not call(provider.find(command(quick)), ONE).has_failed
+    assert not call(provider.find(command(slow)), ONE + "---\n" + ONE).has_failed, "another input is another call"
     clock.now += 6
-    assert not call(found.find(command(slow)), ONE).has_failed
+    assert not call(provider.find(command(slow)), ONE).has_failed
 
 
 def test_a_changed_program_is_another(tmp_path: Path) -> None:
     path = program(tmp_path / "fn", editing(""))
-    found = functions((str(path),))
-    first = found.find(command(path, "--x"))
+    provider = functions((str(path),))
+    first = provider.find(command(path, "--x"))
     assert isinstance(first, FunctionMatch)
     name = f"function exec {path}%20--x"
 
-    assert found.identity(name) == first.identity
-    before = found.digest()
+    assert provider.identity(name) == first.identity
+    before = provider.digest()
     program(path, editing("# changed"))
-    assert found.digest() == before, "a pass looks once"
-    found.refresh()
-    assert found.digest() != before
-    assert found.identity(name) != first.identity
+    assert provider.digest() == before, "a pass looks once"
+    provider.refresh()
+    assert provider.digest() != before
+    assert provider.identity(name) != first.identity
     path.unlink()
-    found.refresh()
-    assert found.identity(name) == "absent"
+    provider.refresh()
+    assert provider.identity(name) == "absent"
 
 
 def test_nothing_asked_by_a_foreign_hand_runs(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
-    found = functions()
+    provider = functions()
 
     for name in ("function exec /bin/sh", "function", "function image", f"function exec {tmp_path}/pipe", ""):
-        assert found.identity(name) == "absent"
+        assert provider.identity(name) == "absent"

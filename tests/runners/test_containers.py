@@ -60,7 +60,7 @@ def test_what_a_container_may(machine: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("pull", "places", "done"),
+    ("pull", "places", "text"),
     [
         pytest.param("IfNotPresent", ["images"], "inspect", id="it-is-here"),
         pytest.param("IfNotPresent", ["registry"], "inspect pull inspect", id="it-is-there"),
@@ -68,15 +68,15 @@ def test_what_a_container_may(machine: Path) -> None:
         pytest.param("Never", ["images"], "inspect", id="never"),
     ],
 )
-def test_pulling(machine: Path, pull: PullPolicy, places: list[str], done: str) -> None:
+def test_pulling(machine: Path, pull: PullPolicy, places: list[str], text: str) -> None:
     for place in places:
         put_image(machine, IMAGE, EDIT, place)
-    found = functions(containers=(IMAGE,), pull=pull)
+    provider = functions(containers=(IMAGE,), pull=pull)
 
-    found.find(FunctionSpec(image=IMAGE))
-    found.find(FunctionSpec(image=IMAGE))
+    provider.find(FunctionSpec(image=IMAGE))
+    provider.find(FunctionSpec(image=IMAGE))
 
-    assert " ".join("pull" if "pull" in one else one[1] for one in calls(machine)) == done
+    assert " ".join("pull" if "pull" in item else item[1] for item in calls(machine)) == text
 
 
 @pytest.mark.parametrize(
@@ -147,9 +147,9 @@ def test_what_is_listed(machine: Path, patterns: tuple[str, ...], spec: dict[str
     for image in ("a/x:v1", f"{PREFIX}/render:latest"):
         put_image(machine, image, EDIT)
 
-    found = functions(containers=patterns).find(FunctionSpec(**spec))
+    result = functions(containers=patterns).find(FunctionSpec(**spec))
 
-    assert reason in found.reason if isinstance(found, FunctionUnavailable) else not reason
+    assert reason in result.reason if isinstance(result, FunctionUnavailable) else not reason
 
 
 @pytest.mark.parametrize(
@@ -164,12 +164,12 @@ def test_what_is_listed(machine: Path, patterns: tuple[str, ...], spec: dict[str
 def test_ours_or_theirs(machine: Path, image: str, source: str, *, theirs: bool) -> None:
     put_image(machine, image if "/" in image else f"{PREFIX}/{image}", source)
 
-    found, unlisted = functions(containers=("*",)), functions()
+    provider, unlisted = functions(containers=("*",)), functions()
 
     spec = FunctionSpec(image=image)
-    one, other = found.find(spec), unlisted.find(spec)
-    assert isinstance(one, FunctionMatch)
-    assert bool(one.identity) is theirs
+    result, other = provider.find(spec), unlisted.find(spec)
+    assert isinstance(result, FunctionMatch)
+    assert bool(result.identity) is theirs
     assert isinstance(other, FunctionMatch)
     assert not other.identity
 
@@ -234,14 +234,14 @@ def assert_removed(machine: Path) -> None:
 
 def test_an_engine_that_is_down_changes_nothing(machine: Path) -> None:
     put_image(machine, IMAGE, EDIT)
-    found = functions(containers=(IMAGE,))
-    assert isinstance(found.find(FunctionSpec(image=IMAGE)), FunctionMatch)
+    provider = functions(containers=(IMAGE,))
+    assert isinstance(provider.find(FunctionSpec(image=IMAGE)), FunctionMatch)
     (machine / "down").touch()
-    found.refresh()
+    provider.refresh()
 
-    assert found.identity(f"function image {IMAGE}") == "", "it cannot be told"
+    assert provider.identity(f"function image {IMAGE}") == "", "it cannot be told"
     with pytest.raises(InterruptedFunctionError, match="Cannot connect to the Docker daemon"):
-        found.find(FunctionSpec(image=IMAGE))
+        provider.find(FunctionSpec(image=IMAGE))
 
 
 def test_no_engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -262,13 +262,13 @@ def test_podman_comes_first_and_keeps_its_proxies_to_itself(machine: Path) -> No
 
 def test_a_moved_tag_is_another_image(machine: Path) -> None:
     put_image(machine, IMAGE, EDIT)
-    found, name = functions(containers=(IMAGE,)), f"function image {IMAGE}"
-    first = found.identity(name)
+    provider, name = functions(containers=(IMAGE,)), f"function image {IMAGE}"
+    first = provider.identity(name)
     put_image(machine, IMAGE, EDIT + "# changed")
 
-    assert found.identity(name) == first, "a pass looks once"
-    found.refresh()
-    assert found.identity(name) not in (first, "", "absent")
+    assert provider.identity(name) == first, "a pass looks once"
+    provider.refresh()
+    assert provider.identity(name) not in (first, "", "absent")
 
 
 def test_results_are_those_of_the_function(machine: Path) -> None:

@@ -44,11 +44,13 @@ def kyaml_example(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ["build", "-o", str(built), package],
     ):
         try:
-            done = subprocess.run(["go", *words], cwd=folder, capture_output=True, text=True, timeout=300, check=False)
+            process = subprocess.run(
+                ["go", *words], cwd=folder, capture_output=True, text=True, timeout=300, check=False
+            )
         except subprocess.TimeoutExpired:
             pytest.skip(f"go {words[0]} takes too long here")
-        if done.returncode:
-            pytest.skip(f"kyaml cannot be built here: {done.stderr.strip().splitlines()[-1:]}")
+        if process.returncode:
+            pytest.skip(f"kyaml cannot be built here: {process.stderr.strip().splitlines()[-1:]}")
     return built
 
 
@@ -66,12 +68,12 @@ def test_a_function_of_kustomizes_framework(kyaml_example: Path) -> None:
     result = rendered(pipeline, kyaml_example, config_yaml=config)
 
     assert result.failure is None
-    found = texts(result.files)
+    output = texts(result.files)
     annotated = DEPLOYMENT.replace("name: web\n", "name: web\n    annotations:\n        value: hello\n")
-    assert found["web.yaml"] == annotated, "comments, order, quotes and indentation are those of the file"
-    assert found["config.yaml"] == config.replace("name: x\n", "name: x\n  annotations:\n    value: hello\n")
+    assert output["web.yaml"] == annotated, "comments, order, quotes and indentation are those of the file"
+    assert output["config.yaml"] == config.replace("name: x\n", "name: x\n  annotations:\n    value: hello\n")
     account = "apiVersion: v1\nkind: ServiceAccount\nmetadata:\n  name: hello\n  annotations:\n    value: hello\n"
-    assert found["serviceaccount_hello.yaml"] == account
+    assert output["serviceaccount_hello.yaml"] == account
     assert [*result.function_identities] == [f"function exec {kyaml_example}"]
 
 
@@ -79,9 +81,11 @@ def test_a_second_render_adds_nothing(kyaml_example: Path) -> None:
     pipeline = f"  - exec: {kyaml_example} --value hello\n    selectors: [{{kind: Deployment}}]\n"
     first = rendered(pipeline, kyaml_example)
 
-    again = render_pipelines(first.files.without_files("serviceaccount_hello.yaml"), functions((str(kyaml_example),)))
+    render_result = render_pipelines(
+        first.files.without_files("serviceaccount_hello.yaml"), functions((str(kyaml_example),))
+    )
 
-    assert texts(again.files) == texts(first.files)
+    assert texts(render_result.files) == texts(first.files)
 
 
 def test_its_failure_says_why(kyaml_example: Path) -> None:

@@ -31,9 +31,9 @@ RETURN = 'ctx.resource_list["items"][0]["data"]["k"] = str(x)'
 
 @pytest.fixture
 def process() -> Iterator[ScriptProcess]:
-    one = ScriptProcess(60)
-    yield one
-    one.end()
+    script_process = ScriptProcess(60)
+    yield script_process
+    script_process.end()
 
 
 def call(process: Any, source: str, limits: FunctionLimits = LIMITS) -> FunctionOutput:
@@ -249,7 +249,7 @@ def test_the_process_has_an_empty_environment_and_no_descriptors_but_its_pipes(
     if not folder.exists():
         pytest.skip("there is no /proc")
     assert b"secret" not in (folder / "environ").read_bytes()
-    targets = [str(one.readlink()) for one in (folder / "fd").iterdir()]
+    targets = [str(path.readlink()) for path in (folder / "fd").iterdir()]
     assert len(targets) == 4
     assert sorted({target.partition(":")[0] for target in targets}) == ["/dev/null", "pipe"]
 

@@ -97,8 +97,8 @@ class JourneyWorld:
 
         `patiently`: and after everything that people do.
         """
-        for one in step.data.get("people", ()):
-            self._act(one)
+        for person in step.data.get("people", ()):
+            self._act(person)
             if patiently:
                 self.world.settle()
         self._configure(step.data)
@@ -148,8 +148,8 @@ class JourneyWorld:
             text = text.replace(f"<commit {number}>", commit)
         return text
 
-    def _act(self, one: Mapping[str, Any]) -> None:
-        match one:
+    def _act(self, mapping: Mapping[str, Any]) -> None:
+        match mapping:
             case {"publish": how}:
                 self.world.merge(CLUSTER, how, delete=True)
             case {"branch": branch, "path": path, "replace": old, "with": new}:
@@ -161,4 +161,4 @@ class JourneyWorld:
             case {"branch": branch, "path": path, "move": target}:
                 self.world.commit(branch, {path: None, target: self.world.text(branch, path)})
             case _:
-                raise AssertionError(f"nobody can do this: {one}")
+                raise AssertionError(f"nobody can do this: {mapping}")

@@ -224,11 +224,9 @@ PRESETS = [
 ]
 
 
-def made(cluster: Cluster, resource: str, pointer: str, value: Any, layer: str, by: str, given: str = "") -> Row:
+def made(cluster: Cluster, resource: str, pointer: str, value: Any, layer: str, by: str, text: str = "") -> Row:
     """Return a row of the component: whose template has it, and who gave what the template read."""
-    return Row(
-        cluster, FAIR if cluster == "lisbon" else MARKET, resource, pointer, value, layer, by, "apps.yaml", given
-    )
+    return Row(cluster, FAIR if cluster == "lisbon" else MARKET, resource, pointer, value, layer, by, "apps.yaml", text)
 
 
 OF_APP = f"{APP} apps.yaml"
@@ -267,17 +265,17 @@ COMPOSITION = [
 ]  # fmt: skip
 
 
-def stream(cluster: Cluster, resource: str, pointer: str, value: Any, layer: str, by: str = "", given: str = "") -> Row:
+def stream(cluster: Cluster, resource: str, pointer: str, value: Any, layer: str, by: str = "", text: str = "") -> Row:
     """Return a row of the Kafka and its pools; what they say themselves is told by themselves."""
-    return Row(cluster, STREAMS, resource, pointer, value, layer, by or resource, "streams.yaml", given)
+    return Row(cluster, STREAMS, resource, pointer, value, layer, by or resource, "streams.yaml", text)
 
 
-POD, CONTAINER, CLAIM = (f"/spec/template/{one}" for one in ("pod", "kafkaContainer", "persistentVolumeClaim"))
+POD, CONTAINER, CLAIM = (f"/spec/template/{item}" for item in ("pod", "kafkaContainer", "persistentVolumeClaim"))
 TEMPLATES = [
     # Chicago's policy changes the Kafka, and so what its pools have
     *(
-        stream(city, pool, f"{POD}/priorityClassName", value, "template", KAFKA, given)
-        for city, value, given in (
+        stream(city, pool, f"{POD}/priorityClassName", value, "template", KAFKA, item)
+        for city, value, item in (
             ("boston", "like-others", ""),
             ("chicago", "before-all-others", f"{SALES} policies.yaml"),
         )

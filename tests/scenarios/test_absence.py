@@ -25,15 +25,17 @@ OTHER = config_map("other")
 LFS = "version https://git-lfs.github.com/spec/v1\noid sha256:4d7a2146\nsize 12345\n"
 
 
-def errors(one: Pass) -> dict[str, str]:
+def errors(pass_result: Pass) -> dict[str, str]:
     """Return the errors of a pass: by code where each is."""
-    return {found.code: str(found.location) for found in one.findings if found.severity is Severity.ERROR}
+    return {
+        finding.code: str(finding.location) for finding in pass_result.findings if finding.severity is Severity.ERROR
+    }
 
 
-def is_kept(one: Pass, code: str, where: str = "") -> bool:
+def is_kept(pass_result: Pass, code: str, where: str = "") -> bool:
     """Return whether the package of Berlin stays as it is, with this error at that place."""
-    found = errors(one)
-    return one.outcomes.get("berlin/metrics") == "DeletionHeld" and found.get(code, "").startswith(where or "")
+    result = errors(pass_result)
+    return pass_result.outcomes.get("berlin/metrics") == "DeletionHeld" and result.get(code, "").startswith(where or "")
 
 
 def removals(world: World) -> list[str]:
@@ -109,8 +111,8 @@ def validation_errors(world: World, source: Path) -> dict[str, str]:
     settings = Settings.model_validate({"fleet": {"url": str(world.fleet)}, "cache": str(world.folder / "cache")})
     parts = build_services(settings, str(source))
     with parts.remotes as remotes:
-        found = validate(parts.source, remotes, parts.pass_services).findings
-    return {one.code: str(one.location) for one in found if one.severity is Severity.ERROR}
+        findings = validate(parts.source, remotes, parts.pass_services).findings
+    return {finding.code: str(finding.location) for finding in findings if finding.severity is Severity.ERROR}
 
 
 @pytest.mark.parametrize("content", [LFS, '{"message":"Not Found"}\n', ""], ids=["lfs-pointer", "json-error", "empty"])
@@ -128,7 +130,7 @@ def test_a_file_whose_extension_is_in_another_case_keeps_its_packages(config: Wo
     after = config.plan()
 
     assert is_kept(after, "FileInconclusive", "metrics.yaml:1")
-    assert name in str([one.message for one in after.findings])
+    assert name in str([finding.message for finding in after.findings])
 
 
 @pytest.mark.parametrize(
@@ -230,16 +232,16 @@ def test_a_set_whose_file_is_no_valid_config_keeps_all_its_packages(config: Worl
     after = config.plan()
 
     assert errors(after).get("FileInconclusive", "").startswith("gateway.yaml:1")
-    assert {after.outcomes[f"{one}/gateway"] for one in ("berlin", "lisbon")} == {"DeletionHeld"}
+    assert {after.outcomes[f"{cluster}/gateway"] for cluster in ("berlin", "lisbon")} == {"DeletionHeld"}
 
 
 def test_one_finding_stands_for_all_objects_of_a_file(config: World) -> None:
     config.write({"gateway.yaml": "# nothing\n", "metrics.yaml": "# nothing\n"})
 
-    found = [one for one in config.plan().findings if one.code == "FileInconclusive"]
+    findings = [finding for finding in config.plan().findings if finding.code == "FileInconclusive"]
 
-    assert [one.location.file for one in found] == ["gateway.yaml", "metrics.yaml"]
-    assert "PackageVariantSet/default/gateway" in found[0].message
+    assert [finding.location.file for finding in findings] == ["gateway.yaml", "metrics.yaml"]
+    assert "PackageVariantSet/default/gateway" in findings[0].message
 
 
 # the whole config
@@ -255,9 +257,9 @@ def test_a_config_without_any_file_is_an_error(config: World) -> None:
 def test_a_config_whose_files_are_all_ignored_is_an_error(config: World) -> None:
     config.write({".krmignore": "*\n"})
 
-    (found,) = [one for one in config.plan().findings if one.severity is Severity.ERROR]
+    (finding,) = [item for item in config.plan().findings if item.severity is Severity.ERROR]
 
-    assert (found.code, "hidden by .krmignore" in found.message) == ("ConfigEmpty", True)
+    assert (finding.code, "hidden by .krmignore" in finding.message) == ("ConfigEmpty", True)
 
 
 def test_a_config_that_keeps_its_repositories_is_emptied_on_purpose(config: World) -> None:
@@ -311,8 +313,8 @@ def world(tmp_path: Path) -> World:
 def test_the_error_stays_until_the_file_is_mended_or_deleted(world: World) -> None:
     world.write({"metrics.yaml": LFS})
     assert is_kept(world.sync(), "FileInconclusive")
-    again = world.sync()
-    assert (again.is_silent, is_kept(again, "FileInconclusive"), removals(world)) == (True, True, [])
+    pass_result = world.sync()
+    assert (pass_result.is_silent, is_kept(pass_result, "FileInconclusive"), removals(world)) == (True, True, [])
     world.write({"metrics.yaml": METRICS})
     assert (world.settle().outcomes["berlin/metrics"], errors(world.sync())) == ("published", {})
     world.write({"metrics.yaml": LFS})
@@ -331,7 +333,7 @@ def test_a_service_reports_it_in_every_pass_and_sees_a_link_that_is_deleted(worl
     with_link.symlink_to("nowhere")
     for _ in range(3):
         service.run()
-        assert "FileInconclusive" in {one.code for one in service.summary.findings}
+        assert "FileInconclusive" in {finding.code for finding in service.summary.findings}
     assert removals(world) == []
     with_link.unlink()
 
@@ -358,7 +360,7 @@ def test_a_state_that_does_not_record_files_is_written_once(world: World) -> Non
 
     assert first.moved == set()
     assert {name for name in first.after if first.after[name] != first.before[name]} >= {
-        f"refs/reconciler/state/{one}" for one in ("berlin", "lisbon")
+        f"refs/reconciler/state/{cluster}" for cluster in ("berlin", "lisbon")
     }
     assert errors(first) == {}
     assert world.sync().is_silent
@@ -371,13 +373,13 @@ def test_a_state_that_does_not_record_files_is_no_proof(world: World) -> None:
     after = world.sync()
 
     assert after.outcomes["berlin/metrics"] == "DeletionHeld"
-    assert "earlier version" in next(one.message for one in after.findings if one.code == "DeletionHeld")
+    assert "earlier version" in next(finding.message for finding in after.findings if finding.code == "DeletionHeld")
 
 
 def forget_sources(world: World) -> None:
     """Write the states as versions did that recorded no files."""
-    for one in ("berlin", "lisbon"):
-        ref = f"refs/reconciler/state/{one}"
+    for cluster in ("berlin", "lisbon"):
+        ref = f"refs/reconciler/state/{cluster}"
         for name in git(world.fleet, "ls-tree", "-r", "--name-only", ref).splitlines():
             if name.startswith("packages/"):
                 record = json.loads(git(world.fleet, "show", f"{ref}:{name}"))
@@ -437,10 +439,15 @@ def git_world(tmp_path: Path) -> ConfigWorld:
     return begin(tmp_path, in_git)
 
 
-def stays(world: World, one: Pass, code: str) -> bool:
+def stays(world: World, pass_result: Pass, code: str) -> bool:
     """Return whether nothing at all is removed, with an error of this code, now and in a second pass."""
-    again = world.sync()
-    return code in errors(one) and code in errors(again) and again.is_silent and removals(world) == []
+    second_pass_result = world.sync()
+    return (
+        code in errors(pass_result)
+        and code in errors(second_pass_result)
+        and second_pass_result.is_silent
+        and removals(world) == []
+    )
 
 
 @pytest.mark.parametrize(
@@ -490,13 +497,13 @@ def test_an_unrelated_history_removes_nothing(git_world: ConfigWorld, files: dic
 def test_an_unrelated_history_is_accepted_by_an_annotation_or_by_a_merge(git_world: ConfigWorld) -> None:
     old = git(git_world.repo, "rev-parse", "main")
     root = git(git_world.repo, "rev-list", "--max-parents=0", "main")
-    gone = {**TARGETS, **{path: text for path, text in OWNERS.items() if path != "apps/a.yaml"}}
-    new = git_world.commit_config(gone, "other")
+    deleted = {**TARGETS, **{path: text for path, text in OWNERS.items() if path != "apps/a.yaml"}}
+    new = git_world.commit_config(deleted, "other")
     git(git_world.repo, "update-ref", "refs/heads/main", new)
     held = git_world.sync()
     assert held.outcomes["berlin/a"] == "DeletionHeld"
-    told = next(one.message for one in held.findings if one.code == "ConfigHistoryReplaced")
-    assert f'reconciler.dev/ack-reset: "{root[:12]}"' in told
+    result = next(finding.message for finding in held.findings if finding.code == "ConfigHistoryReplaced")
+    assert f'reconciler.dev/ack-reset: "{root[:12]}"' in result
     merged = git(git_world.repo, "commit-tree", f"{new}^{{tree}}", "-p", new, "-p", old, "-m", "keep the history")
     git(git_world.repo, "update-ref", "refs/heads/main", merged)
     assert (errors(git_world.plan()), git_world.plan().outcomes["berlin/a"]) == ({}, "proposed")
@@ -616,7 +623,7 @@ def test_nothing_goes_while_an_owner_that_is_not_ready_may_ask_for_it(
 
     after = config.plan()
 
-    assert {after.outcomes[f"{one}/gateway"] for one in ("berlin", "lisbon")} == {"RemovalWaits"}
+    assert {after.outcomes[f"{cluster}/gateway"] for cluster in ("berlin", "lisbon")} == {"RemovalWaits"}
     assert errors(after)
 
 
@@ -656,14 +663,14 @@ def test_a_target_gives_up_its_share_and_more_when_its_repository_says_so(git_wo
 
     held = guarded.sync()
 
-    assert {held.outcomes[f"berlin/{one}"] for one in "ab"} == {"DeletionHeld"}
+    assert {held.outcomes[f"berlin/{item}"] for item in "ab"} == {"DeletionHeld"}
     assert errors(held) == {"DeletionHeld": "targets/berlin.yaml:1 Repository/default/berlin"}
     assert guarded.sync().is_silent
-    message = next(one.message for one in held.findings if one.code == "DeletionHeld")
+    message = next(finding.message for finding in held.findings if finding.code == "DeletionHeld")
     (token,) = re.findall(r'annotate Repository berlin with reconciler.dev/ack-deletions: "([0-9a-f]{16})"', message)
     guarded.commit_config({"targets/berlin.yaml": acknowledged(repository("berlin"), token)})
     after = guarded.sync()
-    assert {after.outcomes[f"berlin/{one}"] for one in "ab"} == {"proposed"}
+    assert {after.outcomes[f"berlin/{item}"] for item in "ab"} == {"proposed"}
     assert errors(after) == {}
     assert guarded.sync().is_silent
 
@@ -681,5 +688,5 @@ def test_all_packages_of_a_target_at_once_are_held(git_world: ConfigWorld) -> No
 
     after = guarded.sync()
 
-    assert {after.outcomes[f"berlin/{one}"] for one in "abcd"} == {"DeletionHeld"}
+    assert {after.outcomes[f"berlin/{item}"] for item in "abcd"} == {"DeletionHeld"}
     assert removals(guarded) == []

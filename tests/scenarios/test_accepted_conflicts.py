@@ -46,24 +46,24 @@ def state_of(world: ForgeWorld) -> str:
 
 @pytest.fixture
 def world(tmp_path: Path) -> Iterator[ForgeWorld]:
-    with forge_world("github", tmp_path, ("lisbon",)) as made:
-        yield made
+    with forge_world("github", tmp_path, ("lisbon",)) as new_forge_world:
+        yield new_forge_world
 
 
 @pytest.mark.parametrize("product", get_args(Product))
 def test_the_check_fails_until_a_reviewer_sets_the_label_on_this_head(product: Product, tmp_path: Path) -> None:
     with forge_world(product, tmp_path, ("lisbon",)) as world:
-        one = conflicted(world)
-        assert one.title.endswith("lisbon/web: update v1 → v2; 1 upstream change not applied")
-        assert "spec.replicas: local 5 is kept, upstream 3 is not applied" in one.body.partition("###")[0]
-        assert f"sets the label `{LABEL}`" in one.body
+        pull_request = conflicted(world)
+        assert pull_request.title.endswith("lisbon/web: update v1 → v2; 1 upstream change not applied")
+        assert "spec.replicas: local 5 is kept, upstream 3 is not applied" in pull_request.body.partition("###")[0]
+        assert f"sets the label `{LABEL}`" in pull_request.body
         fails = ("failure", f"ConflictsNotAccepted: web has 1 conflict; review them and set the label {LABEL}")
         assert check(world) == fails
         world.writes()
         assert world.settle().is_silent
         assert world.writes() == []
 
-        world.on_forge.set_label(one.number, LABEL)
+        world.on_forge.set_label(pull_request.number, LABEL)
         world.settle()
         assert check(world) == ("success", "nothing blocks publication: a reviewer accepted the conflicts")
         world.writes()
@@ -72,61 +72,61 @@ def test_the_check_fails_until_a_reviewer_sets_the_label_on_this_head(product: P
 
         world.edit(DRAFT, "web/deployment.yaml", "web:1.0", "web:1.0-reviewed")
         world.settle()
-        assert (one.labels, check(world)) == ([], fails), "a push needs the label again"
-        world.on_forge.set_label(one.number, LABEL)
+        assert (pull_request.labels, check(world)) == ([], fails), "a push needs the label again"
+        world.on_forge.set_label(pull_request.number, LABEL)
         world.settle()
         assert state_of(world) == "success"
 
 
 def test_a_label_that_is_taken_off_fails_the_check_again(world: ForgeWorld) -> None:
-    one = conflicted(world)
+    pull_request = conflicted(world)
     for labels, expected in (([LABEL], "success"), ([], "failure"), ([LABEL, "else"], "success")):
-        one.labels = [*labels]
-        world.on_forge.touch(one)
+        pull_request.labels = [*labels]
+        world.on_forge.touch(pull_request)
         world.settle()
         assert (labels, state_of(world)) == (labels, expected)
 
 
 def test_a_label_does_not_count_for_a_push_that_nobody_saw_between(world: ForgeWorld) -> None:
-    one = conflicted(world)
-    world.on_forge.set_label(one.number, LABEL)
+    pull_request = conflicted(world)
+    world.on_forge.set_label(pull_request.number, LABEL)
     world.edit(DRAFT, "web/deployment.yaml", "web:1.0", "web:1.0-other")
 
     world.settle()
 
-    assert (one.labels, state_of(world)) == ([], "failure")
+    assert (pull_request.labels, state_of(world)) == ([], "failure")
 
 
 def test_a_label_does_not_count_for_an_update_of_ours(world: ForgeWorld) -> None:
-    one = conflicted(world)
-    world.on_forge.set_label(one.number, LABEL)
+    pull_request = conflicted(world)
+    world.on_forge.set_label(pull_request.number, LABEL)
     world.settle()
     update(world, "v3", 4)
 
     world.settle()
 
-    assert (one.labels, state_of(world)) == ([], "failure")
+    assert (pull_request.labels, state_of(world)) == ([], "failure")
 
 
 def test_a_label_that_is_set_just_before_our_push_does_not_count(world: ForgeWorld) -> None:
-    one = conflicted(world)
+    pull_request = conflicted(world)
     update(world, "v3", 4)
 
-    world.sync_while(lambda: world.on_forge.set_label(one.number, LABEL))
+    world.sync_while(lambda: world.on_forge.set_label(pull_request.number, LABEL))
     world.settle()
 
     assert state_of(world) == "failure"
 
 
 def test_a_label_from_before_the_first_look_does_not_count(world: ForgeWorld) -> None:
-    one = conflicted(world)
+    pull_request = conflicted(world)
     git(world.fleet, "update-ref", "-d", f"{STATE}lisbon")
-    world.on_forge.set_label(one.number, LABEL)
+    world.on_forge.set_label(pull_request.number, LABEL)
 
     world.settle()
 
     assert state_of(world) == "failure", "with the state, the proof is lost, and the safe end is to ask again"
-    world.on_forge.set_label(one.number, LABEL)
+    world.on_forge.set_label(pull_request.number, LABEL)
     world.settle()
     assert state_of(world) == "success"
 
@@ -134,24 +134,24 @@ def test_a_label_from_before_the_first_look_does_not_count(world: ForgeWorld) ->
 def test_replicas_agree_without_a_database(world: ForgeWorld) -> None:
     replica = ForgeWorld(world.folder, **{**world._settings, "cache": str(world.folder / "replica")})
     replica.fleet = world.fleet
-    one = conflicted(world)
+    pull_request = conflicted(world)
     replica.settle()
     assert state_of(world) == "failure"
-    world.on_forge.set_label(one.number, LABEL)
+    world.on_forge.set_label(pull_request.number, LABEL)
 
     replica.settle()
 
-    assert (one.labels, state_of(world)) == ([LABEL], "success")
+    assert (pull_request.labels, state_of(world)) == ([LABEL], "success")
     assert world.settle().is_silent
-    assert (one.labels, state_of(world)) == ([LABEL], "success")
+    assert (pull_request.labels, state_of(world)) == ([LABEL], "success")
 
 
 def test_other_faults_stay_in_the_way(world: ForgeWorld) -> None:
-    one = conflicted(world)
+    pull_request = conflicted(world)
     gate = "info:\n  readinessGates:\n    - conditionType: example.com/Tested\n"
     world.commit(DRAFT, {"web/Kptfile": world.text(DRAFT, "web/Kptfile") + gate})
     world.settle()
-    world.on_forge.set_label(one.number, LABEL)
+    world.on_forge.set_label(pull_request.number, LABEL)
 
     world.settle()
 
@@ -161,19 +161,19 @@ def test_other_faults_stay_in_the_way(world: ForgeWorld) -> None:
 
 def test_a_draft_without_conflicts_keeps_its_labels_and_costs_no_more_calls(world: ForgeWorld) -> None:
     world.settle()
-    one = world.open_requests[DRAFT]
-    assert (state_of(world), one.title) == ("success", "lisbon/web: install v1")
-    assert not [path for method, path in world.forge.calls if path.endswith(f"/pulls/{one.number}")]
-    world.on_forge.set_label(one.number, LABEL)
+    pull_request = world.open_requests[DRAFT]
+    assert (state_of(world), pull_request.title) == ("success", "lisbon/web: install v1")
+    assert not [path for method, path in world.forge.calls if path.endswith(f"/pulls/{pull_request.number}")]
+    world.on_forge.set_label(pull_request.number, LABEL)
 
     world.settle()
 
-    assert (one.labels, state_of(world)) == ([LABEL], "success")
+    assert (pull_request.labels, state_of(world)) == ([LABEL], "success")
 
 
 def test_a_forge_that_keeps_the_label_leaves_the_check_failing(world: ForgeWorld) -> None:
-    one = conflicted(world)
-    world.on_forge.set_label(one.number, LABEL)
+    pull_request = conflicted(world)
+    world.on_forge.set_label(pull_request.number, LABEL)
     world.settle()
     update(world, "v3", 4)
     world.forge.forbid("Resource not accessible by integration")
@@ -184,4 +184,4 @@ def test_a_forge_that_keeps_the_label_leaves_the_check_failing(world: ForgeWorld
 
     world.settle()
 
-    assert (one.labels, state_of(world)) == ([], "failure")
+    assert (pull_request.labels, state_of(world)) == ([], "failure")

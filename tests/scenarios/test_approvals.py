@@ -44,8 +44,8 @@ def published(world: World, name: str = "metrics") -> str:
     return world.text("clusters/berlin", f"{name}/deployment.yaml").rstrip().rpartition(":")[2]
 
 
-def approved(one: Pass) -> tuple[str, ...]:
-    return one.report.approvals.packages
+def approved(pass_result: Pass) -> tuple[str, ...]:
+    return pass_result.report.approvals.packages
 
 
 def ran(passes: PassRunner) -> str:
@@ -174,13 +174,13 @@ def test_an_annotation_that_means_nothing_is_told_and_publishes_nothing(world: W
     planned = world.plan()
     world.sync()
 
-    again = world.sync()
+    pass_result = world.sync()
 
-    assert planned.findings == again.findings
-    assert {(one.code, one.severity, one.location.file) for one in again.findings} == {
+    assert planned.findings == pass_result.findings
+    assert {(finding.code, finding.severity, finding.location.file) for finding in pass_result.findings} == {
         ("ApprovalPolicyInvalid", "warning", f"{name}.yaml") for name in ("metrics", "gateway")
     }
-    delay, policy = (one.message for one in again.findings)
+    delay, policy = (finding.message for finding in pass_result.findings)
     assert delay.endswith(
         'such as "10m" or "1h30m", not "soon"; the draft of berlin/gateway waits for an approval by a person'
     )
@@ -231,10 +231,10 @@ def test_a_commit_from_the_future_is_waited_for(world: World) -> None:
     world.release("metrics", "v3", package("metrics", image="3.0"), seconds=world.now + 500)
     wants(world, "metrics", "v3", policy="always", delay="1h")
 
-    seen = world.sync().report.due_at
+    due_at = world.sync().report.due_at
     drafted = int(git(world.fleet, "log", "-1", "--format=%ct", "drafts/berlin"))
 
-    assert seen == max(drafted, world.now) + HOUR
+    assert due_at == max(drafted, world.now) + HOUR
 
 
 def test_a_restart_goes_on_counting_and_a_lost_cache_begins_anew(world: World) -> None:
@@ -316,9 +316,9 @@ def test_all_that_is_due_goes_in_one_push_and_ends_the_draft(world: World) -> No
     world.sync()
     head = world.head("drafts/berlin")
 
-    one = world.sync()
+    pass_result = world.sync()
 
-    assert approved(one) == ("berlin/gateway", "berlin/metrics")
+    assert approved(pass_result) == ("berlin/gateway", "berlin/metrics")
     assert log(world)[:2] == ["publish metrics: install v1", "publish gateway: install v1"]
     assert len(log(world)) == root + 3
     assert git(world.fleet, "log", "-1", "--format=%P", "clusters/berlin").endswith(head)
@@ -340,10 +340,10 @@ def test_drafts_of_their_own_go_together_too(world: World) -> None:
 
 
 def test_clusters_that_share_a_branch_go_one_after_the_other(world: World) -> None:
-    shared = {one: repository(one, branch="all", directory=one) for one in ("berlin", "lisbon")}
-    world.write({f"{one}.yaml": text for one, text in shared.items()})
-    for one in shared:
-        world.write({f"m-{one}.yaml": variant(f"m-{one}", one, "metrics", extra=annotated("always"))})
+    shared = {cluster: repository(cluster, branch="all", directory=cluster) for cluster in ("berlin", "lisbon")}
+    world.write({f"{entry}.yaml": text for entry, text in shared.items()})
+    for item in shared:
+        world.write({f"m-{item}.yaml": variant(f"m-{item}", item, "metrics", extra=annotated("always"))})
     world.sync()
 
     assert approved(world.sync()) == ("berlin/metrics",)
@@ -411,7 +411,7 @@ def leave(world: World, cluster: str = "berlin") -> None:
 
 
 def test_what_people_have_touched_is_theirs(world: World) -> None:
-    touches = {one.__name__: one for one in (edit, note, propose, stale, reject, block, leave)}
+    touches = {item.__name__: item for item in (edit, note, propose, stale, reject, block, leave)}
     for name in touches:
         written = variant(f"m-{name}", name, "metrics", extra=annotated("always", "1h"))
         world.write({f"{name}.yaml": repository(name), f"m-{name}.yaml": written})
@@ -421,9 +421,9 @@ def test_what_people_have_touched_is_theirs(world: World) -> None:
     world.sync()
     world.now += HOUR
 
-    one = world.sync()
+    pass_result = world.sync()
 
-    assert (approved(one), one.report.due_at) == (("leave/metrics",), None)
+    assert (approved(pass_result), pass_result.report.due_at) == (("leave/metrics",), None)
     stands = [name for name in touches if world.paths(world.fleet, f"clusters/{name}", "metrics")]
     assert stands == ["leave"]
 
@@ -474,7 +474,7 @@ def test_a_draft_with_conflicts_waits(world: World) -> None:
     held = world.sync()
     assert held.is_silent
     assert published(world) == "1.0-ours"
-    (finding,) = [one for one in held.findings if one.code == "ApprovalHeld"]
+    (finding,) = [finding for finding in held.findings if finding.code == "ApprovalHeld"]
     assert (finding.severity, finding.location.object) == ("warning", "PackageVariant/default/metrics")
     assert "reconciler approve berlin/metrics --propose --accept-conflicts" in finding.message
 
@@ -522,20 +522,23 @@ def test_a_person_who_edits_the_draft_first_keeps_it(world: World) -> None:
 def test_a_host_that_guards_the_cluster_branch_is_told_of_and_not_asked_again(world: World) -> None:
     wants(world, "metrics", policy="always")
     world.sync()
-    asked = world.folder / "asked"
-    refuse = f'case "$1" in refs/heads/clusters/berlin) echo x >> {asked}; echo guarded >&2; exit 1;; esac'
+    path = world.folder / "asked"
+    refuse = f'case "$1" in refs/heads/clusters/berlin) echo x >> {path}; echo guarded >&2; exit 1;; esac'
     write_hook(world.fleet, "update", refuse)
     passes = world.service()
 
     passes.run()
 
-    (finding,) = [one for one in passes.summary.findings if one.code == "ApprovalRefused"]
+    (finding,) = [finding for finding in passes.summary.findings if finding.code == "ApprovalRefused"]
     assert "guarded" in finding.message
-    assert (published(world), passes.summary.is_clean, asked.read_text()) == ("", True, "x\n")
+    assert (published(world), passes.summary.is_clean, path.read_text()) == ("", True, "x\n")
     assert ran(passes) == "skipped"
     world.release("gateway", "v3", package("gateway", image="3.0"))
     assert ran(passes) == "looked"
-    assert ("ApprovalRefused" in {one.code for one in passes.summary.findings}, asked.read_text()) == (True, "x\n")
+    assert ("ApprovalRefused" in {finding.code for finding in passes.summary.findings}, path.read_text()) == (
+        True,
+        "x\n",
+    )
     (world.fleet / "hooks" / "update").unlink()
     world.commit("clusters/berlin", {"README.md": "ours\n"})
     passes.run()

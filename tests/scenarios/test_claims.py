@@ -48,7 +48,7 @@ def in_git(folder: Path, *commits: dict[str, str | None]) -> GitWorld:
 
 
 def rejected(after: Pass) -> set[str]:
-    return {one.location.file for one in after.findings if one.code == "ClaimConflict"}
+    return {finding.location.file for finding in after.findings if finding.code == "ClaimConflict"}
 
 
 @pytest.mark.parametrize("newcomer", NEWCOMERS)
@@ -98,9 +98,9 @@ def test_a_second_definition_of_an_owner_is_rejected(world: World) -> None:
 
     after = world.sync()
 
-    (found,) = [one for one in after.findings if one.code == "ClaimConflict"]
-    assert found.location.file == "a-newcomer.yaml"
-    assert "to hand over, remove the first definition in the commit that adds the second" in found.message
+    (finding,) = [item for item in after.findings if item.code == "ClaimConflict"]
+    assert finding.location.file == "a-newcomer.yaml"
+    assert "to hand over, remove the first definition in the commit that adds the second" in finding.message
     assert after.outcomes["berlin/metrics"] == "published"
     assert world.sync().is_silent
 

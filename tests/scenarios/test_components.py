@@ -48,7 +48,7 @@ from tests.support.policies import greenhouse, publish
 from tests.support.world import MERGES, Pass, World, catalog, repository
 
 RULED = "  validation: {rules: [{expression: size(spec.from) < 9}]}"
-EVERYWHERE = {f"drafts/{one}" for one in CLUSTERS}
+EVERYWHERE = {f"drafts/{cluster}" for cluster in CLUSTERS}
 
 
 @pytest.fixture
@@ -67,7 +67,7 @@ def world(tmp_path: Path) -> World:
 
 
 def test_a_component_has_a_package_on_each_cluster_of_each_of_its_environments(drafted: World) -> None:
-    assert {one: components_on(drafted, f"drafts/{one}") for one in CLUSTERS} == {
+    assert {cluster: components_on(drafted, f"drafts/{cluster}") for cluster in CLUSTERS} == {
         "berlin": ["staging/cart", "staging/till"],
         "lisbon": ["production/cart", "production/feed", "production/till"],
         "oslo": ["production/cart", "production/feed", "production/till"],
@@ -84,7 +84,7 @@ def test_what_templates_see_is_of_the_environment(drafted: World) -> None:
     assert object_on(drafted, "drafts/berlin", kind="fence")["spec"]["environment"] == STAGING
     assert object_on(drafted, "drafts/oslo", kind="fence")["spec"]["environment"] == PRODUCTION
     containers = object_on(drafted, "drafts/oslo")["spec"]["template"]["spec"]["containers"]
-    assert [one["image"] for one in containers] == ["cart:1", "agent:1.0"]
+    assert [container["image"] for container in containers] == ["cart:1", "agent:1.0"]
 
 
 @pytest.mark.parametrize("how", MERGES)
@@ -164,7 +164,7 @@ def test_an_edit_moves_the_drafts_that_it_reaches(
 
     after = world.sync()
 
-    assert (after.report.render_count, after.moved) == (renders, {f"drafts/{one}" for one in moved})
+    assert (after.report.render_count, after.moved) == (renders, {f"drafts/{item}" for item in moved})
     assert world.sync().is_silent
 
 
@@ -174,8 +174,8 @@ def test_a_build_moves_the_packages_of_its_component_and_no_others(world: World,
 
     after = world.sync()
 
-    drafts = {one for one, how in after.outcomes.items() if how == "draft"}
-    assert drafts == {place(one, "cart") for one in CLUSTERS}
+    drafts = {item for item, how in after.outcomes.items() if how == "draft"}
+    assert drafts == {place(cluster, "cart") for cluster in CLUSTERS}
     changed = git(world.fleet, "diff", "--name-only", f"clusters/{cluster}", f"drafts/{cluster}").splitlines()
     name = package_of("cart", environment_of(cluster))
     assert changed == [f".reconciler/{name}.yaml", f"{name}/deployment-cart.yaml"]
@@ -212,10 +212,14 @@ def test_an_override_is_of_its_environment_alone(world: World) -> None:
 
 def ack_of(after: Pass) -> str:
     """Return what acknowledges that packages go."""
-    told = next(one.message for one in after.findings if one.code == "DeletionHeld" and "to confirm" in one.message)
-    given = re.search(r'ack-deletions: "(\w+)"', told)
-    assert given, told
-    return given[1]
+    result = next(
+        finding.message
+        for finding in after.findings
+        if finding.code == "DeletionHeld" and "to confirm" in finding.message
+    )
+    match = re.search(r'ack-deletions: "(\w+)"', result)
+    assert match, result
+    return match[1]
 
 
 def acknowledged(these: str) -> dict[str, str]:
@@ -224,8 +228,8 @@ def acknowledged(these: str) -> dict[str, str]:
 
 def remove(world: World, *clusters: str) -> None:
     """Merge the removals of clusters, and let passes take note of that."""
-    for one in clusters:
-        world.merge(one, "squash", draft=f"removals/{one}")
+    for cluster in clusters:
+        world.merge(cluster, "squash", draft=f"removals/{cluster}")
     world.settle()
 
 
@@ -258,7 +262,7 @@ def test_an_environment_that_loses_one_cluster_of_two_lets_its_packages_go(world
 
     after = world.sync()
 
-    assert {after.outcomes[f"oslo/{package_of(one)}"] for one in ("cart", "feed", "till")} == {"proposed"}
+    assert {after.outcomes[f"oslo/{package_of(item)}"] for item in ("cart", "feed", "till")} == {"proposed"}
     assert after.moved == {"removals/oslo"}
     assert world.sync().is_silent
     remove(world, "oslo")
@@ -283,8 +287,12 @@ def test_an_environment_that_moves_to_other_clusters_is_held_until_somebody_says
     world.write({PRODUCED: environment(PRODUCTION, "berlin")})
     held = world.sync()
     assert world.sync().is_silent
-    told = [one.message for one in held.findings if one.code == "DeletionHeld" and "cart-production" in one.message]
-    ack = next(one.group(1) for one in (re.search(r'ack-deletions: "(\w+)"', each) for each in told) if one)
+    values = [
+        finding.message
+        for finding in held.findings
+        if finding.code == "DeletionHeld" and "cart-production" in finding.message
+    ]
+    ack = next(match.group(1) for match in (re.search(r'ack-deletions: "(\w+)"', item) for item in values) if match)
     world.write({CART_PRODUCTION: binding("cart", PRODUCTION, acknowledged(ack))})
 
     after = world.sync()
@@ -301,7 +309,7 @@ def test_a_binding_that_goes_takes_its_packages_along(world: World) -> None:
 
     after = world.sync()
 
-    assert {after.outcomes[place(one, "cart")] for one in LIVE} == {"proposed"}
+    assert {after.outcomes[place(cluster, "cart")] for cluster in LIVE} == {"proposed"}
     assert after.moved == {"removals/lisbon", "removals/oslo"}
     assert world.sync().is_silent
     remove(world, *LIVE)
@@ -323,16 +331,16 @@ def test_a_component_that_goes_while_it_is_bound_is_held_until_somebody_says_so(
     world.write({CART: None, CART_STAGING: None})
     held = world.sync()
     assert world.sync().is_silent
-    told = condition_of(world, "shop/EnvBinding/cart-production")
+    result = condition_of(world, "shop/EnvBinding/cart-production")
     world.write({CART_PRODUCTION: binding("cart", PRODUCTION, acknowledged(ack_of(held)))})
 
     after = world.sync()
 
-    assert {held.outcomes[place(one, "cart")] for one in LIVE} == {"DeletionHeld"}
+    assert {held.outcomes[place(cluster, "cart")] for cluster in LIVE} == {"DeletionHeld"}
     assert (held.outcomes[place("berlin", "cart")], held.moved) == ("proposed", {"removals/berlin"})
-    assert told[:2] == ("False", "EnvBindingOwnerUnresolved")
-    assert 'not "cart"; existing: feed, till' in told[2]
-    assert {after.outcomes[place(one, "cart")] for one in LIVE} == {"proposed"}
+    assert result[:2] == ("False", "EnvBindingOwnerUnresolved")
+    assert 'not "cart"; existing: feed, till' in result[2]
+    assert {after.outcomes[place(cluster, "cart")] for cluster in LIVE} == {"proposed"}
     assert after.moved == {"removals/lisbon", "removals/oslo"}
     assert world.sync().is_silent
     remove(world, *LIVE)
@@ -340,15 +348,15 @@ def test_a_component_that_goes_while_it_is_bound_is_held_until_somebody_says_so(
 
 
 def test_a_component_that_returns_has_what_was_held(world: World) -> None:
-    before = {one: world.head(f"clusters/{one}") for one in CLUSTERS}
+    before = {cluster: world.head(f"clusters/{cluster}") for cluster in CLUSTERS}
     world.write({CART: None})
     world.sync()
     world.write({CART: component("cart", replicas=2, traceAgent={})})
 
     after = world.sync()
 
-    assert {after.outcomes[place(one, "cart")] for one in CLUSTERS} == {"published"}
-    assert (after.moved, {one: world.head(f"clusters/{one}") for one in CLUSTERS}) == (set(), before)
+    assert {after.outcomes[place(cluster, "cart")] for cluster in CLUSTERS} == {"published"}
+    assert (after.moved, {cluster: world.head(f"clusters/{cluster}") for cluster in CLUSTERS}) == (set(), before)
     assert world.sync().is_silent
 
 
@@ -377,8 +385,8 @@ def test_an_addon_that_leaves_the_type_takes_the_files_along_that_it_made(world:
     after = world.sync()
 
     assert (after.report.render_count, after.moved) == (6, EVERYWHERE)
-    for one in CLUSTERS:
-        draft = world.paths(world.fleet, f"drafts/{one}", package_of("cart", environment_of(one)))
+    for cluster in CLUSTERS:
+        draft = world.paths(world.fleet, f"drafts/{cluster}", package_of("cart", environment_of(cluster)))
         assert draft == ["deployment-cart.yaml", "service-cart.yaml"]
     assert world.sync().is_silent
     publish(world, *CLUSTERS)
@@ -445,20 +453,20 @@ def test_what_cannot_be_made_stays_as_it_is_and_says_why(
     world: World, files: dict[str, str | None], reason: str, words: str
 ) -> None:
     before = {path: (world.config / path).read_text() for path in files if (world.config / path).exists()}
-    heads = {one: world.head(f"clusters/{one}") for one in CLUSTERS}
+    heads = {cluster: world.head(f"clusters/{cluster}") for cluster in CLUSTERS}
     world.write(files)
 
     after = world.sync()
 
     assert (after.moved, after.report.render_count) == (set(), 0)
-    status, told, message = condition_of(world, "shop/EnvBinding/cart-production")
-    assert (status, told) == ("False", reason)
+    status, text, message = condition_of(world, "shop/EnvBinding/cart-production")
+    assert (status, text) == ("False", reason)
     assert words in message
     assert world.settle().is_silent
     world.write({**dict.fromkeys(files), **before})
     healed = world.sync()
-    assert {healed.outcomes[place(one, "cart")] for one in CLUSTERS} == {"published"}
-    assert (healed.moved, {one: world.head(f"clusters/{one}") for one in CLUSTERS}) == (set(), heads)
+    assert {healed.outcomes[place(cluster, "cart")] for cluster in CLUSTERS} == {"published"}
+    assert (healed.moved, {cluster: world.head(f"clusters/{cluster}") for cluster in CLUSTERS}) == (set(), heads)
     assert world.settle().is_silent
 
 
@@ -469,7 +477,7 @@ def test_a_required_field_more_is_told_of_every_component_that_lacks_it(world: W
     after = world.sync()
 
     assert after.moved == set()
-    assert {after.outcomes[place(one, "till")] for one in CLUSTERS} == {"published"}
+    assert {after.outcomes[place(cluster, "till")] for cluster in CLUSTERS} == {"published"}
     status, reason, message = condition_of(world, "_cluster/ComponentType/backend", "InstancesValid")
     assert (status, reason) == ("False", "SchemaValidation")
     assert "1 of 2 components are not valid: Backend/shop/cart" in message
@@ -487,8 +495,8 @@ def test_one_bad_component_spoils_no_other(world: World) -> None:
 
     after = world.sync()
 
-    assert {after.outcomes[place(one, "till")] for one in CLUSTERS} == {"draft"}
-    assert {after.outcomes.get(place(one, "cart")) for one in CLUSTERS} == {None}
+    assert {after.outcomes[place(cluster, "till")] for cluster in CLUSTERS} == {"draft"}
+    assert {after.outcomes.get(place(cluster, "cart")) for cluster in CLUSTERS} == {None}
     assert object_on(world, "clusters/oslo", kind="fence")["spec"]["port"] == 443
     assert object_on(world, "drafts/oslo", "till", "fence")["spec"]["port"] == 444
     assert world.sync().is_silent
@@ -539,7 +547,7 @@ def test_the_files_of_a_type_that_is_not_ready_any_more_stay(world: World) -> No
 )  # fmt: skip
 def test_nothing_vanishes_while_not_all_is_known(world: World, files: dict[str, str | None]) -> None:
     before = {path: (world.config / path).read_text() for path in files if (world.config / path).exists()}
-    heads = {one: world.head(f"clusters/{one}") for one in CLUSTERS}
+    heads = {cluster: world.head(f"clusters/{cluster}") for cluster in CLUSTERS}
     world.write(files)
 
     after = world.sync()
@@ -551,7 +559,7 @@ def test_nothing_vanishes_while_not_all_is_known(world: World, files: dict[str, 
     healed = world.sync()
     assert healed.moved == set()
     assert set(healed.outcomes.values()) == {"published"}
-    assert {one: world.head(f"clusters/{one}") for one in CLUSTERS} == heads
+    assert {cluster: world.head(f"clusters/{cluster}") for cluster in CLUSTERS} == heads
     assert world.settle().is_silent
 
 
@@ -574,12 +582,12 @@ def test_a_build_for_one_environment_that_cannot_be_read_is_not_taken_for_gone(w
 def test_what_is_on_clusters_in_doubt_is_neither_held_nor_acknowledged_away(world: World) -> None:
     names = ("lisbon", "oslo", "rome")
     world.write({PRODUCED: environment(PRODUCTION, clusterSelector={"matchLabels": {"stage": "live"}})})
-    world.write({f"clusters/{one}.yaml": repository(one) for one in names})
-    world.write({f"stages/{one}.yaml": greenhouse(one, stage="live") for one in names})
+    world.write({f"clusters/{name}.yaml": repository(name) for name in names})
+    world.write({f"stages/{name}.yaml": greenhouse(name, stage="live") for name in names})
     world.sync()
     publish(world, *names)
     # two definitions in one file: none of them is the first
-    world.write({f"stages/{one}.yaml": "---\n".join([greenhouse(one, stage="live")] * 2) for one in names[1:]})
+    world.write({f"stages/{name}.yaml": "---\n".join([greenhouse(name, stage="live")] * 2) for name in names[1:]})
 
     after = world.sync()
 

@@ -100,7 +100,7 @@ def test_an_item_that_people_add_to_a_list_is_kept_through_changes_of_ours(world
     world.sync()
 
     containers = object_on(world, "drafts/oslo")["spec"]["template"]["spec"]["containers"]
-    assert {one["name"]: one["image"] for one in containers} == {
+    assert {container["name"]: container["image"] for container in containers} == {
         "main": "cart:2",
         "shell": "shell:1",
         "agent": "agent:1.0",
@@ -153,7 +153,7 @@ def _with_a_foreign_directory(folder: Path) -> World:
 def test_a_directory_of_others_is_left_alone_until_the_binding_says_adopt(tmp_path: Path) -> None:
     world = begin(tmp_path, _with_a_foreign_directory)
     before = world.sync()
-    told = condition_of(world, "shop/EnvBinding/cart-production")
+    result = condition_of(world, "shop/EnvBinding/cart-production")
     assert world.settle().is_silent
     world.write({CART_PRODUCTION: binding("cart", PRODUCTION, {"reconciler.dev/adopt": "true"})})
 
@@ -161,7 +161,7 @@ def test_a_directory_of_others_is_left_alone_until_the_binding_says_adopt(tmp_pa
 
     assert before.outcomes[place("oslo", "cart")] == "DirectoryNotOwned"
     assert before.moved == {"drafts/lisbon"}
-    assert (told[0], "components/production/shop/cart" in told[2]) == ("False", True)
+    assert (result[0], "components/production/shop/cart" in result[2]) == ("False", True)
     assert after.outcomes[place("oslo", "cart")] == "draft"
     assert object_on(world, "drafts/oslo")["spec"]["replicas"] == 2
     assert object_on(world, "drafts/oslo")["spec"]["paused"] is True
@@ -177,12 +177,14 @@ def test_a_directory_of_others_is_left_alone_until_the_binding_says_adopt(tmp_pa
 @pytest.mark.parametrize("start", [components_drafted, components_published])
 def test_with_its_state_lost_everything_is_known_again(tmp_path: Path, start: Callable[[Path], World]) -> None:
     world = begin(tmp_path, start)
-    before = {one: (world.head(f"clusters/{one}"), world.head(f"drafts/{one}")) for one in CLUSTERS}
+    before = {cluster: (world.head(f"clusters/{cluster}"), world.head(f"drafts/{cluster}")) for cluster in CLUSTERS}
     git(world.fleet, "update-ref", "-d", "refs/reconciler/state/oslo")
 
     world.sync()
 
-    assert {one: (world.head(f"clusters/{one}"), world.head(f"drafts/{one}")) for one in CLUSTERS} == before
+    assert {
+        cluster: (world.head(f"clusters/{cluster}"), world.head(f"drafts/{cluster}")) for cluster in CLUSTERS
+    } == before
     assert world.settle().is_silent
     world.write({"shop/cart-new.yaml": build("cart.production", "cart:2")})
     assert world.sync().moved == {"drafts/lisbon", "drafts/oslo"}
@@ -213,7 +215,7 @@ def test_two_daemons_write_the_same_commits(tmp_path: Path) -> None:
     heads = []
     for name in ("one", "other"):
         world = begin(tmp_path / name / "world", components_drafted)
-        heads.append({one: world.tree(f"drafts/{one}", "components") for one in CLUSTERS})
+        heads.append({cluster: world.tree(f"drafts/{cluster}", "components") for cluster in CLUSTERS})
 
     assert heads[0] == heads[1]
 
@@ -232,7 +234,7 @@ def test_a_policy_that_a_template_names_overrides_what_it_makes(world: World) ->
     assert object_on(world, "clusters/lisbon")["spec"]["replicas"] == 2
     assert object_on(world, "clusters/oslo")["metadata"]["labels"].get(ATTACHED) is None
     steps = world.told("clusters/oslo", package_of("cart"))["overrides"]
-    assert [one["pointer"] for one in steps] == ["/spec/replicas"]
+    assert [step["pointer"] for step in steps] == ["/spec/replicas"]
     world.write({"policies/slow.yaml": slow.replace('"value": 1', '"value": 3')})
     after = world.sync()
     assert (after.report.render_count, after.moved) == (2, {"drafts/oslo"})
@@ -263,9 +265,9 @@ def command(world: World, *arguments: str) -> Ended:
 def test_a_plan_tells_what_moves_where_and_what_made_it(world: World) -> None:
     world.write({FENCE: fence(444), CART_STAGING: binding("cart", STAGING, overrides={"replicas": 5})})
 
-    told = command(world, "plan")
+    result = command(world, "plan")
 
-    assert told.returncode == 2
+    assert result.returncode == 2
     assert (
         """\
 generate berlin/components/staging/shop/cart (EnvBinding shop/cart-staging)
@@ -274,7 +276,7 @@ generate berlin/components/staging/shop/cart (EnvBinding shop/cart-staging)
   why: Addon/_cluster/fence changed
   why: EnvBinding/shop/cart-staging changed
 """
-        in told.stdout
+        in result.stdout
     )
     assert (
         """\
@@ -283,16 +285,16 @@ generate lisbon/components/production/shop/cart (EnvBinding shop/cart-production
   why: Addon/_cluster/fence changed
   same change on 1 other target: oslo/components/production/shop/cart
 """
-        in told.stdout
+        in result.stdout
     )
 
 
 def test_what_is_wrong_with_the_catalogue_is_told_where_it_stands_and_whom_it_hits(world: World) -> None:
     world.write({FENCE: "# as we agreed\n" + fence(more="  x: 1\n")})
 
-    told = json.loads(command(world, "validate", "-o", "json").stdout)
+    data = json.loads(command(world, "validate", "-o", "json").stdout)
 
-    assert {(one["object"], one["code"], one.get("pointer"), one["file"], one["line"]) for one in told} == {
+    assert {(item["object"], item["code"], item.get("pointer"), item["file"], item["line"]) for item in data} == {
         ("Addon/_cluster/fence", "UnknownField", "/spec/x", FENCE, 15),
         ("ComponentType/_cluster/backend", "AddonNotFound", "/spec/platformAddons/0/name", BACKEND, 4),
         ("Backend/shop/cart", "ComponentTypeNotReady", None, CART, 1),
@@ -303,9 +305,9 @@ def test_what_is_wrong_with_the_catalogue_is_told_where_it_stands_and_whom_it_hi
 def test_what_is_wrong_with_a_component_is_told_once_for_all_of_its_environments(world: World) -> None:
     world.write({CART: component("cart", replicas=0, traceAgnt={})})
 
-    told = json.loads(command(world, "validate", "-o", "json").stdout)
+    data = json.loads(command(world, "validate", "-o", "json").stdout)
 
-    assert [(one["object"], one["pointer"], one["message"]) for one in told] == [
+    assert [(item["object"], item["pointer"], item["message"]) for item in data] == [
         ("Backend/shop/cart", "/spec/replicas", "spec.replicas must be at least 1, not 0"),
         (
             "Backend/shop/cart",
@@ -316,15 +318,18 @@ def test_what_is_wrong_with_a_component_is_told_once_for_all_of_its_environments
 
 
 def test_a_status_file_names_what_made_each_value(world: World) -> None:
-    told = world.told("clusters/oslo", package_of("cart"))
+    result = world.told("clusters/oslo", package_of("cart"))
 
-    assert [(one["kind"], one["name"]) for one in told["inputs"]["objects"]] == [
+    assert [(item["kind"], item["name"]) for item in result["inputs"]["objects"]] == [
         ("Addon", "fence"), ("Addon", "trace-agent"), ("Backend", "cart"), ("ComponentDefinition", "service"),
         ("ComponentType", "backend"), ("EnvBinding", "cart-production"), ("Build", "cart"),
         ("Environment", "production"),
     ]  # fmt: skip
-    assert [one["name"] for one in told["appliedOverrides"]] == ["fence/main", "trace-agent/default"]
-    steps = {(one["file"], one["pointer"]): one["steps"] for one in told["layers"]}
+    assert [applied_override["name"] for applied_override in result["appliedOverrides"]] == [
+        "fence/main",
+        "trace-agent/default",
+    ]
+    steps = {(layer["file"], layer["pointer"]): layer["steps"] for layer in result["layers"]}
     (step,) = steps["deployment-cart.yaml", "/metadata/labels/rate"]
     assert (step["instance"], step["after"], step["expression"]) == ("trace-agent/default", "r10", "r${spec.rate}")
     (image,) = steps["deployment-cart.yaml", "/spec/template/spec/containers/0/image"]
@@ -336,30 +341,34 @@ def test_a_status_file_names_what_made_each_value(world: World) -> None:
 def test_the_steps_of_a_value_are_explained(world: World) -> None:
     world.write({CART_PRODUCTION: binding("cart", PRODUCTION, overrides={"replicas": 5})})
 
-    told = command(world, "explain", f"oslo/{package_of('cart')}", "Deployment/cart", "/spec/replicas")
+    result = command(world, "explain", f"oslo/{package_of('cart')}", "Deployment/cart", "/spec/replicas")
 
-    assert (told.returncode, told.stderr) == (0, "")
-    assert "Deployment/_cluster/cart /spec/replicas in deployment-cart.yaml: 5" in told.stdout
-    assert "added 5 by ${spec.replicas}" in told.stdout
-    assert f"{SERVICE}:17 spec.resources[0].template.spec.replicas" in told.stdout
+    assert (result.returncode, result.stderr) == (0, "")
+    assert "Deployment/_cluster/cart /spec/replicas in deployment-cart.yaml: 5" in result.stdout
+    assert "added 5 by ${spec.replicas}" in result.stdout
+    assert f"{SERVICE}:17 spec.resources[0].template.spec.replicas" in result.stdout
 
 
 def test_a_type_leaves_its_files_on_the_status_branch(world: World) -> None:
     files = world.files(world.fleet, "reconciler/status", "types/_cluster/backend")
 
     assert list(files) == ["crd.yaml", "plan.yaml", "schema.json"]
-    crd, plan = (parse_yaml(files[one]).documents[0].data for one in ("crd.yaml", "plan.yaml"))
+    crd, plan = (parse_yaml(files[item]).documents[0].data for item in ("crd.yaml", "plan.yaml"))
     assert (crd["spec"]["names"]["kind"], crd["metadata"]["name"]) == ("Backend", "backends.platform")
     assert list(json.loads(files["schema.json"])["properties"]) == ["port", "replicas", "traceAgent"]
-    assert [(one["name"], one["config"]) for one in plan["platformAddons"]] == [("fence", {"from": []})]
-    assert [one["key"] for one in plan["developerAddons"]] == ["traceAgent"]
+    assert [(platform_addon["name"], platform_addon["config"]) for platform_addon in plan["platformAddons"]] == [
+        ("fence", {"from": []})
+    ]
+    assert [developer_addon["key"] for developer_addon in plan["developerAddons"]] == ["traceAgent"]
     status = status_of(world, "_cluster/ComponentType/backend")
     assert status["generatedCRD"] == {"apiVersion": "platform/v1alpha1", "kind": "Backend"}
-    assert [one["digest"] for one in status["appliedPlatformAddons"]] == [plan["platformAddons"][0]["digest"]]
+    assert [applied_platform_addon["digest"] for applied_platform_addon in status["appliedPlatformAddons"]] == [
+        plan["platformAddons"][0]["digest"]
+    ]
     world.write({TRACES: traces(more="    - {op: remove, path: /x}\n")})
     world.sync()
     after = world.files(world.fleet, "reconciler/status", "types/_cluster/backend")
-    assert {one for one in files if files[one] != after[one]} == {"plan.yaml"}
+    assert {file for file in files if files[file] != after[file]} == {"plan.yaml"}
 
 
 def test_bindings_and_components_are_told_of_on_the_status_branch(world: World) -> None:

@@ -158,10 +158,10 @@ def test_one_broken_file_among_a_hundred_spoils_itself_only(tmp_path: Path) -> N
 
     after = world.sync()
 
-    assert {one for one, why in after.outcomes.items() if why == "draft"} == {"lisbon/m03", "lisbon/m08"}
+    assert {item for item, why in after.outcomes.items() if why == "draft"} == {"lisbon/m03", "lisbon/m08"}
     assert after.outcomes["lisbon/m07"] == "DeletionHeld"
     assert world.tree("drafts/lisbon", "m07") == world.tree("clusters/lisbon", "m07")
-    (broken,) = [one for one in after.findings if one.code.startswith("Yaml")]
+    (broken,) = [finding for finding in after.findings if finding.code.startswith("Yaml")]
     assert (broken.location.file, broken.location.line) == ("many/07.yaml", 9)
     assert "many/07.yaml" in world.text("reconciler/status", "summary.yaml")
     assert world.sync().is_silent

@@ -35,7 +35,7 @@ SHOPS = tuple(f"shop-{number:03}" for number in range(120))
 TRACED = SHOPS[:40]
 DESKS = tuple(f"desk-{number:03}" for number in range(80))
 EVERYBODY = (*SHOPS, *DESKS)
-FENCE, TRACES, LABELS, QUOTA = (f"catalogue/{one}.yaml" for one in ("fence", "traces", "labels", "quota"))
+FENCE, TRACES, LABELS, QUOTA = (f"catalogue/{item}.yaml" for item in ("fence", "traces", "labels", "quota"))
 FILE, BUILD, STAGED = "shop/{}.yaml", "shop/{}-build.yaml", "environments/staging.yaml"
 NOTHING = "    - {op: remove, path: /metadata/labels/none}\n"
 
@@ -57,8 +57,8 @@ def components() -> dict[str, str]:
     """Return 200 components in three environments, one cluster each, of two types that draw on four addons."""
     platform = [baked("fence"), baked("quota")]
     return {
-        **{f"clusters/{one}.yaml": greenhouse(f"{one}-1") for one in ENVIRONMENTS},
-        **{f"environments/{one}.yaml": environment(one, f"{one}-1") for one in ENVIRONMENTS},
+        **{f"clusters/{item}.yaml": greenhouse(f"{item}-1") for item in ENVIRONMENTS},
+        **{f"environments/{item}.yaml": environment(item, f"{item}-1") for item in ENVIRONMENTS},
         "catalogue/service.yaml": service(),
         FENCE: fence(),
         TRACES: traces(),
@@ -66,15 +66,15 @@ def components() -> dict[str, str]:
         QUOTA: label(name="quota"),
         "catalogue/backend.yaml": component_type("backend", "service", platform, ["trace-agent", "team-label"]),
         "catalogue/desk.yaml": component_type("desk", "service", [baked("quota")], ["team-label"]),
-        **{FILE.format(one): shop(one) for one in EVERYBODY},
-        **{BUILD.format(one): build(one, f"{one}:1") for one in EVERYBODY},
+        **{FILE.format(item): shop(item) for item in EVERYBODY},
+        **{BUILD.format(item): build(item, f"{item}:1") for item in EVERYBODY},
     }
 
 
 def shop(name: str, replicas: int = 2) -> str:
     """Return a component with its bindings; `replicas` are how many it has in production."""
     kind, agent = ("Backend", {"traceAgent": {}} if name in TRACED else {}) if name in SHOPS else ("Desk", {})
-    bound = [binding(name, one) for one in ENVIRONMENTS[:2]]
+    bound = [binding(name, item) for item in ENVIRONMENTS[:2]]
     bound.append(binding(name, "production", overrides={"replicas": replicas}))
     return "---\n".join([component(name, kind, **agent), *bound])
 
@@ -144,9 +144,9 @@ class Work:
 
     def done(self) -> Work:
         """Return what was done since this was asked last."""
-        done = copy(self)
+        result = copy(self)
         self.rendered, self.compiled, self.emitted = set(), set(), set()
-        return done
+        return result
 
 
 def test_an_edit_renders_the_packages_that_can_feel_it_and_no_others(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -156,11 +156,15 @@ def test_an_edit_renders_the_packages_that_can_feel_it_and_no_others(monkeypatch
     assert work.done().rendered == packages(EVERYBODY)
 
     for edit in edits():
-        after, done = fleet.look(edit.files), work.done()
+        after, final_work = fleet.look(edit.files), work.done()
 
         drafted = set() if edit.is_in_vain else edit.rendered
         assert (after.rendered, after.drafted) == (edit.rendered, drafted), edit.what
-        assert (done.rendered, done.compiled, done.emitted) == (edit.rendered, edit.compiled, edit.compiled), edit.what
+        assert (final_work.rendered, final_work.compiled, final_work.emitted) == (
+            edit.rendered,
+            edit.compiled,
+            edit.compiled,
+        ), edit.what
 
 
 def test_an_edit_that_says_the_same_renders_nothing() -> None:

@@ -28,8 +28,8 @@ SITE, SIZES, CLUSTER = "policies/site.yaml", "policies/{}.yaml", "clusters/{}.ya
 
 def attached(name: str, **labels: str) -> str:
     """Return a Deployment of the shop that names two policies, that of all and its own."""
-    found = {ATTACHED: "site", BY_NAMESPACE: f"{name}-size", **labels}
-    return deployment(name).replace(f"metadata:\n  name: {name}\n", metadata_of(name, "shop", labels=found), 1)
+    mapping = {ATTACHED: "site", BY_NAMESPACE: f"{name}-size", **labels}
+    return deployment(name).replace(f"metadata:\n  name: {name}\n", metadata_of(name, "shop", labels=mapping), 1)
 
 
 def cluster(name: str, region: str = "") -> str:
@@ -53,17 +53,17 @@ def size(name: str, early: int = 3, wide: int = 5, **spec: object) -> str:
 def fleet(folder: Path) -> World:
     """Return ten clusters with two packages each, one placed and one of a set, all of them drafted."""
     world = World.new(folder)
-    lobby = {f"{one}.yaml": attached(one) for one in BUNDLED}
+    lobby = {f"{item}.yaml": attached(item) for item in BUNDLED}
     world.release("lobby", "v1", {"Kptfile": package("lobby")["Kptfile"], **lobby})
     world.write(
         {
             "catalog.yaml": catalog(),
             "lobby.yaml": injected_set("lobby", FLEET).partition("      template:")[0],
-            "everywhere.yaml": propagation("everywhere", {"placement": [{"cluster": one} for one in FLEET]}, "shop"),
+            "everywhere.yaml": propagation("everywhere", {"placement": [{"cluster": item} for item in FLEET]}, "shop"),
             SITE: site(image("early", FOR_EARLY)),
-            **{CLUSTER.format(one): cluster(one) for one in FLEET},
-            **{f"shop/{one}.yaml": attached(one, **{PLACED_BY: "everywhere"}) for one in PLACED},
-            **{SIZES.format(one): size(one) for one in (*PLACED, *BUNDLED)},
+            **{CLUSTER.format(item): cluster(item) for item in FLEET},
+            **{f"shop/{item}.yaml": attached(item, **{PLACED_BY: "everywhere"}) for item in PLACED},
+            **{SIZES.format(item): size(item) for item in (*PLACED, *BUNDLED)},
         }
     )
     world.sync()
@@ -111,18 +111,18 @@ def test_an_edit_renders_what_can_feel_it(
     after = world.sync()
 
     assert after.report.render_count == renders
-    assert after.moved == {f"drafts/{one}" for one in drafts}
+    assert after.moved == {f"drafts/{draft}" for draft in drafts}
     assert world.sync().is_silent
 
 
 def test_clusters_that_are_told_the_same_share_the_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    made: Counter[str] = Counter()
+    counter: Counter[str] = Counter()
 
     def counted(resource: PackageResource, *rest: Any) -> OverriddenResource:
-        made[resource.name] += 1
+        counter[resource.name] += 1
         return apply_overrides(resource, *rest)
 
     monkeypatch.setattr(overrides, "apply_overrides", counted)
 
     assert len([ref for ref in fleet(tmp_path).sync().after if "heads/drafts/" in ref]) == len(FLEET)
-    assert made == dict.fromkeys((*PLACED, *BUNDLED), 2)
+    assert counter == dict.fromkeys((*PLACED, *BUNDLED), 2)

@@ -32,8 +32,8 @@ OF_EDGE, OF_ALL = "overrides/edge.yaml", "overrides/all.yaml"
 
 def preset_of(name: str, overrides: Mapping[str, Options] | None = None, size: int = 128) -> str:
     """Return a preset for all clusters; it says something else for one of each tier."""
-    found = {"edge-00": [option("buffer.size", 8)], "core-00": [option("buffer.size", 9)]}
-    return preset(name, [option("buffer.size", size)], {**found, **(overrides or {})}, plugin={"releaseName": name})
+    mapping = {"edge-00": [option("buffer.size", 8)], "core-00": [option("buffer.size", 9)]}
+    return preset(name, [option("buffer.size", size)], {**mapping, **(overrides or {})}, plugin={"releaseName": name})
 
 
 def edge(size: str = "zfs") -> str:
@@ -49,8 +49,8 @@ def fleet(folder: Path) -> World:
             "logshipper.yaml": definition(),
             OF_EDGE: edge(),
             OF_ALL: override("all", [option("timeout", 5)]),
-            **{CLUSTER.format(one): cluster(one, one.partition("-")[0]) for one in FLEET},
-            **{FILE.format(one): preset_of(one) for one in PRESETS},
+            **{CLUSTER.format(item): cluster(item, item.partition("-")[0]) for item in FLEET},
+            **{FILE.format(item): preset_of(item) for item in PRESETS},
         }
     )
     world.sync()
@@ -102,7 +102,7 @@ def test_an_edit_renders_what_can_feel_it(
     after = world.sync()
 
     assert after.report.render_count == renders
-    assert after.moved == {f"drafts/{one}" for one in drafts}
+    assert after.moved == {f"drafts/{draft}" for draft in drafts}
     assert world.sync().is_silent
 
 
@@ -114,7 +114,7 @@ CHANGED = "logs-13"
 
 def many(sizes: Mapping[str, int]) -> str:
     """Return the preset that is changed; `sizes` are what it says of clusters, by name."""
-    overrides = {one: [option("buffer.size", size)] for one, size in sizes.items()}
+    overrides = {item: [option("buffer.size", size)] for item, size in sizes.items()}
     return preset(CHANGED, [option("buffer.size", 128)], overrides, plugin={"releaseName": CHANGED})
 
 
@@ -127,8 +127,11 @@ def large_fleet() -> DecidedFleet:
             "logshipper.yaml": definition(),
             OF_EDGE: edge(),
             OF_ALL: override("all", [option("timeout", 5), option("retries", 3)]),
-            **{CLUSTER.format(one): cluster(one, one.partition("-")[0]) for one in MANY},
-            **{FILE.format(one): preset(one, options, plugin={"releaseName": one}) for one in MANY_PRESETS},
+            **{CLUSTER.format(item): cluster(item, item.partition("-")[0]) for item in MANY},
+            **{
+                FILE.format(many_preset): preset(many_preset, options, plugin={"releaseName": many_preset})
+                for many_preset in MANY_PRESETS
+            },
             FILE.format(CHANGED): many(sizes),
         },
         preset_room(),

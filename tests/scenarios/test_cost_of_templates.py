@@ -45,13 +45,13 @@ def placed(name: str, template: Mapping[str, Any] | None) -> str:
     return kafka(template, name, name, on="berlin")
 
 
-def of(name: str, each: str, template: Any) -> str:
-    return pool(each, template, of=name, namespace=name)
+def of(name: str, text: str, template: Any) -> str:
+    return pool(text, template, of=name, namespace=name)
 
 
-def want(name: str, each: str, revision: str = "v1") -> dict[str, str | None]:
-    one = f"{name}-{each}"
-    return {f"pools/{one}.yaml": variant(one, "berlin", one, revision)}
+def want(name: str, text: str, revision: str = "v1") -> dict[str, str | None]:
+    content = f"{name}-{text}"
+    return {f"pools/{content}.yaml": variant(content, "berlin", content, revision)}
 
 
 def large_fleet(folder: Path) -> World:
@@ -69,17 +69,17 @@ def fleet_of(kafkas: tuple[str, ...], folder: Path) -> World:
     files: dict[str, str | None] = {"catalog.yaml": catalog(), "berlin.yaml": repository("berlin")}
     for name in kafkas:
         files |= {at(name): placed(name, BOTH)}
-        for each, own in POOLS.items():
-            files |= want(name, each)
-            world.release(f"{name}-{each}", "v1", bundle(each, pool=of(name, each, own)))
+        for item, own in POOLS.items():
+            files |= want(name, item)
+            world.release(f"{name}-{item}", "v1", bundle(item, pool=of(name, item, own)))
     world.write(files)
     world.sync()
     publish(world, "berlin")
     return world
 
 
-def path_of(name: str, each: str) -> str:
-    return f"{name}-{each}/pool.yaml"
+def path_of(name: str, text: str) -> str:
+    return f"{name}-{text}/pool.yaml"
 
 
 @pytest.fixture
@@ -119,7 +119,7 @@ def check_an_edit(world: World, parent: Mapping[str, Any], pools: tuple[str, ...
 
     after = world.sync()
 
-    assert drafted(world) == {"resources/k07", *(f"k07-{each}" for each in pools)}
+    assert drafted(world) == {"resources/k07", *(f"k07-{item}" for item in pools)}
     # the Kafka, and its pools if anything changed that any could inherit
     assert after.report.render_count == (1 if not pools else 1 + len(POOLS))
     assert world.sync().is_silent
@@ -153,26 +153,26 @@ def test_all_kafkas_at_once(world: World) -> None:
 
 def counted(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
     """Count which packages are looked at for pairs, and how often pairs are put together."""
-    found: Counter[str] = Counter()
+    counter: Counter[str] = Counter()
     pair, roles = pairs.find_pairs, pairs.find_roles
 
     def pairing(packages: Mapping[str, FileTree], rules: tuple[TemplateMergeRule, ...]) -> TemplatePairs:
-        found["pairs"] += 1
+        counter["pairs"] += 1
         return pair(packages, rules)
 
     def looking(files: FileTree, rules: tuple[TemplateMergeRule, ...]) -> Any:
-        found["looks"] += 1
+        counter["looks"] += 1
         return roles(files, rules)
 
     monkeypatch.setattr("reconciler.planning.render.templates.find_pairs", pairing)
     monkeypatch.setattr(pairs, "find_roles", looking)
-    return found
+    return counter
 
 
 def test_a_warm_service_does_not_look_again(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     passes = world.service()
     passes.run()
-    found = counted(monkeypatch)
+    counter = counted(monkeypatch)
 
     world.write({"more.yaml": kafka(None, "elsewhere", "elsewhere")})
     passes.run()
@@ -180,7 +180,7 @@ def test_a_warm_service_does_not_look_again(world: World, monkeypatch: pytest.Mo
     passes.run()
 
     assert not passes.summary.is_skipped
-    assert found == {}
+    assert counter == {}
 
 
 def test_packages_without_kafka_cost_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -193,17 +193,17 @@ def test_packages_without_kafka_cost_nothing(tmp_path: Path, monkeypatch: pytest
             "catalog.yaml": catalog(),
             "berlin.yaml": repository("berlin"),
             "bus.yaml": variant("bus", "berlin", "bus"),
-            **{f"others/{one}.yaml": variant(one, "berlin", one, upstream="other") for one in names},
+            **{f"others/{name}.yaml": variant(name, "berlin", name, upstream="other") for name in names},
         }
     )
     assert world.sync().report.render_count == 1 + OTHERS
     publish(world, "berlin")
     world.release("bus", "v2", bundle("bus", kafka=kafka({}), pool=pool("a")))
     world.write({"bus.yaml": variant("bus", "berlin", "bus", "v2")})
-    found = counted(monkeypatch)
+    counter = counted(monkeypatch)
 
     after = world.sync()
 
     assert (after.report.render_count, after.moved) == (1, {"drafts/berlin"})
     # what is published, and what is to be: one package in each
-    assert found == {"pairs": 2, "looks": 2}
+    assert counter == {"pairs": 2, "looks": 2}

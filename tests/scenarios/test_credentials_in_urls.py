@@ -29,14 +29,14 @@ def world(tmp_path: Path) -> World:
 
 def everything_written(world: World) -> bytes:
     """Return all names and contents below the world's folder except the config itself, packed objects unpacked."""
-    found = []
+    values = []
     for file in sorted(world.folder.rglob("*")):
         if not file.is_relative_to(world.config):
-            found.append(str(file).encode())
-            found += [file.read_bytes()] if file.is_file() else []
+            values.append(str(file).encode())
+            values += [file.read_bytes()] if file.is_file() else []
     for name in read_refs(world.fleet):
-        found.append(git(world.fleet, "log", "-p", "-m", "--format=fuller", name, "--").encode())
-    return b"\n".join(found)
+        values.append(git(world.fleet, "log", "-p", "-m", "--format=fuller", name, "--").encode())
+    return b"\n".join(values)
 
 
 @pytest.mark.parametrize("url", URLS)
@@ -47,28 +47,28 @@ def test_a_repository_with_credentials_is_refused_and_nothing_is_deleted(world: 
     world.write({file: object_text})
     before = read_refs(world.fleet)
 
-    done = world.sync()
-    again = world.sync()
+    pass_result = world.sync()
+    second_pass_result = world.sync()
 
-    (found,) = (one for one in done.findings if one.code == "CredentialInUrl")
-    assert (found.location.file, found.location.pointer) == (file, "/spec/git/repo")
+    (finding,) = (item for item in pass_result.findings if item.code == "CredentialInUrl")
+    assert (finding.location.file, finding.location.pointer) == (file, "/spec/git/repo")
     # what is published, drafted and recorded stays; only the status branch contains the finding
-    assert {ref for ref in before if before[ref] != done.after.get(ref)} <= {"refs/heads/reconciler/status"}
-    assert not [ref for ref in done.after if ref.startswith("refs/heads/removals/")]
-    assert again.before == again.after
+    assert {ref for ref in before if before[ref] != pass_result.after.get(ref)} <= {"refs/heads/reconciler/status"}
+    assert not [ref for ref in pass_result.after if ref.startswith("refs/heads/removals/")]
+    assert second_pass_result.before == second_pass_result.after
     assert b"ame-canary" not in everything_written(world)
 
 
 def test_a_draft_removes_credentials_that_a_person_put_into_a_kptfile(world: World, capsys: Capture) -> None:
-    path = next(one for one in world.paths(world.fleet, "clusters/berlin") if one.endswith("/Kptfile"))
+    path = next(path for path in world.paths(world.fleet, "clusters/berlin") if path.endswith("/Kptfile"))
     text = world.text("clusters/berlin", path)
     secret = "https://robot:ses/ame-canary@h.example/x.git"
     world.commit("clusters/berlin", {path: re.sub(r"repo: \S+", f"repo: {secret}", text)})
 
-    done = world.sync()
+    pass_result = world.sync()
 
     assert "ame-canary" not in world.text("drafts/berlin", path)
-    assert "ame-canary" not in str(done.findings) + "".join(capsys.readouterr())
+    assert "ame-canary" not in str(pass_result.findings) + "".join(capsys.readouterr())
     assert "ame-canary" not in git(world.fleet, "log", "--format=%B", "drafts/berlin")
     assert "ame-canary" not in git(world.fleet, "log", "-p", "--format=%B", "reconciler/status")
 
@@ -83,9 +83,9 @@ def test_a_subpackage_with_credentials_in_its_kptfile_is_refused(world: World) -
     world.write({"metrics.yaml": variant("metrics-berlin", "berlin", "metrics", "v2")})
     head = world.head("clusters/berlin")
 
-    done = world.sync()
+    pass_result = world.sync()
 
-    (found,) = (one for one in done.findings if one.code == "CredentialInUrl")
-    assert (found.location.file, found.location.pointer) == ("sub/Kptfile", "upstream.git.repo")
+    (finding,) = (item for item in pass_result.findings if item.code == "CredentialInUrl")
+    assert (finding.location.file, finding.location.pointer) == ("sub/Kptfile", "upstream.git.repo")
     assert (world.head("clusters/berlin"), world.head("drafts/berlin")) == (head, "")
     assert b"ame-canary" not in everything_written(world).replace(git(world.catalog, "log", "-p").encode(), b"")

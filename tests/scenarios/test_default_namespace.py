@@ -41,7 +41,7 @@ def test_components_without_a_namespace_are_in_default(tmp_path: Path) -> None:
 
     result = world.sync()
 
-    assert {one.severity.value for one in result.findings} <= {"info", "warning"}
+    assert {finding.severity.value for finding in result.findings} <= {"info", "warning"}
     assert "components/staging/default/cart/deployment-cart.yaml" in drafted(world, "berlin")
     assert world.settle().is_silent
 

@@ -31,9 +31,9 @@ def world(tmp_path: Path) -> World:
 
 
 def targets(world: World, name: str = OWNER) -> list[str]:
-    found = world.status("PackageVariant", name).get("downstreamTargets", [])
-    assert isinstance(found, list)
-    return [one["name"] for one in found]
+    downstream_targets = world.status("PackageVariant", name).get("downstreamTargets", [])
+    assert isinstance(downstream_targets, list)
+    return [item["name"] for item in downstream_targets]
 
 
 @pytest.mark.parametrize(

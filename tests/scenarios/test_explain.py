@@ -56,27 +56,27 @@ def run(world: World, *arguments: str) -> Ended:
 
 
 def told(world: World, *arguments: str) -> dict[str, Any]:
-    done = run(world, *arguments, "-o", "json")
-    assert done.returncode == 0, done.stderr
-    data: dict[str, Any] = json.loads(done.stdout)
+    result = run(world, *arguments, "-o", "json")
+    assert result.returncode == 0, result.stderr
+    data: dict[str, Any] = json.loads(result.stdout)
     return data
 
 
 def wins(world: World, *arguments: str) -> list[str]:
     """Return who set each value that is told, and where, by the last of its steps."""
-    last = [one["steps"][-1] for one in told(world, *arguments)["values"]]
-    return [f"{one['by']} {one.get('file', '')}:{one.get('line', 0)}" for one in last]
+    last = [value["steps"][-1] for value in told(world, *arguments)["values"]]
+    return [f"{item['by']} {item.get('file', '')}:{item.get('line', 0)}" for item in last]
 
 
 def test_an_option_is_told_layer_by_layer(presets: World) -> None:
     (value,) = told(presets, *LOGS, "buffer.size")["values"]
 
-    assert [(one["layer"], one["file"], one.get("before"), one["after"]) for one in value["steps"]] == [
+    assert [(step["layer"], step["file"], step.get("before"), step["after"]) for step in value["steps"]] == [
         ("definition-default", "logshipper.yaml", None, 64),
         ("preset", "presets/logs.yaml", 64, 128),
         ("preset-cluster", "presets/logs.yaml", 128, 32),
     ]
-    assert all(one["line"] == 4 for one in value["steps"])
+    assert all(step["line"] == 4 for step in value["steps"])
 
 
 def test_the_one_ordering_is_shown_with_those_that_had_a_say(presets: World) -> None:
@@ -110,9 +110,9 @@ def test_one_package_is_rendered_and_no_other(policies: World, monkeypatch: pyte
     rendered: list[str] = []
     render = PackageRenderer.__call__
 
-    def counted(self: PackageRenderer, variant: Variant, made: RenderInputs) -> PackageRender:
+    def counted(self: PackageRenderer, variant: Variant, render_inputs: RenderInputs) -> PackageRender:
         rendered.append(str(variant.target))
-        return render(self, variant, made)
+        return render(self, variant, render_inputs)
 
     monkeypatch.setattr(PackageRenderer, "__call__", counted)
     policies.write({"policies/site.yaml": policy("site", [replicas(7)])})
@@ -138,11 +138,11 @@ def test_what_people_changed_is_told_as_theirs(
     (count,) = told(small, "berlin/metrics", "Deployment/metrics", "/spec/replicas")["values"]
     (image,) = told(small, "berlin/metrics", "Deployment/metrics", "/spec/template/spec/containers/0/image")["values"]
 
-    assert [(one["layer"], one["after"], one["without"]) for one in count["steps"]] == [
+    assert [(step["layer"], step["after"], step["without"]) for step in count["steps"]] == [
         ("upstream", 2, {"value": 5}),
         (kind, 5, {"value": 2}),
     ]
-    assert [one["layer"] for one in image["steps"]] == ["upstream"]
+    assert [step["layer"] for step in image["steps"]] == ["upstream"]
 
 
 def test_a_resource_that_people_took_away_is_told_with_what_would_be_without_that(tmp_path: Path) -> None:
@@ -151,7 +151,7 @@ def test_a_resource_that_people_took_away_is_told_with_what_would_be_without_tha
 
     (count,) = told(small, "berlin/metrics", "Deployment/metrics", "/spec/replicas")["values"]
 
-    assert [(one["layer"], one.get("after"), one["without"]) for one in count["steps"]] == [
+    assert [(step["layer"], step.get("after"), step["without"]) for step in count["steps"]] == [
         ("upstream", 2, {}),
         ("edit", None, {"value": 2}),
     ]
@@ -166,40 +166,40 @@ def test_on_a_closed_wave_the_earlier_text_is_told_without_a_line(tmp_path: Path
     world.settle()
     world.write({"policies/site.yaml": policy("site", [rolled_out(4)])})
 
-    found = {
+    mapping = {
         cluster: told(world, f"{cluster}/web", "Deployment/web", "/spec/replicas")["values"][0]["steps"][-1]
         for cluster in ("amsterdam", "lisbon")
     }
 
-    assert (found["amsterdam"]["after"], found["amsterdam"]["line"]) == (4, 4)
-    assert (found["lisbon"]["after"], found["lisbon"].get("line")) == (3, None)
-    assert found["lisbon"]["where"].endswith("(earlier text)")
+    assert (mapping["amsterdam"]["after"], mapping["amsterdam"]["line"]) == (4, 4)
+    assert (mapping["lisbon"]["after"], mapping["lisbon"].get("line")) == (3, None)
+    assert mapping["lisbon"]["where"].endswith("(earlier text)")
 
 
 def test_a_plugin_that_cannot_be_made_says_why_and_tells_no_secret(presets: World) -> None:
-    given = [option("token", "hunter2"), from_secret("other", "logs", "token")]
-    presets.write({"presets/logs.yaml": preset(options=given)})
+    values = [option("token", "hunter2"), from_secret("other", "logs", "token")]
+    presets.write({"presets/logs.yaml": preset(options=values)})
 
-    done = run(presets, *LOGS)
+    result = run(presets, *LOGS)
 
-    assert done.returncode == 1
-    assert "blocked: SecretLiteral" in done.stdout
-    assert "hunter2" not in done.stdout + done.stderr
+    assert result.returncode == 1
+    assert "blocked: SecretLiteral" in result.stdout
+    assert "hunter2" not in result.stdout + result.stderr
 
 
 def test_a_package_that_is_withheld_is_told_with_its_layers(presets: World) -> None:
     passed = {"labels": {ATTACHED: "gone"}, "annotations": {"greenhouse.sap/propagate-labels": ATTACHED}}
     presets.write({"presets/logs.yaml": preset(options=[option("buffer.size", 128)], marks=passed)})
 
-    done = run(presets, *LOGS, "buffer.size")
+    result = run(presets, *LOGS, "buffer.size")
 
-    assert done.returncode == 1
-    assert "PolicyNotFound" in done.stdout
-    assert "64 → 128" in done.stdout
+    assert result.returncode == 1
+    assert "PolicyNotFound" in result.stdout
+    assert "64 → 128" in result.stdout
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "text"),
     [
         pytest.param(["berlino/web"], "no Repository or cluster berlino; there are berlin, lisbon", id="cluster"),
         pytest.param(["berlin/wob"], "no object requests this package for berlin; requested packages: web, metrics", id="package"),
@@ -208,48 +208,48 @@ def test_a_package_that_is_withheld_is_told_with_its_layers(presets: World) -> N
         pytest.param(["berlin"], "must be REPOSITORY/PACKAGE, not 'berlin'", id="no-package"),
     ],
 )  # fmt: skip
-def test_what_is_not_there_is_told_with_what_is(policies: World, arguments: list[str], told: str) -> None:
-    done = run(policies, *arguments)
+def test_what_is_not_there_is_told_with_what_is(policies: World, arguments: list[str], text: str) -> None:
+    result = run(policies, *arguments)
 
-    assert done.returncode == 3
-    assert told in done.stderr
+    assert result.returncode == 3
+    assert text in result.stderr
 
 
 def test_what_nothing_wants_any_more_is_told_as_that(policies: World) -> None:
     policies.write({"metrics.yaml": None})
 
-    done = run(policies, "berlin/metrics")
+    result = run(policies, "berlin/metrics")
 
-    assert done.returncode == 3
-    assert "no object requests this package any more, but berlin still contains it" in done.stderr
+    assert result.returncode == 3
+    assert "no object requests this package any more, but berlin still contains it" in result.stderr
 
 
 def test_what_a_set_wants_that_cannot_be_worked_out_is_told_with_what_is_in_its_way(policies: World) -> None:
     policies.write({"metrics.yaml": injected_set("metrics", ["berlin"], "v9")})
 
-    done = run(policies, "berlin/metrics")
+    result = run(policies, "berlin/metrics")
 
-    assert (done.returncode, "no readable object requests the package" in done.stdout) == (1, True), done.stderr
-    assert "UpstreamNotFound" in done.stdout
+    assert (result.returncode, "no readable object requests the package" in result.stdout) == (1, True), result.stderr
+    assert "UpstreamNotFound" in result.stdout
 
 
 def test_a_destination_that_is_left_alone_says_why(policies: World) -> None:
     policies.delete("clusters/berlin")
 
-    done = run(policies, "berlin/web")
+    result = run(policies, "berlin/web")
 
-    assert done.returncode == 1
-    assert "DestinationMissing" in done.stdout
+    assert result.returncode == 1
+    assert "DestinationMissing" in result.stdout
 
 
 def test_a_branch_that_cannot_be_read_is_no_empty_one_in_silence(policies: World) -> None:
     policies.fleet.rename(policies.folder / "elsewhere.git")
     shutil.rmtree(policies.folder / "cache")
 
-    done = run(policies, "berlin/web", "Deployment/web", "/spec/replicas")
+    result = run(policies, "berlin/web", "Deployment/web", "/spec/replicas")
 
-    assert done.returncode == 1
-    assert "error RepositoryUnreachable" in done.stdout
+    assert result.returncode == 1
+    assert "error RepositoryUnreachable" in result.stdout
 
 
 CART = f"lisbon/{package_of('cart')}"
@@ -260,10 +260,10 @@ def test_a_value_of_a_component_is_told_with_what_it_was_made_of(components: Wor
     (kind,) = told(components, CART, "Deployment/cart", "/kind")["values"]
 
     (step,) = replicas["steps"]
-    (given,) = step["values"]
+    (value,) = step["values"]
     assert (step["layer"], step["by"], step["line"] > 0) == ("definition", "ComponentDefinition/_cluster/service", True)
     assert kind["steps"][0]["where"] == "spec.resources[0].template.kind"
-    assert (given["name"], given["file"], given["line"] > 0) == ("spec.replicas", "shop/cart.yaml", True)
+    assert (value["name"], value["file"], value["line"] > 0) == ("spec.replicas", "shop/cart.yaml", True)
 
 
 def test_addons_are_told_in_the_order_of_their_work(components: World) -> None:
@@ -278,4 +278,4 @@ def test_an_edit_of_a_component_is_told_as_a_persons_beside_its_template(compone
 
     (ours,) = told(components, CART, "Deployment/cart", "/metadata/labels/ours")["values"]
 
-    assert [(one["layer"], one["by"]) for one in ours["steps"]] == [("edit", "a person, on the target branch")]
+    assert [(step["layer"], step["by"]) for step in ours["steps"]] == [("edit", "a person, on the target branch")]

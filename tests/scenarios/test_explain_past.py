@@ -31,11 +31,11 @@ def run(world: World, *arguments: str) -> Ended:
 
 
 def steps(world: World, *arguments: str) -> list[dict[str, Any]]:
-    done = run(world, *arguments, "-o", "json")
-    assert done.returncode == 0, done.stderr
-    (value,) = json.loads(done.stdout)["values"]
-    found: list[dict[str, Any]] = value["steps"]
-    return found
+    result = run(world, *arguments, "-o", "json")
+    assert result.returncode == 0, result.stderr
+    (value,) = json.loads(result.stdout)["values"]
+    entry: list[dict[str, Any]] = value["steps"]
+    return entry
 
 
 def head(world: HistoryWorld) -> str:
@@ -51,17 +51,17 @@ def test_a_commit_of_the_past_is_told_by_the_config_of_then(world: HistoryWorld)
     now, past = steps(world, *API), steps(world, *API, "--at", then)
 
     assert (now[-1]["after"], now[-1]["line"]) == ("elsewhere", before[-1]["line"] + 1)
-    assert [(one["layer"], one["after"], one.get("line")) for one in past] == [
-        (one["layer"], one["after"], one.get("line")) for one in before
+    assert [(item["layer"], item["after"], item.get("line")) for item in past] == [
+        (item["layer"], item["after"], item.get("line")) for item in before
     ]
 
 
 def test_an_edit_since_is_the_last_step(world: HistoryWorld) -> None:
     commit = world.edit("clusters/berlin", "gateway/deployment.yaml", "replicas: 2", "replicas: 7")
 
-    found = steps(world, "berlin/gateway", "Deployment/gateway", "/spec/replicas", "--at", commit)
+    result = steps(world, "berlin/gateway", "Deployment/gateway", "/spec/replicas", "--at", commit)
 
-    assert [(one["layer"], one["after"], one["without"]) for one in found] == [
+    assert [(item["layer"], item["after"], item["without"]) for item in result] == [
         ("upstream", 2, {"value": 7}),
         ("edit", 7, {"value": 2}),
     ]
@@ -70,9 +70,9 @@ def test_an_edit_since_is_the_last_step(world: HistoryWorld) -> None:
 def test_an_edit_since_of_what_a_layer_has_set_is_undone_to_that(world: HistoryWorld) -> None:
     commit = world.edit("clusters/berlin", "gateway/endpoints.yaml", "api.north", "ours")
 
-    found = steps(world, *API, "--at", commit)
+    result = steps(world, *API, "--at", commit)
 
-    assert [(one["layer"], one["after"], one["without"]["value"]) for one in found] == [
+    assert [(item["layer"], item["after"], item["without"]["value"]) for item in result] == [
         ("upstream", "none", "ours"),
         ("injection", "api.north", "ours"),
         ("edit", "ours", "api.north"),
@@ -80,17 +80,17 @@ def test_an_edit_since_of_what_a_layer_has_set_is_undone_to_that(world: HistoryW
 
 
 def test_it_is_told_offline(world: HistoryWorld, tmp_path: Path) -> None:
-    then, wanted = head(world), steps(world, *API, "--at", "clusters/berlin")
+    then, expected = head(world), steps(world, *API, "--at", "clusters/berlin")
     refs = read_refs(world.fleet)
-    for gone in (world.fleet, world.catalog):
-        shutil.move(gone, tmp_path / f"away-{gone.name}")
+    for path in (world.fleet, world.catalog):
+        shutil.move(path, tmp_path / f"away-{path.name}")
 
-    assert steps(world, *API, "--at", then, "--offline") == wanted
+    assert steps(world, *API, "--at", then, "--offline") == expected
     assert refs["refs/heads/clusters/berlin"] == then
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "text"),
     [
         pytest.param(["berlin/gateway", "--at", "nowhere"], "nowhere", id="commit"),
         pytest.param(
@@ -101,11 +101,11 @@ def test_it_is_told_offline(world: HistoryWorld, tmp_path: Path) -> None:
         pytest.param(["berlino/gateway", "--at", "clusters/berlin"], "there is no Repository or cluster", id="cluster"),
     ],
 )
-def test_what_is_not_there_is_told(world: HistoryWorld, arguments: list[str], told: str) -> None:
-    done = run(world, *arguments)
+def test_what_is_not_there_is_told(world: HistoryWorld, arguments: list[str], text: str) -> None:
+    result = run(world, *arguments)
 
-    assert done.returncode == 3
-    assert told in done.stderr
+    assert result.returncode == 3
+    assert text in result.stderr
 
 
 def test_what_nobody_can_make_any_more_says_why(world: HistoryWorld) -> None:
@@ -113,7 +113,7 @@ def test_what_nobody_can_make_any_more_says_why(world: HistoryWorld) -> None:
     (config,) = (line.split()[-1] for line in status.splitlines() if line.strip().startswith("config:"))
     world.commit("clusters/berlin", {".reconciler/gateway.yaml": status.replace(config, "0b" * 20)})
 
-    done = run(world, "berlin/gateway", "--at", "clusters/berlin")
+    result = run(world, "berlin/gateway", "--at", "clusters/berlin")
 
-    assert done.returncode == 1
-    assert "the re-render is not possible: the recorded config 0b0b0b0b0b0b cannot be read" in done.stdout
+    assert result.returncode == 1
+    assert "the re-render is not possible: the recorded config 0b0b0b0b0b0b cannot be read" in result.stdout

@@ -97,7 +97,8 @@ def test_a_program_that_nobody_listed_does_not_run(machine: Machine) -> None:
 
     assert first.codes == {"FunctionUnavailable"}
     assert [
-        str(machine.program) in one.message and "functions.exec does not allow" in one.message for one in first.findings
+        str(machine.program) in finding.message and "functions.exec does not allow" in finding.message
+        for finding in first.findings
     ]
     assert "replicas: 2" in machine.draft()
 
@@ -170,10 +171,10 @@ def test_a_changed_program_that_comes_to_the_same_is_no_draft(machine: Machine) 
     machine.world.sync()
     machine.becomes(SCALE + "# says the same\n")
 
-    again = machine.world.sync()
+    pass_result = machine.world.sync()
 
-    assert again.outcomes == {"berlin/web": "drafted"}
-    assert again.report.render_count == 1
+    assert pass_result.outcomes == {"berlin/web": "drafted"}
+    assert pass_result.report.render_count == 1
     assert machine.world.sync().is_silent
 
 

@@ -13,8 +13,8 @@ from tests.support.golden import read_folder, rewrite_folder
 
 @pytest.fixture(params=find_journeys(), ids=lambda journey: journey.folder.name)
 def journey(request: pytest.FixtureRequest) -> Journey:
-    found: Journey = request.param
-    return found
+    param: Journey = request.param
+    return param
 
 
 def test_what_comes_of_every_step(journey: Journey, tmp_path: Path, request: pytest.FixtureRequest) -> None:
@@ -22,14 +22,14 @@ def test_what_comes_of_every_step(journey: Journey, tmp_path: Path, request: pyt
     world = JourneyWorld(journey, tmp_path)
     for step in journey.steps:
         world.take(step)
-        found = world.result()
+        result = world.result()
         if rewrite:
-            rewrite_folder(step.expected, found)
+            rewrite_folder(step.expected, result)
         expected = read_folder(step.expected)
 
-        assert sorted(found) == sorted(expected), step.folder.name
+        assert sorted(result) == sorted(expected), step.folder.name
         for path, content in expected.items():
-            assert found[path].decode() == content.decode(), f"{step.folder.name}: {path}"
+            assert result[path].decode() == content.decode(), f"{step.folder.name}: {path}"
 
 
 def test_passes_in_between_change_nothing_and_the_draft_is_published(journey: Journey, tmp_path: Path) -> None:

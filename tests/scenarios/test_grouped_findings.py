@@ -34,18 +34,18 @@ def fleet(folder: Path, **files: str) -> World:
 
 
 def test_an_error_of_a_set_on_many_clusters_has_five_examples(tmp_path: Path) -> None:
-    found = fleet(tmp_path, web=SET).plan()
+    pass_result = fleet(tmp_path, web=SET).plan()
 
-    (finding,) = [one for one in found.findings if one.code == "RenderError"]
+    (finding,) = [finding for finding in pass_result.findings if finding.code == "RenderError"]
     assert finding.message.count("no such key: zone") == 5
     assert finding.message.endswith("; … and 7 more")
 
 
 def test_the_same_warning_on_many_clusters_is_one_line_with_five_examples(tmp_path: Path) -> None:
-    found = fleet(tmp_path, secret=placed_secret()).plan()
+    pass_result = fleet(tmp_path, secret=placed_secret()).plan()
 
-    assert len([one for one in found.findings if one.code == "SecretInBranch"]) == 12
-    (line,) = [one for one in format_findings(found.findings) if "SecretInBranch" in one]
+    assert len([finding for finding in pass_result.findings if finding.code == "SecretInBranch"]) == 12
+    (line,) = [finding for finding in format_findings(pass_result.findings) if "SecretInBranch" in finding]
     assert "the same at 12 locations: cluster-00/" in line
     assert line.endswith(" and 7 more")
 

@@ -64,11 +64,13 @@ def test_a_package_that_cannot_be_read_changes_nothing(world: World, broken: dic
 
     assert code in after.outcomes["berlin/metrics"]
     assert after.moved == set()
-    again = world.sync()
-    assert again.is_silent
+    pass_result = world.sync()
+    assert pass_result.is_silent
     owner = "PackageVariant/default/metrics-berlin"
-    assert {(one.location.package, one.location.owner) for one in after.findings} == {("berlin/metrics", owner)}
-    assert again.findings == after.findings
+    assert {(finding.location.package, finding.location.owner) for finding in after.findings} == {
+        ("berlin/metrics", owner)
+    }
+    assert pass_result.findings == after.findings
 
 
 def test_a_function_that_cannot_run_here_makes_a_gated_draft_that_settles(world: World) -> None:

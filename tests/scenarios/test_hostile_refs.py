@@ -30,7 +30,10 @@ def _packed(place: Path) -> str:
 def release(world: World) -> None:
     world.release("metrics", "v2", package("metrics", image="2.0"))
     world.write(
-        {f"metrics-{one}.yaml": variant(f"metrics-{one}", one, "metrics", "v2") for one in ("berlin", "lisbon")}
+        {
+            f"metrics-{cluster}.yaml": variant(f"metrics-{cluster}", cluster, "metrics", "v2")
+            for cluster in ("berlin", "lisbon")
+        }
     )
     world.write({"metrics.yaml": None})
 

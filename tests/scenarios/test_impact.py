@@ -83,12 +83,12 @@ def look(world: World, base: str = "HEAD~1", head: str = "HEAD", *, forks: bool 
         )
 
 
-def hows(seen: ImpactOverview) -> dict[str, str]:
-    return {one.target: one.kind for one in seen.affected}
+def hows(overview: ImpactOverview) -> dict[str, str]:
+    return {item.target: item.kind for item in overview.affected}
 
 
-def drafts(seen: ImpactOverview) -> set[str]:
-    return {one.target for one in seen.affected if one.effect.creates_draft}
+def drafts(overview: ImpactOverview) -> set[str]:
+    return {item.target for item in overview.affected if item.effect.creates_draft}
 
 
 SITE, BANNER, LOGS_FILE, METRICS = "policies/site.yaml", "placed/banner.yaml", "presets/logs.yaml", "metrics.yaml"
@@ -106,7 +106,7 @@ LOGS = [option("buffer.size", 256), from_secret("token", "logs", "token")]
 
 
 @pytest.mark.parametrize(
-    ("make", "files", "made"),
+    ("make", "files", "number"),
     [
         pytest.param(
             published, {"regions/north.yaml": config_map("region-north", api="x")}, 1, id="an-injected-object"
@@ -130,15 +130,15 @@ LOGS = [option("buffer.size", 256), from_secret("token", "logs", "token")]
         pytest.param(components_published, {FENCE: "spec: ["}, 0, id="an-unreadable-file"),
     ],
 )
-def test_it_names_exactly_the_drafts_that_a_sync_makes(make: Make, files: Files, made: int, tmp_path: Path) -> None:
+def test_it_names_exactly_the_drafts_that_a_sync_makes(make: Make, files: Files, number: int, tmp_path: Path) -> None:
     world = begin(tmp_path, make)
     change(world, files)
 
-    seen = look(world)
+    overview = look(world)
 
     after = world.sync()
     synced = {place for place, outcome in after.outcomes.items() if outcome == "draft"}
-    assert (drafts(seen), len(synced)) == (synced, made)
+    assert (drafts(overview), len(synced)) == (synced, number)
 
 
 def test_it_names_the_drafts_of_a_large_fleet_in_groups(tmp_path: Path) -> None:
@@ -148,7 +148,7 @@ def test_it_names_the_drafts_of_a_large_fleet_in_groups(tmp_path: Path) -> None:
     world = World.new(tmp_path / "world")
     world.write(
         {
-            "clusters.yaml": "---\n".join(greenhouse(one, role="edge" if one in live else "core") for one in fleet),
+            "clusters.yaml": "---\n".join(greenhouse(item, role="edge" if item in live else "core") for item in fleet),
             "environments.yaml": "---\n".join([environment("live", *live), environment("staged", *staged)]),
             "catalogue.yaml": "---\n".join([service(), component_type("backend", "service", [baked("fence")])]),
             "plain.yaml": component_type("plain", "service"),
@@ -161,15 +161,15 @@ def test_it_names_the_drafts_of_a_large_fleet_in_groups(tmp_path: Path) -> None:
     world.sync()
     change(world, {FENCE: fence(8443)})
 
-    seen = look(world)
+    overview = look(world)
 
     synced = {place for place, outcome in world.sync().outcomes.items() if outcome == "draft"}
     assert len(synced) == 100
-    assert drafts(seen) == synced
-    assert len(seen.groups) == 1
-    told = format_impact_text(seen)
-    assert "changed: components/live/shop/cart on all 100 clusters with role=edge\n" in told
-    assert "why: Addon fence changed (catalogue/fence.yaml)\n" in told
+    assert drafts(overview) == synced
+    assert len(overview.groups) == 1
+    impact_text = format_impact_text(overview)
+    assert "changed: components/live/shop/cart on all 100 clusters with role=edge\n" in impact_text
+    assert "why: Addon fence changed (catalogue/fence.yaml)\n" in impact_text
 
 
 def test_what_the_first_config_wants_counts_whether_or_not_it_was_drafted(tmp_path: Path) -> None:
@@ -177,13 +177,15 @@ def test_what_the_first_config_wants_counts_whether_or_not_it_was_drafted(tmp_pa
     world.write({SITE: policy("site", [replicas(6)])})
     change(world, {SITE: policy("site", [replicas(6), replicas(8, {"clusters": ["lisbon"]})])})
 
-    seen = look(world)
+    overview = look(world)
 
-    (one,) = seen.affected
-    assert one.target == "lisbon/web"
-    assert one.changes
-    assert one.changes.format_summary_lines() == ("Deployment web: replicas 6 → 8",)
-    assert [each.summary for each in one.config_changes] == ["ClusterOverridePolicy site changed (policies/site.yaml)"]
+    (item,) = overview.affected
+    assert item.target == "lisbon/web"
+    assert item.changes
+    assert item.changes.format_summary_lines() == ("Deployment web: replicas 6 → 8",)
+    assert [config_change.summary for config_change in item.config_changes] == [
+        "ClusterOverridePolicy site changed (policies/site.yaml)"
+    ]
 
 
 def test_what_goes_back_to_what_stands_is_told_though_no_draft_is_made(tmp_path: Path) -> None:
@@ -193,10 +195,10 @@ def test_what_goes_back_to_what_stands_is_told_though_no_draft_is_made(tmp_path:
     world.sync()
     change(world, {SITE: before})
 
-    seen = look(world)
+    overview = look(world)
 
-    assert (hows(seen), drafts(seen)) == ({"berlin/web": "changed", "lisbon/web": "changed"}, set())
-    assert [one.changes.format_summary_lines() for one in seen.affected if one.changes] == [
+    assert (hows(overview), drafts(overview)) == ({"berlin/web": "changed", "lisbon/web": "changed"}, set())
+    assert [item.changes.format_summary_lines() for item in overview.affected if item.changes] == [
         ("Deployment web: replicas 6 → 5",), ("Deployment web: replicas 6 → 2",),
     ]  # fmt: skip
     assert "draft" not in set(world.sync().outcomes.values())
@@ -214,18 +216,18 @@ def test_what_both_configs_leave_as_it_is_costs_no_render(
 ) -> None:
     world = begin(tmp_path, policies_published)
     change(world, files)
-    found: list[str] = []
+    values: list[str] = []
     render = PackageRenderer.__call__
 
-    def counted(self: PackageRenderer, variant: Variant, made: RenderInputs) -> PackageRender:
-        found.append(str(variant.target))
-        return render(self, variant, made)
+    def counted(self: PackageRenderer, variant: Variant, render_inputs: RenderInputs) -> PackageRender:
+        values.append(str(variant.target))
+        return render(self, variant, render_inputs)
 
     monkeypatch.setattr(PackageRenderer, "__call__", counted)
 
     look(world)
 
-    assert found == rendered
+    assert values == rendered
 
 
 def test_conflicts_are_listed_where_only_the_second_config_has_them(tmp_path: Path) -> None:
@@ -234,21 +236,21 @@ def test_conflicts_are_listed_where_only_the_second_config_has_them(tmp_path: Pa
     world.edit("clusters/berlin", "metrics/deployment.yaml", "replicas: 2", "replicas: 5")
     change(world, {METRICS: NEXT})
 
-    seen = look(world)
+    overview = look(world)
 
-    (one,) = seen.affected
+    (item,) = overview.affected
     place = "deployment.yaml: Deployment metrics: spec.replicas"
-    assert one.conflicts == (f"{place}: local 5 is kept, upstream 4 is not applied",)
-    assert seen.counts["conflicts"] == 1
+    assert item.conflicts == (f"{place}: local 5 is kept, upstream 4 is not applied",)
+    assert overview.counts["conflicts"] == 1
     world.sync()
     keep(world)
     world.write({METRICS: NEXT + "  packageContext: {data: {zone: b}}\n"})
     keep(world)
-    assert [one.conflicts for one in look(world).affected] == [()]
+    assert [entry.conflicts for entry in look(world).affected] == [()]
 
 
 @pytest.mark.parametrize(
-    ("make", "files", "told", "counted"),
+    ("make", "files", "mapping", "counted"),
     [
         pytest.param(published, {METRICS: None}, {"berlin/metrics": "removed"}, {"removed": 1}, id="published"),
         pytest.param(drafted, {METRICS: None}, {"berlin/metrics": "unmade"}, {"unmade": 1}, id="only-drafted"),
@@ -271,25 +273,27 @@ def test_conflicts_are_listed_where_only_the_second_config_has_them(tmp_path: Pa
         ),
         pytest.param(
             components_published, {CART: REFUSED},
-            {f"{one}/components/{env}/shop/cart": "heldUp"
-             for one, env in (("berlin", "staging"), ("lisbon", "production"), ("oslo", "production"))},
+            {f"{cluster}/components/{env}/shop/cart": "heldUp"
+             for cluster, env in (("berlin", "staging"), ("lisbon", "production"), ("oslo", "production"))},
             {"heldUp": 3, "newErrors": 1}, id="an-owner-that-cannot-be-worked-out",
         ),
     ],
 )  # fmt: skip
 def test_how_a_change_meets_a_package(
-    make: Make, files: Files, told: dict[str, str], counted: dict[str, int], tmp_path: Path
+    make: Make, files: Files, mapping: dict[str, str], counted: dict[str, int], tmp_path: Path
 ) -> None:
     world = begin(tmp_path, make)
     change(world, files)
 
     forth, back = look(world), look(world, "HEAD", "HEAD~1")
 
-    assert hows(forth) == told
+    assert hows(forth) == mapping
     assert {name: forth.counts[name] for name in counted} == counted
-    assert hows(back).keys() == (set() if "orphaned" in told.values() and "changed" in told.values() else told.keys())
+    assert hows(back).keys() == (
+        set() if "orphaned" in mapping.values() and "changed" in mapping.values() else mapping.keys()
+    )
     assert not set(hows(back).values()) & {"heldUp", "removed"}
-    assert {one.code for one in back.fixed_findings} == {one.code for one in forth.new_findings}
+    assert {finding.code for finding in back.fixed_findings} == {finding.code for finding in forth.new_findings}
 
 
 @pytest.mark.parametrize(
@@ -306,10 +310,10 @@ def test_what_cannot_be_read_is_not_gone(make: Make, path: str, old: str, code: 
     text = (world.config / path).read_text()
     change(world, {path: text.replace(old, "", 1)})
 
-    seen = look(world)
+    overview = look(world)
 
-    assert code in {one.code for one in seen.new_errors}
-    assert {*hows(seen).values()} <= {"heldUp"}
+    assert code in {finding.code for finding in overview.new_errors}
+    assert {*hows(overview).values()} <= {"heldUp"}
     assert world.sync().moved == set()
 
 
@@ -319,13 +323,13 @@ def test_templates_say_which_pods_restart(tmp_path: Path) -> None:
     world.release("kafka", "v2", bundle("kafka", kafka=calm))
     change(world, {"kafka/berlin.yaml": variant("kafka-berlin", "berlin", "kafka", "v2")})
 
-    seen = look(world)
+    overview = look(world)
 
     synced = {place for place, outcome in world.sync().outcomes.items() if outcome == "draft"}
-    assert drafts(seen) == synced == {"berlin/kafka", "berlin/brokers", "berlin/readers"}
-    told = [one for one in find_risks(seen) if one.kind == "restarts pods"]
-    assert {one.where for one in told} == {"berlin/brokers"}
-    assert all("pods restart" in one.what for one in told)
+    assert drafts(overview) == synced == {"berlin/kafka", "berlin/brokers", "berlin/readers"}
+    risks = [risk for risk in find_risks(overview) if risk.kind == "restarts pods"]
+    assert {risk.where for risk in risks} == {"berlin/brokers"}
+    assert all("pods restart" in risk.what for risk in risks)
 
 
 def run(world: World, *arguments: str) -> Ended:
@@ -335,7 +339,7 @@ def run(world: World, *arguments: str) -> Ended:
 
 
 @pytest.mark.parametrize(
-    ("asked", "told"),
+    ("text", "values"),
     [
         pytest.param("main~1..main", ["lisbon/web"], id="two-commits"),
         pytest.param("v1..", ["berlin/web", "lisbon/web"], id="what-is-on-disk"),
@@ -346,7 +350,7 @@ def run(world: World, *arguments: str) -> Ended:
         pytest.param("main..main", [], id="the-same"),
     ],
 )
-def test_a_range_is_read_as_git_reads_it(asked: str, told: list[str], tmp_path: Path) -> None:
+def test_a_range_is_read_as_git_reads_it(text: str, values: list[str], tmp_path: Path) -> None:
     world = begin(tmp_path, policies_published)
     keep(world, first=True)
     git(world.config, "tag", "v1")
@@ -358,14 +362,16 @@ def test_a_range_is_read_as_git_reads_it(asked: str, told: list[str], tmp_path: 
     keep(world)
     world.write({SITE: policy("site", [replicas(8, {"clusters": ["berlin"]}), RULE])})
 
-    done = run(world, asked, "-o", "json")
+    result = run(world, text, "-o", "json")
 
-    assert sorted(one["repository"] + "/" + one["package"] for one in json.loads(done.stdout)["packages"]) == told
-    assert done.returncode == (2 if told else 0)
+    assert (
+        sorted(item["repository"] + "/" + item["package"] for item in json.loads(result.stdout)["packages"]) == values
+    )
+    assert result.returncode == (2 if values else 0)
 
 
 @pytest.mark.parametrize(
-    ("asked", "says"),
+    ("text", "says"),
     [
         pytest.param("nowhere..", "there is no commit 'nowhere' in ", id="a-commit-that-is-not-there"),
         pytest.param("main", "must be BASE..HEAD or BASE...HEAD", id="no-range"),
@@ -373,17 +379,17 @@ def test_a_range_is_read_as_git_reads_it(asked: str, told: list[str], tmp_path: 
         pytest.param("main...other", "have no common ancestor", id="nothing-in-common"),
     ],
 )
-def test_what_cannot_be_compared_ends_with_3(asked: str, says: str, tmp_path: Path) -> None:
+def test_what_cannot_be_compared_ends_with_3(text: str, says: str, tmp_path: Path) -> None:
     world = begin(tmp_path, policies_published)
     keep(world, first=True)
     git(world.config, "checkout", "--quiet", "--orphan", "other")
     world.write({SITE: policy("site", [RULE])})
     keep(world)
 
-    done = run(world, asked)
+    result = run(world, text)
 
-    assert (done.returncode, done.stdout) == (3, "")
-    assert says in done.stderr
+    assert (result.returncode, result.stdout) == (3, "")
+    assert says in result.stderr
 
 
 def test_a_branch_that_settings_name_is_told_as_theirs(tmp_path: Path) -> None:
@@ -391,35 +397,35 @@ def test_a_branch_that_settings_name_is_told_as_theirs(tmp_path: Path) -> None:
     keep(world, first=True)
     git(world.config, "branch", "--move", "trunk")
 
-    done = run(world, "..trunk")
+    result = run(world, "..trunk")
 
-    assert (done.returncode, "; config.branch names it" in done.stderr) == (3, True), done.stderr
+    assert (result.returncode, "; config.branch names it" in result.stderr) == (3, True), result.stderr
 
 
-@pytest.mark.parametrize("asked", ["main~1..main", "main~1..", "..refs/pull/7/head"])
-def test_the_config_may_be_a_repository(asked: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("text", ["main~1..main", "main~1..", "..refs/pull/7/head"])
+def test_the_config_may_be_a_repository(text: str, tmp_path: Path) -> None:
     world = begin(tmp_path, policies_published)
     change(world, {SITE: policy("site", [replicas(5, {"clusters": ["berlin"]}), RULE])})
     git(world.folder, "clone", "--quiet", "--bare", str(world.config), "config.git")
     # as a host has it that nobody has merged yet
-    if "pull" in asked:
+    if "pull" in text:
         git(world.folder / "config.git", "update-ref", "refs/pull/7/head", "main")
         git(world.folder / "config.git", "update-ref", "refs/heads/main", "main~1")
     places = ("--config", "config.git", "--fleet", str(world.fleet), "--cache", "cache")
 
-    done = run_in(world.folder, {"PATH": os.environ["PATH"], "HOME": "/nonexistent"}, "impact", asked, *places)
+    result = run_in(world.folder, {"PATH": os.environ["PATH"], "HOME": "/nonexistent"}, "impact", text, *places)
 
-    assert done.returncode == 2, done.stderr
-    assert "changed: lisbon/web\n  Deployment web: replicas 2 → 7\n" in done.stdout
+    assert result.returncode == 2, result.stderr
+    assert "changed: lisbon/web\n  Deployment web: replicas 2 → 7\n" in result.stdout
 
 
 def test_a_config_folder_without_a_repository_is_named(tmp_path: Path) -> None:
     world = begin(tmp_path, policies_published)
 
-    done = run(world, "main..")
+    result = run(world, "main..")
 
-    assert done.returncode == 3
-    assert "must be in the work tree of a Git repository" in done.stderr
+    assert result.returncode == 3
+    assert "must be in the work tree of a Git repository" in result.stderr
 
 
 def test_an_error_that_stood_before_fails_nobody(tmp_path: Path) -> None:
@@ -427,21 +433,21 @@ def test_an_error_that_stood_before_fails_nobody(tmp_path: Path) -> None:
     world.write({"broken.yaml": policy("broken", [{"targetClusters": {"clusters": "berlin"}}])})
     change(world, {"broken.yaml": "# moved by a line\n" + (world.config / "broken.yaml").read_text()})
 
-    done = run(world, "HEAD~1..HEAD")
+    result = run(world, "HEAD~1..HEAD")
 
-    assert done.returncode == 0
-    assert "no effect on any package" in done.stdout
-    assert "error that existed before" in done.stdout
+    assert result.returncode == 0
+    assert "no effect on any package" in result.stdout
+    assert "error that existed before" in result.stdout
 
 
 def test_a_new_error_ends_with_1_though_nothing_else_is_different(tmp_path: Path) -> None:
     world = begin(tmp_path, policies_published)
     change(world, {"broken.yaml": policy("broken", [{"targetClusters": {"clusters": "berlin"}}])})
 
-    done = run(world, "HEAD~1..HEAD")
+    result = run(world, "HEAD~1..HEAD")
 
-    assert done.returncode == 1
-    assert "new error: config: broken.yaml:" in done.stdout
+    assert result.returncode == 1
+    assert "new error: config: broken.yaml:" in result.stdout
 
 
 @pytest.mark.parametrize("output", ["text", "markdown", "json"])
@@ -450,10 +456,10 @@ def test_it_tells_the_same_twice_and_moves_nothing(output: str, tmp_path: Path) 
     change(world, {FENCE: fence(8443)})
     refs, files = read_refs(world.fleet), git(world.config, "status", "--porcelain")
 
-    done = [run(world, "HEAD~1..HEAD", "-o", output, "--diff-lines", "20") for _ in range(2)]
+    results = [run(world, "HEAD~1..HEAD", "-o", output, "--diff-lines", "20") for _ in range(2)]
 
-    assert done[0] == done[1]
-    assert done[0].returncode == 2
+    assert results[0] == results[1]
+    assert results[0].returncode == 2
     assert (read_refs(world.fleet), git(world.config, "status", "--porcelain")) == (refs, files)
 
 
@@ -474,12 +480,12 @@ def test_an_unreachable_repository_makes_the_impact_unknown(tmp_path: Path, lost
     run(world, "HEAD~1..HEAD")
     _lose(world, getattr(world, lost), with_cache=with_cache)
 
-    done = run(world, "HEAD~1..HEAD")
+    result = run(world, "HEAD~1..HEAD")
 
-    assert done.returncode == 1, done.stderr
-    assert "no effect" not in done.stdout
-    assert "the impact is unknown on 2 clusters (berlin, lisbon)" in done.stdout
-    assert "next step" in done.stdout
+    assert result.returncode == 1, result.stderr
+    assert "no effect" not in result.stdout
+    assert "the impact is unknown on 2 clusters (berlin, lisbon)" in result.stdout
+    assert "next step" in result.stdout
 
 
 def test_an_unknown_impact_is_in_the_data(tmp_path: Path) -> None:
@@ -487,12 +493,12 @@ def test_an_unknown_impact_is_in_the_data(tmp_path: Path) -> None:
     change(world, {"comment.yaml": "# nothing else\n"})
     _lose(world, world.fleet, with_cache=True)
 
-    done = run(world, "HEAD~1..HEAD", "-o", "json")
+    result = run(world, "HEAD~1..HEAD", "-o", "json")
 
-    data = json.loads(done.stdout)
-    assert (done.returncode, data["counts"]["unknownClusters"]) == (1, 2)
+    data = json.loads(result.stdout)
+    assert (result.returncode, data["counts"]["unknownClusters"]) == (1, 2)
     assert data["unknown"]["clusters"] == ["berlin", "lisbon"]
-    assert {one["code"] for one in data["unknown"]["findings"]} == {"RepositoryUnreachable"}
+    assert {finding["code"] for finding in data["unknown"]["findings"]} == {"RepositoryUnreachable"}
 
 
 def test_effects_on_other_clusters_do_not_hide_an_unknown_impact(tmp_path: Path) -> None:
@@ -500,7 +506,7 @@ def test_effects_on_other_clusters_do_not_hide_an_unknown_impact(tmp_path: Path)
     other = repository("lisbon", "./other.git")
     change(world, {"clusters/lisbon.yaml": other, "metrics.yaml": None})
 
-    done = run(world, "HEAD~1..HEAD")
+    result = run(world, "HEAD~1..HEAD")
 
-    assert done.returncode == 1
-    assert "1 package on 1 cluster, the impact is unknown on 1 cluster (lisbon)" in done.stdout
+    assert result.returncode == 1
+    assert "1 package on 1 cluster, the impact is unknown on 1 cluster (lisbon)" in result.stdout

@@ -36,7 +36,7 @@ def new_world(folder: Path, *clusters: str) -> World:
     world = World.new(folder)
     world.release("app", "v1", package("app"))
     world.release("app", "v2", package("app", image="2.0"))
-    world.write({"catalog.yaml": catalog(), **{f"{one}.yaml": repository(one) for one in (*clusters, "other")}})
+    world.write({"catalog.yaml": catalog(), **{f"{item}.yaml": repository(item) for item in (*clusters, "other")}})
     wants(world, "other", "stays")
     return world
 
@@ -106,9 +106,9 @@ def branch_table(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, st
         wants(world, state, "mutated", extra=MUTATED)
         wants(world, state, "updated", "v2")
         wants(world, state, "moved", to="moved-on")
-    found = world.sync().outcomes
+    outcomes = world.sync().outcomes
     cells = {
-        (state, event): (cell(world, found, state, event), cell(world, found, state, "moved-on"))
+        (state, event): (cell(world, outcomes, state, event), cell(world, outcomes, state, "moved-on"))
         for state in BRANCH_STATES
         for event in EVENTS
     }
@@ -197,9 +197,9 @@ def deletions(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, str],
     for state in GOING:
         for policy in ("delete", "orphan"):
             gone(world, state, policy)
-    found = world.sync().outcomes
+    outcomes = world.sync().outcomes
     cells = {
-        (state, policy): (cell(world, found, state, policy), bool(world.record(state, policy)["owned"]))
+        (state, policy): (cell(world, outcomes, state, policy), bool(world.record(state, policy)["owned"]))
         for state in GOING
         for policy in ("delete", "orphan")
     }
@@ -252,13 +252,13 @@ def walk(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Step]:
     def take(name: str, verb: str = "", **more: object) -> None:
         before = lifecycle(world, "berlin", "app")
         acted = world.act(verb, "berlin/app", **more) if verb else ()  # type: ignore[arg-type]
-        told = " ".join(
-            word for one in acted for word in (one.status_label, *(reason.reason for reason in one.reasons))
+        text = " ".join(
+            word for result in acted for word in (result.status_label, *(reason.reason for reason in result.reasons))
         )
         at_once = lifecycle(world, "berlin", "app")
         world.settle()
         revision = int(str(world.record("berlin", "app")["revision"]))
-        steps[name] = Step(told, before, at_once, lifecycle(world, "berlin", "app"), revision)
+        steps[name] = Step(text, before, at_once, lifecycle(world, "berlin", "app"), revision)
 
     wants(world, "berlin", "app")
     take("created")
@@ -362,17 +362,17 @@ def ownership(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[Cell,
     wants(world, "live", "left", to="left-for-this")
     for name in ("b", "a"):
         world.write({f"claim-{name}.yaml": variant(f"claim-{name}", "new", "wanted", upstream="app")})
-    found = world.sync()
+    pass_result = world.sync()
     cells = {
-        f"{cluster}-{name}": (cell(world, found.outcomes, cluster, name), owner(world, cluster, name))
+        f"{cluster}-{name}": (cell(world, pass_result.outcomes, cluster, name), owner(world, cluster, name))
         for cluster in ("drafts", "branch")
         for name in ("none", "existing")
     }
     claims = {f"a-claim-{name}": ("live", name) for name in OWNED}
     claims |= {f"claim-{name}": ("new", "wanted") for name in ("a", "b")}
     for claim, (cluster, name) in claims.items():
-        told = Cell(world.reason(claim), lifecycle(world, cluster, name), task(world, cluster, name))
-        cells[claim] = (told, owner(world, cluster, name))
+        reported_cell = Cell(world.reason(claim), lifecycle(world, cluster, name), task(world, cluster, name))
+        cells[claim] = (reported_cell, owner(world, cluster, name))
     assert world.sync().is_silent
     return cells
 

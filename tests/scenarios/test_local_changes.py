@@ -41,7 +41,7 @@ def entries(world: World, branch: str = "drafts/berlin") -> dict[str, Entry]:
 
 def messages(world: World, code: str) -> str:
     """Return the messages of a code, one to a line."""
-    return "\n".join(one.message for one in world.plan().findings if one.code == code)
+    return "\n".join(finding.message for finding in world.plan().findings if finding.code == code)
 
 
 def test_a_trailing_comment_after_the_merge_of_an_update_is_in_the_next_draft(world: World) -> None:
@@ -135,8 +135,10 @@ OCCUPIED = {
 def test_what_occupies_the_place_of_a_package_stays_and_is_reported(world: World, path: str, entry: Entry) -> None:
     release(world)
     occupied = path.removesuffix("/inside")
-    gone = [one for one in entries(world, "clusters/berlin") if one == occupied or one.startswith(f"{occupied}/")]
-    change(world, "clusters/berlin", {**dict.fromkeys(gone), path: entry})
+    deleted = [
+        entry for entry in entries(world, "clusters/berlin") if entry == occupied or entry.startswith(f"{occupied}/")
+    ]
+    change(world, "clusters/berlin", {**dict.fromkeys(deleted), path: entry})
 
     after = world.sync()
 
@@ -190,8 +192,8 @@ def test_a_merge_that_was_reverted_before_a_pass_leaves_nothing_to_the_next_one(
     after = world.sync()
 
     assert after.outcomes["berlin/metrics"] == "declined"
-    again = world.sync()
-    assert (again.is_silent, again.before) == (True, again.after)
+    pass_result = world.sync()
+    assert (pass_result.is_silent, pass_result.before) == (True, pass_result.after)
 
 
 def test_a_file_that_a_draft_normalized_holds_its_object_once(world: World) -> None:
@@ -232,17 +234,19 @@ def test_an_identity_that_a_function_changes_gives_no_second_object(tmp_path: Pa
     indented = {name: text.replace("\n", "\n  ").rstrip(" ") for name, text in MUTATORS.items()}
     # like kpt, profile compat moves an object that gets another name to another file
     packages = [name for name in MUTATORS if profile == "safe" or name != "prefix"]
-    wanted = []
+    expected = []
     for name in packages:
         world.release(name, "v1", package(name))
-        wanted.append(variant(name, "berlin", name, extra=f"pipeline:\n  mutators:\n  {indented[name]}"))
-    world.write({"catalog.yaml": catalog(), "berlin.yaml": repository("berlin"), "variants.yaml": "---\n".join(wanted)})
+        expected.append(variant(name, "berlin", name, extra=f"pipeline:\n  mutators:\n  {indented[name]}"))
+    world.write(
+        {"catalog.yaml": catalog(), "berlin.yaml": repository("berlin"), "variants.yaml": "---\n".join(expected)}
+    )
     world.sync()
     world.merge("berlin", "squash")
     world.settle()
     # a comment on the line of the metadata leaves no place for a merge comment
-    one = config_map("one", a="x").replace("metadata:", "metadata: # by hand")
-    world.commit("clusters/berlin", {f"{name}/one.yaml": one for name in packages})
+    result = config_map("one", a="x").replace("metadata:", "metadata: # by hand")
+    world.commit("clusters/berlin", {f"{name}/one.yaml": result for name in packages})
     world.sync()
     world.merge("berlin", "merge")
     if change == "a value":
@@ -280,7 +284,7 @@ def test_a_strategy_that_replaces_local_changes_records_them(
 
     assert "replicas: 2" in world.text("drafts/berlin", METRICS)
     conflicts = world.told("drafts/berlin", "metrics")["conflicts"]
-    assert [one["file"] for one in conflicts if one["rule"] == strategy] == expected
+    assert [conflict["file"] for conflict in conflicts if conflict["rule"] == strategy] == expected
     assert world.sync().is_silent
 
 

@@ -14,8 +14,8 @@ from tests.support.world import STATE, World, config_map, package, small_world, 
 
 
 def lose_state(world: World, *clusters: str) -> None:
-    for one in clusters:
-        git(world.fleet, "update-ref", "-d", STATE + one)
+    for cluster in clusters:
+        git(world.fleet, "update-ref", "-d", STATE + cluster)
 
 
 @pytest.fixture
@@ -143,11 +143,11 @@ def test_a_newer_state_stops_an_older_engine(world: World) -> None:
 
 
 def test_the_state_keeps_every_tree_it_names(world: World) -> None:
-    kept = git(world.fleet, "ls-tree", "--name-only", f"{STATE}berlin:trees").split()
+    part = git(world.fleet, "ls-tree", "--name-only", f"{STATE}berlin:trees").split()
 
     record = world.record("berlin", "metrics")
     assert isinstance(record["ours"], dict)
-    assert {record["ours"][name] for name in ("base", "merged", "plain", "rendered")} <= set(kept)
+    assert {record["ours"][name] for name in ("base", "merged", "plain", "rendered")} <= set(part)
     git(world.fleet, "-c", "gc.pruneExpire=now", "gc", "--quiet", "--prune=now")
     world.write({"regions/north.yaml": config_map("region-north", api="new")})
     world.sync()
@@ -189,7 +189,11 @@ def known_as(world: World) -> tuple[object, object, list[tuple[object, object, o
     record = world.record("berlin", "metrics")
     revisions = record["revisions"]
     assert isinstance(revisions, list)
-    return record["revision"], record["workspace"], [(one["number"], one["commit"], one["tag"]) for one in revisions]
+    return (
+        record["revision"],
+        record["workspace"],
+        [(revision["number"], revision["commit"], revision["tag"]) for revision in revisions],
+    )
 
 
 def test_a_lost_state_has_its_numbers_from_tags(tagged: World) -> None:
@@ -202,8 +206,8 @@ def test_a_lost_state_has_its_numbers_from_tags(tagged: World) -> None:
     assert known_as(tagged) == (3, 3, before[2][-1:])
     publish_next(tagged, "berlin", "v4")
     assert tagged.record("berlin", "metrics")["revision"] == 4
-    told = git(tagged.fleet, "for-each-ref", "--format=%(contents)", "refs/tags/berlin/metrics/v4")
-    assert "Reconciler-Workspace: packagevariant-4" in told
+    result = git(tagged.fleet, "for-each-ref", "--format=%(contents)", "refs/tags/berlin/metrics/v4")
+    assert "Reconciler-Workspace: packagevariant-4" in result
 
 
 def test_a_lost_state_knows_a_revision_that_the_branch_went_back_to(tagged: World) -> None:
@@ -225,7 +229,7 @@ def test_what_was_published_and_not_tagged_before_the_state_was_lost_is_the_next
 
     number, _, revisions = known_as(tagged)
     assert (number, before[0]) == (3, 3)
-    assert [one[0] for one in revisions] == [3]
+    assert [revision[0] for revision in revisions] == [3]
     assert git(tagged.fleet, "rev-parse", "berlin/metrics/v3^{commit}") == tagged.head("clusters/berlin")
 
 
@@ -239,10 +243,10 @@ def test_an_edited_package_keeps_its_number_when_the_state_is_lost(tagged: World
 
 
 def test_the_number_of_a_package_that_is_gone_is_not_used_again_after_a_lost_state(tagged: World) -> None:
-    gone: dict[str, str | None] = {
+    deleted: dict[str, str | None] = {
         f"metrics/{path}": None for path in tagged.paths(tagged.fleet, "clusters/berlin", "metrics")
     }
-    tagged.commit("clusters/berlin", {**gone, ".reconciler/metrics.yaml": None})
+    tagged.commit("clusters/berlin", {**deleted, ".reconciler/metrics.yaml": None})
     lose_state(tagged, "berlin")
 
     tagged.settle()
@@ -259,22 +263,22 @@ def test_a_lost_fleet_asks_for_its_tags_at_once(tagged: World, monkeypatch: pyte
     tagged.merge("lisbon", "squash")
     tagged.settle()
     lose_state(tagged, "berlin", "lisbon")
-    asked: list[set[str]] = []
+    values: list[set[str]] = []
     fetch_tags = Mirror.fetch_tags
 
     def noted(mirror: Mirror, starts: Iterable[str]) -> None:
-        asked.append({*starts})
-        fetch_tags(mirror, asked[-1])
+        values.append({*starts})
+        fetch_tags(mirror, values[-1])
 
     monkeypatch.setattr(Mirror, "fetch_tags", noted)
 
     after = tagged.sync()
 
-    assert asked == [{"berlin/gateway/v", "berlin/metrics/v", "lisbon/gateway/v"}]
-    assert {after.outcomes[f"{one}/gateway"] for one in ("berlin", "lisbon")} == {"published"}
-    assert [tagged.record(one, "gateway")["revision"] for one in ("berlin", "lisbon")] == [1, 1]
+    assert values == [{"berlin/gateway/v", "berlin/metrics/v", "lisbon/gateway/v"}]
+    assert {after.outcomes[f"{cluster}/gateway"] for cluster in ("berlin", "lisbon")} == {"published"}
+    assert [tagged.record(cluster, "gateway")["revision"] for cluster in ("berlin", "lisbon")] == [1, 1]
     tagged.settle()
-    assert len(asked) == 1
+    assert len(values) == 1
 
 
 LABELLED = "labels: {team: edge}\nannotations: {example.com/ticket: '7', approval.nephio.org/policy: initial}"

@@ -27,7 +27,7 @@ def blob(repository: Path, content: str) -> str:
 
 def tree(repository: Path, entries: Sequence[Entry]) -> str:
     """Write a tree with exactly these entries, in this order."""
-    data = b"".join(f"{mode} {name}".encode() + b"\0" + bytes.fromhex(one) for mode, name, one in entries)
+    data = b"".join(f"{mode} {name}".encode() + b"\0" + bytes.fromhex(item) for mode, name, item in entries)
     return git(repository, "hash-object", "-t", "tree", "-w", "--literally", "--stdin", stdin=data)
 
 
@@ -36,8 +36,8 @@ def release_tree(world: World, name: str, package: str, seconds: int = 1_000_000
     root = tree(world.catalog, [("40000", name, package)])
     person = f"Ada <ada@example.com> {seconds} +0000"
     commit = f"tree {root}\nauthor {person}\ncommitter {person}\n\nx\n"
-    made = git(world.catalog, "hash-object", "-t", "commit", "-w", "--literally", "--stdin", stdin=commit.encode())
-    point_ref(world.catalog, f"refs/tags/{name}/v1", made)
+    result = git(world.catalog, "hash-object", "-t", "commit", "-w", "--literally", "--stdin", stdin=commit.encode())
+    point_ref(world.catalog, f"refs/tags/{name}/v1", result)
 
 
 MALFORMED = {
@@ -67,8 +67,8 @@ def test_a_malformed_upstream_tree_blocks_its_package_only(entries: object, worl
     after = world.sync()
 
     assert after.outcomes["berlin/broken"] in {"PathRefused", "PackageTooLarge"}, after.findings
-    others = {place: how for place, how in after.outcomes.items() if place != "berlin/broken"}
-    assert set(others.values()) == {"draft"}
+    mapping = {place: how for place, how in after.outcomes.items() if place != "berlin/broken"}
+    assert set(mapping.values()) == {"draft"}
     assert after.moved >= {"drafts/berlin", "drafts/lisbon"}
     assert world.sync().is_silent
 
@@ -76,10 +76,10 @@ def test_a_malformed_upstream_tree_blocks_its_package_only(entries: object, worl
 def bomb(repository: Path, depth: int = 7, width: int = 10) -> str:
     """Write a tree of `width ** depth` files out of `depth` trees."""
     inside = blob(repository, "x")
-    found = tree(repository, [("100644", f"f{index}", inside) for index in range(width)])
+    result = tree(repository, [("100644", f"f{index}", inside) for index in range(width)])
     for _ in range(depth - 1):
-        found = tree(repository, [("40000", f"d{index}", found) for index in range(width)])
-    return found
+        result = tree(repository, [("40000", f"d{index}", result) for index in range(width)])
+    return result
 
 
 def test_a_tree_of_ten_million_files_blocks_its_package_only(world: World) -> None:
@@ -120,8 +120,8 @@ class RepositoryWorld(World):
 
 @pytest.fixture
 def committed(tmp_path: Path) -> RepositoryWorld:
-    made = small_world(tmp_path)
-    world = RepositoryWorld(made.folder)
+    new_world = small_world(tmp_path)
+    world = RepositoryWorld(new_world.folder)
     for path in world.config.rglob("*.yaml"):
         path.write_text(path.read_text().replace(" ./", f" {world.folder}/"))
     world.commit_config()
@@ -135,7 +135,7 @@ def test_a_config_folder_of_ten_million_files_is_a_finding_and_removes_nothing(c
 
     after = committed.sync()
 
-    assert [(one.code, one.location.file) for one in after.findings] == [("FileUnreadable", "bomb/")]
+    assert [(finding.code, finding.location.file) for finding in after.findings] == [("FileUnreadable", "bomb/")]
     assert set(after.outcomes.values()) == {"drafted"}
     assert committed.sync().is_silent
 
@@ -152,8 +152,10 @@ def test_a_config_folder_with_too_many_files_is_a_finding(
         world = World(committed.folder, limits={"folder_files": 5})
     else:
         repository = committed.folder / "config.git"
-        one = blob(repository, config_map("one"))
-        committed.commit_config([("40000", "many", tree(repository, [("100644", f"{n}.yaml", one) for n in range(6)]))])
+        result = blob(repository, config_map("one"))
+        committed.commit_config(
+            [("40000", "many", tree(repository, [("100644", f"{n}.yaml", result) for n in range(6)]))]
+        )
         world = RepositoryWorld(committed.folder, limits={"folder_files": 5})
 
     after = world.sync()
@@ -166,13 +168,13 @@ def test_a_config_folder_with_too_many_files_is_a_finding(
 
 def test_malformed_entries_beside_the_config_folders_are_findings(committed: RepositoryWorld) -> None:
     repository = committed.folder / "config.git"
-    one = blob(repository, config_map("one"))
-    folder = tree(repository, [("100644", "a.yaml", one)])
-    committed.commit_config([("100644", "odd", one), ("40000", "odd", folder), ("40000", "..", folder)])
+    result = blob(repository, config_map("one"))
+    folder = tree(repository, [("100644", "a.yaml", result)])
+    committed.commit_config([("100644", "odd", result), ("40000", "odd", folder), ("40000", "..", folder)])
 
     after = committed.sync()
 
-    assert [(one.code, one.location.file) for one in after.findings] == [
+    assert [(finding.code, finding.location.file) for finding in after.findings] == [
         ("FileUnreadable", "../"),
         ("FileUnreadable", "odd/"),
     ]
@@ -181,12 +183,12 @@ def test_malformed_entries_beside_the_config_folders_are_findings(committed: Rep
 
 def test_a_malformed_config_folder_is_a_finding(committed: RepositoryWorld) -> None:
     repository = committed.folder / "config.git"
-    one = blob(repository, config_map("one"))
-    committed.commit_config([("40000", "odd", tree(repository, [("100644", "a.yaml", one)] * 2))])
+    result = blob(repository, config_map("one"))
+    committed.commit_config([("40000", "odd", tree(repository, [("100644", "a.yaml", result)] * 2))])
 
     after = committed.sync()
 
-    assert [(one.code, one.location.file) for one in after.findings] == [("FileUnreadable", "odd/")]
+    assert [(finding.code, finding.location.file) for finding in after.findings] == [("FileUnreadable", "odd/")]
     assert 'more than one entry "a.yaml"' in after.findings[0].message
     assert set(after.outcomes.values()) == {"draft"}
 
@@ -213,7 +215,7 @@ def test_a_config_file_with_a_name_that_is_not_utf8_is_a_finding(
 
     after = world.sync()
 
-    assert [one.code for one in after.findings] == ["FileUnreadable"]
+    assert [finding.code for finding in after.findings] == ["FileUnreadable"]
     shown = name.decode("utf-8", "backslashreplace")
     assert after.findings[0].location.file == shown
     assert after.findings[0].message == f"{shown}: the name must be UTF-8 that a repository may hold"
@@ -225,7 +227,7 @@ def test_a_config_file_with_a_name_that_is_not_utf8_is_a_finding(
 @pytest.mark.parametrize("depth", [500, 50_000])
 def test_a_deeply_nested_state_blocks_its_target_only(file: str, depth: int, world: World) -> None:
     world.sync()
-    kept = world.head("drafts/berlin")
+    remaining = world.head("drafts/berlin")
     nested = "[" * depth + "]" * depth
     commit_files(world.fleet, f"{STATE}berlin", {file: nested.encode()})
     world.release("metrics", "v2", {"Kptfile": "apiVersion: kpt.dev/v1\nkind: Kptfile\nmetadata:\n  name: metrics\n"})
@@ -233,11 +235,11 @@ def test_a_deeply_nested_state_blocks_its_target_only(file: str, depth: int, wor
 
     after = world.sync()
 
-    assert {one.code for one in after.findings} == {"StateUnreadable"}
+    assert {finding.code for finding in after.findings} == {"StateUnreadable"}
     assert after.outcomes["lisbon/metrics"] == "draft"
-    assert world.head("drafts/berlin") == kept
+    assert world.head("drafts/berlin") == remaining
     assert read_ref(world.fleet, f"{STATE}berlin")
-    assert [one.cluster for one in world.report().rows if one.read_error] == ["berlin"]
+    assert [cluster_row.cluster for cluster_row in world.report().rows if cluster_row.read_error] == ["berlin"]
 
 
 def test_validate_and_plan_report_a_malformed_name_and_exit_1(

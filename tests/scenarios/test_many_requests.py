@@ -20,7 +20,7 @@ def test_requests_come_within_the_budget_the_oldest_first_and_no_restart_doubles
         assert len([name for name in first.after if "heads/drafts/" in name]) == 60
         opened = [len(world.open_requests)]
         assert opened == [25]
-        assert "35 drafts wait for their pull request" in [one.message for one in first.findings]
+        assert "35 drafts wait for their pull request" in [finding.message for finding in first.findings]
         assert first.report.due_at == world.now + HOUR
         # every pass of this world is a new process; a budget of its own goes with each
         while len(world.open_requests) < 60:

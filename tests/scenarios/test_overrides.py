@@ -47,7 +47,7 @@ def count(world: World, branch: str, path: str = FILE) -> int:
 
 
 def heads(world: World) -> tuple[str, ...]:
-    return tuple(world.head(f"{kind}/{one}") for kind in ("clusters", "drafts") for one in ("berlin", "lisbon"))
+    return tuple(world.head(f"{kind}/{cluster}") for kind in ("clusters", "drafts") for cluster in ("berlin", "lisbon"))
 
 
 def changed(world: World, cluster: str) -> list[str]:
@@ -58,15 +58,15 @@ def changed(world: World, cluster: str) -> list[str]:
 
 def conflicts(world: World, branch: str = "drafts/berlin") -> list[tuple[str, object, object, str]]:
     """Return what the status file of web tells of edits that did not stay: where, theirs, ours, and by what rule."""
-    told = world.told(branch, "web").get("conflicts", ())
-    return [(one["pointer"], one.get("local"), one.get("upstream"), one.get("rule", "")) for one in told]
+    result = world.told(branch, "web").get("conflicts", ())
+    return [(item["pointer"], item.get("local"), item.get("upstream"), item.get("rule", "")) for item in result]
 
 
 # what is rendered again
 
 
 def test_each_cluster_gets_its_own_and_no_branch_has_the_label(drafted: World) -> None:
-    assert [count(drafted, f"drafts/{one}") for one in ("berlin", "lisbon")] == [5, 2]
+    assert [count(drafted, f"drafts/{cluster}") for cluster in ("berlin", "lisbon")] == [5, 2]
     assert "override-policy-name" not in drafted.text("drafts/berlin", FILE) + drafted.text("drafts/lisbon", FILE)
     assert "# enough for a small site" in drafted.text("drafts/berlin", FILE)
     assert drafted.reason("web-berlin") == "NoErrors"
@@ -81,13 +81,13 @@ def test_a_policy_that_changes_renders_the_packages_that_name_it_and_no_others(w
 
     assert after.report.render_count == 2
     assert after.outcomes == {"berlin/metrics": "published", "berlin/web": "draft", "lisbon/web": "draft"}
-    assert [changed(world, one) for one in ("berlin", "lisbon")] == [
+    assert [changed(world, cluster) for cluster in ("berlin", "lisbon")] == [
         ["-  replicas: 5 # enough for a small site", "+  replicas: 7 # enough for a small site"],
         ["-  replicas: 2 # enough for a small site", "+  replicas: 7 # enough for a small site"],
     ]
     assert world.sync().is_silent
     publish(world)
-    assert [count(world, f"clusters/{one}") for one in ("berlin", "lisbon")] == [7, 7]
+    assert [count(world, f"clusters/{cluster}") for cluster in ("berlin", "lisbon")] == [7, 7]
 
 
 def test_a_policy_that_nobody_names_renders_nothing_and_is_told_of(world: World) -> None:
@@ -153,7 +153,9 @@ def test_a_policy_in_another_file_is_the_same_policy(world: World) -> None:
 def test_a_label_that_a_release_brings_attaches_and_one_that_it_drops_gives_back_the_source(world: World) -> None:
     plain = world.text("clusters/lisbon", FILE)
     world.release("web", "v2", package("web"))
-    world.write({f"web/{one}.yaml": variant(f"web-{one}", one, "web", "v2") for one in ("berlin", "lisbon")})
+    world.write(
+        {f"web/{cluster}.yaml": variant(f"web-{cluster}", cluster, "web", "v2") for cluster in ("berlin", "lisbon")}
+    )
     world.sync()
     off = (world.text("drafts/berlin", FILE), changed(world, "lisbon"))
     publish(world)
@@ -225,7 +227,7 @@ def test_without_a_sound_policy_drafts_stay_as_they_are(drafted: World, lose: Lo
 
     after = drafted.sync()
 
-    assert {after.outcomes[f"{one}/web"] for one in ("berlin", "lisbon")} == {code}
+    assert {after.outcomes[f"{cluster}/web"] for cluster in ("berlin", "lisbon")} == {code}
     assert after.outcomes["berlin/metrics"] == "drafted"
     assert heads(drafted) == before
     assert drafted.reason("web-berlin") == code
@@ -406,17 +408,19 @@ def test_what_people_add_to_a_list_beside_what_a_policy_adds_brings_that_in_once
 
 def arguments(world: World, branch: str) -> list[str]:
     pod = parse_yaml(world.text(branch, FILE)).documents[0].data["spec"]["template"]["spec"]
-    found: list[str] = pod["containers"][0]["args"]
-    return found
+    args: list[str] = pod["containers"][0]["args"]
+    return args
 
 
 def test_the_update_of_a_package_with_overrides_takes_none_of_them_for_an_edit(world: World) -> None:
     world.release("web", "v2", labelled_package("web", "site", replicas=3, image="2.0"))
-    world.write({f"web/{one}.yaml": variant(f"web-{one}", one, "web", "v2") for one in ("berlin", "lisbon")})
+    world.write(
+        {f"web/{cluster}.yaml": variant(f"web-{cluster}", cluster, "web", "v2") for cluster in ("berlin", "lisbon")}
+    )
 
     world.sync()
 
-    assert [changed(world, one) for one in ("berlin", "lisbon")] == [
+    assert [changed(world, cluster) for cluster in ("berlin", "lisbon")] == [
         NEW_IMAGE,
         ["-  replicas: 2 # enough for a small site", "+  replicas: 3 # enough for a small site", *NEW_IMAGE],
     ]

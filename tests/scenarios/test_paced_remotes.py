@@ -41,15 +41,15 @@ class Paced:
         """Let all clusters want this revision."""
         urls = {**dict.fromkeys(CLUSTERS, "./fleet.git"), "other": "./other.git"}
         for name, url in urls.items():
-            wanted = variant(f"web-{name}", name, "web", revision)
-            self.world.write({f"{name}.yaml": f"{repository(name, url)}---\n{wanted}"})
+            expected = variant(f"web-{name}", name, "web", revision)
+            self.world.write({f"{name}.yaml": f"{repository(name, url)}---\n{expected}"})
         self.world.write({"catalog.yaml": catalog()})
 
     def refs(self) -> Mapping[str, str]:
         """The refs of both repositories; of the status, which tells of every pass, what it says in the end."""
-        others = {f"other {ref}": commit for ref, commit in read_refs(self.other).items()}
+        mapping = {f"other {ref}": commit for ref, commit in read_refs(self.other).items()}
         status = git(self.world.fleet, "rev-parse", "refs/heads/reconciler/status^{tree}")
-        return {**read_refs(self.world.fleet), **others, "refs/heads/reconciler/status": status}
+        return {**read_refs(self.world.fleet), **mapping, "refs/heads/reconciler/status": status}
 
     def drafted(self) -> set[str]:
         """The clusters of the fleet that have a draft."""
@@ -58,7 +58,7 @@ class Paced:
     def run(self) -> bool:
         """Run a pass; return whether it had nothing left to wait for."""
         assert self.passes.run()
-        return "PushPostponed" not in {one.code for one in self.passes.summary.findings}
+        return "PushPostponed" not in {finding.code for finding in self.passes.summary.findings}
 
     def run_all(self) -> int:
         """Run passes whenever something is due, until nothing is; return how many that took."""
@@ -87,17 +87,17 @@ def test_what_is_over_the_pace_waits_and_other_remotes_do_not(tmp_path: Path) ->
 
 def test_those_that_wait_go_on_where_it_stopped(tmp_path: Path) -> None:
     world = paced(tmp_path / "world")
-    seen = []
+    values = []
     for _ in range(30):
         world.run()
-        seen.append(world.drafted())
+        values.append(world.drafted())
         if world.passes.summary.is_skipped:
             break
         world.now += 60
 
     assert world.passes.summary.is_skipped
-    assert seen[-1] == set(CLUSTERS)
-    assert all(before <= after for before, after in pairwise(seen))
+    assert values[-1] == set(CLUSTERS)
+    assert all(before <= after for before, after in pairwise(values))
 
 
 def test_the_pace_holds_whatever_the_passes_do(tmp_path: Path) -> None:

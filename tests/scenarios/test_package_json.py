@@ -33,8 +33,8 @@ def test_it_is_an_error_and_nothing_is_drafted(world: World, name: str, text: st
     before = world.head("clusters/berlin")
     result = world.sync()
 
-    errors = [one.message for one in result.findings if one.severity is Severity.ERROR]
+    errors = [finding.message for finding in result.findings if finding.severity is Severity.ERROR]
     assert errors
-    assert all(name in one and message in one for one in errors)
+    assert all(name in error and message in error for error in errors)
     assert (result.moved, world.head("clusters/berlin")) == (set(), before)
     assert world.settle().is_silent

@@ -176,8 +176,8 @@ def test_a_package_taken_out_of_a_draft_is_declined_until_its_content_would_diff
 def test_a_new_package_taken_out_of_its_draft_is_declined(tmp_path: Path) -> None:
     world = small_world(tmp_path)
     world.sync()
-    gone = [f"metrics/{name}" for name in world.paths(world.fleet, "drafts/berlin", "metrics")]
-    world.commit("drafts/berlin", dict.fromkeys([*gone, ".reconciler/metrics.yaml"]))
+    deleted = [f"metrics/{name}" for name in world.paths(world.fleet, "drafts/berlin", "metrics")]
+    world.commit("drafts/berlin", dict.fromkeys([*deleted, ".reconciler/metrics.yaml"]))
 
     assert world.settle().outcomes["berlin/metrics"] == "declined"
     assert world.tree("drafts/berlin", "metrics") is None
@@ -227,8 +227,8 @@ def test_who_wins_is_the_variants_to_say(world: World, policy: str, drafted: str
     world.edit("clusters/berlin", "metrics/deployment.yaml", "metrics:1.0", "metrics:1.0-hotfix")
     world.release("metrics", "v2", package("metrics", image="2.0", replicas=3))
     extra = f"conflictPolicy: {policy}" if policy else ""
-    one = variant("metrics-berlin", "berlin", "metrics", "v2", extra=extra)
-    world.write({"metrics.yaml": one})
+    result = variant("metrics-berlin", "berlin", "metrics", "v2", extra=extra)
+    world.write({"metrics.yaml": result})
 
     after = world.settle()
 
@@ -261,8 +261,8 @@ def test_without_a_policy_the_profile_decides(tmp_path: Path, merge: dict[str, s
 
     world.settle()
 
-    kept = "replicas: 5" if chosen == "local" else "replicas: 3"
-    assert kept in world.text("drafts/berlin", "metrics/deployment.yaml")
+    remaining = "replicas: 5" if chosen == "local" else "replicas: 3"
+    assert remaining in world.text("drafts/berlin", "metrics/deployment.yaml")
     (conflict,) = world.told("drafts/berlin", "metrics")["conflicts"]
     assert (conflict["local"], conflict["upstream"], conflict["chosen"]) == (5, 3, chosen)
 
@@ -330,8 +330,8 @@ def test_an_edit_that_a_function_overrules_is_told(world: World) -> None:
     world.settle()
 
     assert "tier: silver" not in world.text("drafts/berlin", "metrics/deployment.yaml")
-    told = world.told("drafts/berlin", "metrics")["conflicts"]
-    assert {(one["local"], one["upstream"], one["chosen"], one["rule"]) for one in told} == {
+    conflicts = world.told("drafts/berlin", "metrics")["conflicts"]
+    assert {(item["local"], item["upstream"], item["chosen"], item["rule"]) for item in conflicts} == {
         ("silver", "gold", "rule", "pipeline")
     }
 
@@ -395,8 +395,8 @@ def test_a_rollback_that_is_reverted_is_published_again(world: World) -> None:
 
 
 def test_a_package_that_people_deleted_is_offered_again(world: World) -> None:
-    gone = [f"metrics/{name}" for name in world.paths(world.fleet, "clusters/berlin", "metrics")]
-    world.commit("clusters/berlin", dict.fromkeys([*gone, ".reconciler/metrics.yaml"]))
+    deleted = [f"metrics/{name}" for name in world.paths(world.fleet, "clusters/berlin", "metrics")]
+    world.commit("clusters/berlin", dict.fromkeys([*deleted, ".reconciler/metrics.yaml"]))
 
     assert world.settle().outcomes["berlin/metrics"] == "drafted"
     assert world.tree("drafts/berlin", "metrics")

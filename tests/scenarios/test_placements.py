@@ -69,8 +69,8 @@ def lose_state(world: World, cluster: str) -> None:
 
 
 def conflicts(world: World, branch: str = "drafts/berlin") -> list[tuple[str, str, str]]:
-    told = world.told(branch, "resources/shop").get("conflicts", ())
-    return [(one.get("kind", ""), one["file"], one.get("pointer", "")) for one in told]
+    result = world.told(branch, "resources/shop").get("conflicts", ())
+    return [(item.get("kind", ""), item["file"], item.get("pointer", "")) for item in result]
 
 
 # what comes
@@ -215,11 +215,11 @@ def test_what_is_dropped_everywhere_is_proposed_for_removal_everywhere(world: Wo
 
     after = world.sync()
 
-    going = {f"{one}/resources/{name}" for one in ("berlin", "lisbon") for name in ("shop", "_cluster")}
-    assert {after.outcomes[one] for one in going} == {"proposed"}
+    going = {f"{item}/resources/{name}" for item in ("berlin", "lisbon") for name in ("shop", "_cluster")}
+    assert {after.outcomes[item] for item in going} == {"proposed"}
     assert world.sync().is_silent
-    for one in ("berlin", "lisbon"):
-        world.merge(one, "squash", draft=f"removals/{one}")
+    for cluster in ("berlin", "lisbon"):
+        world.merge(cluster, "squash", draft=f"removals/{cluster}")
     publish(world)
     assert (standing(world, "clusters/berlin"), standing(world, "clusters/lisbon")) == (
         ["bank/configmap-motd.yaml"],
@@ -278,13 +278,13 @@ def test_what_is_in_doubt_stays_where_it_is(world: World, files: dict[str, str |
     assert not [name for name in after.after if "removals/" in name]
     assert world.settle().is_silent
     world.write({"other.yaml": "", "again.yaml": "", "placed/limits.yaml": limits()})
-    again = world.sync()
-    assert {again.outcomes[f"{one}/resources/shop"] for one in ("berlin", "lisbon")} == {"published"}
+    pass_result = world.sync()
+    assert {pass_result.outcomes[f"{cluster}/resources/shop"] for cluster in ("berlin", "lisbon")} == {"published"}
     assert world.settle().is_silent
 
 
 def _branches(world: World) -> list[str]:
-    names = [f"{kind}/{one}" for kind in ("clusters", "drafts") for one in ("berlin", "lisbon")]
+    names = [f"{kind}/{cluster}" for kind in ("clusters", "drafts") for cluster in ("berlin", "lisbon")]
     return [name for name in names if world.head(name)]
 
 
@@ -325,7 +325,7 @@ def test_a_field_that_we_emit_is_restored_with_a_conflict_record(world: World) -
 
     assert (after.outcomes["berlin/resources/shop"], after.moved) == ("draft", {"drafts/berlin"})
     assert "cpu: 2  # as agreed" in world.text("drafts/berlin", LIMITS)
-    assert [one[1:] for one in conflicts(world)] == [("configmap-limits.yaml", "/data/cpu")]
+    assert [conflict[1:] for conflict in conflicts(world)] == [("configmap-limits.yaml", "/data/cpu")]
     assert world.sync().is_silent
     publish(world)
     assert "cpu: 2  # as agreed" in world.text("clusters/berlin", LIMITS)
@@ -339,7 +339,7 @@ def test_on_a_draft_as_well(drafted: World) -> None:
 
     assert git(drafted.fleet, "merge-base", edited, "drafts/berlin") == edited
     assert "cpu: 2  # as agreed" in drafted.text("drafts/berlin", LIMITS)
-    assert [one[1:] for one in conflicts(drafted)] == [("configmap-limits.yaml", "/data/cpu")]
+    assert [conflict[1:] for conflict in conflicts(drafted)] == [("configmap-limits.yaml", "/data/cpu")]
     assert drafted.sync().is_silent
 
 
@@ -466,7 +466,9 @@ def foreign(folder: Path, adopt: bool = False) -> World:
     own = resource("ConfigMap", "limits", cpu="7", memory="1Gi", disk="10Gi")
     world.commit("clusters/berlin", {LIMITS: own, "resources/shop/own.yaml": resource("ConfigMap", "own", a="b")})
     placed = resource("ConfigMap", "limits", on=BOTH, adopt=adopt, cpu="2", memory="4Gi")
-    world.write({**{f"clusters/{one}.yaml": repository(one) for one in ("berlin", "lisbon")}, "limits.yaml": placed})
+    world.write(
+        {**{f"clusters/{cluster}.yaml": repository(cluster) for cluster in ("berlin", "lisbon")}, "limits.yaml": placed}
+    )
     return world
 
 
@@ -484,7 +486,7 @@ def test_a_directory_of_others_is_left_alone_until_the_resources_say_adopt(tmp_p
     assert after.outcomes["berlin/resources/shop"] == "draft"
     assert ("cpu: 2" in text, "disk: 10Gi" in text) == (True, True)
     assert world.text("drafts/berlin", "resources/shop/own.yaml")
-    assert {one[2] for one in conflicts(world)} >= {"/data/cpu", "/data/memory"}
+    assert {conflict[2] for conflict in conflicts(world)} >= {"/data/cpu", "/data/memory"}
     assert world.sync().is_silent
     publish(world)
     assert world.record("berlin", "resources/shop")["owned"]
@@ -557,7 +559,7 @@ def test_what_was_declined_just_now_is_not_what_stands_there(world: World) -> No
 def test_a_guard_holds_a_policy_that_shrinks_until_its_author_says_so(tmp_path: Path) -> None:
     names = ("amsterdam", "berlin", "lisbon", "paris")
     world = placement_world(tmp_path, guards={"max_delete_percent": 30})
-    world.write({f"clusters/{one}.yaml": repository(one) for one in names})
+    world.write({f"clusters/{item}.yaml": repository(item) for item in names})
     world.write({"placed/limits.yaml": limits(on="", by="north"), "placed/namespace.yaml": None})
     world.write({"policies/north.yaml": propagation("north", {})})
     world.sync()
@@ -565,24 +567,24 @@ def test_a_guard_holds_a_policy_that_shrinks_until_its_author_says_so(tmp_path: 
     shrunk = {"placement": [{"cluster": "paris"}]}
     world.write({"policies/north.yaml": propagation("north", shrunk)})
     held = world.sync()
-    told = [one.message for one in held.findings if one.code == "DeletionHeld"]
-    found = next(match for one in told if (match := re.search(r'ack-deletions: "(\w+)"', one)))
+    values = [finding.message for finding in held.findings if finding.code == "DeletionHeld"]
+    actual_match = next(match for item in values if (match := re.search(r'ack-deletions: "(\w+)"', item)))
     assert world.sync().is_silent
     assert ready(world, "ClusterPropagationPolicy/north") == "DeletionHeld"
-    acknowledged = {"reconciler.dev/ack-deletions": found[1]}
+    acknowledged = {"reconciler.dev/ack-deletions": actual_match[1]}
     world.write({"policies/north.yaml": propagation("north", shrunk, **acknowledged)})
 
     after = world.sync()
 
-    assert {held.outcomes[f"{one}/resources/shop"] for one in names[:3]} == {"DeletionHeld"}
+    assert {held.outcomes[f"{item}/resources/shop"] for item in names[:3]} == {"DeletionHeld"}
     assert held.moved == set()
-    assert {after.outcomes[f"{one}/resources/shop"] for one in names[:3]} == {"proposed"}
+    assert {after.outcomes[f"{item}/resources/shop"] for item in names[:3]} == {"proposed"}
     assert after.outcomes["paris/resources/shop"] == "published"
     assert world.sync().is_silent
-    for one in names[:3]:
-        world.merge(one, "squash", draft=f"removals/{one}")
+    for name in names[:3]:
+        world.merge(name, "squash", draft=f"removals/{name}")
     world.settle()
-    assert [standing(world, f"clusters/{one}") for one in names[:3]] == [[], [], []]
+    assert [standing(world, f"clusters/{item}") for item in names[:3]] == [[], [], []]
 
 
 def test_an_interrupted_pass_and_a_second_daemon_come_to_the_same(world: World) -> None:
@@ -602,9 +604,9 @@ def test_clusters_without_a_repository_live_in_the_fleet(tmp_path: Path) -> None
 
     first = world.sync()
 
-    places = [f"{kind}/{one}" for kind in ("clusters", "drafts") for one in ("berlin", "oslo", "rome")]
+    places = [f"{kind}/{cluster}" for kind in ("clusters", "drafts") for cluster in ("berlin", "oslo", "rome")]
     assert first.moved == set(places)
-    assert ["cpu: three" in world.text(f"drafts/{one}", LIMITS) for one in ("oslo", "rome")] == [False, True]
+    assert ["cpu: three" in world.text(f"drafts/{cluster}", LIMITS) for cluster in ("oslo", "rome")] == [False, True]
     assert ready(world, "FederatedCluster/oslo") == ready(world, "Cluster/rome", "team") == "Planned"
     assert world.sync().is_silent
     publish(world, "oslo", "rome")
@@ -671,8 +673,8 @@ def test_without_a_fleet_such_clusters_have_no_place(tmp_path: Path) -> None:
 
     first = world.sync()
 
-    told = [one.message for one in first.findings if one.code == "NoDestination"]
-    assert [one.split()[1] for one in told] == ["oslo", "rome"]
+    values = [finding.message for finding in first.findings if finding.code == "NoDestination"]
+    assert [item.split()[1] for item in values] == ["oslo", "rome"]
     assert first.outcomes == {"berlin/resources/shop": "draft"}
     assert first.moved == {"clusters/berlin", "drafts/berlin"}
     assert world.sync().is_silent
@@ -705,7 +707,7 @@ def test_the_commands_tell_what_goes_to_a_cluster(tmp_path: Path) -> None:
     validated = command(world, "validate")
     planned = command(world, "plan")
     world.sync()
-    again, drafts, shown = (
+    result, drafts, shown = (
         command(world, "plan"),
         command(world, "drafts"),
         command(world, "show", "rome/resources/shop"),
@@ -714,8 +716,10 @@ def test_the_commands_tell_what_goes_to_a_cluster(tmp_path: Path) -> None:
     assert (validated.returncode, validated.stdout) == (0, "no findings\n")
     assert (planned.returncode, "generate rome/resources/shop" in planned.stdout) == (2, True)
     assert "ConfigMap shop/limits: added" in planned.stdout
-    assert (again.returncode, "nothing to draft, 3 unchanged" in again.stdout) == (0, True)
-    assert [f"{one}: drafts/{one} Draft" in drafts.stdout for one in ("berlin", "oslo", "rome")] == [True] * 3
+    assert (result.returncode, "nothing to draft, 3 unchanged" in result.stdout) == (0, True)
+    assert [f"{cluster}: drafts/{cluster} Draft" in drafts.stdout for cluster in ("berlin", "oslo", "rome")] == [
+        True
+    ] * 3
     assert "cpu: three" in shown.stdout
 
 

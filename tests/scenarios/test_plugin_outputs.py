@@ -17,7 +17,7 @@ from tests.support.world import World
 LOGS, SHIPPER = "presets/logs.yaml", "logshipper.yaml"
 PLUGIN, VALUES, RELEASE = "plugin.yaml", "values.yaml", "helmrelease.yaml"
 BOTH = {"plugin_outputs": ["values", "helmrelease"]}
-EVERYWHERE = {f"drafts/{one}" for one in CLUSTERS}
+EVERYWHERE = {f"drafts/{cluster}" for cluster in CLUSTERS}
 
 
 def with_outputs_published(folder: Path) -> World:
@@ -64,15 +64,15 @@ def tree(world: World, branch: str) -> str:
 
 def test_outputs_come_and_go_and_the_plugin_stays_as_it_is(tmp_path: Path) -> None:
     world = begin(tmp_path, presets_published)
-    before = {one: tree(world, f"clusters/{one}") for one in CLUSTERS}
+    before = {item: tree(world, f"clusters/{item}") for item in CLUSTERS}
     on = switched(world, "values", "helmrelease")
 
     coming = on.sync()
 
     assert coming.moved == EVERYWHERE
-    for one in CLUSTERS:
-        assert names(on, f"drafts/{one}") == [RELEASE, PLUGIN, VALUES]
-        assert text_of(on, f"drafts/{one}", PLUGIN) == text_of(on, f"clusters/{one}", PLUGIN)
+    for cluster in CLUSTERS:
+        assert names(on, f"drafts/{cluster}") == [RELEASE, PLUGIN, VALUES]
+        assert text_of(on, f"drafts/{cluster}", PLUGIN) == text_of(on, f"clusters/{cluster}", PLUGIN)
     assert on.sync().is_silent
     publish(on, *CLUSTERS)
     assert on.settle().is_silent
@@ -81,7 +81,7 @@ def test_outputs_come_and_go_and_the_plugin_stays_as_it_is(tmp_path: Path) -> No
     assert going.moved == EVERYWHERE
     assert off.sync().is_silent
     publish(off, *CLUSTERS)
-    assert {one: tree(off, f"clusters/{one}") for one in CLUSTERS} == before
+    assert {item: tree(off, f"clusters/{item}") for item in CLUSTERS} == before
     assert off.settle().is_silent
     assert_sound(off.fleet)
 
@@ -129,7 +129,7 @@ def test_a_new_chart_moves_the_release_alone(world: World) -> None:
         "plugins/logs-lisbon/helmrelease.yaml",
     ]
     assert data(world, "drafts/lisbon", RELEASE)["spec"]["chartRef"]["name"] == "logshipper-1.9.4"
-    named = [one["name"] for one in world.told("drafts/lisbon", "plugins/logs-lisbon")["inputs"]["objects"]]
+    named = [item["name"] for item in world.told("drafts/lisbon", "plugins/logs-lisbon")["inputs"]["objects"]]
     assert "logshipper" in named
     assert world.sync().is_silent
 
@@ -184,9 +184,9 @@ def test_labels_of_people_stay_on_the_release_through_changes_of_ours(world: Wor
 
     world.sync()
 
-    found = data(world, "drafts/berlin", RELEASE)
-    assert (found["metadata"]["labels"], found["metadata"]["annotations"]) == ({"on-call": "night"}, {"a": "1"})
-    assert found["spec"]["values"]["buffer"] == {"size": 7}
+    result = data(world, "drafts/berlin", RELEASE)
+    assert (result["metadata"]["labels"], result["metadata"]["annotations"]) == ({"on-call": "night"}, {"a": "1"})
+    assert result["spec"]["values"]["buffer"] == {"size": 7}
     assert world.sync().is_silent
 
 
@@ -227,13 +227,13 @@ def test_a_policy_that_people_attach_to_a_release_changes_it(world: World) -> No
 
 
 @pytest.mark.parametrize(
-    ("rules", "code", "told"),
+    ("rules", "code", "value"),
     [
         pytest.param("", 0, False, id="off"),
         pytest.param("rules: {plugin_outputs: [helmrelease]}\n", 1, True, id="on"),
     ],
 )
-def test_validate_tells_what_flux_would_refuse(tmp_path: Path, rules: str, code: int, told: bool) -> None:
+def test_validate_tells_what_flux_would_refuse(tmp_path: Path, rules: str, code: int, value: bool) -> None:
     world = preset_world(tmp_path)
     world.write({LOGS: preset(options=[from_secret("to ken", "logs", "token")])})
     settings = f"config: {{url: {world.config}}}\nfleet: {{url: {world.fleet}}}\ncache: {tmp_path / 'cache'}\n"
@@ -241,7 +241,7 @@ def test_validate_tells_what_flux_would_refuse(tmp_path: Path, rules: str, code:
 
     ended = run_in(tmp_path, {"PATH": os.environ["PATH"], "HOME": "/nonexistent"}, "validate")
 
-    assert (ended.returncode, "HelmReleaseInvalid: PluginPreset/acme/logs" in ended.stdout) == (code, told)
+    assert (ended.returncode, "HelmReleaseInvalid: PluginPreset/acme/logs" in ended.stdout) == (code, value)
 
 
 def test_what_flux_would_refuse_is_drafted_nowhere_and_stays_where_it_is_published(world: World) -> None:
@@ -261,7 +261,7 @@ def test_a_secret_that_a_list_shadows_is_left_out_and_told_on_the_draft(tmp_path
 
     world.sync()
 
-    warnings = [one["code"] for one in world.told("drafts/oslo", "plugins/logs-oslo")["warnings"]]
+    warnings = [warning["code"] for warning in world.told("drafts/oslo", "plugins/logs-oslo")["warnings"]]
     assert warnings.count("SecretPathShadowed") == 1
     assert "valuesFrom" not in data(world, "drafts/oslo", RELEASE)["spec"]
     assert data(world, "drafts/oslo", VALUES)["b"] == [None, {"key": 2}]

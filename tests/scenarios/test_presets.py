@@ -61,13 +61,13 @@ def plugin(world: World, branch: str, name: str = "logs") -> Any:
 def options(world: World, branch: str, name: str = "logs") -> dict[str, Any]:
     """Return the options of a Plugin on a branch; a Secret stands for itself."""
     listed = plugin(world, branch, name)["spec"]["optionValues"]
-    return {one["name"]: one.get("value", one.get("valueFrom")) for one in listed}
+    return {item["name"]: item.get("value", item.get("valueFrom")) for item in listed}
 
 
 def logs(size: int = 32, **more: Any) -> str:
     """Return the preset as it is at first, with another size for Berlin."""
-    given = [option("buffer.size", 128), from_secret("token", "logs", "token")]
-    return preset(options=given, **{"overrides": {"berlin": [option("buffer.size", size)]}, **more})
+    values = [option("buffer.size", 128), from_secret("token", "logs", "token")]
+    return preset(options=values, **{"overrides": {"berlin": [option("buffer.size", size)]}, **more})
 
 
 def standing(world: World, branch: str) -> list[str]:
@@ -76,7 +76,9 @@ def standing(world: World, branch: str) -> list[str]:
 
 
 def conflicts(world: World, branch: str, package: str) -> list[tuple[str, str]]:
-    return [(one["file"], one.get("pointer", "")) for one in world.told(branch, package).get("conflicts", ())]
+    return [
+        (conflict["file"], conflict.get("pointer", "")) for conflict in world.told(branch, package).get("conflicts", ())
+    ]
 
 
 def preset_status(world: World, name: str = "logs") -> Any:
@@ -89,17 +91,17 @@ def states(world: World, name: str = "logs") -> dict[str, str]:
     return {row["clusterName"]: row["state"] for row in preset_status(world, name)["pluginStatuses"]}
 
 
-def condition(world: World, wanted: str, name: str = "logs") -> tuple[str, str]:
-    found = {one["type"]: one for one in preset_status(world, name)["conditions"]}
-    return found[wanted]["status"], found[wanted]["message"]
+def condition(world: World, expected: str, name: str = "logs") -> tuple[str, str]:
+    mapping = {item["type"]: item for item in preset_status(world, name)["conditions"]}
+    return mapping[expected]["status"], mapping[expected]["message"]
 
 
 # what comes
 
 
 def test_a_preset_has_a_plugin_on_each_of_its_clusters(drafted: World) -> None:
-    sizes = {one: options(drafted, f"drafts/{one}")["buffer.size"] for one in CLUSTERS}
-    storage = {one: options(drafted, f"drafts/{one}")["storage"] for one in CLUSTERS}
+    sizes = {item: options(drafted, f"drafts/{item}")["buffer.size"] for item in CLUSTERS}
+    storage = {item: options(drafted, f"drafts/{item}")["storage"] for item in CLUSTERS}
 
     assert sizes == {"berlin": 32, "lisbon": 128, "oslo": 128}
     assert storage == {"berlin": "zfs", "lisbon": "fast", "oslo": "zfs"}
@@ -110,10 +112,10 @@ def test_a_preset_has_a_plugin_on_each_of_its_clusters(drafted: World) -> None:
 
 
 def test_an_expression_and_a_secret_are_what_the_cluster_makes_of_them(drafted: World) -> None:
-    found = options(drafted, "drafts/oslo")
+    result = options(drafted, "drafts/oslo")
 
-    assert found["endpoint"] == "https://oslo-1.example.test"
-    assert found["token"] == {"secret": {"name": "logs", "key": "token"}}
+    assert result["endpoint"] == "https://oslo-1.example.test"
+    assert result["token"] == {"secret": {"name": "logs", "key": "token"}}
 
 
 @pytest.mark.parametrize("how", MERGES)
@@ -173,7 +175,7 @@ def test_an_edit_moves_the_drafts_that_it_reaches(
 
 
 TWICE = {"berlin": [option("buffer.size", 32)], "oslo": [option("storage", "nfs"), option("buffer.size", 8)]}
-TURNED = {name: list(reversed(found)) for name, found in reversed(TWICE.items())}
+TURNED = {name: list(reversed(item)) for name, item in reversed(TWICE.items())}
 
 
 @pytest.mark.parametrize(
@@ -216,10 +218,10 @@ def unselect_oslo(world: World) -> None:
 
 def ack_of(after: Pass) -> str:
     """Return what acknowledges that Plugins go."""
-    told = next(one.message for one in after.findings if one.code == "DeletionHeld")
-    found = re.search(r'ack-deletions: "(\w+)"', told)
-    assert found, told
-    return found[1]
+    result = next(finding.message for finding in after.findings if finding.code == "DeletionHeld")
+    match = re.search(r'ack-deletions: "(\w+)"', result)
+    assert match, result
+    return match[1]
 
 
 def acknowledged(these: str) -> dict[str, dict[str, str]]:
@@ -266,13 +268,13 @@ def test_many_clusters_at_once_are_held_until_somebody_says_so(world: World) -> 
     world.write({LOGS: logs(tiers=["core"])})
     held = world.sync()
     assert world.sync().is_silent
-    told = condition(world, "DeletionHeld")
+    result = condition(world, "DeletionHeld")
     world.write({LOGS: logs(tiers=["core"], marks=acknowledged(ack_of(held)))})
 
     after = world.sync()
 
     assert (held.outcomes["oslo/plugins/logs-oslo"], held.moved) == ("DeletionHeld", set())
-    assert (told[0], "2 of 3 Plugins" in told[1]) == ("True", True)
+    assert (result[0], "2 of 3 Plugins" in result[1]) == ("True", True)
     assert (after.outcomes["oslo/plugins/logs-oslo"], after.moved) == ("proposed", {"removals/berlin", "removals/oslo"})
     assert world.sync().is_silent
     world.merge("oslo", "squash", draft="removals/oslo")
@@ -317,36 +319,36 @@ def test_a_preset_that_goes_takes_its_plugins_along(world: World) -> None:
 
     after = world.sync()
 
-    assert {after.outcomes[f"{one}/plugins/logs-{one}"] for one in CLUSTERS} == {"proposed"}
-    assert after.moved == {f"removals/{one}" for one in CLUSTERS}
+    assert {after.outcomes[f"{entry}/plugins/logs-{entry}"] for entry in CLUSTERS} == {"proposed"}
+    assert after.moved == {f"removals/{entry}" for entry in CLUSTERS}
     assert world.sync().is_silent
-    for one in CLUSTERS:
-        world.merge(one, "squash", draft=f"removals/{one}")
+    for item in CLUSTERS:
+        world.merge(item, "squash", draft=f"removals/{item}")
     world.settle()
-    assert [standing(world, f"clusters/{one}") for one in CLUSTERS] == [["metrics-berlin"], [], ["metrics-oslo"]]
+    assert [standing(world, f"clusters/{entry}") for entry in CLUSTERS] == [["metrics-berlin"], [], ["metrics-oslo"]]
 
 
 def test_a_preset_that_retains_goes_alone_and_has_its_plugins_again_when_it_returns(world: World) -> None:
     world.write({LOGS: logs(deletionPolicy="Retain")})
     world.sync()
     world.write({LOGS: None})
-    gone = world.sync()
+    pass_result = world.sync()
     assert world.settle().is_silent
     retained = world.head("removals/oslo")
     world.write({LOGS: logs(16, deletionPolicy="Retain")})
 
     after = world.sync()
 
-    assert (gone.moved, retained) == (set(), "")
-    assert gone.outcomes["oslo/plugins/logs-oslo"] == "orphaned"
+    assert (pass_result.moved, retained) == (set(), "")
+    assert pass_result.outcomes["oslo/plugins/logs-oslo"] == "orphaned"
     assert (after.outcomes["oslo/plugins/logs-oslo"], after.moved) == ("adopted", {"drafts/berlin"})
     assert options(world, "drafts/berlin")["buffer.size"] == 16
     assert world.settle().is_silent
 
 
 def test_a_preset_may_let_nothing_go(world: World) -> None:
-    kept = {"annotations": {"greenhouse.sap/prevent-deletion": "true"}}
-    world.write({LOGS: logs(marks=kept)})
+    remaining = {"annotations": {"greenhouse.sap/prevent-deletion": "true"}}
+    world.write({LOGS: logs(marks=remaining)})
     world.sync()
     world.write({"clusters/lisbon.yaml": cluster("lisbon", "-")})
 
@@ -375,14 +377,14 @@ def _with_a_foreign_plugin(folder: Path) -> World:
 def test_a_foreign_plugin_is_skipped_and_adopted_by_its_label(tmp_path: Path) -> None:
     world = begin(tmp_path, _with_a_foreign_plugin)
     skipped = world.sync()
-    told = condition(world, "PluginSkipped")
+    result = condition(world, "PluginSkipped")
     assert world.sync().is_silent
     labelled = FOREIGN.replace('"a": "b"', f'"a": "b", "{PRESET_LABEL}": "logs"')
     world.commit("clusters/oslo", {plugin_file("oslo"): labelled})
 
     after = world.sync()
 
-    assert told == ("True", "Skipped existing plugins: logs-oslo")
+    assert result == ("True", "Skipped existing plugins: logs-oslo")
     assert "PluginNotManaged" in skipped.codes
     assert world.text("clusters/oslo", plugin_file("oslo")) == labelled
     assert after.outcomes["oslo/plugins/logs-oslo"] == "draft"
@@ -417,7 +419,7 @@ def test_an_option_that_we_emit_is_restored_with_a_conflict_record(tmp_path: Pat
     world.sync()
 
     assert options(world, "drafts/oslo")["storage"] == "zfs"
-    assert [one[0] for one in conflicts(world, "drafts/oslo", "plugins/logs-oslo")] == ["plugin.yaml"]
+    assert [conflict[0] for conflict in conflicts(world, "drafts/oslo", "plugins/logs-oslo")] == ["plugin.yaml"]
     assert world.sync().is_silent
     publish(world, "oslo")
     assert options(world, "clusters/oslo")["storage"] == "zfs"
@@ -460,12 +462,12 @@ def test_without_its_definition_everything_stays_and_comes_when_that_does(tmp_pa
     world.write({SHIPPER: None})
     first = world.sync()
     assert world.sync().is_silent
-    told = condition(world, "PluginDefinitionNotFound")
+    result = condition(world, "PluginDefinitionNotFound")
     world.write({SHIPPER: definition()})
 
     after = world.sync()
 
-    assert ("PluginDefinitionNotFound" in first.codes, told[0]) == (True, "True")
+    assert ("PluginDefinitionNotFound" in first.codes, result[0]) == (True, "True")
     assert first.outcomes == {}
     assert set(after.outcomes.values()) == {"draft"}
     assert after.moved >= EVERYWHERE
@@ -489,7 +491,7 @@ def test_without_its_definition_everything_stays_and_comes_when_that_does(tmp_pa
 )
 def test_nothing_vanishes_while_not_all_is_known(world: World, files: dict[str, str | None]) -> None:
     before = {path: (world.config / path).read_text() for path in files if (world.config / path).exists()}
-    heads = {one: world.head(f"clusters/{one}") for one in CLUSTERS}
+    heads = {item: world.head(f"clusters/{item}") for item in CLUSTERS}
     world.write(files)
 
     after = world.sync()
@@ -501,7 +503,7 @@ def test_nothing_vanishes_while_not_all_is_known(world: World, files: dict[str, 
     healed = world.sync()
     assert healed.moved == set()
     assert set(healed.outcomes.values()) == {"published"}
-    assert {one: world.head(f"clusters/{one}") for one in CLUSTERS} == heads
+    assert {item: world.head(f"clusters/{item}") for item in CLUSTERS} == heads
     assert world.settle().is_silent
 
 
@@ -523,12 +525,12 @@ def test_a_cluster_that_goes_takes_nothing_with_it(world: World) -> None:
 @pytest.mark.parametrize("start", [presets_drafted, presets_published])
 def test_with_its_state_lost_everything_is_known_again(tmp_path: Path, start: Callable[[Path], World]) -> None:
     world = begin(tmp_path, start)
-    before = {one: (world.head(f"clusters/{one}"), world.head(f"drafts/{one}")) for one in CLUSTERS}
+    before = {item: (world.head(f"clusters/{item}"), world.head(f"drafts/{item}")) for item in CLUSTERS}
     git(world.fleet, "update-ref", "-d", "refs/reconciler/state/oslo")
 
     world.sync()
 
-    assert {one: (world.head(f"clusters/{one}"), world.head(f"drafts/{one}")) for one in CLUSTERS} == before
+    assert {item: (world.head(f"clusters/{item}"), world.head(f"drafts/{item}")) for item in CLUSTERS} == before
     assert world.settle().is_silent
     world.write({LOGS: logs(16)})
     assert world.sync().moved == {"drafts/berlin"}
@@ -614,8 +616,10 @@ PLANTED_BY = {
 def everything(repository: Path) -> bytes:
     """Return every object of a repository, whether anything points to it or not, and every ref."""
     listed = [["cat-file", "--batch-all-objects", "--batch"], ["for-each-ref"]]
-    found = [subprocess.run(["git", "-C", repository, *one], capture_output=True, check=True).stdout for one in listed]
-    return b"\n".join(found)
+    values = [
+        subprocess.run(["git", "-C", repository, *item], capture_output=True, check=True).stdout for item in listed
+    ]
+    return b"\n".join(values)
 
 
 @pytest.mark.parametrize("files", PLANTED_BY.values(), ids=PLANTED_BY)
@@ -626,15 +630,15 @@ def test_a_secret_that_is_written_out_goes_nowhere(
     world.write(files)
     after = world.sync()
     world.settle()
-    told = [command(world, "plan"), command(world, "validate"), command(world, "drafts")]
-    told.append(command(world, "render", "--output", str(tmp_path / "out")))
+    results = [command(world, "plan"), command(world, "validate"), command(world, "drafts")]
+    results.append(command(world, "render", "--output", str(tmp_path / "out")))
 
     rendered = b"".join(path.read_bytes() for path in (tmp_path / "out").rglob("*") if path.is_file())
-    said = "".join(one.stdout + one.stderr for one in told) + "".join(capsys.readouterr())
-    kept = everything(world.fleet)
-    assert b"logs-oslo" in kept
-    assert PLANTED.encode() not in kept + rendered
-    assert PLANTED not in said + str(after.findings)
+    text = "".join(result.stdout + result.stderr for result in results) + "".join(capsys.readouterr())
+    remaining = everything(world.fleet)
+    assert b"logs-oslo" in remaining
+    assert PLANTED.encode() not in remaining + rendered
+    assert PLANTED not in text + str(after.findings)
 
 
 def command(world: World, *arguments: str) -> Ended:

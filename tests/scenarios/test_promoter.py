@@ -36,8 +36,8 @@ class PromotedWorld(World):
     def metadata(self, branch: str, path: str = FILE) -> dict[str, str]:
         """Return what a branch or commit says of the config that it was made of; {} where it says nothing."""
         text = git(self.fleet, "show", f"{branch}:{path}", check=False)
-        found: dict[str, str] = json.loads(text) if text else {}
-        return found
+        loads: dict[str, str] = json.loads(text) if text else {}
+        return loads
 
     def dry(self, branch: str) -> str:
         return self.metadata(branch).get("drySha", "")
@@ -69,7 +69,7 @@ class PromotedWorld(World):
     def said_by_each_commit(self) -> list[str]:
         """Return the config commit that each commit of the draft names, oldest first."""
         listed = git(self.fleet, "log", "--reverse", "--first-parent", "--format=%H", f"{ACTIVE}..{NEXT}").split()
-        return [self.dry(one) for one in listed]
+        return [self.dry(item) for item in listed]
 
 
 def made(folder: Path, repo: str = repository("berlin"), **settings: object) -> PromotedWorld:
@@ -228,8 +228,8 @@ def test_an_older_head_that_was_squashed_is_no_collision_with_what_people_do(wor
 
 def test_a_draft_that_people_worked_on_and_finished_is_not_kept_for_the_file_alone(world: PromotedWorld) -> None:
     world.edit(NEXT, "gateway/deployment.yaml", "replicas: 2", "replicas: 5")
-    taken = {path: text + "\n" for path, text in world.files(world.fleet, NEXT).items() if path != FILE}
-    world.commit(ACTIVE, taken)
+    mapping = {path: text + "\n" for path, text in world.files(world.fleet, NEXT).items() if path != FILE}
+    world.commit(ACTIVE, mapping)
     world.settle()
 
     assert rests(world)
@@ -264,7 +264,7 @@ def test_it_is_nobodys_work_beside_the_packages(world: PromotedWorld) -> None:
     (sheet,) = world.sheets("berlin")
 
     assert sheet.extra_paths == ()
-    assert [one.package for one in sheet.draft.packages] == ["gateway", "metrics"]
+    assert [drafted_package.package for drafted_package in sheet.draft.packages] == ["gateway", "metrics"]
 
 
 def test_approving_all_by_command_takes_it_along(world: PromotedWorld) -> None:
@@ -373,7 +373,9 @@ def test_what_people_put_on_a_branch_at_rest_is_their_draft(world: PromotedWorld
     world.settle()
 
     assert world.head(NEXT) == head
-    assert [one.path for one in world.sheets("berlin")[0].draft.files_outside_packages] == ["note.txt"]
+    assert [drafted_file.path for drafted_file in world.sheets("berlin")[0].draft.files_outside_packages] == [
+        "note.txt"
+    ]
 
 
 def test_a_fast_forward_leaves_the_branch_where_it_rests(world: PromotedWorld) -> None:
@@ -420,8 +422,8 @@ def test_it_stands_where_promoter_looks(tmp_path: Path, template: str, directory
     world = made(tmp_path, repository("berlin", **where), drafts={"branch": template})
     world.sync()
 
-    found = [one for one in world.paths(world.fleet, draft) if one.endswith(FILE)]
-    assert found == ([path] if path else [])
+    values = [path for path in world.paths(world.fleet, draft) if path.endswith(FILE)]
+    assert values == ([path] if path else [])
     assert world.settle().is_silent
 
 
@@ -439,9 +441,11 @@ def test_a_plain_folder_has_no_commit_to_name(tmp_path: Path) -> None:
 def test_two_repositories_on_one_draft_branch_are_both_left_alone(tmp_path: Path) -> None:
     world = World.new(tmp_path, **PROMOTED)
     world.release("gateway", "v1", package("gateway"))
-    both = {f"{one}.yaml": repository(one, branch="main", directory=one) for one in ("berlin", "lisbon")}
-    wanted = {f"gw-{one}.yaml": variant(f"gw-{one}", one, "gateway") for one in ("berlin", "lisbon")}
-    world.write({"catalog.yaml": catalog(), **both, **wanted})
+    both = {
+        f"{cluster}.yaml": repository(cluster, branch="main", directory=cluster) for cluster in ("berlin", "lisbon")
+    }
+    expected = {f"gw-{cluster}.yaml": variant(f"gw-{cluster}", cluster, "gateway") for cluster in ("berlin", "lisbon")}
+    world.write({"catalog.yaml": catalog(), **both, **expected})
 
     after = world.sync()
 

@@ -19,17 +19,21 @@ MET = "status:\n  conditions:\n    - {type: example.com/Tested, status: 'True'}\
 
 def merge(world: ForgeWorld, cluster: str, method: str = "squash") -> None:
     """Merge a cluster's draft as a person does who finds it ready."""
-    one = world.open_requests[f"drafts/{cluster}"]
-    one.draft = False
-    world.on_forge.merge(one.number, method, "merged")
+    pull_request = world.open_requests[f"drafts/{cluster}"]
+    pull_request.draft = False
+    world.on_forge.merge(pull_request.number, method, "merged")
 
 
 def test_a_draft_gets_a_pull_request_and_merging_it_publishes(tmp_path: Path) -> None:
     with github_world(tmp_path) as world:
         world.sync()
-        one = world.open_requests["drafts/lisbon"]
-        assert (one.base, one.draft, one.title) == ("clusters/lisbon", True, "lisbon/web: install v1")
-        assert "Same change as 1 other" in one.body
+        pull_request = world.open_requests["drafts/lisbon"]
+        assert (pull_request.base, pull_request.draft, pull_request.title) == (
+            "clusters/lisbon",
+            True,
+            "lisbon/web: install v1",
+        )
+        assert "Same change as 1 other" in pull_request.body
         assert world.settle().is_silent
         assert world.writes() == [
             "POST /repos/acme/fleet/pulls", f"POST /repos/acme/fleet/statuses/{world.head('drafts/berlin')}",
@@ -60,9 +64,9 @@ def test_closing_declines_until_it_would_be_another(tmp_path: Path) -> None:
     with github_world(tmp_path) as world:
         world.settle()
         world.on_forge.close(world.open_requests["drafts/lisbon"])
-        again = world.sync()
-        assert again.outcomes["lisbon/web"] == "declined"
-        assert "refs/heads/drafts/lisbon" not in again.after
+        pass_result = world.sync()
+        assert pass_result.outcomes["lisbon/web"] == "declined"
+        assert "refs/heads/drafts/lisbon" not in pass_result.after
         assert world.settle().is_silent
         world.release("web", "v2", package("web", replicas=3))
         world.write({"web-lisbon.yaml": variant("web-lisbon", "lisbon", "web", "v2")})
@@ -106,29 +110,29 @@ def test_a_draft_that_carried_edits_through_an_update_is_declined_without_them_t
 def test_opened_again_before_anybody_looked_is_not_declined(tmp_path: Path) -> None:
     with github_world(tmp_path, ("lisbon",)) as world:
         world.settle()
-        one = world.open_requests["drafts/lisbon"]
-        world.on_forge.close(one)
-        world.on_forge.reopen(one)
+        pull_request = world.open_requests["drafts/lisbon"]
+        world.on_forge.close(pull_request)
+        world.on_forge.reopen(pull_request)
         assert world.settle().outcomes == {"lisbon/web": "drafted"}
-        assert world.open_requests["drafts/lisbon"] is one
+        assert world.open_requests["drafts/lisbon"] is pull_request
 
 
 def test_people_go_on_with_a_closed_draft(tmp_path: Path) -> None:
     with github_world(tmp_path, ("lisbon",)) as world:
         world.settle()
-        one = world.open_requests["drafts/lisbon"]
-        world.on_forge.close(one)
+        pull_request = world.open_requests["drafts/lisbon"]
+        world.on_forge.close(pull_request)
         world.edit("drafts/lisbon", "web/deployment.yaml", "replicas: 2", "replicas: 5")
         world.settle()
-        assert world.open_requests["drafts/lisbon"].number > one.number, "a closed one does not open again"
+        assert world.open_requests["drafts/lisbon"].number > pull_request.number, "a closed one does not open again"
 
 
 def test_an_approved_one_is_left_alone_until_it_is_merged(tmp_path: Path) -> None:
     with github_world(tmp_path, ("lisbon",)) as world:
         world.settle()
-        one = world.open_requests["drafts/lisbon"]
-        one.draft = False
-        world.on_forge.review(one.number, "grace", "APPROVED")
+        pull_request = world.open_requests["drafts/lisbon"]
+        pull_request.draft = False
+        world.on_forge.review(pull_request.number, "grace", "APPROVED")
         head = world.head("drafts/lisbon")
         world.release("web", "v2", package("web", replicas=3))
         world.write({"web-lisbon.yaml": variant("web-lisbon", "lisbon", "web", "v2")})
@@ -143,17 +147,17 @@ def test_an_approved_one_is_left_alone_until_it_is_merged(tmp_path: Path) -> Non
 def test_proposing_marks_it_ready_and_rejecting_takes_that_back(tmp_path: Path) -> None:
     with github_world(tmp_path, ("lisbon",)) as world:
         world.settle()
-        one = world.open_requests["drafts/lisbon"]
+        pull_request = world.open_requests["drafts/lisbon"]
         for verb, draft in (("propose", False), ("reject", True), ("propose", False)):
             world.act(verb, "lisbon")
             world.settle()
-            assert one.draft == draft, verb
+            assert pull_request.draft == draft, verb
         world.act("reject", "lisbon")
-        one.draft = True
+        pull_request.draft = True
         world.settle()
-        one.draft = False
+        pull_request.draft = False
         assert world.settle().is_silent
-        assert one.draft is False, "a person's mark stays"
+        assert pull_request.draft is False, "a person's mark stays"
 
 
 def test_gates_and_blocked_updates_fail_the_check(tmp_path: Path) -> None:
@@ -176,8 +180,11 @@ def test_gates_and_blocked_updates_fail_the_check(tmp_path: Path) -> None:
 def test_bodies_are_written_anew_for_a_reason_only(tmp_path: Path) -> None:
     with github_world(tmp_path) as world:
         world.settle()
-        one = world.open_requests["drafts/lisbon"]
-        one.title, one.body = "Hold this until Friday", f"Ask Grace.\n\n{one.body}\n\nThanks!"
+        pull_request = world.open_requests["drafts/lisbon"]
+        pull_request.title, pull_request.body = (
+            "Hold this until Friday",
+            f"Ask Grace.\n\n{pull_request.body}\n\nThanks!",
+        )
         world.writes()
         merge(world, "berlin")
         world.commit("clusters/lisbon", {"other/file.txt": "theirs"})
@@ -186,10 +193,10 @@ def test_bodies_are_written_anew_for_a_reason_only(tmp_path: Path) -> None:
         world.release("web", "v2", package("web", replicas=3))
         world.write({"web-lisbon.yaml": variant("web-lisbon", "lisbon", "web", "v2")})
         world.settle()
-        assert one.title == "lisbon/web: update v1 → v2"
-        assert one.body.startswith("Ask Grace.")
-        assert one.body.endswith("Thanks!")
-        assert one.body.count("reconciler:begin") == 1
+        assert pull_request.title == "lisbon/web: update v1 → v2"
+        assert pull_request.body.startswith("Ask Grace.")
+        assert pull_request.body.endswith("Thanks!")
+        assert pull_request.body.count("reconciler:begin") == 1
 
 
 def test_a_request_that_people_opened_is_taken_as_ours_and_keeps_its_words(tmp_path: Path) -> None:
@@ -211,9 +218,9 @@ def test_a_forge_that_is_down_declines_and_approves_nothing(tmp_path: Path) -> N
         world.settle()
         world.on_forge.close(world.open_requests["drafts/lisbon"])
         world.forge.down()
-        one = world.sync()
-        assert one.outcomes["lisbon/web"] == "drafted"
-        assert one.report.due_at is not None
+        pass_result = world.sync()
+        assert pass_result.outcomes["lisbon/web"] == "drafted"
+        assert pass_result.report.due_at is not None
         world.forge.recover()
         assert world.sync().outcomes["lisbon/web"] == "declined"
 
@@ -221,9 +228,9 @@ def test_a_forge_that_is_down_declines_and_approves_nothing(tmp_path: Path) -> N
 def test_a_refused_request_holds_up_nobody(tmp_path: Path) -> None:
     with github_world(tmp_path) as world:
         world.forge.forbid("Resource not accessible by integration")
-        one = world.sync()
-        assert one.codes >= {"PullRequestRefused"}
-        assert one.report.is_clean
+        pass_result = world.sync()
+        assert pass_result.codes >= {"PullRequestRefused"}
+        assert pass_result.report.is_clean
         world.forge.recover()
         world.settle()
         assert len(world.open_requests) == 2
@@ -235,10 +242,10 @@ def test_removals_have_requests_of_their_own(tmp_path: Path) -> None:
         merge(world, "lisbon")
         world.write({"web-lisbon.yaml": None})
         world.settle()
-        one = world.open_requests["removals/lisbon"]
-        assert one.title == "lisbon/web: remove it"
-        assert "to delete these packages" in one.body
-        world.on_forge.close(one)
+        pull_request = world.open_requests["removals/lisbon"]
+        assert pull_request.title == "lisbon/web: remove it"
+        assert "to delete these packages" in pull_request.body
+        world.on_forge.close(pull_request)
         world.settle()
         assert list(world.open_requests) == ["drafts/berlin"]
         assert "web" in {path.partition("/")[0] for path in world.paths(world.fleet, "clusters/lisbon")}
@@ -248,12 +255,12 @@ def test_removals_have_requests_of_their_own(tmp_path: Path) -> None:
 def test_approving_merges_the_request_where_the_forge_decides(method: str, tmp_path: Path) -> None:
     with github_world(tmp_path, ("lisbon",), merge=method) as world:
         world.settle()
-        one = world.open_requests["drafts/lisbon"]
+        pull_request = world.open_requests["drafts/lisbon"]
         (refused,) = world.act("approve", "lisbon")
         assert [reason.reason for reason in refused.reasons] == ["NotProposed"]
-        (done,) = world.act("approve", "lisbon", should_approve_unproposed=True)
-        assert (done.outcome, done.message.rpartition("/")[2]) == ("done", str(one.number))
-        assert one.state == "merged"
+        (result,) = world.act("approve", "lisbon", should_approve_unproposed=True)
+        assert (result.outcome, result.message.rpartition("/")[2]) == ("done", str(pull_request.number))
+        assert pull_request.state == "merged"
         world.settle()
         assert world.record("lisbon", "web")["revision"] == 1
         if method != "rebase":

@@ -65,9 +65,9 @@ def test_a_review_that_is_refused_is_told_and_tried_again(answer: str, tmp_path:
     world = make_world(tmp_path, "agit")
     git(world.fleet, "config", "receive.procReceiveRefs", "refs/for")
     write_hook(world.fleet, "proc-receive", f"exec python3 {AGIT} '{answer}'")
-    one = world.sync()
-    assert "PullRequestRefused" in one.codes
-    assert one.report.due_at is not None
+    pass_result = world.sync()
+    assert "PullRequestRefused" in pass_result.codes
+    assert pass_result.report.due_at is not None
     write_hook(world.fleet, "proc-receive", f"exec python3 {AGIT} ok")
     assert "PullRequestRefused" not in world.sync().codes
     assert world.settle().is_silent

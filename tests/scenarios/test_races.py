@@ -61,7 +61,7 @@ def test_a_person_who_merges_while_we_push_is_recognised_in_the_same_pass(world:
 
 def test_a_race_lost_at_one_cluster_does_not_stop_the_others(world: World) -> None:
     world.sync()
-    world.write({f"regions/{one}.yaml": config_map(f"region-{one}", api="new") for one in ("north", "south")})
+    world.write({f"regions/{item}.yaml": config_map(f"region-{item}", api="new") for item in ("north", "south")})
 
     after = world.sync_while(lambda: world.commit("drafts/berlin", {"README.md": "ours\n"}))
 
@@ -87,7 +87,7 @@ def test_what_a_host_refuses_is_told_and_not_remembered_as_drafted(world: World)
 
 
 @pytest.mark.parametrize(
-    "kept",
+    "remaining",
     [
         pytest.param((), id="before-anything-was-pushed"),
         pytest.param(("refs/heads/clusters/berlin", "refs/heads/clusters/lisbon"), id="after-the-cluster-branches"),
@@ -98,12 +98,12 @@ def test_what_a_host_refuses_is_told_and_not_remembered_as_drafted(world: World)
     ],
 )
 def test_killed_at_any_point_the_next_pass_ends_where_an_unbroken_one_would(
-    world: World, kept: tuple[str, ...]
+    world: World, remaining: tuple[str, ...]
 ) -> None:
     world.sync()
     whole = read_refs(world.fleet)
     for name in whole:
-        if not name.endswith(kept or "nothing"):
+        if not name.endswith(remaining or "nothing"):
             git(world.fleet, "update-ref", "-d", name)
 
     replica(world).sync()

@@ -59,7 +59,11 @@ def test_a_draft_says_that_pods_restart_to_everybody_who_reads_it(world: World) 
     want(world, pod={"priorityClassName": "low"})
     world.sync()
     (sheet,) = world.sheets(whole=True)
-    (part,) = [one for one in build_pull_request_text(sheet, (), lambda _repo, _commit: "").sections if "###" in one]
+    (part,) = [
+        section
+        for section in build_pull_request_text(sheet, (), lambda _repo, _commit: "").sections
+        if "###" in section
+    ]
 
     assert RESTARTS in shown(world)
     assert part.splitlines()[2] == f"- `{RESTARTS}`"
@@ -101,15 +105,15 @@ def test_what_nobody_has_published_yet_restarts_nothing(world: World) -> None:
 
 
 def test_equal_content_has_an_equal_status_file_whatever_came_before(tmp_path: Path) -> None:
-    one, other = begin(tmp_path / "one"), begin(tmp_path / "other")
-    want(one, pod={"priorityClassName": "low"})
-    one.sync()
-    for world in (one, other):
+    result, other = begin(tmp_path / "one"), begin(tmp_path / "other")
+    want(result, pod={"priorityClassName": "low"})
+    result.sync()
+    for world in (result, other):
         want(world, pod=POD, podSet=SET)
         world.sync()
 
     file = ".reconciler/resources/shop.yaml"
-    assert one.text("drafts/berlin", file) == other.text("drafts/berlin", file)
+    assert result.text("drafts/berlin", file) == other.text("drafts/berlin", file)
 
 
 def test_a_report_follows_its_kafka_and_a_lost_state_is_no_news(tmp_path: Path) -> None:
@@ -117,9 +121,9 @@ def test_a_report_follows_its_kafka_and_a_lost_state_is_no_news(tmp_path: Path) 
     want(world, pod={"priorityClassName": "low"})
     world.sync()
     publish(world, "berlin")
-    (told,) = world.told("clusters/berlin", "resources/shop")["templates"]
+    (template,) = world.told("clusters/berlin", "resources/shop")["templates"]
     git(world.fleet, "update-ref", "-d", f"{STATE}berlin")
-    again = world.sync()
+    pass_result = world.sync()
 
-    assert told["template"] == {"pod": {"priorityClassName": "low"}}
-    assert again.moved == set()
+    assert template["template"] == {"pod": {"priorityClassName": "low"}}
+    assert pass_result.moved == set()

@@ -128,8 +128,8 @@ def test_what_people_changed_is_kept_after_an_update_took_it_in_too(drafted: Wor
 
     drafted.sync()
 
-    (one,) = kept(drafted)
-    assert git(drafted.fleet, "show", f"{one}:metrics/own.yaml") == "a: 1"
+    (item,) = kept(drafted)
+    assert git(drafted.fleet, "show", f"{item}:metrics/own.yaml") == "a: 1"
 
 
 def test_files_of_people_beside_the_package_keep_the_draft(drafted: World) -> None:
@@ -167,7 +167,7 @@ def test_a_removal_draft_waits_while_the_cluster_branch_would_undo_peoples_work_
 
     assert world.head(BRANCH) == theirs
     assert (waiting.outcomes["berlin/gateway"], waiting.codes) == ("RemovalWaits", {"RemovalWaits"})
-    assert all("it cannot be updated" in one.message for one in waiting.findings)
+    assert all("it cannot be updated" in finding.message for finding in waiting.findings)
     assert world.sync().is_silent
     world.delete(BRANCH)
     assert world.settle().outcomes["berlin/gateway"] == "proposed"
@@ -221,7 +221,7 @@ def test_a_published_package_is_proposed_to_be_removed_on_a_branch_of_its_own(wo
     assert after.outcomes["berlin/metrics"] == "proposed"
     assert after.moved == {BRANCH}
     published = world.paths(world.fleet, "clusters/berlin", "metrics")
-    assert set(changes(world)) == {"D\t.reconciler/metrics.yaml", *(f"D\tmetrics/{one}" for one in published)}
+    assert set(changes(world)) == {"D\t.reconciler/metrics.yaml", *(f"D\tmetrics/{item}" for item in published)}
     assert git(world.fleet, "rev-parse", f"{BRANCH}~1") == world.head("clusters/berlin")
     message = git(world.fleet, "log", "-1", "--format=%B", BRANCH)
     assert message.startswith("delete metrics\n")
@@ -263,7 +263,7 @@ def test_revision_numbers_are_not_used_again(world: World) -> None:
 
 
 def test_a_package_that_people_removed_by_hand_needs_no_draft(world: World) -> None:
-    paths = [f"metrics/{one}" for one in world.paths(world.fleet, "clusters/berlin", "metrics")]
+    paths = [f"metrics/{path}" for path in world.paths(world.fleet, "clusters/berlin", "metrics")]
     world.commit("clusters/berlin", dict.fromkeys(paths))
     world.write({"metrics.yaml": None})
 
@@ -294,7 +294,7 @@ def test_each_package_is_a_commit_and_one_can_be_picked(world: World) -> None:
     world.sync()
     assert git(world.fleet, "rev-list", "--count", f"clusters/berlin..{BRANCH}") == "2"
     world.commit(
-        "clusters/berlin", {f"metrics/{one}": None for one in world.paths(world.fleet, "clusters/berlin", "metrics")}
+        "clusters/berlin", {f"metrics/{path}": None for path in world.paths(world.fleet, "clusters/berlin", "metrics")}
     )
 
     after = world.sync()
@@ -590,7 +590,7 @@ def test_a_package_that_moves_is_drafted_anew_and_the_old_place_is_proposed_to_g
 @pytest.mark.parametrize("to", CLUSTERS[::-1])
 def test_a_package_that_moves_to_another_cluster_does_the_same(tmp_path: Path, to: str) -> None:
     world = small_world(tmp_path)
-    there = next(one for one in CLUSTERS if one != to)
+    there = next(cluster for cluster in CLUSTERS if cluster != to)
     world.write({"metrics.yaml": variant("metrics", there, "metrics")})
     world.sync()
     world.merge(there, "squash")
@@ -719,8 +719,10 @@ def test_the_upstream_of_others_stays(world: World) -> None:
 
 
 def tokens(world: World) -> set[str]:
-    told = " ".join(one.message for one in world.plan().findings if one.code in ("DeletionHeld", "NoTargets"))
-    return set(re.findall(r'ack-deletions: "([0-9a-f]+)"', told))
+    text = " ".join(
+        finding.message for finding in world.plan().findings if finding.code in ("DeletionHeld", "NoTargets")
+    )
+    return set(re.findall(r'ack-deletions: "([0-9a-f]+)"', text))
 
 
 def acknowledged(text: str, token: str, key: str = "ack-deletions") -> str:
@@ -738,14 +740,14 @@ def five_clusters(folder: Path) -> World:
     names = [f"c{number}" for number in range(5)]
     world.write(
         {
-            f"clusters/{one}.yaml": acknowledged(repository(one), compute_deletion_hash([(one, "gateway")]))
-            for one in names
+            f"clusters/{item}.yaml": acknowledged(repository(item), compute_deletion_hash([(item, "gateway")]))
+            for item in names
         }
     )
     world.write({"metrics.yaml": None, "gateway.yaml": injected_set("gateway", names)})
     world.sync()
-    for one in names:
-        world.merge(one, "squash")
+    for name in names:
+        world.merge(name, "squash")
     world.settle()
     return world
 
@@ -950,8 +952,8 @@ def test_a_lost_state_removes_nothing_and_leaves_removal_drafts_to_people(world:
 def test_an_owner_that_was_given_up_for_good_can_be_told_to_go(world: World) -> None:
     world.write({"gateway.yaml": None, "metrics.yaml": None})
     world.sync()
-    told = next(one.message for one in world.plan().findings if "Repository berlin" in one.message)
-    (token,) = re.findall(r'ack-deletions: "([0-9a-f]+)"', told)
+    result = next(finding.message for finding in world.plan().findings if "Repository berlin" in finding.message)
+    (token,) = re.findall(r'ack-deletions: "([0-9a-f]+)"', result)
     world.write({"clusters/berlin.yaml": acknowledged(repository("berlin"), token)})
 
     world.sync()
@@ -1046,7 +1048,7 @@ def test_packages_below_a_directory_go_from_there(tmp_path: Path) -> None:
 
     world.sync()
 
-    assert {one.partition("\t")[2].rpartition("/")[0] for one in changes(world)} == {
+    assert {change.partition("\t")[2].rpartition("/")[0] for change in changes(world)} == {
         "live/apps/.reconciler", "live/apps/metrics",
     }  # fmt: skip
     assert world.text(BRANCH, "metrics/other.yaml") == "a: 1\n"
@@ -1096,8 +1098,8 @@ def test_equal_worlds_propose_equal_removals(world: World, tmp_path: Path) -> No
     twin = World(tmp_path / "twin")
     shutil.copytree(world.folder, twin.folder, ignore=shutil.ignore_patterns("cache", "desk", "twin"))
 
-    for one in (world, twin):
-        given_up(one)
+    for item in (world, twin):
+        given_up(item)
 
     assert world.head(BRANCH) == twin.head(BRANCH) != ""
 

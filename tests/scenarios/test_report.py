@@ -24,7 +24,11 @@ def states(report: FleetReport) -> dict[str, str]:
 
 
 def waiting(report: FleetReport) -> dict[str, str]:
-    return {str(place): f"{one.kind}: {one.message}" for one in report.pending_items for place in one.targets}
+    return {
+        str(place): f"{pending_item.kind}: {pending_item.message}"
+        for pending_item in report.pending_items
+        for place in pending_item.targets
+    }
 
 
 @pytest.fixture
@@ -46,7 +50,7 @@ def test_drafts_are_reported_as_people_go_on_with_them(fresh: World) -> None:
     after = fresh.report()
 
     assert states(before) == {"berlin/gateway": "draft 0", "berlin/metrics": "draft 0", "lisbon/gateway": "draft 0"}
-    assert [len(one.targets) for one in before.changes] == [1, 1, 1]
+    assert [len(reported_change.targets) for reported_change in before.changes] == [1, 1, 1]
     assert states(after) == {"berlin/gateway": "draft 0", "berlin/metrics": "edited 0", "lisbon/gateway": "proposed 0"}
     assert waiting(after)["lisbon/gateway"] == "proposed: install v1, proposed"
     assert "edited" in waiting(after)["berlin/metrics"]
@@ -63,8 +67,12 @@ def test_what_is_published_is_well_and_explained_by_its_status_file(world: World
         (),
         [False, False],
     )
-    told = {str(place): dict(one.facts)["owner"] for one in report.explanations for place in one.targets}
-    assert told["berlin/metrics"] == "PackageVariant default/metrics-berlin"
+    mapping = {
+        str(place): dict(reported_explanation.facts)["owner"]
+        for reported_explanation in report.explanations
+        for place in reported_explanation.targets
+    }
+    assert mapping["berlin/metrics"] == "PackageVariant default/metrics-berlin"
 
 
 def test_one_change_that_goes_to_both_clusters_is_told_once_with_its_age(world: World) -> None:
@@ -76,7 +84,7 @@ def test_one_change_that_goes_to_both_clusters_is_told_once_with_its_age(world: 
     report = world.report()
 
     (change,) = report.changes
-    assert [str(one) for one in change.targets] == ["berlin/gateway", "lisbon/gateway"]
+    assert [str(report_target) for report_target in change.targets] == ["berlin/gateway", "lisbon/gateway"]
     assert (change.action, change.since) == ("update v1 → v2", 1_200_000_000)
     assert change.summary_lines[0].endswith("example.com/gateway:1.0 → example.com/gateway:2.0")
     assert [row.entries["gateway"].notes for row in report.rows] == [("local changes",), ()]
@@ -100,7 +108,7 @@ def test_what_is_dropped_is_declined_and_what_nothing_wants_waits_for_its_remova
     assert waiting(removed)["berlin/metrics"].startswith(
         "removal: remove the package: RemovalProposed: package berlin/metrics"
     )
-    assert [one.action for one in removed.changes] == ["remove"]
+    assert [reported_change.action for reported_change in removed.changes] == ["remove"]
 
 
 def test_what_is_orphaned_stays_and_is_nobodys(world: World) -> None:

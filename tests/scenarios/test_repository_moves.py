@@ -51,7 +51,7 @@ def test_another_spelling_of_a_repository_url_is_the_same_repository(world: Worl
     }
 
 
-@pytest.mark.parametrize("spelling", [one for one in SPELLINGS if "relative" not in one])
+@pytest.mark.parametrize("spelling", [spelling for spelling in SPELLINGS if "relative" not in spelling])
 def test_the_spelling_of_the_fleet_url_moves_no_ref(tmp_path: Path, spelling: str) -> None:
     world = fleet_world(tmp_path)
     other = World(tmp_path, fleet={"url": SPELLINGS[spelling](world.fleet)})
@@ -123,7 +123,7 @@ def test_another_repository_is_not_accepted_as_a_move(tmp_path: Path) -> None:
 
     after = world.sync()
 
-    (finding,) = [one for one in after.findings if one.code == MISSING]
+    (finding,) = [finding for finding in after.findings if finding.code == MISSING]
     assert after.moved == set()
     assert read_refs(moved)["refs/heads/clusters/berlin"] == foreign
     assert "does not contain the last known commit" in finding.message
@@ -143,8 +143,8 @@ def fleet_world(folder: Path) -> World:
 
 
 def state_of(fleet: Path, cluster: str) -> dict[str, object]:
-    found: dict[str, object] = json.loads(git(fleet, "show", f"{STATE}{cluster}:destination.json"))
-    return found
+    data: dict[str, object] = json.loads(git(fleet, "show", f"{STATE}{cluster}:destination.json"))
+    return data
 
 
 def test_an_outdated_copy_is_not_accepted_as_a_move(tmp_path: Path) -> None:

@@ -33,7 +33,11 @@ def empty(world: World) -> dict[str, str]:
 
 def acknowledge(text: str, after: Pass, cluster: str) -> str:
     """Return a manifest with the annotation that the finding of a cluster prints."""
-    (line,) = [found[0] for one in after.findings if (found := _line_of(one.message)) and f" {cluster}:" in one.message]
+    (line,) = [
+        match[0]
+        for finding in after.findings
+        if (match := _line_of(finding.message)) and f" {cluster}:" in finding.message
+    ]
     return text.replace("metadata:\n", f"metadata:\n  annotations: {{{line}}}\n", 1)
 
 
@@ -45,13 +49,13 @@ def test_nothing_is_pushed_to_an_emptied_repository(world: World) -> None:
     before = empty(world)
 
     after = world.sync()
-    again = world.sync()
+    pass_result = world.sync()
 
-    assert [one.code for one in after.findings if one.code == RESET] == [RESET, RESET]
+    assert [finding.code for finding in after.findings if finding.code == RESET] == [RESET, RESET]
     assert read_refs(world.fleet) == {}
-    assert again.codes == after.codes
+    assert pass_result.codes == after.codes
     head = before["refs/heads/clusters/berlin"][:12]
-    assert any(f"reconciler.dev/ack-reset: {head}" in one.message.replace('"', "") for one in after.findings)
+    assert any(f"reconciler.dev/ack-reset: {head}" in finding.message.replace('"', "") for finding in after.findings)
 
 
 def test_a_plan_reports_the_reset_and_keeps_the_record_of_it(world: World) -> None:
@@ -69,7 +73,9 @@ def test_an_acknowledged_reset_starts_again_from_nothing(world: World) -> None:
     acknowledged = world.sync()
 
     assert acknowledged.moved == {"clusters/berlin", "drafts/berlin"}
-    assert [one.message.split(":")[0] for one in acknowledged.findings if one.code == RESET] == ["Repository lisbon"]
+    assert [finding.message.split(":")[0] for finding in acknowledged.findings if finding.code == RESET] == [
+        "Repository lisbon"
+    ]
     world.settle()
     world.write({BERLIN: repository("berlin")})
     assert "drafts/berlin" not in world.sync().moved
@@ -85,7 +91,7 @@ def test_an_old_acknowledgment_does_not_acknowledge_the_next_reset(world: World)
 
     after = world.sync()
 
-    assert "Repository berlin" in {one.message.split(":")[0] for one in after.findings if one.code == RESET}
+    assert "Repository berlin" in {finding.message.split(":")[0] for finding in after.findings if finding.code == RESET}
     assert read_refs(world.fleet) == {}
 
 
@@ -96,7 +102,7 @@ def test_a_wrong_acknowledgment_is_not_one(world: World) -> None:
 
     after = world.sync()
 
-    assert any("(found: abc)" in one.message for one in after.findings if one.code == RESET)
+    assert any("(found: abc)" in finding.message for finding in after.findings if finding.code == RESET)
     assert read_refs(world.fleet) == {}
 
 
@@ -108,17 +114,17 @@ def test_a_new_cluster_waits_for_the_acknowledgment_of_the_others(world: World) 
 
     after = world.sync()
 
-    assert "Repository oslo" in {one.message.split(":")[0] for one in after.findings if one.code == RESET}
+    assert "Repository oslo" in {finding.message.split(":")[0] for finding in after.findings if finding.code == RESET}
     assert read_refs(world.fleet) == {}
 
 
 def test_a_restored_repository_goes_on_as_before(world: World) -> None:
-    kept = world.folder / "kept.git"
-    shutil.copytree(world.fleet, kept)
+    path = world.folder / "kept.git"
+    shutil.copytree(world.fleet, path)
     empty(world)
     world.sync()
     shutil.rmtree(world.fleet)
-    kept.rename(world.fleet)
+    path.rename(world.fleet)
 
     after = world.sync()
 
@@ -133,7 +139,9 @@ def test_one_cluster_may_be_reset_alone(world: World) -> None:
 
     after = world.sync()
 
-    assert [one.message.split(":")[0] for one in after.findings if one.code == RESET] == ["Repository berlin"]
+    assert [finding.message.split(":")[0] for finding in after.findings if finding.code == RESET] == [
+        "Repository berlin"
+    ]
     assert after.moved == {"drafts/lisbon"}
     assert world.sync().is_silent
 
@@ -161,7 +169,7 @@ def test_a_url_of_an_empty_repository_is_a_reset(world: World) -> None:
 
     after = world.sync()
 
-    (finding,) = [one for one in after.findings if one.code == RESET]
+    (finding,) = [finding for finding in after.findings if finding.code == RESET]
     assert "does not exist and has no state; before, it was branch clusters/berlin of" in finding.message
     assert read_refs(world.folder / "empty.git") == {}
 
@@ -173,7 +181,9 @@ def test_a_cluster_of_the_fleet_repository_has_the_annotation_itself(tmp_path: P
     world.sync()
     empty(world)
     after = world.sync()
-    assert "annotation of Cluster default/berlin" in next(one.message for one in after.findings if one.code == RESET)
+    assert "annotation of Cluster default/berlin" in next(
+        finding.message for finding in after.findings if finding.code == RESET
+    )
     world.write({"berlin.yaml": acknowledge(cluster, after, "berlin")})
 
     assert world.sync().moved == {"clusters/berlin", "drafts/berlin"}

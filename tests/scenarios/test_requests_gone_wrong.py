@@ -38,15 +38,15 @@ def release(world: ForgeWorld, version: str = "v2", replicas: int = 3, cluster: 
     world.write({f"web-{cluster}.yaml": variant(f"web-{cluster}", cluster, "web", version)})
 
 
-def merge(world: ForgeWorld, one: FakeRequest) -> None:
+def merge(world: ForgeWorld, pull_request: FakeRequest) -> None:
     """Merge a request as a person does who finds it ready."""
-    one.draft = False
-    world.on_forge.merge(one.number, "squash", "merged")
+    pull_request.draft = False
+    world.on_forge.merge(pull_request.number, "squash", "merged")
 
 
 def numbers(world: ForgeWorld) -> list[tuple[int, str]]:
     """Return all requests with what became of them."""
-    return [(one.number, one.state) for one in reversed(world.draft_requests())]
+    return [(pull_request.number, pull_request.state) for pull_request in reversed(world.draft_requests())]
 
 
 def repositories(world: ForgeWorld) -> list[tuple[str, Path]]:
@@ -59,8 +59,8 @@ def answering(world: ForgeWorld, method: str, ending: str, answer: Answer) -> It
     """Have the forge give one answer to calls of a kind."""
     usual = world.wire.answer
 
-    def answered(asked: Asked) -> Answer:
-        return answer if asked.method == method and asked.path.endswith(ending) else usual(asked)
+    def answered(requests: Asked) -> Answer:
+        return answer if requests.method == method and requests.path.endswith(ending) else usual(requests)
 
     with patch.object(world.wire, "answer", answered):
         yield
@@ -91,11 +91,11 @@ def test_one_that_was_merged_elsewhere_leaves_its_draft_to_another(tmp_path: Pat
     with github_world(tmp_path, ("lisbon",)) as world:
         world.settle()
         git(world.fleet, "update-ref", "refs/heads/topic", "clusters/lisbon")
-        one = world.open_requests["drafts/lisbon"]
-        one.base = "topic"
+        pull_request = world.open_requests["drafts/lisbon"]
+        pull_request.base = "topic"
         assert world.settle().outcomes == {"lisbon/web": "drafted"}
         assert numbers(world) == [(1, "open")], "where people want it to go is theirs to say"
-        merge(world, one)
+        merge(world, pull_request)
         world.settle()
         assert world.open_requests["drafts/lisbon"].base == "clusters/lisbon"
 
@@ -144,14 +144,14 @@ def test_what_cannot_be_read_of_one_draft_is_told_and_holds_up_nobody(tmp_path: 
         read = ObjectReader.blobs
 
         def limited(reader: ObjectReader, blobs: list[str]) -> object:
-            wanted = list(blobs)
-            if large in wanted:
+            expected = list(blobs)
+            if large in expected:
                 raise TooLargeError(f"blob {large} has 100000000 bytes, more than 67108864")
-            return read(reader, wanted)  # type: ignore[arg-type]
+            return read(reader, expected)  # type: ignore[arg-type]
 
         with patch.object(ObjectReader, "blobs", limited):
-            one = world.sync()
-        (message,) = (finding.message for finding in one.findings if finding.code == "PullRequestRefused")
+            pass_result = world.sync()
+        (message,) = (finding.message for finding in pass_result.findings if finding.code == "PullRequestRefused")
         assert message.startswith(
             "Repository berlin: the text of the pull request of drafts/berlin cannot be written: "
         )
@@ -184,11 +184,11 @@ def test_closed_while_our_push_is_on_its_way_a_service_opens_another_by_itself(t
         service.run()
         service.run()
         release(world)
-        one = world.open_requests["drafts/lisbon"]
+        pull_request = world.open_requests["drafts/lisbon"]
         push = service._publisher.publish
 
         def pushed(remote: Remote, written: Sequence[WrittenPlan]) -> Mapping[str, PushOutcome]:
-            world.on_forge.close(one)
+            world.on_forge.close(pull_request)
             return push(remote, written)
 
         with patch.object(service._publisher, "publish", pushed):
@@ -215,32 +215,32 @@ def test_a_list_that_lags_behind_opens_nothing_twice_and_hides_no_closing(tmp_pa
 def test_a_body_without_room_for_ours_keeps_no_check_from_its_head(tmp_path: Path) -> None:
     with github_world(tmp_path, ("lisbon",)) as world:
         world.settle()
-        one = world.open_requests["drafts/lisbon"]
-        one.body += "x" * (LONGEST_BODY - len(one.body))
+        pull_request = world.open_requests["drafts/lisbon"]
+        pull_request.body += "x" * (LONGEST_BODY - len(pull_request.body))
         world.release("web", "v2", package("web", more=config_map("more", a="b")))
         world.write({"web-lisbon.yaml": variant("web-lisbon", "lisbon", "web", "v2")})
         assert "PullRequestRefused" in world.sync().codes
         assert world.on_forge.status(world.head("drafts/lisbon"), "reconciler")
         world.act("propose", "lisbon")
         world.sync()
-        assert one.draft is False
-        one.body = one.body.rstrip("x")
+        assert pull_request.draft is False
+        pull_request.body = pull_request.body.rstrip("x")
         world.settle()
-        assert one.title == "lisbon/web: update v1 → v2"
+        assert pull_request.title == "lisbon/web: update v1 → v2"
 
 
 def test_a_request_that_the_forge_breaks_over_does_not_stand_before_the_others(tmp_path: Path) -> None:
     with github_world(tmp_path, ("berlin", "lisbon", "porto")) as world:
         usual = world.wire.answer
 
-        def answered(asked: Asked) -> Answer:
-            return Answer(502) if asked.method == "POST" and b"drafts/berlin" in asked.body else usual(asked)
+        def answered(requests: Asked) -> Answer:
+            return Answer(502) if requests.method == "POST" and b"drafts/berlin" in requests.body else usual(requests)
 
         with patch.object(world.wire, "answer", answered):
-            one = world.sync()
+            pass_result = world.sync()
         assert sorted(world.open_requests) == ["drafts/lisbon", "drafts/porto"]
-        assert "PullRequestsUnreachable" not in one.codes
-        assert one.report.due_at is not None
+        assert "PullRequestsUnreachable" not in pass_result.codes
+        assert pass_result.report.due_at is not None
         world.settle()
         assert len(world.open_requests) == 3
 

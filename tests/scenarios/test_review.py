@@ -26,7 +26,8 @@ def world(tmp_path: Path) -> World:
 def told(acted: tuple[ReviewActionResult, ...]) -> dict[str, str]:
     """Return what became of each draft: its word, and the reasons."""
     return {
-        one.branch or one.repository: " ".join([one.status_label, *(r.reason for r in one.reasons)]) for one in acted
+        result.branch or result.repository: " ".join([result.status_label, *(r.reason for r in result.reasons)])
+        for result in acted
     }
 
 
@@ -76,9 +77,9 @@ def test_proposing_again_changes_nothing(world: World) -> None:
     world.act("propose", "berlin")
     before = read_refs(world.fleet)
 
-    again = world.act("propose", "berlin")
+    results = world.act("propose", "berlin")
 
-    assert told(again) == {"drafts/berlin": "unchanged"}
+    assert told(results) == {"drafts/berlin": "unchanged"}
     assert read_refs(world.fleet) == before
 
 
@@ -112,7 +113,7 @@ def test_an_unmet_gate_keeps_a_draft_from_being_proposed_and_published(world: Wo
 def test_a_required_injection_without_an_object_warns_and_gates_the_draft(world: World, verb: str) -> None:
     world.release("metrics", "v2", package("metrics", ports=config_map("ports", "required", http="80")))
     world.write({"metrics.yaml": variant("metrics-berlin", "berlin", "metrics", "v2")})
-    found = world.sync()
+    pass_result = world.sync()
     before = read_refs(world.fleet)
 
     acted = (
@@ -121,9 +122,9 @@ def test_a_required_injection_without_an_object_warns_and_gates_the_draft(world:
         else world.act("approve", "berlin", should_approve_unproposed=True)
     )
 
-    assert [(one.code, one.severity) for one in found.findings if one.code == "InjectionMissing"] == [
-        ("InjectionMissing", "warning")
-    ]
+    assert [
+        (finding.code, finding.severity) for finding in pass_result.findings if finding.code == "InjectionMissing"
+    ] == [("InjectionMissing", "warning")]
     assert told(acted) == {"drafts/berlin": "refused GateNotMet"}
     assert acted[0].reasons[0].message == (
         "metrics: config.injection.ConfigMap.ports is False (NoResourceSelected): no injectors defined;"
@@ -149,9 +150,9 @@ def test_a_draft_with_conflicts_is_refused_until_they_are_accepted(world: World,
     assert format_action_results(refused, None).splitlines()[0] == f"conflict   berlin/{CONFLICT}"
     assert "--accept-conflicts" in refused[0].reasons[0].message
     assert read_refs(world.fleet) == before
-    (done,) = world.act(verb, "berlin", accepts_conflicts=True, **more)  # type: ignore[arg-type]
-    assert done.status_label == ("published" if verb == "approve" else "proposed")
-    assert done.conflicts == (CONFLICT,)
+    (result,) = world.act(verb, "berlin", accepts_conflicts=True, **more)  # type: ignore[arg-type]
+    assert result.status_label == ("published" if verb == "approve" else "proposed")
+    assert result.conflicts == (CONFLICT,)
 
 
 def test_what_was_proposed_with_conflicts_is_not_approved_without_accepting_them(world: World) -> None:
@@ -272,13 +273,13 @@ def test_every_action_is_logged_for_audits(
     with capture_logs() as events:
         acted = world.act(verb, "berlin", **more)
 
-    (event,) = [one for one in events if one["event"] == "review_action"]
+    (event,) = [event for event in events if event["event"] == "review_action"]
     assert event["log_level"] == level
     assert {name: event[name] for name in expected} == expected
     assert (event["action"], event["actor"]) == (verb, "Grace <grace@example.com>")
     assert event["targets"] == ["berlin"]
     assert event["packages"] == ["berlin/gateway", "berlin/metrics"]
-    assert event["commits"] == [one.commit for one in acted if one.commit]
+    assert event["commits"] == [result.commit for result in acted if result.commit]
 
 
 def test_the_packages_without_a_gate_can_go(world: World) -> None:
@@ -494,7 +495,9 @@ def test_where_only_branches_are_allowed_the_note_is_one(tmp_path: Path) -> None
     world.act("propose", "berlin")
     world.act("reject", "berlin", message="too early")
 
-    assert [one.rejection.reason for one in world.sheets("berlin") if one.rejection] == ["too early"]
+    assert [draft_details.rejection.reason for draft_details in world.sheets("berlin") if draft_details.rejection] == [
+        "too early"
+    ]
     assert world.head("reconciler/state/_rejected/drafts/berlin")
     assert world.settle().outcomes["berlin/gateway"] == "drafted"
 
@@ -613,8 +616,8 @@ def test_a_dropped_package_leaves_the_others_on_the_draft(world: World, publishe
 
 def test_removing_a_package_wants_an_approval_of_its_own(world: World) -> None:
     world.act("approve", "berlin", should_approve_unproposed=True)
-    wanted = (world.config / "metrics.yaml").read_text()
-    world.write({"metrics.yaml": f"{wanted}  deletionPolicy: delete\n"})
+    text = (world.config / "metrics.yaml").read_text()
+    world.write({"metrics.yaml": f"{text}  deletionPolicy: delete\n"})
     world.settle()
     world.write({"metrics.yaml": None})
     world.sync()
@@ -633,8 +636,8 @@ def test_removing_a_package_wants_an_approval_of_its_own(world: World) -> None:
 
 def test_a_dropped_removal_is_declined(world: World) -> None:
     world.act("approve", "berlin", should_approve_unproposed=True)
-    wanted = (world.config / "metrics.yaml").read_text()
-    world.write({"metrics.yaml": f"{wanted}  deletionPolicy: delete\n"})
+    text = (world.config / "metrics.yaml").read_text()
+    world.write({"metrics.yaml": f"{text}  deletionPolicy: delete\n"})
     world.settle()
     world.write({"metrics.yaml": None})
     world.sync()
@@ -661,11 +664,11 @@ def test_what_is_open_is_told_with_its_edits_and_conflicts(world: World) -> None
 
     assert sheet.editors == ("Ada",)
     assert (sheet.draft.is_edited, sheet.behind_count) == (True, 0)
-    (one,) = sheet.packages
-    assert one.package.is_edited
-    assert [conflict["pointer"] for conflict in one.package.status["conflicts"]]
-    assert "upstream catalog/metrics: v1 → v2" in one.causes
-    assert "replicas 2 → 5" in one.changes.format_summary_lines()[0]
+    (draft_package_details,) = sheet.packages
+    assert draft_package_details.package.is_edited
+    assert [conflict["pointer"] for conflict in draft_package_details.package.status["conflicts"]]
+    assert "upstream catalog/metrics: v1 → v2" in draft_package_details.causes
+    assert "replicas 2 → 5" in draft_package_details.changes.format_summary_lines()[0]
 
 
 def test_many_are_meant_by_the_labels_of_their_repositories(world: World) -> None:

@@ -46,21 +46,26 @@ class Transcript:
     def passed(self) -> None:
         """Let passes run until nothing moves, and take down what the first of them decided."""
         first = self._world.sync()
-        told = [f"{place}: {outcome}" for place, outcome in sorted(first.outcomes.items())]
-        self.saw("The pass", "\n".join([*told, *(f"{one.code}: {one.message}" for one in first.findings)]))
+        values = [f"{place}: {outcome}" for place, outcome in sorted(first.outcomes.items())]
+        self.saw(
+            "The pass", "\n".join([*values, *(f"{finding.code}: {finding.message}" for finding in first.findings)])
+        )
         self._world.settle()
 
     def showed(self, place: str) -> None:
         """Take down what `show` tells of one package."""
         sheets = self._world.sheets(place, whole=True)
-        shown = [format_draft_text(one, self._world.now, 40) for one in sheets]
+        shown = [format_draft_text(draft_details, self._world.now, 40) for draft_details in sheets]
         self.saw(f"`reconciler show {place}`", "\n".join(shown) or "no draft is open")
 
     def listed(self) -> None:
         """Take down what is open, with the commands and on the forge."""
         self.saw("`reconciler drafts`", format_drafts_text(self._world.sheets(), self._world.now))
         open_ones = sorted(self._world.open_requests.items())
-        lines = [f"#{one.number} {head} → {one.base}{' (draft)' * one.draft}: {one.title}" for head, one in open_ones]
+        lines = [
+            f"#{pull_request.number} {head} → {pull_request.base}{' (draft)' * pull_request.draft}: {pull_request.title}"
+            for head, pull_request in open_ones
+        ]
         self.saw("Pull requests", "\n".join(lines) or "none")
 
     def published(self, cluster: str) -> None:
@@ -114,9 +119,9 @@ def test_two_people_review_one_cluster(tmp_path: Path, rewrite: bool) -> None:
         transcript.saw("`reconciler approve lisbon/api --propose`", format_action_results(acted, GRACE))
         transcript.passed()
         transcript.listed()
-        one = world.open_requests["drafts/lisbon"]
-        one.draft = False
-        world.on_forge.merge(one.number, "squash", f"{one.title} (#{one.number})")
+        pull_request = world.open_requests["drafts/lisbon"]
+        pull_request.draft = False
+        world.on_forge.merge(pull_request.number, "squash", f"{pull_request.title} (#{pull_request.number})")
         transcript.passed()
         transcript.published("lisbon")
 

@@ -192,7 +192,7 @@ def test_a_host_that_refuses_tags_keeps_nothing_else_from_happening(world: World
 
     refused = world.sync()
 
-    [finding] = [one for one in refused.findings if one.code == "RevisionTagRefused"]
+    [finding] = [finding for finding in refused.findings if finding.code == "RevisionTagRefused"]
     assert finding.severity.value == "warning"
     assert "berlin/metrics/v1" in finding.message
     assert "tags are protected here" in finding.message
@@ -256,18 +256,18 @@ def test_two_daemons_at_once_make_the_same_tags(world: World) -> None:
 
 
 def test_two_daemons_that_tag_at_once_make_the_same(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    push_tags, others = Mirror.push_tags, [replica(world)]
+    push_tags, worlds = Mirror.push_tags, [replica(world)]
 
-    def late(mirror: Mirror, wanted: Mapping[str, ObjectId]) -> PushReport:
-        while others:
-            others.pop().sync()
-        return push_tags(mirror, wanted)
+    def late(mirror: Mirror, expected: Mapping[str, ObjectId]) -> PushReport:
+        while worlds:
+            worlds.pop().sync()
+        return push_tags(mirror, expected)
 
     monkeypatch.setattr(Mirror, "push_tags", late)
 
     after = world.sync()
 
-    assert others == []
+    assert worlds == []
     assert set(tags(world)) == {"berlin/metrics/v1"}
     assert not {code for code in after.codes if code.startswith("RevisionTag")}
     world.settle()
@@ -276,9 +276,9 @@ def test_two_daemons_that_tag_at_once_make_the_same(world: World, monkeypatch: p
 def test_a_tag_that_people_make_while_we_do_is_theirs(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     push_tags, root = Mirror.push_tags, git(world.fleet, "rev-list", "--max-parents=0", "clusters/berlin")
 
-    def late(mirror: Mirror, wanted: Mapping[str, ObjectId]) -> PushReport:
+    def late(mirror: Mirror, expected: Mapping[str, ObjectId]) -> PushReport:
         git(world.fleet, "tag", "berlin/metrics/v1", root)
-        return push_tags(mirror, wanted)
+        return push_tags(mirror, expected)
 
     monkeypatch.setattr(Mirror, "push_tags", late)
     after = world.sync()
@@ -389,6 +389,6 @@ def test_labels_and_annotations_stand_in_the_tag_on_lines_of_their_own(tmp_path:
 
     world.sync()
 
-    told = trailers(world, "berlin/metrics/v1")
-    assert (json.loads(told["Labels"]), json.loads(told["Annotations"])) == ({"tier": "one"}, {"note": note})
-    assert told["Revision"] == "1"
+    result = trailers(world, "berlin/metrics/v1")
+    assert (json.loads(result["Labels"]), json.loads(result["Annotations"])) == ({"tier": "one"}, {"note": note})
+    assert result["Revision"] == "1"

@@ -87,9 +87,9 @@ def world(tmp_path: Path) -> ConfigWorld:
     return world
 
 
-def of_config(one: Pass) -> list[str]:
+def of_config(pass_result: Pass) -> list[str]:
     codes = {"Revision", "Proposal", "TagUnpinned", "UpstreamSettling"}
-    return [finding.code for finding in one.findings if finding.code.startswith(tuple(codes))]
+    return [finding.code for finding in pass_result.findings if finding.code.startswith(tuple(codes))]
 
 
 def test_a_moved_tag_changes_one_line_of_the_config_on_a_branch(world: ConfigWorld) -> None:
@@ -108,12 +108,12 @@ def test_a_moved_tag_changes_one_line_of_the_config_on_a_branch(world: ConfigWor
 def test_a_second_pass_is_silent_and_equal_worlds_give_equal_commits(world: ConfigWorld, tmp_path: Path) -> None:
     world.sync()
     first = git(world.repo, "for-each-ref")
-    again = world.sync()
+    pass_result = world.sync()
     git(world.repo, "update-ref", "-d", "refs/reconciler/state/_config")
     world.drop_proposal()
     world.sync()
 
-    assert again.is_silent
+    assert pass_result.is_silent
     assert git(world.repo, "for-each-ref") == first
 
 
@@ -165,7 +165,7 @@ def test_a_deleted_proposal_is_declined_until_the_tag_moves_on(world: ConfigWorl
     world.sync()
     world.drop_proposal()
     declined = world.sync()
-    gone = world.proposal
+    proposal = world.proposal
     silent = world.sync().is_silent
     world.commit_config({"more.yaml": "a: 1\n"})
     later = world.sync()
@@ -173,7 +173,7 @@ def test_a_deleted_proposal_is_declined_until_the_tag_moves_on(world: ConfigWorl
     world.tag("v3")
     world.sync()
 
-    assert (gone, still_gone, silent) == ("", "", True)
+    assert (proposal, still_gone, silent) == ("", "", True)
     assert (of_config(declined), of_config(later)) == (["RevisionDeclined"], ["RevisionDeclined"])
     assert world.proposed() == GW.replace("revision: v1 ", "revision: v3 ")
 
@@ -299,7 +299,7 @@ def test_a_tag_that_no_revision_names_is_told(world: ConfigWorld) -> None:
     loose = world.release("gateway", "beta", package("gateway", image="loose"))
     git(world.catalog, "update-ref", "refs/tags/gateway/stable", loose)
     after = world.sync()
-    (finding,) = [one for one in after.findings if one.code == "TagUnpinned"]
+    (finding,) = [finding for finding in after.findings if finding.code == "TagUnpinned"]
 
     assert (finding.severity, finding.location.file, finding.location.line) == (Severity.WARNING, "gw.yaml", 10)
     assert world.proposal == ""
@@ -309,7 +309,7 @@ def test_a_host_that_refuses_holds_up_nobody(world: ConfigWorld) -> None:
     write_hook(world.repo, "pre-receive", "echo 'no robots here' >&2; exit 1")
     after = world.sync()
 
-    (finding,) = [one for one in after.findings if one.code == "ProposalRefused"]
+    (finding,) = [finding for finding in after.findings if finding.code == "ProposalRefused"]
     assert "no robots here" in finding.message
     assert (after.report.is_clean, after.report.is_final) == (True, True)
     assert "gateway:1" in world.text("drafts/berlin", "gateway/deployment.yaml")
@@ -328,7 +328,7 @@ def test_a_folder_is_told_what_to_write(world: ConfigWorld, tmp_path: Path) -> N
     folder.config.mkdir()
     folder.write({"catalog.yaml": catalog(), "berlin.yaml": repository("berlin"), "gw.yaml": GW})
     after = folder.sync()
-    (finding,) = [one for one in after.findings if one.code == "ProposalNotPossible"]
+    (finding,) = [finding for finding in after.findings if finding.code == "ProposalNotPossible"]
 
     assert finding.message == (
         "tag stable of catalog/gateway names v2; spec.upstream.revision is v1; CONFIG is a plain folder, so write"
@@ -376,7 +376,7 @@ def test_validating_tells_what_a_tag_names_and_writes_nothing(world: ConfigWorld
     with parts.remotes as remotes:
         findings = validate(parts.source, remotes, parts.pass_services).findings
 
-    assert [(one.code, one.location.line) for one in findings] == [("RevisionProposed", 10)]
+    assert [(finding.code, finding.location.line) for finding in findings] == [("RevisionProposed", 10)]
     assert git(world.repo, "for-each-ref") == before
 
 

@@ -63,19 +63,19 @@ def count(world: World, branch: str) -> int:
 
 def published(world: World) -> list[int]:
     """Return how many replicas each cluster has, in the order of the waves."""
-    return [count(world, f"clusters/{one}") for one in RINGS]
+    return [count(world, f"clusters/{ring}") for ring in RINGS]
 
 
 def drafted(world: World) -> dict[str, int]:
     """Return how many replicas each open draft has."""
-    return {one: count(world, f"drafts/{one}") for one in RINGS if world.head(f"drafts/{one}")}
+    return {ring: count(world, f"drafts/{ring}") for ring in RINGS if world.head(f"drafts/{ring}")}
 
 
 def roll_out(world: World, *clusters: str) -> None:
     """Merge what is drafted on clusters, one after the other, each when it stands and has soaked."""
-    for one in clusters:
-        assert world.head(f"drafts/{one}"), one
-        merge(world, one)
+    for cluster in clusters:
+        assert world.head(f"drafts/{cluster}"), cluster
+        merge(world, cluster)
         world.settle()
         world.now += HOUR
         world.settle()
@@ -92,8 +92,8 @@ def test_a_wave_is_drafted_when_the_one_before_is_merged_and_has_soaked(world: W
     assert (first.moved, drafted(world)) == ({"drafts/amsterdam"}, {"amsterdam": 5})
     # what is rendered only now may have arrived already, which the next pass sees
     assert first.report.due_at == world.now
-    again = world.sync()
-    assert (again.is_silent, again.report.due_at) == (True, None)
+    pass_result = world.sync()
+    assert (pass_result.is_silent, pass_result.report.due_at) == (True, None)
     merge(world, "amsterdam")
     merged, until = world.sync(), world.now + HOUR
     assert (merged.report.due_at, drafted(world)) == (until, {})
@@ -227,12 +227,12 @@ def test_a_revert_on_the_first_wave_takes_the_drafts_of_the_next_back(arrived: W
 def test_upstream_goes_on_where_a_wave_is_closed_with_the_text_from_before(arrived: World) -> None:
     write_rule(arrived, 6)
     arrived.release("web", "v2", labelled_package("web", "site", image="2.0"))
-    arrived.write({f"web/{one}.yaml": variant(f"web-{one}", one, "web", "v2") for one in RINGS})
+    arrived.write({f"web/{ring}.yaml": variant(f"web-{ring}", ring, "web", "v2") for ring in RINGS})
 
     arrived.sync()
 
     assert drafted(arrived) == {"amsterdam": 6, "berlin": 5, "lisbon": 5}
-    assert ["web:2.0" in arrived.text(f"drafts/{one}", FILE) for one in RINGS] == [True, True, True]
+    assert ["web:2.0" in arrived.text(f"drafts/{ring}", FILE) for ring in RINGS] == [True, True, True]
     assert arrived.sync().is_silent
     publish(arrived, "berlin", "lisbon")
     assert (published(arrived), drafted(arrived)) == ([5, 5, 5], {"amsterdam": 6})
@@ -344,8 +344,8 @@ def test_placed_resources_are_waited_for_as_well(world: World) -> None:
     world.write({"policies/cpu.yaml": policy("cpu", [rule], resourceSelectors=selectors)})
     world.sync()
     first = cpu_drafted(world)
-    for one in ("berlin", "lisbon"):
-        merge(world, one)
+    for cluster in ("berlin", "lisbon"):
+        merge(world, cluster)
     world.settle()
     merge(world, "amsterdam")
     world.settle()
@@ -358,8 +358,8 @@ def test_placed_resources_are_waited_for_as_well(world: World) -> None:
 
 
 def cpu_drafted(world: World) -> dict[str, str]:
-    text = {one: world.text(f"drafts/{one}", LIMITS) for one in RINGS if world.head(f"drafts/{one}")}
-    return {one: found.partition("cpu: ")[2].split()[0] for one, found in text.items()}
+    text = {ring: world.text(f"drafts/{ring}", LIMITS) for ring in RINGS if world.head(f"drafts/{ring}")}
+    return {item: entry.partition("cpu: ")[2].split()[0] for item, entry in text.items()}
 
 
 def test_packages_that_do_not_name_the_policy_are_not_waited_for(world: World) -> None:
@@ -440,8 +440,8 @@ def test_with_its_state_lost_in_the_middle_a_rollout_goes_on(world: World) -> No
     world.sync()
     merge(world, "amsterdam")
     world.settle()
-    for one in RINGS:
-        git(world.fleet, "update-ref", "-d", f"refs/reconciler/state/{one}")
+    for ring in RINGS:
+        git(world.fleet, "update-ref", "-d", f"refs/reconciler/state/{ring}")
     world.settle()
     lost = drafted(world)
     world.now += HOUR
@@ -454,8 +454,8 @@ def test_with_its_state_lost_in_the_middle_a_rollout_goes_on(world: World) -> No
 
 @pytest.mark.parametrize("lost", [("amsterdam",), ("berlin", "lisbon"), tuple(RINGS)], ids=", ".join)
 def test_with_its_state_lost_a_rule_that_has_arrived_stays(arrived: World, lost: tuple[str, ...]) -> None:
-    for one in lost:
-        git(arrived.fleet, "update-ref", "-d", f"refs/reconciler/state/{one}")
+    for item in lost:
+        git(arrived.fleet, "update-ref", "-d", f"refs/reconciler/state/{item}")
 
     arrived.sync()
 
@@ -468,14 +468,14 @@ def test_with_its_state_lost_a_rule_that_has_arrived_stays(arrived: World, lost:
 def test_with_its_state_lost_a_closed_wave_stays_as_it_is(arrived: World, lost: tuple[str, ...]) -> None:
     write_rule(arrived, 6)
     arrived.settle()
-    for one in lost:
-        git(arrived.fleet, "update-ref", "-d", f"refs/reconciler/state/{one}")
+    for item in lost:
+        git(arrived.fleet, "update-ref", "-d", f"refs/reconciler/state/{item}")
 
     after = arrived.sync()
 
     assert drafted(arrived) == {"amsterdam": 6}
     withheld = {place for place, outcome in after.outcomes.items() if outcome == "RuleTextUnknown"}
-    assert withheld == {f"{one}/web" for one in lost if one != "amsterdam"}
+    assert withheld == {f"{entry}/web" for entry in lost if entry != "amsterdam"}
     arrived.settle()
     assert drafted(arrived) == {"amsterdam": 6}
     roll_out(arrived, "amsterdam", "berlin")
@@ -504,9 +504,9 @@ def test_a_soak_begins_when_an_approval_is_seen_however_old_the_draft_is(world: 
     world.now += 30 * HOUR
     world.act("approve", "amsterdam", should_approve_unproposed=True)
 
-    seen = world.sync()
+    pass_result = world.sync()
 
-    assert (seen.report.due_at, drafted(world)) == (world.now + HOUR, {})
+    assert (pass_result.report.due_at, drafted(world)) == (world.now + HOUR, {})
     world.now += HOUR
     assert world.sync().moved == {"drafts/berlin"}
 
@@ -562,8 +562,8 @@ def test_an_unrelated_change_never_closes_an_open_wave(
 
     assert before == {"berlin": 6}
     assert drafted(arrived)["berlin"] == 6
-    again = arrived.sync()
-    assert (again.moved, drafted(arrived)["berlin"]) == (set(), 6)
+    pass_result = arrived.sync()
+    assert (pass_result.moved, drafted(arrived)["berlin"]) == (set(), 6)
     assert arrived.sync().is_silent
     if cluster == "amsterdam" and arrived.head("drafts/amsterdam"):
         # the soak time begins again, which closes nothing either

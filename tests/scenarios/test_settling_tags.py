@@ -117,13 +117,13 @@ def test_without_a_package_nothing_is_made_until_it_has_settled(world: World) ->
     world.now = MOVED + 1
     world.sync()
     reasons = (world.reason("gw"), world.reason("gw", "Stalled"), world.head("drafts/berlin"))
-    told = world.status("PackageVariant", "gw")
+    status = world.status("PackageVariant", "gw")
     silent = world.sync().is_silent
     world.now = SETTLED
     world.sync()
 
     assert (reasons, silent) == (("UpstreamSettling", "UpstreamSettling", ""), True)
-    assert sorted(told) == ["conditions", "pending"]
+    assert sorted(status) == ["conditions", "pending"]
     assert (image(world), world.reason("gw")) == ("example.com/gateway:1", "NoErrors")
 
 
@@ -195,13 +195,13 @@ def test_a_channel_file_and_a_tag_that_disagree_are_warned_of_as_long_as_they_do
 
     world.write({"gw.yaml": follower("0s")})
     by_channel_file(world, "v1", MOVED)
-    found = [warned()]
+    values = [warned()]
     by_annotated_tag(world, "v2", MOVED)
-    found += [warned(), warned()]
+    values += [warned(), warned()]
     by_annotated_tag(world, "v1", MOVED)
-    found += [warned(), warned()]
+    values += [warned(), warned()]
 
-    assert found == [False, True, True, False, False]
+    assert values == [False, True, True, False, False]
 
 
 def test_a_tag_that_moves_back_is_marked_as_a_downgrade(world: World) -> None:

@@ -29,8 +29,8 @@ STATUS = "refs/heads/reconciler/status"
 def wide_world(folder: Path) -> World:
     """Six clusters with a gateway each, and metrics on two of them."""
     world = small_world(folder, guards={"max_delete_percent": 30})
-    world.write({f"clusters/{one}.yaml": None for one in ("berlin", "lisbon")})
-    world.write({f"clusters/{one}.yaml": repository(one) for one in NAMES})
+    world.write({f"clusters/{cluster}.yaml": None for cluster in ("berlin", "lisbon")})
+    world.write({f"clusters/{name}.yaml": repository(name) for name in NAMES})
     world.write({"gateway.yaml": injected_set("gateway", NAMES), "metrics.yaml": metrics("city-0")})
     return world
 
@@ -46,8 +46,8 @@ def world(tmp_path: Path) -> World:
 
 def holder(name: str, count: int = 3) -> int:
     """Return which shard has a cluster."""
-    one = destination(name)
-    return next(index for index in range(1, count + 1) if parse_shard(f"{index}/{count}").is_responsible_for(one))
+    target = destination(name)
+    return next(index for index in range(1, count + 1) if parse_shard(f"{index}/{count}").is_responsible_for(target))
 
 
 @dataclass(frozen=True)
@@ -66,8 +66,8 @@ class Left:
 def in_turns(daemons: Sequence[World]) -> None:
     """Let daemons pass, one after the other, until all of them are silent."""
     for _ in range(5):
-        passes = [one.sync() for one in daemons]
-        if all(one.is_silent for one in passes):
+        passes = [daemon.sync() for daemon in daemons]
+        if all(pass_result.is_silent for pass_result in passes):
             return
     raise AssertionError("never silent")
 
@@ -76,9 +76,9 @@ def at_once(daemons: Sequence[World]) -> None:
     """Let every daemon begin at the same moment."""
     ready = Barrier(len(daemons))
 
-    def run(one: World) -> None:
+    def run(value: World) -> None:
         ready.wait()
-        one.sync()
+        value.sync()
 
     with ThreadPoolExecutor(len(daemons)) as pool:
         list(pool.map(run, daemons))
@@ -101,7 +101,7 @@ def left_alone(world: World) -> Left:
 
 
 def test_every_shard_has_some_of_the_clusters() -> None:
-    assert {holder(one) for one in NAMES} == {1, 2, 3}
+    assert {holder(name) for name in NAMES} == {1, 2, 3}
 
 
 def test_shards_one_after_the_other_make_the_commits_of_a_single_pass(world: World) -> None:
@@ -110,12 +110,14 @@ def test_shards_one_after_the_other_make_the_commits_of_a_single_pass(world: Wor
     start_again(world)
     daemons = shards_of(world, 3)
 
-    passes = [one.sync() for one in daemons]
+    passes = [daemon.sync() for daemon in daemons]
 
     assert Left.of(world).refs == expected.refs
     written = [{name for name in NAMES if holder(name) == index} for index in (1, 2, 3)]
-    assert [{*one.report.written} for one in passes] == written
-    assert [one.report.render_count for one in passes] == [len(names) + ("city-0" in names) for names in written]
+    assert [{*pass_result.report.written} for pass_result in passes] == written
+    assert [pass_result.report.render_count for pass_result in passes] == [
+        len(names) + ("city-0" in names) for names in written
+    ]
     in_turns(daemons)
     assert Left.of(world) == expected
 
@@ -123,10 +125,10 @@ def test_shards_one_after_the_other_make_the_commits_of_a_single_pass(world: Wor
 def test_a_second_pass_of_each_is_silent(world: World) -> None:
     daemons = shards_of(world, 3)
     # the first one tells of all others, and so comes last
-    for one in reversed(daemons):
-        one.sync()
+    for daemon in reversed(daemons):
+        daemon.sync()
 
-    assert all(one.sync().is_silent for one in daemons)
+    assert all(item.sync().is_silent for item in daemons)
 
 
 @pytest.mark.parametrize(
@@ -156,7 +158,7 @@ def test_with_one_shard_more_nothing_is_lost_and_no_draft_moves(world: World) ->
     edited = world.edit("drafts/city-3", "gateway/deployment.yaml", "replicas: 2", "replicas: 5")
     in_turns(shards_of(world, 3))
     before = Left.of(world)
-    moved = [one for one in NAMES if holder(one) != holder(one, 4)]
+    moved = [name for name in NAMES if holder(name) != holder(name, 4)]
 
     in_turns(shards_of(world, 4))
 
@@ -168,7 +170,7 @@ def test_with_one_shard_more_nothing_is_lost_and_no_draft_moves(world: World) ->
     in_turns(shards_of(world, 4))
     assert git(world.fleet, "merge-base", edited, "drafts/city-3") == edited
     assert "replicas: 5" in world.text("drafts/city-3", "gateway/deployment.yaml")
-    assert all("gateway:2.0" in world.text(f"drafts/{one}", "gateway/deployment.yaml") for one in NAMES)
+    assert all("gateway:2.0" in world.text(f"drafts/{name}", "gateway/deployment.yaml") for name in NAMES)
     assert "metrics:2.0" in world.text("drafts/city-0", "metrics/deployment.yaml")
 
 
@@ -188,31 +190,31 @@ def test_the_first_shard_tells_nothing_new_of_what_its_shard_has_yet_to_decide_o
     before = world.files(world.fleet, "reconciler/status")
     world.release("gateway", "v2", package("gateway", image="2.0", endpoints=config_map("endpoints", "required")))
     world.write({"gateway.yaml": injected_set("gateway", NAMES, "v2")})
-    first, *others = shards_of(world, 3)
-    mine = {one for one in NAMES if holder(one) == 1}
+    first, *worlds = shards_of(world, 3)
+    mine = {name for name in NAMES if holder(name) == 1}
 
-    one = first.sync()
+    pass_result = first.sync()
 
     after = world.files(world.fleet, "reconciler/status")
     changed = {path for path, text in after.items() if before.get(path) != text and path != "summary.yaml"}
-    assert one.report.render_count == len(mine)
+    assert pass_result.report.render_count == len(mine)
     assert {re.sub(r".*gateway-(city-.)-.*|.*", r"\1", path) for path in changed} == mine
     assert after.keys() == before.keys()
     assert parse_yaml(after["summary.yaml"]).documents[0].data["totals"]["awaited"] == len(NAMES) - len(mine)
-    in_turns([*others, first])
-    told = world.files(world.fleet, "reconciler/status")
-    assert "awaited" not in told["summary.yaml"]
+    in_turns([*worlds, first])
+    files = world.files(world.fleet, "reconciler/status")
+    assert "awaited" not in files["summary.yaml"]
     assert World(world.folder, cache=str(world.folder / "cache-alone")).sync().is_silent
-    assert world.files(world.fleet, "reconciler/status") == told
+    assert world.files(world.fleet, "reconciler/status") == files
 
 
 def test_what_a_policy_is_used_for_is_not_told_by_who_sees_a_part(world: World) -> None:
     world.write({"policies/site.yaml": policy("site", [])})
 
-    found = [one.sync().codes for one in shards_of(world, 3)]
+    values = [item.sync().codes for item in shards_of(world, 3)]
 
     assert "PolicyUnused" in World(world.folder, cache=str(world.folder / "cache-alone")).plan().codes
-    assert not any("PolicyUnused" in codes for codes in found)
+    assert not any("PolicyUnused" in codes for codes in values)
     in_turns(shards_of(world, 3))
     assert "PolicyUnused" in world.text("reconciler/status", "summary.yaml")
 
@@ -220,9 +222,9 @@ def test_what_a_policy_is_used_for_is_not_told_by_who_sees_a_part(world: World) 
 def test_clusters_of_one_branch_are_approved_by_their_shards_at_once(tmp_path: Path) -> None:
     world = small_world(tmp_path, approvals={"by_annotation": True})
     extra = "annotations: {approval.nephio.org/policy: initial}"
-    names = ("city-0", next(one for one in NAMES if holder(one) != holder("city-0")))
-    world.write({f"clusters/{one}.yaml": None for one in ("berlin", "lisbon")} | {"gateway.yaml": None})
-    world.write({f"clusters/{one}.yaml": repository(one, branch="all", directory=one) for one in names})
+    names = ("city-0", next(name for name in NAMES if holder(name) != holder("city-0")))
+    world.write({f"clusters/{cluster}.yaml": None for cluster in ("berlin", "lisbon")} | {"gateway.yaml": None})
+    world.write({f"clusters/{name}.yaml": repository(name, branch="all", directory=name) for name in names})
     world.write({"metrics.yaml": variant("one", names[0], "metrics", extra=extra)})
     world.write({"more.yaml": variant("other", names[1], "metrics", extra=extra)})
     daemons = shards_of(world, 3)
@@ -232,7 +234,7 @@ def test_clusters_of_one_branch_are_approved_by_their_shards_at_once(tmp_path: P
 
     in_turns(daemons)
     assert {path.split("/")[0] for path in world.paths(world.fleet, "all")} == {*names}
-    assert [world.record(one, "metrics")["revision"] for one in names] == [1, 1]
+    assert [world.record(name, "metrics")["revision"] for name in names] == [1, 1]
 
 
 # what people and platforms do, once with one daemon and once with three shards: both leave the same
@@ -251,7 +253,7 @@ def news(world: World) -> None:
 
 def a_move(world: World) -> None:
     """A package moves to a cluster of another shard, where another owner has the place at first."""
-    there = next(one for one in NAMES if holder(one) != holder("city-0"))
+    there = next(name for name in NAMES if holder(name) != holder("city-0"))
     world.settle()
     world.merge("city-0", "squash")
     world.write({"aa.yaml": variant("aa", there, "metrics"), "metrics.yaml": metrics(there)})
@@ -263,21 +265,21 @@ def a_move(world: World) -> None:
 def a_departure(world: World) -> None:
     """A set gives up more than it may, and people say that it shall."""
     world.settle()
-    for one in NAMES[2:5]:
-        world.merge(one, "squash")
+    for name in NAMES[2:5]:
+        world.merge(name, "squash")
     world.settle()
     world.write({"gateway.yaml": injected_set("gateway", NAMES[:2])})
     world.settle()
-    found = re.search(r'ack-deletions: \\?"([0-9a-f]+)', world.text("reconciler/status", "summary.yaml"))
-    assert found
-    acknowledged = f'metadata:\n  annotations: {{reconciler.dev/ack-deletions: "{found[1]}"}}\n'
+    match = re.search(r'ack-deletions: \\?"([0-9a-f]+)', world.text("reconciler/status", "summary.yaml"))
+    assert match
+    acknowledged = f'metadata:\n  annotations: {{reconciler.dev/ack-deletions: "{match[1]}"}}\n'
     text = (world.config / "gateway.yaml").read_text().replace("metadata:\n", acknowledged, 1)
     world.write({"gateway.yaml": text})
 
 
 def a_chain(world: World) -> None:
     """A package whose upstream is what another shard publishes, and tags."""
-    there = next(one for one in NAMES if holder(one) != holder("city-0"))
+    there = next(name for name in NAMES if holder(name) != holder("city-0"))
     text = variant("next", there, "next", "v1", "metrics").replace("repo: catalog", "repo: city-0")
     world.write({"next.yaml": text})
     world.settle()
@@ -286,12 +288,12 @@ def a_chain(world: World) -> None:
 
 def two_of_one_branch(world: World) -> None:
     """Clusters with directories of their own on one branch."""
-    world.write({f"clusters/{one}.yaml": repository(one, branch="all", directory=one) for one in NAMES})
+    world.write({f"clusters/{item}.yaml": repository(item, branch="all", directory=item) for item in NAMES})
     world.settle()
-    for one in NAMES[:2]:
+    for name in NAMES[:2]:
         desk = world._desk()
         git(desk, "checkout", "--quiet", "-B", "all", "origin/all")
-        git(desk, "merge", "--quiet", "--squash", f"origin/drafts/{one}")
+        git(desk, "merge", "--quiet", "--squash", f"origin/drafts/{name}")
         git(desk, "commit", "--quiet", "-m", "Take the draft")
         git(desk, "push", "--quiet", "origin", "all")
 
@@ -309,11 +311,11 @@ def trouble(world: World) -> None:
 def in_waves(world: World) -> None:
     """A rule comes in waves, each to a cluster of its own, and every wave waits for all shards."""
     world.write({"policies/site.yaml": policy("site", [rolled_out(5)])})
-    for one in RINGS:
+    for ring in RINGS:
         world.settle()
-        assert [name for name in RINGS if world.head(f"drafts/{name}")] == [one]
+        assert [name for name in RINGS if world.head(f"drafts/{name}")] == [ring]
         with patched.dict(HERMETIC, {"GIT_COMMITTER_DATE": f"@{world.now} +0000"}):
-            world.merge(one, "squash")
+            world.merge(ring, "squash")
         world.settle()
         world.now += HOUR
 
@@ -321,20 +323,20 @@ def in_waves(world: World) -> None:
 @pytest.mark.parametrize(
     "scenario",
     [
-        pytest.param(one, id=one.__name__)
-        for one in (news, a_move, a_departure, a_chain, two_of_one_branch, trouble, in_waves)
+        pytest.param(item, id=item.__name__)
+        for item in (news, a_move, a_departure, a_chain, two_of_one_branch, trouble, in_waves)
     ],
 )
 def test_three_shards_leave_what_one_daemon_leaves(tmp_path: Path, scenario: Scenario) -> None:
-    found = []
+    values = []
     begin = rollout_world if scenario is in_waves else wide_world
-    for among in (lambda one: one, Sharded.around):
+    for among in (lambda entry: entry, Sharded.around):
         world = among(begin(tmp_path / "world"))
         scenario(world)
         world.settle()
-        found.append((Left.of(world), world.files(world.fleet, "reconciler/status")))
+        values.append((Left.of(world), world.files(world.fleet, "reconciler/status")))
         shutil.rmtree(tmp_path / "world")
-    (alone, told), (sharded, too) = found
+    (alone, value), (sharded, too) = values
 
-    assert too == told
+    assert too == value
     assert sharded == alone

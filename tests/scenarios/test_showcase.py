@@ -53,33 +53,33 @@ class Showcase:
         """Return a resource as it stands there."""
         inside = [file for file in self.files(row.cluster) if file.startswith(f"{row.package}/")]
         texts = (read_file(self.fleet, branch_of(row.cluster), file) for file in inside)
-        read = (one.data for text in texts for one in parse_yaml(text).documents)
-        return next(one for one in read if name_of(one) == row.resource)
+        read = (document.data for text in texts for document in parse_yaml(text).documents)
+        return next(item for item in read if name_of(item) == row.resource)
 
     def value(self, row: Row) -> Value:
         """Return what is told of a value, or of the one that it is in."""
         place = TargetReference(row.cluster, row.package)
         if place not in self._explained:
-            one = PackageExplainer(place, self.found, self.parts.remotes, self.parts.pass_services)
-            self._explained[place] = one.explain()
-        told = build_explanation_data(explain(self._explained[place], row.resource, row.pointer))["values"]
-        return next((one for one in told if one["pointer"] == row.pointer), told[0])
+            explainer = PackageExplainer(place, self.found, self.parts.remotes, self.parts.pass_services)
+            self._explained[place] = explainer.explain()
+        values = build_explanation_data(explain(self._explained[place], row.resource, row.pointer))["values"]
+        return next((item for item in values if item["pointer"] == row.pointer), values[0])
 
 
 def branch_of(cluster: str) -> str:
     return BRANCHES.get(cluster, f"drafts/{cluster}")
 
 
-def name_of(one: Mapping[str, Any]) -> str:
-    return "/".join((one["kind"], one["metadata"].get("namespace", "_cluster"), one["metadata"]["name"]))
+def name_of(mapping: Mapping[str, Any]) -> str:
+    return "/".join((mapping["kind"], mapping["metadata"].get("namespace", "_cluster"), mapping["metadata"]["name"]))
 
 
 @pytest.fixture(scope="module")
 def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Showcase]:
     folder = tmp_path_factory.mktemp("showcase") / "world"
     build_showcase(folder)
-    done = run_in(folder, ENVIRONMENT, "sync", "config", "--fleet", "fleet.git", "--cache", ".cache")
-    assert done.returncode == 0, done.stderr
+    result = run_in(folder, ENVIRONMENT, "sync", "config", "--fleet", "fleet.git", "--cache", ".cache")
+    assert result.returncode == 0, result.stderr
     fleet = folder / "fleet.git"
     edit(fleet, "drafts/chicago", "gateway/service.yaml", "port: 443\n", "port: 8443\n")
     git(fleet, "update-ref", "refs/heads/clusters/berlin", str(read_ref(fleet, "refs/heads/drafts/berlin")))
@@ -98,8 +98,8 @@ def edit(fleet: Path, branch: str, file: str, old: str, new: str) -> None:
 
 
 def rows() -> Iterator[Any]:
-    for room, found in ROOMS.items():
-        for row in found:
+    for room, item in ROOMS.items():
+        for row in item:
             yield pytest.param(row, id=f"{room}-{row.id}")
 
 
@@ -107,7 +107,7 @@ def rows() -> Iterator[Any]:
 def test_a_cluster_has_these_packages_and_no_other(world: Showcase, cluster: Any) -> None:
     status = (file.removeprefix(".reconciler/") for file in world.files(cluster) if file.startswith(".reconciler/"))
 
-    assert [one.removesuffix(".yaml") for one in status] == PACKAGES[cluster]
+    assert [item.removesuffix(".yaml") for item in status] == PACKAGES[cluster]
 
 
 @pytest.mark.parametrize("row", [*rows()])
@@ -120,18 +120,18 @@ def test_a_value_is_told_with_who_set_it(world: Showcase, row: Row) -> None:
     last = world.value(row)["steps"][-1]
 
     assert (last["layer"], last.get("by", ""), last.get("file", "")) == (row.layer, row.by, row.file)
-    assert [f"{one['by']} {one['file']}" for one in last.get("values", ())] == ([row.given] if row.given else [])
+    assert [f"{value['by']} {value['file']}" for value in last.get("values", ())] == ([row.given] if row.given else [])
 
 
 def test_every_room_has_its_say() -> None:
-    found = [row for one in ROOMS.values() for row in one]
+    actual_rows = [row for room in ROOMS.values() for row in room]
 
-    assert len(found) > 100
-    assert len({row.id for row in found}) == len(found)
+    assert len(actual_rows) > 100
+    assert len({row.id for row in actual_rows}) == len(actual_rows)
 
 
 @pytest.mark.parametrize(
-    ("place", "resource", "asked", "withouts"),
+    ("place", "resource", "text", "withouts"),
     [
         pytest.param(
             TargetReference("chicago", "plugins/watchman-chicago"), "Plugin/watchman-chicago", "keep.days", [30, 30, 14],
@@ -153,14 +153,16 @@ def test_every_room_has_its_say() -> None:
     ],
 )  # fmt: skip
 def test_what_would_stand_there_without_each(
-    world: Showcase, place: TargetReference, resource: str, asked: str, withouts: list[Any]
+    world: Showcase, place: TargetReference, resource: str, text: str, withouts: list[Any]
 ) -> None:
     """None is for a package that would not be made, "" for no value; who gave a parameter comes after its step."""
-    one = PackageExplainer(place, world.found, world.parts.remotes, world.parts.pass_services)
+    explainer = PackageExplainer(place, world.found, world.parts.remotes, world.parts.pass_services)
 
-    (value,) = add_ablations(explain(one.explain(), resource, asked), one.explain_without).values
+    (value,) = add_ablations(explain(explainer.explain(), resource, text), explainer.explain_without).values
 
-    tried = [each.ablation for step in value.steps for each in (step, *step.expression_inputs)]
+    tried = [item.ablation for step in value.steps for item in (step, *step.expression_inputs)]
     assert [
-        None if one.blocked_reason else "" if one.value is ABSENT else one.value for one in tried if one
+        None if ablation_result.blocked_reason else "" if ablation_result.value is ABSENT else ablation_result.value
+        for ablation_result in tried
+        if ablation_result
     ] == withouts

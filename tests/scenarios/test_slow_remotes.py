@@ -65,12 +65,12 @@ class Service:
     @property
     def codes(self) -> set[str]:
         """The codes of the last pass."""
-        return {one.code for one in self.passes.summary.findings}
+        return {finding.code for finding in self.passes.summary.findings}
 
     @property
     def words(self) -> str:
         """What the last pass found, in words."""
-        return "\n".join(one.message for one in self.passes.summary.findings)
+        return "\n".join(finding.message for finding in self.passes.summary.findings)
 
 
 @pytest.fixture
@@ -104,9 +104,9 @@ def test_a_remote_that_is_late_is_left_alone_and_taken_when_it_has_come(tmp_path
     assert f"{service.url('west')} is still being fetched" in service.words
     assert not service.passes.summary.is_clean
     # it is still under way: nobody asks it again, and nothing else moved
-    asked = list(host.taken)
+    result = list(host.taken)
     assert service.run()
-    assert host.taken == asked
+    assert host.taken == result
 
     host.gate.set()
     service.run_until_it_has("west", "refs/heads/drafts/west")
@@ -211,7 +211,7 @@ def test_twenty_remotes_of_which_one_is_dead_and_one_is_slow(tmp_path: Path, hos
     with serve(GitHost(tmp_path, held="")) as dead:
         service = Service(tmp_path, host, "slow", *near)
         service.world.release("web", "v1", package("web"))
-        urls = {"dead": f"{dead.url}/dead.git", "slow": service.url("slow"), **{one: f"./{one}.git" for one in near}}
+        urls = {"dead": f"{dead.url}/dead.git", "slow": service.url("slow"), **{item: f"./{item}.git" for item in near}}
         for name, url in urls.items():
             service.world.write({f"{name}.yaml": f"{repository(name, url)}---\n{variant(f'web-{name}', name, 'web')}"})
         service.world.write({"catalog.yaml": catalog()})

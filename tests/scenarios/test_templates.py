@@ -49,7 +49,9 @@ def world(tmp_path: Path) -> World:
 
 def want(world: World, name: str, revision: str, *clusters: str) -> None:
     """Have a package at a revision on clusters, all by default."""
-    world.write({f"{name}/{one}.yaml": variant(f"{name}-{one}", one, name, revision) for one in clusters or CLUSTERS})
+    world.write(
+        {f"{name}/{item}.yaml": variant(f"{name}-{item}", item, name, revision) for item in clusters or CLUSTERS}
+    )
 
 
 def change_kafka(world: World, template: Template | None, revision: str = "v2", *clusters: str) -> None:
@@ -67,7 +69,7 @@ def changed(world: World, draft: str) -> list[str]:
     """Return the files of packages that a draft changes against the cluster branch."""
     cluster = draft.partition("/")[2]
     names = git(world.fleet, "diff", "--name-only", f"clusters/{cluster}...{draft}").splitlines()
-    return [one for one in names if not one.startswith(".reconciler")]
+    return [name for name in names if not name.startswith(".reconciler")]
 
 
 def lose_state(world: World, cluster: str = "berlin") -> None:
@@ -87,7 +89,7 @@ def outcomes(world: World) -> dict[str, str]:
 def test_a_pool_has_what_it_inherits_from_another_package(drafted: World) -> None:
     assert template(drafted, "drafts/berlin", BROKERS) == BOTH
     assert template(drafted, "drafts/lisbon", READERS) == {"podSet": LABELLED, "pod": {}}
-    assert [is_marked(drafted, "drafts/berlin", one) for one in (KAFKA, BROKERS, READERS)] == [False, True, True]
+    assert [is_marked(drafted, "drafts/berlin", item) for item in (KAFKA, BROKERS, READERS)] == [False, True, True]
     assert drafted.sync().is_silent
     assert_sound(drafted.fleet)
 
@@ -131,8 +133,8 @@ def test_a_pool_of_a_package_inherits_from_a_kafka_that_is_placed(tmp_path: Path
     world.write(
         {
             "catalog.yaml": catalog(),
-            **{f"clusters/{one}.yaml": repository(one) for one in CLUSTERS},
-            **{f"brokers/{one}.yaml": variant(f"brokers-{one}", one, "brokers") for one in CLUSTERS},
+            **{f"clusters/{cluster}.yaml": repository(cluster) for cluster in CLUSTERS},
+            **{f"brokers/{cluster}.yaml": variant(f"brokers-{cluster}", cluster, "brokers") for cluster in CLUSTERS},
             "kafka.yaml": kafka({"pod": URGENT}, on="berlin"),
         }
     )
@@ -146,7 +148,7 @@ def test_a_pool_of_a_package_inherits_from_a_kafka_that_is_placed(tmp_path: Path
     publish(world)
     world.write({"kafka.yaml": kafka({"pod": CALM}, on="berlin, lisbon")})
     world.sync()
-    assert [template(world, f"drafts/{one}", BROKERS) for one in CLUSTERS] == [{"pod": CALM}, {"pod": CALM}]
+    assert [template(world, f"drafts/{cluster}", BROKERS) for cluster in CLUSTERS] == [{"pod": CALM}, {"pod": CALM}]
     assert world.sync().is_silent
 
 
@@ -171,7 +173,7 @@ def test_pools_that_inherit_what_changed_are_drafted_and_no_others(
 
     after = world.sync()
 
-    assert [one for one in changed(world, "drafts/berlin") if not one.endswith("Kptfile")] == files
+    assert [item for item in changed(world, "drafts/berlin") if not item.endswith("Kptfile")] == files
     assert after.moved == {"drafts/berlin"}
     # a pool whose own property hides what changed is looked at, and comes out the same
     assert renders <= after.report.render_count <= 3
@@ -340,9 +342,9 @@ def test_a_kafka_whose_render_fails_counts_with_what_is_published(world: World) 
 
     world.sync()
 
-    told = outcomes(world)
-    assert (told["brokers"], told["readers"]) == ("published", "published")
-    assert told["kafka"] not in ("published", "drafted")
+    result = outcomes(world)
+    assert (result["brokers"], result["readers"]) == ("published", "published")
+    assert result["kafka"] not in ("published", "drafted")
 
 
 def test_a_declined_kafka_counts_with_what_is_published(world: World) -> None:
@@ -351,10 +353,10 @@ def test_a_declined_kafka_counts_with_what_is_published(world: World) -> None:
     world.delete("drafts/berlin")
     world.sync()
 
-    told = outcomes(world)
+    result = outcomes(world)
 
-    assert (told["kafka"], world.head("drafts/berlin")) == ("declined", "")
-    assert told["brokers"] == "declined"
+    assert (result["kafka"], world.head("drafts/berlin")) == ("declined", "")
+    assert result["brokers"] == "declined"
     change_brokers(world, {"kafkaContainer": {}})
     world.sync()
     assert template(world, "drafts/berlin", BROKERS) == {**BOTH, "kafkaContainer": {}}
@@ -468,8 +470,10 @@ def test_what_is_inherited_comes_back_when_a_person_takes_it_out(world: World) -
     world.sync()
 
     assert template(world, "drafts/berlin", BROKERS) == BOTH
-    overruled = [one for one in world.told("drafts/berlin", "brokers")["conflicts"] if one["kind"] == "field"]
-    assert [(one["rule"], one["pointer"]) for one in overruled] == [("templates", "/spec/template/pod")]
+    overruled = [
+        conflict for conflict in world.told("drafts/berlin", "brokers")["conflicts"] if conflict["kind"] == "field"
+    ]
+    assert [(item["rule"], item["pointer"]) for item in overruled] == [("templates", "/spec/template/pod")]
     assert world.sync().is_silent
 
 
@@ -518,7 +522,7 @@ def test_two_daemons_at_once(world: World) -> None:
 
     world.sync_while(world.sync)
 
-    assert [template(world, f"drafts/{one}", BROKERS) for one in CLUSTERS] == [SOUND, SOUND]
+    assert [template(world, f"drafts/{cluster}", BROKERS) for cluster in CLUSTERS] == [SOUND, SOUND]
     assert world.sync().is_silent
 
 

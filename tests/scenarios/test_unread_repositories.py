@@ -43,11 +43,11 @@ def test_a_fleet_that_cannot_be_read_is_not_reported_as_nothing(unreadable: Worl
     arguments, status = COMMANDS[name]
     options = ("--fleet", "fleet.git", "--cache", "cache")
 
-    done = run_in(unreadable.folder, _environment(), name.partition("-")[0], *arguments, *options)
+    result = run_in(unreadable.folder, _environment(), name.partition("-")[0], *arguments, *options)
 
-    assert done.returncode == status, done.stdout + done.stderr
-    assert "fleet.git" in done.stdout + done.stderr
-    assert not [claim for claim in _CLAIMS if claim in done.stdout]
+    assert result.returncode == status, result.stdout + result.stderr
+    assert "fleet.git" in result.stdout + result.stderr
+    assert not [claim for claim in _CLAIMS if claim in result.stdout]
 
 
 def _environment() -> dict[str, str]:

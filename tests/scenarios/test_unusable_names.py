@@ -33,7 +33,7 @@ def test_a_reserved_branch_is_not_used_as_a_cluster_branch(tmp_path: Path, branc
 
     synced = world.sync()
 
-    (finding,) = [one for one in synced.findings if one.code == "NameNotUsable"]
+    (finding,) = [finding for finding in synced.findings if finding.code == "NameNotUsable"]
     assert (finding.location.file, finding.location.pointer) == ("odd.yaml", "/spec/git/branch")
     assert f'spec.git.branch "{branch}" is reserved' in finding.message
     assert not [ref for ref in read_refs(world.fleet) if ref.endswith("/odd")]

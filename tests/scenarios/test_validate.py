@@ -21,8 +21,10 @@ from tests.support.presets import option, preset, preset_world
 from tests.support.world import World, catalog, package, repository, variant
 
 # what validating alone tells
-OF_LINT = {one.name for one in (SELECTOR_MATCHES_NOTHING, UNUSED, EXPRESSION_UNUSABLE, BUILD_UNUSED)}
-MADE = [one for one in find_cases() if one.name.startswith(("composition/", "presets/")) and "before" not in one.data]
+OF_LINT = {finding_code.name for finding_code in (SELECTOR_MATCHES_NOTHING, UNUSED, EXPRESSION_UNUSABLE, BUILD_UNUSED)}
+MADE = [
+    case for case in find_cases() if case.name.startswith(("composition/", "presets/")) and "before" not in case.data
+]
 
 
 def validated(folder: Path, **settings: object) -> tuple[Finding, ...]:
@@ -35,7 +37,11 @@ def validated(folder: Path, **settings: object) -> tuple[Finding, ...]:
 
 def told(findings: tuple[Finding, ...]) -> list[tuple[str, str]]:
     """Return what is told of the config, in an order of its own; what packages hold is not."""
-    return sorted((one.code, one.message) for one in findings if not one.location.package and one.code not in OF_LINT)
+    return sorted(
+        (finding.code, finding.message)
+        for finding in findings
+        if not finding.location.package and finding.code not in OF_LINT
+    )
 
 
 def odd_options(folder: Path) -> World:
@@ -48,14 +54,14 @@ def odd_options(folder: Path) -> World:
 def test_what_is_odd_about_packages_that_can_be_made_is_told(tmp_path: Path) -> None:
     odd_options(tmp_path)
 
-    assert {one.code for one in validated(tmp_path)} == {"UndeclaredOption"}
+    assert {finding.code for finding in validated(tmp_path)} == {"UndeclaredOption"}
 
 
 def test_clusters_that_cannot_be_told_apart_are_told(tmp_path: Path) -> None:
     twin = repository("twin", branch="clusters/twin")
     odd_options(tmp_path).write({"a.yaml": twin, "b.yaml": twin.replace("name: twin", "name: twin\n  namespace: b")})
 
-    assert [one.code for one in validated(tmp_path)].count("DestinationConflict") == 2
+    assert [finding.code for finding in validated(tmp_path)].count("DestinationConflict") == 2
 
 
 def test_each_finding_is_told_once(tmp_path: Path) -> None:
@@ -81,7 +87,9 @@ def small_world(folder: Path, files: Mapping[str, str]) -> World:
 
 
 def lines(findings: tuple[Finding, ...]) -> list[str]:
-    return sorted(f"{one.location.file}:{one.location.line} {one.code}: {one.message}" for one in findings)
+    return sorted(
+        f"{finding.location.file}:{finding.location.line} {finding.code}: {finding.message}" for finding in findings
+    )
 
 
 def placed(name: str, **labels: str) -> str:
@@ -93,18 +101,18 @@ def placed(name: str, **labels: str) -> str:
 def test_the_policy_that_a_placed_resource_names_must_be_there(tmp_path: Path) -> None:
     two = f"# two\n---\n{placed('right', **{ATTACHED: 'site'})}---\n{placed('wrong', **{ATTACHED: 'sites'})}"
     small_world(tmp_path, {"policies.yaml": policy("site", [replicas(3)]), "placed.yaml": two})
-    (found,) = lines(validated(tmp_path))
+    (line,) = lines(validated(tmp_path))
 
-    assert found.startswith(
+    assert line.startswith(
         f"placed.yaml:8 PolicyNotFound: {ATTACHED} names ClusterOverridePolicy/_cluster/sites, which"
     )
-    assert found.endswith("does not exist; did you mean ClusterOverridePolicy/_cluster/site?")
+    assert line.endswith("does not exist; did you mean ClusterOverridePolicy/_cluster/site?")
 
 
 def test_a_policy_that_may_be_in_a_file_that_cannot_be_read_is_not_missed(tmp_path: Path) -> None:
     small_world(tmp_path, {"placed.yaml": placed("right", **{ATTACHED: "site"}), "broken.yaml": "a: [\n"})
 
-    codes = [one.code for one in validated(tmp_path)]
+    codes = [finding.code for finding in validated(tmp_path)]
     assert "YamlSyntax" in codes
     assert "PolicyNotFound" in codes
     assert not {*codes} & OF_LINT
@@ -116,10 +124,10 @@ def test_nothing_is_called_missing_while_a_file_cannot_be_read(tmp_path: Path) -
     world = small_world(tmp_path, {"policies.yaml": policy("site", rules), "placed.yaml": lost})
     absent = {"UnknownCluster", "RuleMatchesNoCluster"}
 
-    assert absent <= {one.code for one in validated(tmp_path)}
+    assert absent <= {finding.code for finding in validated(tmp_path)}
     for broken in ("a: [\n", "apiVersion: greenhouse.sap/v1alpha1\nkind: Cluster\n"):
         world.write({"broken.yaml": broken})
-        assert not absent & {one.code for one in validated(tmp_path)}
+        assert not absent & {finding.code for finding in validated(tmp_path)}
 
 
 def test_where_a_missing_policy_is_ignored_nobody_is_told(tmp_path: Path) -> None:
@@ -129,12 +137,12 @@ def test_where_a_missing_policy_is_ignored_nobody_is_told(tmp_path: Path) -> Non
 
 
 def test_one_package_that_two_want(tmp_path: Path) -> None:
-    files = {f"{one}.yaml": variant(one, "berlin", "web") for one in ("first", "second")}
+    files = {f"{item}.yaml": variant(item, "berlin", "web") for item in ("first", "second")}
     files["nested.yaml"] = variant("third", "berlin", "web/inside", upstream="web")
     small_world(tmp_path, {"catalog.yaml": catalog(), **files})
 
     by = "is also requested by PackageVariant/default/first as web"
-    assert [one for one in lines(validated(tmp_path)) if "DownstreamConflict" in one] == [
+    assert [line for line in lines(validated(tmp_path)) if "DownstreamConflict" in line] == [
         f"nested.yaml:1 DownstreamConflict: package berlin/web/inside {by}",
         f"second.yaml:1 DownstreamConflict: package berlin/web {by}",
     ]
@@ -146,10 +154,8 @@ def test_a_function_that_cannot_run(tmp_path: Path) -> None:
              "web.yaml": variant("web", "berlin", "web", extra=pipeline)}  # fmt: skip
     small_world(tmp_path, files)
 
-    (found,) = lines(validated(tmp_path))
-    assert found.startswith(
-        "web.yaml:11 FunctionUnavailable: spec.pipeline.mutators[1]: function nobodys:v1 cannot run"
-    )
+    (line,) = lines(validated(tmp_path))
+    assert line.startswith("web.yaml:11 FunctionUnavailable: spec.pipeline.mutators[1]: function nobodys:v1 cannot run")
 
 
 def test_what_selects_no_cluster_is_told_with_what_there_is(tmp_path: Path) -> None:
@@ -160,13 +166,13 @@ def test_what_selects_no_cluster_is_told_with_what_there_is(tmp_path: Path) -> N
     }
     small_world(tmp_path, files)
 
-    told = "\n".join(one.message for one in validated(tmp_path))
-    assert "no cluster has region=nort; there are north, south; did you mean north?" in told
-    assert "no cluster has a label regoin; did you mean region?" in told
+    text = "\n".join(finding.message for finding in validated(tmp_path))
+    assert "no cluster has region=nort; there are north, south; did you mean north?" in text
+    assert "no cluster has a label regoin; did you mean region?" in text
 
 
 @pytest.mark.parametrize(
-    ("written", "said"),
+    ("written", "text"),
     [
         pytest.param("  deploymnt: true", "spec.deploymnt: unknown field; did you mean deployment?", id="spec"),
         pytest.param("    branche: x", "spec.git.branche: unknown field; did you mean branch?", id="git"),
@@ -174,15 +180,21 @@ def test_what_selects_no_cluster_is_told_with_what_there_is(tmp_path: Path) -> N
         pytest.param("  owner: us", "", id="one-of-nobody"),
     ],
 )
-def test_a_field_of_a_repository_that_is_almost_one(written: str, said: str, tmp_path: Path) -> None:
+def test_a_field_of_a_repository_that_is_almost_one(written: str, text: str, tmp_path: Path) -> None:
     small_world(tmp_path, {"oslo.yaml": f"{repository('oslo')}{written}\n"})
 
-    assert [one.message for one in validated(tmp_path) if one.code == "FieldMisspelt"] == ([said] if said else [])
+    assert [finding.message for finding in validated(tmp_path) if finding.code == "FieldMisspelt"] == (
+        [text] if text else []
+    )
 
 
 def _unreadable(folder: Path, **settings: object) -> list[tuple[str, str]]:
-    found = validated(folder, **settings)
-    return [(one.location.object or one.location.pointer, one.code) for one in found if one.severity == "error"]
+    findings = validated(folder, **settings)
+    return [
+        (finding.location.object or finding.location.pointer, finding.code)
+        for finding in findings
+        if finding.severity == "error"
+    ]
 
 
 @pytest.mark.parametrize(
@@ -207,9 +219,9 @@ def test_a_wrong_fleet_url_is_one_error_for_all_its_clusters(tmp_path: Path) -> 
     world = small_world(tmp_path, {})
     world.write({f"{name}.yaml": cluster(name) for name in ("berlin", "lisbon")})
 
-    found = _unreadable(tmp_path, fleet={"url": str(tmp_path / "nowhere.git")})
+    result = _unreadable(tmp_path, fleet={"url": str(tmp_path / "nowhere.git")})
 
-    assert found == [("fleet.url", "RepositoryUnreachable")]
+    assert result == [("fleet.url", "RepositoryUnreachable")]
 
 
 def test_a_cluster_repository_that_cannot_be_read_is_an_error(tmp_path: Path) -> None:

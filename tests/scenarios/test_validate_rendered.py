@@ -83,9 +83,9 @@ def validated(folder: Path, release: KubernetesRelease | None = (1, 37), **setti
         )
 
 
-def told(found: ValidationResult) -> list[str]:
-    places = FindingLocator(found.objects.values(), found.owner_sets)
-    return format_located_findings(locate_findings(found.findings, places, "", "reconciler.yaml"))
+def told(validation_result: ValidationResult) -> list[str]:
+    places = FindingLocator(validation_result.objects.values(), validation_result.owner_sets)
+    return format_located_findings(locate_findings(validation_result.findings, places, "", "reconciler.yaml"))
 
 
 def test_what_is_right_is_silent(tmp_path: Path) -> None:
@@ -183,13 +183,13 @@ def test_a_custom_resource(version: str, spec: str, expected: list[str], where: 
         world.release("crds", "v1", {**package("crds", crd=CRD), "deployment.yaml": whole(deployment("crds"))})
         world.write({"crds.yaml": variant("crds", "berlin", "crds")})
 
-    found = [line for line in told(validated(tmp_path)) if "Site edge" in line]
-    assert [line.partition("Site edge/s: ")[2] for line in found] == expected
+    values = [line for line in told(validated(tmp_path)) if "Site edge" in line]
+    assert [line.partition("Site edge/s: ")[2] for line in values] == expected
 
 
 def test_what_many_clusters_have_alike_is_told_once(tmp_path: Path) -> None:
-    files = {f"{one}.yaml": repository(one) for one in ("lisbon", "oslo")}
-    files |= {f"web-{one}.yaml": variant(f"web-{one}", one, "web") for one in ("lisbon", "oslo")}
+    files = {f"{cluster}.yaml": repository(cluster) for cluster in ("lisbon", "oslo")}
+    files |= {f"web-{cluster}.yaml": variant(f"web-{cluster}", cluster, "web") for cluster in ("lisbon", "oslo")}
     world_of(tmp_path, {**files, "policies.yaml": policy("site", [replicas("many")])})
     (line,) = told(validated(tmp_path))
 
@@ -229,15 +229,18 @@ def test_values_of_secrets_are_not_shown(tmp_path: Path) -> None:
 
 def test_a_package_that_people_asked_for_by_a_set_is_shown_at_the_set(tmp_path: Path) -> None:
     fan: dict[str, Any] = {"targets": "[{repositories: [{name: lisbon}]}]"}
-    one = (
+    text = (
         "apiVersion: config.porch.kpt.dev/v1alpha2\nkind: PackageVariantSet\nmetadata: {name: fan}\nspec:\n"
         f"  upstream: {{repo: catalog, package: bad, revision: v1}}\n  targets: {fan['targets']}\n"
     )
-    world = world_of(tmp_path, {"fan.yaml": one})
+    world = world_of(tmp_path, {"fan.yaml": text})
     world.release("bad", "v1", package("bad"))
-    found = validated(tmp_path)
+    validation_result = validated(tmp_path)
     located = locate_findings(
-        found.findings, FindingLocator(found.objects.values(), found.owner_sets), "", "reconciler.yaml"
+        validation_result.findings,
+        FindingLocator(validation_result.objects.values(), validation_result.owner_sets),
+        "",
+        "reconciler.yaml",
     )
     (result,) = build_sarif_log(located, "1", ALL_CODES, "validate-rendered")["runs"][0]["results"]
 

@@ -42,44 +42,48 @@ def validated(
         )
 
 
-def told(found: ValidationResult) -> list[tuple[str, str]]:
-    return [(one.code, one.message) for one in found.findings if one.code != "KubernetesVersionUnknown"]
+def told(validation_result: ValidationResult) -> list[tuple[str, str]]:
+    return [
+        (finding.code, finding.message)
+        for finding in validation_result.findings
+        if finding.code != "KubernetesVersionUnknown"
+    ]
 
 
 @pytest.mark.parametrize("release", [pytest.param((1, 31), id="release-known"), pytest.param(None, id="no-release")])
 def test_a_mistyped_field_of_a_builtin_kind_is_not_a_success(tmp_path: Path, release: KubernetesRelease | None) -> None:
-    found = validated(tmp_path, {"one.yaml": deployment()}, release)
+    validation_result = validated(tmp_path, {"one.yaml": deployment()}, release)
 
     where = "1 resource of built-in kinds in berlin/resources/edge"
-    assert told(found) == [("NotValidated", f"not validated: {where}; {NEXT_STEP}")]
-    assert exit_status_of(found.findings) == 1
+    assert told(validation_result) == [("NotValidated", f"not validated: {where}; {NEXT_STEP}")]
+    assert exit_status_of(validation_result.findings) == 1
 
 
 def test_resources_of_all_builtin_kinds_are_one_finding(tmp_path: Path) -> None:
     service = deployment().replace("apps/v1", "v1").replace("Deployment", "Service")
-    found = validated(tmp_path, {"one.yaml": deployment(), "two.yaml": service}, (1, 31))
+    validation_result = validated(tmp_path, {"one.yaml": deployment(), "two.yaml": service}, (1, 31))
 
-    assert [message.partition(" in ")[0] for _, message in told(found)] == [
+    assert [message.partition(" in ")[0] for _, message in told(validation_result)] == [
         "not validated: 2 resources of built-in kinds"
     ]
 
 
 def test_a_deprecated_version_is_reported_and_not_validated(tmp_path: Path) -> None:
-    found = validated(tmp_path, {"one.yaml": deployment("extensions/v1beta1")}, None)
+    validation_result = validated(tmp_path, {"one.yaml": deployment("extensions/v1beta1")}, None)
 
-    assert {code for code, _ in told(found)} == {"ApiDeprecated", "NotValidated"}
+    assert {code for code, _ in told(validation_result)} == {"ApiDeprecated", "NotValidated"}
 
 
 def test_a_custom_kind_without_schema_stays_an_info(tmp_path: Path) -> None:
-    found = validated(tmp_path, {"one.yaml": deployment("example.org/v1")}, (1, 31))
+    validation_result = validated(tmp_path, {"one.yaml": deployment("example.org/v1")}, (1, 31))
 
-    assert [code for code, _ in told(found)] == ["SchemaMissing"]
-    assert exit_status_of(found.findings) == 0
+    assert [code for code, _ in told(validation_result)] == ["SchemaMissing"]
+    assert exit_status_of(validation_result.findings) == 0
 
 
 def test_a_folder_without_the_schema_of_a_kind_is_named(tmp_path: Path) -> None:
     folder = tmp_path / "schemas"
     folder.mkdir()
-    found = validated(tmp_path, {"one.yaml": deployment()}, (1, 31), str(folder))
+    validation_result = validated(tmp_path, {"one.yaml": deployment()}, (1, 31), str(folder))
 
-    assert told(found)[0][1].endswith(f"; {folder} contains no schema of them, and {NEXT_STEP}")
+    assert told(validation_result)[0][1].endswith(f"; {folder} contains no schema of them, and {NEXT_STEP}")

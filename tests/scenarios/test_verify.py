@@ -36,14 +36,14 @@ def told(world: World, *arguments: str) -> list[dict[str, Any]]:
 
 
 def verdicts(world: World, *arguments: str) -> dict[str, str]:
-    return {one["package"]: one["verdict"] for one in told(world, *arguments)}
+    return {item["package"]: item["verdict"] for item in told(world, *arguments)}
 
 
 def test_the_whole_fleet_comes_out_again(world: HistoryWorld) -> None:
     before = read_refs(world.fleet)
-    done = run(world)
+    result = run(world)
 
-    assert (done.returncode, done.stdout.splitlines()[-1]) == (0, "3 packages: 3 reproduced")
+    assert (result.returncode, result.stdout.splitlines()[-1]) == (0, "3 packages: 3 reproduced")
     assert read_refs(world.fleet) == before
 
 
@@ -69,12 +69,12 @@ def test_a_hot_fix_is_told_by_who_made_it(world: HistoryWorld) -> None:
     commit = world.edit("clusters/berlin", "gateway/deployment.yaml", "replicas: 2", "replicas: 7")
     world.commit("clusters/berlin", {"notes.txt": "of nobody"})
 
-    done, (one,) = run(world, "berlin/gateway"), told(world, "berlin/gateway")
-    difference = one["edited"]["difference"]
+    result, (item,) = run(world, "berlin/gateway"), told(world, "berlin/gateway")
+    difference = item["edited"]["difference"]
 
-    assert done.returncode == 2
-    assert (one["verdict"], one["made"]["verdict"]) == ("edited", "reproduced")
-    assert [(each["commit"], each["author"]) for each in one["edited"]["commits"]] == [(commit, "Ada")]
+    assert result.returncode == 2
+    assert (item["verdict"], item["made"]["verdict"]) == ("edited", "reproduced")
+    assert [(commit["commit"], commit["author"]) for commit in item["edited"]["commits"]] == [(commit, "Ada")]
     assert (difference["resource"], difference["pointer"], difference["change"]) == (
         "Deployment/_cluster/gateway", "/spec/replicas", "2 → 7",
     )  # fmt: skip
@@ -92,10 +92,10 @@ def test_an_edit_that_was_taken_back_is_none(world: HistoryWorld) -> None:
 def test_values_of_secrets_are_not_shown(world: HistoryWorld) -> None:
     secret = "apiVersion: v1\nkind: Secret\nmetadata:\n  name: s\nstringData:\n  key: {}\n"
     world.commit("clusters/berlin", {"metrics/secret.yaml": secret.format("hunter2")})
-    done = run(world, "berlin/metrics")
+    result = run(world, "berlin/metrics")
 
-    assert (done.returncode, "hunter2" in done.stdout) == (2, False)
-    assert "Secret/_cluster/s added" in done.stdout
+    assert (result.returncode, "hunter2" in result.stdout) == (2, False)
+    assert "Secret/_cluster/s added" in result.stdout
 
 
 def test_a_merge_that_brought_an_edit_names_the_commit_in_it(world: HistoryWorld) -> None:
@@ -106,10 +106,10 @@ def test_a_merge_that_brought_an_edit_names_the_commit_in_it(world: HistoryWorld
     edit = world.edit("drafts/berlin", "metrics/deployment.yaml", "replicas: 2", "replicas: 7")
     merge = world.merge("berlin")
 
-    (one,) = told(world, "berlin/metrics")
+    (item,) = told(world, "berlin/metrics")
 
-    assert (one["verdict"], one["made"]["verdict"]) == ("edited", "reproduced")
-    assert [(each["commit"], each["broughtBy"]) for each in one["edited"]["commits"]] == [(edit, merge)]
+    assert (item["verdict"], item["made"]["verdict"]) == ("edited", "reproduced")
+    assert [(commit["commit"], commit["broughtBy"]) for commit in item["edited"]["commits"]] == [(edit, merge)]
 
 
 def test_an_amended_commit_is_an_edit(world: HistoryWorld) -> None:
@@ -123,18 +123,18 @@ def test_an_amended_commit_is_an_edit(world: HistoryWorld) -> None:
     git(desk, "push", "--quiet", "--force", "origin", "drafts/berlin")
     world.merge("berlin", "squash")
 
-    (one,) = told(world, "berlin/gateway")
+    (item,) = told(world, "berlin/gateway")
 
-    assert (one["verdict"], one["made"]["verdict"]) == ("edited", "reproduced")
-    assert [each["commit"] for each in one["edited"]["commits"]] == [world.head("clusters/berlin")]
+    assert (item["verdict"], item["made"]["verdict"]) == ("edited", "reproduced")
+    assert [commit["commit"] for commit in item["edited"]["commits"]] == [world.head("clusters/berlin")]
 
 
 def test_a_package_that_is_gone_while_its_status_file_is_not(world: HistoryWorld) -> None:
     commit = world.commit("clusters/berlin", {"metrics": None})
 
-    (one,) = told(world, "berlin/metrics")
+    (item,) = told(world, "berlin/metrics")
 
-    assert (one["verdict"], [each["commit"] for each in one["edited"]["commits"]]) == ("edited", [commit])
+    assert (item["verdict"], [commit["commit"] for commit in item["edited"]["commits"]]) == ("edited", [commit])
 
 
 def test_a_tree_that_nothing_made_differs(world: HistoryWorld) -> None:
@@ -144,11 +144,11 @@ def test_a_tree_that_nothing_made_differs(world: HistoryWorld) -> None:
     assert forged
     world.edit("clusters/berlin", ".reconciler/metrics.yaml", f"rendered: {was}", f"rendered: {forged}")
 
-    done, (one,) = run(world, "berlin/metrics"), told(world, "berlin/metrics")
-    difference = one["made"]["difference"]
+    result, (item,) = run(world, "berlin/metrics"), told(world, "berlin/metrics")
+    difference = item["made"]["difference"]
 
-    assert (done.returncode, one["verdict"]) == (2, "differs")
-    assert one["made"]["why"] == "all inputs equal the recorded inputs, but the output differs"
+    assert (result.returncode, item["verdict"]) == (2, "differs")
+    assert item["made"]["why"] == "all inputs equal the recorded inputs, but the output differs"
     assert (difference["pointer"], difference["change"], difference["by"]) == (
         "/spec/replicas", "7 → 2", f"catalog/metrics metrics/v1 at commit {git(world.catalog, 'rev-parse', 'metrics/v1')}",
     )  # fmt: skip
@@ -158,19 +158,19 @@ def test_another_engine_is_named(world: HistoryWorld, monkeypatch: pytest.Monkey
     monkeypatch.setattr("reconciler.bootstrap.controllers.__version__", "99.0.0")
     monkeypatch.setattr("reconciler.planning.render.renderer.clone_package", _another_clone())
 
-    (one,) = told(world, "berlin/metrics")
+    (item,) = told(world, "berlin/metrics")
 
-    assert one["verdict"] == "differs"
-    assert [each.partition(" ")[0] for each in one["made"]["inputs"]] == ["engine:"]
-    assert "99.0.0" in one["made"]["inputs"][0]
+    assert item["verdict"] == "differs"
+    assert [entry.partition(" ")[0] for entry in item["made"]["inputs"]] == ["engine:"]
+    assert "99.0.0" in item["made"]["inputs"][0]
 
 
 def _another_clone() -> Any:
     from reconciler.packages.clone import clone_package
 
     def cloned(*arguments: Any) -> Any:
-        files, found = clone_package(*arguments)
-        return files.with_files({"deployment.yaml": files["deployment.yaml"].data + b"# of another engine\n"}), found
+        files, findings = clone_package(*arguments)
+        return files.with_files({"deployment.yaml": files["deployment.yaml"].data + b"# of another engine\n"}), findings
 
     return cloned
 
@@ -178,27 +178,27 @@ def _another_clone() -> Any:
 def test_a_config_that_is_gone_is_no_mismatch(world: HistoryWorld) -> None:
     world.change({"regions/south.yaml": config_map("region-south", api="elsewhere")})
     world.squash_config()
-    done = run(world, "lisbon")
+    result = run(world, "lisbon")
 
-    assert done.returncode == 1
-    assert "unknowable  lisbon  gateway" in done.stdout
-    assert "cannot be read" in done.stdout
+    assert result.returncode == 1
+    assert "unknowable  lisbon  gateway" in result.stdout
+    assert "cannot be read" in result.stdout
 
 
 def test_what_todays_config_has_the_same_inputs_for_comes_out_all_the_same(world: HistoryWorld) -> None:
     world.change({"regions/south.yaml": config_map("region-south", api="elsewhere")})
     world.squash_config()
-    done = run(world, "berlin")
+    result = run(world, "berlin")
 
-    assert (done.returncode, "the current config provides the same inputs" in done.stdout) == (0, True)
+    assert (result.returncode, "the current config provides the same inputs" in result.stdout) == (0, True)
 
 
 def test_a_package_without_status_file_is_foreign(world: HistoryWorld) -> None:
     world.commit("clusters/berlin", {"own/Kptfile": "apiVersion: kpt.dev/v1\nkind: Kptfile\n", "own/a.yaml": "a: b\n"})
-    done = run(world, "berlin")
+    result = run(world, "berlin")
 
-    assert (done.returncode, verdicts(world, "berlin/own")) == (0, {"berlin/own": "foreign"})
-    assert "foreign     berlin  own" in done.stdout
+    assert (result.returncode, verdicts(world, "berlin/own")) == (0, {"berlin/own": "foreign"})
+    assert "foreign     berlin  own" in result.stdout
 
 
 def test_what_nobody_has_is_told_with_where_to_look(world: HistoryWorld) -> None:
@@ -210,10 +210,10 @@ def test_what_nobody_has_is_told_with_where_to_look(world: HistoryWorld) -> None
 def test_a_status_file_that_says_nothing_is_told(world: HistoryWorld) -> None:
     world.commit("clusters/berlin", {".reconciler/metrics.yaml": "status: {owner: {kind: A}}\n"})
 
-    (one,) = told(world, "berlin/metrics")
+    (item,) = told(world, "berlin/metrics")
 
-    assert one["verdict"] == "unknowable"
-    assert ".status.trees.base must be the id of a tree, not None" in one["made"]["why"]
+    assert item["verdict"] == "unknowable"
+    assert ".status.trees.base must be the id of a tree, not None" in item["made"]["why"]
 
 
 @pytest.mark.parametrize(
@@ -254,9 +254,9 @@ def test_a_commit_that_only_the_checkout_has_must_be_pushed(world: HistoryWorld)
     git(world.folder, "clone", "--quiet", "--branch", "clusters/berlin", str(world.fleet), str(desk))
     git(desk, "commit", "--quiet", "--allow-empty", "-m", "here alone")
 
-    done = run(world, "berlin", "--at", "HEAD", folder=desk)
+    result = run(world, "berlin", "--at", "HEAD", folder=desk)
 
-    assert (done.returncode, "push it first" in done.stderr) == (3, True)
+    assert (result.returncode, "push it first" in result.stderr) == (3, True)
 
 
 @pytest.mark.parametrize(
@@ -271,9 +271,9 @@ def test_a_commit_that_only_the_checkout_has_must_be_pushed(world: HistoryWorld)
     ],
 )
 def test_what_is_not_there_is_told(world: HistoryWorld, arguments: tuple[str, ...], words: str) -> None:
-    done = run(world, *arguments)
+    result = run(world, *arguments)
 
-    assert (done.returncode, words in done.stderr) == (3, True)
+    assert (result.returncode, words in result.stderr) == (3, True)
 
 
 def test_offline_goes_by_the_cache(world: HistoryWorld) -> None:
@@ -287,17 +287,17 @@ def test_offline_goes_by_the_cache(world: HistoryWorld) -> None:
 
 def test_offline_without_a_cache_says_so(world: HistoryWorld) -> None:
     world.forget_unnamed(world.repo)
-    done = run(world, "--offline")
+    result = run(world, "--offline")
 
-    assert (done.returncode, "cannot be contacted in offline mode" in done.stderr) == (3, True)
+    assert (result.returncode, "cannot be contacted in offline mode" in result.stderr) == (3, True)
 
 
 def test_a_rollout_is_verified_by_the_texts_that_state_keeps(tmp_path: Path) -> None:
     world = begin(tmp_path, rollout_history)
-    has_rule = [one for one in RINGS if "replicas: 5" in world.text(f"clusters/{one}", "web/deployment.yaml")]
+    has_rule = [ring for ring in RINGS if "replicas: 5" in world.text(f"clusters/{ring}", "web/deployment.yaml")]
 
     assert has_rule == ["amsterdam", "berlin"]
-    assert verdicts(world) == {f"{one}/web": "reproduced" for one in RINGS}
+    assert verdicts(world) == {f"{ring}/web": "reproduced" for ring in RINGS}
 
 
 def test_texts_that_nobody_remembers_are_tried(tmp_path: Path) -> None:
@@ -305,10 +305,10 @@ def test_texts_that_nobody_remembers_are_tried(tmp_path: Path) -> None:
     for ref in read_refs(world.fleet):
         if ref.startswith("refs/reconciler/state/"):
             git(world.fleet, "update-ref", "-d", ref)
-    found = told(world)
+    result = told(world)
 
-    assert {one["verdict"] for one in found} == {"reproduced"}
-    assert all("does not contain the rollout rules" in one["made"]["notes"][0] for one in found)
+    assert {item["verdict"] for item in result} == {"reproduced"}
+    assert all("does not contain the rollout rules" in item["made"]["notes"][0] for item in result)
 
 
 def test_templates_are_merged_with_the_partners_of_then(tmp_path: Path) -> None:

@@ -44,14 +44,14 @@ def run(world: World, *arguments: str) -> Ended:
 
 
 def told(world: World, *arguments: str) -> dict[str, Any]:
-    done = run(world, *arguments, "-o", "json")
-    assert done.returncode == 0, done.stderr
-    data: dict[str, Any] = json.loads(done.stdout)
+    result = run(world, *arguments, "-o", "json")
+    assert result.returncode == 0, result.stderr
+    data: dict[str, Any] = json.loads(result.stdout)
     return data
 
 
-def commits(found: dict[str, Any]) -> list[str]:
-    return [one["commit"] for one in found["commits"]]
+def commits(mapping: dict[str, Any]) -> list[str]:
+    return [commit["commit"] for commit in mapping["commits"]]
 
 
 def counts(count: int) -> dict[str, str]:
@@ -76,17 +76,17 @@ def test_the_commit_of_the_config_is_found_among_hundreds_in_a_few_renders(world
     noise(world, 150)
     world.publish()
 
-    found = told(world, "berlin/web", *COUNT)
+    result = told(world, "berlin/web", *COUNT)
 
-    assert (found["before"], found["value"], found["reason"]) == (5, 7, "config")
-    assert commits(found) == [cause]
-    assert found["commit"]["commit"] == world.head("clusters/berlin")
-    assert (found["objects"][0]["object"], found["objects"][0]["file"]) == (
+    assert (result["before"], result["value"], result["reason"]) == (5, 7, "config")
+    assert commits(result) == [cause]
+    assert result["commit"]["commit"] == world.head("clusters/berlin")
+    assert (result["objects"][0]["object"], result["objects"][0]["file"]) == (
         "ClusterOverridePolicy/_cluster/site", "policies/site.yaml",
     )  # fmt: skip
-    assert "5 → 7" in found["objects"][0]["fields"][0]
-    assert found["by"] == "ClusterOverridePolicy/site"
-    assert (found["among"], found["renders"] <= 14) == (301, True)
+    assert "5 → 7" in result["objects"][0]["fields"][0]
+    assert result["by"] == "ClusterOverridePolicy/site"
+    assert (result["among"], result["renders"] <= 14) == (301, True)
 
 
 def test_the_answer_in_words(world: HistoryWorld) -> None:
@@ -110,9 +110,9 @@ def test_a_value_that_went_and_came_back_is_told_since_it_came_back(world: Histo
         last = world.change(counts(count), f"{count} in Berlin", seconds=1_220_000_000 + count)
         world.publish()
 
-    found = told(world, "berlin/web", *COUNT)
+    result = told(world, "berlin/web", *COUNT)
 
-    assert (found["value"], commits(found)) == (7, [last])
+    assert (result["value"], commits(result)) == (7, [last])
 
 
 def test_changes_of_other_values_are_passed_over(world: HistoryWorld) -> None:
@@ -122,9 +122,9 @@ def test_changes_of_other_values_are_passed_over(world: HistoryWorld) -> None:
     world.edit("clusters/berlin", "web/deployment.yaml", "web:1.0", "web:1.1")
     world.commit("clusters/berlin", {"web/more.yaml": config_map("more", a="b")})
 
-    found = told(world, "berlin/web", *COUNT)
+    result = told(world, "berlin/web", *COUNT)
 
-    assert (found["commit"]["commit"], commits(found)) == (since, [cause])
+    assert (result["commit"]["commit"], commits(result)) == (since, [cause])
 
 
 def test_a_commit_of_a_branch_that_was_merged_is_named_with_the_merge(world: HistoryWorld) -> None:
@@ -139,10 +139,10 @@ def test_a_commit_of_a_branch_that_was_merged_is_named_with_the_merge(world: His
     git(desk, "push", "--quiet", "origin", "main")
     world.publish()
 
-    found = told(world, "berlin/web", *COUNT)
+    result = told(world, "berlin/web", *COUNT)
 
-    assert commits(found) == [cause]
-    assert [one["subject"] for one in found["through"]] == ["Merge topic"]
+    assert commits(result) == [cause]
+    assert [item["subject"] for item in result["through"]] == ["Merge topic"]
 
 
 def test_a_new_upstream_is_named_with_the_commit_that_asked_for_it(world: HistoryWorld) -> None:
@@ -151,10 +151,10 @@ def test_a_new_upstream_is_named_with_the_commit_that_asked_for_it(world: Histor
     cause = world.change({"metrics.yaml": variant("metrics-berlin", "berlin", "metrics", "v3")}, "to v3")
     world.publish()
 
-    found = told(world, "berlin/metrics", "Deployment/metrics", "/spec/replicas")
+    result = told(world, "berlin/metrics", "Deployment/metrics", "/spec/replicas")
 
-    assert (found["reason"], commits(found), found["upstream"]["commit"]) == ("config", [cause], changed)
-    assert "spec.upstream.revision v1 → v3" in found["objects"][0]["fields"][0]
+    assert (result["reason"], commits(result), result["upstream"]["commit"]) == ("config", [cause], changed)
+    assert "spec.upstream.revision v1 → v3" in result["objects"][0]["fields"][0]
 
 
 def develop(world: World, files: dict[str, str]) -> str:
@@ -173,17 +173,17 @@ def test_an_upstream_that_is_followed_is_named_by_its_commit(world: HistoryWorld
     world.change({"noise.yaml": config_map("noise", a="2")})
     world.publish()
 
-    found = told(world, "berlin/metrics", "Deployment/metrics", "/spec/replicas")
+    result = told(world, "berlin/metrics", "Deployment/metrics", "/spec/replicas")
 
-    assert (found["reason"], commits(found)) == ("upstream", [cause])
+    assert (result["reason"], commits(result)) == ("upstream", [cause])
 
 
 def test_an_edit_on_the_branch_is_a_persons(world: HistoryWorld) -> None:
     edit = world.edit("clusters/berlin", "metrics/deployment.yaml", "replicas: 2", "replicas: 9")
 
-    found = told(world, "berlin/metrics", "/spec/replicas")
+    result = told(world, "berlin/metrics", "/spec/replicas")
 
-    assert (found["reason"], commits(found), found["before"], found["value"]) == ("edit", [edit], 2, 9)
+    assert (result["reason"], commits(result), result["before"], result["value"]) == ("edit", [edit], 2, 9)
 
 
 def test_an_edit_that_was_merged_with_a_draft_is_a_persons(world: HistoryWorld) -> None:
@@ -193,9 +193,9 @@ def test_an_edit_that_was_merged_with_a_draft_is_a_persons(world: HistoryWorld) 
     edit = world.edit("drafts/berlin", "metrics/deployment.yaml", "replicas: 2", "replicas: 9")
     merge = world.merge("berlin")
 
-    found = told(world, "berlin/metrics", "/spec/replicas")
+    result = told(world, "berlin/metrics", "/spec/replicas")
 
-    assert (found["reason"], commits(found), found["commit"]["commit"]) == ("edit", [edit], merge)
+    assert (result["reason"], commits(result), result["commit"]["commit"]) == ("edit", [edit], merge)
 
 
 def test_an_edit_that_an_offer_took_up_is_a_persons(world: HistoryWorld) -> None:
@@ -208,10 +208,10 @@ def test_an_edit_that_an_offer_took_up_is_a_persons(world: HistoryWorld) -> None
     world.sync()
     world.merge("berlin")
 
-    found = told(world, "berlin/metrics", "/spec/replicas")
+    result = told(world, "berlin/metrics", "/spec/replicas")
 
     assert world.told("clusters/berlin", "metrics")["upstream"]["to"]["ref"] == "metrics/v3"
-    assert (found["reason"], commits(found)) == ("edit", [edit])
+    assert (result["reason"], commits(result)) == ("edit", [edit])
 
 
 def test_what_people_took_back_is_theirs(world: HistoryWorld) -> None:
@@ -219,9 +219,9 @@ def test_what_people_took_back_is_theirs(world: HistoryWorld) -> None:
     world.publish()
     revert = world.revert("berlin")
 
-    found = told(world, "berlin/web", *COUNT)
+    result = told(world, "berlin/web", *COUNT)
 
-    assert (found["value"], found["reason"], found["commit"]["commit"]) == (5, "edit", revert)
+    assert (result["value"], result["reason"], result["commit"]["commit"]) == (5, "edit", revert)
 
 
 def test_a_value_that_is_there_no_more_is_told_since_it_went(world: HistoryWorld) -> None:
@@ -230,9 +230,9 @@ def test_a_value_that_is_there_no_more_is_told_since_it_went(world: HistoryWorld
         cause = world.change({"web/berlin.yaml": variant("web-berlin", "berlin", "web", version)}, f"to {version}")
         world.publish()
 
-    found = told(world, "berlin/web", "ConfigMap/extra", "/data/a")
+    result = told(world, "berlin/web", "ConfigMap/extra", "/data/a")
 
-    assert ("value" in found, found["before"], commits(found)) == (False, "b", [cause])
+    assert ("value" in result, result["before"], commits(result)) == (False, "b", [cause])
 
 
 def test_a_package_that_is_new_is_told_by_the_commit_that_asked_for_it(world: HistoryWorld) -> None:
@@ -240,9 +240,9 @@ def test_a_package_that_is_new_is_told_by_the_commit_that_asked_for_it(world: Hi
     noise(world, 20)
     world.publish()
 
-    found = told(world, "lisbon/metrics", "Deployment/metrics", "/spec/replicas")
+    result = told(world, "lisbon/metrics", "Deployment/metrics", "/spec/replicas")
 
-    assert ("before" in found, found["value"], commits(found)) == (False, 2, [cause])
+    assert ("before" in result, result["value"], commits(result)) == (False, 2, [cause])
 
 
 def test_a_broken_config_in_the_middle_is_passed_over(world: HistoryWorld) -> None:
@@ -259,9 +259,9 @@ def test_what_is_only_drafted_is_asked_for_as_that(world: HistoryWorld) -> None:
     cause = world.change(counts(7), "seven in Berlin", seconds=1_220_000_000)
     world.sync()
 
-    found = told(world, "berlin/web", *COUNT, "--draft")
+    result = told(world, "berlin/web", *COUNT, "--draft")
 
-    assert (found["branch"], found["value"], commits(found)) == ("drafts/berlin", 7, [cause])
+    assert (result["branch"], result["value"], commits(result)) == ("drafts/berlin", 7, [cause])
     assert told(world, "berlin/web", *COUNT)["value"] == 5
 
 
@@ -272,19 +272,19 @@ def test_a_rollout_that_arrives_is_the_reason(tmp_path: Path) -> None:
     world.sync()
     publish(world, "lisbon")
 
-    found = told(world, "lisbon/web", *COUNT)
+    result = told(world, "lisbon/web", *COUNT)
 
-    assert (found["value"], found["reason"]) == (5, "rollout")
-    assert "site#count" in found["words"]
+    assert (result["value"], result["reason"]) == (5, "rollout")
+    assert "site#count" in result["words"]
 
 
 def test_what_a_pool_inherits_leads_to_its_kafka(tmp_path: Path) -> None:
     world = begin(tmp_path, templates_history)
 
-    found = told(world, "berlin/brokers", "KafkaNodePool/brokers", "/spec/template/pod/priorityClassName")
+    result = told(world, "berlin/brokers", "KafkaNodePool/brokers", "/spec/template/pod/priorityClassName")
 
-    assert (found["value"], found["reason"]) == ("calm", "templates")
-    assert "berlin/kafka" in found["words"]
+    assert (result["value"], result["reason"]) == ("calm", "templates")
+    assert "berlin/kafka" in result["words"]
 
 
 def test_an_option_of_a_plugin_is_asked_for_by_its_name(tmp_path: Path) -> None:
@@ -292,10 +292,10 @@ def test_an_option_of_a_plugin_is_asked_for_by_its_name(tmp_path: Path) -> None:
     cause = world.change({"presets/logs.yaml": preset(options=[option("buffer.size", 999)])}, "larger")
     world.publish()
 
-    found = told(world, "lisbon/plugins/logs-lisbon", "Plugin/logs-lisbon", "buffer.size")
+    result = told(world, "lisbon/plugins/logs-lisbon", "Plugin/logs-lisbon", "buffer.size")
 
     # what a plain folder was is found by its tree among the commits
-    assert (found["value"], commits(found)) == (999, [cause])
+    assert (result["value"], commits(result)) == (999, [cause])
 
 
 def test_values_of_secrets_are_not_shown(world: HistoryWorld) -> None:
@@ -313,10 +313,10 @@ def test_a_plain_folder_tells_what_is_known(tmp_path: Path) -> None:
     world.sync()
     world.merge("berlin", "squash")
 
-    found = told(world, "berlin/web", *COUNT)
+    result = told(world, "berlin/web", *COUNT)
 
-    assert (found["value"], found["reason"], found["by"]) == (7, "config", "ClusterOverridePolicy/site")
-    assert "no commits are known between" in found["words"]
+    assert (result["value"], result["reason"], result["by"]) == (7, "config", "ClusterOverridePolicy/site")
+    assert "no commits are known between" in result["words"]
 
 
 def test_a_folder_in_a_work_tree_has_the_commits_around_it(tmp_path: Path) -> None:
@@ -329,9 +329,9 @@ def test_a_folder_in_a_work_tree_has_the_commits_around_it(tmp_path: Path) -> No
     world.sync()
     world.merge("berlin", "squash")
 
-    found = told(world, "berlin/web", *COUNT)
+    result = told(world, "berlin/web", *COUNT)
 
-    assert ([one["subject"] for one in found["commits"]], found["reason"]) == (["seven in Berlin"], "config")
+    assert ([commit["subject"] for commit in result["commits"]], result["reason"]) == (["seven in Berlin"], "config")
 
 
 def policies_plain(folder: Path) -> World:
@@ -361,6 +361,6 @@ def policies_plain(folder: Path) -> World:
     ],
 )
 def test_what_is_not_there_is_told(world: HistoryWorld, arguments: tuple[str, ...], words: str) -> None:
-    done = run(world, *arguments)
+    result = run(world, *arguments)
 
-    assert (done.returncode, words in done.stderr) == (3, True), done.stderr
+    assert (result.returncode, words in result.stderr) == (3, True), result.stderr

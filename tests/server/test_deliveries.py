@@ -118,12 +118,12 @@ def test_secrets_are_those_of_the_moment(service: Service) -> None:
 
 def test_the_log_holds_event_and_delivery_only_and_tamed() -> None:
     service = Service()
-    with capture_logs() as told:
+    with capture_logs() as log_events:
         service.push(b'{"password": "hunter2"}', delivery="x\n\x1b[31m" + "y" * 500)
         service.push(b'{"password": "hunter2"}', delivery="again")
         service.push(b"1", secret=b"a guess")
 
-    assert told == [
+    assert log_events == [
         {"event": "webhook_accepted", "kind": "push", "delivery": "x???31m" + "y" * 73, "log_level": "info"},
         {"event": "webhook_ignored", "reason": "seen before", "kind": "push", "delivery": "again", "log_level": "info"},
         {"event": "webhook_refused", "log_level": "debug"},

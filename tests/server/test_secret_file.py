@@ -50,25 +50,25 @@ def test_a_changed_file_is_read_anew(tmp_path: Path) -> None:
     file = tmp_path / "secrets"
     file.write_bytes(b"old\n")
     secrets = SecretFile(file)
-    with capture_logs() as told:
+    with capture_logs() as log_events:
         file.write_bytes(b"new\nold\n")
 
         assert secrets.secrets() == (b"new", b"old")
         assert secrets.secrets() == (b"new", b"old")
 
-    assert told == [{"event": "webhook_secrets_reloaded", "secrets": 2, "log_level": "info"}]
+    assert log_events == [{"event": "webhook_secrets_reloaded", "secrets": 2, "log_level": "info"}]
 
 
 def test_a_file_that_went_lets_nobody_in_until_it_is_back(tmp_path: Path) -> None:
     file = tmp_path / "secrets"
     file.write_bytes(b"hunter2\n")
     secrets = SecretFile(file)
-    with capture_logs() as told:
+    with capture_logs() as log_events:
         file.unlink()
         while_away = [secrets.secrets(), secrets.secrets()]
         file.write_bytes(b"hunter3\n")
         back = secrets.secrets()
 
     assert (while_away, back) == ([(), ()], (b"hunter3",))
-    assert [one["event"] for one in told] == ["webhook_secrets_lost", "webhook_secrets_reloaded"]
-    assert "hunter" not in str(told)
+    assert [item["event"] for item in log_events] == ["webhook_secrets_lost", "webhook_secrets_reloaded"]
+    assert "hunter" not in str(log_events)

@@ -154,8 +154,8 @@ def test_each_host_names_event_and_delivery_in_its_own_words(
 
 def test_beside_a_signature_the_mark_is_what_nobody_can_make_up() -> None:
     signature = {"x-hub-signature-256": GITHUB_SIGNATURE}
-    one, other = (read_claim(signature | {"x-github-delivery": name}) for name in ("one", "other"))
+    signature_claim, other = (read_claim(signature | {"x-github-delivery": name}) for name in ("one", "other"))
 
-    assert isinstance(one, SignatureClaim)
+    assert isinstance(signature_claim, SignatureClaim)
     assert isinstance(other, SignatureClaim)
-    assert one.identity == other.identity
+    assert signature_claim.identity == other.identity

@@ -71,9 +71,9 @@ def without(header: str, message: bytes) -> bytes:
 @pytest.fixture
 def door(tmp_path: Path) -> Iterator[Door]:
     with capture_logs():
-        found = Door(tmp_path, WebhookLimits(body_bytes=100_000, seconds=PATIENCE, connections=4))
-        with found.webhooks:
-            yield found
+        actual_door = Door(tmp_path, WebhookLimits(body_bytes=100_000, seconds=PATIENCE, connections=4))
+        with actual_door.webhooks:
+            yield actual_door
 
 
 @pytest.mark.parametrize(
@@ -130,13 +130,13 @@ def test_a_second_request_on_a_connection_is_not_read(door: Door) -> None:
 
 
 def test_a_sender_that_goes_away_in_the_middle_is_no_event(door: Door) -> None:
-    with capture_logs() as told, door.connect() as connection:
+    with capture_logs() as log_events, door.connect() as connection:
         connection.sendall(request(b"x" * 50)[:-20])
         connection.shutdown(socket.SHUT_WR)
         answer = read_all(connection)
 
     assert answer.startswith(b"HTTP/1.1 400 ")
-    assert [one for one in told if one["log_level"] == "error"] == []
+    assert [item for item in log_events if item["log_level"] == "error"] == []
 
 
 @pytest.mark.parametrize(
@@ -222,13 +222,13 @@ def test_a_mistake_of_ours_is_told_and_the_server_lives(tmp_path: Path) -> None:
 
     door = Door(tmp_path)
     door.webhooks.close()
-    with capture_logs() as told, WebhookServer(poke) as webhooks:
+    with capture_logs() as log_events, WebhookServer(poke) as webhooks:
         webhooks.listen(ANY_PORT, door.secrets)
         door.webhooks = webhooks
         first, second = said(door, request(b"1")), said(door, request(b"2"))
 
     assert (first, second[:13]) == (b"", b"HTTP/1.1 202 ")
-    assert [one["event"] for one in told if one["log_level"] == "error"] == ["webhook_failed"]
+    assert [item["event"] for item in log_events if item["log_level"] == "error"] == ["webhook_failed"]
 
 
 def test_a_system_without_threads_to_spare_costs_no_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -305,14 +305,14 @@ def test_the_same_address_stays_open_and_what_was_seen_stays_seen(door: Door, tm
 
 def test_what_cannot_be_listened_on_leaves_all_as_it_was(door: Door, tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as other:
-        taken = f"127.0.0.1:{other.getsockname()[1]}"
+        text = f"127.0.0.1:{other.getsockname()[1]}"
         with pytest.raises(ListenError) as in_use:
-            door.webhooks.listen(taken, door.secrets)
+            door.webhooks.listen(text, door.secrets)
     with pytest.raises(ListenError) as unreadable:
         door.webhooks.listen(ANY_PORT, tmp_path / "none")
 
     assert str(in_use.value) == (
-        f'webhooks.listen: must be a free address of this machine, not "{taken}": Address already in use'
+        f'webhooks.listen: must be a free address of this machine, not "{text}": Address already in use'
     )
     assert str(unreadable.value) == (
         f"webhooks.secret_file: {tmp_path}/none: the secret file must be readable: No such file or directory"

@@ -21,12 +21,12 @@ AnyWorld = TypeVar("AnyWorld", bound=World)
 
 def begin(folder: Path, make: Callable[[Path], AnyWorld]) -> AnyWorld:
     """Return the world that `make`, a function of a module, makes in an empty folder."""
-    world, kept = _made(folder, make)
+    world, path = _made(folder, make)
     if folder.exists():
         folder.rmdir()
-    subprocess.run(["cp", "-r", kept, folder], check=True)
-    found: AnyWorld = copy(world)
-    return found
+    subprocess.run(["cp", "-r", path, folder], check=True)
+    result: AnyWorld = copy(world)
+    return result
 
 
 @cache
@@ -34,9 +34,9 @@ def _made(folder: Path, make: Callable[[Path], Any]) -> tuple[Any, Path]:
     world = make(folder)
     # a work tree would be looked through anew wherever it is copied to
     shutil.rmtree(folder / "desk", ignore_errors=True)
-    kept = Path(mkdtemp(prefix=f"{make.__name__}-", dir=folder.parent)) / "world"
-    folder.rename(kept)
-    return world, kept
+    path = Path(mkdtemp(prefix=f"{make.__name__}-", dir=folder.parent)) / "world"
+    folder.rename(path)
+    return world, path
 
 
 def drafted(folder: Path) -> World:
@@ -57,7 +57,7 @@ def berlin_published(folder: Path) -> World:
 def published(folder: Path) -> World:
     """Return a small world with all packages of both clusters published."""
     world = drafted(folder)
-    for one in CLUSTERS:
-        world.merge(one, "squash")
+    for cluster in CLUSTERS:
+        world.merge(cluster, "squash")
     world.settle()
     return world

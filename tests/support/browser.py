@@ -43,7 +43,7 @@ class Tab:
 
     def log(self) -> list[str]:
         """Return what was logged since this was asked last: errors, and what the policy has refused."""
-        return [one["message"] for one in self._driver.get_log("browser")]
+        return [item["message"] for item in self._driver.get_log("browser")]
 
     def press(self, *keys: str) -> None:
         """Press keys, one after the other, wherever the focus is."""
@@ -63,9 +63,11 @@ class Tab:
     def check_accessibility(self) -> list[str]:
         """Return what axe-core has to say of the page."""
         self.run(AXE.read_text())
-        told = "const done = arguments[0]; axe.run(document, {resultTypes: ['violations']}).then(done)"
-        found = self._driver.execute_async_script(told)
-        return [f"{one['id']}: {node['html']}" for one in found["violations"] for node in one["nodes"]]
+        text = "const done = arguments[0]; axe.run(document, {resultTypes: ['violations']}).then(done)"
+        result = self._driver.execute_async_script(text)
+        return [
+            f"{violation['id']}: {node['html']}" for violation in result["violations"] for node in violation["nodes"]
+        ]
 
     def _tell(self, command: str, **what: Any) -> Any:
         return self._driver.execute_cdp_cmd(command, what)

@@ -15,7 +15,7 @@ SHOP = "shop"
 STAGED, LIVE = ("berlin",), ("lisbon", "oslo")
 CLUSTERS = (*STAGED, *LIVE)
 STAGING, PRODUCTION = "staging", "production"
-FENCE, TRACES, SERVICE, BACKEND = (f"catalogue/{one}.yaml" for one in ("fence", "traces", "service", "backend"))
+FENCE, TRACES, SERVICE, BACKEND = (f"catalogue/{item}.yaml" for item in ("fence", "traces", "service", "backend"))
 CART, CART_BUILD, CART_STAGING = "shop/cart.yaml", "shop/cart-build.yaml", "shop/cart-staging.yaml"
 CART_PRODUCTION, PRODUCED = "shop/cart-production.yaml", "environments/production.yaml"
 Spec = Mapping[str, Any]
@@ -117,7 +117,7 @@ def component_type(name: str, definition: str, platform: Sequence[Spec] = (), de
     spec = {
         "componentDefinitionRef": {"name": definition},
         "platformAddons": list(platform),
-        "developerAddons": {"allowed": [{"name": one} for one in developers]},
+        "developerAddons": {"allowed": [{"name": developer} for developer in developers]},
     }
     return written("ComponentType", name, spec, api=PLATFORM)
 
@@ -157,7 +157,7 @@ def component_world(folder: Path, **settings: object) -> World:
     world = World.new(folder, **settings)
     world.write(
         {
-            **{f"clusters/{one}.yaml": repository(one) for one in CLUSTERS[:2]},
+            **{f"clusters/{cluster}.yaml": repository(cluster) for cluster in CLUSTERS[:2]},
             "clusters/oslo.yaml": greenhouse("oslo", region="north"),
             "environments/staging.yaml": environment(STAGING, "berlin"),
             "environments/production.yaml": environment(PRODUCTION, "lisbon", "oslo"),
@@ -172,9 +172,9 @@ def component_world(folder: Path, **settings: object) -> World:
             "shop/feed.yaml": component("feed", "NightJob"),
             **{f"shop/{name}-build.yaml": build(name, f"{name}:1") for name in ("cart", "till")},
             **{
-                f"shop/{name}-{one}.yaml": binding(name, one)
+                f"shop/{name}-{item}.yaml": binding(name, item)
                 for name in ("cart", "till")
-                for one in (STAGING, PRODUCTION)
+                for item in (STAGING, PRODUCTION)
             },
             "shop/feed-production.yaml": binding("feed", PRODUCTION),
         }
@@ -233,13 +233,13 @@ def status_of(world: World, path: str) -> Any:
     return parse_yaml(world.text("reconciler/status", f"objects/{path}.yaml")).documents[0].data["status"]
 
 
-def condition_of(world: World, path: str, wanted: str = "Ready") -> tuple[str, str, str]:
+def condition_of(world: World, path: str, expected: str = "Ready") -> tuple[str, str, str]:
     """Return status, reason and message of a condition of an object."""
-    one = {one["type"]: one for one in status_of(world, path)["conditions"]}[wanted]
-    return one["status"], one["reason"], one["message"]
+    value = {condition["type"]: condition for condition in status_of(world, path)["conditions"]}[expected]
+    return value["status"], value["reason"], value["message"]
 
 
 def conflicts_on(world: World, branch: str, name: str) -> list[tuple[str, str]]:
     """Return file and pointer of every conflict that the status file of a component tells."""
-    told = world.told(branch, package_of(name, environment_of(branch.partition("/")[2])))
-    return [(one["file"], one.get("pointer", "")) for one in told.get("conflicts", ())]
+    result = world.told(branch, package_of(name, environment_of(branch.partition("/")[2])))
+    return [(conflict["file"], conflict.get("pointer", "")) for conflict in result.get("conflicts", ())]

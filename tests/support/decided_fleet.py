@@ -106,36 +106,37 @@ class DecidedFleet:
         tree = FileTree({path: File(text.encode()) for path, text in self.files.items()})
         catalog = self._catalog = read_catalog(tree, self._parsed, previous=self._catalog)
         inventory = read_inventory(catalog, read_repositories(catalog)[0])
-        made = self._room(catalog, inventory, self)
+        controller_result = self._room(catalog, inventory, self)
         mile = ClusterOverrides(read_override_policies(catalog), inventory.clusters)
         return self._decided(
-            made.variants, PackageRenderer(catalog, mile, RenderEngine("safe", merge_options=MergeOptions()))
+            controller_result.variants,
+            PackageRenderer(catalog, mile, RenderEngine("safe", merge_options=MergeOptions())),
         )
 
     def _decided(self, variants: Iterable[Variant], renderer: PackageRenderer) -> Decided:
-        found = Decided()
+        decided = Decided()
 
-        def render(variant: Variant, made: RenderInputs) -> PackageRender:
-            found.rendered.add(_unit(variant))
-            return renderer(variant, made)
+        def render(variant: Variant, render_inputs: RenderInputs) -> PackageRender:
+            decided.rendered.add(_unit(variant))
+            return renderer(variant, render_inputs)
 
         for variant in variants:
             record = self._records.get(_unit(variant))
-            seen = (
+            observed_package = (
                 ObservedPackage(None, record.draft_version.rendered)
                 if record and record.draft_version
                 else ObservedPackage()
             )
             outcome = decide_package(
-                DecisionInput(variant, record, seen), renderer.dependency_reader, self._trees, render
+                DecisionInput(variant, record, observed_package), renderer.dependency_reader, self._trees, render
             )
             if isinstance(outcome, Draft):
-                found.drafted.add(_unit(variant))
+                decided.drafted.add(_unit(variant))
                 self._records[_unit(variant)] = self._drafted(outcome)
             else:
                 assert outcome.record is not None
                 self._records[_unit(variant)] = outcome.record
-        return found
+        return decided
 
     def _drafted(self, draft: Draft) -> PackageRecord:
         rendered = self._trees.store_tree(draft.rendered.files)

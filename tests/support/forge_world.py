@@ -26,7 +26,9 @@ class ForgeWorld(World):
     @property
     def open_requests(self) -> dict[str, FakeRequest]:
         """Return the open pull requests by their head branches."""
-        return {one.head: one for one in self.on_forge.requests() if one.state == "open"}
+        return {
+            pull_request.head: pull_request for pull_request in self.on_forge.requests() if pull_request.state == "open"
+        }
 
     def writes(self) -> list[str]:
         """Return the calls since the last time that changed something, and forget all."""

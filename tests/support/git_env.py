@@ -29,10 +29,10 @@ HERMETIC = {
 def git(folder: Path, *arguments: str, stdin: bytes = b"", check: bool = True) -> str:
     """Run git in a folder and return its output without the last newline."""
     command = ["git", "-c", "maintenance.auto=false", *arguments]
-    done = subprocess.run(command, cwd=folder, env=HERMETIC, input=stdin, capture_output=True, check=False)
-    if check and done.returncode:
-        raise AssertionError(f"git {arguments} ended with {done.returncode}: {done.stderr.decode()}")
-    return done.stdout.decode(errors="surrogateescape").rstrip("\n")
+    process = subprocess.run(command, cwd=folder, env=HERMETIC, input=stdin, capture_output=True, check=False)
+    if check and process.returncode:
+        raise AssertionError(f"git {arguments} ended with {process.returncode}: {process.stderr.decode()}")
+    return process.stdout.decode(errors="surrogateescape").rstrip("\n")
 
 
 def make_bare(folder: Path, **settings: str) -> Path:
@@ -70,9 +70,9 @@ def commit_files(
         change = b"D %s\n" if data is None else b"M 100644 inline %s\ndata " + b"%d\n%s\n" % (len(data), data)
         stream.append(change.replace(b"%s", path.encode(), 1))
     git(repository, "fast-import", "--quiet", "--date-format=raw", stdin=b"".join(stream))
-    made = read_ref(repository, ref)
-    assert made
-    return made
+    result = read_ref(repository, ref)
+    assert result
+    return result
 
 
 def point_ref(repository: Path, ref: str, commit: str) -> None:
@@ -125,7 +125,11 @@ def read_tree(repository: Path, tree: str) -> dict[str, bytes]:
     archive = ["git", "archive", "--format=tar", tree]
     content = subprocess.run(archive, cwd=repository, env=HERMETIC, check=True, capture_output=True).stdout
     with tarfile.open(fileobj=io.BytesIO(content)) as tar:
-        return {one.name: opened.read() for one in tar if one.isfile() and (opened := tar.extractfile(one))}
+        return {
+            tar_info.name: opened.read()
+            for tar_info in tar
+            if tar_info.isfile() and (opened := tar.extractfile(tar_info))
+        }
 
 
 def write_hook(repository: Path, name: str, script: str) -> None:
@@ -138,5 +142,5 @@ def write_hook(repository: Path, name: str, script: str) -> None:
 
 def assert_sound(repository: Path) -> None:
     """Fail unless git finds nothing wrong with a repository's objects."""
-    found = git(repository, "fsck", "--strict", "--no-dangling", "--no-progress")
-    assert not [line for line in found.splitlines() if line.startswith(("error", "warning", "missing", "broken"))]
+    result = git(repository, "fsck", "--strict", "--no-dangling", "--no-progress")
+    assert not [line for line in result.splitlines() if line.startswith(("error", "warning", "missing", "broken"))]

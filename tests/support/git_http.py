@@ -119,8 +119,8 @@ class _Handler(BaseHTTPRequestHandler):
             "REMOTE_USER": "tester",
             "REMOTE_ADDR": "127.0.0.1",
         }
-        done = subprocess.run(["git", "http-backend"], env=environment, input=body, capture_output=True, check=True)
-        head, _, content = done.stdout.partition(b"\r\n\r\n")
+        process = subprocess.run(["git", "http-backend"], env=environment, input=body, capture_output=True, check=True)
+        head, _, content = process.stdout.partition(b"\r\n\r\n")
         fields = dict(line.split(": ", 1) for line in head.decode().split("\r\n"))
         self.send_response(int(fields.pop("Status", "200").split()[0]))
         for name, value in fields.items():

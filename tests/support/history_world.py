@@ -60,19 +60,19 @@ class HistoryWorld(World):
     def publish(self) -> None:
         """Run a pass, publish all drafts, and let another one see it."""
         self.sync()
-        for one in CLUSTERS:
-            if self.head(f"drafts/{one}"):
-                self.merge(one, "squash")
+        for cluster in CLUSTERS:
+            if self.head(f"drafts/{cluster}"):
+                self.merge(cluster, "squash")
         self.sync()
 
 
 def with_history(world: World) -> HistoryWorld:
     """Return a world of which the config, as it lies there, is the first commit of a repository."""
-    found = HistoryWorld(world.folder, **world._settings)
-    make_bare(found.repo)
+    history_world = HistoryWorld(world.folder, **world._settings)
+    make_bare(history_world.repo)
     files = {path.relative_to(world.config).as_posix(): path.read_text() for path in world.config.rglob("*.yaml")}
-    found.change(files, "the config")
-    return found
+    history_world.change(files, "the config")
+    return history_world
 
 
 def history_published(folder: Path) -> HistoryWorld:
@@ -89,7 +89,7 @@ def rollout_history(folder: Path) -> HistoryWorld:
     world.sync()
     publish(world, "amsterdam")
     world.release("web", "v2", labelled_package("web", "site", image="2.0", notes=config_map("notes", a="b")))
-    world.change({f"web/{one}.yaml": variant(f"web-{one}", one, "web", "v2") for one in RINGS})
+    world.change({f"web/{ring}.yaml": variant(f"web-{ring}", ring, "web", "v2") for ring in RINGS})
     world.sync()
     publish(world, *RINGS)
     return world

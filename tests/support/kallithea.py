@@ -69,8 +69,8 @@ class Kallithea:
     def make(self, name: str, *writers: Account) -> Path:
         """Make an empty repository that these may push to; return where it is."""
         self.call("create_repo", repo_name=name, repo_type="git")
-        for one in writers:
-            self.call("grant_user_permission", repoid=name, userid=one.name, perm="repository.write")
+        for account in writers:
+            self.call("grant_user_permission", repoid=name, userid=account.name, perm="repository.write")
         return self.folder / "repositories" / name
 
     def address(self, repository: str, who: Account) -> str:
@@ -80,8 +80,8 @@ class Kallithea:
 
     def review(self, number: int, who: Account, status: str = "", close: bool = False) -> None:
         """Comment on a pull request: `approved`, `rejected`, and closed or not."""
-        said = {"status": status} if status else {}
-        self.call("comment_pullrequest", who, pull_request_id=number, comment_msg="seen", close_pr=close, **said)
+        mapping = {"status": status} if status else {}
+        self.call("comment_pullrequest", who, pull_request_id=number, comment_msg="seen", close_pr=close, **mapping)
 
 
 @contextmanager
@@ -92,8 +92,10 @@ def serve(folder: Path) -> Iterator[Kallithea]:
     environment = HERMETIC | {"HOME": str(folder), "LC_ALL": "C.UTF-8", "TZ": "UTC", "PYTHONUNBUFFERED": "1"}
 
     def run(*command: str) -> None:
-        done = subprocess.run([str(home / command[0]), *command[1:]], cwd=folder, env=environment, capture_output=True)
-        assert done.returncode == 0, (done.stdout + done.stderr).decode()
+        result = subprocess.run(
+            [str(home / command[0]), *command[1:]], cwd=folder, env=environment, capture_output=True
+        )
+        assert result.returncode == 0, (result.stdout + result.stderr).decode()
 
     admin, repositories = ("admin", "admin-password"), folder / "repositories"
     repositories.mkdir(parents=True)
@@ -121,9 +123,9 @@ def _key(folder: Path, name: str) -> str:
 def _port(process: subprocess.Popen[bytes], log: Path) -> int:
     until = time.monotonic() + _START_SECONDS
     while time.monotonic() < until and process.poll() is None:
-        found = _SERVING.search(log.read_text(errors="replace"))
-        if found:
-            return int(found[1])
+        match = _SERVING.search(log.read_text(errors="replace"))
+        if match:
+            return int(match[1])
         time.sleep(0.05)
     raise AssertionError(f"Kallithea does not serve: {log.read_text(errors='replace')}")
 
@@ -142,14 +144,16 @@ class KallitheaForge:
         self._key = who.key
 
     def open_requests(self) -> Sequence[PullRequest]:
-        return [one for one in self._requests() if one.state == "open"]
+        return [pull_request for pull_request in self._requests() if pull_request.state == "open"]
 
     def request(self, number: int) -> PullRequest:
         return self._read(self._get(number))
 
     def find(self, head: str, base: str) -> PullRequest | None:
-        found = [one for one in self._requests() if (one.head, one.base) == (head, base)]
-        return found[-1] if found else None
+        pull_requests = [
+            pull_request for pull_request in self._requests() if (pull_request.head, pull_request.base) == (head, base)
+        ]
+        return pull_requests[-1] if pull_requests else None
 
     def create(self, new: NewRequest) -> PullRequest:
         if new.labels:
@@ -176,15 +180,15 @@ class KallitheaForge:
         head = self._branches().get(request.head)
         moved = {"updaterev": head} if head and head != self._read(standing).commit else {}
         number = self._edit(standing, _title(title, request.draft), body, moved)
-        reviewers = [one["username"] for one in standing["reviewers"]]
+        reviewers = [reviewer["username"] for reviewer in standing["reviewers"]]
         if number != request.number and reviewers:
             self._call("edit_reviewers", pull_request_id=number, add=reviewers)
         return self._read(self._get(number))
 
     def set_draft(self, request: PullRequest, draft: bool) -> None:
         standing = self._get(request.number)
-        one = self._read(standing)
-        self._edit(standing, _title(one.title, draft), one.body, {})
+        result = self._read(standing)
+        self._edit(standing, _title(result.title, draft), result.body, {})
 
     def remove_label(self, request: PullRequest, label: str) -> None:
         """Do nothing: Kallithea has no labels, so that no pull request has one."""
@@ -199,31 +203,31 @@ class KallitheaForge:
         raise ForgeRefusedError("Kallithea merges nothing: people merge with Git and push")
 
     def _requests(self) -> list[PullRequest]:
-        found = self._call("get_repo", repoid=self._repository, with_pullrequests=True)["pull_requests"]
-        return sorted(map(self._read, found), key=lambda one: one.number)
+        value = self._call("get_repo", repoid=self._repository, with_pullrequests=True)["pull_requests"]
+        return sorted(map(self._read, value), key=lambda pull_request: pull_request.number)
 
     def _branches(self) -> Mapping[str, str]:
-        found: dict[str, str] = self._call("get_repo", repoid=self._repository, with_revision_names=True)["branches"]
-        return found
+        entry: dict[str, str] = self._call("get_repo", repoid=self._repository, with_revision_names=True)["branches"]
+        return entry
 
     def _get(self, number: int) -> dict[str, Any]:
-        found: dict[str, Any] = self._call("get_pullrequest", pullrequest_id=number)
-        return found
+        output: dict[str, Any] = self._call("get_pullrequest", pullrequest_id=number)
+        return output
 
-    def _read(self, found: Mapping[str, Any]) -> PullRequest:
-        (_, head, commit), (_, base, _) = found["org_ref_parts"], found["other_ref_parts"]
-        created = datetime.fromisoformat(found["created_on"]).replace(tzinfo=UTC)
+    def _read(self, mapping: Mapping[str, Any]) -> PullRequest:
+        (_, head, commit), (_, base, _) = mapping["org_ref_parts"], mapping["other_ref_parts"]
+        created = datetime.fromisoformat(mapping["created_on"]).replace(tzinfo=UTC)
         return PullRequest(
-            number=found["pull_request_id"],
-            url=self._url + found["url"],
-            title=found["title"].removeprefix(_DRAFT),
-            body=found["description"],
+            number=mapping["pull_request_id"],
+            url=self._url + mapping["url"],
+            title=mapping["title"].removeprefix(_DRAFT),
+            body=mapping["description"],
             head=head,
             base=base,
             commit=CommitId(commit),
-            state="closed" if found["status"] == "closed" else "open",
-            draft=found["title"].startswith(_DRAFT),
-            hold="approved" if _is_approved(found["statuses"]) else "",
+            state="closed" if mapping["status"] == "closed" else "open",
+            draft=mapping["title"].startswith(_DRAFT),
+            hold="approved" if _is_approved(mapping["statuses"]) else "",
             created=int(created.timestamp()),
         )
 
@@ -251,13 +255,13 @@ def _title(title: str, draft: bool) -> str:
 
 def _is_approved(statuses: Sequence[Mapping[str, str]]) -> bool:
     """Return whether somebody approves, and nobody rejects; opening it counts as being under review."""
-    last = {one["reviewer"]: one["status"] for one in statuses}
+    last = {item["reviewer"]: item["status"] for item in statuses}
     return "approved" in last.values() and "rejected" not in last.values()
 
 
 def _call(url: str, key: str, method: str, arguments: Mapping[str, object]) -> Any:
-    asked = {"id": 1, "api_key": key, "method": method, "args": arguments}
-    answer = _send(f"{url}/_admin/api", json=asked).json()
+    mapping = {"id": 1, "api_key": key, "method": method, "args": arguments}
+    answer = _send(f"{url}/_admin/api", json=mapping).json()
     if answer["error"] is not None:
         raise _error(method, answer["error"])
     return answer["result"]

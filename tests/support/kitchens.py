@@ -28,10 +28,10 @@ class Deadly:
         renderer = self.inner(orders)
 
         class Ending(PackageRenderer):
-            def __call__(renderer, variant: Variant, made: RenderInputs) -> PackageRender:  # noqa: N805
+            def __call__(renderer, variant: Variant, render_inputs: RenderInputs) -> PackageRender:  # noqa: N805
                 if str(variant.target) == self.package:
                     self.end()
-                return super().__call__(variant, made)
+                return super().__call__(variant, render_inputs)
 
         return Ending(**vars(renderer))
 
@@ -65,10 +65,10 @@ class Raising:
         renderer = self.inner(orders)
 
         class Faulty(PackageRenderer):
-            def __call__(renderer, variant: Variant, made: RenderInputs) -> PackageRender:  # noqa: N805
+            def __call__(renderer, variant: Variant, render_inputs: RenderInputs) -> PackageRender:  # noqa: N805
                 if str(variant.target) == self.package:
                     raise self.error("injected")
-                return super().__call__(variant, made)
+                return super().__call__(variant, render_inputs)
 
         return Faulty(**vars(renderer))
 

@@ -29,28 +29,28 @@ def read_entries(repository: Path, commit: str, folder: str = "") -> dict[str, E
     """Return everything below a folder of a commit by its path there, links and submodules included."""
     listed = git(repository, "ls-tree", "-r", "-z", "--full-tree", f"{commit}:{folder}", check=False)
     rows = [row.partition("\t") for row in listed.split("\0") if row]
-    found = {path: head.split() for head, _, path in rows}
-    blobs = {path: words[2] for path, words in found.items() if words[1] == "blob"}
+    mapping = {path: head.split() for head, _, path in rows}
+    blobs = {path: words[2] for path, words in mapping.items() if words[1] == "blob"}
     contents = _read_blobs(repository, list(dict.fromkeys(blobs.values())))
     return {
         path: Entry(words[0], contents[words[2]] if path in blobs else words[2].encode())
-        for path, words in found.items()
+        for path, words in mapping.items()
     }
 
 
 def _read_blobs(repository: Path, ids: list[str]) -> dict[str, bytes]:
     if not ids:
         return {}
-    command, asked = ["git", "cat-file", "--batch"], "".join(f"{one}\n" for one in ids).encode()
-    done = subprocess.run(command, cwd=repository, env=HERMETIC, input=asked, capture_output=True, check=True)
-    output, start = done.stdout, 0
-    found: dict[str, bytes] = {}
-    for one in ids:
+    command, result = ["git", "cat-file", "--batch"], "".join(f"{entry}\n" for entry in ids).encode()
+    process = subprocess.run(command, cwd=repository, env=HERMETIC, input=result, capture_output=True, check=True)
+    output, start = process.stdout, 0
+    mapping: dict[str, bytes] = {}
+    for item in ids:
         end = output.index(b"\n", start)
         size = int(output[start:end].split()[2])
-        found[one] = output[end + 1 : end + 1 + size]
+        mapping[item] = output[end + 1 : end + 1 + size]
         start = end + 1 + size + 1
-    return found
+    return mapping
 
 
 def commit_entries(repository: Path, ref: str, changes: Change, message: str = "by hand") -> str:
@@ -59,7 +59,7 @@ def commit_entries(repository: Path, ref: str, changes: Change, message: str = "
     stream = [f"commit {ref}\ncommitter Ada <ada@example.com> 1100000000 +0000\n".encode()]
     stream.append(f"data {len(message)}\n{message}\nfrom {parent}\n".encode())
     # what goes makes room for what comes
-    for path, entry in sorted(changes.items(), key=lambda one: one[1] is not None):
+    for path, entry in sorted(changes.items(), key=lambda values: values[1] is not None):
         quoted = b'"' + path.encode().replace(b"\\", b"\\\\").replace(b'"', b'\\"') + b'"'
         if entry is None:
             stream.append(b"D %s\n" % quoted)

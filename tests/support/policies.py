@@ -19,12 +19,12 @@ Rules = Sequence[Mapping[str, object]]
 
 def metadata_of(name: str, namespace: str = "", **more: Mapping[str, str]) -> str:
     """Return the metadata of an object; `more` are its labels and annotations."""
-    found = {
+    mapping = {
         "name": name,
         **({"namespace": namespace} if namespace else {}),
-        **{key: dict(one) for key, one in more.items()},
+        **{key: dict(item) for key, item in more.items()},
     }
-    return "metadata: " + json.dumps(found) + "\n"
+    return "metadata: " + json.dumps(mapping) + "\n"
 
 
 def written(
@@ -76,8 +76,8 @@ def policy_world(folder: Path, **settings: object) -> World:
     world.write(
         {
             "catalog.yaml": catalog(),
-            **{f"clusters/{one}.yaml": repository(one) for one in CLUSTERS},
-            **{f"web/{one}.yaml": variant(f"web-{one}", one, "web") for one in CLUSTERS},
+            **{f"clusters/{cluster}.yaml": repository(cluster) for cluster in CLUSTERS},
+            **{f"web/{cluster}.yaml": variant(f"web-{cluster}", cluster, "web") for cluster in CLUSTERS},
             "metrics.yaml": variant("metrics-berlin", "berlin", "metrics"),
             "policies/site.yaml": policy("site", [replicas(5, {"clusters": ["berlin"]})]),
         }
@@ -103,14 +103,14 @@ def ready(world: World, path: str, namespace: str = "_cluster") -> str:
     """Return the reason of an object's Ready as the status branch tells it; `path` is its kind and name."""
     text = world.text("reconciler/status", f"objects/{namespace}/{path}.yaml")
     conditions: list[dict[str, str]] = parse_yaml(text).documents[0].data["status"]["conditions"]
-    return {one["type"]: one["reason"] for one in conditions}["Ready"]
+    return {condition["type"]: condition["reason"] for condition in conditions}["Ready"]
 
 
 def publish(world: World, *clusters: str) -> None:
     """Merge the drafts of clusters, all by default, and let passes take note of that."""
-    for one in clusters or CLUSTERS:
-        if world.head(f"drafts/{one}"):
-            world.merge(one, "squash")
+    for item in clusters or CLUSTERS:
+        if world.head(f"drafts/{item}"):
+            world.merge(item, "squash")
     world.settle()
 
 
@@ -131,7 +131,7 @@ def placement_world(folder: Path, **settings: object) -> World:
     world = World.new(folder, **settings)
     world.write(
         {
-            **{f"clusters/{one}.yaml": repository(one) for one in CLUSTERS},
+            **{f"clusters/{cluster}.yaml": repository(cluster) for cluster in CLUSTERS},
             "placed/limits.yaml": resource("ConfigMap", "limits", on="berlin, lisbon", cpu="2", memory="4Gi"),
             "placed/banner.yaml": resource("ConfigMap", "banner", by="north", text="hello"),
             "placed/namespace.yaml": resource("Namespace", "shop", namespace="", on="*"),
@@ -212,8 +212,8 @@ def rollout_world(folder: Path, **settings: object) -> World:
     world.write(
         {
             "catalog.yaml": catalog(),
-            **{f"clusters/{one}.yaml": ring_of(one, ring) for one, ring in RINGS.items()},
-            **{f"web/{one}.yaml": variant(f"web-{one}", one, "web") for one in RINGS},
+            **{f"clusters/{item}.yaml": ring_of(item, ring) for item, ring in RINGS.items()},
+            **{f"web/{ring}.yaml": variant(f"web-{ring}", ring, "web") for ring in RINGS},
             "policies/site.yaml": policy("site", []),
         }
     )

@@ -42,9 +42,9 @@ def definition(name: str = "logshipper", version: str = "2.4.0", **defaults: obj
 
 def cluster(name: str, tier: str = "", overrides: Options = (), **labels: str) -> str:
     """Return a cluster of the organization; it has no tier where that is "-"."""
-    found = {**labels, "tier": tier or TIERS.get(name, "core"), "metadata.greenhouse.sap/region": f"{name}-1"}
+    mapping = {**labels, "tier": tier or TIERS.get(name, "core"), "metadata.greenhouse.sap/region": f"{name}-1"}
     spec = {"accessMode": "direct", **({"pluginOverrides": list(overrides)} if overrides else {})}
-    return written("Cluster", name, spec, TEAM, GREENHOUSE, labels=found)
+    return written("Cluster", name, spec, TEAM, GREENHOUSE, labels=mapping)
 
 
 def preset(
@@ -57,7 +57,7 @@ def preset(
 ) -> str:
     """Return a preset of `logshipper`; `overrides` are by cluster, `marks` its labels and annotations."""
     endpoint = {"name": "endpoint", "expression": "https://${global.greenhouse.metadata.region}.example.test"}
-    of_clusters = [{"clusterName": one, "overrides": list(found)} for one, found in (overrides or {}).items()]
+    of_clusters = [{"clusterName": item, "overrides": list(entry)} for item, entry in (overrides or {}).items()]
     whole = {
         "plugin": {
             "pluginDefinitionRef": {"kind": "ClusterPluginDefinition", "name": "logshipper"},
@@ -86,8 +86,8 @@ def preset_world(folder: Path, **settings: object) -> World:
     world = World.new(folder, **settings)
     world.write(
         {
-            **{f"repositories/{one}.yaml": repository(one) for one in CLUSTERS[:2]},
-            **{f"clusters/{one}.yaml": cluster(one) for one in CLUSTERS},
+            **{f"repositories/{item}.yaml": repository(item) for item in CLUSTERS[:2]},
+            **{f"clusters/{item}.yaml": cluster(item) for item in CLUSTERS},
             "acme.yaml": organization(option("storage", "fast")),
             "logshipper.yaml": definition(),
             "presets/logs.yaml": preset(

@@ -19,5 +19,5 @@ def visible_process_data() -> Iterator[tuple[str, bytes]]:
 
 def find_in_processes(*needles: str) -> list[str]:
     """Return the /proc files that contain one of some texts."""
-    wanted = [needle.encode() for needle in needles]
-    return [path for path, content in visible_process_data() if any(needle in content for needle in wanted)]
+    expected = [needle.encode() for needle in needles]
+    return [path for path, content in visible_process_data() if any(needle in content for needle in expected)]

@@ -70,7 +70,7 @@ def config_object(document: Mapping[str, Any]) -> ConfigObject:
 
 
 def _messages(findings: Sequence[Finding]) -> Told:
-    return [one.message for one in select_errors(list(findings))]
+    return [finding.message for finding in select_errors(list(findings))]
 
 
 def _by_object(read: Callable[..., tuple[Any, Sequence[Finding]]], **more: Any) -> Callable[[Any], Told]:
@@ -78,8 +78,10 @@ def _by_object(read: Callable[..., tuple[Any, Sequence[Finding]]], **more: Any) 
 
 
 def _repository(document: Mapping[str, Any]) -> Told:
-    one = config_object(document)
-    return _messages(read_repositories(Catalog({one.key: one}, _by_kind={(PORCH_GROUP, "Repository"): (one,)}))[1])
+    result = config_object(document)
+    return _messages(
+        read_repositories(Catalog({result.key: result}, _by_kind={(PORCH_GROUP, "Repository"): (result,)}))[1]
+    )
 
 
 def _revision_set(document: Mapping[str, Any]) -> Told:
@@ -90,7 +92,7 @@ def _revision_set(document: Mapping[str, Any]) -> Told:
 
 def _kptfile(document: Mapping[str, Any]) -> Told:
     read = read_kptfile(json.dumps(document).encode())
-    return [] if isinstance(read, Kptfile) else [one.message for one in read]
+    return [] if isinstance(read, Kptfile) else [finding.message for finding in read]
 
 
 _READERS: Mapping[str, Callable[[Any], Told]] = {

@@ -39,13 +39,13 @@ class Sharded(World):
     def sync(self) -> Pass:
         """Run a pass of every shard; the report has what all of them decided and rendered."""
         before = read_refs(self.fleet)
-        passes = [one.sync() for one in reversed(shards_of(self, self.count))]
-        return Pass(_joined([one.report for one in passes]), before, read_refs(self.fleet))
+        passes = [world.sync() for world in reversed(shards_of(self, self.count))]
+        return Pass(_joined([pass_result.report for pass_result in passes]), before, read_refs(self.fleet))
 
 
 def _joined(reports: Sequence[PassReport]) -> PassReport:
     first = reports[-1]
-    destinations = tuple(chain.from_iterable(one.plan.targets for one in reports))
-    findings = tuple(dict.fromkeys(chain.from_iterable(one.plan.findings for one in reports)))
+    destinations = tuple(chain.from_iterable(pass_report.plan.targets for pass_report in reports))
+    findings = tuple(dict.fromkeys(chain.from_iterable(pass_report.plan.findings for pass_report in reports)))
     plan = replace(first.plan, targets=destinations, findings=findings)
-    return replace(first, plan=plan, render_count=sum(one.render_count for one in reports))
+    return replace(first, plan=plan, render_count=sum(pass_report.render_count for pass_report in reports))

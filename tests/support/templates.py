@@ -31,9 +31,9 @@ def pool(
     **annotations: str,
 ) -> str:  # fmt: skip
     """Return a pool of a Kafka, which may be both broker and controller."""
-    found = {**annotations, **({PLACED_ON: on} if on else {})}
+    mapping = {**annotations, **({PLACED_ON: on} if on else {})}
     metadata = {"name": name, "namespace": namespace, "labels": {"strimzi.io/cluster": of}}
-    metadata |= {"annotations": found} if found else {}
+    metadata |= {"annotations": mapping} if mapping else {}
     spec = {"replicas": 3, "roles": ["controller", "broker"], "storage": {"type": "ephemeral"}}
     return _written("KafkaNodePool", metadata, spec | ({} if template is None else {"template": template}))
 
@@ -72,11 +72,11 @@ def template_world(folder: Path, **settings: object) -> World:
         {
             "catalog.yaml": catalog(),
             "metrics.yaml": variant("metrics-lisbon", "lisbon", "metrics"),
-            **{f"clusters/{one}.yaml": repository(one) for one in CLUSTERS},
+            **{f"clusters/{cluster}.yaml": repository(cluster) for cluster in CLUSTERS},
             **{
-                f"{name}/{one}.yaml": variant(f"{name}-{one}", one, name)
+                f"{name}/{cluster}.yaml": variant(f"{name}-{cluster}", cluster, name)
                 for name in ("kafka", "brokers", "readers")
-                for one in CLUSTERS
+                for cluster in CLUSTERS
             },
         }
     )

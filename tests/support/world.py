@@ -99,7 +99,7 @@ def variant(name: str, repo: str, package: str, revision: str = "v1", upstream: 
 
 def injected_set(package: str, clusters: Iterable[str], revision: str = "v1") -> str:
     """Return a PackageVariantSet that puts a package on clusters and fills in the object of their region."""
-    targets = "".join(f"        - name: {one}\n" for one in clusters)
+    targets = "".join(f"        - name: {cluster}\n" for cluster in clusters)
     return (
         "apiVersion: config.porch.kpt.dev/v1alpha2\nkind: PackageVariantSet\n"
         f"metadata:\n  name: {package}\nspec:\n"
@@ -134,11 +134,17 @@ class Pass:
     def outcomes(self) -> dict[str, str]:
         """What was decided, by place: `draft`, why nothing was to do, how it leaves, or the codes of what blocks."""
         plans = self.report.plan.targets
-        found = {f"{plan.target.name}/{one.package}": one.kind for plan in plans for one in plan.removals}
-        found |= {str(one.variant.target): _told(one) for _, one in self.report.plan.list_outcomes()}
+        mapping = {
+            f"{plan.target.name}/{removal_outcome.package}": removal_outcome.kind
+            for plan in plans
+            for removal_outcome in plan.removals
+        }
+        mapping |= {str(item.variant.target): _told(item) for _, item in self.report.plan.list_outcomes()}
         for plan in plans:
-            found |= {f"{plan.target.name}/{one.package}": one.finding.code for one in plan.held}
-        return found
+            mapping |= {
+                f"{plan.target.name}/{held_removal.package}": held_removal.finding.code for held_removal in plan.held
+            }
+        return mapping
 
     @property
     def findings(self) -> tuple[Finding, ...]:
@@ -159,7 +165,7 @@ def _told(outcome: PackageOutcome) -> str:
             return why
         case Blocked():
             codes = sorted({finding.code for finding in outcome.findings})
-            ready = {one.type: one.reason for one in outcome.conditions}
+            ready = {condition.type: condition.reason for condition in outcome.conditions}
             return " ".join(codes) or ready["Ready"]
 
 
@@ -239,9 +245,9 @@ class World:
 
     def with_settings(self, **settings: object) -> Self:
         """Return the same world with other settings."""
-        found = copy(self)
-        found._settings = {**self._settings, **settings}
-        return found
+        result = copy(self)
+        result._settings = {**self._settings, **settings}
+        return result
 
     # what platform people do
 
@@ -299,22 +305,24 @@ class World:
         self, verb: ReviewVerb, *places: str, meddle: Callable[[], object] | None = None, **more: Any
     ) -> tuple[ReviewActionResult, ...]:
         """Propose, approve, reject or drop as Grace, all without places; `meddle` comes before the first push."""
-        asked = ReviewSelection(
+        review_selection = ReviewSelection(
             tuple(TargetReference(*place.split("/", 1)) for place in places),
             more.pop("selector", ""),
             more.pop("removals", False),
         )
         act = ReviewAction(verb, ("Grace", "grace@example.com"), **more)
         with self._review([meddle] if meddle else []) as review:
-            return apply_review_action(review, asked, act)
+            return apply_review_action(review, review_selection, act)
 
     def sheets(self, *places: str, whole: bool = False) -> list[DraftDetails]:
         """Return what is open on these clusters, or on all."""
-        asked = ReviewSelection(tuple(TargetReference(*place.split("/", 1)) for place in places))
+        requested_review_selection = ReviewSelection(tuple(TargetReference(*place.split("/", 1)) for place in places))
         with self._review([]) as review:
             return [
-                review.read_draft_details(draft, asked.packages_of(bench.target.name), should_read_files=whole)
-                for bench in review.open_targets(asked)
+                review.read_draft_details(
+                    draft, requested_review_selection.packages_of(bench.target.name), should_read_files=whole
+                )
+                for bench in review.open_targets(requested_review_selection)
                 for draft in bench.drafts
             ]
 
@@ -348,10 +356,12 @@ class World:
     def settle(self) -> Pass:
         """Run passes until one is silent and return it; more than three are too many."""
         for _ in range(4):
-            one = self.sync()
-            if one.is_silent:
-                return one
-        raise AssertionError(f"never silent: {one.outcomes}, moved {one.moved}, {one.report.render_count} renders")
+            pass_result = self.sync()
+            if pass_result.is_silent:
+                return pass_result
+        raise AssertionError(
+            f"never silent: {pass_result.outcomes}, moved {pass_result.moved}, {pass_result.report.render_count} renders"
+        )
 
     # what the people of a cluster do, each on the fleet itself
 
@@ -398,8 +408,8 @@ class World:
         """Cherry-pick the last commit of one package from the draft; return the new head."""
         desk = self._desk()
         git(desk, "checkout", "--quiet", "-B", f"clusters/{cluster}", f"origin/clusters/{cluster}")
-        found = git(desk, "log", "-1", "--format=%H", f"origin/drafts/{cluster}", "--", package)
-        git(desk, "-c", "core.editor=true", "cherry-pick", *(("-e",) if message else ()), found)
+        output = git(desk, "log", "-1", "--format=%H", f"origin/drafts/{cluster}", "--", package)
+        git(desk, "-c", "core.editor=true", "cherry-pick", *(("-e",) if message else ()), output)
         git(desk, "push", "--quiet", "origin", f"clusters/{cluster}")
         return self.head(f"clusters/{cluster}")
 
@@ -463,19 +473,19 @@ class World:
     def status(self, kind: str, name: str) -> dict[str, object]:
         """Return the status of a config object as the status branch tells it."""
         text = self.text("reconciler/status", f"objects/default/{kind}/{name}.yaml")
-        found: dict[str, object] = parse_yaml(text).documents[0].data["status"]
-        return found
+        status: dict[str, object] = parse_yaml(text).documents[0].data["status"]
+        return status
 
     def told(self, branch: str, package: str) -> dict[str, Any]:
         """Return what the status file beside a package says."""
-        found: dict[str, Any] = parse_yaml(self.text(branch, f".reconciler/{package}.yaml")).documents[0].data["status"]
-        return found
+        value: dict[str, Any] = parse_yaml(self.text(branch, f".reconciler/{package}.yaml")).documents[0].data["status"]
+        return value
 
     def reason(self, name: str, condition: str = "Ready", kind: str = "PackageVariant") -> str:
         """Return the reason of one condition of a config object, by default of a variant's Ready."""
         conditions = self.status(kind, name)["conditions"]
         assert isinstance(conditions, list)
-        return str({one["type"]: one["reason"] for one in conditions}[condition])
+        return str({condition["type"]: condition["reason"] for condition in conditions}[condition])
 
 
 def _merge(desk: Path, draft: str) -> None:
@@ -511,10 +521,13 @@ def small_world(folder: Path, **settings: object) -> World:
     world.write(
         {
             "catalog.yaml": catalog(),
-            **{f"clusters/{one}.yaml": repository(one) for one in CLUSTERS},
+            **{f"clusters/{cluster}.yaml": repository(cluster) for cluster in CLUSTERS},
             "gateway.yaml": injected_set("gateway", CLUSTERS),
             "metrics.yaml": variant("metrics-berlin", "berlin", "metrics"),
-            **{f"regions/{one}.yaml": config_map(f"region-{one}", api=f"api.{one}") for one in REGIONS.values()},
+            **{
+                f"regions/{region}.yaml": config_map(f"region-{region}", api=f"api.{region}")
+                for region in REGIONS.values()
+            },
         }
     )
     return world

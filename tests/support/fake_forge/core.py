@@ -219,8 +219,12 @@ class FakeRepository:
 
     def opened(self, head: str, base: str) -> FakeRequest | None:
         """Return the open pull request of two branches."""
-        found = (one for one in self.requests() if (one.head, one.base, one.from_fork) == (head, base, ""))
-        return next((one for one in found if one.state == "open"), None)
+        generator_type = (
+            pull_request
+            for pull_request in self.requests()
+            if (pull_request.head, pull_request.base, pull_request.from_fork) == (head, base, "")
+        )
+        return next((pull_request for pull_request in generator_type if pull_request.state == "open"), None)
 
     def open(self, head: str, base: str, title: str, body: str, draft: bool, from_fork: str = "") -> FakeRequest:
         """Open a pull request; with `from_fork` the branch is a stranger's, who has the same commits."""
@@ -234,10 +238,10 @@ class FakeRepository:
         if self.contains(ground, commit):
             raise NothingToMergeError
         number = max(self._requests, default=0) + 1
-        made = FakeRequest(number, head, base, title, body, draft, commit, ground, self.now, self.now)
-        made.from_fork = from_fork
-        self._requests[number] = made
-        return made
+        new_pull_request = FakeRequest(number, head, base, title, body, draft, commit, ground, self.now, self.now)
+        new_pull_request.from_fork = from_fork
+        self._requests[number] = new_pull_request
+        return new_pull_request
 
     def touch(self, request: FakeRequest) -> None:
         """Take note that a pull request was changed."""
@@ -274,7 +278,7 @@ class FakeRepository:
 
     def status(self, commit: str, context: str) -> Status | None:
         """Return the status of a context that counts."""
-        return next((one for one in reversed(self.statuses.get(commit, [])) if one.context == context), None)
+        return next((status for status in reversed(self.statuses.get(commit, [])) if status.context == context), None)
 
     def contains(self, commit: str, other: str) -> bool:
         """Return whether a commit is, or descends from, another one."""
@@ -330,9 +334,9 @@ class FakeRepository:
         parents = ["-p", base] + (["-p", request.commit] if method == "merge" else [])
         return git(self.bare, "commit-tree", tree, *parents, "-m", message)
 
-    def _merged_tree(self, one: str, other: str) -> str | None:
-        done = git(self.bare, "merge-tree", "--write-tree", "--name-only", one, other, check=False).splitlines()
-        return done[0] if len(done) == 1 else None
+    def _merged_tree(self, text: str, other: str) -> str | None:
+        result = git(self.bare, "merge-tree", "--write-tree", "--name-only", text, other, check=False).splitlines()
+        return result[0] if len(result) == 1 else None
 
     def _rebase(self, base: str, head: str) -> str:
         for commit in git(self.bare, "rev-list", "--reverse", "--no-merges", head, f"^{base}").splitlines():

@@ -59,14 +59,14 @@ class GiteaWire:
     base_moves: bool = False
     most: int = 50
 
-    def answer(self, asked: Asked) -> Answer:
+    def answer(self, requests: Asked) -> Answer:
         """Return what Gitea answers."""
         try:
-            self._be_troubled(asked)
-            return self._route(asked)
+            self._be_troubled(requests)
+            return self._route(requests)
         except _RefusedError as refused:
-            told = {"message": refused.words, "url": f"{self.forge.url}/api/swagger"}
-            return Answer(refused.status, told, refused.headers)
+            mapping = {"message": refused.words, "url": f"{self.forge.url}/api/swagger"}
+            return Answer(refused.status, mapping, refused.headers)
         except NoSuchRequestError:
             return self._missing()
 
@@ -74,7 +74,7 @@ class GiteaWire:
         words = "The target couldn't be found."
         return Answer(404, {"errors": None, "message": words, "url": f"{self.forge.url}/api/swagger"})
 
-    def _be_troubled(self, asked: Asked) -> None:
+    def _be_troubled(self, requested_requests: Asked) -> None:
         trouble = self.forge.trouble
         if trouble.kind == "down":
             raise _RefusedError(500, "")
@@ -82,31 +82,33 @@ class GiteaWire:
             # Gitea has no limits; these are a proxy's before it
             wait = str(int(trouble.until - self.forge.clock()))
             raise _RefusedError(429, "Too many requests", {"Retry-After": wait})
-        if trouble.kind == "forbidden" and asked.method != "GET":
+        if trouble.kind == "forbidden" and requested_requests.method != "GET":
             raise _RefusedError(403, trouble.words)
 
-    def _route(self, asked: Asked) -> Answer:
-        if not asked.headers.get("authorization"):
+    def _route(self, value: Asked) -> Answer:
+        if not value.headers.get("authorization"):
             raise _RefusedError(401, "token is required")
-        if asked.headers["authorization"] != f"token {self.forge.token}":
+        if value.headers["authorization"] != f"token {self.forge.token}":
             raise _RefusedError(401, "user does not exist [uid: 0, name: ]")
         for method, pattern, respond in _ROUTES:
-            if (found := re.fullmatch(pattern, asked.path)) and method == asked.method:
-                repository = self.forge.repositories.get(f"{unquote(found['owner'])}/{unquote(found['name'])}")
-                return self._missing() if repository is None else respond(self, asked, repository, found)
+            if (match := re.fullmatch(pattern, value.path)) and method == value.method:
+                repository = self.forge.repositories.get(f"{unquote(match['owner'])}/{unquote(match['name'])}")
+                return self._missing() if repository is None else respond(self, value, repository, match)
         return self._missing()
 
-    def _list(self, asked: Asked, repository: FakeRepository, _: re.Match[str]) -> Answer:
-        query = _query(asked, {"state", "sort", "page", "limit", "base_branch"})
+    def _list(self, entry: Asked, repository: FakeRepository, _: re.Match[str]) -> Answer:
+        query = _query(entry, {"state", "sort", "page", "limit", "base_branch"})
         state = _one_of("state", query.get("state", "open"), {"open", "closed", "all"})
         sort = _one_of("sort", query.get("sort", ""), _SORTS)
-        chosen = [one for one in repository.requests() if state in {"all", _state(one)}]
+        chosen = [pull_request for pull_request in repository.requests() if state in {"all", _state(pull_request)}]
         if self.filters and "base_branch" in query:
-            chosen = [one for one in chosen if one.base == query["base_branch"]]
-        chosen.sort(key=lambda one: (one.updated if sort.endswith("update") else 0, one.number))
+            chosen = [pull_request for pull_request in chosen if pull_request.base == query["base_branch"]]
+        chosen.sort(
+            key=lambda pull_request: (pull_request.updated if sort.endswith("update") else 0, pull_request.number)
+        )
         if sort == "recentupdate" or (not sort and not self.oldest_first):
             chosen.reverse()
-        return self._page(asked, [self._show(repository, one) for one in chosen])
+        return self._page(entry, [self._show(repository, pull_request) for pull_request in chosen])
 
     def _page(self, asked: Asked, items: list[dict[str, Any]]) -> Answer:
         size, page = min(int(asked.query.get("limit", "30")), self.most), int(asked.query.get("page", "1"))
@@ -122,7 +124,7 @@ class GiteaWire:
         if head == base:
             raise _RefusedError(422, "Invalid PullRequest: There are no changes between the head and the base")
         try:
-            made = repository.open(head, base, title, fields.get("body", ""), title.startswith(_MARKS))
+            new_pull_request = repository.open(head, base, title, fields.get("body", ""), title.startswith(_MARKS))
         except NoSuchBranchError:
             return self._missing()
         except AlreadyOpenError as error:
@@ -133,12 +135,12 @@ class GiteaWire:
             raise _RefusedError(422, "there are no commits to merge") from None
         # ids that are nobody's are overlooked
         names = {number: name for name, number in repository.labels.items()}
-        made.labels = [names[number] for number in fields.get("labels", []) if number in names]
-        return Answer(201, self._show(repository, made))
+        new_pull_request.labels = [names[number] for number in fields.get("labels", []) if number in names]
+        return Answer(201, self._show(repository, new_pull_request))
 
-    def _read(self, asked: Asked, repository: FakeRepository, found: re.Match[str]) -> Answer:
+    def _read(self, asked: Asked, repository: FakeRepository, actual_match: re.Match[str]) -> Answer:
         _query(asked, set())
-        return Answer(200, self._show(repository, repository.request(int(found["index"]))))
+        return Answer(200, self._show(repository, repository.request(int(actual_match["index"]))))
 
     def _edit(self, asked: Asked, repository: FakeRepository, found: re.Match[str]) -> Answer:
         fields = _fields(asked, {}, {"title": str, "body": str, "state": str, "base": str, **_LABELS})
@@ -194,20 +196,20 @@ class GiteaWire:
     def _reviews(self, asked: Asked, repository: FakeRepository, found: re.Match[str]) -> Answer:
         _query(asked, {"page", "limit"})
         request = repository.request(int(found["index"]))
-        given = [
+        values = [
             {
                 "id": number,
-                "user": {"login": one.user},
+                "user": {"login": review.user},
                 # what was dismissed keeps what it was
-                "state": "APPROVED" if one.state == "DISMISSED" else _REVIEWS.get(one.state, one.state),
-                "dismissed": one.state == "DISMISSED",
-                "commit_id": one.commit,
-                "stale": one.commit != request.commit,
-                "submitted_at": _moment(one.at),
+                "state": "APPROVED" if review.state == "DISMISSED" else _REVIEWS.get(review.state, review.state),
+                "dismissed": review.state == "DISMISSED",
+                "commit_id": review.commit,
+                "stale": review.commit != request.commit,
+                "submitted_at": _moment(review.at),
             }
-            for number, one in enumerate(request.reviews, 1)
+            for number, review in enumerate(request.reviews, 1)
         ]
-        return self._page(asked, given)
+        return self._page(asked, values)
 
     def _label_list(self, asked: Asked, repository: FakeRepository, _: re.Match[str]) -> Answer:
         _query(asked, {"page", "limit"})
@@ -225,7 +227,7 @@ class GiteaWire:
         if name is None:
             raise _RefusedError(422, "label does not exist")
         # one that the pull request does not have is overlooked
-        request.labels = [one for one in request.labels if one != name]
+        request.labels = [label for label in request.labels if label != name]
         repository.touch(request)
         return Answer(204)
 
@@ -293,10 +295,10 @@ def _check_title(title: str) -> None:
         raise _RefusedError(422, "[Title]: MaxSize")
 
 
-def _fields(asked: Asked, required: Mapping[str, type], optional: Mapping[str, type]) -> dict[str, Any]:
-    if not asked.has_json():
+def _fields(requests: Asked, required: Mapping[str, type], optional: Mapping[str, type]) -> dict[str, Any]:
+    if not requests.has_json():
         raise _RefusedError(422, "[]: Empty Content-Type")
-    body = json.loads(asked.body or b"{}")
+    body = json.loads(requests.body or b"{}")
     kinds = {**required, **optional}
     words = [f"[{name}]: Required" for name in required if not body.get(name)]
     words += [f"[{name}]: Unknown" for name in body if name not in kinds]
@@ -306,10 +308,10 @@ def _fields(asked: Asked, required: Mapping[str, type], optional: Mapping[str, t
     return dict(body)
 
 
-def _query(asked: Asked, known: set[str]) -> Mapping[str, str]:
-    if unknown := sorted(set(asked.query) - known):
+def _query(requests: Asked, known: set[str]) -> Mapping[str, str]:
+    if unknown := sorted(set(requests.query) - known):
         raise _RefusedError(422, f"unknown parameters: {unknown}")
-    return asked.query
+    return requests.query
 
 
 def _one_of(name: str, value: str, allowed: set[str]) -> str:

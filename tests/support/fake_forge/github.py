@@ -82,18 +82,18 @@ class GitHubWire:
     def forge(self) -> FakeForge:
         return self._forge
 
-    def answer(self, asked: Asked) -> Answer:
+    def answer(self, requests: Asked) -> Answer:
         """Return what GitHub answers."""
         try:
-            self._be_troubled(asked)
-            self._check_headers(asked)
-            return self._route(asked)
+            self._be_troubled(requests)
+            self._check_headers(requests)
+            return self._route(requests)
         except _RefusedError as refused:
             return refused.answer
         except NoSuchRequestError:
             return Answer(404, {"message": "Not Found", "documentation_url": _DOCS, "status": "404"})
 
-    def _be_troubled(self, asked: Asked) -> None:
+    def _be_troubled(self, requested_requests: Asked) -> None:
         trouble = self._forge.trouble
         if trouble.kind == "down":
             raise _RefusedError(503, b"<!DOCTYPE html><title>Unicorn!</title>", {"Content-Type": "text/html"})
@@ -104,17 +104,17 @@ class GitHubWire:
         if trouble.kind == "spent":
             limits = {"X-RateLimit-Remaining": "0", "X-RateLimit-Reset": str(int(trouble.until))}
             raise _RefusedError(403, {"message": "API rate limit exceeded for user ID 1."}, limits)
-        if trouble.kind == "forbidden" and asked.method != "GET":
+        if trouble.kind == "forbidden" and requested_requests.method != "GET":
             raise _RefusedError(403, {"message": trouble.words, "documentation_url": _DOCS})
 
-    def _check_headers(self, asked: Asked) -> None:
-        if not asked.headers.get("user-agent"):
+    def _check_headers(self, entry: Asked) -> None:
+        if not entry.headers.get("user-agent"):
             raise _RefusedError(403, b"Request forbidden by administrative rules. Set a User-Agent header.")
-        if asked.headers.get("accept") != "application/vnd.github+json":
+        if entry.headers.get("accept") != "application/vnd.github+json":
             raise _RefusedError(415, {"message": "Unsupported 'Accept' header. Must accept 'application/json'."})
-        if asked.headers.get("x-github-api-version") != "2022-11-28":
+        if entry.headers.get("x-github-api-version") != "2022-11-28":
             raise _RefusedError(400, {"message": "The API version is missing or not supported."})
-        if asked.method != "GET" and asked.body and not asked.has_json():
+        if entry.method != "GET" and entry.body and not entry.has_json():
             raise _RefusedError(415, {"message": "The body must be JSON."})
 
     def _route(self, asked: Asked) -> Answer:
@@ -125,8 +125,8 @@ class GitHubWire:
         path = asked.path.removeprefix(self._prefix)
         if asked.path.startswith(self._prefix + "/"):
             for method, pattern, respond in _ROUTES:
-                if (found := re.fullmatch(pattern, path)) and method == asked.method:
-                    return respond(self, asked, found)
+                if (match := re.fullmatch(pattern, path)) and method == asked.method:
+                    return respond(self, asked, match)
         raise _RefusedError(404, {"message": "Not Found", "documentation_url": _DOCS, "status": "404"})
 
     # who asks
@@ -160,9 +160,9 @@ class GitHubWire:
             raise _RefusedError(401, {"message": "'Expiration time' claim ('exp') is too far in the future"})
         return self._app
 
-    def _repository(self, asked: Asked, found: re.Match[str]) -> FakeRepository:
+    def _repository(self, asked: Asked, actual_match: re.Match[str]) -> FakeRepository:
         self._check_token(asked)
-        repository = self._forge.repositories.get(f"{found['owner']}/{found['name']}")
+        repository = self._forge.repositories.get(f"{actual_match['owner']}/{actual_match['name']}")
         if repository is None:
             raise _RefusedError(404, {"message": "Not Found", "documentation_url": _DOCS, "status": "404"})
         return repository
@@ -194,15 +194,22 @@ class GitHubWire:
         _one_of("sort", sort, {"created", "updated"})
         direction = query.get("direction", "desc" if sort == "created" else "asc")
         _one_of("direction", direction, {"asc", "desc"})
-        chosen = [one for one in repository.requests() if state == "all" or (state == "open") == (one.state == "open")]
+        chosen = [
+            pull_request
+            for pull_request in repository.requests()
+            if state == "all" or (state == "open") == (pull_request.state == "open")
+        ]
         # a head without "user:" is overlooked by GitHub, and everything is listed
         if ":" in (head := query.get("head", "")):
-            chosen = [one for one in chosen if _label(repository, one) == head]
+            chosen = [pull_request for pull_request in chosen if _label(repository, pull_request) == head]
         if base := query.get("base"):
-            chosen = [one for one in chosen if one.base == base]
-        by_date = {"created": lambda one: (one.created, one.number), "updated": lambda one: (one.updated, one.number)}
+            chosen = [pull_request for pull_request in chosen if pull_request.base == base]
+        by_date = {
+            "created": lambda value: (value.created, value.number),
+            "updated": lambda value: (value.updated, value.number),
+        }
         chosen.sort(key=by_date[sort], reverse=direction == "desc")
-        return self._page(asked, query, [self._pull(repository, one) for one in chosen])
+        return self._page(asked, query, [self._pull(repository, pull_request) for pull_request in chosen])
 
     def _create(self, asked: Asked, found: re.Match[str]) -> Answer:
         repository = self._repository(asked, found)
@@ -217,7 +224,7 @@ class GitHubWire:
             raise _RefusedError(422, _invalid("Draft pull requests are not supported in this repository."))
         head = fields["head"].removeprefix(f"{found['owner']}:")
         try:
-            made = repository.open(
+            new_pull_request = repository.open(
                 head, fields["base"], fields["title"], fields.get("body") or "", fields.get("draft", False)
             )
         except NoSuchBranchError as error:
@@ -228,7 +235,7 @@ class GitHubWire:
             raise _RefusedError(422, _invalid(words)) from None
         except NothingToMergeError:
             raise _RefusedError(422, _invalid(f"No commits between {fields['base']} and {head}")) from None
-        return Answer(201, self._pull(repository, made, whole=True))
+        return Answer(201, self._pull(repository, new_pull_request, whole=True))
 
     def _show(self, asked: Asked, found: re.Match[str]) -> Answer:
         repository = self._repository(asked, found)
@@ -293,17 +300,17 @@ class GitHubWire:
         repository = self._repository(asked, found)
         request = repository.request(int(found["number"]))
         query = _query(asked, {"per_page", "page"})
-        given = [
+        values = [
             {
                 "id": number,
-                "user": {"login": one.user},
-                "state": one.state,
-                "commit_id": one.commit,
-                "submitted_at": _moment(one.at),
+                "user": {"login": review.user},
+                "state": review.state,
+                "commit_id": review.commit,
+                "submitted_at": _moment(review.at),
             }
-            for number, one in enumerate(request.reviews, 1)
+            for number, review in enumerate(request.reviews, 1)
         ]
-        return self._page(asked, query, given)
+        return self._page(asked, query, values)
 
     def _label(self, asked: Asked, found: re.Match[str]) -> Answer:
         repository = self._repository(asked, found)
@@ -325,7 +332,7 @@ class GitHubWire:
             raise _RefusedError(404, {"message": "Label does not exist", "documentation_url": _DOCS, "status": "404"})
         request.labels.remove(name)
         repository.touch(request)
-        return Answer(200, [{"name": one} for one in request.labels])
+        return Answer(200, [{"name": label} for label in request.labels])
 
     def _status(self, asked: Asked, found: re.Match[str]) -> Answer:
         repository = self._repository(asked, found)
@@ -349,12 +356,14 @@ class GitHubWire:
         if mutation is None:
             return Answer(200, {"errors": [{"message": "Parse error on the query"}]})
         node = body.get("variables", {}).get(mutation["variable"], "")
-        found = re.fullmatch(r"PR_(\d+)_(\d+)", str(node))
-        repositories = {one.number: one for one in self._forge.repositories.values()}
-        if found is None or int(found[1]) not in repositories:
+        result = re.fullmatch(r"PR_(\d+)_(\d+)", str(node))
+        repositories = {
+            fake_repository.number: fake_repository for fake_repository in self._forge.repositories.values()
+        }
+        if result is None or int(result[1]) not in repositories:
             return _graph_error("NOT_FOUND", f"Could not resolve to a node with the global id of '{node}'")
-        repository = repositories[int(found[1])]
-        request = repository.request(int(found[2]))
+        repository = repositories[int(result[1])]
+        request = repository.request(int(result[2]))
         if request.state != "open":
             return _graph_error("UNPROCESSABLE", "The pull request is closed")
         request.draft = mutation["name"] == "convertPullRequestToDraft"
@@ -449,9 +458,9 @@ def _graph_error(kind: str, words: str) -> Answer:
     return Answer(200, {"data": None, "errors": [{"type": kind, "path": ["x"], "message": words}]})
 
 
-def _fields(asked: Asked, required: Fields, optional: Fields) -> dict[str, Any]:
+def _fields(requests: Asked, required: Fields, optional: Fields) -> dict[str, Any]:
     try:
-        body = json.loads(asked.body or b"{}")
+        body = json.loads(requests.body or b"{}")
     except ValueError:
         raise _RefusedError(400, {"message": "Problems parsing JSON"}) from None
     if not isinstance(body, dict):
@@ -475,10 +484,10 @@ def _check_lengths(fields: Mapping[str, Any]) -> None:
             raise _RefusedError(422, _invalid(f"{name} is too long (maximum is {most} characters)"))
 
 
-def _query(asked: Asked, known: set[str]) -> Mapping[str, str]:
-    if unknown := sorted(set(asked.query) - known):
+def _query(requests: Asked, known: set[str]) -> Mapping[str, str]:
+    if unknown := sorted(set(requests.query) - known):
         raise _RefusedError(422, {"message": f"Invalid request.\n\n{unknown} are not known parameters."})
-    return asked.query
+    return requests.query
 
 
 def _one_of(name: str, value: str, allowed: set[str]) -> None:

@@ -67,17 +67,17 @@ class GitLabWire:
     commands: list[str] = field(default_factory=list)
     merging: set[int] = field(default_factory=set)
 
-    def answer(self, asked: Asked) -> Answer:
+    def answer(self, requests: Asked) -> Answer:
         """Return what GitLab answers."""
         try:
-            self._be_troubled(asked)
-            return self._route(asked)
+            self._be_troubled(requests)
+            return self._route(requests)
         except _RefusedError as refused:
             return refused.answer
         except NoSuchRequestError:
             return Answer(404, {"message": "404 Not found"})
 
-    def _be_troubled(self, asked: Asked) -> None:
+    def _be_troubled(self, requested_requests: Asked) -> None:
         trouble, text = self.forge.trouble, {"Content-Type": "text/plain"}
         if trouble.kind == "down":
             raise _RefusedError(502, b"<!DOCTYPE html><title>GitLab is not responding (502)</title>", text)
@@ -85,36 +85,38 @@ class GitLabWire:
             limits = {"RateLimit-Remaining": "0", "RateLimit-Reset": str(int(trouble.until))}
             wait = {"Retry-After": str(int(trouble.until - self.forge.clock()))} if trouble.kind == "busy" else {}
             raise _RefusedError(429, b"Retry later\n", text | limits | wait)
-        if trouble.kind == "forbidden" and asked.method != "GET":
+        if trouble.kind == "forbidden" and requested_requests.method != "GET":
             raise _RefusedError(403, {"message": f"403 Forbidden - {trouble.words}"})
 
-    def _route(self, asked: Asked) -> Answer:
-        if asked.headers.get("private-token") != self.forge.token:
+    def _route(self, value: Asked) -> Answer:
+        if value.headers.get("private-token") != self.forge.token:
             raise _RefusedError(401, {"message": "401 Unauthorized"})
         for method, pattern, respond in _ROUTES:
-            if (found := re.fullmatch(pattern, asked.path)) and method == asked.method:
-                return respond(self, asked, self._project(found["project"]), found)
+            if (match := re.fullmatch(pattern, value.path)) and method == value.method:
+                return respond(self, value, self._project(match["project"]), match)
         raise _RefusedError(404, {"error": "404 Not Found"})
 
     def _project(self, name: str) -> FakeRepository:
-        known = {str(one.number): one for one in self.forge.repositories.values()} | self.forge.repositories
+        known = {
+            str(fake_repository.number): fake_repository for fake_repository in self.forge.repositories.values()
+        } | self.forge.repositories
         if (project := known.get(unquote(name))) is None:
             raise _RefusedError(404, {"message": "404 Project Not Found"})
         return project
 
-    def _list(self, asked: Asked, project: FakeRepository, _: re.Match[str]) -> Answer:
-        query = _query(asked, _LIST | {"cursor"})
+    def _list(self, entry: Asked, project: FakeRepository, _: re.Match[str]) -> Answer:
+        query = _query(entry, _LIST | {"cursor"})
         state = _one_of("state", query.get("state", "all"), {"opened", "closed", "locked", "merged", "all"})
         _one_of("scope", query.get("scope", "all"), {"all", "created_by_me", "assigned_to_me"})
         order = _one_of("order_by", query.get("order_by", "created_at"), {"created_at", "updated_at"})
-        chosen = [one for one in project.requests() if state in {"all", self._state(one)}]
+        chosen = [pull_request for pull_request in project.requests() if state in {"all", self._state(pull_request)}]
         for name, attribute in (("source_branch", "head"), ("target_branch", "base")):
             if name in query:
-                chosen = [one for one in chosen if getattr(one, attribute) == query[name]]
+                chosen = [pull_request for pull_request in chosen if getattr(pull_request, attribute) == query[name]]
         chosen.sort(key=lambda one: (one.created if order == "created_at" else one.updated, one.number))
         if _one_of("sort", query.get("sort", "desc"), {"asc", "desc"}) == "desc":
             chosen.reverse()
-        return self._page(asked, query, [self._show(project, one) for one in chosen])
+        return self._page(entry, query, [self._show(project, item) for item in chosen])
 
     def _page(self, asked: Asked, query: Mapping[str, str], items: list[dict[str, Any]]) -> Answer:
         size, page = min(int(query.get("per_page", "20")), self.most), int(query.get("page", "1"))
@@ -132,7 +134,7 @@ class GitLabWire:
         if head == base:
             raise _RefusedError(422, {"message": ["You can't use same project/branch for source and target"]})
         try:
-            made = project.open(head, base, title, "", bool(_DRAFT.match(title)))
+            new_pull_request = project.open(head, base, title, "", bool(_DRAFT.match(title)))
         except NoSuchBranchError as error:
             name = {"head": "source_branch", "base": "target_branch"}[error.which]
             raise _RefusedError(400, {"message": {name: ["does not exist"]}}) from None
@@ -141,12 +143,12 @@ class GitLabWire:
             raise _RefusedError(409, {"message": [words]}) from None
         except NothingToMergeError:
             raise _RefusedError(400, {"message": {"base": ["there are no commits to merge"]}}) from None
-        self._write(project, made, fields)
-        return Answer(201, self._show(project, made))
+        self._write(project, new_pull_request, fields)
+        return Answer(201, self._show(project, new_pull_request))
 
-    def _read(self, asked: Asked, project: FakeRepository, found: re.Match[str]) -> Answer:
+    def _read(self, asked: Asked, project: FakeRepository, actual_match: re.Match[str]) -> Answer:
         _query(asked, set())
-        return Answer(200, self._show(project, project.request(int(found["iid"]))))
+        return Answer(200, self._show(project, project.request(int(actual_match["iid"]))))
 
     def _edit(self, asked: Asked, project: FakeRepository, found: re.Match[str]) -> Answer:
         fields = _fields(asked, {}, _TEXTS | {"title": str, "state_event": str})
@@ -176,13 +178,13 @@ class GitLabWire:
             request.labels = [name.strip() for name in fields["labels"].split(",") if name.strip()]
             for name in request.labels:
                 project.label(name)
-        gone = {name.strip() for name in fields.get("remove_labels", "").split(",")}
-        request.labels = [name for name in request.labels if name not in gone]
+        deleted = {name.strip() for name in fields.get("remove_labels", "").split(",")}
+        request.labels = [name for name in request.labels if name not in deleted]
         if "description" in fields:
             request.body = self._obey(project, request, fields["description"])
 
     def _obey(self, project: FakeRepository, request: FakeRequest, body: str) -> str:
-        kept, fenced = [], False
+        remaining, fenced = [], False
         for line in body.replace("\r", "").split("\n"):
             fenced ^= line.startswith("```")
             if not fenced and (command := re.match(r"/([a-z_]+)", line)):
@@ -190,8 +192,8 @@ class GitLabWire:
                 if command[1] == "close":
                     project.close(request)
                 continue
-            kept.append(line)
-        return "\n".join(kept).rstrip()
+            remaining.append(line)
+        return "\n".join(remaining).rstrip()
 
     def _merge(self, asked: Asked, project: FakeRepository, found: re.Match[str]) -> Answer:
         texts = {"sha": str, "merge_commit_message": str, "squash_commit_message": str}
@@ -217,11 +219,11 @@ class GitLabWire:
 
     def _approvals(self, asked: Asked, project: FakeRepository, found: re.Match[str]) -> Answer:
         _query(asked, set())
-        said = {review.user: review.state for review in project.request(int(found["iid"])).reviews}
-        given = [user for user, state in said.items() if state == "APPROVED"]
-        left = max(self.approvals_required - len(given), 0)
+        mapping = {review.user: review.state for review in project.request(int(found["iid"])).reviews}
+        values = [user for user, state in mapping.items() if state == "APPROVED"]
+        left = max(self.approvals_required - len(values), 0)
         counts = {"approvals_required": self.approvals_required, "approvals_left": left}
-        return Answer(200, {"approved": not left, "approved_by": [{"user": {"username": u}} for u in given], **counts})
+        return Answer(200, {"approved": not left, "approved_by": [{"user": {"username": u}} for u in values], **counts})
 
     def _status(self, asked: Asked, project: FakeRepository, found: re.Match[str]) -> Answer:
         texts = {"name": str, "context": str, "description": str, "target_url": str, "ref": str}
@@ -291,10 +293,10 @@ def _check_title(title: str) -> None:
         raise _RefusedError(400, {"message": {"title": ["is too long (maximum is 255 characters)"]}})
 
 
-def _fields(asked: Asked, required: Mapping[str, type], optional: Mapping[str, type]) -> dict[str, Any]:
-    if not asked.has_json():
+def _fields(requests: Asked, required: Mapping[str, type], optional: Mapping[str, type]) -> dict[str, Any]:
+    if not requests.has_json():
         raise _RefusedError(406, {"error": "The requested content-type is not supported."})
-    body = json.loads(asked.body or b"{}")
+    body = json.loads(requests.body or b"{}")
     kinds = {**required, **optional}
     words = [f"{name} is missing" for name in required if not body.get(name)]
     words += [f"{name} is not known" for name in body if name not in kinds]
@@ -304,10 +306,10 @@ def _fields(asked: Asked, required: Mapping[str, type], optional: Mapping[str, t
     return dict(body)
 
 
-def _query(asked: Asked, known: set[str]) -> Mapping[str, str]:
-    if unknown := sorted(set(asked.query) - known):
+def _query(requests: Asked, known: set[str]) -> Mapping[str, str]:
+    if unknown := sorted(set(requests.query) - known):
         raise _RefusedError(400, {"error": f"{', '.join(unknown)} is not known"})
-    return asked.query
+    return requests.query
 
 
 def _one_of(name: str, value: str, allowed: set[str]) -> str:

@@ -45,7 +45,7 @@ class Wire(Protocol):
     @property
     def forge(self) -> FakeForge: ...
 
-    def answer(self, asked: Asked) -> Answer:
+    def answer(self, requests: Asked) -> Answer:
         """Return what the product answers; it runs alone."""
         ...
 

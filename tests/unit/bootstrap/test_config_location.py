@@ -40,9 +40,9 @@ def work_tree(folder: Path) -> Path:
 )
 def test_a_folder(config: str, directory: str, file: str, expected: ConfigLocation, tmp_path: Path) -> None:
     world = work_tree(tmp_path)
-    found = locate_config(settings(directory), str(world / config), str(world / file) if file else None)
+    config_location = locate_config(settings(directory), str(world / config), str(world / file) if file else None)
 
-    assert found == expected
+    assert config_location == expected
 
 
 def test_a_repository_has_the_directory_of_the_settings() -> None:

@@ -21,8 +21,8 @@ def schema(folder: Path, path: str, required: str) -> None:
 
 def wanted(folder: Path, release: KubernetesRelease | None, api_version: str, kind: str) -> tuple[str, ...] | None:
     """Return the field that the schema of a kind wants; None where there is no schema."""
-    found = build_schemas(str(folder)).find_violations(release, {"apiVersion": api_version, "kind": kind})
-    return None if found is None else tuple(name for one in found for name in one.names)
+    violations = build_schemas(str(folder)).find_violations(release, {"apiVersion": api_version, "kind": kind})
+    return None if violations is None else tuple(name for violation in violations for name in violation.names)
 
 
 @pytest.fixture
@@ -80,6 +80,6 @@ def test_a_folder_that_is_none(tmp_path: Path) -> None:
 
 
 def test_without_a_folder_what_is_installed_counts() -> None:
-    found: Any = build_schemas(None).find_violations(None, {"apiVersion": "example.org/v1", "kind": "Nobody"})
+    violations: Any = build_schemas(None).find_violations(None, {"apiVersion": "example.org/v1", "kind": "Nobody"})
 
-    assert found is None
+    assert violations is None

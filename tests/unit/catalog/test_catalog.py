@@ -34,8 +34,8 @@ def read(files: dict[str, str]) -> Catalog:
     return read_catalog(tree(files))
 
 
-def names(found: Catalog) -> list[str]:
-    return [str(key) for key in found.objects]
+def names(catalog: Catalog) -> list[str]:
+    return [str(key) for key in catalog.objects]
 
 
 @pytest.mark.parametrize(
@@ -79,8 +79,8 @@ def test_a_missing_namespace_and_default_are_one_object() -> None:
     assert codes(read({"a.yaml": text % "", "b.yaml": text % ", namespace: default"})) == ["DuplicateObject"] * 2
 
 
-def codes(found: Catalog) -> list[str]:
-    return [one.code for one in found.findings]
+def codes(catalog: Catalog) -> list[str]:
+    return [finding.code for finding in catalog.findings]
 
 
 @pytest.mark.parametrize(
@@ -131,10 +131,10 @@ def test_which_paths_are_config(path: str, expected: bool) -> None:
     ],
 )
 def test_which_documents_are_config(text: str, expected: list[str]) -> None:
-    found = read({"a.yaml": text})
+    catalog = read({"a.yaml": text})
 
-    assert names(found) == expected
-    assert (found.findings, found.unreadable) == ((), ())
+    assert names(catalog) == expected
+    assert (catalog.findings, catalog.unreadable) == ((), ())
 
 
 @pytest.mark.parametrize(
@@ -150,10 +150,10 @@ def test_which_documents_are_config(text: str, expected: list[str]) -> None:
     ],
 )
 def test_which_files_are_config(files: dict[str, str], expected: list[str]) -> None:
-    found = read(files)
+    catalog = read(files)
 
-    assert [key.name for key in found.objects] == expected
-    assert (found.findings, found.unreadable) == ((), ())
+    assert [key.name for key in catalog.objects] == expected
+    assert (catalog.findings, catalog.unreadable) == ((), ())
 
 
 @pytest.mark.parametrize(
@@ -174,20 +174,25 @@ def test_which_files_are_config(files: dict[str, str], expected: list[str]) -> N
     ],
 )
 def test_what_stands_there_twice_counts_for_nothing(files: dict[str, str], places: list[tuple[str, int]]) -> None:
-    found = read({**files, "other.yaml": config_map("other")})
+    catalog = read({**files, "other.yaml": config_map("other")})
 
-    assert names(found) == ["ConfigMap/_cluster/other"]
-    assert [(one.code, one.severity) for one in found.findings] == [("DuplicateObject", Severity.ERROR)] * 2
-    assert [(one.location.file, one.location.line) for one in found.findings] == places
-    first, second = found.findings
+    assert names(catalog) == ["ConfigMap/_cluster/other"]
+    assert [(finding.code, finding.severity) for finding in catalog.findings] == [
+        ("DuplicateObject", Severity.ERROR)
+    ] * 2
+    assert [(finding.location.file, finding.location.line) for finding in catalog.findings] == places
+    first, second = catalog.findings
     assert "{}:{}".format(*places[1]) in first.message
     assert "{}:{}".format(*places[0]) in second.message
-    assert [key.name for key in found.duplicates] == ["a"]
-    assert [[(one.file, one.location.line) for one in same] for same in found.copies.values()] == [places]
+    assert [key.name for key in catalog.duplicates] == ["a"]
+    assert [
+        [(config_object.file, config_object.location.line) for config_object in same]
+        for same in catalog.copies.values()
+    ] == [places]
 
 
 @pytest.mark.parametrize(
-    ("one", "other"),
+    ("text", "other"),
     [
         pytest.param(config_map(), config_map("b"), id="names"),
         pytest.param(config_map(), config_map(more=", namespace: n"), id="namespaces"),
@@ -195,10 +200,10 @@ def test_what_stands_there_twice_counts_for_nothing(files: dict[str, str], place
         pytest.param(config_map(), config_map().replace("v1", "x.example/v1"), id="groups"),
     ],
 )
-def test_who_is_somebody_else(one: str, other: str) -> None:
-    found = read({"a.yaml": one, "b.yaml": other})
+def test_who_is_somebody_else(text: str, other: str) -> None:
+    catalog = read({"a.yaml": text, "b.yaml": other})
 
-    assert (len(found.objects), found.findings) == (2, ())
+    assert (len(catalog.objects), catalog.findings) == (2, ())
 
 
 @pytest.mark.parametrize(
@@ -211,10 +216,10 @@ def test_who_is_somebody_else(one: str, other: str) -> None:
     ],
 )
 def test_an_object_of_ours_needs_a_name(metadata: str, line: int, written: str) -> None:
-    found = read({"a.yaml": porch(metadata=metadata)})
-    (finding,) = found.findings
+    catalog = read({"a.yaml": porch(metadata=metadata)})
+    (finding,) = catalog.findings
 
-    assert found.objects == {}
+    assert catalog.objects == {}
     assert (finding.code, finding.message) == (
         "NameMissing", f"metadata.name must be a non-empty string, {written}"
     )  # fmt: skip
@@ -222,7 +227,7 @@ def test_an_object_of_ours_needs_a_name(metadata: str, line: int, written: str) 
 
 
 @pytest.mark.parametrize(
-    ("document", "told"),
+    ("document", "value"),
     [
         pytest.param("apiVersion: greenhouse.sap/v1alpha1\nkind: PluginPreset\n", True, id="a-preset"),
         pytest.param("apiVersion: core.kubeadmiral.io/v1alpha1\nkind: OverridePolicy\n", True, id="a-policy"),
@@ -243,10 +248,13 @@ def test_an_object_of_ours_needs_a_name(metadata: str, line: int, written: str) 
         ),
     ],
 )  # fmt: skip
-def test_what_would_count_with_a_name_is_not_gone_without(document: str, told: bool) -> None:
-    found = read({"a.yaml": document})
+def test_what_would_count_with_a_name_is_not_gone_without(document: str, value: bool) -> None:
+    catalog = read({"a.yaml": document})
 
-    assert ([one.code for one in found.findings], found.is_complete) == (["NameMissing"] if told else [], not told)
+    assert ([finding.code for finding in catalog.findings], catalog.is_complete) == (
+        ["NameMissing"] if value else [],
+        not value,
+    )
 
 
 @pytest.mark.parametrize(
@@ -265,39 +273,40 @@ def test_what_would_count_with_a_name_is_not_gone_without(document: str, told: b
     ],
 )
 def test_a_document_of_a_known_kind_without_api_version(text: str, suggestion: str) -> None:
-    found = read({"a.yaml": text})
+    catalog = read({"a.yaml": text})
 
     expected = [("UnknownKind", f"did you mean {suggestion}?")] if suggestion else []
-    assert [(one.code, one.message.partition("; ")[2]) for one in found.findings] == expected
-    assert all(one.severity is Severity.WARNING for one in found.findings)
-    assert not found.objects
+    assert [(finding.code, finding.message.partition("; ")[2]) for finding in catalog.findings] == expected
+    assert all(finding.severity is Severity.WARNING for finding in catalog.findings)
+    assert not catalog.objects
 
 
 def test_a_broken_file_spoils_itself_only() -> None:
-    found = read({"bad.yaml": config_map("lost") + "---\na: [\n", "good.yaml": config_map()})
-    (broken,) = found.unreadable
+    catalog = read({"bad.yaml": config_map("lost") + "---\na: [\n", "good.yaml": config_map()})
+    (broken,) = catalog.unreadable
 
-    assert names(found) == ["ConfigMap/_cluster/a"]
+    assert names(catalog) == ["ConfigMap/_cluster/a"]
     assert (broken.file, broken.finding.code, broken.finding.location.file) == ("bad.yaml", "YamlSyntax", "bad.yaml")
     assert broken.finding.location.line >= 5
     assert broken.finding.message.startswith(f"bad.yaml:{broken.finding.location.line}: ")
 
 
 def test_a_file_that_could_not_be_read_at_all() -> None:
-    found = read_catalog(
+    catalog = read_catalog(
         tree({"a.yaml": config_map()}), unreadable_paths={"b.yaml": "permission denied", "b.txt": "the same"}
     )
 
-    assert names(found) == ["ConfigMap/_cluster/a"]
-    assert [(one.file, one.finding.code, one.finding.message) for one in found.unreadable] == [
-        ("b.yaml", "FileUnreadable", "b.yaml: permission denied")
-    ]
+    assert names(catalog) == ["ConfigMap/_cluster/a"]
+    assert [
+        (unreadable_file.file, unreadable_file.finding.code, unreadable_file.finding.message)
+        for unreadable_file in catalog.unreadable
+    ] == [("b.yaml", "FileUnreadable", "b.yaml: permission denied")]
 
 
 def test_limits_are_kept() -> None:
-    found = read_catalog(tree({"a.yaml": config_map(), "b.yaml": "{}\n"}), limits=YamlLimits(file_bytes=10))
+    catalog = read_catalog(tree({"a.yaml": config_map(), "b.yaml": "{}\n"}), limits=YamlLimits(file_bytes=10))
 
-    assert [one.file for one in found.unreadable] == ["a.yaml"]
+    assert [unreadable_file.file for unreadable_file in catalog.unreadable] == ["a.yaml"]
 
 
 def test_a_file_is_parsed_once_however_often_it_is_read() -> None:
@@ -305,12 +314,12 @@ def test_a_file_is_parsed_once_however_often_it_is_read() -> None:
     files = tree({"a.yaml": config_map(), "bad.yaml": "a: [\n"})
 
     first = read_catalog(files, memory)
-    again = read_catalog(files.with_files({"b.yaml": config_map("b").encode()}), memory)
+    catalog = read_catalog(files.with_files({"b.yaml": config_map("b").encode()}), memory)
 
     a = ObjectKey("", "ConfigMap", "", "a")
-    assert again.objects[a].document is first.objects[a].document
-    assert names(again) == ["ConfigMap/_cluster/a", "ConfigMap/_cluster/b"]
-    assert first.unreadable == again.unreadable
+    assert catalog.objects[a].document is first.objects[a].document
+    assert names(catalog) == ["ConfigMap/_cluster/a", "ConfigMap/_cluster/b"]
+    assert first.unreadable == catalog.unreadable
     assert len(memory) == 3
 
 
@@ -331,8 +340,9 @@ def test_an_object_that_stands_as_it_did_is_the_same_object(then: dict[str, str]
     now = read_catalog(tree(then), previous=before)
 
     assert (now.objects[a] is before.objects[a] if a in now.objects else None) is is_same
-    assert {key: (one.file, one.document) for key, one in now.objects.items()} == {
-        key: (one.file, one.document) for key, one in read_catalog(tree(then)).objects.items()
+    assert {key: (config_object.file, config_object.document) for key, config_object in now.objects.items()} == {
+        key: (config_object.file, config_object.document)
+        for key, config_object in read_catalog(tree(then)).objects.items()
     }
 
 
@@ -340,10 +350,10 @@ def test_a_remembered_file_has_the_name_it_has_now() -> None:
     memory: ParseCache = {}
     read_catalog(tree({"old.yaml": porch(), "bad-old.yaml": "a: [\n"}), memory)
 
-    found = read_catalog(tree({"new.yaml": porch(), "bad-new.yaml": "a: [\n"}), memory)
+    catalog = read_catalog(tree({"new.yaml": porch(), "bad-new.yaml": "a: [\n"}), memory)
 
-    assert [one.file for one in found.objects.values()] == ["new.yaml"]
-    assert [one.file for one in found.unreadable] == ["bad-new.yaml"]
+    assert [config_object.file for config_object in catalog.objects.values()] == ["new.yaml"]
+    assert [unreadable_file.file for unreadable_file in catalog.unreadable] == ["bad-new.yaml"]
 
 
 MANY = {
@@ -356,12 +366,12 @@ MANY = {
 
 
 def test_objects_by_kind_are_sorted() -> None:
-    found = read(MANY)
+    catalog = read(MANY)
 
-    assert [str(one.key) for one in found.objects_of_kind("config.porch.kpt.dev", "Repository")] == [
+    assert [str(config_object.key) for config_object in catalog.objects_of_kind("config.porch.kpt.dev", "Repository")] == [
         "Repository/default/a", "Repository/default/b", "Repository/z/a",
     ]  # fmt: skip
-    assert found.objects_of_kind("config.porch.kpt.dev", "Nothing") == ()
+    assert catalog.objects_of_kind("config.porch.kpt.dev", "Nothing") == ()
 
 
 @pytest.mark.parametrize(
@@ -374,37 +384,46 @@ def test_objects_by_kind_are_sorted() -> None:
     ],
 )
 def test_objects_that_a_variant_may_see(api_version: str, namespace: str, expected: list[str]) -> None:
-    assert [one.key.name for one in read(MANY).objects_of_type(api_version, "Site", namespace)] == expected
+    assert [
+        config_object.key.name for config_object in read(MANY).objects_of_type(api_version, "Site", namespace)
+    ] == expected
 
 
 def test_one_object() -> None:
-    found = read(MANY)
+    catalog = read(MANY)
     key = ObjectKey("fleet.example", "Site", "z", "u")
-    one = found.get(key)
+    config_object = catalog.get(key)
 
-    assert one is not None
-    assert (one.api_version, one.file, one.location.line, one.location.object) == (
+    assert config_object is not None
+    assert (
+        config_object.api_version,
+        config_object.file,
+        config_object.location.line,
+        config_object.location.object,
+    ) == (
         "fleet.example/v1",
         "c.yaml",
         9,
         "Site/z/u",
     )
-    assert found.objects_by_name["fleet.example/v1", "Site", "z", "u"] is one
-    assert ("fleet.example/v1", "Site", "z") in found.types
-    assert found.get(ObjectKey("fleet.example", "Site", "", "u")) is None
+    assert catalog.objects_by_name["fleet.example/v1", "Site", "z", "u"] is config_object
+    assert ("fleet.example/v1", "Site", "z") in catalog.types
+    assert catalog.get(ObjectKey("fleet.example", "Site", "", "u")) is None
 
 
 def test_a_field_of_an_object_has_a_place() -> None:
-    (one,) = read({"a.yaml": porch() + "spec:\n  a/b~c:\n  - x\n"}).objects.values()
-    where = one.location_of(("spec", "a/b~c", 0, "missing"))
+    (config_object,) = read({"a.yaml": porch() + "spec:\n  a/b~c:\n  - x\n"}).objects.values()
+    where = config_object.location_of(("spec", "a/b~c", 0, "missing"))
 
     assert (where.line, where.pointer) == (6, "/spec/a~1b~0c/0/missing")
 
 
 def test_labels_and_annotations_are_texts() -> None:
-    (one,) = read({"a.yaml": porch(metadata="{name: a, labels: {b: c, n: 1}, annotations: [x]}")}).objects.values()
+    (config_object,) = read(
+        {"a.yaml": porch(metadata="{name: a, labels: {b: c, n: 1}, annotations: [x]}")}
+    ).objects.values()
 
-    assert (one.labels, one.annotations) == ({"b": "c"}, {})
+    assert (config_object.labels, config_object.annotations) == ({"b": "c"}, {})
 
 
 @pytest.mark.parametrize(
@@ -435,8 +454,8 @@ DOCUMENTS = (config_map("a"), config_map("b"), porch(), porch(metadata="{}"), "a
     )
 )
 def test_every_file_is_read_or_said_to_be_unreadable(files: dict[str, str]) -> None:
-    found = read_catalog(tree(files), {}, DEFAULT_YAML_LIMITS)
+    catalog = read_catalog(tree(files), {}, DEFAULT_YAML_LIMITS)
 
-    told = {one.file for one in found.unreadable}
-    assert told == {path for path, text in files.items() if "a: [" in text and is_config_path(path)}
-    assert all(one.file not in told for one in found.objects.values())
+    values = {unreadable_file.file for unreadable_file in catalog.unreadable}
+    assert values == {path for path, text in files.items() if "a: [" in text and is_config_path(path)}
+    assert all(config_object.file not in values for config_object in catalog.objects.values())

@@ -35,12 +35,18 @@ def tree(files: Mapping[str, str]) -> FileTree:
 
 def told(catalog: Catalog) -> list[object]:
     """All that a catalog tells of its config, objects by what they say and where."""
-    objects = [(key, one.file, one.document.line, one.data) for key, one in catalog.objects.items()]
+    objects = [
+        (key, config_object.file, config_object.document.line, config_object.data)
+        for key, config_object in catalog.objects.items()
+    ]
     kinds = {
-        kind: [one.key for one in catalog.objects_of_kind(*kind)]
+        kind: [config_object.key for config_object in catalog.objects_of_kind(*kind)]
         for kind in {(key.group, key.kind) for key in catalog.objects}
     }
-    copies = [(key, [(one.file, one.document.line) for one in each]) for key, each in catalog.copies.items()]
+    copies = [
+        (key, [(config_object.file, config_object.document.line) for config_object in config_objects])
+        for key, config_objects in catalog.copies.items()
+    ]
     return [objects, kinds, copies, catalog.unreadable, catalog.findings, catalog.duplicates, catalog.is_complete]
 
 
@@ -57,11 +63,11 @@ def test_reading_again_comes_to_the_same(configs: list[dict[str, str]]) -> None:
 
 
 def test_what_stands_as_it_stood_is_the_same_object() -> None:
-    kept, moved = (OBJECT.format(group="", kind="ConfigMap", name=name, value=1) for name in "ab")
+    remaining, moved = (OBJECT.format(group="", kind="ConfigMap", name=name, value=1) for name in "ab")
     memory: ParseCache = {}
-    before = read_catalog(tree({"one.yaml": kept, "two.yaml": moved}), memory)
+    before = read_catalog(tree({"one.yaml": remaining, "two.yaml": moved}), memory)
 
-    after = read_catalog(tree({"one.yaml": kept, "three.yaml": moved}), memory, previous=before)
+    after = read_catalog(tree({"one.yaml": remaining, "three.yaml": moved}), memory, previous=before)
 
     a, b = (ObjectKey("", "ConfigMap", "", name) for name in "ab")
     assert after.objects[a] is before.objects[a]

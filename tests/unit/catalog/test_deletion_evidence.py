@@ -99,7 +99,7 @@ def test_a_valid_file_without_the_object_proves_that_it_was_deleted(content: str
     ],
 )
 def test_any_other_content_proves_nothing(content: str, line: int, reason: str) -> None:
-    found = doubt(content)
+    inconclusive_file = doubt(content)
 
-    assert found is not None
-    assert (found.line, reason in found.reason) == (line, True), found
+    assert inconclusive_file is not None
+    assert (inconclusive_file.line, reason in inconclusive_file.reason) == (line, True), inconclusive_file

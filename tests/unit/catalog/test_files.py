@@ -90,7 +90,7 @@ def test_a_tree_is_never_changed() -> None:
 
 
 @pytest.mark.parametrize(
-    ("one", "other", "equal"),
+    ("file_tree", "other", "equal"),
     [
         pytest.param(FileTree({"a": File(b"1")}), FileTree({"a": File(b"1")}), True, id="equal"),
         pytest.param(FileTree({"a": File(b"1")}), FileTree({"a": File(b"2")}), False, id="another-content"),
@@ -99,8 +99,8 @@ def test_a_tree_is_never_changed() -> None:
         pytest.param(FileTree(), FileTree({}), True, id="empty"),
     ],
 )
-def test_equal_trees_have_equal_ids(one: FileTree, other: FileTree, equal: bool) -> None:
-    assert (one == other, one.id == other.id) == (equal, equal)
+def test_equal_trees_have_equal_ids(file_tree: FileTree, other: FileTree, equal: bool) -> None:
+    assert (file_tree == other, file_tree.id == other.id) == (equal, equal)
 
 
 def test_the_empty_tree() -> None:

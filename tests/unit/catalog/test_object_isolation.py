@@ -28,8 +28,8 @@ def names_except(*faulty: str, runs: list[int] | None = None) -> Work:
         if runs is not None:
             runs.append(len(catalog.objects))
         names = [key.name for key in catalog.objects]
-        if found := sorted({*names} & {*faulty}):
-            raise ValueError(found[0])
+        if result := sorted({*names} & {*faulty}):
+            raise ValueError(result[0])
         return names
 
     return work
@@ -49,14 +49,14 @@ def names_except(*faulty: str, runs: list[int] | None = None) -> Work:
 def test_the_result_is_that_of_all_other_objects(faulty: tuple[str, ...]) -> None:
     work = names_except(*faulty)
 
-    found = FaultyObjectSearch[list[str]]("config maps").run(CATALOG, work, work)
+    isolation_result = FaultyObjectSearch[list[str]]("config maps").run(CATALOG, work, work)
 
-    assert found.result == [name for name in NAMES if name not in faulty]
-    assert tuple(one.key.name for one in found.excluded) == faulty
-    assert [(one.code, one.location.file) for one in found.findings] == [
+    assert isolation_result.result == [name for name in NAMES if name not in faulty]
+    assert tuple(config_object.key.name for config_object in isolation_result.excluded) == faulty
+    assert [(finding.code, finding.location.file) for finding in isolation_result.findings] == [
         ("InternalError", f"{name}.yaml") for name in faulty
     ]
-    assert found.catalog.duplicates == {ObjectKey("", "ConfigMap", "", name) for name in faulty}
+    assert isolation_result.catalog.duplicates == {ObjectKey("", "ConfigMap", "", name) for name in faulty}
 
 
 def test_a_failure_that_no_object_causes_is_raised() -> None:
@@ -75,9 +75,9 @@ def test_a_failure_that_does_not_come_again_excludes_nothing() -> None:
             raise error
         return [key.name for key in catalog.objects]
 
-    found = FaultyObjectSearch[list[str]]("config maps").run(CATALOG, work, work)
+    isolation_result = FaultyObjectSearch[list[str]]("config maps").run(CATALOG, work, work)
 
-    assert (found.result, found.excluded) == (NAMES, ())
+    assert (isolation_result.result, isolation_result.excluded) == (NAMES, ())
 
 
 def test_the_faulty_objects_of_the_last_run_are_tried_first() -> None:
@@ -88,9 +88,9 @@ def test_the_faulty_objects_of_the_last_run_are_tried_first() -> None:
     first = len(runs)
     runs.clear()
 
-    found = search.run(CATALOG, work, work)
+    isolation_result = search.run(CATALOG, work, work)
 
-    assert [one.key.name for one in found.excluded] == ["n3"]
+    assert [config_object.key.name for config_object in isolation_result.excluded] == ["n3"]
     assert len(runs) < first
 
 

@@ -55,9 +55,9 @@ def test_a_view_answers_as_it_records() -> None:
     assert view.has_type("fleet.example/v1", "Region", "default") is True
     assert view.has_type("fleet.example/v2", "Region", "default") is False
     assert view.has_type("fleet.example/v1", "Region", "edge") is False
-    found = view.find_object("fleet.example/v1", "Region", "default", "north")
-    assert found is not None
-    assert found.data["spec"] == {"zone": 1}
+    config_object = view.find_object("fleet.example/v1", "Region", "default", "north")
+    assert config_object is not None
+    assert config_object.data["spec"] == {"zone": 1}
     assert view.find_object("fleet.example/v1", "Region", "edge", "north") is None
 
 

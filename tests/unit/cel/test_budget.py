@@ -21,11 +21,11 @@ BINDINGS = {
 }
 
 
-def _bound(count: int, first: str, each: str) -> str:
+def _bound(count: int, first: str, content: str) -> str:
     """Return `cel.bind` in `cel.bind`, in which each variable is made of the one before."""
     text = f"v{count}"
     for number in range(count, 0, -1):
-        text = f"cel.bind(v{number}, {each.replace('v', f'v{number - 1}')}, {text})"
+        text = f"cel.bind(v{number}, {content.replace('v', f'v{number - 1}')}, {text})"
     return f"cel.bind(v0, {first}, {text})"
 
 

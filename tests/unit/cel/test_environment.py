@@ -109,7 +109,7 @@ def test_a_fault_says_what_and_where(text: str, code: str, message: str, column:
     error = caught.value
     assert (error.code, error.line, error.column) == (code, 1, column)
     assert error.message.startswith(message)
-    assert code in {one.name for one in CODES}
+    assert code in {finding_code.name for finding_code in CODES}
 
 
 @pytest.mark.parametrize(
@@ -150,7 +150,7 @@ def test_the_static_check(text: str, code: str, message: str, column: int) -> No
     error = caught.value
     assert (error.code, error.column) == (code, column)
     assert error.message.startswith(message)
-    assert code in {one.name for one in CODES}
+    assert code in {finding_code.name for finding_code in CODES}
 
 
 @pytest.mark.parametrize(

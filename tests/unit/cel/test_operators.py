@@ -47,10 +47,10 @@ PLAIN = st.recursive(
 def test_equality_is_reflexive_and_symmetric(x: Any, y: Any) -> None:
     program = XY.compile("[x == x, x == y, y == x, [x] == [y], {'k': x} == {'k': y}, x != y, x in [y]]")
 
-    same, one, other, in_lists, in_maps, unequal, among = program.evaluate({"x": x, "y": y})
+    same, value, other, in_lists, in_maps, unequal, among = program.evaluate({"x": x, "y": y})
 
     assert same
-    assert one == other == in_lists == in_maps == among == (not unequal)
+    assert value == other == in_lists == in_maps == among == (not unequal)
 
 
 @pytest.mark.parametrize(

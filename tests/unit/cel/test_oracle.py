@@ -76,9 +76,9 @@ EXPRESSIONS = st.recursive(st.sampled_from(ATOMS), _form, max_leaves=5)
 
 @pytest.fixture(scope="module")
 def engine() -> Iterator[ReferenceEngine]:
-    found = ReferenceEngine()
-    yield found
-    found.close()
+    reference_engine = ReferenceEngine()
+    yield reference_engine
+    reference_engine.close()
 
 
 @settings(max_examples=200, deadline=None)

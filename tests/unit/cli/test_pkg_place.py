@@ -56,7 +56,7 @@ def test_a_repository_of_this_machine_is_named_by_its_whole_path(
 
 
 @pytest.mark.parametrize(
-    ("text", "directory", "said"),
+    ("text", "directory", "content"),
     [
         pytest.param("https://h/g/s/r/a@v1", None, "cannot determine the end of the repository", id="no-end"),
         pytest.param("nowhere/a", None, "cannot determine the end of the repository", id="no-repository"),
@@ -69,11 +69,11 @@ def test_a_repository_of_this_machine_is_named_by_its_whole_path(
     ],
 )
 def test_sources_that_cannot_be_used(
-    text: str, directory: str | None, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    text: str, directory: str | None, content: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
 
-    with pytest.raises((CannotRunError, UrlRefusedError), match=said) as error:
+    with pytest.raises((CannotRunError, UrlRefusedError), match=content) as error:
         parse_upstream(text, directory, None)
 
     assert "hunter" not in str(error.value)

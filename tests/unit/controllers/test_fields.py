@@ -20,11 +20,11 @@ def told(data: Any, *, quotes: bool) -> list[str]:
     fields.text("name")
     fields.choice("name", ("a", "b"), "a")
     fields.mapping("inner", ("value",)).text("value")
-    for one in fields.mappings("items", ("value",)):
-        one.text("value")
+    for field_reader in fields.mappings("items", ("value",)):
+        field_reader.text("value")
     fields.texts("items")
     fields.string_map("inner")
-    return [one.message for one in faults.findings]
+    return [finding.message for finding in faults.findings]
 
 
 @pytest.mark.parametrize(
@@ -60,19 +60,19 @@ WRONG = [
 
 @pytest.mark.parametrize("data", WRONG)
 def test_of_lists_and_mappings_nothing_is_to_be_seen(data: Any) -> None:
-    said = told(data, quotes=True)
+    result = told(data, quotes=True)
 
-    assert said
-    assert SECRET not in str(said)
+    assert result
+    assert SECRET not in str(result)
 
 
 @pytest.mark.parametrize("data", [*WRONG, {"inner": SECRET}, {"items": SECRET}, {"items": [SECRET]}, SECRET,
                                   {"inner": {SECRET: None}}, {SECRET: 1}, {"items": [{SECRET: 1}]}])  # fmt: skip
 def test_without_quotes_nothing_is_to_be_seen_at_all(data: Any) -> None:
-    said = told(data, quotes=False)
+    result = told(data, quotes=False)
 
-    assert said
-    assert SECRET not in str(said)
+    assert result
+    assert SECRET not in str(result)
 
 
 @pytest.mark.parametrize(
@@ -87,6 +87,6 @@ def test_listed(count: int, text: str) -> None:
     assert format_list([f"n{number}" for number in range(count)], " and ") == text
 
 
-@pytest.mark.parametrize(("others", "text"), [(0, "; did you mean replicas?"), (500, "")])
-def test_what_is_meant_is_looked_for_among_a_few(others: int, text: str) -> None:
-    assert suggest_name("replica", ["replicas", *(f"n{number}" for number in range(others))]) == text
+@pytest.mark.parametrize(("count", "text"), [(0, "; did you mean replicas?"), (500, "")])
+def test_what_is_meant_is_looked_for_among_a_few(count: int, text: str) -> None:
+    assert suggest_name("replica", ["replicas", *(f"n{number}" for number in range(count))]) == text

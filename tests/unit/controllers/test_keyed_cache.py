@@ -9,14 +9,14 @@ from reconciler.controllers.keyed_cache import IdentityKey, KeyedCache
 
 def asked(remembered: KeyedCache[str], *keys: str) -> list[str]:
     """Return the keys that something had to be made for."""
-    made: list[str] = []
+    values: list[str] = []
 
     def make(key: str) -> str:
-        made.append(key)
+        values.append(key)
         return f"made of {key}"
 
     assert [remembered.get_or_create(key, partial(make, key)) for key in keys] == [f"made of {key}" for key in keys]
-    return made
+    return values
 
 
 def test_a_value_is_made_once_in_a_pass_and_taken_over_by_the_next() -> None:
@@ -40,16 +40,16 @@ def test_what_a_whole_pass_does_not_ask_for_is_forgotten() -> None:
 
 def test_a_value_that_is_none_is_remembered() -> None:
     remembered: KeyedCache[None] = KeyedCache()
-    made = []
+    values = []
     for _ in range(2):
         remembered.end_pass()
-        remembered.get_or_create("a", lambda: made.append(1))
+        remembered.get_or_create("a", lambda: values.append(1))
 
-    assert made == [1]
+    assert values == [1]
 
 
 def test_equal_values_that_are_not_the_same_are_different_keys() -> None:
-    one, other = {"a": 1}, {"a": 1}
+    mapping, other = {"a": 1}, {"a": 1}
 
-    assert IdentityKey(one) == IdentityKey(one)
-    assert len({IdentityKey(one), IdentityKey(one), IdentityKey(other)}) == 2
+    assert IdentityKey(mapping) == IdentityKey(mapping)
+    assert len({IdentityKey(mapping), IdentityKey(mapping), IdentityKey(other)}) == 2

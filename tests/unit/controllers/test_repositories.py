@@ -38,8 +38,8 @@ def read(*specs: Any, version: str = "v1alpha1", **metadata: Any) -> tuple[Repos
 def only(spec: Any, **metadata: Any) -> Repository:
     repositories, findings = read(spec, **metadata)
     assert findings == ()
-    (found,) = repositories.values()
-    return found
+    (repository,) = repositories.values()
+    return repository
 
 
 @pytest.mark.parametrize(
@@ -58,18 +58,18 @@ def only(spec: Any, **metadata: Any) -> Repository:
     ],
 )
 def test_defaults(git: dict[str, Any], deployment: bool, branch: str, directory: str, tag_prefix: str) -> None:
-    found = only({"type": "git", "deployment": deployment, "git": {"repo": URL, **git}})
+    repository = only({"type": "git", "deployment": deployment, "git": {"repo": URL, **git}})
 
-    assert (found.url, found.deployment) == (URL, deployment)
-    assert (found.branch, found.directory, found.tag_prefix) == (branch, directory, tag_prefix)
+    assert (repository.url, repository.deployment) == (URL, deployment)
+    assert (repository.branch, repository.directory, repository.tag_prefix) == (branch, directory, tag_prefix)
 
 
 def test_what_people_wrote_about_it() -> None:
-    found = only({"git": {"repo": URL}}, namespace="edge", labels={"a": "b", "n": 1}, annotations={"c": "d"})
+    repository = only({"git": {"repo": URL}}, namespace="edge", labels={"a": "b", "n": 1}, annotations={"c": "d"})
 
-    assert found.key == ObjectKey("config.porch.kpt.dev", "Repository", "edge", "r0")
-    assert (found.labels, found.annotations) == ({"a": "b"}, {"c": "d"})
-    assert (found.where.file, found.where.line) == ("0.yaml", 1)
+    assert repository.key == ObjectKey("config.porch.kpt.dev", "Repository", "edge", "r0")
+    assert (repository.labels, repository.annotations) == ({"a": "b"}, {"c": "d"})
+    assert (repository.where.file, repository.where.line) == ("0.yaml", 1)
 
 
 @pytest.mark.parametrize(
@@ -160,7 +160,7 @@ def test_all_faults_are_told_and_the_others_are_read() -> None:
         {"type": "oci", "deployment": 1.5, "git": {"branch": 1}}, {"git": {"repo": URL}}, {"git": {}}
     )
 
-    assert [one.location.pointer for one in findings] == [
+    assert [finding.location.pointer for finding in findings] == [
         "/spec/git/branch", "/spec/git/repo", "/spec/type", "/spec/deployment", "/spec/git/repo",
     ]  # fmt: skip
     assert set(repositories) == {("default", "r1")}
@@ -184,7 +184,7 @@ def test_the_address_in_kptfiles(text: str, expected: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("others", "hint"),
+    ("values", "hint"),
     [
         pytest.param([], "", id="there-are-none"),
         pytest.param([("edge", "b"), ("edge", "a"), ("far", "c")], "; there are a, b", id="those-of-the-namespace"),
@@ -192,9 +192,9 @@ def test_the_address_in_kptfiles(text: str, expected: str) -> None:
         pytest.param([("edge", str(n)) for n in range(9)], "", id="too-many-to-be-of-help"),
     ],
 )
-def test_whoever_looks_for_one_is_told_where_it_is(others: Sequence[tuple[str, str]], hint: str) -> None:
+def test_whoever_looks_for_one_is_told_where_it_is(values: Sequence[tuple[str, str]], hint: str) -> None:
     there = only({"git": {"repo": URL}})
 
-    told = explain_missing_repository(dict.fromkeys(others, there), "edge", "x")
+    result = explain_missing_repository(dict.fromkeys(values, there), "edge", "x")
 
-    assert told == f'could not find Repository "x" in namespace "edge"{hint}'
+    assert result == f'could not find Repository "x" in namespace "edge"{hint}'

@@ -49,7 +49,7 @@ def found_in(text: str, path: str = "all.yaml", *, block: bool = False) -> tuple
     ],
 )  # fmt: skip
 def test_which_documents_are_told_of(text: str, pointers: list[str]) -> None:
-    assert [one.location.pointer for one in found_in(text)] == pointers
+    assert [finding.location.pointer for finding in found_in(text)] == pointers
 
 
 @pytest.mark.parametrize(
@@ -63,12 +63,12 @@ def test_which_files_are_read(path: str, count: int) -> None:
 def test_a_finding_says_where_and_nothing_of_what() -> None:
     text = f"# first\n---\n{HEAD}type: Opaque\nstringData:\n  password: hunter2\n"
 
-    (found,) = found_in(text)
+    (finding,) = found_in(text)
 
-    assert (found.code, found.severity) == ("SecretInBranch", "warning")
-    assert str(found.location) == "all.yaml:7 Secret/shop/key /stringData"
+    assert (finding.code, finding.severity) == ("SecretInBranch", "warning")
+    assert str(finding.location) == "all.yaml:7 Secret/shop/key /stringData"
     assert (
-        found.message
+        finding.message
         == "stringData of a Secret must be empty: everyone with read access to the branch can read the values"
     )
 
@@ -76,12 +76,12 @@ def test_a_finding_says_where_and_nothing_of_what() -> None:
 def test_a_file_of_json_has_no_lines() -> None:
     text = '{"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "key"}, "data": {"a": "eA=="}}'
 
-    (found,) = found_in(text, "key.json")
+    (finding,) = found_in(text, "key.json")
 
-    assert str(found.location) == "key.json Secret/_cluster/key /data"
+    assert str(finding.location) == "key.json Secret/_cluster/key /data"
 
 
 def test_where_secrets_are_blocked_it_is_an_error() -> None:
-    (found,) = found_in(f"{HEAD}data: {{a: eA==}}\n", block=True)
+    (finding,) = found_in(f"{HEAD}data: {{a: eA==}}\n", block=True)
 
-    assert (found.code, found.severity) == ("SecretInBranch", "error")
+    assert (finding.code, finding.severity) == ("SecretInBranch", "error")

@@ -19,7 +19,9 @@ def obj(api_version: str, kind: str, name: str = "a", more: str = "") -> str:
 
 
 def codes(files: dict[str, str]) -> list[tuple[str, str, int]]:
-    return [(one.code, one.location.file, one.location.line) for one in find_unused_objects(catalog(files))]
+    return [
+        (finding.code, finding.location.file, finding.location.line) for finding in find_unused_objects(catalog(files))
+    ]
 
 
 @pytest.mark.parametrize(
@@ -46,16 +48,16 @@ def codes(files: dict[str, str]) -> list[tuple[str, str, int]]:
     ],
 )
 def test_an_unknown_kind_of_a_group_that_is_read(api_version: str, kind: str, hint: str) -> None:
-    (found,) = find_unused_objects(catalog({"a.yaml": obj(api_version, kind)}))
+    (finding,) = find_unused_objects(catalog({"a.yaml": obj(api_version, kind)}))
 
-    assert (found.code, found.severity.value, found.location.file, found.location.line) == (
+    assert (finding.code, finding.severity.value, finding.location.file, finding.location.line) == (
         "UnknownKind",
         "warning",
         "a.yaml",
         2,
     )
-    assert (f"did you mean {hint}?" in found.message) == bool(hint)
-    assert "kinds of " in found.message
+    assert (f"did you mean {hint}?" in finding.message) == bool(hint)
+    assert "kinds of " in finding.message
 
 
 @pytest.mark.parametrize(
@@ -131,14 +133,14 @@ def test_a_kafka_that_is_placed_nowhere(kind: str) -> None:
         "a.yaml": obj("kafka.strimzi.io/v1", kind),
         "v.yaml": variant("v", "b", "p", extra=INJECTOR % (kind, "other")),
     }
-    (found,) = find_unused_objects(catalog(files))
+    (finding,) = find_unused_objects(catalog(files))
 
-    assert (found.code, found.severity.value, found.location.file) == ("KafkaNotPlaced", "warning", "a.yaml")
-    assert "reconciler.dev/clusters" in found.message
+    assert (finding.code, finding.severity.value, finding.location.file) == ("KafkaNotPlaced", "warning", "a.yaml")
+    assert "reconciler.dev/clusters" in finding.message
 
 
 def test_many_objects_of_an_unknown_kind_are_one_finding() -> None:
     files = {f"{n}.yaml": obj("greenhouse.sap/v1alpha1", "Catalog", f"c{n}") for n in range(1, 8)}
-    (found,) = find_unused_objects(catalog(files))
+    (finding,) = find_unused_objects(catalog(files))
 
-    assert found.message.endswith("; the same at 2.yaml:1, 3.yaml:1, 4.yaml:1, 5.yaml:1 and 2 more")
+    assert finding.message.endswith("; the same at 2.yaml:1, 3.yaml:1, 4.yaml:1, 5.yaml:1 and 2 more")

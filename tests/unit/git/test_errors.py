@@ -46,7 +46,7 @@ def test_name_failure(words: str, kind: str, step: str) -> None:
 
 
 def _subclasses(kind: type[GitError]) -> list[type[GitError]]:
-    return [one for direct in kind.__subclasses__() for one in (direct, *_subclasses(direct))]
+    return [item for direct in kind.__subclasses__() for item in (direct, *_subclasses(direct))]
 
 
 def test_the_diagram_contains_every_error_with_its_next_step() -> None:

@@ -47,9 +47,9 @@ class Host:
         if stale:
             return PushAttempt(is_accepted=False, reasons={u.ref: "atomic push failed" for u in updates} | stale)
         if guilty := [u.ref for u in updates if u.ref in self.poisoned]:
-            told = dict.fromkeys(guilty, "hook declined") if self.names else {}
+            fromkeys = dict.fromkeys(guilty, "hook declined") if self.names else {}
             innocent = "atomic push failure" if self.names else self.reason
-            return PushAttempt(is_accepted=False, reasons={u.ref: innocent for u in updates} | told)
+            return PushAttempt(is_accepted=False, reasons={u.ref: innocent for u in updates} | fromkeys)
         for update in updates:
             self.refs.pop(update.ref, None)
             if update.new is not None:

@@ -23,13 +23,13 @@ class Clock:
 def test_no_more_than_the_limit_in_any_minute() -> None:
     clock = Clock()
     pace = PushRateLimiter(2, clock, clock.sleep)
-    taken = []
+    values = []
     for _ in range(6):
         pace.acquire()
-        taken.append(clock.now)
+        values.append(clock.now)
         clock.now += 1
 
-    assert taken == [0, 1, 60, 61, 120, 121]
+    assert values == [0, 1, 60, 61, 120, 121]
 
 
 def test_who_is_slow_anyway_never_waits() -> None:
@@ -54,14 +54,14 @@ def test_zero_is_without_limit() -> None:
 def test_who_would_wait_too_long_is_put_off_until_then() -> None:
     clock = Clock()
     pace = PushRateLimiter(2, clock, clock.sleep, max_wait_seconds=10)
-    told = []
+    values = []
     for _ in range(4):
-        told.append(pace.acquire())
+        values.append(pace.acquire())
         clock.now += 1
     clock.now = 52
-    told.append(pace.acquire())
+    values.append(pace.acquire())
 
-    assert told == [None, None, 58, 57, None]
+    assert values == [None, None, 58, 57, None]
     assert clock.slept == [8]
 
 
@@ -93,9 +93,9 @@ def test_calls_are_left_for_who_comes_later(per_minute: int, expected: list[floa
 
 def test_who_has_all_the_time_there_is_leaves_nothing_and_tells_of_each_sleep() -> None:
     clock = Clock()
-    told: list[float] = []
-    pace = PushRateLimiter(1, clock, clock.sleep, on_wait=told.append)
+    values: list[float] = []
+    pace = PushRateLimiter(1, clock, clock.sleep, on_wait=values.append)
 
     assert [pace.acquire(reserved=1), pace.acquire(reserved=1), pace.acquire_unconditionally()] == [None, None, None]
     assert clock.slept == [60, 60]
-    assert told == [60, 0, 60, 0]
+    assert values == [60, 0, 60, 0]

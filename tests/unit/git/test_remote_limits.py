@@ -39,12 +39,12 @@ def test_the_first_that_matches_counts_and_what_it_leaves_out_is_as_for_all_othe
     first = GitRemoteLimits("github.com/acme", max_pushes_per_minute=6)
     second = GitRemoteLimits("github.com", 3, 2)
     options = GitOptions(max_refs_per_push=100, max_pushes_per_minute=60, remotes=(first, second))
-    found = {
+    mapping = {
         name: apply_remote_limits(options, parse_url(f"https://{name}"))
         for name in ("github.com/acme/a", "github.com/b", "gitlab.com/c")
     }
 
-    assert {name: (one.max_refs_per_push, one.max_pushes_per_minute) for name, one in found.items()} == {
+    assert {name: (git_options.max_refs_per_push, git_options.max_pushes_per_minute) for name, git_options in mapping.items()} == {
         "github.com/acme/a": (100, 6), "github.com/b": (3, 2), "gitlab.com/c": (100, 60),
     }  # fmt: skip
 

@@ -16,9 +16,9 @@ class TypedError(ExpectedError):
 
 
 def failure_of(error: BaseException) -> InternalFailure:
-    with pytest.raises(ScopeFailedError) as found, isolation_boundary("package berlin/web"):
+    with pytest.raises(ScopeFailedError) as exception_info, isolation_boundary("package berlin/web"):
         raise error
-    return found.value.failure
+    return exception_info.value.failure
 
 
 def recurse(depth: int) -> int:
@@ -51,21 +51,21 @@ def test_a_reference_is_the_same_whatever_the_depth_of_the_stack_and_the_scope()
     def deeper(depth: int) -> InternalFailure:
         if depth:
             return deeper(depth - 1)
-        with pytest.raises(ScopeFailedError) as found, isolation_boundary(f"depth {depth}"):
+        with pytest.raises(ScopeFailedError) as exception_info, isolation_boundary(f"depth {depth}"):
             recurse(0)
-        return found.value.failure
+        return exception_info.value.failure
 
     assert deeper(0).reference == deeper(7).reference
 
 
 def test_a_reference_follows_the_function_that_raised() -> None:
-    with pytest.raises(ScopeFailedError) as one, isolation_boundary("a"):
+    with pytest.raises(ScopeFailedError) as exception_info, isolation_boundary("a"):
         compute_tree_id([("100644", "a", "no id")])
     with pytest.raises(ScopeFailedError) as same, isolation_boundary("b"):
         compute_tree_id([("100644", "b", "none either")])
 
-    assert one.value.failure.reference == same.value.failure.reference
-    assert one.value.failure.reference != failure_of(ValueError("no id")).reference
+    assert exception_info.value.failure.reference == same.value.failure.reference
+    assert exception_info.value.failure.reference != failure_of(ValueError("no id")).reference
 
 
 def test_a_traceback_has_no_credentials_of_urls() -> None:
@@ -76,12 +76,12 @@ def test_a_traceback_has_no_credentials_of_urls() -> None:
 
 
 def test_findings_are_equal_whatever_the_traceback() -> None:
-    one, other = (
+    finding, other = (
         create_internal_error_finding(failure_of(ValueError(text)), SourceLocation("a.yaml", 1)) for text in ("x", "y")
     )
 
-    assert one == other
-    assert hash(one) == hash(other)
+    assert finding == other
+    assert hash(finding) == hash(other)
 
 
 def test_a_failed_scope_can_be_sent_by_a_worker() -> None:

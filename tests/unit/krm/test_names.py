@@ -96,9 +96,9 @@ def test_faults(question, name: str, why: str) -> None:
 def test_git_takes_every_ref_name_we_take(name: str) -> None:
     """Never looser than `git check-ref-format`."""
     if validate_ref_name(name) is None:
-        taken = subprocess.run(["git", "check-ref-format", f"refs/heads/{name}"], check=False)
+        process = subprocess.run(["git", "check-ref-format", f"refs/heads/{name}"], check=False)
 
-        assert taken.returncode == 0
+        assert process.returncode == 0
 
 
 @pytest.mark.parametrize(

@@ -82,9 +82,9 @@ def test_matches(data: Any, labels: dict[str, str], expected: bool) -> None:
     ],
 )
 def test_faults(data: Any, faults: list[str]) -> None:
-    selector, found = read_label_selector(data)
+    selector, values = read_label_selector(data)
 
-    assert list(found) == faults
+    assert list(values) == faults
     assert (selector is None) == bool(faults)
 
 

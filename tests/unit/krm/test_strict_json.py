@@ -34,12 +34,12 @@ from reconciler.packages.parsing import ParseFailure, parse_json_cached
     ],
 )
 def test_what_a_package_file_must_not_contain(text: str, message: str, line: int) -> None:
-    found = parse_json_cached(text.encode())
+    result = parse_json_cached(text.encode())
 
-    assert isinstance(found, ParseFailure)
-    assert found.message.startswith(message)
-    assert len(found.message) < 200
-    assert found.line == line or (line == 0 and found.line > 0)
+    assert isinstance(result, ParseFailure)
+    assert result.message.startswith(message)
+    assert len(result.message) < 200
+    assert result.line == line or (line == 0 and result.line > 0)
 
 
 @pytest.mark.parametrize(

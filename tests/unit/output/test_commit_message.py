@@ -42,8 +42,10 @@ POLICY = "policy core.kubeadmiral.io/v1alpha1 OverridePolicy shop web eu-1"
 ROLLOUT = "rollout ClusterOverridePolicy/_cluster/edge#mirror eu-1"
 
 
-def message(made: Draft) -> str:
-    return format_draft_message(made, destination(), CONFIG, compare_packages(made.previous_files, made.rendered.files))
+def message(new_draft: Draft) -> str:
+    return format_draft_message(
+        new_draft, destination(), CONFIG, compare_packages(new_draft.previous_files, new_draft.rendered.files)
+    )
 
 
 def test_an_update_tells_what_changed_then_why_then_what_made_it() -> None:
@@ -52,9 +54,9 @@ def test_an_update_tells_what_changed_then_why_then_what_made_it() -> None:
         conditions=(Condition("Rendered", "False", "FunctionFailed", "starlark:v0.5 in .: no such\nfield"),),
         readiness_gates=("config.injection.Site.here", "Rendered"),
     )
-    made = draft(OLD, NEW, causes=("upstream", REGION), trace={REGION: "sha256:5"}, rendered=rendered)
+    new_draft = draft(OLD, NEW, causes=("upstream", REGION), trace={REGION: "sha256:5"}, rendered=rendered)
 
-    assert message(made) == (
+    assert message(new_draft) == (
         "gw v3 → v4: replicas, api\n"
         "\n"
         "Changed:\n"
@@ -87,7 +89,7 @@ LONG_KEY = f"{endpoints('b')}  {'k' * 80}: x\n"
 
 
 @pytest.mark.parametrize(
-    ("made", "expected"),
+    ("new_draft", "expected"),
     [
         pytest.param(draft({}, NEW, task="clone"), "install gw v4", id="a-new-package"),
         pytest.param(draft(OLD, NEW, task="adopt", causes=("variant",)), "adopt gw v3 → v4", id="an-adoption"),
@@ -126,25 +128,25 @@ LONG_KEY = f"{endpoints('b')}  {'k' * 80}: x\n"
         ),
         pytest.param(draft(NEW, NEW, task="edit", causes=("engine",)), "re-render gw", id="without-any-change"),
         pytest.param(
-            draft(OLD, NEW, wanted=replace(variant(), target=PackageTarget("default", "eu-1", "a" * 80))),
+            draft(OLD, NEW, desired_variant=replace(variant(), target=PackageTarget("default", "eu-1", "a" * 80))),
             f"{'a' * 80} v3 → v4: replicas, api",
             id="a-long-name-is-not-cut",
         ),
     ],
 )
-def test_the_title_names_the_package_its_version_change_and_changed_fields(made: Draft, expected: str) -> None:
-    assert message(made).splitlines()[0] == expected
+def test_the_title_names_the_package_its_version_change_and_changed_fields(new_draft: Draft, expected: str) -> None:
+    assert message(new_draft).splitlines()[0] == expected
 
 
 def test_the_config_commit_is_named_with_its_subject_and_author() -> None:
-    made = draft(OLD, NEW)
+    new_draft = draft(OLD, NEW)
     commit = DryCommit(CommitId(CONFIG), "", "Ada Lovelace <ada@example.com>", 0, "Frankfurt: new pool\n\nMore nodes.")
-    changes = compare_packages(made.previous_files, made.rendered.files)
+    changes = compare_packages(new_draft.previous_files, new_draft.rendered.files)
 
-    body = format_draft_message(made, destination(), CONFIG, changes, commit).split("\n\n")
+    body = format_draft_message(new_draft, destination(), CONFIG, changes, commit).split("\n\n")
 
     assert body[1] == f"Caused by: {CONFIG[:7]} Frankfurt: new pool (Ada Lovelace)"
-    assert "Caused by" not in message(made)
+    assert "Caused by" not in message(new_draft)
 
 
 @pytest.mark.parametrize(
@@ -259,9 +261,9 @@ def test_the_config_commit_is_named_with_its_subject_and_author() -> None:
     ],
 )
 def test_each_cause_has_words(task: str, causes: tuple[str, ...], trace: dict[str, str], expected: str) -> None:
-    made = draft(OLD, NEW, task=task, causes=causes, trace=trace)
+    new_draft = draft(OLD, NEW, task=task, causes=causes, trace=trace)
 
-    assert f"Why:\n- {expected}\n" in message(made)
+    assert f"Why:\n- {expected}\n" in message(new_draft)
 
 
 @pytest.mark.parametrize("known", [pytest.param(True, id="read"), pytest.param(False, id="too-large-to-read")])
@@ -287,9 +289,9 @@ def test_a_removal_tells_what_goes_and_why(known: bool) -> None:
 
 
 def test_a_set_is_named_beside_the_variant_that_it_made() -> None:
-    made = draft({}, NEW, wanted=variant(made_by="edge"), task="clone", causes=("variant",))
+    new_draft = draft({}, NEW, desired_variant=variant(made_by="edge"), task="clone", causes=("variant",))
 
-    assert "- PackageVariant default/edge-gw, created by PackageVariantSet default/edge requests" in message(made)
+    assert "- PackageVariant default/edge-gw, created by PackageVariantSet default/edge requests" in message(new_draft)
 
 
 @pytest.mark.parametrize(
@@ -300,14 +302,16 @@ def test_a_set_is_named_beside_the_variant_that_it_made() -> None:
     ],
 )
 def test_placed_resources_are_told_by_where_they_go(namespace: str, words: str) -> None:
-    wanted = replace(
+    desired_variant = replace(
         variant(package=f"resources/{namespace}"),
         owner=build_placement_owner(namespace),
         source=GeneratedSource(FileTree()),
     )
-    made = draft({}, {"a.yaml": deployment()}, wanted=wanted, task="generate", causes=("variant",))
+    new_draft = draft(
+        {}, {"a.yaml": deployment()}, desired_variant=desired_variant, task="generate", causes=("variant",)
+    )
 
-    assert f"Why:\n- {words}\n" in message(made)
+    assert f"Why:\n- {words}\n" in message(new_draft)
 
 
 def test_sections_without_lines_are_left_out() -> None:
@@ -353,10 +357,10 @@ def test_nothing_that_people_wrote_can_pose_as_a_trailer(before: dict[str, str],
     ],
 )
 def test_equal_inputs_have_equal_digests(trace: dict[str, str], other: dict[str, str], equal: bool) -> None:
-    one, two = (message(draft(OLD, NEW, trace=answers)).splitlines()[-1] for answers in (trace, other))
+    text, two = (message(draft(OLD, NEW, trace=answers)).splitlines()[-1] for answers in (trace, other))
 
-    assert one.startswith("Reconciler-Inputs: sha256:")
-    assert (one == two) is equal
+    assert text.startswith("Reconciler-Inputs: sha256:")
+    assert (text == two) is equal
 
 
 @pytest.mark.parametrize(
@@ -388,8 +392,8 @@ def test_a_state_commit_tells_its_destination_and_nothing_of_the_pass() -> None:
 
 
 def test_the_owner_and_upstream_in_trailers_are_those_of_the_variant() -> None:
-    wanted = replace(variant(), owner=owner("other"), source=upstream("main"))
-    trailers = message(draft(OLD, NEW, wanted=wanted)).splitlines()[-7:]
+    desired_variant = replace(variant(), owner=owner("other"), source=upstream("main"))
+    trailers = message(draft(OLD, NEW, desired_variant=desired_variant)).splitlines()[-7:]
 
     assert trailers[0] == "Reconciler-Owner: PackageVariant default/other"
     assert trailers[4] == f"Reconciler-Upstream: catalog/gateway main {COMMIT}"

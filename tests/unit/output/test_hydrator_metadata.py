@@ -16,9 +16,9 @@ DRY = DryCommit(
 
 
 def test_the_bytes() -> None:
-    told = replace(DRY, message="Größe: 3 → 5\n\nThe fair.\n\nReviewed-by: Grace\n")
+    dry_commit = replace(DRY, message="Größe: 3 → 5\n\nThe fair.\n\nReviewed-by: Grace\n")
 
-    assert format_hydrator_metadata(told).decode() == (
+    assert format_hydrator_metadata(dry_commit).decode() == (
         '{\n  "repoURL": "https://git.example.com/config",\n'
         f'  "drySha": "{"c" * 40}",\n'
         '  "author": "Ada <ada@example.com>",\n  "date": "2008-01-10T21:20:00Z",\n'

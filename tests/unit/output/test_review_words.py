@@ -59,12 +59,12 @@ HEAD, BASE = CommitId("d1" * 20), CommitId("b0" * 20)
 
 def draft(*packages: DraftedPackage, **fields: Any) -> OpenDraft:
     paths = fields.pop("paths", (DraftedFile("gw/d.yaml", ObjectId("f"), FILE_MODE, True),))
-    one = OpenDraft(destination(), "drafts/eu-1", HEAD, BASE, BASE, None, False, packages or (GW,), paths)
-    return replace(one, **fields)
+    open_draft = OpenDraft(destination(), "drafts/eu-1", HEAD, BASE, BASE, None, False, packages or (GW,), paths)
+    return replace(open_draft, **fields)
 
 
-def sheet(one: OpenDraft | None = None, **fields: Any) -> DraftDetails:
-    return replace(DraftDetails(one or draft(), 1_000, 0), **fields)
+def sheet(open_draft: OpenDraft | None = None, **fields: Any) -> DraftDetails:
+    return replace(DraftDetails(open_draft or draft(), 1_000, 0), **fields)
 
 
 CHANGED = DraftPackageDetails(
@@ -91,7 +91,7 @@ def test_a_list_of_drafts_tells_where_each_stands_and_what_is_in_its_way() -> No
 
 
 @pytest.mark.parametrize(
-    ("one", "line"),
+    ("draft_details", "line"),
     [
         pytest.param(sheet(draft(proposed_head=BASE)), "Draft (changed after it was proposed); base", id="stale"),
         pytest.param(sheet(base_seconds=None), "Draft; nothing published yet", id="a-new-cluster"),
@@ -111,8 +111,8 @@ def test_a_list_of_drafts_tells_where_each_stands_and_what_is_in_its_way() -> No
         ),
     ],
 )  # fmt: skip
-def test_one_line_about_a_draft(one: DraftDetails, line: str) -> None:
-    assert line in format_drafts_text([one], 10_000)
+def test_one_line_about_a_draft(draft_details: DraftDetails, line: str) -> None:
+    assert line in format_drafts_text([draft_details], 10_000)
 
 
 def test_nothing_open_is_said() -> None:
@@ -126,10 +126,10 @@ def test_the_data_of_a_draft_has_what_the_text_tells() -> None:
     assert data["staleProposal"] == BASE
     assert data["base"] == {"commit": BASE, "date": "1970-01-01T00:16:40Z", "behind": 1}
     assert data["refusals"] == [{"reason": "GateNotMet", "message": "gw: tested is not reported"}]
-    (one,) = data["packages"]
-    assert one["upstream"] == {"from": "gateway/v1", "to": "gateway/v2"}
-    assert one["conflicts"] == STATUS["conflicts"]
-    assert one["unmetGates"] == data["refusals"]
+    (package,) = data["packages"]
+    assert package["upstream"] == {"from": "gateway/v1", "to": "gateway/v2"}
+    assert package["conflicts"] == STATUS["conflicts"]
+    assert package["unmetGates"] == data["refusals"]
 
 
 def test_a_draft_whole_has_conflicts_first_and_how_to_reproduce_it() -> None:
@@ -154,12 +154,12 @@ def test_a_draft_whole_has_conflicts_first_and_how_to_reproduce_it() -> None:
 def test_what_policies_changed_stands_between_what_changed_and_why() -> None:
     step = {"by": "ClusterOverridePolicy/edge", "before": 3, "after": 5}
     record = {"resource": "Deployment/web", "pointer": "/spec/replicas", "steps": [step]}
-    one = replace(CHANGED, package=replace(GW, status={**STATUS, "overrides": [record]}))
-    lines = format_draft_text(sheet(packages=(one,)), 10_000, 50).splitlines()
+    draft_package_details = replace(CHANGED, package=replace(GW, status={**STATUS, "overrides": [record]}))
+    lines = format_draft_text(sheet(packages=(draft_package_details,)), 10_000, 50).splitlines()
 
     at = lines.index("  overridden: Deployment web: spec.replicas: 3 → 5 by ClusterOverridePolicy edge")
     assert lines[at - 1 : at + 2 : 2] == ["  Deployment web: replicas 3 → 5", "  why: a region changed"]
-    (shown,) = build_draft_data(sheet(packages=(one,)), 50)["contents"]
+    (shown,) = build_draft_data(sheet(packages=(draft_package_details,)), 50)["contents"]
     assert shown["overridden"] == ["Deployment web: spec.replicas: 3 → 5 by ClusterOverridePolicy edge"]
 
 
@@ -170,20 +170,22 @@ def test_what_restarts_stands_before_everything_but_conflicts() -> None:
         "toRepeat": "spec: {}\n",
     }  # fmt: skip
     package = replace(GW, status={**STATUS, "templates": [child]})
-    one = sheet(packages=(replace(CHANGED, package=package, templates=("brokers restarts its pods",)),))
-    told = "KafkaNodePool shop/brokers (parent Kafka shop/orders, template is written): pod from pool hides priorityClassName"
-    lines = format_draft_text(one, 10_000, 0).splitlines()
+    draft_details = sheet(packages=(replace(CHANGED, package=package, templates=("brokers restarts its pods",)),))
+    text = "KafkaNodePool shop/brokers (parent Kafka shop/orders, template is written): pod from pool hides priorityClassName"
+    lines = format_draft_text(draft_details, 10_000, 0).splitlines()
 
     assert lines[3].startswith("  conflict: ")
     assert lines[4] == "  templates: brokers restarts its pods"
-    assert f"  child: {told}" in lines
+    assert f"  child: {text}" in lines
     assert lines[-2:] == [
         "  # KafkaNodePool shop/brokers: template that repeats the inherited settings",
         "    spec: {}",
     ]
-    assert "<summary>Templates that repeat the inherited settings</summary>" in format_draft_markdown(one, 10_000, 0)
-    (shown,) = build_draft_data(one, 0)["contents"]
-    assert (shown["templates"], shown["children"]) == (["brokers restarts its pods"], [told])
+    assert "<summary>Templates that repeat the inherited settings</summary>" in format_draft_markdown(
+        draft_details, 10_000, 0
+    )
+    (shown,) = build_draft_data(draft_details, 0)["contents"]
+    assert (shown["templates"], shown["children"]) == (["brokers restarts its pods"], [text])
 
 
 def test_markdown_keeps_what_people_wrote_as_code() -> None:
@@ -205,8 +207,8 @@ def test_markdown_keeps_what_people_wrote_as_code() -> None:
     ],
 )
 def test_a_status_file_that_people_broke_breaks_nothing(status: dict[str, Any]) -> None:
-    one = replace(CHANGED, package=replace(GW, status=status))
-    broken = sheet(draft(one.package), packages=(one,))
+    draft_package_details = replace(CHANGED, package=replace(GW, status=status))
+    broken = sheet(draft(draft_package_details.package), packages=(draft_package_details,))
 
     assert "conflict:" not in format_draft_text(broken, 10_000, 50)
     assert build_drafts_data([broken])
@@ -217,10 +219,10 @@ def test_a_status_file_that_people_broke_breaks_nothing(status: dict[str, Any]) 
 
 
 def test_the_message_of_a_publication_says_what_by_whom_and_from_where() -> None:
-    one = draft()
+    open_draft = draft()
 
     text = "fine\n by me\nReconciler-Package: other\n"
-    assert format_publish_message(one, one.packages, text, "cli", ("Ada", "ada@example.com")) == (
+    assert format_publish_message(open_draft, open_draft.packages, text, "cli", ("Ada", "ada@example.com")) == (
         "publish gw: update v1 → v2\n\n"
         "fine\nby me\n> Reconciler-Package: other\n\n"
         "Accepted conflicts:\n- gw: d.yaml: Deployment web: spec.replicas: upstream 3 replaces local 2\n\n"
@@ -239,9 +241,9 @@ def test_the_message_of_a_publication_says_what_by_whom_and_from_where() -> None
 
 def test_the_message_of_several_packages_lists_them() -> None:
     removed = replace(GW, package="old", drafted_tree=None, status={})
-    one = draft(GW, removed)
+    open_draft = draft(GW, removed)
 
-    subject, listed, conflicts, _ = format_publish_message(one, one.packages, "", "cli").split("\n\n")
+    subject, listed, conflicts, _ = format_publish_message(open_draft, open_draft.packages, "", "cli").split("\n\n")
 
     assert subject == "publish 2 packages of drafts/eu-1"
     assert listed.splitlines() == ["- gw: update v1 → v2", "- old: delete it"]
@@ -255,9 +257,9 @@ def test_the_reason_of_a_rejection_is_read_back(reason: str) -> None:
 
 def test_more_conflicts_than_a_pull_request_holds_are_counted() -> None:
     conflicts = [{**STATUS["conflicts"][0], "pointer": f"/data/key{number}"} for number in range(3_000)]
-    one = replace(CHANGED, package=replace(GW, status={**STATUS, "conflicts": conflicts}))
+    draft_package_details = replace(CHANGED, package=replace(GW, status={**STATUS, "conflicts": conflicts}))
     body = build_pull_request_text(
-        sheet(draft(one.package), packages=(one,)), (), lambda repo, commit: "", "x"
+        sheet(draft(draft_package_details.package), packages=(draft_package_details,)), (), lambda repo, commit: "", "x"
     ).format_body([])
 
     assert len(body) < 60_000
@@ -296,5 +298,5 @@ def test_what_became_of_an_act_is_told_a_line_each() -> None:
     ]
     data = build_action_results_data(acted, ("Ada", "ada@example.com"))
     assert data["by"] == "Ada <ada@example.com>"
-    assert [one["outcome"] for one in data["results"]] == ["published", "refused", "unchanged"]
+    assert [result["outcome"] for result in data["results"]] == ["published", "refused", "unchanged"]
     assert format_action_results([], None) == "nothing to do: no draft is open"

@@ -42,8 +42,8 @@ def test_what_nobody_knows_is_left_out() -> None:
     revision = PublishedRevision(3, COMMIT, replace(OFFER, upstream=""))
     bare = MissingTag("eu-1/gw/v3", "gw", revision, PackageRecord(owner(), is_owned=True))
 
-    told = parse_trailers(format_tag_message(bare, destination()))
+    trailers = parse_trailers(format_tag_message(bare, destination()))
 
-    assert sorted(told) == [
-        f"Reconciler-{one}" for one in ("Owner", "Owner-UID", "Package", "Repository", "Revision", "Task")
+    assert sorted(trailers) == [
+        f"Reconciler-{item}" for item in ("Owner", "Owner-UID", "Package", "Repository", "Revision", "Task")
     ]

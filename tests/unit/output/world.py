@@ -108,8 +108,8 @@ def kptfile(ref: str = "v4", commit: str = COMMIT) -> str:
 
 
 def tree(files: Mapping[str, str | bytes | File]) -> FileTree:
-    made = {p: one.encode() if isinstance(one, str) else one for p, one in files.items()}
-    return FileTree({p: one if isinstance(one, File) else File(one) for p, one in made.items()})
+    mapping = {p: file.encode() if isinstance(file, str) else file for p, file in files.items()}
+    return FileTree({p: item if isinstance(item, File) else File(item) for p, item in mapping.items()})
 
 
 def key(kind: str, name: str, namespace: str = "default", group: str = GROUP) -> ObjectKey:
@@ -147,34 +147,38 @@ def draft(
     before: Mapping[str, str | bytes | File] | FileTree,
     after: Mapping[str, str | bytes | File] | FileTree,
     *,
-    wanted: Variant | None = None,
+    desired_variant: Variant | None = None,
     task: str = "update",
     causes: tuple[str, ...] = ("upstream",),
     trace: Mapping[str, str] | None = None,
     rendered: PackageRender | None = None,
 ) -> Draft:
-    wanted = wanted or variant()
+    desired_variant = desired_variant or variant()
     old, new = (files if isinstance(files, FileTree) else tree(files) for files in (before, after))
-    made = replace(rendered or PackageRender(new), files=new, trace=trace or {})
-    known = PackageRecord(wanted.owner, is_owned=True, last_workspace=3, trace=trace or {}, desired_tree=new.id)
-    record = replace(known, render_status=made.render_status)
-    return Draft(wanted, made, record, ObservedPackage(), TREE, TREE, TREE, task, old, causes)
+    package_render = replace(rendered or PackageRender(new), files=new, trace=trace or {})
+    known = PackageRecord(
+        desired_variant.owner, is_owned=True, last_workspace=3, trace=trace or {}, desired_tree=new.id
+    )
+    record = replace(known, render_status=package_render.render_status)
+    return Draft(desired_variant, package_render, record, ObservedPackage(), TREE, TREE, TREE, task, old, causes)
 
 
-def unchanged(wanted: Variant, why: str = "published") -> Unchanged:
+def unchanged(desired_variant: Variant, why: str = "published") -> Unchanged:
     offer = RenderedVersion(TREE, TREE, TREE, TREE, TREE, "")  # type: ignore[arg-type]
     put, ours = (offer, None) if why == "drafted" else (None, offer)
     return Unchanged(
-        wanted,
-        PackageRecord(wanted.owner, is_owned=True, last_workspace=3, draft_version=put, published_version=ours),
+        desired_variant,
+        PackageRecord(
+            desired_variant.owner, is_owned=True, last_workspace=3, draft_version=put, published_version=ours
+        ),
         why,
     )
 
 
-def blocked(wanted: Variant, message: str = "it cannot be") -> Blocked:
-    finding = Finding("Broken", message, SourceLocation("pv.yaml", 7, str(wanted.owner.key)))
+def blocked(desired_variant: Variant, message: str = "it cannot be") -> Blocked:
+    finding = Finding("Broken", message, SourceLocation("pv.yaml", 7, str(desired_variant.owner.key)))
     conditions = (VALID_CONDITION, Condition("Ready", "False", "Error", message))
-    return Blocked(wanted, None, conditions, (finding,), ObservedPackage())
+    return Blocked(desired_variant, None, conditions, (finding,), ObservedPackage())
 
 
 def held(package: str = "old") -> HeldRemoval:
@@ -202,7 +206,7 @@ def destination_plan(
     leaving: Sequence[RemovalOutcome] = (),
 ) -> TargetPlan:
     state = TargetState("https://git.example/fleet.git", f"clusters/{name}", "")
-    packages = {one.variant.target.package: one.record for one in outcomes if one.record}
+    packages = {outcome.variant.target.package: outcome.record for outcome in outcomes if outcome.record}
     after = replace(state, packages=packages)
     return TargetPlan(
         destination(name), TargetHeads(), state, after, outcomes, tuple(holding), (), tuple(findings), removals=tuple(leaving)
@@ -210,12 +214,22 @@ def destination_plan(
 
 
 def fleet(*plans: TargetPlan, room: ControllerResult | None = None, as_of: int = 1_700_000_000) -> FleetPlan:
-    variants = tuple(one.variant for plan in plans for one in plan.outcomes)
+    variants = tuple(outcome.variant for plan in plans for outcome in plan.outcomes)
     return FleetPlan(CONFIG, as_of, room or ControllerResult(variants), plans)
 
 
 def told_of(plan: FleetPlan) -> dict[ObjectKey, ObjectStatus]:
     """Return what is told of each object of the status branch."""
-    told = build_owner_statuses(plan)
-    everybody = {one.key: one for one in (*(each.destination for each in told.destinations), *told.other_statuses)}
-    return everybody | {key: one for each in told.destinations for key, one in each.owners.items()}
+    fleet_statuses = build_owner_statuses(plan)
+    everybody = {
+        object_status.key: object_status
+        for object_status in (
+            *(destination_statuses.destination for destination_statuses in fleet_statuses.destinations),
+            *fleet_statuses.other_statuses,
+        )
+    }
+    return everybody | {
+        key: object_status
+        for destination_statuses in fleet_statuses.destinations
+        for key, object_status in destination_statuses.owners.items()
+    }

@@ -9,9 +9,11 @@ A = "apiVersion: v1\nkind: A\nmetadata: {name: a}\n"
 
 
 def test_packages_of_one_shape_share_their_nesting() -> None:
-    one, other = (build_package_tree(tree({"Kptfile": KPTFILE, "a.yaml": text})) for text in (A, A.replace("a}", "b}")))
+    package_tree, other = (
+        build_package_tree(tree({"Kptfile": KPTFILE, "a.yaml": text})) for text in (A, A.replace("a}", "b}"))
+    )
 
-    assert one is other
+    assert package_tree is other
 
 
 def test_another_ignore_file_is_another_nesting() -> None:
@@ -25,9 +27,9 @@ def test_another_ignore_file_is_another_nesting() -> None:
 
 
 def test_equal_files_at_one_place_have_the_same_resources() -> None:
-    one, other = (Package(tree({"Kptfile": KPTFILE, "a.yaml": A, "b.yaml": text})) for text in (A, "a: 1\n"))
+    package, other = (Package(tree({"Kptfile": KPTFILE, "a.yaml": A, "b.yaml": text})) for text in (A, "a: 1\n"))
 
-    assert [first is second for first, second in zip(one.resources, other.resources, strict=True)] == [
+    assert [first is second for first, second in zip(package.resources, other.resources, strict=True)] == [
         True,
         True,
         False,

@@ -14,9 +14,9 @@ FOUND = {"a": 1, "b": {"c": "x"}}
 
 
 def test_an_edit_of_an_equal_document_is_made_once() -> None:
-    one, other = (parse_yaml(TEXT).documents[0] for _ in range(2))
+    document, other = (parse_yaml(TEXT).documents[0] for _ in range(2))
 
-    assert edit_document(one, {**FOUND, "a": 2}) is edit_document(other, {**FOUND, "a": 2})
+    assert edit_document(document, {**FOUND, "a": 2}) is edit_document(other, {**FOUND, "a": 2})
 
 
 @pytest.mark.parametrize(

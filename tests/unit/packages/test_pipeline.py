@@ -52,8 +52,8 @@ class Recorder:
 
     def find(self, spec: FunctionSpec) -> FunctionMatch | None:
         def call(items: Sequence[Item], config: FunctionConfig | None, context: FunctionContext) -> FunctionOutput:
-            given = (config or {}).get("data")
-            self.calls.append((f"{context.package or '.'}:{spec.image}", [item.file for item in items], given))
+            data = (config or {}).get("data")
+            self.calls.append((f"{context.package or '.'}:{spec.image}", [item.file for item in items], data))
             function = self.functions.get(spec.image)
             return function(items, config, context) if function else FunctionOutput(tuple(items))
 
@@ -88,10 +88,10 @@ def test_order_and_scope(annotations: dict[str, Any], expected: list[str]) -> No
     render_pipelines(tree({"Kptfile": root, **NESTED}), functions)
 
     assert [name for name, _, _ in functions.calls] == expected
-    seen = {name: files for name, files, _ in functions.calls}
-    assert seen["web:w"] == ["web/Kptfile", "web/cache/Kptfile", "web/cache/c.yaml"]
-    assert seen[".:r1"][:2] == ["Kptfile", "r.yaml"]
-    assert len(seen[".:r1"]) == 7
+    mapping = {name: files for name, files, _ in functions.calls}
+    assert mapping["web:w"] == ["web/Kptfile", "web/cache/Kptfile", "web/cache/c.yaml"]
+    assert mapping[".:r1"][:2] == ["Kptfile", "r.yaml"]
+    assert len(mapping[".:r1"]) == 7
 
 
 @pytest.mark.parametrize(
@@ -129,7 +129,7 @@ def test_configuration_is_the_version_of_the_moment() -> None:
 
     render_pipelines(tree({"Kptfile": root, "c.yaml": config}), functions)
 
-    assert [given for _, _, given in functions.calls] == [{"v": "old"}, {"v": "new"}, None]
+    assert [item for _, _, item in functions.calls] == [{"v": "old"}, {"v": "new"}, None]
 
 
 def test_validators_change_nothing() -> None:
@@ -205,15 +205,15 @@ def test_json_stays_json() -> None:
 
 
 @pytest.mark.parametrize(
-    ("said", "count", "last"),
+    ("text", "count", "last"),
     [
         pytest.param('[{"message": "x" * 5000}]', 1, "x" * 4000 + "…", id="long"),
         pytest.param('[{"message": "m", "tags": {"a": "x" * 5000}}]', 1, "m", id="long-beside-its-message"),
         pytest.param('[{"message": "x" * 1900}] * 1000', 104, "and 897 more results", id="many"),
     ],
 )
-def test_of_what_a_function_says_some_is_told(said: str, count: int, last: str) -> None:
-    source = f'ctx.resource_list["results"] = {said}'
+def test_of_what_a_function_says_some_is_told(text: str, count: int, last: str) -> None:
+    source = f'ctx.resource_list["results"] = {text}'
 
     result = render_pipelines(tree({"Kptfile": kptfile(script(source)), "a.yaml": SERVICE.format(name="a")}))
 
@@ -277,9 +277,9 @@ def generator(path: str) -> dict[str, Any]:
 )
 def test_failures_leave_the_files(mutator: dict[str, Any], kind: str, message: str) -> None:
     two = SERVICE.format(name="a") + "---\n" + SERVICE.format(name="b")
-    others = {"two.yaml": two, "readme.md": "x", "sub/Kptfile": KPTFILE, "sub/c.yaml": SERVICE.format(name="c")}
+    mapping = {"two.yaml": two, "readme.md": "x", "sub/Kptfile": KPTFILE, "sub/c.yaml": SERVICE.format(name="c")}
     label = {"image": "set-labels:v0.2", "configMap": {"a": "b"}}
-    files = tree({"Kptfile": kptfile(label, mutator), **others})
+    files = tree({"Kptfile": kptfile(label, mutator), **mapping})
 
     result = render_pipelines(files)
 

@@ -43,8 +43,8 @@ def test_write_back(world: dict[str, list[str]], created: list[str]) -> None:
 
     after = write_back(files, read, items, prune=True)
 
-    wanted = sorted((((item.file, item.index), item.data) for item in items), key=lambda pair: pair[0])
-    assert [(r.file, r.data) for r in Package(after).resources] == [(place[0], data) for place, data in wanted]
+    expected = sorted((((item.file, item.index), item.data) for item in items), key=lambda pair: pair[0])
+    assert [(r.file, r.data) for r in Package(after).resources] == [(place[0], data) for place, data in expected]
     untouched = {path for path in contents if set(world[path]) == {"stays"} and not (created and path == "a.yaml")}
     assert {path: after[path] for path in untouched} == {path: files[path] for path in untouched}
     for item, fate in zip(given_items, lots, strict=True):

@@ -79,9 +79,9 @@ def record(**fields: Any) -> PackageRecord:
     return PackageRecord(**{"owner": owner(), "is_owned": True, **fields})
 
 
-def state(*, seen: str | None = "b0", **fields: Any) -> TargetState:
+def state(*, text: str | None = "b0", **fields: Any) -> TargetState:
     known = {"url": "https://git.example/fleet.git", "branch": "clusters/berlin", "directory": ""}
-    return TargetState(**{**known, "observed_commit": seen, **fields})
+    return TargetState(**{**known, "observed_commit": text, **fields})
 
 
 @dataclass
@@ -99,14 +99,14 @@ class Tables:
     ours: Collection[str] = ()
 
     def find_tree_at(self, commit: CommitId, path: str) -> TreeId | None:
-        found = self.packages.get(commit, {}).get(path)
-        return tree(found) if found else None
+        result = self.packages.get(commit, {}).get(path)
+        return tree(result) if result else None
 
     def find_blob_at(self, commit: CommitId, path: str) -> BlobId | None:
         package = path.removeprefix(".reconciler/").removesuffix(".yaml")
-        found = self.statuses.get(commit, {}).get(package)
+        output = self.statuses.get(commit, {}).get(package)
         content = self.packages.get(commit, {}).get(package)
-        return BlobId(found or f"status-{content}") if found or content else None
+        return BlobId(output or f"status-{content}") if output or content else None
 
     def find_obstacle(self, commit: CommitId, path: str, *, is_file: bool = False) -> str | None:
         return None
@@ -117,7 +117,7 @@ class Tables:
     def list_first_parents(self, old: CommitId, new: CommitId) -> Sequence[CommitId] | None:
         if old not in self.line:
             return None
-        return [CommitId(one) for one in self.line[self.line.index(old) + 1 : self.line.index(new) + 1]]
+        return [CommitId(item) for item in self.line[self.line.index(old) + 1 : self.line.index(new) + 1]]
 
     def find_merge_base(self, head: CommitId, branch: CommitId) -> CommitId | None:
         found = self.forks.get(head)
@@ -146,6 +146,6 @@ class Tables:
         return self.more
 
 
-def with_upstream(one: Variant, content: str, ref: str) -> Variant:
+def with_upstream(value: Variant, content: str, ref: str) -> Variant:
     source = upstream(content, ref)
-    return replace(one, source=source, dependencies={**one.dependencies, "upstream": source.fingerprint})
+    return replace(value, source=source, dependencies={**value.dependencies, "upstream": source.fingerprint})

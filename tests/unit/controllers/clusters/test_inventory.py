@@ -32,7 +32,7 @@ def federated(name: str, labels: str = "{}", namespace: str = '""') -> str:
 
 
 def inventory(*texts: str) -> ClusterInventory:
-    catalog = read_catalog(FileTree({f"{number}.yaml": File(one.encode()) for number, one in enumerate(texts)}))
+    catalog = read_catalog(FileTree({f"{number}.yaml": File(item.encode()) for number, item in enumerate(texts)}))
     return read_inventory(catalog, read_repositories(catalog)[0])
 
 
@@ -108,12 +108,12 @@ def test_where_a_cluster_lives(texts: list[str], home: ObjectKey) -> None:
 
 
 def test_what_cannot_be_used_is_in_doubt() -> None:
-    found = inventory(
+    cluster_inventory = inventory(
         repository("a", more="type: oci"), cluster("b"), cluster("b"), federated("c"), federated("c"), repository("d")
     )
 
-    assert found.uncertain_names == {"a", "b", "c"}
-    assert list(found.clusters) == ["d"]
+    assert cluster_inventory.uncertain_names == {"a", "b", "c"}
+    assert list(cluster_inventory.clusters) == ["d"]
 
 
 @pytest.mark.parametrize(
@@ -130,12 +130,12 @@ def test_what_cannot_be_used_is_in_doubt() -> None:
     ],
 )
 def test_a_name_is_one_cluster(texts: list[str], places: str) -> None:
-    found = inventory(*texts)
+    cluster_inventory = inventory(*texts)
 
-    assert list(found.conflicts) == ["a"]
-    assert found.conflicts["a"].code == "DestinationConflict"
-    assert places in found.conflicts["a"].message
-    assert list(found.clusters) == ["a"]
+    assert list(cluster_inventory.conflicts) == ["a"]
+    assert cluster_inventory.conflicts["a"].code == "DestinationConflict"
+    assert places in cluster_inventory.conflicts["a"].message
+    assert list(cluster_inventory.clusters) == ["a"]
 
 
 def test_two_repositories_are_told_by_planning() -> None:
@@ -153,9 +153,9 @@ def test_two_repositories_are_told_by_planning() -> None:
     ],
 )
 def test_a_name_must_be_one_of_a_branch(text: str, why: str) -> None:
-    found = inventory("x: 1\n---\n" + text)
+    cluster_inventory = inventory("x: 1\n---\n" + text)
 
-    assert not found.clusters
-    (finding,) = found.findings
+    assert not cluster_inventory.clusters
+    (finding,) = cluster_inventory.findings
     assert (finding.code, str(finding.location).split()[0]) == ("NameNotUsable", "0.yaml:5")
     assert why in finding.message

@@ -39,9 +39,9 @@ def config_object(kind: str, name: str, spec: Mapping[str, Any], namespace: str 
 
 
 def _read(read: tuple[Read | None, Sequence[Finding]]) -> Read:
-    found, told = read
-    assert found is not None, [one.message for one in told]
-    return found
+    value, findings = read
+    assert value is not None, [finding.message for finding in findings]
+    return value
 
 
 @dataclass(frozen=True)
@@ -57,30 +57,30 @@ class World:
     ) -> ComponentPlan:
         """Return the plan of the type, or of one that uses another definition, or other addons."""
         used = definition or config_object("ComponentDefinition", "mill", self.definition)
-        found = {used.key.name: _read(read_component_definition(used, LIMITS))}
+        mapping = {used.key.name: _read(read_component_definition(used, LIMITS))}
         addons = {
             name: _read(read_addon(config_object("Addon", name, spec), LIMITS)) for name, spec in self.addons.items()
         }
-        library = DefinitionIndex(NameIndex("ComponentDefinition", found, {}), NameIndex("Addon", addons, {}))
+        library = DefinitionIndex(NameIndex("ComponentDefinition", mapping, {}), NameIndex("Addon", addons, {}))
         ref = {"componentDefinitionRef": {"name": used.key.name}}
         spec = {**ref, "platformAddons": list(self.uses if uses is None else uses)}
         compiled = compile_component_type(
             _read(read_component_type(config_object("ComponentType", "river-mill", spec))), "RiverMill", library, LIMITS
         )
-        assert compiled.plan is not None, [one.message for one in select_errors(compiled.findings)]
+        assert compiled.plan is not None, [finding.message for finding in select_errors(compiled.findings)]
         return compiled.plan
 
     def baked(self) -> dict[str, Any]:
         """Return the definition that the type is baked into."""
-        found = flatten_component_type(self.plan(), BAKED, LIMITS)
-        assert isinstance(found, dict), [one.message for one in found]
-        return found
+        result = flatten_component_type(self.plan(), BAKED, LIMITS)
+        assert isinstance(result, dict), [finding.message for finding in result]
+        return result
 
     def refusals(self) -> list[tuple[str, str]]:
         """Return why the type cannot be baked: codes and sentences."""
-        found = flatten_component_type(self.plan(), BAKED, LIMITS)
-        assert isinstance(found, tuple), emit(found)
-        return [(one.code, one.message) for one in found]
+        output = flatten_component_type(self.plan(), BAKED, LIMITS)
+        assert isinstance(output, tuple), emit(output)
+        return [(finding.code, finding.message) for finding in output]
 
     def late(self, spec: Mapping[str, Any], overrides: Mapping[str, Any], addons: Mapping[str, Any]) -> Outcome:
         """Return what a component comes to with addons, with what an environment says of it, and of its addons."""
@@ -111,15 +111,15 @@ def _camel(name: str) -> str:
     return first + "".join(part.capitalize() for part in more)
 
 
-def rendered(plan: ComponentPlan, spec: Mapping[str, Any], said: Mapping[str, Any]) -> Outcome:
+def rendered(plan: ComponentPlan, spec: Mapping[str, Any], mapping: Mapping[str, Any]) -> Outcome:
     """Return the objects of a component as text, or the codes of what is wrong."""
     component = _read(read_component(config_object("RiverMill", "wheel", spec, "river", labels={"team": "water"})))
-    binding = {"owner": {"componentName": "wheel"}, "environment": "live", **said}
+    binding = {"owner": {"componentName": "wheel"}, "environment": "live", **mapping}
     bound = _read(read_binding(config_object("EnvBinding", "wheel-live", binding, "river")))
     composed = render_component(plan, component, bound, FACTS, LIMITS)
     if composed.errors:
-        return tuple(f"{one.code}: {one.message}" for one in composed.errors)
-    return "---\n".join(emit(one.data) for one in composed.resources)
+        return tuple(f"{finding.code}: {finding.message}" for finding in composed.errors)
+    return "---\n".join(emit(rendered_resource.data) for rendered_resource in composed.resources)
 
 
 def allowed(baked: Mapping[str, Any], key: str, values: Mapping[str, Any]) -> dict[str, Any]:
@@ -133,12 +133,12 @@ def allowed(baked: Mapping[str, Any], key: str, values: Mapping[str, Any]) -> di
         )
     ).schema.env_overrides
 
-    def kept(given: Mapping[str, Any], at: tuple[str, ...], declared: Callable[[tuple[str, ...]], bool]) -> Any:
+    def kept(mapping: Mapping[str, Any], at: tuple[str, ...], declared: Callable[[tuple[str, ...]], bool]) -> Any:
         return {
             name: kept(value, (*at, name), declared) if isinstance(value, dict) else value
-            for name, value in given.items()
+            for name, value in mapping.items()
             if declared((*at, name))
         }
 
-    found: dict[str, Any] = kept(values, (key,), lambda path: is_declared(schema, path))
-    return found
+    result: dict[str, Any] = kept(values, (key,), lambda path: is_declared(schema, path))
+    return result

@@ -60,7 +60,9 @@ def made(kind: str = "ConfigMap", name: str = "${metadata.name}", **fields: Any)
 
 def pods(*containers: str, kind: str = "Deployment", name: str = "${metadata.name}") -> dict[str, Any]:
     """Return the template of a workload with these containers."""
-    return made(kind, name, spec={"template": {"spec": {"containers": [{"name": each} for each in containers]}}})
+    return made(
+        kind, name, spec={"template": {"spec": {"containers": [{"name": container} for container in containers]}}}
+    )
 
 
 SAID = made(data="${spec}")
@@ -105,7 +107,7 @@ def note(name: str, value: Any = "yes") -> Data:
 
 def patching(name: str = "lamp", side: str = "", requires: Iterable[str] = (), **fields: Any) -> str:
     """Return an addon that leaves its own name on what there is, and `fields` of its spec."""
-    depends = {"requires": [{"addon": one} for one in requires]} if requires else {}
+    depends = {"requires": [{"addon": require} for require in requires]} if requires else {}
     spec = {"patches": [note(name)], **({"dependencies": depends} if depends else {}), **fields}
     return addon(name, spec, side=side)
 
@@ -198,10 +200,10 @@ class Branches:
     @classmethod
     def of(cls, result: ControllerResult) -> Branches:
         """Return the branches on which all of a result was published."""
-        units = {(one.target.repository, one.target.package): one for one in result.variants}
+        units = {(variant.target.repository, variant.target.package): variant for variant in result.variants}
         return cls(
-            {unit: one.owner for unit, one in units.items()},
-            {unit: one.dependencies.keys() for unit, one in units.items()},
+            {unit: variant.owner for unit, variant in units.items()},
+            {unit: variant.dependencies.keys() for unit, variant in units.items()},
         )
 
     def owned(self) -> Mapping[PackageLocation, PackageOwner]:
@@ -221,8 +223,8 @@ def config(texts: Iterable[str]) -> dict[str, str]:
 
 def only(text: str) -> ConfigObject:
     """Return an object as the room reads it."""
-    (found,) = catalog_of({"one.yaml": text}).objects.values()
-    return found
+    (config_object,) = catalog_of({"one.yaml": text}).objects.values()
+    return config_object
 
 
 def room_of(
@@ -249,8 +251,8 @@ def objects_of(variant: Variant) -> dict[str, Any]:
 
 
 def variant_of(result: ControllerResult, place: str = "east/components/fair/square/bread") -> Variant:
-    (found,) = (one for one in result.variants if f"{one.target.repository}/{one.target.package}" == place)
-    return found
+    (variant,) = (item for item in result.variants if f"{item.target.repository}/{item.target.package}" == place)
+    return variant
 
 
 def objects(result: ControllerResult, place: str = "east/components/fair/square/bread") -> dict[str, Any]:
@@ -260,42 +262,46 @@ def objects(result: ControllerResult, place: str = "east/components/fair/square/
 def bytes_of(result: ControllerResult) -> dict[str, bytes]:
     """Return everything that is written, by cluster, package and file."""
     return {
-        f"{one.target.repository}/{one.target.package}/{name}": file.data
-        for one in result.variants
-        if isinstance(one.source, GeneratedSource)
-        for name, file in one.source.files.items()
+        f"{variant.target.repository}/{variant.target.package}/{name}": file.data
+        for variant in result.variants
+        if isinstance(variant.source, GeneratedSource)
+        for name, file in variant.source.files.items()
     }
 
 
 def findings(result: ControllerResult) -> list[Finding]:
     """Return everything that is told: of the config, of packages that are made, and of those that are not."""
-    of_made = [finding for one in result.variants for finding in one.findings]
-    return [*result.findings, *of_made, *(finding for one in result.stalled for finding in one.findings)]
+    of_made = [finding for variant in result.variants for finding in variant.findings]
+    return [
+        *result.findings,
+        *of_made,
+        *(finding for stalled_variant in result.stalled for finding in stalled_variant.findings),
+    ]
 
 
 def told(result: ControllerResult, *, without: Collection[str] = ("InstanceIdImplicit",)) -> list[str]:
     """Return the codes of all that is told, each once."""
-    return sorted({one.code for one in findings(result)} - set(without))
+    return sorted({item.code for item in findings(result)} - set(without))
 
 
 def finding(result: ControllerResult, code: str) -> Finding:
-    return next(one for one in findings(result) if one.code == code)
+    return next(item for item in findings(result) if item.code == code)
 
 
 def status(result: ControllerResult, kind: str, name: str) -> ConfigStatus:
-    (found,) = (one for one in result.statuses if (one.key.kind, one.key.name) == (kind, name))
-    return found
+    (config_status,) = (item for item in result.statuses if (item.key.kind, item.key.name) == (kind, name))
+    return config_status
 
 
 def ready(result: ControllerResult, kind: str, name: str) -> tuple[str, str]:
     """Return status and reason of whether an object is ready."""
-    (found,) = (one for one in status(result, kind, name).conditions if one.type == "Ready")
-    return found.status, found.reason
+    (condition,) = (item for item in status(result, kind, name).conditions if item.type == "Ready")
+    return condition.status, condition.reason
 
 
 def stalled(result: ControllerResult, name: str = "bread-fair") -> StalledVariant:
-    (found,) = (one for one in result.stalled if one.owner.key.name == name)
-    return found
+    (stalled_variant,) = (variant for variant in result.stalled if variant.owner.key.name == name)
+    return stalled_variant
 
 
 def values(result: ControllerResult, file: str = "configmap-bread.yaml") -> Any:

@@ -24,10 +24,10 @@ NAMES = "abcdef"
 def line(names: str, **wishes: AddonOrderConstraints) -> str:
     """Return the order of instances, each named as `addon` or `addon/id`, or the code and the circle of the fault."""
     instances = [AddonInstance(*name.split("/")) for name in names.split()]
-    found = order_instances(instances, wishes, AT)
-    if isinstance(found, FieldFinding):
-        return f"{found.code.name}: {found.message.partition('addons: ')[2]}"
-    return " ".join(str(one).removesuffix("/default") for one in found)
+    result = order_instances(instances, wishes, AT)
+    if isinstance(result, FieldFinding):
+        return f"{result.code.name}: {result.message.partition('addons: ')[2]}"
+    return " ".join(str(addon_instance).removesuffix("/default") for addon_instance in result)
 
 
 @pytest.mark.parametrize(
@@ -92,18 +92,22 @@ def test_the_order_that_the_seed_works_out() -> None:
     names = ("tls-certificate", "persistent-volume", "database-init")
     wishes = {"database-init": AddonOrderConstraints(requires=("persistent-volume",))}
 
-    found = order_instances(map(AddonInstance, names), wishes, AT)
+    result = order_instances(map(AddonInstance, names), wishes, AT)
 
-    assert not isinstance(found, FieldFinding)
-    assert [one.addon for one in found] == ["persistent-volume", "database-init", "tls-certificate"]
+    assert not isinstance(result, FieldFinding)
+    assert [addon_instance.addon for addon_instance in result] == [
+        "persistent-volume",
+        "database-init",
+        "tls-certificate",
+    ]
 
 
 def test_a_circle_is_told_where_the_addons_are_listed() -> None:
-    found = order_instances([AddonInstance("a")], {"a": AddonOrderConstraints(requires=("a",))}, AT)
+    result = order_instances([AddonInstance("a")], {"a": AddonOrderConstraints(requires=("a",))}, AT)
 
-    assert isinstance(found, FieldFinding)
-    assert found.path == AT
-    assert found.message.startswith("spec.platformAddons must not declare a cycle in the order of addons")
+    assert isinstance(result, FieldFinding)
+    assert result.path == AT
+    assert result.message.startswith("spec.platformAddons must not declare a cycle in the order of addons")
 
 
 @pytest.mark.parametrize(
@@ -127,14 +131,14 @@ def test_a_circle_is_told_where_the_addons_are_listed() -> None:
     ],
 )
 def test_unsatisfiable(wishes: dict[str, AddonOrderConstraints], expected: list[str]) -> None:
-    found = find_unsatisfiable_order(["plat", "other"], ["dev"], wishes, AT)
+    field_findings = find_unsatisfiable_order(["plat", "other"], ["dev"], wishes, AT)
 
-    assert [fault.message.partition("developer addons: ")[2] for fault in found] == expected
-    assert {fault.code.name for fault in found} <= {"LoadOrderUnsatisfiable"}
+    assert [fault.message.partition("developer addons: ")[2] for fault in field_findings] == expected
+    assert {fault.code.name for fault in field_findings} <= {"LoadOrderUnsatisfiable"}
 
 
 @pytest.mark.parametrize(
-    ("one", "other", "expected"),
+    ("text", "other", "expected"),
     [
         pytest.param("a", "b", True, id="the-one-declares-it"),
         pytest.param("b", "a", True, id="the-other-declares-it"),
@@ -144,10 +148,10 @@ def test_unsatisfiable(wishes: dict[str, AddonOrderConstraints], expected: list[
         pytest.param("a", "a", False, id="two-instances-of-one"),
     ],
 )
-def test_declare_order(one: str, other: str, expected: bool) -> None:
+def test_declare_order(text: str, other: str, expected: bool) -> None:
     wishes = {"a": AddonOrderConstraints(after=("b",)), "b": AddonOrderConstraints(requires=("c",))}
 
-    assert is_order_declared(AddonInstance(one, "1"), AddonInstance(other, "2"), wishes) == expected
+    assert is_order_declared(AddonInstance(text, "1"), AddonInstance(other, "2"), wishes) == expected
 
 
 some = st.lists(st.sampled_from(NAMES), max_size=2).map(tuple)
@@ -159,23 +163,27 @@ def pairs(
     instances: list[AddonInstance], wishes: dict[str, AddonOrderConstraints]
 ) -> list[tuple[AddonInstance, AddonInstance]]:
     """Return who must come before whom, straight from the words of the specification."""
-    found = []
-    for one in instances:
-        wish = wishes.get(one.addon, AddonOrderConstraints())
+    values = []
+    for addon_instance in instances:
+        wish = wishes.get(addon_instance.addon, AddonOrderConstraints())
         for other in instances:
-            found += [(other, one)] * (other.addon in (*wish.requires, *wish.after))
-            found += [(one, other)] * (other.addon in wish.before)
-    return found
+            values += [(other, addon_instance)] * (other.addon in (*wish.requires, *wish.after))
+            values += [(addon_instance, other)] * (other.addon in wish.before)
+    return values
 
 
 def taken_one_by_one(instances: list[AddonInstance], wishes: dict[str, AddonOrderConstraints]) -> list[AddonInstance]:
     """Return the order by the slowest reading of the algorithm."""
-    left, done = sorted(instances), list[AddonInstance]()
+    left, addon_instances = sorted(instances), list[AddonInstance]()
     must = pairs(instances, wishes)
-    while free := [one for one in left if all(first in done for first, second in must if second == one)]:
-        done.append(free[0])
+    while free := [
+        addon_instance
+        for addon_instance in left
+        if all(first in addon_instances for first, second in must if second == addon_instance)
+    ]:
+        addon_instances.append(free[0])
         left.remove(free[0])
-    return done
+    return addon_instances
 
 
 @given(anybody, anything, st.randoms())
@@ -183,14 +191,14 @@ def test_any_declarations_give_the_order_of_the_specification_or_a_circle(instan
     slow = taken_one_by_one(instances, wishes)
     shuffled = random.sample(instances, len(instances))
 
-    found = order_instances(shuffled, wishes, AT)
+    result = order_instances(shuffled, wishes, AT)
 
-    assert isinstance(found, FieldFinding) == (len(slow) < len(instances))
-    if isinstance(found, FieldFinding):
-        assert found == order_instances(instances, wishes, AT)
-        names = found.message.partition("addons: ")[2].partition(" (")[0].split(" → ")
+    assert isinstance(result, FieldFinding) == (len(slow) < len(instances))
+    if isinstance(result, FieldFinding):
+        assert result == order_instances(instances, wishes, AT)
+        names = result.message.partition("addons: ")[2].partition(" (")[0].split(" → ")
         declared = {(first.addon, second.addon) for first, second in pairs(instances, wishes)}
         assert names[0] == names[-1] == min(names)
         assert set(pairwise(names)) <= declared
     else:
-        assert list(found) == slow
+        assert list(result) == slow

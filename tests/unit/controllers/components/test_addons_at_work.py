@@ -211,8 +211,8 @@ def test_allowed_addons_that_exclude_each_other_are_told_and_only_both_are_refus
     assert told(result) == codes
     both_work = len(opted) == 2 and opted["a"] == {}
     assert bool(result.variants) == (not both_work)
-    refused = [one for one in findings(result) if one.severity == "error"]
-    assert [one.message for one in refused] == (
+    refused = [item for item in findings(result) if item.severity == "error"]
+    assert [item.message for item in refused] == (
         ["MarketStall/square/bread in fair: a excludes b, but both are in use (one light is enough)"]
         if both_work
         else []
@@ -258,9 +258,9 @@ def test_what_addons_see_of_objects_is_theirs_alone() -> None:
     second = addon("a1", {"patches": [patch("add", "/data/labels", "${resources[0].metadata.labels.late}")]})
     result = room(rendering(made(), addons=[first, second]))
 
-    one = objects(result)["configmap-bread.yaml"]
-    assert one["data"] == {"seen": {"name": "bread", "namespace": "square"}, "labels": "truefalse"}
-    assert one["metadata"]["labels"] == {"late": "truefalse"}
+    value = objects(result)["configmap-bread.yaml"]
+    assert value["data"] == {"seen": {"name": "bread", "namespace": "square"}, "labels": "truefalse"}
+    assert value["metadata"]["labels"] == {"late": "truefalse"}
 
 
 def test_a_list_that_two_addons_fill_twice() -> None:

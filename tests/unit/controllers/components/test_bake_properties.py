@@ -67,13 +67,13 @@ MADE = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "${metadat
 @st.composite
 def chains(draw: DrawFn, schema: Schema, root: str) -> str:
     """Return an expression that reads a field, and one that it may not be there for."""
-    text, asked = root, root
+    text, content = root, root
     while schema.get("properties") and draw(st.integers(0, 3)):
         name = draw(st.sampled_from(sorted(schema["properties"])))
-        text, asked, schema = f"{text}.{name}", f"{asked}.?{name}", schema["properties"][name]
+        text, content, schema = f"{text}.{name}", f"{content}.?{name}", schema["properties"][name]
     if text == root:
         return text
-    return draw(st.sampled_from((text, f"has({text})", f"(has({text}) ? {text} : 'none')", f"{asked}.orValue([1])")))
+    return draw(st.sampled_from((text, f"has({text})", f"(has({text}) ? {text} : 'none')", f"{content}.orValue([1])")))
 
 
 @st.composite
@@ -82,23 +82,23 @@ def expressions(draw: DrawFn, schema: ComponentSchema) -> str:
     roots = {"spec": schema.full, "parameters": schema.parameters, "envOverrides": schema.env_overrides}
     name = draw(st.sampled_from(("spec", "spec", "spec", *roots)))
     read = chains(roots[name], name)
-    others = st.sampled_from(("metadata.name", "instanceId", "1", "-2", "'a'", "omit()", "{'a': omit()}", "env.name"))
-    one, other = draw(read | read | others), draw(read | others)
+    result = st.sampled_from(("metadata.name", "instanceId", "1", "-2", "'a'", "omit()", "{'a': omit()}", "env.name"))
+    output, other = draw(read | read | result), draw(read | result)
     return draw(
         st.sampled_from(
-            (one, one, f"[{one}, {other}]", f"size({{'b': {one}}}) > 1 ? {one} : {other}",
-             f"[1].map(spec, spec + 1).size() > 0 ? {one} : {other}", f"[{one}].filter(item, item == {other})")
+            (output, output, f"[{output}, {other}]", f"size({{'b': {output}}}) > 1 ? {output} : {other}",
+             f"[1].map(spec, spec + 1).size() > 0 ? {output} : {other}", f"[{output}].filter(item, item == {other})")
         )
     )  # fmt: skip
 
 
 def texts(schema: ComponentSchema) -> st.SearchStrategy[str]:
     """Return strings of a template."""
-    one = expressions(schema)
+    result = expressions(schema)
     return st.one_of(
-        one.map("${{{}}}".format),
-        one.map("${{string({})}}-x".format),
-        one.map(" ${{{}}}${{''}}".format),
+        result.map("${{{}}}".format),
+        result.map("${{string({})}}-x".format),
+        result.map(" ${{{}}}${{''}}".format),
         st.just("plain"),
     )
 
@@ -118,27 +118,27 @@ def patches(draw: DrawFn, schema: ComponentSchema) -> dict[str, Any]:
     op, place = draw(st.sampled_from(("add", "add", "merge", "replace", "remove"))), draw(st.sampled_from(PLACES))
     assume(op == "add" or not place.endswith("-"))
     written = {"op": op, "path": place} | ({} if op == "remove" else {"value": draw(data(schema))})
-    one = {"target": draw(st.sampled_from((*TARGETS[:1] * 6, *TARGETS))), "patch": written, "onMissing": "skip"}
+    mapping = {"target": draw(st.sampled_from((*TARGETS[:1] * 6, *TARGETS))), "patch": written, "onMissing": "skip"}
     if draw(st.integers(0, 4)) == 0:
-        one["condition"] = f"${{{draw(expressions(schema))} != 'b'}}"
+        mapping["condition"] = f"${{{draw(expressions(schema))} != 'b'}}"
     if draw(st.integers(0, 4)) == 0:
-        one |= {"forEach": draw(st.sampled_from(("${[1, -2]}", "${['a']}"))), "var": "each"}
-    return one
+        mapping |= {"forEach": draw(st.sampled_from(("${[1, -2]}", "${['a']}"))), "var": "each"}
+    return mapping
 
 
 def shorthand(schema: ComponentSchema) -> dict[str, Any]:
     """Return a schema as an addon has it."""
     writer = ShorthandWriter(())
     sections = {"parameters": schema.parameters, "envOverrides": schema.env_overrides}
-    return {**{name: writer.write_fields(one, name) for name, one in sections.items()}, "types": writer.types}
+    return {**{name: writer.write_fields(section, name) for name, section in sections.items()}, "types": writer.types}
 
 
 @st.composite
 def given_values(draw: DrawFn, schema: Schema) -> dict[str, Any]:
     """Return some of the fields of a schema, with values that they can have."""
     drawn = draw(values(schema))
-    given = drawn if isinstance(drawn, dict) else {}
-    known = {name: value for name, value in given.items() if name in schema["properties"] and draw(st.booleans())}
+    mapping = drawn if isinstance(drawn, dict) else {}
+    known = {name: value for name, value in mapping.items() if name in schema["properties"] and draw(st.booleans())}
     return {
         name: value for name, value in known.items() if not validate_value({name: value}, schema, (), required=False)
     }
@@ -149,7 +149,7 @@ def worlds(draw: DrawFn) -> tuple[World, dict[str, Any]]:
     """Return a definition with one or two addons, and what an environment says of the first."""
     addons: dict[str, Any] = {}
     uses: list[dict[str, Any]] = []
-    said: dict[str, Any] = {}
+    mapping: dict[str, Any] = {}
     for name in ("a", "b")[: draw(st.integers(1, 2))]:
         schema = draw(components())
         written = shorthand(schema)
@@ -165,24 +165,24 @@ def worlds(draw: DrawFn) -> tuple[World, dict[str, Any]]:
             "creates": creates if name == "a" and draw(st.booleans()) else [],
         }
         uses.append({"name": name, "config": config})
-        said[name] = draw(given_values(read.env_overrides))
-    return World(OWN, addons, uses), said
+        mapping[name] = draw(given_values(read.env_overrides))
+    return World(OWN, addons, uses), mapping
 
 
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(worlds(), st.integers(0, 2))
 def test_whatever_is_baked_in_comes_to_the_same(drawn: tuple[World, dict[str, Any]], count: int) -> None:
-    one, said = drawn
-    baked = flatten_component_type(one.plan(), BAKED, LIMITS)
+    world, mapping = drawn
+    baked = flatten_component_type(world.plan(), BAKED, LIMITS)
     if isinstance(baked, tuple):
         event(f"refused: {baked[0].code}")
         return
-    kept = {name: allowed(baked, name, fields) for name, fields in said.items()}
-    below = {name: fields for name, fields in kept.items() if fields}
+    remaining = {name: allowed(baked, name, fields) for name, fields in mapping.items()}
+    below = {name: fields for name, fields in remaining.items() if fields}
 
-    late = one.late({}, {"count": count}, kept)
+    late = world.late({}, {"count": count}, remaining)
 
-    early = one.early({}, {"count": count, **below}, baked)
+    early = world.early({}, {"count": count, **below}, baked)
     event("rendered" if isinstance(late, str) else "a render that fails")
     # what fails late may have been in a value that another addon takes away: that is never in the definition
     assert early == late or not isinstance(late, str)

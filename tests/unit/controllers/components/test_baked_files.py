@@ -57,11 +57,11 @@ def room(text: str) -> ControllerResult:
 
 
 def status_of_type(result: ControllerResult) -> ConfigStatus:
-    return next(one for one in result.statuses if one.key.kind == "ComponentType")
+    return next(config_status for config_status in result.statuses if config_status.key.kind == "ComponentType")
 
 
 def conditions(status: ConfigStatus) -> dict[str, Any]:
-    return {one.type: (one.status, one.reason) for one in status.conditions}
+    return {condition.type: (condition.status, condition.reason) for condition in status.conditions}
 
 
 def test_a_definition_that_is_asked_for_stands_beside_the_crd() -> None:
@@ -84,4 +84,4 @@ def test_what_cannot_be_baked_is_told_and_the_type_stays_ready(value: str) -> No
     assert conditions(status) == {
         "Ready": ("True", "Compiled"), "InstancesValid": ("True", "Valid"), "Baked": ("False", "NotBakeable"),
     }  # fmt: skip
-    assert [one.code for one in result.findings] == ["NotBakeable"]
+    assert [finding.code for finding in result.findings] == ["NotBakeable"]

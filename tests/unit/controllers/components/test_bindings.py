@@ -36,12 +36,12 @@ STALLS = (definition(), component_type())
 def bound_to(*components: str, name: str, **owner: Any) -> Any:
     """Return the result of a binding of this name, whose owner says no component, beside these components."""
     spec = {"environment": "fair", **({"owner": owner} if owner else {})}
-    texts = [component(name=each) for each in components]
+    texts = [component(name=item) for item in components]
     return room([*PLACE, *STALLS, *texts, written("EnvBinding", name, spec, namespace="square")])
 
 
 @pytest.mark.parametrize(
-    ("components", "name", "found"),
+    ("components", "name", "text"),
     [
         pytest.param(["bread"], "bread-fair", "bread", id="its-own-name"),
         pytest.param(["bread", "cake"], "bread-fair", "bread", id="among-others"),
@@ -54,16 +54,16 @@ def bound_to(*components: str, name: str, **owner: Any) -> Any:
         pytest.param([], "bread-fair", "", id="nobody-there"),
     ],
 )
-def test_a_binding_that_names_no_component(components: list[str], name: str, found: str) -> None:
+def test_a_binding_that_names_no_component(components: list[str], name: str, text: str) -> None:
     if name.endswith("-"):
-        name += "x" if found else "fair"
+        name += "x" if text else "fair"
         components = []
     result = bound_to(*components, name=name)
 
-    if found:
+    if text:
         assert told(result) == ["EnvBindingOwnerGuessed"]
-        assert f'assuming "{found}"' in finding(result, "EnvBindingOwnerGuessed").message
-        assert [one.target.package for one in result.variants] == [f"components/fair/square/{found}"]
+        assert f'assuming "{text}"' in finding(result, "EnvBindingOwnerGuessed").message
+        assert [variant.target.package for variant in result.variants] == [f"components/fair/square/{text}"]
     else:
         assert told(result) == ["EnvBindingOwnerUnresolved"]
         assert stalled(result, name).conditions[0].reason == "EnvBindingOwnerUnresolved"
@@ -97,7 +97,7 @@ def test_owners(owner: Any, codes: list[str]) -> None:
     assert told(result) == codes
     if not codes:
         where = f"{owner.get('namespace', 'square')}/{owner['componentName']}"
-        assert [one.target.package for one in result.variants] == [f"components/fair/{where}"]
+        assert [variant.target.package for variant in result.variants] == [f"components/fair/{where}"]
         assert str(result.variants[0].owner.key) == "EnvBinding/square/bread-fair"
 
 
@@ -120,11 +120,11 @@ def test_two_bindings_for_one_environment() -> None:
     result = room(market(*STALLS, binding(name="again")), Branches.of(first))
 
     assert told(result) == ["EnvBindingDuplicate"]
-    assert len([one for one in findings(result) if one.code == "EnvBindingDuplicate"]) == 2
+    assert len([item for item in findings(result) if item.code == "EnvBindingDuplicate"]) == 2
     assert "to the environment fair, not EnvBinding/square/again and EnvBinding/square/bread-fair" in (
         finding(result, "EnvBindingDuplicate").message
     )
-    assert [one.owner.key.name for one in result.stalled] == ["again", "bread-fair"]
+    assert [stalled_variant.owner.key.name for stalled_variant in result.stalled] == ["again", "bread-fair"]
     assert result.variants == ()
     assert dict(result.guards) == {}
 
@@ -142,7 +142,7 @@ def test_one_component_in_two_environments() -> None:
     result = room(market(*STALLS, cluster("west"), environment("daily", ["east", "west"]), binding("daily")))
 
     assert told(result) == []
-    assert [f"{one.target.repository}/{one.target.package}" for one in result.variants] == [
+    assert [f"{variant.target.repository}/{variant.target.package}" for variant in result.variants] == [
         "east/components/daily/square/bread",
         "west/components/daily/square/bread",
         "east/components/fair/square/bread",
@@ -200,7 +200,7 @@ def test_clusters_of_an_environment(spec: Any, clusters: list[str]) -> None:
     result = room([*fleet, *STALLS, component(), binding(), environment(**whole)])
 
     assert told(result) == []
-    assert [one.target.repository for one in result.variants] == clusters
+    assert [variant.target.repository for variant in result.variants] == clusters
 
 
 def test_an_unknown_cluster_is_a_warning() -> None:
@@ -277,4 +277,4 @@ def test_a_foreign_directory_is_taken_over_only_where_a_binding_says_so(annotati
 def test_environments_of_several_parts_are_one_segment() -> None:
     result = room([cluster(), environment("fair.north"), *STALLS, component(), binding("fair.north")])
 
-    assert [one.target.package for one in result.variants] == ["components/fair.north/square/bread"]
+    assert [variant.target.package for variant in result.variants] == ["components/fair.north/square/bread"]

@@ -40,11 +40,11 @@ LIT = component_type(platform("lamp", "x"))
 
 
 def kinds_of(result: ControllerResult) -> list[str]:
-    return sorted({one.key.kind for one in result.statuses})
+    return sorted({config_status.key.kind for config_status in result.statuses})
 
 
 def duplicates(result: ControllerResult) -> list[Finding]:
-    return [one for one in findings(result) if one.code == "DuplicateObject"]
+    return [item for item in findings(result) if item.code == "DuplicateObject"]
 
 
 def a_definition(namespace: str) -> str:
@@ -90,12 +90,16 @@ def test_one_name_in_two_namespaces_counts_for_nothing(kind: str, namespaces: tu
     make, reason = CATALOGUE[kind]
     result = room(world_with(kind, *map(make, namespaces)))
 
-    assert [one.location.file for one in duplicates(result)] == ["04.yaml", "05.yaml"]
-    both = {one.message for one in duplicates(result)}
+    assert [duplicate.location.file for duplicate in duplicates(result)] == ["04.yaml", "05.yaml"]
+    both = {duplicate.message for duplicate in duplicates(result)}
     assert len(both) == 1
     assert "must be declared once across all namespaces" in both.pop()
     assert ready(result, "MarketStall", "bread") == ("False", "ComponentTypeNotReady")
-    assert {one.conditions[0].reason for one in result.statuses if one.key.kind == "ComponentType"} == {reason}
+    assert {
+        config_status.conditions[0].reason
+        for config_status in result.statuses
+        if config_status.key.kind == "ComponentType"
+    } == {reason}
     assert stalled(result).conditions[0].reason == "ComponentTypeNotReady"
 
 
@@ -105,7 +109,7 @@ def test_one_object_in_two_places_is_told_by_the_catalog_and_counts_for_nothing(
     files = config(world_with(kind, make("a"), make("a")))
     result = room(files)
 
-    assert [one.code for one in catalog_of(files).findings] == ["DuplicateObject", "DuplicateObject"]
+    assert [item.code for item in catalog_of(files).findings] == ["DuplicateObject", "DuplicateObject"]
     assert duplicates(result) == []
     assert ready(result, "ComponentType", "market-stall") == ("False", reason)
     assert ready(result, "MarketStall", "bread") == ("False", "ComponentTypeNotReady")
@@ -207,7 +211,7 @@ def test_a_type_that_is_not_ready_stops_its_components_and_nobody_else() -> None
     result = room(market(*texts[:3], *texts[4:]))
 
     assert told(result) == ["ComponentTypeNotReady", "DefinitionNotFound"]
-    assert [one.target.package for one in result.variants] == ["components/fair/square/bread"]
+    assert [variant.target.package for variant in result.variants] == ["components/fair/square/bread"]
     message = stalled(result, "cake-fair").conditions[0].message
     assert message == (
         "Broken/square/cake uses ComponentType/_cluster/broken, which is not ready:"
@@ -228,11 +232,11 @@ def test_components_of_one_name_whatever_their_kind() -> None:
 
 
 def test_components_of_one_name_in_several_namespaces() -> None:
-    others = [component(namespace="alley"), binding(namespace="alley")]
-    result = room(market(definition(), component_type(), *others))
+    items = [component(namespace="alley"), binding(namespace="alley")]
+    result = room(market(definition(), component_type(), *items))
 
     assert told(result) == []
-    assert [one.target.package for one in result.variants] == [
+    assert [variant.target.package for variant in result.variants] == [
         "components/fair/alley/bread", "components/fair/square/bread",
     ]  # fmt: skip
 
@@ -274,7 +278,7 @@ def test_an_environment_in_two_namespaces_counts_for_nothing(namespace: str) -> 
 
     assert told(result) == ["DuplicateObject", "EnvironmentNotFound"]
     assert "Environment fair is declared more than once" in finding(result, "EnvironmentNotFound").message
-    assert [one.owner.key.name for one in result.stalled] == ["bread-fair"]
+    assert [stalled_variant.owner.key.name for stalled_variant in result.stalled] == ["bread-fair"]
 
 
 def test_an_environment_that_stands_twice() -> None:

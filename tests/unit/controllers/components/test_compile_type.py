@@ -325,9 +325,9 @@ def test_types_that_cannot_be_compiled(texts: list[str], code: str, message: str
     result = room([STALL, *texts])
 
     assert told(result) == [code]
-    one = next(each for each in findings(result) if each.code == code)
-    assert message in one.message
-    assert (one.location.object, one.location.line) == ("ComponentType/_cluster/market-stall", line)
+    output = next(item for item in findings(result) if item.code == code)
+    assert message in output.message
+    assert (output.location.object, output.location.line) == ("ComponentType/_cluster/market-stall", line)
     assert ready(result, "ComponentType", "market-stall") == ("False", code)
     assert status(result, "ComponentType", "market-stall").files is None
 
@@ -400,16 +400,16 @@ def test_types_that_can_be_compiled(texts: list[str]) -> None:
 def test_allowed_addons_that_exclude_each_other_are_a_warning() -> None:
     result = room([STALL, excluding("a", "b", "developer"), patching("b", "developer"), uses(allow=BOTH)])
 
-    assert [(one.code, one.severity) for one in findings(result)] == [("AddonConflict", "warning")]
+    assert [(item.code, item.severity) for item in findings(result)] == [("AddonConflict", "warning")]
     assert ready(result, "ComponentType", "market-stall") == ("True", "Compiled")
 
 
 def test_a_missing_id_is_noted() -> None:
     result = room([STALL, patching("a"), patching("b"), uses(platform("a"), B)])
 
-    (one,) = findings(result)
-    assert (one.code, one.severity) == ("InstanceIdImplicit", "info")
-    assert one.message == (
+    (item,) = findings(result)
+    assert (item.code, item.severity) == ("InstanceIdImplicit", "info")
+    assert item.message == (
         'a has no instanceId, so its id is "default"; set instanceId so that names do not change when a second'
         " instance is added"
     )
@@ -473,19 +473,19 @@ def compiled() -> ControllerResult:
 
 
 def test_the_status_of_a_type() -> None:
-    found = status(compiled(), "ComponentType", "market-stall")
+    config_status = status(compiled(), "ComponentType", "market-stall")
 
-    assert found.fields["generatedCRD"] == {"apiVersion": "platform/v1alpha1", "kind": "MarketStall"}
-    applied: Any = found.fields["appliedPlatformAddons"]
-    assert [(one["name"], one["instanceId"], one["version"]) for one in applied] == [
+    assert config_status.fields["generatedCRD"] == {"apiVersion": "platform/v1alpha1", "kind": "MarketStall"}
+    applied: Any = config_status.fields["appliedPlatformAddons"]
+    assert [(item["name"], item["instanceId"], item["version"]) for item in applied] == [
         ("disk", "a", "1.2"), ("disk", "b", "1.2"), ("a-last", "x", ""),
     ]  # fmt: skip
-    allowed_ones: Any = found.fields["developerAddons"]
-    assert [(one["name"], one["key"], one["version"]) for one in allowed_ones] == [
+    allowed_ones: Any = config_status.fields["developerAddons"]
+    assert [(allowed_one["name"], allowed_one["key"], allowed_one["version"]) for allowed_one in allowed_ones] == [
         ("awning", "awning", ""), ("stool", "stool", ""),
     ]  # fmt: skip
-    assert all(one["digest"].startswith("sha256:") for one in (*applied, *allowed_ones))
-    assert [(one.type, one.status, one.reason) for one in found.conditions] == [
+    assert all(item["digest"].startswith("sha256:") for item in (*applied, *allowed_ones))
+    assert [(condition.type, condition.status, condition.reason) for condition in config_status.conditions] == [
         ("Ready", "True", "Compiled"),
         ("InstancesValid", "True", "Valid"),
     ]
@@ -507,7 +507,7 @@ def test_the_files_of_a_type() -> None:
     assert of_spec["properties"]["stool"]["description"] == "To sit on"
     assert spec["properties"]["tables"] == {"type": "integer"}
     assert plan["definition"]["version"] == "7"
-    assert [one["config"] for one in plan["platformAddons"]] == [
+    assert [platform_addon["config"] for platform_addon in plan["platformAddons"]] == [
         {"path": "/a", "size": "1Gi"}, {"path": "/b", "size": "2Gi"}, {},
     ]  # fmt: skip
 

@@ -24,17 +24,17 @@ _IN_A_DOCSTRING = re.compile(r"^Row (\d+)\b")
 
 
 def modules() -> Iterator[tuple[Path, ast.Module]]:
-    files = (one for one in Path(__file__).parent.rglob("test_*.py") if one.name != Path(__file__).name)
-    return ((one, ast.parse(one.read_text())) for one in sorted(files))
+    files = (path for path in Path(__file__).parent.rglob("test_*.py") if path.name != Path(__file__).name)
+    return ((path, ast.parse(path.read_text())) for path in sorted(files))
 
 
 def texts(node: ast.AST) -> Iterator[str]:
-    constants = (one.value for one in ast.walk(node) if isinstance(one, ast.Constant))
-    yield from (one for one in constants if isinstance(one, str))
+    constants = (item.value for item in ast.walk(node) if isinstance(item, ast.Constant))
+    yield from (constant for constant in constants if isinstance(constant, str))
 
 
 def ids(module: ast.Module) -> Iterator[str]:
-    calls = (one for one in ast.walk(module) if isinstance(one, ast.Call))
+    calls = (node for node in ast.walk(module) if isinstance(node, ast.Call))
     named = (keyword.value for call in calls for keyword in call.keywords if keyword.arg in ("id", "ids"))
     yield from (text for node in named for text in texts(node))
 
@@ -42,22 +42,22 @@ def ids(module: ast.Module) -> Iterator[str]:
 @cache
 def claimed() -> frozenset[int]:
     """Return the numbers of the edge cases that tests claim."""
-    found: list[re.Match[str] | None] = []
+    matches: list[re.Match[str] | None] = []
     for path, module in modules():
         of_text = path.parts[-2:] == ("text", "test_edge_cases.py")
-        found += ((_IN_AN_ID_OF_TEXT if of_text else _IN_AN_ID).search(text) for text in ids(module))
-        for one in ast.walk(module):
-            if isinstance(one, ast.FunctionDef) and one.name.startswith("test_"):
-                found.append(_IN_A_DOCSTRING.match(ast.get_docstring(one) or ""))
-                found.append(_IN_A_NAME.match(one.name) if of_text else None)
-    return frozenset(int(one[1]) for one in found if one)
+        matches += ((_IN_AN_ID_OF_TEXT if of_text else _IN_AN_ID).search(text) for text in ids(module))
+        for node in ast.walk(module):
+            if isinstance(node, ast.FunctionDef) and node.name.startswith("test_"):
+                matches.append(_IN_A_DOCSTRING.match(ast.get_docstring(node) or ""))
+                matches.append(_IN_A_NAME.match(node.name) if of_text else None)
+    return frozenset(int(match[1]) for match in matches if match)
 
 
 @cache
 def named() -> frozenset[str]:
     """Return every word of the tests that could be a code."""
     words = (re.findall(r"\b[A-Z][A-Za-z]+\b", text) for _, module in modules() for text in texts(module))
-    return frozenset(word for found in words for word in found)
+    return frozenset(word for item in words for word in item)
 
 
 @pytest.mark.parametrize("number", ROWS)
@@ -69,6 +69,6 @@ def test_there_are_no_other_edge_cases() -> None:
     assert claimed() == set(ROWS)
 
 
-@pytest.mark.parametrize("code", sorted(one.name for one in CODES))
+@pytest.mark.parametrize("code", sorted(finding_code.name for finding_code in CODES))
 def test_a_code_is_tested(code: str) -> None:
     assert code in named()

@@ -74,7 +74,7 @@ def test_developer_addons_are_checked_as_well_as_permissions_and_oneself() -> No
     permission = compiled(patching("a", "developer"), a={})
     itself = compiled(patching("a", requires=["a"]), a={})
 
-    assert [told(one) for one in (requires, permission, itself)] == [
+    assert [told(controller_result) for controller_result in (requires, permission, itself)] == [
         ["AddonRequirementMissing"], ["AddonNotAllowed"], ["AddonOrderCycle"],
     ]  # fmt: skip
 
@@ -100,9 +100,9 @@ def test_instances_of_one_addon_have_their_own_config() -> None:
 
 def test_platform_addons_know_the_component_its_build_and_its_environment() -> None:
     """They are rendered late, so that environments reach them."""
-    seen = {"who": "${metadata.name}", "what": "${build.image}", "where": "${env.name}", "own": "${spec.glow}"}
+    mapping = {"who": "${metadata.name}", "what": "${build.image}", "where": "${env.name}", "own": "${spec.glow}"}
     fields = schema({}, {"glow": "string | default=dim"})
-    lamp = addon("lamp", {"schema": fields, "creates": [create(made(name="seen", data=seen))]})
+    lamp = addon("lamp", {"schema": fields, "creates": [create(made(name="seen", data=mapping))]})
     on = binding(platformAddonOverrides={"lamp": {"glow": "red"}})
     result = room(market(definition(), lamp, component_type(platform("lamp", "i")), build(), on=on))
 
@@ -112,8 +112,8 @@ def test_platform_addons_know_the_component_its_build_and_its_environment() -> N
 
 
 def test_platform_addons_have_loops_and_an_order() -> None:
-    each = {"forEach": "${[1, 2]}"}
-    first = addon("z", {"patches": [patch("add", "/data/z/-", "${item}", **each)]})
+    mapping = {"forEach": "${[1, 2]}"}
+    first = addon("z", {"patches": [patch("add", "/data/z/-", "${item}", **mapping)]})
     later = addon("a", {"patches": [patch("add", "/data/z/-", "a")], "dependencies": {"loadOrder": {"after": ["z"]}}})
     result = run(first, later, base=made("Deployment"), names="a z")
 
@@ -168,11 +168,11 @@ def test_created_objects_have_an_id_and_can_be_patched_in_both_shapes() -> None:
         "creates": [made(name="bare"), create(made(name="w-${item}"), id="named", forEach="${['a', 'b']}")],
         "patches": [{**note("seen"), "target": to_own}],
     })  # fmt: skip
-    found = objects(run(lamp, names="lamp"))
+    result = objects(run(lamp, names="lamp"))
 
-    created = {name: one for name, one in found.items() if name.startswith("configmap")}
+    created = {name: item for name, item in result.items() if name.startswith("configmap")}
     assert list(created) == ["configmap-bare.yaml", "configmap-w-a.yaml", "configmap-w-b.yaml"]
-    assert all(one["metadata"]["annotations"] == {"seen": "yes"} for one in created.values())
+    assert all(item["metadata"]["annotations"] == {"seen": "yes"} for item in created.values())
 
 
 def test_path_and_value_see_the_same() -> None:
@@ -209,7 +209,7 @@ def test_load_order_counts(order: Any, expected: list[str]) -> None:
     first = patching("a", dependencies={"loadOrder": order})
     applied: Any = status(compiled(first, patching("b"), a={}, b={}), "ComponentType", "market-stall").fields
 
-    assert [one["name"] for one in applied["appliedPlatformAddons"]] == expected
+    assert [applied_platform_addon["name"] for applied_platform_addon in applied["appliedPlatformAddons"]] == expected
 
 
 def test_a_circle_is_an_error_and_what_is_missing_is_no_crash() -> None:
@@ -232,10 +232,10 @@ def test_targets_look_at_objects_whoever_made_them() -> None:
     lamp = addon("a0", {"creates": [made("StatefulSet", "own")], "patches": [
         {**note("seen"), "target": {"resourceType": ["Deployment", "StatefulSet"]}},
     ]})  # fmt: skip
-    found = objects(run(lamp))
+    result = objects(run(lamp))
 
-    assert all(one["metadata"]["annotations"] == {"seen": "yes"} for one in found.values())
-    assert len(found) == 2
+    assert all(item["metadata"]["annotations"] == {"seen": "yes"} for item in result.values())
+    assert len(result) == 2
 
 
 THREE = pods("main", "side", "main2")
@@ -289,9 +289,9 @@ def test_targets_share_nothing() -> None:
     fill = patch("add", "/data/list/-", "x", {"resourceType": "ConfigMap"})
     stall = definition(*(resource(made(name=name), name) for name in ("one", "two")))
     kind = component_type(platform("lamp", "i"))
-    found = objects(room(market(stall, addon("lamp", {"patches": [shared, fill]}), kind)))
+    result = objects(room(market(stall, addon("lamp", {"patches": [shared, fill]}), kind)))
 
-    assert [one["data"] for one in found.values()] == [{"list": ["x"]}, {"list": ["x"]}]
+    assert [item["data"] for item in result.values()] == [{"list": ["x"]}, {"list": ["x"]}]
 
 
 def test_merging_starts_from_what_is_there_and_asks_what_both_are() -> None:
@@ -306,9 +306,9 @@ def test_instances_are_validated_again_when_their_type_changes() -> None:
     narrower = definition(values=schema({"size": "integer | maximum=3"}))
     result = room(market(narrower, component_type(), of=component({"size": 5})))
 
-    assert [one.type for one in status(result, "ComponentType", "market-stall").conditions] == [
+    assert [condition.type for condition in status(result, "ComponentType", "market-stall").conditions] == [
         "Ready",
         "InstancesValid",
     ]
     assert status(result, "ComponentType", "market-stall").conditions[1].status == "False"
-    assert {one.severity for one in findings(result)} == {"error"}
+    assert {item.severity for item in findings(result)} == {"error"}

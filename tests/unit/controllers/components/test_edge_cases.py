@@ -81,7 +81,7 @@ def test_schemas_and_values(fields: Fields, types: Fields, of: Fields, expected:
 def test_fields_of_both_sections(environment: Fields, code: list[str]) -> None:
     stall = definition(values=schema({"a": "string", "b": {"x": "string"}}, environment))
 
-    assert [one.code for one in room([stall]).findings] == code
+    assert [item.code for item in room([stall]).findings] == code
 
 
 SHOWN = schema(
@@ -143,14 +143,14 @@ def at(place: str, op: str, path: str, value: Any, start: Any) -> Any:
     base = made("Deployment", spec={"template": {"spec": pod}}, data={"a": {"x": 1}, "l": [1], "t": "text"})
     fix = addon("fix", {"patches": [patch(op, path, value)]})
     result = room(market(definition(resource(base)), fix, component_type(platform("fix", "i"))))
-    codes = [one for one in told(result) if one != "PatchTargetNotFound"]
+    codes = [item for item in told(result) if item != "PatchTargetNotFound"]
     if codes:
         assert findings(result)[0].location.object in ("Addon/_cluster/fix", "ComponentType/_cluster/market-stall")
         return codes[0]
-    found = objects(result)["deployment-bread.yaml"]
+    entry = objects(result)["deployment-bread.yaml"]
     for step in place.split("/")[1:]:
-        found = found[step]
-    return found
+        entry = entry[step]
+    return entry
 
 
 @pytest.mark.parametrize(
@@ -277,7 +277,7 @@ PATCHES: dict[str, Any] = {"patches": [{"target": {"resourceId": "new"}, "patch"
 )
 def test_patches_of_what_addons_create(addons: Mapping[str, Any], is_seen: bool) -> None:
     kinds = component_type(*(platform(name, "i") for name in addons))
-    result = room(market(definition(), *(addon(name, one) for name, one in addons.items()), kinds))
+    result = room(market(definition(), *(addon(name, item) for name, item in addons.items()), kinds))
 
     assert told(result) == ([] if is_seen else ["PatchTargetNotFound"])
     metadata = objects(result)["configmap-new.yaml"]["metadata"]
@@ -291,9 +291,9 @@ def test_row_44_a_patch_for_another_kind() -> None:
     result = room(market(definition(resource(pods("main"))), only, component_type(platform("only", "i"))))
 
     assert told(result) == ["PatchTargetNotFound"]
-    one = finding(result, "PatchTargetNotFound")
-    assert (one.severity, one.location.object) == ("warning", "Addon/_cluster/only")
-    assert "only/i patches nothing" in one.message
+    output = finding(result, "PatchTargetNotFound")
+    assert (output.severity, output.location.object) == ("warning", "Addon/_cluster/only")
+    assert "only/i patches nothing" in output.message
     assert "x" not in objects(result)["deployment-bread.yaml"]["spec"]
 
 

@@ -91,7 +91,7 @@ def test_expressions(expression: str, code: str) -> None:
     result = room(market(shown(expression), component_type(), of=of(200)))
 
     assert code in told(result)
-    assert all(len(one.message) < 5000 for one in findings(result))
+    assert all(len(item.message) < 5000 for item in findings(result))
     assert result.variants == ()
 
 
@@ -135,17 +135,17 @@ def test_many_patches_look_at_their_target() -> None:
 
 
 def test_many_addons_look_at_everything_that_there_is() -> None:
-    seen = addon("a", {"creates": [create(made(name="n-${instanceId}", data="${string(size(resources))}"))]})
+    output = addon("a", {"creates": [create(made(name="n-${instanceId}", data="${string(size(resources))}"))]})
     listed = [platform("a", f"i{number}") for number in range(1500)]
-    result = room(market(definition(), seen, component_type(*listed)))
+    result = room(market(definition(), output, component_type(*listed)))
 
     assert told(result) == ["PatchTooLarge"]
 
 
 def test_an_object_that_doubles() -> None:
-    again = [patch("merge", "/data", "${target.data}") for _ in range(40)]
+    second_result = [patch("merge", "/data", "${target.data}") for _ in range(40)]
 
-    assert told(patched(*again, base=made(data={"l": [1]}))) == ["PatchTooLarge"]
+    assert told(patched(*second_result, base=made(data={"l": [1]}))) == ["PatchTooLarge"]
 
 
 @pytest.mark.parametrize(
@@ -171,8 +171,8 @@ def test_paths_that_only_look_like_climbing(path: str) -> None:
     result = patched(patch("add", path, 1))
 
     assert told(result) == []
-    (one,) = objects(result).values()
-    assert set(one) == {"apiVersion", "kind", "metadata", "data"}
+    (item,) = objects(result).values()
+    assert set(item) == {"apiVersion", "kind", "metadata", "data"}
 
 
 @pytest.mark.parametrize("name", ["../../etc", "a/b", "n" * 100_000, "-" * 300, "..", "a\u0000b", "con:1|*?"])
@@ -188,7 +188,7 @@ def test_names_of_everything(name: str) -> None:
 
     for path in bytes_of(result):
         where, *folders, file = path.split("/")
-        assert (where, *folders) in {("east", "components", "fair", "square", each) for each in ("bread", "c")}
+        assert (where, *folders) in {("east", "components", "fair", "square", item) for item in ("bread", "c")}
         assert file not in ("", ".", "..")
         assert len(file) < 1000
 
@@ -200,7 +200,7 @@ def test_a_template_that_is_deeper_than_anybody_reads() -> None:
     catalog = catalog_of({"a.yaml": text})
 
     assert not catalog.is_complete
-    assert [one.finding.code for one in catalog.unreadable] == ["YamlTooDeep"]
+    assert [unreadable_file.finding.code for unreadable_file in catalog.unreadable] == ["YamlTooDeep"]
 
 
 @pytest.mark.parametrize("count", [90, 2000])
@@ -274,7 +274,7 @@ def test_nobody_is_told_of_everything_that_is_wrong(texts: list[str]) -> None:
     result = room([*texts, *(market()[:2] if of_binding else ()), *([component()] if of_binding else ())])
 
     assert 1 <= len(findings(result)) <= 2500
-    assert all(len(one.message) < 2000 for one in findings(result))
+    assert all(len(item.message) < 2000 for item in findings(result))
 
 
 def test_many_that_cannot_be_told_apart_or_are_of_no_kind() -> None:
@@ -283,7 +283,7 @@ def test_many_that_cannot_be_told_apart_or_are_of_no_kind() -> None:
     result = room([definition(), *types, *strays])
 
     assert told(result) == ["ComponentTypeNotFound", "DuplicateObject"]
-    assert all(len(one.message) < 6000 for one in findings(result))
+    assert all(len(item.message) < 6000 for item in findings(result))
 
 
 ODD = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.sampled_from(
@@ -349,6 +349,6 @@ def test_anything_anywhere_ends_in_findings(specs: Mapping[str, Any]) -> None:
         sound[kind] = written(of_kind, name, spec, namespace=namespace, api=api)
     result = room([*sound.values(), cluster(), patching("till", "developer")])
 
-    wrong = [one for one in findings(result) if one.severity == "error"]
+    wrong = [item for item in findings(result) if item.severity == "error"]
     assert wrong or len(result.variants) == 1
-    assert all(one.message and one.location.file for one in wrong)
+    assert all(item.message and item.location.file for item in wrong)

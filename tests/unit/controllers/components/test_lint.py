@@ -50,8 +50,8 @@ def lint(*texts: str, on: str = "") -> list[str]:
     catalog = catalog_of(config(market(definition(), component_type(), *texts, on=on)))
     inventory = read_inventory(catalog, read_repositories(catalog)[0])
     return [
-        f"{one.code}: {one.message}"
-        for one in lint_components(catalog, inventory, ComponentControllerInputs(Branches()))
+        f"{finding.code}: {finding.message}"
+        for finding in lint_components(catalog, inventory, ComponentControllerInputs(Branches()))
     ]
 
 
@@ -79,9 +79,9 @@ def test_what_nothing_uses(text: str, expected: str) -> None:
 
 
 def test_an_environment_that_selects_no_cluster() -> None:
-    (found,) = lint(f"{ENVIRONMENT}{{clusterSelector: {{matchLabels: {{nothing: here}}}}}}\n")
+    (item,) = lint(f"{ENVIRONMENT}{{clusterSelector: {{matchLabels: {{nothing: here}}}}}}\n")
 
-    assert found.startswith(
+    assert item.startswith(
         "SelectorMatchesNothing: spec.clusterSelector matches no cluster: no cluster has a label nothing"
     )
 
@@ -89,7 +89,7 @@ def test_an_environment_that_selects_no_cluster() -> None:
 def test_a_component_that_runs_nowhere() -> None:
     second = "apiVersion: platform/v1alpha1\nkind: MarketStall\nmetadata: {name: milk, namespace: square}\nspec: {}\n"
 
-    assert [one for one in lint(second) if "milk" in one] == [
+    assert [item for item in lint(second) if "milk" in item] == [
         "Unused: MarketStall/square/milk is not used: no EnvBinding names it, so it runs in no environment"
     ]
 

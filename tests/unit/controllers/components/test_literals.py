@@ -28,9 +28,9 @@ def test_any_value_has_a_template(value: Any) -> None:
 
 @given(JSON)
 def test_any_value_is_written_as_cel(value: Any) -> None:
-    made = rendered(f"${{{format_cel_literal(value)}}}")
+    result = rendered(f"${{{format_cel_literal(value)}}}")
 
-    assert (made, type(made)) == (value, type(value))
+    assert (result, type(result)) == (value, type(value))
 
 
 def test_text_without_expressions_is_its_own_template() -> None:

@@ -129,8 +129,14 @@ def outcome(result: ControllerResult) -> Any:
     """Return everything that a pass comes to."""
     return (
         bytes_of(result),
-        [(one.owner, one.target, one.dependencies, one.findings, one.adoption) for one in result.variants],
-        [(one.owner, one.conditions, one.findings) for one in result.stalled],
+        [
+            (variant.owner, variant.target, variant.dependencies, variant.findings, variant.adoption)
+            for variant in result.variants
+        ],
+        [
+            (stalled_variant.owner, stalled_variant.conditions, stalled_variant.findings)
+            for stalled_variant in result.stalled
+        ],
         list(result.statuses),
         list(result.findings),
         result.kept_owners,
@@ -140,9 +146,9 @@ def outcome(result: ControllerResult) -> Any:
 
 def coarse(result: ControllerResult) -> Any:
     """Return what a pass comes to, places in files aside."""
-    variants = [(one.owner, one.target) for one in result.variants]
-    told = sorted((one.code, one.severity, one.location.object) for one in findings(result))
-    return bytes_of(result), variants, [one.owner for one in result.stalled], told
+    variants = [(variant.owner, variant.target) for variant in result.variants]
+    output = sorted((finding.code, finding.severity, finding.location.object) for finding in findings(result))
+    return bytes_of(result), variants, [stalled_variant.owner for stalled_variant in result.stalled], output
 
 
 EXAMPLES = settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -258,4 +264,4 @@ def test_the_worlds_are_not_all_broken() -> None:
     sound = room({f"{name}.yaml": texts[0] for name, texts in FILES.items()})
 
     assert len(sound.variants) == 3
-    assert not [one for one in findings(sound) if one.severity == "error"]
+    assert not [finding for finding in findings(sound) if finding.severity == "error"]

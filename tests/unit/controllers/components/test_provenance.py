@@ -43,28 +43,31 @@ def layers(*texts: str) -> dict[tuple[str, str], list[Entry]]:
     assert not result.stalled, result.stalled
     provenance = variant_of(result).provenance
     assert provenance
-    return {(one["file"], one["pointer"]): one["steps"] for one in provenance.list_layers()}
+    return {(layer["file"], layer["pointer"]): layer["steps"] for layer in provenance.list_layers()}
 
 
 def written(steps: list[Entry]) -> list[tuple[Any, ...]]:
     """Return who did what, by which expression."""
-    return [(one.get("instance", one["layer"]), one["where"], one.get("after"), one.get("expression")) for one in steps]
+    return [
+        (step.get("instance", step["layer"]), step["where"], step.get("after"), step.get("expression"))
+        for step in steps
+    ]
 
 
 def givers(steps: list[Entry]) -> list[str]:
     """Return who gave what the last step read."""
     return [
-        " ".join(one[part] for part in ("name", "layer", "by", "where") if part in one)
-        for one in steps[-1].get("values", ())
+        " ".join(value[part] for part in ("name", "layer", "by", "where") if part in value)
+        for value in steps[-1].get("values", ())
     ]
 
 
 def test_a_template_is_told_for_each_object_and_an_expression_for_each_value() -> None:
-    found = layers(*market(definition(resource(made(data={"a": "x", "b": "${metadata.name}!"}))), component_type()))
+    result = layers(*market(definition(resource(made(data={"a": "x", "b": "${metadata.name}!"}))), component_type()))
 
-    assert sorted(pointer for _, pointer in found) == ["", "/data/b", "/metadata/name", "/metadata/namespace"]
-    assert written(found[FILE, ""]) == [("definition", "spec.resources[0].template", None, None)]
-    assert written(found[FILE, "/data/b"]) == [
+    assert sorted(pointer for _, pointer in result) == ["", "/data/b", "/metadata/name", "/metadata/namespace"]
+    assert written(result[FILE, ""]) == [("definition", "spec.resources[0].template", None, None)]
+    assert written(result[FILE, "/data/b"]) == [
         ("definition", "spec.resources[0].template.data.b", "bread!", "${metadata.name}!")
     ]
 
@@ -122,9 +125,9 @@ DEFINITION = "ComponentDefinition/_cluster/stall"
     ],
 )  # fmt: skip
 def test_who_gave_a_parameter(spec: Any, overrides: Any, key: str, expected: list[str]) -> None:
-    found = layers(*market(SHOWN, component_type(), of=component(spec), on=binding(overrides=overrides)))
+    result = layers(*market(SHOWN, component_type(), of=component(spec), on=binding(overrides=overrides)))
 
-    assert givers(found[FILE, f"/data/{key}"]) == expected
+    assert givers(result[FILE, f"/data/{key}"]) == expected
 
 
 def test_a_parameter_that_nobody_gives_is_told_as_such() -> None:
@@ -134,9 +137,9 @@ def test_a_parameter_that_nobody_gives_is_told_as_such() -> None:
 
 
 def test_the_whole_of_the_values_is_told_field_by_field() -> None:
-    found = layers(*market(SHOWN, component_type(), of=component({"free": {}, "size": 2})))
+    result = layers(*market(SHOWN, component_type(), of=component({"free": {}, "size": 2})))
 
-    assert [one.split()[:2] for one in givers(found[FILE, "/data/all"])] == [
+    assert [giver.split()[:2] for giver in givers(result[FILE, "/data/all"])] == [
         ["spec.free", "component"], ["spec.size", "component"], ["spec.crust", "default"], ["spec.oven", "default"],
     ]  # fmt: skip
 
@@ -204,11 +207,11 @@ TYPE = "ComponentType/_cluster/market-stall"
 )
 def test_who_gave_a_parameter_of_a_platform_addon(key: str, expected: str) -> None:
     of = component_type(platform(instance="left", config={"colour": "red"}))
-    found = layers(*market(definition(), LAMP, of, on=binding(platformAddonOverrides={"lamp": {"watts": 9}})))
+    result = layers(*market(definition(), LAMP, of, on=binding(platformAddonOverrides={"lamp": {"watts": 9}})))
 
-    assert givers(found["configmap-bread-left.yaml", f"/data/{key}"]) == [expected]
+    assert givers(result["configmap-bread-left.yaml", f"/data/{key}"]) == [expected]
     assert f"instanceId platform {TYPE} spec.platformAddons[0].instanceId" in givers(
-        found["configmap-bread-left.yaml", "/metadata/name"]
+        result["configmap-bread-left.yaml", "/metadata/name"]
     )
 
 
@@ -224,15 +227,15 @@ def test_who_gave_a_parameter_of_a_platform_addon(key: str, expected: str) -> No
 )  # fmt: skip
 def test_who_gave_a_parameter_of_a_developers_addon(lamp: Any, key: str, expected: str) -> None:
     of = component_type(allow=[allowed(defaults={"colour": "blue"})])
-    found = layers(*market(definition(), LAMP, of, of=component({"lamp": lamp})))
+    result = layers(*market(definition(), LAMP, of, of=component({"lamp": lamp})))
 
-    assert givers(found["configmap-bread-default.yaml", f"/data/{key}"]) == [expected]
+    assert givers(result["configmap-bread-default.yaml", f"/data/{key}"]) == [expected]
 
 
 def test_who_gave_a_parameter_of_an_addon_that_a_component_lists() -> None:
-    found = layers(*market(definition(), LAMP, of=listing(platform(instance="left", config={"colour": "red"}))))
+    result = layers(*market(definition(), LAMP, of=listing(platform(instance="left", config={"colour": "red"}))))
 
-    assert givers(found["configmap-bread-left.yaml", "/data/colour"]) == [
+    assert givers(result["configmap-bread-left.yaml", "/data/colour"]) == [
         "spec.colour developer Component/square/bread spec.addons[0].config.colour"
     ]
 
@@ -240,11 +243,11 @@ def test_who_gave_a_parameter_of_an_addon_that_a_component_lists() -> None:
 def test_what_is_made_for_each_item_is_told_with_who_gave_the_items() -> None:
     shown = resource(made(name="${item.name}", data={"a": "${item.a}"}), forEach="${spec.items}")
     values = schema({"items": '[]object | default=[{"name":"x","a":1}]'})
-    found = layers(*market(definition(shown, values=values), component_type()))
+    result = layers(*market(definition(shown, values=values), component_type()))
 
     expected = [f"spec.items default {DEFINITION} spec.schema.parameters.items"]
-    assert givers(found["configmap-x.yaml", "/data/a"]) == expected
-    assert (found["configmap-x.yaml", ""][0]["forEach"], givers(found["configmap-x.yaml", ""])) == (
+    assert givers(result["configmap-x.yaml", "/data/a"]) == expected
+    assert (result["configmap-x.yaml", ""][0]["forEach"], givers(result["configmap-x.yaml", ""])) == (
         "${spec.items}",
         expected,
     )
@@ -265,26 +268,26 @@ WHO = schema({"who": "string | default=me"})
 
 
 def test_what_expressions_made_inside_of_a_list_is_told() -> None:
-    found, _ = patched(patch("add", f"{PODS}/volumes/-", {"name": "${instanceId}", "mode": 1}))
+    value, _ = patched(patch("add", f"{PODS}/volumes/-", {"name": "${instanceId}", "mode": 1}))
 
     at = "spec.patches[0].patch"
-    assert written(found[WORKLOAD, f"{PODS}/volumes"]) == [("lamp/left", at, [{"name": "left", "mode": 1}], None)]
-    assert written(found[WORKLOAD, f"{PODS}/volumes/0/name"]) == [("lamp/left", at, "left", "${instanceId}")]
+    assert written(value[WORKLOAD, f"{PODS}/volumes"]) == [("lamp/left", at, [{"name": "left", "mode": 1}], None)]
+    assert written(value[WORKLOAD, f"{PODS}/volumes/0/name"]) == [("lamp/left", at, "left", "${instanceId}")]
 
 
 def test_items_of_lists_that_are_merged_keep_their_own_expressions() -> None:
     value = {"containers": [{"name": "two"}, {"name": "${spec.who}"}]}
-    found, _ = patched(patch("merge", PODS, value), containers=("zero", "one"), values=WHO)
+    entry, _ = patched(patch("merge", PODS, value), containers=("zero", "one"), values=WHO)
 
-    assert written(found[WORKLOAD, f"{PODS}/containers/2/name"])[0][2:] == ("two", None)
-    assert written(found[WORKLOAD, f"{PODS}/containers/3/name"])[0][2:] == ("me", "${spec.who}")
+    assert written(entry[WORKLOAD, f"{PODS}/containers/2/name"])[0][2:] == ("two", None)
+    assert written(entry[WORKLOAD, f"{PODS}/containers/3/name"])[0][2:] == ("me", "${spec.who}")
 
 
 def test_fields_of_one_expression_are_each_told_by_it() -> None:
-    found, _ = patched(patch("merge", "/metadata/labels", '${{"a": spec.who, "b": "x"}}'), values=WHO)
+    value, _ = patched(patch("merge", "/metadata/labels", '${{"a": spec.who, "b": "x"}}'), values=WHO)
 
     for key in ("a", "b"):
-        assert written(found[WORKLOAD, f"/metadata/labels/{key}"])[0][3] == '${{"a": spec.who, "b": "x"}}'
+        assert written(value[WORKLOAD, f"/metadata/labels/{key}"])[0][3] == '${{"a": spec.who, "b": "x"}}'
 
 
 @pytest.mark.parametrize(
@@ -299,47 +302,47 @@ def test_fields_of_one_expression_are_each_told_by_it() -> None:
 )
 def test_a_value_is_told_at_the_place_that_it_has_in_the_end(operation: Any, pointer: str) -> None:
     image = patch("add", f"{PODS}/containers/1/image", "two:1")
-    found, made = patched(image, operation, containers=("one", "two"))
+    value, entry = patched(image, operation, containers=("one", "two"))
 
     place = f"{PODS}/containers/{pointer}/image"
-    assert written(found[WORKLOAD, place]) == [("lamp/left", "spec.patches[0].patch", "two:1", None)]
-    assert resolve_pointer(made, parse_pointer(place)) == "two:1"
+    assert written(value[WORKLOAD, place]) == [("lamp/left", "spec.patches[0].patch", "two:1", None)]
+    assert resolve_pointer(entry, parse_pointer(place)) == "two:1"
 
 
 def test_an_item_that_is_gone_is_told_behind_the_last_one() -> None:
-    gone = patch("remove", f"{PODS}/containers/0")
-    found, _ = patched(patch("add", f"{PODS}/containers/0/image", "one:1"), gone, containers=("one", "two"))
+    deleted = patch("remove", f"{PODS}/containers/0")
+    value, _ = patched(patch("add", f"{PODS}/containers/0/image", "one:1"), deleted, containers=("one", "two"))
 
-    (step,) = found[WORKLOAD, f"{PODS}/containers/-"]
+    (step,) = value[WORKLOAD, f"{PODS}/containers/-"]
     assert (step["op"], step["before"]) == ("removed", {"name": "one", "image": "one:1"})
-    assert not [pointer for _, pointer in found if pointer.startswith(f"{PODS}/containers/0")]
+    assert not [pointer for _, pointer in value if pointer.startswith(f"{PODS}/containers/0")]
 
 
 def test_a_list_that_is_replaced_tells_nothing_of_what_was_in_the_other() -> None:
     first = patch("add", f"{PODS}/containers/0/image", "one:1")
-    found, _ = patched(first, patch("replace", f"{PODS}/containers", [{"name": "${spec.who}"}]), values=WHO)
+    value, _ = patched(first, patch("replace", f"{PODS}/containers", [{"name": "${spec.who}"}]), values=WHO)
 
-    (step,) = found[WORKLOAD, f"{PODS}/containers"]
+    (step,) = value[WORKLOAD, f"{PODS}/containers"]
     assert (step["op"], step["before"], step["after"]) == (
         "replaced", [{"name": "one", "image": "one:1"}], [{"name": "me"}],
     )  # fmt: skip
-    assert [pointer for _, pointer in found if pointer.startswith(f"{PODS}/containers/")] == [
+    assert [pointer for _, pointer in value if pointer.startswith(f"{PODS}/containers/")] == [
         f"{PODS}/containers/0/name"
     ]
 
 
 def test_a_value_has_all_its_steps_the_last_one_last() -> None:
-    found, _ = patched(
+    value, _ = patched(
         patch("add", "/spec/replicas", 2), patch("replace", "/spec/replicas", 3), patch("remove", "/spec/replicas"),
     )  # fmt: skip
 
-    assert [(one["op"], one.get("before"), one.get("after")) for one in found[WORKLOAD, "/spec/replicas"]] == [
+    assert [(item["op"], item.get("before"), item.get("after")) for item in value[WORKLOAD, "/spec/replicas"]] == [
         ("added", None, 2), ("replaced", 2, 3), ("removed", 3, None),
     ]  # fmt: skip
 
 
 def test_every_pointer_that_has_a_value_in_the_end_leads_to_it() -> None:
-    found, made = patched(
+    value, entry = patched(
         patch("add", f"{PODS}/containers/0", {"name": "${spec.who}", "env": [{"name": "a", "value": "${spec.who}"}]}),
         patch("remove", f"{PODS}/containers/[?(@.name=='two')]"),
         patch("add", f"{PODS}/containers/0/env/0", {"name": "${spec.who}"}),
@@ -347,9 +350,9 @@ def test_every_pointer_that_has_a_value_in_the_end_leads_to_it() -> None:
         containers=("one", "two", "three"), values=WHO,
     )  # fmt: skip
 
-    for (file, pointer), steps in found.items():
+    for (file, pointer), steps in value.items():
         if file == WORKLOAD and pointer and "after" in steps[-1] and not isinstance(steps[-1]["after"], dict | list):
-            assert resolve_pointer(made, parse_pointer(pointer)) == steps[-1]["after"], pointer
+            assert resolve_pointer(entry, parse_pointer(pointer)) == steps[-1]["after"], pointer
 
 
 # what is not shown
@@ -370,28 +373,28 @@ def test_values_of_secrets_and_what_made_them_are_masked() -> None:
         },
     )
     secret = resource(SECRET, forEach="${['verdeckt']}")
-    found = layers(*market(definition(secret, values=WHO), of, component_type(platform(instance="left"))))
+    result = layers(*market(definition(secret, values=WHO), of, component_type(platform(instance="left"))))
 
     file = "secret-bread.yaml"
-    assert not [text for text in ("pw-", "geheim", "hunter", "aHVudGVy", "verde") if text in repr(found)]
-    assert found[file, "/stringData/password"][0]["expression"] == "*****"
-    assert givers(found[file, "/stringData/password"]) == [f"spec.who default {DEFINITION} spec.schema.parameters.who"]
-    assert [one["after"] for one in found[file, "/metadata/name"]] == ["bread"]
+    assert not [text for text in ("pw-", "geheim", "hunter", "aHVudGVy", "verde") if text in repr(result)]
+    assert result[file, "/stringData/password"][0]["expression"] == "*****"
+    assert givers(result[file, "/stringData/password"]) == [f"spec.who default {DEFINITION} spec.schema.parameters.who"]
+    assert [item["after"] for item in result[file, "/metadata/name"]] == ["bread"]
 
 
 def test_long_values_are_shortened() -> None:
-    found = layers(*market(definition(resource(made(data={"a": "${'x'.replace('x', spec.who)}"})), values=schema(
+    result = layers(*market(definition(resource(made(data={"a": "${'x'.replace('x', spec.who)}"})), values=schema(
         {"who": f"string | default={'y' * 5000}"})), component_type()))  # fmt: skip
 
-    assert len(found[FILE, "/data/a"][0]["after"]) < 400
+    assert len(result[FILE, "/data/a"][0]["after"]) < 400
 
 
 def test_each_of_many_items_is_told_where_it_is() -> None:
     insert = patch("add", f"{PODS}/containers/0", {"name": "c${string(item)}", "image": "${string(item)}"})
     of = addon("lamp", {"schema": schema({"n": "[]integer"}), "patches": [{**insert, "forEach": "${spec.n}"}]})
     numbers = platform(instance="left", config={"n": list(range(2000))})
-    found = layers(*market(definition(resource(pods("one"))), of, component_type(numbers)))
+    result = layers(*market(definition(resource(pods("one"))), of, component_type(numbers)))
 
-    assert [found[WORKLOAD, f"{PODS}/containers/{index}/image"][0]["after"] for index in range(2000)] == [
+    assert [result[WORKLOAD, f"{PODS}/containers/{index}/image"][0]["after"] for index in range(2000)] == [
         str(1999 - index) for index in range(2000)
     ]

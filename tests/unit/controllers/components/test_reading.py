@@ -88,15 +88,15 @@ READERS: Mapping[str, Callable[[Spec], tuple[Any, tuple[Finding, ...]]]] = {
 
 
 def said(kind: str, spec: Spec) -> list[tuple[str, str]]:
-    return [(one.code, one.message) for one in READERS[kind](spec)[1]]
+    return [(finding.code, finding.message) for finding in READERS[kind](spec)[1]]
 
 
 def refused(kind: str, spec: Spec) -> tuple[str, str]:
     """Return the code of the only thing that is wrong, and how it is told."""
-    read, told = READERS[kind](spec)
+    read, findings = READERS[kind](spec)
 
     assert read is None
-    (finding,) = told
+    (finding,) = findings
     assert finding.location.file == "one.yaml"
     assert finding.location.line > 0
     return finding.code, finding.message
@@ -104,13 +104,13 @@ def refused(kind: str, spec: Spec) -> tuple[str, str]:
 
 @pytest.mark.parametrize("kind", READERS)
 def test_the_least_that_an_object_says(kind: str) -> None:
-    read, told = READERS[kind]({})
+    read, findings = READERS[kind]({})
 
     assert read is not None
-    assert told == ()
+    assert findings == ()
 
 
-@pytest.mark.parametrize("kind", [one for one in READERS if one not in ("MarketStall", "Build")])
+@pytest.mark.parametrize("kind", [reader for reader in READERS if reader not in ("MarketStall", "Build")])
 def test_what_nobody_knows_is_refused_and_what_is_peoples_own_is_not(kind: str) -> None:
     assert said(kind, {"x-own": {"any": 1}}) == []
 
@@ -146,9 +146,9 @@ def whole(kind: str, **changed: Any) -> list[tuple[str, str]]:
         "EnvBinding": {"environment": "fair"},
     }
     glue = kind in ("Environment", "Build")
-    given = {"name": "bread", "namespace": "square", "api": GLUE if glue else "platform/v1alpha1", **changed}
-    text = written(kind, given.pop("name"), given.pop("spec", specs.get(kind, {})), **given)
-    return [(one.code, one.message) for one in BARE_READERS[kind](only(text))[1]]
+    mapping = {"name": "bread", "namespace": "square", "api": GLUE if glue else "platform/v1alpha1", **changed}
+    text = written(kind, mapping.pop("name"), mapping.pop("spec", specs.get(kind, {})), **mapping)
+    return [(finding.code, finding.message) for finding in BARE_READERS[kind](only(text))[1]]
 
 
 INVALID = {
@@ -220,10 +220,10 @@ def test_a_spec_is_a_mapping(kind: str, spec: Any) -> None:
 def test_a_spec_is_there(kind: str) -> None:
     api = GLUE if kind in ("Environment", "Build") else "platform/v1alpha1"
     text = f"apiVersion: {api}\nkind: {kind}\nmetadata: {{name: bread, namespace: square}}\nspec:\n"
-    read, told = BARE_READERS[kind](only(text))
+    read, findings = BARE_READERS[kind](only(text))
 
     assert read is None
-    assert (told[0].code, told[0].message) == (INVALID[kind], "spec must be a mapping")
+    assert (findings[0].code, findings[0].message) == (INVALID[kind], "spec must be a mapping")
 
 
 DEFINITION = "ComponentDefinitionInvalid"
@@ -300,10 +300,10 @@ DEFINITION = "ComponentDefinitionInvalid"
     ],
 )
 def test_definitions_that_are_refused(spec: Spec, code: str, message: str) -> None:
-    found = refused("ComponentDefinition", spec)
+    result = refused("ComponentDefinition", spec)
 
-    assert found[0] == code
-    assert message in found[1]
+    assert result[0] == code
+    assert message in result[1]
 
 
 @pytest.mark.parametrize("name", ["Main", "-a", "a-", "a_b", "a.b", "ä"])
@@ -482,10 +482,10 @@ ADDON = "AddonInvalid"
     ],
 )
 def test_addons_that_are_refused(spec: Spec, code: str, message: str) -> None:
-    found = refused("Addon", spec)
+    result = refused("Addon", spec)
 
-    assert found[0] == code
-    assert message in found[1]
+    assert result[0] == code
+    assert message in result[1]
 
 
 @pytest.mark.parametrize(
@@ -520,10 +520,10 @@ def test_addons_that_can_be(spec: Spec) -> None:
 
 @pytest.mark.parametrize("spec", [{}, {"creates": [], "patches": []}])
 def test_an_addon_that_does_nothing_can_be_used_and_is_told(spec: Spec) -> None:
-    read, told = read_addon(only(written("Addon", "lamp", spec)), LIMITS)
+    read, findings = read_addon(only(written("Addon", "lamp", spec)), LIMITS)
 
     assert read is not None
-    assert [(one.code, one.message) for one in told] == [
+    assert [(finding.code, finding.message) for finding in findings] == [
         ("AddonEmpty", "Addon/_cluster/lamp neither creates nor patches a resource")
     ]
 
@@ -543,10 +543,10 @@ def test_an_addon_that_does_nothing_can_be_used_and_is_told(spec: Spec) -> None:
 )
 def test_whom_an_addon_is_for(label: Any, sides: set[str] | None) -> None:
     labels = {} if label is None else {"allowedFor": label}
-    read, told = read_addon(only(written("Addon", "lamp", {"patches": [note("x")]}, labels=labels)), LIMITS)
+    read, findings = read_addon(only(written("Addon", "lamp", {"patches": [note("x")]}, labels=labels)), LIMITS)
 
     assert (set(read.allowed_roles) if read else None) == sides
-    assert [one.message.partition(", not ")[0] for one in told] == (
+    assert [finding.message.partition(", not ")[0] for finding in findings] == (
         [] if sides else ["metadata.labels.allowedFor must be one of platform-engineer, developer, both"]
     )
 
@@ -556,10 +556,10 @@ def test_whom_an_addon_is_for(label: Any, sides: set[str] | None) -> None:
     [({}, ""), ({"version": "1.10"}, "1.10"), ({"version": 2}, "2"), ({"version": None}, ""), ({"version": []}, "")],
 )
 def test_versions(labels: Mapping[str, Any], version: str) -> None:
-    read, told = read_addon(only(written("Addon", "lamp", {"patches": [note("x")]}, labels=labels)), LIMITS)
+    read, findings = read_addon(only(written("Addon", "lamp", {"patches": [note("x")]}, labels=labels)), LIMITS)
 
     assert read is not None
-    assert (read.version, told) == (version, ())
+    assert (read.version, findings) == (version, ())
 
 
 TYPE = "ComponentTypeInvalid"
@@ -631,19 +631,19 @@ TYPE = "ComponentTypeInvalid"
     ],
 )
 def test_types_that_are_refused(spec: Spec, code: str, message: str) -> None:
-    found = refused("ComponentType", spec)
+    result = refused("ComponentType", spec)
 
-    assert found[0] == code
-    assert message in found[1]
+    assert result[0] == code
+    assert message in result[1]
 
 
 def test_a_name_to_be_baked_under_must_be_one() -> None:
     annotations = {"reconciler.dev/bake": "a/../b"}
     spec = {"componentDefinitionRef": {"name": "stall"}}
-    (told,) = read_component_type(only(written("ComponentType", "market-stall", spec, annotations=annotations)))[1]
+    (finding,) = read_component_type(only(written("ComponentType", "market-stall", spec, annotations=annotations)))[1]
 
-    assert told.code == TYPE
-    assert told.message.startswith("metadata.annotations.reconciler.dev/bake must be a valid object name")
+    assert finding.code == TYPE
+    assert finding.message.startswith("metadata.annotations.reconciler.dev/bake must be a valid object name")
 
 
 COMPONENT = "ComponentInvalid"
@@ -672,10 +672,10 @@ COMPONENT = "ComponentInvalid"
     ],
 )
 def test_components_without_a_type_that_are_refused(spec: Spec, code: str, message: str) -> None:
-    found = refused("Component", spec)
+    result = refused("Component", spec)
 
-    assert found[0] == code
-    assert message in found[1]
+    assert result[0] == code
+    assert message in result[1]
 
 
 def test_a_component_without_a_type() -> None:
@@ -683,7 +683,7 @@ def test_a_component_without_a_type() -> None:
 
     assert not read.has_type
     assert (read.definition, read.values) == ("stall", {"a": 1})
-    assert [(one.instance, one.has_instance_id) for one in read.addons] == [
+    assert [(addon.instance, addon.has_instance_id) for addon in read.addons] == [
         (AddonInstance("lamp", "default"), False),
         (AddonInstance("lamp", "x"), True),
     ]
@@ -722,16 +722,16 @@ BINDING = "EnvBindingInvalid"
     ],
 )
 def test_bindings_that_are_refused(spec: Spec, code: str, message: str) -> None:
-    found = refused("EnvBinding", spec)
+    result = refused("EnvBinding", spec)
 
-    assert found[0] == code
-    assert message in found[1]
+    assert result[0] == code
+    assert message in result[1]
 
 
 def test_an_environment_of_several_parts() -> None:
-    read, told = of_binding({"environment": "fair.east", "owner": {"componentName": "bread", "namespace": "other"}})
+    read, findings = of_binding({"environment": "fair.east", "owner": {"componentName": "bread", "namespace": "other"}})
 
-    assert told == ()
+    assert findings == ()
     assert (read.environment, read.namespace, read.component) == ("fair.east", "other", "bread")
 
 
@@ -752,10 +752,10 @@ def test_an_environment_of_several_parts() -> None:
     ],
 )
 def test_environments_and_builds_that_are_refused(kind: str, spec: Spec, code: str, message: str) -> None:
-    found = refused(kind, spec)
+    result = refused(kind, spec)
 
-    assert found[0] == code
-    assert message in found[1]
+    assert result[0] == code
+    assert message in result[1]
 
 
 def test_everything_that_is_wrong_is_told_at_once() -> None:

@@ -75,17 +75,17 @@ def test_what_is_no_object(template: Template, why: str) -> None:
     result = room(rendering(template))
 
     assert told(result) == ["RenderedObjectInvalid"]
-    one = finding(result, "RenderedObjectInvalid")
+    output = finding(result, "RenderedObjectInvalid")
     title = "MarketStall/square/bread in fair: spec.resources[0].template must render a Kubernetes resource: "
-    assert one.message.startswith(title)
-    assert why in one.message
-    assert (one.location.file, one.location.object) == ("02.yaml", "ComponentDefinition/_cluster/stall")
+    assert output.message.startswith(title)
+    assert why in output.message
+    assert (output.location.file, output.location.object) == ("02.yaml", "ComponentDefinition/_cluster/stall")
     assert result.variants == ()
 
 
 @pytest.mark.parametrize("name", ["system:seller", "A", "ä"])
 def test_names_that_only_some_kinds_can_have(name: str) -> None:
-    assert [one["metadata"]["name"] for one in objects(room(rendering(made(name=name)))).values()] == [name]
+    assert [item["metadata"]["name"] for item in objects(room(rendering(made(name=name)))).values()] == [name]
 
 
 @pytest.mark.parametrize(
@@ -182,15 +182,15 @@ def test_an_error_of_a_render_names_the_component_the_environment_and_the_addon(
     lamp = addon("lamp", {"schema": schema({"n": "integer"}), "creates": [create(made(data="${1 / spec.n}"))]})
     result = room(market(definition(), lamp, component_type(platform("lamp", "i", {"n": 0}))))
 
-    (one,) = [each for each in findings(result) if each.severity == "error"]
-    assert one.message.startswith("MarketStall/square/bread in fair: lamp/i: spec.creates[0].resource.data ")
-    assert (one.location.file, one.location.object) == ("03.yaml", "Addon/_cluster/lamp")
+    (item,) = [entry for entry in findings(result) if entry.severity == "error"]
+    assert item.message.startswith("MarketStall/square/bread in fair: lamp/i: spec.creates[0].resource.data ")
+    assert (item.location.file, item.location.object) == ("03.yaml", "Addon/_cluster/lamp")
 
 
 def test_resources_are_rendered_in_their_order_and_written_by_name() -> None:
     """openchoreo 12.3, 12.7: what an addon sees is in the order of the definition."""
-    seen = create(made(name="seen", data="${ {'all': resources.map(r, r.metadata.name)} }"))
-    lamp = addon("a0", {"creates": [seen]})
+    output = create(made(name="seen", data="${ {'all': resources.map(r, r.metadata.name)} }"))
+    lamp = addon("a0", {"creates": [output]})
     result = room(rendering(made(name="z"), made("Secret", name="a"), made(name="b"), addons=[lamp]))
 
     assert objects(result)["configmap-seen.yaml"]["data"] == {"all": ["z", "a", "b"]}

@@ -51,9 +51,9 @@ def ruled(*rules: Any) -> str:
 def test_rules_of_a_type(rule: Any, message: str) -> None:
     result = room(market(SIZED, ruled(rule), of=component({"size": 5})))
 
-    one = finding(result, "ValidationRuleFailed")
-    assert one.message.startswith("MarketStall/square/bread in fair: spec.validation.rules[0]: the rule")
-    assert message in one.message
+    output = finding(result, "ValidationRuleFailed")
+    assert output.message.startswith("MarketStall/square/bread in fair: spec.validation.rules[0]: the rule")
+    assert message in output.message
     assert result.variants == ()
 
 
@@ -61,7 +61,7 @@ def test_all_rules_are_told_at_once() -> None:
     rules = [LOW, {"expression": "spec.size != 5"}, {"expression": "true"}]
     result = room(market(SIZED, ruled(*rules), of=component({"size": 5})))
 
-    assert [one.message.partition(": the rule")[0][-8:] for one in findings(result)] == ["rules[0]", "rules[1]"]
+    assert [item.message.partition(": the rule")[0][-8:] for item in findings(result)] == ["rules[0]", "rules[1]"]
 
 
 @pytest.mark.parametrize(
@@ -130,7 +130,10 @@ def test_what_a_component_lacks_its_environments_may_give() -> None:
     assert told(result) == []
     assert values(result) == {"host": "a"}
     assert ready(result, "MarketStall", "bread") == ("True", "Valid")
-    assert [one.reason for one in status(result, "ComponentType", "market-stall").conditions] == ["Compiled", "Valid"]
+    assert [condition.reason for condition in status(result, "ComponentType", "market-stall").conditions] == [
+        "Compiled",
+        "Valid",
+    ]
 
 
 def test_what_one_of_its_environments_does_not_give() -> None:

@@ -46,8 +46,8 @@ STALL = definition(values=schema({"size": "integer | default=1 maximum=9"}, {"mo
 
 
 def test_a_component_without_a_type() -> None:
-    one = listing(platform("desk-lamp", "left", {"watt": 7}), parameters={"size": 2})
-    result = room(market(STALL, LAMP, of=one, on=binding(overrides={"most": 6})))
+    output = listing(platform("desk-lamp", "left", {"watt": 7}), parameters={"size": 2})
+    result = room(market(STALL, LAMP, of=output, on=binding(overrides={"most": 6})))
 
     assert told(result) == []
     assert values(result) == {"size": 2, "most": 6}
@@ -62,8 +62,8 @@ def test_without_anything_but_a_definition() -> None:
 def test_several_instances_work_by_name_and_id() -> None:
     order = addon("desk-lamp", {"patches": [patch("add", "/data/order/-", "${instanceId}")]}, side="both")
     other = addon("awning", {"patches": [patch("add", "/data/order/-", "${addon.name}")]}, side="developer")
-    one = listing(platform("desk-lamp", "z"), platform("desk-lamp", "a"), platform("awning"))
-    result = room(market(definition(), order, other, of=one))
+    output = listing(platform("desk-lamp", "z"), platform("desk-lamp", "a"), platform("awning"))
+    result = room(market(definition(), order, other, of=output))
 
     assert values(result)["order"] == ["awning", "a", "z"]
 
@@ -83,8 +83,8 @@ def test_several_instances_work_by_name_and_id() -> None:
     ],
 )
 def test_overrides_of_instances(overrides: Any, left: str, right: str, codes: list[str]) -> None:
-    one = listing(platform("desk-lamp", "left"), platform("desk-lamp", "right"))
-    result = room(market(STALL, LAMP, of=one, on=binding(addonOverrides=overrides)))
+    output = listing(platform("desk-lamp", "left"), platform("desk-lamp", "right"))
+    result = room(market(STALL, LAMP, of=output, on=binding(addonOverrides=overrides)))
 
     assert told(result) == codes
     if not codes:
@@ -115,8 +115,8 @@ def test_overrides_of_the_only_instance(instance: str, key: str, codes: list[str
 def test_an_id_that_several_addons_have(key: str) -> None:
     other = patching("awning", "developer")
     instance = "" if key == "default" else key
-    one = listing(platform("desk-lamp", instance), platform("awning", instance))
-    result = room(market(STALL, LAMP, other, of=one, on=binding(addonOverrides={key: {}})))
+    output = listing(platform("desk-lamp", instance), platform("awning", instance))
+    result = room(market(STALL, LAMP, other, of=output, on=binding(addonOverrides={key: {}})))
 
     assert told(result) == ["OverrideKeyAmbiguous"]
     message = finding(result, "OverrideKeyAmbiguous").message
@@ -131,7 +131,7 @@ def test_there_are_no_platform_addons() -> None:
 
 
 @pytest.mark.parametrize(
-    ("texts", "one", "code", "message"),
+    ("texts", "text", "code", "message"),
     [
         pytest.param(
             [], listing(), "DefinitionNotFound", "no ComponentDefinition has the name stall", id="no-definition"
@@ -205,8 +205,8 @@ def test_there_are_no_platform_addons() -> None:
         ),
     ],
 )
-def test_what_is_wrong_is_told_bound_or_not(texts: list[str], one: str, code: str, message: str) -> None:
-    for world in ([*texts, one], market(*texts, of=one)):
+def test_what_is_wrong_is_told_bound_or_not(texts: list[str], text: str, code: str, message: str) -> None:
+    for world in ([*texts, text], market(*texts, of=text)):
         result = room(world)
 
         assert told(result) == [code]
@@ -247,8 +247,8 @@ def test_it_and_one_of_a_type_cannot_have_one_name() -> None:
     result = room([*PLACE, STALL, component_type(), component(), listing(), binding()])
 
     assert told(result) == ["ComponentNameConflict", "EnvBindingOwnerUnresolved"]
-    both = [one for one in findings(result) if one.code == "ComponentNameConflict"]
-    assert [one.location.object for one in both] == ["Component/square/bread", "MarketStall/square/bread"]
+    both = [item for item in findings(result) if item.code == "ComponentNameConflict"]
+    assert [item.location.object for item in both] == ["Component/square/bread", "MarketStall/square/bread"]
     assert ready(result, "Component", "bread") == ready(result, "MarketStall", "bread")
     assert ready(result, "Component", "bread") == ("False", "ComponentNameConflict")
 

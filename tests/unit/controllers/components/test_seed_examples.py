@@ -158,14 +158,14 @@ def test_its_own_definitions_are_short() -> None:
 def test_stage_1() -> None:
     result = both_stages()
 
-    found = status(result, "ComponentType", "production-web-app")
+    config_status = status(result, "ComponentType", "production-web-app")
     expected = read("#### 7. Generate ComponentType")["status"]
-    assert found.fields["generatedCRD"] == expected["generatedCRD"]
+    assert config_status.fields["generatedCRD"] == expected["generatedCRD"]
     # the seed lists them as they are written, the spec as they work
-    applied: Any = found.fields["appliedPlatformAddons"]
-    listed = [{"name": one["name"], "version": one["version"]} for one in applied]
-    assert listed == sorted(expected["appliedPlatformAddons"], key=lambda one: str(one["name"]))
-    ready = found.conditions[0]
+    applied: Any = config_status.fields["appliedPlatformAddons"]
+    listed = [{"name": item["name"], "version": item["version"]} for item in applied]
+    assert listed == sorted(expected["appliedPlatformAddons"], key=lambda value: str(value["name"]))
+    ready = config_status.conditions[0]
     assert [{"type": ready.type, "status": ready.status}] == expected["conditions"]
 
 
@@ -173,18 +173,18 @@ def test_what_developers_see() -> None:
     files = status(both_stages(), "ComponentType", "production-web-app").files
 
     assert files is not None
-    seen = parse_yaml(files["schema.json"]).documents[0].data["properties"]
+    properties = parse_yaml(files["schema.json"]).documents[0].data["properties"]
     (shown,) = blocks("#### 6. Merge Developer Addon Schemas", "json")
     # the seed's numbers are integers (openchoreo 18), and its JSON has a comment
     expected = parse_yaml(re.sub(r"^ *//.*\n", "", shown, flags=re.MULTILINE).replace("number", "integer").encode())
-    for name, wanted in expected.documents[0].data["properties"].items():
-        assert seen[name]["type"] == wanted["type"]
-        assert seen[name].get("description") == wanted.get("description")
-        assert seen[name].get("default") == wanted.get("default")
-        for field, of_field in wanted.get("properties", {}).items():
-            assert seen[name]["properties"][field]["type"] == of_field["type"]
-            assert seen[name]["properties"][field].get("default") == of_field.get("default", [])
-    assert not {"persistentVolume", "networkPolicy"} & seen.keys()
+    for name, item in expected.documents[0].data["properties"].items():
+        assert properties[name]["type"] == item["type"]
+        assert properties[name].get("description") == item.get("description")
+        assert properties[name].get("default") == item.get("default")
+        for field, of_field in item.get("properties", {}).items():
+            assert properties[name]["properties"][field]["type"] == of_field["type"]
+            assert properties[name]["properties"][field].get("default") == of_field.get("default", [])
+    assert not {"persistentVolume", "networkPolicy"} & properties.keys()
 
 
 def test_stage_2_and_what_its_environment_overrides() -> None:
@@ -192,16 +192,16 @@ def test_stage_2_and_what_its_environment_overrides() -> None:
     result = both_stages()
 
     assert told(result) == ["EnvBindingOwnerGuessed"]
-    found = objects(result, "east/components/production/shop/customer-portal")
-    deployment = found["deployment-customer-portal.yaml"]["spec"]
+    output = objects(result, "east/components/production/shop/customer-portal")
+    deployment = output["deployment-customer-portal.yaml"]["spec"]
     assert deployment["replicas"] == 3
     app, sidecar = deployment["template"]["spec"]["containers"]
     assert app["volumeMounts"] == [{"name": "app-data", "mountPath": "/app/data"}]
     assert sidecar["args"] == ["warn", "elasticsearch.prod.svc:9200"]
-    claim = found["persistentvolumeclaim-customer-portal-app-data.yaml"]["spec"]
+    claim = output["persistentvolumeclaim-customer-portal-app-data.yaml"]["spec"]
     assert claim == {"storageClassName": "premium", "resources": {"requests": {"storage": "200Gi"}}}
-    assert found["networkpolicy-customer-portal-policy.yaml"]["spec"] == {"ingress": [{"from": "namespace:ingress"}]}
-    assert "configmap-customer-portal-app-config.yaml" in found
+    assert output["networkpolicy-customer-portal-policy.yaml"]["spec"] == {"ingress": [{"from": "namespace:ingress"}]}
+    assert "configmap-customer-portal-app-config.yaml" in output
 
 
 def test_one_addon_twice() -> None:
@@ -223,9 +223,9 @@ def test_one_addon_twice() -> None:
 
 
 def test_strategy_2() -> None:
-    one = read("### Strategy 2: Runtime Composition (Optional)")
+    output = read("### Strategy 2: Runtime Composition (Optional)")
     result = room([
-        cluster(), environment("production"), build("my-app", {"image": "a"}, "shop"), DISK, in_namespace(one),
+        cluster(), environment("production"), build("my-app", {"image": "a"}, "shop"), DISK, in_namespace(output),
         whole(read("#### 2. Load ComponentDefinition")), running("my-app"),
     ])  # fmt: skip
 
@@ -241,16 +241,16 @@ def test_dependencies() -> None:
     init = addon("database-init", {"patches": [note("x")], "dependencies": declared})
     assert "database-init" in text
     names = ["tls-certificate", "persistent-volume", "database-init"]
-    others = [patching("tls-certificate"), patching("persistent-volume")]
-    result = room([definition(), init, *others, component_type(*(platform(name, "x") for name in names))])
+    values = [patching("tls-certificate"), patching("persistent-volume")]
+    result = room([definition(), init, *values, component_type(*(platform(name, "x") for name in names))])
 
     applied: Any = status(result, "ComponentType", "market-stall").fields["appliedPlatformAddons"]
-    assert [one["name"] for one in applied] == ["persistent-volume", "database-init", "tls-certificate"]
+    assert [item["name"] for item in applied] == ["persistent-volume", "database-init", "tls-certificate"]
     wishes = {"database-init": AddonOrderConstraints(("persistent-volume",), tuple(declared["loadOrder"]["after"]),
                                       tuple(declared["loadOrder"]["before"]))}  # fmt: skip
     with_monitoring = order_instances(map(AddonInstance, [*names, "monitoring"]), wishes, ())
     assert isinstance(with_monitoring, tuple)
-    assert [one.addon for one in with_monitoring] == [
+    assert [addon_instance.addon for addon_instance in with_monitoring] == [
         "persistent-volume", "database-init", "monitoring", "tls-certificate",
     ]  # fmt: skip
 
@@ -308,9 +308,9 @@ def test_the_complete_composition() -> None:
     }  # fmt: skip
     addons = [platform("persistent-volume", config={"volumeName": "data", "size": "50Gi", "mountPath": "/app/data"}),
               platform("logging-sidecar")]  # fmt: skip
-    one = written("Component", "my-app", {"componentDefinition": "web-app", "addons": addons}, namespace="shop")
+    output = written("Component", "my-app", {"componentDefinition": "web-app", "addons": addons}, namespace="shop")
     result = room([
-        cluster(), environment("production"), emit(stall), DISK, SIDECAR, one,
+        cluster(), environment("production"), emit(stall), DISK, SIDECAR, output,
         written("Build", "my-app", {"image": "registry.example.org/my-app:1"}, namespace="shop", api=GLUE),
         running("my-app"),
     ])  # fmt: skip

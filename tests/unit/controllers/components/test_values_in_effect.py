@@ -60,8 +60,8 @@ def in_effect(of: Any = None, overrides: Any = None) -> dict[str, Any]:
     result = room(market(STALL, component_type(), of=component(of), on=on))
 
     assert told(result) == []
-    found: dict[str, Any] = values(result)
-    return found
+    output: dict[str, Any] = values(result)
+    return output
 
 
 @pytest.mark.parametrize(
@@ -134,9 +134,9 @@ def test_values_of_a_component(of: Any, overrides: Any, changed: Any) -> None:
 def test_what_an_environment_may_not_say(overrides: Any, code: str, message: str, line: int) -> None:
     result = room(market(STALL, component_type(), on=binding(overrides=overrides)))
 
-    (one,) = findings(result)
-    assert (one.code, one.location.object, one.location.line) == (code, "EnvBinding/square/bread-fair", line)
-    assert one.message.startswith(f"spec.overrides.{message}")
+    (item,) = findings(result)
+    assert (item.code, item.location.object, item.location.line) == (code, "EnvBinding/square/bread-fair", line)
+    assert item.message.startswith(f"spec.overrides.{message}")
     assert result.variants == ()
 
 
@@ -144,7 +144,9 @@ def test_everything_that_is_wrong_is_told_where_it_is_said() -> None:
     on, of = binding(overrides={"size": 50, "image": "x", "bogus": 1}), component({"tags": [1], "nest": {"a": "y"}})
     result = room(market(STALL, component_type(), on=on, of=of))
 
-    assert sorted((one.location.object.partition("/")[0], one.code, one.message[:22]) for one in findings(result)) == [
+    assert sorted(
+        (item.location.object.partition("/")[0], item.code, item.message[:22]) for item in findings(result)
+    ) == [
         ("EnvBinding", "NotOverridable", "spec.overrides.image i"),
         ("EnvBinding", "SchemaValidation", "spec.overrides.size mu"),
         ("EnvBinding", "UnknownField", "spec.overrides.bogus i"),
@@ -179,16 +181,16 @@ def test_what_layers_only_have_together_is_told_at_the_last_one() -> None:
     of, on = component({"map": {"a": "1", "b": "2"}}), binding(overrides={"map": {"c": "3"}})
     result = room(market(stall, component_type(), of=of, on=on))
 
-    (one,) = findings(result)
-    assert (one.code, one.location.object) == ("SchemaValidation", "EnvBinding/square/bread-fair")
-    assert one.message.startswith("spec.overrides.map must have at most 2")
+    (item,) = findings(result)
+    assert (item.code, item.location.object) == ("SchemaValidation", "EnvBinding/square/bread-fair")
+    assert item.message.startswith("spec.overrides.map must have at most 2")
 
 
 def test_what_nobody_says_is_missed_at_the_component() -> None:
     stall = definition(values=schema({"nest": {"deep": "string | required=true"}, "top": "string | required=true"}))
     result = room(market(stall, component_type(), of=component({"nest": {}})))
 
-    assert [(one.message, one.location.object) for one in findings(result)] == [
+    assert [(item.message, item.location.object) for item in findings(result)] == [
         ("spec.nest.deep must be set: a string", "MarketStall/square/bread"),
         ("spec.top must be set: a string", "MarketStall/square/bread"),
     ]
@@ -278,8 +280,8 @@ def test_overrides_of_two_instances(overrides: Any, expected: Any) -> None:
     if isinstance(expected, str):
         assert told(result) == [expected]
     else:
-        found = (values(result, f"configmap-bread-{name}.yaml")["glow"] for name in ("left", "right"))
-        assert tuple(found) == expected
+        generator_type = (values(result, f"configmap-bread-{name}.yaml")["glow"] for name in ("left", "right"))
+        assert tuple(generator_type) == expected
 
 
 def test_an_instance_that_is_called_like_a_field_is_the_field() -> None:
@@ -461,5 +463,5 @@ def test_nothing_that_is_written_is_changed_by_what_becomes_of_it() -> None:
     result = room(market(*texts))
 
     assert values(result, "configmap-bread-grown.yaml") == {"list": ["x"]}
-    (cake,) = (one for one in result.variants if one.target.package.endswith("cake"))
+    (cake,) = (variant for variant in result.variants if variant.target.package.endswith("cake"))
     assert b"list:\n    - x\n" in dict(cake.source.files.items())["configmap-cake-grown.yaml"].data  # type: ignore[union-attr]

@@ -55,7 +55,7 @@ def blocks(number: str) -> list[str]:
 @cache
 def _inputs() -> Objects:
     documents = [document for block in blocks("16.1") for document in parse_yaml(block.encode()).documents]
-    return {f"{one.data['kind']}/{one.data['metadata']['name']}": one.data for one in documents}
+    return {f"{document.data['kind']}/{document.data['metadata']['name']}": document.data for document in documents}
 
 
 def inputs() -> Objects:
@@ -84,14 +84,14 @@ def test_its_crd() -> None:
 
 def test_its_status() -> None:
     expected = parse_yaml(blocks("16.2")[1].encode()).documents[0].data["status"]
-    found = status(example(), "ComponentType", "edge-api")
+    config_status = status(example(), "ComponentType", "edge-api")
 
-    fields: Any = found.fields
-    conditions = [{"type": one.type, "status": one.status, "reason": one.reason, "message": one.message}
-                  for one in found.conditions]  # fmt: skip
+    fields: Any = config_status.fields
+    conditions = [{"type": condition.type, "status": condition.status, "reason": condition.reason, "message": condition.message}
+                  for condition in config_status.conditions]  # fmt: skip
     for name in ("appliedPlatformAddons", "developerAddons"):
-        assert all(re.fullmatch(r"sha256:[0-9a-f]{64}", one["digest"]) for one in fields[name])
-        assert [{**one, "digest": "sha256:…"} for one in fields[name]] == expected[name]
+        assert all(re.fullmatch(r"sha256:[0-9a-f]{64}", field["digest"]) for field in fields[name])
+        assert [{**field, "digest": "sha256:…"} for field in fields[name]] == expected[name]
     assert fields["generatedCRD"] == expected["generatedCRD"]
     assert conditions[0] == expected["conditions"][0]
 
@@ -107,16 +107,16 @@ def test_the_bytes_of_staging() -> None:
     assert sorted(name.rpartition("/")[2] for name in written) == sorted(names)
 
 
-def differences(one: Any, other: Any, at: str = "") -> dict[str, Any]:
+def differences(entry: Any, other: Any, at: str = "") -> dict[str, Any]:
     """Return what the other has at each place that is not the same."""
-    if isinstance(one, dict) and isinstance(other, dict) and one.keys() == other.keys():
+    if isinstance(entry, dict) and isinstance(other, dict) and entry.keys() == other.keys():
         return {
-            place: value for key in one for place, value in differences(one[key], other[key], f"{at}/{key}").items()
+            place: value for key in entry for place, value in differences(entry[key], other[key], f"{at}/{key}").items()
         }
-    if isinstance(one, list) and isinstance(other, list) and len(one) == len(other):
-        pairs = enumerate(zip(one, other, strict=True))
+    if isinstance(entry, list) and isinstance(other, list) and len(entry) == len(other):
+        pairs = enumerate(zip(entry, other, strict=True))
         return {place: value for index, (a, b) in pairs for place, value in differences(a, b, f"{at}/{index}").items()}
-    return {} if one == other else {at: other}
+    return {} if entry == other else {at: other}
 
 
 def rows(number: str) -> list[list[str]]:
@@ -133,16 +133,16 @@ def test_what_differs_in_production() -> None:
     changed = {file: differences(staging[file], production[file]) for file in staging}
     listed = 0
     subject = ""
-    for one, place, value in rows("16.5"):
-        subject = one or subject
+    for item, place, value in rows("16.5"):
+        subject = item or subject
         kind, name = subject.split()
         data = production[f"{kind.lower()}-{name}.yaml"]
         steps = parse_pointer(place)
-        found = resolve_pointer(data, [int(step) if step.isdigit() else step for step in steps])
+        pointer = resolve_pointer(data, [int(step) if step.isdigit() else step for step in steps])
         if value.startswith("namespaceSelector"):
-            assert found == {"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "billing"}}}
+            assert pointer == {"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "billing"}}}
         else:
-            assert str(found) == value
+            assert str(pointer) == value
         listed += 1
     assert sum(map(len, changed.values())) == listed == 9
     assert staging.keys() == production.keys()
@@ -181,7 +181,7 @@ def test_variations_that_stop_production_alone(change: Callable[[Objects], None]
 
     assert told(result) == [code]
     assert message in finding(result, code).message
-    assert [one.target.package for one in result.variants] == ["components/staging/shop/orders"]
+    assert [variant.target.package for variant in result.variants] == ["components/staging/shop/orders"]
 
 
 def test_16_7_3_null_drops_what_the_instance_says_as_well() -> None:
@@ -204,12 +204,12 @@ def test_16_7_5_without_its_developer_addon(shipper: Any) -> None:
 
     assert told(result) == ["OverrideUnused"]
     for place in (STAGING, PRODUCTION):
-        found = objects(result, place)
-        pod = found["deployment-orders.yaml"]["spec"]["template"]
-        assert [one["name"] for one in pod["spec"]["containers"]] == ["main"]
+        output = objects(result, place)
+        pod = output["deployment-orders.yaml"]["spec"]["template"]
+        assert [container["name"] for container in pod["spec"]["containers"]] == ["main"]
         assert pod["metadata"]["annotations"] == {"guard.platform/mode": "strict"}
-        assert "configmap-orders-log-shipper.yaml" not in found
-    warned = [one.location.object for one in findings(result) if one.code == "OverrideUnused"]
+        assert "configmap-orders-log-shipper.yaml" not in output
+    warned = [item.location.object for item in findings(result) if item.code == "OverrideUnused"]
     assert warned == ["EnvBinding/shop/orders-prod"]
 
 
@@ -220,13 +220,13 @@ def test_16_7_6_with_its_developer_addon_as_it_is() -> None:
     result = example(change)
 
     assert told(result) == []
-    found = objects(result, STAGING)
-    pod = found["deployment-orders.yaml"]["spec"]["template"]["spec"]
+    output = objects(result, STAGING)
+    pod = output["deployment-orders.yaml"]["spec"]["template"]["spec"]
     sidecar = pod["containers"][1]
     assert sidecar["name"] == "log-shipper"
     assert "volumeMounts" not in sidecar
-    assert [one["name"] for one in pod["volumes"]] == ["buffer"]
-    assert "configmap-orders-log-shipper.yaml" not in found
+    assert [volume["name"] for volume in pod["volumes"]] == ["buffer"]
+    assert "configmap-orders-log-shipper.yaml" not in output
 
 
 def test_16_7_7_an_unknown_field() -> None:

@@ -68,13 +68,13 @@ def pool(
 
 def merge(
     files: Mapping[str, str] | FileTree,
-    others: Mapping[str, Mapping[str, str]] | None = None,
+    mapping: Mapping[str, Mapping[str, str]] | None = None,
     options: TemplateOptions | None = None,
     rules: tuple[TemplateMergeRule, ...] | None = None,
 ) -> TemplatedPackage:
     """Return a package with the templates of its pools merged, beside other packages of its cluster."""
     own = files if isinstance(files, FileTree) else tree(files)
-    packages = {PACKAGE: own, **{name: tree(texts) for name, texts in (others or {}).items()}}
+    packages = {PACKAGE: own, **{name: tree(texts) for name, texts in (mapping or {}).items()}}
     return apply_templates(own, find_pairs(packages, rules), options)
 
 
@@ -83,26 +83,28 @@ def pair(parent: Any, child: Any, options: TemplateOptions | None = None, **spec
     return merge({"kafka.yaml": kafka(parent), "pool.yaml": pool(child, **spec)}, options=options)
 
 
-def data_of(done: TemplatedPackage, path: str = "pool.yaml") -> Any:
-    return parse_yaml(done.files[path].data).documents[0].data
+def data_of(package: TemplatedPackage, path: str = "pool.yaml") -> Any:
+    return parse_yaml(package.files[path].data).documents[0].data
 
 
-def template_of(done: TemplatedPackage, path: str = "pool.yaml") -> Any:
-    return data_of(done, path)["spec"].get("template", MISSING)
+def template_of(package: TemplatedPackage, path: str = "pool.yaml") -> Any:
+    return data_of(package, path)["spec"].get("template", MISSING)
 
 
 def codes(findings: Iterable[Finding]) -> list[str]:
-    return [f"{one.severity[0].upper()} {one.code}" for one in findings]
+    return [f"{finding.severity[0].upper()} {finding.code}" for finding in findings]
 
 
-def of(done: TemplatedPackage, name: str) -> TemplatedResource:
-    return next(one for one in done.resources if one.resource.name == name)
+def of(package: TemplatedPackage, name: str) -> TemplatedResource:
+    return next(
+        templated_resource for templated_resource in package.resources if templated_resource.resource.name == name
+    )
 
 
-def sources(done: TemplatedPackage, name: str = "brokers") -> dict[str, str]:
-    effect = of(done, name).effect
+def sources(package: TemplatedPackage, name: str = "brokers") -> dict[str, str]:
+    effect = of(package, name).effect
     assert effect is not None
-    return {one["name"]: one["source"] for one in effect.as_data().get("properties", ())}
+    return {item["name"]: item["source"] for item in effect.as_data().get("properties", ())}
 
 
 def key(name: str, kind: str = "KafkaNodePool", namespace: str = "shop") -> ObjectKey:

@@ -18,8 +18,8 @@ def env(*variables: Mapping[str, Any]) -> dict[str, Any]:
     return {"kafkaContainer": {"env": list(variables)}}
 
 
-def labels(of: str, **found: Any) -> dict[str, Any]:
-    return {of: {"metadata": {"labels": {name.replace("__", "/").replace("_", "."): v for name, v in found.items()}}}}
+def labels(of: str, **mapping: Any) -> dict[str, Any]:
+    return {of: {"metadata": {"labels": {name.replace("__", "/").replace("_", "."): v for name, v in mapping.items()}}}}
 
 
 def alone(parent: Any, child: Any, **spec: Any) -> dict[str, str]:
@@ -36,7 +36,7 @@ QUIET = {"enableServiceLinks": False, "hostUsers": False, "terminationGracePerio
 
 
 @pytest.mark.parametrize(
-    ("files", "expected", "told"),
+    ("files", "expected", "values"),
     [
         pytest.param(alone({}, {"pod": {}}), {"pod": {}}, [], id="14.2-an-empty-property-survives"),
         pytest.param(
@@ -151,14 +151,14 @@ QUIET = {"enableServiceLinks": False, "hostUsers": False, "terminationGracePerio
         ),
     ],
 )  # fmt: skip
-def test_an_edge_case(files: dict[str, str], expected: Any, told: list[str]) -> None:
-    done = merge(files)
+def test_an_edge_case(files: dict[str, str], expected: Any, values: list[str]) -> None:
+    package = merge(files)
 
-    assert codes(done.findings) == told
-    if any(one.startswith("E") for one in told):
-        assert {path: done.files[path].data.decode() for path in done.files} == files
+    assert codes(package.findings) == values
+    if any(item.startswith("E") for item in values):
+        assert {path: package.files[path].data.decode() for path in package.files} == files
     else:
-        assert template_of(done) == expected
+        assert template_of(package) == expected
 
 
 def test_14_10_a_label_of_a_listener_wins_on_routes_and_loses_on_services() -> None:
@@ -166,8 +166,12 @@ def test_14_10_a_label_of_a_listener_wins_on_routes_and_loses_on_services() -> N
     listener = {"name": "route", "port": 9099, "type": "route", "configuration": {"brokers": mine}}
     inherited = {**labels("perPodService", team="template"), **labels("perPodRoute", team="template")}
 
-    done = merge(alone(inherited, MISSING, listeners=[listener]))
+    package = merge(alone(inherited, MISSING, listeners=[listener]))
 
-    (effect,) = done.effects
-    teams = {one.kind: one.labels["team"] for one in effect.description.objects if any("-0" in n for n in one.names)}
+    (effect,) = package.effects
+    teams = {
+        operator_objects.kind: operator_objects.labels["team"]
+        for operator_objects in effect.description.objects
+        if any("-0" in n for n in operator_objects.names)
+    }
     assert teams == {"Service": "template", "Route": "listener"}

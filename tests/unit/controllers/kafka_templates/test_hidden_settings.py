@@ -50,10 +50,10 @@ ENV = [{"name": "A", "value": "1"}, {"name": "B", "value": "2"}]
     ],
 )
 def test_hidden(inherited: Any, own: Any, shadowed: list[str], overridden: list[str]) -> None:
-    found = find_hidden_settings(inherited, own)
+    hidden_settings = find_hidden_settings(inherited, own)
 
-    assert [*found.shadowed] == shadowed
-    assert [*found.overridden] == overridden
+    assert [*hidden_settings.shadowed] == shadowed
+    assert [*hidden_settings.overridden] == overridden
 
 
 def test_it_is_told_once_for_every_property() -> None:
@@ -62,18 +62,18 @@ def test_it_is_told_once_for_every_property() -> None:
         "podSet": {"metadata": {"labels": {"a": "b"}}},
     }
 
-    done = pair(parent, {"pod": {"priorityClassName": "b"}, "podSet": {}})
+    package = pair(parent, {"pod": {"priorityClassName": "b"}, "podSet": {}})
 
-    (found,) = done.findings
-    assert found.message == (
+    (finding,) = package.findings
+    assert finding.message == (
         "spec.template.pod replaces the whole value of Kafka/shop/orders; these inherited settings have no effect: tolerations[k]"
     )
-    assert (found.location.file, found.location.pointer, found.severity) == (
+    assert (finding.location.file, finding.location.pointer, finding.severity) == (
         "pool.yaml",
         "/spec/template/pod",
         "warning",
     )
-    properties = {one["name"]: one for one in done.effects[0].as_data()["properties"]}
+    properties = {item["name"]: item for item in package.effects[0].as_data()["properties"]}
     assert properties["pod"]["overridden"] == ["priorityClassName"]
     assert properties["podSet"]["shadowed"] == ["metadata.labels.a"]
 
@@ -114,13 +114,13 @@ def test_it_is_told_once_for_every_property() -> None:
 )
 def test_to_repeat(parent: Any, child: Any, expected: Any) -> None:
     (effect,) = pair(parent, child).effects
-    said = parse_yaml(effect.full_template_yaml).documents[0].data
+    data = parse_yaml(effect.full_template_yaml).documents[0].data
 
-    assert is_equal_data(said, {"spec": {"template": expected}})
-    again = pair(parent, said["spec"]["template"])
-    assert [one for one in again.findings if one.code == "ShadowedTemplateFields"] == []
+    assert is_equal_data(data, {"spec": {"template": expected}})
+    package = pair(parent, data["spec"]["template"])
+    assert [finding for finding in package.findings if finding.code == "ShadowedTemplateFields"] == []
     assert is_equal_data(
-        template_of(again)["pod" if "pod" in expected else "kafkaContainer"], next(iter(expected.values()))
+        template_of(package)["pod" if "pod" in expected else "kafkaContainer"], next(iter(expected.values()))
     )
 
 

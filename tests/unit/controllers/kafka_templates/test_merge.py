@@ -53,12 +53,12 @@ def side(name: str, value: Any) -> Any:
 
 @pytest.mark.parametrize(("parent", "child", "expected", "source"), MATRIX, ids=[f"{k}-{p}" for k, p, *_ in MATRIX])
 def test_sixteen_combinations(parent: str, child: str, expected: Any, source: str) -> None:
-    done = pair(side(parent, K), side(child, V))
+    package = pair(side(parent, K), side(child, V))
 
-    written = template_of(done)
+    written = template_of(package)
     assert written is MISSING if expected is MISSING else is_equal_data(written, {"pod": expected})
-    assert sources(done).get("pod", "unset") == source
-    assert ("W NullTemplateProperty" in codes(done.findings)) == (child == "null")
+    assert sources(package).get("pod", "unset") == source
+    assert ("W NullTemplateProperty" in codes(package.findings)) == (child == "null")
 
 
 ORDERS = {
@@ -80,7 +80,7 @@ OF_CONTAINER = ["securityContext.runAsUser", "env[TZ]"]
 
 
 @pytest.mark.parametrize(
-    ("child", "expected", "who", "lost", "told"),
+    ("child", "expected", "who", "lost", "values"),
     [
         pytest.param(MISSING, SHARED, ALL_KAFKA, {}, [], id="A-missing"),
         pytest.param({}, SHARED, ALL_KAFKA, {}, [], id="A-empty"),
@@ -144,14 +144,14 @@ OF_CONTAINER = ["securityContext.runAsUser", "env[TZ]"]
         ),
     ],
 )
-def test_worked_examples(child: Any, expected: Any, who: Any, lost: Any, told: list[str]) -> None:
-    done = pair(ORDERS, child, storage=CLAIMS)
+def test_worked_examples(child: Any, expected: Any, who: Any, lost: Any, values: list[str]) -> None:
+    package = pair(ORDERS, child, storage=CLAIMS)
 
-    assert is_equal_data(template_of(done), expected)
-    assert sources(done) == who
-    (effect,) = done.effects
-    assert {one["name"]: one["shadowed"] for one in effect.as_data()["properties"] if "shadowed" in one} == lost
-    assert codes(done.findings) == told
+    assert is_equal_data(template_of(package), expected)
+    assert sources(package) == who
+    (effect,) = package.effects
+    assert {item["name"]: item["shadowed"] for item in effect.as_data()["properties"] if "shadowed" in item} == lost
+    assert codes(package.findings) == values
 
 
 @pytest.mark.parametrize(
@@ -201,9 +201,9 @@ def test_worked_examples(child: Any, expected: Any, who: Any, lost: Any, told: l
     ],
 )
 def test_edge_cases(parent: Any, child: Any, expected: Any) -> None:
-    done = pair(parent, child)
+    package = pair(parent, child)
 
-    written = template_of(done)
+    written = template_of(package)
     assert written is MISSING if expected is MISSING else is_equal_data(written, expected)
 
 
@@ -211,18 +211,18 @@ def test_edge_cases(parent: Any, child: Any, expected: Any) -> None:
 def test_roles_do_not_matter(role: str) -> None:
     parent = {"perPodService": {"metadata": {"labels": {"a": "b"}}}, "initContainer": {"env": []}}
 
-    done = merge({"k.yaml": kafka(parent), "p.yaml": pool(roles=[role]), "o.yaml": pool(name="others")})
+    package = merge({"k.yaml": kafka(parent), "p.yaml": pool(roles=[role]), "o.yaml": pool(name="others")})
 
-    assert is_equal_data(template_of(done, "p.yaml"), parent)
-    assert codes(done.findings).count("I TemplateWithoutEffect") == 4
+    assert is_equal_data(template_of(package, "p.yaml"), parent)
+    assert codes(package.findings).count("I TemplateWithoutEffect") == 4
 
 
 def test_properties_stand_in_the_rules_order() -> None:
     names = ["initContainer", "kafkaContainer", "pod", "podSet"]
 
-    done = pair({name: {} for name in names}, {"perPodIngress": {}, "persistentVolumeClaim": {}})
+    package = pair({name: {} for name in names}, {"perPodIngress": {}, "persistentVolumeClaim": {}})
 
-    assert [*template_of(done)] == [
+    assert [*template_of(package)] == [
         "podSet",
         "pod",
         "perPodIngress",
@@ -245,10 +245,10 @@ def test_a_property_that_kafka_drops_is_gone_in_the_next_pass() -> None:
 def test_what_was_merged_once_is_refused_as_input() -> None:
     once = pair({"pod": K}, {"podSet": {}})
 
-    again = merge(once.files)
+    package = merge(once.files)
 
-    assert codes(again.findings) == ["E MaterialisedInput"]
-    assert again.files == once.files
+    assert codes(package.findings) == ["E MaterialisedInput"]
+    assert package.files == once.files
 
 
 def test_the_same_input_gives_the_same_bytes() -> None:
@@ -262,12 +262,16 @@ def test_the_same_input_gives_the_same_bytes() -> None:
 
 
 def test_pools_share_no_value() -> None:
-    done = merge({"k.yaml": kafka({"pod": K}), "a.yaml": pool(name="a"), "b.yaml": pool(name="b")})
+    package = merge({"k.yaml": kafka({"pod": K}), "a.yaml": pool(name="a"), "b.yaml": pool(name="b")})
 
-    one, other = (each.document.data["spec"]["template"] for each in done.resources if each.effect)
-    assert is_equal_data(one, other)
-    assert one["pod"] is not other["pod"]
-    assert one["pod"]["metadata"] is not other["pod"]["metadata"]
+    entry, other = (
+        templated_resource.document.data["spec"]["template"]
+        for templated_resource in package.resources
+        if templated_resource.effect
+    )
+    assert is_equal_data(entry, other)
+    assert entry["pod"] is not other["pod"]
+    assert entry["pod"]["metadata"] is not other["pod"]["metadata"]
 
 
 @pytest.mark.parametrize(
@@ -283,15 +287,15 @@ def test_pools_share_no_value() -> None:
     ],
 )
 def test_what_is_no_mapping_is_an_error(parent: Any, child: Any, pointers: list[str]) -> None:
-    done = pair(parent, child)
+    package = pair(parent, child)
 
-    assert codes(done.findings) == ["E InvalidTemplateType"] * len(pointers)
-    assert [one.location.pointer for one in done.findings] == pointers
-    assert done.files == tree({"kafka.yaml": kafka(parent), "pool.yaml": pool(child)})
-    assert done.effects == ()
+    assert codes(package.findings) == ["E InvalidTemplateType"] * len(pointers)
+    assert [finding.location.pointer for finding in package.findings] == pointers
+    assert package.files == tree({"kafka.yaml": kafka(parent), "pool.yaml": pool(child)})
+    assert package.effects == ()
 
 
 def test_an_equal_property_is_told() -> None:
-    done = pair({"pod": V}, {"pod": dict(V)})
+    package = pair({"pod": V}, {"pod": dict(V)})
 
-    assert codes(done.findings) == ["I RedundantOverride"]
+    assert codes(package.findings) == ["I RedundantOverride"]

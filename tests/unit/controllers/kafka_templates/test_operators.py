@@ -42,13 +42,13 @@ SIDES: dict[str, Any] = {
 @pytest.mark.parametrize(("parent", "child"), [*product(SIDES, SIDES)])
 def test_every_operator_means_the_same(parent: str, child: str) -> None:
     inputs = parse_yaml(kafka(SIDES[parent])).documents[0].data, parse_yaml(pool(SIDES[child])).documents[0].data
-    done = pair(SIDES[parent], SIDES[child])
+    package = pair(SIDES[parent], SIDES[child])
 
-    theirs = data_of(done, "kafka.yaml")["spec"]["kafka"].get("template")
-    written = data_of(done)["spec"].get("template")
-    wanted = since_049(inputs[0]["spec"]["kafka"].get("template"), inputs[1]["spec"].get("template"))
-    assert is_equal_data(since_049(theirs, written), wanted)
-    assert is_equal_data(before_049(theirs, written), wanted)
+    theirs = data_of(package, "kafka.yaml")["spec"]["kafka"].get("template")
+    written = data_of(package)["spec"].get("template")
+    expected = since_049(inputs[0]["spec"]["kafka"].get("template"), inputs[1]["spec"].get("template"))
+    assert is_equal_data(since_049(theirs, written), expected)
+    assert is_equal_data(before_049(theirs, written), expected)
 
 
 def test_without_us_they_differ() -> None:

@@ -72,20 +72,20 @@ INHERITED = """\
 
 
 def test_only_the_template_and_the_mark_are_written() -> None:
-    done = merge({"kafka.yaml": PARENT, "pool.yaml": CHILD})
+    package = merge({"kafka.yaml": PARENT, "pool.yaml": CHILD})
 
-    assert codes(done.findings) == []
-    assert done.files["kafka.yaml"].data.decode() == PARENT
+    assert codes(package.findings) == []
+    assert package.files["kafka.yaml"].data.decode() == PARENT
     expected = CHILD.replace(LABELS, MARKED).replace("    # dumps help\n", f"{INHERITED}    # dumps help\n")
-    assert done.files["pool.yaml"].data.decode() == expected
+    assert package.files["pool.yaml"].data.decode() == expected
 
 
 def test_a_pool_beside_others_in_one_file() -> None:
     other = "---\n# somebody else's\napiVersion: v1\nkind: ConfigMap\nmetadata: {name:   x}\n"
 
-    done = merge({"all.yaml": f"{PARENT}---\n{CHILD}{other}"})
+    package = merge({"all.yaml": f"{PARENT}---\n{CHILD}{other}"})
 
-    text = done.files["all.yaml"].data.decode()
+    text = package.files["all.yaml"].data.decode()
     assert text.startswith(PARENT)
     assert text.endswith(other)
     assert is_equal_data(parse_yaml(text).documents[1].data["spec"]["template"]["podSet"], {})
@@ -101,35 +101,35 @@ def test_a_pool_beside_others_in_one_file() -> None:
     ],
 )
 def test_an_inherited_template(old: str, new: str, expected: list[str] | None) -> None:
-    done = merge({"kafka.yaml": PARENT, "pool.yaml": CHILD.replace(old, new)})
+    package = merge({"kafka.yaml": PARENT, "pool.yaml": CHILD.replace(old, new)})
 
     pod = {"priorityClassName": "high", "terminationGracePeriodSeconds": 0}
-    assert is_equal_data(template_of(done), {"podSet": {}, "pod": pod})
-    assert [line for line in expected or [] if line not in done.files["pool.yaml"].data.decode().splitlines()] == []
+    assert is_equal_data(template_of(package), {"podSet": {}, "pod": pod})
+    assert [line for line in expected or [] if line not in package.files["pool.yaml"].data.decode().splitlines()] == []
 
 
 def test_json() -> None:
     child = json.dumps(parse_yaml(CHILD).documents[0].data, indent=4) + "\n"
 
-    done = merge({"kafka.yaml": PARENT, "pool.json": child})
+    package = merge({"kafka.yaml": PARENT, "pool.json": child})
 
-    text = done.files["pool.json"].data.decode()
+    text = package.files["pool.json"].data.decode()
     assert {*json.loads(text)["spec"]["template"]} == {"podSet", "pod", "kafkaContainer"}
     assert [line for line in child.splitlines() if line.strip(" ,") not in text] == []
 
 
 @pytest.mark.parametrize("child", [MISSING, {"pod": {}}, {"podSet": {"metadata": {}}, "pod": {"hostUsers": False}}])
 def test_a_pool_that_inherits_nothing_stays_to_the_byte(child: Any) -> None:
-    done = pair({"podDisruptionBudget": {}}, child)
+    package = pair({"podDisruptionBudget": {}}, child)
 
-    assert done.files["pool.yaml"].data.decode() == pool(child)
-    assert done.as_data() == []
+    assert package.files["pool.yaml"].data.decode() == pool(child)
+    assert package.as_data() == []
 
 
 def test_what_a_pool_has_already_is_kept_beside_the_mark() -> None:
-    done = pair({"pod": {}}, MISSING, annotations={"a": "b"})
+    package = pair({"pod": {}}, MISSING, annotations={"a": "b"})
 
-    assert data_of(done)["metadata"]["annotations"] == {"a": "b", "reconciler.dev/materialised-template": "true"}
+    assert data_of(package)["metadata"]["annotations"] == {"a": "b", "reconciler.dev/materialised-template": "true"}
 
 
 REPORT = {"reconciler.dev/template-mode": "report"}
@@ -151,61 +151,62 @@ def test_modes(options: TemplateOptions, annotations: dict[str, str], is_written
         "pool.yaml": pool({"podSet": {}}, annotations=annotations),
     }
 
-    done = merge(files, options=options)
+    package = merge(files, options=options)
 
-    (effect,) = done.effects
-    assert (done.files != tree(files)) is is_written
+    (effect,) = package.effects
+    assert (package.files != tree(files)) is is_written
     assert dict(effect.template) == {"podSet": {}, "pod": {"hostUsers": False}}
     assert effect.as_data().get("template") == (None if is_written else effect.template)
-    assert bool(done.as_data()) is is_written
+    assert bool(package.as_data()) is is_written
 
 
 def test_a_mode_that_is_none() -> None:
-    done = pair({}, {}, annotations={"reconciler.dev/template-mode": "Report"})
+    package = pair({}, {}, annotations={"reconciler.dev/template-mode": "Report"})
 
-    (found,) = done.findings
-    assert found.code == "TemplateModeInvalid"
-    assert found.message == 'reconciler.dev/template-mode must be materialise or report, not "Report"'
+    (finding,) = package.findings
+    assert finding.code == "TemplateModeInvalid"
+    assert finding.message == 'reconciler.dev/template-mode must be materialise or report, not "Report"'
 
 
 def test_an_error_leaves_the_package_as_it_was() -> None:
     files = {"kafka.yaml": kafka({"pod": {}}), "a.yaml": pool(name="a"), "b.yaml": pool({"pod": 1}, name="b")}
 
-    done = merge(files)
+    package = merge(files)
 
-    assert codes(done.findings) == ["E InvalidTemplateType"]
-    assert done.files == tree(files)
-    assert [one.child.key.name for one in done.effects] == ["a"]
+    assert codes(package.findings) == ["E InvalidTemplateType"]
+    assert package.files == tree(files)
+    assert [template_effect.child.key.name for template_effect in package.effects] == ["a"]
 
 
 def test_a_package_without_pairs_is_the_very_same() -> None:
     files = tree({"x.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: x}\n", "readme.md": "hello"})
 
-    done = merge(files)
+    package = merge(files)
 
-    assert done.files is files
-    assert (done.resources, done.findings, done.dependencies) == ((), (), ())
+    assert package.files is files
+    assert (package.resources, package.findings, package.dependencies) == ((), (), ())
 
 
 @pytest.mark.parametrize("unknown", ["bridge", "podSets"])
 def test_unknown_properties(unknown: str) -> None:
-    done = pair({unknown: {}, "podDisruptionBudget": {}}, {unknown: {}, "podDisruptionBudget": {}})
+    package = pair({unknown: {}, "podDisruptionBudget": {}}, {unknown: {}, "podDisruptionBudget": {}})
 
-    assert codes(done.findings) == ["W UnknownTemplateProperty"] * 3
-    assert f"spec.kafka.template.{unknown} is unknown" in done.findings[0].message
-    assert f"spec.template.{unknown} is ignored: it must be one of podSet, pod, " in done.findings[1].message
-    assert "podDisruptionBudget can only be set in the Kafka object" in done.findings[2].message
-    assert template_of(done) is MISSING
+    assert codes(package.findings) == ["W UnknownTemplateProperty"] * 3
+    assert f"spec.kafka.template.{unknown} is unknown" in package.findings[0].message
+    assert f"spec.template.{unknown} is ignored: it must be one of podSet, pod, " in package.findings[1].message
+    assert "podDisruptionBudget can only be set in the Kafka object" in package.findings[2].message
+    assert template_of(package) is MISSING
 
 
 def test_provenance() -> None:
     parent = {"pod": {"priorityClassName": "high"}, "kafkaContainer": {"securityContext": {"runAsUser": 1}}}
     child: Any = {"kafkaContainer": {"env": []}, "podSet": None, "podDisruptionBudget": {"maxUnavailable": 2}}
 
-    done = pair(parent, child)
+    package = pair(parent, child)
 
-    told = {
-        one["pointer"]: [[step["by"], step["where"], step["op"]] for step in one["steps"]] for one in done.as_data()
+    mapping = {
+        item["pointer"]: [[step["by"], step["where"], step["op"]] for step in item["steps"]]
+        for item in package.as_data()
     }
     of_kafka, of_pool, of_rule = (
         "Kafka/shop/orders",
@@ -213,7 +214,7 @@ def test_provenance() -> None:
         "TemplateMergeRule/_cluster/kafka-node-pool",
     )
     container = "/spec/template/kafkaContainer"
-    assert told == {
+    assert mapping == {
         "/metadata/annotations/reconciler.dev~1materialised-template": [[of_rule, "spec.child", "added"]],
         f"{container}/env": [[of_pool, "spec.template.kafkaContainer", "added"]],
         f"{container}/securityContext/runAsUser": [
@@ -224,13 +225,13 @@ def test_provenance() -> None:
         "/spec/template/podDisruptionBudget/maxUnavailable": [[of_rule, "spec.properties", "removed"]],
         "/spec/template/podSet": [[of_rule, "spec.properties", "removed"]],
     }
-    assert {(one["file"], one["resource"]) for one in done.as_data()} == {("pool.yaml", of_pool)}
+    assert {(item["file"], item["resource"]) for item in package.as_data()} == {("pool.yaml", of_pool)}
 
 
 def test_a_reset_in_the_provenance() -> None:
-    done = pair({"pod": {"priorityClassName": "high"}}, {"pod": {}})
+    package = pair({"pod": {"priorityClassName": "high"}}, {"pod": {}})
 
-    (entry,) = done.as_data()
+    (entry,) = package.as_data()
     assert [step["op"] for step in entry["steps"]] == ["added", "removed"]
 
 
@@ -242,17 +243,17 @@ def test_anchors_are_read_before_the_merge(template: str) -> None:
     shared = "  shared: &shared {podSet: {}, kafkaContainer: {env: []}}\n"
     child = CHILD[: CHILD.index("  template:")] + f"{shared}  template: {template}\n"
 
-    done = merge({"kafka.yaml": PARENT, "pool.yaml": child})
+    package = merge({"kafka.yaml": PARENT, "pool.yaml": child})
 
     pod = {"priorityClassName": "high", "terminationGracePeriodSeconds": 0}
-    assert is_equal_data(template_of(done), {"podSet": {}, "pod": pod, "kafkaContainer": {"env": []}})
-    assert shared in done.files["pool.yaml"].data.decode()
+    assert is_equal_data(template_of(package), {"podSet": {}, "pod": pod, "kafkaContainer": {"env": []}})
+    assert shared in package.files["pool.yaml"].data.decode()
 
 
 def test_a_key_twice_spoils_the_file() -> None:
     files = {"kafka.yaml": PARENT, "pool.yaml": CHILD + "  template: {}\n"}
 
-    done = merge(files)
+    package = merge(files)
 
-    assert done.files == tree(files)
-    assert codes(done.findings) == ["E NoUsablePool"]
+    assert package.files == tree(files)
+    assert codes(package.findings) == ["E NoUsablePool"]

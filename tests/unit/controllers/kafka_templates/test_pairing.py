@@ -30,7 +30,7 @@ def local(text: str) -> str:
 
 
 @pytest.mark.parametrize(
-    ("parent", "child", "told"),
+    ("parent", "child", "values"),
     [
         pytest.param(KAFKA, pool(), [], id="by-label-and-namespace"),
         pytest.param(kafka(TEMPLATE, version="v1beta2"), pool(), [], id="v1beta2-with-v1"),
@@ -38,15 +38,15 @@ def local(text: str) -> str:
         pytest.param(kafka(TEMPLATE, namespace=""), pool(namespace=""), [], id="without-a-namespace"),
     ],
 )
-def test_a_pair(parent: str, child: str, told: list[str]) -> None:
-    done = merge({"kafka.yaml": parent, "pool.yaml": child})
+def test_a_pair(parent: str, child: str, values: list[str]) -> None:
+    package = merge({"kafka.yaml": parent, "pool.yaml": child})
 
-    assert template_of(done) == TEMPLATE
-    assert codes(done.findings) == told
+    assert template_of(package) == TEMPLATE
+    assert codes(package.findings) == values
 
 
 @pytest.mark.parametrize(
-    ("parent", "child", "told"),
+    ("parent", "child", "text"),
     [
         pytest.param(KAFKA, pool(of=MISSING), "W PoolWithoutCluster", id="no-label"),
         pytest.param(KAFKA, pool(of=""), "W PoolWithoutCluster", id="empty-label"),
@@ -62,18 +62,18 @@ def test_a_pair(parent: str, child: str, told: list[str]) -> None:
         pytest.param(KAFKA, local(pool(of="elsewhere")), None, id="a-local-pool"),
     ],
 )
-def test_no_pair(parent: str, child: str, told: str | None) -> None:
-    done = merge({"kafka.yaml": parent, "pool.yaml": child})
+def test_no_pair(parent: str, child: str, text: str | None) -> None:
+    package = merge({"kafka.yaml": parent, "pool.yaml": child})
 
-    assert done.files["pool.yaml"].data.decode() == child
-    found = [one for one in codes(done.findings) if one not in ("E NoUsablePool",)]
-    assert [one for one in found if one != "W TemplateVersionUnknown" or told == one] == ([told] if told else [])
+    assert package.files["pool.yaml"].data.decode() == child
+    values = [code for code in codes(package.findings) if code not in ("E NoUsablePool",)]
+    assert [item for item in values if item != "W TemplateVersionUnknown" or text == item] == ([text] if text else [])
 
 
 def test_an_orphan_is_told_of_a_namesake_elsewhere() -> None:
-    done = merge({"k.yaml": KAFKA, "p.yaml": pool(), "stray.yaml": pool(name="stray", namespace="lake")})
+    package = merge({"k.yaml": KAFKA, "p.yaml": pool(), "stray.yaml": pool(name="stray", namespace="lake")})
 
-    (orphan,) = done.findings
+    (orphan,) = package.findings
     assert (
         "Kafka/lake/orders, which is not on this cluster; Kafka/shop/orders is a different Kafka in another namespace"
         in orphan.message
@@ -82,10 +82,10 @@ def test_an_orphan_is_told_of_a_namesake_elsewhere() -> None:
 
 
 def test_pairs_across_packages() -> None:
-    done = merge({"pool.yaml": pool()}, {"operators": {"kafka.yaml": KAFKA}})
+    package = merge({"pool.yaml": pool()}, {"operators": {"kafka.yaml": KAFKA}})
 
-    assert template_of(done) == TEMPLATE
-    assert done.dependencies == (key("orders", "Kafka"), key("brokers"))
+    assert template_of(package) == TEMPLATE
+    assert package.dependencies == (key("orders", "Kafka"), key("brokers"))
 
 
 def test_pools_of_several_kafkas() -> None:
@@ -97,15 +97,19 @@ def test_pools_of_several_kafkas() -> None:
         + pool(name="x", of="a", namespace="n"),
     }
 
-    done = merge(files)
+    package = merge(files)
 
-    found = [one.document.data["spec"]["template"]["pod"]["priorityClassName"] for one in done.resources if one.effect]
-    assert found == ["a", "b", "c"]
-    assert done.findings == ()
+    values = [
+        templated_resource.document.data["spec"]["template"]["pod"]["priorityClassName"]
+        for templated_resource in package.resources
+        if templated_resource.effect
+    ]
+    assert values == ["a", "b", "c"]
+    assert package.findings == ()
 
 
 @pytest.mark.parametrize(
-    ("files", "others", "told"),
+    ("files", "value", "values"),
     [
         pytest.param(
             {"a.yaml": pool(), "b.yaml": pool(), "k.yaml": KAFKA}, {}, {"brokers", "orders"}, id="pools-in-a-package"
@@ -122,26 +126,30 @@ def test_pools_of_several_kafkas() -> None:
         ),
     ],
 )
-def test_what_stands_there_twice_counts_for_nothing(files: Any, others: Any, told: set[str]) -> None:
-    done = merge(files, others)
+def test_what_stands_there_twice_counts_for_nothing(files: Any, value: Any, values: set[str]) -> None:
+    package = merge(files, value)
 
-    assert done.files == tree(files)
-    duplicates = {one.location.object.rpartition("/")[2] for one in done.findings if one.code == "DuplicateObject"}
-    without = {one.location.object.rpartition("/")[2] for one in done.findings if one.code == "NoUsablePool"}
-    assert duplicates | without == told
-    assert done.effects == ()
+    assert package.files == tree(files)
+    duplicates = {
+        finding.location.object.rpartition("/")[2] for finding in package.findings if finding.code == "DuplicateObject"
+    }
+    without = {
+        finding.location.object.rpartition("/")[2] for finding in package.findings if finding.code == "NoUsablePool"
+    }
+    assert duplicates | without == values
+    assert package.effects == ()
 
 
 def test_a_copy_is_told_with_its_places() -> None:
-    done = merge({"a.yaml": pool()}, {"more": {"x/b.yaml": pool()}})
+    package = merge({"a.yaml": pool()}, {"more": {"x/b.yaml": pool()}})
 
-    (found,) = done.findings
+    (finding,) = package.findings
     message = "KafkaNodePool/shop/brokers must be unique on a cluster; it is in more/x/b.yaml, streaming/a.yaml"
-    assert found.message == message
+    assert finding.message == message
 
 
 @pytest.mark.parametrize(
-    ("parent", "pools", "told"),
+    ("parent", "pools", "values"),
     [
         pytest.param(kafka(), [], ["NoUsablePool"], id="no-pools"),
         pytest.param(kafka(version="v1beta2"), [], ["NoUsablePool"], id="no-pools-of-v1beta2"),
@@ -161,31 +169,34 @@ def test_a_copy_is_told_with_its_places() -> None:
         pytest.param(kafka(), [pool(), pool(name="b", roles=["zookeeper"])], ["PoolWithoutRole"], id="unknown-role"),
     ],
 )
-def test_families(parent: str, pools: list[str], told: list[str]) -> None:
-    done = merge({"k.yaml": parent, **{f"p{number}.yaml": text for number, text in enumerate(pools)}})
+def test_families(parent: str, pools: list[str], values: list[str]) -> None:
+    package = merge({"k.yaml": parent, **{f"p{number}.yaml": text for number, text in enumerate(pools)}})
 
-    assert codes(done.findings) == [f"E {code}" for code in told]
+    assert codes(package.findings) == [f"E {code}" for code in values]
 
 
 def test_what_is_wrong_with_a_family_does_not_hide_the_effect() -> None:
-    done = merge({"k.yaml": kafka(TEMPLATE), "p.yaml": pool(roles=["broker"])})
+    package = merge({"k.yaml": kafka(TEMPLATE), "p.yaml": pool(roles=["broker"])})
 
-    assert codes(done.findings) == ["E NoControllerPool"]
-    assert [dict(one.template) for one in done.effects] == [TEMPLATE]
-    assert done.files["p.yaml"].data.decode() == pool(roles=["broker"])
+    assert codes(package.findings) == ["E NoControllerPool"]
+    assert [dict(template_effect.template) for template_effect in package.effects] == [TEMPLATE]
+    assert package.files["p.yaml"].data.decode() == pool(roles=["broker"])
 
 
 def test_names_that_collide() -> None:
     first = {"a.yaml": kafka(name="a"), "p.yaml": pool(name="b-c", of="a")}
     second = {"b.yaml": kafka(name="a-b"), "q.yaml": pool(name="c", of="a-b")}
 
-    done = merge({**first, **second})
+    package = merge({**first, **second})
     apart = merge(
         {**first, "b.yaml": kafka(name="a-b", namespace="n"), "q.yaml": pool(name="c", of="a-b", namespace="n")}
     )
 
-    assert codes(done.findings) == ["E ComponentNameCollision"] * 2
-    assert {one.location.object for one in done.findings} == {"KafkaNodePool/shop/b-c", "KafkaNodePool/shop/c"}
+    assert codes(package.findings) == ["E ComponentNameCollision"] * 2
+    assert {finding.location.object for finding in package.findings} == {
+        "KafkaNodePool/shop/b-c",
+        "KafkaNodePool/shop/c",
+    }
     assert apart.findings == ()
 
 
@@ -212,17 +223,17 @@ def test_digests_say_who_depends_on_what() -> None:
         other(kafka(TEMPLATE, name="another")),
     ]
 
-    assert {one.compute_digest(orders) for one in same} == {base.compute_digest(orders)}
-    assert base.compute_digest(orders) not in {one.compute_digest(orders) for one in different}
+    assert {item.compute_digest(orders) for item in same} == {base.compute_digest(orders)}
+    assert base.compute_digest(orders) not in {item.compute_digest(orders) for item in different}
     assert base.compute_digest(brokers) != other(KAFKA, pool()).compute_digest(brokers)
-    assert len({one.compute_digest(orders) for one in different}) == len(different)
+    assert len({item.compute_digest(orders) for item in different}) == len(different)
 
 
 def test_what_came_out_is_asked_for() -> None:
-    done = merge({"k.yaml": KAFKA, "p.yaml": pool(), "q.yaml": pool(name="stray", of="nobody")})
+    package = merge({"k.yaml": KAFKA, "p.yaml": pool(), "q.yaml": pool(name="stray", of="nobody")})
 
-    assert done.dependencies == (key("nobody", "Kafka"), key("orders", "Kafka"), key("brokers"), key("stray"))
-    assert of(done, "stray").dependencies == (key("stray"), key("nobody", "Kafka"))
+    assert package.dependencies == (key("nobody", "Kafka"), key("orders", "Kafka"), key("brokers"), key("stray"))
+    assert of(package, "stray").dependencies == (key("stray"), key("nobody", "Kafka"))
 
 
 def test_a_kafka_moves_exactly_the_pools_that_inherit() -> None:
@@ -230,12 +241,14 @@ def test_a_kafka_moves_exactly_the_pools_that_inherit() -> None:
 
     def world(changed: str, value: str) -> dict[str, str]:
         texts = {}
-        for one in names:
-            texts[f"{one}.yaml"] = kafka({"pod": {"priorityClassName": value if one == changed else "low"}}, name=one)
+        for name in names:
+            texts[f"{name}.yaml"] = kafka(
+                {"pod": {"priorityClassName": value if name == changed else "low"}}, name=name
+            )
             for number in range(6):
                 own = {"pod": {}} if number == 1 else {"kafkaContainer": {"env": []}} if number == 2 else MISSING
-                texts[f"{one}-{number}.yaml"] = pool(own, name=f"p{number}", of=one, namespace="shop").replace(
-                    f"name: p{number}", f"name: {one}-p{number}"
+                texts[f"{name}-{number}.yaml"] = pool(own, name=f"p{number}", of=name, namespace="shop").replace(
+                    f"name: p{number}", f"name: {name}-p{number}"
                 )
         return texts
 

@@ -59,12 +59,15 @@ def side(name: str, **changed: Any) -> dict[str, Any]:
 
 
 def test_the_built_in_rule() -> None:
-    found = load_built_in_rule()
+    template_merge_rule = load_built_in_rule()
 
-    assert found.properties == SHARED
-    assert len(found.parent_only) == 10
-    assert (found.parent.path, found.child.path) == (("spec", "kafka", "template"), ("spec", "template"))
-    assert read().rules == (found,)
+    assert template_merge_rule.properties == SHARED
+    assert len(template_merge_rule.parent_only) == 10
+    assert (template_merge_rule.parent.path, template_merge_rule.child.path) == (
+        ("spec", "kafka", "template"),
+        ("spec", "template"),
+    )
+    assert read().rules == (template_merge_rule,)
 
 
 @pytest.mark.parametrize(
@@ -107,12 +110,12 @@ def test_the_built_in_rule() -> None:
     ],
 )
 def test_faults(changed: Any, pointer: str, message: str) -> None:
-    found = read(rule(**changed))
+    template_merge_rules = read(rule(**changed))
 
-    assert codes(found.findings)[0] == "E TemplateRuleInvalid"
-    assert found.findings[0].location.pointer == pointer
-    assert message in found.findings[0].message
-    assert found.rules == (load_built_in_rule(),)
+    assert codes(template_merge_rules.findings)[0] == "E TemplateRuleInvalid"
+    assert template_merge_rules.findings[0].location.pointer == pointer
+    assert message in template_merge_rules.findings[0].message
+    assert template_merge_rules.rules == (load_built_in_rule(),)
 
 
 @pytest.mark.parametrize(
@@ -124,10 +127,10 @@ def test_faults(changed: Any, pointer: str, message: str) -> None:
     ids=["version", "namespace"],
 )
 def test_faults_of_the_object(text: str) -> None:
-    found = read(text)
+    template_merge_rules = read(text)
 
-    assert codes(found.findings) == ["E TemplateRuleInvalid"]
-    assert found.rules == (load_built_in_rule(),)
+    assert codes(template_merge_rules.findings) == ["E TemplateRuleInvalid"]
+    assert template_merge_rules.rules == (load_built_in_rule(),)
 
 
 KAFKA_POOLS = {"apiGroup": "kafka.strimzi.io", "kind": "KafkaNodePool", "path": "spec.template", "parentLabel": "x"}
@@ -162,10 +165,10 @@ KAFKA_POOLS = {"apiGroup": "kafka.strimzi.io", "kind": "KafkaNodePool", "path": 
     ],
 )
 def test_rules_beside_each_other(texts: list[str], names: list[str], pointers: list[str]) -> None:
-    found = read(*texts)
+    template_merge_rules = read(*texts)
 
-    assert [one.name for one in found.rules] == names
-    assert [one.location.pointer for one in found.findings] == pointers
+    assert [template_merge_rule.name for template_merge_rule in template_merge_rules.rules] == names
+    assert [finding.location.pointer for finding in template_merge_rules.findings] == pointers
 
 
 FARM = """\
@@ -189,15 +192,15 @@ def rules() -> tuple[TemplateMergeRule, ...]:
 
 
 def test_another_pair() -> None:
-    done = merge({"farm.yaml": FARM, "barn.yaml": BARN}, rules=rules())
+    package = merge({"farm.yaml": FARM, "barn.yaml": BARN}, rules=rules())
 
-    assert done.findings == ()
-    assert done.files["farm.yaml"].data.decode() == FARM
+    assert package.findings == ()
+    assert package.files["farm.yaml"].data.decode() == FARM
     assert is_equal_data(
-        data_of(done, "barn.yaml")["spec"], {"cows": 7, "build": {"roof": {"tiles": [{"name": "red"}]}, "walls": {}}}
+        data_of(package, "barn.yaml")["spec"], {"cows": 7, "build": {"roof": {"tiles": [{"name": "red"}]}, "walls": {}}}
     )
-    assert "  cows: 7 # at most\n" in done.files["barn.yaml"].data.decode()
-    (effect,) = done.effects
+    assert "  cows: 7 # at most\n" in package.files["barn.yaml"].data.decode()
+    (effect,) = package.effects
     assert effect.as_data() == {
         "file": "barn.yaml",
         "resource": "Barn/_cluster/north",
@@ -213,12 +216,12 @@ def test_another_pair() -> None:
 def test_another_pairs_findings_speak_of_it() -> None:
     barn = BARN.replace("{walls: {}}", "{fence: {}, gate: {}, roof: null}")
 
-    done = merge(
+    package = merge(
         {"farm.yaml": FARM, "barn.yaml": barn, "stray.yaml": BARN.replace("hill", "dale").replace("north", "x")},
         rules=rules(),
     )
 
-    assert [one.message for one in done.findings] == [
+    assert [finding.message for finding in package.findings] == [
         "spec.build.fence is ignored: fence can only be set in the Farm object",
         "spec.build.gate is ignored: it must be one of roof, walls",
         "spec.build.roof is null, which inherits like a missing property; {} resets it",
@@ -237,17 +240,21 @@ def test_kafkas_of_two_rules() -> None:
         "b.yaml": BARN.replace("hill", "orders").replace("name: north", "name: north, namespace: shop"),
     }
 
-    done = merge(files, rules=read(users).rules)
+    package = merge(files, rules=read(users).rules)
 
-    assert done.findings == ()
-    assert template_of(done, "p.yaml") == {"pod": {}}
-    assert is_equal_data(data_of(done, "b.yaml")["spec"]["build"], {"roof": {}, "walls": {}})
+    assert package.findings == ()
+    assert template_of(package, "p.yaml") == {"pod": {}}
+    assert is_equal_data(data_of(package, "b.yaml")["spec"]["build"], {"roof": {}, "walls": {}})
 
 
 def test_nobody_knows_what_another_pair_restarts() -> None:
     before = find_pairs({PACKAGE: tree({"farm.yaml": FARM, "barn.yaml": BARN})}, rules())
     now = find_pairs({PACKAGE: tree({"farm.yaml": FARM.replace("red", "blue"), "barn.yaml": BARN})}, rules())
 
-    (found,) = find_template_changes(before, now)
+    (template_change,) = find_template_changes(before, now)
 
-    assert (found.properties, found.affected_kinds, found.restarts_pods) == (("roof",), (), None)
+    assert (template_change.properties, template_change.affected_kinds, template_change.restarts_pods) == (
+        ("roof",),
+        (),
+        None,
+    )

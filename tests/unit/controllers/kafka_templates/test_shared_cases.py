@@ -34,7 +34,9 @@ def packages_of(case: Any) -> dict[str, dict[str, FileTree]]:
     """Return the packages of every cluster, as they are before templates are merged."""
     config = read_catalog(tree(case["config"]))
     names = [
-        one.key.name for one in config.objects_of_kind("config.porch.kpt.dev", "Repository") if _is_cluster(one.data)
+        config_object.key.name
+        for config_object in config.objects_of_kind("config.porch.kpt.dev", "Repository")
+        if _is_cluster(config_object.data)
     ]
     return {name: {**_placed(config, name), **_variants(config, name, case["repos"])} for name in names}
 
@@ -44,23 +46,25 @@ def _is_cluster(repository: Mapping[str, Any]) -> bool:
 
 
 def _placed(config: Catalog, cluster: str) -> dict[str, FileTree]:
-    found: dict[str, dict[str, str]] = {}
-    for one in config.objects.values():
-        wanted = one.annotations.get(PLACED, "").split(",")
-        if cluster in wanted or "*" in wanted:
-            file = f"{one.key.kind.lower()}-{one.key.name}.yaml"
-            found.setdefault(f"resources/{one.key.namespace}", {})[file] = one.document.as_only_document().text
-    return {name: tree(texts) for name, texts in found.items()}
+    mapping: dict[str, dict[str, str]] = {}
+    for config_object in config.objects.values():
+        part = config_object.annotations.get(PLACED, "").split(",")
+        if cluster in part or "*" in part:
+            file = f"{config_object.key.kind.lower()}-{config_object.key.name}.yaml"
+            mapping.setdefault(f"resources/{config_object.key.namespace}", {})[file] = (
+                config_object.document.as_only_document().text
+            )
+    return {name: tree(texts) for name, texts in mapping.items()}
 
 
 def _variants(config: Catalog, cluster: str, repos: Any) -> dict[str, FileTree]:
-    found = {}
-    for one in config.objects_of_kind("config.porch.kpt.dev", "PackageVariant"):
-        upstream, downstream = one.data["spec"]["upstream"], one.data["spec"]["downstream"]
+    mapping = {}
+    for config_object in config.objects_of_kind("config.porch.kpt.dev", "PackageVariant"):
+        upstream, downstream = config_object.data["spec"]["upstream"], config_object.data["spec"]["downstream"]
         if downstream["repo"] == cluster:
             (source,) = repos[upstream["repo"]]
-            found[downstream["package"]] = tree(source["files"]).subtree(upstream["package"])
-    return found
+            mapping[downstream["package"]] = tree(source["files"]).subtree(upstream["package"])
+    return mapping
 
 
 def merged(case: Any) -> dict[str, dict[str, TemplatedPackage]]:
@@ -72,31 +76,34 @@ def merged(case: Any) -> dict[str, dict[str, TemplatedPackage]]:
 
 @pytest.mark.parametrize("case", cases())
 def test_case(case: Any) -> None:
-    done = merged(case)
+    result = merged(case)
 
     checked = 0
     for file, checks in case["expect"]["files"].items():
         cluster, _, path = file.partition("/")
         if path.startswith(".reconciler/"):
-            package = done[cluster][path.removeprefix(".reconciler/").removesuffix(".yaml")]
-            assert {check["contains"] for check in checks} <= {one.code for one in package.findings}
+            package = result[cluster][path.removeprefix(".reconciler/").removesuffix(".yaml")]
+            assert {check["contains"] for check in checks} <= {finding.code for finding in package.findings}
             continue
-        text = next(text for name, text in texts_of(done[cluster]) if name == path)
+        text = next(text for name, text in texts_of(result[cluster]) if name == path)
         for check in checks:
             holds(text, check)
             checked += 1
     assert checked
     assert [
-        one for packages in done.values() for package in packages.values() for one in select_errors(package.findings)
+        finding
+        for packages in result.values()
+        for package in packages.values()
+        for finding in select_errors(package.findings)
     ] == []
 
 
 @pytest.mark.parametrize("case", cases())
 def test_a_second_time_on_the_same_input_is_the_same(case: Any) -> None:
-    once, again = merged(case), merged(case)
+    once, second_result = merged(case), merged(case)
 
-    assert {c: {n: p.files for n, p in done.items()} for c, done in once.items()} == {
-        c: {n: p.files for n, p in done.items()} for c, done in again.items()
+    assert {c: {n: p.files for n, p in item.items()} for c, item in once.items()} == {
+        c: {n: p.files for n, p in item.items()} for c, item in second_result.items()
     }
 
 

@@ -25,8 +25,8 @@ def whole(template: Any, operator: StrimziOperator | None = None, **spec: Any) -
     return merge(files, options=TemplateOptions(operator=operator or StrimziOperator()))
 
 
-def labels(name: str, **said: Any) -> dict[str, Any]:
-    return {name: {"metadata": {"labels": said.get("labels", {}), "annotations": said.get("annotations", {})}}}
+def labels(name: str, **mapping: Any) -> dict[str, Any]:
+    return {name: {"metadata": {"labels": mapping.get("labels", {}), "annotations": mapping.get("annotations", {})}}}
 
 
 OWN = "strimzi.io/foo"
@@ -62,7 +62,7 @@ MILD_LABEL, MILD_ANNOTATION = ["W ReservedLabel"], ["W ReservedAnnotation"]
     ],
 )
 def test_label_traps(name: str, own: Any, cluster: Any, base: Any, annotation: Any, app: Any) -> None:
-    found = [
+    values = [
         codes(whole(labels(name, labels={OWN: "x"})).findings),
         codes(whole(labels(name, labels={CLUSTER: "x"})).findings),
         codes(whole(labels(name, labels={BASE: "x"})).findings),
@@ -70,7 +70,7 @@ def test_label_traps(name: str, own: Any, cluster: Any, base: Any, annotation: A
         codes(whole(labels(name, annotations={BASE: "x"})).findings),
     ]
 
-    assert found == [own, cluster, base, annotation, app]
+    assert values == [own, cluster, base, annotation, app]
     assert codes(whole(labels(name, labels={"my.strimzi.io": "x"})).findings) == MILD_LABEL
     assert codes(whole(labels(name, labels={"app.kubernetes.io.example/x": "y"})).findings) == []
 
@@ -99,7 +99,7 @@ TYPE = ["E InvalidTemplateType"]
 
 
 @pytest.mark.parametrize(
-    ("template", "told"),
+    ("template", "values"),
     [
         pytest.param(pod(terminationGracePeriodSeconds=0), NOTHING, id="grace-zero"),
         pytest.param(pod(terminationGracePeriodSeconds=-1), TYPE, id="grace-negative"),
@@ -204,14 +204,14 @@ TYPE = ["E InvalidTemplateType"]
         pytest.param(pod(volumes=[{"name": "unused", "emptyDir": {}}]), NOTHING, id="volume-without-mount"),
     ],
 )
-def test_values(template: Any, told: list[str]) -> None:
-    done = whole(template)
+def test_values(template: Any, values: list[str]) -> None:
+    result = whole(template)
 
-    assert codes(done.findings) == told
+    assert codes(result.findings) == values
 
 
 @pytest.mark.parametrize(
-    ("template", "told"),
+    ("template", "values"),
     [
         pytest.param(labels("perPodRoute", annotations={OWN: "x"}), REFUSED_ANNOTATION, id="annotation"),
         pytest.param(labels("podSet", labels={CLUSTER: "x"}), REFUSED_LABEL, id="label"),
@@ -221,32 +221,32 @@ def test_values(template: Any, told: list[str]) -> None:
         pytest.param(labels("pod", labels={BASE: "x"}), ["W IgnoredLabel"], id="what-is-dropped-stays-a-warning"),
     ],
 )
-def test_strictly(template: Any, told: list[str]) -> None:
+def test_strictly(template: Any, values: list[str]) -> None:
     files = {
         "kafka.yaml": kafka({"podSet": {}}, listeners=EVERYTHING),
         "pool.yaml": pool(template),
     }
 
-    done = merge(files, options=TemplateOptions(strict=STRICT))
+    package = merge(files, options=TemplateOptions(strict=STRICT))
 
-    assert codes(done.findings) == told
-    assert (done.files == tree(files)) is told[0].startswith("E")
+    assert codes(package.findings) == values
+    assert (package.files == tree(files)) is values[0].startswith("E")
 
 
 def test_a_finding_names_the_place() -> None:
-    (found,) = whole(pod(tmpDirSizeLimit="lots")).findings
+    (finding,) = whole(pod(tmpDirSizeLimit="lots")).findings
 
-    assert found.message == 'spec.template.pod.tmpDirSizeLimit: must be a quantity such as 5Mi, not "lots"'
-    assert (found.location.file, found.location.pointer) == ("pool.yaml", "/spec/template/pod/tmpDirSizeLimit")
-    assert found.location.line > 0
+    assert finding.message == 'spec.template.pod.tmpDirSizeLimit: must be a quantity such as 5Mi, not "lots"'
+    assert (finding.location.file, finding.location.pointer) == ("pool.yaml", "/spec/template/pod/tmpDirSizeLimit")
+    assert finding.location.line > 0
 
 
 def test_a_finding_about_what_is_inherited_names_the_kafka() -> None:
-    (found,) = pair(pod(tmpDirSizeLimit="lots"), {}).findings
+    (finding,) = pair(pod(tmpDirSizeLimit="lots"), {}).findings
 
     start = "Kafka/shop/orders spec.kafka.template.pod.tmpDirSizeLimit, inherited: must be"
-    assert found.message.startswith(start)
-    assert (found.location.object, found.location.pointer) == ("KafkaNodePool/shop/brokers", "/spec/template")
+    assert finding.message.startswith(start)
+    assert (finding.location.object, finding.location.pointer) == ("KafkaNodePool/shop/brokers", "/spec/template")
 
 
 def test_a_fault_that_every_pool_hides_is_none() -> None:
@@ -256,28 +256,28 @@ def test_a_fault_that_every_pool_hides_is_none() -> None:
 def test_mounts_of_volumes_that_a_pool_replaced() -> None:
     parent = mounted("/mnt/a")
 
-    done = pair(parent, {"pod": {"volumes": [{"name": "other", "emptyDir": {}}]}})
+    package = pair(parent, {"pod": {"volumes": [{"name": "other", "emptyDir": {}}]}})
     reverse = pair(parent, {"kafkaContainer": {}})
 
-    assert codes(done.findings) == ["W ShadowedTemplateFields", "W MountWithoutVolume"]
+    assert codes(package.findings) == ["W ShadowedTemplateFields", "W MountWithoutVolume"]
     assert reverse.findings == ()
 
 
-@pytest.mark.parametrize(("is_restricted", "told"), [(True, ["W SecurityContextReplaced"]), (False, [])])
-def test_a_restricted_profile(is_restricted: bool, told: list[str]) -> None:
-    done = whole(container(securityContext={"runAsUser": 1}), StrimziOperator(is_restricted=is_restricted))
+@pytest.mark.parametrize(("is_restricted", "values"), [(True, ["W SecurityContextReplaced"]), (False, [])])
+def test_a_restricted_profile(is_restricted: bool, values: list[str]) -> None:
+    result = whole(container(securityContext={"runAsUser": 1}), StrimziOperator(is_restricted=is_restricted))
 
-    assert codes(done.findings) == told
+    assert codes(result.findings) == values
 
 
 @pytest.mark.parametrize(
-    ("key", "told"),
+    ("key", "values"),
     [("strimzi.io/mine", ["E ReservedLabel"]), ("strimzi.io/cluster-x", []), ("app.kubernetes.io/name", []), ("x", [])],
 )
-def test_labels_of_the_pool_itself(key: str, told: list[str]) -> None:
-    done = pair({}, {}, labels={key: "x"})
+def test_labels_of_the_pool_itself(key: str, values: list[str]) -> None:
+    package = pair({}, {}, labels={key: "x"})
 
-    assert codes(done.findings) == told
+    assert codes(package.findings) == values
 
 
 @pytest.mark.parametrize(
@@ -335,14 +335,16 @@ def test_properties_without_effect(kafka_spec: Any, spec: Any, idle: set[str]) -
         "c.yaml": pool(name="both"),
     }
 
-    found = merge(files).findings
+    findings = merge(files).findings
 
-    assert {one.location.pointer.rpartition("/")[2] for one in found if one.code == "TemplateWithoutEffect"} == idle
+    assert {
+        finding.location.pointer.rpartition("/")[2] for finding in findings if finding.code == "TemplateWithoutEffect"
+    } == idle
 
 
-def objects(done: Any) -> dict[str, Mapping[str, Any]]:
-    (effect,) = done.effects
-    return {f"{one['kind']} {' '.join(one['names'])}": one for one in effect.as_data()["objects"]}
+def objects(value: Any) -> dict[str, Mapping[str, Any]]:
+    (effect,) = value.effects
+    return {f"{item['kind']} {' '.join(item['names'])}": item for item in effect.as_data()["objects"]}
 
 
 def only(data: Mapping[str, Any], field: str = "labels") -> dict[str, Any]:
@@ -355,9 +357,9 @@ def only(data: Mapping[str, Any], field: str = "labels") -> dict[str, Any]:
 
 
 def test_names() -> None:
-    found = objects(whole({}))
+    result = objects(whole({}))
 
-    assert [*found] == [
+    assert [*result] == [
         "StrimziPodSet orders-brokers",
         "Pod orders-brokers-{nodeId}",
         "PersistentVolumeClaim data-0-orders-brokers-{nodeId} data-1-orders-brokers-{nodeId}",
@@ -393,9 +395,9 @@ def test_base_labels() -> None:
         "kustomize.toolkit.fluxcd.io/n": "z",
     }
 
-    found = objects(pair({}, {}, labels=own))
+    result = objects(pair({}, {}, labels=own))
 
-    assert found["StrimziPodSet orders-brokers"]["labels"] == {
+    assert result["StrimziPodSet orders-brokers"]["labels"] == {
         "strimzi.io/cluster": "orders",
         "team": "a",
         "app.kubernetes.io/part-of": "strimzi-orders",
@@ -410,12 +412,12 @@ def test_base_labels() -> None:
 
 
 def test_labels_that_land() -> None:
-    said = {"a": "b", "app.kubernetes.io/name": "mine"}
+    mapping = {"a": "b", "app.kubernetes.io/name": "mine"}
     names = ("podSet", "pod", "perPodService", "perPodRoute", "perPodIngress", "persistentVolumeClaim")
 
-    found = objects(whole({name: {"metadata": {"labels": said}} for name in names}))
+    result = objects(whole({name: {"metadata": {"labels": mapping}} for name in names}))
 
-    assert {name.split()[0]: one["labels"]["app.kubernetes.io/name"] for name, one in found.items()} == {
+    assert {name.split()[0]: item["labels"]["app.kubernetes.io/name"] for name, item in result.items()} == {
         "StrimziPodSet": "mine",
         "Pod": "kafka",
         "PersistentVolumeClaim": "mine",
@@ -423,7 +425,7 @@ def test_labels_that_land() -> None:
         "Route": "mine",
         "Ingress": "mine",
     }
-    assert {one["labels"]["a"] for one in found.values()} == {"b"}
+    assert {item["labels"]["a"] for item in result.values()} == {"b"}
 
 
 def test_listeners_and_templates_meet() -> None:
@@ -431,18 +433,18 @@ def test_listeners_and_templates_meet() -> None:
     listeners = [
         {"name": name, "type": name, "port": 1, "configuration": {"brokers": [broker]}} for name in ("route", "ingress")
     ]
-    said = {"metadata": {"labels": {"from": "template"}, "annotations": {"from": "template"}}}
-    template = {"perPodService": said, "perPodRoute": said, "perPodIngress": said}
+    mapping = {"metadata": {"labels": {"from": "template"}, "annotations": {"from": "template"}}}
+    template = {"perPodService": mapping, "perPodRoute": mapping, "perPodIngress": mapping}
     files = {"k.yaml": kafka(listeners=listeners), "p.yaml": pool(template, status={"nodeIds": [0, 1]})}
 
-    found = objects(merge(files))
+    result = objects(merge(files))
 
-    told = {
-        name: (one["labels"]["from"], one["annotations"]["from"])
-        for name, one in found.items()
-        if "from" in one["labels"]
+    fields = {
+        name: (item["labels"]["from"], item["annotations"]["from"])
+        for name, item in result.items()
+        if "from" in item["labels"]
     }
-    assert told == {
+    assert fields == {
         "Service orders-brokers-route-1": ("template", "template"),
         "Service orders-brokers-route-0": ("template", "template"),
         "Route orders-brokers-route-1": ("template", "template"),
@@ -452,15 +454,15 @@ def test_listeners_and_templates_meet() -> None:
         "Ingress orders-brokers-ingress-1": ("template", "template"),
         "Ingress orders-brokers-ingress-0": ("listener", "listener"),
     }
-    assert "nginx.ingress.kubernetes.io/ssl-passthrough" in found["Ingress orders-brokers-ingress-1"]["annotations"]
+    assert "nginx.ingress.kubernetes.io/ssl-passthrough" in result["Ingress orders-brokers-ingress-1"]["annotations"]
 
 
 def test_brokers_of_a_listener_where_no_node_is_known() -> None:
     listener = {**NODEPORT, "configuration": {"brokers": [{"broker": 2, "annotations": {"a": "b"}}]}}
 
-    found = objects(merge({"k.yaml": kafka(listeners=[listener]), "p.yaml": pool()}))
+    result = objects(merge({"k.yaml": kafka(listeners=[listener]), "p.yaml": pool()}))
 
-    assert [name for name in found if name.startswith("Service")] == [
+    assert [name for name in result if name.startswith("Service")] == [
         "Service orders-brokers-outside-{nodeId}",
         "Service orders-brokers-outside-2",
     ]
@@ -469,8 +471,8 @@ def test_brokers_of_a_listener_where_no_node_is_known() -> None:
 DEFAULTS = {"terminationGracePeriodSeconds": 30, "schedulerName": "default-scheduler", "tmpDirSizeLimit": "5Mi"}
 
 
-def pod_of(done: Any) -> Mapping[str, Any]:
-    return next(one for name, one in objects(done).items() if name.startswith("Pod "))
+def pod_of(value: Any) -> Mapping[str, Any]:
+    return next(item for name, item in objects(value).items() if name.startswith("Pod "))
 
 
 @pytest.mark.parametrize(
@@ -513,28 +515,28 @@ def test_the_pod_of_example_b() -> None:
         "persistentVolumeClaim": {"metadata": {"labels": {"backup": "nightly"}}},
     }
 
-    done = pair(parent, env({"name": "HEAP_DUMP", "value": "on"}), storage={"type": "persistent-claim"})
+    package = pair(parent, env({"name": "HEAP_DUMP", "value": "on"}), storage={"type": "persistent-claim"})
 
-    found = pod_of(done)
-    assert only(found) == {"tier": "streaming"}
-    assert found["annotations"] == {"team.example.com/owner": "data-platform"}
-    assert found["fields"] == {
+    result = pod_of(package)
+    assert only(result) == {"tier": "streaming"}
+    assert result["annotations"] == {"team.example.com/owner": "data-platform"}
+    assert result["fields"] == {
         **DEFAULTS,
         "priorityClassName": "platform-high",
         "kafkaContainer": {"env": [{"name": "HEAP_DUMP", "value": "on"}]},
     }
-    assert only(objects(done)["PersistentVolumeClaim data-orders-brokers-{nodeId}"]) == {"backup": "nightly"}
+    assert only(objects(package)["PersistentVolumeClaim data-orders-brokers-{nodeId}"]) == {"backup": "nightly"}
 
 
 def test_pod_labels() -> None:
     files = {"k.yaml": kafka({"pod": {"metadata": {"labels": {"a": "template"}}}}), "p.yaml": pool()}
     operator = StrimziOperator(pod_labels={"a": "operator", "b": "operator"})
 
-    found = pod_of(merge(files, options=TemplateOptions(operator=operator)))["labels"]
+    value = pod_of(merge(files, options=TemplateOptions(operator=operator)))["labels"]
 
-    assert (found["a"], found["b"]) == ("template", "operator")
+    assert (value["a"], value["b"]) == ("template", "operator")
     roles = {
-        name: found[f"strimzi.io/{name}"]
+        name: value[f"strimzi.io/{name}"]
         for name in ("controller", "controller-name", "broker-role", "controller-role")
     }
     assert roles == {
@@ -564,10 +566,10 @@ REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 )
 def test_a_rack_is_asked_for_in_every_term(affinity: Any, terms: Any) -> None:
     template = {} if affinity is MISSING else pod(affinity=affinity)
-    found = pod_of(whole(template))["fields"]["affinity"]
+    value = pod_of(whole(template))["fields"]["affinity"]
     controllers = pod_of(whole(template, roles=["controller"]))["fields"]
 
-    assert found["nodeAffinity"][REQUIRED]["nodeSelectorTerms"] == terms
+    assert value["nodeAffinity"][REQUIRED]["nodeSelectorTerms"] == terms
     assert controllers.get("affinity", MISSING) == affinity
 
 
@@ -589,5 +591,5 @@ def test_a_rack_is_asked_for_in_every_term(affinity: Any, terms: Any) -> None:
 def test_jvm_options(inherited: Any, own: Any, expected: Any) -> None:
     (effect,) = merge({"k.yaml": kafka(**inherited), "p.yaml": pool(**own)}).effects
 
-    found = effect.as_data().get("settings", {}).get("jvmOptions")
-    assert found == (expected and {"source": expected[0], "value": expected[1]})
+    jvm_options = effect.as_data().get("settings", {}).get("jvmOptions")
+    assert jvm_options == (expected and {"source": expected[0], "value": expected[1]})

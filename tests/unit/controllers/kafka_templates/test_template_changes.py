@@ -58,9 +58,9 @@ def pairs(parent: Any, child: Any, kafka_spec: Any = None, **spec: Any) -> Templ
     ],
 )
 def test_a_change(before: Any, now: Any, spec: Any, properties: list[str], objects: list[str], rolls: bool) -> None:
-    (found,) = find_template_changes(pairs(*before, **spec), pairs(*now, **spec))
+    (template_change,) = find_template_changes(pairs(*before, **spec), pairs(*now, **spec))
 
-    assert found.as_data() == {
+    assert template_change.as_data() == {
         "resource": "KafkaNodePool/shop/brokers",
         "properties": properties,
         "objects": objects,
@@ -71,9 +71,9 @@ def test_a_change(before: Any, now: Any, spec: Any, properties: list[str], objec
 def test_an_init_container_that_is_there_rolls() -> None:
     before, now = pairs({}, {}, NODEPORT), pairs({"initContainer": {"env": []}}, {}, NODEPORT)
 
-    (found,) = find_template_changes(before, now)
+    (template_change,) = find_template_changes(before, now)
 
-    assert (found.restarts_pods, found.affected_kinds) == (True, ("Pod",))
+    assert (template_change.restarts_pods, template_change.affected_kinds) == (True, ("Pod",))
 
 
 @pytest.mark.parametrize(
@@ -95,9 +95,10 @@ def test_what_is_published_materialised_is_no_change() -> None:
     published = find_pairs({PACKAGE: merge(files).files})
 
     assert find_template_changes(published, find_pairs({PACKAGE: tree(files)})) == ()
-    assert [one.restarts_pods for one in find_template_changes(published, pairs({"pod": LOW}, {"podSet": LABEL}))] == [
-        True
-    ]
+    assert [
+        template_change.restarts_pods
+        for template_change in find_template_changes(published, pairs({"pod": LOW}, {"podSet": LABEL}))
+    ] == [True]
 
 
 def test_a_pool_that_moves() -> None:
@@ -106,10 +107,10 @@ def test_a_pool_that_moves() -> None:
     def moved(name: str) -> TemplatePairs:
         return find_pairs({PACKAGE: tree({**kafkas, "p.yaml": pool(of=name)})})
 
-    (found,) = find_template_changes(moved("a"), moved("b"))
+    (template_change,) = find_template_changes(moved("a"), moved("b"))
 
-    assert (found.properties, found.previous_parent) == ((), key("a", "Kafka"))
-    assert found.as_data()["movedFrom"] == "Kafka/shop/a"
+    assert (template_change.properties, template_change.previous_parent) == ((), key("a", "Kafka"))
+    assert template_change.as_data()["movedFrom"] == "Kafka/shop/a"
 
 
 def test_new_pools_and_orphans_are_no_change() -> None:

@@ -64,7 +64,7 @@ def tree(files: Mapping[str, str]) -> FileTree:
 
 def catalog(*documents: str | Mapping[str, Any]) -> Catalog:
     """Return the config that holds these documents, each in a file of its own."""
-    texts = [one if isinstance(one, str) else emit(dict(one)) for one in documents]
+    texts = [document if isinstance(document, str) else emit(dict(document)) for document in documents]
     return read_catalog(tree({f"policies/{number}.yaml": text for number, text in enumerate(texts)}))
 
 
@@ -81,7 +81,7 @@ def read(*documents: str | Mapping[str, Any]) -> OverridePolicies:
 
 def rules_of(*overriders: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Return rules for every cluster."""
-    return [{"overriders": one} for one in overriders]
+    return [{"overriders": overrider} for overrider in overriders]
 
 
 def resource(text: str, path: str = "stack.yaml") -> PackageResource:
@@ -114,20 +114,20 @@ def outcome(data: Mapping[str, Any], *overriders: Mapping[str, Any]) -> Any:
     policies = read(policy(rules_of(*overriders)))
     if policies.findings:
         return codes(policies.findings)
-    done = override_resource(resource(emit(attached(data))), policies, HERE)
-    return error_codes(done) or done.document.data
+    final_resource = override_resource(resource(emit(attached(data))), policies, HERE)
+    return error_codes(final_resource) or final_resource.document.data
 
 
 def codes(findings: Iterable[Any]) -> list[str]:
-    return [one.code for one in findings]
+    return [finding.code for finding in findings]
 
 
-def error_codes(done: OverriddenResource) -> list[str]:
-    return [one.code for one in done.findings if one.severity == "error"]
+def error_codes(final_resource: OverriddenResource) -> list[str]:
+    return [finding.code for finding in final_resource.findings if finding.severity == "error"]
 
 
-def warning_codes(done: OverriddenResource) -> list[str]:
-    return [one.code for one in done.findings if one.severity != "error"]
+def warning_codes(final_resource: OverriddenResource) -> list[str]:
+    return [finding.code for finding in final_resource.findings if finding.severity != "error"]
 
 
 def yaml(text: str) -> Any:

@@ -130,7 +130,7 @@ field_items = st.fixed_dictionaries(
             max_size=2,
         ),
     }
-).map(lambda one: {"fieldPath": one["fieldPath"], one["FORMAT"]: one["operations"]})
+).map(lambda value: {"fieldPath": value["fieldPath"], value["FORMAT"]: value["operations"]})
 sound = st.fixed_dictionaries(
     {},
     optional={
@@ -160,14 +160,14 @@ def test_a_resource_is_answered_whatever_it_holds(some: dict[str, Any], spec: An
     rules["spec"]["resourceSelectors"] = [{"apiVersion": document["apiVersion"], "kind": kind}]
     policies = read(rules)
 
-    done = override_resource(resource(emit(document)), policies, HERE)
+    final_resource = override_resource(resource(emit(document)), policies, HERE)
 
-    assert [key.name for key in done.candidate_policies] == [POLICY]
-    assert done.has_errors == bool(error_codes(done))
-    assert done.has_errors or done.document.data["kind"] == kind
+    assert [key.name for key in final_resource.candidate_policies] == [POLICY]
+    assert final_resource.has_errors == bool(error_codes(final_resource))
+    assert final_resource.has_errors or final_resource.document.data["kind"] == kind
     text = emit(document)
     assert override_package(tree({"a.yaml": text}), policies, HERE).files["a.yaml"].data.decode() == (
-        text if done.has_errors else done.document.text
+        text if final_resource.has_errors else final_resource.document.text
     )
 
 
@@ -179,7 +179,7 @@ def test_a_rule_is_applied_by_any_text(text: str) -> None:
     subject = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}}
     files = tree({"a.yaml": emit(attached(subject))})
 
-    done = override_package(files, policies, HERE, texts={RuleId(key, "0"): text})
+    package = override_package(files, policies, HERE, texts={RuleId(key, "0"): text})
 
-    assert done.rule_texts == {RuleId(build_override_policy_key("ClusterOverridePolicy", "", POLICY), "0"): text}
-    assert all(finding.message for finding in done.findings)
+    assert package.rule_texts == {RuleId(build_override_policy_key("ClusterOverridePolicy", "", POLICY), "0"): text}
+    assert all(finding.message for finding in package.findings)

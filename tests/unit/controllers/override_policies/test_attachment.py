@@ -26,12 +26,12 @@ from tests.unit.controllers.override_policies.override_world import (
 )
 
 
-def config_map(*labels: str, namespace: str | None = "shop", kind: str = "ConfigMap", others: str = "") -> str:
+def config_map(*labels: str, namespace: str | None = "shop", kind: str = "ConfigMap", text: str = "") -> str:
     lines = [f"    {label}\n" for label in labels]
     place = f"  namespace: {namespace}\n" if namespace else ""
     version = "rbac.authorization.k8s.io/v1" if kind == "ClusterRole" else "v1"
     head = f"apiVersion: {version}\nkind: {kind}\nmetadata:\n  name: one\n{place}"
-    return head + ("  labels:\n" + "".join(lines) if lines else "") + others
+    return head + ("  labels:\n" + "".join(lines) if lines else "") + text
 
 
 def setting(value: str, *, operator: str = "addIfAbsent") -> list[dict[str, Any]]:
@@ -47,15 +47,15 @@ BASE, OWN = f"{CLUSTER_LABEL}: base", f"{NAMESPACED_LABEL}: own"
 
 
 def annotations(text: str, policies: OverridePolicies = BOTH, on_missing: MissingPolicyMode = "fail") -> Any:
-    done = override_resource(resource(text), policies, HERE, OverrideOptions(on_missing))
-    assert error_codes(done) == []
-    return done.document.data["metadata"].get("annotations")
+    final_resource = override_resource(resource(text), policies, HERE, OverrideOptions(on_missing))
+    assert error_codes(final_resource) == []
+    return final_resource.document.data["metadata"].get("annotations")
 
 
 def errors(text: str, policies: OverridePolicies = BOTH, on_missing: MissingPolicyMode = "fail") -> list[str]:
-    done = override_resource(resource(text), policies, HERE, OverrideOptions(on_missing))
-    assert not done.has_errors or done.document.text == text
-    return error_codes(done)
+    final_resource = override_resource(resource(text), policies, HERE, OverrideOptions(on_missing))
+    assert not final_resource.has_errors or final_resource.document.text == text
+    return error_codes(final_resource)
 
 
 def test_the_cluster_policy_goes_first_whatever_the_order_of_labels() -> None:
@@ -90,11 +90,11 @@ def test_a_policy_of_another_namespace_does_not_count() -> None:
 def test_a_cluster_scoped_resource_obeys_its_cluster_policy_only(name: str, namespace: str | None) -> None:
     text = config_map(BASE, f"{NAMESPACED_LABEL}: {name}", kind="ClusterRole", namespace=namespace)
 
-    done = override_resource(resource(text), BOTH, HERE)
+    final_resource = override_resource(resource(text), BOTH, HERE)
 
-    assert (error_codes(done), warning_codes(done)) == ([], ["OverridePolicyLabelIgnored"])
-    assert done.document.data["metadata"]["annotations"] == {"by": "cluster"}
-    assert "labels" not in done.document.data["metadata"]
+    assert (error_codes(final_resource), warning_codes(final_resource)) == ([], ["OverridePolicyLabelIgnored"])
+    assert final_resource.document.data["metadata"]["annotations"] == {"by": "cluster"}
+    assert "labels" not in final_resource.document.data["metadata"]
 
 
 def test_a_resource_without_a_namespace_is_taken_for_cluster_scoped() -> None:
@@ -130,14 +130,14 @@ def test_an_invalid_policy_withholds_what_names_it(on_missing: MissingPolicyMode
 def test_an_overrider_neither_sees_nor_switches_the_attach_labels() -> None:
     rules = rules_of({"labels": [{"operator": "addIfAbsent", "value": {CLUSTER_LABEL: "gone"}}]})
 
-    done = override_resource(resource(config_map(BASE)), read(policy(rules, name="base")), HERE)
+    final_resource = override_resource(resource(config_map(BASE)), read(policy(rules, name="base")), HERE)
 
-    assert error_codes(done) == []
-    assert done.document.data["metadata"]["labels"] == {CLUSTER_LABEL: "gone"}
+    assert error_codes(final_resource) == []
+    assert final_resource.document.data["metadata"]["labels"] == {CLUSTER_LABEL: "gone"}
 
 
 @pytest.mark.parametrize(
-    ("others", "expected"),
+    ("text", "expected"),
     [
         pytest.param("", {}, id="labels-left-empty-go"),
         pytest.param("    app: one\n", {"labels": {"app": "one"}}, id="others-stay"),
@@ -150,7 +150,7 @@ def test_an_overrider_neither_sees_nor_switches_the_attach_labels() -> None:
         pytest.param("  annotations: {reconciler.dev/clusters: '*', a: b}\n", {"annotations": {"a": "b"}}, id="alone"),
     ],
 )
-def test_our_marks_are_not_shipped(others: str, expected: dict[str, Any]) -> None:
-    done = override_resource(resource(config_map(OWN, others=others)), BOTH, HERE)
+def test_our_marks_are_not_shipped(text: str, expected: dict[str, Any]) -> None:
+    final_resource = override_resource(resource(config_map(OWN, text=text)), BOTH, HERE)
 
-    assert done.document.data["metadata"] == {"name": "one", "namespace": "shop", **expected}
+    assert final_resource.document.data["metadata"] == {"name": "one", "namespace": "shop", **expected}

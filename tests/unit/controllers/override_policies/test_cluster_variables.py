@@ -54,11 +54,11 @@ def annotated(text: str) -> dict[str, Any]:
     ],
 )
 def test_a_text_with_variables(text: str, expected: Any) -> None:
-    done = override(SHOP, annotated(text), cluster=NORTH)
+    final_resource = override(SHOP, annotated(text), cluster=NORTH)
 
-    assert error_codes(done) == []
-    found = at(done.document.data, "/metadata/annotations/a")
-    assert (found, type(found)) == ((text, str) if expected is None else (expected, type(expected)))
+    assert error_codes(final_resource) == []
+    result = at(final_resource.document.data, "/metadata/annotations/a")
+    assert (result, type(result)) == ((text, str) if expected is None else (expected, type(expected)))
 
 
 def test_every_overrider_takes_them() -> None:
@@ -70,20 +70,20 @@ labels: [{operator: set, value: {at: "${cluster.name}"}}]
 jsonpatch: [{path: "/metadata/annotations/${cluster.name}", value: "x"}]
 """)
 
-    found = override(SHOP, rule, cluster=NORTH).document.data
+    data = override(SHOP, rule, cluster=NORTH).document.data
 
-    assert at(found, "/spec/template/spec/containers/0") == {
+    assert at(data, "/spec/template/spec/containers/0") == {
         "name": "api",
         "image": "north.example/team/api:1",
         "args": ["--at=north-1"],
         "env": [{"name": "AT", "value": "north-1"}],
     }
-    assert found["metadata"]["labels"] == {"at": "north-1"}
-    assert found["metadata"]["annotations"] == {"north-1": "x"}
+    assert data["metadata"]["labels"] == {"at": "north-1"}
+    assert data["metadata"]["annotations"] == {"north-1": "x"}
 
 
 @pytest.mark.parametrize(
-    ("overriders", "said"),
+    ("overriders", "text"),
     [
         pytest.param(
             annotated("${cluster.labels.gpu}"),
@@ -105,24 +105,24 @@ jsonpatch: [{path: "/metadata/annotations/${cluster.name}", value: "x"}]
         ),
     ],
 )
-def test_what_a_cluster_cannot_answer_withholds_the_resource_there(overriders: dict[str, Any], said: str) -> None:
-    done = override(SHOP, overriders, cluster=NORTH)
+def test_what_a_cluster_cannot_answer_withholds_the_resource_there(overriders: dict[str, Any], text: str) -> None:
+    final_resource = override(SHOP, overriders, cluster=NORTH)
 
-    assert error_codes(done) == ["ClusterVariableUnresolved"]
-    assert said in done.findings[0].message
-    assert done.findings[0].message.startswith("ClusterOverridePolicy/tuning: ")
+    assert error_codes(final_resource) == ["ClusterVariableUnresolved"]
+    assert text in final_resource.findings[0].message
+    assert final_resource.findings[0].message.startswith("ClusterOverridePolicy/tuning: ")
 
 
 def test_a_rule_for_other_clusters_asks_nothing() -> None:
     rules = [{"targetClusters": {"clusters": ["south"]}, "overriders": annotated("${cluster.labels.gpu}")}]
 
-    done = override_resource(resource(emit(attached(SHOP))), read(policy(rules)), NORTH)
+    final_resource = override_resource(resource(emit(attached(SHOP))), read(policy(rules)), NORTH)
 
-    assert done.findings == ()
+    assert final_resource.findings == ()
 
 
 @pytest.mark.parametrize(
-    ("overriders", "code", "said"),
+    ("overriders", "code", "text"),
     [
         pytest.param(annotated("${cluster.foo}"), "PolicyInvalid", "no field 'foo'", id="unknown-field"),
         pytest.param(annotated("${cluster.name + }"), "PolicyInvalid", "must contain valid variables", id="no-CEL"),
@@ -136,8 +136,8 @@ def test_a_rule_for_other_clusters_asks_nothing() -> None:
         ),
     ],
 )
-def test_what_can_be_told_is_told_when_the_policy_is_read(overriders: dict[str, Any], code: str, said: str) -> None:
-    (found,) = read(policy(rules_of(overriders))).findings
+def test_what_can_be_told_is_told_when_the_policy_is_read(overriders: dict[str, Any], code: str, text: str) -> None:
+    (finding,) = read(policy(rules_of(overriders))).findings
 
-    assert codes([found]) == [code]
-    assert said in found.message
+    assert codes([finding]) == [code]
+    assert text in finding.message

@@ -82,8 +82,8 @@ def fields(text: str) -> Any:
 def test_a_rule_is_for_a_cluster(targets: Any, expected: bool) -> None:
     policies = read_target(targets)
 
-    (one,) = policies.valid.values()
-    assert is_cluster_selected(one.rules[0].targets, NORTH) is expected
+    (item,) = policies.valid.values()
+    assert is_cluster_selected(item.rules[0].targets, NORTH) is expected
 
 
 @pytest.mark.parametrize(
@@ -115,7 +115,7 @@ def test_an_invalid_selector_makes_the_policy_invalid(targets: Any, field: str) 
 
     assert policies.valid == {}
     assert {*codes(policies.findings)} == {"SelectorInvalid"}
-    assert any(field in one.message.partition(" must ")[0] for one in policies.findings)
+    assert any(field in finding.message.partition(" must ")[0] for finding in policies.findings)
 
 
 @pytest.mark.parametrize(
@@ -145,13 +145,13 @@ def test_what_is_odd_about_an_inventory_is_a_warning_at_the_rule() -> None:
         {},
     ]
 
-    found = check_rule_clusters(read(policy(rules)).valid.values(), [NORTH])
+    findings = check_rule_clusters(read(policy(rules)).valid.values(), [NORTH])
 
-    assert [(one.code, one.severity, one.location.pointer) for one in found] == [
+    assert [(finding.code, finding.severity, finding.location.pointer) for finding in findings] == [
         ("UnknownCluster", "warning", "/spec/overrideRules/0/targetClusters"),
         ("RuleMatchesNoCluster", "warning", "/spec/overrideRules/1/targetClusters"),
     ]
-    assert '"gone"' in found[0].message
+    assert '"gone"' in findings[0].message
 
 
 def test_a_cluster_in_doubt_is_missed_by_nobody() -> None:
@@ -161,9 +161,9 @@ def test_a_cluster_in_doubt_is_missed_by_nobody() -> None:
         {"rollout": {"waves": [{"clusters": ["doubtful"]}]}},
     ]
 
-    found = check_rule_clusters(read(policy(rules)).valid.values(), [NORTH], {"doubtful"})
+    findings = check_rule_clusters(read(policy(rules)).valid.values(), [NORTH], {"doubtful"})
 
-    assert [(one.code, '"gone"' in one.message) for one in found] == [("UnknownCluster", True)]
+    assert [(finding.code, '"gone"' in finding.message) for finding in findings] == [("UnknownCluster", True)]
 
 
 def test_what_is_odd_about_the_waves_of_a_rule_is_a_warning_at_the_wave() -> None:
@@ -174,16 +174,16 @@ def test_what_is_odd_about_the_waves_of_a_rule_is_a_warning_at_the_wave() -> Non
     ]
     south = Cluster("south-1", {})
 
-    found = check_rule_clusters(read(policy([{"rollout": {"waves": waves}}])).valid.values(), [NORTH, south])
+    findings = check_rule_clusters(read(policy([{"rollout": {"waves": waves}}])).valid.values(), [NORTH, south])
 
     start = "/spec/overrideRules/0/rollout/waves"
-    assert [(one.code, one.severity, one.location.pointer) for one in found] == [
+    assert [(finding.code, finding.severity, finding.location.pointer) for finding in findings] == [
         ("UnknownCluster", "warning", f"{start}/0"),
         ("WaveMatchesNoCluster", "warning", f"{start}/0"),
         ("UnknownCluster", "warning", f"{start}/2"),
         ("WaveMatchesNoCluster", "warning", f"{start}/2"),
     ]
-    assert found[3].message == (
+    assert findings[3].message == (
         "spec.overrideRules[0].rollout.waves[2] selects no cluster that is not in an earlier wave, and is skipped"
     )
-    assert found[0].location.line == 1
+    assert findings[0].location.line == 1

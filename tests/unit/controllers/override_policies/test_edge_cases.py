@@ -67,7 +67,7 @@ def envs(operator: str, *value: dict[str, Any]) -> dict[str, Any]:
 
 
 def patches(*operations: str) -> dict[str, Any]:
-    return {"jsonpatch": [yaml(f"{{{one}}}") for one in operations]}
+    return {"jsonpatch": [yaml(f"{{{operation}}}") for operation in operations]}
 
 
 @pytest.mark.parametrize(
@@ -256,9 +256,9 @@ def test_an_error_withholds_the_resource(data: Any, overriders: list[Any], code:
     ],
 )  # fmt: skip
 def test_what_becomes_of_the_resource(data: Any, overriders: list[Any], pointer: str, expected: Any) -> None:
-    found = outcome(data, *overriders)
+    result = outcome(data, *overriders)
 
-    assert (at(found, pointer), found if expected is None else None) == (
+    assert (at(result, pointer), result if expected is None else None) == (
         (expected, None) if expected is not None else (at(data, pointer), data)
     )
 
@@ -306,10 +306,10 @@ def test_what_becomes_of_the_resource(data: Any, overriders: list[Any], pointer:
     ],
 )
 def test_a_warning_blocks_nothing(data: Any, overriders: dict[str, Any], expected: list[str]) -> None:
-    done = override(data, overriders)
+    final_resource = override(data, overriders)
 
-    assert error_codes(done) == []
-    assert [code for code in warning_codes(done) if code != "PolicyNoEffect"] == expected
+    assert error_codes(final_resource) == []
+    assert [code for code in warning_codes(final_resource) if code != "PolicyNoEffect"] == expected
 
 
 def test_rules_that_change_nothing_here_are_told_and_those_for_elsewhere_are_not() -> None:
@@ -329,27 +329,29 @@ def test_a_sidecar_of_the_first_rule_is_seen_by_the_next() -> None:
 
 
 def test_an_error_names_policy_rule_item_and_place() -> None:
-    done = override(ONE, {"labels": []}, patches("path: /spec/replicas, value: 1", "operator: remove, path: /spec/x"))
+    final_resource = override(
+        ONE, {"labels": []}, patches("path: /spec/replicas, value: 1", "operator: remove, path: /spec/x")
+    )
 
-    (found,) = (one for one in done.findings if one.severity == "error")
-    assert found.message == (
+    (finding,) = (item for item in final_resource.findings if item.severity == "error")
+    assert finding.message == (
         "ClusterOverridePolicy/tuning spec.overrideRules[1].overriders.jsonpatch[1]: remove requires an existing member"
     )
-    assert (found.location.file, found.location.object, found.location.pointer) == (
+    assert (finding.location.file, finding.location.object, finding.location.pointer) == (
         "stack.yaml",
         "Deployment/shop/one",
         "/spec/x",
     )
-    assert done.document is done.resource.document
+    assert final_resource.document is final_resource.resource.document
 
 
 def test_the_kinds_with_pod_templates_can_be_more() -> None:
     barn = {**ONE, "apiVersion": "farm.example/v1", "kind": "Barn"}
     options = OverrideOptions(pod_spec_paths=read_pod_spec_paths({"farm.example/Barn": POD}))
 
-    done = override(barn, {"image": [TAG]}, options=options)
+    final_resource = override(barn, {"image": [TAG]}, options=options)
 
-    assert at(done.document.data, f"{POD}/containers/0/image") == "team/a:2"
+    assert at(final_resource.document.data, f"{POD}/containers/0/image") == "team/a:2"
     assert error_codes(override(ONE, {"image": [TAG]}, options=options)) == []
     assert read_pod_spec_paths({"Pod": "/spec/inner"})[("", "Pod")] == ("spec", "inner")
 
@@ -357,11 +359,11 @@ def test_the_kinds_with_pod_templates_can_be_more() -> None:
 def test_a_secret_is_not_quoted() -> None:
     secret = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "one"}, "stringData": {"a": "Pa55 word"}}
 
-    done = override(secret, {"image": [{"imagePath": "/stringData/a", **TAG}]})
+    final_resource = override(secret, {"image": [{"imagePath": "/stringData/a", **TAG}]})
 
-    (found,) = done.findings
-    assert found.code == "ImageUnparsable"
-    assert "Pa55" not in found.message
+    (finding,) = final_resource.findings
+    assert finding.code == "ImageUnparsable"
+    assert "Pa55" not in finding.message
 
 
 def test_a_result_that_yaml_cannot_hold_is_an_error() -> None:

@@ -45,21 +45,21 @@ def labels(operator: str = "set", **value: str) -> dict[str, Any]:
     return {"overriders": {"labels": [{"operator": operator, "value": value}]}}
 
 
-def staged(name: str = "tag", **said: Any) -> dict[str, Any]:
-    return {"name": name, "rollout": WAVES, **said}
+def staged(name: str = "tag", **mapping: Any) -> dict[str, Any]:
+    return {"name": name, "rollout": WAVES, **mapping}
 
 
-def text_of(**said: Any) -> str:
-    return json.dumps(said, separators=(",", ":"))
+def text_of(**mapping: Any) -> str:
+    return json.dumps(mapping, separators=(",", ":"))
 
 
 def applied(policies: OverridePolicies, texts: RuleTexts | None = None, cluster: Cluster = HERE) -> OverriddenPackage:
     return override_package(FILES, policies, cluster, texts=texts)
 
 
-def labels_of(done: OverriddenPackage) -> Any:
-    assert codes(done.findings) == []
-    return at(done.resources[0].document.data, "/metadata/labels")
+def labels_of(package: OverriddenPackage) -> Any:
+    assert codes(package.findings) == []
+    return at(package.resources[0].document.data, "/metadata/labels")
 
 
 OLD, NEW = labels(ring="old"), labels(ring="new")
@@ -81,10 +81,12 @@ OLD, NEW = labels(ring="old"), labels(ring="new")
     ],
 )
 def test_by_which_text_a_rule_is_applied(texts: RuleTexts | None, ring: str | None) -> None:
-    done = applied(read(policy([staged(**NEW)])), texts)
+    package = applied(read(policy([staged(**NEW)])), texts)
 
-    assert [step.after for step in done.resources[0].steps] == ([ring] if ring else [])
-    assert [step.where.endswith(" (earlier text)") for step in done.resources[0].steps] == [ring == "old"] * bool(ring)
+    assert [step.after for step in package.resources[0].steps] == ([ring] if ring else [])
+    assert [step.where.endswith(" (earlier text)") for step in package.resources[0].steps] == [ring == "old"] * bool(
+        ring
+    )
 
 
 def test_an_earlier_text_reaches_clusters_that_todays_does_not() -> None:
@@ -103,13 +105,13 @@ def test_rules_stay_in_the_order_of_today() -> None:
     rules = [staged("a", **labels(ring="a")), {"name": "b", **labels(ring="b")}, staged("c", **labels(ring="c"))]
     policies = read(policy(rules))
 
-    done = applied(policies, {rule_id("c"): None, rule_id("a"): text_of(**labels(ring="a0"))})
+    package = applied(policies, {rule_id("c"): None, rule_id("a"): text_of(**labels(ring="a0"))})
 
-    assert [(step.where, step.after) for step in done.resources[0].steps] == [
+    assert [(step.where, step.after) for step in package.resources[0].steps] == [
         ("spec.overrideRules[0].overriders.labels[0] (earlier text)", "a0"),
         ("spec.overrideRules[1].overriders.labels[0]", "b"),
     ]
-    assert done.resources[0].matched_policies[0].rule_numbers == (0, 1)
+    assert package.resources[0].matched_policies[0].rule_numbers == (0, 1)
 
 
 def test_each_cluster_fills_in_the_variables_of_an_earlier_text() -> None:
@@ -134,29 +136,31 @@ def test_each_cluster_fills_in_the_variables_of_an_earlier_text() -> None:
     ],
 )
 def test_a_finding_about_an_earlier_text_says_so(overriders: Any, message: str) -> None:
-    done = applied(read(policy([staged(**NEW)])), {rule_id("tag"): text_of(overriders=overriders)})
+    package = applied(read(policy([staged(**NEW)])), {rule_id("tag"): text_of(overriders=overriders)})
 
-    assert [one.message.startswith(message) for one in done.findings] == [True]
+    assert [finding.message.startswith(message) for finding in package.findings] == [True]
 
 
 def test_a_text_that_cannot_be_read_any_more_is_a_warning_and_does_nothing() -> None:
     text = '{"overriders":{"teleport":[]}}'
 
-    done = applied(read(policy([staged(**NEW)])), {rule_id("tag"): text})
+    package = applied(read(policy([staged(**NEW)])), {rule_id("tag"): text})
 
-    assert [(one.code, one.severity) for one in done.findings] == [("RuleTextUnreadable", "warning")]
-    assert done.findings[0].message.startswith("ClusterOverridePolicy/tuning: spec.overrideRules[0] has no effect here")
-    assert "ring" not in at(done.resources[0].document.data, "/metadata/labels")
-    assert done.rule_texts == {rule_id("tag"): text}
+    assert [(finding.code, finding.severity) for finding in package.findings] == [("RuleTextUnreadable", "warning")]
+    assert package.findings[0].message.startswith(
+        "ClusterOverridePolicy/tuning: spec.overrideRules[0] has no effect here"
+    )
+    assert "ring" not in at(package.resources[0].document.data, "/metadata/labels")
+    assert package.rule_texts == {rule_id("tag"): text}
 
 
 def test_a_package_tells_the_rules_that_its_cluster_can_feel_and_their_texts() -> None:
     elsewhere = {"targetClusters": {"clusters": ["far"]}, **NEW}
     policies = read(policy([staged(**NEW), staged("new", **OLD), elsewhere]), policy([OLD], name="of-nobody"))
 
-    done = applied(policies, {rule_id("new"): None})
+    package = applied(policies, {rule_id("new"): None})
 
-    assert done.rule_texts == {rule_id("tag"): text_of(**NEW), rule_id("new"): None}
+    assert package.rule_texts == {rule_id("tag"): text_of(**NEW), rule_id("new"): None}
     assert digest_rule_text(text_of(**NEW)) == policies.valid[KEY].rules[0].digest
 
 
@@ -170,10 +174,10 @@ def test_a_package_tells_the_rules_that_its_cluster_can_feel_and_their_texts() -
 def test_a_package_that_fails_tells_its_rules_as_well(subject: Any) -> None:
     rule = staged(**labels("addIfAbsent", app="x"))
 
-    done = override_package(tree({"a.yaml": emit(subject)}), read(policy([rule])), HERE)
+    package = override_package(tree({"a.yaml": emit(subject)}), read(policy([rule])), HERE)
 
-    assert done.condition_reason.endswith("Failed")
-    assert [*done.rule_texts] == [rule_id("tag")]
+    assert package.condition_reason.endswith("Failed")
+    assert [*package.rule_texts] == [rule_id("tag")]
 
 
 def test_a_package_without_policies_tells_no_rules() -> None:
@@ -185,7 +189,7 @@ OTHER = RuleId(build_override_policy_key("ClusterOverridePolicy", "", "other"), 
 
 
 @pytest.mark.parametrize(
-    ("had", "kept"),
+    ("had", "remaining"),
     [
         pytest.param({}, None, id="a-new-rule"),
         pytest.param({rule_id("tag"): OLD_TEXT}, OLD_TEXT, id="under-its-name"),
@@ -198,10 +202,10 @@ OTHER = RuleId(build_override_policy_key("ClusterOverridePolicy", "", "other"), 
         pytest.param({OTHER: NEW_TEXT}, None, id="another-policy"),
     ],
 )
-def test_which_text_a_closed_wave_keeps(had: RuleTexts, kept: str | None) -> None:
+def test_which_text_a_closed_wave_keeps(had: RuleTexts, remaining: str | None) -> None:
     policies = read(policy([{"name": "first"}, staged(**NEW)]))
 
-    assert find_retained_text(policies.valid[KEY], rule_id("tag"), had) == kept
+    assert find_retained_text(policies.valid[KEY], rule_id("tag"), had) == remaining
 
 
 def test_a_rollout_that_is_added_to_a_rule_changes_nothing_anywhere() -> None:
@@ -218,8 +222,8 @@ def test_a_rollout_that_is_added_to_a_rule_changes_nothing_anywhere() -> None:
 written = st.fixed_dictionaries({"overriders": overriders})
 
 
-def outcome(done: OverriddenPackage) -> Any:
-    return done.files, done.findings, done.as_data()
+def outcome(package: OverriddenPackage) -> Any:
+    return package.files, package.findings, package.as_data()
 
 
 @settings(max_examples=60, deadline=None)
@@ -229,10 +233,10 @@ def test_no_texts_and_todays_text_are_the_same(one: Any, other: Any) -> None:
     for policy_read in policies.valid.values():
         today = policy_read.rules[0].text
 
-        found = [applied(policies, texts) for texts in (None, {}, {rule_id("tag"): today})]
+        packages = [applied(policies, texts) for texts in (None, {}, {rule_id("tag"): today})]
 
-        assert outcome(found[0]) == outcome(found[1]) == outcome(found[2])
-        assert found[0].rule_texts == found[2].rule_texts
+        assert outcome(packages[0]) == outcome(packages[1]) == outcome(packages[2])
+        assert packages[0].rule_texts == packages[2].rule_texts
 
 
 @settings(max_examples=60, deadline=None)
@@ -250,7 +254,7 @@ def test_a_rule_of_an_earlier_text_is_the_rule_that_had_it(one: Any, other: Any,
     if policies.valid and before.valid:
         text = before.valid[KEY].rules[0].text
 
-        found, expected = applied(policies, {rule_id("tag"): text}), applied(before)
+        package, expected = applied(policies, {rule_id("tag"): text}), applied(before)
 
-        assert found.files == expected.files
-        assert codes(found.findings) == codes(expected.findings)
+        assert package.files == expected.files
+        assert codes(package.findings) == codes(expected.findings)

@@ -53,7 +53,7 @@ LABELS, ANNOTATIONS = "/metadata/labels", "/metadata/annotations"
 
 def image(names: str, *operations: str) -> str:
     chosen = f"containerNames: [{names}], " if names else ""
-    return f"image: [{{{chosen}operations: [{', '.join(f'{{{one}}}' for one in operations)}]}}]"
+    return f"image: [{{{chosen}operations: [{', '.join(f'{{{operation}}}' for operation in operations)}]}}]"
 
 
 def find(data: Any, pointer: str) -> Any:
@@ -280,12 +280,12 @@ EXAMPLES = {
 
 @pytest.mark.parametrize(("overriders", "expected"), EXAMPLES.values(), ids=EXAMPLES)
 def test_worked_example(overriders: str, expected: str | dict[str, Any]) -> None:
-    found = outcome(ORDERS, yaml(overriders))
+    result = outcome(ORDERS, yaml(overriders))
 
     if isinstance(expected, str):
-        assert found == [expected]
+        assert result == [expected]
     else:
-        assert {pointer: find(found, pointer) for pointer in expected} == expected
+        assert {pointer: find(result, pointer) for pointer in expected} == expected
 
 
 BOTH = (
@@ -336,9 +336,9 @@ def test_two_policies_on_clusters(
 ) -> None:
     document = labelled(ORDERS, **{CLUSTER_LABEL: "everywhere", NAMESPACED_LABEL: "orders"})
 
-    done = override_resource(resource(emit(document)), read(*BOTH), Cluster(cluster, labels))
+    final_resource = override_resource(resource(emit(document)), read(*BOTH), Cluster(cluster, labels))
 
-    found = done.document.data
-    assert done.findings == ()
-    assert found["metadata"]["labels"] == {"app": "orders", "part": "back", "wave.example/fleet": fleet}
-    assert (at(found, f"{MESH}/image"), at(found, "/spec/replicas")) == (image_of_mesh, replicas)
+    data = final_resource.document.data
+    assert final_resource.findings == ()
+    assert data["metadata"]["labels"] == {"app": "orders", "part": "back", "wave.example/fleet": fleet}
+    assert (at(data, f"{MESH}/image"), at(data, "/spec/replicas")) == (image_of_mesh, replicas)

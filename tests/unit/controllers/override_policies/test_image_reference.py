@@ -29,11 +29,11 @@ pieces = st.sampled_from([*"aB9._-/:@é \n", "web", "reg.example", "localhost", 
 @example("a:" + "t" * 129)
 @example("\u0661")
 def test_the_grammar_is_that_of_the_specification(text: str) -> None:
-    found = parse_reference(text)
+    image_reference = parse_reference(text)
 
-    assert (found is not None) == (REFERENCE.fullmatch(text) is not None)
-    if found:
-        assert str(found) == text
+    assert (image_reference is not None) == (REFERENCE.fullmatch(text) is not None)
+    if image_reference:
+        assert str(image_reference) == text
 
 
 @pytest.mark.parametrize(
@@ -50,10 +50,15 @@ def test_the_grammar_is_that_of_the_specification(text: str) -> None:
     ],
 )
 def test_how_a_reference_splits(text: str, registry: str, repository: str, tag: str) -> None:
-    found = parse_reference(text)
+    image_reference = parse_reference(text)
 
-    assert found is not None
-    assert (found.registry, found.repository, found.tag, found.digest) == (registry, repository, tag, "")
+    assert image_reference is not None
+    assert (image_reference.registry, image_reference.repository, image_reference.tag, image_reference.digest) == (
+        registry,
+        repository,
+        tag,
+        "",
+    )
 
 
 def test_a_name_has_at_most_255_characters() -> None:

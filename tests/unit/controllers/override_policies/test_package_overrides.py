@@ -65,8 +65,8 @@ def apply(files: dict[str, str], policies: Any, cluster: Cluster = HERE) -> Over
     return override_package(tree(files), policies, cluster)
 
 
-def text_of(done: OverriddenPackage, path: str = "stack.yaml") -> str:
-    return done.files[path].data.decode()
+def text_of(package: OverriddenPackage, path: str = "stack.yaml") -> str:
+    return package.files[path].data.decode()
 
 
 def patch(path: str, **operation: Any) -> dict[str, Any]:
@@ -117,19 +117,19 @@ TAG = {"image": [{"operations": [{"imageComponent": "Tag", "value": "2.0"}]}]}
     ],
 )
 def test_only_what_changes_is_written(overriders: dict[str, Any], old: str, new: str) -> None:
-    done = apply({"stack.yaml": STACK}, rules(rules_of(overriders)))
+    package = apply({"stack.yaml": STACK}, rules(rules_of(overriders)))
 
-    assert done.findings == ()
-    assert text_of(done) == STACK.replace(LABEL, "").replace(old, new, 1 if old else 0)
+    assert package.findings == ()
+    assert text_of(package) == STACK.replace(LABEL, "").replace(old, new, 1 if old else 0)
 
 
 def test_a_rule_for_another_cluster_takes_only_the_label() -> None:
     elsewhere = [{"targetClusters": {"clusters": ["far"]}, "overriders": patch("/spec/replicas", value=9)}]
 
-    done = apply({"stack.yaml": STACK}, rules(elsewhere))
+    package = apply({"stack.yaml": STACK}, rules(elsewhere))
 
-    assert text_of(done) == STACK.replace(LABEL, "")
-    assert [one.steps for one in done.resources] == [()]
+    assert text_of(package) == STACK.replace(LABEL, "")
+    assert [resource.steps for resource in package.resources] == [()]
 
 
 def test_files_without_marks_are_the_same_tree() -> None:
@@ -146,7 +146,7 @@ def marked(kind: str, name: str = "one", *, version: str = "v1", more: str = "")
 
 
 @pytest.mark.parametrize(
-    ("path", "text", "found"),
+    ("path", "text", "values"),
     [
         pytest.param("Kptfile", marked("Kptfile", version="kpt.dev/v1"), [], id="Kptfile"),
         pytest.param(
@@ -171,41 +171,41 @@ def marked(kind: str, name: str = "one", *, version: str = "v1", more: str = "")
         ),
     ],
 )
-def test_a_document_that_is_not_meant_is_left_alone(path: str, text: str, found: list[str]) -> None:
-    done = apply({path: text}, rules(rules_of({"labels": [{"value": {}}]})))
+def test_a_document_that_is_not_meant_is_left_alone(path: str, text: str, values: list[str]) -> None:
+    package = apply({path: text}, rules(rules_of({"labels": [{"value": {}}]})))
 
-    assert text_of(done, path) == text
-    assert (codes(done.findings), done.candidate_policies) == (found, ())
+    assert text_of(package, path) == text
+    assert (codes(package.findings), package.candidate_policies) == (values, ())
 
 
 def test_ignored_files_are_not_meant() -> None:
     files = {".krmignore": "hidden.yaml\n", "hidden.yaml": marked("ConfigMap"), "seen.yaml": marked("ConfigMap")}
 
-    done = apply(files, rules([]))
+    package = apply(files, rules([]))
 
-    assert text_of(done, "hidden.yaml") == files["hidden.yaml"]
-    assert "labels" not in text_of(done, "seen.yaml")
+    assert text_of(package, "hidden.yaml") == files["hidden.yaml"]
+    assert "labels" not in text_of(package, "seen.yaml")
 
 
 def test_one_resource_that_fails_withholds_the_package() -> None:
     files = {"a.yaml": marked("ConfigMap"), "b.yaml": marked("ConfigMap").replace("tuning", "gone")}
 
-    done = apply(files, rules(rules_of({"labels": [{"operator": "addIfAbsent", "value": {"a": "b"}}]})))
+    package = apply(files, rules(rules_of({"labels": [{"operator": "addIfAbsent", "value": {"a": "b"}}]})))
 
-    assert (codes(done.findings), done.files) == (["PolicyNotFound"], tree(files))
-    assert [str(key) for key in done.candidate_policies] == [
+    assert (codes(package.findings), package.files) == (["PolicyNotFound"], tree(files))
+    assert [str(key) for key in package.candidate_policies] == [
         "OverridePolicy/bakery/gone",
         "OverridePolicy/bakery/tuning",
     ]
-    assert done.findings[0].location.file == "b.yaml"
+    assert package.findings[0].location.file == "b.yaml"
 
 
 def test_one_policy_is_evaluated_for_each_resource() -> None:
     files = {"a.yaml": marked("ConfigMap", more="data: {x: '1'}\n"), "b.yaml": marked("ConfigMap", "two")}
 
-    done = apply(files, rules(rules_of(patch("/data/x", operator="remove"))))
+    package = apply(files, rules(rules_of(patch("/data/x", operator="remove"))))
 
-    assert [(one.code, one.location.object) for one in done.findings] == [
+    assert [(finding.code, finding.location.object) for finding in package.findings] == [
         ("PatchParentMissing", "ConfigMap/bakery/two")
     ]
 
@@ -222,29 +222,29 @@ JSON = """\
 
 
 def test_json_stays_json_and_keeps_its_lines() -> None:
-    done = apply({"one.json": JSON}, rules(rules_of(patch("/data/a", value="9"))))
+    package = apply({"one.json": JSON}, rules(rules_of(patch("/data/a", value="9"))))
 
     expected = JSON.replace(', "kubeadmiral.io/override-policy-name": "tuning"', "").replace('"a": "1"', '"a": "9"')
-    assert text_of(done, "one.json") == expected
+    assert text_of(package, "one.json") == expected
 
 
 def test_json_that_is_no_yaml_is_written_anew_with_its_indentation() -> None:
     text = json.dumps(json.loads(JSON), indent="\t")
 
-    done = apply({"one.json": text}, rules(rules_of(patch("/data/b", value="9"))))
+    package = apply({"one.json": text}, rules(rules_of(patch("/data/b", value="9"))))
 
     expected = json.loads(JSON) | {"data": {"a": "1", "b": "9"}}
     del expected["metadata"]["labels"]["kubeadmiral.io/override-policy-name"]
-    assert text_of(done, "one.json") == json.dumps(expected, indent="\t")
+    assert text_of(package, "one.json") == json.dumps(expected, indent="\t")
 
 
 def test_the_status_file_tells_of_every_resource() -> None:
     files = {"a.yaml": marked("ConfigMap"), "b.yaml": marked("ConfigMap", "two")}
 
-    done = apply(files, rules(rules_of({"annotations": [{"operator": "set", "value": {"a": "b"}}]})))
+    package = apply(files, rules(rules_of({"annotations": [{"operator": "set", "value": {"a": "b"}}]})))
 
-    told = [(one["file"], one["resource"], one["pointer"]) for one in done.as_data()]
-    assert told == [
+    values = [(item["file"], item["resource"], item["pointer"]) for item in package.as_data()]
+    assert values == [
         ("a.yaml", "ConfigMap/bakery/one", "/metadata/annotations/a"),
         ("b.yaml", "ConfigMap/bakery/two", "/metadata/annotations/a"),
     ]
@@ -253,20 +253,20 @@ def test_the_status_file_tells_of_every_resource() -> None:
 def test_line_endings_and_a_missing_last_one_stay() -> None:
     text = STACK.replace("\n", "\r\n").removesuffix("\r\n")
 
-    done = apply({"stack.yaml": text}, rules(rules_of(patch("/spec/replicas", value=9))))
+    package = apply({"stack.yaml": text}, rules(rules_of(patch("/spec/replicas", value=9))))
 
     expected = STACK.replace(LABEL, "").replace("replicas: 3", "replicas: 9").replace("\n", "\r\n")
-    assert text_of(done) == expected.removesuffix("\r\n")
+    assert text_of(package) == expected.removesuffix("\r\n")
 
 
 def test_what_stands_between_documents_stays() -> None:
-    one, two = marked("ConfigMap"), marked("ConfigMap", "two")
-    text = f"# head\n---\n# only a comment\n---\n{one}...\n# between\n--- # two\n{two}---\n# foot\n"
+    result, two = marked("ConfigMap"), marked("ConfigMap", "two")
+    text = f"# head\n---\n# only a comment\n---\n{result}...\n# between\n--- # two\n{two}---\n# foot\n"
 
-    done = apply({"stack.yaml": text}, rules(rules_of({"annotations": [{"operator": "set", "value": {"a": "b"}}]})))
+    package = apply({"stack.yaml": text}, rules(rules_of({"annotations": [{"operator": "set", "value": {"a": "b"}}]})))
 
     label, added = "  labels: {kubeadmiral.io/override-policy-name: tuning}\n", "  annotations:\n    a: b\n"
-    assert text_of(done) == text.replace(label, added)
+    assert text_of(package) == text.replace(label, added)
 
 
 @pytest.mark.parametrize(

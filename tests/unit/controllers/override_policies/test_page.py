@@ -36,18 +36,18 @@ def applied(policies: OverridePolicies) -> OverriddenPackage:
     return override_package(tree({"all.yaml": RESOURCES}), policies, CLUSTER, OverrideOptions(on_missing="ignore"))
 
 
-def lines_of(done: OverriddenPackage) -> list[str]:
-    return done.files["all.yaml"].data.decode().splitlines()
+def lines_of(package: OverriddenPackage) -> list[str]:
+    return package.files["all.yaml"].data.decode().splitlines()
 
 
 @pytest.mark.parametrize(("text", "diff"), EXAMPLES, ids=NAMES)
 def test_an_example_does_what_the_page_says(text: str, diff: str) -> None:
     policies = policies_of(text)
-    done, without = applied(policies), applied(OverridePolicies())
+    package, without = applied(policies), applied(OverridePolicies())
 
-    assert (policies.findings, done.findings) == ((), ())
+    assert (policies.findings, package.findings) == ((), ())
     if not find_rollouts(policies):
-        changes = difflib.unified_diff(lines_of(without), lines_of(done), n=0, lineterm="")
+        changes = difflib.unified_diff(lines_of(without), lines_of(package), n=0, lineterm="")
         assert [line for line in changes if not line.startswith(("---", "+++", "@@"))] == diff.splitlines()
 
 
@@ -56,7 +56,7 @@ def test_the_example_of_a_rollout_has_the_waves_that_the_page_tells_of() -> None
     clusters = [Cluster("canary-1", {"ring": "early"}), CLUSTER, Cluster("far", {})]
 
     assert rule.rollout is not None
-    assert [find_wave(rule.rollout, one) for one in clusters] == [0, 1, 2]
+    assert [find_wave(rule.rollout, cluster) for cluster in clusters] == [0, 1, 2]
 
 
 OPERATORS = {
@@ -77,9 +77,9 @@ def test_the_table_has_every_overrider_in_order_with_its_operators() -> None:
 
     assert [name for name, _ in rows] == [*OVERRIDERS]
     for name, operators in rows:
-        told = re.findall(r"`(\w+)`", operators)
-        assert sorted(told) == sorted(OPERATORS[name])
-        assert told[0] in ("overwrite", "replace")
+        match = re.findall(r"`(\w+)`", operators)
+        assert sorted(match) == sorted(OPERATORS[name])
+        assert match[0] in ("overwrite", "replace")
 
 
 def test_no_example_is_left_out() -> None:

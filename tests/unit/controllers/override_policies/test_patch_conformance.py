@@ -26,7 +26,9 @@ FAILED = object()
 def apply(document: Any, operations: list[Any]) -> Any:
     """Return the document after the operations, read as those of a policy, or FAILED."""
     faults = FieldFindings(lambda _: SourceLocation(), POLICY_INVALID)
-    written = [{"operator" if key == "op" else key: value for key, value in one.items()} for one in operations]
+    written = [
+        {"operator" if key == "op" else key: value for key, value in operation.items()} for operation in operations
+    ]
     rule = FieldReader({"overriders": {"jsonpatch": written}}, (), faults, None)
     items = dict(read_overriders(rule)).get("jsonpatch", ())
     for item in items if not faults.findings else ():
@@ -38,15 +40,18 @@ def apply(document: Any, operations: list[Any]) -> Any:
 
 
 def rows() -> list[Any]:
-    found = [row for file in sorted(CONFORMANCE.glob("*.json")) for row in json.loads(file.read_text())]
-    wanted = [row for row in found if "patch" in row and not row.get("disabled") and _is_ours(row["patch"])]
-    return [pytest.param(row, id=f"{number}-{row.get('comment', '')}"[:60]) for number, row in enumerate(wanted)]
+    values = [row for file in sorted(CONFORMANCE.glob("*.json")) for row in json.loads(file.read_text())]
+    expected = [row for row in values if "patch" in row and not row.get("disabled") and _is_ours(row["patch"])]
+    return [pytest.param(row, id=f"{number}-{row.get('comment', '')}"[:60]) for number, row in enumerate(expected)]
 
 
 def _is_ours(operations: list[Any]) -> bool:
     # RFC 6902 has other operations and patches the whole document; a policy refuses what it does not know
     known, fields = ("add", "remove", "replace"), {"op", "path", "value"}
-    return all(one.get("op") in known and one.get("path") and not one.keys() - fields for one in operations)
+    return all(
+        operation.get("op") in known and operation.get("path") and not operation.keys() - fields
+        for operation in operations
+    )
 
 
 @pytest.mark.skipif(not CONFORMANCE.is_dir(), reason="the RFC 6902 conformance tests are not on this machine")
@@ -54,18 +59,18 @@ def _is_ours(operations: list[Any]) -> bool:
 def test_conformance(row: dict[str, Any]) -> None:
     before = copy.deepcopy(row["doc"])
 
-    found = apply(row["doc"], row["patch"])
+    result = apply(row["doc"], row["patch"])
 
     assert row["doc"] == before
     if "error" in row and not _creates(row):
-        assert found is FAILED
+        assert result is FAILED
     elif "error" not in row:
-        assert same_data(found, row.get("expected", row["doc"]))
+        assert same_data(result, row.get("expected", row["doc"]))
 
 
 def _creates(row: dict[str, Any]) -> bool:
     # D1: our replace adds the member that RFC 6902 misses
-    return any(one["op"] == "replace" for one in row["patch"]) and "missing" in row["error"]
+    return any(item["op"] == "replace" for item in row["patch"]) and "missing" in row["error"]
 
 
 documents = st.recursive(
@@ -93,9 +98,9 @@ def test_where_rfc_6902_has_a_result_it_is_ours(document: Any, some: list[Any]) 
         expected = apply_patch(document, some)
     except PatchError:
         expected = FAILED
-    found = apply(document, some)
+    result = apply(document, some)
 
     if expected is not FAILED:
-        assert same_data(found, expected)
-    elif not any(one["op"] == "replace" for one in some):
-        assert found is FAILED
+        assert same_data(result, expected)
+    elif not any(item["op"] == "replace" for item in some):
+        assert result is FAILED

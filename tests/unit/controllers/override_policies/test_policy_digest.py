@@ -57,9 +57,9 @@ TODAY = [rule("early"), rule("late")]
     ],
 )
 def test_what_a_cluster_feels(rules: list[Mapping[str, Any]], same: bool) -> None:
-    told = digest_policy_for_cluster(read(policy(rules)), KEY, EAST)
+    result = digest_policy_for_cluster(read(policy(rules)), KEY, EAST)
 
-    assert (told == digest_policy_for_cluster(read(policy(TODAY)), KEY, EAST)) is same
+    assert (result == digest_policy_for_cluster(read(policy(TODAY)), KEY, EAST)) is same
 
 
 @pytest.mark.parametrize(
@@ -75,12 +75,12 @@ def test_a_policy_that_says_nothing_tells_why(documents: list[Mapping[str, Any]]
 
 
 def test_where_waves_are_is_not_felt() -> None:
-    told = {
+    values = {
         digest_policy_for_cluster(read(policy([rule("early", rollout=WAVES | more)])), KEY, EAST)
         for more in ({}, {"soak": "1h"}, {"waves": [{"clusters": ["east"]}]})
     }
 
-    assert len(told) == 1
+    assert len(values) == 1
 
 
 rings = st.sampled_from(["early", "late", ""])
@@ -95,6 +95,8 @@ def test_equal_reach_makes_equal_packages(before: list[dict[str, Any]], after: l
     assert not is_same or _made(override_package(FILES, was, EAST)) == _made(override_package(FILES, now, EAST))
 
 
-def _made(one: OverriddenPackage) -> tuple[Any, ...]:
-    numbers = [each.rule_numbers for resource in one.resources for each in resource.matched_policies]
-    return one.files.id, one.findings, one.as_data(), one.rule_texts, numbers
+def _made(package: OverriddenPackage) -> tuple[Any, ...]:
+    numbers = [
+        matched_policy.rule_numbers for resource in package.resources for matched_policy in resource.matched_policies
+    ]
+    return package.files.id, package.findings, package.as_data(), package.rule_texts, numbers

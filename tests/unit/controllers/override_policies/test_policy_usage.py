@@ -69,11 +69,12 @@ def env(name: str) -> dict[str, Any]:
 def test_rules_that_are_overwritten(rules: list[Any], idle: list[tuple[int, int]]) -> None:
     policies = read(policy(rules))
     assert policies.findings == ()
-    found = [*lint_policies(policies.valid.values(), CLUSTERS)]
+    findings = [*lint_policies(policies.valid.values(), CLUSTERS)]
 
-    assert [one.location.pointer for one in found] == [f"/spec/overrideRules/{number}" for number, _ in idle]
+    assert [finding.location.pointer for finding in findings] == [f"/spec/overrideRules/{number}" for number, _ in idle]
     assert all(
-        f"spec.overrideRules[{later}] applies later" in one.message for one, (_, later) in zip(found, idle, strict=True)
+        f"spec.overrideRules[{later}] applies later" in finding.message
+        for finding, (_, later) in zip(findings, idle, strict=True)
     )
 
 
@@ -89,12 +90,12 @@ def test_rules_that_no_resource_meets() -> None:
     nowhere = rule(labels(a="1"), {"clusters": ["z"]})
     policies = read(policy([rule(labels(a="1"), NORTH), rule(labels(a="1"), SOUTH), nowhere]))
     (key,) = policies.valid
-    (found,) = check_unreached_rules(
+    (finding,) = check_unreached_rules(
         [PolicyUsage(key, (("apps", "Deployment", 1),), ((), ("c",), ()))], policies, CLUSTERS
     )
 
-    assert found.location.pointer == "/spec/overrideRules/0"
-    assert found.message.startswith(
+    assert finding.location.pointer == "/spec/overrideRules/0"
+    assert finding.message.startswith(
         "spec.overrideRules[0] never applies: it selects a and 1 more, and no resource with"
     )
 

@@ -74,9 +74,13 @@ def test_applying_is_pure_and_its_result_is_yaml(some: list[Any]) -> None:
     subject, policies = resource(emit(attached(ORDERS))), read(policy(some))
     before = copy.deepcopy(subject.data)
 
-    once, again = (override_resource(subject, policies, HERE) for _ in range(2))
+    once, second_resource = (override_resource(subject, policies, HERE) for _ in range(2))
 
-    assert (once.document.text, once.findings, once.steps) == (again.document.text, again.findings, again.steps)
+    assert (once.document.text, once.findings, once.steps) == (
+        second_resource.document.text,
+        second_resource.findings,
+        second_resource.steps,
+    )
     assert subject.data == before
     assert parse_yaml(once.document.text).documents[0].data == once.document.data
 
@@ -84,11 +88,11 @@ def test_applying_is_pure_and_its_result_is_yaml(some: list[Any]) -> None:
 @settings(max_examples=100, deadline=None)
 @given(rules)
 def test_the_steps_lead_from_the_render_to_the_result(some: list[Any]) -> None:
-    done = override_resource(resource(emit(attached(ORDERS))), read(policy(some)), HERE)
+    final_resource = override_resource(resource(emit(attached(ORDERS))), read(policy(some)), HERE)
 
-    if not done.has_errors and not done.steps:
-        assert done.document.data == strip_control_metadata(done.resource.data)
-    assert {step.by for step in done.steps} <= {"ClusterOverridePolicy/tuning"}
+    if not final_resource.has_errors and not final_resource.steps:
+        assert final_resource.document.data == strip_control_metadata(final_resource.resource.data)
+    assert {step.by for step in final_resource.steps} <= {"ClusterOverridePolicy/tuning"}
 
 
 @settings(max_examples=100, deadline=None)
@@ -125,6 +129,6 @@ def test_the_order_of_keys_in_a_rule_does_not_matter(some: dict[str, Any]) -> No
     subject = resource(emit(attached(ORDERS)))
     backwards = dict(reversed(some.items()))
 
-    one, other = (override_resource(subject, read(policy([{"overriders": it}])), HERE) for it in (some, backwards))
+    value, other = (override_resource(subject, read(policy([{"overriders": it}])), HERE) for it in (some, backwards))
 
-    assert (one.document.text, one.steps) == (other.document.text, other.steps)
+    assert (value.document.text, value.steps) == (other.document.text, other.steps)

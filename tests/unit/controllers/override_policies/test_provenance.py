@@ -19,7 +19,9 @@ from tests.unit.controllers.override_policies.test_examples import ORDERS
 
 def told(before: Any, after: Any) -> list[Any]:
     data = [{**step.as_data(), "pointer": step.pointer} for step in compute_steps(before, after, "P", "w")]
-    return [[one["op"], one["pointer"], *(one[side] for side in ("before", "after") if side in one)] for one in data]
+    return [
+        [item["op"], item["pointer"], *(item[side] for side in ("before", "after") if side in item)] for item in data
+    ]
 
 
 @pytest.mark.parametrize(
@@ -50,7 +52,7 @@ def test_long_values_are_shortened_and_stay_told_apart() -> None:
 
 
 def test_steps_name_policy_and_item_and_stand_by_pointer() -> None:
-    done = override(
+    final_resource = override(
         ORDERS,
         {"labels": [{"operator": "addIfAbsent", "value": {"ring": "a"}}, {"value": {"ring": "b"}}]},
         {
@@ -64,7 +66,7 @@ def test_steps_name_policy_and_item_and_stand_by_pointer() -> None:
     by = "ClusterOverridePolicy/tuning"
     start = "spec.overrideRules"
     resource = {"file": "stack.yaml", "resource": "Deployment/market/orders"}
-    assert done.as_data() == [
+    assert final_resource.as_data() == [
         {
             **resource,
             "pointer": "/metadata/labels/ring",
@@ -85,11 +87,11 @@ def test_steps_name_policy_and_item_and_stand_by_pointer() -> None:
 
 
 def test_an_outcome_is_the_same_in_another_process() -> None:
-    done = override(ORDERS, {"labels": [{"operator": "addIfAbsent", "value": {"ring": "a"}}]})
+    resource = override(ORDERS, {"labels": [{"operator": "addIfAbsent", "value": {"ring": "a"}}]})
 
-    steps, policies = pickle.loads(pickle.dumps((done.steps, read(policy([])))))
+    steps, policies = pickle.loads(pickle.dumps((resource.steps, read(policy([])))))
 
-    assert [step.as_data() for step in steps] == [step.as_data() for step in done.steps]
+    assert [step.as_data() for step in steps] == [step.as_data() for step in resource.steps]
     assert policies == read(policy([]))
 
 
@@ -108,7 +110,7 @@ def test_what_a_secret_holds_in_another_object_is_masked() -> None:
 
     (entry,) = override(kit, {"jsonpatch": [{"path": "/items/0/stringData/a", "value": "new"}]}).as_data()
 
-    assert [(one["before"], one["after"]) for one in entry["steps"]] == [("*****", "*****")]
+    assert [(step["before"], step["after"]) for step in entry["steps"]] == [("*****", "*****")]
 
 
 def test_the_manifest_of_a_secret_in_a_text_is_masked() -> None:
@@ -122,19 +124,19 @@ def test_the_manifest_of_a_secret_in_a_text_is_masked() -> None:
 def test_duplicate_finalizers_go_by_the_step_that_brought_them() -> None:
     held = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "one", "finalizers": ["a"]}}
 
-    done = override(held, {"jsonpatch": [{"operator": "add", "path": "/metadata/finalizers/-", "value": "a"}]})
+    resource = override(held, {"jsonpatch": [{"operator": "add", "path": "/metadata/finalizers/-", "value": "a"}]})
 
-    assert done.document.data["metadata"]["finalizers"] == ["a"]
-    assert [step.op for step in done.steps] == ["added", "removed"]
+    assert resource.document.data["metadata"]["finalizers"] == ["a"]
+    assert [step.op for step in resource.steps] == ["added", "removed"]
 
 
 def test_usage_counts_resources_once_and_clusters_by_rule() -> None:
     rules = [{"overriders": {}}, {"targetClusters": {"clusters": ["edge-2"]}}]
     policies = read(policy(rules), policy([], name="idle"))
-    done = override(ORDERS, {"labels": []})
+    resource = override(ORDERS, {"labels": []})
     entries = [
-        (HERE.name, "shop/orders", build_usage_data([done])),
-        ("edge-2", "shop/orders", build_usage_data([done])),
+        (HERE.name, "shop/orders", build_usage_data([resource])),
+        ("edge-2", "shop/orders", build_usage_data([resource])),
     ]
 
     idle, tuning = compute_policy_usage(policies, entries)
@@ -157,9 +159,9 @@ def test_a_policy_that_nothing_names_is_a_warning() -> None:
     policies = read(policy([]), policy([], name="idle"))
     used = build_usage_data([override(ORDERS, {"labels": []})])
 
-    (found,) = check_unused_policies(compute_policy_usage(policies, [("edge-1", "shop/orders", used)]), policies)
+    (finding,) = check_unused_policies(compute_policy_usage(policies, [("edge-1", "shop/orders", used)]), policies)
 
-    assert (found.code, found.severity, found.location.object) == (
+    assert (finding.code, finding.severity, finding.location.object) == (
         "PolicyUnused",
         "warning",
         "ClusterOverridePolicy/_cluster/idle",

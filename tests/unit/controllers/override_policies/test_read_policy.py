@@ -155,7 +155,7 @@ def test_a_fault_is_found_when_the_policy_is_read(overriders: Any, code: str, fi
     policies = read(policy(rules_of(overriders)))
 
     assert policies.valid == {}
-    assert [(one.code, one.message.split(" ")[0]) for one in policies.findings] == [(code, NEEDS + field)]
+    assert [(finding.code, finding.message.split(" ")[0]) for finding in policies.findings] == [(code, NEEDS + field)]
 
 
 @pytest.mark.parametrize(
@@ -182,7 +182,7 @@ def test_a_fault_outside_of_the_overriders(document: dict[str, Any], code: str, 
     policies = read(document)
 
     assert policies.valid == {}
-    assert [(one.code, one.message.split(" ")[0]) for one in policies.findings] == [(code, field)]
+    assert [(finding.code, finding.message.split(" ")[0]) for finding in policies.findings] == [(code, field)]
 
 
 def test_a_finding_says_where_and_what_is_allowed() -> None:
@@ -198,12 +198,12 @@ spec:
         operator: copy
 """
 
-    (found,) = read(text).findings
+    (finding,) = read(text).findings
 
-    assert str(found.location) == (
+    assert str(finding.location) == (
         "policies/0.yaml:9 OverridePolicy/shop/one /spec/overrideRules/0/overriders/jsonpatch/0/operator"
     )
-    assert found.message == (
+    assert finding.message == (
         'spec.overrideRules[0].overriders.jsonpatch[0].operator must be one of add, remove, replace, set, not "copy"'
     )
 

@@ -22,8 +22,8 @@ LABELS = {"labels": [{"operator": "set", "value": {"b": "1", "a": "2"}}]}
 def rule_of(written: dict[str, Any]) -> OverrideRule:
     policies = read(policy([written]))
     assert policies.findings == ()
-    (one,) = policies.valid.values()
-    return one.rules[0]
+    (override_policy,) = policies.valid.values()
+    return override_policy.rules[0]
 
 
 def test_a_rule_with_a_name_and_a_rollout() -> None:
@@ -55,11 +55,11 @@ def test_how_long_a_wave_soaks(rollout: dict[str, Any], seconds: int) -> None:
 
 
 def test_a_rule_without_a_rollout_has_none() -> None:
-    assert [rule_of(one).rollout for one in ({}, {"rollout": None, "name": None})] == [None, None]
+    assert [rule_of(item).rollout for item in ({}, {"rollout": None, "name": None})] == [None, None]
 
 
 @pytest.mark.parametrize(
-    ("rules", "field", "said"),
+    ("rules", "field", "text"),
     [
         pytest.param([{"name": 5}], "[0].name", "must be a string, not 5: quote it", id="number"),
         pytest.param([{"name": ""}], "[0].name", "must be a string that is not empty", id="empty"),
@@ -115,21 +115,21 @@ def test_a_rule_without_a_rollout_has_none() -> None:
         ),
     ],
 )
-def test_a_fault_is_told_with_its_field(rules: Any, field: str, said: str) -> None:
+def test_a_fault_is_told_with_its_field(rules: Any, field: str, text: str) -> None:
     policies = read(policy(rules))
 
     assert (policies.valid, {*codes(policies.findings)}) == ({}, {"PolicyInvalid"})
-    assert any(one.message.startswith(f"spec.overrideRules{field} {said}") for one in policies.findings)
-    assert all(one.location.line for one in policies.findings)
+    assert any(finding.message.startswith(f"spec.overrideRules{field} {text}") for finding in policies.findings)
+    assert all(finding.location.line for finding in policies.findings)
 
 
 def test_a_selector_of_a_wave_is_checked_like_that_of_a_rule() -> None:
     wave = {"clusterAffinity": [{"matchExpressions": [{"key": "ram", "operator": "Gt", "values": ["much"]}]}]}
 
-    (found,) = read(policy([{"rollout": {"waves": [wave]}}])).findings
+    (finding,) = read(policy([{"rollout": {"waves": [wave]}}])).findings
 
-    assert found.code == "SelectorInvalid"
-    assert found.message.startswith(
+    assert finding.code == "SelectorInvalid"
+    assert finding.message.startswith(
         "spec.overrideRules[0].rollout.waves[0].clusterAffinity[0].matchExpressions[0].values must"
     )
 
@@ -146,7 +146,7 @@ def test_the_text_of_a_rule_is_what_it_does_and_where() -> None:
 
 
 @pytest.mark.parametrize(
-    ("one", "other", "equal"),
+    ("mapping", "other", "equal"),
     [
         pytest.param({}, {"overriders": None, "targetClusters": None}, True, id="null-is-absent"),
         pytest.param({"overriders": LABELS}, {"overriders": LABELS, "name": "a"}, True, id="name"),
@@ -166,8 +166,8 @@ def test_the_text_of_a_rule_is_what_it_does_and_where() -> None:
         ),
     ],
 )
-def test_which_texts_are_equal(one: dict[str, Any], other: dict[str, Any], equal: bool) -> None:
-    first, second = rule_of(one), rule_of(other)
+def test_which_texts_are_equal(mapping: dict[str, Any], other: dict[str, Any], equal: bool) -> None:
+    first, second = rule_of(mapping), rule_of(other)
 
     assert (first.digest == second.digest) is equal
     assert (first.text == second.text) is equal
@@ -218,10 +218,10 @@ varying = st.just({"labels": [{"value": {"at": "${cluster.name}"}}]})
 @given(st.fixed_dictionaries({}, optional={"targetClusters": targets, "overriders": overriders | patching | varying}))
 def test_a_text_reads_back_as_its_rule(written: dict[str, Any]) -> None:
     policies = read(policy([{**written, "name": "a", "rollout": {"waves": [{}]}}]))
-    for one in policies.valid.values():
-        rule = one.rules[0]
+    for override_policy in policies.valid.values():
+        rule = override_policy.rules[0]
 
-        again = read_rule_text(rule.text)
+        override_rule = read_rule_text(rule.text)
 
-        assert again == replace(rule, name="", rollout=None)
-        assert repr(again) == repr(replace(rule, name="", rollout=None))
+        assert override_rule == replace(rule, name="", rollout=None)
+        assert repr(override_rule) == repr(replace(rule, name="", rollout=None))

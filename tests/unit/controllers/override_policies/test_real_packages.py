@@ -32,12 +32,12 @@ def load(folder: Path) -> FileTree:
 
 
 def considered(files: FileTree) -> list[PackageResource]:
-    return [one for one in Package(files).resources if can_have_policies(one)]
+    return [package_resource for package_resource in Package(files).resources if can_have_policies(package_resource)]
 
 
 def for_all(resources: list[PackageResource], operation: dict[str, Any]) -> OverridePolicies:
     """Return a policy that chooses every kind that there is."""
-    kinds = sorted({(one.api_version, one.kind) for one in resources})
+    kinds = sorted({(package_resource.api_version, package_resource.kind) for package_resource in resources})
     document = policy(rules_of({"jsonpatch": [operation]}))
     document["spec"]["resourceSelectors"] = [{"apiVersion": version, "kind": kind} for version, kind in kinds]
     policies = read(document)
@@ -50,15 +50,15 @@ def test_one_scalar_is_one_line(folder: Path) -> None:
     files = load(folder)
     resources = considered(files)
 
-    done = override_package(files, for_all(resources, {"path": "/apiVersion", "value": "changed.example/v9"}), HERE)
+    package = override_package(files, for_all(resources, {"path": "/apiVersion", "value": "changed.example/v9"}), HERE)
 
-    assert [code for one in done.resources for code in error_codes(one)] == []
+    assert [code for resource in package.resources for code in error_codes(resource)] == []
     changed = 0
     for path in files:
-        before, after = (tree[path].data.decode(errors="replace").splitlines() for tree in (files, done.files))
+        before, after = (tree[path].data.decode(errors="replace").splitlines() for tree in (files, package.files))
         lines = list(difflib.ndiff(before, after))
-        gone, new = ([line[2:] for line in lines if line.startswith(sign)] for sign in ("- ", "+ "))
-        assert len(gone) == len(new)
+        deleted, new = ([line[2:] for line in lines if line.startswith(sign)] for sign in ("- ", "+ "))
+        assert len(deleted) == len(new)
         assert all("changed.example/v9" in line for line in new)
         changed += len(new)
     assert changed == len(resources)
@@ -68,9 +68,11 @@ def test_one_scalar_is_one_line(folder: Path) -> None:
 def test_no_effect_is_no_change(folder: Path) -> None:
     files = load(folder)
     nothing = {"operator": "remove", "path": "/metadata/finalizers"}
-    resources = [one for one in considered(files) if "finalizers" not in one.metadata]
+    resources = [
+        package_resource for package_resource in considered(files) if "finalizers" not in package_resource.metadata
+    ]
 
-    done = override_package(files, for_all(resources, nothing), HERE)
+    package = override_package(files, for_all(resources, nothing), HERE)
 
-    assert [code for one in done.resources for code in error_codes(one)] == []
-    assert done.files is files
+    assert [code for resource in package.resources for code in error_codes(resource)] == []
+    assert package.files is files

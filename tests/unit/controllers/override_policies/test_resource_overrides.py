@@ -37,7 +37,7 @@ def rule(ring: str, value: str, **more: Any) -> dict[str, Any]:
 def test_clusters_with_the_same_rules_share_one_outcome() -> None:
     overriding = PackageOverrider(read(policy([rule("a", "one"), rule("b", "two")])))
 
-    east, west, north = (overriding.override(FILES, one, {}) for one in (EAST, WEST, NORTH))
+    east, west, north = (overriding.override(FILES, cluster, {}) for cluster in (EAST, WEST, NORTH))
 
     assert east is west
     assert b"ring: two" in north.files["all.yaml"].data
@@ -46,7 +46,7 @@ def test_clusters_with_the_same_rules_share_one_outcome() -> None:
 def test_a_rule_with_variables_is_made_for_each_cluster() -> None:
     overriding = PackageOverrider(read(policy([rule("", "${cluster.name}")])))
 
-    east, west = (overriding.override(FILES, one, {}) for one in (EAST, WEST))
+    east, west = (overriding.override(FILES, cluster, {}) for cluster in (EAST, WEST))
 
     assert b"ring: east" in east.files["all.yaml"].data
     assert b"ring: west" in west.files["all.yaml"].data
@@ -65,7 +65,7 @@ def test_whatever_was_made_before_the_outcome_is_the_same(
     policies = read(policy([*some, *more]))
     overriding = PackageOverrider(policies)
 
-    for files, cluster, kept in questions:
+    for files, cluster, item in questions:
         had = [build_override_policy_key("ClusterOverridePolicy", "", "lost")]
-        alone = override_package(files, policies, cluster, texts=kept, had=had)
-        assert overriding.override(files, cluster, kept, had) == alone
+        alone = override_package(files, policies, cluster, texts=item, had=had)
+        assert overriding.override(files, cluster, item, had) == alone

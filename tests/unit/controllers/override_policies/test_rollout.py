@@ -64,8 +64,8 @@ def test_the_wave_of_a_cluster(name: str, labels: dict[str, str], wave: int) -> 
     assert find_wave(ROLLOUT, Cluster(name, labels)) == wave
 
 
-def opened(told: Mapping[str, Iterable[RolloutProgress]], rule: OverrideRule = RULE, now: int = NOW) -> RolloutGate:
-    return evaluate_gate(rule, CLUSTERS, lambda name: told.get(name, ()), now)
+def opened(mapping: Mapping[str, Iterable[RolloutProgress]], rule: OverrideRule = RULE, now: int = NOW) -> RolloutGate:
+    return evaluate_gate(rule, CLUSTERS, lambda name: mapping.get(name, ()), now)
 
 
 def by(since: int, package: str = SHOP) -> list[RolloutProgress]:
@@ -77,7 +77,7 @@ EARLY = {"eu-1": SOAKED, "eu-2": SOAKED}
 
 
 @pytest.mark.parametrize(
-    ("told", "expected", "due"),
+    ("value", "expected", "due"),
     [
         pytest.param({"canary": [ProgressPending(SHOP)]}, ["canary"], None, id="the-first-wave-is-always-open"),
         pytest.param({"canary": [ProgressUnknown(SHOP)]}, ["canary"], None, id="not-rendered"),
@@ -101,18 +101,22 @@ EARLY = {"eu-1": SOAKED, "eu-2": SOAKED}
         pytest.param({"canary": FRESH, **EARLY}, ["canary"], NOW + 1, id="waves-open-in-order"),
     ],
 )  # fmt: skip
-def test_which_clusters_are_open(told: Any, expected: list[str], due: int | None) -> None:
-    found = opened(told)
+def test_which_clusters_are_open(value: Any, expected: list[str], due: int | None) -> None:
+    rollout_gate = opened(value)
 
-    assert (sorted(found.open_clusters), found.next_opening_seconds) == (sorted(expected), due)
+    assert (sorted(rollout_gate.open_clusters), rollout_gate.next_opening_seconds) == (sorted(expected), due)
 
 
 def test_without_a_soak_time_dates_do_not_matter() -> None:
     rule = OverrideRule(rollout=Rollout(ROLLOUT.waves[:1]))
 
-    found = opened({"canary": by(NOW + 500)}, rule)
+    rollout_gate = opened({"canary": by(NOW + 500)}, rule)
 
-    assert (found.open_clusters, found.next_opening_seconds, found.wait_reasons) == (frozenset(CLUSTERS), None, {})
+    assert (rollout_gate.open_clusters, rollout_gate.next_opening_seconds, rollout_gate.wait_reasons) == (
+        frozenset(CLUSTERS),
+        None,
+        {},
+    )
 
 
 def test_clusters_that_todays_text_does_not_target_count_as_well() -> None:
@@ -126,10 +130,10 @@ def test_waves_without_clusters_are_passed_over() -> None:
         rollout=Rollout((ClusterSelection(("gone",)), ClusterSelection(("canary",)), ClusterSelection(("gone",))))
     )
 
-    found = opened({"canary": [ProgressPending(SHOP)]}, rule)
+    rollout_gate = opened({"canary": [ProgressPending(SHOP)]}, rule)
 
-    assert found.open_clusters == {"canary"}
-    assert [*found.wait_reasons] == [3]
+    assert rollout_gate.open_clusters == {"canary"}
+    assert [*rollout_gate.wait_reasons] == [3]
 
 
 def test_without_clusters_nothing_is_open_and_nothing_waits() -> None:
@@ -137,9 +141,9 @@ def test_without_clusters_nothing_is_open_and_nothing_waits() -> None:
 
 
 def test_what_a_closed_wave_waits_for() -> None:
-    found = opened({"canary": [ProgressUnknown("b"), ProgressPending("a"), ProgressPublished("c", NOW)]})
+    rollout_gate = opened({"canary": [ProgressUnknown("b"), ProgressPending("a"), ProgressPublished("c", NOW)]})
 
-    assert found.wait_reasons == {
+    assert rollout_gate.wait_reasons == {
         1: "waits for cluster canary: a is not published with this text;"
         " cluster canary: b is not published with this text",
         2: "waits for wave 1 to open",
@@ -148,7 +152,7 @@ def test_what_a_closed_wave_waits_for() -> None:
 
 
 @pytest.mark.parametrize(
-    ("told", "undecided"),
+    ("value", "undecided"),
     [
         pytest.param({"canary": [ProgressUnknown(SHOP)]}, {"eu-1", "eu-2", "us-1", "vip"}, id="not-rendered"),
         pytest.param(
@@ -166,14 +170,14 @@ def test_what_a_closed_wave_waits_for() -> None:
         ),
     ],
 )
-def test_what_may_be_open_is_undecided(told: Any, undecided: set[str]) -> None:
-    assert opened(told).undecided_clusters == undecided
+def test_what_may_be_open_is_undecided(value: Any, undecided: set[str]) -> None:
+    assert opened(value).undecided_clusters == undecided
 
 
 def test_a_soaking_wave_says_until_when() -> None:
-    found = opened({"canary": SOAKED, "eu-1": by(NOW - 10), "eu-2": SOAKED})
+    rollout_gate = opened({"canary": SOAKED, "eu-1": by(NOW - 10), "eu-2": SOAKED})
 
-    assert found.wait_reasons[2] == (
+    assert rollout_gate.wait_reasons[2] == (
         "waits until 1970-01-01T00:17:30Z, for soak 1m: "
         "cluster eu-1 has shop/checkout with this text since 1970-01-01T00:16:30Z"
     )
@@ -201,10 +205,10 @@ names = st.text(st.characters(exclude_categories=["Cs"]), min_size=1)
 def test_the_text_of_a_rules_identity_is_one_word_and_reads_back(
     kind: str, namespace: str, name: str, rule: str
 ) -> None:
-    one = RuleId(ObjectKey(KUBEADMIRAL_GROUP, kind, namespace, name), rule)
+    rule_id = RuleId(ObjectKey(KUBEADMIRAL_GROUP, kind, namespace, name), rule)
 
-    assert str(one).split() == [str(one)]
-    assert parse_rule_id(str(one)) == one
+    assert str(rule_id).split() == [str(rule_id)]
+    assert parse_rule_id(str(rule_id)) == rule_id
 
 
 @pytest.mark.parametrize(
@@ -218,10 +222,10 @@ def test_a_text_that_is_no_rules_identity(text: str) -> None:
 
 @pytest.mark.parametrize("name", ["%FF", "\ud800"])
 def test_a_text_of_half_a_character_is_no_error(name: str) -> None:
-    found = parse_rule_id(f"OverridePolicy/a/{name}#d")
+    rule_id = parse_rule_id(f"OverridePolicy/a/{name}#d")
 
-    assert found is not None
-    assert found.policy.name in ("\ufffd", "?")
+    assert rule_id is not None
+    assert rule_id.policy.name in ("\ufffd", "?")
 
 
 def test_the_rules_that_have_a_rollout() -> None:
@@ -229,11 +233,11 @@ def test_the_rules_that_have_a_rollout() -> None:
     named, plain = {"name": "fresh", **waves}, {"name": "plain"}
     policies = read(policy([plain, waves, named], name="b"), policy([waves], name="a"), policy([{"x": 1}], name="c"))
 
-    found = find_rollouts(policies)
+    result = find_rollouts(policies)
 
     start = "ClusterOverridePolicy/_cluster"
-    assert [str(one) for one in found] == [f"{start}/a#0", f"{start}/b#1", f"{start}/b#fresh"]
-    assert [one.name for one in found.values()] == ["", "", "fresh"]
+    assert [str(rule_id) for rule_id in result] == [f"{start}/a#0", f"{start}/b#1", f"{start}/b#fresh"]
+    assert [override_rule.name for override_rule in result.values()] == ["", "", "fresh"]
 
 
 progresses = st.one_of(
@@ -259,27 +263,29 @@ moments = st.integers(0, 80)
 Fleet = dict[str, list[RolloutProgress]]
 
 
-def passing(rollout: Rollout, told: Fleet, now: int) -> RolloutGate:
-    return evaluate_gate(OverrideRule(rollout=rollout), {name: Cluster(name) for name in told}, told.__getitem__, now)
+def passing(rollout: Rollout, mapping: Fleet, now: int) -> RolloutGate:
+    return evaluate_gate(
+        OverrideRule(rollout=rollout), {name: Cluster(name) for name in mapping}, mapping.__getitem__, now
+    )
 
 
 @settings(deadline=None)
 @given(rollouts, fleets, moments)
 def test_what_is_open_is_the_beginning_of_the_waves(rollout: Rollout, told: Fleet, now: int) -> None:
-    found = passing(rollout, told, now)
+    rollout_gate = passing(rollout, told, now)
 
     waves = {name: find_wave(rollout, Cluster(name)) for name in told}
-    closed = {waves[name] for name in told if name not in found.open_clusters}
-    assert {*found.wait_reasons} == closed
-    assert all(waves[name] < min(closed, default=99) for name in found.open_clusters)
-    assert not told or found.open_clusters
+    closed = {waves[name] for name in told if name not in rollout_gate.open_clusters}
+    assert {*rollout_gate.wait_reasons} == closed
+    assert all(waves[name] < min(closed, default=99) for name in rollout_gate.open_clusters)
+    assert not told or rollout_gate.open_clusters
 
 
 @settings(deadline=None)
 @given(rollouts, fleets, moments, st.data())
 def test_progress_never_closes_a_wave(rollout: Rollout, told: Fleet, now: int, data: st.DataObject) -> None:
     later = {
-        name: [one if isinstance(one, ProgressPublished) else data.draw(progresses) for one in some]
+        name: [item if isinstance(item, ProgressPublished) else data.draw(progresses) for item in some]
         for name, some in told.items()
     }
 
@@ -292,32 +298,32 @@ def test_progress_never_closes_a_wave(rollout: Rollout, told: Fleet, now: int, d
 @settings(deadline=None)
 @given(rollouts, fleets | published, moments)
 def test_due_is_to_the_second_and_what_is_not_due_waits_for_people(rollout: Rollout, told: Fleet, now: int) -> None:
-    found = passing(rollout, told, now)
+    rollout_gate = passing(rollout, told, now)
 
-    if found.next_opening_seconds is None:
-        assert passing(rollout, told, now + 10_000) == found
+    if rollout_gate.next_opening_seconds is None:
+        assert passing(rollout, told, now + 10_000) == rollout_gate
     else:
-        assert now < found.next_opening_seconds
-        assert passing(rollout, told, found.next_opening_seconds - 1) == found
-        assert passing(rollout, told, found.next_opening_seconds).open_clusters > found.open_clusters
+        assert now < rollout_gate.next_opening_seconds
+        assert passing(rollout, told, rollout_gate.next_opening_seconds - 1) == rollout_gate
+        assert passing(rollout, told, rollout_gate.next_opening_seconds).open_clusters > rollout_gate.open_clusters
 
 
 @settings(deadline=None)
 @given(rollouts, fleets, moments)
 def test_only_what_is_needed_is_asked_and_that_once(rollout: Rollout, told: Fleet, now: int) -> None:
-    asked: list[str] = []
+    values: list[str] = []
 
     def progress(name: str) -> list[RolloutProgress]:
-        asked.append(name)
+        values.append(name)
         return told[name]
 
-    found = evaluate_gate(OverrideRule(rollout=rollout), {name: Cluster(name) for name in told}, progress, now)
+    rollout_gate = evaluate_gate(OverrideRule(rollout=rollout), {name: Cluster(name) for name in told}, progress, now)
 
-    assert len(asked) == len({*asked})
+    assert len(values) == len({*values})
     last = {
         name for name in told if find_wave(rollout, Cluster(name)) == max(find_wave(rollout, Cluster(n)) for n in told)
     }
-    assert {*asked} == (found.open_clusters if found.wait_reasons else {*told} - last)
+    assert {*values} == (rollout_gate.open_clusters if rollout_gate.wait_reasons else {*told} - last)
 
 
 @settings(deadline=None)

@@ -58,7 +58,7 @@ class World:
 
     @property
     def rule(self) -> OverrideRule:
-        return next(one for one in self.policies.valid[KEY].rules if one.rollout)
+        return next(override_rule for override_rule in self.policies.valid[KEY].rules if override_rule.rollout)
 
     def progress(self, name: str) -> list[RolloutProgress]:
         if name not in self.had:
@@ -73,8 +73,8 @@ class World:
         """Render the package for every cluster, as far as its wave lets it."""
         opened = self.gate().open_clusters
         for name, cluster in CLUSTERS.items():
-            kept = find_retained_text(self.policies.valid[KEY], RULE, self.had.get(name, {}))
-            texts = {} if name in opened else {RULE: kept}
+            retained_text = find_retained_text(self.policies.valid[KEY], RULE, self.had.get(name, {}))
+            texts = {} if name in opened else {RULE: retained_text}
             self.drafted[name] = override_package(FILES, self.policies, cluster, texts=texts)
             self.had[name] = self.drafted[name].rule_texts
 
@@ -84,8 +84,8 @@ class World:
             self.published[name] = (text, self.now)
 
     def ring(self, name: str) -> Any:
-        (one,) = self.drafted[name].resources
-        return one.document.data["metadata"].get("labels", {}).get("ring")
+        (resource,) = self.drafted[name].resources
+        return resource.document.data["metadata"].get("labels", {}).get("ring")
 
     @property
     def rings(self) -> list[Any]:
@@ -157,7 +157,7 @@ def test_another_rule_goes_everywhere_meanwhile() -> None:
     fleet.edit(more, {"name": "ring", "rollout": ROLLOUT, **ring("1")})
     fleet.sync()
 
-    drafted = [one.resources[0].document.data["metadata"]["annotations"] for one in fleet.drafted.values()]
+    drafted = [package.resources[0].document.data["metadata"]["annotations"] for package in fleet.drafted.values()]
     assert drafted == [{"a": "b"}] * 4
 
 
@@ -203,7 +203,7 @@ def test_no_cluster_gets_a_text_before_its_wave(some: list[tuple[str, Any]]) -> 
         for name in CLUSTERS if what == "sync" else ():
             if before[name] != fleet.had[name][RULE]:
                 earlier = [n for n in CLUSTERS if find_wave(rollout, CLUSTERS[n]) < find_wave(rollout, CLUSTERS[name])]
-                assert all(soaked(fleet, one) for one in earlier)
+                assert all(soaked(fleet, item) for item in earlier)
 
 
 @settings(max_examples=50, deadline=None)

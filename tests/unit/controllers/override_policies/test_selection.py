@@ -38,8 +38,8 @@ ROLE = {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole", "me
 
 def choosing(name: str, *selectors: dict[str, Any], namespace: str = "", rules: Any = None) -> dict[str, Any]:
     kind = "OverridePolicy" if namespace else "ClusterOverridePolicy"
-    one = policy(rules or [], kind=kind, name=name, namespace=namespace)
-    return {**one, "spec": {**one["spec"], "resourceSelectors": [*selectors]}}
+    result = policy(rules or [], kind=kind, name=name, namespace=namespace)
+    return {**result, "spec": {**result["spec"], "resourceSelectors": [*selectors]}}
 
 
 def deployments(**more: Any) -> dict[str, Any]:
@@ -49,7 +49,9 @@ def deployments(**more: Any) -> dict[str, Any]:
 def names(data: dict[str, Any], *documents: dict[str, Any]) -> list[str]:
     policies = read(*documents)
     assert policies.findings == ()
-    return [one.key.name for one in find_attached_policies(resource(emit(data)), policies).policies]
+    return [
+        override_policy.key.name for override_policy in find_attached_policies(resource(emit(data)), policies).policies
+    ]
 
 
 @pytest.mark.parametrize(
@@ -107,10 +109,10 @@ def test_closer_policies_come_later_and_the_named_one_last_of_its_scope() -> Non
 def test_a_chosen_resource_is_changed() -> None:
     rules = rules_of({"labels": [{"operator": "set", "value": {"by": "choice"}}]})
 
-    done = override_resource(resource(emit(DATA)), read(choosing("one", deployments(), rules=rules)), HERE)
+    final_resource = override_resource(resource(emit(DATA)), read(choosing("one", deployments(), rules=rules)), HERE)
 
-    assert done.document.data["metadata"]["labels"] == {"app": "web", "by": "choice"}
-    assert [str(key) for key in done.candidate_policies] == ["ClusterOverridePolicy/_cluster/one"]
+    assert final_resource.document.data["metadata"]["labels"] == {"app": "web", "by": "choice"}
+    assert [str(key) for key in final_resource.candidate_policies] == ["ClusterOverridePolicy/_cluster/one"]
 
 
 @pytest.mark.parametrize(
@@ -129,10 +131,10 @@ def test_a_chosen_resource_is_changed() -> None:
 def test_an_invalid_policy_withholds_what_it_may_be_meant_for(document: dict[str, Any], withheld: bool) -> None:
     policies = read(document)
 
-    done = override_resource(resource(emit(DATA)), policies, HERE)
+    final_resource = override_resource(resource(emit(DATA)), policies, HERE)
 
     assert {*codes(policies.findings)} == {"PolicyInvalid"}
-    assert error_codes(done) == (["PolicyInvalid"] if withheld else [])
+    assert error_codes(final_resource) == (["PolicyInvalid"] if withheld else [])
 
 
 @pytest.mark.parametrize("namespace", ["", "shop"])
@@ -142,17 +144,17 @@ def test_a_policy_that_stands_twice_withholds_what_either_may_be_meant_for(names
         choosing("one", deployments(), namespace=namespace),
     ]
 
-    done = override_resource(resource(emit(DATA)), read(*copies), HERE)
+    final_resource = override_resource(resource(emit(DATA)), read(*copies), HERE)
 
-    assert error_codes(done) == ["PolicyDuplicate"]
+    assert error_codes(final_resource) == ["PolicyDuplicate"]
     assert override_resource(resource(emit(ROLE)), read(*copies), HERE).findings == ()
 
 
 def test_policies_that_are_one_but_for_a_namespace_that_one_must_not_have_withhold_as_well() -> None:
-    one, other = choosing("one", deployments()), choosing("one", {"apiVersion": "v1", "kind": "Service"})
+    result, other = choosing("one", deployments()), choosing("one", {"apiVersion": "v1", "kind": "Service"})
     other["metadata"]["namespace"] = "shop"
 
-    for documents in ([one, other], [other, one], [other, other]):
+    for documents in ([result, other], [other, result], [other, other]):
         chosen = resource(emit({**DATA, "apiVersion": "v1", "kind": "Service"}))
         assert error_codes(override_resource(chosen, read(*documents), HERE)) != []
 
@@ -161,54 +163,57 @@ KINDS = ("/Service", "apps/Deployment")
 
 
 @pytest.mark.parametrize(
-    ("one", "other", "equal"),
+    ("values", "other", "equal"),
     [
         pytest.param([], [policy([])], True, id="without-selectors"),
-        pytest.param([], [choosing("one", deployments())], False, id="a-new-one"),
-        pytest.param([], [choosing("one", deployments(kind="StatefulSet"))], True, id="a-new-one-for-other-kinds"),
-        pytest.param([], [choosing("one", deployments(apiVersion="extensions/v1"))], True, id="of-another-group"),
-        pytest.param([], [choosing("one", {"kind": "StatefulSet"})], False, id="nobody-knows-what-it-chooses"),
+        pytest.param([], [choosing("values", deployments())], False, id="a-new-one"),
+        pytest.param([], [choosing("values", deployments(kind="StatefulSet"))], True, id="a-new-one-for-other-kinds"),
+        pytest.param([], [choosing("values", deployments(apiVersion="extensions/v1"))], True, id="of-another-group"),
+        pytest.param([], [choosing("values", {"kind": "StatefulSet"})], False, id="nobody-knows-what-it-chooses"),
         pytest.param(
-            [choosing("one", deployments())],
-            [choosing("one", deployments(), rules=rules_of({"labels": []}))],
+            [choosing("values", deployments())],
+            [choosing("values", deployments(), rules=rules_of({"labels": []}))],
             True,
             id="other-rules",
         ),
         pytest.param(
-            [choosing("one", deployments())], [choosing("one", deployments(), rules=[{"x": 1}])], True, id="bad-rules"
+            [choosing("values", deployments())],
+            [choosing("values", deployments(), rules=[{"x": 1}])],
+            True,
+            id="bad-rules",
         ),
-        pytest.param([choosing("one", deployments())], [choosing("two", deployments())], False, id="another-name"),
+        pytest.param([choosing("values", deployments())], [choosing("two", deployments())], False, id="another-name"),
         pytest.param(
-            [choosing("one", deployments())], [choosing("one", deployments(name="web"))], False, id="more-closely"
+            [choosing("values", deployments())], [choosing("values", deployments(name="web"))], False, id="more-closely"
         ),
         pytest.param(
-            [choosing("one", deployments())],
-            [choosing("one", deployments(labelSelector={}))],
+            [choosing("values", deployments())],
+            [choosing("values", deployments(labelSelector={}))],
             False,
             id="more-closely-by-any-labels",
         ),
         pytest.param(
-            [choosing("one", deployments())],
-            [choosing("one", deployments(), namespace="shop")],
+            [choosing("values", deployments())],
+            [choosing("values", deployments(), namespace="shop")],
             False,
             id="in-a-namespace",
         ),
         pytest.param(
-            [choosing("one", deployments())],
-            [choosing("one", deployments(apiVersion="apps/v1beta1"), deployments(kind="StatefulSet"))],
+            [choosing("values", deployments())],
+            [choosing("values", deployments(apiVersion="apps/v1beta1"), deployments(kind="StatefulSet"))],
             True,
             id="the-same-of-these-kinds",
         ),
         pytest.param(
-            [choosing("one", deployments()), choosing("two", deployments())],
-            [choosing("two", deployments()), choosing("one", deployments())],
+            [choosing("values", deployments()), choosing("two", deployments())],
+            [choosing("two", deployments()), choosing("values", deployments())],
             True,
             id="the-order-of-files",
         ),
     ],
 )
-def test_what_is_chosen_of_some_kinds_is_one_digest(one: list[Any], other: list[Any], equal: bool) -> None:
-    assert (read(*one).digest_selectors(KINDS) == read(*other).digest_selectors(KINDS)) is equal
+def test_what_is_chosen_of_some_kinds_is_one_digest(values: list[Any], other: list[Any], equal: bool) -> None:
+    assert (read(*values).digest_selectors(KINDS) == read(*other).digest_selectors(KINDS)) is equal
 
 
 @pytest.mark.parametrize(
@@ -251,9 +256,9 @@ def test_a_package_tells_the_policies_that_choose_from_it() -> None:
         choosing("invalid", {"apiVersion": "v1", "kind": "Service"}, rules=[{"x": 1}]),
     ]
 
-    done = override_package(tree(PACKAGE), read(*documents), HERE)
+    package = override_package(tree(PACKAGE), read(*documents), HERE)
 
-    assert [str(key) for key in done.candidate_policies] == [
+    assert [str(key) for key in package.candidate_policies] == [
         "ClusterOverridePolicy/_cluster/by-kind",
         "ClusterOverridePolicy/_cluster/invalid",
         "OverridePolicy/shop/of-the-namespace",
@@ -278,16 +283,16 @@ GONE = build_override_policy_key("ClusterOverridePolicy", "", "gone")
 def test_a_policy_that_chose_is_not_taken_for_gone_while_it_may_be_there(
     documents: list[Any], had: list[ObjectKey], expected: list[str]
 ) -> None:
-    done = override_package(tree(PACKAGE), read(*documents), HERE, had=had)
+    package = override_package(tree(PACKAGE), read(*documents), HERE, had=had)
 
-    assert codes(done.findings) == expected
-    assert done.candidate_policies == done.unreadable_policies == ((GONE,) if expected else ())
-    assert done.condition_reason == ("MatchOverridePolicyFailed" if expected else "")
+    assert codes(package.findings) == expected
+    assert package.candidate_policies == package.unreadable_policies == ((GONE,) if expected else ())
+    assert package.condition_reason == ("MatchOverridePolicyFailed" if expected else "")
 
 
 def test_a_named_policy_that_may_be_there_is_told_of_once() -> None:
     files = tree({"web.yaml": emit(labelled(DATA, **{CLUSTER_LABEL: "gone"}))})
 
-    done = override_package(files, read("a: ["), HERE, OverrideOptions(on_missing="ignore"), had=[GONE])
+    package = override_package(files, read("a: ["), HERE, OverrideOptions(on_missing="ignore"), had=[GONE])
 
-    assert (codes(done.findings), done.unreadable_policies) == (["PolicyNotFound"], (GONE,))
+    assert (codes(package.findings), package.unreadable_policies) == (["PolicyNotFound"], (GONE,))

@@ -30,7 +30,9 @@ def cases_of_placed_resources() -> list[Path]:
 
 def clusters_of(config: Catalog) -> dict[str, Cluster]:
     repositories = config.objects_of_kind("config.porch.kpt.dev", "Repository")
-    return {one.key.name: Cluster(one.key.name, one.labels) for one in repositories}
+    return {
+        config_object.key.name: Cluster(config_object.key.name, config_object.labels) for config_object in repositories
+    }
 
 
 def expectations() -> Iterator[Any]:
@@ -45,15 +47,15 @@ def test_a_placed_resource(texts: dict[str, str], file: str, checks: list[dict[s
     config = read_catalog(tree(texts))
     cluster, name = file.partition("/")[0], file.rpartition("/")[2]
     placed = {
-        f"{one.key.kind.lower()}-{one.key.name}.yaml": one.document.text
-        for one in config.objects.values()
-        if PLACED in one.annotations
+        f"{config_object.key.kind.lower()}-{config_object.key.name}.yaml": config_object.document.text
+        for config_object in config.objects.values()
+        if PLACED in config_object.annotations
     }
 
-    done = override_package(tree({name: placed[name]}), read_override_policies(config), clusters_of(config)[cluster])
+    package = override_package(tree({name: placed[name]}), read_override_policies(config), clusters_of(config)[cluster])
 
-    assert [one for one in done.findings if one.severity == "error"] == []
-    data = parse_yaml(done.files[name].data).documents[0].data
+    assert [finding for finding in package.findings if finding.severity == "error"] == []
+    data = parse_yaml(package.files[name].data).documents[0].data
     for check in checks:
         holds(data, check)
 
@@ -80,12 +82,12 @@ def test_a_missing_policy_withholds_its_package_alone() -> None:
     case = read_case(path)
     policies = read_override_policies(read_catalog(tree(case["config"])))
 
-    found = {
+    mapping = {
         name: codes(override_package(tree(package_of(case, name)), policies, Cluster("quay-1")).findings)
         for name in ("invoices", "receipts")
     }
 
-    assert found == {"invoices": ["PolicyNotFound"], "receipts": []}
+    assert mapping == {"invoices": ["PolicyNotFound"], "receipts": []}
 
 
 @pytest.mark.parametrize("cluster", ["kiln-1", "kiln-2"])
@@ -94,9 +96,9 @@ def test_untouched_bytes(cluster: str) -> None:
     case = read_case(path)
     policies = read_override_policies(read_catalog(tree(case["config"])))
 
-    done = override_package(tree(package_of(case, "oven")), policies, Cluster(cluster))
+    package = override_package(tree(package_of(case, "oven")), policies, Cluster(cluster))
 
-    text = without_comments(done.files["stack.yaml"].data.decode())
+    text = without_comments(package.files["stack.yaml"].data.decode())
     for check in case["expect"]["files"][f"{cluster}/oven/stack.yaml"]:
         if "equalsText" in check:
             assert text == without_comments(check["equalsText"])

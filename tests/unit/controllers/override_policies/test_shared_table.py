@@ -18,21 +18,21 @@ MARKS = ("reconciler.dev/clusters", "internal.kpt.dev/upstream-identifier")
 
 
 def table() -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(TABLE.read_text()) if TABLE.is_file() else {}
-    return found or {"override": [], "imageParse": [], "jsonPatch": {"cases": []}}
+    loads: dict[str, Any] = json.loads(TABLE.read_text()) if TABLE.is_file() else {}
+    return loads or {"override": [], "imageParse": [], "jsonPatch": {"cases": []}}
 
 
 def named(rows: list[dict[str, Any]], field: str) -> list[Any]:
     return [pytest.param(row, id=f"{number}-{row[field][:60]}") for number, row in enumerate(rows)]
 
 
-def check(found: Any, expected: Any) -> None:
+def check(value: Any, expected: Any) -> None:
     if "error" in expected:
-        assert isinstance(found, list)
-        assert set(found) <= {expected["error"], "PolicyInvalid"}
-        assert found
+        assert isinstance(value, list)
+        assert set(value) <= {expected["error"], "PolicyInvalid"}
+        assert value
     else:
-        assert same_data(found, expected["result"])
+        assert same_data(value, expected["result"])
 
 
 @pytest.mark.parametrize("row", named(table()["override"], "name"))
@@ -44,12 +44,12 @@ def test_override(row: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("row", named(table()["imageParse"], "image"))
 def test_image(row: dict[str, Any]) -> None:
-    found = parse_reference(row["image"])
+    image_reference = parse_reference(row["image"])
 
-    assert ("error" in row) == (found is None)
-    if found:
-        assert vars(found) == {name: row[name] for name in ("registry", "repository", "tag", "digest")}
-        assert str(found) == row["image"]
+    assert ("error" in row) == (image_reference is None)
+    if image_reference:
+        assert vars(image_reference) == {name: row[name] for name in ("registry", "repository", "tag", "digest")}
+        assert str(image_reference) == row["image"]
 
 
 @pytest.mark.parametrize("row", named(table()["jsonPatch"]["cases"], "name"))

@@ -74,11 +74,11 @@ def apply(text: str, *items: str) -> OverriddenResource:
     ],
 )
 def test_yaml_in_a_block_scalar(operations: str, old: str, new: str) -> None:
-    done = apply(config_map(app=APP), f"{{fieldPath: /data/app, yaml: [{operations}]}}")
+    final_resource = apply(config_map(app=APP), f"{{fieldPath: /data/app, yaml: [{operations}]}}")
 
     marked = config_map(app=APP.replace(old, new, 1) if old else APP)
-    assert done.document.text == marked.replace(f", {CLUSTER_LABEL}: tuning", "")
-    assert error_codes(done) == []
+    assert final_resource.document.text == marked.replace(f", {CLUSTER_LABEL}: tuning", "")
+    assert error_codes(final_resource) == []
 
 
 @pytest.mark.parametrize(
@@ -95,16 +95,18 @@ def test_yaml_in_a_block_scalar(operations: str, old: str, new: str) -> None:
     ],
 )
 def test_json_stays_json(operations: str, old: str, new: str) -> None:
-    done = apply(config_map(flags=FLAGS), f"{{fieldPath: /data/flags, json: [{operations}]}}")
+    final_resource = apply(config_map(flags=FLAGS), f"{{fieldPath: /data/flags, json: [{operations}]}}")
 
-    assert error_codes(done) == []
-    assert done.document.data["data"]["flags"] == FLAGS.replace(old, new, 1)
+    assert error_codes(final_resource) == []
+    assert final_resource.document.data["data"]["flags"] == FLAGS.replace(old, new, 1)
 
 
 def test_json_that_loses_everything_is_written_anew() -> None:
-    done = apply(config_map(flags='{"a": 1}'), "{fieldPath: /data/flags, json: [{subPath: /a, operator: remove}]}")
+    final_resource = apply(
+        config_map(flags='{"a": 1}'), "{fieldPath: /data/flags, json: [{subPath: /a, operator: remove}]}"
+    )
 
-    assert done.document.data["data"]["flags"] == "{}\n"
+    assert final_resource.document.data["data"]["flags"] == "{}\n"
 
 
 def test_json_with_half_a_character_is_written_without_it_or_not_at_all() -> None:
@@ -123,25 +125,27 @@ def test_it_runs_before_patches_and_after_labels() -> None:
         "fields": [{"fieldPath": "/data/app", "yaml": [{"subPath": "/cache/ttl", "value": 1}]}],
     }
 
-    done = override_resource(resource(config_map(app=APP)), read(policy(rules_of(rule))), HERE)
+    final_resource = override_resource(resource(config_map(app=APP)), read(policy(rules_of(rule))), HERE)
 
-    assert [step.pointer for step in done.steps] == ["/data/app!/cache/ttl", "/data/app"]
-    assert done.document.data["data"]["app"] == "replaced"
+    assert [step.pointer for step in final_resource.steps] == ["/data/app!/cache/ttl", "/data/app"]
+    assert final_resource.document.data["data"]["app"] == "replaced"
 
 
 def test_steps_are_told_by_what_changed_inside() -> None:
-    done = apply(config_map(app=APP), "{fieldPath: /data/app, yaml: [{subPath: /cache/ttl, value: 30}]}")
+    final_resource = apply(config_map(app=APP), "{fieldPath: /data/app, yaml: [{subPath: /cache/ttl, value: 30}]}")
 
-    (entry,) = done.as_data()
+    (entry,) = final_resource.as_data()
     assert entry["pointer"] == "/data/app!/cache/ttl"
     assert [(step["op"], step["before"], step["after"]) for step in entry["steps"]] == [("replaced", 60, 30)]
 
 
 def test_what_the_manifest_of_a_secret_holds_is_masked() -> None:
     manifest = "kind: Secret\nstringData: {p: old}\n"
-    done = apply(config_map(app=manifest), "{fieldPath: /data/app, yaml: [{subPath: /stringData/p, value: new}]}")
+    final_resource = apply(
+        config_map(app=manifest), "{fieldPath: /data/app, yaml: [{subPath: /stringData/p, value: new}]}"
+    )
 
-    assert [(step.before, step.after) for step in done.steps] == [("*****", "*****")]
+    assert [(step.before, step.after) for step in final_resource.steps] == [("*****", "*****")]
 
 
 SECRET = {
@@ -157,10 +161,10 @@ def secret(item: str) -> OverriddenResource:
 
 
 def test_the_data_of_a_secret_is_decoded_and_masked() -> None:
-    done = secret("{fieldPath: /data/app, yaml: [{subPath: /cache/ttl, value: 30}]}")
+    final_resource = secret("{fieldPath: /data/app, yaml: [{subPath: /cache/ttl, value: 30}]}")
 
-    assert base64.b64decode(done.document.data["data"]["app"]).decode() == APP.replace("60", "30")
-    assert [(step.before, step.after) for step in done.steps] == [("*****", "*****")]
+    assert base64.b64decode(final_resource.document.data["data"]["app"]).decode() == APP.replace("60", "30")
+    assert [(step.before, step.after) for step in final_resource.steps] == [("*****", "*****")]
 
 
 A_1 = "{subPath: /a, value: 1}"
@@ -185,19 +189,19 @@ A_1 = "{subPath: /a, value: 1}"
 def test_what_cannot_be_edited_is_an_error(inside: str, field: str, operation: str, code: str) -> None:
     text = config_map(app=inside)
 
-    done = apply(text, f"{{fieldPath: {field}: [{operation}]}}")
+    final_resource = apply(text, f"{{fieldPath: {field}: [{operation}]}}")
 
-    assert error_codes(done) == [code]
-    assert done.document.text == text
+    assert error_codes(final_resource) == [code]
+    assert final_resource.document.text == text
 
 
 @pytest.mark.parametrize("field", ["raw", "no"])
 def test_data_of_a_secret_that_is_no_text(field: str) -> None:
-    done = secret(f"{{fieldPath: /data/{field}, yaml: [{{subPath: /a, value: 1}}]}}")
+    final_resource = secret(f"{{fieldPath: /data/{field}, yaml: [{{subPath: /a, value: 1}}]}}")
 
-    (found,) = done.findings
-    assert found.code == "FieldUnparsable"
-    assert found.message.endswith(": the text must be one document of yaml")
+    (finding,) = final_resource.findings
+    assert finding.code == "FieldUnparsable"
+    assert finding.message.endswith(": the text must be one document of yaml")
 
 
 WRITTEN = [{"subPath": "/a", "value": 1}]

@@ -123,11 +123,11 @@ def room(
     children: Mapping[ObjectKey, list[DownstreamKey]] | None = None,
     engine: str = "engine 1",
     cel: ExpressionLimits | None = None,
-    others: str = "",
+    content: str = "",
     now: int = 0,
 ) -> ControllerResult:
     """Return what the room makes of the Repositories, these documents in `variants.yaml`, and others elsewhere."""
-    texts = {"repositories": REPOSITORIES, "variants": "---\n".join(documents), "others": others}
+    texts = {"repositories": REPOSITORIES, "variants": "---\n".join(documents), "others": content}
     catalog = read_catalog(FileTree({f"{name}.yaml": File(text.encode()) for name, text in texts.items()}))
     assert (catalog.unreadable, catalog.findings) == ((), ())
     repositories, faults = read_repositories(catalog)

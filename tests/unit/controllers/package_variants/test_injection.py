@@ -32,16 +32,16 @@ def with_kptfile(files: FileTree, text: str) -> FileTree:
 
 
 def resource(
-    kind: str, name: str, wanted: str | None, content: Any, api_version: str = SITE, **annotations: str
+    kind: str, name: str, expected: str | None, content: Any, api_version: str = SITE, **annotations: str
 ) -> str:
-    marks = {"kpt.dev/config-injection": wanted, **annotations} if wanted else annotations
+    marks = {"kpt.dev/config-injection": expected, **annotations} if expected else annotations
     metadata = {"name": name, **({"annotations": marks} if marks else {})}
     field = "data" if kind == "ConfigMap" else "spec"
     return emit({"apiVersion": api_version, "kind": kind, "metadata": metadata, field: content})
 
 
-def config_map(name: str, wanted: str | None, **data: str) -> str:
-    return resource("ConfigMap", name, wanted, data, "v1")
+def config_map(name: str, expected: str | None, **data: str) -> str:
+    return resource("ConfigMap", name, expected, data, "v1")
 
 
 def view(*objects: str) -> CatalogView:
@@ -67,14 +67,14 @@ def injected(
     """Inject, check that it worked and that a second time changes nothing."""
     last = PreviousRender(earlier, earlier) if earlier is not None else None
     result = inject_config(files, injectors, "default", view(*objects), last)
-    assert [one.code for one in result.findings if one.code != "InjectionMissing"] == []
+    assert [finding.code for finding in result.findings if finding.code != "InjectionMissing"] == []
     assert inject_config(result.files, injectors, "default", view(*objects), last).files == result.files
     return result
 
 
 def conditions(result: MutationResult) -> list[dict[str, str]]:
-    found: list[dict[str, str]] = (data_of(result.files, "Kptfile").get("status") or {}).get("conditions") or []
-    return found
+    value: list[dict[str, str]] = (data_of(result.files, "Kptfile").get("status") or {}).get("conditions") or []
+    return value
 
 
 def gates(result: MutationResult) -> list[str]:
@@ -102,9 +102,10 @@ def test_the_whole_spec_is_replaced() -> None:
         }
     ]
     assert gates(result) == ["config.injection.Site.here"]
-    assert [(one.point, one.file, one.kind, one.name) for one in result.injections] == [
-        ("config.injection.Site.here", "site.yaml", "Site", "ber")
-    ]
+    assert [
+        (config_injection.point, config_injection.file, config_injection.kind, config_injection.name)
+        for config_injection in result.injections
+    ] == [("config.injection.Site.here", "site.yaml", "Site", "ber")]
 
 
 def test_the_whole_data_of_a_config_map_is_replaced() -> None:
@@ -141,7 +142,7 @@ def test_points_in_one_file_in_several_files_and_in_json() -> None:
     assert data_of(result.files, "a/both.yaml")["spec"] == {"cidr": "198.51.100.0/25"}
     assert data_of(result.files, "a/both.yaml", 1)["data"] == {"mtu": "9000"}
     assert json.loads(result.files["b/there.json"].data)["spec"] == {"cidr": "198.51.100.0/25"}
-    assert [one["type"] for one in conditions(result)] == [
+    assert [condition["type"] for condition in conditions(result)] == [
         "config.injection.ConfigMap.tuning",
         "config.injection.Site.here",
         "config.injection.Site.there",
@@ -165,9 +166,9 @@ def test_points_in_one_file_in_several_files_and_in_json() -> None:
     ],
 )
 def test_which_injector_wins(injectors: list[Injector], objects: list[str], name: str) -> None:
-    (one,) = injected(tree(site=POINT), injectors, *objects).injections
+    (config_injection,) = injected(tree(site=POINT), injectors, *objects).injections
 
-    assert one.name == name
+    assert config_injection.name == name
 
 
 @pytest.mark.parametrize(
@@ -209,7 +210,7 @@ def test_a_point_left_open_keeps_its_content_and_says_why(
 
 
 @pytest.mark.parametrize(
-    ("wanted", "earlier", "codes"),
+    ("expected", "earlier", "codes"),
     [
         pytest.param("required", False, [("InjectionMissing", "warning")], id="required-and-never-injected"),
         pytest.param("required", True, [("InjectionMissing", "warning")], id="required-and-its-object-is-gone"),
@@ -217,17 +218,17 @@ def test_a_point_left_open_keeps_its_content_and_says_why(
     ],
 )
 def test_a_required_point_without_an_object_is_a_warning_that_names_the_gate(
-    wanted: str, earlier: bool, codes: list[tuple[str, str]]
+    expected: str, earlier: bool, codes: list[tuple[str, str]]
 ) -> None:
-    files = tree(site=resource("Site", "here", wanted, {"cidr": "none"}))
+    files = tree(site=resource("Site", "here", expected, {"cidr": "none"}))
     before = inject_config(files, BER, "default", view(SITE_BER)).files if earlier else None
     result = inject_config(files, BER, "default", view(SITE_NYC), PreviousRender(before, files) if before else None)
 
-    assert [(one.code, one.severity) for one in result.findings] == codes
-    for one in result.findings:
-        assert "Site/here" in one.message
-        assert 'the gate "config.injection.Site.here" keeps the draft from being published' in one.message
-        assert one.location.file == "site.yaml"
+    assert [(item.code, item.severity) for item in result.findings] == codes
+    for finding in result.findings:
+        assert "Site/here" in finding.message
+        assert 'the gate "config.injection.Site.here" keeps the draft from being published' in finding.message
+        assert finding.location.file == "site.yaml"
 
 
 def test_an_optional_point_left_open_has_no_gate() -> None:
@@ -278,7 +279,7 @@ def test_a_file_that_is_no_yaml_blocks_the_package() -> None:
 def test_a_kptfile_that_is_none_blocks_the_package() -> None:
     result = inject_config(with_kptfile(tree(a=POINT), "kind: Kptfile\n"), BER, "default", view(SITE_BER))
 
-    assert [one.location.file for one in result.findings] == ["Kptfile"]
+    assert [finding.location.file for finding in result.findings] == ["Kptfile"]
 
 
 def test_what_is_no_resource_is_passed_over() -> None:
@@ -356,7 +357,7 @@ status:
 def test_foreign_conditions_and_gates_stay_and_all_are_sorted() -> None:
     result = injected(with_kptfile(tree(site=POINT), FOREIGN), BER, SITE_BER)
 
-    assert [one["type"] for one in conditions(result)] == ["alpha", "config.injection.Site.here", "zeta"]
+    assert [condition["type"] for condition in conditions(result)] == ["alpha", "config.injection.Site.here", "zeta"]
     assert conditions(result)[2] == {"type": "zeta", "status": "True", "reason": "Because"}
     assert gates(result) == ["alpha", "config.injection.Site.here", "zeta"]
     assert b"# asked for by the auditors" in result.files["Kptfile"].data
@@ -365,7 +366,7 @@ def test_foreign_conditions_and_gates_stay_and_all_are_sorted() -> None:
 def test_a_point_that_upstream_removed_leaves_neither_gate_nor_condition() -> None:
     result = injected(with_kptfile(tree(), FOREIGN), BER, SITE_BER)
 
-    assert [one["type"] for one in conditions(result)] == ["alpha", "zeta"]
+    assert [condition["type"] for condition in conditions(result)] == ["alpha", "zeta"]
     assert gates(result) == ["alpha", "zeta"]
 
 
@@ -384,7 +385,7 @@ def test_a_point_that_became_optional_keeps_its_gate_with_a_warning() -> None:
     result = inject_config(files, BER, "default", view(SITE_BER))
 
     assert gates(result) == ["config.injection.Site.here"]
-    assert [(one.code, one.severity) for one in result.findings] == [("InjectionGateKept", "warning")]
+    assert [(finding.code, finding.severity) for finding in result.findings] == [("InjectionGateKept", "warning")]
 
 
 def as_optional(files: FileTree) -> FileTree:
@@ -398,7 +399,7 @@ def test_a_gate_of_the_last_output_stays_when_its_point_becomes_optional() -> No
     result = inject_config(as_optional(last), BER, "default", view(SITE_BER), earlier)
 
     assert gates(result) == ["config.injection.Site.here"]
-    assert [(one.code, one.severity) for one in result.findings] == [("InjectionGateKept", "warning")]
+    assert [(finding.code, finding.severity) for finding in result.findings] == [("InjectionGateKept", "warning")]
 
 
 def test_a_gate_that_a_person_removed_from_the_branch_stays_removed() -> None:
@@ -421,10 +422,10 @@ def test_a_gate_goes_with_its_point() -> None:
 
 
 def test_every_question_is_in_the_trace() -> None:
-    asked = view(SITE_NYC)
-    inject_config(tree(site=POINT), [Injector("ber"), Injector("nyc"), Injector("lab")], "default", asked)
+    catalog_view = view(SITE_NYC)
+    inject_config(tree(site=POINT), [Injector("ber"), Injector("nyc"), Injector("lab")], "default", catalog_view)
 
-    assert set(asked.trace) == {
+    assert set(catalog_view.trace) == {
         f"type {SITE} Site default",
         f"object {SITE} Site default ber",
         f"object {SITE} Site default nyc",
@@ -474,4 +475,4 @@ def test_what_the_package_hides_has_no_points() -> None:
     ignoring = files.with_files({".krmignore": b"templates/\n"})
 
     assert find_injection_points(files).error
-    assert [one.file for one in find_injection_points(ignoring).points] == ["a.yaml"]
+    assert [injection_point.file for injection_point in find_injection_points(ignoring).points] == ["a.yaml"]

@@ -15,11 +15,11 @@ SITE = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: site-north, namespace:
 TEAM = "apiVersion: example.com/v1\nkind: Team\nmetadata: {name: red, labels: {size: big}}\n"
 
 
-def lint(*documents: str, others: str = SITE) -> list[str]:
+def lint(*documents: str, text: str = SITE) -> list[str]:
     """Return what is told of the Repositories, these documents in `variants.yaml`, and others elsewhere."""
-    catalog = catalog_of(repositories=REPOSITORIES, variants="---\n".join(documents), others=others)
-    found = lint_variants(catalog, PackageVariantInputs(read_repositories(catalog)[0], World()))
-    return [f"{one.location.line} {one.code}: {one.message}" for one in found]
+    catalog = catalog_of(repositories=REPOSITORIES, variants="---\n".join(documents), others=text)
+    findings = lint_variants(catalog, PackageVariantInputs(read_repositories(catalog)[0], World()))
+    return [f"{finding.location.line} {finding.code}: {finding.message}" for finding in findings]
 
 
 @pytest.mark.parametrize(
@@ -49,9 +49,9 @@ def lint(*documents: str, others: str = SITE) -> list[str]:
 )  # fmt: skip
 def test_a_target_that_matches_nothing(target: str, why: str) -> None:
     # the selector stands where all of a target does, on the eighth line
-    found = lint(variant_set("edge", f"[{NORTH}, {target}]"), others=TEAM)
+    result = lint(variant_set("edge", f"[{NORTH}, {target}]"), text=TEAM)
 
-    assert found == [f"8 SelectorMatchesNothing: spec.targets[1].{why}"]
+    assert result == [f"8 SelectorMatchesNothing: spec.targets[1].{why}"]
 
 
 def test_a_kind_that_nobody_knows_is_told_as_that_alone() -> None:
@@ -59,9 +59,9 @@ def test_a_kind_that_nobody_knows_is_told_as_that_alone() -> None:
 
 
 def test_a_target_that_repeats_another_one() -> None:
-    (found,) = lint(variant_set("edge", "[{repositories: [{name: berlin}]}, {repositories: [{name: berlin}]}]"))
+    (item,) = lint(variant_set("edge", "[{repositories: [{name: berlin}]}, {repositories: [{name: berlin}]}]"))
 
-    assert found.startswith("8 TargetRepeated: spec.targets[1] requests only packages that spec.targets[0] requests")
+    assert item.startswith("8 TargetRepeated: spec.targets[1] requests only packages that spec.targets[0] requests")
 
 
 def test_a_target_that_asks_for_more_as_well_repeats_none() -> None:
@@ -82,10 +82,10 @@ def test_a_target_that_asks_for_more_as_well_repeats_none() -> None:
     ],
 )  # fmt: skip
 def test_an_injector_that_names_nothing(injector: str, why: str) -> None:
-    found = lint(variant("gateway", extra=f"injectors: [{{name: site-north}}, {injector}]"))
+    result = lint(variant("gateway", extra=f"injectors: [{{name: site-north}}, {injector}]"))
 
     name = injector.partition("name: ")[2].rstrip("}")
-    assert found == [f'8 InjectorMatchesNothing: spec.injectors[1] names "{name}", but {why}']
+    assert result == [f'8 InjectorMatchesNothing: spec.injectors[1] names "{name}", but {why}']
 
 
 def test_an_injector_of_a_set_is_told_once_for_all_that_have_it() -> None:

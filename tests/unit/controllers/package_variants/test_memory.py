@@ -70,8 +70,8 @@ class Passes:
     def run(self, changes: Sequence[str], now: int = 0, children: int = 0) -> ControllerResult:
         """Return what a pass comes to with these changes on top of the world."""
         files = dict(WORLD)
-        for one in changes:
-            files |= CHANGES[one]
+        for change in changes:
+            files |= CHANGES[change]
         tree = FileTree({path: File(text.encode()) for path, text in files.items() if text})
         catalog = read_catalog(tree, previous=self.catalog)
         if self.memory:
@@ -109,19 +109,19 @@ def test_a_pass_with_a_memory_comes_to_the_same(steps: list[tuple[list[str], int
 def test_only_sets_that_hear_otherwise_are_expanded(
     change: str, expanded: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    passes, asked = Passes(memory=PackageVariantCache()), list[str]()
+    passes, result = Passes(memory=PackageVariantCache()), list[str]()
     passes.run([])
     expand = set_results.expand_set
 
-    def counted(wanted: set_results.PackageVariantSet, *more: object) -> object:
-        asked.append(wanted.key.name)
-        return expand(wanted, *more)  # type: ignore[arg-type]
+    def counted(package_variant_set: set_results.PackageVariantSet, *more: object) -> object:
+        result.append(package_variant_set.key.name)
+        return expand(package_variant_set, *more)  # type: ignore[arg-type]
 
     monkeypatch.setattr(set_results, "expand_set", counted)
 
     passes.run([change])
 
-    assert sorted(asked) == expanded
+    assert sorted(result) == expanded
 
 
 def test_variants_that_nothing_touched_are_the_same_objects() -> None:
@@ -129,7 +129,7 @@ def test_variants_that_nothing_touched_are_the_same_objects() -> None:
 
     first, second = passes.run([]), passes.run(["nothing-that-is-looked-at"])
 
-    made = [one for one in second.variants if one.owner.parent]
-    assert len(made) == 5
-    assert all(any(one is each for each in first.variants) for one in made)
+    variants = [item for item in second.variants if item.owner.parent]
+    assert len(variants) == 5
+    assert all(any(item is item for item in first.variants) for item in variants)
     assert replace(first, variants=()) == replace(second, variants=())

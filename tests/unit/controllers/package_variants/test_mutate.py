@@ -69,8 +69,10 @@ def view() -> CatalogView:
     return CatalogView(DependencyReader(read_catalog(FileTree())))
 
 
-def mutated(files: FileTree, wanted: PackageVariantSpec, earlier: PreviousRender | None = None) -> FileTree:
-    mutate = pickle.loads(pickle.dumps(build_mutation(wanted, "front", "default")))
+def mutated(
+    files: FileTree, package_variant_spec: PackageVariantSpec, earlier: PreviousRender | None = None
+) -> FileTree:
+    mutate = pickle.loads(pickle.dumps(build_mutation(package_variant_spec, "front", "default")))
     result = mutate(files, view(), earlier)
     assert result.findings == ()
     assert mutate(result.files, view(), earlier).files == result.files
@@ -190,7 +192,7 @@ def test_a_kptfile_that_is_none_takes_no_functions() -> None:
 
     result = build_mutation(spec(pipeline=functions), "front", "default")(tree(kptfile="kind: [\n"), view(), None)
 
-    assert [one.code for one in result.findings] == ["KptfileSyntax", "InjectionPointInvalid"]
+    assert [finding.code for finding in result.findings] == ["KptfileSyntax", "InjectionPointInvalid"]
 
 
 def test_nothing_asked_nothing_changed() -> None:

@@ -36,8 +36,8 @@ def variant_set(spec: Any, version: str = "v1alpha2") -> dict[str, Any]:
     }
 
 
-def targets(*entries: Any, **others: Any) -> dict[str, Any]:
-    return {"upstream": UPSTREAM, "targets": list(entries), **others}
+def targets(*entries: Any, **mapping: Any) -> dict[str, Any]:
+    return {"upstream": UPSTREAM, "targets": list(entries), **mapping}
 
 
 def template(**fields: Any) -> dict[str, Any]:
@@ -338,7 +338,7 @@ def test_several_upstreams_overlay_the_template() -> None:
     )
     (target,) = spec.targets
 
-    assert [one.package for one in spec.upstreams] == ["p", "q"]
+    assert [upstream_spec.package for upstream_spec in spec.upstreams] == ["p", "q"]
     assert spec.upstream_sets == ("shared",)
     assert dict(target.template.labels.static) == {"a": "1", "b": "2"}
     assert dict(target.upstream_templates[1].labels.static) == {"a": "1", "b": "3"}
@@ -372,4 +372,4 @@ def test_revision_set() -> None:
     ],
 )
 def test_revision_set_errors(data: Any, error: str) -> None:
-    assert [without_allowed(one) for one in read_revision_set(data).errors] == [error]
+    assert [without_allowed(error) for error in read_revision_set(data).errors] == [error]

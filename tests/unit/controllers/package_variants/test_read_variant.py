@@ -25,13 +25,13 @@ ADOPTION = 'spec.adoptionPolicy field can only be "adoptNone" or "adoptExisting"
 DELETION = 'spec.deletionPolicy can only be "orphan" or "delete"'
 
 
-def variant(spec: Any, **others: Any) -> dict[str, Any]:
+def variant(spec: Any, **mapping: Any) -> dict[str, Any]:
     return {
         "apiVersion": "config.porch.kpt.dev/v1alpha1",
         "kind": "PackageVariant",
         "metadata": {"name": "uplink-1"},
         "spec": spec,
-        **others,
+        **mapping,
     }
 
 
@@ -254,7 +254,7 @@ def test_errors_with_a_reason(spec: Any, start: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("others", "error"),
+    ("mapping", "error"),
     [
         pytest.param(
             {"apiVersion": "config.porch.kpt.dev/v1"},
@@ -268,8 +268,8 @@ def test_errors_with_a_reason(spec: Any, start: str) -> None:
         ),
     ],
 )
-def test_errors_of_the_whole_object(others: dict[str, Any], error: str) -> None:
-    assert read_package_variant(variant(sound(), **others)).errors == (error,)
+def test_errors_of_the_whole_object(mapping: dict[str, Any], error: str) -> None:
+    assert read_package_variant(variant(sound(), **mapping)).errors == (error,)
 
 
 def test_a_name_that_cannot_be_an_objects_is_refused() -> None:
@@ -365,10 +365,10 @@ REWRITE = {"repo": "catalog", "package": "p", "tag": "stable", "tagMode": "rewri
 def test_what_is_written_back_reads_the_same_and_is_stable(spec: Any) -> None:
     read = read_package_variant(variant(spec))
     assert read.spec is not None
-    again = read_package_variant(variant(read.spec.as_data()))
+    read_variant = read_package_variant(variant(read.spec.as_data()))
 
-    assert again.spec == read.spec
-    assert again.spec.as_data() == read.spec.as_data()
+    assert read_variant.spec == read.spec
+    assert read_variant.spec.as_data() == read.spec.as_data()
     assert pickle.loads(pickle.dumps(read.spec)) == read.spec
 
 

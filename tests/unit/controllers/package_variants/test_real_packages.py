@@ -64,7 +64,7 @@ def sources(files: FileTree) -> CatalogView:
         }
         for point in find_injection_points(files).points
     ]
-    distinct = {one["apiVersion"] + one["kind"]: one for one in objects}
+    distinct = {item["apiVersion"] + item["kind"]: item for item in objects}
     return CatalogView(
         DependencyReader(
             read_catalog(FileTree({f"{n}.yaml": File(emit(o).encode()) for n, o in enumerate(distinct.values())}))

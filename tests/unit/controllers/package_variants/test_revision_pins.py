@@ -69,9 +69,9 @@ def test_every_upstream_of_a_list_is_pinned_on_its_own() -> None:
         "apiVersion: reconciler.dev/v1alpha1\nkind: PackageRevisionSet\nmetadata: {name: shared, namespace: default}\n"
         f"spec:\n  upstreams: {both}\n"
     )
-    found = pins(shared)
+    revision_pins = pins(shared)
 
-    assert [(pin.path, pin.tagged_revision, pin.is_same_package) for pin in found] == [
+    assert [(pin.path, pin.tagged_revision, pin.is_same_package) for pin in revision_pins] == [
         (("spec", "upstreams", 0), "v2", False),
         (("spec", "upstreams", 1), "v1", True),
     ]
@@ -89,26 +89,28 @@ def test_a_move_waits_until_it_has_settled_but_what_counts_does_not() -> None:
     assert pin.tagged_revision is None
     assert pin.settling
     assert pin.settling.until == TAGGED + 10
-    assert [(one.code, one.severity) for one in waiting.findings] == [("UpstreamSettling", Severity.INFO)]
-    assert [one.settling for one in waiting.variants] == [None]
-    assert [one.tagged_revision for one in after.pins] == ["v2"]
+    assert [(finding.code, finding.severity) for finding in waiting.findings] == [("UpstreamSettling", Severity.INFO)]
+    assert [item.settling for item in waiting.variants] == [None]
+    assert [revision_pin.tagged_revision for revision_pin in after.pins] == ["v2"]
 
 
 def test_a_tag_that_is_not_there_is_warned_of_and_withholds_nothing() -> None:
-    found = room(variant("gw", "repo: catalog, package: gateway, tag: beta, tagMode: rewrite, revision: v1"))
+    controller_result = room(
+        variant("gw", "repo: catalog, package: gateway, tag: beta, tagMode: rewrite, revision: v1")
+    )
 
-    assert [one.tagged_revision for one in found.pins] == [None]
-    assert [(one.code, one.severity, one.location.line) for one in found.findings] == [
+    assert [revision_pin.tagged_revision for revision_pin in controller_result.pins] == [None]
+    assert [(finding.code, finding.severity, finding.location.line) for finding in controller_result.findings] == [
         ("UpstreamNotFound", Severity.WARNING, 6)
     ]
-    assert len(found.variants) == 1
+    assert len(controller_result.variants) == 1
 
 
 def test_a_repository_that_cannot_be_read_says_nothing_of_its_tags() -> None:
-    found = room(variant("gw", "repo: away, package: gateway, tag: stable, tagMode: rewrite, revision: v1"))
+    controller_result = room(variant("gw", "repo: away, package: gateway, tag: stable, tagMode: rewrite, revision: v1"))
 
-    assert [one.tagged_revision for one in found.pins] == [None]
-    assert found.findings == ()
+    assert [revision_pin.tagged_revision for revision_pin in controller_result.pins] == [None]
+    assert controller_result.findings == ()
 
 
 CATALOG = UpstreamRepository("catalog", "main", "base")
@@ -119,7 +121,7 @@ def at(ref: str, commit: str = "c2", tree: str = "c2:base/gw") -> ResolvedRevisi
 
 
 @pytest.mark.parametrize(
-    ("found", "tag", "tags", "ref"),
+    ("resolved_revision", "tag", "tags", "ref"),
     [
         pytest.param(at("base/gw/v3"), "stable", {}, "base/gw/v3", id="a-channel-or-latest-says-it-itself"),
         pytest.param(
@@ -145,8 +147,10 @@ def at(ref: str, commit: str = "c2", tree: str = "c2:base/gw") -> ResolvedRevisi
         pytest.param(at("gw/stable"), "stable", {"gw/v2": "c2"}, "gw/v2", id="tags-without-the-directory"),
     ],
 )  # fmt: skip
-def test_the_revision_that_a_tag_names(found: ResolvedRevision, tag: str, tags: dict[str, str], ref: str) -> None:
-    revision = find_revision(found, tag, CATALOG, Refs(tags))
+def test_the_revision_that_a_tag_names(
+    resolved_revision: ResolvedRevision, tag: str, tags: dict[str, str], ref: str
+) -> None:
+    revision = find_revision(resolved_revision, tag, CATALOG, Refs(tags))
 
     assert isinstance(revision, ResolvedRevision)
     assert revision.ref == ref

@@ -24,24 +24,30 @@ spec: {group: fleet.example, names: {kind: Site}}
 
 
 def places(result: ControllerResult) -> list[str]:
-    return [str(one.target) for one in result.variants]
+    return [str(item.target) for item in result.variants]
 
 
 def told(result: ControllerResult, name: str = "s") -> ConfigStatus:
-    (found,) = [one for one in result.statuses if (one.key.kind, one.key.name) == ("PackageVariantSet", name)]
-    return found
+    (config_status,) = [
+        status for status in result.statuses if (status.key.kind, status.key.name) == ("PackageVariantSet", name)
+    ]
+    return config_status
 
 
 def ready(result: ControllerResult, name: str = "s") -> str:
-    return next(f"{one.status} {one.reason}" for one in told(result, name).conditions if one.type == "Ready")
+    return next(
+        f"{condition.status} {condition.reason}"
+        for condition in told(result, name).conditions
+        if condition.type == "Ready"
+    )
 
 
 def test_a_set_becomes_its_variants() -> None:
     result = room(variant_set("s", BOTH))
 
     assert places(result) == ["berlin/gateway", "lisbon/gateway"]
-    assert {one.owner.parent for one in result.variants} == {SET}
-    assert [one.owner.key.name for one in result.variants] == ["s-berlin-gateway", "s-lisbon-gateway"]
+    assert {item.owner.parent for item in result.variants} == {SET}
+    assert [item.owner.key.name for item in result.variants] == ["s-berlin-gateway", "s-lisbon-gateway"]
     assert (result.findings, result.stalled, result.kept_owners) == ((), (), frozenset())
 
 
@@ -72,8 +78,8 @@ def test_what_is_told_of_a_set() -> None:
 def test_an_alias_is_noted_in_the_status_of_the_set(selection: str, template: str) -> None:
     result = room(variant_set("s", f"[{{{selection}, template: {{injectors: {{name: x}}{template}}}}}]"))
 
-    (noted,) = [one for one in told(result).conditions if one.type == "Deprecated"]
-    assert [noted.message] == [one.message for one in result.findings if one.code == "Deprecated"]
+    (noted,) = [condition for condition in told(result).conditions if condition.type == "Deprecated"]
+    assert [noted.message] == [finding.message for finding in result.findings if finding.code == "Deprecated"]
 
 
 def test_a_generated_variant_is_told_whole() -> None:
@@ -107,9 +113,9 @@ def test_a_generated_variant_is_told_whole() -> None:
 def test_what_expressions_see(expression: str, expected: str) -> None:
     template = f'template: {{labelExprs: [{{key: x, valueExpr: "{expression}"}}]}}'
 
-    (found,) = room(variant_set("s", f"[{{repositories: [{{name: berlin}}], {template}}}]")).variants
+    (item,) = room(variant_set("s", f"[{{repositories: [{{name: berlin}}], {template}}}]")).variants
 
-    assert found.labels == {"x": expected}
+    assert item.labels == {"x": expected}
 
 
 LABEL_EXPRESSION = "spec.targets[0].template.labelExprs[0].valueExpr"
@@ -128,9 +134,9 @@ LABEL_EXPRESSION = "spec.targets[0].template.labelExprs[0].valueExpr"
 def test_what_other_engines_may_not_know_is_noted(expression: str, expected: str | None) -> None:
     template = f'template: {{labelExprs: [{{key: x, valueExpr: "{expression}"}}]}}'
 
-    found = room(variant_set("s", f"[{{repositories: [{{name: berlin}}], {template}}}]")).findings
+    findings = room(variant_set("s", f"[{{repositories: [{{name: berlin}}], {template}}}]")).findings
 
-    notes = [(one.severity, one.message) for one in found if one.code == "NotPortable"]
+    notes = [(finding.severity, finding.message) for finding in findings if finding.code == "NotPortable"]
     words = "not standard CEL; other engines may reject it"
     assert notes == ([(Severity.INFO, f"{LABEL_EXPRESSION} uses {expected}, which is {words}")] if expected else [])
 
@@ -152,14 +158,14 @@ def test_an_expression_that_an_upstream_overlays_is_noted_once() -> None:
 
     notes = room(f"{header}spec: {{{upstream}, {targets}}}\n").findings
 
-    assert [one.message.split(", which")[0].rpartition(" uses ")[::2] for one in notes] == [
+    assert [finding.message.split(", which")[0].rpartition(" uses ")[::2] for finding in notes] == [
         (LABEL_EXPRESSION, "upperAscii"),
         ("spec.targets[0].template with spec.upstreams[0].template.annotationExprs[0].valueExpr", "trim"),
     ]
 
 
 @pytest.mark.parametrize(
-    ("others", "expected"),
+    ("text", "expected"),
     [
         pytest.param(
             "kind: Site\napiVersion: fleet.example/v1\nmetadata: {name: lisbon}\n", ["lisbon/gateway"], id="one"
@@ -167,11 +173,11 @@ def test_an_expression_that_an_upstream_overlays_is_noted_once() -> None:
         pytest.param(SITE_DEFINITION, [], id="none-but-its-definition"),
     ],
 )
-def test_a_set_over_objects(others: str, expected: list[str]) -> None:
-    result = room(variant_set("s", SITES), others=others)
+def test_a_set_over_objects(text: str, expected: list[str]) -> None:
+    result = room(variant_set("s", SITES), content=text)
 
     assert places(result) == expected
-    assert [one.code for one in result.findings] == ([] if expected else ["NoMatch"])
+    assert [finding.code for finding in result.findings] == ([] if expected else ["NoMatch"])
 
 
 @pytest.mark.parametrize(
@@ -186,13 +192,13 @@ def test_a_set_over_objects(others: str, expected: list[str]) -> None:
 def test_a_definition_that_defines_something_else(spec: str) -> None:
     definition = f"{SITE_DEFINITION[: SITE_DEFINITION.index('spec:')]}spec: {spec}\n"
 
-    assert ready(room(variant_set("s", SITES), others=definition)) == "False NoMatchingTargets"
+    assert ready(room(variant_set("s", SITES), content=definition)) == "False NoMatchingTargets"
 
 
 def test_an_object_of_another_namespace_is_no_target() -> None:
     site = "kind: Site\napiVersion: fleet.example/v1\nmetadata: {name: lisbon, namespace: other}\n"
 
-    assert places(room(variant_set("s", SITES), others=site)) == []
+    assert places(room(variant_set("s", SITES), content=site)) == []
 
 
 def test_upstreams_that_sets_share() -> None:
@@ -204,7 +210,7 @@ spec: {{upstreams: [{{{V1}}}]}}
 """
     document = variant_set("s", BOTH, "upstreamSets: [base]\n").replace(f"  upstream: {{{V1}}}\n", "")
 
-    assert places(room(document, others=shared)) == ["berlin/gateway", "lisbon/gateway"]
+    assert places(room(document, content=shared)) == ["berlin/gateway", "lisbon/gateway"]
 
 
 @pytest.mark.parametrize(
@@ -248,7 +254,7 @@ def test_a_set_that_fails_is_kept_as_it_was(document: str, code: str, line: int)
     (finding,) = result.findings
     assert (finding.code, finding.severity, finding.location.line) == (code, Severity.ERROR, line)
     assert (result.kept_owners, ready(result)) == (frozenset({SET}), f"False {code}")
-    assert [one.owner.key.name for one in result.variants] == ["other"]
+    assert [item.owner.key.name for item in result.variants] == ["other"]
 
 
 def test_one_failing_target_may_be_skipped() -> None:
@@ -256,7 +262,7 @@ def test_one_failing_target_may_be_skipped() -> None:
     result = room(variant_set("s", targets, "errorPolicy: skipTarget\n"))
 
     assert places(result) == ["berlin/gateway"]
-    assert [one.code for one in result.findings] == ["RenderError"]
+    assert [finding.code for finding in result.findings] == ["RenderError"]
     assert (result.kept_owners, ready(result)) == (frozenset({SET}), "False TargetsSkipped")
     assert told(result).fields["skipped"] == 1
 
@@ -276,7 +282,7 @@ def test_names_that_are_taken(documents: list[str], conflicting: list[str]) -> N
     result = room(variant_set("s", BOTH), *documents)
 
     assert [
-        one.location.object.rpartition("/")[2] for one in result.findings if one.code == "NameConflict"
+        finding.location.object.rpartition("/")[2] for finding in result.findings if finding.code == "NameConflict"
     ] == conflicting
     assert {key.name for key in result.kept_owners} == set(conflicting)
 
@@ -296,9 +302,9 @@ spec: {git: {repo: x}}
     first = variant_set("s", "[{repositories: [{name: a-b}]}]")
     second = variant_set("s-a", "[{repositories: [{name: b}]}]")
 
-    result = room(second, first, others=repositories)
+    result = room(second, first, content=repositories)
 
-    assert [(one.owner.key.name, str(one.target)) for one in result.variants] == [("s-a-b-gateway", "a-b/gateway")]
+    assert [(item.owner.key.name, str(item.target)) for item in result.variants] == [("s-a-b-gateway", "a-b/gateway")]
     assert ready(result, "s-a") == "False NameConflict"
 
 
@@ -342,7 +348,7 @@ GONE = [DownstreamKey("lisbon", "a"), DownstreamKey("lisbon", "b")]
 def test_what_would_go_is_guarded(document: str, codes: list[str], told_ready: str) -> None:
     result = room(document, children={SET: [*GONE, DownstreamKey("berlin", "gateway")]})
 
-    assert [one.code for one in result.findings] == codes
+    assert [finding.code for finding in result.findings] == codes
     assert ready(result) == told_ready
 
 
@@ -365,7 +371,7 @@ def test_what_an_expression_may_cost(cel: ExpressionLimits, code: str) -> None:
 
     result = room(variant_set("s", f"[{{repositories: [{{name: berlin}}], {template}}}]"), cel=cel)
 
-    assert [one.code for one in result.findings] == ([code] if code else [])
+    assert [finding.code for finding in result.findings] == ([code] if code else [])
     assert places(result) == ([] if code else ["berlin/abgateway"])
 
 

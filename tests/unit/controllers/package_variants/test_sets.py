@@ -64,7 +64,7 @@ class World:
         return self.repositories if kind == "Repository" else self.sites
 
     def find_repository(self, name: str) -> Thing | None:
-        return next((one for one in self.repositories if one.key.name == name), None)
+        return next((thing for thing in self.repositories if thing.key.name == name), None)
 
     def describe_upstream(self, upstream: UpstreamSpec) -> Mapping[str, Any] | UnresolvedUpstream:
         if upstream.package in self.missing:
@@ -82,8 +82,8 @@ WORLD = World(
 )
 
 
-def wanted(*targets: Any, name: str = "s", **others: Any) -> PackageVariantSet:
-    spec = {"upstream": {"repo": "catalog", "package": "p", "revision": "v1"}, "targets": list(targets), **others}
+def wanted(*targets: Any, name: str = "s", **mapping: Any) -> PackageVariantSet:
+    spec = {"upstream": {"repo": "catalog", "package": "p", "revision": "v1"}, "targets": list(targets), **mapping}
     spec = {field: value for field, value in spec.items() if value is not None}
     data = {"apiVersion": f"{PORCH}/v1alpha2", "kind": "PackageVariantSet", "metadata": {"name": name}, "spec": spec}
     read = read_package_variant_set(data, ExpressionLimits())
@@ -91,14 +91,14 @@ def wanted(*targets: Any, name: str = "s", **others: Any) -> PackageVariantSet:
     return PackageVariantSet(ObjectKey(PORCH, "PackageVariantSet", "default", name), "uid-1", read.spec)
 
 
-def expand(*targets: Any, world: World = WORLD, **others: Any) -> SetExpansion:
-    expansion = expand_set(wanted(*targets, **others), world, ExpressionLimits())
+def expand(*targets: Any, world: World = WORLD, **mapping: Any) -> SetExpansion:
+    expansion = expand_set(wanted(*targets, **mapping), world, ExpressionLimits())
     assert isinstance(expansion, SetExpansion), expansion
     return expansion
 
 
-def fail(*targets: Any, world: World = WORLD, **others: Any) -> SetFailure:
-    failure = expand_set(wanted(*targets, **others), world, ExpressionLimits())
+def fail(*targets: Any, world: World = WORLD, **mapping: Any) -> SetFailure:
+    failure = expand_set(wanted(*targets, **mapping), world, ExpressionLimits())
     assert isinstance(failure, SetFailure)
     return failure
 
@@ -173,8 +173,11 @@ def test_the_order_of_targets_and_objects_changes_nothing() -> None:
     targets = [listed("eu"), sites(["a"], {"tier": "edge"}, **EDGE), listed("us", packages=["b"])]
     backwards = World(list(reversed(WORLD.repositories)), list(reversed(WORLD.sites)))
 
-    first = [(one.name, one.as_data()) for one in expand(*targets).variants]
-    second = [(one.name, one.as_data()) for one in expand(*reversed(targets), world=backwards).variants]
+    first = [(generated_variant.name, generated_variant.as_data()) for generated_variant in expand(*targets).variants]
+    second = [
+        (generated_variant.name, generated_variant.as_data())
+        for generated_variant in expand(*reversed(targets), world=backwards).variants
+    ]
 
     assert first == second
 
@@ -380,7 +383,7 @@ def test_a_set_of_upstreams_that_is_invalid_itself() -> None:
 
 
 @pytest.mark.parametrize(
-    ("target", "others", "reason", "message"),
+    ("target", "mapping", "reason", "message"),
     [
         pytest.param(
             listed("eu", packages=["x"]),
@@ -412,8 +415,8 @@ def test_a_set_of_upstreams_that_is_invalid_itself() -> None:
         ),
     ],
 )
-def test_failures_of_several_upstreams(target: Any, others: dict[str, Any], reason: str, message: str) -> None:
-    assert fail(target, upstream=None, **others) == SetFailure(reason, message)
+def test_failures_of_several_upstreams(target: Any, mapping: dict[str, Any], reason: str, message: str) -> None:
+    assert fail(target, upstream=None, **mapping) == SetFailure(reason, message)
 
 
 def expansion_of(names: Sequence[str], skipped: Sequence[SkippedTarget] = ()) -> SetExpansion:
@@ -429,7 +432,7 @@ TEN = [f"p{number}" for number in range(10)]
 
 
 @pytest.mark.parametrize(
-    ("kept", "existing", "annotations", "reason"),
+    ("remaining", "existing", "annotations", "reason"),
     [
         pytest.param(TEN, TEN, {}, None, id="nothing-to-delete"),
         pytest.param(TEN[:7], TEN, {}, None, id="thirty-percent-go"),
@@ -449,26 +452,26 @@ TEN = [f"p{number}" for number in range(10)]
         ),
     ],
 )  # fmt: skip
-def test_guards(kept: list[str], existing: list[str], annotations: dict[str, str], reason: str | None) -> None:
-    deletions = guard_deletions(expansion_of(kept), eu(*existing), annotations)
+def test_guards(remaining: list[str], existing: list[str], annotations: dict[str, str], reason: str | None) -> None:
+    deletions = guard_deletions(expansion_of(remaining), eu(*existing), annotations)
 
-    gone = tuple(sorted(set(eu(*existing)) - set(eu(*kept))))
-    assert (deletions.allowed, deletions.blocked) == (((), gone) if reason else (gone, ()))
+    downstream_keys = tuple(sorted(set(eu(*existing)) - set(eu(*remaining))))
+    assert (deletions.allowed, deletions.blocked) == (((), downstream_keys) if reason else (downstream_keys, ()))
     assert (deletions.failure.reason if deletions.failure else None) == reason
 
 
 def test_a_held_deletion_says_how_to_confirm_it() -> None:
     deletions = guard_deletions(expansion_of(TEN[:5]), eu(*TEN), {})
     assert deletions.failure is not None
-    again = guard_deletions(
+    set_deletions = guard_deletions(
         expansion_of(TEN[:5]), eu(*TEN), {"reconciler.dev/ack-deletions": deletions.failure.message.split('"')[-2]}
     )
 
-    assert again.allowed == deletions.blocked
+    assert set_deletions.allowed == deletions.blocked
 
 
 @pytest.mark.parametrize(
-    ("kept", "held", "reason"),
+    ("remaining", "held", "reason"),
     [
         pytest.param(["p2"], {"p0": 1}, "DeletionHeld", id="the-only-one-there-was"),
         pytest.param(["p3", "p4"], {"p0": 3, "p1": 3}, "DeletionHeld", id="two-of-three"),
@@ -476,10 +479,10 @@ def test_a_held_deletion_says_how_to_confirm_it() -> None:
         pytest.param(TEN[1:], {"p5": 1}, None, id="what-is-wanted-again-does-not-count"),
     ],
 )
-def test_what_was_held_is_counted_as_it_was(kept: list[str], held: dict[str, int], reason: str | None) -> None:
+def test_what_was_held_is_counted_as_it_was(remaining: list[str], held: dict[str, int], reason: str | None) -> None:
     counts = dict(zip(eu(*held), held.values(), strict=True))
 
-    deletions = guard_deletions(expansion_of(kept), eu(*kept, *held), {}, blocked_counts=counts)
+    deletions = guard_deletions(expansion_of(remaining), eu(*remaining, *held), {}, blocked_counts=counts)
 
     assert (deletions.failure.reason if deletions.failure else None) == reason
 

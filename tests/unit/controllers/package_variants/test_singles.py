@@ -16,30 +16,30 @@ BERLIN = PackageTarget("default", "berlin", "gateway")
 def only(document: str, engine: str = "engine 1") -> Variant:
     result = room(document, engine=engine)
     assert (result.stalled, result.findings) == ((), ())
-    (found,) = result.variants
-    return found
+    (item,) = result.variants
+    return item
 
 
 def stalled(document: str) -> tuple[StalledVariant, Finding]:
     result = room(document)
     assert (result.variants, result.kept_owners) == ((), frozenset())
-    (found,) = result.stalled
-    return found, found.findings[0]
+    (stalled_variant,) = result.stalled
+    return stalled_variant, stalled_variant.findings[0]
 
 
-def conditions(found: StalledVariant) -> dict[str, str]:
-    return {one.type: f"{one.status} {one.reason}" for one in found.conditions}
+def conditions(stalled_variant: StalledVariant) -> dict[str, str]:
+    return {condition.type: f"{condition.status} {condition.reason}" for condition in stalled_variant.conditions}
 
 
 def test_what_a_variant_says() -> None:
     policies = "adoptionPolicy: adoptExisting\ndeletionPolicy: orphan\n"
-    found = only(variant("gw", extra=f"{policies}labels: {{a: b}}\nannotations: {{c: d}}\n"))
+    actual_variant = only(variant("gw", extra=f"{policies}labels: {{a: b}}\nannotations: {{c: d}}\n"))
 
-    assert str(found.owner.key) == "PackageVariant/default/gw"
-    assert (found.owner.parent, found.target) == (None, BERLIN)
-    assert (found.adoption, found.deletion) == ("adoptExisting", "orphan")
-    assert (found.labels, found.annotations, found.findings) == ({"a": "b"}, {"c": "d"}, ())
-    assert pickle.loads(pickle.dumps(found)) == found
+    assert str(actual_variant.owner.key) == "PackageVariant/default/gw"
+    assert (actual_variant.owner.parent, actual_variant.target) == (None, BERLIN)
+    assert (actual_variant.adoption, actual_variant.deletion) == ("adoptExisting", "orphan")
+    assert (actual_variant.labels, actual_variant.annotations, actual_variant.findings) == ({"a": "b"}, {"c": "d"}, ())
+    assert pickle.loads(pickle.dumps(actual_variant)) == actual_variant
 
 
 def test_where_its_package_comes_from() -> None:
@@ -88,7 +88,7 @@ def test_the_facts_name_what_has_changed(changed: Variant, facts: set[str]) -> N
 
 
 @pytest.mark.parametrize(
-    ("document", "code", "message", "told"),
+    ("document", "code", "message", "mapping"),
     [
         pytest.param(
             variant("gw", downstream="repo: oslo, package: gateway"),
@@ -127,13 +127,13 @@ def test_the_facts_name_what_has_changed(changed: Variant, facts: set[str]) -> N
         ),
     ],
 )
-def test_a_variant_stalls(document: str, code: str, message: str, told: dict[str, str]) -> None:
-    found, finding = stalled(document)
+def test_a_variant_stalls(document: str, code: str, message: str, mapping: dict[str, str]) -> None:
+    stalled_variant, finding = stalled(document)
 
     assert (finding.code, finding.message, finding.severity) == (code, message, Severity.ERROR)
     assert (finding.location.file, finding.location.line) == ("variants.yaml", 7 if code == "DownstreamNotFound" else 6)
-    assert conditions(found) == told
-    assert found.target is not None
+    assert conditions(stalled_variant) == mapping
+    assert stalled_variant.target is not None
 
 
 @pytest.mark.parametrize(
@@ -184,22 +184,22 @@ def test_a_variant_stalls(document: str, code: str, message: str, told: dict[str
     ],
 )
 def test_what_is_invalid_is_told_at_its_line(document: str, line: int, pointer: str, message: str) -> None:
-    found, finding = stalled(document)
+    stalled_variant, finding = stalled(document)
 
     assert finding.message == message
     assert (finding.code, finding.location.line, finding.location.pointer) == ("ValidationError", line, pointer)
-    assert conditions(found) == {"Ready": "False Error", "Stalled": "True ValidationError"}
+    assert conditions(stalled_variant) == {"Ready": "False Error", "Stalled": "True ValidationError"}
 
 
 def test_everything_that_is_invalid_is_told_at_once() -> None:
-    found, _ = stalled(variant("gw", "package: gateway, revision: v1", extra="adoptionPolicy: x\nmore: 1\n"))
+    stalled_variant, _ = stalled(variant("gw", "package: gateway, revision: v1", extra="adoptionPolicy: x\nmore: 1\n"))
 
-    assert [(one.location.line, one.code) for one in found.findings] == [
+    assert [(finding.location.line, finding.code) for finding in stalled_variant.findings] == [
         (6, "ValidationError"),
         (8, "ValidationError"),
         (9, "ValidationError"),
     ]
-    assert found.conditions[1].message == "; ".join(one.message for one in found.findings)
+    assert stalled_variant.conditions[1].message == "; ".join(finding.message for finding in stalled_variant.findings)
 
 
 @pytest.mark.parametrize(
@@ -212,15 +212,15 @@ def test_everything_that_is_invalid_is_told_at_once() -> None:
     ],
 )
 def test_an_invalid_variant_keeps_its_place(downstream: str, place: PackageTarget | None) -> None:
-    found, _ = stalled(variant("gw", downstream=downstream, extra="adoptionPolicy: x\n"))
+    stalled_variant, _ = stalled(variant("gw", downstream=downstream, extra="adoptionPolicy: x\n"))
 
-    assert found.target == place
+    assert stalled_variant.target == place
 
 
 def test_a_place_that_is_no_mapping_is_none() -> None:
-    found, _ = stalled(variant("gw").replace("{repo: berlin, package: gateway}", "berlin"))
+    stalled_variant, _ = stalled(variant("gw").replace("{repo: berlin, package: gateway}", "berlin"))
 
-    assert found.target is None
+    assert stalled_variant.target is None
 
 
 def test_a_spelling_that_is_read_otherwise_is_a_warning_at_its_line() -> None:
@@ -253,25 +253,25 @@ def test_what_is_spelled_well_has_no_note() -> None:
 def test_a_warning_of_the_upstream_is_the_variants() -> None:
     world = World({"packages/channels/gateway.yaml": b"channels: {stable: v2}\n"})
 
-    (found,) = room(variant("gw", "repo: catalog, package: gateway, tag: stable"), world=world).variants
+    (item,) = room(variant("gw", "repo: catalog, package: gateway, tag: stable"), world=world).variants
 
-    assert found.upstream.commit == "c2"
-    assert [(one.code, one.severity) for one in found.findings] == [("UpstreamWarning", Severity.WARNING)]
+    assert item.upstream.commit == "c2"
+    assert [(finding.code, finding.severity) for finding in item.findings] == [("UpstreamWarning", Severity.WARNING)]
 
 
 @pytest.mark.parametrize(
-    ("skipped", "told"),
+    ("skipped", "text"),
     [
         pytest.param(("a", "b/c"), "a, b/c", id="few"),
         pytest.param(tuple("abcdefg"), "a, b, c, d, e, …", id="many"),
     ],
 )
-def test_what_is_not_copied_is_told(skipped: tuple[str, ...], told: str) -> None:
-    (found,) = room(variant("gw"), world=World(skipped=skipped)).variants
+def test_what_is_not_copied_is_told(skipped: tuple[str, ...], text: str) -> None:
+    (item,) = room(variant("gw"), world=World(skipped=skipped)).variants
 
-    (finding,) = found.findings
+    (finding,) = item.findings
     assert (finding.code, finding.severity) == ("LinkSkipped", Severity.WARNING)
-    assert finding.message == f"links and submodules of gateway are not copied: {told}"
+    assert finding.message == f"links and submodules of gateway are not copied: {text}"
 
 
 def test_an_upstream_is_asked_for_once() -> None:

@@ -75,7 +75,7 @@ VALID = ("False", "Valid", "all validation checks passed")
 def test_conditions(
     conditions: tuple[Condition, ...], stalled: tuple[str, str, str], ready: tuple[str, str, str]
 ) -> None:
-    by_type = {one.type: (one.status, one.reason, one.message) for one in conditions}
+    by_type = {condition.type: (condition.status, condition.reason, condition.message) for condition in conditions}
 
     assert (by_type["Stalled"], by_type["Ready"]) == (stalled, ready)
 

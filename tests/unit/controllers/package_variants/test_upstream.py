@@ -118,18 +118,18 @@ def ours(workspace: str, package: str = "broker") -> str:
     ],
 )
 def test_the_revision_of_a_workspace(messages: dict[str, str], ref: str) -> None:
-    found = resolve_upstream(upstream(WorkspaceReference("w")), CATALOG, Refs(TAGS, messages=messages))
+    result = resolve_upstream(upstream(WorkspaceReference("w")), CATALOG, Refs(TAGS, messages=messages))
 
-    assert (found.ref if isinstance(found, ResolvedRevision) else "") == ref
+    assert (result.ref if isinstance(result, ResolvedRevision) else "") == ref
 
 
 def test_a_revision_called_like_the_workspace_goes_before_one_that_had_it() -> None:
-    found = resolve_upstream(
+    result = resolve_upstream(
         upstream(WorkspaceReference("v2")), CATALOG, Refs(TAGS, messages={"broker/v10": ours("v2")})
     )
 
-    assert isinstance(found, ResolvedRevision)
-    assert found.ref == "broker/v2"
+    assert isinstance(result, ResolvedRevision)
+    assert result.ref == "broker/v2"
 
 
 def missing(revision: str, instead: str) -> str:
@@ -288,8 +288,8 @@ DATES = {"broker/v2": 200, "broker/stable": 500, "broker/v10": 900, "c9:channels
 def test_since_when_a_reference_means_what_it_means(
     reference: UpstreamReference, files: dict[str, bytes], since: int
 ) -> None:
-    wanted = replace(upstream(reference), settle="1s")
-    resolved = resolve_upstream(wanted, CATALOG, Refs(TAGS, files=files, dates=DATES))
+    upstream_spec = replace(upstream(reference), settle="1s")
+    resolved = resolve_upstream(upstream_spec, CATALOG, Refs(TAGS, files=files, dates=DATES))
 
     assert isinstance(resolved, ResolvedRevision)
     assert resolved.since_seconds == since

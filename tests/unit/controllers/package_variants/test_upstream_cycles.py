@@ -76,11 +76,14 @@ def made(name: str, upstream: str, downstream: str) -> str:
     ],
 )  # fmt: skip
 def test_who_is_on_a_cycle(variants: dict[str, str], on_cycles: str) -> None:
-    result = room(*(made(name, *places.split()) for name, places in variants.items()), others=TWIN)
+    result = room(*(made(name, *places.split()) for name, places in variants.items()), content=TWIN)
 
-    stalled = {one.owner.key.name: {c.type: c.reason for c in one.conditions} for one in result.stalled}
-    found = [name for name, reasons in stalled.items() if reasons["Stalled"] == REASON]
-    assert sorted(found) == on_cycles.split()
+    stalled = {
+        stalled_variant.owner.key.name: {c.type: c.reason for c in stalled_variant.conditions}
+        for stalled_variant in result.stalled
+    }
+    values = [name for name, reasons in stalled.items() if reasons["Stalled"] == REASON]
+    assert sorted(values) == on_cycles.split()
     assert len(result.stalled) + len(result.variants) == len(variants)
 
 
@@ -91,27 +94,27 @@ def test_a_member_is_told_all_of_them_in_order_and_where_it_says_so() -> None:
         "a package cannot be made from itself:"
         " default/a creates berlin/x from lisbon/y, default/b creates lisbon/y from berlin/x"
     )
-    assert [one.owner.key.name for one in result.stalled] == ["a", "b"]
-    for one in result.stalled:
-        assert [(c.type, c.status, c.reason, c.message) for c in one.conditions] == [
+    assert [item.owner.key.name for item in result.stalled] == ["a", "b"]
+    for stalled_variant in result.stalled:
+        assert [(c.type, c.status, c.reason, c.message) for c in stalled_variant.conditions] == [
             ("Ready", "False", REASON, message),
             ("Stalled", "True", REASON, message),
         ]
-        (finding,) = one.findings
+        (finding,) = stalled_variant.findings
         assert (finding.code, finding.message) == (REASON, message)
-    assert [str(one.target) for one in result.stalled] == ["berlin/x", "lisbon/y"]
-    places = [(one.findings[0].location.line, one.findings[0].location.pointer) for one in result.stalled]
+    assert [str(item.target) for item in result.stalled] == ["berlin/x", "lisbon/y"]
+    places = [(item.findings[0].location.line, item.findings[0].location.pointer) for item in result.stalled]
     assert places == [(14, "/spec/upstream"), (6, "/spec/upstream")]
 
 
 def test_variants_of_sets_are_on_cycles_too_and_the_set_says_where() -> None:
     targets = "[{repositories: [{name: berlin, packageNames: [x]}]}]"
     # what a set creates is known only while its upstream is there
-    one = variant_set("fan", targets, upstream="repo: main, package: gateway, revision: -1")
+    output = variant_set("fan", targets, upstream="repo: main, package: gateway, revision: -1")
 
-    result = room(one, made("back", "berlin/x", "main/gateway"), others=MAIN)
+    result = room(output, made("back", "berlin/x", "main/gateway"), content=MAIN)
 
-    stalled = {one.owner.key.name: one.findings[0] for one in result.stalled}
+    stalled = {stalled_variant.owner.key.name: stalled_variant.findings[0] for stalled_variant in result.stalled}
     assert stalled.keys() == {"back", "fan-berlin-x"}
     assert {finding.code for finding in stalled.values()} == {REASON}
     assert stalled["fan-berlin-x"].location.object == "PackageVariantSet/default/fan"
@@ -133,9 +136,9 @@ def test_a_cycle_over_two_namespaces() -> None:
         """)
     back = made("back", "south/y", "north/x").replace("name: back", "name: back\n  namespace: far")
 
-    result = room(made("there", "berlin/x", "lisbon/y"), others=far + back)
+    result = room(made("there", "berlin/x", "lisbon/y"), content=far + back)
 
-    assert [str(one.owner.key) for one in result.stalled] == [
+    assert [str(stalled_variant.owner.key) for stalled_variant in result.stalled] == [
         "PackageVariant/default/there",
         "PackageVariant/far/back",
     ]
@@ -148,13 +151,13 @@ def test_a_long_cycle_names_the_first_of_its_members() -> None:
     result = room(*ring)
 
     assert len(result.stalled) == size
-    (message,) = {one.findings[0].message for one in result.stalled}
+    (message,) = {stalled_variant.findings[0].message for stalled_variant in result.stalled}
     assert message.count(" creates ") == 20
     assert message.endswith("default/v19 creates berlin/p20 from berlin/p19, and 5 more")
 
 
 def test_what_is_sound_is_left_as_it_is() -> None:
-    assert [one.target.package for one in room(variant("gw", V1)).variants] == ["gateway"]
+    assert [item.target.package for item in room(variant("gw", V1)).variants] == ["gateway"]
 
 
 # graphs
@@ -173,12 +176,12 @@ GRAPHS = st.lists(st.tuples(st.integers(0, 6), st.integers(0, 6)), max_size=14)
 
 def reachable(pairs: list[tuple[int, int]]) -> set[tuple[int, int]]:
     """Return which spot leads to which, by adding steps until nothing is new."""
-    found = set(pairs)
+    result = set(pairs)
     while True:
-        more = found | {(a, d) for a, b in found for c, d in found if b == c}
-        if more == found:
-            return found
-        found = more
+        more = result | {(a, d) for a, b in result for c, d in result if b == c}
+        if more == result:
+            return result
+        result = more
 
 
 @given(GRAPHS, st.randoms())
@@ -189,11 +192,13 @@ def test_the_cycles_of_any_graph(pairs: list[tuple[int, int]], random: object) -
 
     cycles = list(find_cycles(links))
 
-    assert {one.key for cycle in cycles for one in cycle} == expected
+    assert {upstream_link.key for cycle in cycles for upstream_link in cycle} == expected
     for cycle in cycles:
-        assert all(one.end == after.start for one, after in zip(cycle, (*cycle[1:], cycle[0]), strict=True))
-        assert len({one.key for one in cycle}) == len(cycle)
-        assert cycle[0].key == min(one.key for one in cycle)
+        assert all(
+            upstream_link.end == after.start for upstream_link, after in zip(cycle, (*cycle[1:], cycle[0]), strict=True)
+        )
+        assert len({upstream_link.key for upstream_link in cycle}) == len(cycle)
+        assert cycle[0].key == min(upstream_link.key for upstream_link in cycle)
     random.shuffle(links)  # type: ignore[attr-defined]
     assert list(find_cycles(links)) == cycles
 

@@ -92,16 +92,18 @@ class Branches:
     @classmethod
     def of(cls, result: ControllerResult) -> Branches:
         """Return the branches on which all of a result was published."""
-        return cls({(one.target.repository, one.target.package): files_of(one) for one in result.variants})
+        return cls(
+            {(variant.target.repository, variant.target.package): files_of(variant) for variant in result.variants}
+        )
 
     def find_clusters_by_owner(self) -> Mapping[ObjectKey, Collection[str]]:
-        found: dict[ObjectKey, list[str]] = {}
+        mapping: dict[ObjectKey, list[str]] = {}
         for name, package in self.packages:
             if name in self.leaving:
                 continue
             owner = ObjectKey("reconciler.dev", "Placement", "", package.rpartition("/")[2])
-            found.setdefault(owner, []).append(name)
-        return found
+            mapping.setdefault(owner, []).append(name)
+        return mapping
 
     def read_last_draft(self, cluster: str, package: str) -> FileTree | None:
         self.asked.append((cluster, package))
@@ -134,28 +136,28 @@ def one_file(*texts: str) -> dict[str, str]:
 
 def listing(result: ControllerResult) -> dict[str, list[str]]:
     """Return the files of each cluster, with their packages."""
-    found: dict[str, list[str]] = {}
-    for one in result.variants:
-        package = one.target.package.removeprefix("resources/")
-        found.setdefault(one.target.repository, []).extend(f"{package}/{path}" for path in files_of(one))
-    return found
+    mapping: dict[str, list[str]] = {}
+    for variant in result.variants:
+        package = variant.target.package.removeprefix("resources/")
+        mapping.setdefault(variant.target.repository, []).extend(f"{package}/{path}" for path in files_of(variant))
+    return mapping
 
 
 def clusters_of(result: ControllerResult) -> list[str]:
-    return [one.target.repository for one in result.variants]
+    return [variant.target.repository for variant in result.variants]
 
 
 def content(result: ControllerResult, name: str, path: str) -> str:
     """Return a file of a cluster."""
     package, _, file = path.rpartition("/")
-    (found,) = (one for one in result.variants if one.target.repository == name and one.target.package == package)
-    return files_of(found)[file].data.decode()
+    (variant,) = (item for item in result.variants if item.target.repository == name and item.target.package == package)
+    return files_of(variant)[file].data.decode()
 
 
 def told(result: ControllerResult) -> list[str]:
-    return [one.code for one in result.findings]
+    return [item.code for item in result.findings]
 
 
 def finding(result: ControllerResult, code: str) -> Finding:
-    (found,) = (one for one in result.findings if one.code == code)
-    return found
+    (item,) = (entry for entry in result.findings if entry.code == code)
+    return item

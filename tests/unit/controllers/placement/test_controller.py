@@ -93,13 +93,13 @@ def test_which_clusters(texts: list[str], clusters: list[str]) -> None:
     ],
 )
 def test_which_package(text: str, package: str) -> None:
-    (one,) = room({"a.yaml": text}).variants
+    (variant,) = room({"a.yaml": text}).variants
 
-    assert one.target == PackageTarget("acme", "east", package)
-    assert one.owner == PackageOwner(
+    assert variant.target == PackageTarget("acme", "east", package)
+    assert variant.owner == PackageOwner(
         ObjectKey("reconciler.dev", "Placement", "", package.rpartition("/")[2]), "reconciler.dev/v1alpha1"
     )
-    assert (one.deployment, one.deletion, one.adoption) == (True, "delete", "adoptNone")
+    assert (variant.deployment, variant.deletion, variant.adoption) == (True, "delete", "adoptNone")
 
 
 def test_files_are_told_apart_on_the_clusters_where_they_meet() -> None:
@@ -126,7 +126,7 @@ def test_a_file_is_its_document() -> None:
 
 
 def facts_of(result: ControllerResult) -> list[Mapping[str, str]]:
-    return [one.dependencies for one in result.variants]
+    return [variant.dependencies for variant in result.variants]
 
 
 def test_facts_change_with_the_files_alone() -> None:
@@ -176,9 +176,9 @@ def test_adoption(annotations: list[str], adoption: str) -> None:
         for name, value in zip("ab", annotations, strict=True)
     ]
 
-    (one,) = room(one_file(*texts)).variants
+    (variant,) = room(one_file(*texts)).variants
 
-    assert one.adoption == adoption
+    assert variant.adoption == adoption
 
 
 @pytest.mark.parametrize(
@@ -228,10 +228,10 @@ def test_adoption(annotations: list[str], adoption: str) -> None:
     ],
 )  # fmt: skip
 def test_what_is_told(texts: list[str], code: str, where: str, message: str) -> None:
-    found = finding(room(one_file(*texts)), code)
+    actual_finding = finding(room(one_file(*texts)), code)
 
-    assert str(found.location).split()[0] == where
-    assert message in found.message
+    assert str(actual_finding.location).split()[0] == where
+    assert message in actual_finding.message
 
 
 def test_one_bad_resource_spoils_itself_only() -> None:

@@ -67,9 +67,9 @@ def test_a_policy_guards(spec: str, released: list[str], is_held: bool) -> None:
 def test_what_is_held_says_how_to_confirm_it() -> None:
     result = room(one_file(config_map(labels=by_policy()), chosen(6)), EVERYWHERE, WIDE)
 
-    found = finding(result, "DeletionHeld")
-    assert (str(found.location).split()[0], found.severity) == ("app.yaml:9", "error")
-    assert found.message == (
+    actual_finding = finding(result, "DeletionHeld")
+    assert (str(actual_finding.location).split()[0], actual_finding.severity) == ("app.yaml:9", "error")
+    assert actual_finding.message == (
         "4 of 10 packages would be deleted (edge-6/resources/ferry, edge-7/resources/ferry, edge-8/resources/ferry,"
         " edge-9/resources/ferry); to confirm, annotate PropagationPolicy/ferry/edge with"
         f' reconciler.dev/ack-deletions: "{hash_of(TEN[6:])}"'

@@ -75,6 +75,6 @@ def test_names(keys: list[str], names: list[str]) -> None:
     ],
 )
 def test_bytes(path: str, text: str, expected: str) -> None:
-    (one,) = catalog_of({path: text}).objects.values()
+    (config_object,) = catalog_of({path: text}).objects.values()
 
-    assert build_resource_file(one).data.decode() == expected
+    assert build_resource_file(config_object).data.decode() == expected

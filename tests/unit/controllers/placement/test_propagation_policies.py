@@ -11,15 +11,15 @@ from tests.unit.controllers.placement.placement_world import catalog_of, cluster
 
 
 def read(text: str) -> tuple[PropagationPolicy | None, tuple[Finding, ...]]:
-    (one,) = catalog_of({"policy.yaml": text}).objects.values()
-    return read_propagation_policy(one)
+    (config_object,) = catalog_of({"policy.yaml": text}).objects.values()
+    return read_propagation_policy(config_object)
 
 
 def in_effect(text: str) -> PropagationPolicy:
-    found, findings = read(text)
+    propagation_policy, findings = read(text)
     assert findings == ()
-    assert found is not None
-    return found
+    assert propagation_policy is not None
+    return propagation_policy
 
 
 @pytest.mark.parametrize(
@@ -80,19 +80,19 @@ def test_selectors_are_those_of_override_rules() -> None:
     ],
 )  # fmt: skip
 def test_what_only_a_scheduler_can_do_is_told(spec: str, field: str, value: str) -> None:
-    found, findings = read(policy(f"\n  {spec}"))
+    propagation_policy, findings = read(policy(f"\n  {spec}"))
 
-    assert found is not None
-    (one,) = findings
-    assert (one.code, one.severity) == ("NotInEffect", "warning")
-    assert one.message.startswith(f"spec.{field} is {value}")
-    assert str(one.location).startswith("policy.yaml:5")
+    assert propagation_policy is not None
+    (finding,) = findings
+    assert (finding.code, finding.severity) == ("NotInEffect", "warning")
+    assert finding.message.startswith(f"spec.{field} is {value}")
+    assert str(finding.location).startswith("policy.yaml:5")
 
 
 def test_every_field_without_effect_is_told_once() -> None:
     _, findings = read(policy("{schedulingMode: Divide, maxClusters: 1, stickyCluster: true}"))
 
-    assert sorted(one.location.pointer for one in findings) == [
+    assert sorted(finding.location.pointer for finding in findings) == [
         "/spec/maxClusters", "/spec/schedulingMode", "/spec/stickyCluster",
     ]  # fmt: skip
 
@@ -153,18 +153,18 @@ def test_every_field_without_effect_is_told_once() -> None:
     ],
 )  # fmt: skip
 def test_what_is_refused(text: str, code: str, message: str) -> None:
-    found, findings = read(text)
+    propagation_policy, findings = read(text)
 
-    assert found is None
-    (one,) = findings
-    assert (one.code, one.severity, one.location.file) == (code, "error", "policy.yaml")
-    assert message in one.message
+    assert propagation_policy is None
+    (finding,) = findings
+    assert (finding.code, finding.severity, finding.location.file) == (code, "error", "policy.yaml")
+    assert message in finding.message
 
 
 def test_an_invalid_policy_hides_a_sound_one_of_its_name() -> None:
     texts = {"a.yaml": cluster_policy(), "b.yaml": policy(kind="ClusterPropagationPolicy")}
 
-    found = read_propagation_policies(catalog_of(texts))
+    propagation_policies = read_propagation_policies(catalog_of(texts))
 
-    assert not found.valid
-    assert [str(key) for key in found.invalid] == ["ClusterPropagationPolicy/_cluster/edge"]
+    assert not propagation_policies.valid
+    assert [str(key) for key in propagation_policies.invalid] == ["ClusterPropagationPolicy/_cluster/edge"]

@@ -13,15 +13,15 @@ NAMES = "reconciler.dev/clusters"
 
 def read(text: str) -> tuple[tuple[tuple[str, ...], str] | None, list[str]]:
     """Return the clusters and the policy, and the codes of what is told."""
-    (one,) = catalog_of({"a.yaml": text}).objects.values()
-    assert has_placement(one)
-    assert check_placeable(one) is None
-    marks, findings = read_placement_request(one)
-    for found in findings:
-        assert found.location.line
-        assert found.location.pointer.startswith("/metadata/")
+    (config_object,) = catalog_of({"a.yaml": text}).objects.values()
+    assert has_placement(config_object)
+    assert check_placeable(config_object) is None
+    marks, findings = read_placement_request(config_object)
+    for finding in findings:
+        assert finding.location.line
+        assert finding.location.pointer.startswith("/metadata/")
     read_as = None if select_errors(findings) else (marks.clusters, str(marks.policy or ""))
-    return read_as, [found.code for found in findings]
+    return read_as, [item.code for item in findings]
 
 
 @pytest.mark.parametrize(
@@ -102,17 +102,17 @@ def test_labels(namespace: str, kind: str, labels: dict[str, str], policy: str |
     ],
 )
 def test_kinds_that_are_not_placed(kind: str, extra: str, why: str) -> None:
-    (one,) = catalog_of({"a.yaml": config_map(clusters="a", kind=kind) + extra}).objects.values()
+    (config_object,) = catalog_of({"a.yaml": config_map(clusters="a", kind=kind) + extra}).objects.values()
 
-    found = check_placeable(one)
+    finding = check_placeable(config_object)
 
-    assert bool(found) == bool(why)
-    if found:
-        assert (found.code, found.severity, found.location.line) == ("NotPlaced", "warning", 6)
-        assert why in found.message
+    assert bool(finding) == bool(why)
+    if finding:
+        assert (finding.code, finding.severity, finding.location.line) == ("NotPlaced", "warning", 6)
+        assert why in finding.message
 
 
 def test_what_says_nothing_is_not_marked() -> None:
-    (one,) = catalog_of({"a.yaml": config_map(labels={"app": "a"})}).objects.values()
+    (config_object,) = catalog_of({"a.yaml": config_map(labels={"app": "a"})}).objects.values()
 
-    assert not has_placement(one)
+    assert not has_placement(config_object)

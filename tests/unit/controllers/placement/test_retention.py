@@ -130,18 +130,18 @@ def test_a_file_that_stays_keeps_apart_from_new_ones() -> None:
 
 
 @pytest.mark.parametrize(
-    ("west", "kept"),
+    ("west", "object_keys"),
     [
         pytest.param(cluster("west", "{tier: core}"), set(), id="not-one-that-is-no-target-any-more"),
         pytest.param(UNREADABLE, {OWNER}, id="one-in-an-unreadable-file"),
         pytest.param(cluster("west") + "---\n" + cluster("west"), {OWNER}, id="one-that-stands-twice"),
     ],
 )
-def test_a_cluster_in_doubt_keeps_what_it_has(west: str, kept: set[ObjectKey]) -> None:
+def test_a_cluster_in_doubt_keeps_what_it_has(west: str, object_keys: set[ObjectKey]) -> None:
     result = room(SOUND, before(), {**FLEET, "fleet/west.yaml": west})
 
     assert listing(result) == {"east": BOTH["east"]}
-    assert result.kept_owners == kept
+    assert result.kept_owners == object_keys
 
 
 def test_a_repository_that_cannot_be_used_keeps_its_cluster() -> None:
@@ -154,7 +154,7 @@ def test_a_repository_that_cannot_be_used_keeps_its_cluster() -> None:
     result = room(SOUND, before(), only_its_labels)
 
     assert listing(result) == BOTH
-    assert [one.target.namespace for one in result.variants] == ["acme", "default"]
+    assert [variant.target.namespace for variant in result.variants] == ["acme", "default"]
 
 
 def test_a_package_that_cannot_be_looked_at_is_left_alone() -> None:

@@ -21,6 +21,6 @@ def test_files_stand_where_they_are_expected(path: Path) -> None:
 
     result = room(case["config"], fleet={})
 
-    found = {f"{cluster}/resources/{file}" for cluster, files in listing(result).items() for file in files}
-    assert found == {file for file in case["expect"].get("files", {}) if "/resources/" in file}
+    values = {f"{cluster}/resources/{file}" for cluster, files in listing(result).items() for file in files}
+    assert values == {file for file in case["expect"].get("files", {}) if "/resources/" in file}
     assert result.findings == ()

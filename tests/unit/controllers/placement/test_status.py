@@ -54,6 +54,6 @@ def test_policies_are_told_in_the_order_of_their_names() -> None:
 
     statuses = room(texts, fleet=FLEET).statuses
 
-    assert [f"{one.key.kind} {one.key.name}" for one in statuses] == [
+    assert [f"{config_status.key.kind} {config_status.key.name}" for config_status in statuses] == [
         "ClusterPropagationPolicy edge", "PropagationPolicy a", "PropagationPolicy b",
     ]  # fmt: skip

@@ -46,8 +46,8 @@ def release(result: ControllerResult) -> dict[str, Any]:
 
 
 def spec(options: Iterable[Data] = (), **more: Any) -> dict[str, Any]:
-    found: dict[str, Any] = release(made(options, **more))["spec"]
-    return found
+    value: dict[str, Any] = release(made(options, **more))["spec"]
+    return value
 
 
 def own_values(spec: Mapping[str, Any]) -> dict[str, Any]:
@@ -58,7 +58,7 @@ def own_values(spec: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def targets(spec: Mapping[str, Any]) -> list[str]:
-    return [one["targetPath"] for one in spec.get("valuesFrom", ())]
+    return [item["targetPath"] for item in spec.get("valuesFrom", ())]
 
 
 def token(name: str) -> str:
@@ -77,8 +77,8 @@ def flux_values(spec: Mapping[str, Any], *, secrets_last: bool) -> dict[str, Any
 
 
 def merged(under: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
-    found = dict(under)
+    result = dict(under)
     for name, value in over.items():
-        below = found.get(name)
-        found[name] = merged(below, value) if isinstance(below, dict) and isinstance(value, dict) else value
-    return found
+        below = result.get(name)
+        result[name] = merged(below, value) if isinstance(below, dict) and isinstance(value, dict) else value
+    return result

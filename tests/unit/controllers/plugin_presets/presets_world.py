@@ -91,7 +91,7 @@ def preset(
     namespace: str = "acme",
 ) -> str:
     """Return a preset; `on` are its clusterOptionOverrides, `plugin` and `spec` further fields."""
-    overrides = [{"clusterName": each, "overrides": list(entries)} for each, entries in (on or {}).items()]
+    overrides = [{"clusterName": item, "overrides": list(entries)} for item, entries in (on or {}).items()]
     whole = {
         "clusterSelector": {"matchLabels": {"tier": "edge"}} if selector is None else selector,
         "plugin": {
@@ -148,11 +148,11 @@ class Branches:
     @classmethod
     def of(cls, result: ControllerResult) -> Branches:
         """Return the branches on which all of a result was published."""
-        units = {(one.target.repository, one.target.package): one for one in result.variants}
+        units = {(variant.target.repository, variant.target.package): variant for variant in result.variants}
         return cls(
-            {unit: one.owner for unit, one in units.items()},
-            {unit: data_of(one) for unit, one in units.items()},
-            {unit: one.dependencies.keys() for unit, one in units.items()},
+            {unit: variant.owner for unit, variant in units.items()},
+            {unit: data_of(variant) for unit, variant in units.items()},
+            {unit: variant.dependencies.keys() for unit, variant in units.items()},
         )
 
     def owned(self) -> Mapping[PackageLocation, PackageOwner]:
@@ -199,44 +199,48 @@ def data_of(variant: Variant, standing: Data | None = None) -> dict[str, Any]:
 
 def plugins(result: ControllerResult) -> dict[str, dict[str, Any]]:
     """Return the Plugins that are made, by `cluster/name`."""
-    return {f"{one.target.repository}/{one.owner.key.name}": data_of(one) for one in result.variants}
+    return {f"{variant.target.repository}/{variant.owner.key.name}": data_of(variant) for variant in result.variants}
 
 
 def values(result: ControllerResult, name: str) -> dict[str, Any]:
     """Return the options of a Plugin by name; what is injected is left out."""
     entries = plugins(result)[name]["spec"]["optionValues"]
-    shown = {one["name"]: one.get("value", one.get("valueFrom")) for one in entries}
+    shown = {entry["name"]: entry.get("value", entry.get("valueFrom")) for entry in entries}
     return {key: value for key, value in shown.items() if not key.startswith("global.greenhouse.")}
 
 
 def variant_of(result: ControllerResult, name: str) -> Variant:
-    (found,) = (one for one in result.variants if f"{one.target.repository}/{one.owner.key.name}" == name)
-    return found
+    (variant,) = (item for item in result.variants if f"{item.target.repository}/{item.owner.key.name}" == name)
+    return variant
 
 
 def findings(result: ControllerResult) -> list[Finding]:
     """Return everything that is told: of the config, of Plugins that are made, and of those that are not."""
-    of_made = [finding for one in result.variants for finding in one.findings]
-    return [*result.findings, *of_made, *(finding for one in result.stalled for finding in one.findings)]
+    of_made = [finding for variant in result.variants for finding in variant.findings]
+    return [
+        *result.findings,
+        *of_made,
+        *(finding for stalled_variant in result.stalled for finding in stalled_variant.findings),
+    ]
 
 
 def told(result: ControllerResult) -> list[str]:
     """Return the codes of all that is told, each once."""
-    return sorted({one.code for one in findings(result)})
+    return sorted({item.code for item in findings(result)})
 
 
 def finding(result: ControllerResult, code: str) -> Finding:
-    return next(one for one in findings(result) if one.code == code)
+    return next(item for item in findings(result) if item.code == code)
 
 
 def status(result: ControllerResult, kind: str = "PluginPreset", name: str = "logs") -> ConfigStatus:
-    (found,) = (one for one in result.statuses if (one.key.kind, one.key.name) == (kind, name))
-    return found
+    (config_status,) = (item for item in result.statuses if (item.key.kind, item.key.name) == (kind, name))
+    return config_status
 
 
 def conditions(result: ControllerResult, name: str = "logs") -> dict[str, tuple[str, str]]:
     """Return status and reason of a preset's conditions."""
-    return {one.type: (one.status, one.reason) for one in status(result, name=name).conditions}
+    return {condition.type: (condition.status, condition.reason) for condition in status(result, name=name).conditions}
 
 
 def preset_key(name: str = "logs") -> ObjectKey:
@@ -247,6 +251,6 @@ def steps(result: ControllerResult, name: str, option_name: str) -> list[Data]:
     """Return the steps of an option of a Plugin."""
     provenance = variant_of(result, name).provenance
     assert provenance is not None
-    (found,) = (one for one in provenance.list_layers() if one["option"] == option_name)
-    listed: list[Data] = found["steps"]
+    (item,) = (layer for layer in provenance.list_layers() if layer["option"] == option_name)
+    listed: list[Data] = item["steps"]
     return listed

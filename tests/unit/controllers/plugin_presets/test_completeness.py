@@ -21,41 +21,41 @@ _EDGE_CASE = re.compile(r"17\.(\d+)\b")
 
 
 def modules() -> Iterator[ast.Module]:
-    files = (one for one in Path(__file__).parent.glob("test_*.py") if one.name != Path(__file__).name)
-    return (ast.parse(one.read_text()) for one in files)
+    files = (path for path in Path(__file__).parent.glob("test_*.py") if path.name != Path(__file__).name)
+    return (ast.parse(path.read_text()) for path in files)
 
 
 def claims() -> Iterator[ast.FunctionDef]:
     nodes = (node for module in modules() for node in module.body)
-    return (one for one in nodes if isinstance(one, ast.FunctionDef) and one.name.startswith("test_"))
+    return (node for node in nodes if isinstance(node, ast.FunctionDef) and node.name.startswith("test_"))
 
 
 def texts(node: ast.AST) -> Iterator[str]:
-    constants = (one.value for one in ast.walk(node) if isinstance(one, ast.Constant))
-    yield from (one for one in constants if isinstance(one, str))
+    constants = (item.value for item in ast.walk(node) if isinstance(item, ast.Constant))
+    yield from (constant for constant in constants if isinstance(constant, str))
 
 
 @cache
 def claimed() -> frozenset[int]:
     """Return the numbers of the edge cases that tests claim."""
-    docstrings = (ast.get_docstring(one) or "" for one in claims())
+    docstrings = (ast.get_docstring(function_def) or "" for function_def in claims())
     ids = (
         text
-        for one in claims()
-        for call in ast.walk(one)
+        for function_def in claims()
+        for call in ast.walk(function_def)
         if isinstance(call, ast.Call)
         for keyword in call.keywords
         if keyword.arg == "id"
         for text in texts(keyword.value)
     )
-    found = (_EDGE_CASE.match(text) for text in (*docstrings, *ids))
-    return frozenset(int(one[1]) for one in found if one)
+    generator_type = (_EDGE_CASE.match(text) for text in (*docstrings, *ids))
+    return frozenset(int(match[1]) for match in generator_type if match)
 
 
 @cache
 def named() -> frozenset[str]:
     """Return every text of the tests."""
-    return frozenset(text for one in modules() for text in texts(one))
+    return frozenset(text for module in modules() for text in texts(module))
 
 
 @pytest.mark.parametrize("number", EDGE_CASES)
@@ -67,6 +67,6 @@ def test_there_are_no_other_edge_cases() -> None:
     assert claimed() == set(EDGE_CASES)
 
 
-@pytest.mark.parametrize("code", sorted({*(one.name for one in CODES), SELECTOR_INVALID.name}))
+@pytest.mark.parametrize("code", sorted({*(finding_code.name for finding_code in CODES), SELECTOR_INVALID.name}))
 def test_a_code_is_tested(code: str) -> None:
     assert code in named()

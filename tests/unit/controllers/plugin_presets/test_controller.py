@@ -61,8 +61,8 @@ def standing(
 
 def owned(result_units: Iterable[PackageLocation], maker: str = "logs") -> dict[PackageLocation, PackageOwner]:
     """Return owners of Plugins that a preset made."""
-    made = {unit: unit[1].removeprefix("plugins/") for unit in result_units}
-    return {unit: plugin_owner(name, maker) for unit, name in made.items()}
+    mapping = {unit: unit[1].removeprefix("plugins/") for unit in result_units}
+    return {unit: plugin_owner(name, maker) for unit, name in mapping.items()}
 
 
 def plugin_owner(name: str, maker: str) -> PackageOwner:
@@ -282,7 +282,7 @@ def test_an_override_in_doubt_leaves_what_is_there_and_is_ignored_for_what_is_ne
 
     assert list(plugins(result)) == ["west/logs-west"]
     assert values(result, "west/logs-west") == {"size": 1}
-    assert [str(one.owner.key) for one in result.stalled] == ["Plugin/acme/logs-east"]
+    assert [str(stalled_variant.owner.key) for stalled_variant in result.stalled] == ["Plugin/acme/logs-east"]
 
 
 def test_an_override_in_doubt_spares_whom_it_is_not_for() -> None:
@@ -313,7 +313,9 @@ def test_a_cluster_that_stands_twice_keeps_what_it_has() -> None:
     result = room([EAST, EAST, WEST, repository, SIZE, preset()], there)
 
     assert list(plugins(result)) == ["west/logs-west"]
-    assert [one.target for one in result.stalled] == [PackageTarget("acme", "east", "plugins/logs-east")]
+    assert [stalled_variant.target for stalled_variant in result.stalled] == [
+        PackageTarget("acme", "east", "plugins/logs-east")
+    ]
     assert not result.guards[preset_key()].targets
 
 
@@ -407,13 +409,13 @@ def test_nobody_asks_for_owners_where_there_are_no_teams() -> None:
 )
 def test_a_preset_is_ready_when_its_plugins_are(states: dict[str, Any], ready: Any, all_ready: str) -> None:
     result = room([EAST, WEST, SIZE, preset()])
-    keys = {one.target.repository: one.owner.key for one in result.variants}
+    keys = {variant.target.repository: variant.owner.key for variant in result.variants}
 
     known = complete_status(status(result), {keys[name]: state for name, state in states.items()})
 
-    found = {one.type: (one.status, one.reason) for one in known.conditions}
-    assert found["Ready"] == ready
-    assert found["AllPluginsReady"][0] == all_ready
+    mapping = {condition.type: (condition.status, condition.reason) for condition in known.conditions}
+    assert mapping["Ready"] == ready
+    assert mapping["AllPluginsReady"][0] == all_ready
     assert known.fields["totalPlugins"] == 2
 
 
@@ -478,7 +480,10 @@ def test_an_override_that_may_be_in_an_unreadable_file_is_not_taken_for_gone(
 
     result = room({**config(*texts), **broken}, before)
 
-    reasons = {(one.target and one.target.repository, one.conditions[0].reason) for one in result.stalled}
+    reasons = {
+        (stalled_variant.target and stalled_variant.target.repository, stalled_variant.conditions[0].reason)
+        for stalled_variant in result.stalled
+    }
     assert reasons == {("east", code) for code in expected}
 
 
@@ -497,19 +502,21 @@ def test_an_override_that_cannot_be_used_any_more(won_before: bool, expected: di
 
     result = room(broken, before)
 
-    assert {one.owner.key.name: one.conditions[0].reason for one in result.stalled} == expected
+    assert {
+        stalled_variant.owner.key.name: stalled_variant.conditions[0].reason for stalled_variant in result.stalled
+    } == expected
     # and so again, when what was drafted then stands
     assert "PluginOverrideInvalid" in told(result)
 
 
 def test_each_branch_is_looked_at_once() -> None:
-    asked: list[str] = []
+    items: list[str] = []
 
     class Noting(Branches):
         def published(self, cluster: str) -> Any:
-            asked.append(cluster)
+            items.append(cluster)
             return super().published(cluster)
 
     room([*WIDE, SIZE, preset(), preset(name="b", plugin={"releaseName": "b"})], Noting())
 
-    assert sorted(asked) == TEN
+    assert sorted(items) == TEN

@@ -53,7 +53,7 @@ def test_the_highest_layer_wins_over_all_others() -> None:
     result = room(EVERYTHING_SAYS)
 
     assert values(result, "east/logs-east") == {"size": 6}
-    assert [(one["layer"], one["after"]) for one in steps(result, "east/logs-east", "size")] == [
+    assert [(step["layer"], step["after"]) for step in steps(result, "east/logs-east", "size")] == [
         ("definition-default", 1),
         ("preset", 2),
         ("organization", 3),
@@ -243,7 +243,7 @@ def test_a_secret_that_loses_is_shown_nowhere_either() -> None:
 
     result = room(texts)
 
-    assert [one["after"] for one in steps(result, "east/logs-east", "key")] == [
+    assert [step["after"] for step in steps(result, "east/logs-east", "key")] == [
         "*****",
         {"secretRef": {"name": "keys", "key": "k"}},
     ]
@@ -254,7 +254,7 @@ def test_a_reference_to_a_vault_is_no_secret(value: str) -> None:
     result = room([EAST, definition([option("key", "secret", required=True)]), preset([given("key", value)])])
 
     assert values(result, "east/logs-east") == {"key": value}
-    assert [one["after"] for one in steps(result, "east/logs-east", "key")] == ["*****"]
+    assert [step["after"] for step in steps(result, "east/logs-east", "key")] == ["*****"]
 
 
 @pytest.mark.parametrize(
@@ -339,12 +339,12 @@ def test_metadata_of_a_cluster_changes_what_is_made_of_it_and_nothing_else() -> 
     """17.10"""
     region = by_expression("host", "${global.greenhouse.metadata.region}.example")
     texts = [definition([option("host"), option("size", "int", 1)]), preset([region, given("x.y", True)])]
-    labels = [{"tier": "edge", "metadata.greenhouse.sap/region": one} for one in ("north", "south")]
+    labels = [{"tier": "edge", "metadata.greenhouse.sap/region": item} for item in ("north", "south")]
 
-    before, after = (plugins(room([cluster("east", one), *texts]))["east/logs-east"] for one in labels)
+    before, after = (plugins(room([cluster("east", label), *texts]))["east/logs-east"] for label in labels)
 
     pairs = zip(before["spec"].pop("optionValues"), after["spec"].pop("optionValues"), strict=True)
-    assert [one["name"] for one, other in pairs if one != other] == ["global.greenhouse.metadata.region", "host"]
+    assert [item["name"] for item, other in pairs if item != other] == ["global.greenhouse.metadata.region", "host"]
     assert before == after
 
 
@@ -371,13 +371,15 @@ def test_a_plugin_of_somebody_else_is_skipped_until_it_has_the_label() -> None:
 
 def test_what_is_skipped_stays_so_whatever_becomes_of_another_of_its_name() -> None:
     """3.7: preset `a` on `b-c` and preset `a-b` on `c`, on two clusters"""
-    one, other = cluster("b-c", {"tier": "edge"}), cluster("c", {"tier": "core"})
-    result = room([one, other, SIZE, preset(name="a"), preset(name="a-b", selector={"matchLabels": {"tier": "core"}})])
-    published: Any = dict.fromkeys((one.owner.key for one in result.variants), "UpToDate")
+    output, other = cluster("b-c", {"tier": "edge"}), cluster("c", {"tier": "core"})
+    result = room(
+        [output, other, SIZE, preset(name="a"), preset(name="a-b", selector={"matchLabels": {"tier": "core"}})]
+    )
+    published: Any = dict.fromkeys((variant.owner.key for variant in result.variants), "UpToDate")
 
     told_of = {name: complete_status(status(result, name=name), published) for name in ("a", "a-b")}
 
-    rows = {name: one.fields["pluginStatuses"] for name, one in told_of.items()}
+    rows = {name: config_status.fields["pluginStatuses"] for name, config_status in told_of.items()}
     assert [(row["clusterName"], row["state"]) for row in rows["a"]] == [("b-c", "UpToDate")]
     assert [(row["clusterName"], row["state"]) for row in rows["a-b"]] == [("c", "Skipped")]
     assert told_of["a-b"].fields["totalPlugins"] == 0
@@ -408,18 +410,18 @@ def test_the_same_again_is_the_same() -> None:
     second = room(EVERYTHING_SAYS, Branches.of(first))
 
     assert plugins(first) == plugins(second)
-    assert [one.dependencies for one in first.variants] == [one.dependencies for one in second.variants]
+    assert [variant.dependencies for variant in first.variants] == [variant.dependencies for variant in second.variants]
 
 
 def test_a_definition_that_is_not_there_changes_nothing() -> None:
     """17.15"""
-    without, again = room([EAST, preset()]), room([EAST, SIZE, preset()])
+    without, controller_result = room([EAST, preset()]), room([EAST, SIZE, preset()])
 
     assert told(without) == ["PluginDefinitionNotFound"]
-    assert {str(one) for one in without.kept_owners} == {"PluginPreset/acme/logs"}
+    assert {str(object_key) for object_key in without.kept_owners} == {"PluginPreset/acme/logs"}
     assert conditions(without)["PluginDefinitionNotFound"][0] == "True"
     assert conditions(without)["Ready"] == ("False", "PluginFailed")
-    assert list(plugins(again)) == ["east/logs-east"]
+    assert list(plugins(controller_result)) == ["east/logs-east"]
 
 
 def test_a_default_that_changes_reaches_plugins() -> None:
@@ -468,7 +470,7 @@ def test_two_entries_for_one_cluster_spoil_that_cluster() -> None:
 
 
 @pytest.mark.parametrize(
-    ("texts", "code", "severity", "made"),
+    ("texts", "code", "severity", "value"),
     [
         pytest.param(
             [preset([given("size", 2), given("size", 2)])], "DuplicateOption", "warning", True, id="preset-equal"
@@ -507,12 +509,12 @@ def test_two_entries_for_one_cluster_spoil_that_cluster() -> None:
         ),
     ],
 )
-def test_one_option_twice(texts: list[str], code: str, severity: str, made: bool) -> None:
+def test_one_option_twice(texts: list[str], code: str, severity: str, value: bool) -> None:
     """17.18"""
     result = room([EAST, SIZE, *texts])
 
     assert finding(result, code).severity == Severity(severity)
-    assert bool(result.variants) == made
+    assert bool(result.variants) == value
 
 
 @pytest.mark.parametrize(
@@ -546,10 +548,10 @@ def test_one_option_twice(texts: list[str], code: str, severity: str, made: bool
 def test_an_entry_that_is_wrong(entry: Mapping[str, Any], code: str) -> None:
     result = room([EAST, definition(), preset([given("fine", 1), entry])])
 
-    found = finding(result, code)
-    assert found.severity is Severity.ERROR
-    assert found.location.pointer.startswith("/spec/plugin/optionValues/1")
-    assert found.location.line > 1
+    actual_finding = finding(result, code)
+    assert actual_finding.severity is Severity.ERROR
+    assert actual_finding.location.pointer.startswith("/spec/plugin/optionValues/1")
+    assert actual_finding.location.line > 1
     assert result.variants == ()
 
 
@@ -574,9 +576,9 @@ def test_spellings(entry: Mapping[str, Any], source: Any) -> None:
     result = room([EAST, definition(), preset([entry])])
 
     (written_entry,) = (
-        one
-        for one in plugins(result)["east/logs-east"]["spec"]["optionValues"]
-        if not one["name"].startswith("global.")
+        option_value
+        for option_value in plugins(result)["east/logs-east"]["spec"]["optionValues"]
+        if not option_value["name"].startswith("global.")
     )
     assert written_entry == {"name": entry.get("name", entry.get("path")), **source}
 
@@ -614,7 +616,7 @@ def test_a_plugin_of_its_own_gets_overrides_and_no_cluster_entries() -> None:
 
     assert values(result, "east/boards") == {"size": 4}
     assert plugins(result)["east/boards"]["metadata"]["labels"] == {"team": "a"}
-    assert [one["layer"] for one in steps(result, "east/boards", "size")] == [
+    assert [step["layer"] for step in steps(result, "east/boards", "size")] == [
         "definition-default",
         "plugin",
         "override-definition",
@@ -675,10 +677,10 @@ def winners(name: str) -> dict[str, Any]:
     """Return value and layer of each option of a Plugin of the worked example, and what lost."""
     result = room(WORKED)
     options = values(result, name)
-    told_of = {each: steps(result, name, each) for each in options}
+    told_of = {item: steps(result, name, item) for item in options}
     return {
-        each: (value, told_of[each][-1]["layer"], [one["after"] for one in told_of[each][:-1]])
-        for each, value in options.items()
+        item: (value, told_of[item][-1]["layer"], [item["after"] for item in told_of[item][:-1]])
+        for item, value in options.items()
     }
 
 
@@ -714,7 +716,10 @@ def test_what_else_the_worked_example_says() -> None:
     assert plugins(result)["edge-01/logs-edge-01"]["spec"]["releaseName"] == "logshipper-chart"
     provenance = variant_of(result, "edge-01/logs-edge-01").provenance
     assert provenance is not None
-    assert [(one["layer"], one["name"]) for one in provenance.list_applied_overrides()] == [
+    assert [
+        (applied_override["layer"], applied_override["name"])
+        for applied_override in provenance.list_applied_overrides()
+    ] == [
         ("organization", "acme"),
         ("override-generic", "ov-all"),
         ("cluster", "edge-01"),
@@ -726,7 +731,7 @@ def test_what_else_the_worked_example_says() -> None:
 
 
 def test_every_finding_says_where() -> None:
-    for one in findings(room([*WORKED, written("PluginOverride", "bad", {"overrides": 5})])):
-        assert one.location.file
-        assert one.location.line
-        assert one.location.object
+    for item in findings(room([*WORKED, written("PluginOverride", "bad", {"overrides": 5})])):
+        assert item.location.file
+        assert item.location.line
+        assert item.location.object

@@ -42,9 +42,11 @@ BY_REFERENCE = override([secret("token")], "by-reference", definitions=["shipper
 def everything(result: Any) -> str:
     """Return all that the room says or makes."""
     provenance = [
-        (one.provenance.list_layers(), one.provenance.list_objects()) for one in result.variants if one.provenance
+        (variant.provenance.list_layers(), variant.provenance.list_objects())
+        for variant in result.variants
+        if variant.provenance
     ]
-    facts = [one.dependencies for one in result.variants]
+    facts = [variant.dependencies for variant in result.variants]
     return repr([findings(result), result.stalled, result.statuses, plugins(result), provenance, facts])
 
 
@@ -67,7 +69,7 @@ def test_nobody_gets_it(other: str, plain: str) -> None:
 
     assert plugins(result) == {}
     assert SECRET not in everything(result)
-    assert {one.code for one in findings(result) if one.severity is Severity.ERROR} <= {
+    assert {item.code for item in findings(result) if item.severity is Severity.ERROR} <= {
         "SecretLiteral",
         "ExpressionFailed",
     }
@@ -76,7 +78,7 @@ def test_nobody_gets_it(other: str, plain: str) -> None:
 def test_what_is_told_names_the_entry_and_who_declares_it() -> None:
     result = room([EAST, HAS, OTHER, OTHERS, BY_REFERENCE, organization([TOKEN]), LOGS])
 
-    (told_of,) = (one for one in findings(result) if one.severity is Severity.ERROR)
+    (told_of,) = (item for item in findings(result) if item.severity is Severity.ERROR)
     assert told_of.location.pointer == "/spec/pluginOverrides/0"
     assert told_of.message == (
         'spec.pluginOverrides[0] sets "token", which PluginDefinition/acme/shipper declares as secret: it must come'
@@ -125,7 +127,7 @@ def test_where_it_loses_it_is_not_shown() -> None:
 
     assert steps(result, "east/others-east", "token")[-2]["after"] == SECRET
     assert values(with_secret, "east/others-east") == {"token": "mine"}
-    assert [one["after"] for one in steps(with_secret, "east/others-east", "token")] == ["*****", "*****"]
+    assert [step["after"] for step in steps(with_secret, "east/others-east", "token")] == ["*****", "*****"]
     assert SECRET not in everything(with_secret)
 
 

@@ -53,8 +53,8 @@ IGNORED = {"group": "apps", "version": "v1", "kind": "Deployment", "name": "web"
 
 def of(texts: list[str], **more: Any) -> dict[str, Any]:
     """Return the spec of the only HelmRelease that a config makes."""
-    found: dict[str, Any] = release(room([EAST, *texts], output_names=frozenset({"helmrelease"}), **more))["spec"]
-    return found
+    spec: dict[str, Any] = release(room([EAST, *texts], output_names=frozenset({"helmrelease"}), **more))["spec"]
+    return spec
 
 
 def test_the_whole_of_it() -> None:
@@ -86,7 +86,7 @@ def test_the_whole_of_it() -> None:
 
 
 def waiting(*entries: dict[str, str]) -> dict[str, Any]:
-    return {"spec": {"waitFor": [{"pluginRef": one} for one in entries]}}
+    return {"spec": {"waitFor": [{"pluginRef": entry} for entry in entries]}}
 
 
 CLUSTER_WIDE = [definition(cluster_scoped=True), preset(kind="ClusterPluginDefinition")]
@@ -190,7 +190,7 @@ def test_the_plugin_is_the_same_to_the_byte_whatever_is_beside_it() -> None:
 
 def test_a_new_chart_is_news_to_the_release_alone() -> None:
     chart = {"name": "shipper-chart", "repository": "oci://charts.example.test/obs", "version": "1.1.0"}
-    before, after = ([EAST, definition(helmChart=one), preset()] for one in ({**chart, "version": "1.0.0"}, chart))
+    before, after = ([EAST, definition(helmChart=item), preset()] for item in ({**chart, "version": "1.0.0"}, chart))
     key = "PluginDefinition/acme/shipper"
 
     facts = [
@@ -198,7 +198,7 @@ def test_a_new_chart_is_news_to_the_release_alone() -> None:
         for texts in (before, after) for outputs in ((), ("values",), ("helmrelease",))
     ]  # fmt: skip
 
-    assert [key in one for one in facts] == [False, False, True] * 2
+    assert [key in fact for fact in facts] == [False, False, True] * 2
     assert facts[2][key] != facts[5][key]
 
 
@@ -255,9 +255,9 @@ def test_a_secret_and_a_value_never_meet(
     result = made([*(secret(name) for name in secrets), *options])
 
     places = {name: index for index, name in enumerate(secrets)}
-    shadowed = [one for one in findings(result) if one.code == "SecretPathShadowed"]
+    shadowed = [item for item in findings(result) if item.code == "SecretPathShadowed"]
     assert targets(release(result)["spec"]) == left
-    assert sorted(one.location.pointer for one in shadowed) == sorted(
+    assert sorted(item.location.pointer for item in shadowed) == sorted(
         f"/spec/plugin/optionValues/{places[name]}" for name in warned
     )
 
@@ -277,7 +277,7 @@ def keyed(name: str = "key", secret_name: str = "keys", key: str = "k") -> list[
 
 
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("options", "text"),
     [
         pytest.param(keyed("a" * 251), "as targetPath, which must have at most 250 characters, not 251", id="long"),
         pytest.param(keyed("a b"), 'has "a b" as targetPath, which must have only ASCII letters', id="blank"),
@@ -295,11 +295,11 @@ def keyed(name: str = "key", secret_name: str = "keys", key: str = "k") -> list[
         pytest.param([given("a", [{"b": float("inf")}])], "only finite numbers in the HelmRelease, not .inf or .nan", id="no-json"),
     ],
 )  # fmt: skip
-def test_what_flux_refuses_is_not_written(options: list[Data], said: str) -> None:
+def test_what_flux_refuses_is_not_written(options: list[Data], text: str) -> None:
     result = made(options)
 
     message = finding(result, "HelmReleaseInvalid").message
-    assert said in message
+    assert text in message
     assert message.startswith("PluginPreset/acme/logs (spec.plugin.optionValues[")
     assert result.variants == ()
     assert len(made(options, ["values"]).variants) == 1
@@ -324,7 +324,7 @@ LONG = "n" * 64
 
 
 @pytest.mark.parametrize(
-    ("texts", "said", "pointer"),
+    ("texts", "text", "pointer"),
     [
         pytest.param(
             [definition(), preset(plugin={"releaseNamespace": LONG})],
@@ -342,12 +342,12 @@ LONG = "n" * 64
         ),
     ],
 )  # fmt: skip
-def test_names_that_are_too_long_for_flux(texts: list[str], said: str, pointer: str) -> None:
+def test_names_that_are_too_long_for_flux(texts: list[str], text: str, pointer: str) -> None:
     result = room([EAST, *texts], output_names=frozenset({"helmrelease"}))
 
-    found = finding(result, "HelmReleaseInvalid")
-    assert said in found.message
-    assert found.location.pointer == pointer
+    actual_finding = finding(result, "HelmReleaseInvalid")
+    assert text in actual_finding.message
+    assert actual_finding.location.pointer == pointer
     assert result.variants == ()
     assert len(room([EAST, *texts], output_names=frozenset({"values"})).variants) == 1
 
@@ -358,14 +358,14 @@ def test_values_that_have_no_place_are_looked_for_whenever_values_are_written(ou
 
     result = made(options, outputs)
 
-    assert [one.code for one in findings(result) if one.severity.value == "error"] == ["ConflictingOptionPaths"]
+    assert [item.code for item in findings(result) if item.severity.value == "error"] == ["ConflictingOptionPaths"]
     assert len(made(options, ()).variants) == 1
 
 
 def test_what_is_wrong_is_told_once() -> None:
     result = made([given("a", 1), given("a.b", 2), secret("c d")])
 
-    codes = [one.code for one in findings(result) if one.severity.value == "error"]
+    codes = [item.code for item in findings(result) if item.severity.value == "error"]
     assert codes == ["ConflictingOptionPaths", "HelmReleaseInvalid"]
 
 
@@ -383,20 +383,24 @@ NAMES = PATHS.map(format_option_name)
 ENTRIES = st.builds(given, NAMES, VALUES) | st.builds(
     secret, NAMES, st.just("keys"), st.sampled_from(["k", "a.b", "-", " "])
 )
-OPTIONS = st.lists(ENTRIES, max_size=7, unique_by=lambda one: one["name"])
+OPTIONS = st.lists(ENTRIES, max_size=7, unique_by=lambda entry: entry["name"])
 GLOBAL = [(f"global.greenhouse.{name}", value) for name, value in INJECTED["greenhouse"].items()]
 REFERENCES = jsonschema.Draft202012Validator(SCHEMA["properties"]["spec"]["properties"]["valuesFrom"])
 
 
 def is_refused(options: list[Data]) -> bool:
     """Tell whether Flux refuses the secrets that count: by its CRD, or because they do not go together."""
-    values = build_values([*GLOBAL, *((one["name"], one["value"]) for one in options if "value" in one)]).values
-    secrets = [one for one in options if "valueFrom" in one and is_free(values, parse_option_name(one["name"]))]
+    values = build_values(
+        [*GLOBAL, *((option["name"], option["value"]) for option in options if "value" in option)]
+    ).values
+    secrets = [
+        option for option in options if "valueFrom" in option and is_free(values, parse_option_name(option["name"]))
+    ]
     references = [
-        {"kind": "Secret", "name": one["valueFrom"]["secret"]["name"], "valuesKey": one["valueFrom"]["secret"]["key"],
-         "targetPath": one["name"]} for one in secrets
+        {"kind": "Secret", "name": item["valueFrom"]["secret"]["name"], "valuesKey": item["valueFrom"]["secret"]["key"],
+         "targetPath": item["name"]} for item in secrets
     ]  # fmt: skip
-    return not REFERENCES.is_valid(references) or bool(build_values((one["name"], "") for one in secrets).conflicts)
+    return not REFERENCES.is_valid(references) or bool(build_values((item["name"], "") for item in secrets).conflicts)
 
 
 @settings(max_examples=100, deadline=None)
@@ -408,14 +412,16 @@ def test_flux_takes_it_and_makes_of_it_what_helm_makes_of_all_options(options: l
     if not result.variants:
         assert "ConflictingOptionPaths" in codes or is_refused(options)
         return
-    found = release(result)["spec"]
-    assert flux_values(found, secrets_last=True) == flux_values(found, secrets_last=False)
+    spec = release(result)["spec"]
+    assert flux_values(spec, secrets_last=True) == flux_values(spec, secrets_last=False)
     if "SecretPathShadowed" in codes:
         return
-    together = build_values([*GLOBAL, *((one["name"], one.get("value", token(one["name"]))) for one in options)])
+    together = build_values(
+        [*GLOBAL, *((option["name"], option.get("value", token(option["name"]))) for option in options)]
+    )
     assert not together.conflicts
-    assert flux_values(found, secrets_last=True) == together.values
-    assert set(targets(found)) == {one["name"] for one in options if "valueFrom" in one}
+    assert flux_values(spec, secrets_last=True) == together.values
+    assert set(targets(spec)) == {option["name"] for option in options if "valueFrom" in option}
 
 
 @settings(max_examples=100, deadline=None)
@@ -425,9 +431,9 @@ def test_each_secret_that_goes_is_warned_of_once(options: list[Data]) -> None:
 
     if not result.variants:
         return
-    kept = set(targets(release(result)["spec"]))
-    lost = [index for index, one in enumerate(options) if "valueFrom" in one and one["name"] not in kept]
-    warned = [one.location.pointer for one in findings(result) if one.code == "SecretPathShadowed"]
+    remaining = set(targets(release(result)["spec"]))
+    lost = [index for index, item in enumerate(options) if "valueFrom" in item and item["name"] not in remaining]
+    warned = [item.location.pointer for item in findings(result) if item.code == "SecretPathShadowed"]
     assert len(warned) == len(set(warned))
     assert {f"/spec/plugin/optionValues/{index}" for index in lost} <= set(warned)
 
@@ -436,4 +442,6 @@ def test_the_schema_refuses_what_it_should() -> None:
     data = release(made([secret("a")]))
     data["spec"]["valuesFrom"][0]["targetPath"] = "a b"
 
-    assert [list(one.path) for one in VALIDATOR.iter_errors(data)] == [["spec", "valuesFrom", 0, "targetPath"]]
+    assert [list(validation_error.path) for validation_error in VALIDATOR.iter_errors(data)] == [
+        ["spec", "valuesFrom", 0, "targetPath"]
+    ]

@@ -110,9 +110,9 @@ def test_a_name_that_leads_nowhere(name: str, fault: str) -> None:
     ],
 )
 def test_values_that_names_make(entries: list[tuple[str, Any]], expected: dict[str, Any]) -> None:
-    found = build_values(entries)
+    helm_values = build_values(entries)
 
-    assert (repr(found.values), found.conflicts) == (repr(expected), ())
+    assert (repr(helm_values.values), helm_values.conflicts) == (repr(expected), ())
 
 
 @pytest.mark.parametrize(
@@ -168,21 +168,26 @@ def test_values_that_names_make(entries: list[tuple[str, Any]], expected: dict[s
 def test_options_that_have_no_place(
     entries: list[tuple[str, Any]], faults: list[tuple[str, str, str]], expected: dict[str, Any]
 ) -> None:
-    found = build_values(entries)
+    helm_values = build_values(entries)
 
-    assert [(one.name, one.conflicting_name, one.message) for one in found.conflicts] == faults
-    assert found.values == expected
+    assert [
+        (path_conflict.name, path_conflict.conflicting_name, path_conflict.message)
+        for path_conflict in helm_values.conflicts
+    ] == faults
+    assert helm_values.values == expected
 
 
 RECORDED = [json.loads(line) for line in Path(__file__).with_name("helm_set_json.jsonl").read_text().splitlines()]
 
 
-@pytest.mark.parametrize("recorded", [pytest.param(one, id=" ".join(n for n, _ in one["options"])) for one in RECORDED])
+@pytest.mark.parametrize(
+    "recorded", [pytest.param(item, id=" ".join(n for n, _ in item["options"])) for item in RECORDED]
+)
 def test_what_helm_makes_of_options(recorded: dict[str, Any]) -> None:
-    found = build_values((name, value) for name, value in reversed(recorded["options"]))
+    helm_values = build_values((name, value) for name, value in reversed(recorded["options"]))
 
-    assert bool(found.conflicts) == (recorded["helm"] != "made")
-    assert found.conflicts or found.values == recorded["values"]
+    assert bool(helm_values.conflicts) == (recorded["helm"] != "made")
+    assert helm_values.conflicts or helm_values.values == recorded["values"]
 
 
 @pytest.mark.parametrize(
@@ -194,12 +199,12 @@ def test_what_helm_makes_of_options(recorded: dict[str, Any]) -> None:
     ],
 )
 def test_a_few_names_cannot_fill_the_memory(entries: list[tuple[str, Any]]) -> None:
-    found = build_values(entries)
+    helm_values = build_values(entries)
 
-    assert [one.message for one in found.conflicts] == [
+    assert [path_conflict.message for path_conflict in helm_values.conflicts] == [
         f"would extend the lists of all options to more than {MAX_LIST_ITEMS} items"
     ]
-    assert list(found.values) == ["a"]
+    assert list(helm_values.values) == ["a"]
 
 
 def test_places_that_are_there_already_cost_nothing() -> None:
@@ -245,10 +250,10 @@ SIMPLE = st.lists(
 
 @given(SIMPLE)
 def test_values_are_those_of_a_naive_reading(entries: list[tuple[str, Any]]) -> None:
-    found = build_values(entries)
+    helm_values = build_values(entries)
 
     expected, lost = naively(entries)
-    assert (found.values, [one.name for one in found.conflicts]) == (expected, lost)
+    assert (helm_values.values, [path_conflict.name for path_conflict in helm_values.conflicts]) == (expected, lost)
 
 
 @given(SIMPLE, st.randoms(use_true_random=False))
@@ -263,7 +268,9 @@ def naively(entries: list[tuple[str, Any]]) -> tuple[dict[str, Any], list[str]]:
     """Return the values, and the names that have no place: recursively, every option rebuilding what it lies in."""
     values: Any = {}
     lost = []
-    for name, value in sorted(entries, key=lambda one: [(not s.isdigit(), s) for s in re.findall(r"\w+", one[0])]):
+    for name, value in sorted(
+        entries, key=lambda values: [(not s.isdigit(), s) for s in re.findall(r"\w+", values[0])]
+    ):
         try:
             values = rebuilt(values, re.findall(r"\[\d+|\w+", name), value)
         except ValueError:
@@ -288,5 +295,5 @@ def rebuilt(old: Any, tokens: list[str], value: Any) -> Any:
     return {**old, token: rebuilt(inner, rest, value)}
 
 
-def below(found: Any, rest: list[str], is_new: bool) -> Any:
-    return ([] if rest[0].startswith("[") else {}) if rest and is_new else found
+def below(value: Any, rest: list[str], is_new: bool) -> Any:
+    return ([] if rest[0].startswith("[") else {}) if rest and is_new else value

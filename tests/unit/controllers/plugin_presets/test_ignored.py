@@ -28,5 +28,8 @@ def test_catalogs(spec: Any, told_of: bool) -> None:
     assert told(result) == (["CatalogIgnored"] if told_of else [])
     assert len(result.variants) == 1
     if told_of:
-        found = finding(result, "CatalogIgnored")
-        assert (found.severity, found.location.pointer) == (Severity.WARNING, "/spec/sources/1/overrides")
+        actual_finding = finding(result, "CatalogIgnored")
+        assert (actual_finding.severity, actual_finding.location.pointer) == (
+            Severity.WARNING,
+            "/spec/sources/1/overrides",
+        )

@@ -31,7 +31,10 @@ FULL = InjectionContext(
 
 
 def test_every_option_in_its_order() -> None:
-    assert [(one.name, one.value, one.label) for one in list_injected_options(FULL)] == [
+    assert [
+        (injected_option.name, injected_option.value, injected_option.label)
+        for injected_option in list_injected_options(FULL)
+    ] == [
         ("global.greenhouse.organizationName", "acme", ""),
         ("global.greenhouse.clusterName", "edge-01", ""),
         ("global.greenhouse.metadata.region", "north-2", "metadata.greenhouse.sap/region"),
@@ -69,15 +72,20 @@ def test_every_option_in_its_order() -> None:
     ],
 )
 def test_what_depends_on_the_context(change: dict[str, Any], name: str, expected: str | None) -> None:
-    found = {one.name: one.value for one in list_injected_options(replace(FULL, **change))}
+    mapping = {
+        injected_option.name: injected_option.value
+        for injected_option in list_injected_options(replace(FULL, **change))
+    }
 
-    assert found.get(f"global.greenhouse.{name}") == expected
+    assert mapping.get(f"global.greenhouse.{name}") == expected
 
 
 def test_a_label_that_is_only_the_prefix_is_no_metadata() -> None:
     context = replace(FULL, cluster_labels={"metadata.greenhouse.sap/": "x"})
 
-    assert not [one for one in list_injected_options(context) if "metadata" in one.name]
+    assert not [
+        injected_option for injected_option in list_injected_options(context) if "metadata" in injected_option.name
+    ]
 
 
 def test_the_order_of_labels_does_not_matter() -> None:
@@ -108,7 +116,10 @@ def test_labels_that_cannot_both_be_metadata_are_told_as_options() -> None:
     entries = list_injected_options(replace(FULL, cluster_labels=labels))
 
     assert [
-        (one.name, one.conflicting_name) for one in build_values((one.name, one.value) for one in entries).conflicts
+        (path_conflict.name, path_conflict.conflicting_name)
+        for path_conflict in build_values(
+            (injected_option.name, injected_option.value) for injected_option in entries
+        ).conflicts
     ] == [("global.greenhouse.metadata.net.v4", "global.greenhouse.metadata.net")]
     assert build_expression_variables(entries)["global"]["greenhouse"]["metadata"] == {"net": "a"}
 

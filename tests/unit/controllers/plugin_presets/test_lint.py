@@ -18,7 +18,7 @@ WORLD = (definition(), cluster("berlin", tier="edge"))
 def lint(*texts: str, limits: ExpressionLimits | None = ExpressionLimits()) -> list[tuple[str, str]]:  # noqa: B008
     catalog = catalog_of(config(*WORLD, *texts))
     inventory = read_inventory(catalog, read_repositories(catalog)[0])
-    return [(one.code, one.message) for one in lint_presets(catalog, inventory, limits)]
+    return [(finding.code, finding.message) for finding in lint_presets(catalog, inventory, limits)]
 
 
 def expression(name: str, text: str) -> dict[str, object]:
@@ -40,10 +40,10 @@ def test_a_preset_that_selects_no_cluster() -> None:
 
 
 def test_an_override_that_selects_no_cluster() -> None:
-    one = override(option("storage", "x"), labelSelector={"matchLabels": {"teir": "edge"}})
+    result = override(option("storage", "x"), labelSelector={"matchLabels": {"teir": "edge"}})
     start = "spec.clusterSelector has a labelSelector that matches no cluster"
 
-    assert lint(preset(), one) == [
+    assert lint(preset(), result) == [
         ("SelectorMatchesNothing", f"{start}: no Cluster of acme has a label teir; did you mean tier?")
     ]
 
@@ -71,9 +71,9 @@ def test_an_expression_of_an_override_of_a_plugin_and_of_an_organization() -> No
     organization = written("Organization", TEAM, {"pluginOverrides": [bad]}, api=GREENHOUSE)
     spec = {"pluginDefinitionRef": {"kind": "ClusterPluginDefinition", "name": "logshipper"}, "clusterName": "berlin",
             "optionValues": [bad]}  # fmt: skip
-    found = lint(override(bad), organization, written("Plugin", "own", spec, TEAM, GREENHOUSE))
+    result = lint(override(bad), organization, written("Plugin", "own", spec, TEAM, GREENHOUSE))
 
-    assert [message.partition(" fails for")[0] for _, message in found] == [
+    assert [message.partition(" fails for")[0] for _, message in result] == [
         "spec.optionValues[0]", "spec.pluginOverrides[0]", "spec.overrides[0]",
     ]  # fmt: skip
 

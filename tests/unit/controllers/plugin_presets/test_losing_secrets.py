@@ -26,18 +26,18 @@ KEY = definition([option("key", "secret", default="")])
 
 
 def literals(*texts: str) -> set[Finding]:
-    return {one for one in findings(room(texts)) if one.code == "SecretLiteral"}
+    return {finding for finding in findings(room(texts)) if finding.code == "SecretLiteral"}
 
 
 def test_it_is_told_once_for_all_plugins_and_withholds_none() -> None:
     texts = [EAST, WEST, KEY, preset([given("key", "hunter2")]), override([secret("key")])]
 
-    (found,) = literals(*texts)
+    (finding,) = literals(*texts)
 
-    assert found.severity is Severity.WARNING
-    assert (found.location.file, found.location.object) == ("03.yaml", "PluginPreset/acme/logs")
-    assert "spec.plugin.optionValues[0]" in found.message
-    assert "hunter2" not in repr(found)
+    assert finding.severity is Severity.WARNING
+    assert (finding.location.file, finding.location.object) == ("03.yaml", "PluginPreset/acme/logs")
+    assert "spec.plugin.optionValues[0]" in finding.message
+    assert "hunter2" not in repr(finding)
     assert set(plugins(room(texts))) == {"east/logs-east", "west/logs-west"}
 
 
@@ -55,9 +55,9 @@ def test_what_is_no_secret_written_out_is_not_told(loser: Any, winner: Any) -> N
 
 
 def test_the_one_that_wins_is_an_error_beside_the_warning() -> None:
-    found = literals(EAST, KEY, preset([given("key", "one")]), override([given("key", "two")]))
+    actual_findings = literals(EAST, KEY, preset([given("key", "one")]), override([given("key", "two")]))
 
-    assert {(one.location.object, one.severity) for one in found} == {
+    assert {(finding.location.object, finding.severity) for finding in actual_findings} == {
         ("PluginPreset/acme/logs", Severity.WARNING),
         ("PluginOverride/acme/ov", Severity.ERROR),
     }

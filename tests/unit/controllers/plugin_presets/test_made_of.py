@@ -33,11 +33,11 @@ def objects(files: Mapping[str, str]) -> dict[str, dict[str, str]]:
     """Return them by kind and name."""
     provenance = variant_of(room(files), "east/logs-east").provenance
     assert provenance is not None
-    return {f"{one['kind']}/{one['name']}": one for one in provenance.list_objects()}
+    return {f"{item['kind']}/{item['name']}": item for item in provenance.list_objects()}
 
 
 def test_they_are_those_whose_word_counts() -> None:
-    assert {name: (one["namespace"], one["file"]) for name, one in objects(FILES).items()} == {
+    assert {name: (item["namespace"], item["file"]) for name, item in objects(FILES).items()} == {
         "Cluster/east": ("acme", "east.yaml"),
         "Organization/acme": ("", "acme.yaml"),
         "PluginDefinition/shipper": ("acme", "shipper.yaml"),
@@ -62,9 +62,9 @@ def test_what_is_said_to_the_plugin_is_another_hash() -> None:
     changed = objects({**FILES, "acme.yaml": organization([given("size", 5)])})
     unchanged = objects({**FILES, "loses.yaml": override([given("size", 9)], "loses", mode="Default")})
 
-    hashes = {name: one["hash"] for name, one in objects(FILES).items()}
-    assert {name for name, one in changed.items() if one["hash"] != hashes[name]} == {"Organization/acme"}
-    assert {name: one["hash"] for name, one in unchanged.items()} == hashes
+    hashes = {name: item["hash"] for name, item in objects(FILES).items()}
+    assert {name for name, item in changed.items() if item["hash"] != hashes[name]} == {"Organization/acme"}
+    assert {name: item["hash"] for name, item in unchanged.items()} == hashes
 
 
 @pytest.mark.parametrize(

@@ -89,11 +89,11 @@ def shape(result: ControllerResult) -> ControllerResult:
 
 def _plain(variant: Variant) -> Variant:
     assert variant.provenance is not None
-    told = {
+    mapping = {
         "layers": str(variant.provenance.list_layers()),
         "applied": str(variant.provenance.list_applied_overrides()),
     }
-    return replace(variant, provenance=None, labels=told)
+    return replace(variant, provenance=None, labels=mapping)
 
 
 WORDS = st.sampled_from(["x", "y"])
@@ -106,7 +106,7 @@ SUSPENDED = {"greenhouse.sap/suspend": "true"}
 def edits(draw: Any) -> Files:
     """Return a file with what is to stand in it, "" for nothing any more."""
     name, text = draw(st.sampled_from(sorted(WORLD.items())))
-    others = [
+    values = [
         st.just(""), st.just("# noted\n" + text), st.just(text), st.just(UNREADABLE),
         st.just(text + "---\n" + text), st.just(text.replace("size", "word")),
         st.just(text.replace("name: ", "name:  ")),
@@ -132,7 +132,7 @@ def edits(draw: Any) -> Files:
         ),
         "boards.yaml": st.builds(lambda marks: plugin([], annotations=marks), st.sampled_from([None, SUSPENDED])),
     }  # fmt: skip
-    return {name: draw(st.one_of(own.get(name, others[0]), *others))}
+    return {name: draw(st.one_of(own.get(name, values[0]), *values))}
 
 
 AROUND = st.sampled_from(
@@ -145,8 +145,8 @@ def as_found(branches: Branches, _: ControllerResult) -> Branches:
 
 
 def drafted(branches: Branches, result: ControllerResult) -> Branches:
-    found = Branches.of(result)
-    return Branches(found.owners, branches.plugins, found.made_of)
+    actual_branches = Branches.of(result)
+    return Branches(actual_branches.owners, branches.plugins, actual_branches.made_of)
 
 
 def published(_: Branches, result: ControllerResult) -> Branches:
@@ -161,10 +161,10 @@ def taken_by_people(branches: Branches, _: ControllerResult) -> Branches:
 def another_release(branches: Branches, _: ControllerResult) -> Branches:
     """Return the branches where every Plugin has been released under another name."""
 
-    def renamed(one: Data) -> Data:
-        return {**one, "spec": {**one["spec"], "releaseName": "old"}}
+    def renamed(mapping: Data) -> Data:
+        return {**mapping, "spec": {**mapping["spec"], "releaseName": "old"}}
 
-    plugins = {unit: renamed(one) for unit, one in branches.plugins.items()}
+    plugins = {unit: renamed(item) for unit, item in branches.plugins.items()}
     return Branches(branches.owners, plugins, branches.made_of)
 
 
@@ -193,11 +193,11 @@ def made_again(files: Files, then: Files, branches: Branches | None = None, **ar
     # held for as long as they are compared: what is forgotten may have its place in memory taken
     first = service.look(files, before).variants
     second = service.look(then, before, **around).variants
-    return {one.owner.key.name for one in second if not any(one is other for other in first)}
+    return {variant.owner.key.name for variant in second if not any(variant is other for other in first)}
 
 
 @pytest.mark.parametrize(
-    ("edit", "made"),
+    ("edit", "values"),
     [
         pytest.param({}, set(), id="nothing"),
         pytest.param({"note.yaml": "kind: Note\n"}, set(), id="a-file-beside"),
@@ -224,8 +224,8 @@ def made_again(files: Files, then: Files, branches: Branches | None = None, **ar
         pytest.param({"acme.yaml": organization()}, ALL, id="what-all-have"),
     ],
 )  # fmt: skip
-def test_what_an_edit_cannot_reach_is_the_very_same(edit: Files, made: set[str]) -> None:
-    assert made_again(WORLD, {**WORLD, **edit}) == made
+def test_what_an_edit_cannot_reach_is_the_very_same(edit: Files, values: set[str]) -> None:
+    assert made_again(WORLD, {**WORLD, **edit}) == values
 
 
 def test_other_settings_make_everything_again() -> None:
@@ -235,12 +235,14 @@ def test_other_settings_make_everything_again() -> None:
 def test_what_is_published_makes_its_plugins_again() -> None:
     service = Service()
     drafted = service.look(WORLD, Branches())
-    one = next(one for one in drafted.variants if one.owner.key.name == "logs-east")
-    branches = replace_published(Branches(), one)
+    variant = next(item for item in drafted.variants if item.owner.key.name == "logs-east")
+    branches = replace_published(Branches(), variant)
 
-    again = service.look(WORLD, branches)
+    controller_result = service.look(WORLD, branches)
 
-    fresh = [new.owner.key.name for new in again.variants if not any(new is old for old in drafted.variants)]
+    fresh = [
+        new.owner.key.name for new in controller_result.variants if not any(new is old for old in drafted.variants)
+    ]
     assert fresh == ["logs-east"]
     assert made_again(WORLD, WORLD, branches) == set()
 
@@ -254,9 +256,11 @@ def test_what_was_adopted_is_not_adopted_again() -> None:
     service = Service()
     ours = Branches.of(service.look(WORLD, Branches()))
 
-    found = [service.look(WORLD, branches) for branches in (Branches({}, ours.plugins, {}), ours)]
+    controller_results = [service.look(WORLD, branches) for branches in (Branches({}, ours.plugins, {}), ours)]
 
-    adoptions = [[one.adoption for one in result.variants if one.owner.parent] for result in found]
+    adoptions = [
+        [variant.adoption for variant in result.variants if variant.owner.parent] for result in controller_results
+    ]
     assert adoptions == [["adoptExisting"] * 6, ["adoptNone"] * 6]
 
 

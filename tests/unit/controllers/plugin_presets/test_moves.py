@@ -33,7 +33,10 @@ WORLD: dict[str, str] = {
 
 
 def facts(files: dict[str, str]) -> dict[str, Any]:
-    return {f"{one.target.repository}/{one.owner.key.name}": dict(one.dependencies) for one in room(files).variants}
+    return {
+        f"{variant.target.repository}/{variant.owner.key.name}": dict(variant.dependencies)
+        for variant in room(files).variants
+    }
 
 
 def moved(**changes: str) -> dict[str, list[str]]:
@@ -59,14 +62,14 @@ def moved(**changes: str) -> dict[str, list[str]]:
         ),
         pytest.param(
             {"all": override([given("size", 9)], "ov-shipper", definitions=["shipper"])},
-            {f"{one}/logs-{one}": ["PluginOverride/acme/ov-shipper"] * 2 for one in ("east", "west")},
+            {f"{item}/logs-{item}": ["PluginOverride/acme/ov-shipper"] * 2 for item in ("east", "west")},
             id="a-definition's",
         ),
         pytest.param(
             {"org": organization([given("word", "c")])},
             {
-                f"{one}/{preset}-{one}": ["Organization/_cluster/acme"] * 2
-                for one in ("east", "west")
+                f"{item}/{preset}-{item}": ["Organization/_cluster/acme"] * 2
+                for item in ("east", "west")
                 for preset in ("logs", "traces")
             },
             id="the-organization's",
@@ -112,7 +115,7 @@ def test_a_change_moves_what_it_reaches(changes: dict[str, str], expected: dict[
 def test_one_fault_is_told_once_however_many_plugins_it_spoils() -> None:
     result = room({**WORLD, "org.yaml": organization([given("size", "big")]), "all.yaml": "", "west-override.yaml": ""})
 
-    told_of = [one for stalled in result.stalled for one in stalled.findings]
+    told_of = [finding for stalled in result.stalled for finding in stalled.findings]
     assert len(result.stalled) == 4
-    assert [one.code for one in told_of] == ["OptionTypeMismatch", "OptionTypeMismatch"]
+    assert [finding.code for finding in told_of] == ["OptionTypeMismatch", "OptionTypeMismatch"]
     assert "OptionTypeMismatch" in told(result)

@@ -40,8 +40,8 @@ MINE = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: mine}\n"
 def published(text: str) -> FileTree:
     """Return the package after a pass over a branch on which people have changed the file that we had offered."""
     ours, theirs = source_of(VARIANT), FileTree({"plugin.yaml": File(text.encode())})
-    made = RenderInputs(ours, BranchPackage(theirs, ours, ours, ours, ours), is_generated=True)
-    return VARIANT.mutation(merge_source(made, None, MergeOptions()).files, VIEW).files
+    render_inputs = RenderInputs(ours, BranchPackage(theirs, ours, ours, ours, ours), is_generated=True)
+    return VARIANT.mutation(merge_source(render_inputs, None, MergeOptions()).files, VIEW).files
 
 
 @pytest.mark.parametrize(
@@ -69,11 +69,11 @@ def test_a_comment_stays() -> None:
 
 @pytest.mark.parametrize("text", [f"{MINE}---\n{OURS}", f"{OURS}---\n{MINE}"], ids=["before", "behind"])
 def test_another_object_in_the_file_is_left_alone(text: str) -> None:
-    found: list[Any] = [one.data for one in parse_yaml(published(text)["plugin.yaml"].data).documents]
+    values: list[Any] = [document.data for document in parse_yaml(published(text)["plugin.yaml"].data).documents]
 
-    assert parse_yaml(MINE.encode()).documents[0].data in found
-    assert parse_yaml(OURS.encode()).documents[0].data in found
-    assert len(found) == 2
+    assert parse_yaml(MINE.encode()).documents[0].data in values
+    assert parse_yaml(OURS.encode()).documents[0].data in values
+    assert len(values) == 2
 
 
 def test_labels_of_people_stay() -> None:
@@ -85,5 +85,5 @@ def test_labels_of_people_stay() -> None:
 def test_a_document_that_is_no_plugin_any_more_is_theirs_and_ours_comes_back() -> None:
     text = OURS.replace("kind: Plugin\n", "")
 
-    found = [one.data for one in parse_yaml(published(text)["plugin.yaml"].data).documents]
-    assert parse_yaml(OURS.encode()).documents[0].data in found
+    values = [document.data for document in parse_yaml(published(text)["plugin.yaml"].data).documents]
+    assert parse_yaml(OURS.encode()).documents[0].data in values

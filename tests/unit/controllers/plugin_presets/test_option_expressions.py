@@ -37,9 +37,9 @@ M = "global.greenhouse.metadata"
 
 
 def value_of(text: str) -> Any:
-    found = evaluate_expression(text, VARIABLES)
-    assert found.errors == ()
-    return found.value
+    evaluated_expression = evaluate_expression(text, VARIABLES)
+    assert evaluated_expression.errors == ()
+    return evaluated_expression.value
 
 
 @pytest.mark.parametrize(
@@ -147,10 +147,10 @@ def test_values_that_nobody_is_warned_of(text: str, expected: Any) -> None:
     ],
 )
 def test_a_text_that_becomes_something_else(text: str, expected: Any, retyped: list[tuple[str, str, str]]) -> None:
-    found = evaluate_expression(text, VARIABLES)
+    evaluated_expression = evaluate_expression(text, VARIABLES)
 
-    assert (found.value, found.errors) == (expected, ())
-    assert list(found.retyped) == [
+    assert (evaluated_expression.value, evaluated_expression.errors) == (expected, ())
+    assert list(evaluated_expression.retyped) == [
         f'"${{{M}.{key}}}" is the string "{was}", which YAML reads as {now}: put the placeholder in quotes'
         for key, was, now in retyped
     ]
@@ -188,17 +188,17 @@ def test_a_text_that_becomes_something_else(text: str, expected: Any, retyped: l
     ],
 )
 def test_what_fails(text: str, fault: str) -> None:
-    found = evaluate_expression(text, VARIABLES)
+    evaluated_expression = evaluate_expression(text, VARIABLES)
 
-    assert found.value is None
-    assert len(found.errors) == 1
-    assert fault in found.errors[0]
+    assert evaluated_expression.value is None
+    assert len(evaluated_expression.errors) == 1
+    assert fault in evaluated_expression.errors[0]
 
 
 def test_every_placeholder_that_fails_is_told_once() -> None:
-    found = evaluate_expression("${a}${global.b}${a}", VARIABLES)
+    evaluated_expression = evaluate_expression("${a}${global.b}${a}", VARIABLES)
 
-    assert [fault.split(" cannot")[0] for fault in found.errors] == ['"${a}"', '"${global.b}"']
+    assert [fault.split(" cannot")[0] for fault in evaluated_expression.errors] == ['"${a}"', '"${global.b}"']
 
 
 @pytest.mark.parametrize(
@@ -226,10 +226,10 @@ def test_every_placeholder_that_fails_is_told_once() -> None:
     ],
 )
 def test_limits(text: str, limits: ExpressionLimits, fault: str) -> None:
-    found = evaluate_expression(text, VARIABLES, limits)
+    evaluated_expression = evaluate_expression(text, VARIABLES, limits)
 
-    assert found.value is None
-    assert any(fault in one for one in found.errors)
+    assert evaluated_expression.value is None
+    assert any(fault in error for error in evaluated_expression.errors)
 
 
 def test_what_is_never_closed_costs_little() -> None:
@@ -264,9 +264,9 @@ JSON = st.recursive(
 @example("\x85\u2028\u2029\ufeff\ufffe\uffff\x7f\x00\U0001f600")
 @example({"\u2028: ": [-0.0, 1e21, 1e-7, 5e-324]})
 def test_json_that_is_put_in_comes_back_equal(data: Any) -> None:
-    found = evaluate_expression("${[global]}", {"global": data})
+    evaluated_expression = evaluate_expression("${[global]}", {"global": data})
 
-    assert (found.value, found.errors, found.retyped) == ([data], (), ())
+    assert (evaluated_expression.value, evaluated_expression.errors, evaluated_expression.retyped) == ([data], (), ())
 
 
 TOKENS = st.lists(st.sampled_from(["${", "{", "}", "$", "a", "1", "'", " ", "\n"]), max_size=12).map("".join)
@@ -276,7 +276,7 @@ TOKENS = st.lists(st.sampled_from(["${", "{", "}", "$", "a", "1", "'", " ", "\n"
 def test_placeholders_are_those_of_the_pattern(tokens: str) -> None:
     text = tokens + "${a}"
     expressions = dict.fromkeys(re.findall(r"\$\{([^}]+)\}", text))
-    alone = [fault for one in expressions for fault in evaluate_expression(".${" + one + "}", {}).errors]
+    alone = [fault for expression in expressions for fault in evaluate_expression(".${" + expression + "}", {}).errors]
 
     assert list(evaluate_expression(text, {}).errors) == alone
 

@@ -38,15 +38,15 @@ VALUES: dict[str, tuple[Any, str]] = {
 
 
 @pytest.mark.parametrize("value", [pytest.param(name, id=name) for name in VALUES])
-@pytest.mark.parametrize("wanted", OPTION_TYPES)
-def test_what_a_type_takes(wanted: OptionType, value: str) -> None:
+@pytest.mark.parametrize("expected", OPTION_TYPES)
+def test_what_a_type_takes(expected: OptionType, value: str) -> None:
     data, takers = VALUES[value]
 
-    assert (check_type(wanted, data) == "") == (wanted in takers.split())
+    assert (check_type(expected, data) == "") == (expected in takers.split())
 
 
 @pytest.mark.parametrize(
-    ("wanted", "value", "expected"),
+    ("text", "value", "expected"),
     [
         pytest.param("string", 8080, "must be a string, not 8080: quote it", id="number-for-a-string"),
         pytest.param("string", ["a"], 'must be a string, not ["a"]', id="list-for-a-string"),
@@ -58,19 +58,19 @@ def test_what_a_type_takes(wanted: OptionType, value: str) -> None:
         pytest.param("list", {}, "must be a list, not {}", id="map-for-a-list"),
     ],
 )
-def test_what_is_said(wanted: OptionType, value: Any, expected: str) -> None:
-    assert check_type(wanted, value) == expected
+def test_what_is_said(text: OptionType, value: Any, expected: str) -> None:
+    assert check_type(text, value) == expected
 
 
 @pytest.mark.parametrize("value", ["hunter2", 4711, ["hunter2"], {"hunter2": "hunter2"}, True, ""])
 def test_a_secret_is_never_quoted(value: Any) -> None:
-    said = "must come from a secret, or be a string with vault+kvv2:///, not *****"
+    text = "must come from a secret, or be a string with vault+kvv2:///, not *****"
 
-    assert check_type("secret", value) == said
+    assert check_type("secret", value) == text
 
 
 @pytest.mark.parametrize(
-    ("wanted", "value", "expected"),
+    ("text", "value", "expected"),
     [
         pytest.param("secret", "", "", id="empty-secret"),
         pytest.param("secret", "hunter2", 'must be "" as the default of a secret option, not *****', id="secret"),
@@ -85,8 +85,8 @@ def test_a_secret_is_never_quoted(value: Any) -> None:
         pytest.param("int", "64", 'must be a whole number, not "64"', id="of-another-type"),
     ],
 )
-def test_defaults(wanted: OptionType, value: Any, expected: str) -> None:
-    assert check_default(wanted, value) == expected
+def test_defaults(text: OptionType, value: Any, expected: str) -> None:
+    assert check_default(text, value) == expected
 
 
 @pytest.mark.parametrize(

@@ -87,11 +87,11 @@ def test_what_is_theirs_stays(path: str, old: str, new: str) -> None:
 def test_another_object_beside_the_release_is_left_alone() -> None:
     text = tree(BOTH)[RELEASE].data.decode()
 
-    found = published(tree(BOTH).with_files({RELEASE: f"{MINE}---\n{text}".encode()}))
+    file_tree = published(tree(BOTH).with_files({RELEASE: f"{MINE}---\n{text}".encode()}))
 
-    kinds = {str(one.data["kind"]) for one in parse_yaml(found[RELEASE].data).documents}
+    kinds = {str(document.data["kind"]) for document in parse_yaml(file_tree[RELEASE].data).documents}
     assert kinds == {"ConfigMap", "HelmRelease"}
-    assert text.encode() in found[RELEASE].data
+    assert text.encode() in file_tree[RELEASE].data
 
 
 def test_what_is_not_made_any_more_goes() -> None:
@@ -114,10 +114,10 @@ def test_what_people_changed_is_not_thrown_away_with_what_is_not_made_any_more(p
     """The rule of all packages: what they have made theirs stays, and is told."""
     theirs = edited(path, old, new)
 
-    found = mixed(theirs, ALONE, BOTH)
+    package_source = mixed(theirs, ALONE, BOTH)
 
-    assert found.files.id == tree(ALONE).with_files({path: theirs[path]}).id
-    assert [one.file for one in found.conflicts] == [path]
+    assert package_source.files.id == tree(ALONE).with_files({path: theirs[path]}).id
+    assert [conflict.file for conflict in package_source.conflicts] == [path]
 
 
 def test_files_of_people_stay_when_outputs_come_and_go() -> None:
@@ -134,12 +134,12 @@ def test_values_of_people_that_are_now_ours_are_overruled_and_told() -> None:
     theirs = tree(ALONE).with_files({VALUES: b"size: 9\n"})
 
     assert published(theirs, BOTH, before=ALONE).id == tree(BOTH).id
-    assert [one.file for one in mixed(theirs, BOTH, ALONE).conflicts] == [VALUES]
+    assert [conflict.file for conflict in mixed(theirs, BOTH, ALONE).conflicts] == [VALUES]
 
 
 def test_an_object_of_people_where_the_release_comes_stays_beside_it() -> None:
     theirs = tree(ALONE).with_files({RELEASE: MINE.encode()})
 
-    found = published(theirs, BOTH, before=ALONE)[RELEASE].data
+    data = published(theirs, BOTH, before=ALONE)[RELEASE].data
 
-    assert [one.data["kind"] for one in parse_yaml(found).documents] == ["ConfigMap", "HelmRelease"]
+    assert [document.data["kind"] for document in parse_yaml(data).documents] == ["ConfigMap", "HelmRelease"]

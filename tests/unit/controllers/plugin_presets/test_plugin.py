@@ -84,16 +84,16 @@ def test_labels_are_passed_on(listed: str, labels: dict[str, str]) -> None:
     ],
 )
 def test_annotations_are_passed_on(listed: str, annotations: dict[str, str]) -> None:
-    found = of_preset(**propagating(annotations=listed))["metadata"].get("annotations", {})
+    result = of_preset(**propagating(annotations=listed))["metadata"].get("annotations", {})
 
-    assert {key: value for key, value in found.items() if key != MEMORY} == annotations
+    assert {key: value for key, value in result.items() if key != MEMORY} == annotations
 
 
 def test_what_was_passed_on_is_remembered_in_order() -> None:
-    found = of_preset(**propagating("cost/*,a", "docs/page"))
+    result = of_preset(**propagating("cost/*,a", "docs/page"))
 
     assert (
-        found["metadata"]["annotations"][MEMORY]
+        result["metadata"]["annotations"][MEMORY]
         == '{"labelKeys":["a","cost/x","cost/y"],"annotationKeys":["docs/page"]}'
     )
 
@@ -107,27 +107,27 @@ def test_what_is_passed_on_no_more_is_taken_away() -> None:
     memory = {MEMORY: '{"labelKeys":["cost/x","gone"],"annotationKeys":["docs/page"]}'}
     there = standing({"cost/x": "2", "gone": "1", "mine": "7"}, {**memory, "docs/page": "5", "wiki": "8"})
 
-    found = over(there, preset(**propagating("a")))["metadata"]
+    metadata = over(there, preset(**propagating("a")))["metadata"]
 
-    assert found["labels"] == {**OWN, "mine": "7", "a": "1"}
-    assert found["annotations"] == {"wiki": "8", MEMORY: '{"labelKeys":["a"],"annotationKeys":[]}'}
+    assert metadata["labels"] == {**OWN, "mine": "7", "a": "1"}
+    assert metadata["annotations"] == {"wiki": "8", MEMORY: '{"labelKeys":["a"],"annotationKeys":[]}'}
 
 
 def test_the_memory_goes_when_there_is_nothing_to_remember() -> None:
     there = standing({"gone": "1"}, {MEMORY: '{"labelKeys":["gone"],"annotationKeys":[]}'})
 
-    found = over(there, preset())["metadata"]
+    metadata = over(there, preset())["metadata"]
 
-    assert found["labels"] == OWN
-    assert "annotations" not in found
+    assert metadata["labels"] == OWN
+    assert "annotations" not in metadata
 
 
 @pytest.mark.parametrize("memory", ["", "{", "[]", '{"labelKeys": 5}', '{"labelKeys": [5, "a"]}'])
 def test_a_memory_that_people_have_changed_takes_nothing_else_away(memory: str) -> None:
-    found = over(standing({"mine": "7"}, {MEMORY: memory, "wiki": "8"}), preset())["metadata"]
+    metadata = over(standing({"mine": "7"}, {MEMORY: memory, "wiki": "8"}), preset())["metadata"]
 
-    assert found["labels"] == {**OWN, "mine": "7"}
-    assert found["annotations"] == {"wiki": "8"}
+    assert metadata["labels"] == {**OWN, "mine": "7"}
+    assert metadata["annotations"] == {"wiki": "8"}
 
 
 def test_labels_of_another_definition_and_of_old_times_go() -> None:
@@ -139,11 +139,11 @@ def test_labels_of_another_definition_and_of_old_times_go() -> None:
 def test_a_spec_that_people_have_changed_is_given_back() -> None:
     there = standing(optionValues=[given("mine", 1)], displayName="Mine", other=5)
 
-    found = over(there, preset([given("a", 1)]))["spec"]
+    spec = over(there, preset([given("a", 1)]))["spec"]
 
-    assert "other" not in found
-    assert found["displayName"] == "logs east"
-    assert "mine" not in [one["name"] for one in found["optionValues"]]
+    assert "other" not in spec
+    assert spec["displayName"] == "logs east"
+    assert "mine" not in [option_value["name"] for option_value in spec["optionValues"]]
 
 
 @pytest.mark.parametrize(
@@ -156,9 +156,9 @@ def test_a_spec_that_people_have_changed_is_given_back() -> None:
     ],
 )
 def test_the_release(more: dict[str, Any], published: dict[str, Any], release: tuple[str, str]) -> None:
-    found = over(standing(**published), preset(plugin=more))["spec"]
+    spec = over(standing(**published), preset(plugin=more))["spec"]
 
-    assert (found["releaseNamespace"], found["releaseName"]) == release
+    assert (spec["releaseNamespace"], spec["releaseName"]) == release
 
 
 def test_a_release_that_keeps_its_name_is_told() -> None:
@@ -171,10 +171,10 @@ def test_a_release_that_keeps_its_name_is_told() -> None:
 
 
 def test_a_user_interface_has_no_release() -> None:
-    found = plugins(room([EAST, UI, preset()]))["east/logs-east"]["spec"]
+    spec = plugins(room([EAST, UI, preset()]))["east/logs-east"]["spec"]
 
-    assert "releaseName" not in found
-    assert "releaseNamespace" not in found
+    assert "releaseName" not in spec
+    assert "releaseNamespace" not in spec
 
 
 @pytest.mark.parametrize(
@@ -195,17 +195,17 @@ def test_a_release_name_that_helm_refuses(text: str, code: str) -> None:
 def test_what_is_only_copied() -> None:
     ignored = [{"kind": "Deployment", "paths": ["/spec/replicas"]}]
 
-    found = of_preset(plugin={"deletionPolicy": "Retain", "ignoreDifferences": ignored, "displayName": "Logs"})["spec"]
+    spec = of_preset(plugin={"deletionPolicy": "Retain", "ignoreDifferences": ignored, "displayName": "Logs"})["spec"]
 
-    assert found["deletionPolicy"] == "Retain"
-    assert found["ignoreDifferences"] == ignored
-    assert found["displayName"] == "Logs"
+    assert spec["deletionPolicy"] == "Retain"
+    assert spec["ignoreDifferences"] == ignored
+    assert spec["displayName"] == "Logs"
 
 
 def test_options_are_sorted_by_name_with_what_is_injected_among_them() -> None:
     texts = [cluster("east"), definition([option("b"), option("z", default="q")]), preset([given("b", "x")])]
 
-    names = [one["name"] for one in plugins(room(texts))["east/logs-east"]["spec"]["optionValues"]]
+    names = [option_value["name"] for option_value in plugins(room(texts))["east/logs-east"]["spec"]["optionValues"]]
 
     assert names == ["b", "global.greenhouse.clusterName", "global.greenhouse.organizationName", "z"]
 
@@ -241,19 +241,19 @@ def test_a_plugin_of_its_own_keeps_what_it_says() -> None:
         [given("a", 1)], labels={"team": "x"}, annotations={"note": "y"}, unknown={"z": 1}, displayName="Mine"
     )
 
-    found = plugins(room([EAST, definition(), text]))["east/boards"]
+    mapping = plugins(room([EAST, definition(), text]))["east/boards"]
 
-    assert found["metadata"] == {
+    assert mapping["metadata"] == {
         "name": "boards", "namespace": "acme", "labels": {"team": "x"}, "annotations": {"note": "y"},
     }  # fmt: skip
-    spec = {name: found["spec"][name] for name in ("unknown", "displayName", "clusterName", "releaseName")}
+    spec = {name: mapping["spec"][name] for name in ("unknown", "displayName", "clusterName", "releaseName")}
     assert spec == {"unknown": {"z": 1}, "displayName": "Mine", "clusterName": "east", "releaseName": "shipper-chart"}
 
 
 def test_a_plugin_without_a_cluster_goes_to_the_central_one() -> None:
     result = room([EAST, definition(), plugin(cluster="")], central_cluster="east")
 
-    names = [one["name"] for one in plugins(result)["east/boards"]["spec"]["optionValues"]]
+    names = [option_value["name"] for option_value in plugins(result)["east/boards"]["spec"]["optionValues"]]
     assert names == ["global.greenhouse.organizationName"]
     assert "clusterName" not in plugins(result)["east/boards"]["spec"]
 
@@ -270,4 +270,4 @@ def test_a_plugin_without_a_place_stays_where_it_is(name: str, central: str) -> 
     result = room([EAST, definition(), plugin(cluster=name)], central_cluster=central)
 
     assert told(result) == ["NoDestination"]
-    assert {str(one) for one in result.kept_owners} == {"Plugin/acme/boards"}
+    assert {str(object_key) for object_key in result.kept_owners} == {"Plugin/acme/boards"}

@@ -75,8 +75,8 @@ def worlds(draw: Any) -> list[str]:
 
 def shown(result: Any) -> Any:
     """Return all that comes out, places in files aside."""
-    codes = sorted((one.code, one.message.partition(" at ")[0]) for one in findings(result))
-    return plugins(result), [one.dependencies for one in result.variants], codes, status(result).fields
+    codes = sorted((finding.code, finding.message.partition(" at ")[0]) for finding in findings(result))
+    return plugins(result), [variant.dependencies for variant in result.variants], codes, status(result).fields
 
 
 @settings(max_examples=60, deadline=None)
@@ -88,8 +88,8 @@ def test_the_order_of_files_does_not_matter(texts: list[str], shuffle: random.Ra
     # which copy of a message names which file is all that may differ
     before, after = (room({f"{number:02}.yaml": text for number, text in enumerate(some)}) for some in (texts, mixed))
     assert (plugins(before), status(before).fields) == (plugins(after), status(after).fields)
-    assert [one.dependencies for one in before.variants] == [one.dependencies for one in after.variants]
-    assert sorted(one.code for one in findings(before)) == sorted(one.code for one in findings(after))
+    assert [variant.dependencies for variant in before.variants] == [variant.dependencies for variant in after.variants]
+    assert sorted(finding.code for finding in findings(before)) == sorted(finding.code for finding in findings(after))
 
 
 @settings(max_examples=60, deadline=None)
@@ -102,7 +102,7 @@ def test_the_order_of_a_list_does_not_matter(
 
     before, after = (room([DEFINITION, *CLUSTERS, preset(some), *others]) for some in (options, mixed))
 
-    assert [one.dependencies for one in before.variants] == [one.dependencies for one in after.variants]
+    assert [variant.dependencies for variant in before.variants] == [variant.dependencies for variant in after.variants]
     assert plugins(before) == plugins(after)
 
 
@@ -118,22 +118,25 @@ OVERRIDES = {
     **{f"default-{name}": {**reach, "mode": "Default"} for name, reach in REACH.items()},
     **{f"override-{name}": reach for name, reach in REACH.items()},
 }
-LADDERS = {kind: [one.id for one in LAYERS if one.id not in without] for kind, without in (
+LADDERS = {kind: [option_layer.id for option_layer in LAYERS if option_layer.id not in without] for kind, without in (
     ("preset", {"plugin", "injected"}), ("plugin", {"preset", "preset-cluster", "injected"}),
 )}  # fmt: skip
 
 
 def stack(kind: str, layers: Collection[str]) -> list[str]:
     """Return a world in which each of these layers says its own rank of the option `size`, and no other one does."""
-    said = {one.id: [given("size", rank)] if one.id in layers else [] for rank, one in enumerate(LAYERS)}
-    default = said["definition-default"][0]["value"] if said["definition-default"] else None
-    subject = preset(said["preset"], on={"east": said["preset-cluster"]})
+    mapping = {
+        option_layer.id: [given("size", rank)] if option_layer.id in layers else []
+        for rank, option_layer in enumerate(LAYERS)
+    }
+    default = mapping["definition-default"][0]["value"] if mapping["definition-default"] else None
+    subject = preset(mapping["preset"], on={"east": mapping["preset-cluster"]})
     return [
         definition([option("size", "int", default)]),
-        cluster("east", overrides=said["cluster"]),
-        organization(said["organization"]),
-        plugin(said["plugin"]) if kind == "plugin" else subject,
-        *(override(said[name], name, **reach) for name, reach in OVERRIDES.items() if said[name]),
+        cluster("east", overrides=mapping["cluster"]),
+        organization(mapping["organization"]),
+        plugin(mapping["plugin"]) if kind == "plugin" else subject,
+        *(override(mapping[name], name, **reach) for name, reach in OVERRIDES.items() if mapping[name]),
     ]
 
 
@@ -146,10 +149,10 @@ def test_a_layer_that_goes_shows_the_next(kind: str, data: st.DataObject) -> Non
     layers = data.draw(st.lists(st.sampled_from(ladder), unique=True, min_size=1))
     left = sorted(layers, key=ladder.index)
     while left:
-        found = room(data.draw(st.permutations(stack(kind, left))))
-        (name,) = plugins(found)
-        assert values(found, name) == {"size": [one.id for one in LAYERS].index(left[-1])}
-        assert [one["layer"] for one in steps(found, name, "size")] == left
+        controller_result = room(data.draw(st.permutations(stack(kind, left))))
+        (name,) = plugins(controller_result)
+        assert values(controller_result, name) == {"size": [option_layer.id for option_layer in LAYERS].index(left[-1])}
+        assert [step["layer"] for step in steps(controller_result, name, "size")] == left
         left.pop()
 
 
@@ -166,7 +169,7 @@ def test_the_order_of_other_lists_does_not_matter(
             {"matchLabels": {"zone": "w"}},
             {"ignoreClusters": ["x"]},
         ]
-        entries_of = [{"clusterName": name, "overrides": said} for name, said in (("east", one), ("west", other))]
+        entries_of = [{"clusterName": name, "overrides": item} for name, item in (("east", one), ("west", other))]
         waits = [{"pluginRef": {"name": name}} for name in ("a", "b")]
         return room([
             DEFINITION, *CLUSTERS, override(mix(other), clusters=mix(choices), definitions=mix(["shipper", "gone"])),
@@ -186,4 +189,6 @@ def test_the_same_again_is_silent(texts: list[str]) -> None:
     second = room(texts, Branches.of(first))
 
     assert shown(first) == shown(second)
-    assert [data_of(one, data_of(one)) for one in first.variants] == [data_of(one) for one in first.variants]
+    assert [data_of(variant, data_of(variant)) for variant in first.variants] == [
+        data_of(variant) for variant in first.variants
+    ]

@@ -99,10 +99,14 @@ SIZE = definition([option("size", "int", 1)])
 def test_a_preset_that_is_wrong(more: dict[str, Any], code: str, pointer: str, says: str) -> None:
     result = room([EAST, SIZE, preset(**more)])
 
-    found = finding(result, code)
-    assert found.location.pointer.startswith(pointer)
-    assert says in found.message
-    assert (found.location.file, found.location.line > 0, found.severity) == ("02.yaml", True, Severity.ERROR)
+    actual_finding = finding(result, code)
+    assert actual_finding.location.pointer.startswith(pointer)
+    assert says in actual_finding.message
+    assert (actual_finding.location.file, actual_finding.location.line > 0, actual_finding.severity) == (
+        "02.yaml",
+        True,
+        Severity.ERROR,
+    )
     assert result.variants == ()
 
 
@@ -125,9 +129,9 @@ def test_everything_that_is_wrong_with_a_preset_is_told_at_once() -> None:
     ],
 )
 def test_spellings_of_the_definition(plugin_fields: dict[str, Any], kind: str) -> None:
-    found = plugins(room([EAST, SIZE, preset(plugin=plugin_fields)]))["east/logs-east"]["spec"]
+    spec = plugins(room([EAST, SIZE, preset(plugin=plugin_fields)]))["east/logs-east"]["spec"]
 
-    assert found["pluginDefinitionRef"] == {"kind": kind, "name": "shipper"}
+    assert spec["pluginDefinitionRef"] == {"kind": kind, "name": "shipper"}
 
 
 def test_definitions_of_both_kinds_may_share_a_name() -> None:
@@ -176,7 +180,7 @@ def test_a_definition_that_is_wrong(text: str, code: str, pointer: str) -> None:
 
     assert finding(result, code).location.pointer.startswith(pointer)
     assert "DefinitionInvalid" in told(result)
-    assert {str(one) for one in result.kept_owners} == {"PluginPreset/acme/logs"}
+    assert {str(object_key) for object_key in result.kept_owners} == {"PluginPreset/acme/logs"}
 
 
 def test_unknown_fields_of_a_definition_are_kept_out_of_the_way() -> None:
@@ -317,6 +321,8 @@ def test_what_stands_where_a_value_should_is_not_quoted(entry: Any) -> None:
 def test_another_version_is_not_read(kind: str) -> None:
     text = written(kind, "x", {"a": 1}).replace("v1alpha1", "v9")
 
-    found = room([EAST, SIZE, text])
+    controller_result = room([EAST, SIZE, text])
 
-    assert [one for one in found.findings if "must be greenhouse.sap/v1alpha1" in one.message] or found.stalled
+    assert [
+        item for item in controller_result.findings if "must be greenhouse.sap/v1alpha1" in item.message
+    ] or controller_result.stalled

@@ -20,18 +20,18 @@ CASES = sorted(FOLDER.glob("*.yaml"))
 def branches_of(case: Any) -> Branches:
     """Return what the branches of a case have; nothing of it is ours."""
     plugins: dict[PackageLocation, Any] = {}
-    for one in case["repos"].get("fleet", ()):
-        for path, text in one["files"].items():
-            cluster, package = one["branch"].removeprefix("clusters/"), path.removesuffix("/plugin.yaml")
+    for item in case["repos"].get("fleet", ()):
+        for path, text in item["files"].items():
+            cluster, package = item["branch"].removeprefix("clusters/"), path.removesuffix("/plugin.yaml")
             plugins[cluster, package] = parse_yaml(text.encode()).documents[0].data
     return Branches({}, plugins)
 
 
 def texts_of(result: ControllerResult, branches: Branches) -> dict[str, str]:
-    units = {(one.target.repository, one.target.package): one for one in result.variants}
+    units = {(variant.target.repository, variant.target.package): variant for variant in result.variants}
     return {
-        f"{cluster}/{package}/plugin.yaml": emit(data_of(one, branches.plugins.get((cluster, package))))
-        for (cluster, package), one in units.items()
+        f"{cluster}/{package}/plugin.yaml": emit(data_of(variant, branches.plugins.get((cluster, package))))
+        for (cluster, package), variant in units.items()
     }
 
 
@@ -41,17 +41,17 @@ def expected(case: Any) -> set[str]:
     return {path for path in files if "equalsText" not in str(case["expect"]["files"][path])}
 
 
-def check(text: str, wanted: dict[str, Any]) -> bool:
+def check(text: str, mapping: dict[str, Any]) -> bool:
     """Tell whether a Plugin passes a check of a case."""
-    if "contains" in wanted:
-        return wanted["contains"] in text
-    if "notContains" in wanted:
-        return wanted["notContains"] not in text
-    *above, last = parse_pointer(wanted["path"])
-    found = resolve_pointer(parse_yaml(text.encode()).documents[0].data, above)
-    if wanted.get("absent"):
-        return last not in found
-    return bool(resolve_pointer(found, [last]) == wanted["equals"])
+    if "contains" in mapping:
+        return mapping["contains"] in text
+    if "notContains" in mapping:
+        return mapping["notContains"] not in text
+    *above, last = parse_pointer(mapping["path"])
+    pointer = resolve_pointer(parse_yaml(text.encode()).documents[0].data, above)
+    if mapping.get("absent"):
+        return last not in pointer
+    return bool(resolve_pointer(pointer, [last]) == mapping["equals"])
 
 
 @pytest.mark.skipif(not CASES, reason="the shared cases are not beside this project")
@@ -63,10 +63,12 @@ def test_plugins_are_what_is_expected(path: Path) -> None:
 
     texts = texts_of(result, branches_of(case))
     assert expected(case) <= texts.keys()
-    failed = [one for file in expected(case) for one in case["expect"]["files"][file] if not check(texts[file], one)]
+    failed = [item for file in expected(case) for item in case["expect"]["files"][file] if not check(texts[file], item)]
     assert failed == []
-    assert not [one for absent in case["expect"].get("absent", ()) for one in texts if one.startswith(absent)]
-    assert bool([one for one in findings(result) if one.severity == "error"]) == bool(case["expect"]["exit"])
+    assert not [text for absent in case["expect"].get("absent", ()) for text in texts if text.startswith(absent)]
+    assert bool([finding for finding in findings(result) if finding.severity == "error"]) == bool(
+        case["expect"]["exit"]
+    )
 
 
 @pytest.mark.skipif(not CASES, reason="the shared cases are not beside this project")
@@ -76,10 +78,12 @@ def test_conditions_are_what_is_expected(path: Path) -> None:
 
     result = room(case["config"], branches_of(case))
 
-    for wanted in case["expect"].get("conditions", ()):
-        kind, namespace, name = wanted["object"].split("/")
-        (status,) = (one for one in result.statuses if str(one.key) == f"{kind}/{namespace}/{name}")
-        (found,) = (one for one in status.conditions if one.type == wanted["type"])
-        assert found.status == wanted["status"]
-        assert wanted.get("reason", found.reason) == found.reason
-        assert wanted.get("messageContains", "") in found.message
+    for condition in case["expect"].get("conditions", ()):
+        kind, namespace, name = condition["object"].split("/")
+        (status,) = (
+            config_status for config_status in result.statuses if str(config_status.key) == f"{kind}/{namespace}/{name}"
+        )
+        (item,) = (entry for entry in status.conditions if entry.type == condition["type"])
+        assert item.status == condition["status"]
+        assert condition.get("reason", item.reason) == item.reason
+        assert condition.get("messageContains", "") in item.message

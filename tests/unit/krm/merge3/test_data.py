@@ -66,10 +66,10 @@ def told(conflicts: tuple[Conflict, ...]) -> list[str]:
 def test_single_values(
     origin: Any, updated: Any, local: Any, rules: MergeRules, result: Any, conflicts: list[str]
 ) -> None:
-    merged, found = merge_data(origin, updated, local, UNKNOWN_SCHEMA, rules)
+    merged, actual_conflicts = merge_data(origin, updated, local, UNKNOWN_SCHEMA, rules)
 
     assert is_equal_data(merged, result)
-    assert told(found) == conflicts
+    assert told(actual_conflicts) == conflicts
 
 
 @pytest.mark.parametrize(
@@ -100,10 +100,10 @@ def test_kinds_clash_for_kpt(origin: Any, updated: Any, local: Any) -> None:
     ],
 )
 def test_emptied_mappings(origin: Any, updated: Any, local: Any, safely: Any, as_kpt: Any) -> None:
-    safe, found = merge_data(origin, updated, local)
+    safe, conflicts = merge_data(origin, updated, local)
     compat, _ = merge_data(origin, updated, local, UNKNOWN_SCHEMA, COMPAT)
 
-    assert (safe, compat, found) == (safely, as_kpt, ())
+    assert (safe, compat, conflicts) == (safely, as_kpt, ())
 
 
 @pytest.mark.parametrize(
@@ -182,10 +182,10 @@ def shown(value: Any) -> str:
 def test_lists_by_name(origin: str, updated: str, local: str, result: str, conflicts: list[str]) -> None:
     sides = ({} if (side := elements(text)) is ABSENT else {"list": side} for text in (origin, updated, local))
 
-    merged, found = merge(sides, BY_NAME, SAFE)
+    merged, actual_conflicts = merge(sides, BY_NAME, SAFE)
 
     assert shown(merged.get("list", ABSENT)) == result
-    assert told(found) == conflicts
+    assert told(actual_conflicts) == conflicts
 
 
 @pytest.mark.parametrize(
@@ -343,16 +343,16 @@ def test_names_that_one_side_lacks_conflict_for_kpt(other: Any, place: int) -> N
 def test_nulls_and_collections(origin: Any, updated: Any, local: Any, result: Any, conflicts: list[str]) -> None:
     sides = ({} if side is ABSENT else {"m": side} for side in (origin, updated, local))
 
-    merged, found = merge(sides, UNKNOWN_SCHEMA, SAFE)
+    merged, actual_conflicts = merge(sides, UNKNOWN_SCHEMA, SAFE)
 
     assert merged == {"m": result}
-    assert told(found) == conflicts
+    assert told(actual_conflicts) == conflicts
 
 
 def test_a_conflict_says_what_each_side_had() -> None:
-    _, found = merge_data({"a/b": {"~": 1}}, {"a/b": {"~": 2}}, {"a/b": {}})
+    _, conflicts = merge_data({"a/b": {"~": 1}}, {"a/b": {"~": 2}}, {"a/b": {}})
 
-    assert found == (Conflict("field", "/a~1b/~0", 1, ABSENT, 2, "upstream", "D2"),)
+    assert conflicts == (Conflict("field", "/a~1b/~0", 1, ABSENT, 2, "upstream", "D2"),)
 
 
 def test_deep_data() -> None:
@@ -361,7 +361,7 @@ def test_deep_data() -> None:
             value = {"a": value, **ours} if number % 2 else [{"name": "x", "value": value}]
         return value
 
-    merged, found = merge_data(nested(1, {}), nested(2, {}), nested(1, {"b": 1}))
+    merged, conflicts = merge_data(nested(1, {}), nested(2, {}), nested(1, {"b": 1}))
 
     assert merged == nested(2, {"b": 1})
-    assert not found
+    assert not conflicts

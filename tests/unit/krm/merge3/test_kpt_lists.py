@@ -14,13 +14,13 @@ BY_PORT = MergeSchema(keys=("port", "protocol"), defaults={"protocol": "TCP"}, i
 
 def ports(text: str) -> list[dict[str, Any]]:
     """Return ports from `80/TCP=x 443 /UDP`: number, protocol and target, each of which may be missing."""
-    found = []
-    for each in text.split():
-        key, _, target = each.partition("=")
+    values = []
+    for part in text.split():
+        key, _, target = part.partition("=")
         number, _, protocol = key.partition("/")
         fields = {"port": int(number) if number else None, "protocol": protocol, "target": target}
-        found.append({name: value for name, value in fields.items() if value})
-    return found
+        values.append({name: value for name, value in fields.items() if value})
+    return values
 
 
 @pytest.mark.parametrize(
@@ -51,9 +51,9 @@ def test_order_of_ports(origin: str, updated: str | None, local: str | None, res
     ],
 )
 def test_elements_without_a_name(origin: str, updated: str, local: str, result: str) -> None:
-    first, second, third, wanted = (
-        [{"name": each, "x": 1} if each != "-" else {"x": 2} for each in side]
+    first, second, third, expected = (
+        [{"name": item, "x": 1} if item != "-" else {"x": 2} for item in side]
         for side in (origin, updated, local, result)
     )
 
-    assert merge_data(first, second, third, MergeSchema(keys=("name",), is_closed=True), COMPAT)[0] == wanted
+    assert merge_data(first, second, third, MergeSchema(keys=("name",), is_closed=True), COMPAT)[0] == expected

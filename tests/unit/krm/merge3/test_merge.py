@@ -340,6 +340,6 @@ def test_a_switch_counts_where_upstream_changed_nothing(rules: MergeRules, expec
     ],
 )
 def test_a_changed_value_is_spelled_as_upstream_spells_it(before: str, after: str, written: str) -> None:
-    origin, updated, local = (f"a: {one}\nb: {two}\n" for one, two in ((1, before), (1, after), (2, before)))
+    origin, updated, local = (f"a: {item}\nb: {two}\n" for item, two in ((1, before), (1, after), (2, before)))
 
     assert merged(origin, updated, local) == (f"a: 2\nb: {written}\n", [])

@@ -22,8 +22,10 @@ def merged(
     origin: str, updated: str, local: str, shape: MergeSchema = UNKNOWN_SCHEMA, rules: MergeRules = SAFE
 ) -> tuple[str, tuple[Conflict, ...]]:
     """Merge three texts of one document; also the result without the last line end."""
-    one, two, three = (parse_yaml(dedent(text).strip("\n") + "\n").documents[0] for text in (origin, updated, local))
-    result = merge3(one, two, three, shape, rules)
+    document, two, three = (
+        parse_yaml(dedent(text).strip("\n") + "\n").documents[0] for text in (origin, updated, local)
+    )
+    result = merge3(document, two, three, shape, rules)
     return result.document.text.rstrip("\n") if result.document else "", result.conflicts
 
 
@@ -439,10 +441,10 @@ COMMENTS = (
 def test_example(
     sides: tuple[str, str, str], shape: MergeSchema, rules: MergeRules, result: str, conflicts: list[str]
 ) -> None:
-    text, found = merged(*sides, shape, rules)
+    text, actual_conflicts = merged(*sides, shape, rules)
 
     assert text == expected(result)
-    assert told(found) == conflicts
+    assert told(actual_conflicts) == conflicts
 
 
 @pytest.mark.parametrize(

@@ -28,25 +28,25 @@ def served(release: KubernetesRelease) -> set[tuple[str, str, str]]:
 @pytest.mark.skipif(len(RELEASES) < 2, reason="the extra k8s-schemas is not installed")
 def test_what_each_release_gave_up_is_in_the_table() -> None:
     for before, release in pairwise(RELEASES):
-        gone = served(before) - served(release)
-        for group, version, kind in (one for one in gone if "alpha" not in one[1]):
-            found = find_api_removal(f"{group}/{version}", kind)
-            assert found is not None, f"{group}/{version} {kind} went with {format_kubernetes_release(release)}"
-            assert found.removed_in == release, f"{group}/{version} {kind}"
+        deleted = served(before) - served(release)
+        for group, version, kind in (item for item in deleted if "alpha" not in item[1]):
+            api_removal = find_api_removal(f"{group}/{version}", kind)
+            assert api_removal is not None, f"{group}/{version} {kind} went with {format_kubernetes_release(release)}"
+            assert api_removal.removed_in == release, f"{group}/{version} {kind}"
 
 
 @pytest.mark.skipif(not RELEASES, reason="the extra k8s-schemas is not installed")
 def test_what_is_gone_was_not_there_any_more() -> None:
     for release in RELEASES:
         for group, version, kind in served(release):
-            found = find_api_removal(f"{group}/{version}" if group else version, kind)
-            assert found is None or found.removed_in > release, (
+            api_removal = find_api_removal(f"{group}/{version}" if group else version, kind)
+            assert api_removal is None or api_removal.removed_in > release, (
                 f"{group}/{version} {kind} {format_kubernetes_release(release)}"
             )
 
 
 @pytest.mark.parametrize(
-    ("api_version", "kind", "gone"),
+    ("api_version", "kind", "deleted"),
     [
         pytest.param("extensions/v1beta1", "Ingress", (1, 22), id="an-ingress-of-extensions"),
         pytest.param("policy/v1beta1", "PodSecurityPolicy", (1, 25), id="a-pod-security-policy"),
@@ -55,11 +55,11 @@ def test_what_is_gone_was_not_there_any_more() -> None:
         pytest.param("policy/v1beta1", "Eviction", None, id="another-kind-of-a-version"),
     ],
 )
-def test_removals(api_version: str, kind: str, gone: KubernetesRelease | None) -> None:
-    found = find_api_removal(api_version, kind)
+def test_removals(api_version: str, kind: str, deleted: KubernetesRelease | None) -> None:
+    api_removal = find_api_removal(api_version, kind)
 
-    assert (found.removed_in if found else None) == gone
-    assert found is None or found.deprecated_in < found.removed_in
+    assert (api_removal.removed_in if api_removal else None) == deleted
+    assert api_removal is None or api_removal.deprecated_in < api_removal.removed_in
 
 
 @pytest.mark.parametrize(

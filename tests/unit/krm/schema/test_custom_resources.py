@@ -13,8 +13,8 @@ API = "apiextensions.k8s.io/v1"
 
 def crd(schema: Any, *, api: str = API, **version: Any) -> dict[str, Any]:
     """Return a definition of example.org/v1 Site."""
-    one = {"name": "v1", "served": True, "schema": {"openAPIV3Schema": schema}, **version}
-    spec = {"group": "example.org", "names": {"kind": "Site"}, "versions": [one]}
+    mapping = {"name": "v1", "served": True, "schema": {"openAPIV3Schema": schema}, **version}
+    spec = {"group": "example.org", "names": {"kind": "Site"}, "versions": [mapping]}
     return {"apiVersion": api, "kind": "CustomResourceDefinition", "metadata": {"name": "s"}, "spec": spec}
 
 
@@ -25,10 +25,13 @@ def of_spec(**properties: Any) -> dict[str, Any]:
 def said(schema: Any, spec: Any, **more: Any) -> list[str] | None:
     data = {"apiVersion": "example.org/v1", "kind": "Site", "metadata": {"name": "a"}, "spec": spec, **more}
     version = read_custom_resource_kinds([crd(schema)]).versions("example.org", "Site")["v1"]
-    found = version.find_violations(data)
-    if found is None:
+    violations = version.find_violations(data)
+    if violations is None:
         return None
-    return [f"{'/'.join(map(str, one.path))} {one.rule} {','.join(one.names)}".strip() for one in found]
+    return [
+        f"{'/'.join(map(str, violation.path))} {violation.rule} {','.join(violation.names)}".strip()
+        for violation in violations
+    ]
 
 
 @pytest.mark.parametrize(
@@ -74,9 +77,9 @@ def test_what_all_objects_have_is_not_asked_for_in_the_schema() -> None:
 
 
 def test_a_pattern_takes_linear_time() -> None:
-    (found,) = said(of_spec(a={"pattern": "^(a+)+$"}), {"a": "a" * 5_000 + "b"}) or ()
+    (item,) = said(of_spec(a={"pattern": "^(a+)+$"}), {"a": "a" * 5_000 + "b"}) or ()
 
-    assert found.startswith("spec/a other")
+    assert item.startswith("spec/a other")
 
 
 def test_a_schema_that_refers_to_itself_by_depth_ends() -> None:
@@ -108,7 +111,10 @@ def test_a_version_that_is_not_served_and_one_schema_for_all() -> None:
     old = {"apiVersion": "apiextensions.k8s.io/v1beta1", "kind": "CustomResourceDefinition", "spec": spec}
     versions = read_custom_resource_kinds([old]).versions("example.org", "Site")
 
-    assert {name: one.served for name, one in versions.items()} == {"v1": True, "v2": False}
+    assert {name: custom_resource_version.served for name, custom_resource_version in versions.items()} == {
+        "v1": True,
+        "v2": False,
+    }
     assert versions["v1"].find_violations({"spec": {"b": 1}})
 
 

@@ -15,9 +15,9 @@ pytest.importorskip("jsonschema_rs", reason="the schemas are an extra: k8s-schem
 
 
 def schemas(*, strict: bool = True) -> KubernetesSchemas:
-    found = load_kubernetes_schemas(strict=strict)
-    assert found is not None
-    return found
+    kubernetes_schemas = load_kubernetes_schemas(strict=strict)
+    assert kubernetes_schemas is not None
+    return kubernetes_schemas
 
 
 def config_map(**fields: Any) -> dict[str, Any]:
@@ -80,10 +80,10 @@ PORT = ("spec", "ports", 0)
     ],
 )
 def test_violations(data: dict[str, Any], expected: list[Violation]) -> None:
-    found = schemas().find_violations(data)
+    violations = schemas().find_violations(data)
 
-    assert found is not None
-    assert list(found) == expected
+    assert violations is not None
+    assert list(violations) == expected
 
 
 @pytest.mark.parametrize(
@@ -105,10 +105,10 @@ def test_only_strict_schemas_know_no_other_fields() -> None:
 
 
 def test_a_value_of_the_wrong_type_is_said_to_be_nothing_else() -> None:
-    found = schemas().find_violations({**config_map(), "immutable": "yes", "data": []})
+    violations = schemas().find_violations({**config_map(), "immutable": "yes", "data": []})
 
-    assert found is not None
-    assert [violation.rule for violation in found] == ["type", "type"]
+    assert violations is not None
+    assert [violation.rule for violation in violations] == ["type", "type"]
 
 
 def test_deep_objects_are_read() -> None:

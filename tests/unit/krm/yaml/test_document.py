@@ -152,13 +152,13 @@ def test_a_key_too_long_for_one_line() -> None:
     ],
 )
 def test_a_document_alone(text: str, number: int, alone: str) -> None:
-    one = parse_yaml(text).documents[number]
+    documents = parse_yaml(text).documents[number]
 
-    taken = one.as_only_document()
+    only_document = documents.as_only_document()
 
-    assert taken.text == alone
-    assert is_equal_data(parse_yaml(alone).documents[0].data, one.data)
-    assert taken.as_only_document() == taken
+    assert only_document.text == alone
+    assert is_equal_data(parse_yaml(alone).documents[0].data, documents.data)
+    assert only_document.as_only_document() == only_document
 
 
 def test_a_document_that_needs_its_directives_keeps_them() -> None:

@@ -59,8 +59,8 @@ def put_behind(sibling: str, key: str, value: Any) -> Change:
 
 def every(*changes: Change) -> Change:
     def change(data: Any) -> None:
-        for each in changes:
-            each(data)
+        for item in changes:
+            item(data)
 
     return change
 

@@ -100,8 +100,10 @@ def test_append(text: str, added: str, expected: str) -> None:
     file = parse_yaml(text).append(added)
 
     assert file.to_bytes().decode() == expected
-    again = parse_yaml(expected)
-    assert [(d.data, d.find_line(())) for d in again.documents] == [(d.data, d.find_line(())) for d in file.documents]
+    yaml_file = parse_yaml(expected)
+    assert [(d.data, d.find_line(())) for d in yaml_file.documents] == [
+        (d.data, d.find_line(())) for d in file.documents
+    ]
     assert [d.data for d in file.documents[: len(parse_yaml(text).documents)]] == [
         d.data for d in parse_yaml(text).documents
     ]
@@ -157,8 +159,10 @@ def test_arranged(text: str, order: list[int | str], expected: str) -> None:
     file = before.with_documents([own.pop(0) if isinstance(entry, int) else new.pop(0) for entry in order])
 
     assert file.to_bytes().decode() == expected
-    again = parse_yaml(expected)
-    assert [(d.data, d.find_line(())) for d in again.documents] == [(d.data, d.find_line(())) for d in file.documents]
+    yaml_file = parse_yaml(expected)
+    assert [(d.data, d.find_line(())) for d in yaml_file.documents] == [
+        (d.data, d.find_line(())) for d in file.documents
+    ]
 
 
 def test_replacing_moves_the_lines_below() -> None:

@@ -22,15 +22,18 @@ from tests.unit.output.world import deployment, endpoints, kptfile, tree
     ],
 )
 def test_file_objects(path: str, content: str, names: list[str], only_objects: bool) -> None:
-    found = read_file_objects(path, content.encode())
+    file_content = read_file_objects(path, content.encode())
 
-    assert ([one.key.name for one in found.objects], found.has_only_objects) == (names, only_objects)
+    assert ([file_object.key.name for file_object in file_content.objects], file_content.has_only_objects) == (
+        names,
+        only_objects,
+    )
 
 
 def test_equal_files_are_described_once() -> None:
-    one, other = (read_file_objects("a.yaml", bytes(bytearray(deployment(), "utf-8"))) for _ in range(2))
+    file_content, other = (read_file_objects("a.yaml", bytes(bytearray(deployment(), "utf-8"))) for _ in range(2))
 
-    assert one is other
+    assert file_content is other
 
 
 def test_what_changed_in_equal_files_is_worked_out_once_for_all_packages() -> None:

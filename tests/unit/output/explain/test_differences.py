@@ -16,9 +16,9 @@ def files(**contents: str) -> FileTree:
 
 
 def difference(before: FileTree, after: FileTree) -> FirstDifference:
-    found = find_first_difference(before, after)
-    assert found
-    return found
+    first_difference = find_first_difference(before, after)
+    assert first_difference
+    return first_difference
 
 
 def test_equal_packages_do_not_differ() -> None:
@@ -43,35 +43,44 @@ LAST = len(WEB) - 1
     ],
 )
 def test_where_a_package_parts(after: FileTree, byte: int, line: int, field: str) -> None:
-    found = difference(files(web=WEB), after)
+    first_difference = difference(files(web=WEB), after)
 
-    assert (found.file, found.byte, found.line, f"{found.pointer} {found.change}") == ("web.yaml", byte, line, field)
+    assert (
+        first_difference.file,
+        first_difference.byte,
+        first_difference.line,
+        f"{first_difference.pointer} {first_difference.change}",
+    ) == ("web.yaml", byte, line, field)
 
 
 def test_a_file_that_is_new() -> None:
-    found = difference(files(web=WEB), files(web=WEB, also=WEB.replace("web", "also")))
+    first_difference = difference(files(web=WEB), files(web=WEB, also=WEB.replace("web", "also")))
 
-    assert (found.file, found.resource, found.change) == ("also.yaml", "Deployment/_cluster/also", "added")
+    assert (first_difference.file, first_difference.resource, first_difference.change) == (
+        "also.yaml",
+        "Deployment/_cluster/also",
+        "added",
+    )
 
 
 def test_the_byte_counts_bytes_and_not_letters() -> None:
-    found = difference(files(a="# größe\nb: 1\n"), files(a="# größe\nb: 2\n"))
+    first_difference = difference(files(a="# größe\nb: 1\n"), files(a="# größe\nb: 2\n"))
 
-    assert (found.byte, found.line) == (len("# größe\nb: ".encode()), 2)
+    assert (first_difference.byte, first_difference.line) == (len("# größe\nb: ".encode()), 2)
 
 
 def test_values_of_secrets_are_masked() -> None:
-    found = difference(files(s=SECRET.format("hunter1")), files(s=SECRET.format("hunter2")))
+    first_difference = difference(files(s=SECRET.format("hunter1")), files(s=SECRET.format("hunter2")))
 
-    assert (found.resource, found.pointer, "hunter" in found.change + found.diff) == (
+    assert (first_difference.resource, first_difference.pointer, "hunter" in first_difference.change + first_difference.diff) == (
         "Secret/_cluster/s", "/stringData/key", False,
     )  # fmt: skip
 
 
 def test_other_files_are_counted() -> None:
-    found = difference(files(a="a: 1\n", b="b: 1\n", c="c: 1\n"), files(a="a: 2\n", b="b: 2\n", c="c: 1\n"))
+    first_difference = difference(files(a="a: 1\n", b="b: 1\n", c="c: 1\n"), files(a="a: 2\n", b="b: 2\n", c="c: 1\n"))
 
-    assert (found.file, found.files) == ("a.yaml", 2)
+    assert (first_difference.file, first_difference.files) == ("a.yaml", 2)
 
 
 @pytest.mark.parametrize(

@@ -46,20 +46,31 @@ EARLIER: Turns = [(f"{PATCH}[0] (earlier text)", 3, "web:0")]
 def explained(turns: Turns = TWICE, more: str = "", **rendered: Any) -> ExplainedPackage:
     """Return what is known of a package on which a policy has acted; `more` is appended to its Deployment."""
     came = tree({**CAME, "web.yaml": CAME["web.yaml"] + more})
-    resource = next(one for one in Package(came).resources if one.kind == "Deployment")
-    datas = [Package(tree({"a.yaml": deployment(*each)})).resources[0].data for _, *each in turns]
-    done = tuple(OverrideStage(SITE, where, data) for (where, *_), data in zip(turns, datas, strict=True))
+    resource = next(
+        package_resource for package_resource in Package(came).resources if package_resource.kind == "Deployment"
+    )
+    datas = [Package(tree({"a.yaml": deployment(*item)})).resources[0].data for _, *item in turns]
+    override_stages = tuple(OverrideStage(SITE, where, data) for (where, *_), data in zip(turns, datas, strict=True))
     files = tree({**CAME, "web.yaml": deployment(*turns[-1][1:]) if turns else CAME["web.yaml"] + more})
-    stage = PolicyStage((OverriddenResource(resource, resource.document, stages=done),))
-    made = PackageRender(files, source=PackageSource(came, came, came), stages=(stage,), **rendered)
-    wanted = variant()
+    stage = PolicyStage((OverriddenResource(resource, resource.document, stages=override_stages),))
+    package_render = PackageRender(files, source=PackageSource(came, came, came), stages=(stage,), **rendered)
+    desired_variant = variant()
     return ExplainedPackage(
-        "eu-1/gw", CONFIG, read_catalog(tree({"policies.yaml": POLICY})).objects, wanted.owner, wanted, made
+        "eu-1/gw",
+        CONFIG,
+        read_catalog(tree({"policies.yaml": POLICY})).objects,
+        desired_variant.owner,
+        desired_variant,
+        package_render,
     )
 
 
 def pointers(known: ExplainedPackage, place: str = "", *, plain: bool = False) -> list[str]:
-    return [one.pointer for one in explain(known, "Deployment/web", place).values if plain or not one.is_unchanged]
+    return [
+        explained_value.pointer
+        for explained_value in explain(known, "Deployment/web", place).values
+        if plain or not explained_value.is_unchanged
+    ]
 
 
 def test_each_step_has_its_place_and_the_last_one_wins() -> None:
@@ -122,11 +133,11 @@ def test_what_a_rule_set_in_a_text_is_told_by_itself() -> None:
         ("/data/app.ini", ["/data/app.ini", "/data/app.ini!/a"]),
         ("/data/app.ini!/a", ["/data/app.ini!/a"]),
     ):
-        assert [one.pointer for one in explain(known, "ConfigMap/c", place).values] == expected
+        assert [explained_value.pointer for explained_value in explain(known, "ConfigMap/c", place).values] == expected
 
 
 @pytest.mark.parametrize(
-    ("resource", "place", "told"),
+    ("resource", "place", "text"),
     [
         pytest.param("Deploymet/web", "", "eu-1/gw has no resource Deploymet/web; existing resources, "
                      "closest match first: Deployment/_cluster/web, "
@@ -139,11 +150,11 @@ def test_what_a_rule_set_in_a_text_is_told_by_itself() -> None:
         pytest.param("Deployment/web", "/~2", "0 or 1 must follow \"~\"", id="bad-escape"),
     ],
 )  # fmt: skip
-def test_what_is_not_there_is_told_with_what_is(resource: str, place: str, told: str) -> None:
+def test_what_is_not_there_is_told_with_what_is(resource: str, place: str, text: str) -> None:
     with pytest.raises(ValueNotFoundError) as error:
         explain(explained(), resource, place)
 
-    assert told in str(error.value)
+    assert text in str(error.value)
 
 
 def test_what_is_as_its_source_has_it_is_told_in_one() -> None:
@@ -169,42 +180,44 @@ def test_values_that_one_step_gave_alike_are_told_in_one() -> None:
 
 
 def test_the_values_of_a_secret_are_masked() -> None:
-    found = explain(explained(), "Secret/login", "/stringData/password")
+    package_explanation = explain(explained(), "Secret/login", "/stringData/password")
 
-    assert [one.steps[-1].after for one in found.values] == ["*****"]
-    assert "hunter2" not in format_explanation(found) + repr(build_explanation_data(found))
+    assert [explained_value.steps[-1].after for explained_value in package_explanation.values] == ["*****"]
+    assert "hunter2" not in format_explanation(package_explanation) + repr(build_explanation_data(package_explanation))
 
 
 def test_an_item_that_went_is_told_with_what_would_be_where_it_was() -> None:
     def known(left: str) -> ExplainedPackage:
-        came, files = (tree({"web.yaml": f"{deployment()}        args: {one}\n"}) for one in ("[a, b]", left))
+        came, files = (tree({"web.yaml": f"{deployment()}        args: {item}\n"}) for item in ("[a, b]", left))
         return replace(explained([]), rendered=PackageRender(files, source=PackageSource(files, files, came)))
 
-    found = add_ablations(
+    package_explanation = add_ablations(
         explain(known("[b]"), "Deployment/web", f"{CONTAINER}/args"),
         lambda layer: known("[a, b]") if isinstance(layer, LocalEdit) else known("[b]"),
     )
 
-    told = {
-        one.steps[0].after: [(step.layer, step.ablation and step.ablation.value) for step in one.steps]
-        for one in found.values
+    mapping = {
+        explained_value.steps[0].after: [
+            (step.layer, step.ablation and step.ablation.value) for step in explained_value.steps
+        ]
+        for explained_value in package_explanation.values
     }
-    assert told == {"a": [("upstream", ABSENT), ("edit", "a")], "b": [("upstream", "b")]}
+    assert mapping == {"a": [("upstream", ABSENT), ("edit", "a")], "b": [("upstream", "b")]}
 
 
 def test_the_values_of_a_secret_in_another_object_are_masked() -> None:
     more = "  spare: {kind: Secret, data: {p: hunter2}}\n"
-    found = explain(explained([], more), "Deployment/web", "/spec/spare/data")
+    package_explanation = explain(explained([], more), "Deployment/web", "/spec/spare/data")
 
-    assert [one.pointer for one in found.values] == ["/spec/spare/data/p"]
-    assert "hunter2" not in format_explanation(found) + repr(build_explanation_data(found))
+    assert [explained_value.pointer for explained_value in package_explanation.values] == ["/spec/spare/data/p"]
+    assert "hunter2" not in format_explanation(package_explanation) + repr(build_explanation_data(package_explanation))
 
 
 def test_what_was_injected_and_asked_stands_above() -> None:
     injected = ConfigInjection("config", "web.yaml", "Region", "default", "north", "sha256:1", "regions.yaml")
-    asked = {"object v1 ConfigMap default north": "sha256:2"}
+    mapping = {"object v1 ConfigMap default north": "sha256:2"}
     inputs = {("ConfigMap", "default", "north"): "regions.yaml"}
-    known = explained([], injections=(injected,), trace=asked, input_files=inputs)
+    known = explained([], injections=(injected,), trace=mapping, input_files=inputs)
 
     text = format_explanation(explain(known))
 
@@ -278,8 +291,8 @@ def entry(pointer: str, *steps: Mapping[str, Any]) -> dict[str, Any]:
 def composed() -> ExplainedPackage:
     whole = entry("", {**MADE, "where": IMAGE, "forEach": "${spec.images}"})
     known, came = explained([]), tree(CAME)
-    told = Told([whole, entry(f"{CONTAINER}/image", BY_ADDON)])
-    return replace(known, variant=replace(variant(), source=GeneratedSource(came), provenance=told))
+    collector = Told([whole, entry(f"{CONTAINER}/image", BY_ADDON)])
+    return replace(known, variant=replace(variant(), source=GeneratedSource(came), provenance=collector))
 
 
 def test_what_an_expression_read_is_told_with_who_gave_it() -> None:
@@ -310,9 +323,9 @@ def test_a_template_takes_no_place_that_is_not_there() -> None:
 def test_the_data_has_what_was_read_with_lines() -> None:
     (value,) = build_explanation_data(explain(composed(), "Deployment/web", f"{CONTAINER}/image"))["values"]
 
-    (told,) = value["steps"]
-    assert (told["layer"], told["instance"], told["forEach"]) == ("addon", "pin/main", "${spec.images}")
-    assert told["values"] == [
+    (step,) = value["steps"]
+    assert (step["layer"], step["instance"], step["forEach"]) == ("addon", "pin/main", "${spec.images}")
+    assert step["values"] == [
         {**READ, "where": f"{IMAGE}[1]", "line": 9},
         {"name": "spec.tag", "layer": "unset"},
     ]
@@ -326,13 +339,18 @@ def without_policies(layer: RemovableLayer) -> ExplainedPackage | str:
 
 
 def test_what_would_stand_there_without_each_layer() -> None:
-    told = add_ablations(explain(explained(), "Deployment/web", f"{CONTAINER}/image"), without_policies)
+    package_explanation = add_ablations(explain(explained(), "Deployment/web", f"{CONTAINER}/image"), without_policies)
 
-    (value,) = told.values
-    assert [(one.ablation and (one.ablation.value, one.ablation.blocked_reason)) for one in value.steps] == [
+    (value,) = package_explanation.values
+    assert [
+        (value_step.ablation and (value_step.ablation.value, value_step.ablation.blocked_reason))
+        for value_step in value.steps
+    ] == [
         (ABSENT, "it cannot be"),
         ("m/web:0", ""),
         ("m/web:0", ""),
     ]
-    assert "       without this layer: m/web:0\n" in format_explanation(told)
-    assert "       without this layer: the package is blocked: it cannot be\n" in format_explanation(told)
+    assert "       without this layer: m/web:0\n" in format_explanation(package_explanation)
+    assert "       without this layer: the package is blocked: it cannot be\n" in format_explanation(
+        package_explanation
+    )

@@ -62,7 +62,11 @@ def test_groups_keep_the_order_of_their_first_findings() -> None:
 
     groups = list(group_findings([*found(6), other, *found(6, "{name} has no zone")]))
 
-    assert [(one.first.code, len(one.findings)) for one in groups] == [("Broken", 6), ("Alone", 1), ("Broken", 6)]
+    assert [(finding_group.first.code, len(finding_group.findings)) for finding_group in groups] == [
+        ("Broken", 6),
+        ("Alone", 1),
+        ("Broken", 6),
+    ]
 
 
 def test_no_line_is_longer_than_a_limit() -> None:

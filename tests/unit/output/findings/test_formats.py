@@ -63,7 +63,7 @@ def test_lines(findings: list[Finding], expected: list[str]) -> None:
 def test_the_order_is_by_place_then_errors_first_whatever_the_order_of_finding() -> None:
     same_place = Finding("Zed", "z", ODD.location)
 
-    assert [one["code"] for one in build_findings_data([FAR, BAD, ODD, same_place, LOST])] == [
+    assert [item["code"] for item in build_findings_data([FAR, BAD, ODD, same_place, LOST])] == [
         "NoDestination", "Zed", "Alias", "NameMissing", "NotPortable",
     ]  # fmt: skip
     assert build_findings_data([LOST, ODD, same_place, BAD, FAR]) == build_findings_data(
@@ -72,7 +72,7 @@ def test_the_order_is_by_place_then_errors_first_whatever_the_order_of_finding()
 
 
 def test_packages_follow_the_config() -> None:
-    assert [one["code"] for one in build_findings_data([INSIDE, WHOLE, BAD, LOST])] == [
+    assert [item["code"] for item in build_findings_data([INSIDE, WHOLE, BAD, LOST])] == [
         "NoDestination", "NameMissing", "InjectionPointInvalid", "KptfileInvalid",
     ]  # fmt: skip
 

@@ -71,9 +71,9 @@ def door(pointer: str = "", line: int = 0, message: str = "no") -> Finding:
     ],
 )
 def test_the_place_of_a_finding(where: SourceLocation, place: tuple[int, int]) -> None:
-    (one,) = located(Finding("Door", "no", where))
+    (located_finding,) = located(Finding("Door", "no", where))
 
-    assert (one.line, one.column) == place
+    assert (located_finding.line, located_finding.column) == place
 
 
 @pytest.mark.parametrize(
@@ -91,32 +91,34 @@ def test_the_place_of_a_finding(where: SourceLocation, place: tuple[int, int]) -
     ],
 )
 def test_the_path_of_a_finding(where: SourceLocation, root: str, path: str) -> None:
-    (one,) = located(Finding("Door", "no", where), root=root)
+    (located_finding,) = located(Finding("Door", "no", where), root=root)
 
-    assert one.path == path
+    assert located_finding.path == path
 
 
 def test_a_fingerprint_stays_when_lines_move_and_words_change() -> None:
     before = located(door("/spec/doors/1/open", 14))
     after = located(door("/spec/doors/1/open", 16, "a better word"), text=f"# new\n\n{SITE}")
 
-    assert [one.fingerprint for one in before] == [one.fingerprint for one in after]
-    assert [one.line for one in after] == [16]
+    assert [located_finding.fingerprint for located_finding in before] == [
+        located_finding.fingerprint for located_finding in after
+    ]
+    assert [located_finding.line for located_finding in after] == [16]
 
 
 def test_findings_alike_at_one_field_have_fingerprints_of_their_own() -> None:
-    found = located(door("/spec", message="one"), door("/spec", message="two"), door("/metadata"))
+    located_findings = located(door("/spec", message="one"), door("/spec", message="two"), door("/metadata"))
 
-    assert len({one.fingerprint for one in found}) == 3
+    assert len({located_finding.fingerprint for located_finding in located_findings}) == 3
 
 
 def test_lines_and_data_have_the_place_of_the_field() -> None:
-    found = located(door("/spec/doors/1/open", 6))
+    located_findings = located(door("/spec/doors/1/open", 6))
 
-    assert format_located_findings(found) == ["site.yaml:14: error Door: no"]
-    assert build_located_findings_data(found) == [{
+    assert format_located_findings(located_findings) == ["site.yaml:14: error Door: no"]
+    assert build_located_findings_data(located_findings) == [{
         "severity": "error", "code": "Door", "message": "no", "file": "site.yaml", "line": 14, "object": OWNER,
-        "pointer": "/spec/doors/1/open", "column": 20, "fingerprint": found[0].fingerprint,
+        "pointer": "/spec/doors/1/open", "column": 20, "fingerprint": located_findings[0].fingerprint,
     }]  # fmt: skip
 
 
@@ -164,7 +166,7 @@ def test_a_rule_says_what_it_costs() -> None:
 def test_every_result_has_a_place_that_scanners_take() -> None:
     results = log_of(Finding("Door", "no"), Finding("Door", "whole", SourceLocation("site.yaml")))["results"]
 
-    places = [one["locations"][0]["physicalLocation"] for one in results]
+    places = [result["locations"][0]["physicalLocation"] for result in results]
     assert places == [
         {"artifactLocation": {"uri": "reconciler.yaml"}, "region": {"startLine": 1}},
         {"artifactLocation": {"uri": "site.yaml"}, "region": {"startLine": 1}},
@@ -178,7 +180,7 @@ def test_what_lies_in_a_package_is_told_in_the_message() -> None:
 
     assert result["message"]["text"] == "berlin/gw k.yaml:2 Pod x/y: crooked"
     assert result["locations"][0]["physicalLocation"]["artifactLocation"] == {"uri": "site.yaml"}
-    assert [one["fullyQualifiedName"] for one in result["locations"][0]["logicalLocations"]] == [
+    assert [logical_location["fullyQualifiedName"] for logical_location in result["locations"][0]["logicalLocations"]] == [
         "berlin/gw Pod/x/y /spec", OWNER,
     ]  # fmt: skip
 
@@ -188,7 +190,7 @@ def test_beyond_the_limit_errors_stay(monkeypatch: pytest.MonkeyPatch) -> None:
     wall = Finding("Wall", "w", SourceLocation("site.yaml", 1, "Site/_cluster/a"), Severity.INFO)
     run = log_of(wall, door("/spec"), door("/metadata"))
 
-    assert [one["ruleId"] for one in run["results"]] == ["Door", "Door"]
+    assert [result["ruleId"] for result in run["results"]] == ["Door", "Door"]
     assert (
         "1 more findings are not in this file"
         in run["invocations"][0]["toolExecutionNotifications"][0]["message"]["text"]
@@ -197,16 +199,16 @@ def test_beyond_the_limit_errors_stay(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_code_quality() -> None:
     inside = Finding("Wall", "two\nlines", SourceLocation("k.yaml", 2, "", "", "berlin/gw", OWNER), Severity.INFO)
-    found = located(door("/spec/doors"), inside, root="prod")
+    located_findings = located(door("/spec/doors"), inside, root="prod")
 
-    assert build_code_quality_report(found) == [
+    assert build_code_quality_report(located_findings) == [
         {
-            "description": "no", "check_name": "Door", "fingerprint": found[0].fingerprint, "severity": "critical",
+            "description": "no", "check_name": "Door", "fingerprint": located_findings[0].fingerprint, "severity": "critical",
             "location": {"path": "prod/site.yaml", "lines": {"begin": 12}},
         },
         {
             "description": "berlin/gw k.yaml:2 (Site b): two⏎lines", "check_name": "Wall",
-            "fingerprint": found[1].fingerprint, "severity": "info",
+            "fingerprint": located_findings[1].fingerprint, "severity": "info",
             "location": {"path": "prod/site.yaml", "lines": {"begin": 6}},
         },
     ]  # fmt: skip

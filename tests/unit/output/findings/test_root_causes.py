@@ -80,20 +80,22 @@ def test_a_warning_is_no_cause() -> None:
 def test_a_chain_ends_at_the_root_and_a_cycle_at_its_first() -> None:
     middle = finding("A", "names Repository/default/berlin", "PackageVariantSet/default/s")
     last = finding("B", "made by PackageVariantSet/default/s", "PackageVariant/default/v")
-    one = finding("C", "as Kafka/x/two says", "Kafka/x/one", "a.yaml")
+    result = finding("C", "as Kafka/x/two says", "Kafka/x/one", "a.yaml")
     two = finding("C", "as Kafka/x/one says", "Kafka/x/two", "b.yaml")
 
     assert map_root_causes([last, middle, REPOSITORY]) == {last: REPOSITORY, middle: REPOSITORY}
-    assert map_root_causes([one, two]) == {two: one}
+    assert map_root_causes([result, two]) == {two: result}
 
 
 def test_every_finding_is_in_one_root_cause_once() -> None:
     below = [finding("X", f"repo 'berlin' is wrong {n}", f"PackageVariant/default/v{n}", "a.yaml", n) for n in range(9)]
-    found = [*below, UNRELATED, REPOSITORY]
+    findings = [*below, UNRELATED, REPOSITORY]
 
-    listed = [each for one in find_root_causes(found) for each in (one.finding, *one.consequences)]
-    assert sorted(listed, key=str) == sorted(found, key=str)
-    assert [one.finding for one in find_root_causes(found)] == [UNRELATED, REPOSITORY]
+    listed = [
+        item for root_cause in find_root_causes(findings) for item in (root_cause.finding, *root_cause.consequences)
+    ]
+    assert sorted(listed, key=str) == sorted(findings, key=str)
+    assert [root_cause.finding for root_cause in find_root_causes(findings)] == [UNRELATED, REPOSITORY]
 
 
 def test_consequences_are_printed_below_their_cause_and_counted() -> None:
@@ -122,7 +124,7 @@ def test_similar_consequences_are_one_line() -> None:
 def test_the_data_of_a_consequence_names_its_cause() -> None:
     below = finding("X", "repo 'berlin' is wrong", "PackageVariant/default/v", "a.yaml", 1)
 
-    assert [one.get("causedBy") for one in build_findings_data([below, REPOSITORY])] == [
+    assert [item.get("causedBy") for item in build_findings_data([below, REPOSITORY])] == [
         {"code": "RepositoryInvalid", "file": "z.yaml", "line": 9, "object": "Repository/default/berlin"},
         None,
     ]

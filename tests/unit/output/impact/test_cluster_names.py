@@ -19,7 +19,7 @@ FLEET = {
 
 
 @pytest.mark.parametrize(
-    ("names", "told"),
+    ("names", "text"),
     [
         pytest.param(["ams", "ber"], "both clusters with region=eu", id="one-value"),
         pytest.param(["ams", "bos"], "both clusters with zone=a", id="another-label"),
@@ -34,8 +34,8 @@ FLEET = {
         pytest.param(["ams", "elsewhere"], "2 clusters", id="one-that-is-no-cluster"),
     ],
 )
-def test_clusters_are_told_by_the_label_that_they_share(names: list[str], told: str) -> None:
-    assert FleetClusters(FLEET).format_clusters(names) == told
+def test_clusters_are_told_by_the_label_that_they_share(names: list[str], text: str) -> None:
+    assert FleetClusters(FLEET).format_clusters(names) == text
 
 
 def test_of_many_names_the_first_are_told() -> None:

@@ -21,7 +21,7 @@ def one(api: str, kind: str, **fields: Any) -> dict[str, str]:
 
 
 def levels(before: Mapping[str, str], after: Mapping[str, str]) -> list[str]:
-    return [each.level for each in find_consequences(compare_packages(tree(before), tree(after)))]
+    return [consequence.level for consequence in find_consequences(compare_packages(tree(before), tree(after)))]
 
 
 def versions(*names: str) -> dict[str, Any]:
@@ -90,10 +90,10 @@ def test_a_removed_object_means(api: str, kind: str, expected: list[str]) -> Non
 def test_a_version_that_a_definition_drops_is_told_by_name() -> None:
     before, after = (one(CRD, "CustomResourceDefinition", **versions(*names)) for names in (("v1", "v2"), ("v2",)))
 
-    (found,) = find_consequences(compare_packages(tree(before), tree(after)))
+    (consequence,) = find_consequences(compare_packages(tree(before), tree(after)))
 
-    assert (found.level, found.resource) == ("destroys", "CustomResourceDefinition x")
-    assert found.why.startswith("version v1 is removed")
+    assert (consequence.level, consequence.resource) == ("destroys", "CustomResourceDefinition x")
+    assert consequence.why.startswith("version v1 is removed")
 
 
 def test_other_fields_outside_of_spec_count_too() -> None:

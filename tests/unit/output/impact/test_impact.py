@@ -44,16 +44,20 @@ LABELS = {**EU, "us-1": {"region": "us"}}
 
 def plan(files: Files, *clusters: str, objects: str = "") -> FleetPlan:
     """Return a fleet in which each cluster is to have a package of these files."""
-    plans = (destination_plan(draft({}, files, wanted=variant(repository=one)), name=one) for one in clusters)
+    plans = (
+        destination_plan(draft({}, files, desired_variant=variant(repository=cluster)), name=cluster)
+        for cluster in clusters
+    )
     return replace(fleet(*plans), objects=read_catalog(FileTree({"config.yaml": File(objects.encode())})).objects)
 
 
 def seen(base: FleetPlan, head: FleetPlan, had: Files | None = None, has: Files | None = None) -> ImpactOverview:
     """Return what is told of two plans, of which each package had, and is to have, these files."""
-    found = [
-        replace(one, files_before=tree(had or {}), files_after=tree(has or {})) for one in compare_plans(base, head)
+    package_impacts = [
+        replace(package_impact, files_before=tree(had or {}), files_after=tree(has or {}))
+        for package_impact in compare_plans(base, head)
     ]
-    return build_impact_overview(FleetImpact(base, head, tuple(found), LABELS))
+    return build_impact_overview(FleetImpact(base, head, tuple(package_impacts), LABELS))
 
 
 def changed(had: Files, has: Files, *clusters: str) -> ImpactOverview:
@@ -67,10 +71,10 @@ def test_equal_changes_are_told_once_by_the_label_of_their_clusters() -> None:
     where, field = "gw on all 3 clusters with region=eu", "template.spec.containers[web].image"
     why = "  why: upstream catalog/gateway: v4\n"
 
-    headline, *told = format_impact_text(changed(*ROLLED, *EU)).split("\n\n")
+    headline, *values = format_impact_text(changed(*ROLLED, *EU)).split("\n\n")
 
     assert headline.endswith(": 3 packages on 3 clusters")
-    assert told == [
+    assert values == [
         f"Risks\n  restarts pods: {where}: Deployment web: its pods are replaced: spec.{field} changed",
         f"changed: {where}\n  Deployment web: {field} web:1 → web:2\n{why}  on: eu-1, eu-2, eu-3\n",
     ]
@@ -79,13 +83,15 @@ def test_equal_changes_are_told_once_by_the_label_of_their_clusters() -> None:
 def test_different_changes_are_told_apart_and_the_riskiest_come_first() -> None:
     base = plan({"a.yaml": deployment(1)}, "eu-1", "us-1")
     outcomes = [destination_plan(leaving=[leaving(package="gw")], name="us-1")]
-    head = fleet(destination_plan(draft({}, {"a.yaml": deployment(2)}, wanted=variant()), name="eu-1"), *outcomes)
+    head = fleet(
+        destination_plan(draft({}, {"a.yaml": deployment(2)}, desired_variant=variant()), name="eu-1"), *outcomes
+    )
 
-    found = seen(base, head, {"a.yaml": deployment(1)}, {"a.yaml": deployment(2)})
+    overview = seen(base, head, {"a.yaml": deployment(1)}, {"a.yaml": deployment(2)})
 
-    assert [[one.target for one in group] for group in found.groups] == [["us-1/gw"], ["eu-1/gw"]]
-    assert [one.kind for one in find_risks(found)] == ["removes"]
-    assert found.counts["removed"] == 1
+    assert [[package.target for package in group] for group in overview.groups] == [["us-1/gw"], ["eu-1/gw"]]
+    assert [risk.kind for risk in find_risks(overview)] == ["removes"]
+    assert overview.counts["removed"] == 1
 
 
 @pytest.mark.parametrize(
@@ -101,20 +107,20 @@ def test_different_changes_are_told_apart_and_the_riskiest_come_first() -> None:
     ],
 )  # fmt: skip
 def test_risks_are_rows(had: Files, has: Files, kinds: list[str]) -> None:
-    assert [one.kind for one in find_risks(changed(had, has, "eu-1"))] == kinds
+    assert [risk.kind for risk in find_risks(changed(had, has, "eu-1"))] == kinds
 
 
 def test_what_is_held_up_says_why_and_is_a_risk() -> None:
     base = plan({}, "eu-1")
     head = fleet(destination_plan(blocked(variant(), "the disk is full")))
 
-    found = seen(base, head)
+    overview = seen(base, head)
 
-    assert [(one.kind, one.what) for one in find_risks(found)] == [
+    assert [(risk.kind, risk.what) for risk in find_risks(overview)] == [
         ("holds up", "Error: the disk is full"),
         ("new error", "pv.yaml:7: error Broken: the disk is full"),
     ]
-    assert "blocked: eu-1/gw\n  Error: the disk is full\n" in format_impact_text(found)
+    assert "blocked: eu-1/gw\n  Error: the disk is full\n" in format_impact_text(overview)
 
 
 def with_findings(*findings: Finding) -> FleetPlan:
@@ -126,7 +132,7 @@ def error(line: int = 1, message: str = "a.yaml:1: odd", severity: Severity = Se
 
 
 @pytest.mark.parametrize(
-    ("before", "after", "told"),
+    ("before", "after", "values"),
     [
         pytest.param([], [error()], (1, 0, 0), id="new"),
         pytest.param([error()], [], (0, 1, 0), id="mended"),
@@ -137,18 +143,18 @@ def error(line: int = 1, message: str = "a.yaml:1: odd", severity: Severity = Se
     ],
 )
 def test_errors_are_new_mended_or_stood_before(
-    before: list[Finding], after: list[Finding], told: tuple[int, int, int]
+    before: list[Finding], after: list[Finding], values: tuple[int, int, int]
 ) -> None:
-    found = seen(with_findings(*before), with_findings(*after))
+    overview = seen(with_findings(*before), with_findings(*after))
 
-    assert tuple(found.counts[name] for name in ("newErrors", "mendedErrors", "standingErrors")) == told
+    assert tuple(overview.counts[name] for name in ("newErrors", "mendedErrors", "standingErrors")) == values
 
 
 CONFIG = "apiVersion: config.porch.kpt.dev/v1alpha1\nkind: PackageVariant\nmetadata: {name: edge-gw}\nspec: {a: 1}\n"
 
 
 @pytest.mark.parametrize(
-    ("before", "after", "told"),
+    ("before", "after", "values"),
     [
         pytest.param(CONFIG, CONFIG, [], id="the-same"),
         pytest.param(CONFIG, "# moved\n---\n" + CONFIG, [], id="moved"),
@@ -159,13 +165,13 @@ CONFIG = "apiVersion: config.porch.kpt.dev/v1alpha1\nkind: PackageVariant\nmetad
         pytest.param(CONFIG, "", ["PackageVariant default/edge-gw removed (config.yaml)"], id="removed"),
     ],
 )
-def test_the_config_that_is_different_is_named_and_is_why(before: str, after: str, told: list[str]) -> None:
+def test_the_config_that_is_different_is_named_and_is_why(before: str, after: str, values: list[str]) -> None:
     base, head = plan(ROLLED[0], "eu-1", objects=before), plan(ROLLED[1], "eu-1", objects=after)
 
-    found = seen(base, head, *ROLLED)
+    overview = seen(base, head, *ROLLED)
 
-    assert [one.summary for one in found.config] == told
-    assert [one.summary for one in found.affected[0].config_changes] == told
+    assert [config_change.summary for config_change in overview.config] == values
+    assert [config_change.summary for config_change in overview.affected[0].config_changes] == values
 
 
 def test_names_of_clusters_are_no_difference_but_values_are() -> None:
@@ -174,11 +180,11 @@ def test_names_of_clusters_are_no_difference_but_values_are() -> None:
 
     def both(values: Mapping[str, str]) -> ImpactOverview:
         base, head = plan({}, *values), plan({"a.yaml": endpoints()}, *values)
-        found = [
-            replace(one, files_before=tree(settings(name, "old")), files_after=tree(settings(name, value)))
-            for one, (name, value) in zip(compare_plans(base, head), values.items(), strict=True)
+        package_impacts = [
+            replace(package_impact, files_before=tree(settings(name, "old")), files_after=tree(settings(name, value)))
+            for package_impact, (name, value) in zip(compare_plans(base, head), values.items(), strict=True)
         ]
-        return build_impact_overview(FleetImpact(base, head, tuple(found), LABELS))
+        return build_impact_overview(FleetImpact(base, head, tuple(package_impacts), LABELS))
 
     alike = both({"eu-1": "new", "eu-2": "new"})
     assert len(alike.groups) == 1
@@ -189,19 +195,19 @@ def test_names_of_clusters_are_no_difference_but_values_are() -> None:
 
 
 def test_what_is_too_large_is_said_to_be() -> None:
-    (one,) = compare_plans(plan({}, "eu-1"), plan({"a": "b"}, "eu-1"))
-    found = build_impact_overview(
-        FleetImpact(fleet(), fleet(), (replace(one, files_before=None, files_after=None),), {})
+    (package_impact,) = compare_plans(plan({}, "eu-1"), plan({"a": "b"}, "eu-1"))
+    overview = build_impact_overview(
+        FleetImpact(fleet(), fleet(), (replace(package_impact, files_before=None, files_after=None),), {})
     )
 
-    assert "  too large to compare\n" in format_impact_text(found)
-    assert json.loads(json.dumps(build_impact_data(found, 5)))["groups"][0]["changes"] is None
+    assert "  too large to compare\n" in format_impact_text(overview)
+    assert json.loads(json.dumps(build_impact_data(overview, 5)))["groups"][0]["changes"] is None
 
 
 def test_markdown_is_marked_and_shows_what_people_wrote_as_code() -> None:
-    found = changed({"a.yaml": deployment(0, "a|b`</details>")}, {"a.yaml": deployment(0, "x|y")}, "eu-1")
+    overview = changed({"a.yaml": deployment(0, "a|b`</details>")}, {"a.yaml": deployment(0, "x|y")}, "eu-1")
 
-    lines = format_impact_markdown(found, 20).splitlines()
+    lines = format_impact_markdown(overview, 20).splitlines()
 
     assert lines[0] == COMMENT_MARKER
     assert "| restarts pods | `eu-1/gw` | `Deployment web: its pods are replaced: " in "\n".join(lines)
@@ -215,35 +221,36 @@ def test_markdown_fits_into_a_comment_and_counts_what_is_left_out() -> None:
     base = plan({}, *names)
     head = fleet(
         *(
-            destination_plan(blocked(variant(repository=one), f"{index} {'y' * 300}"), name=one)
-            for index, one in enumerate(names)
+            destination_plan(blocked(variant(repository=item), f"{index} {'y' * 300}"), name=item)
+            for index, item in enumerate(names)
         )
     )
 
-    told = format_impact_markdown(seen(base, head))
+    impact_markdown = format_impact_markdown(seen(base, head))
 
-    assert len(told) <= MAX_COMMENT_CHARACTERS
-    assert "and 1770 more\n" in told
-    assert re.search(r"\n\d+ more groups of equal changes exceeded the limit of a comment\. .*\n\Z", told)
+    assert len(impact_markdown) <= MAX_COMMENT_CHARACTERS
+    assert "and 1770 more\n" in impact_markdown
+    assert re.search(r"\n\d+ more groups of equal changes exceeded the limit of a comment\. .*\n\Z", impact_markdown)
     assert len(build_impact_data(seen(base, head))["packages"]) == 900
 
 
 @pytest.mark.parametrize(
-    "form", [format_impact_text, format_impact_markdown, lambda one, lines: json.dumps(build_impact_data(one, lines))]
+    "form",
+    [format_impact_text, format_impact_markdown, lambda value, lines: json.dumps(build_impact_data(value, lines))],
 )
 def test_no_form_shows_a_secret(form: object) -> None:
-    found = changed({"a.yaml": secret("hunter2")}, {"a.yaml": secret("hunter3")}, "eu-1")
+    overview = changed({"a.yaml": secret("hunter2")}, {"a.yaml": secret("hunter3")}, "eu-1")
 
-    told = form(found, 50)  # type: ignore[operator]
+    result = form(overview, 50)  # type: ignore[operator]
 
-    assert "hunter" not in told
-    assert "*****" in told
+    assert "hunter" not in result
+    assert "*****" in result
 
 
 def test_json_names_the_group_and_the_outlooks_of_each_package() -> None:
     data = build_impact_data(changed(*ROLLED, *EU), 20)
 
-    assert [one["group"] for one in data["packages"]] == [0, 0, 0]
+    assert [package["group"] for package in data["packages"]] == [0, 0, 0]
     assert data["packages"][0] == {
         "repository": "eu-1", "package": "gw", "change": "changed", "before": "wanted", "after": "wanted",
         "draft": True, "owner": data["packages"][0]["owner"], "causes": ["upstream catalog/gateway: v4"],
@@ -251,24 +258,24 @@ def test_json_names_the_group_and_the_outlooks_of_each_package() -> None:
     (group,) = data["groups"]
     assert (group["label"], group["clusters"]) == ("region=eu", [*EU])
     assert group["changes"]["objects"][0]["fields"][0]["after"] == "web:2"
-    assert [one["level"] for one in group["consequences"]] == ["restarts"]
+    assert [consequence["level"] for consequence in group["consequences"]] == ["restarts"]
     assert "+        image: web:2" in group["diffs"][0]["diff"]
 
 
 def test_nothing_different_is_said() -> None:
-    found = seen(fleet(), fleet())
+    overview = seen(fleet(), fleet())
 
-    assert format_impact_text(found).endswith(": no effect on any package\n")
-    assert format_impact_markdown(found).startswith(f"{COMMENT_MARKER}\n# Impact of ")
+    assert format_impact_text(overview).endswith(": no effect on any package\n")
+    assert format_impact_markdown(overview).startswith(f"{COMMENT_MARKER}\n# Impact of ")
 
 
 def test_an_owner_without_a_place_is_told_by_its_name() -> None:
     owner = variant().owner
-    one = PackageImpact(
+    package_impact = PackageImpact(
         None, "", ProjectedPackage(), ProjectedPackage("stalled", owner, reason="Missing", message="it is not there")
     )
 
-    told = format_impact_text(build_impact_overview(FleetImpact(fleet(), fleet(), (one,), {})))
+    impact_text = format_impact_text(build_impact_overview(FleetImpact(fleet(), fleet(), (package_impact,), {})))
 
-    assert "blocked: PackageVariant default/edge-gw\n  Missing: it is not there\n" in told
-    assert destination().name not in told
+    assert "blocked: PackageVariant default/edge-gw\n  Missing: it is not there\n" in impact_text
+    assert destination().name not in impact_text

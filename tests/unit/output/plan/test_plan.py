@@ -38,17 +38,17 @@ KPTFILE_LINE = f"Kptfile: upstream gateway@v3 ({OLD_COMMIT[:7]}) → gateway@v4 
 
 
 def update(name: str = "edge-gw", repository: str = "eu-1", **fields: object) -> Draft:
-    made = draft(OLD, NEW, wanted=variant(name, repository))
-    return replace(made, **fields)  # type: ignore[arg-type]
+    new_draft = draft(OLD, NEW, desired_variant=variant(name, repository))
+    return replace(new_draft, **fields)  # type: ignore[arg-type]
 
 
 def whole() -> FleetPlan:
     """One of everything."""
     warned = Finding("Alias", "old spelling", SourceLocation("pv.yaml", 3), Severity.WARNING)
     stalled = StalledVariant(owner("odd"), (Condition("Stalled", "True", "ValidationError", "name it"),), ())
-    one = destination_plan(update(), blocked(variant("ill", package="ill")), holding=[held()])
+    target_plan = destination_plan(update(), blocked(variant("ill", package="ill")), holding=[held()])
     other = destination_plan(update("us-gw", "us-1"), unchanged(variant("calm", "us-1", "calm")), name="us-1")
-    plan = fleet(one, other)
+    plan = fleet(target_plan, other)
     return replace(plan, controller_result=replace(plan.controller_result, stalled=(stalled,)), findings=(warned,))
 
 
@@ -93,10 +93,10 @@ def test_the_plan_as_text() -> None:
 
 
 def test_the_plan_as_markdown() -> None:
-    made = draft({"b.yaml": endpoints("a")}, {"b.yaml": endpoints("b")}, causes=("variant",), task="edit")
+    new_draft = draft({"b.yaml": endpoints("a")}, {"b.yaml": endpoints("b")}, causes=("variant",), task="edit")
 
     assert format_plan_markdown(
-        fleet(destination_plan(made, blocked(variant("ill", package="ill"), "`x` is\n<b>no</b>")))
+        fleet(destination_plan(new_draft, blocked(variant("ill", package="ill"), "`x` is\n<b>no</b>")))
     ) == (
         f"# Plan for {CONFIG}: 1 draft for 1 destination, 1 blocked, 1 error\n"
         "\n"
@@ -128,9 +128,9 @@ def test_the_plan_as_markdown() -> None:
 
 
 def test_no_fence_in_a_file_ends_the_diff() -> None:
-    made = draft({"README.md": "x\n"}, {"README.md": "```\n</details>\n````\n"})
+    new_draft = draft({"README.md": "x\n"}, {"README.md": "```\n</details>\n````\n"})
 
-    assert "\n`````diff\n" in format_plan_markdown(fleet(destination_plan(made)))
+    assert "\n`````diff\n" in format_plan_markdown(fleet(destination_plan(new_draft)))
 
 
 @pytest.mark.parametrize(
@@ -188,7 +188,7 @@ def test_the_plan_as_data() -> None:
         "message": "it cannot be",
         "causedBy": [{"code": "Broken", "file": "pv.yaml", "line": 7, "object": "PackageVariant/default/ill"}],
     }
-    assert [one["code"] for one in data["findings"]] == ["DeletionHeld", "Alias", "Broken"]
+    assert [finding["code"] for finding in data["findings"]] == ["DeletionHeld", "Alias", "Broken"]
 
 
 def test_a_plan_without_anything_to_do_says_so() -> None:
@@ -206,39 +206,41 @@ PIPELINE = "pipeline: {{mutators: [{{name: PackageVariant.{}.ns.0, image: set-na
 
 
 @pytest.mark.parametrize(
-    ("one", "other", "same"),
+    ("value", "other", "same"),
     [
         pytest.param(update(), update("us-gw", "us-1"), True, id="equal-changes"),
         pytest.param(update(), update("us-gw", "us-1", task="upgrade"), False, id="another-task"),
         pytest.param(
             draft({"a.yaml": deployment(3) + "# eu\n"}, {"a.yaml": deployment(5) + "# eu\n"}),
-            draft({"a.yaml": deployment(3)}, {"a.yaml": deployment(5)}, wanted=variant("us-gw", "us-1")),
+            draft({"a.yaml": deployment(3)}, {"a.yaml": deployment(5)}, desired_variant=variant("us-gw", "us-1")),
             True,
             id="what-did-not-change-may-differ",
         ),
         pytest.param(
             draft({}, {"a.yaml": deployment(3)}),
-            draft({}, {"a.yaml": deployment(4)}, wanted=variant("us-gw", "us-1")),
+            draft({}, {"a.yaml": deployment(4)}, desired_variant=variant("us-gw", "us-1")),
             False,
             id="another-content-of-what-is-new",
         ),
         pytest.param(
             draft({"a.yaml": secret("a")}, {"a.yaml": secret("b")}),
-            draft({"a.yaml": secret("a")}, {"a.yaml": secret("c")}, wanted=variant("us-gw", "us-1")),
+            draft({"a.yaml": secret("a")}, {"a.yaml": secret("c")}, desired_variant=variant("us-gw", "us-1")),
             False,
             id="another-value-of-a-secret",
         ),
         pytest.param(
             draft({"Kptfile": "a: 1"}, {"Kptfile": "a: 1\n" + PIPELINE.format("edge-gw")}),
             draft(
-                {"Kptfile": "a: 1"}, {"Kptfile": "a: 1\n" + PIPELINE.format("us-gw")}, wanted=variant("us-gw", "us-1")
+                {"Kptfile": "a: 1"},
+                {"Kptfile": "a: 1\n" + PIPELINE.format("us-gw")},
+                desired_variant=variant("us-gw", "us-1"),
             ),
             True,
             id="whose-function-it-is-is-no-difference",
         ),
         pytest.param(
             draft({"x.md": "1"}, {"x.md": "2"}),
-            draft({"x.md": "1"}, {"x.md": "3"}, wanted=variant("us-gw", "us-1")),
+            draft({"x.md": "1"}, {"x.md": "3"}, desired_variant=variant("us-gw", "us-1")),
             False,
             id="another-content-of-a-file",
         ),
@@ -250,12 +252,12 @@ PIPELINE = "pipeline: {{mutators: [{{name: PackageVariant.{}.ns.0, image: set-na
         ),
     ],
 )
-def test_equal_changes_are_told_once(one: Draft, other: Draft, same: bool) -> None:
-    assert groups(one, other) == ([["eu-1/gw", "us-1/gw"]] if same else [["eu-1/gw"], ["us-1/gw"]])
+def test_equal_changes_are_told_once(value: Draft, other: Draft, same: bool) -> None:
+    assert groups(value, other) == ([["eu-1/gw", "us-1/gw"]] if same else [["eu-1/gw"], ["us-1/gw"]])
 
 
 def test_the_largest_group_comes_first_and_its_places_are_counted() -> None:
-    alone = draft({}, {"z.yaml": endpoints()}, wanted=variant("aa", "aa-1"))
+    alone = draft({}, {"z.yaml": endpoints()}, desired_variant=variant("aa", "aa-1"))
     same = [update(f"gw-{number}", f"eu-{number}") for number in range(8)]
     text = format_plan_text(fleet(*map(destination_plan, [alone, *same])), max_diff_lines=0)
 
@@ -275,8 +277,8 @@ def test_what_a_draft_waits_for_is_told() -> None:
 @pytest.mark.parametrize("format_", [pytest.param(format_plan_text, id="text"), pytest.param(format_plan_markdown, id="markdown"),
                                      pytest.param(lambda plan: json.dumps(build_plan_data(plan)), id="json")])  # fmt: skip
 def test_no_value_of_a_secret_is_in_any_format(format_) -> None:  # type: ignore[no-untyped-def]
-    made = draft({"a.yaml": secret("hunter2")}, {"a.yaml": secret("correct-horse")})
-    text = format_(fleet(destination_plan(made)))
+    new_draft = draft({"a.yaml": secret("hunter2")}, {"a.yaml": secret("correct-horse")})
+    text = format_(fleet(destination_plan(new_draft)))
 
     assert "login" in text
     assert "hunter2" not in text
@@ -323,15 +325,15 @@ def test_what_is_done_about_packages_that_nothing_wants_is_told(given_up: FleetP
 
 
 def test_in_markdown_too(given_up: FleetPlan) -> None:
-    told = format_plan_markdown(given_up)
+    plan_markdown = format_plan_markdown(given_up)
 
-    assert "## Removals\n\n- `orphan eu-1/free (PackageVariant default/old): " in told
+    assert "## Removals\n\n- `orphan eu-1/free (PackageVariant default/old): " in plan_markdown
 
 
 def test_as_data_all_of_them_are_told_with_how_far_they_are(given_up: FleetPlan) -> None:
     removals = build_plan_data(given_up)["removals"]
 
-    assert [(one["package"], one["state"], one.get("branch")) for one in removals] == [
+    assert [(removal["package"], removal["state"], removal.get("branch")) for removal in removals] == [
         ("free", "orphaned", None),
         ("new", "proposed", "removals/eu-1"),
         ("spared", "declined", "removals/eu-1"),

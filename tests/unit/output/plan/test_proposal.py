@@ -116,5 +116,5 @@ def test_a_plan_as_data() -> None:
             "tag": "stable", "before": "v1", "after": "v2", "backwards": False,
         }
     ]  # fmt: skip
-    assert [one["path"] for one in data["diffs"]] == ["gw.yaml"]
+    assert [diff["path"] for diff in data["diffs"]] == ["gw.yaml"]
     assert build_plan_data(fleet())["proposal"] is None

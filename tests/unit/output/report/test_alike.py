@@ -13,7 +13,7 @@ EAST, WEST = TargetNames("east", "gw-east"), TargetNames("west", "gw-west")
 
 
 @pytest.mark.parametrize(
-    ("one", "other", "alike"),
+    ("text", "other", "alike"),
     [
         pytest.param("replicas: 1", "replicas: 1", True, id="equal"),
         pytest.param("replicas: 1", "replicas: 2", False, id="different"),
@@ -26,8 +26,8 @@ EAST, WEST = TargetNames("east", "gw-east"), TargetNames("west", "gw-west")
         pytest.param("east", "\ue000", False, id="a-mark-that-somebody-wrote"),
     ],
 )
-def test_texts_are_alike_apart_from_own_names(one: str, other: str, alike: bool) -> None:
-    assert (EAST.mask_names(one) == WEST.mask_names(other)) == alike
+def test_texts_are_alike_apart_from_own_names(text: str, other: str, alike: bool) -> None:
+    assert (EAST.mask_names(text) == WEST.mask_names(other)) == alike
 
 
 def test_of_two_names_of_which_one_is_part_of_the_other_the_longer_is_meant() -> None:

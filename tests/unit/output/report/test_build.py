@@ -27,28 +27,36 @@ from tests.unit.output.world import secret, tree
 BROKEN = BlockingReason("Broken", "it broke")
 
 
-def of(one: ReportPackage, **sheet: Any) -> FleetReport:
+def of(report_package: ReportPackage, **sheet: Any) -> FleetReport:
     """Return the report of a fleet with one package, whose sheet says more."""
-    found = cluster("eu-1", one)
-    return report(replace(found, drafts={name: replace(known, **sheet) for name, known in found.drafts.items()}))
+    report_cluster = cluster("eu-1", report_package)
+    return report(
+        replace(report_cluster, drafts={name: replace(known, **sheet) for name, known in report_cluster.drafts.items()})
+    )
 
 
-def entry(found: FleetReport) -> MatrixEntry:
-    return found.rows[0].entries["gw"]
+def entry(fleet_report: FleetReport) -> MatrixEntry:
+    return fleet_report.rows[0].entries["gw"]
 
 
-def waiting(found: FleetReport) -> PendingItem:
-    (one,) = found.pending_items
-    return one
+def waiting(fleet_report: FleetReport) -> PendingItem:
+    (pending_item,) = fleet_report.pending_items
+    return pending_item
 
 
 # entries
 
 
 def test_an_entry_has_its_state_version_and_since_when() -> None:
-    found = entry(of(drafted()[0]))
+    matrix_entry = entry(of(drafted()[0]))
 
-    assert (found.state, found.version, found.since, found.conflict_count, found.refusal_count) == (
+    assert (
+        matrix_entry.state,
+        matrix_entry.version,
+        matrix_entry.since,
+        matrix_entry.conflict_count,
+        matrix_entry.refusal_count,
+    ) == (
         "draft",
         1,
         DAY,
@@ -58,20 +66,20 @@ def test_an_entry_has_its_state_version_and_since_when() -> None:
 
 
 def test_an_entry_counts_the_conflicts_of_its_draft_and_what_is_in_its_way() -> None:
-    found = entry(of(drafted(status={**STATUS, "conflicts": [CONFLICT]}, unmet=[GATE])[0]))
+    matrix_entry = entry(of(drafted(status={**STATUS, "conflicts": [CONFLICT]}, unmet=[GATE])[0]))
 
-    assert (found.conflict_count, found.refusal_count) == (1, 1)
+    assert (matrix_entry.conflict_count, matrix_entry.refusal_count) == (1, 1)
 
 
 def test_conflicts_that_were_published_are_not_open() -> None:
-    found = of(published(status={**STATUS, "conflicts": [CONFLICT]}))
+    fleet_report = of(published(status={**STATUS, "conflicts": [CONFLICT]}))
 
-    assert (entry(found).conflict_count, found.conflicts, found.pending_items) == (0, (), ())
-    assert found.explanations[0].conflicts
+    assert (entry(fleet_report).conflict_count, fleet_report.conflicts, fleet_report.pending_items) == (0, (), ())
+    assert fleet_report.explanations[0].conflicts
 
 
 @pytest.mark.parametrize(
-    ("one", "expected"),
+    ("report_package", "expected"),
     [
         pytest.param(published(is_edited=True), ("local changes",), id="edited-where-it-is-published"),
         pytest.param(drafted(state="blocked", reasons=(BROKEN,))[0], ("open draft",), id="blocked-with-a-draft"),
@@ -82,8 +90,8 @@ def test_conflicts_that_were_published_are_not_open() -> None:
         pytest.param(published(), (), id="nothing-more-to-say"),
     ],
 )
-def test_an_entry_notes_what_its_state_does_not_say(one: ReportPackage, expected: tuple[str, ...]) -> None:
-    assert entry(of(one)).notes == expected
+def test_an_entry_notes_what_its_state_does_not_say(report_package: ReportPackage, expected: tuple[str, ...]) -> None:
+    assert entry(of(report_package)).notes == expected
 
 
 def test_a_cluster_is_well_when_nothing_on_it_needs_anybody() -> None:
@@ -100,7 +108,7 @@ def test_a_cluster_is_well_when_nothing_on_it_needs_anybody() -> None:
 
 
 @pytest.mark.parametrize(
-    ("one", "sheet", "expected"),
+    ("report_packages", "sheet", "expected"),
     [
         pytest.param(
             drafted(), {}, ("draft", "reviewers", "update v1 → v2", "reconciler propose eu-1/gw"), id="a-draft"
@@ -173,48 +181,67 @@ def test_a_cluster_is_well_when_nothing_on_it_needs_anybody() -> None:
     ],
 )
 def test_what_waits_says_for_whom_and_how_to_go_on(
-    one: tuple[ReportPackage, ...], sheet: dict[str, Any], expected: tuple[str, ...]
+    report_packages: tuple[ReportPackage, ...], sheet: dict[str, Any], expected: tuple[str, ...]
 ) -> None:
-    found = waiting(of(one[0], **sheet))
+    pending_item = waiting(of(report_packages[0], **sheet))
 
-    assert (found.kind, found.responsible, found.message, found.format_command(found.targets)) == expected
+    assert (
+        pending_item.kind,
+        pending_item.responsible,
+        pending_item.message,
+        pending_item.format_command(pending_item.targets),
+    ) == expected
 
 
 def test_what_waits_on_many_clusters_is_told_once_with_one_command_for_all() -> None:
-    found = waiting(report(*(cluster(name, drafted(cluster=name)[0]) for name in ("eu-1", "eu-2"))))
+    pending_item = waiting(report(*(cluster(name, drafted(cluster=name)[0]) for name in ("eu-1", "eu-2"))))
 
-    assert [str(one) for one in found.targets] == ["eu-1/gw", "eu-2/gw"]
-    assert found.has_bulk_command
-    assert found.format_command(found.targets) == "reconciler propose eu-1/gw eu-2/gw"
+    assert [str(report_target) for report_target in pending_item.targets] == ["eu-1/gw", "eu-2/gw"]
+    assert pending_item.has_bulk_command
+    assert pending_item.format_command(pending_item.targets) == "reconciler propose eu-1/gw eu-2/gw"
 
 
 def test_sentences_that_differ_by_the_name_of_the_cluster_alone_are_one() -> None:
-    told = [BlockingReason("Broken", f"{name}/gw: it broke") for name in ("eu-1", "eu-2")]
-    found = waiting(report(*(cluster(f"eu-{n}", published(state="blocked", reasons=(told[n - 1],))) for n in (1, 2))))
+    blocking_reasons = [BlockingReason("Broken", f"{name}/gw: it broke") for name in ("eu-1", "eu-2")]
+    pending_item = waiting(
+        report(*(cluster(f"eu-{n}", published(state="blocked", reasons=(blocking_reasons[n - 1],))) for n in (1, 2)))
+    )
 
-    assert (found.message, found.has_target_names, len(found.targets)) == ("Broken: eu-1/gw: it broke", True, 2)
+    assert (pending_item.message, pending_item.has_target_names, len(pending_item.targets)) == (
+        "Broken: eu-1/gw: it broke",
+        True,
+        2,
+    )
 
 
 def test_what_is_in_the_way_of_many_packages_alike_is_told_once() -> None:
     drafts = [
         drafted(name, unmet=[BlockingReason("GateNotMet", f"{name}: tested is not reported")])[0] for name in ("a", "b")
     ]
-    found = waiting(report(cluster("eu-1", *drafts)))
+    pending_item = waiting(report(cluster("eu-1", *drafts)))
 
-    assert (found.packages, found.has_target_names, len(found.change_keys)) == (("a", "b"), True, 2)
+    assert (pending_item.packages, pending_item.has_target_names, len(pending_item.change_keys)) == (
+        ("a", "b"),
+        True,
+        2,
+    )
 
 
 def test_the_oldest_comes_first_and_what_nobody_dated_last() -> None:
     ages = {"a": DAY, "b": DAY - 1, "c": None}
     drafts = [drafted(name, since=since)[0] for name, since in ages.items()]
 
-    assert [one.packages for one in report(cluster("eu-1", *drafts)).pending_items] == [("b",), ("a",), ("c",)]
+    assert [pending_item.packages for pending_item in report(cluster("eu-1", *drafts)).pending_items] == [
+        ("b",),
+        ("a",),
+        ("c",),
+    ]
 
 
 def test_what_is_on_no_draft_waits_since_nobody_knows_when() -> None:
-    found = of(published(state="blocked", reasons=(BROKEN,)))
+    fleet_report = of(published(state="blocked", reasons=(BROKEN,)))
 
-    assert (entry(found).since, waiting(found).since) == (DAY, None)
+    assert (entry(fleet_report).since, waiting(fleet_report).since) == (DAY, None)
 
 
 def test_a_place_with_odd_letters_is_quoted_in_commands() -> None:
@@ -223,19 +250,33 @@ def test_a_place_with_odd_letters_is_quoted_in_commands() -> None:
 
 def test_an_open_conflict_is_told_with_all_its_sides() -> None:
     status = {**STATUS, "conflicts": [{**CONFLICT, "local": {"deep": [1]}}, {"kind": "no conflict"}]}
-    one, two = (cluster(name, drafted(cluster=name, status=status)[0]) for name in ("eu-1", "eu-2"))
-    (found,) = report(one, two).conflicts
+    report_cluster, two = (cluster(name, drafted(cluster=name, status=status)[0]) for name in ("eu-1", "eu-2"))
+    (reported_conflict,) = report(report_cluster, two).conflicts
 
-    assert (found.base, found.local, found.upstream, found.chosen) == ("1", '{"deep": [1]}', "3", "upstream")
-    assert (found.resource, found.pointer, len(found.targets)) == ("Deployment/web", "/spec/replicas", 2)
+    assert (reported_conflict.base, reported_conflict.local, reported_conflict.upstream, reported_conflict.chosen) == (
+        "1",
+        '{"deep": [1]}',
+        "3",
+        "upstream",
+    )
+    assert (reported_conflict.resource, reported_conflict.pointer, len(reported_conflict.targets)) == (
+        "Deployment/web",
+        "/spec/replicas",
+        2,
+    )
 
 
 # changes
 
 
 def changes(*images: tuple[str, str, str]) -> list[tuple[list[str], bool]]:
-    found = report(*(cluster(name, drafted(cluster=name, old=old, new=new)[0]) for name, old, new in images)).changes
-    return [([place.cluster for place in one.targets], one.has_target_names) for one in found]
+    reported_changes = report(
+        *(cluster(name, drafted(cluster=name, old=old, new=new)[0]) for name, old, new in images)
+    ).changes
+    return [
+        ([place.cluster for place in reported_change.targets], reported_change.has_target_names)
+        for reported_change in reported_changes
+    ]
 
 
 @pytest.mark.parametrize(
@@ -264,58 +305,60 @@ def test_equal_changes_are_told_once(
 
 
 def test_a_change_is_told_by_resources_with_its_causes_and_its_diff() -> None:
-    (found,) = of(drafted()[0]).changes
+    (reported_change,) = of(drafted()[0]).changes
 
-    assert found.summary_lines == ("Deployment web: template.spec.containers[web].image web:1 → web:2",)
-    assert (found.action, found.owner, found.causes) == (
+    assert reported_change.summary_lines == ("Deployment web: template.spec.containers[web].image web:1 → web:2",)
+    assert (reported_change.action, reported_change.owner, reported_change.causes) == (
         "update v1 → v2", "PackageVariant default/edge-gw", ("upstream moved",),
     )  # fmt: skip
-    ((path, diff),) = found.diffs
+    ((path, diff),) = reported_change.diffs
     assert path == "d.yaml"
     assert "-        image: web:1\n+        image: web:2\n" in diff
-    assert (found.show_command, found.reproduce_command) == (
+    assert (reported_change.show_command, reported_change.reproduce_command) == (
         "reconciler show eu-1/gw",
         f"git diff {'b0' * 6} {'d1' * 6} -- gw",
     )
 
 
 def test_the_values_of_secrets_are_masked() -> None:
-    one, _ = drafted()
-    assert one.details is not None
-    sheet = replace(one.details, before=tree({"s.yaml": secret("hunter2")}), after=tree({"s.yaml": secret("hunter3")}))
-    (found,) = of(replace(one, details=sheet)).changes
+    report_package, _ = drafted()
+    assert report_package.details is not None
+    sheet = replace(
+        report_package.details, before=tree({"s.yaml": secret("hunter2")}), after=tree({"s.yaml": secret("hunter3")})
+    )
+    (reported_change,) = of(replace(report_package, details=sheet)).changes
 
-    assert "hunter" not in str(found)
-    assert "*****" in str(found.diffs)
+    assert "hunter" not in str(reported_change)
+    assert "*****" in str(reported_change.diffs)
 
 
 # explanations
 
 
 def explained(status: object, names: tuple[str, ...] = ("eu-1",)) -> list[Any]:
-    found = report(*(cluster(name, published(status=status)) for name in names))  # type: ignore[arg-type]
-    return [*found.explanations]
+    fleet_report = report(*(cluster(name, published(status=status)) for name in names))  # type: ignore[arg-type]
+    return [*fleet_report.explanations]
 
 
 def test_an_explanation_tells_the_source_and_each_step_of_each_value() -> None:
-    (found,) = explained(STATUS)
+    (item,) = explained(STATUS)
 
-    assert found.facts == (
+    assert item.facts == (
         ("owner", "PackageVariant default/edge-gw"),
         ("source", f"./catalog.git gw/v2 at {'9f2c' * 3}"),
     )
-    (value,) = found.values
+    (value,) = item.values
     assert (value.resource, value.pointer) == ("Deployment/web", "/spec/replicas")
-    assert [(one.source, one.location, one.change) for one in value.steps] == [
+    assert [(step.source, step.location, step.change) for step in value.steps] == [
         ("OverridePolicy/small", "spec.rules[0]", "3 → 1")
     ]
-    assert found.explain_command == "reconciler explain eu-1/gw"
+    assert item.explain_command == "reconciler explain eu-1/gw"
 
 
 def test_equal_explanations_are_told_once() -> None:
-    (found,) = explained(STATUS, ("eu-1", "eu-2"))
+    (item,) = explained(STATUS, ("eu-1", "eu-2"))
 
-    assert ([one.cluster for one in found.targets], found.has_target_names) == (["eu-1", "eu-2"], False)
+    assert ([target.cluster for target in item.targets], item.has_target_names) == (["eu-1", "eu-2"], False)
 
 
 @pytest.mark.parametrize(
@@ -328,9 +371,9 @@ def test_equal_explanations_are_told_once() -> None:
     ],
 )
 def test_whatever_people_make_of_a_status_file_is_told_or_left_out(status: object) -> None:
-    (found,) = explained(status)
+    (item,) = explained(status)
 
-    assert found.values == ()
+    assert item.values == ()
 
 
 def test_a_value_of_a_secret_that_somebody_wrote_there_is_masked() -> None:
@@ -340,9 +383,9 @@ def test_a_value_of_a_secret_that_somebody_wrote_there_is_masked() -> None:
         "before": "x",
         "after": {"kind": "Secret", "apiVersion": "v1", "data": {"a": "aHVudGVy"}},
     }
-    (found,) = explained({"overrides": [{"resource": "r", "pointer": "/x", "steps": [step]}]})
+    (item,) = explained({"overrides": [{"resource": "r", "pointer": "/x", "steps": [step]}]})
 
-    assert "aHVudGVy" not in str(found)
+    assert "aHVudGVy" not in str(item)
 
 
 def test_status_files_of_ours_that_differ_in_what_is_not_told_are_alike() -> None:
@@ -357,9 +400,12 @@ def test_status_files_of_ours_that_differ_in_what_is_not_told_are_alike() -> Non
     def read(name: str, value: int, tree_id: str) -> ReportCluster:
         return cluster(name, replace(published(), status_file=file(name, value, tree_id)))
 
-    found = report(read("eu-1", 1, "aa"), read("eu-2", 1, "bb"), read("eu-3", 2, "aa")).explanations
+    reported_explanations = report(read("eu-1", 1, "aa"), read("eu-2", 1, "bb"), read("eu-3", 2, "aa")).explanations
 
-    assert [([place.cluster for place in one.targets], one.has_target_names) for one in found] == [
+    assert [
+        ([place.cluster for place in reported_explanation.targets], reported_explanation.has_target_names)
+        for reported_explanation in reported_explanations
+    ] == [
         (["eu-1", "eu-2"], True),
         (["eu-3"], False),
     ]

@@ -15,19 +15,19 @@ def row(cluster: str, states: dict[str, PackageState], **fields: object) -> Clus
 
 
 def matrix(*rows: ClusterRow) -> Matrix:
-    return build_matrix(rows, tuple(sorted({name for one in rows for name in one.entries})))
+    return build_matrix(rows, tuple(sorted({name for cluster_row in rows for name in cluster_row.entries})))
 
 
 def test_lines_are_clusters_and_those_that_are_well_stand_apart() -> None:
-    found = matrix(
+    actual_matrix = matrix(
         row("a", {"x": "published"}), row("b", {"x": "draft", "y": "published"}), row("c", {}, read_error="gone")
     )
 
-    assert (found.axis, found.columns) == ("cluster", ("x", "y"))
-    assert [one.names for one in found.pending_lines] == [("b",), ("c",)]
-    assert [one.names for one in found.completed_lines] == [("a",)]
-    assert found.pending_lines[0].states == "draft published"
-    assert found.completed_lines[0].entries[1] is None
+    assert (actual_matrix.axis, actual_matrix.columns) == ("cluster", ("x", "y"))
+    assert [matrix_line.names for matrix_line in actual_matrix.pending_lines] == [("b",), ("c",)]
+    assert [matrix_line.names for matrix_line in actual_matrix.completed_lines] == [("a",)]
+    assert actual_matrix.pending_lines[0].states == "draft published"
+    assert actual_matrix.completed_lines[0].entries[1] is None
 
 
 def test_a_line_is_found_by_name_and_label() -> None:
@@ -36,10 +36,14 @@ def test_a_line_is_found_by_name_and_label() -> None:
 
 def test_more_packages_than_clusters_stand_in_lines() -> None:
     states: dict[str, PackageState] = {f"p{number:02}": "published" for number in range(20)}
-    found = matrix(row("a", {**states, "p01": "draft"}), row("b", states))
+    actual_matrix = matrix(row("a", {**states, "p01": "draft"}), row("b", states))
 
-    assert (found.axis, found.columns, len(found.completed_lines)) == ("package", ("a", "b"), 19)
-    assert [one.names for one in found.pending_lines] == [("p01",)]
+    assert (actual_matrix.axis, actual_matrix.columns, len(actual_matrix.completed_lines)) == (
+        "package",
+        ("a", "b"),
+        19,
+    )
+    assert [matrix_line.names for matrix_line in actual_matrix.pending_lines] == [("p01",)]
 
 
 @pytest.mark.parametrize(
@@ -50,9 +54,12 @@ def test_more_packages_than_clusters_stand_in_lines() -> None:
 def test_equal_lines_of_a_large_fleet_fold(clusters: int, lines: int, state: PackageState) -> None:
     states: dict[str, PackageState] = {f"p{number}": state for number in range(10)}
     rows = [row(f"c{number:04}", states) for number in range(clusters - 1)]
-    found = matrix(*rows, row("odd", {"p1": state}), row("gone", {}, read_error="unreachable"))
-    folded = found.completed_lines if state == "published" else found.pending_lines
+    actual_matrix = matrix(*rows, row("odd", {"p1": state}), row("gone", {}, read_error="unreachable"))
+    folded = actual_matrix.completed_lines if state == "published" else actual_matrix.pending_lines
 
-    assert len([one for one in folded if not one.read_error]) == lines
-    assert sum(len(one.names) for one in (*found.pending_lines, *found.completed_lines)) == clusters + 1
-    assert [one.names for one in found.pending_lines if one.read_error] == [("gone",)]
+    assert len([matrix_line for matrix_line in folded if not matrix_line.read_error]) == lines
+    assert (
+        sum(len(matrix_line.names) for matrix_line in (*actual_matrix.pending_lines, *actual_matrix.completed_lines))
+        == clusters + 1
+    )
+    assert [matrix_line.names for matrix_line in actual_matrix.pending_lines if matrix_line.read_error] == [("gone",)]

@@ -91,10 +91,14 @@ def hostile(text: str) -> FleetReport:
         "injected": [{"point": text, "object": text}], "templates": [{"resource": text, "parent": text}],
     }  # fmt: skip
     reason = (BlockingReason(text, text),)
-    one, _ = drafted(text, status=status)
-    assert one.details is not None
-    sheet = replace(one.details, before=tree({text: "a: 1\n"}), after=tree({text: f"{text}\n"}), causes=(text,))
-    here = cluster("eu-1", replace(one, details=sheet), published("~", "blocked", reasons=reason), labels={text: text})
+    report_package, _ = drafted(text, status=status)
+    assert report_package.details is not None
+    sheet = replace(
+        report_package.details, before=tree({text: "a: 1\n"}), after=tree({text: f"{text}\n"}), causes=(text,)
+    )
+    here = cluster(
+        "eu-1", replace(report_package, details=sheet), published("~", "blocked", reasons=reason), labels={text: text}
+    )
     finding = {"severity": "error", "code": text, "message": text, "file": text}
     summary = {"findings": [finding], "notReady": [{"object": text, "reason": text, "message": text}]}
     return report(here, cluster("eu-2", read_error=text), summary=summary)
@@ -103,13 +107,13 @@ def hostile(text: str) -> FleetReport:
 def test_a_page_tells_everything_that_its_report_does() -> None:
     text = Page(format_report_page(whole(), " --config c")).text
 
-    for told in (
+    for item in (
         "3 packages on 3 clusters", "1 cluster cannot be read.", "Repository eu-3: unreachable", "2026-01-02",
         "Blocked 1", "Broken: it broke", "Conflicts to review 1", "reconciler explain eu-2/gw --config c",
         "reconciler show eu-1/gw --config c", "/spec/replicas", "- image: web:1", "OverridePolicy/small",
         "3 → 1", "upstream moved", "it broke", "a.yaml:3", "41ab" * 10,
     ):  # fmt: skip
-        assert told in text
+        assert item in text
 
 
 def test_links_lead_to_places_that_are_there_and_are_there_once() -> None:
@@ -133,15 +137,15 @@ def test_a_draft_leads_to_its_change_and_its_version_to_what_made_it() -> None:
 def test_nothing_is_loaded_and_nothing_runs_but_what_the_policy_names() -> None:
     text = format_report_page(whole())
     page = Page(text)
-    (policy,) = (one["content"] for tag, one in page.elements if one.get("http-equiv") == "Content-Security-Policy")
+    (policy,) = (item["content"] for tag, item in page.elements if item.get("http-equiv") == "Content-Security-Policy")
     (style,), (script,) = (re.findall(f"<{tag}>(.*?)</{tag}>", text, re.DOTALL) for tag in ("style", "script"))
-    hashes = [f"'sha256-{b64encode(sha256(one.encode()).digest()).decode()}'" for one in (style, script)]
+    hashes = [f"'sha256-{b64encode(sha256(item.encode()).digest()).decode()}'" for item in (style, script)]
 
     assert policy == (
         f"default-src 'none'; style-src {hashes[0]}; script-src {hashes[1]}; base-uri 'none'; form-action 'none'"
     )
-    assert not {"src", "style", "srcset", "action"} & {name for _, one in page.elements for name in one}
-    assert not [name for _, one in page.elements for name in one if name.startswith("on")]
+    assert not {"src", "style", "srcset", "action"} & {name for _, item in page.elements for name in item}
+    assert not [name for _, item in page.elements for name in item if name.startswith("on")]
     assert all(link.startswith("#") for link in page.values("href"))
     assert "url(" not in style
     assert "@import" not in style
@@ -152,14 +156,14 @@ def test_whatever_people_write_is_only_text(text: str) -> None:
     page = Page(format_report_page(hostile(text), f" --config {text}"))
     plain = Page(format_report_page(hostile("plain"), " --config plain"))
 
-    def shape(one: Page) -> list[tuple[str, list[str]]]:
+    def shape(value: Page) -> list[tuple[str, list[str]]]:
         # a name may be broken at its slashes, and a file with other line ends has more lines
-        told = [
-            each
-            for each in one.elements
-            if each[0] != "wbr" and each[1].get("class") not in {"added", "deleted", "header", "context"}
+        values = [
+            element
+            for element in value.elements
+            if element[0] != "wbr" and element[1].get("class") not in {"added", "deleted", "header", "context"}
         ]
-        return [(tag, sorted(attributes)) for tag, attributes in told]
+        return [(tag, sorted(attributes)) for tag, attributes in values]
 
     assert shape(page) == shape(plain)
     assert not re.search("[\u202a-\u202e\u2066-\u2069\0\x1b]", page.text)
@@ -179,10 +183,14 @@ def test_an_empty_fleet_is_a_page_too() -> None:
 
 def test_the_data_names_changes_and_explanations_by_keys_that_are_there() -> None:
     data = json.loads(json.dumps(build_report_data(whole())))
-    packages = [one for row in data["clusters"] for one in row["packages"]]
+    packages = [package for row in data["clusters"] for package in row["packages"]]
 
-    assert {one["change"] for one in packages if "change" in one} == {one["key"] for one in data["changes"]}
-    assert {one["explanation"] for one in packages} == {one["key"] for one in data["explanations"]}
+    assert {package["change"] for package in packages if "change" in package} == {
+        change["key"] for change in data["changes"]
+    }
+    assert {package["explanation"] for package in packages} == {
+        explanation["key"] for explanation in data["explanations"]
+    }
     assert (data["date"], data["counts"]) == ("2026-01-02T00:00:00Z", {"blocked": 1, "draft": 1, "published": 1})
     assert data["clusters"][2] == {"cluster": "eu-3", "readError": "Repository eu-3: unreachable", "packages": []}
     assert data["pending"][0]["command"] == "reconciler explain eu-2/gw"

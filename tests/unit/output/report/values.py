@@ -61,11 +61,11 @@ def drafted(
     """Return a package on an open draft that changes its image, and the draft."""
     record = PackageRecord(owner(f"gw-{cluster}"), is_owned=True, draft_version=OFFER, draft_branch=f"drafts/{cluster}")
     unmet = tuple(fields.pop("unmet", ()))
-    one = DraftedPackage(package, record, TREE, TREE, status, unmet_gates=unmet)
-    draft = OpenDraft(destination(cluster), f"drafts/{cluster}", HEAD, BASE, BASE, None, False, (one,), ())
+    drafted_package = DraftedPackage(package, record, TREE, TREE, status, unmet_gates=unmet)
+    draft = OpenDraft(destination(cluster), f"drafts/{cluster}", HEAD, BASE, BASE, None, False, (drafted_package,), ())
     draft = replace(draft, **{name: fields.pop(name) for name in ("proposed_head", "is_edited") if name in fields})
     before, after = (tree({"d.yaml": deployment(image=image)}) for image in (old, new))
-    sheet = DraftPackageDetails(one, before, after, ("upstream moved",), since=since)
+    sheet = DraftPackageDetails(drafted_package, before, after, ("upstream moved",), since=since)
     cell = TargetPackage(
         package,
         record,
@@ -73,7 +73,7 @@ def drafted(
         TREE,
         revision=PublishedRevision(1, BASE, OFFER),
         draft=draft,
-        drafted_package=one,
+        drafted_package=drafted_package,
         **fields,
     )
     return ReportPackage(cell, since, sheet), draft
@@ -93,9 +93,9 @@ def published(
 def cluster(name: str = "eu-1", *packages: ReportPackage, **fields: Any) -> ReportCluster:
     """Return a cluster with these packages; the sheets of their drafts tell nothing more."""
     sheets = {
-        one.package_state.draft.branch: DraftDetails(one.package_state.draft, DAY, 0)
-        for one in packages
-        if one.package_state.draft
+        report_package.package_state.draft.branch: DraftDetails(report_package.package_state.draft, DAY, 0)
+        for report_package in packages
+        if report_package.package_state.draft
     }
     return ReportCluster(destination(name), packages=packages, **{"drafts": sheets, "seconds": DAY, **fields})
 

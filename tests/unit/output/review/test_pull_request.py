@@ -17,7 +17,7 @@ NEWER = PullRequestText("c1/web: clone v2", "0123456789ab", (), ("### web 2",), 
 
 
 @pytest.mark.parametrize(
-    ("others", "expected"),
+    ("values", "expected"),
     [
         ([], "Change `0123456789ab`."),
         (["c2"], "Same change as 1 other, `0123456789ab`: `c2`."),
@@ -26,8 +26,8 @@ NEWER = PullRequestText("c1/web: clone v2", "0123456789ab", (), ("### web 2",), 
         (["`@all`"], "Same change as 1 other, `0123456789ab`: `` `@all` ``."),
     ],
 )  # fmt: skip
-def test_equal_changes_say_so(others: list[str], expected: str) -> None:
-    assert WORDS.format_body(others).splitlines()[1] == expected
+def test_equal_changes_say_so(values: list[str], expected: str) -> None:
+    assert WORDS.format_body(values).splitlines()[1] == expected
 
 
 def test_what_people_write_around_our_words_stays() -> None:

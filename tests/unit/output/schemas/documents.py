@@ -31,28 +31,28 @@ def documents(text: str | bytes) -> Iterator[Document]:
         read = parse_yaml(text if isinstance(text, bytes) else text.encode()).documents
     except YamlError:
         return
-    for one in read:
-        metadata = one.data.get("metadata") if isinstance(one.data, dict) else None
+    for document in read:
+        metadata = document.data.get("metadata") if isinstance(document.data, dict) else None
         name = metadata.get("name") if isinstance(metadata, dict) else None
-        if isinstance(name, str) and name and {"apiVersion", "kind"} <= one.data.keys():
+        if isinstance(name, str) and name and {"apiVersion", "kind"} <= document.data.keys():
             # what JSON cannot say no schema can be asked
-            yield json.loads(json.dumps(one.data, default=str))
+            yield json.loads(json.dumps(document.data, default=str))
 
 
 def documents_below(folder: Path) -> Iterator[tuple[str, Document]]:
     """Yield the objects of all files below a folder, and of all texts of the config of each case, with their place."""
     for file in sorted(folder.rglob("*")):
         if file.suffix in (".yaml", ".yml") or file.name == "Kptfile":
-            for one in documents(file.read_bytes()):
-                yield f"{file.relative_to(folder)} {one['kind']}/{one['metadata']['name']}", one
+            for document in documents(file.read_bytes()):
+                yield f"{file.relative_to(folder)} {document['kind']}/{document['metadata']['name']}", document
             for text in _texts_of_case(file):
-                for one in documents(text):
-                    yield f"{file.relative_to(folder)} {one['kind']}/{one['metadata']['name']}", one
+                for document in documents(text):
+                    yield f"{file.relative_to(folder)} {document['kind']}/{document['metadata']['name']}", document
 
 
 def _texts_of_case(file: Path) -> Iterator[str]:
     try:
-        (case,) = (one.data for one in parse_yaml(file.read_bytes()).documents)
+        (case,) = (document.data for document in parse_yaml(file.read_bytes()).documents)
     except (YamlError, ValueError):
         return
     if isinstance(case, dict) and isinstance(case.get("config"), dict):
@@ -63,8 +63,8 @@ def places(value: Any, at: Place = ()) -> Iterator[tuple[Place, Any]]:
     """Yield every value of a document with its place."""
     yield at, value
     items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
-    for step, one in items:
-        yield from places(one, (*at, step))
+    for step, item in items:
+        yield from places(item, (*at, step))
 
 
 def changed(value: Any, at: Place, new: Any) -> Any:
@@ -74,7 +74,7 @@ def changed(value: Any, at: Place, new: Any) -> Any:
     first, *rest = at
     if isinstance(value, Mapping):
         return {**value, str(first): changed(value.get(str(first)), tuple(rest), new)}
-    return [changed(one, tuple(rest), new) if index == first else one for index, one in enumerate(value)]
+    return [changed(item, tuple(rest), new) if index == first else item for index, item in enumerate(value)]
 
 
 def without(value: Any, at: Place) -> Any:
@@ -84,8 +84,10 @@ def without(value: Any, at: Place) -> Any:
     for step in parent:
         inner = inner[step]
     items = inner.items() if isinstance(inner, dict) else enumerate(inner)
-    kept = [(step, one) for step, one in items if step != last]
-    return changed(value, tuple(parent), dict(kept) if isinstance(inner, dict) else [one for _, one in kept])
+    remaining = [(step, item) for step, item in items if step != last]
+    return changed(
+        value, tuple(parent), dict(remaining) if isinstance(inner, dict) else [item for _, item in remaining]
+    )
 
 
 def names(at: Place) -> tuple[str, ...]:

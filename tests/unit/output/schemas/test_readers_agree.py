@@ -51,8 +51,8 @@ def document_id(document: Document) -> str:
 
 @cache
 def validator(kind: str) -> Any:
-    (found,) = (one for one in KINDS if one.name == kind)
-    return jsonschema_rs.validator_for(build_kind_schema(found))
+    (item,) = (entry for entry in KINDS if entry.name == kind)
+    return jsonschema_rs.validator_for(build_kind_schema(item))
 
 
 @cache
@@ -74,20 +74,20 @@ def read_places(document: Document) -> Iterator[tuple[Place, Any]]:
 
 @pytest.mark.parametrize("document", FULL, ids=document_id)
 def test_what_is_sound_for_readers_is_sound_for_schemas(document: Document) -> None:
-    told = faults(document)
+    result = faults(document)
 
-    assert not told
-    assert [one.message for one in validator(document["kind"]).iter_errors(document)] == []
+    assert not result
+    assert [iter_error.message for iter_error in validator(document["kind"]).iter_errors(document)] == []
     assert index().is_valid(document)
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
 def test_every_field_of_a_schema_is_in_a_sound_document(kind: Any) -> None:
-    there = {(one["kind"], names(at)) for one in FULL for at, _ in places(one)}
-    shown = {_text(field) for one in KINDS for at, field in fields(one.body) if (one.name, at) in there}
+    there = {(item["kind"], names(at)) for item in FULL for at, _ in places(item)}
+    shown = {_text(field) for kind in KINDS for at, field in fields(kind.body) if (kind.name, at) in there}
 
     # what stands in many places is written out in one of them
-    assert {at for at, one in fields(kind.body) if at[0] != "metadata" and _text(one) not in shown} <= {("status",)}
+    assert {at for at, item in fields(kind.body) if at[0] != "metadata" and _text(item) not in shown} <= {("status",)}
 
 
 def _text(schema: Mapping[str, Any]) -> str:
@@ -96,24 +96,24 @@ def _text(schema: Mapping[str, Any]) -> str:
 
 def fields(schema: Mapping[str, Any], at: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Mapping[str, Any]]]:
     """Yield every field that a schema describes."""
-    for name, one in schema.get("properties", {}).items():
-        yield (*at, name), one
-        yield from fields(one, (*at, name))
+    for name, item in schema.get("properties", {}).items():
+        yield (*at, name), item
+        yield from fields(item, (*at, name))
     inner = [schema.get(key) for key in ("items", "then", "else", "additionalProperties")]
-    for one in (*inner, *schema.get("anyOf", ())):
-        if isinstance(one, dict):
-            yield from fields(one, at)
+    for item in (*inner, *schema.get("anyOf", ())):
+        if isinstance(item, dict):
+            yield from fields(item, at)
 
 
-@pytest.mark.parametrize("document", [one for one in FULL if one["kind"] in READ], ids=document_id)
+@pytest.mark.parametrize("document", [item for item in FULL if item["kind"] in READ], ids=document_id)
 def test_one_change_is_told_by_both_or_by_neither(document: Document) -> None:
     stricter, looser = [], []
-    for what, one, must in changes(document):
-        told, valid = faults(one), validator(document["kind"]).is_valid(one)
-        if not told and not valid:
+    for what, item, must in changes(document):
+        result, valid = faults(item), validator(document["kind"]).is_valid(item)
+        if not result and not valid:
             stricter.append(what)
-        if told and valid and must:
-            looser.append((what, told[0]))
+        if result and valid and must:
+            looser.append((what, result[0]))
 
     assert stricter == []
     assert looser == []
@@ -124,7 +124,7 @@ def changes(document: Document) -> Iterator[tuple[str, Document, bool]]:
 
     Whether what has the right type says the right thing is for readers: schemas only help where they can.
     """
-    (kind,) = (one for one in KINDS if one.name == document["kind"])
+    (kind,) = (kind for kind in KINDS if kind.name == document["kind"])
     described = dict(fields(kind.body))
     for at, value in read_places(document):
         if is_later(document, at):
@@ -142,7 +142,7 @@ def changes(document: Document) -> Iterator[tuple[str, Document, bool]]:
 
 
 def is_typed(schema: Mapping[str, Any]) -> bool:
-    return "type" in schema or any("enum" in one for one in schema.get("anyOf", ()))
+    return "type" in schema or any("enum" in item for item in schema.get("anyOf", ()))
 
 
 def is_closed(schema: Mapping[str, Any]) -> bool:
@@ -151,9 +151,9 @@ def is_closed(schema: Mapping[str, Any]) -> bool:
 
 @pytest.mark.parametrize("document", FULL, ids=document_id)
 def test_an_object_has_no_other_fields_where_its_reader_refuses_them(document: Document) -> None:
-    one = {**document, UNKNOWN: "text"}
+    mapping = {**document, UNKNOWN: "text"}
 
-    assert validator(document["kind"]).is_valid(one) == (not faults(one))
+    assert validator(document["kind"]).is_valid(mapping) == (not faults(mapping))
 
 
 @pytest.mark.parametrize("document", FULL, ids=document_id)
@@ -166,9 +166,9 @@ def test_versions_and_namespaces(document: Document, at: Place) -> None:
     namespaces = ["edge"] if document["kind"] == "OverridePolicy" else ["", "edge", None]
     new = [f"{group}/v9"] if at == ("apiVersion",) else namespaces
     for value in new if document["kind"] in READ and document["kind"] not in UNVERSIONED else ():
-        one = changed(document, at, value)
+        result = changed(document, at, value)
 
-        assert validator(document["kind"]).is_valid(one) == (not faults(one)), value
+        assert validator(document["kind"]).is_valid(result) == (not faults(result)), value
 
 
 # whose readers are asked for another version never
@@ -185,9 +185,9 @@ UNVERSIONED = {
 class Asked(dict[str, Any]):
     """A mapping that remembers which fields it was asked for."""
 
-    def __init__(self, value: Mapping[str, Any], at: tuple[str, ...], asked: set[tuple[str, ...]]) -> None:
-        super().__init__({key: watched(one, (*at, key), asked) for key, one in value.items()})
-        self._at, self._asked = at, asked
+    def __init__(self, value: Mapping[str, Any], at: tuple[str, ...], values: set[tuple[str, ...]]) -> None:
+        super().__init__({key: watched(item, (*at, key), values) for key, item in value.items()})
+        self._at, self._asked = at, values
 
     def get(self, key: str, default: Any = None) -> Any:
         self._asked.add((*self._at, key))
@@ -198,24 +198,24 @@ class Asked(dict[str, Any]):
         return super().__getitem__(key)
 
 
-def watched(value: Any, at: tuple[str, ...], asked: set[tuple[str, ...]]) -> Any:
+def watched(value: Any, at: tuple[str, ...], values: set[tuple[str, ...]]) -> Any:
     if isinstance(value, dict):
-        return Asked(value, at, asked)
-    return [watched(one, at, asked) for one in value] if isinstance(value, list) else value
+        return Asked(value, at, values)
+    return [watched(item, at, values) for item in value] if isinstance(value, list) else value
 
 
-@pytest.mark.parametrize("document", [one for one in FULL if one["kind"] in READ], ids=document_id)
+@pytest.mark.parametrize("document", [item for item in FULL if item["kind"] in READ], ids=document_id)
 def test_what_a_schema_describes_its_reader_knows(document: Document) -> None:
-    (kind,) = (one for one in KINDS if one.name == document["kind"])
+    (kind,) = (kind for kind in KINDS if kind.name == document["kind"])
     described = dict(fields(kind.body))
-    told = []
+    values = []
     for at, value in read_places(document):
         field = described.get(names(at), {})
         for name in field.get("properties", ()) if isinstance(value, dict) and is_closed(field) else ():
-            one = changed(document, (*at, name), None)
-            told += [fault for fault in faults(one) if name not in value and "unknown" in fault]
+            result = changed(document, (*at, name), None)
+            values += [fault for fault in faults(result) if name not in value and "unknown" in fault]
 
-    assert [one for one in told if not any(alias in one for alias in ALIASES)] == []
+    assert [item for item in values if not any(alias in item for alias in ALIASES)] == []
 
 
 # they are only known with something in them
@@ -224,26 +224,28 @@ ALIASES = ("upstream.ref", "upstreams[0].ref", "upstreams[1].ref", "upstreams[2]
 
 # what readers only look for to say that it cannot be
 REFUSED = {"outputs", "presets", "ref"}
-ELSEWHERE = {(f"{one}PropagationPolicy", name) for one in ("", "Cluster") for name in ("clusters", "excludeClusters")}
+ELSEWHERE = {(f"{item}PropagationPolicy", name) for item in ("", "Cluster") for name in ("clusters", "excludeClusters")}
 
 
-@pytest.mark.parametrize("kind", [one for one in KINDS if one.name in READ - {"Kptfile"}], ids=lambda kind: kind.name)
+@pytest.mark.parametrize(
+    "kind", [kind for kind in KINDS if kind.name in READ - {"Kptfile"}], ids=lambda kind: kind.name
+)
 def test_what_a_reader_looks_for_its_schema_describes(kind: Any) -> None:
-    asked: set[tuple[str, ...]] = set()
-    for one in FULL:
-        if one["kind"] == kind.name:
-            faults(watched(one, (), asked))
+    result: set[tuple[str, ...]] = set()
+    for item in FULL:
+        if item["kind"] == kind.name:
+            faults(watched(item, (), result))
     described = {at for at, _ in fields(kind.body)}
     parents = {at[:-1] for at in described}
-    others = {at for at in asked - described if at[:-1] in parents and at[0] == "spec"}
-    missing = {at for at in others if at[-1] not in REFUSED and (kind.name, at[-1]) not in ELSEWHERE}
+    values = {at for at in result - described if at[:-1] in parents and at[0] == "spec"}
+    missing = {at for at in values if at[-1] not in REFUSED and (kind.name, at[-1]) not in ELSEWHERE}
 
-    assert asked
+    assert result
     assert missing == set()
 
 
 def test_a_kptfiles_schema_describes_what_its_model_does() -> None:
-    (kind,) = (one for one in KINDS if one.name == "Kptfile")
+    (kind,) = (kind for kind in KINDS if kind.name == "Kptfile")
     described = {at for at, _ in fields(kind.body)}
 
     assert set(modelled(KptfileModel)) - described == set()
@@ -253,15 +255,15 @@ def modelled(model: type[BaseModel], at: tuple[str, ...] = ()) -> Iterator[tuple
     for name, field in model.model_fields.items():
         here = (*at, field.alias or name)
         yield here
-        for one in inner_models(field.annotation):
-            yield from modelled(one, here)
+        for inner_model in inner_models(field.annotation):
+            yield from modelled(inner_model, here)
 
 
 def inner_models(annotation: Any) -> Iterator[type[BaseModel]]:
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         yield annotation
-    for one in getattr(annotation, "__args__", ()):
-        yield from inner_models(one)
+    for item in getattr(annotation, "__args__", ()):
+        yield from inner_models(item)
 
 
 @pytest.mark.parametrize(
@@ -277,9 +279,9 @@ def inner_models(annotation: Any) -> Iterator[type[BaseModel]]:
     ],
 )
 def test_whole_configs(folder: Any) -> None:
-    known = {one.name for one in KINDS}
-    held = [(place, one) for place, one in documents_below(folder) if one["kind"] in known]
-    sound = [(place, one) for place, one in held if not faults(one)]
+    known = {kind.name for kind in KINDS}
+    held = [(place, item) for place, item in documents_below(folder) if item["kind"] in known]
+    sound = [(place, item) for place, item in held if not faults(item)]
 
     assert sound
-    assert {place for place, one in sound if not index().is_valid(one)} == set()
+    assert {place for place, item in sound if not index().is_valid(item)} == set()

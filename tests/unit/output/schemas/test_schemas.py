@@ -41,30 +41,30 @@ POLICY = {"apiVersion": "core.kubeadmiral.io/v1alpha1", "kind": "ClusterOverride
 def test_every_schema_is_one(kind: Kind) -> None:
     Draft7Validator.check_schema(build_kind_schema(kind))
 
-    assert [at for at, one in fields(kind.body) if not one["description"].endswith((".", "…"))] == []
+    assert [at for at, item in fields(kind.body) if not item["description"].endswith((".", "…"))] == []
     assert "$ref" not in json.dumps(kind.body)
     # it is of its own dialect, and no part of it of another
     assert json.dumps(build_kind_schema(kind)).count("$schema") == 1
 
 
 def fields(schema: Mapping[str, Any], at: str = "") -> Iterator[tuple[str, Mapping[str, Any]]]:
-    for name, one in schema.get("properties", {}).items():
-        yield f"{at}.{name}".lstrip("."), one
-        yield from fields(one, f"{at}.{name}".lstrip("."))
+    for name, item in schema.get("properties", {}).items():
+        yield f"{at}.{name}".lstrip("."), item
+        yield from fields(item, f"{at}.{name}".lstrip("."))
     for key in ("items", "then", "else", "additionalProperties"):
         if isinstance(schema.get(key), dict):
             yield from fields(schema[key], at)
-    for one in schema.get("anyOf", ()):
-        yield from fields(one, at)
+    for item in schema.get("anyOf", ()):
+        yield from fields(item, at)
 
 
 def test_every_kind_that_is_read_has_a_schema() -> None:
     # nobody writes a Placement: it is what owns the resources of a namespace
-    assert READ_KINDS - {one.name for one in KINDS} == {"Placement"}
+    assert READ_KINDS - {kind.name for kind in KINDS} == {"Placement"}
 
 
 def test_no_kind_is_there_twice() -> None:
-    assert len({(one.group, one.name) for one in KINDS}) == len(KINDS)
+    assert len({(kind.group, kind.name) for kind in KINDS}) == len(KINDS)
 
 
 @pytest.mark.parametrize(
@@ -116,9 +116,9 @@ def test_files_lie_where_validators_look_for_crds() -> None:
     ],
 )
 def test_schema_named(name: str, title: str | None) -> None:
-    found = find_schema(name, KINDS)
+    schema = find_schema(name, KINDS)
 
-    assert (found or {}).get("title") == title
+    assert (schema or {}).get("title") == title
 
 
 def test_kinds_are_listed_by_their_groups() -> None:

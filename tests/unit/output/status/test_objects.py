@@ -50,29 +50,33 @@ def status(files: Mapping[str, bytes], path: str) -> dict[str, Any]:
 
 
 def condition(files: Mapping[str, bytes], path: str, name: str) -> tuple[str, str]:
-    found = next(one for one in status(files, path)["conditions"] if one["type"] == name)
-    return found["status"], found["reason"]
+    result = next(item for item in status(files, path)["conditions"] if item["type"] == name)
+    return result["status"], result["reason"]
 
 
 def a_draft(rendered: PackageRender | None = None, **fields: Any) -> Draft:
     return draft({}, {"a": "x"}, task="clone", causes=("variant",), trace=ASKED, rendered=rendered, **fields)
 
 
-def of_set(*names: str, ready: bool = True, kept: bool = False) -> FleetPlan:
+def of_set(*names: str, ready: bool = True, remaining: bool = False) -> FleetPlan:
     """A set with children of these names; those that are not ready are blocked."""
     variants = [variant(name, package=name, made_by="edge") for name in names]
-    outcomes = [unchanged(one) if ready else blocked(one) for one in variants]
-    children = tuple(one.owner.key for one in variants)
+    outcomes = [unchanged(item) if ready else blocked(item) for item in variants]
+    children = tuple(item.owner.key for item in variants)
     targets = [{"repo": "eu-1", "package": name, "packageVariant": name, "targetIndex": 0} for name in names]
     own = ConfigStatus(
         key("PackageVariantSet", "edge"), f"{GROUP}/v1alpha2", (SET_READY,), {"targets": targets}, children=children
     )
-    made = [
-        ConfigStatus(one, f"{GROUP}/v1alpha1", spec={"upstream": {"repo": "catalog"}}, metadata={"labels": {"a": "b"}})
-        for one in children
+    config_statuses = [
+        ConfigStatus(
+            object_key, f"{GROUP}/v1alpha1", spec={"upstream": {"repo": "catalog"}}, metadata={"labels": {"a": "b"}}
+        )
+        for object_key in children
     ]
     room = ControllerResult(
-        tuple(variants), statuses=(own, *made), kept_owners=frozenset({own.key}) if kept else frozenset()
+        tuple(variants),
+        statuses=(own, *config_statuses),
+        kept_owners=frozenset({own.key}) if remaining else frozenset(),
     )
     return fleet(destination_plan(*outcomes), room=room)
 
@@ -179,11 +183,11 @@ def test_the_name_of_a_downstream_target(package: str, expected: str) -> None:
 
 
 def test_a_package_that_belongs_to_somebody_else_is_no_target() -> None:
-    taken = destination_plan(blocked(variant()))
+    target_plan = destination_plan(blocked(variant()))
     other = unchanged(variant("other")).record
-    taken = replace(taken, next_state=replace(taken.next_state, packages={"gw": other}))
+    target_plan = replace(target_plan, next_state=replace(target_plan.next_state, packages={"gw": other}))
 
-    assert "downstreamTargets" not in status(build_status_files(fleet(taken), {}), GW)
+    assert "downstreamTargets" not in status(build_status_files(fleet(target_plan), {}), GW)
 
 
 def test_what_waits_for_a_proposal_says_so() -> None:
@@ -214,12 +218,12 @@ def test_times_move_only_with_the_status_of_their_condition() -> None:
     other_words = build_status_files(fleet(destination_plan(blocked(variant(), "still no")), as_of=NOW), before)
     cured = build_status_files(fleet(destination_plan(unchanged(variant())), as_of=NOW), before)
 
-    assert [one["lastTransitionTime"] for one in status(other_words, GW)["conditions"]] == [THEN_TEXT, THEN_TEXT]
-    assert [one["lastTransitionTime"] for one in status(cured, GW)["conditions"]] == [NOW_TEXT, THEN_TEXT]
+    assert [item["lastTransitionTime"] for item in status(other_words, GW)["conditions"]] == [THEN_TEXT, THEN_TEXT]
+    assert [item["lastTransitionTime"] for item in status(cured, GW)["conditions"]] == [NOW_TEXT, THEN_TEXT]
 
 
 def times(files: Mapping[str, bytes]) -> list[str | None]:
-    return [one.get("lastTransitionTime") for one in status(files, GW)["conditions"]]
+    return [item.get("lastTransitionTime") for item in status(files, GW)["conditions"]]
 
 
 def test_an_unknown_date_is_omitted() -> None:
@@ -249,8 +253,8 @@ def test_a_known_date_stays_when_a_pass_reads_no_commit_with_a_date() -> None:
 def test_the_substitute_date_of_earlier_versions_is_removed() -> None:
     plan = fleet(destination_plan(blocked(variant())), as_of=THEN)
     before = {
-        path: one.replace(THEN_TEXT.encode(), b"2000-01-01T00:00:00Z")
-        for path, one in build_status_files(plan, {}).items()
+        path: status_file.replace(THEN_TEXT.encode(), b"2000-01-01T00:00:00Z")
+        for path, status_file in build_status_files(plan, {}).items()
     }
 
     assert times(build_status_files(plan, before)) == [None, None]
@@ -294,12 +298,12 @@ def test_a_set_knows_how_its_variants_stand(
     ready: bool, variants_ready: tuple[str, str], counts: tuple[int, int, int]
 ) -> None:
     files = build_status_files(of_set("one", "two", ready=ready), {})
-    found = status(files, SET)
+    result = status(files, SET)
 
     assert condition(files, SET, "VariantsReady") == variants_ready
     assert condition(files, SET, "Ready") == ("True", "Reconciled")
-    assert (found["desired"], found["ready"], found["failed"]) == counts
-    assert [target["ready"] for target in found["targets"]] == [ready, ready]
+    assert (result["desired"], result["ready"], result["failed"]) == counts
+    assert [target["ready"] for target in result["targets"]] == [ready, ready]
 
 
 @pytest.mark.parametrize(
@@ -330,9 +334,12 @@ def test_a_gated_variant_of_a_large_set_is_written() -> None:
 
 def test_a_maker_that_lists_no_targets_counts_its_children() -> None:
     plan = of_set("one")
-    own, made = plan.controller_result.statuses
+    own, config_status = plan.controller_result.statuses
     files = build_status_files(
-        replace(plan, controller_result=replace(plan.controller_result, statuses=(replace(own, fields={}), made))), {}
+        replace(
+            plan, controller_result=replace(plan.controller_result, statuses=(replace(own, fields={}), config_status))
+        ),
+        {},
     )
 
     assert "targets" not in status(files, SET)
@@ -340,44 +347,47 @@ def test_a_maker_that_lists_no_targets_counts_its_children() -> None:
 
 
 def test_a_name_with_blanks_is_one_name() -> None:
-    asked = draft({}, {"a": "x"}, trace={"object v1 ConfigMap default a b": "absent"})
+    requested_draft = draft({}, {"a": "x"}, trace={"object v1 ConfigMap default a b": "absent"})
 
-    assert status(build_status_files(fleet(destination_plan(asked)), {}), GW)["contextDependencies"][0]["name"] == "a b"
+    assert (
+        status(build_status_files(fleet(destination_plan(requested_draft)), {}), GW)["contextDependencies"][0]["name"]
+        == "a b"
+    )
 
 
 def test_the_variants_of_a_set_that_failed_stay_as_they_are() -> None:
     whole = of_set("one")
     reference = {"ownerReferences": [{"kind": "PackageVariantSet", "name": "edge"}]}
-    own, made = whole.controller_result.statuses
-    room = replace(whole.controller_result, statuses=(own, replace(made, metadata=reference)))
+    own, config_status = whole.controller_result.statuses
+    room = replace(whole.controller_result, statuses=(own, replace(config_status, metadata=reference)))
     before = build_status_files(replace(whole, controller_result=room), {})
     failed = replace(own, conditions=(Condition("Ready", "False", "RenderError", "no"),), fields={}, children=())
     after = fleet(room=ControllerResult(statuses=(failed,), kept_owners=frozenset({own.key})))
 
-    one = "objects/default/PackageVariant/one.yaml"
-    assert build_status_files(after, before)[one] == before[one]
-    assert one not in build_status_files(
+    text = "objects/default/PackageVariant/one.yaml"
+    assert build_status_files(after, before)[text] == before[text]
+    assert text not in build_status_files(
         replace(after, controller_result=replace(after.controller_result, kept_owners=frozenset())), before
     )
 
 
 def test_an_object_that_is_told_of_twice_is_listed_by_its_last_word() -> None:
-    gone = destination_plan(findings=[Finding("DestinationMissing", "it is gone")])
+    target_plan = destination_plan(findings=[Finding("DestinationMissing", "it is gone")])
     ready = Condition("Ready", "True", "Reconciled", "fine")
-    said = ConfigStatus(gone.target.key, "config.porch.kpt.dev/v1alpha1", (ready,))
+    config_status = ConfigStatus(target_plan.target.key, "config.porch.kpt.dev/v1alpha1", (ready,))
 
     def listed(room: ControllerResult) -> object:
-        return loaded(build_status_files(fleet(gone, room=room), {}), "summary.yaml")["totals"]["notReady"]
+        return loaded(build_status_files(fleet(target_plan, room=room), {}), "summary.yaml")["totals"]["notReady"]
 
-    assert (listed(ControllerResult()), listed(ControllerResult(statuses=(said,)))) == (1, 0)
+    assert (listed(ControllerResult()), listed(ControllerResult(statuses=(config_status,)))) == (1, 0)
 
 
 def test_an_owner_with_two_packages_that_are_blocked_is_listed_once() -> None:
-    one, other = (destination_plan(blocked(variant(repository=name)), name=name) for name in ("eu-1", "eu-2"))
+    target_plan, other = (destination_plan(blocked(variant(repository=name)), name=name) for name in ("eu-1", "eu-2"))
     memory = StatusCache()
-    before = build_status_files(fleet(one, other), {}, cache=memory)
+    before = build_status_files(fleet(target_plan, other), {}, cache=memory)
 
-    for files in (before, build_status_files(fleet(one, other), before, cache=memory)):
+    for files in (before, build_status_files(fleet(target_plan, other), before, cache=memory)):
         assert loaded(files, "summary.yaml")["totals"]["notReady"] == 1
 
 
@@ -493,11 +503,11 @@ def test_no_name_leaves_the_folder() -> None:
 )  # fmt: skip
 def test_files_of_an_object_beside_its_status(files: dict[str, bytes] | None, expected: dict[str, bytes]) -> None:
     before = {f"types/default/{name}.yaml": b"old" for name in ("web/crd", "web/plan", "webs/crd")}
-    one = ConfigStatus(
+    config_status = ConfigStatus(
         key("ComponentType", "web"), "platform/v1alpha1", (READY_CONDITION,), folder="types", files=files
     )
 
-    after = build_status_files(fleet(room=ControllerResult(statuses=(one,))), before)
+    after = build_status_files(fleet(room=ControllerResult(statuses=(config_status,))), before)
 
     assert {path: content for path, content in after.items() if path.startswith("types/")} == expected
 

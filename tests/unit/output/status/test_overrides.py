@@ -28,7 +28,7 @@ REPLACED = record(step(before=3, after=1))
 
 
 @pytest.mark.parametrize(
-    ("one", "line"),
+    ("mapping", "line"),
     [
         pytest.param(REPLACED, "spec.replicas: 3 → 1 by ClusterOverridePolicy edge", id="replaced"),
         pytest.param(
@@ -62,8 +62,8 @@ REPLACED = record(step(before=3, after=1))
         ),
     ],
 )
-def test_a_place_that_policies_changed_is_one_line(one: dict[str, Any], line: str) -> None:
-    assert format_overrides([one], 5) == (f"Deployment shop/till: {line}",)
+def test_a_place_that_policies_changed_is_one_line(mapping: dict[str, Any], line: str) -> None:
+    assert format_overrides([mapping], 5) == (f"Deployment shop/till: {line}",)
 
 
 @pytest.mark.parametrize(
@@ -87,18 +87,18 @@ def test_the_rest_is_counted() -> None:
 
 
 @pytest.mark.parametrize(
-    ("before", "told"),
+    ("before", "value"),
     [
         pytest.param({}, True, id="a-new-package"),
         pytest.param({"a.yaml": deployment(3)}, False, id="its-changes-tell-of-any-other"),
     ],
 )
-def test_a_commit_tells_what_policies_made_of_a_package(before: dict[str, str], told: bool) -> None:
-    made = draft(before, NEW, task="clone", rendered=PackageRender(FileTree(), overrides=(REPLACED,)))
+def test_a_commit_tells_what_policies_made_of_a_package(before: dict[str, str], value: bool) -> None:
+    new_draft = draft(before, NEW, task="clone", rendered=PackageRender(FileTree(), overrides=(REPLACED,)))
     message = format_draft_message(
-        made, destination(), CONFIG, compare_packages(made.previous_files, made.rendered.files)
+        new_draft, destination(), CONFIG, compare_packages(new_draft.previous_files, new_draft.rendered.files)
     )
 
     assert (
         "Overridden:\n- Deployment shop/till: spec.replicas: 3 → 1 by ClusterOverridePolicy edge\n" in message
-    ) == told
+    ) == value

@@ -35,18 +35,18 @@ NAME = "OverridePolicy/shop/sizing"
 
 def using(name: str, used: dict[str, Any] | None, **fields: Any) -> TargetPlan:
     """Return the plan of a cluster with one package that uses a policy so."""
-    one = draft({}, {"a": "x"}, wanted=variant(repository=name))
-    assert isinstance(one, Draft)
-    record = replace(one.record, policy_usage={NAME: used} if used else {}, **fields)
-    return destination_plan(replace(one, record=record), name=name)
+    result = draft({}, {"a": "x"}, desired_variant=variant(repository=name))
+    assert isinstance(result, Draft)
+    record = replace(result.record, policy_usage={NAME: used} if used else {}, **fields)
+    return destination_plan(replace(result, record=record), name=name)
 
 
 def plan(*plans: TargetPlan, **fields: Any) -> FleetPlan:
     return replace(fleet(*plans), **{"policies": POLICIES, **fields})
 
 
-def told(one: FleetPlan) -> dict[str, Any]:
-    (status,) = build_policy_statuses(one)
+def told(fleet_plan: FleetPlan) -> dict[str, Any]:
+    (status,) = build_policy_statuses(fleet_plan)
     return {"reason": status.conditions[0].reason, **status.fields}
 
 
@@ -68,7 +68,7 @@ def test_a_policy_that_is_used() -> None:
 
 
 @pytest.mark.parametrize(
-    ("one", "reason"),
+    ("fleet_plan", "reason"),
     [
         pytest.param(plan(using("eu-1", None)), "PolicyUnused", id="unused"),
         pytest.param(plan(using("eu-1", WEB, is_owned=False)), "PolicyUnused", id="by-what-is-gone"),
@@ -76,8 +76,8 @@ def test_a_policy_that_is_used() -> None:
         pytest.param(plan(policies=INVALID), "PolicyInvalid", id="invalid"),
     ],
 )
-def test_how_a_policy_is(one: FleetPlan, reason: str) -> None:
-    assert told(one)["reason"] == reason
+def test_how_a_policy_is(fleet_plan: FleetPlan, reason: str) -> None:
+    assert told(fleet_plan)["reason"] == reason
 
 
 def test_a_rule_that_waits_says_for_what() -> None:
@@ -109,30 +109,32 @@ def status(*conditions: Condition, **fields: Any) -> ObjectStatus:
 
 
 def test_an_owner_is_as_well_as_its_worst_cluster() -> None:
-    one = merge_statuses([status(READY, GOING), status(NOT_READY, STALLED), status(NOT_READY, GOING)])
+    object_status = merge_statuses([status(READY, GOING), status(NOT_READY, STALLED), status(NOT_READY, GOING)])
 
-    assert [(each.status, each.reason, each.message) for each in one.conditions] == [
+    assert [(condition.status, condition.reason, condition.message) for condition in object_status.conditions] == [
         ("False", "Error", "2 of 3 clusters: broken"),
         ("True", "Exists", "1 of 3 clusters: in the way"),
     ]
 
 
 def test_what_clusters_say_alike_is_said_once() -> None:
-    one = merge_statuses([status(READY, targets=["a"], pending=["x"]), status(READY, targets=["b"], pending=["x"])])
+    object_status = merge_statuses(
+        [status(READY, targets=["a"], pending=["x"]), status(READY, targets=["b"], pending=["x"])]
+    )
 
-    assert one.conditions == (READY,)
-    assert one.fields == {"targets": ["a", "b"], "pending": ["x"]}
+    assert object_status.conditions == (READY,)
+    assert object_status.fields == {"targets": ["a", "b"], "pending": ["x"]}
 
 
 def test_only_owners_that_spread_are_united() -> None:
     spread = [replace(variant(repository=name), is_per_cluster=True) for name in ("eu-1", "eu-2")]
     both = fleet(
         *(
-            destination_plan(draft({}, {"a": name}, wanted=one), name=name)
-            for one, name in zip(spread, ("eu-1", "eu-2"), strict=True)
+            destination_plan(draft({}, {"a": name}, desired_variant=item), name=name)
+            for item, name in zip(spread, ("eu-1", "eu-2"), strict=True)
         )
     )
 
     targets = told_of(both)[spread[0].owner.key].fields["downstreamTargets"]
 
-    assert [one["name"].partition(".")[0] for one in targets] == ["eu-1", "eu-2"]
+    assert [target["name"].partition(".")[0] for target in targets] == ["eu-1", "eu-2"]

@@ -20,7 +20,7 @@ ROWS = {"pluginStatuses": [{"pluginName": "logs-eu-1", "clusterName": "eu-1", "s
 @pytest.mark.parametrize(
     ("outcome", "state", "ready"),
     [
-        pytest.param(draft({}, {"a": "x"}, wanted=WANTED), "Draft", "False", id="drafted-now"),
+        pytest.param(draft({}, {"a": "x"}, desired_variant=WANTED), "Draft", "False", id="drafted-now"),
         pytest.param(unchanged(WANTED, "drafted"), "Draft", "False", id="drafted-before"),
         pytest.param(unchanged(WANTED, "declined"), "Draft", "False", id="declined"),
         pytest.param(unchanged(WANTED), "UpToDate", "True", id="published"),
@@ -32,8 +32,8 @@ def test_a_preset_is_ready_when_its_plugins_are_published(outcome: PackageOutcom
     status = ConfigStatus(PRESET, f"{GROUP}/v1alpha1", KNOWN, ROWS, children=(PLUGIN.key,))
     plan = fleet(destination_plan(outcome), room=ControllerResult((WANTED,), statuses=(status,)))
 
-    told = told_of(plan)[PRESET]
+    object_status = told_of(plan)[PRESET]
 
-    assert [row["state"] for row in told.fields["pluginStatuses"]] == [state]
-    assert {one.type: one.status for one in told.conditions}["Ready"] == ready
-    assert "desired" not in told.fields
+    assert [row["state"] for row in object_status.fields["pluginStatuses"]] == [state]
+    assert {condition.type: condition.status for condition in object_status.conditions}["Ready"] == ready
+    assert "desired" not in object_status.fields

@@ -31,8 +31,8 @@ SITE = "object x.io/v1 Site default berlin"
 LOGIN = "object v1 Secret default login"
 
 
-def status_of(made: Draft) -> dict[str, Any]:
-    return parse_yaml(build_package_status(made, destination(), CONFIG)).documents[0].data["status"]
+def status_of(new_draft: Draft) -> dict[str, Any]:
+    return parse_yaml(build_package_status(new_draft, destination(), CONFIG)).documents[0].data["status"]
 
 
 def rendered(**fields: Any) -> PackageRender:
@@ -41,10 +41,10 @@ def rendered(**fields: Any) -> PackageRender:
 
 def test_a_whole_status_file_reads_like_this() -> None:
     after = {"Kptfile": kptfile("v4"), "a.yaml": deployment()}
-    made = draft(
+    new_draft = draft(
         {"Kptfile": kptfile("v3", OLD_COMMIT)},
         after,
-        wanted=variant(package="edge/gw", made_by="edge"),
+        desired_variant=variant(package="edge/gw", made_by="edge"),
         trace={SITE: "sha256:5", "object x.io/v1 Site default gone": "absent", "variant": "sha256:6"},
         rendered=rendered(
             conditions=(Condition("Rendered", "False", "RenderFailed", "function starlark: no"),),
@@ -62,7 +62,7 @@ def test_a_whole_status_file_reads_like_this() -> None:
     )
 
     inputs = compute_digest({SITE: "sha256:5", "object x.io/v1 Site default gone": "absent", "variant": "sha256:6"})
-    assert build_package_status(made, destination(), CONFIG).decode() == (
+    assert build_package_status(new_draft, destination(), CONFIG).decode() == (
         "apiVersion: reconciler.dev/v1alpha1\n"
         "kind: PackageStatus\n"
         "metadata:\n"
@@ -168,8 +168,8 @@ def offer(rendered: str) -> RenderedVersion:
     "kind", [pytest.param("draft_version", id="drafted"), pytest.param("published_version", id="published")]
 )
 def test_the_tree_of_the_earlier_lock_is_told_where_it_is_known(kind: str, rendered: str, expected: str | None) -> None:
-    made = draft({"Kptfile": kptfile("v3")}, {"Kptfile": kptfile("v4")})
-    known = replace(made, record=replace(made.record, **{kind: offer(rendered)}))
+    new_draft = draft({"Kptfile": kptfile("v3")}, {"Kptfile": kptfile("v4")})
+    known = replace(new_draft, record=replace(new_draft.record, **{kind: offer(rendered)}))
 
     assert status_of(known)["upstream"]["from"].get("tree") == expected
 
@@ -187,42 +187,42 @@ def test_an_unreadable_earlier_kptfile_has_no_lock() -> None:
     ],
 )
 def test_a_gate_is_met_by_a_true_condition_only(condition: Condition, met: bool) -> None:
-    made = draft({}, {"a": "x"}, rendered=rendered(conditions=(condition,), readiness_gates=("here",)))
+    new_draft = draft({}, {"a": "x"}, rendered=rendered(conditions=(condition,), readiness_gates=("here",)))
 
-    assert status_of(made)["readinessGates"] == [{"conditionType": "here", "met": met}]
+    assert status_of(new_draft)["readinessGates"] == [{"conditionType": "here", "met": met}]
 
 
 def test_no_hash_of_a_secret_is_written() -> None:
     injected = (ConfigInjection("here", "s.yaml", "Secret", "default", "login", "sha256:short", "secrets.yaml"),)
     files = {("Secret", "default", "login"): "secrets.yaml"}
-    made = draft(
+    new_draft = draft(
         {}, {"a": "x"}, trace={LOGIN: "sha256:short"}, rendered=rendered(injections=injected, input_files=files)
     )
 
-    assert b"sha256:short" not in build_package_status(made, destination(), CONFIG)
-    assert status_of(made)["inputs"]["objects"] == [
+    assert b"sha256:short" not in build_package_status(new_draft, destination(), CONFIG)
+    assert status_of(new_draft)["inputs"]["objects"] == [
         {"kind": "Secret", "namespace": "default", "name": "login", "file": "secrets.yaml", "hash": "*****"}
     ]
 
 
 def test_a_name_with_blanks_is_one_name() -> None:
-    made = draft({}, {"a": "x"}, trace={"object v1 ConfigMap default a b": "sha256:1"})
+    new_draft = draft({}, {"a": "x"}, trace={"object v1 ConfigMap default a b": "sha256:1"})
 
-    assert [one["name"] for one in status_of(made)["inputs"]["objects"]] == ["a b"]
+    assert [item["name"] for item in status_of(new_draft)["inputs"]["objects"]] == ["a b"]
 
 
 def test_a_policy_is_an_input_by_what_it_says_to_the_cluster() -> None:
     files = {("OverridePolicy", "shop", "web"): "web.yaml"}
     trace = {"policy core.kubeadmiral.io/v1alpha1 OverridePolicy shop web eu-1": "sha256:1"}
-    made = draft({}, {"a": "x"}, trace=trace, rendered=rendered(input_files=files))
+    new_draft = draft({}, {"a": "x"}, trace=trace, rendered=rendered(input_files=files))
 
-    assert status_of(made)["inputs"]["objects"] == [
+    assert status_of(new_draft)["inputs"]["objects"] == [
         {"kind": "OverridePolicy", "namespace": "shop", "name": "web", "file": "web.yaml", "hash": "sha256:1"}
     ]
 
 
 def test_the_order_of_the_trace_does_not_matter() -> None:
-    one = draft({}, {"a": "x"}, trace={SITE: "1", LOGIN: "2"})
+    result = draft({}, {"a": "x"}, trace={SITE: "1", LOGIN: "2"})
     other = draft({}, {"a": "x"}, trace={LOGIN: "2", SITE: "1"})
 
-    assert build_package_status(one, destination(), CONFIG) == build_package_status(other, destination(), CONFIG)
+    assert build_package_status(result, destination(), CONFIG) == build_package_status(other, destination(), CONFIG)

@@ -64,30 +64,34 @@ def files(pod: Mapping[str, Any] | None = None, own: Any = None) -> dict[str, st
 
 def rendered(options: TemplateOptions | None = None, own: Any = None) -> PackageRender:
     """Return a package whose Kafka got another priority class, so that its pool did."""
-    done = merge(files(own=own), options=options)
+    package = merge(files(own=own), options=options)
     before, now = (
-        find_pairs({PACKAGE: tree(one)}) for one in (files({"priorityClassName": "low"}, own), files(own=own))
+        find_pairs({PACKAGE: tree(item)}) for item in (files({"priorityClassName": "low"}, own), files(own=own))
     )
     plain = tree(files(own=own))
     return PackageRender(
-        done.files, templates=done, template_changes=find_template_changes(before, now), findings=done.findings,
-        source=PackageSource(plain, plain, plain), stages=(FilesStage("template", done.files),),
+        package.files, templates=package, template_changes=find_template_changes(before, now), findings=package.findings,
+        source=PackageSource(plain, plain, plain), stages=(FilesStage("template", package.files),),
     )  # fmt: skip
 
 
 def changed(*, is_new: bool = False, **options: Any) -> Draft:
-    made = rendered(TemplateOptions(**options))
+    package_render = rendered(TemplateOptions(**options))
     before = FileTree() if is_new else merge(files({"priorityClassName": "low"})).files
-    return draft(before, made.files, rendered=made, task="edit", causes=("variant",))
+    return draft(before, package_render.files, rendered=package_render, task="edit", causes=("variant",))
 
 
-def message(made: Draft) -> str:
-    return format_draft_message(made, destination(), CONFIG, compare_packages(made.previous_files, made.rendered.files))
+def message(new_draft: Draft) -> str:
+    return format_draft_message(
+        new_draft, destination(), CONFIG, compare_packages(new_draft.previous_files, new_draft.rendered.files)
+    )
 
 
-def status(made: Draft) -> dict[str, Any]:
-    found: dict[str, Any] = parse_yaml(build_package_status(made, destination(), CONFIG)).documents[0].data["status"]
-    return found
+def status(new_draft: Draft) -> dict[str, Any]:
+    value: dict[str, Any] = (
+        parse_yaml(build_package_status(new_draft, destination(), CONFIG)).documents[0].data["status"]
+    )
+    return value
 
 
 @pytest.mark.parametrize(
@@ -137,7 +141,7 @@ def test_what_may_restart_stands_first() -> None:
     lines = format_template_changes(PackageRender(FileTree(), template_changes=(calm, unknown, rolls, moved)), 5)
 
     assert [line.partition(":")[0] for line in lines] == [
-        format_object(one.child) for one in (moved, rolls, unknown, calm)
+        format_object(template_change.child) for template_change in (moved, rolls, unknown, calm)
     ]
     assert format_template_changes(PackageRender(FileTree(), template_changes=(calm, unknown, rolls)), 2) == (
         lines[1], "and 2 more",
@@ -172,16 +176,20 @@ def test_what_may_restart_stands_first() -> None:
     ],
 )
 def test_who_decided_what_in_a_line(own: Any, options: TemplateOptions, expected: str) -> None:
-    made = rendered(options, own)
+    package_render = rendered(options, own)
 
-    assert made.templates is not None
-    assert format_children([one.as_data() for one in made.templates.effects], 5) == (expected,)
+    assert package_render.templates is not None
+    assert format_children([template_effect.as_data() for template_effect in package_render.templates.effects], 5) == (
+        expected,
+    )
 
 
 def test_a_child_without_any_template_says_so() -> None:
-    done = merge({"kafka.yaml": kafka(), "pool.yaml": pool()})
+    package = merge({"kafka.yaml": kafka(), "pool.yaml": pool()})
 
-    assert format_children([one.as_data() for one in done.effects], 5) == (f"{OF}, template is written): no template",)
+    assert format_children([template_effect.as_data() for template_effect in package.effects], 5) == (
+        f"{OF}, template is written): no template",
+    )
 
 
 @pytest.mark.parametrize(
@@ -201,7 +209,7 @@ def test_a_status_file_that_people_broke_tells_nothing(recorded: object) -> None
 
 
 def test_what_people_wrote_stays_on_its_line() -> None:
-    one = {
+    mapping = {
         "resource": "a\nb",
         "parent": "p",
         "mode": ["x"],
@@ -209,8 +217,8 @@ def test_what_people_wrote_stays_on_its_line() -> None:
         "toRepeat": "k: \x1b",
     }
 
-    assert format_children([one], 5) == ("a⏎b (parent p): n\\tm from ",)
-    assert list(format_settings_to_repeat([one])) == [
+    assert format_children([mapping], 5) == ("a⏎b (parent p): n\\tm from ",)
+    assert list(format_settings_to_repeat([mapping])) == [
         "# a⏎b: template that repeats the inherited settings",
         "  k: \\x1b",
     ]
@@ -224,9 +232,9 @@ def test_the_yaml_to_repeat_is_told_where_something_is_hidden() -> None:
 
 
 def test_a_reset_hides_on_purpose() -> None:
-    done = merge(files(own={"pod": {}}))
+    package = merge(files(own={"pod": {}}))
 
-    assert list(format_settings_to_repeat([one.as_data() for one in done.effects])) == []
+    assert list(format_settings_to_repeat([template_effect.as_data() for template_effect in package.effects])) == []
 
 
 # where it stands
@@ -249,7 +257,7 @@ def test_a_commit_of_a_package_without_templates_tells_nothing_of_them() -> None
 
 
 @pytest.mark.parametrize(
-    ("made", "expected"),
+    ("new_draft", "expected"),
     [
         pytest.param(changed(), [HIDES], id="what-changed"),
         pytest.param(replace(changed(), rendered=replace(rendered(), template_changes=())), [], id="what-did-not"),
@@ -258,8 +266,8 @@ def test_a_commit_of_a_package_without_templates_tells_nothing_of_them() -> None
         ),
     ],
 )
-def test_which_children_a_draft_is_about(made: Draft, expected: list[str]) -> None:
-    assert [*format_children(build_changed_children(made), 5)] == expected
+def test_which_children_a_draft_is_about(new_draft: Draft, expected: list[str]) -> None:
+    assert [*format_children(build_changed_children(new_draft), 5)] == expected
 
 
 def test_the_plan_has_all_of_it_in_every_format() -> None:
@@ -275,33 +283,33 @@ def test_the_plan_has_all_of_it_in_every_format() -> None:
     assert group["templateChanges"] == [
         {"resource": "KafkaNodePool/shop/brokers", "properties": ["pod"], "objects": ["Pod"], "rolls": True}
     ]
-    assert [one["resource"] for one in group["templates"]] == ["KafkaNodePool/shop/brokers"]
+    assert [template["resource"] for template in group["templates"]] == ["KafkaNodePool/shop/brokers"]
 
 
 def test_equal_files_with_another_risk_are_no_equal_changes() -> None:
-    one = changed(mode="report")
-    (change,) = one.rendered.template_changes
-    calm = replace(one.rendered, template_changes=(replace(change, restarts_pods=False),))
-    other = replace(one, rendered=calm, variant=variant("edge-gw", "us-1"))
-    plan = fleet(destination_plan(one), destination_plan(other, name="us-1"))
+    result = changed(mode="report")
+    (change,) = result.rendered.template_changes
+    calm = replace(result.rendered, template_changes=(replace(change, restarts_pods=False),))
+    other = replace(result, rendered=calm, variant=variant("edge-gw", "us-1"))
+    plan = fleet(destination_plan(result), destination_plan(other, name="us-1"))
 
     assert len(build_plan_data(plan, 0)["groups"]) == 2
 
 
 def test_the_status_file_tells_the_state_and_not_what_changed() -> None:
-    one = changed()
-    other = replace(one, rendered=replace(one.rendered, template_changes=()))
+    result = changed()
+    other = replace(result, rendered=replace(result.rendered, template_changes=()))
 
-    assert status(one) == status(other)
-    assert [(each["resource"], each["mode"]) for each in status(one)["templates"]] == [
+    assert status(result) == status(other)
+    assert [(template["resource"], template["mode"]) for template in status(result)["templates"]] == [
         ("KafkaNodePool/shop/brokers", "materialise")
     ]
-    assert status(one)["templates"][0]["toRepeat"].startswith("spec:\n  template:\n    kafkaContainer:\n")
-    assert "templateChanges" not in status(one)
+    assert status(result)["templates"][0]["toRepeat"].startswith("spec:\n  template:\n    kafkaContainer:\n")
+    assert "templateChanges" not in status(result)
 
 
 @pytest.mark.parametrize(
-    ("one", "other", "is_same"),
+    ("package_render", "other", "is_same"),
     [
         pytest.param(rendered(), rendered(), True, id="the-same"),
         pytest.param(
@@ -310,27 +318,29 @@ def test_the_status_file_tells_the_state_and_not_what_changed() -> None:
         pytest.param(rendered(), rendered(own={}), True, id="what-is-written-the-tree-tells"),
     ],
 )
-def test_a_report_is_part_of_what_makes_a_commit(one: PackageRender, other: PackageRender, is_same: bool) -> None:
-    assert (one.review_digest == other.review_digest) is is_same
+def test_a_report_is_part_of_what_makes_a_commit(
+    package_render: PackageRender, other: PackageRender, is_same: bool
+) -> None:
+    assert (package_render.review_digest == other.review_digest) is is_same
 
 
 def test_what_a_template_writes_of_a_secret_is_shown_nowhere() -> None:
     manifest = "apiVersion: v1\nkind: Secret\nstringData: {password: hunter2}\n"
     own = {"kafkaContainer": {"env": [{"name": "MANIFEST", "value": manifest}]}}
-    made = draft({}, {}, rendered=rendered(TemplateOptions("report"), own))
-    plan = fleet(destination_plan(made))
-    known = ExplainedPackage("eu-1/gw", CONFIG, {}, variant().owner, variant(), made.rendered)
-    found = explain(known, "KafkaNodePool/brokers")
-    told = [
-        str(status(made)),
-        message(made),
+    new_draft = draft({}, {}, rendered=rendered(TemplateOptions("report"), own))
+    plan = fleet(destination_plan(new_draft))
+    known = ExplainedPackage("eu-1/gw", CONFIG, {}, variant().owner, variant(), new_draft.rendered)
+    package_explanation = explain(known, "KafkaNodePool/brokers")
+    values = [
+        str(status(new_draft)),
+        message(new_draft),
         format_plan_text(plan, 0),
         str(build_plan_data(plan, 0)),
-        str(build_explanation_data(found)),
+        str(build_explanation_data(package_explanation)),
     ]
 
-    assert [text for text in told if "hunter2" in text] == []
-    assert status(made)["templates"][0]["template"]["kafkaContainer"]["env"][0]["value"] == "*****"
+    assert [text for text in values if "hunter2" in text] == []
+    assert status(new_draft)["templates"][0]["template"]["kafkaContainer"]["env"][0]["value"] == "*****"
 
 
 # explaining it
@@ -362,10 +372,12 @@ def test_what_a_pool_replaces_is_told_after_what_it_would_inherit() -> None:
 
 
 def test_a_whole_pool_is_explained_with_what_it_hides() -> None:
-    found = explain(explained(), "KafkaNodePool/brokers")
+    package_explanation = explain(explained(), "KafkaNodePool/brokers")
 
-    assert format_explanation(found).endswith("\n".join([HIDES, *REPEAT]) + "\n")
-    assert [one["resource"] for one in build_explanation_data(found)["templates"]] == ["KafkaNodePool/shop/brokers"]
+    assert format_explanation(package_explanation).endswith("\n".join([HIDES, *REPEAT]) + "\n")
+    assert [template["resource"] for template in build_explanation_data(package_explanation)["templates"]] == [
+        "KafkaNodePool/shop/brokers"
+    ]
     assert explain(explained(), "Kafka/orders").template_children == ()
 
 

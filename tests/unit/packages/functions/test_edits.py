@@ -40,7 +40,7 @@ def test_many_comments_are_written_at_once(monkeypatch: pytest.MonkeyPatch) -> N
     item = items("data:\n" + "".join(f"  k{number}: x\n" for number in range(64)) + "l: [a]\n")[0]
     looks: list[object] = []
     look = Document._set_comments
-    monkeypatch.setattr(Document, "_set_comments", lambda *given: looks.append(given) or look(*given))
+    monkeypatch.setattr(Document, "_set_comments", lambda *values: looks.append(values) or look(*values))
 
     changed, faults = set_line_comments(
         item, {**{("data", f"k{number}"): "# y" for number in range(64)}, ("l", 0): "# x"}, FunctionBudget()

@@ -66,7 +66,7 @@ def test_what_was_made_before(services: str, expected: list[tuple[str, str]]) ->
     output = run(enable_gcp_services, f"{SET.format(services=services)}---\n{MADE}", None)
 
     assert [(result.message, (result.resource or [""])[-1]) for result in output.results] == expected
-    assert {item.name for item in output.items} == {"s"} | {name for said, name in expected if "pruned" not in said}
+    assert {item.name for item in output.items} == {"s"} | {name for item, name in expected if "pruned" not in item}
 
 
 def test_a_second_run_is_silent() -> None:
@@ -87,9 +87,9 @@ def test_a_second_run_is_silent() -> None:
 )
 def test_places(package: str, at: str, path: str) -> None:
     item: Item = replace(items(SET.format(services="compute.a.b"), at)[0], package=package)
-    made = enable_gcp_services([item], None, FunctionContext()).items[1]
+    new_item = enable_gcp_services([item], None, FunctionContext()).items[1]
 
-    assert made.file == path
+    assert new_item.file == path
 
 
 @pytest.mark.parametrize(

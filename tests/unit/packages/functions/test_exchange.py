@@ -41,8 +41,10 @@ def answer(text: str, reply: str, code: int = 0, log: str = "") -> Any:
 
 def echoed(text: str, old: str = "", new: str = "") -> str:
     """Return the documents of a text after a function that only replaced text."""
-    given = items(text)
-    output = read_response(given, ProcessResponse(0, format_request(given, None).replace(old, new).encode()), MOST)
+    input_items = items(text)
+    output = read_response(
+        input_items, ProcessResponse(0, format_request(input_items, None).replace(old, new).encode()), MOST
+    )
     assert not output.has_failed, output.error
     return shown(output.items)
 
@@ -112,12 +114,12 @@ ONE = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata:\n"
     ],
 )
 def test_a_function_that_changes_nothing(text: str) -> None:
-    given = items(text)
-    wire = format_request(given, None)
+    input_items = items(text)
+    wire = format_request(input_items, None)
 
-    assert parse_yaml(wire).documents[0].data == build_resource_list(given, None)
-    output = read_response(given, ProcessResponse(0, wire.encode()), MOST)
-    assert [one.document for one in output.items] == [one.base for one in given]
+    assert parse_yaml(wire).documents[0].data == build_resource_list(input_items, None)
+    output = read_response(input_items, ProcessResponse(0, wire.encode()), MOST)
+    assert [item.document for item in output.items] == [item.base for item in input_items]
 
 
 @pytest.mark.parametrize(

@@ -81,7 +81,7 @@ def test_a_field_that_cannot_be_set_is_an_error(function: KrmFunction, data: dic
 
 
 @pytest.mark.parametrize(
-    ("one", "other", "shared"),
+    ("value", "other", "shared"),
     [
         pytest.param({"a": 1}, {"a": 1}, True, id="equal"),
         pytest.param({"a": 1}, {"a": 1.0}, False, id="a-float"),
@@ -89,27 +89,27 @@ def test_a_field_that_cannot_be_set_is_an_error(function: KrmFunction, data: dic
         pytest.param({"a": 1, "b": 2}, {"b": 2, "a": 1}, False, id="another-order"),
     ],
 )
-def test_items_with_the_same_data_are_the_same(one: Any, other: Any, shared: bool) -> None:
+def test_items_with_the_same_data_are_the_same(value: Any, other: Any, shared: bool) -> None:
     item = items("kind: A\n")[0]
 
-    first, second = item.with_shared_data(one), item.with_shared_data(other)
+    first, second = item.with_shared_data(value), item.with_shared_data(other)
 
     assert (first is second) == shared
     assert repr(second.data) == repr(other)
 
 
 @pytest.mark.parametrize(
-    ("one", "other", "shared"),
+    ("value", "other", "shared"),
     [
         pytest.param("1", "1", True, id="equal-texts"),
         pytest.param("1", "2", False, id="other-texts"),
         pytest.param(1, True, False, id="equal-and-not-the-same"),
     ],
 )
-def test_texts_set_in_one_item_are_the_same_item(one: Any, other: Any, shared: bool) -> None:
+def test_texts_set_in_one_item_are_the_same_item(value: Any, other: Any, shared: bool) -> None:
     item = items("kind: A\n")[0]
 
-    first, second = item.with_values([(("a",), one)]), item.with_values([(("a",), other)])
+    first, second = item.with_values([(("a",), value)]), item.with_values([(("a",), other)])
 
     assert (first is second) == shared
     assert second.data["a"] is other

@@ -13,7 +13,10 @@ def test_the_page_lists_every_function_with_its_versions() -> None:
     start = lines.index("| function | versions |") + 2
     listed = lines[start : lines.index("", start)]
 
-    assert listed == [f"| `{name}` | {versions(one)} |" for name, one in sorted(BUILTIN_FUNCTIONS.releases.items())]
+    assert listed == [
+        f"| `{name}` | {versions(function_releases)} |"
+        for name, function_releases in sorted(BUILTIN_FUNCTIONS.releases.items())
+    ]
 
 
 def versions(releases: Sequence[FunctionRelease]) -> str:

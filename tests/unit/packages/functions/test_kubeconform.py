@@ -292,9 +292,11 @@ def test_a_result_says_what_and_where() -> None:
 
 @pytest.mark.parametrize("function", [pytest.param(kubeconform, id="kubeconform"), pytest.param(kubeval, id="kubeval")])
 def test_nothing_is_changed(function: KrmFunction) -> None:
-    given = items(WRONG)
+    input_items = items(WRONG)
 
-    assert [item.document.text for item in run(function, WRONG, None).items] == [item.document.text for item in given]
+    assert [item.document.text for item in run(function, WRONG, None).items] == [
+        item.document.text for item in input_items
+    ]
 
 
 def test_without_the_extra_the_function_fails_and_names_it(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -312,7 +314,7 @@ def test_without_the_extra_the_function_fails_and_names_it(monkeypatch: pytest.M
 
 @pytest.mark.parametrize("name", ["kubeconform:v0.1.1", "kubeval:v0.3", "kubeval:unstable", "kubeconform@sha256:1"])
 def test_what_they_validate_with_is_their_identity(name: str) -> None:
-    found = BUILTIN_FUNCTIONS.find(FunctionSpec(image=f"ghcr.io/kptdev/krm-functions-catalog/{name}"))
+    function_match = BUILTIN_FUNCTIONS.find(FunctionSpec(image=f"ghcr.io/kptdev/krm-functions-catalog/{name}"))
 
-    assert found is not None
-    assert found.identity == describe_installed_schemas() == find_schemas_version()
+    assert function_match is not None
+    assert function_match.identity == describe_installed_schemas() == find_schemas_version()

@@ -37,8 +37,8 @@ def fields(count: int, value: str = "x", comment: str = "") -> str:
 
 
 def documents(count: int, **annotations: str) -> str:
-    told = "".join(f"    {key.replace('_', '/')}: '{value}'\n" for key, value in annotations.items())
-    head = HEAD.replace("name: a", "name: a{}") + (f"  annotations:\n{told}" if told else "")
+    text = "".join(f"    {key.replace('_', '/')}: '{value}'\n" for key, value in annotations.items())
+    head = HEAD.replace("name: a", "name: a{}") + (f"  annotations:\n{text}" if text else "")
     return "---\n".join(head.format(n) for n in range(count))
 
 
@@ -286,7 +286,7 @@ def test_a_match_that_is_multiplied_again_and_again_fails_and_leaves_the_package
 def test_the_limits_hold_for_all_calls_of_a_render_together() -> None:
     function = f"image: set-annotations:v0.1\n    configMap: {{a: '{'z' * KIB}'}}"
     other = f"image: set-annotations:v0.1\n    configMap: {{a: '{'w' * KIB}'}}"
-    one = FunctionLimits(output_bytes=64 * KIB)
+    function_limits = FunctionLimits(output_bytes=64 * KIB)
     kptfile = KPTFILE + "pipeline:\n  mutators:\n" + "".join(f"  - {f}\n" for f in [function, other] * 30)
     files = tree({"Kptfile": kptfile, "r.yaml": HEAD})
 
@@ -294,7 +294,7 @@ def test_the_limits_hold_for_all_calls_of_a_render_together() -> None:
         return render_pipelines(files, type(BUILTIN_FUNCTIONS)(BUILTIN_FUNCTIONS.load, limits), "safe")
 
     assert rendered(FunctionLimits()).failure is None
-    assert (failure := rendered(one).failure) is not None
+    assert (failure := rendered(function_limits).failure) is not None
     assert OUTPUT in failure.message
 
 
@@ -314,7 +314,7 @@ def test_the_values_that_a_field_shows_are_those_of_greedy_groups(pattern: str, 
 
 
 @pytest.mark.parametrize(
-    ("value", "made"),
+    ("value", "number"),
     [
         pytest.param("x" * 100, 100, id="text"),
         pytest.param({"a": ["b", 1, None, True]}, 9, id="mapping"),
@@ -322,8 +322,8 @@ def test_the_values_that_a_field_shows_are_those_of_greedy_groups(pattern: str, 
         pytest.param({"a": {"b": {"c": "x\n" * 100}}}, 800, id="every-line-is-indented"),
     ],
 )
-def test_the_size_of_data_is_at_least_that_of_its_text(value: Any, made: int) -> None:
-    assert estimate_value_bytes(value) >= made
+def test_the_size_of_data_is_at_least_that_of_its_text(value: Any, number: int) -> None:
+    assert estimate_value_bytes(value) >= number
 
 
 def nested(levels: int) -> Any:

@@ -97,9 +97,9 @@ def holding(path: str, value: Any) -> Any:
 def test_references(target: str, referrer: str, path: str) -> None:
     renamed = resource(target, "old")
     item = resource(referrer, "me", **holding(path, "old"))
-    found = find_renamed_references([item], {renamed: "new"}, FunctionBudget())[item]
+    renamed_references = find_renamed_references([item], {renamed: "new"}, FunctionBudget())[item]
 
-    assert [(format_field_path(at), name) for at, name in found] == [(path, "new")]
+    assert [(format_field_path(at), name) for at, name in renamed_references] == [(path, "new")]
 
 
 BINDING, ACCOUNT = f"{RBAC} RoleBinding", "v1 ServiceAccount"

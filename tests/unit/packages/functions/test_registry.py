@@ -27,10 +27,14 @@ NEWEST = 1_000_000
     ],
 )
 def test_find(image: str, version: tuple[int, int, int], warns: bool) -> None:
-    found = BUILTIN_FUNCTIONS.find(FunctionSpec(image=image))
+    function_match = BUILTIN_FUNCTIONS.find(FunctionSpec(image=image))
 
-    assert found is not None
-    assert (found.function, found.version, bool(found.warning)) == (set_namespace, version, warns)
+    assert function_match is not None
+    assert (function_match.function, function_match.version, bool(function_match.warning)) == (
+        set_namespace,
+        version,
+        warns,
+    )
 
 
 @pytest.mark.parametrize(
@@ -43,10 +47,10 @@ def test_find(image: str, version: tuple[int, int, int], warns: bool) -> None:
     ],
 )
 def test_tag_overrules_the_image(tag: str, version: tuple[int, int, int]) -> None:
-    found = BUILTIN_FUNCTIONS.find(FunctionSpec(image="set-namespace:v0.4.1", tag=tag))
+    function_match = BUILTIN_FUNCTIONS.find(FunctionSpec(image="set-namespace:v0.4.1", tag=tag))
 
-    assert found is not None
-    assert found.version == version
+    assert function_match is not None
+    assert function_match.version == version
 
 
 @pytest.mark.parametrize(
@@ -66,10 +70,10 @@ def test_tag_overrules_the_image(tag: str, version: tuple[int, int, int]) -> Non
     ],
 )
 def test_functions_by_image(image: str, name: str, warns: bool) -> None:
-    found = BUILTIN_FUNCTIONS.find(FunctionSpec(image=image))
+    function_match = BUILTIN_FUNCTIONS.find(FunctionSpec(image=image))
 
-    assert found is not None
-    assert (getattr(found.function, "__name__", ""), bool(found.warning)) == (name, warns)
+    assert function_match is not None
+    assert (getattr(function_match.function, "__name__", ""), bool(function_match.warning)) == (name, warns)
 
 
 @pytest.mark.parametrize(

@@ -32,11 +32,11 @@ def test_remove_local_config_resources(value: str, expected: list[tuple[str, str
 
 
 @pytest.mark.parametrize(
-    ("profile", "kept"),
+    ("profile", "remaining"),
     [pytest.param("safe", 1, id="safe"), pytest.param("compat", 0, id="upstream-does-not")],
 )
-def test_a_kptfile(profile: Profile, kept: int) -> None:
+def test_a_kptfile(profile: Profile, remaining: int) -> None:
     text = f"{KPTFILE}  annotations:\n    config.kubernetes.io/local-config: 'true'\n"
     output = remove_local_config_resources(items(text, "Kptfile"), None, FunctionContext(profile))
 
-    assert len(output.items) == kept
+    assert len(output.items) == remaining

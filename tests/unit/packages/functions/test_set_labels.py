@@ -152,7 +152,7 @@ def test_local_config(version: FunctionVersion, expected: dict[str, str]) -> Non
 
 
 @pytest.mark.parametrize(
-    ("configuration", "failed", "said"),
+    ("configuration", "failed", "values"),
     [
         pytest.param(TIER, False, ("info", "set 1 labels in total"), id="count"),
         pytest.param(None, True, ("info", "`FunctionConfig` is not given"), id="none"),
@@ -171,7 +171,7 @@ def test_local_config(version: FunctionVersion, expected: dict[str, str]) -> Non
         ),
     ],
 )
-def test_configuration(configuration: dict[str, Any] | None, failed: bool, said: tuple[str, str]) -> None:
+def test_configuration(configuration: dict[str, Any] | None, failed: bool, values: tuple[str, str]) -> None:
     output = run(set_labels, resource("v1", "ConfigMap", "{}"), configuration)
 
-    assert (output.has_failed, messages(output)) == (failed, [said])
+    assert (output.has_failed, messages(output)) == (failed, [values])

@@ -116,8 +116,8 @@ def test_safe_fields(resource: str, path: str, expected: str | None, version: Fu
     output = run(set_namespace, resource, TO_NEW, "safe", version)
 
     assert get_value_at(output.items[0].data, tuple(path.split("."))) == expected
-    again = set_namespace(output.items, TO_NEW, FunctionContext("safe", version))
-    assert [item.data for item in again.items] == [item.data for item in output.items]
+    function_output = set_namespace(output.items, TO_NEW, FunctionContext("safe", version))
+    assert [item.data for item in function_output.items] == [item.data for item in output.items]
 
 
 @pytest.mark.parametrize(
@@ -159,8 +159,8 @@ def test_subjects(profile: Profile, version: FunctionVersion, kind: str, expecte
 def test_configuration(configuration: dict[str, Any] | None, expected: str) -> None:
     output = run(set_namespace, "apiVersion: v1\nkind: Service\nmetadata: {name: a, namespace: old}\n", configuration)
 
-    said = [message[: len(expected)] for severity, message in messages(output) if severity == "error"]
-    assert (said or namespaces(output)) == [expected]
+    values = [message[: len(expected)] for severity, message in messages(output) if severity == "error"]
+    assert (values or namespaces(output)) == [expected]
 
 
 TWO = """\

@@ -16,24 +16,26 @@ ONE = "apiVersion: v1\nkind: A\nmetadata:\n  name: a\n"
 
 
 def test_a_round_trip_changes_nothing() -> None:
-    given = items(ONE + "  annotations: {}\n---\n" + ONE + "  annotations: {own: x, config.kubernetes.io/index: '7'}\n")
+    input_items = items(
+        ONE + "  annotations: {}\n---\n" + ONE + "  annotations: {own: x, config.kubernetes.io/index: '7'}\n"
+    )
 
-    returned = read_returned_items(given, build_resource_list(given, None))
+    returned = read_returned_items(input_items, build_resource_list(input_items, None))
 
     assert not isinstance(returned, str)
-    assert [item.data for item in returned] == [item.data for item in given]
-    assert [item.document for item in returned] == [item.base for item in given]
+    assert [item.data for item in returned] == [item.data for item in input_items]
+    assert [item.document for item in returned] == [item.base for item in input_items]
 
 
 @pytest.mark.parametrize("text", ["resources: [a.yaml]\n", "metadata:\nresources: []\n", "metadata: {}\na: 1\n"])
 def test_what_has_no_metadata_has_a_place_too(text: str) -> None:
-    given = items(text)
-    wire = build_resource_list(given, None)
-    returned = read_returned_items(given, wire)
+    input_items = items(text)
+    wire = build_resource_list(input_items, None)
+    returned = read_returned_items(input_items, wire)
 
     assert wire["items"][0]["metadata"]["annotations"][PATH] == "r.yaml"
     assert not isinstance(returned, str)
-    assert [item.data for item in returned] == [item.data for item in given]
+    assert [item.data for item in returned] == [item.data for item in input_items]
 
 
 @pytest.mark.parametrize(
@@ -44,11 +46,11 @@ def test_what_has_no_metadata_has_a_place_too(text: str) -> None:
     ],
 )
 def test_new_keys_come_last(order: list[str], *, sorts: bool) -> None:
-    given = items(ONE)
-    wire = build_resource_list(given, None)
+    input_items = items(ONE)
+    wire = build_resource_list(input_items, None)
     wire["items"][0] = {"z": 1, "a": 2, **wire["items"][0]}
 
-    returned = read_returned_items(given, wire, sort_new_keys=sorts)
+    returned = read_returned_items(input_items, wire, sort_new_keys=sorts)
 
     assert not isinstance(returned, str)
     assert list(returned[0].data) == order
@@ -66,15 +68,15 @@ def test_new_keys_come_last(order: list[str], *, sorts: bool) -> None:
     ],
 )
 def test_places(annotations: dict[str, Any], place: tuple[str, int]) -> None:
-    given = items(ONE)
-    wire = build_resource_list(given, None)
+    input_items = items(ONE)
+    wire = build_resource_list(input_items, None)
     wire["items"][0]["metadata"]["annotations"].update(annotations)
 
-    returned = read_returned_items(given, wire)
+    returned = read_returned_items(input_items, wire)
 
     assert not isinstance(returned, str)
     assert [(item.path, item.index) for item in returned] == [place]
-    assert returned[0].data == given[0].data
+    assert returned[0].data == input_items[0].data
 
 
 @pytest.mark.parametrize(
@@ -85,26 +87,26 @@ def test_places(annotations: dict[str, Any], place: tuple[str, int]) -> None:
     ],
 )
 def test_emptied_annotations(own: str, *, emptied: bool) -> None:
-    given = items(ONE + own)
-    wire = build_resource_list(given, None)
+    input_items = items(ONE + own)
+    wire = build_resource_list(input_items, None)
     wire["items"][0]["metadata"]["annotations"] = {"config.k8s.io/id": "0"}
-    returned = read_returned_items(given, wire)
+    returned = read_returned_items(input_items, wire)
     wire["items"][0]["metadata"]["annotations"] = {}
     new = read_returned_items([], wire)
 
     assert not isinstance(returned, str)
     assert not isinstance(new, str)
-    assert returned[0].data == given[0].data
+    assert returned[0].data == input_items[0].data
     assert ("annotations" not in returned[0].data["metadata"]) is emptied
     assert "annotations" not in new[0].data["metadata"]
 
 
 def test_a_copy_is_new() -> None:
-    given = items(ONE)
-    wire = build_resource_list(given, None)
+    input_items = items(ONE)
+    wire = build_resource_list(input_items, None)
     wire["items"].append(wire["items"][0])
 
-    returned = read_returned_items(given, wire)
+    returned = read_returned_items(input_items, wire)
 
     assert not isinstance(returned, str)
     assert [item.id for item in returned] == [0, None]

@@ -46,8 +46,8 @@ def function_of(text: str) -> str:
 def test_validate_kptfile(text: str, pointers: list[str]) -> None:
     findings = validate_kptfile(read(text))
 
-    wanted = [f"pipeline.mutators[0].{pointer}".rstrip(".") for pointer in pointers]
-    assert [finding.location.pointer for finding in findings] == wanted
+    expected = [f"pipeline.mutators[0].{pointer}".rstrip(".") for pointer in pointers]
+    assert [finding.location.pointer for finding in findings] == expected
 
 
 def test_unknown_fields_are_kept_in_safe_and_refused_in_compat() -> None:

@@ -10,8 +10,10 @@ from reconciler.packages.update.options import DEVIATIONS, build_merge_options
 
 
 def switches(options: MergeOptions) -> dict[str, object]:
-    found = {one.name: getattr(options, one.name) for one in fields(options) if one.name not in ("rules", "shapes")}
-    return {**found, **{one.name: getattr(options.rules, one.name) for one in fields(options.rules)}}
+    mapping = {
+        field.name: getattr(options, field.name) for field in fields(options) if field.name not in ("rules", "shapes")
+    }
+    return {**mapping, **{field.name: getattr(options.rules, field.name) for field in fields(options.rules)}}
 
 
 @pytest.mark.parametrize("number", DEVIATIONS)

@@ -196,12 +196,12 @@ def entry(config: str, rest: str = "") -> str:
 def test_what_both_sides_changed(
     origin: str, updated: str, local: str, merged: str, conflicts: list[tuple[str, str, str]]
 ) -> None:
-    result, found = merge_kptfile(pipeline(origin), pipeline(updated), pipeline(local), OPTIONS)
+    result, actual_conflicts = merge_kptfile(pipeline(origin), pipeline(updated), pipeline(local), OPTIONS)
 
     assert result.data == pipeline(merged).data
-    assert briefly(found) == conflicts
-    again, none = merge_kptfile(pipeline(updated), pipeline(updated), result, OPTIONS)
-    assert (again, none) == (result, ())
+    assert briefly(actual_conflicts) == conflicts
+    second_kptfile, none = merge_kptfile(pipeline(updated), pipeline(updated), result, OPTIONS)
+    assert (second_kptfile, none) == (result, ())
 
 
 @pytest.mark.parametrize(
@@ -297,10 +297,10 @@ def test_exclusions_unite_where_there_were_none() -> None:
     ],
 )  # fmt: skip
 def test_other_parts(origin: str, updated: str, local: str, merged: str, conflicts: list[tuple[str, str, str]]) -> None:
-    result, found = merge_kptfile(kptfile(origin), kptfile(updated), kptfile(local), OPTIONS)
+    result, actual_conflicts = merge_kptfile(kptfile(origin), kptfile(updated), kptfile(local), OPTIONS)
 
     assert result.data == kptfile(merged).data
-    assert briefly(found) == conflicts
+    assert briefly(actual_conflicts) == conflicts
 
 
 def test_labels_and_annotations() -> None:

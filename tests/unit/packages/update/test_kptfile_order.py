@@ -27,6 +27,6 @@ def numbers(letters: str) -> list[int]:
     ],
 )
 def test_merged_order(origin: str, updated: str, local: str, expected: str, clash: bool) -> None:
-    kept = numbers(expected)
+    remaining = numbers(expected)
 
-    assert merge_function_order(numbers(origin), numbers(updated), numbers(local), kept) == (kept, clash)
+    assert merge_function_order(numbers(origin), numbers(updated), numbers(local), remaining) == (remaining, clash)

@@ -53,13 +53,13 @@ def test_generators_are_merged_by_name(
 ) -> None:
     sides = [kustomization(field, *entries, head=head) for entries in (origin, updated, local)]
 
-    found = merge(options, *sides)
+    result = merge(options, *sides)
 
-    wanted = yaml.safe_load(kustomization(field, *expected, head=head))
-    assert isinstance(found, dict)
-    order = {entry["name"]: entry for entry in found.pop(field)}
-    assert order == {entry["name"]: entry for entry in wanted.pop(field)}
-    assert found == wanted
+    document = yaml.safe_load(kustomization(field, *expected, head=head))
+    assert isinstance(result, dict)
+    order = {entry["name"]: entry for entry in result.pop(field)}
+    assert order == {entry["name"]: entry for entry in document.pop(field)}
+    assert result == document
 
 
 @pytest.mark.parametrize(
@@ -72,10 +72,10 @@ def test_generators_are_merged_by_name(
 def test_a_list_that_upstream_removed(options: MergeOptions, expected: object) -> None:
     sides = [kustomization("configMapGenerator", *entries) for entries in (["base"], [], ["base", "local"])]
 
-    found = merge(options, *sides)
+    result = merge(options, *sides)
 
-    assert isinstance(found, dict)
-    assert found.get("configMapGenerator") == expected
+    assert isinstance(result, dict)
+    assert result.get("configMapGenerator") == expected
 
 
 @pytest.mark.parametrize("options", [pytest.param(SAFE, id="safe"), pytest.param(compat_options(), id="compat")])
@@ -86,8 +86,8 @@ def test_other_lists_of_a_kustomization_take_the_side_that_changed(options: Merg
         kustomization("configMapGenerator", "base", resources=("web.yaml", "new.yaml", "mine.yaml")),
     ]
 
-    found = merge(options, *sides)
+    result = merge(options, *sides)
 
-    assert isinstance(found, dict)
-    assert found["resources"] == ["web.yaml", "new.yaml", "mine.yaml"]
-    assert found["configMapGenerator"] == [{"name": "base", "literals": ["a=2"]}]
+    assert isinstance(result, dict)
+    assert result["resources"] == ["web.yaml", "new.yaml", "mine.yaml"]
+    assert result["configMapGenerator"] == [{"name": "base", "literals": ["a=2"]}]

@@ -24,7 +24,7 @@ def entries(path: str, *names: str) -> list[MergeEntry]:
 
 def shown(groups: tuple[ResourceGroup, ...]) -> list[str]:
     sides = [(group.origin, group.updated, group.local) for group in groups]
-    return [" ".join(f"{entry.path}.{entry.name}" if entry else "-" for entry in each) for each in sides]
+    return [" ".join(f"{entry.path}.{entry.name}" if entry else "-" for entry in side) for side in sides]
 
 
 @pytest.mark.parametrize(

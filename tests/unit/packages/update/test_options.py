@@ -85,7 +85,7 @@ def test_a_broken_file_ends_the_update_where_it_is_not_isolated() -> None:
     result = run([*trees[:2], local], replace(SAFE, isolate_broken=False))
 
     assert result.files == local
-    assert [(each.code, each.severity, each.location.file) for each in result.findings] == [
+    assert [(finding.code, finding.severity, finding.location.file) for finding in result.findings] == [
         ("YamlSyntax", Severity.ERROR, "x.yaml")
     ]
 
@@ -110,7 +110,7 @@ def test_what_a_local_krmignore_hides_counts_as_deleted_in_compat() -> None:
 
 def test_documents_are_ordered_by_their_merged_number_in_compat() -> None:
     c = thing("c", "1")
-    sides = [package({"r.yaml": "---\n".join(each)}) for each in ([A, B], [B, A], [A, B, c])]
+    sides = [package({"r.yaml": "---\n".join(item)}) for item in ([A, B], [B, A], [A, B, c])]
     result = run(sides, compat_options())
 
     assert texts(result.files)["r.yaml"] == "---\n".join([B, A, c])

@@ -84,7 +84,7 @@ def test_a_resource_file(origin: str, updated: str, local: str, expected: str) -
 
 
 @pytest.mark.parametrize(
-    ("origin", "updated", "local", "options", "expected", "told"),
+    ("origin", "updated", "local", "options", "expected", "values"),
     [
         pytest.param(
             A, thing("a", "2"), thing("a", "3"), SAFE, thing("a", "2"), ("field", "upstream", "D2"), id="field"
@@ -110,12 +110,12 @@ def test_a_resource_file(origin: str, updated: str, local: str, expected: str) -
     ],
 )
 def test_what_both_sides_changed(
-    origin: str, updated: str, local: str, options: MergeOptions, expected: str, told: tuple[str, str, str]
+    origin: str, updated: str, local: str, options: MergeOptions, expected: str, values: tuple[str, str, str]
 ) -> None:
     text, result = merged(origin, updated, local, options)
 
     assert text == expected
-    assert [(conflict.kind, conflict.chosen, conflict.rule) for conflict in result.conflicts] == [told]
+    assert [(conflict.kind, conflict.chosen, conflict.rule) for conflict in result.conflicts] == [values]
     assert result.conflicts[0].file == "r.yaml"
     assert all(finding.severity is Severity.WARNING for finding in result.findings)
 
@@ -260,7 +260,7 @@ def custom(*peers: str) -> str:
 def test_list_keys_come_from_the_crds_of_any_side(side: int) -> None:
     files = [{"l.yaml": custom("a")}, {"l.yaml": custom("a", "new")}, {"l.yaml": custom("a", "mine")}]
     files[side]["crd.yaml"] = CRD
-    result = run(package(each) for each in files)
+    result = run(package(file) for file in files)
 
     assert texts(result.files)["l.yaml"] == custom("a", "mine", "new")
     assert result.conflicts == ()
@@ -304,7 +304,7 @@ def test_a_kptfile_that_cannot_be_read(local: str, updated: str, rules: list[str
 
 
 def test_conflicts_in_a_kptfile_name_the_file() -> None:
-    files = [tree({"Kptfile": sub("app"), "sub/Kptfile": f"{sub('sub')}info:\n  site: {each}\n"}) for each in "abc"]
+    files = [tree({"Kptfile": sub("app"), "sub/Kptfile": f"{sub('sub')}info:\n  site: {item}\n"}) for item in "abc"]
     result = run(files)
 
     assert [(conflict.file, conflict.pointer) for conflict in result.conflicts] == [("sub/Kptfile", "/info/site")]

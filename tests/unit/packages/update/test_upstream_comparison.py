@@ -22,9 +22,9 @@ def got() -> FileTree:
 
 
 def compared(files: FileTree, ref: str = "") -> UpstreamComparison:
-    found = compare_with_upstream(files, UPSTREAMS, ref)
-    assert isinstance(found, UpstreamComparison)
-    return found
+    result = compare_with_upstream(files, UPSTREAMS, ref)
+    assert isinstance(result, UpstreamComparison)
+    return result
 
 
 @pytest.mark.parametrize(
@@ -44,24 +44,24 @@ def compared(files: FileTree, ref: str = "") -> UpstreamComparison:
     ],
 )
 def test_against_what_was_merged_last(changes: dict[str, bytes], paths: list[str]) -> None:
-    found = compared(got().with_files(changes))
+    upstream_comparison = compared(got().with_files(changes))
 
-    assert sorted({*found.upstream, *found.local}) == paths
-    assert found.upstream_package.commit == "v1"
+    assert sorted({*upstream_comparison.upstream, *upstream_comparison.local}) == paths
+    assert upstream_comparison.upstream_package.commit == "v1"
 
 
 def test_what_is_shown_differs_in_nothing_but_the_edit() -> None:
     kptfile = sub("mine", "r /p v1", "v1") + "info:\n  description: ours\n"
     local = got().with_files({"a.yaml": thing("a", "7").encode(), "Kptfile": kptfile.encode()}).without_files("README")
-    found = compared(local)
+    upstream_comparison = compared(local)
 
     commented = A.replace("metadata:", "metadata: # kpt-merge: /a")
-    assert texts(found.upstream) == {
+    assert texts(upstream_comparison.upstream) == {
         "a.yaml": commented,
         "Kptfile": sub("mine", "r /p v1", "v1"),
         "README": "read me\n",
     }
-    assert texts(found.local) == {"a.yaml": commented.replace(": 1", ": 7"), "Kptfile": kptfile}
+    assert texts(upstream_comparison.local) == {"a.yaml": commented.replace(": 1", ": 7"), "Kptfile": kptfile}
 
 
 @pytest.mark.parametrize(
@@ -76,9 +76,9 @@ def test_what_is_shown_differs_in_nothing_but_the_edit() -> None:
 def test_against_a_ref(followed: str, ref: str, against: str, paths: list[str]) -> None:
     local = got()
     kptfile = local["Kptfile"].data.replace(b"    ref: v1\n", f"    ref: {followed}\n".encode(), 1)
-    found = compared(local.with_files({"Kptfile": kptfile}), ref)
+    upstream_comparison = compared(local.with_files({"Kptfile": kptfile}), ref)
 
-    assert (list(found.upstream), found.upstream_package.ref) == (paths, against)
+    assert (list(upstream_comparison.upstream), upstream_comparison.upstream_package.ref) == (paths, against)
 
 
 def test_remote_subpackages_have_upstreams_of_their_own() -> None:
@@ -92,15 +92,15 @@ def test_remote_subpackages_have_upstreams_of_their_own() -> None:
 
 
 @pytest.mark.parametrize(
-    ("kptfile", "ref", "said"),
+    ("kptfile", "ref", "text"),
     [
         pytest.param(sub("mine"), "", "upstreamLock.git", id="no-lock"),
         pytest.param(sub("mine"), "v2", "upstream.git", id="no-upstream"),
         pytest.param("kind: Kptfile\n", "", "kpt.dev/v1", id="no-kptfile"),
     ],
 )
-def test_what_cannot_be_compared(kptfile: str, ref: str, said: str) -> None:
-    found = compare_with_upstream(tree({"Kptfile": kptfile}), UPSTREAMS, ref)
+def test_what_cannot_be_compared(kptfile: str, ref: str, text: str) -> None:
+    result = compare_with_upstream(tree({"Kptfile": kptfile}), UPSTREAMS, ref)
 
-    assert isinstance(found, tuple)
-    assert said in found[0].message
+    assert isinstance(result, tuple)
+    assert text in result[0].message

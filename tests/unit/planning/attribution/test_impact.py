@@ -36,15 +36,19 @@ def plan(*outcomes: Any, **more: Any) -> FleetPlan:
     return fleet(destination_plan(*outcomes, **more))
 
 
-def standing(wanted: Draft) -> Any:
+def standing(desired_draft: Draft) -> Any:
     """Return what a draft is once it was offered: unchanged, with the tree and the review of its record."""
     return replace(
-        unchanged(wanted.variant, "drafted"), record=replace(wanted.record, review_digest=wanted.rendered.review_digest)
+        unchanged(desired_draft.variant, "drafted"),
+        record=replace(desired_draft.record, review_digest=desired_draft.rendered.review_digest),
     )
 
 
 def told(base: FleetPlan, head: FleetPlan) -> list[tuple[str, str, str]]:
-    return [(one.target_name, one.before.kind, one.after.kind) for one in compare_plans(base, head)]
+    return [
+        (package_impact.target_name, package_impact.before.kind, package_impact.after.kind)
+        for package_impact in compare_plans(base, head)
+    ]
 
 
 FIRST, SECOND = draft({}, ONE), draft({}, TWO)
@@ -82,9 +86,9 @@ def test_a_package_is_told_where_it_comes_to_something_else(
     assert told(base, head) == expected
 
 
-def known(one: TargetPlan) -> TargetPlan:
+def known(target_plan: TargetPlan) -> TargetPlan:
     record = PackageRecord(owner(), is_owned=True)
-    return replace(one, next_state=replace(one.next_state, packages={"gw": record}))
+    return replace(target_plan, next_state=replace(target_plan.next_state, packages={"gw": record}))
 
 
 def of_owner(**more: Any) -> ControllerResult:
@@ -114,10 +118,10 @@ def of_owner(**more: Any) -> ControllerResult:
     ],
 )  # fmt: skip
 def test_a_package_of_which_a_plan_says_nothing_stays_for_a_reason(head: FleetPlan, reason: str) -> None:
-    (one,) = compare_plans(plan(FIRST), head)
+    (package_impact,) = compare_plans(plan(FIRST), head)
 
-    assert one.after.reason == reason
-    assert one.owner == owner()
+    assert package_impact.after.reason == reason
+    assert package_impact.owner == owner()
 
 
 def test_a_destination_that_gets_its_first_package_is_not_gone_before() -> None:
@@ -131,18 +135,22 @@ def test_an_owner_without_any_place_is_told_by_itself_and_only_where_none_of_its
     room = of_owner(stalled=(StalledVariant(owner(), (STALLED,), ()),))
 
     (alone,) = compare_plans(fleet(), fleet(room=room))
-    (one,) = compare_plans(plan(FIRST), fleet(known(destination_plan()), room=room))
+    (package_impact,) = compare_plans(plan(FIRST), fleet(known(destination_plan()), room=room))
 
     assert (alone.target_name, alone.after.reason) == ("", "Missing")
-    assert (one.target_name, one.after.reason) == ("eu-1/gw", "Missing")
+    assert (package_impact.target_name, package_impact.after.reason) == ("eu-1/gw", "Missing")
 
 
 def test_two_who_want_one_package_are_told_apart() -> None:
     loser = blocked(variant("other"))
 
-    (one,) = compare_plans(plan(FIRST), plan(FIRST, loser))
+    (package_impact,) = compare_plans(plan(FIRST), plan(FIRST, loser))
 
-    assert (one.before.kind, one.after.kind, one.owner) == ("none", "blocked", owner("other"))
+    assert (package_impact.before.kind, package_impact.after.kind, package_impact.owner) == (
+        "none",
+        "blocked",
+        owner("other"),
+    )
 
 
 @pytest.mark.parametrize(
@@ -156,13 +164,18 @@ def test_two_who_want_one_package_are_told_apart() -> None:
 def test_the_causes_are_what_was_answered_otherwise(
     before: dict[str, str], after: dict[str, str], expected: tuple[str, ...]
 ) -> None:
-    (one,) = compare_plans(plan(draft({}, ONE, trace=before)), plan(draft({}, TWO, trace=after)))
+    (package_impact,) = compare_plans(plan(draft({}, ONE, trace=before)), plan(draft({}, TWO, trace=after)))
 
-    assert one.causes == expected
+    assert package_impact.causes == expected
 
 
 def test_effects_stand_by_place() -> None:
-    plans = [destination_plan(draft({}, ONE, wanted=variant(repository=name)), name=name) for name in ("b", "a")]
+    plans = [
+        destination_plan(draft({}, ONE, desired_variant=variant(repository=name)), name=name) for name in ("b", "a")
+    ]
 
-    assert [one.target_name for one in compare_plans(fleet(), fleet(*plans))] == ["a/gw", "b/gw"]
-    assert all(isinstance(one, PackageImpact) and one.creates_draft for one in compare_plans(fleet(), fleet(*plans)))
+    assert [package_impact.target_name for package_impact in compare_plans(fleet(), fleet(*plans))] == ["a/gw", "b/gw"]
+    assert all(
+        isinstance(package_impact, PackageImpact) and package_impact.creates_draft
+        for package_impact in compare_plans(fleet(), fleet(*plans))
+    )

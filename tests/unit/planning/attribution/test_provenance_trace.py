@@ -29,12 +29,12 @@ def text(data: str, more: str = "") -> str:
 def tracks(stages: Sequence[Mapping[str, str]], *more: RenderStage) -> tuple[ResourceTrace, ...]:
     """Return tracks; the trees are as it came, with the branch's edits, with the draft's, and as rendered."""
     came, merged, drafted, files = map(tree, stages)
-    kept = (*more, FilesStage("room", files))
-    return trace_resources(PackageRender(files, source=PackageSource(drafted, merged, came), stages=kept))
+    remaining = (*more, FilesStage("room", files))
+    return trace_resources(PackageRender(files, source=PackageSource(drafted, merged, came), stages=remaining))
 
 
 def layers(stages: Sequence[Mapping[str, str]], path: DataPath) -> list[str]:
-    (track,) = (one for one in tracks(stages) if one.data is not ABSENT)
+    (track,) = (resource_trace for resource_trace in tracks(stages) if resource_trace.data is not ABSENT)
     return [change.state.cause.layer for change in track.list_changes(path)]
 
 
@@ -59,7 +59,7 @@ def layers(stages: Sequence[Mapping[str, str]], path: DataPath) -> list[str]:
     ],
 )  # fmt: skip
 def test_who_made_a_value(stages: list[str], path: DataPath, expected: list[str]) -> None:
-    assert layers([{FILE: text(one)} for one in stages], ("data", *path)) == expected
+    assert layers([{FILE: text(stage)} for stage in stages], ("data", *path)) == expected
 
 
 @pytest.mark.parametrize(
@@ -81,59 +81,78 @@ def test_which_resource_of_the_source_it_is(before: dict[str, str], after: dict[
 
 
 def test_a_copy_is_new_and_what_was_copied_stays() -> None:
-    came, done = {FILE: text("{a: 1}")}, {"copy.yaml": text("{a: 1}"), FILE: text("{a: 1}")}
+    came, mapping = {FILE: text("{a: 1}")}, {"copy.yaml": text("{a: 1}"), FILE: text("{a: 1}")}
 
-    found = {one.location[0]: one.states[0].cause.layer for one in tracks([came, came, came, done])}
+    fields = {
+        resource_trace.location[0]: resource_trace.states[0].cause.layer
+        for resource_trace in tracks([came, came, came, mapping])
+    }
 
-    assert found == {FILE: "source", "copy.yaml": "room"}
+    assert fields == {FILE: "source", "copy.yaml": "room"}
 
 
 def test_what_is_gone_is_told_with_who_took_it() -> None:
-    stages = [{FILE: text(one)} for one in ("{a: 1, b: [x, y]}", "{b: [x, y]}", "{b: [x, y]}", "{b: [y]}")]
+    stages = [{FILE: text(item)} for item in ("{a: 1, b: [x, y]}", "{b: [x, y]}", "{b: [x, y]}", "{b: [y]}")]
     (track,) = tracks(stages)
 
-    gone = {changes[-1].path: [one.state.cause.layer for one in changes] for changes in track.list_removals()}
+    deleted = {
+        changes[-1].path: [traced_change.state.cause.layer for traced_change in changes]
+        for changes in track.list_removals()
+    }
 
-    assert gone == {("data", "a"): ["source", "edit"], ("data", "b", 0): ["source", "room"]}
+    assert deleted == {("data", "a"): ["source", "edit"], ("data", "b", 0): ["source", "room"]}
 
 
 def test_a_resource_that_is_taken_away_ends_its_track() -> None:
     (track,) = tracks([{FILE: text("{a: 1}")}] * 3 + [{}])
 
     assert track.data is ABSENT
-    assert [one.state.cause.layer for one in track.list_changes(("data", "a"))] == ["source", "room"]
+    assert [traced_change.state.cause.layer for traced_change in track.list_changes(("data", "a"))] == [
+        "source",
+        "room",
+    ]
 
 
 def items(files: Mapping[str, str]) -> list[Item]:
-    found = enumerate(Package(tree(files)).resources)
-    return [Item(one.package, one.path, one.index, one.data, number, one.document) for number, one in found]
+    result = enumerate(Package(tree(files)).resources)
+    return [
+        Item(
+            package_resource.package,
+            package_resource.path,
+            package_resource.index,
+            package_resource.data,
+            number,
+            package_resource.document,
+        )
+        for number, package_resource in result
+    ]
 
 
 def test_functions_are_followed_by_what_they_were_given() -> None:
     came = {FILE: f"{text('{a: 1}')}---\n{text('{a: 2}').replace('web', 'app')}"}
-    one, two = items(came)
+    item, two = items(came)
     renamed = two.with_values([(("metadata", "name"), "other"), (("data", "a"), 3)]).with_location("other.yaml", 0)
-    first = FunctionStage("", 0, FunctionSpec(image="rename:v1"), (renamed, one))
+    first = FunctionStage("", 0, FunctionSpec(image="rename:v1"), (renamed, item))
     second = FunctionStage("", 1, FunctionSpec(image="drop:v1"), (renamed,))
     files = {"other.yaml": renamed.document.text}
 
     known = tracks([came, came, came, files], first, second)
 
-    told = {
+    mapping = {
         track.last_data["metadata"]["name"]: [
-            (each.state.cause.layer, each.state.cause.source_name, each.after)
-            for each in track.list_changes(("data", "a"))
+            (traced_change.state.cause.layer, traced_change.state.cause.source_name, traced_change.after)
+            for traced_change in track.list_changes(("data", "a"))
         ]
         for track in known
     }
-    assert told == {
+    assert mapping == {
         "other": [("source", "", 2), ("function", "rename:v1", 3)],
         "web": [("source", "", 1), ("function", "drop:v1", ABSENT)],
     }
 
 
 def test_each_item_of_a_policy_is_a_step() -> None:
-    came, done = {FILE: text("{a: 1}")}, {FILE: text("{a: 3}")}
+    came, mapping = {FILE: text("{a: 1}")}, {FILE: text("{a: 3}")}
     (resource,) = Package(tree(came)).resources
 
     def turn(by: str, where: str, value: Any) -> OverrideStage:
@@ -142,9 +161,12 @@ def test_each_item_of_a_policy_is_a_step() -> None:
     turns = (turn("", "", 1), turn("P/site", "x[0]", 2), turn("P/site", "x[1]", 3))
     stage = PolicyStage((OverriddenResource(resource, resource.document, stages=turns),))
 
-    (track,) = tracks([came, came, came, done], stage)
+    (track,) = tracks([came, came, came, mapping], stage)
 
-    assert [(one.state.cause.policy_item, one.before, one.after) for one in track.list_changes(("data", "a"))] == [
+    assert [
+        (traced_change.state.cause.policy_item, traced_change.before, traced_change.after)
+        for traced_change in track.list_changes(("data", "a"))
+    ] == [
         ("", ABSENT, 1),
         ("x[0]", 1, 2),
         ("x[1]", 2, 3),

@@ -32,10 +32,10 @@ def status(**fields: Any) -> bytes:
 
 
 def test_what_a_status_file_records() -> None:
-    found = parse_recorded_render(status())
+    recorded_render = parse_recorded_render(status())
 
-    assert isinstance(found, RecordedRender)
-    assert (found.base, found.config, found.digest, found.upstream, found.owner["name"], found.is_edited) == (
+    assert isinstance(recorded_render, RecordedRender)
+    assert (recorded_render.base, recorded_render.config, recorded_render.digest, recorded_render.upstream, recorded_render.owner["name"], recorded_render.is_edited) == (
         ID, ID, "d", UPSTREAM, "gw", False,
     )  # fmt: skip
 
@@ -57,27 +57,31 @@ def test_what_a_status_file_records() -> None:
     ],
 )
 def test_what_a_status_file_must_record(content: bytes, field: str) -> None:
-    found = parse_recorded_render(content)
+    recorded_render = parse_recorded_render(content)
 
-    assert isinstance(found, str)
-    assert field in found
+    assert isinstance(recorded_render, str)
+    assert field in recorded_render
 
 
 def test_a_plain_folder_is_a_config() -> None:
-    found = parse_recorded_render(status(inputs={"config": f"tree:{ID}"}))
+    recorded_render = parse_recorded_render(status(inputs={"config": f"tree:{ID}"}))
 
-    assert isinstance(found, RecordedRender)
-    assert found.config == f"tree:{ID}"
+    assert isinstance(recorded_render, RecordedRender)
+    assert recorded_render.config == f"tree:{ID}"
 
 
 def test_the_variant_has_the_upstream_that_was_recorded() -> None:
     recorded = parse_recorded_render(status())
     assert isinstance(recorded, RecordedRender)
-    found = pin_recorded_upstream(variant(), recorded)
+    actual_variant = pin_recorded_upstream(variant(), recorded)
 
-    assert isinstance(found.source, UpstreamPackage)
-    assert (found.source.commit, found.source.ref, found.source.package) == (ID, "gw/v1", "gw")
-    assert found.dependencies["upstream"] == found.source.fingerprint
+    assert isinstance(actual_variant.source, UpstreamPackage)
+    assert (actual_variant.source.commit, actual_variant.source.ref, actual_variant.source.package) == (
+        ID,
+        "gw/v1",
+        "gw",
+    )
+    assert actual_variant.dependencies["upstream"] == actual_variant.source.fingerprint
 
 
 @pytest.mark.parametrize(
@@ -89,8 +93,8 @@ def test_the_variant_has_the_upstream_that_was_recorded() -> None:
     ],
 )
 def test_exactly_the_recorded_source_comes_of_it(merged: Any, rendered: Any) -> None:
-    made = rebuild_render_inputs(variant(), RecordedTrees(V1, merged, rendered), None, PreviousOverrides())
-    source = merge_source(made, None, OPTIONS)
+    render_inputs = rebuild_render_inputs(variant(), RecordedTrees(V1, merged, rendered), None, PreviousOverrides())
+    source = merge_source(render_inputs, None, OPTIONS)
 
     assert (source.files, source.base, source.conflicts, source.findings) == (merged, V1, (), ())
     assert source.follows_upstream is (rendered is OUTPUT)

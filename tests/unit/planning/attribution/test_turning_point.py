@@ -36,6 +36,6 @@ def test_neighbours_are_not_looked_at() -> None:
     ],
 )
 def test_what_lies_between_says_nothing_or_is_new(versions: str, turns: list[tuple[int, int]]) -> None:
-    said = {"o": False, "n": True, "?": None}
+    mapping = {"o": False, "n": True, "?": None}
 
-    assert find_change_point(0, len(versions) - 1, lambda at: said[versions[at]]) in turns
+    assert find_change_point(0, len(versions) - 1, lambda at: mapping[versions[at]]) in turns

@@ -18,7 +18,7 @@ A, B, C = {"name": "a", "v": 1}, {"name": "b", "v": 2}, {"name": "c", "v": 3}
 
 
 @pytest.mark.parametrize(
-    ("before", "after", "path", "gone", "expected"),
+    ("before", "after", "path", "deleted", "expected"),
     [
         pytest.param({"a": 1}, {"a": 2, "b": 3}, ("a",), False, {"a": 1, "b": 3}, id="changed"),
         pytest.param({"a": 1}, {"a": 1, "b": 3}, ("b",), False, {"a": 1}, id="new"),
@@ -28,7 +28,7 @@ A, B, C = {"name": "a", "v": 1}, {"name": "b", "v": 2}, {"name": "c", "v": 3}
         pytest.param({"m": "x"}, {"m": {"k": 1}}, ("m", "k"), False, {"m": "x"}, id="in-what-was-a-text"),
         pytest.param({"l": [A]}, {"l": [{"p": 1}, A]}, ("l", 0, "p"), False, {"l": [A]}, id="all-of-an-item"),
         pytest.param({"l": [A, B]}, {"l": [C, A, {**B, "v": 9}]}, ("l", 2, "v"), False, {"l": [C, A, B]}, id="moved"),
-        pytest.param({"a": 1, "b": 2}, {"b": 3}, ("a",), True, {"a": 1, "b": 3}, id="gone"),
+        pytest.param({"a": 1, "b": 2}, {"b": 3}, ("a",), True, {"a": 1, "b": 3}, id="deleted"),
         pytest.param({"l": [A, B]}, {"l": [B]}, ("l", 0), True, {"l": [A, B]}, id="the-first-item"),
         pytest.param({"l": [A, B]}, {"l": [A]}, ("l", 1), True, {"l": [A, B]}, id="the-last-item"),
         pytest.param({"l": [A, B, C]}, {"l": [C]}, ("l", 0), True, {"l": [A, C]}, id="one-of-two"),
@@ -37,8 +37,8 @@ A, B, C = {"name": "a", "v": 1}, {"name": "b", "v": 2}, {"name": "c", "v": 3}
         ),
     ],
 )  # fmt: skip
-def test_undone(before: Any, after: Any, path: DataPath, gone: bool, expected: Any) -> None:
-    assert undo_change(before, after, path, is_removed=gone) == expected
+def test_undone(before: Any, after: Any, path: DataPath, deleted: bool, expected: Any) -> None:
+    assert undo_change(before, after, path, is_removed=deleted) == expected
 
 
 ONE, TWO = (f"kind: ConfigMap\nmetadata: {{name: {name}}}\ndata: {{a: b}} # {name}\n" for name in ("one", "two"))
@@ -53,13 +53,13 @@ ONE, TWO = (f"kind: ConfigMap\nmetadata: {{name: {name}}}\ndata: {{a: b}} # {nam
         pytest.param({"a.yaml": ONE}, {"a.yaml": "# nothing left\n"}, id="all-but-a-comment"),
     ],
 )
-@pytest.mark.parametrize("made", ["branch", "draft"])
+@pytest.mark.parametrize("text", ["branch", "draft"])
 def test_a_resource_that_was_taken_away_is_given_back(
-    came: dict[str, str], edited: dict[str, str], made: Literal["branch", "draft"]
+    came: dict[str, str], edited: dict[str, str], text: Literal["branch", "draft"]
 ) -> None:
     base, files = tree(came), tree(edited)
-    source = PackageSource(files, base if made == "draft" else files, base)
-    layer = LocalEdit("a.yaml", 0, ("data", "a"), Package(base).resources[0].data, ABSENT, is_removed=True, origin=made)
+    source = PackageSource(files, base if text == "draft" else files, base)
+    layer = LocalEdit("a.yaml", 0, ("data", "a"), Package(base).resources[0].data, ABSENT, is_removed=True, origin=text)
 
     assert remove_from_source(source, layer, MergeOptions()).files == base
 

@@ -13,7 +13,7 @@ def claims(*variants: Variant, alive: str = "", unplaced: str = "", complete: bo
 
 
 @pytest.mark.parametrize(
-    ("wanted", "recorded", "winners"),
+    ("expected", "recorded", "winners"),
     [
         pytest.param([("b", "gw"), ("a", "gw")], {}, {"gw": "a"}, id="the-least-name"),
         pytest.param([("b", "gw"), ("a", "gw")], {"gw": "b"}, {"gw": "b"}, id="the-owner-in-state"),
@@ -24,44 +24,44 @@ def claims(*variants: Variant, alive: str = "", unplaced: str = "", complete: bo
     ],
 )
 def test_each_place_has_one_winner(
-    wanted: list[tuple[str, str]], recorded: dict[str, str], winners: dict[str, str]
+    expected: list[tuple[str, str]], recorded: dict[str, str], winners: dict[str, str]
 ) -> None:
     known = state(packages={place: record(owner=owner(name)) for place, name in recorded.items()})
-    variants = [variant(name, place) for name, place in wanted]
+    variants = [variant(name, place) for name, place in expected]
 
     for order in (variants, variants[::-1]):
-        found, losers = resolve_claims(claims(*order), known)
-        assert {place: one.owner.key.name for place, one in found.items()} == winners
-        assert len(found) + len(losers) == len(wanted)
-        assert {finding.code for one in losers for finding in one.findings} <= {"DownstreamConflict"}
+        mapping, losers = resolve_claims(claims(*order), known)
+        assert {place: item.owner.key.name for place, item in mapping.items()} == winners
+        assert len(mapping) + len(losers) == len(expected)
+        assert {finding.code for blocked in losers for finding in blocked.findings} <= {"DownstreamConflict"}
 
 
 def test_an_owner_that_never_had_the_place_has_no_right_to_it() -> None:
     known = state(packages={"gw": record(owner=owner("b"), is_owned=False)})
 
-    found, _ = resolve_claims(claims(variant("a"), variant("b")), known)
+    mapping, _ = resolve_claims(claims(variant("a"), variant("b")), known)
 
-    assert found["gw"].owner == owner("a")
+    assert mapping["gw"].owner == owner("a")
 
 
 @pytest.mark.parametrize(
-    ("one", "has", "keeps"),
+    ("value", "has", "keeps"),
     [
         pytest.param(owner("here"), True, False, id="alive"),
         pytest.param(owner("lost"), True, True, id="alive-but-unplaced"),
         pytest.param(owner("gone"), False, False, id="gone"),
     ],
 )
-def test_who_is_there(one: object, has: bool, keeps: bool) -> None:
+def test_who_is_there(value: object, has: bool, keeps: bool) -> None:
     all_claims = claims(alive="here lost", unplaced="lost")
 
-    assert (all_claims.has_owner(one), all_claims.is_unresolved(one)) == (has, keeps)  # type: ignore[arg-type]
+    assert (all_claims.has_owner(value), all_claims.is_unresolved(value)) == (has, keeps)  # type: ignore[arg-type]
 
 
 def test_what_a_failed_set_made_counts_as_there() -> None:
-    made = owner("made", made_by="maker")
-    assert made.parent
-    failed = TargetClaims((), frozenset(), frozenset({made.parent}), is_complete=True)
+    package_owner = owner("made", made_by="maker")
+    assert package_owner.parent
+    failed = TargetClaims((), frozenset(), frozenset({package_owner.parent}), is_complete=True)
 
-    assert failed.has_owner(made)
-    assert failed.is_unresolved(made)
+    assert failed.has_owner(package_owner)
+    assert failed.is_unresolved(package_owner)

@@ -49,8 +49,12 @@ def test_confirmed(records: dict[str, PackageRecord], guard: dict[str, Any], rel
     whole = DeletionGuard(
         **{"reason": TOLD, "unconfirmed": waiting, "acknowledged_hashes": frozenset({TOKEN}), **guard}
     )
-    states = {destination(name): state(packages={"gw": one}) for name, one in records.items()}
+    states = {destination(name): state(packages={"gw": package_record}) for name, package_record in records.items()}
 
-    found = apply_acknowledged_deletions({SET: whole}, states)[SET]
+    deletion_guard = apply_acknowledged_deletions({SET: whole}, states)[SET]
 
-    assert [found.allows_deletion(place(name)) for name in ("berlin", "lisbon", "oslo")] == [released, released, False]
+    assert [deletion_guard.allows_deletion(place(name)) for name in ("berlin", "lisbon", "oslo")] == [
+        released,
+        released,
+        False,
+    ]

@@ -70,11 +70,11 @@ class Kitchen:
     def store_tree(self, files: FileTree) -> TreeId:
         return files.id
 
-    def render(self, variant: Variant, made: RenderInputs) -> PackageRender:
+    def render(self, variant: Variant, render_inputs: RenderInputs) -> PackageRender:
         if self.interrupted:
             raise InterruptedFunctionError(self.interrupted)
-        self.made.append(made)
-        source = PackageSource(made.source_files, made.source_files, made.source_files)
+        self.made.append(render_inputs)
+        source = PackageSource(render_inputs.source_files, render_inputs.source_files, render_inputs.source_files)
         return PackageRender(self.output, findings=self.findings, source=source)
 
 
@@ -96,10 +96,10 @@ def stale(**fields: object) -> PackageRecord:
 
 
 def asked(
-    known: PackageRecord | None, seen: ObservedPackage, one: Variant = GW, **fields: object
+    known: PackageRecord | None, observed_package: ObservedPackage, value: Variant = GW, **fields: object
 ) -> tuple[PackageOutcome, Kitchen]:
     kitchen = Kitchen()
-    question = DecisionInput(one, known, seen, **fields)  # type: ignore[arg-type]
+    question = DecisionInput(value, known, observed_package, **fields)  # type: ignore[arg-type]
     return decide_package(question, ANSWERS, kitchen, kitchen.render), kitchen
 
 
@@ -110,7 +110,11 @@ def told(outcome: PackageOutcome) -> str:
         case Unchanged(reason=reason, should_withdraw=should_withdraw):
             return reason + (", withdrawn" if should_withdraw else "")
         case Blocked(findings=findings, conditions=conditions):
-            return findings[0].code if findings else {one.type: one.reason for one in conditions}["Ready"]
+            return (
+                findings[0].code
+                if findings
+                else {condition.type: condition.reason for condition in conditions}["Ready"]
+            )
 
 
 OLD = made("old")
@@ -119,7 +123,7 @@ ELSE = tree("people's")
 
 
 @pytest.mark.parametrize(
-    ("remembered", "seen", "expected"),
+    ("remembered", "observed_package", "expected"),
     [
         pytest.param(None, ObservedPackage(), "draft clone", id="never-seen"),
         pytest.param(None, ObservedPackage(ELSE), "DownstreamExists", id="foreign-on-the-branch"),
@@ -204,8 +208,8 @@ ELSE = tree("people's")
         ),
     ],
 )
-def test_every_situation(remembered: PackageRecord | None, seen: ObservedPackage, expected: str) -> None:
-    outcome, _ = asked(remembered, seen)
+def test_every_situation(remembered: PackageRecord | None, observed_package: ObservedPackage, expected: str) -> None:
+    outcome, _ = asked(remembered, observed_package)
 
     assert told(outcome) == expected
 
@@ -219,9 +223,9 @@ def test_every_situation(remembered: PackageRecord | None, seen: ObservedPackage
 )
 def test_nothing_is_rendered_while_all_answers_are_the_same(remembered: PackageRecord) -> None:
     assert remembered
-    seen = ObservedPackage(OUTPUT.id, OUTPUT.id)
+    observed_package = ObservedPackage(OUTPUT.id, OUTPUT.id)
 
-    _, kitchen = asked(replace(remembered, observed=seen), seen)
+    _, kitchen = asked(replace(remembered, observed=observed_package), observed_package)
 
     assert kitchen.made == []
 
@@ -258,20 +262,20 @@ def test_another_repository_of_equal_content_is_locked_at_its_own_commit() -> No
 
 
 @pytest.mark.parametrize(
-    ("gone", "expected"),
+    ("deleted", "expected"),
     [
         pytest.param(True, "published", id="owner-gone"),
         pytest.param(False, "OwnershipConflict", id="owner-alive"),
     ],
 )
-def test_a_package_passes_on_only_when_its_owner_is_gone(gone: bool, expected: str) -> None:
+def test_a_package_passes_on_only_when_its_owner_is_gone(deleted: bool, expected: str) -> None:
     outcome, _ = asked(
-        known(owner=owner("former"), published_version=NOW), ObservedPackage(OUTPUT.id), is_owner_gone=gone
+        known(owner=owner("former"), published_version=NOW), ObservedPackage(OUTPUT.id), is_owner_gone=deleted
     )
 
     assert told(outcome) == expected
     assert outcome.record
-    assert outcome.record.owner == (owner() if gone else owner("former"))
+    assert outcome.record.owner == (owner() if deleted else owner("former"))
 
 
 @pytest.mark.parametrize(
@@ -290,9 +294,9 @@ def test_adoption_takes_what_stands_as_the_source(locked: str | None, expected: 
 
     assert told(outcome) == expected
     assert ELSE in kitchen.sources
-    bases = [made.published.base for made in kitchen.made if made.published]
+    bases = [render_inputs.published.base for render_inputs in kitchen.made if render_inputs.published]
     assert bases == ([content(locked)] if locked else [])
-    assert [made.previous_render for made in kitchen.made] == [None for _ in bases]
+    assert [render_inputs.previous_render for render_inputs in kitchen.made] == [None for _ in bases]
 
 
 def test_adoption_takes_what_lies_on_the_draft_alone() -> None:
@@ -317,23 +321,23 @@ def test_an_error_while_rendering_blocks_and_is_asked_again_only_when_something_
     blocked = decide_package(DecisionInput(GW, None, ObservedPackage()), ANSWERS, kitchen, kitchen.render)
 
     assert isinstance(blocked, Blocked)
-    assert {one.type: (one.status, one.reason) for one in blocked.conditions} == {
+    assert {condition.type: (condition.status, condition.reason) for condition in blocked.conditions} == {
         "Ready": ("False", "Error"), "Stalled": ("False", "Valid"),
     }  # fmt: skip
     remembered = {
         "kind": "blocked",
-        "conditions": [one.as_data() for one in blocked.conditions],
-        "findings": [serialize_finding(one) for one in blocked.findings],
+        "conditions": [condition.as_data() for condition in blocked.conditions],
+        "findings": [serialize_finding(finding) for finding in blocked.findings],
     }
-    again = known(outcome=remembered, trace=blocked.trace, observed=ObservedPackage(), desired_tree=None)
-    silent, quiet = asked(again, ObservedPackage())
+    package_record = known(outcome=remembered, trace=blocked.trace, observed=ObservedPackage(), desired_tree=None)
+    silent, quiet = asked(package_record, ObservedPackage())
     assert (told(silent), quiet.made) == ("InjectionFailed", [])
-    changed, busy = asked(again, ObservedPackage(None, ELSE))
+    changed, busy = asked(package_record, ObservedPackage(None, ELSE))
     assert (told(changed), len(busy.made)) == ("draft update", 1)
 
 
 @pytest.mark.parametrize(
-    ("one", "seen", "places"),
+    ("package_record", "observed_package", "places"),
     [
         pytest.param(record(), ObservedPackage(ELSE), (), id="adopted-is-not-edited"),
         pytest.param(record(published_version=OLD), ObservedPackage(tree("old")), (), id="untouched"),
@@ -354,11 +358,13 @@ def test_an_error_while_rendering_blocks_and_is_asked_again_only_when_something_
         ),
     ],
 )
-def test_where_people_edited(one: PackageRecord, seen: ObservedPackage, places: tuple[str, ...]) -> None:
-    assert list_edited_branches(one, seen) == places
+def test_where_people_edited(
+    package_record: PackageRecord, observed_package: ObservedPackage, places: tuple[str, ...]
+) -> None:
+    assert list_edited_branches(package_record, observed_package) == places
 
 
-@pytest.mark.parametrize("severity", list(Severity), ids=lambda one: str(one.value))
+@pytest.mark.parametrize("severity", list(Severity), ids=lambda value: str(value.value))
 def test_findings_come_back_from_state_as_they_were(severity: Severity) -> None:
     where = SourceLocation("Kptfile", 2, "Site/x", "spec", "berlin/gw", "PackageVariant/default/gw")
     finding = Finding("Code", "a message", where, severity)
@@ -391,8 +397,11 @@ def test_a_package_that_is_too_large_to_read_spoils_itself_only() -> None:
     outcome = decide_package(DecisionInput(GW, None, ObservedPackage()), ANSWERS, kitchen, kitchen.render)
 
     assert isinstance(outcome, Blocked)
-    assert [one.code for one in outcome.findings] == ["PackageTooLarge"]
-    assert {one.type: one.reason for one in outcome.conditions} == {"Stalled": "Valid", "Ready": "Error"}
+    assert [finding.code for finding in outcome.findings] == ["PackageTooLarge"]
+    assert {condition.type: condition.reason for condition in outcome.conditions} == {
+        "Stalled": "Valid",
+        "Ready": "Error",
+    }
 
 
 def test_an_interrupted_function_is_to_be_tried_again() -> None:
@@ -401,13 +410,16 @@ def test_an_interrupted_function_is_to_be_tried_again() -> None:
 
     assert isinstance(outcome, Blocked)
     assert outcome.should_retry
-    assert [(one.code, one.message) for one in outcome.findings] == [
+    assert [(finding.code, finding.message) for finding in outcome.findings] == [
         (
             "FunctionInterrupted",
             f"package {GW.target} was not changed: /bin/x took longer than 5 seconds and was ended (next step: retry)",
         )
     ]
-    assert {one.type: one.reason for one in outcome.conditions} == {"Stalled": "Valid", "Ready": "Error"}
+    assert {condition.type: condition.reason for condition in outcome.conditions} == {
+        "Stalled": "Valid",
+        "Ready": "Error",
+    }
 
 
 PROGRAM = "function exec /bin/x"

@@ -16,7 +16,7 @@ MOVED = {**KNOWN, "ref": "gw/stable"}
 
 
 @pytest.mark.parametrize(
-    ("wanted", "known", "history", "back"),
+    ("upstream_package", "known", "history", "back"),
     [
         pytest.param(upstream("old", "gw/v9"), KNOWN, False, True, id="a-lower-number"),
         pytest.param(upstream("old", "gw/v11"), KNOWN, True, False, id="a-higher-number-whatever-history-says"),
@@ -38,5 +38,5 @@ MOVED = {**KNOWN, "ref": "gw/stable"}
         ),
     ],
 )
-def test_goes_back(wanted: UpstreamPackage, known: dict[str, object], history: bool, back: bool) -> None:
-    assert is_downgrade(wanted, known, lambda upstream, commit: history) is back
+def test_goes_back(upstream_package: UpstreamPackage, known: dict[str, object], history: bool, back: bool) -> None:
+    assert is_downgrade(upstream_package, known, lambda upstream, commit: history) is back

@@ -30,7 +30,7 @@ def told(where: SourceLocation) -> SourceLocation:
         PackageOwner(_key("all-x"), API_VERSION, SET),
         PackageOwner(_key("gone"), API_VERSION),
     ]
-    room = ControllerResult(stalled=tuple(StalledVariant(one, (), ()) for one in owners))
+    room = ControllerResult(stalled=tuple(StalledVariant(package_owner, (), ()) for package_owner in owners))
     objects = read_catalog(FileTree({"a.yaml": File(CONFIG.encode())})).objects
     (finding,) = FleetPlan("c", 0, room, (), (Finding("Odd", "odd", where),), objects=objects).list_findings()
     return finding.location

@@ -44,27 +44,34 @@ def claims(*variants: Any, **fields: Any) -> TargetClaims:
 
 
 def ground(
-    one: PackageRecord, published: str | None = "v1", drafted: str | None = None, **heads: Any
+    package_record: PackageRecord, published: str | None = "v1", drafted: str | None = None, **heads: Any
 ) -> TargetSnapshot:
     """Berlin with one package: `published` on its branch, `drafted` on its draft, and its removal if it has one."""
     base = None if published is None else "v1"
     tables = Tables({"b0": {"gw": base}, "b1": {"gw": published}, "d1": {"gw": drafted}, "r1": {"gw": None}})
     drafts = {"drafts/berlin": DraftBranch(commit("d1"), commit("b0"))} if drafted else {}
-    if one.removal and not one.removal.is_declined:
+    if package_record.removal and not package_record.removal.is_declined:
         drafts[BRANCH] = DraftBranch(commit("r1"), commit("b0"), is_removal=True)
     known = {name: draft.head for name, draft in drafts.items()}
     edited = heads.pop("is_edited", False)
     drafts = {name: replace(draft, is_edited=edited) for name, draft in drafts.items()}
-    found = TargetHeads(commit("b1"), drafts=known, removal_branches=frozenset({BRANCH}), **heads)
+    target_heads = TargetHeads(commit("b1"), drafts=known, removal_branches=frozenset({BRANCH}), **heads)
     return TargetSnapshot(
-        destination(), state(drafts=drafts, packages={"gw": one}), found, tables, "drafts/{repository}"
+        destination(),
+        state(drafts=drafts, packages={"gw": package_record}),
+        target_heads,
+        tables,
+        "drafts/{repository}",
     )
 
 
 def told(on: TargetSnapshot, who: TargetClaims, *reconciled: ObjectKey) -> str:
     """Return how the package leaves, the code of what holds it, or "" when it is nobody's business."""
-    found = decide_removals(on, who, reconciled)
-    return " ".join([one.finding.code for one in found.held] + [one.kind for one in found.removals])
+    removal_decisions = decide_removals(on, who, reconciled)
+    return " ".join(
+        [held_removal.finding.code for held_removal in removal_decisions.held]
+        + [removal_outcome.kind for removal_outcome in removal_decisions.removals]
+    )
 
 
 @pytest.mark.parametrize(
@@ -211,9 +218,16 @@ def test_a_removal_is_one_commit_on_the_cluster_branch() -> None:
 
     assert isinstance(grow, PushCommits)
     assert (grow.branch, grow.expected_head, grow.start_commit) == (BRANCH, None, commit("b1"))
-    assert [(one.package, one.content, one.status, one.message, one.min_seconds) for one in grow.commits] == [
-        ("gw", None, None, "gone", 7)
-    ]
+    assert [
+        (
+            draft_commit.package,
+            draft_commit.content,
+            draft_commit.status,
+            draft_commit.message,
+            draft_commit.min_seconds,
+        )
+        for draft_commit in grow.commits
+    ] == [("gw", None, None, "gone", 7)]
 
 
 @pytest.mark.parametrize(
@@ -283,16 +297,18 @@ def test_peoples_commits_are_kept_when_their_branch_ends() -> None:
 # the share of a target
 
 
-def several(published: int, gone: int, one: PackageRecord = PUBLISHED) -> tuple[TargetSnapshot, TargetClaims]:
+def several(
+    published: int, deleted: int, package_record: PackageRecord = PUBLISHED
+) -> tuple[TargetSnapshot, TargetClaims]:
     """Berlin with published packages p0, p1, … of which the first `gone` are wanted no more, and 30 % may go."""
     names = [f"p{number}" for number in range(published)]
     tables = Tables({"b1": dict.fromkeys(names, "v1")})
-    packages = {name: replace(one, owner=owner(name)) for name in names}
+    packages = {name: replace(package_record, owner=owner(name)) for name in names}
     on = TargetSnapshot(
         destination(), state(packages=packages), TargetHeads(commit("b1")), tables, "drafts/{repository}"
     )
-    wanted = [replace(variant(name), target=PackageTarget("default", "berlin", name)) for name in names[gone:]]
-    return on, claims(*wanted, max_delete_percent=30)
+    variants = [replace(variant(name), target=PackageTarget("default", "berlin", name)) for name in names[deleted:]]
+    return on, claims(*variants, max_delete_percent=30)
 
 
 def how(on: TargetSnapshot, who: TargetClaims) -> list[str]:
@@ -300,7 +316,7 @@ def how(on: TargetSnapshot, who: TargetClaims) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    ("published", "gone", "expected"),
+    ("published", "deleted", "expected"),
     [
         pytest.param(1, 1, "DeletionHeld", id="the-only-one"),
         pytest.param(2, 1, "DeletionHeld", id="one-of-two-is-half"),
@@ -313,12 +329,12 @@ def how(on: TargetSnapshot, who: TargetClaims) -> list[str]:
 )
 @pytest.mark.parametrize("deletion", ["delete", "orphan"])
 def test_a_target_gives_up_no_more_than_its_share_at_once(
-    published: int, gone: int, expected: str, deletion: DeletionPolicy
+    published: int, deleted: int, expected: str, deletion: DeletionPolicy
 ) -> None:
-    on, who = several(published, gone, replace(PUBLISHED, deletion_policy=deletion))
+    on, who = several(published, deleted, replace(PUBLISHED, deletion_policy=deletion))
     leaves = "orphaned" if deletion == "orphan" and expected == "proposed" else expected
 
-    assert how(on, who) == [leaves] * gone
+    assert how(on, who) == [leaves] * deleted
 
 
 def test_the_finding_names_the_line_that_releases_the_removals_of_a_target() -> None:
@@ -336,7 +352,10 @@ def test_the_finding_names_the_line_that_releases_the_removals_of_a_target() -> 
 
 def test_packages_that_come_later_are_no_reason_to_release_what_is_held() -> None:
     on, who = several(10, 2)
-    before = {name: replace(one, outcome={"kind": "held", "onTarget": 2}) for name, one in on.state.packages.items()}
+    before = {
+        name: replace(package_record, outcome={"kind": "held", "onTarget": 2})
+        for name, package_record in on.state.packages.items()
+    }
 
     assert how(on, who) == ["proposed"] * 2
     assert how(replace(on, state=state(packages=before)), who) == ["DeletionHeld"] * 2
@@ -355,7 +374,10 @@ def test_a_confirmation_counts_for_what_is_left_of_the_removals_that_it_named() 
 
 def test_what_is_confirmed_at_its_set_is_not_asked_about_at_the_target() -> None:
     on, who = several(2, 1)
-    packages = {name: replace(one, owner=owner(name, made_by="fleet")) for name, one in on.state.packages.items()}
+    packages = {
+        name: replace(package_record, owner=owner(name, made_by="fleet"))
+        for name, package_record in on.state.packages.items()
+    }
     on = replace(on, state=state(packages=packages))
     place = frozenset({PackageTarget("default", "berlin", "p0")})
 

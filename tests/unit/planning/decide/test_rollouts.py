@@ -51,24 +51,24 @@ class Nothing:
         return ""
 
 
-def surveyed(known: PackageRecord | None, published: str | None, one: Variant) -> PreparedTarget:
+def surveyed(known: PackageRecord | None, published: str | None, value: Variant) -> PreparedTarget:
     place = destination("berlin")
     packages = {"gw": known} if known else {}
     objects = Tables({"b1": {"gw": published}}, dates={"b1": PUBLISHED_AT})
     ground = TargetSnapshot(place, state(packages=packages), TargetHeads(commit("b1")), objects, "drafts/{repository}")  # type: ignore[arg-type]
-    claims = TargetClaims((one,), frozenset({one.owner.key}), frozenset(), is_complete=True)
-    render: RenderFunction = lambda variant, made: pytest.fail("nothing is rendered")  # noqa: E731
+    claims = TargetClaims((value,), frozenset({value.owner.key}), frozenset(), is_complete=True)
+    render: RenderFunction = lambda variant, render_inputs: pytest.fail("nothing is rendered")  # noqa: E731
     shop = PlanningContext(ANSWERS, Nothing(), render, Nothing(), "drafts/{repository}", 0)  # type: ignore[arg-type]
     return PreparedTarget(place, claims, ground.state, ground, shop)
 
 
-def made_with(answer: str | None, wanted: str = "v2", **fields: Any) -> PackageRecord:
+def made_with(answer: str | None, expected: str = "v2", **fields: Any) -> PackageRecord:
     """Return the record of a package whose v2 is published, and of which `wanted` was made last."""
-    one = variant()
-    trace = {**one.dependencies, **({f"rollout {NAMED} berlin": answer} if answer else {})}
+    result = variant()
+    trace = {**result.dependencies, **({f"rollout {NAMED} berlin": answer} if answer else {})}
     ours = offer("v2")
     revisions = (PublishedRevision(1, commit("b1"), ours),)
-    return record(trace=trace, desired_tree=tree(wanted), published_version=ours, revisions=revisions, **fields)
+    return record(trace=trace, desired_tree=tree(expected), published_version=ours, revisions=revisions, **fields)
 
 
 GW = variant()
@@ -76,24 +76,24 @@ LISBON = replace(GW, target=replace(GW.target, repository="lisbon"))
 LATER = PUBLISHED_AT + HOUR
 
 
-def rollouts(known: PackageRecord | None, published: str = "v2", now: int = LATER, one: Variant = GW) -> RolloutGates:
-    return RolloutTracker({"berlin": surveyed(known, published, one)}, ANSWERS, MILE, {}).evaluate_gates(now)
+def rollouts(known: PackageRecord | None, published: str = "v2", now: int = LATER, value: Variant = GW) -> RolloutGates:
+    return RolloutTracker({"berlin": surveyed(known, published, value)}, ANSWERS, MILE, {}).evaluate_gates(now)
 
 
-def opened(found: RolloutGates) -> Iterable[str]:
+def opened(rollout_gates: RolloutGates) -> Iterable[str]:
     assert RULE
-    return sorted(found.gates[RULE].open_clusters)
+    return sorted(rollout_gates.gates[RULE].open_clusters)
 
 
 def test_the_first_wave_is_open_and_the_next_waits_for_what_it_publishes() -> None:
-    found = rollouts(made_with(TODAY))
+    rollout_gates = rollouts(made_with(TODAY))
 
-    assert opened(found) == ["berlin", "lisbon"]
-    assert (found.next_due_seconds, found.is_uncertain) == (None, False)
+    assert opened(rollout_gates) == ["berlin", "lisbon"]
+    assert (rollout_gates.next_due_seconds, rollout_gates.is_uncertain) == (None, False)
 
 
 @pytest.mark.parametrize(
-    ("found", "due", "unsure"),
+    ("rollout_gates", "due", "unsure"),
     [
         pytest.param(rollouts(made_with(TODAY), now=PUBLISHED_AT), PUBLISHED_AT + HOUR, False, id="soaking"),
         pytest.param(rollouts(made_with(TODAY, "v3")), None, False, id="not-published"),
@@ -103,13 +103,13 @@ def test_the_first_wave_is_open_and_the_next_waits_for_what_it_publishes() -> No
         pytest.param(rollouts(None), None, True, id="never-made"),
         pytest.param(rollouts(made_with(TODAY, owner=owner("other"))), None, True, id="somebody-elses"),
         pytest.param(
-            rollouts(made_with(TODAY), one=replace(GW, dependencies={"variant": "new"})), None, True, id="old"
+            rollouts(made_with(TODAY), value=replace(GW, dependencies={"variant": "new"})), None, True, id="old"
         ),
     ],
 )
-def test_a_wave_stays_closed(found: RolloutGates, due: int | None, unsure: bool) -> None:
-    assert opened(found) == ["berlin"]
-    assert (found.next_due_seconds, found.is_uncertain) == (due, unsure)
+def test_a_wave_stays_closed(rollout_gates: RolloutGates, due: int | None, unsure: bool) -> None:
+    assert opened(rollout_gates) == ["berlin"]
+    assert (rollout_gates.next_due_seconds, rollout_gates.is_uncertain) == (due, unsure)
 
 
 def test_a_package_that_the_rule_does_not_concern_holds_nobody_up() -> None:
@@ -126,10 +126,10 @@ def test_what_people_changed_after_publishing_is_still_published() -> None:
 
 
 def test_a_cluster_that_cannot_be_read_holds_up_the_next_wave() -> None:
-    found = RolloutTracker({"berlin": None}, ANSWERS, MILE, {}).evaluate_gates(PUBLISHED_AT)
+    rollout_gates = RolloutTracker({"berlin": None}, ANSWERS, MILE, {}).evaluate_gates(PUBLISHED_AT)
 
-    assert opened(found) == ["berlin"]
-    assert found.is_uncertain is False
+    assert opened(rollout_gates) == ["berlin"]
+    assert rollout_gates.is_uncertain is False
 
 
 def test_closed_waves_are_those_that_are_not_open() -> None:
@@ -141,8 +141,8 @@ def test_closed_waves_are_those_that_are_not_open() -> None:
 
 def arrived(answer: str | None) -> PackageRecord:
     """Return the record of a package on Lisbon, by what it was answered when it was made last."""
-    asked = {f"rollout {NAMED} lisbon": answer} if answer else {}
-    return record(trace={**LISBON.dependencies, **asked}, desired_tree=tree("v2"))
+    mapping = {f"rollout {NAMED} lisbon": answer} if answer else {}
+    return record(trace={**LISBON.dependencies, **mapping}, desired_tree=tree("v2"))
 
 
 @pytest.mark.parametrize(
@@ -220,9 +220,9 @@ def test_a_package_in_doubt_keeps_the_next_wave_closed(
 ) -> None:
     there = replace(surveyed(known, "v2", GW), claims=claims)
 
-    found = RolloutTracker({"berlin": there}, ANSWERS, MILE, {}).evaluate_gates(LATER)
+    rollout_gates = RolloutTracker({"berlin": there}, ANSWERS, MILE, {}).evaluate_gates(LATER)
 
-    assert (opened(found), found.is_uncertain) == (expected, False)
+    assert (opened(rollout_gates), rollout_gates.is_uncertain) == (expected, False)
 
 
 @pytest.mark.parametrize(
@@ -234,10 +234,10 @@ def test_a_package_in_doubt_keeps_the_next_wave_closed(
     ],
 )
 def test_a_soak_begins_when_it_is_published(ours: tuple[str, ...], due: int | None) -> None:
-    one = surveyed(made_with(TODAY), "v2", GW)
-    objects = replace(one.snapshot.objects, ours=ours)  # type: ignore[type-var]
-    there = {"berlin": replace(one, snapshot=replace(one.snapshot, objects=objects))}
-    found = RolloutTracker(there, ANSWERS, MILE, {"berlin": {"gw": PUBLISHED_AT + 100}}).evaluate_gates(LATER)
+    prepared_target = surveyed(made_with(TODAY), "v2", GW)
+    objects = replace(prepared_target.snapshot.objects, ours=ours)  # type: ignore[type-var]
+    there = {"berlin": replace(prepared_target, snapshot=replace(prepared_target.snapshot, objects=objects))}
+    rollout_gates = RolloutTracker(there, ANSWERS, MILE, {"berlin": {"gw": PUBLISHED_AT + 100}}).evaluate_gates(LATER)
 
-    assert found.next_due_seconds == due
-    assert opened(found) == (["berlin"] if due else ["berlin", "lisbon"])
+    assert rollout_gates.next_due_seconds == due
+    assert opened(rollout_gates) == (["berlin"] if due else ["berlin", "lisbon"])

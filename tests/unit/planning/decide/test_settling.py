@@ -28,7 +28,7 @@ def known(source: UpstreamPackage, **fields: object) -> PackageRecord:
 
 
 @pytest.mark.parametrize(
-    ("asked", "remembered", "stays_at", "waits"),
+    ("requested_variant", "remembered", "stays_at", "waits"),
     [
         pytest.param(wanted(), known(OLD), OLD, True, id="a-move-waits-at-the-last-upstream"),
         pytest.param(wanted(settling=None), known(OLD), NEW, False, id="a-settled-move-is-followed"),
@@ -48,8 +48,8 @@ def known(source: UpstreamPackage, **fields: object) -> PackageRecord:
         ),
     ],
 )  # fmt: skip
-def test_hold(asked: Variant, remembered: PackageRecord, stays_at: UpstreamPackage, waits: bool) -> None:
-    held = apply_settling(asked, remembered, ObservedPackage())
+def test_hold(requested_variant: Variant, remembered: PackageRecord, stays_at: UpstreamPackage, waits: bool) -> None:
+    held = apply_settling(requested_variant, remembered, ObservedPackage())
 
     assert isinstance(held, Variant)
     assert held.upstream.as_data() == stays_at.as_data()
@@ -78,11 +78,13 @@ def test_without_a_last_upstream_nothing_is_made(remembered: PackageRecord | Non
     held = apply_settling(wanted(), remembered, ObservedPackage())
 
     assert isinstance(held, Blocked)
-    assert [(one.type, one.status, one.reason, one.message) for one in held.conditions] == [
+    assert [
+        (condition.type, condition.status, condition.reason, condition.message) for condition in held.conditions
+    ] == [
         ("Ready", "False", "UpstreamSettling", WAITS.message),
         ("Stalled", "True", "UpstreamSettling", WAITS.message),
     ]
-    assert [(one.code, one.severity) for one in held.findings] == [("UpstreamSettling", Severity.INFO)]
+    assert [(finding.code, finding.severity) for finding in held.findings] == [("UpstreamSettling", Severity.INFO)]
     assert held.variant.upstream.tree in ("", ELSEWHERE.tree)
     # what was answered before must not count as the answer once it has settled
     assert held.trace == {}
@@ -95,5 +97,5 @@ def test_another_packages_upstream_stays_remembered_as_the_last_one() -> None:
 
 
 def test_only_what_waits_is_told() -> None:
-    assert [one.message for one in list_settling_findings(wanted())] == [WAITS.message]
+    assert [finding.message for finding in list_settling_findings(wanted())] == [WAITS.message]
     assert list_settling_findings(wanted(settling=None)) == ()

@@ -53,8 +53,8 @@ class World:
 
     def questions(self) -> list[DecisionInput]:
         return [
-            DecisionInput(one, self.records.get(one.target.package), ObservedPackage())
-            for one in map(self._variant, self.packages)
+            DecisionInput(package, self.records.get(package.target.package), ObservedPackage())
+            for package in map(self._variant, self.packages)
         ]
 
     def _variant(self, name: str) -> Variant:
@@ -62,11 +62,11 @@ class World:
         facts = {"variant": name, "upstream": source.fingerprint}
         return replace(variant(name, name, deployment=self.is_cluster), source=source, dependencies=facts)
 
-    def render(self, one: Variant, made: RenderInputs) -> PackageRender:
-        self.rendered[one.target.package] += 1
-        if one.target.package == self.broken:
+    def render(self, value: Variant, render_inputs: RenderInputs) -> PackageRender:
+        self.rendered[value.target.package] += 1
+        if value.target.package == self.broken:
             raise InterruptedFunctionError("the program was stopped")
-        return self.renderer(one, made)
+        return self.renderer(value, render_inputs)
 
     def together(self) -> PackageDecisions:
         heads = TargetHeads(commit("b0"), is_absent=True)
@@ -79,17 +79,20 @@ class World:
 
     def alone(self) -> dict[str, PackageOutcome]:
         answers = self.renderer.dependency_reader
-        asked = {one.variant.target.package: one for one in self.questions()}
-        return {name: decide_package(one, answers, self.trees, self.renderer) for name, one in asked.items()}
+        mapping = {decision_input.variant.target.package: decision_input for decision_input in self.questions()}
+        return {
+            name: decide_package(decision_input, answers, self.trees, self.renderer)
+            for name, decision_input in mapping.items()
+        }
 
 
 def told(outcome: PackageOutcome) -> str:
     """Return whether a draft has anything inherited in it, or the errors that withhold a package."""
     if isinstance(outcome, Draft):
-        merged = any(b"materialised-template" in one.data for one in outcome.rendered.files.values())
+        merged = any(b"materialised-template" in file.data for file in outcome.rendered.files.values())
         return "merged" if merged else "as it is"
     assert isinstance(outcome, Blocked)
-    return " ".join(sorted({one.code for one in outcome.findings if one.severity.value == "error"}))
+    return " ".join(sorted({finding.code for finding in outcome.findings if finding.severity.value == "error"}))
 
 
 @pytest.mark.parametrize(
@@ -122,18 +125,18 @@ def test_what_has_no_templates_is_decided_as_if_alone(packages: Packages, is_clu
 def test_what_is_withheld_counts_for_nobody(packages: Packages, expected: list[str]) -> None:
     world = World(packages)
 
-    found = world.together()
+    package_decisions = world.together()
 
-    assert [told(one) for one in found.outcomes.values()] == expected
+    assert [told(outcome) for outcome in package_decisions.outcomes.values()] == expected
     assert world.rendered == dict.fromkeys(packages, 1)
 
 
 def test_what_is_withheld_is_asked_again_when_the_others_move() -> None:
-    found = World({"a": {**KAFKA, **FAULTY}, "b": POOL}).together().outcomes["a"]
+    a = World({"a": {**KAFKA, **FAULTY}, "b": POOL}).together().outcomes["a"]
 
-    assert isinstance(found, Blocked)
-    assert ALL_TEMPLATES_DEPENDENCY in found.trace
-    assert not any(name.startswith("template kafka") for name in found.trace)
+    assert isinstance(a, Blocked)
+    assert ALL_TEMPLATES_DEPENDENCY in a.trace
+    assert not any(name.startswith("template kafka") for name in a.trace)
 
 
 @pytest.mark.parametrize(
@@ -142,7 +145,7 @@ def test_what_is_withheld_is_asked_again_when_the_others_move() -> None:
 def test_a_render_that_was_interrupted_is_not_begun_twice(known: Mapping[str, PackageRecord]) -> None:
     world = World({"a": KAFKA, "b": POOL}, records=known, broken="b")
 
-    found = world.together().outcomes["b"]
+    b = world.together().outcomes["b"]
 
-    assert isinstance(found, Blocked)
-    assert (world.rendered["b"], found.should_retry) == (1, True)
+    assert isinstance(b, Blocked)
+    assert (world.rendered["b"], b.should_retry) == (1, True)

@@ -27,23 +27,23 @@ def step(package: str) -> DraftCommit:
 
 
 def wishes(
-    changed: str = "", withdrawn: str = "", standing: str = "", moved: str = "", edited: str = "", kept: str = ""
+    changed: str = "", withdrawn: str = "", standing: str = "", moved: str = "", edited: str = "", remaining: str = ""
 ) -> DraftChanges:
     """Wishes by one letter for each package."""
-    steps = ({one: step(one) for one in packages} for packages in (changed, withdrawn, kept))
+    steps = ({package: step(package) for package in packages} for packages in (changed, withdrawn, remaining))
     first, second, third = steps
     return DraftChanges(first, second, *(frozenset(packages) for packages in (standing, moved, edited)), third)
 
 
-def laid_out(wanted: DraftChanges, known: DraftBranch | None, more: bool = True) -> BranchAction:
+def laid_out(draft_changes: DraftChanges, known: DraftBranch | None, more: bool = True) -> BranchAction:
     history = Tables({}, commits=(step("a"), step("b")), more=more)
     drafts = {"d": known} if known else {}
-    return plan_draft_branch("d", HEAD if known else None, state(drafts=drafts), B, wanted, history)
+    return plan_draft_branch("d", HEAD if known else None, state(drafts=drafts), B, draft_changes, history)
 
 
 def grow(start: str, base: str, packages: str, edited: bool = False, old: str | None = "d1") -> PushCommits:
     head = commit(old) if old else None
-    return PushCommits("d", head, commit(start), commit(base), tuple(step(one) for one in packages), edited)
+    return PushCommits("d", head, commit(start), commit(base), tuple(step(package) for package in packages), edited)
 
 
 def synced(packages: str) -> PushCommits:
@@ -51,7 +51,7 @@ def synced(packages: str) -> PushCommits:
 
 
 @pytest.mark.parametrize(
-    ("wanted", "known", "expected"),
+    ("draft_changes", "known", "expected"),
     [
         pytest.param(wishes(), None, KeepBranch("d"), id="nothing-wanted-nothing-there"),
         pytest.param(wishes("ba"), None, grow("b1", "b1", "ab", old=None), id="new-draft-in-order"),
@@ -80,26 +80,29 @@ def synced(packages: str) -> PushCommits:
         pytest.param(wishes(withdrawn="a", standing="a"), EDITED, grow("d1", "b0", "a", True), id="edited-taken-out"),
         pytest.param(wishes("a", standing="a", moved="a"), EDITED, synced("a"), id="edited-and-B-moved-there"),
         pytest.param(
-            wishes("a", standing="ab", moved="ab", kept="b"), EDITED, synced("ab"), id="edited-beside-one-that-stays"
+            wishes("a", standing="ab", moved="ab", remaining="b"),
+            EDITED,
+            synced("ab"),
+            id="edited-beside-one-that-stays",
         ),
         pytest.param(
-            wishes("a", standing="ab", moved="b", kept="b"), EDITED, grow("d1", "b0", "a", True), id="elsewhere"
+            wishes("a", standing="ab", moved="b", remaining="b"), EDITED, grow("d1", "b0", "a", True), id="elsewhere"
         ),
         pytest.param(wishes(withdrawn="a", standing="a", moved="a"), EDITED, synced("a"), id="edited-and-taken-out"),
         pytest.param(wishes(), EDITED, KeepBranch("d"), id="edited-with-only-people's-work"),
         pytest.param(wishes(standing="b", moved="a"), EDITED, KeepBranch("d"), id="edited-is-never-rebuilt"),
     ],
 )
-def test_one_draft_branch(wanted: DraftChanges, known: DraftBranch | None, expected: BranchAction) -> None:
-    assert laid_out(wanted, known) == expected
+def test_one_draft_branch(draft_changes: DraftChanges, known: DraftBranch | None, expected: BranchAction) -> None:
+    assert laid_out(draft_changes, known) == expected
 
 
 @pytest.mark.parametrize(
-    ("wanted", "expected"),
+    ("draft_changes", "expected"),
     [
         pytest.param(wishes(), DeleteBranch("d", HEAD), id="ends"),
         pytest.param(wishes("a"), grow("b1", "b1", "a"), id="begins-anew"),
     ],
 )
-def test_an_edited_draft_of_which_all_was_taken(wanted: DraftChanges, expected: BranchAction) -> None:
-    assert laid_out(wanted, EDITED, more=False) == expected
+def test_an_edited_draft_of_which_all_was_taken(draft_changes: DraftChanges, expected: BranchAction) -> None:
+    assert laid_out(draft_changes, EDITED, more=False) == expected

@@ -61,12 +61,14 @@ def ground(
     return ConfigBranchSnapshot(**whole)  # type: ignore[arg-type]
 
 
-def told(one: ConfigProposal) -> tuple[str, dict[str, str]]:
-    return one.action, {name: f"{offer.stage} {offer.revision}" for name, offer in one.state.revisions.items()}
+def told(config_proposal: ConfigProposal) -> tuple[str, dict[str, str]]:
+    return config_proposal.action, {
+        name: f"{offer.stage} {offer.revision}" for name, offer in config_proposal.state.revisions.items()
+    }
 
 
 @pytest.mark.parametrize(
-    ("one", "around", "layout", "stage"),
+    ("revision_pin", "around", "layout", "stage"),
     [
         pytest.param(pin(), ground(), "write", "offered v2", id="a-move-is-proposed"),
         pytest.param(pin("v2", is_same_package=True), ground(), "keep", None, id="what-holds-needs-nothing"),
@@ -131,9 +133,9 @@ def told(one: ConfigProposal) -> tuple[str, dict[str, str]]:
     ],
 )  # fmt: skip
 def test_what_becomes_of_an_offer(
-    one: RevisionPin, around: ConfigBranchSnapshot, layout: str, stage: str | None
+    revision_pin: RevisionPin, around: ConfigBranchSnapshot, layout: str, stage: str | None
 ) -> None:
-    assert told(plan_proposal([one], around)) == (layout, {ID: stage} if stage else {})
+    assert told(plan_proposal([revision_pin], around)) == (layout, {ID: stage} if stage else {})
 
 
 def test_an_object_that_is_gone_takes_its_offer_along() -> None:
@@ -198,7 +200,7 @@ def test_two_objects_of_one_file_and_an_upstream_in_a_list() -> None:
 
 
 @pytest.mark.parametrize(
-    ("one", "around", "codes"),
+    ("revision_pin", "around", "codes"),
     [
         pytest.param(pin(), ground(), ["RevisionProposed"], id="proposed"),
         pytest.param(pin(), ground(state(offered())), ["RevisionDeclined"], id="declined"),
@@ -208,12 +210,12 @@ def test_two_objects_of_one_file_and_an_upstream_in_a_list() -> None:
         ),
     ],
 )
-def test_what_is_told(one: RevisionPin, around: ConfigBranchSnapshot, codes: list[str]) -> None:
-    assert [finding.code for finding in plan_proposal([one], around).findings] == codes
+def test_what_is_told(revision_pin: RevisionPin, around: ConfigBranchSnapshot, codes: list[str]) -> None:
+    assert [finding.code for finding in plan_proposal([revision_pin], around).findings] == codes
 
 
 @pytest.mark.parametrize(
-    ("one", "message"),
+    ("revision_pin", "message"),
     [
         pytest.param(pin(), "tag stable of catalog/gateway names v2; spec.upstream.revision is v1; ", id="moved"),
         pytest.param(
@@ -227,9 +229,9 @@ def test_what_is_told(one: RevisionPin, around: ConfigBranchSnapshot, codes: lis
         pytest.param(pin(1, 2), "tag stable of catalog/gateway names v2; spec.upstream.revision is v1; ", id="numbers"),
     ],
 )
-def test_the_words_of_a_move(one: RevisionPin, message: str) -> None:
-    content = TEXT if one.written_revision else TEXT.replace(b"revision: v1, ", b"")
-    (finding,) = plan_proposal([one], ground(content=content)).findings
+def test_the_words_of_a_move(revision_pin: RevisionPin, message: str) -> None:
+    content = TEXT if revision_pin.written_revision else TEXT.replace(b"revision: v1, ", b"")
+    (finding,) = plan_proposal([revision_pin], ground(content=content)).findings
 
     assert finding.message == message + f"the change is proposed on branch {BRANCH}"
 

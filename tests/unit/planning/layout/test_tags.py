@@ -33,7 +33,7 @@ USED = TagPolicy("used", frozenset({PackageTarget("default", "berlin", "gw")}))
 def test_whose_revisions_lack_a_tag(tagging: TagPolicy, expected: list[str]) -> None:
     missing = find_missing_tags(destination(tag_prefix="berlin/"), KNOWN, tagging)
 
-    assert [one.name for one in missing] == expected
+    assert [missing_tag.name for missing_tag in missing] == expected
 
 
 @pytest.mark.parametrize(
@@ -53,10 +53,10 @@ def test_what_has_a_tag_lacks_none() -> None:
 
     assert noted.packages["gw"].revisions == (ONE, replace(TWO, tag="t2"))
     assert noted.packages["web"] == KNOWN.packages["web"]
-    assert [one.revision.number for one in find_missing_tags(destination(), noted, USED)] == [1]
+    assert [missing_tag.revision.number for missing_tag in find_missing_tags(destination(), noted, USED)] == [1]
 
 
 def test_a_tag_that_is_known_is_not_forgotten_with_the_next() -> None:
     noted = record_tags(record_tags(KNOWN, {("gw", 1): ObjectId("t1")}), {("gw", 2): ObjectId("t2")})
 
-    assert [one.tag for one in noted.packages["gw"].revisions] == ["t1", "t2"]
+    assert [published_revision.tag for published_revision in noted.packages["gw"].revisions] == ["t1", "t2"]

@@ -92,7 +92,7 @@ def test_initial_is_about_what_was_never_published(known: PackageRecord, is_init
     assert ALWAYS.applies_to(known)
 
 
-def draft(one: DraftedPackage = GW, deploys: bool = True, **fields: object) -> OpenDraft:
+def draft(drafted_package: DraftedPackage = GW, deploys: bool = True, **fields: object) -> OpenDraft:
     whole = OpenDraft(
         destination(is_deployment=deploys),
         "drafts/berlin",
@@ -101,7 +101,7 @@ def draft(one: DraftedPackage = GW, deploys: bool = True, **fields: object) -> O
         commit("b1"),
         None,
         False,
-        (DB, one),
+        (DB, drafted_package),
         PATHS,
     )
     return replace(whole, **fields)  # type: ignore[arg-type]
@@ -116,7 +116,7 @@ CONFLICTED = package(record=replace(NEW, conflicts=({"kind": "field"},)))
 
 
 @pytest.mark.parametrize(
-    ("one", "policy", "expected"),
+    ("open_draft", "policy", "expected"),
     [
         pytest.param(draft(), INITIAL, "gw", id="initial"),
         pytest.param(draft(), ALWAYS, "gw", id="always"),
@@ -138,8 +138,8 @@ CONFLICTED = package(record=replace(NEW, conflicts=({"kind": "field"},)))
         pytest.param(draft(package(drafted_tree=None)), ALWAYS, "RemovalDraft", id="a-removal"),
     ],
 )
-def test_what_leaves_a_draft_to_people(one: OpenDraft, policy: ApprovalPolicy, expected: str) -> None:
-    decided = decide_approval(one, one.packages[1], policy)
+def test_what_leaves_a_draft_to_people(open_draft: OpenDraft, policy: ApprovalPolicy, expected: str) -> None:
+    decided = decide_approval(open_draft, open_draft.packages[1], policy)
 
     assert told(decided) == expected
 
@@ -152,8 +152,8 @@ def test_the_word_of_people_stands(word: str, expected: str) -> None:
 def told(decided: PublishDraft | BlockingReason) -> str:
     if isinstance(decided, BlockingReason):
         return decided.reason
-    assert [one.path for one in decided.files] == [".reconciler/gw.yaml", "gw/x"]
-    return " ".join(one.package for one in decided.packages)
+    assert [drafted_file.path for drafted_file in decided.files] == [".reconciler/gw.yaml", "gw/x"]
+    return " ".join(drafted_package.package for drafted_package in decided.packages)
 
 
 def plan(known: PackageRecord, *outcomes: Unchanged | Blocked) -> TargetPlan:
@@ -202,6 +202,6 @@ def test_without_an_owner_nothing_is_looked_at() -> None:
     ],
 )
 def test_what_is_told_of_policies(known: PackageRecord, policy: str, codes: list[str]) -> None:
-    found = list_approval_findings(plan(replace(known, annotations={APPROVAL_POLICY_ANNOTATION: policy}), DRAFTED))
+    findings = list_approval_findings(plan(replace(known, annotations={APPROVAL_POLICY_ANNOTATION: policy}), DRAFTED))
 
-    assert [finding.code for finding in found] == codes
+    assert [finding.code for finding in findings] == codes

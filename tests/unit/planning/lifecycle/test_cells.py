@@ -32,21 +32,25 @@ WARNING = {"code": "Odd", "severity": "warning", "message": "it is odd"}
 WAITS = {"type": "Ready", "status": "False", "reason": "DownstreamProposed", "message": "its update waits"}
 
 
-def outcome(one: PackageRecord, kind: str, *findings: Mapping[str, str], **more: Any) -> PackageRecord:
-    return replace(one, outcome={"kind": kind, "findings": findings, **more})
+def outcome(package_record: PackageRecord, kind: str, *findings: Mapping[str, str], **more: Any) -> PackageRecord:
+    return replace(package_record, outcome={"kind": kind, "findings": findings, **more})
 
 
 def cell(
-    one: PackageRecord, published: str | None = "v1", drafted: str | None = None, proposed_head: str = "", **fields: Any
+    package_record: PackageRecord,
+    published: str | None = "v1",
+    drafted: str | None = None,
+    proposed_head: str = "",
+    **fields: Any,
 ) -> TargetPackage | None:
     tables = Tables({"b1": {"gw": published}})
     on = TargetSnapshot(
-        destination(), state(packages={"gw": one}), TargetHeads(commit("b1")), tables, "drafts/{repository}"
+        destination(), state(packages={"gw": package_record}), TargetHeads(commit("b1")), tables, "drafts/{repository}"
     )
     drafts = []
     if drafted is not None:
         tree_there = tree(drafted) if drafted else None
-        package = DraftedPackage("gw", one, tree(published) if published else None, tree_there, {}, **fields)
+        package = DraftedPackage("gw", package_record, tree(published) if published else None, tree_there, {}, **fields)
         point = commit(proposed_head) if proposed_head else None
         known = DraftBranch(HEAD, commit("b1"))
         drafts = [
@@ -56,7 +60,7 @@ def cell(
 
 
 @pytest.mark.parametrize(
-    ("found", "expected"),
+    ("target_package", "expected"),
     [
         pytest.param(cell(PUBLISHED), "published", id="the-branch-has-it"),
         pytest.param(cell(UNKNOWN), "published", id="it-was-adopted"),
@@ -107,13 +111,13 @@ def cell(
         ),
     ],
 )
-def test_the_state_of_a_package(found: TargetPackage | None, expected: str | None) -> None:
-    assert (found and found.state) == expected
+def test_the_state_of_a_package(target_package: TargetPackage | None, expected: str | None) -> None:
+    assert (target_package and target_package.state) == expected
     assert expected is None or expected in PACKAGE_STATES
 
 
 @pytest.mark.parametrize(
-    ("found", "expected"),
+    ("target_package", "expected"),
     [
         pytest.param(cell(PUBLISHED), (3, False), id="a-revision-of-ours"),
         pytest.param(cell(PUBLISHED, "x"), (3, True), id="changed-by-people-since"),
@@ -122,14 +126,14 @@ def test_the_state_of_a_package(found: TargetPackage | None, expected: str | Non
     ],
 )
 def test_what_is_published_and_whether_people_changed_it(
-    found: TargetPackage | None, expected: tuple[int | None, bool]
+    target_package: TargetPackage | None, expected: tuple[int | None, bool]
 ) -> None:
-    assert found is not None
-    assert (found.revision and found.revision.number, found.is_edited) == expected
+    assert target_package is not None
+    assert (target_package.revision and target_package.revision.number, target_package.is_edited) == expected
 
 
 @pytest.mark.parametrize(
-    ("found", "expected"),
+    ("target_package", "expected"),
     [
         pytest.param(cell(outcome(PUBLISHED, "blocked", ERROR, WARNING)), ["Broken"], id="errors-alone-block"),
         pytest.param(cell(outcome(PUBLISHED, "blocked", conditions=[WAITS])), ["DownstreamProposed"], id="not-ready"),
@@ -137,9 +141,9 @@ def test_what_is_published_and_whether_people_changed_it(
         pytest.param(cell(outcome(PUBLISHED, "published", WARNING)), [], id="a-warning-is-no-reason"),
     ],
 )
-def test_reasons_are_those_of_the_last_pass(found: TargetPackage | None, expected: list[str]) -> None:
-    assert found is not None
-    assert [one.reason for one in found.reasons] == expected
+def test_reasons_are_those_of_the_last_pass(target_package: TargetPackage | None, expected: list[str]) -> None:
+    assert target_package is not None
+    assert [blocking_reason.reason for blocking_reason in target_package.reasons] == expected
 
 
 def test_a_status_file_is_ours_where_it_is_that_of_a_revision() -> None:

@@ -68,7 +68,7 @@ CLASH = (*BOTH[:3], path("gw/x", fits=False))
 
 
 @pytest.mark.parametrize(
-    ("one", "packages", "expected"),
+    ("open_draft", "packages", "expected"),
     [
         pytest.param(draft(), "", "ProposeDraft", id="a-draft"),
         pytest.param(draft(proposed_head=OLD), "", "ProposeDraft", id="a-stale-proposal"),
@@ -92,12 +92,12 @@ CLASH = (*BOTH[:3], path("gw/x", fits=False))
         ),
     ],
 )
-def test_propose(one: OpenDraft, packages: str, expected: str) -> None:
-    assert told(propose_draft(one, packages.split())) == expected
+def test_propose(open_draft: OpenDraft, packages: str, expected: str) -> None:
+    assert told(propose_draft(open_draft, packages.split())) == expected
 
 
 @pytest.mark.parametrize(
-    ("one", "packages", "expected"),
+    ("open_draft", "packages", "expected"),
     [
         pytest.param(draft(proposed_head=HEAD), "", "PublishDraft whole db gw", id="all"),
         pytest.param(draft(proposed_head=HEAD), "gw", "PublishDraft gw", id="one-of-two"),
@@ -118,8 +118,8 @@ def test_propose(one: OpenDraft, packages: str, expected: str) -> None:
         pytest.param(draft(proposed_head=HEAD, paths=BOTH[:2]), "gw", "NoTransition", id="published-already"),
     ],
 )
-def test_approve(one: OpenDraft, packages: str, expected: str) -> None:
-    assert told(approve_draft(one, packages.split(), should_propose=False)) == expected
+def test_approve(open_draft: OpenDraft, packages: str, expected: str) -> None:
+    assert told(approve_draft(open_draft, packages.split(), should_propose=False)) == expected
 
 
 def test_at_once_needs_no_proposal_but_every_gate() -> None:
@@ -128,16 +128,18 @@ def test_at_once_needs_no_proposal_but_every_gate() -> None:
 
 
 def test_conflicts_are_accepted_and_nothing_else_is() -> None:
-    one = draft(DB, disputed())
+    open_draft = draft(DB, disputed())
 
-    assert told(propose_draft(one, (), accepts_conflicts=True)) == "ProposeDraft"
-    assert told(approve_draft(one, (), should_propose=True, accepts_conflicts=True)) == "PublishDraft whole db gw"
-    assert told(approve_draft(one, (), should_propose=False, accepts_conflicts=True)) == "NotProposed"
+    assert told(propose_draft(open_draft, (), accepts_conflicts=True)) == "ProposeDraft"
+    assert (
+        told(approve_draft(open_draft, (), should_propose=True, accepts_conflicts=True)) == "PublishDraft whole db gw"
+    )
+    assert told(approve_draft(open_draft, (), should_propose=False, accepts_conflicts=True)) == "NotProposed"
     assert told(propose_draft(draft(DB, gated()), (), accepts_conflicts=True)) == "GateNotMet"
 
 
 def test_reject_takes_back_what_is_proposed_as_it_stands_or_was() -> None:
-    assert [told(reject_draft(draft(proposed_head=one))) for one in (HEAD, OLD, None)] == [
+    assert [told(reject_draft(draft(proposed_head=commit_id))) for commit_id in (HEAD, OLD, None)] == [
         "RejectDraft",
         "RejectDraft",
         "NoTransition",
@@ -153,10 +155,13 @@ def test_drop(packages: str, expected: str) -> None:
 
 
 def test_a_package_is_not_taken_for_one_whose_name_starts_with_its_own() -> None:
-    one = draft(paths=(path("gw/x"), path("gw-2/x"), path(".reconciler/gw-2.yaml")))
+    open_draft = draft(paths=(path("gw/x"), path("gw-2/x"), path(".reconciler/gw-2.yaml")))
 
-    assert [each.path for each in one.select_files(["gw"])] == ["gw/x"]
-    assert [each.path for each in one.files_outside_packages] == ["gw-2/x", ".reconciler/gw-2.yaml"]
+    assert [drafted_file.path for drafted_file in open_draft.select_files(["gw"])] == ["gw/x"]
+    assert [drafted_file.path for drafted_file in open_draft.files_outside_packages] == [
+        "gw-2/x",
+        ".reconciler/gw-2.yaml",
+    ]
 
 
 def told(decision: object) -> str:
@@ -164,7 +169,13 @@ def told(decision: object) -> str:
         case RefusedTransition(reasons):
             return " ".join(reason.reason for reason in reasons)
         case PublishDraft(packages, _, whole) | DropDraft(packages, whole):
-            return " ".join([type(decision).__name__, *["whole"] * whole, *(one.package for one in packages)])
+            return " ".join(
+                [
+                    type(decision).__name__,
+                    *["whole"] * whole,
+                    *(drafted_package.package for drafted_package in packages),
+                ]
+            )
         case NoTransition() | ProposeDraft() | RejectDraft():
             return type(decision).__name__
     raise AssertionError(decision)

@@ -38,25 +38,27 @@ def catalog(*documents: str) -> Catalog:
     return read_catalog(FileTree({f"{number}.yaml": File(text.encode()) for number, text in enumerate(documents)}))
 
 
-def mile(found: Catalog, region: str = "eu", closed: str = "") -> ClusterOverrides:
+def mile(actual_catalog: Catalog, region: str = "eu", closed: str = "") -> ClusterOverrides:
     rules = {rule: frozenset({"berlin"}) for rule in [parse_rule_id(closed)] if rule}
     return ClusterOverrides(
-        read_override_policies(found), {"berlin": Cluster("berlin", {"region": region})}, closed_clusters=rules
+        read_override_policies(actual_catalog), {"berlin": Cluster("berlin", {"region": region})}, closed_clusters=rules
     )
 
 
 def overridden(
-    found: Catalog, text: str = WEB, had: PreviousOverrides | None = None, **fields: Any
+    actual_catalog: Catalog, text: str = WEB, had: PreviousOverrides | None = None, **fields: Any
 ) -> tuple[OverriddenPackage, dict[str, str]]:
-    one = mile(found, **fields)
-    view = CatalogView(DependencyReader(found, one.build_dependency_functions()))
-    result = one.override(FileTree({"all.yaml": File(text.encode())}), "berlin", view, had or PreviousOverrides())
+    cluster_overrides = mile(actual_catalog, **fields)
+    view = CatalogView(DependencyReader(actual_catalog, cluster_overrides.build_dependency_functions()))
+    result = cluster_overrides.override(
+        FileTree({"all.yaml": File(text.encode())}), "berlin", view, had or PreviousOverrides()
+    )
     return result, view.trace
 
 
-def moved(trace: Mapping[str, str], found: Catalog, **fields: Any) -> tuple[str, ...]:
+def moved(trace: Mapping[str, str], actual_catalog: Catalog, **fields: Any) -> tuple[str, ...]:
     return find_changed_dependencies(
-        trace, {}, DependencyReader(found, mile(found, **fields).build_dependency_functions())
+        trace, {}, DependencyReader(actual_catalog, mile(actual_catalog, **fields).build_dependency_functions())
     )
 
 
@@ -112,7 +114,7 @@ def test_a_policy_that_is_gone_may_be_in_a_file_that_cannot_be_read() -> None:
     result, trace = overridden(catalog())
     broken = catalog("a: [")
 
-    assert [one.code for one in result.findings] == ["PolicyNotFound"]
+    assert [finding.code for finding in result.findings] == ["PolicyNotFound"]
     assert moved(trace, broken) == ("whole",)
 
 
@@ -120,23 +122,23 @@ def test_a_policy_that_it_had_is_not_taken_for_gone_while_a_file_cannot_be_read(
     had = PreviousOverrides(tuple(read_override_policies(catalog(CHOOSING)).valid))
     plain = WEB.replace("    kubeadmiral.io/override-policy-name: sizing\n", "")
 
-    assert [one.code for one in overridden(catalog("a: ["), plain, had)[0].findings] == ["PolicyNotFound"]
+    assert [finding.code for finding in overridden(catalog("a: ["), plain, had)[0].findings] == ["PolicyNotFound"]
     assert overridden(catalog(), plain, had)[0].findings == ()
 
 
 def test_a_rule_that_has_not_arrived_goes_by_what_the_package_had() -> None:
-    found = catalog(policy(STAGED))
+    actual_catalog = catalog(policy(STAGED))
     before, _ = overridden(catalog(policy(STAGED | {"overriders": {"labels": [{"value": {"app": "old"}}]}})))
     had = PreviousOverrides(rule_texts={name: text for name, text in before.rule_texts.items() if text})
 
-    never, trace = overridden(found, closed=NAMED)
-    later, _ = overridden(found, had=had, closed=NAMED)
+    never, trace = overridden(actual_catalog, closed=NAMED)
+    later, _ = overridden(actual_catalog, had=had, closed=NAMED)
 
     assert b"replicas: 2" in never.files["all.yaml"].data
     assert b"app: old" in later.files["all.yaml"].data
     assert trace[f"rollout {NAMED} berlin"] == "closed"
-    assert moved(trace, found, closed=NAMED) == ()
-    assert moved(trace, found) == (f"rollout {NAMED} berlin",)
+    assert moved(trace, actual_catalog, closed=NAMED) == ()
+    assert moved(trace, actual_catalog) == (f"rollout {NAMED} berlin",)
 
 
 @pytest.mark.parametrize(
@@ -154,20 +156,25 @@ def test_a_question_that_nobody_asked_has_another_answer(question: str) -> None:
 
 
 def test_reviewers_are_told_which_policies_had_an_effect() -> None:
-    told = build_overridden_condition(overridden(catalog(policy(RULE)))[0])
+    conditions = build_overridden_condition(overridden(catalog(policy(RULE)))[0])
 
-    assert [(one.type, one.status, one.reason) for one in told] == [("Overridden", "True", "OverridePolicyApplied")]
-    assert told[0].message.endswith("OverridePolicy/shop/sizing")
+    assert [(condition.type, condition.status, condition.reason) for condition in conditions] == [
+        ("Overridden", "True", "OverridePolicyApplied")
+    ]
+    assert conditions[0].message.endswith("OverridePolicy/shop/sizing")
     assert build_overridden_condition(overridden(catalog(policy()))[0]) == ()
 
 
 def test_a_warning_that_is_taken_for_an_error_withholds_the_package() -> None:
-    found = catalog(policy({"overriders": {"jsonpatch": [{"path": "/spec/paused", "value": True}]}}))
-    one = replace(mile(found), strict_codes=frozenset({"ReplaceCreatedMember"}))
+    actual_catalog = catalog(policy({"overriders": {"jsonpatch": [{"path": "/spec/paused", "value": True}]}}))
+    cluster_overrides = replace(mile(actual_catalog), strict_codes=frozenset({"ReplaceCreatedMember"}))
     files = FileTree({"all.yaml": File(WEB.encode())})
 
-    result = one.override(
-        files, "berlin", CatalogView(DependencyReader(found, one.build_dependency_functions())), PreviousOverrides()
+    result = cluster_overrides.override(
+        files,
+        "berlin",
+        CatalogView(DependencyReader(actual_catalog, cluster_overrides.build_dependency_functions())),
+        PreviousOverrides(),
     )
 
     assert [(finding.code, finding.severity) for finding in result.findings] == [("ReplaceCreatedMember", "error")]
@@ -185,5 +192,5 @@ def test_a_warning_that_is_taken_for_an_error_withholds_the_package() -> None:
 def test_where_nobody_knows_what_a_package_had_it_is_withheld(text: str, closed: str, codes: list[str]) -> None:
     result, _ = overridden(catalog(policy(STAGED)), text, had=PreviousOverrides(is_known=False), closed=closed)
 
-    assert [one.code for one in result.findings if one.code == "RuleTextUnknown"] == codes
+    assert [finding.code for finding in result.findings if finding.code == "RuleTextUnknown"] == codes
     assert (result.files["all.yaml"].data == text.encode()) == (text == SERVICE or bool(closed))

@@ -69,7 +69,7 @@ ENV = replace(REPLICAS, pointer="/spec/env", base=[], local=[{"name": "A"}], ups
 
 
 @pytest.mark.parametrize(
-    ("first", "second", "told"),
+    ("first", "second", "number"),
     [
         pytest.param(REPLICAS, REPLICAS, 1, id="the-same"),
         pytest.param(ENV, replace(ENV, local=[{"name": "A"}]), 1, id="the-same-lists"),
@@ -79,8 +79,8 @@ ENV = replace(REPLICAS, pointer="/spec/env", base=[], local=[{"name": "A"}], ups
         pytest.param(replace(REPLICAS, base=1), replace(REPLICAS, base=True), 2, id="another-type"),
     ],
 )
-def test_a_conflict_is_told_once(first: Conflict, second: Conflict, told: int) -> None:
-    assert len(deduplicate_conflicts([first, second])) == told
+def test_a_conflict_is_told_once(first: Conflict, second: Conflict, number: int) -> None:
+    assert len(deduplicate_conflicts([first, second])) == number
 
 
 WEB = "kind: Deployment\nmetadata: {name: web, namespace: default}\nspec:\n  replicas: 3\n  paused: 1\n"

@@ -34,19 +34,19 @@ DRAFTS = ("drafts/{repository}", "removals/{repository}")
     ],
 )
 def test_two_destinations(other: Target, conflict: bool) -> None:
-    found = find_target_conflicts([ONE, other], DRAFTS)
+    target_conflicts = find_target_conflicts([ONE, other], DRAFTS)
 
-    assert set(found) == ({ONE.key, other.key} if conflict else set())
-    assert {finding.code for finding in found.values()} <= {"DestinationConflict"}
+    assert set(target_conflicts) == ({ONE.key, other.key} if conflict else set())
+    assert {finding.code for finding in target_conflicts.values()} <= {"DestinationConflict"}
 
 
 def test_each_side_of_a_conflict_names_the_other() -> None:
     other = destination("two", branch="main", directory="a/b")
 
-    found = find_target_conflicts([other, ONE], DRAFTS)
+    target_conflicts = find_target_conflicts([other, ONE], DRAFTS)
 
-    assert "default/two" in found[ONE.key].message
-    assert "default/one" in found[other.key].message
+    assert "default/two" in target_conflicts[ONE.key].message
+    assert "default/one" in target_conflicts[other.key].message
 
 
 @pytest.mark.parametrize(
@@ -60,10 +60,10 @@ def test_each_side_of_a_conflict_names_the_other() -> None:
     ],
 )
 def test_two_destinations_with_one_draft_branch(template: str, other: Target, conflict: bool) -> None:
-    found = find_target_conflicts([ONE, other], ("drafts/{repository}", template))
+    target_conflicts = find_target_conflicts([ONE, other], ("drafts/{repository}", template))
 
-    assert set(found) == ({ONE.key, other.key} if conflict else set())
-    assert all(template in finding.message for finding in found.values())
+    assert set(target_conflicts) == ({ONE.key, other.key} if conflict else set())
+    assert all(template in finding.message for finding in target_conflicts.values())
 
 
 def test_many_destinations_of_one_fleet_do_not_disturb_one_another() -> None:
@@ -90,9 +90,9 @@ def test_names_of_draft_branches(template: str, expected: str) -> None:
     ],
 )
 def test_where_a_package_and_its_status_file_stand(directory: str, path: str, status: str) -> None:
-    one = destination(directory=directory)
+    target = destination(directory=directory)
 
-    assert (one.get_package_path("team/gw"), one.get_status_file_path("team/gw")) == (path, status)
+    assert (target.get_package_path("team/gw"), target.get_status_file_path("team/gw")) == (path, status)
 
 
 @pytest.mark.parametrize(
@@ -113,7 +113,7 @@ PATHS = st.lists(st.sampled_from(["a", "b", "ab"]), max_size=4).map("/".join)
 
 @given(st.lists(PATHS), PATHS)
 def test_packages_that_are_found_one_by_one_are_those_that_a_look_at_all_finds(known: list[str], package: str) -> None:
-    looked_at = (one for one in set(known) if one != package and are_paths_nested(one, package))
+    looked_at = (item for item in set(known) if item != package and are_paths_nested(item, package))
 
     assert PackagePathIndex(known).find_nested(package) == tuple(sorted(looked_at))
 

@@ -18,11 +18,11 @@ def destination(name: str, branch: str, url: str = "/fleet.git") -> Target:
 
 
 def used(branch: str, templates: dict[str, str] | None = None, names: dict[str, str] | None = None) -> str:
-    one = destination("berlin", branch)
+    target = destination("berlin", branch)
     return (
         ReservedBranches(templates or DEFAULT, NAMES if names is None else names)
-        .find_reserved_uses([one])
-        .get(one.key, "")
+        .find_reserved_uses([target])
+        .get(target.key, "")
     )
 
 

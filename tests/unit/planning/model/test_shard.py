@@ -21,8 +21,8 @@ NAMES = st.text("abcdefghijklmnopqrstuvwxyz0123456789-.", min_size=1, max_size=4
 
 
 def holder(name: str, count: int) -> list[int]:
-    one = destination(name)
-    return [index for index in range(1, count + 1) if Shard(index, count).is_responsible_for(one)]
+    target = destination(name)
+    return [index for index in range(1, count + 1) if Shard(index, count).is_responsible_for(target)]
 
 
 @given(NAMES, COUNTS)
@@ -39,7 +39,7 @@ def test_one_shard_more_takes_from_the_others_and_moves_nothing_between_them(nam
 
 @pytest.mark.parametrize("count", [2, 3, 5, 8])
 def test_shards_have_about_the_same(count: int) -> None:
-    sizes = [sum(Shard(index, count).is_responsible_for(one) for one in FLEET) for index in range(1, count + 1)]
+    sizes = [sum(Shard(index, count).is_responsible_for(target) for target in FLEET) for index in range(1, count + 1)]
 
     share = len(FLEET) / count
     assert all(share * 0.8 < size < share * 1.2 for size in sizes)
@@ -49,7 +49,7 @@ def test_shards_have_about_the_same(count: int) -> None:
 def test_only_the_share_of_the_new_shard_moves(count: int) -> None:
     new = Shard(count + 1, count + 1)
 
-    moved = sum(new.is_responsible_for(one) for one in FLEET)
+    moved = sum(new.is_responsible_for(target) for target in FLEET)
 
     share = len(FLEET) / (count + 1)
     assert share * 0.8 < moved < share * 1.2
@@ -62,7 +62,9 @@ def test_it_goes_by_the_name_of_refs_and_by_nothing_else() -> None:
         destination("berlin", namespace="team", is_deployment=False),
     ]
 
-    assert len({tuple(Shard(index, 9).is_responsible_for(one) for index in range(1, 10)) for one in spellings}) == 1
+    assert (
+        len({tuple(Shard(index, 9).is_responsible_for(target) for index in range(1, 10)) for target in spellings}) == 1
+    )
 
 
 def test_equal_on_every_machine() -> None:
@@ -71,20 +73,20 @@ def test_equal_on_every_machine() -> None:
 
 def test_another_process_says_the_same() -> None:
     code = "from reconciler.planning.model.shard import _shard_of; print([_shard_of(f'edge-{n:04}', 7) for n in range(50)])"
-    told = {
+    values = {
         subprocess.run(
             [sys.executable, "-c", code], env={**os.environ, "PYTHONHASHSEED": seed}, capture_output=True, check=True
         ).stdout
         for seed in ("1", "2")
     }
 
-    mine = [next(index for index in range(1, 8) if Shard(index, 7).is_responsible_for(one)) for one in FLEET[:50]]
-    assert told == {f"{mine}\n".encode()}
+    mine = [next(index for index in range(1, 8) if Shard(index, 7).is_responsible_for(target)) for target in FLEET[:50]]
+    assert values == {f"{mine}\n".encode()}
 
 
 def test_one_of_one_has_it_all() -> None:
     assert Shard() == Shard(1, 1)
-    assert all(Shard().is_responsible_for(one) for one in FLEET)
+    assert all(Shard().is_responsible_for(target) for target in FLEET)
     assert (Shard().is_alone, Shard().is_leader, Shard(1, 2).is_alone, Shard(1, 2).is_leader) == (
         True,
         True,

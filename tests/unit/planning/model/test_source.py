@@ -88,7 +88,7 @@ def test_a_package_without_a_lock_is_never_updated() -> None:
 def test_what_both_sides_changed_is_upstreams_and_told() -> None:
     source = made(V2, standing(package(image="1-hotfix", lock=LOCK)))
 
-    assert [(one.local, one.upstream, one.chosen) for one in source.conflicts] == [
+    assert [(conflict.local, conflict.upstream, conflict.chosen) for conflict in source.conflicts] == [
         ("web-1-hotfix", "web-2", "upstream")
     ]
     assert source.files == V2
@@ -113,15 +113,19 @@ def test_of_the_conflicts_in_one_place_the_last_is_told() -> None:
 
     second = merge_source(RenderInputs(newer, None, put), None, local)
 
-    assert [(one.base, one.local, one.upstream) for one in second.conflicts] == [("web-2", "web-1-hotfix", "web-3")]
+    assert [(conflict.base, conflict.local, conflict.upstream) for conflict in second.conflicts] == [
+        ("web-2", "web-1-hotfix", "web-3")
+    ]
 
 
 def test_an_edit_that_a_rule_undoes_is_told_with_the_rule() -> None:
     source = made(V1, standing(package(5, lock=LOCK)))
 
-    told = list(find_overruled_changes(source, package(9), "pipeline", OPTIONS))
+    conflicts = list(find_overruled_changes(source, package(9), "pipeline", OPTIONS))
 
-    assert [(one.local, one.upstream, one.chosen, one.rule) for one in told] == [(5, 9, "rule", "pipeline")]
+    assert [(conflict.local, conflict.upstream, conflict.chosen, conflict.rule) for conflict in conflicts] == [
+        (5, 9, "rule", "pipeline")
+    ]
     assert list(find_overruled_changes(made(V1), package(9), "pipeline", OPTIONS)) == []
 
 
@@ -132,8 +136,10 @@ def test_a_file_that_people_broke_makes_way_and_is_told() -> None:
 
     for source in sources:
         assert source.files == V2
-        assert [(one.kind, one.file, one.chosen) for one in source.conflicts] == [("file", "web.yaml", "upstream")]
-        assert [one.code for one in source.findings] == ["YamlSyntax"]
+        assert [(conflict.kind, conflict.file, conflict.chosen) for conflict in source.conflicts] == [
+            ("file", "web.yaml", "upstream")
+        ]
+        assert [finding.code for finding in source.findings] == ["YamlSyntax"]
 
 
 def test_the_lock_that_a_package_was_adopted_with_is_no_edit() -> None:
@@ -196,9 +202,10 @@ def test_what_a_room_never_emitted_is_kept() -> None:
 def test_what_a_room_takes_back_is_told() -> None:
     source = generated(V1, package(5))
 
-    assert [(one.pointer, one.local, one.upstream, one.chosen, one.rule) for one in source.published_conflicts] == [
-        ("/spec/replicas", 5, 2, "upstream", "generated")
-    ]
+    assert [
+        (conflict.pointer, conflict.local, conflict.upstream, conflict.chosen, conflict.rule)
+        for conflict in source.published_conflicts
+    ] == [("/spec/replicas", 5, 2, "upstream", "generated")]
 
 
 def test_a_generated_package_is_followed_whatever_kptfile_people_put_into_it() -> None:

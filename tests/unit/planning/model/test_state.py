@@ -82,8 +82,8 @@ def test_what_is_written_anew_makes_the_files_of_one_state_of_those_of_another(
 
     changes = serialize_state_changes(one, known)
 
-    made = {path: content for path, content in {**serialize_state(known), **changes}.items() if content is not None}
-    assert made == serialize_state(one)
+    mapping = {path: content for path, content in {**serialize_state(known), **changes}.items() if content is not None}
+    assert mapping == serialize_state(one)
     assert changes.keys().isdisjoint(f"packages/{name}.json" for name in shared)
 
 
@@ -112,24 +112,24 @@ def test_a_newer_form_is_refused() -> None:
 
 
 def test_every_tree_that_is_needed_again_is_kept() -> None:
-    kept = record(
+    package_record = record(
         published_version=offer("o", base="b"), draft_version=offer("p", merged="m"), unpublished_versions=(offer("q"),)
     )
 
-    assert state(packages={"gw": kept}).collect_trees() == {"o", "b", "p", "m", "q", "up1"}
+    assert state(packages={"gw": package_record}).collect_trees() == {"o", "b", "p", "m", "q", "up1"}
 
 
 def test_only_the_last_offers_are_remembered_each_once() -> None:
-    one = record()
+    package_record = record()
     for number in [*range(MAX_UNPUBLISHED_VERSIONS + 5), MAX_UNPUBLISHED_VERSIONS]:
-        one = one.with_draft_version(offer(f"t{number}"), "drafts/berlin")
+        package_record = package_record.with_draft_version(offer(f"t{number}"), "drafts/berlin")
 
-    assert len(one.unpublished_versions) == MAX_UNPUBLISHED_VERSIONS
-    assert (one.unpublished_versions[-1].rendered, one.draft_version) == (
+    assert len(package_record.unpublished_versions) == MAX_UNPUBLISHED_VERSIONS
+    assert (package_record.unpublished_versions[-1].rendered, package_record.draft_version) == (
         tree(f"t{MAX_UNPUBLISHED_VERSIONS}"),
-        one.unpublished_versions[-1],
+        package_record.unpublished_versions[-1],
     )
-    assert one.last_workspace == 1
+    assert package_record.last_workspace == 1
 
 
 def test_a_new_draft_gets_the_next_workspace_number() -> None:
@@ -138,7 +138,7 @@ def test_a_new_draft_gets_the_next_workspace_number() -> None:
 
 
 def test_of_a_package_that_was_given_up_its_numbers_alone_are_left() -> None:
-    one = record(
+    package_record = record(
         last_workspace=4,
         last_revision=3,
         published_version=offer("v3"),
@@ -146,8 +146,8 @@ def test_of_a_package_that_was_given_up_its_numbers_alone_are_left() -> None:
         declined_trees=(tree("v2"),),
     )
 
-    assert one.to_tombstone() == PackageRecord(owner(), is_owned=False, last_workspace=4, last_revision=3)
-    assert one.to_tombstone().collect_trees() == frozenset()
+    assert package_record.to_tombstone() == PackageRecord(owner(), is_owned=False, last_workspace=4, last_revision=3)
+    assert package_record.to_tombstone().collect_trees() == frozenset()
 
 
 def test_a_revision_that_an_earlier_engine_wrote_is_known_without_workspace_and_tag() -> None:
@@ -167,13 +167,13 @@ def test_the_texts_of_rules_are_kept_once_and_by_digest() -> None:
     rule = RuleId(ObjectKey("core.kubeadmiral.io", "OverridePolicy", "shop", "sizing"), "0")
     resources = {"apps/Deployment": ["web.yaml Deployment/shop/web"]}
     used = {"OverridePolicy/shop/sizing": {"resources": resources, "rules": [0]}}
-    one = record(rule_texts={rule: '{"overriders": {}}'}, policy_usage=used)
-    known = state(packages={"a": one, "b": one})
+    package_record = record(rule_texts={rule: '{"overriders": {}}'}, policy_usage=used)
+    known = state(packages={"a": package_record, "b": package_record})
     files = serialize_state(known)
 
     assert parse_state(files) == known
     assert [path for path in files if path.startswith("texts/")] == [
-        f"texts/{compute_digest(one.rule_texts[rule])[7:]}.json"
+        f"texts/{compute_digest(package_record.rule_texts[rule])[7:]}.json"
     ]
 
 
@@ -189,7 +189,7 @@ def test_a_rule_whose_text_is_lost_makes_the_state_unreadable() -> None:
 def test_the_texts_of_what_was_offered_are_read_back() -> None:
     was = replace(offer("was"), rules={COUNT: "{was}"})
     put = replace(offer("put"), rules={COUNT: "{put}"})
-    one = record(
+    package_record = record(
         published_version=was,
         draft_version=put,
         unpublished_versions=(put,),
@@ -197,9 +197,9 @@ def test_the_texts_of_what_was_offered_are_read_back() -> None:
         rule_texts={COUNT: "{now}"},
     )
 
-    read = parse_state(serialize_state(state(packages={"a": one})))
+    read = parse_state(serialize_state(state(packages={"a": package_record})))
 
-    assert read.packages["a"] == one
+    assert read.packages["a"] == package_record
 
 
 WAS, NOW = {COUNT: "{was}"}, {COUNT: "{now}"}
@@ -242,24 +242,24 @@ OURS = replace(offer("was"), rules=WAS)
     ],
 )
 def test_the_texts_that_have_arrived(fields: dict[str, Any], published: str | None, expected: object) -> None:
-    one = record(rule_texts=NOW, **fields)
+    package_record = record(rule_texts=NOW, **fields)
 
-    assert one.find_published_rule_texts(tree(published) if published else None) == expected
+    assert package_record.find_published_rule_texts(tree(published) if published else None) == expected
 
 
 def test_records_share_what_they_have_in_common() -> None:
-    said = {"kind": "drafted", "conditions": [{"type": "Ready", "status": "True"}], "findings": []}
-    one = record(
-        outcome=said,
+    mapping = {"kind": "drafted", "conditions": [{"type": "Ready", "status": "True"}], "findings": []}
+    package_record = record(
+        outcome=mapping,
         trace={"engine": "1.0 safe"},
         draft_version=offer("a"),
         unpublished_versions=(offer("b"), offer("a")),
     )
-    files = serialize_state(state(packages={"gw": one, "web": one}))
+    files = serialize_state(state(packages={"gw": package_record, "web": package_record}))
 
     first, second = parse_state(files).packages.values()
 
-    assert first == second == one
+    assert first == second == package_record
     assert first.outcome is second.outcome
     assert first.draft_version is first.unpublished_versions[1]
     assert next(iter(first.trace)) is next(iter(second.trace))

@@ -106,17 +106,17 @@ def test_without_the_last_head_in_its_history_the_branch_counts_as_it_stands() -
 
 
 def test_a_tree_that_stood_there_when_it_was_offered_is_no_sign_of_a_merge() -> None:
-    again = offer("v1", against="v1")
+    rendered_version = offer("v1", against="v1")
     tables = Tables({"b9": {"gw": "v1"}}, ["b9"], {"b9": {"gw": "another"}})
 
     after = track_publications(
-        state(packages={"gw": record().with_draft_version(again, "d")}),
+        state(packages={"gw": record().with_draft_version(rendered_version, "d")}),
         destination(),
         TargetHeads(commit("b9")),
         tables,
     )
 
-    assert after.packages["gw"].draft_version == again
+    assert after.packages["gw"].draft_version == rendered_version
 
 
 HEAD = commit("d1")
@@ -247,6 +247,6 @@ def test_a_removal_that_was_taken_back_before_anybody_looked(trees: list[str | N
 )
 def test_the_names_of_removal_drafts(template: str, packages: list[str], expected: set[str]) -> None:
     drafts = {"old": DraftBranch(HEAD, commit("b0"), is_removal=True), "drafts/berlin": DraftBranch(HEAD, commit("b0"))}
-    before = state(drafts=drafts, packages={one: record() for one in packages})
+    before = state(drafts=drafts, packages={package: record() for package in packages})
 
     assert list_removal_branches(template, destination(), before) == expected

@@ -67,10 +67,15 @@ LOST = [
 
 @pytest.mark.parametrize(("now", "result"), LOST)
 def test_a_local_change_that_is_lost_gets_a_record(now: bytes | File | None, result: bytes | File | None) -> None:
-    (found,) = published(now, tree(result)).published_conflicts
+    (conflict,) = published(now, tree(result)).published_conflicts
 
-    assert (found.kind, found.file, found.chosen, found.rule) == ("file", "a.yaml", "upstream", NOT_KEPT_RULE)
-    assert (found.local is ABSENT, found.upstream is ABSENT) == (now is None, result is None)
+    assert (conflict.kind, conflict.file, conflict.chosen, conflict.rule) == (
+        "file",
+        "a.yaml",
+        "upstream",
+        NOT_KEPT_RULE,
+    )
+    assert (conflict.local is ABSENT, conflict.upstream is ABSENT) == (now is None, result is None)
 
 
 @pytest.mark.parametrize(
@@ -83,9 +88,9 @@ def test_a_local_change_that_is_lost_gets_a_record(now: bytes | File | None, res
     ],
 )
 def test_a_list_in_one_line_is_kept_with_all_edits_of_its_items(result: bytes, is_kept: bool) -> None:
-    found = published(b"kind: A\nitems: [two, three]\n", tree(b"kind: A\n" + result), before=ITEMS)
+    lost_changes = published(b"kind: A\nitems: [two, three]\n", tree(b"kind: A\n" + result), before=ITEMS)
 
-    assert (found == LostChanges()) == is_kept
+    assert (lost_changes == LostChanges()) == is_kept
 
 
 def test_what_moved_to_another_file_is_kept() -> None:
@@ -110,22 +115,22 @@ def test_a_value_that_a_conflict_names_gets_no_second_record() -> None:
 
 
 def test_a_file_that_a_conflict_names_gets_no_second_record() -> None:
-    told = Conflict("file", "", 1, 2, 3, "upstream", "D17", file="a.yaml")
+    conflict = Conflict("file", "", 1, 2, 3, "upstream", "D17", file="a.yaml")
 
-    assert published(BEFORE + b"# why\n", tree(BEFORE), told) == LostChanges()
+    assert published(BEFORE + b"# why\n", tree(BEFORE), conflict) == LostChanges()
 
 
 def test_an_edit_of_the_draft_counts_alone_and_its_record_is_remembered() -> None:
     ours = standing(tree(BEFORE), tree(BEFORE + b"# published\n"))
     edited = standing(tree(BEFORE), tree(BEFORE + b"# drafted\n"))
-    found = find_lost_changes(RenderInputs(FileTree(), ours, edited), tree(BEFORE), ())
-    assert (len(found.published_conflicts), len(found.draft_conflicts)) == (0, 1)
+    lost_changes = find_lost_changes(RenderInputs(FileTree(), ours, edited), tree(BEFORE), ())
+    assert (len(lost_changes.published_conflicts), len(lost_changes.draft_conflicts)) == (0, 1)
 
-    unedited = standing(tree(BEFORE), tree(BEFORE), *found.draft_conflicts)
+    unedited = standing(tree(BEFORE), tree(BEFORE), *lost_changes.draft_conflicts)
     later = find_lost_changes(RenderInputs(FileTree(), None, unedited), tree(BEFORE), ())
-    assert later.draft_conflicts == found.draft_conflicts
+    assert later.draft_conflicts == lost_changes.draft_conflicts
 
-    settled = standing(tree(BEFORE), tree(BEFORE + b"# drafted\n"), *found.draft_conflicts)
+    settled = standing(tree(BEFORE), tree(BEFORE + b"# drafted\n"), *lost_changes.draft_conflicts)
     assert (
         find_lost_changes(RenderInputs(FileTree(), None, settled), tree(BEFORE + b"# drafted\n"), ()) == LostChanges()
     )

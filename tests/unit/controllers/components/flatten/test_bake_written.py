@@ -26,17 +26,17 @@ def read_again(schema: Schema, *, required_by_default: bool = False, key: str = 
         written,
         types,
     )
-    found: Schema = read.parameters["properties"][key]
-    return found
+    properties: Schema = read.parameters["properties"][key]
+    return properties
 
 
 @given(components(), st.booleans())
 def test_whatever_is_written_is_read_as_what_it_was(schema: ComponentSchema, required_by_default: bool) -> None:
     for section in (schema.parameters, schema.env_overrides):
-        found = read_again(section, required_by_default=required_by_default)
+        result = read_again(section, required_by_default=required_by_default)
 
         # an object that fills itself does so wherever it stands
-        assert {**found, "default": {}} == {**section, "default": {}}
+        assert {**result, "default": {}} == {**section, "default": {}}
 
 
 @pytest.mark.parametrize(

@@ -381,13 +381,13 @@ SAME = [
 ]
 
 
-@pytest.mark.parametrize(("one", "said"), SAME)
-def test_it_comes_to_the_same(one: World, said: dict[str, Any]) -> None:
-    baked = one.baked()
+@pytest.mark.parametrize(("value", "mapping"), SAME)
+def test_it_comes_to_the_same(value: World, mapping: dict[str, Any]) -> None:
+    baked = value.baked()
 
-    late = one.late(SPEC, {"count": 2}, {"a": said})
-    (key, *_) = one.keys().values()
-    early = one.early(SPEC, {"count": 2, **({key: said} if said else {})}, baked)
+    late = value.late(SPEC, {"count": 2}, {"a": mapping})
+    (key, *_) = value.keys().values()
+    early = value.early(SPEC, {"count": 2, **({key: mapping} if mapping else {})}, baked)
     assert isinstance(late, str), late
     assert early == late
 
@@ -405,11 +405,11 @@ def test_what_is_written() -> None:
         types={"Unit": "string | minLength=1"},
         fields={"at": "string | required=true", "container": "string | default=main", "units": "[]Unit | default=[]"},
     )
-    one = World(
+    result = World(
         DEFINITION, {"spare-room": addon}, [{"name": "spare-room", "instanceId": "oats", "config": {"at": "/x"}}]
     )
 
-    baked = one.baked()
+    baked = result.baked()
 
     assert baked["metadata"] == {
         "name": "mill-with-everything",
@@ -421,23 +421,23 @@ def test_what_is_written() -> None:
     assert schema["parameters"] == {**own["parameters"], **left}
     assert schema["envOverrides"] == {**own["envOverrides"], "spareRoomOats": {"size": "string | default=1Gi"}}
     assert schema["types"] == {**own["types"], "spareRoomOats-units": "string | minLength=1"}
-    wheel, _, made = baked["spec"]["resources"]
+    wheel, _, value = baked["spec"]["resources"]
     container, _ = wheel["template"]["spec"]["template"]["spec"]["containers"]
     assert container["volumeMounts"] == [{"name": "oats", "at": "/x"}]
     data = {"size": "${spec.spareRoomOats.size}", "for": "${metadata.name}-/x"}
-    assert made == {"id": "claim", "template": {**MAP, "data": data}}
+    assert value == {"id": "claim", "template": {**MAP, "data": data}}
 
 
 def test_the_same_is_baked_again() -> None:
-    one = world(gauge(patch("/spec/x", "${spec.n}"), env={"n": "integer | default=1"}))
+    result = world(gauge(patch("/spec/x", "${spec.n}"), env={"n": "integer | default=1"}))
 
-    assert emit(one.baked()) == emit(one.baked())
+    assert emit(result.baked()) == emit(result.baked())
 
 
 def test_an_environment_overrides_nothing_that_is_fixed() -> None:
-    one = world(gauge(patch("/spec/x", "${spec.n}"), env={"n": "integer | default=1"}), config={"n": 2})
+    result = world(gauge(patch("/spec/x", "${spec.n}"), env={"n": "integer | default=1"}), config={"n": 2})
 
-    early = one.early(SPEC, {"a": {"n": 3}}, one.baked())
+    early = result.early(SPEC, {"a": {"n": 3}}, result.baked())
 
     assert not isinstance(early, str)
     assert early[0].startswith("UnknownField: spec.overrides.a is unknown")
@@ -555,11 +555,11 @@ REFUSED = [
 def test_what_is_in_the_way(addon: dict[str, Any], expected: str) -> None:
     config = {"a": "x"} if "b" in addon["schema"]["parameters"] else {}
 
-    told = world(addon, config=config).refusals()
+    refusals = world(addon, config=config).refusals()
 
-    assert [code for code, _ in told] == ["NotBakeable"]
-    assert told[0][1].startswith("mill-with-everything cannot be generated: Addon")
-    assert expected in told[0][1]
+    assert [code for code, _ in refusals] == ["NotBakeable"]
+    assert refusals[0][1].startswith("mill-with-everything cannot be generated: Addon")
+    assert expected in refusals[0][1]
 
 
 OTHERS = [
@@ -665,29 +665,29 @@ OTHERS = [
 ]
 
 
-@pytest.mark.parametrize(("one", "expected"), OTHERS)
-def test_what_else_is_in_the_way(one: World, expected: list[tuple[str, str]]) -> None:
-    told = one.refusals()
+@pytest.mark.parametrize(("value", "expected"), OTHERS)
+def test_what_else_is_in_the_way(value: World, expected: list[tuple[str, str]]) -> None:
+    refusals = value.refusals()
 
-    assert [code for code, _ in told] == [code for code, _ in expected]
-    for (_, message), (_, part) in zip(told, expected, strict=True):
+    assert [code for code, _ in refusals] == [code for code, _ in expected]
+    for (_, message), (_, part) in zip(refusals, expected, strict=True):
         assert part in message
 
 
 def test_what_is_in_the_way_is_told_at_the_type() -> None:
     plan = world(gauge(patch("/spec/x", 1)), gauge(patch("/spec/x", "${target}"))).plan()
 
-    found = flatten_component_type(plan, BAKED, LIMITS)
+    result = flatten_component_type(plan, BAKED, LIMITS)
 
-    assert isinstance(found, tuple)
-    assert (found[0].location.file, found[0].location.pointer) == ("river-mill.yaml", "/spec/platformAddons/1")
+    assert isinstance(result, tuple)
+    assert (result[0].location.file, result[0].location.pointer) == ("river-mill.yaml", "/spec/platformAddons/1")
 
 
 def test_what_is_written_too_often_ends_in_a_sentence() -> None:
     many = {f"k{number}": "${[spec.long, metadata.name]}" for number in range(2000)}
-    one = world(gauge(patch("/spec/x", many), fields={"long": "string"}), config={"long": "x" * 100_000})
+    result = world(gauge(patch("/spec/x", many), fields={"long": "string"}), config={"long": "x" * 100_000})
 
-    ((code, message),) = one.refusals()
+    ((code, message),) = result.refusals()
 
     assert code == "NotBakeable"
     assert "exceeds the budget of the render" in message

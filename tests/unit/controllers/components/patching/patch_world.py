@@ -21,16 +21,16 @@ AT = ("spec", "patches", 0, "patch")
 def operation(op: str, path: str, value: Any = ABSENT) -> PatchOperation:
     """Return an operation that can be read."""
     written = {"op": op, "path": path} | ({} if value is ABSENT else {"value": value})
-    found = read_operation(written, AT)
-    assert isinstance(found, OperationTemplate), found
-    return found.render(found.value, found.path)
+    result = read_operation(written, AT)
+    assert isinstance(result, OperationTemplate), result
+    return result.render(result.value, result.path)
 
 
 def patched(document: Any, op: str, path: str, value: Any = ABSENT, *, skip_missing: bool = False) -> Any:
     """Return a document after an operation, or the name of the code that it ends with."""
-    one = copy.deepcopy(document)
+    result = copy.deepcopy(document)
     try:
-        apply_operation(one, operation(op, path, value), PatchBudget(), skip_missing=skip_missing)
+        apply_operation(result, operation(op, path, value), PatchBudget(), skip_missing=skip_missing)
     except FieldFindingError as error:
         return error.field_finding.code.name
-    return one
+    return result

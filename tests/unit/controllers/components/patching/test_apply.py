@@ -203,9 +203,9 @@ def test_every_place_gets_a_value_of_its_own() -> None:
 
 
 def test_keys_that_are_added_come_last_in_the_order_of_the_value() -> None:
-    found = patched({"m": {"z": 1, "b": 2}}, "merge", "/m", {"y": 3, "b": 4, "a": 5})
+    result = patched({"m": {"z": 1, "b": 2}}, "merge", "/m", {"y": 3, "b": 4, "a": 5})
 
-    assert list(found["m"].items()) == [("z", 1), ("b", 4), ("y", 3), ("a", 5)]
+    assert list(result["m"].items()) == [("z", 1), ("b", 4), ("y", 3), ("a", 5)]
 
 
 @pytest.mark.parametrize(
@@ -285,11 +285,11 @@ def test_an_object_that_is_added_to_itself_again_and_again_is_stopped() -> None:
 
 @pytest.mark.parametrize("path", ["/c[*]/v", "/c[?(@.n=='z')]/v", "/d"])
 def test_what_is_looked_at_is_work_as_well(path: str) -> None:
-    document, allowance, one = {"c": [{}] * 5_000, "d": 0}, PatchBudget(), operation("replace", path, 0)
+    document, allowance, patch_operation = {"c": [{}] * 5_000, "d": 0}, PatchBudget(), operation("replace", path, 0)
 
     def look() -> None:
         for _ in range(MAX_PATCH_COST):
-            apply_operation(document, one, allowance, skip_missing=True)
+            apply_operation(document, patch_operation, allowance, skip_missing=True)
 
     with pytest.raises(FieldFindingError, match="or equivalent work") as raised:
         look()
@@ -304,7 +304,7 @@ values = st.recursive(
 )
 documents = st.dictionaries(st.sampled_from("abc01"), values, max_size=4)
 steps = st.sampled_from(["a", "b", "c", "0", "1", "-", "[0]", "[*]", "[1]", "['0']", "[?(@.a=='a')]", "[?(@.b==1)]"])
-paths = st.lists(steps, min_size=1, max_size=4).map(lambda found: "/" + "/".join(found))
+paths = st.lists(steps, min_size=1, max_size=4).map(lambda value: "/" + "/".join(value))
 ops = st.sampled_from(["add", "replace", "remove", "merge"])
 
 
@@ -321,25 +321,25 @@ def changed(document: Any, op: str, text: str, value: Any) -> tuple[Any, tuple[W
 
 @given(documents, ops, paths, values)
 def test_writes_replayed_as_rfc_6902_give_the_result(document: Any, op: str, path: str, value: Any) -> None:
-    found, before = changed(document, op, path, value), copy.deepcopy(value)
-    if found is None:
+    result, before = changed(document, op, path, value), copy.deepcopy(value)
+    if result is None:
         return
 
-    replay = [{"op": one.op, "path": format_pointer(one.location), "value": one.after} for one in found[1]]
+    replay = [{"op": write.op, "path": format_pointer(write.location), "value": write.after} for write in result[1]]
 
-    assert repr(apply_patch(document, replay)) == repr(found[0])
+    assert repr(apply_patch(document, replay)) == repr(result[0])
     assert repr(value) == repr(before)
 
 
 @given(documents, ops, paths, values)
 def test_nothing_but_the_places_of_the_path_changes(document: Any, op: str, text: str, value: Any) -> None:
-    found, path = changed(document, op, text, value), parse_patch_path(text)
-    if found is None or not isinstance(path, PatchPath):
+    result, path = changed(document, op, text, value), parse_patch_path(text)
+    if result is None or not isinstance(path, PatchPath):
         return
 
     chosen = find_locations(document, path, op, PatchBudget(), AT)  # type: ignore[arg-type]
 
-    assert all(any(is_above(place, one.location) for place in chosen) for one in found[1])
+    assert all(any(is_above(place, write.location) for place in chosen) for write in result[1])
 
 
 def is_above(place: tuple[str | int, ...], written: tuple[str | int, ...]) -> bool:
@@ -361,9 +361,9 @@ def test_plain_pointers_mean_what_rfc_6902_means(document: Any, op: str, keys: l
     except (jsonpatch.JsonPatchException, jsonpointer.JsonPointerException, TypeError):
         return
 
-    found = changed(document, op, pointer, value)
+    result = changed(document, op, pointer, value)
 
     # a dash is no key of ours
-    assert found is None if "-" in keys[:-1] else found is not None or "-" in keys
-    if found is not None:
-        assert repr(found[0]) == repr(theirs)
+    assert result is None if "-" in keys[:-1] else result is not None or "-" in keys
+    if result is not None:
+        assert repr(result[0]) == repr(theirs)

@@ -17,9 +17,9 @@ WHERE = "spec.patches[0].patch"
 
 
 def read(written: Any) -> OperationTemplate:
-    found = read_operation(written, AT)
-    assert isinstance(found, OperationTemplate)
-    return found
+    operation = read_operation(written, AT)
+    assert isinstance(operation, OperationTemplate)
+    return operation
 
 
 @pytest.mark.parametrize(
@@ -33,10 +33,10 @@ def read(written: Any) -> OperationTemplate:
     ],
 )
 def test_read_operation(written: dict[str, Any], expected: tuple[Any, ...]) -> None:
-    found = read(written)
+    operation_template = read(written)
 
-    assert (found.op, found.value) == expected
-    assert isinstance(found.path, PatchPath)
+    assert (operation_template.op, operation_template.value) == expected
+    assert isinstance(operation_template.path, PatchPath)
 
 
 @pytest.mark.parametrize(
@@ -78,12 +78,15 @@ def test_read_operation(written: dict[str, Any], expected: tuple[Any, ...]) -> N
     ],
 )
 def test_what_is_no_operation(written: Any, expected: list[str]) -> None:
-    found = read_operation(written, AT)
+    operation = read_operation(written, AT)
 
-    assert isinstance(found, tuple)
-    told = [f"{one.code.name}{'.'.join(['', *map(str, one.path[len(AT) :])])}: {says(one)}" for one in found]
-    assert len(told) == len(expected)
-    assert all(one.startswith(start) for one, start in zip(told, expected, strict=True))
+    assert isinstance(operation, tuple)
+    values = [
+        f"{field_finding.code.name}{'.'.join(['', *map(str, field_finding.path[len(AT) :])])}: {says(field_finding)}"
+        for field_finding in operation
+    ]
+    assert len(values) == len(expected)
+    assert all(item.startswith(start) for item, start in zip(values, expected, strict=True))
 
 
 def says(fault: FieldFinding) -> str:

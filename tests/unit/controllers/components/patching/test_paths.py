@@ -121,21 +121,21 @@ def test_parse_path(text: str, expected: tuple[Any, ...]) -> None:
     ],
 )
 def test_what_is_no_path(text: str, code: str, says: str) -> None:
-    found = parse_patch_path(text, AT)
+    patch_path = parse_patch_path(text, AT)
 
-    assert isinstance(found, FieldFinding)
-    assert (found.code.name, found.path) == (code, AT)
-    assert found.message.startswith("spec.patches[0].patch.path must ")
-    assert says in found.message
+    assert isinstance(patch_path, FieldFinding)
+    assert (patch_path.code.name, patch_path.path) == (code, AT)
+    assert patch_path.message.startswith("spec.patches[0].patch.path must ")
+    assert says in patch_path.message
 
 
 @given(st.lists(st.text(min_size=1), min_size=1, max_size=5))
 def test_keys_can_be_written_as_a_pointer_writes_them(keys: list[str]) -> None:
     """Other than what has a meaning here: brackets, numbers, and the dash."""
-    found = parse_patch_path(format_pointer(keys))
+    patch_path = parse_patch_path(format_pointer(keys))
 
-    if isinstance(found, PatchPath) and all(isinstance(step, KeyStep) for step in found.steps):
-        assert found.steps == tuple(map(KeyStep, keys))
+    if isinstance(patch_path, PatchPath) and all(isinstance(step, KeyStep) for step in patch_path.steps):
+        assert patch_path.steps == tuple(map(KeyStep, keys))
     else:
         assert any(set("[]") & set(key) or key == "-" or key.lstrip("+-").isdigit() for key in keys)
 
@@ -145,12 +145,12 @@ pieces = st.sampled_from([*"/[]()?@.='\"~01-*ab ", "[?(", ")]", "==", "@.a", "'x
 
 @given(st.one_of(st.text(), st.lists(pieces, max_size=30).map("".join)))
 def test_any_text_is_a_path_or_a_fault_that_quotes_it(text: str) -> None:
-    found = parse_patch_path(text, AT)
+    patch_path = parse_patch_path(text, AT)
 
-    assert isinstance(found, PatchPath | FieldFinding)
-    if isinstance(found, PatchPath):
-        assert found.steps
-        assert not any(isinstance(step, AppendStep) for step in found.steps[:-1])
+    assert isinstance(patch_path, PatchPath | FieldFinding)
+    if isinstance(patch_path, PatchPath):
+        assert patch_path.steps
+        assert not any(isinstance(step, AppendStep) for step in patch_path.steps[:-1])
 
 
 @pytest.mark.parametrize("unit", ["[", "/", "/[?(@", "/a['", "[?(@['a']", "['"])

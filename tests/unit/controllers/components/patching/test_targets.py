@@ -30,9 +30,9 @@ SERVICE = {"apiVersion": "v1", "kind": "Service", "metadata": {"labels": None}, 
 
 
 def target(written: Any) -> PatchTarget:
-    found = read_patch_target(written, AT)
-    assert isinstance(found, PatchTarget), found
-    return found
+    patch_target = read_patch_target(written, AT)
+    assert isinstance(patch_target, PatchTarget), patch_target
+    return patch_target
 
 
 def labels(**pairs: Any) -> dict[str, Any]:
@@ -40,7 +40,7 @@ def labels(**pairs: Any) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(
-    ("written", "one", "expected"),
+    ("written", "value", "expected"),
     [
         pytest.param({"resourceType": "Deployment"}, DEPLOYMENT, True, id="kind"),
         pytest.param({"resourceType": "deployment"}, DEPLOYMENT, False, id="kind-by-case"),
@@ -74,8 +74,8 @@ def labels(**pairs: Any) -> dict[str, Any]:
         pytest.param({"containerName": "${evil}"}, DEPLOYMENT, False, id="row-54-rendered-text-is-no-template"),
     ],
 )
-def test_matches(written: dict[str, Any], one: Any, expected: bool) -> None:
-    assert is_target_match(target(written), one, "main") == expected
+def test_matches(written: dict[str, Any], value: Any, expected: bool) -> None:
+    assert is_target_match(target(written), value, "main") == expected
 
 
 @pytest.mark.parametrize(
@@ -105,14 +105,14 @@ def test_matches(written: dict[str, Any], one: Any, expected: bool) -> None:
     ],
 )
 def test_what_is_no_target(written: Any, expected: list[str]) -> None:
-    found = read_patch_target(written, AT)
+    patch_target = read_patch_target(written, AT)
 
-    assert isinstance(found, tuple)
-    told = [
-        f"{one.code.name}{'.'.join(['', *map(str, one.path[len(AT) :])])}: {one.message.partition(' ')[2]}"
-        for one in found
+    assert isinstance(patch_target, tuple)
+    values = [
+        f"{field_finding.code.name}{'.'.join(['', *map(str, field_finding.path[len(AT) :])])}: {field_finding.message.partition(' ')[2]}"
+        for field_finding in patch_target
     ]
-    assert all(one.startswith(start) for one, start in zip(told, expected, strict=True))
+    assert all(item.startswith(start) for item, start in zip(values, expected, strict=True))
 
 
 TEMPLATE = {
@@ -150,18 +150,18 @@ TEMPLATE = {
     ],
 )
 def test_may_match(written: dict[str, Any], template: Any, expected: bool) -> None:
-    found = read_patch_target_template(written, AT)
+    patch_target_template = read_patch_target_template(written, AT)
 
-    assert isinstance(found, PatchTarget)
-    assert can_match_target(found, template, "main") == expected
-    assert found.is_templated == ("${" in repr(written))
+    assert isinstance(patch_target_template, PatchTarget)
+    assert can_match_target(patch_target_template, template, "main") == expected
+    assert patch_target_template.is_templated == ("${" in repr(written))
 
 
 def test_a_template_is_held_to_the_same_form() -> None:
-    found = read_patch_target_template({"resourceType": "${spec.kind}", "where": "${true}"}, AT)
+    patch_target_template = read_patch_target_template({"resourceType": "${spec.kind}", "where": "${true}"}, AT)
 
-    assert isinstance(found, tuple)
-    assert [one.code.name for one in found] == ["UnknownField"]
+    assert isinstance(patch_target_template, tuple)
+    assert [field_finding.code.name for field_finding in patch_target_template] == ["UnknownField"]
 
 
 words = st.sampled_from(["Deployment", "Pod", "a", "b", ""])
@@ -191,8 +191,8 @@ objects = st.fixed_dictionaries(
 
 @given(any_target, objects, words)
 def test_what_matches_any_object_may_match_it_as_a_template_too(written: Any, one: Any, name: str) -> None:
-    found = read_patch_target(written, AT)
+    patch_target = read_patch_target(written, AT)
 
-    if isinstance(found, PatchTarget):
-        assert read_patch_target_template(written, AT) == found
-        assert can_match_target(found, one, name) == is_target_match(found, one, name)
+    if isinstance(patch_target, PatchTarget):
+        assert read_patch_target_template(written, AT) == patch_target
+        assert can_match_target(patch_target, one, name) == is_target_match(patch_target, one, name)

@@ -24,18 +24,18 @@ A, B, C = AddonInstance("a"), AddonInstance("b"), AddonInstance("c")
 Step = tuple[Any, ...]
 
 
-def nobody(one: AddonInstance, other: AddonInstance) -> bool:
+def nobody(addon_instance: AddonInstance, other: AddonInstance) -> bool:
     """No addon declares anything of another."""
-    return one == other
+    return addon_instance == other
 
 
 def run(document: Any, steps: list[Step], is_ordered: Any = nobody) -> tuple[Any, list[str], WriteTracker]:
     """Return what instances make of a copy in turn, what is said of it, and who wrote what."""
-    one, writers, notes, allowance = copy.deepcopy(document), WriteTracker(is_ordered), list[str](), PatchBudget()
+    result, writers, notes, allowance = copy.deepcopy(document), WriteTracker(is_ordered), list[str](), PatchBudget()
     for by, op, path, *value in steps:
-        found = writers.apply_patch(one, operation(op, path, *value), by, allowance)
-        notes += [f"{note.code.name} {format_pointer(note.path)}" for note in found.notes]
-    return one, notes, writers
+        patch_result = writers.apply_patch(result, operation(op, path, *value), by, allowance)
+        notes += [f"{note.code.name} {format_pointer(note.path)}" for note in patch_result.notes]
+    return result, notes, writers
 
 
 @pytest.mark.parametrize(
@@ -220,9 +220,9 @@ def run(document: Any, steps: list[Step], is_ordered: Any = nobody) -> tuple[Any
     ],
 )
 def test_addons_in_turn(document: Any, steps: list[Step], expected: Any, notes: list[str]) -> None:
-    found = run(document, steps)
+    result = run(document, steps)
 
-    assert found[:2] == (expected, notes)
+    assert result[:2] == (expected, notes)
 
 
 @pytest.mark.parametrize(
@@ -234,11 +234,11 @@ def test_addons_in_turn(document: Any, steps: list[Step], expected: Any, notes: 
     ],
 )
 def test_a_declared_order_is_meant(steps: list[Step]) -> None:
-    told = run({}, steps)
-    meant = run({}, steps, lambda one, other: {one, other} == {A, B})
+    result = run({}, steps)
+    meant = run({}, steps, lambda value, other: {value, other} == {A, B})
 
-    assert told[0] == meant[0]
-    assert told[1]
+    assert result[0] == meant[0]
+    assert result[1]
     assert meant[1] == []
 
 
@@ -246,42 +246,42 @@ def test_a_note_names_both_and_what_would_end_it() -> None:
     writers, document = WriteTracker(nobody), {"v": 0}
     writers.apply_patch(document, operation("replace", "/v", 1), AddonInstance("first", "main"), PatchBudget())
 
-    found = writers.apply_patch(document, operation("replace", "/v", 2), B, PatchBudget())
+    patch_result = writers.apply_patch(document, operation("replace", "/v", 2), B, PatchBudget())
 
     expected = (
         "b/default overwrites the value that first/main set at /v;"
         " if this is intended, declare the order with requires or loadOrder"
     )
-    assert [note.message for note in found.notes] == [expected]
-    assert not found.notes[0].is_error
+    assert [note.message for note in patch_result.notes] == [expected]
+    assert not patch_result.notes[0].is_error
 
 
 def test_many_places_of_one_operation_are_told_once() -> None:
     document, writers = {"c": [{"v": 0} for _ in range(1_500)]}, WriteTracker(nobody)
     writers.apply_patch(document, operation("replace", "/c[*]/v", 1), A, PatchBudget())
 
-    found = writers.apply_patch(document, operation("merge", "/c[*]/v", 2), B, PatchBudget())
+    patch_result = writers.apply_patch(document, operation("merge", "/c[*]/v", 2), B, PatchBudget())
 
-    assert len(found.writes) == 1_500
-    assert [format_pointer(note.path) for note in found.notes] == ["/c/0/v"]
-    assert found.notes[0].message.endswith("(and at 1,499 more locations)")
+    assert len(patch_result.writes) == 1_500
+    assert [format_pointer(note.path) for note in patch_result.notes] == ["/c/0/v"]
+    assert patch_result.notes[0].message.endswith("(and at 1,499 more locations)")
 
 
 def test_who_creates_an_object_is_its_writer_and_has_no_say() -> None:
     document, writers = {"data": {"x": 1}}, WriteTracker(nobody, creator=A)
 
-    found = writers.apply_patch(document, operation("add", "/data", {"y": 2}), B, PatchBudget())
+    patch_result = writers.apply_patch(document, operation("add", "/data", {"y": 2}), B, PatchBudget())
 
-    assert (document, found.notes) == ({"data": {"y": 2}}, ())
+    assert (document, patch_result.notes) == ({"data": {"y": 2}}, ())
     assert (writers.get_writer(("data", "y")), writers.get_writer(("kind",))) == (B, A)
 
 
 # what holds for anything: every value says who wrote it
 
-PEOPLE = {one.addon: one for one in (A, B, C)}
+PEOPLE = {addon_instance.addon: addon_instance for addon_instance in (A, B, C)}
 marks = st.sampled_from("abc")
 paths = st.lists(st.sampled_from(["k", "m", "l", "l", "[0]", "[1]", "-", "0", "[*]"]), min_size=1, max_size=4).map(
-    lambda found: "/" + "/".join(found)
+    lambda value: "/" + "/".join(value)
 )
 shapes = st.recursive(
     st.just("leaf"),
@@ -296,9 +296,9 @@ def written_by(shape: Any, who: str) -> Any:
     """Return a value all leaves of which are the name of who writes it."""
     match shape:
         case dict():
-            return {key: written_by(one, who) for key, one in shape.items()}
+            return {key: written_by(item, who) for key, item in shape.items()}
         case list():
-            return [written_by(one, who) for one in shape]
+            return [written_by(item, who) for item in shape]
         case _:
             return who
 
@@ -306,8 +306,8 @@ def written_by(shape: Any, who: str) -> Any:
 def leaves(value: Any, at: tuple[str | int, ...] = ()) -> Any:
     """Yield the single values with their places."""
     if isinstance(value, dict | list):
-        for step, one in value.items() if isinstance(value, dict) else enumerate(value):
-            yield from leaves(one, (*at, step))
+        for step, item in value.items() if isinstance(value, dict) else enumerate(value):
+            yield from leaves(item, (*at, step))
     else:
         yield at, value
 
@@ -316,11 +316,11 @@ def leaves(value: Any, at: tuple[str | int, ...] = ()) -> Any:
 def test_writers_are_known_wherever_their_values_go(shape: Any, steps: list[tuple[str, Any, str, Any]]) -> None:
     document: Any = {"k": written_by(shape, "definition"), "l": ["definition"] * 3}
     writers = WriteTracker(nobody)
-    for who, op, text, made in steps:
+    for who, op, text, item in steps:
         path = parse_patch_path(text)
         if not isinstance(path, PatchPath) or (op == "add" and path.can_match_many) or (op != "add" and path.is_append):
             continue
-        value = ABSENT if op == "remove" else written_by(made, who)
+        value = ABSENT if op == "remove" else written_by(item, who)
         before = copy.deepcopy((document, writers))
         try:
             writers.apply_patch(document, PatchOperation(op, path, value, AT), PEOPLE[who], PatchBudget())
@@ -384,9 +384,9 @@ def test_check_lists(document: Any, expected: list[str]) -> None:
 
 
 def test_both_writers_of_what_is_there_twice_are_named() -> None:
-    one, two = AddonInstance("disk", "one"), AddonInstance("disk", "two")
+    addon_instance, two = AddonInstance("disk", "one"), AddonInstance("disk", "two")
     place, volume = "/spec/template/spec/volumes", {"name": "data"}
-    steps = [(who, "add", f"{place}/-", volume) for who in (one, two)]
+    steps = [(who, "add", f"{place}/-", volume) for who in (addon_instance, two)]
 
     document, _, writers = run(deployment(volumes=[{"name": "tmp"}]), [*steps, (C, "remove", f"{place}/0")])
     notes = check_duplicate_list_keys(document, writers)

@@ -26,7 +26,13 @@ DEFAULTS: dict[str, tuple[Any, ...]] = {
     "map<": ({}, {"a": "a"}, {"b": 1}, {"a": {}}, {"c": ["a"]}),
 }
 MARKERS = {
-    "string": ("minLength=1", "maxLength=3", *(f'pattern="{one}"' for one in PATTERNS), "enum=a,ab,é", "format=colour"),
+    "string": (
+        "minLength=1",
+        "maxLength=3",
+        *(f'pattern="{pattern}"' for pattern in PATTERNS),
+        "enum=a,ab,é",
+        "format=colour",
+    ),
     "integer": ("minimum=0", "maximum=5", "multipleOf=3", "minimum=0 exclusiveMinimum=true", "enum=0,3,12"),
     "number": ("minimum=0", "maximum=2.5", "multipleOf=0.5", "maximum=3 exclusiveMaximum=true", "enum=0,0.5"),
     "boolean": (),
@@ -50,7 +56,7 @@ def types(draw: DrawFn, depth: int = 2) -> str:
 def lines(draw: DrawFn) -> str:
     """Return an expression, most of which are valid."""
     kind = draw(types())
-    base = next((one for one in MARKERS if kind.startswith(one)), "")
+    base = next((marker for marker in MARKERS if kind.startswith(marker)), "")
     chosen = draw(st.lists(st.sampled_from(("nullable=true", "required=true", *MARKERS.get(base, ()))), max_size=3))
     if base and draw(st.booleans()):
         chosen.append(f"default={_written(draw(st.sampled_from(DEFAULTS[base])))}")
@@ -107,9 +113,9 @@ def values(draw: DrawFn, schema: Schema) -> Any:
         return draw(st.sampled_from(schema["enum"]))
     match schema["type"]:
         case "object" if "properties" in schema:
-            wanted, names = set(schema.get("required", ())), sorted(schema["properties"])
-            given = [name for name in names if name in wanted or draw(st.booleans())]
-            return {name: draw(values(schema["properties"][name])) for name in given}
+            expected, names = set(schema.get("required", ())), sorted(schema["properties"])
+            items = [name for name in names if name in expected or draw(st.booleans())]
+            return {name: draw(values(schema["properties"][name])) for name in items}
         case "object" if "additionalProperties" in schema:
             return {
                 name: draw(values(schema["additionalProperties"])) for name in draw(st.sets(st.sampled_from(NAMES)))

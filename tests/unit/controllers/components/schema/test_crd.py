@@ -221,8 +221,8 @@ def structural_faults(schema: dict[str, Any], *, is_item: bool = False) -> Itera
         yield from _set_faults(schema["items"])
     if "default" in schema and (wrong := validate_value(schema["default"], schema, ("default",))):
         yield f"a default satisfies its schema: {wrong[0].message}"
-    for one in (*schema.get("properties", {}).values(),):
-        yield from structural_faults(one)
+    for item in (*schema.get("properties", {}).values(),):
+        yield from structural_faults(item)
     for keyword in ("items", "additionalProperties"):
         if keyword in schema:
             yield from structural_faults(schema[keyword], is_item=True)
@@ -259,8 +259,8 @@ def test_editors_accept_what_is_valid_and_nothing_else(component: ComponentSchem
     editor = json.loads(json.dumps(build_json_schema(component.full)))
     value = data.draw(values(component.full))
     jsonschema.Draft202012Validator.check_schema(editor)
-    found = [fault.message for fault in validate_value(value, component.full, ("spec",))]
+    items = [fault.message for fault in validate_value(value, component.full, ("spec",))]
 
     # editors do not know how wide our integers are
-    if not any("9223372036854775807" in message for message in found):
-        assert jsonschema.Draft202012Validator(editor).is_valid(value) is (not found)
+    if not any("9223372036854775807" in message for message in items):
+        assert jsonschema.Draft202012Validator(editor).is_valid(value) is (not items)

@@ -35,12 +35,12 @@ TRACING = "{parameters: {zone: string | required=true}, envOverrides: {rate: num
 
 
 def test_an_addon_is_one_more_field() -> None:
-    found, faults = build_developer_schema(
+    mapping, faults = build_developer_schema(
         DEFINITION, [addon("tracing", TRACING, description="Follows calls", rate=0.5)]
     )
 
     assert faults == ()
-    assert found == {
+    assert mapping == {
         "type": "object",
         "properties": {
             "count": {"type": "integer", "default": 1},
@@ -54,17 +54,17 @@ def test_an_addon_is_one_more_field() -> None:
         },
         "required": ["image"],
     }
-    assert list(found["properties"]) == ["count", "image", "tracing"]
-    assert list(found["properties"]["tracing"]) == ["type", "description", "properties", "required"]
+    assert list(mapping["properties"]) == ["count", "image", "tracing"]
+    assert list(mapping["properties"]["tracing"]) == ["type", "description", "properties", "required"]
 
 
 def test_absent_means_not_opted_in() -> None:
-    found, _ = build_developer_schema(
+    mapping, _ = build_developer_schema(
         DEFINITION, [addon("logs", "{parameters: {level: string | default=info}}", level="warn")]
     )
 
-    assert apply_defaults({"image": "a"}, found) == {"count": 1, "image": "a"}
-    assert apply_defaults({"image": "a", "logs": {}}, found) == {"count": 1, "image": "a", "logs": {"level": "warn"}}
+    assert apply_defaults({"image": "a"}, mapping) == {"count": 1, "image": "a"}
+    assert apply_defaults({"image": "a", "logs": {}}, mapping) == {"count": 1, "image": "a", "logs": {"level": "warn"}}
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,7 @@ def draft_7(node: dict[str, Any]) -> dict[str, Any]:
             case "exclusiveMinimum" | "exclusiveMaximum":
                 result[keyword] = node[keyword.removeprefix("exclusive").lower()]
             case "properties":
-                result[keyword] = {name: draft_7(one) for name, one in value.items()}
+                result[keyword] = {name: draft_7(item) for name, item in value.items()}
                 result["propertyNames"] = {"enum": sorted(value)}
             case "items" | "additionalProperties":
                 result[keyword] = draft_7(value)
@@ -41,8 +41,8 @@ def test_two_validators_agree(component: ComponentSchema, data: st.DataObject) -
     value = data.draw(values(component.full))
     second = jsonschema.Draft7Validator(draft_7(schema))
 
-    for one in (value, apply_defaults(value, component.full)):
-        assert second.is_valid(one) is (validate_value(one, component.full, ("spec",)) == ())
+    for item in (value, apply_defaults(value, component.full)):
+        assert second.is_valid(item) is (validate_value(item, component.full, ("spec",)) == ())
 
 
 @settings(max_examples=40, deadline=None)

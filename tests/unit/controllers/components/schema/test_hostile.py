@@ -60,9 +60,9 @@ def test_a_line_is_a_field_or_one_fault(line: str) -> None:
 def test_the_order_of_fields_does_not_matter(fields: dict[str, str], random: Any) -> None:
     names = list(fields)
     random.shuffle(names)
-    one, other = (
+    component_schema, other = (
         read_component_schema({"parameters": {name: fields[name] for name in order}}, AT) for order in (fields, names)
     )
 
-    assert repr(one.full) == repr(other.full)
-    assert set(one.field_findings) == set(other.field_findings)
+    assert repr(component_schema.full) == repr(other.full)
+    assert set(component_schema.field_findings) == set(other.field_findings)

@@ -112,11 +112,11 @@ def test_a_type(line: str) -> None:
     ],
 )
 def test_markers_of_scalars(line: str, expected: dict[str, Any]) -> None:
-    found = field(line)
-    kind = found.pop("type")
+    result = field(line)
+    kind = result.pop("type")
 
     assert kind == line.split("|")[0].strip()
-    assert json.dumps(found) == json.dumps(expected)
+    assert json.dumps(result) == json.dumps(expected)
 
 
 @pytest.mark.parametrize(
@@ -140,9 +140,9 @@ def test_markers_of_scalars(line: str, expected: dict[str, Any]) -> None:
     ],
 )
 def test_markers_of_lists_and_maps(line: str, expected: dict[str, Any]) -> None:
-    found = field(line)
+    result = field(line)
 
-    assert {key: value for key, value in found.items() if key in expected} == expected
+    assert {key: value for key, value in result.items() if key in expected} == expected
 
 
 @pytest.mark.parametrize(
@@ -524,13 +524,13 @@ def test_keywords_and_fields_have_their_order() -> None:
         "string | description=d pattern=a maxLength=9 minLength=1 example=abc default=ab enum=ab,abc nullable=true"
         " format=f title=t queryResources=K queryContainers=true"
     )
-    found = read_component_schema(
+    component_schema = read_component_schema(
         {"parameters": {"z": line, "a": {"c": "string | required=true", "b": "Z"}}, "types": {"Z": "integer"}}, AT
     )
 
-    assert list(found.parameters["properties"]) == ["a", "z"]
-    assert list(found.parameters["properties"]["a"]) == ["type", "properties", "required"]
-    assert list(found.parameters["properties"]["z"]) == [
+    assert list(component_schema.parameters["properties"]) == ["a", "z"]
+    assert list(component_schema.parameters["properties"]["a"]) == ["type", "properties", "required"]
+    assert list(component_schema.parameters["properties"]["z"]) == [
         *("type", "title", "description", "format", "nullable", "enum", "default", "example", "pattern"),
         *("minLength", "maxLength", "x-query-containers", "x-query-resources"),
     ]

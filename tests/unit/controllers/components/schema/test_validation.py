@@ -151,11 +151,11 @@ def test_all_is_told_in_the_order_of_the_fields() -> None:
 
 
 def test_codes_and_places() -> None:
-    found = validate_value(
+    field_findings = validate_value(
         {"a": "1", "b": 1}, parameters("{a: integer, c: string | required=true}"), ("spec", "config")
     )
 
-    assert [(fault.code.name, fault.path) for fault in found] == [
+    assert [(fault.code.name, fault.path) for fault in field_findings] == [
         ("SchemaValidation", ("spec", "config", "a")),
         ("UnknownField", ("spec", "config", "b")),
         ("SchemaValidation", ("spec", "config", "c")),
@@ -221,8 +221,8 @@ def test_a_schema_can_be_asked_again() -> None:
     schemas = [parameters("{f: integer | maximum=1}"), parameters("{f: integer | maximum=2}")]
 
     for _ in range(2):
-        assert [len(validate_value({"f": 2}, one, ())) for one in schemas] == [1, 0]
-        assert [len(validate_value({}, one, (), required=False)) for one in schemas] == [0, 0]
+        assert [len(validate_value({"f": 2}, schema, ())) for schema in schemas] == [1, 0]
+        assert [len(validate_value({}, schema, (), required=False)) for schema in schemas] == [0, 0]
 
 
 @pytest.mark.parametrize("value", [date(2024, 1, 1), b"a", {1, 2}], ids=["date", "bytes", "set"])

@@ -44,10 +44,10 @@ FIELDS = "{a: string, b: string | nullable=true, m: {x: string, y: string}, l: '
     ],
 )
 def test_overlay(layers: list[dict[str, Any]], expected: dict[str, Any]) -> None:
-    given = deepcopy(layers)
+    result = deepcopy(layers)
 
     assert overlay_values(*layers, schema=parameters(FIELDS)) == expected
-    assert layers == given
+    assert layers == result
 
 
 @pytest.mark.parametrize(
@@ -101,10 +101,10 @@ def test_overlay(layers: list[dict[str, Any]], expected: dict[str, Any]) -> None
     ],
 )
 def test_defaults(fields: str, value: Any, expected: Any) -> None:
-    schema, given = parameters(fields), deepcopy(value)
+    schema, result = parameters(fields), deepcopy(value)
 
     assert apply_defaults(value, schema) == expected
-    assert value == given
+    assert value == result
 
 
 def test_a_default_is_a_copy() -> None:

@@ -48,7 +48,10 @@ def test_edge_cases_that_are_faults(data: Any, code: str) -> None:
 def test_20_a_map_is_walked_through_by_its_keys() -> None:
     loop = compile_loop("${ {'b': 1, 'a': 2} }", None, ("spec",), IN_BASE)
 
-    assert [one["item"]["key"] for one in loop.iter_bindings(BINDINGS, ExpressionBudget(LIMITS))] == ["a", "b"]
+    assert [iter_binding["item"]["key"] for iter_binding in loop.iter_bindings(BINDINGS, ExpressionBudget(LIMITS))] == [
+        "a",
+        "b",
+    ]
 
 
 def test_21_a_string_is_not_walked_through() -> None:

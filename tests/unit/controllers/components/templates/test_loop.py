@@ -34,8 +34,8 @@ def test_items(for_each: Any, items: list[Any]) -> None:
     rounds = list(loop.iter_bindings(BINDINGS, ExpressionBudget(LIMITS)))
 
     assert loop.field_findings == ()
-    assert [one["item"] for one in rounds] == items
-    assert all({**one, "item": 0} == {**BINDINGS, "item": 0} for one in rounds)
+    assert [item["item"] for item in rounds] == items
+    assert all({**item, "item": 0} == {**BINDINGS, "item": 0} for item in rounds)
 
 
 def test_without_a_loop_there_is_one_round() -> None:
@@ -52,12 +52,12 @@ def test_a_variable_of_ones_own() -> None:
     loop = compile_loop("${spec.doors}", "door", AT, IN_BASE)
     template = compile_template("${metadata.name}-${door.name}", AT, loop.scope)
 
-    made = [
+    values = [
         template.render(bindings, ExpressionBudget(LIMITS))
         for bindings in loop.iter_bindings(BINDINGS, ExpressionBudget(LIMITS))
     ]
 
-    assert made == ["mill-main", "mill-side"]
+    assert values == ["mill-main", "mill-side"]
     assert loop.variables == {"spec"}
     assert compile_template("${item}", AT, loop.scope).field_findings[0].code.name == "CelUndeclared"
 
@@ -97,7 +97,7 @@ def test_variables_that_may_be(name: str) -> None:
     loop = compile_loop("${[7]}", name, AT, IN_BASE)
 
     assert loop.field_findings == ()
-    assert [one[name] for one in loop.iter_bindings(BINDINGS, ExpressionBudget(LIMITS))] == [7]
+    assert [iter_binding[name] for iter_binding in loop.iter_bindings(BINDINGS, ExpressionBudget(LIMITS))] == [7]
 
 
 @pytest.mark.parametrize(

@@ -110,8 +110,8 @@ def written(data: Any, path: tuple[str | int, ...]) -> str:
         data = data[step]
     if path and isinstance(path[-1], str) and not isinstance(data[path[-1]], str):
         return path[-1]
-    found = data[path[-1]] if path else data
-    return found if "${" in found else str(path[-1])
+    value = data[path[-1]] if path else data
+    return value if "${" in value else str(path[-1])
 
 
 def reached(value: Any, path: tuple[str | int, ...]) -> None:

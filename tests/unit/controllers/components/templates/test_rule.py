@@ -36,7 +36,7 @@ RULE = "spec.validation.rules[1]: the rule enough is not met: "
 
 
 @pytest.mark.parametrize(
-    ("expression", "message", "told"),
+    ("expression", "message", "text"),
     [
         pytest.param("spec.count > 5", "more than 5", "more than 5", id="message"),
         pytest.param("spec.count > 5", "more than 5, not ${spec.count}", "more than 5, not 3", id="rendered"),
@@ -48,11 +48,11 @@ RULE = "spec.validation.rules[1]: the rule enough is not met: "
         pytest.param("'true'", "say", 'say; it returns "true", neither true nor false', id="text"),
     ],
 )
-def test_rules_that_do_not_hold(expression: str, message: str, told: str) -> None:
+def test_rules_that_do_not_hold(expression: str, message: str, text: str) -> None:
     fault = outcome(expression, message)
 
     assert fault is not None
-    assert (fault.code.name, fault.path, fault.message) == ("ValidationRuleFailed", AT, RULE + told)
+    assert (fault.code.name, fault.path, fault.message) == ("ValidationRuleFailed", AT, RULE + text)
 
 
 @pytest.mark.parametrize(
@@ -90,7 +90,7 @@ def test_a_rule_without_a_name() -> None:
 
 
 @pytest.mark.parametrize(
-    ("expression", "message", "told"),
+    ("expression", "message", "values"),
     [
         pytest.param("${spec.count > 1}", "", [("CelSyntax", "expression")], id="with-signs-of-a-template"),
         pytest.param("spec.nope", "", [("CelUndefinedField", "expression")], id="field"),
@@ -98,11 +98,11 @@ def test_a_rule_without_a_name() -> None:
         pytest.param("1 +", "${", [("CelSyntax", "expression"), ("TemplateUnterminated", "message")], id="both"),
     ],
 )
-def test_what_is_wrong_with_a_rule_as_it_stands(expression: str, message: str, told: list[tuple[str, str]]) -> None:
+def test_what_is_wrong_with_a_rule_as_it_stands(expression: str, message: str, values: list[tuple[str, str]]) -> None:
     rule = compile_rule("enough", expression, message, AT, IN_ADDON)
 
     assert [(fault.code.name, fault.path) for fault in rule.field_findings] == [
-        (code, (*AT, name)) for code, name in told
+        (code, (*AT, name)) for code, name in values
     ]
 
 

@@ -22,9 +22,9 @@ ADDONS_ONLY = ("instanceId", "addon", "resources")
     ],
 )
 def test_where_which_variables_are(scope: TemplateScope, variables: tuple[str, ...]) -> None:
-    asked = (*EVERYWHERE, *ADDONS_ONLY, "target", "component", "item", "resource")
+    values = (*EVERYWHERE, *ADDONS_ONLY, "target", "component", "item", "resource")
 
-    there = [name for name in asked if not compile_template(f"${{{name}}}", AT, scope).field_findings]
+    there = [name for name in values if not compile_template(f"${{{name}}}", AT, scope).field_findings]
 
     assert there == list(variables)
 
@@ -96,9 +96,9 @@ def test_fields_that_cannot_be_there(expression: str, message: str) -> None:
 def test_fields_of_what_addons_see() -> None:
     data = ["${addon.name}", "${addon.kind}", "${instanceId.x}", "${resources.kind}", "${target.any.thing}"]
 
-    told = [fault.path[-1] for fault in compile_template(data, AT, IN_PATCH).field_findings]
+    values = [fault.path[-1] for fault in compile_template(data, AT, IN_PATCH).field_findings]
 
-    assert told == [1, 2, 3]
+    assert values == [1, 2, 3]
 
 
 def nested(depth: int) -> dict[str, Any]:

@@ -320,8 +320,8 @@ def test_deep_values_in_deep_templates() -> None:
     for _ in range(MAX_TEMPLATE_DEPTH - 1):
         data = {"a": data}
 
-    made = rendered(data, extra=deep)
+    result = rendered(data, extra=deep)
 
     for _ in range(MAX_TEMPLATE_DEPTH - 1):
-        made = made["a"]
-    assert made == [deep, f'<{"[" * 120}"end"{"]" * 120}>']
+        result = result["a"]
+    assert result == [deep, f'<{"[" * 120}"end"{"]" * 120}>']

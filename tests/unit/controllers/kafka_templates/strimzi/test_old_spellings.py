@@ -31,7 +31,7 @@ def spelled(api_version: str, kind: str, spec: str) -> list[str]:
     ],
 )  # fmt: skip
 def test_old_spellings(api_version: str, kind: str, spec: str, expected: list[str]) -> None:
-    found = spelled(api_version, kind, spec)
+    result = spelled(api_version, kind, spec)
 
-    assert len(found) == len(expected)
-    assert all(word in message for word, message in zip(expected, found, strict=True))
+    assert len(result) == len(expected)
+    assert all(word in message for word, message in zip(expected, result, strict=True))
