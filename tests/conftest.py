@@ -1,4 +1,4 @@
-"""The switch of the golden cases and journeys, how many workers there are, and where what tests make is written."""
+"""Options of the golden cases, the number of workers, and the folder for temporary files."""
 
 import gc
 import os
@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, settings
 
 from tests.support.logs import unchanged_logs
 
-# how long an example takes is the machine's affair
+# The duration of an example depends on the machine.
 settings.register_profile("untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("untimed")
 
@@ -22,7 +22,7 @@ ROOM = 4 * 2**30
 
 @pytest.fixture(autouse=True)
 def _unchanged_logs() -> Iterator[None]:
-    # a test that runs a command in this process would hide the events of the next one
+    # A command that runs in this process would hide the log events of the next test.
     with unchanged_logs():
         yield
 
@@ -34,24 +34,24 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_xdist_auto_num_workers() -> int:
-    # a worker mostly waits for git, or git for the disk: with one for each core a fifth of the machine stands idle
+    # A worker mostly waits for Git or for the disk. With one worker per core, the machine is idle a fifth of the time.
     return (os.cpu_count() or 1) + 1
 
 
 def pytest_collection_finish() -> None:
-    """Let nobody go through the tests themselves for cycles, again and again: they stay to the end."""
+    """Exclude the collected tests from garbage collection: they live until the end."""
     gc.collect()
     gc.freeze()
     gc.set_threshold(50_000)
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Choose where, once; workers and all that tests start inherit it."""
+    """Choose the folder once. Workers and child processes inherit it."""
     if "PYTEST_XDIST_WORKER" in os.environ:
         return
     if os.environ.pop("PYTHONDONTWRITEBYTECODE", None) and config.cache:
-        # nothing is to be written beside the sources, but a thousand processes need not compile them each
+        # Nothing is written beside the sources. A thousand processes share one cache of compiled modules.
         os.environ["PYTHONPYCACHEPREFIX"] = str(config.cache.mkdir("compiled"))
-    # repositories by the thousand, of which each waits for the disk to have it
+    # The tests create thousands of repositories. On a disk, each of them waits for a flush.
     if "TMPDIR" not in os.environ and os.access(MEMORY, os.W_OK) and shutil.disk_usage(MEMORY).free > ROOM:
         os.environ["TMPDIR"] = tempfile.tempdir = str(MEMORY)

@@ -23,7 +23,7 @@ from reconciler.output.explain.verification import VerificationResult
 from reconciler.reconcile.reconcile_pass import PassReport, run_pass
 from reconciler.reconcile.services import PlanPublisher
 from reconciler.settings import Settings
-from tests.support.git_env import commit_files, git, make_bare, read_refs
+from tests.support.git_repositories import commit_files, git, make_bare, read_refs
 from tests.support.golden import read_folder, rewrite_folder
 
 CASES = Path(__file__).resolve().parents[2] / "fixtures" / "cases"

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.git_env import git, read_ref
-from tests.support.world import Pass, World, repository, small_world, variant
+from tests.support.git_repositories import git, read_ref
+from tests.support.world import PassResult, World, repository, small_world, variant
 
 
 @pytest.fixture
@@ -37,7 +37,7 @@ def deep(world: World, levels: int) -> str:
     return tree
 
 
-def sync_v9(world: World) -> Pass:
+def sync_v9(world: World) -> PassResult:
     world.write({"metrics.yaml": variant("metrics-berlin", "berlin", "metrics", "v9")})
     return world.sync()
 
@@ -56,7 +56,7 @@ def test_a_path_that_leads_elsewhere_blocks_its_package(world: World, name: str,
 
     assert pass_result.outcomes["berlin/metrics"] == code
     assert "draft" in pass_result.outcomes.values()
-    assert sync_v9(world).is_silent
+    assert sync_v9(world).is_unchanged
 
 
 def test_a_tree_beyond_the_limits_blocks_its_package(world: World) -> None:
@@ -65,7 +65,7 @@ def test_a_tree_beyond_the_limits_blocks_its_package(world: World) -> None:
 
     assert pass_result.outcomes["berlin/metrics"] == "PackageTooLarge"
     assert "draft" in pass_result.outcomes.values()
-    assert sync_v9(world).is_silent
+    assert sync_v9(world).is_unchanged
 
 
 def test_a_submodule_is_left_out_and_told(world: World) -> None:
@@ -73,7 +73,7 @@ def test_a_submodule_is_left_out_and_told(world: World) -> None:
     pass_result = sync_v9(world)
 
     assert (pass_result.outcomes["berlin/metrics"], "LinkSkipped" in pass_result.codes) == ("draft", True)
-    assert sync_v9(world).is_silent
+    assert sync_v9(world).is_unchanged
 
 
 def test_a_new_cluster_whose_packages_are_all_blocked_goes_on_later(world: World) -> None:

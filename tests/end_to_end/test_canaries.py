@@ -14,9 +14,9 @@ import pytest
 
 from reconciler.cli import entry
 from reconciler.redaction import register_secret
-from tests.support.command_line import Ended, run_in
-from tests.support.git_env import git, read_refs
+from tests.support.command_line import CommandResult, run_in
 from tests.support.git_http import GitHost, serve
+from tests.support.git_repositories import git, read_refs
 from tests.support.processes import find_in_processes
 from tests.support.world import STATE, World, catalog, config_map, package, repository, variant
 
@@ -79,7 +79,7 @@ class Scene:
         self.output[" ".join(arguments)] = process.stdout + process.stderr
         return process
 
-    def run(self, *arguments: str) -> Ended:
+    def run(self, *arguments: str) -> CommandResult:
         """Run a command within this process, which is faster; it does not protect its environment."""
         result = run_in(self.world.folder, self.environment, *self._words(arguments))
         self.output[" ".join(arguments)] = result.stdout + result.stderr
@@ -92,7 +92,7 @@ class Scene:
 @pytest.fixture(scope="module")
 def scene(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
     folder = tmp_path_factory.mktemp("canaries")
-    world = World.new(folder / "world")
+    world = World.create(folder / "world")
     database = f"postgres://web:{CANARIES['URL in a resource']}@db.example/web"
     world.release("web", "v1", package("web", secret=SECRET, settings=config_map("settings", database=database)))
     inner = {f"sub/{path}": text for path, text in package("sub").items()}

@@ -17,8 +17,8 @@ from pathlib import Path
 import pytest
 
 from reconciler.krm.schema.validation import list_installed_releases
-from tests.support.command_line import Ended, run_in
-from tests.support.git_env import git, read_file, read_refs, write_hook
+from tests.support.command_line import CommandResult, run_in
+from tests.support.git_repositories import git, read_file, read_refs, write_hook
 from tests.support.showcase_environment import build_showcase
 
 PROJECT = Path(__file__).resolve().parents[2]
@@ -36,7 +36,7 @@ def start(folder: Path, *arguments: str) -> subprocess.Popen[str]:
     )
 
 
-def run(folder: Path, *arguments: str) -> Ended:
+def run(folder: Path, *arguments: str) -> CommandResult:
     return run_in(folder, ENVIRONMENT, *arguments)
 
 
@@ -69,11 +69,11 @@ def change(world: Path, name: str, old: str, new: str) -> None:
     file.write_text(text.replace(old, new))
 
 
-def sync(world: Path, *more: str) -> Ended:
+def sync(world: Path, *more: str) -> CommandResult:
     return run(world, "sync", "config", "--fleet", "fleet.git", "--cache", ".cache", *more)
 
 
-def plan(world: Path, *more: str) -> Ended:
+def plan(world: Path, *more: str) -> CommandResult:
     return run(world, "plan", "config", "--fleet", "fleet.git", "--cache", ".cache", *more)
 
 

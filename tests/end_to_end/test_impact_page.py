@@ -15,7 +15,7 @@ import pytest
 
 from reconciler.krm.yaml import parse_yaml
 from tests.support.fake_forge.core import FakeForge
-from tests.support.fake_forge.server import Answer, Asked, serve
+from tests.support.fake_forge.server import Answer, ApiRequest, serve
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "how-to" / "report-the-impact-in-pull-requests.md").read_text()
 TOKEN = "t0ken"
@@ -33,7 +33,7 @@ class Comments:
         self.forge = FakeForge(folder, lambda: 0)
         self.bodies = {index: f"comment {index}" for index in range(number)}
 
-    def answer(self, requests: Asked) -> Answer:
+    def answer(self, requests: ApiRequest) -> Answer:
         if TOKEN not in (
             requests.headers.get("private-token"),
             requests.headers.get("authorization", "").removeprefix("Bearer "),

@@ -19,7 +19,7 @@ import pytest
 
 from benchmarks.fleet_world import Sizes, build_world
 from tests.support.command_line import run_in
-from tests.support.git_env import assert_sound, read_refs
+from tests.support.git_repositories import assert_sound, read_refs
 
 PROJECT = Path(__file__).resolve().parents[2]
 KILLS = int(os.environ.get("RECONCILER_KILLS", "6"))

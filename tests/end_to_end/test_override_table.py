@@ -12,8 +12,8 @@ import pytest
 
 from reconciler.krm.json_pointer import format_pointer
 from reconciler.krm.yaml import emit, parse_yaml
-from tests.support.command_line import Ended, run_in
-from tests.support.git_env import git
+from tests.support.command_line import CommandResult, run_in
+from tests.support.git_repositories import git
 from tests.unit.controllers.override_policies.override_world import same_data
 
 TABLE = Path(__file__).resolve().parents[2] / "../shared/cases/overrides/table.json"
@@ -136,19 +136,19 @@ def _wanted(desired_rows: list[Row]) -> Iterator[str]:
 
 
 @pytest.fixture(scope="module")
-def rendered(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Ended]:
+def rendered(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, CommandResult]:
     folder = tmp_path_factory.mktemp("table")
     build(folder, rows())
     ended = run_in(folder, {"HOME": str(folder), "PATH": "/usr/bin:/bin"}, "render", "config", "--output", "out")
     return folder / "out" / "here", ended
 
 
-def test_the_failing_rows_make_the_command_fail(rendered: tuple[Path, Ended]) -> None:
+def test_the_failing_rows_make_the_command_fail(rendered: tuple[Path, CommandResult]) -> None:
     assert rendered[1].returncode == 1, rendered[1].stderr
 
 
 @pytest.mark.parametrize("row", [pytest.param(row, id=row.name) for row in rows()])
-def test_what_is_published(rendered: tuple[Path, Ended], row: Row) -> None:
+def test_what_is_published(rendered: tuple[Path, CommandResult], row: Row) -> None:
     written = rendered[0] / row.name / "object.yaml"
 
     if row.result is None:

@@ -15,7 +15,7 @@ import pytest
 import yaml
 
 from reconciler.cli.entry import run
-from tests.support.git_env import commit_files, git, make_bare
+from tests.support.git_repositories import commit_files, git, make_bare
 from tests.support.world import config_map, deployment
 
 MAIN = "refs/heads/main"

@@ -47,7 +47,7 @@ def spying_world(folder: Path, report: Path) -> World:
     path = folder / "programs" / "spy"
     source = SPY.replace("CANARY", repr(CANARY)).replace("REPORT", repr(str(report)))
     program(path, f"import sys{source}")
-    world = World.new(folder)
+    world = World.create(folder)
     files = package("web")
     files["Kptfile"] += f"pipeline:\n  mutators:\n  - exec: {path}\n"
     world.release("web", "v1", files)

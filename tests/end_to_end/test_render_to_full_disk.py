@@ -16,7 +16,7 @@ from tests.support.world import World, repository
 def test_a_folder_that_cannot_be_written_is_reported_without_a_traceback(
     full: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    world = World.new(tmp_path)
+    world = World.create(tmp_path)
     world.write({"berlin.yaml": repository("berlin")})
     (tmp_path / "out" / "old").mkdir(parents=True)
 

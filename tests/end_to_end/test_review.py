@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.end_to_end.test_cli import run, sync, template
-from tests.support.git_env import git, read_file, read_refs, write_hook
+from tests.support.git_repositories import git, read_file, read_refs, write_hook
 
 __all__ = ["template"]
 WHERE = ("--config", "config", "--cache", ".cache")

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from reconciler.settings import schema_text
-from tests.support.command_line import Ended, run_in
+from tests.support.command_line import CommandResult, run_in
 
 SHOWCASE = Path(__file__).resolve().parents[2] / "fixtures" / "showcase" / "config"
 BROKEN = """\
@@ -17,7 +17,7 @@ spec: {componentDefinitionRef: {name: nowhere}}
 """
 
 
-def schema(folder: Path, *arguments: str) -> Ended:
+def schema(folder: Path, *arguments: str) -> CommandResult:
     return run_in(folder, {"HOME": str(folder), "RECONCILER_CACHE": str(folder / "cache")}, "schema", *arguments)
 
 

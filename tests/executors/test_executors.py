@@ -28,7 +28,7 @@ from reconciler.executors.executor import (
 from reconciler.executors.processes import ProcessExecutor
 from reconciler.reconcile import render_batches as ahead
 from reconciler.settings import Settings
-from tests.support.kitchens import Deadly, Endless, Raising, Unequipped
+from tests.support.failing_renderers import EndlessRenderer, KillingRenderer, RaisingRenderer, UnpicklableFactory
 from tests.support.world import World, package, small_world, variant
 
 NOBODY = "tcp://127.0.0.1:9"
@@ -134,13 +134,13 @@ def test_a_worker_that_is_lost_costs_a_retry_and_nothing_else(
     marks.mkdir()
     use(monkeypatch, None)
     expected = world.plan()
-    use(monkeypatch, make(Deadly(kitchen(world), "berlin/gateway", str(marks), once=True)))
+    use(monkeypatch, make(KillingRenderer(kitchen(world), "berlin/gateway", str(marks), once=True)))
 
     after = world.sync()
 
     assert [*marks.iterdir()], "no worker has ended"
     assert after.outcomes == expected.outcomes
-    assert world.sync().is_silent
+    assert world.sync().is_unchanged
 
 
 def test_a_render_that_ends_every_worker_holds_up_no_other(
@@ -148,7 +148,7 @@ def test_a_render_that_ends_every_worker_holds_up_no_other(
 ) -> None:
     world, marks = small_world(tmp_path / "world"), tmp_path / "marks"
     marks.mkdir()
-    use(monkeypatch, make(Deadly(kitchen(world), "berlin/gateway", str(marks), once=False)))
+    use(monkeypatch, make(KillingRenderer(kitchen(world), "berlin/gateway", str(marks), once=False)))
 
     with capture_logs() as events:
         after = world.sync()
@@ -169,7 +169,7 @@ def test_packages_of_a_worker_that_does_not_answer_are_rendered_here(
     marks.mkdir()
     use(monkeypatch, None)
     expected = world.plan()
-    endless = Endless(kitchen(world), "berlin/gateway", str(marks), once=False)
+    endless = EndlessRenderer(kitchen(world), "berlin/gateway", str(marks), once=False)
     use(monkeypatch, ProcessExecutor(2, endless, min_jobs=1, timeout_seconds=1))
 
     with capture_logs() as events:
@@ -204,7 +204,7 @@ def test_an_unexpected_exception_in_a_worker_blocks_one_package(
     error: type[Exception], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     world = small_world(tmp_path / "world")
-    use(monkeypatch, ProcessExecutor(2, Raising(kitchen(world), "berlin/gateway", error), min_jobs=1))
+    use(monkeypatch, ProcessExecutor(2, RaisingRenderer(kitchen(world), "berlin/gateway", error), min_jobs=1))
 
     after = world.sync()
 
@@ -224,11 +224,11 @@ from pathlib import Path
 from reconciler.executors.processes import ProcessExecutor
 from reconciler.bootstrap import services
 from tests.executors.test_executors import kitchen
-from tests.support.kitchens import Endless
+from tests.support.failing_renderers import EndlessRenderer
 from tests.support.world import small_world
 
 world = small_world(Path(sys.argv[1]))
-executor = ProcessExecutor(2, Endless(kitchen(world), "berlin/gateway", sys.argv[2], once=False), min_jobs=1)
+executor = ProcessExecutor(2, EndlessRenderer(kitchen(world), "berlin/gateway", sys.argv[2], once=False), min_jobs=1)
 services.build_executor = lambda settings: executor
 world.sync()
 """
@@ -271,7 +271,9 @@ def is_there(process: int) -> bool:
             "the scheduler at tcp://127.0.0.1:9 does not respond",
             id="nobody",
         ),
-        pytest.param(lambda value: beside(Unequipped(value)), "the worker processes do not start", id="no-processes"),
+        pytest.param(
+            lambda value: beside(UnpicklableFactory(value)), "the worker processes do not start", id="no-processes"
+        ),
         pytest.param(lambda value: Refusing(), "nothing is begun here", id="none-that-begins"),
     ],
 )

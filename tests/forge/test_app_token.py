@@ -48,7 +48,7 @@ class World:
     def __init__(self, folder: Path, key: rsa.RSAPrivateKey) -> None:
         self.clock = Clock()
         self.forge = FakeForge(folder / "forge", self.clock)
-        self.forge.make("acme/fleet")
+        self.forge.create_repository("acme/fleet")
         self.app = FakeApp(APP, public_pem(key))
         self.key_file = folder / "app.pem"
         self.key_file.write_bytes(private_pem(key))

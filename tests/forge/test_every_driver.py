@@ -25,7 +25,7 @@ from reconciler.forge.rate_limits import RateLimiter
 from tests.support.fake_forge.github import GitHubWire
 from tests.support.fake_forge.scene import BASE, HEAD, NEW, Product, Scene, open_scene
 from tests.support.fake_forge.server import Answer
-from tests.support.git_env import git, read_file
+from tests.support.git_repositories import git, read_file
 
 PASSED = Verdict(passed=True, summary="all gates are open")
 
@@ -320,8 +320,8 @@ def spoil_token(scene: Scene) -> None:
     ("trouble", "kind"),
     [
         pytest.param(lambda scene: scene.forge.busy_for(90), ForgeBusyError, id="busy"),
-        pytest.param(lambda scene: scene.forge.spent_until(scene.clock.now + 90), ForgeBusyError, id="spent"),
-        pytest.param(lambda scene: scene.forge.down(), ForgeUnreachableError, id="down"),
+        pytest.param(lambda scene: scene.forge.limit_until(scene.clock.now + 90), ForgeBusyError, id="spent"),
+        pytest.param(lambda scene: scene.forge.break_down(), ForgeUnreachableError, id="down"),
         pytest.param(spoil_token, ForgeCredentialsError, id="another-token"),
         pytest.param(lambda scene: scene.token_file.unlink(), ForgeCredentialsError, id="no-token"),
     ],

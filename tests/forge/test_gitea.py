@@ -17,8 +17,8 @@ from reconciler.forge.port import Forge
 from reconciler.forge.text_escaping import GITEA_DRAFT
 from tests.support.fake_forge.core import ReviewState
 from tests.support.fake_forge.gitea import GiteaWire
-from tests.support.fake_forge.scene import BASE, HEAD, NEW, Scene, hear, open_scene
-from tests.support.git_env import git
+from tests.support.fake_forge.scene import BASE, HEAD, NEW, Scene, answer_client, open_scene
+from tests.support.git_repositories import git
 
 PULLS = "/repos/acme/fleet/pulls"
 READY = replace(NEW, draft=False)
@@ -49,7 +49,7 @@ def wire_of(scene: Scene) -> GiteaWire:
 
 def hearing(answer: httpx.Response) -> Forge:
     """Return a driver that hears the same whatever it asks."""
-    return Gitea(hear(answer), "acme", "fleet")
+    return Gitea(answer_client(answer), "acme", "fleet")
 
 
 def open_many(scene: Scene, count: int) -> None:
@@ -169,7 +169,7 @@ def test_one_number_for_many_refusals(now: dict[str, Any], kind: type[ForgeRefus
     pull_request = hearing(httpx.Response(200, json=PULL)).request(1)
 
     with pytest.raises(ForgeRefusedError, match=words) as error:
-        Gitea(hear(answer), "acme", "fleet").merge(pull_request, "merge", "m")
+        Gitea(answer_client(answer), "acme", "fleet").merge(pull_request, "merge", "m")
 
     assert type(error.value) is kind
 
@@ -209,7 +209,7 @@ def test_a_name_is_no_way_to_another_place() -> None:
         values.append(request.url.raw_path.decode())
         return httpx.Response(200, json=[])
 
-    Gitea(hear(answer), "a/../b", "c?d").open_requests()
+    Gitea(answer_client(answer), "a/../b", "c?d").open_requests()
 
     assert values == ["/api/repos/a%2F..%2Fb/c%3Fd/pulls?state=open&limit=50"]
 

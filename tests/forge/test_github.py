@@ -29,7 +29,7 @@ from tests.support.fake_forge.clock import Clock
 from tests.support.fake_forge.core import FakeForge, ReviewState
 from tests.support.fake_forge.github import GitHubWire
 from tests.support.fake_forge.server import serve
-from tests.support.git_env import commit_files, git, make_bare, read_file
+from tests.support.git_repositories import commit_files, git, make_bare, read_file
 
 HEAD, BASE = "drafts/east", "clusters/east"
 PLANTED = "ghp_" + "planted" * 3
@@ -42,7 +42,7 @@ class World:
     def __init__(self, folder: Path, like: Path) -> None:
         self.clock = Clock()
         self.forge = FakeForge(folder, self.clock)
-        self.repository = self.forge.make("acme/fleet", like)
+        self.repository = self.forge.create_repository("acme/fleet", like)
         self.bare = self.repository.bare
         self.wire = GitHubWire(self.forge)
         self.budget = RateLimiter(0, 0, self.clock)
@@ -532,7 +532,7 @@ def test_a_busy_forge_is_left_alone_by_all(world: World, made: PullRequest, call
 
 @every_call
 def test_a_quota_that_is_used_up_is_waited_for(world: World, made: PullRequest, call: Call) -> None:
-    world.forge.spent_until(world.clock.now + 1200)
+    world.forge.limit_until(world.clock.now + 1200)
     with pytest.raises(ForgeBusyError, match="API rate limit exceeded") as refused:
         call(world.driver(), made)
 
@@ -541,7 +541,7 @@ def test_a_quota_that_is_used_up_is_waited_for(world: World, made: PullRequest, 
 
 @every_call
 def test_a_forge_that_is_down_is_unreachable(world: World, made: PullRequest, call: Call) -> None:
-    world.forge.down()
+    world.forge.break_down()
     with pytest.raises(ForgeUnreachableError, match=r"503 .*Unicorn"):
         call(world.driver(), made)
 

@@ -18,8 +18,8 @@ from reconciler.forge.gitlab import GitLab
 from reconciler.forge.port import Forge, Verdict
 from reconciler.forge.text_escaping import GITLAB_DRAFT, escape_commands, unescape_commands
 from tests.support.fake_forge.gitlab import GitLabWire
-from tests.support.fake_forge.scene import BASE, HEAD, NEW, Scene, hear, open_scene
-from tests.support.git_env import git
+from tests.support.fake_forge.scene import BASE, HEAD, NEW, Scene, answer_client, open_scene
+from tests.support.git_repositories import git
 
 REQUESTS = "/projects/acme%2Ffleet/merge_requests"
 READY = replace(NEW, draft=False)
@@ -54,7 +54,7 @@ def wire_of(scene: Scene) -> GitLabWire:
 
 def hearing(answer: httpx.Response) -> Forge:
     """Return a driver that hears the same whatever it asks."""
-    return GitLab(hear(answer), "acme/fleet")
+    return GitLab(answer_client(answer), "acme/fleet")
 
 
 @pytest.mark.parametrize(
@@ -185,7 +185,7 @@ def test_a_list_that_goes_on_from_a_cursor(scene: Scene) -> None:
 
 
 def test_a_project_in_groups(scene: Scene) -> None:
-    scene.forge.make("acme/teams/fleet")
+    scene.forge.create_repository("acme/teams/fleet")
     driver = GitLab(scene.client, "acme/teams/fleet")
 
     assert list(driver.open_requests()) == []

@@ -19,7 +19,7 @@ from reconciler.git.names import check_push_option
 from reconciler.git.object_writer import NewCommit, PutFile
 from reconciler.git.options import GitOptions
 from reconciler.git.push_outcomes import PushDone, PushUnit, RefUpdate
-from tests.support.git_env import git, make_bare, read_ref, read_refs, write_hook
+from tests.support.git_repositories import git, make_bare, read_ref, read_refs, write_hook
 
 NEW = NewRequest("drafts/east", "clusters/east", "east: api 1.2", "One change.\n\n- größer", labels=("api", "a b"))
 NOTE = 'n=0; while [ "$n" -lt "${GIT_PUSH_OPTION_COUNT:-0}" ]; do printenv GIT_PUSH_OPTION_$n; n=$((n+1)); done > told'

@@ -10,7 +10,7 @@ from reconciler.git.errors import ObjectMissingError
 from reconciler.git.history import CommitHistory, MirrorHistory, open_local_history
 from reconciler.git.mirror import Mirror
 from reconciler.git.options import GitOptions
-from tests.support.git_env import commit_files, git, make_bare, point_ref
+from tests.support.git_repositories import commit_files, git, make_bare, point_ref
 
 ABSENT = "1" * 40
 

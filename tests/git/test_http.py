@@ -19,8 +19,8 @@ from reconciler.git.mirror import Mirror
 from reconciler.git.object_writer import NewCommit
 from reconciler.git.options import GitOptions
 from reconciler.git.push_outcomes import PushDone, PushFailed, PushUnit, RefUpdate
-from tests.support.git_env import commit_files, make_bare, read_refs, write_hook
 from tests.support.git_http import GitHost, serve
+from tests.support.git_repositories import commit_files, make_bare, read_refs, write_hook
 
 HTTP = ("http://127.0.0.1:*",)
 

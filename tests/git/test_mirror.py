@@ -28,7 +28,7 @@ from reconciler.git.mirror import Mirror
 from reconciler.git.object_writer import DeletePath, NewCommit, NewTag, PutFile, PutObject
 from reconciler.git.options import GitOptions
 from reconciler.git.push_outcomes import PushUnit, RefUpdate
-from tests.support.git_env import assert_sound, commit_files, git, make_bare, read_refs
+from tests.support.git_repositories import assert_sound, commit_files, git, make_bare, read_refs
 
 ABSENT = "1" * 40
 

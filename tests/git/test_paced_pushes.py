@@ -12,7 +12,7 @@ from reconciler.git.object_writer import NewCommit, PutFile
 from reconciler.git.options import GitOptions, GitRemoteLimits
 from reconciler.git.push_outcomes import RATE_LIMIT_MESSAGE, PushDone, PushPostponed, PushReport, PushUnit, RefUpdate
 from reconciler.git.rate_limit import PushRateLimiters
-from tests.support.git_env import make_bare, read_refs
+from tests.support.git_repositories import make_bare, read_refs
 
 
 class Desk:

@@ -11,7 +11,7 @@ from reconciler.git.errors import ObjectMissingError, TooLargeError
 from reconciler.git.mirror import Mirror
 from reconciler.git.object_writer import NewCommit, PutFile
 from reconciler.git.options import GitOptions
-from tests.support.git_env import make_bare
+from tests.support.git_repositories import make_bare
 
 NOWHERE = ObjectId("1" * 40)
 SMALL, LARGE = b"small\n", b"x" * 5_000

@@ -14,7 +14,7 @@ from reconciler.git.mirror import Mirror
 from reconciler.git.object_writer import NewCommit, NewTag, PutFile
 from reconciler.git.options import GitOptions
 from reconciler.git.push_outcomes import PushDone, PushFailed, PushRefused, PushStale, PushUnit, RefUpdate
-from tests.support.git_env import assert_sound, commit_files, git, make_bare, read_ref, read_refs, write_hook
+from tests.support.git_repositories import assert_sound, commit_files, git, make_bare, read_ref, read_refs, write_hook
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ from reconciler.git.names import check_push_option
 from reconciler.git.object_writer import NewCommit, PutFile
 from reconciler.git.options import GitOptions
 from reconciler.git.push_outcomes import PushDone, PushFailed, PushRefused, PushUnit, RefUpdate
-from tests.support.git_env import git, make_bare, read_refs, write_hook
+from tests.support.git_repositories import git, make_bare, read_refs, write_hook
 
 # one line for each push: its options, then its refs
 NOTE = """

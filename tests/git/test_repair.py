@@ -14,7 +14,7 @@ from reconciler.git.command import REMOTE_CONFIG_FILE
 from reconciler.git.errors import GitError, ObjectMissingError
 from reconciler.git.mirror import Mirror
 from reconciler.git.options import GitOptions
-from tests.support.git_env import assert_sound, commit_files, git
+from tests.support.git_repositories import assert_sound, commit_files, git
 
 GARBAGE = bytes(range(256)) * 4
 FILES = {f"folder-{n}/{m}.yaml": f"kind: K{n}\nvalue: {m}\n".encode() for n in range(3) for m in range(50)}

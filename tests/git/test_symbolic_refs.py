@@ -10,8 +10,8 @@ from reconciler.git.object_writer import NewCommit, PutFile
 from reconciler.git.options import GitOptions
 from reconciler.git.push import RemoteBranches, can_be_symbolic, find_ref_moved_by_push
 from reconciler.git.push_outcomes import PushDone, PushFailed, PushUnit, RefUpdate
-from tests.support.git_env import git, make_bare, read_refs
 from tests.support.git_http import GitHost, serve
+from tests.support.git_repositories import git, make_bare, read_refs
 
 CLUSTER, DRAFT = "refs/heads/clusters/x", "refs/heads/drafts/x"
 

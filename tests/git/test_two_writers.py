@@ -16,7 +16,7 @@ from reconciler.catalog.files import CommitId
 from reconciler.git.mirror import Mirror
 from reconciler.git.object_writer import NewCommit, PutFile
 from reconciler.git.push_outcomes import PushDone, PushOutcome, PushStale, PushUnit, RefUpdate
-from tests.support.git_env import assert_sound, git, make_bare, read_file
+from tests.support.git_repositories import assert_sound, git, make_bare, read_file
 
 ROUNDS = int(os.environ.get("RECONCILER_RACE_ROUNDS", "60"))
 REF = "refs/heads/counter"

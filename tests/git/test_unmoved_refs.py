@@ -10,7 +10,7 @@ import pytest
 from reconciler.git.command import GitCommand
 from reconciler.git.local_repository import create_repository
 from reconciler.git.mirror import Mirror
-from tests.support.git_env import SECONDS, commit_files, git
+from tests.support.git_repositories import SECONDS, commit_files, git
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ from reconciler.git.local_repository import find_uncommitted_files
 from reconciler.git.mirror import Mirror
 from reconciler.git.options import GitOptions
 from reconciler.git.upstream_packages import UpstreamPackages
-from tests.support.git_env import commit_files, git, make_bare
+from tests.support.git_repositories import commit_files, git, make_bare
 
 MAIN = "refs/heads/main"
 

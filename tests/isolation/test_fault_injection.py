@@ -21,7 +21,7 @@ from reconciler.planning.decide.drafts import DraftTextWriter
 from reconciler.reconcile.pass_runner import PassRunner
 from reconciler.reconcile.services import FunctionIdentities, PassServices, PlanPublisher
 from reconciler.settings import Settings
-from tests.support.git_env import git, make_bare, read_refs
+from tests.support.git_repositories import git, make_bare, read_refs
 from tests.support.world import World, catalog, package, repository, variant
 
 ERRORS = (MemoryError, RecursionError, ValueError, OSError)
@@ -264,7 +264,7 @@ class Fleet:
         self.south = folder / "south.git"
 
     def build(self) -> None:
-        World.new(self.world.folder)
+        World.create(self.world.folder)
         make_bare(self.south)
         for name in ("db", "web"):
             for version, replicas in (("v1", 1), ("v2", 2)):

@@ -41,12 +41,12 @@ def test_a_draft_that_fails_in_a_review_command_leaves_the_others(
     world = small_world(tmp_path / "world")
     world.sync()
     if verb == "reject":
-        world.act("propose")
+        world.run_review_action("propose")
     is_berlin = lambda _, task, *__: task.target.name == "berlin"  # noqa: E731
     monkeypatch.setattr(acting, "_prepare", _raising(acting._prepare, error, is_berlin))
 
     with capture_logs() as events:
-        acted = {result.repository: result for result in world.act(verb, should_approve_unproposed=True)}
+        acted = {result.repository: result for result in world.run_review_action(verb, should_approve_unproposed=True)}
 
     assert {name: result.outcome for name, result in acted.items()} == {"berlin": "failed", "lisbon": "done"}
     (event,) = (event for event in events if event["event"] == "internal_error")
@@ -75,7 +75,9 @@ def test_a_target_that_cannot_be_opened_for_review_leaves_the_others(
     monkeypatch.setattr(target, _raising(pkgutil.resolve_name(target), error, _is_about_berlin))
 
     with capture_logs() as events:
-        acted = {result.repository: result for result in world.act("approve", should_approve_unproposed=True)}
+        acted = {
+            result.repository: result for result in world.run_review_action("approve", should_approve_unproposed=True)
+        }
 
     assert {name: result.outcome for name, result in acted.items()} == {"berlin": "failed", "lisbon": "done"}
     (event,) = (event for event in events if event["event"] == "internal_error")

@@ -15,7 +15,7 @@ import pytest
 
 from reconciler.krm.yaml import parse_yaml
 from tests.support.components import STAGING, binding, component_world
-from tests.support.git_env import commit_files, git, make_bare, read_refs
+from tests.support.git_repositories import commit_files, git, make_bare, read_refs
 from tests.support.policies import placement_world, policy_world
 from tests.support.presets import preset_world
 from tests.support.templates import template_world

@@ -34,7 +34,7 @@ from reconciler.reconcile.services import PassServices
 from reconciler.reconcile.snapshot import PassSnapshot, prepare_pass, take_snapshot
 from reconciler.redaction import MASK
 from tests.cases.case_world import Case, CaseWorld, find_cases, read_expected
-from tests.support.git_env import commit_files, git, read_refs
+from tests.support.git_repositories import commit_files, git, read_refs
 from tests.support.world import World, catalog, config_map, package, repository, variant
 
 # how many layers are taken away in each world; usually it is one, and in every third world
@@ -283,7 +283,7 @@ EDITS = [
 
 @pytest.mark.parametrize("branch", ["clusters/berlin", "drafts/berlin"])
 def test_what_is_told_to_be_without_an_edit_comes_true(branch: str, tmp_path: Path) -> None:
-    world = World.new(tmp_path)
+    world = World.create(tmp_path)
     files = {"Kptfile": package("web")["Kptfile"] + SETTERS, "web.yaml": WEB, "maps.yaml": "---\n".join(MAPS)}
     world.release("web", "v1", {**files, "alone.yaml": config_map("alone", a="b")})
     world.write({"catalog.yaml": catalog(), "b.yaml": repository("berlin"), "web.yaml": variant("w", "berlin", "web")})

@@ -16,7 +16,7 @@ import pytest
 from reconciler.krm.yaml import parse_yaml
 from tests.support.local_changes import FILE, LINK, SUBMODULE, Change, Entry, commit_entries, read_entries
 from tests.support.policies import resource
-from tests.support.world import Pass, World, catalog, config_map, deployment, repository, variant
+from tests.support.world import PassResult, World, catalog, config_map, deployment, repository, variant
 
 ADA = b"# written by Ada"
 DRAFT, CLUSTER = "drafts/berlin", "clusters/berlin"
@@ -106,7 +106,7 @@ class Edited:
     """A world with one package for each edit, and everything that was reported since."""
 
     def __init__(self, folder: Path, kind: Kind, edits: list[tuple[str, str]]) -> None:
-        self.world = World.new(folder)
+        self.world = World.create(folder)
         self.world.write({"clusters/berlin.yaml": repository("berlin")})
         self.kind, self.edits = kind, edits
         self.reported: dict[str, str] = {}
@@ -117,7 +117,7 @@ class Edited:
     def package(self, number: int) -> str:
         return f"{self.kind.folder}p{number}"
 
-    def sync(self) -> Pass:
+    def sync(self) -> PassResult:
         pass_result = self.world.sync()
         head = DRAFT if self.world.head(DRAFT) else CLUSTER
         entries = read_entries(self.world.fleet, f"refs/heads/{head}", ".reconciler")
@@ -173,4 +173,4 @@ def test_no_edit_is_lost(tmp_path: Path, name: str, moment: str) -> None:
     result.sync()
 
     assert result.lost() == []
-    assert result.world.sync().is_silent
+    assert result.world.sync().is_unchanged

@@ -20,7 +20,7 @@ from hypothesis import given as for_all
 
 from tests.properties.planted_secrets import MARK, texts
 from tests.support.command_line import run_in
-from tests.support.git_env import git, read_refs
+from tests.support.git_repositories import git, read_refs
 from tests.support.world import World
 from tests.unit.controllers.plugin_presets.presets_world import (
     EAST,
@@ -64,7 +64,7 @@ def test_the_room_neither_tells_it_nor_makes_anything_of_it(documents: list[str]
 def test_no_byte_of_it_leaves_the_config(documents: list[str]) -> None:
     folder = Path(mkdtemp(prefix="secrets-"))
     try:
-        world = World.new(folder / "world")
+        world = World.create(folder / "world")
         world.write(config(EAST, WEST, definition([option("token", "secret")]), preset()))
         result = everything_said(world)
         publish(world)
@@ -122,7 +122,7 @@ def everything_kept(folder: Path) -> Iterator[bytes]:
 
 def test_what_is_kept_is_looked_through(tmp_path: Path) -> None:
     """The search above finds what is there: an object that nothing points to."""
-    world = World.new(tmp_path / "world")
+    world = World.create(tmp_path / "world")
     git(world.fleet, "hash-object", "-w", "--stdin", stdin=MARK.encode())
 
     assert MARK.encode() in b"".join(everything_kept(world.folder))

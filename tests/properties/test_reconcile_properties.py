@@ -16,7 +16,7 @@ import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
-from tests.support.git_env import HERMETIC, commit_files, git, read_refs
+from tests.support.git_repositories import HERMETIC, commit_files, git, read_refs
 from tests.support.world import MERGES, STATE, World, config_map, injected_set, package, small_world, variant
 
 REVISIONS = ("v1", "v2")
@@ -61,10 +61,10 @@ def test_the_second_pass_is_silent(
     with TemporaryDirectory() as folder:
         world = make(Path(folder) / "world", wanted, regions)
         world.sync()
-        assert world.sync().is_silent
+        assert world.sync().is_unchanged
         world.write({**wishes(later), **values(later_regions)})
         world.sync()
-        assert world.sync().is_silent
+        assert world.sync().is_unchanged
 
 
 def forget_traces(world: World, cluster: str) -> None:

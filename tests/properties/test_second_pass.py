@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.beginnings import begin, berlin_published
-from tests.support.git_env import git
+from tests.support.git_repositories import git
+from tests.support.prepared_worlds import begin, berlin_published
 from tests.support.world import World, package, variant
 
 DRAFT, CLUSTER = "drafts/berlin", "clusters/berlin"

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from reconciler.krm.yaml import parse_yaml
-from tests.support.git_env import commit_files, make_bare, read_tree
+from tests.support.git_repositories import commit_files, make_bare, read_tree
 from tests.support.world import World, catalog
 
 DATA = Path(__file__).resolve().parents[2] / "../shared/data/packages"

@@ -26,9 +26,9 @@ from reconciler.reconcile.pull_requests.synchronizer import PullRequests
 from reconciler.reconcile.reconcile_pass import PassReport, run_pass
 from reconciler.reconcile.remotes.scheduling import Backoff
 from reconciler.reconcile.services import PlanPublisher
-from tests.support.git_env import assert_sound, git, make_bare
+from tests.support.git_repositories import assert_sound, git, make_bare
 from tests.support.kallithea import PYTHON, Account, Kallithea, KallitheaForge, serve
-from tests.support.world import Files, Pass, World, catalog, package, repository, variant
+from tests.support.world import Files, PassResult, World, catalog, package, repository, variant
 
 pytestmark = pytest.mark.skipif(
     not PYTHON,
@@ -48,7 +48,7 @@ class KallitheaWorld(World):
         git_settings = {"credentials_file": str(self.credentials), "allowed_urls": [f"{server.url}/*", f"{folder}/**"]}
         super().__init__(folder, git=git_settings, fleet={"url": str(folder / "status.git")})
         self.server, self.robot, self.grace = server, robot, grace
-        self.fleet = server.make(FLEET, robot, grace)
+        self.fleet = server.create_repository(FLEET, robot, grace)
         self.forge: Forge = KallitheaForge(server.url, FLEET, robot)
         self.login(robot.password)
 
@@ -120,7 +120,7 @@ class AnswersAreLost(KallitheaForge):
 class Chapter:
     """A pass, the requests that were open after it, and the files of package `web` on drafts."""
 
-    did: Pass
+    did: PassResult
     open: Mapping[str, PullRequest]
     drafts: Mapping[str, str]
 
@@ -159,7 +159,7 @@ def journey(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Journey]:
 
 
 def _make_world(server: Kallithea, folder: Path) -> KallitheaWorld:
-    world = KallitheaWorld(folder, server, server.join("robot"), server.join("grace"))
+    world = KallitheaWorld(folder, server, server.create_account("robot"), server.create_account("grace"))
     world.config.mkdir()
     make_bare(world.catalog)
     make_bare(folder / "status.git")
@@ -171,7 +171,7 @@ def _make_world(server: Kallithea, folder: Path) -> KallitheaWorld:
     return world
 
 
-def _review(world: KallitheaWorld, mapping: Mapping[str, PullRequest]) -> Pass:
+def _review(world: KallitheaWorld, mapping: Mapping[str, PullRequest]) -> PassResult:
     numbers = {name: mapping[f"drafts/{name}"].number for name in CLUSTERS}
     for name in ("oslo", "vienna"):
         world.server.call("edit_reviewers", pull_request_id=numbers[name], add=[world.grace.name])
@@ -183,7 +183,7 @@ def _review(world: KallitheaWorld, mapping: Mapping[str, PullRequest]) -> Pass:
     return world.settle()
 
 
-def _end(world: KallitheaWorld, mapping: Mapping[str, PullRequest]) -> Pass:
+def _end(world: KallitheaWorld, mapping: Mapping[str, PullRequest]) -> PassResult:
     world.server.review(mapping["drafts/vienna"].number, world.grace, "rejected")
     world.server.review(mapping["drafts/vienna"].number, world.server.admin, close=True)
     world.push(world.squash("drafts/oslo"), world.squash("removals/rome"))
@@ -191,7 +191,7 @@ def _end(world: KallitheaWorld, mapping: Mapping[str, PullRequest]) -> Pass:
     return world.settle()
 
 
-def _read(world: KallitheaWorld, did: Pass) -> Chapter:
+def _read(world: KallitheaWorld, did: PassResult) -> Chapter:
     branches = (f"drafts/{name}" for name in CLUSTERS)
     drafts = {branch: world.text(branch, FILE) for branch in branches if world.head(branch)}
     return Chapter(did, world.open_requests(), drafts)

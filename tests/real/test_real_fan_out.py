@@ -16,8 +16,8 @@ from reconciler.krm.yaml import parse_yaml
 from reconciler.packages.functions.registry import BUILTIN_FUNCTIONS
 from reconciler.packages.kptfile import FunctionSpec
 from tests.real.packages import DATA, drafted, images, make_upstream, package_files
-from tests.support.git_env import assert_sound
-from tests.support.world import Pass, World, config_map, repository
+from tests.support.git_repositories import assert_sound
+from tests.support.world import PassResult, World, config_map, repository
 
 KPT = DATA / "kpt"
 PACKAGES = sorted(path.parent.name for path in KPT.glob("*/Kptfile"))
@@ -47,7 +47,7 @@ def unavailable(package: str) -> list[str]:
 
 @pytest.fixture(scope="module")
 def world(tmp_path_factory: pytest.TempPathFactory) -> World:
-    world = World.new(tmp_path_factory.mktemp("kpt") / "world")
+    world = World.create(tmp_path_factory.mktemp("kpt") / "world")
     point = config_map("site", "required", api="none").encode()
     make_upstream(world, "kpt", package_files(KPT) | {f"{name}/{REGION}": point for name in PACKAGES})
     world.write({f"clusters/{name}.yaml": cluster(name, region) for name, region in CLUSTERS.items()})
@@ -57,19 +57,19 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> World:
 
 
 @pytest.fixture(scope="module")
-def first(world: World) -> Pass:
+def first(world: World) -> PassResult:
     return timed("first pass", world)
 
 
 @pytest.fixture(scope="module")
-def later(world: World, first: Pass) -> Pass:
+def later(world: World, first: PassResult) -> PassResult:
     """A pass after a silent one, after the values of one region have changed."""
-    assert timed("no change", world).is_silent
+    assert timed("no change", world).is_unchanged
     world.write({"regions/region-3.yaml": config_map("region-3", api="api.elsewhere")})
     return timed("one region", world)
 
 
-def timed(name: str, world: World) -> Pass:
+def timed(name: str, world: World) -> PassResult:
     began = time.perf_counter()
     pass_result = world.sync()
     drafts, seconds = [*pass_result.outcomes.values()].count("draft"), time.perf_counter() - began
@@ -77,16 +77,16 @@ def timed(name: str, world: World) -> Pass:
     return pass_result
 
 
-def test_every_package_is_drafted_on_every_cluster(first: Pass) -> None:
+def test_every_package_is_drafted_on_every_cluster(first: PassResult) -> None:
     places = {f"{name}/{package}" for name in CLUSTERS for package in PACKAGES}
 
     assert first.outcomes == dict.fromkeys(places, "draft")
-    assert {f"drafts/{name}" for name in CLUSTERS} <= first.moved
+    assert {f"drafts/{name}" for name in CLUSTERS} <= first.changed_branches
 
 
 @pytest.mark.parametrize("package", PACKAGES)
 @pytest.mark.parametrize("name", ["cluster-00", "cluster-33"])
-def test_each_cluster_has_the_values_of_its_region(world: World, first: Pass, name: str, package: str) -> None:
+def test_each_cluster_has_the_values_of_its_region(world: World, first: PassResult, name: str, package: str) -> None:
     content = drafted(world, f"drafts/{name}", package)[REGION]
 
     assert parse_yaml(content).documents[0].data["data"] == {"api": f"api.{CLUSTERS[name]}"}
@@ -94,7 +94,7 @@ def test_each_cluster_has_the_values_of_its_region(world: World, first: Pass, na
 
 @pytest.mark.parametrize("package", PACKAGES)
 def test_a_package_whose_function_needs_a_container_is_gated_and_says_which(
-    world: World, first: Pass, package: str
+    world: World, first: PassResult, package: str
 ) -> None:
     status = status_of(world, "cluster-07", package)
     rendered = {condition["type"]: condition for condition in status["conditions"]}["Rendered"]
@@ -115,7 +115,7 @@ def status_of(world: World, name: str, package: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("package", PACKAGES)
-def test_what_no_function_touches_stays_to_the_byte(world: World, first: Pass, package: str) -> None:
+def test_what_no_function_touches_stays_to_the_byte(world: World, first: PassResult, package: str) -> None:
     """What cannot be rendered stands as it was before its functions; a package without functions as published."""
     source, files = package_files(KPT / package), drafted(world, "drafts/cluster-11", package)
     through_functions = not unavailable(package) and bool([*images(KPT / package)])
@@ -134,15 +134,15 @@ def is_ours(path: str) -> bool:
     return path.rpartition("/")[2] in {"Kptfile", "package-context.yaml"}
 
 
-def test_a_changed_region_moves_its_drafts_and_no_other(later: Pass) -> None:
+def test_a_changed_region_moves_its_drafts_and_no_other(later: PassResult) -> None:
     mine = {name for name, region in CLUSTERS.items() if region == "region-3"}
 
-    assert later.moved == {f"drafts/{name}" for name in mine}
+    assert later.changed_branches == {f"drafts/{name}" for name in mine}
     assert {place for place, outcome in later.outcomes.items() if outcome == "draft"} == {
         f"{name}/{package}" for name in mine for package in PACKAGES
     }
     assert later.report.render_count == len(mine) * len(PACKAGES)
 
 
-def test_the_fleet_is_sound(world: World, later: Pass) -> None:
+def test_the_fleet_is_sound(world: World, later: PassResult) -> None:
     assert_sound(world.fleet)

@@ -12,7 +12,7 @@ from reconciler.krm.yaml import parse_yaml
 from reconciler.packages.functions.registry import BUILTIN_FUNCTIONS
 from reconciler.packages.kptfile import FunctionSpec
 from tests.real.packages import DATA, FOLDERS, drafted, images, make_upstream, package_files
-from tests.support.world import Pass, World, repository
+from tests.support.world import PassResult, World, repository
 
 OAI = DATA / "nephio/workloads/oai/package-variants"
 WORKLOAD_CLUSTER = DATA / "nephio/infra/capi/nephio-workload-cluster"
@@ -63,7 +63,7 @@ def place_of(variant: dict[str, Any]) -> tuple[str, str]:
 @pytest.fixture(scope="module")
 def world(tmp_path_factory: pytest.TempPathFactory) -> World:
     """The folders as published: every WorkloadCluster but `example`, which is among them, is written here."""
-    world = World.new(tmp_path_factory.mktemp("nephio") / "world")
+    world = World.create(tmp_path_factory.mktemp("nephio") / "world")
     for name, folder in FOLDERS.items():
         make_upstream(world, name, package_files(DATA / folder))
     for name in CLUSTERS:
@@ -75,16 +75,16 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> World:
 
 
 @pytest.fixture(scope="module")
-def first(world: World) -> Pass:
+def first(world: World) -> PassResult:
     pass_result = world.sync()
     print(
-        f"{len(VARIANTS)} variants, {len(pass_result.moved)} branches moved, {pass_result.report.render_count} renders"
+        f"{len(VARIANTS)} variants, {len(pass_result.changed_branches)} branches moved, {pass_result.report.render_count} renders"
     )
     return pass_result
 
 
 @pytest.mark.parametrize("variant", PUBLISHED)
-def test_a_variant_of_a_published_package_has_a_draft(world: World, first: Pass, variant: dict[str, Any]) -> None:
+def test_a_variant_of_a_published_package_has_a_draft(world: World, first: PassResult, variant: dict[str, Any]) -> None:
     repo, package = place_of(variant)
     source, files = package_files(upstream_of(variant)), drafted(world, f"drafts/{repo}", package)
     rendered = {condition["type"]: condition for condition in status_of(world, repo, package)["conditions"]}["Rendered"]
@@ -106,7 +106,7 @@ def unavailable(folder: Path) -> list[str]:
 
 @pytest.mark.parametrize("variant", MISSING)
 def test_a_variant_of_a_missing_package_says_what_is_missing(
-    world: World, first: Pass, variant: dict[str, Any]
+    world: World, first: PassResult, variant: dict[str, Any]
 ) -> None:
     upstream = variant["spec"]["upstream"]
     status = world.status("PackageVariant", variant["metadata"]["name"])
@@ -118,7 +118,7 @@ def test_a_variant_of_a_missing_package_says_what_is_missing(
 
 
 @pytest.mark.parametrize("variant", PUBLISHED)
-def test_what_no_function_touches_stays_to_the_byte(world: World, first: Pass, variant: dict[str, Any]) -> None:
+def test_what_no_function_touches_stays_to_the_byte(world: World, first: PassResult, variant: dict[str, Any]) -> None:
     """A package without functions is as published; one that its variant annotates loses no line."""
     repo, package = place_of(variant)
     source, files = package_files(upstream_of(variant)), drafted(world, f"drafts/{repo}", package)
@@ -136,7 +136,7 @@ def is_kept(lines: list[bytes], within: list[bytes]) -> bool:
     return all(line in rest for line in lines)
 
 
-def test_the_cluster_is_the_one_that_was_injected(world: World, first: Pass) -> None:
+def test_the_cluster_is_the_one_that_was_injected(world: World, first: PassResult) -> None:
     cluster = drafted(world, "drafts/mgmt", "example-cluster")
     rootsync = drafted(world, "drafts/mgmt-staging", "example-rootsync")
     site, root = (
@@ -150,5 +150,5 @@ def test_the_cluster_is_the_one_that_was_injected(world: World, first: Pass) -> 
     assert root["spec"]["git"]["secretRef"]["name"] == "example-access-token-configsync"
 
 
-def test_a_second_pass_is_silent(world: World, first: Pass) -> None:
-    assert world.sync().is_silent
+def test_a_second_pass_is_silent(world: World, first: PassResult) -> None:
+    assert world.sync().is_unchanged

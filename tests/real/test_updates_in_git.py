@@ -10,8 +10,8 @@ import pytest
 
 from tests.real.line_edits import Side, Story, applied, tell
 from tests.real.packages import DATA, drafted, images, package_files
-from tests.support.git_env import assert_sound
-from tests.support.world import Pass, World, catalog, repository, variant
+from tests.support.git_repositories import assert_sound
+from tests.support.world import PassResult, World, catalog, repository, variant
 
 PLAIN = (
     "kpt/ingress-nginx",
@@ -55,12 +55,12 @@ class Life:
     third: Mapping[str, dict[str, bytes]]
     published: Mapping[str, dict[str, bytes]]
     told: Mapping[str, set[tuple[str, str]]]
-    last: Pass
+    last: PassResult
 
 
 @pytest.fixture(scope="module")
 def life(tmp_path_factory: pytest.TempPathFactory) -> Life:
-    world = World.new(tmp_path_factory.mktemp("updates") / "world", merge={"conflict_policy": "upstream"})
+    world = World.create(tmp_path_factory.mktemp("updates") / "world", merge={"conflict_policy": "upstream"})
     stories = {name: tell(read(name), name) for name in (*PLAIN, *RENDERED)}
     world.write({"repositories.yaml": f"{catalog()}---\n{repository(CLUSTER)}"})
     world.write({f"{short(name)}.yaml": variant(short(name), CLUSTER, short(name), "main") for name in stories})
@@ -179,5 +179,5 @@ def test_what_was_published_is_what_was_drafted(life: Life, name: str) -> None:
 
 
 def test_a_second_pass_is_silent_and_the_fleet_is_sound(life: Life) -> None:
-    assert life.world.sync().is_silent
+    assert life.world.sync().is_unchanged
     assert_sound(life.world.fleet)

@@ -13,7 +13,7 @@ from reconciler.git.history import MirrorHistory
 from reconciler.git.mirror import STATE_REF_PREFIX, Mirror
 from reconciler.reconcile.config_source import ConfigCommitReader, ConfigHistory, RepositoryConfigSource
 from reconciler.settings import Settings
-from tests.support.git_env import commit_files, git, make_bare
+from tests.support.git_repositories import commit_files, git, make_bare
 
 
 @pytest.fixture

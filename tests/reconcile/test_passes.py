@@ -29,7 +29,7 @@ from reconciler.reconcile.pass_cache import CompletedPass, CompletedPassStore, F
 from reconciler.reconcile.pass_context import PassContext
 from reconciler.reconcile.pass_runner import PassRunner
 from reconciler.reconcile.remotes.repository import Remote
-from tests.support.git_env import SECONDS, commit_files, git, read_refs, write_hook
+from tests.support.git_repositories import SECONDS, commit_files, git, read_refs, write_hook
 
 KPTFILE = b"apiVersion: kpt.dev/v1\nkind: Kptfile\nmetadata: {name: web}\n"
 CONFIG_MAP = b"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: web}\ndata: {greeting: hello}\n"

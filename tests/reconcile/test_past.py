@@ -8,9 +8,9 @@ import pytest
 
 from reconciler.inspect.past import CommittedPackage, ReRenderFailure
 from reconciler.planning.attribution.re_render import ReRenderedPackage
-from tests.support.beginnings import begin
-from tests.support.git_env import git
+from tests.support.git_repositories import git
 from tests.support.history_world import HistoryWorld, history_published
+from tests.support.prepared_worlds import begin
 from tests.support.world import config_map, package, variant
 
 
@@ -23,7 +23,7 @@ def made_again(
     world: HistoryWorld, name: str = "gateway", at: str = "clusters/berlin"
 ) -> ReRenderedPackage | ReRenderFailure:
     """Make a package of Berlin again, as it stands on a branch or at a commit."""
-    with world.past() as past:
+    with world.open_past() as past:
         opened = past.open_config(lambda known: [target for target in known if target.name == "berlin"])
         (berlin,) = opened.targets
         remote = past.get_remote(berlin)
@@ -72,7 +72,7 @@ def test_an_upstream_that_is_gone_is_read_from_state(world: HistoryWorld) -> Non
     git(world.catalog, "update-ref", "-d", "refs/heads/main")
     for name in ("gateway", "metrics"):
         world.release(name, "v1", package(name, replicas=9, endpoints=config_map("endpoints", "required")))
-    world.forget_unnamed(world.catalog)
+    world.prune_unreachable_objects(world.catalog)
 
     assert comes_out(world)
 

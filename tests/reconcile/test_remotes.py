@@ -15,7 +15,7 @@ from reconciler.git.object_writer import NewCommit
 from reconciler.reconcile.remotes.remotes import Remotes
 from reconciler.reconcile.remotes.repository import Remote, TargetRepository
 from reconciler.reconcile.remotes.scheduling import Backoff
-from tests.support.git_env import commit_files, git, make_bare
+from tests.support.git_repositories import commit_files, git, make_bare
 from tests.unit.planning.values import destination
 
 

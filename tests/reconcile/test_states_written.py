@@ -21,7 +21,7 @@ from reconciler.planning.model.state import PackageRecord, RenderedVersion, Targ
 from reconciler.planning.model.targets import Target
 from reconciler.reconcile.commits import push_states, write_states
 from reconciler.reconcile.remotes.repository import Remote
-from tests.support.git_env import git
+from tests.support.git_repositories import git
 from tests.unit.planning.values import record, state
 
 RULE = RuleId(ObjectKey("g", "OverridePolicy", "", "site"), "count")

@@ -1,4 +1,4 @@
-"""One place for every journey of a process, so that worlds can be copied (tests/support/beginnings.py)."""
+"""One place for every journey of a process, so that worlds can be copied (tests/support/prepared_worlds.py)."""
 
 import shutil
 from pathlib import Path

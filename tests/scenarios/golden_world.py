@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any
 
 from reconciler.krm.yaml import parse_yaml
-from tests.support.git_env import read_tree
+from tests.support.git_repositories import read_tree
 from tests.support.golden import read_folder
 from tests.support.world import World, catalog, repository
 
@@ -87,7 +87,7 @@ class JourneyWorld:
     """A journey's catalog, fleet and config in a folder of their own."""
 
     def __init__(self, journey: Journey, folder: Path) -> None:
-        self.world = World.new(folder)
+        self.world = World.create(folder)
         self.world.write({"repositories.yaml": f"{catalog()}---\n{repository(CLUSTER)}"})
         self._commits: list[str] = []
         self._configure(journey.data)

@@ -15,24 +15,24 @@ from reconciler.bootstrap import build_services
 from reconciler.inspect.validate import validate
 from reconciler.krm.findings import Severity
 from reconciler.settings import Settings
-from tests.support import beginnings
-from tests.support.beginnings import begin
-from tests.support.git_env import commit_files, git, make_bare, read_refs
-from tests.support.world import Pass, World, catalog, config_map, injected_set, package, repository, variant
+from tests.support import prepared_worlds
+from tests.support.git_repositories import commit_files, git, make_bare, read_refs
+from tests.support.prepared_worlds import begin
+from tests.support.world import PassResult, World, catalog, config_map, injected_set, package, repository, variant
 
 METRICS = variant("metrics-berlin", "berlin", "metrics")
 OTHER = config_map("other")
 LFS = "version https://git-lfs.github.com/spec/v1\noid sha256:4d7a2146\nsize 12345\n"
 
 
-def errors(pass_result: Pass) -> dict[str, str]:
+def errors(pass_result: PassResult) -> dict[str, str]:
     """Return the errors of a pass: by code where each is."""
     return {
         finding.code: str(finding.location) for finding in pass_result.findings if finding.severity is Severity.ERROR
     }
 
 
-def is_kept(pass_result: Pass, code: str, where: str = "") -> bool:
+def is_kept(pass_result: PassResult, code: str, where: str = "") -> bool:
     """Return whether the package of Berlin stays as it is, with this error at that place."""
     result = errors(pass_result)
     return pass_result.outcomes.get("berlin/metrics") == "DeletionHeld" and result.get(code, "").startswith(where or "")
@@ -48,7 +48,7 @@ def removals(world: World) -> list[str]:
 @pytest.fixture(scope="module")
 def shared(tmp_path_factory: pytest.TempPathFactory) -> World:
     """Everything is published; tests only plan, and bring the config back to what it was."""
-    return begin(tmp_path_factory.mktemp("absence") / "world", beginnings.published)
+    return begin(tmp_path_factory.mktemp("absence") / "world", prepared_worlds.published)
 
 
 @pytest.fixture
@@ -288,7 +288,7 @@ def site(name: str) -> str:
 
 
 def test_an_object_that_a_set_selects_is_not_gone_because_its_file_is_no_valid_config(tmp_path: Path) -> None:
-    world = begin(tmp_path, beginnings.published)
+    world = begin(tmp_path, prepared_worlds.published)
     world.write({"sites.yaml": SITES, "sites/berlin.yaml": site("berlin"), "sites/lisbon.yaml": site("lisbon")})
     assert world.sync().outcomes["lisbon/site"] == "draft"
     world.merge("lisbon", "squash")
@@ -307,14 +307,14 @@ def test_an_object_that_a_set_selects_is_not_gone_because_its_file_is_no_valid_c
 @pytest.fixture
 def world(tmp_path: Path) -> World:
     """Berlin and Lisbon have all packages published."""
-    return begin(tmp_path, beginnings.published)
+    return begin(tmp_path, prepared_worlds.published)
 
 
 def test_the_error_stays_until_the_file_is_mended_or_deleted(world: World) -> None:
     world.write({"metrics.yaml": LFS})
     assert is_kept(world.sync(), "FileInconclusive")
     pass_result = world.sync()
-    assert (pass_result.is_silent, is_kept(pass_result, "FileInconclusive"), removals(world)) == (True, True, [])
+    assert (pass_result.is_unchanged, is_kept(pass_result, "FileInconclusive"), removals(world)) == (True, True, [])
     world.write({"metrics.yaml": METRICS})
     assert (world.settle().outcomes["berlin/metrics"], errors(world.sync())) == ("published", {})
     world.write({"metrics.yaml": LFS})
@@ -322,7 +322,7 @@ def test_the_error_stays_until_the_file_is_mended_or_deleted(world: World) -> No
     world.write({"metrics.yaml": None})
 
     assert world.sync().outcomes["berlin/metrics"] == "proposed"
-    assert world.sync().is_silent
+    assert world.sync().is_unchanged
 
 
 def test_a_service_reports_it_in_every_pass_and_sees_a_link_that_is_deleted(world: World) -> None:
@@ -344,8 +344,8 @@ def test_a_service_reports_it_in_every_pass_and_sees_a_link_that_is_deleted(worl
 
 def test_a_file_that_moved_before_is_looked_for_where_it_was_last(world: World) -> None:
     world.write({"metrics.yaml": None, "moved/m.yaml": METRICS})
-    assert world.sync().moved == set()
-    assert world.sync().is_silent
+    assert world.sync().changed_branches == set()
+    assert world.sync().is_unchanged
     world.write({"metrics.yaml": LFS, "moved/m.yaml": None})
 
     after = world.sync()
@@ -358,12 +358,12 @@ def test_a_state_that_does_not_record_files_is_written_once(world: World) -> Non
 
     first = world.sync()
 
-    assert first.moved == set()
+    assert first.changed_branches == set()
     assert {name for name in first.after if first.after[name] != first.before[name]} >= {
         f"refs/reconciler/state/{cluster}" for cluster in ("berlin", "lisbon")
     }
     assert errors(first) == {}
-    assert world.sync().is_silent
+    assert world.sync().is_unchanged
 
 
 def test_a_state_that_does_not_record_files_is_no_proof(world: World) -> None:
@@ -439,13 +439,13 @@ def git_world(tmp_path: Path) -> ConfigWorld:
     return begin(tmp_path, in_git)
 
 
-def stays(world: World, pass_result: Pass, code: str) -> bool:
+def stays(world: World, pass_result: PassResult, code: str) -> bool:
     """Return whether nothing at all is removed, with an error of this code, now and in a second pass."""
     second_pass_result = world.sync()
     return (
         code in errors(pass_result)
         and code in errors(second_pass_result)
-        and second_pass_result.is_silent
+        and second_pass_result.is_unchanged
         and removals(world) == []
     )
 
@@ -473,7 +473,7 @@ def test_a_deleted_file_of_a_repository_is_evidence(git_world: ConfigWorld) -> N
     after = git_world.sync()
 
     assert (after.outcomes["berlin/a"], errors(after)) == ("proposed", {})
-    assert git_world.sync().is_silent
+    assert git_world.sync().is_unchanged
 
 
 @pytest.mark.parametrize(
@@ -561,7 +561,7 @@ def test_a_directory_that_hides_few_owners_removes_these(git_world: ConfigWorld)
     after = elsewhere.sync()
 
     assert (after.outcomes["berlin/a"], errors(after)) == ("proposed", {})
-    assert elsewhere.sync().is_silent
+    assert elsewhere.sync().is_unchanged
 
 
 def test_a_config_that_moves_into_a_directory_removes_nothing(git_world: ConfigWorld) -> None:
@@ -571,8 +571,8 @@ def test_a_config_that_moves_into_a_directory_removes_nothing(git_world: ConfigW
 
     after = elsewhere.sync()
 
-    assert (after.moved, errors(after)) == (set(), {})
-    assert elsewhere.sync().is_silent
+    assert (after.changed_branches, errors(after)) == (set(), {})
+    assert elsewhere.sync().is_unchanged
     elsewhere.commit_config({"prod/apps/a.yaml": LFS})
     assert errors(elsewhere.sync())["FileInconclusive"].startswith("apps/a.yaml:1")
 
@@ -665,14 +665,14 @@ def test_a_target_gives_up_its_share_and_more_when_its_repository_says_so(git_wo
 
     assert {held.outcomes[f"berlin/{item}"] for item in "ab"} == {"DeletionHeld"}
     assert errors(held) == {"DeletionHeld": "targets/berlin.yaml:1 Repository/default/berlin"}
-    assert guarded.sync().is_silent
+    assert guarded.sync().is_unchanged
     message = next(finding.message for finding in held.findings if finding.code == "DeletionHeld")
     (token,) = re.findall(r'annotate Repository berlin with reconciler.dev/ack-deletions: "([0-9a-f]{16})"', message)
     guarded.commit_config({"targets/berlin.yaml": acknowledged(repository("berlin"), token)})
     after = guarded.sync()
     assert {after.outcomes[f"berlin/{item}"] for item in "ab"} == {"proposed"}
     assert errors(after) == {}
-    assert guarded.sync().is_silent
+    assert guarded.sync().is_unchanged
 
 
 def test_one_of_four_packages_goes_without_a_question(git_world: ConfigWorld) -> None:

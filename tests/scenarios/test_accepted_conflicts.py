@@ -8,10 +8,10 @@ from typing import get_args
 
 import pytest
 
-from tests.support.fake_forge.core import FakeRequest
+from tests.support.fake_forge.core import FakePullRequest
 from tests.support.fake_forge.scene import Product
 from tests.support.forge_world import ForgeWorld, forge_world
-from tests.support.git_env import git
+from tests.support.git_repositories import git
 from tests.support.world import STATE, package, variant
 
 LABEL = "accept-conflicts"
@@ -23,9 +23,9 @@ def update(world: ForgeWorld, version: str, replicas: int, image: str = "1.0") -
     world.write({"web-lisbon.yaml": variant("web-lisbon", "lisbon", "web", version)})
 
 
-def conflicted(world: ForgeWorld) -> FakeRequest:
+def conflicted(world: ForgeWorld) -> FakePullRequest:
     """Publish web, change it on the cluster branch, and return the pull request of an update of the same field."""
-    world.act("approve", "lisbon", should_approve_unproposed=True) if world.sync() else None
+    world.run_review_action("approve", "lisbon", should_approve_unproposed=True) if world.sync() else None
     world.settle()
     world.edit("clusters/lisbon", "web/deployment.yaml", "replicas: 2", "replicas: 5")
     update(world, "v2", 3)
@@ -60,14 +60,14 @@ def test_the_check_fails_until_a_reviewer_sets_the_label_on_this_head(product: P
         fails = ("failure", f"ConflictsNotAccepted: web has 1 conflict; review them and set the label {LABEL}")
         assert check(world) == fails
         world.writes()
-        assert world.settle().is_silent
+        assert world.settle().is_unchanged
         assert world.writes() == []
 
         world.on_forge.set_label(pull_request.number, LABEL)
         world.settle()
         assert check(world) == ("success", "nothing blocks publication: a reviewer accepted the conflicts")
         world.writes()
-        assert world.settle().is_silent
+        assert world.settle().is_unchanged
         assert world.writes() == []
 
         world.edit(DRAFT, "web/deployment.yaml", "web:1.0", "web:1.0-reviewed")
@@ -142,7 +142,7 @@ def test_replicas_agree_without_a_database(world: ForgeWorld) -> None:
     replica.settle()
 
     assert (pull_request.labels, state_of(world)) == ([LABEL], "success")
-    assert world.settle().is_silent
+    assert world.settle().is_unchanged
     assert (pull_request.labels, state_of(world)) == ([LABEL], "success")
 
 

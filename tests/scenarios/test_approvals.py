@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from reconciler.reconcile.pass_runner import PassRunner
-from tests.support.git_env import assert_sound, git, read_refs, write_hook
-from tests.support.world import Pass, World, catalog, package, repository, variant
+from tests.support.git_repositories import assert_sound, git, read_refs, write_hook
+from tests.support.world import PassResult, World, catalog, package, repository, variant
 
 HOUR = 3_600
 BERLIN = repository("berlin")
@@ -29,7 +29,7 @@ def wants(world: World, name: str, version: str = "v1", policy: str = "", delay:
 @pytest.fixture
 def world(tmp_path: Path) -> World:
     """Berlin has nothing yet, and approvals by annotation are switched on."""
-    world = World.new(tmp_path, approvals={"by_annotation": True})
+    world = World.create(tmp_path, approvals={"by_annotation": True})
     for name in ("metrics", "gateway"):
         world.release(name, "v1", package(name))
         world.release(name, "v2", package(name, image="2.0"))
@@ -44,7 +44,7 @@ def published(world: World, name: str = "metrics") -> str:
     return world.text("clusters/berlin", f"{name}/deployment.yaml").rstrip().rpartition(":")[2]
 
 
-def approved(pass_result: Pass) -> tuple[str, ...]:
+def approved(pass_result: PassResult) -> tuple[str, ...]:
     return pass_result.report.approvals.packages
 
 
@@ -71,11 +71,11 @@ def test_initial_publishes_the_first_draft_in_the_next_pass_and_leaves_updates_t
     assert (approved(second), published(world)) == (("berlin/metrics",), "1.0")
     assert world.head("drafts/berlin") == ""
     assert world.sync().outcomes["berlin/metrics"] == "published"
-    assert world.sync().is_silent
+    assert world.sync().is_unchanged
     assert world.record("berlin", "metrics")["revision"] == 1
     wants(world, "metrics", "v2", policy="initial")
     assert world.sync().codes == set()
-    assert world.sync().is_silent
+    assert world.sync().is_unchanged
     assert (published(world), world.head("drafts/berlin") != "") == ("1.0", True)
     assert_sound(world.fleet)
 
@@ -96,14 +96,14 @@ def test_what_was_published_and_removed_is_not_new(world: World) -> None:
     world.settle()
     world.write({"metrics.yaml": None})
     world.settle()
-    world.act("approve", "berlin/metrics", should_approve_unproposed=True)
+    world.run_review_action("approve", "berlin/metrics", should_approve_unproposed=True)
     assert published(world) == ""
     world.settle()
     wants(world, "metrics", policy="initial")
 
     world.sync()
 
-    assert world.sync().is_silent
+    assert world.sync().is_unchanged
     assert published(world) == ""
 
 
@@ -133,7 +133,7 @@ def test_the_switch_is_off_unless_somebody_turns_it_on(world: World) -> None:
     wants(world, "metrics", policy="initial")
 
     assert world.sync().codes == set()
-    assert world.sync().is_silent
+    assert world.sync().is_unchanged
     assert (published(world), world.head("drafts/berlin") != "") == ("", True)
 
 
@@ -160,7 +160,7 @@ def test_a_new_draft_has_the_annotations_of_its_variant_and_an_open_one_those_it
     wants(world, "metrics", policy="always")
     world.settle()
     assert published(world) == ""
-    world.act("approve", "berlin", should_approve_unproposed=True)
+    world.run_review_action("approve", "berlin", should_approve_unproposed=True)
     wants(world, "metrics", "v2", policy="always")
 
     world.settle()
@@ -198,7 +198,7 @@ def test_a_delay_counts_from_when_the_draft_was_first_seen(world: World) -> None
     assert world.sync().report.due_at == world.now + HOUR
     world.now += HOUR - 1
     early = world.sync()
-    assert (early.is_silent, early.report.due_at) == (True, world.now + 1)
+    assert (early.is_unchanged, early.report.due_at) == (True, world.now + 1)
 
     world.now += 1
 
@@ -304,7 +304,7 @@ def test_one_package_is_one_commit_and_the_others_of_the_draft_stay(world: World
     assert "Approved by annotation, approval.nephio.org/policy: always\n" in message
     assert "Reconciler-Task: publish\nReconciler-Repository: berlin\nReconciler-Package: metrics\n" in message
     assert world.sync().outcomes == {"berlin/metrics": "published", "berlin/gateway": "drafted"}
-    assert world.sync().is_silent
+    assert world.sync().is_unchanged
     world.merge("berlin", "squash")
     assert world.settle().outcomes["berlin/gateway"] == "published"
 
@@ -324,7 +324,7 @@ def test_all_that_is_due_goes_in_one_push_and_ends_the_draft(world: World) -> No
     assert git(world.fleet, "log", "-1", "--format=%P", "clusters/berlin").endswith(head)
     assert (published(world), published(world, "gateway"), world.head("drafts/berlin")) == ("1.0", "1.0", "")
     assert set(world.sync().outcomes.values()) == {"published"}
-    assert world.sync().is_silent
+    assert world.sync().is_unchanged
     assert_sound(world.fleet)
 
 
@@ -370,7 +370,7 @@ def test_an_unmet_gate_is_waited_for_wherever_it_is(world: World, deployment: st
     world.release("metrics", "v3", gated("False"))
     wants(world, "metrics", "v3", policy="always")
     world.sync()
-    assert world.sync().is_silent
+    assert world.sync().is_unchanged
     assert published(world) == ""
     world.release("metrics", "v4", gated("True"))
     wants(world, "metrics", "v4", policy="always")
@@ -389,7 +389,7 @@ def note(world: World, cluster: str = "berlin") -> None:
 
 
 def propose(world: World, cluster: str = "berlin") -> None:
-    world.act("propose", cluster)
+    world.run_review_action("propose", cluster)
 
 
 def stale(world: World, cluster: str = "berlin") -> None:
@@ -399,7 +399,7 @@ def stale(world: World, cluster: str = "berlin") -> None:
 
 def reject(world: World, cluster: str = "berlin") -> None:
     propose(world, cluster)
-    world.act("reject", cluster, message="not before Monday")
+    world.run_review_action("reject", cluster, message="not before Monday")
 
 
 def block(world: World, cluster: str = "berlin") -> None:
@@ -444,11 +444,11 @@ def test_a_rejection_is_about_the_draft_as_it_stood(world: World) -> None:
 def test_a_dropped_draft_is_not_published(world: World) -> None:
     wants(world, "metrics", policy="always")
     world.sync()
-    world.act("drop", "berlin")
+    world.run_review_action("drop", "berlin")
 
     world.sync()
 
-    assert world.sync().is_silent
+    assert world.sync().is_unchanged
     assert published(world) == ""
 
 
@@ -459,7 +459,7 @@ def test_a_draft_whose_function_failed_waits(world: World) -> None:
     wants(world, "metrics", "v3", policy="always")
     world.sync()
 
-    assert world.sync().is_silent
+    assert world.sync().is_unchanged
     assert published(world) == ""
 
 
@@ -472,7 +472,7 @@ def test_a_draft_with_conflicts_waits(world: World) -> None:
     assert world.told("drafts/berlin", "metrics")["conflicts"]
 
     held = world.sync()
-    assert held.is_silent
+    assert held.is_unchanged
     assert published(world) == "1.0-ours"
     (finding,) = [finding for finding in held.findings if finding.code == "ApprovalHeld"]
     assert (finding.severity, finding.location.object) == ("warning", "PackageVariant/default/metrics")

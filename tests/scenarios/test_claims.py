@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.beginnings import begin, berlin_published
-from tests.support.git_env import commit_files, make_bare
-from tests.support.world import Pass, World, catalog, config_map, package, repository, small_world, variant
+from tests.support.git_repositories import commit_files, make_bare
+from tests.support.prepared_worlds import begin, berlin_published
+from tests.support.world import PassResult, World, catalog, config_map, package, repository, small_world, variant
 
 BERLIN = "clusters/berlin.yaml"
 NEWCOMERS = [
@@ -38,7 +38,7 @@ class GitWorld(World):
 
 def in_git(folder: Path, *commits: dict[str, str | None]) -> GitWorld:
     """Return a world whose config has these commits; the first one also has the catalog."""
-    world = GitWorld.new(folder)
+    world = GitWorld.create(folder)
     make_bare(folder / "config.git")
     world.release("metrics", "v1", package("metrics"))
     commit_files(world.fleet, "refs/heads/clusters/berlin", {"README": b""}, "begin", 1_000_000_000)
@@ -47,7 +47,7 @@ def in_git(folder: Path, *commits: dict[str, str | None]) -> GitWorld:
     return world
 
 
-def rejected(after: Pass) -> set[str]:
+def rejected(after: PassResult) -> set[str]:
     return {finding.location.file for finding in after.findings if finding.code == "ClaimConflict"}
 
 
@@ -59,9 +59,9 @@ def test_a_second_repository_does_not_stop_a_cluster(world: World, newcomer: str
     after = world.sync()
 
     assert rejected(after) == {"newcomer.yaml"}
-    assert after.moved == set()
+    assert after.changed_branches == set()
     assert after.outcomes == undisturbed.outcomes
-    assert world.sync().is_silent
+    assert world.sync().is_unchanged
 
 
 @pytest.mark.parametrize("newcomer", NEWCOMERS)
@@ -73,7 +73,7 @@ def test_edits_of_the_holder_continue_to_apply(world: World, newcomer: str) -> N
 
     after = world.sync()
 
-    assert "drafts/berlin" in after.moved
+    assert "drafts/berlin" in after.changed_branches
     assert rejected(after) == {"newcomer.yaml"}
 
 
@@ -89,7 +89,7 @@ def test_a_second_cluster_object_does_not_stop_a_cluster(world: World, namespace
     after = world.sync()
 
     assert rejected(after) == {"a-newcomer.yaml"}
-    assert "drafts/berlin" in after.moved
+    assert "drafts/berlin" in after.changed_branches
     assert not {"DestinationConflict", "DuplicateObject"} & after.codes
 
 
@@ -102,7 +102,7 @@ def test_a_second_definition_of_an_owner_is_rejected(world: World) -> None:
     assert finding.location.file == "a-newcomer.yaml"
     assert "to hand over, remove the first definition in the commit that adds the second" in finding.message
     assert after.outcomes["berlin/metrics"] == "published"
-    assert world.sync().is_silent
+    assert world.sync().is_unchanged
 
 
 def test_a_handover_in_one_commit_needs_nothing_else(world: World) -> None:
@@ -112,7 +112,7 @@ def test_a_handover_in_one_commit_needs_nothing_else(world: World) -> None:
     after = world.sync()
 
     assert after.codes == set()
-    assert after.moved == set()
+    assert after.changed_branches == set()
 
 
 def test_without_a_record_both_definitions_are_rejected(tmp_path: Path) -> None:
@@ -168,7 +168,7 @@ def test_commands_agree_with_a_pass(world: World) -> None:
     world.write({"newcomer.yaml": repository("berlin", branch="main")})
 
     after = world.plan()
-    (sheet,) = world.sheets("berlin") or [None]
+    (sheet,) = world.list_open_drafts("berlin") or [None]
 
     assert rejected(after) == {"newcomer.yaml"}
     assert sheet is None

@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 
 from reconciler.krm.yaml import parse_yaml
-from tests.support.beginnings import begin
 from tests.support.components import (
     BACKEND,
     CART,
@@ -22,7 +21,6 @@ from tests.support.components import (
     STAGED,
     STAGING,
     TRACES,
-    baked,
     binding,
     build,
     component,
@@ -37,15 +35,17 @@ from tests.support.components import (
     fence,
     object_on,
     package_of,
+    package_target,
     path_on,
-    place,
+    platform_addon,
     service,
     status_of,
     traces,
 )
-from tests.support.git_env import assert_sound, git
-from tests.support.policies import greenhouse, publish
-from tests.support.world import MERGES, Pass, World, catalog, repository
+from tests.support.git_repositories import assert_sound, git
+from tests.support.policies import greenhouse_cluster, publish
+from tests.support.prepared_worlds import begin
+from tests.support.world import MERGES, PassResult, World, catalog, repository
 
 RULED = "  validation: {rules: [{expression: size(spec.from) < 9}]}"
 EVERYWHERE = {f"drafts/{cluster}" for cluster in CLUSTERS}
@@ -76,7 +76,7 @@ def test_a_component_has_a_package_on_each_cluster_of_each_of_its_environments(d
         "deployment-cart.yaml", "networkpolicy-cart-fence.yaml", "service-cart.yaml",
     ]  # fmt: skip
     assert drafted.tree("drafts/oslo", package_of("cart")) == drafted.tree("drafts/lisbon", package_of("cart"))
-    assert drafted.sync().is_silent
+    assert drafted.sync().is_unchanged
     assert_sound(drafted.fleet)
 
 
@@ -93,9 +93,9 @@ def test_components_are_published_however_people_merge(drafted: World, how: str)
 
     after = drafted.sync()
 
-    assert after.outcomes[place("oslo", "cart")] == "published"
+    assert after.outcomes[package_target("oslo", "cart")] == "published"
     assert drafted.record("oslo", package_of("cart"))["revision"] == 1
-    assert drafted.sync().is_silent
+    assert drafted.sync().is_unchanged
 
 
 def test_one_component_can_be_published_alone(drafted: World) -> None:
@@ -104,8 +104,11 @@ def test_one_component_can_be_published_alone(drafted: World) -> None:
     after = drafted.sync()
 
     assert components_on(drafted, "clusters/oslo") == ["production/cart"]
-    assert (after.outcomes[place("oslo", "cart")], after.outcomes[place("oslo", "till")]) == ("published", "drafted")
-    assert drafted.sync().is_silent
+    assert (after.outcomes[package_target("oslo", "cart")], after.outcomes[package_target("oslo", "till")]) == (
+        "published",
+        "drafted",
+    )
+    assert drafted.sync().is_unchanged
 
 
 def test_a_new_component_comes_with_its_bindings(world: World) -> None:
@@ -113,9 +116,9 @@ def test_a_new_component_comes_with_its_bindings(world: World) -> None:
 
     after = world.sync()
 
-    assert (after.moved, after.report.render_count) == ({"drafts/berlin"}, 1)
+    assert (after.changed_branches, after.report.render_count) == ({"drafts/berlin"}, 1)
     assert components_on(world, "drafts/berlin") == ["staging/cart", "staging/desk", "staging/till"]
-    assert world.sync().is_silent
+    assert world.sync().is_unchanged
 
 
 # what an edit moves
@@ -136,7 +139,7 @@ def test_a_new_component_comes_with_its_bindings(world: World) -> None:
         pytest.param({FENCE: None, "moved/fence.yaml": fence()}, 0, (), id="another-file"),
         pytest.param({SERVICE: service(8081)}, 6, CLUSTERS, id="a-default-of-the-definition"),
         pytest.param(
-            {BACKEND: component_type("backend", "service", [baked("fence", **{"from": ["in"]})], ["trace-agent"])},
+            {BACKEND: component_type("backend", "service", [platform_addon("fence", **{"from": ["in"]})], ["trace-agent"])},
             6, CLUSTERS, id="a-value-of-the-type",
         ),
         pytest.param({CART: component("cart", replicas=3, traceAgent={})}, 3, CLUSTERS, id="a-value-of-the-component"),
@@ -164,8 +167,8 @@ def test_an_edit_moves_the_drafts_that_it_reaches(
 
     after = world.sync()
 
-    assert (after.report.render_count, after.moved) == (renders, {f"drafts/{item}" for item in moved})
-    assert world.sync().is_silent
+    assert (after.report.render_count, after.changed_branches) == (renders, {f"drafts/{item}" for item in moved})
+    assert world.sync().is_unchanged
 
 
 @pytest.mark.parametrize("cluster", CLUSTERS)
@@ -175,7 +178,7 @@ def test_a_build_moves_the_packages_of_its_component_and_no_others(world: World,
     after = world.sync()
 
     drafts = {item for item, how in after.outcomes.items() if how == "draft"}
-    assert drafts == {place(cluster, "cart") for cluster in CLUSTERS}
+    assert drafts == {package_target(cluster, "cart") for cluster in CLUSTERS}
     changed = git(world.fleet, "diff", "--name-only", f"clusters/{cluster}", f"drafts/{cluster}").splitlines()
     name = package_of("cart", environment_of(cluster))
     assert changed == [f".reconciler/{name}.yaml", f"{name}/deployment-cart.yaml"]
@@ -190,9 +193,9 @@ def test_the_build_of_an_environment_wins_there_and_the_other_when_it_goes(world
 
     after = world.sync()
 
-    assert (there, after.moved) == ("cart:2", {"drafts/berlin"})
+    assert (there, after.changed_branches) == ("cart:2", {"drafts/berlin"})
     assert object_on(world, "drafts/berlin")["spec"]["template"]["spec"]["containers"][0]["image"] == "cart:1"
-    assert world.sync().is_silent
+    assert world.sync().is_unchanged
 
 
 def test_an_override_is_of_its_environment_alone(world: World) -> None:
@@ -203,14 +206,14 @@ def test_an_override_is_of_its_environment_alone(world: World) -> None:
     assert object_on(world, "clusters/berlin")["spec"]["replicas"] == 2
     world.write({CART_PRODUCTION: binding("cart", PRODUCTION)})
     after = world.sync()
-    assert (after.moved, world.head("drafts/oslo")) == ({"drafts/lisbon", "drafts/oslo"}, "")
-    assert world.settle().is_silent
+    assert (after.changed_branches, world.head("drafts/oslo")) == ({"drafts/lisbon", "drafts/oslo"}, "")
+    assert world.settle().is_unchanged
 
 
 # what goes
 
 
-def ack_of(after: Pass) -> str:
+def ack_of(after: PassResult) -> str:
     """Return what acknowledges that packages go."""
     result = next(
         finding.message
@@ -238,23 +241,23 @@ def test_an_environment_that_gains_a_cluster_drafts_all_of_its_components_there(
 
     after = world.sync()
 
-    assert after.moved == {"clusters/rome", "drafts/rome"}
+    assert after.changed_branches == {"clusters/rome", "drafts/rome"}
     assert components_on(world, "drafts/rome") == ["production/cart", "production/feed", "production/till"]
     assert status_of(world, "shop/EnvBinding/cart-production")["clusters"] == ["lisbon", "oslo", "rome"]
-    assert world.sync().is_silent
+    assert world.sync().is_unchanged
 
 
 def test_an_environment_chooses_clusters_by_their_labels(world: World) -> None:
     chosen = environment(PRODUCTION, clusterSelector={"matchLabels": {"region": "south"}})
     world.write({PRODUCED: chosen.replace('"clusterSelector"', '"clusters": ["oslo"], "clusterSelector"')})
     quiet = world.sync()
-    assert world.sync().is_silent
+    assert world.sync().is_unchanged
     world.write({"clusters/rome.yaml": repository("rome").replace("north", "south")})
 
     after = world.sync()
 
-    assert (quiet.moved, after.moved) == (set(), {"clusters/rome", "drafts/rome"})
-    assert world.sync().is_silent
+    assert (quiet.changed_branches, after.changed_branches) == (set(), {"clusters/rome", "drafts/rome"})
+    assert world.sync().is_unchanged
 
 
 def test_an_environment_that_loses_one_cluster_of_two_lets_its_packages_go(world: World) -> None:
@@ -263,12 +266,12 @@ def test_an_environment_that_loses_one_cluster_of_two_lets_its_packages_go(world
     after = world.sync()
 
     assert {after.outcomes[f"oslo/{package_of(item)}"] for item in ("cart", "feed", "till")} == {"proposed"}
-    assert after.moved == {"removals/oslo"}
-    assert world.sync().is_silent
+    assert after.changed_branches == {"removals/oslo"}
+    assert world.sync().is_unchanged
     remove(world, "oslo")
     assert components_on(world, "clusters/oslo") == []
     assert len(components_on(world, "clusters/lisbon")) == 3
-    assert world.settle().is_silent
+    assert world.settle().is_unchanged
 
 
 def test_a_cluster_that_comes_back_keeps_what_it_has(world: World) -> None:
@@ -278,15 +281,15 @@ def test_a_cluster_that_comes_back_keeps_what_it_has(world: World) -> None:
 
     after = world.sync()
 
-    assert (after.moved, after.outcomes[place("oslo", "cart")]) == ({"removals/oslo"}, "published")
+    assert (after.changed_branches, after.outcomes[package_target("oslo", "cart")]) == ({"removals/oslo"}, "published")
     assert world.head("removals/oslo") == ""
-    assert world.sync().is_silent
+    assert world.sync().is_unchanged
 
 
 def test_an_environment_that_moves_to_other_clusters_is_held_until_somebody_says_so(world: World) -> None:
     world.write({PRODUCED: environment(PRODUCTION, "berlin")})
     held = world.sync()
-    assert world.sync().is_silent
+    assert world.sync().is_unchanged
     values = [
         finding.message
         for finding in held.findings
@@ -297,11 +300,14 @@ def test_an_environment_that_moves_to_other_clusters_is_held_until_somebody_says
 
     after = world.sync()
 
-    assert held.outcomes[place("oslo", "cart")] == "DeletionHeld"
-    assert held.moved == {"drafts/berlin"}
-    assert (after.outcomes[place("oslo", "cart")], after.moved) == ("proposed", {"removals/lisbon", "removals/oslo"})
-    assert after.outcomes[place("oslo", "till")] == "DeletionHeld"
-    assert world.sync().is_silent
+    assert held.outcomes[package_target("oslo", "cart")] == "DeletionHeld"
+    assert held.changed_branches == {"drafts/berlin"}
+    assert (after.outcomes[package_target("oslo", "cart")], after.changed_branches) == (
+        "proposed",
+        {"removals/lisbon", "removals/oslo"},
+    )
+    assert after.outcomes[package_target("oslo", "till")] == "DeletionHeld"
+    assert world.sync().is_unchanged
 
 
 def test_a_binding_that_goes_takes_its_packages_along(world: World) -> None:
@@ -309,9 +315,9 @@ def test_a_binding_that_goes_takes_its_packages_along(world: World) -> None:
 
     after = world.sync()
 
-    assert {after.outcomes[place(cluster, "cart")] for cluster in LIVE} == {"proposed"}
-    assert after.moved == {"removals/lisbon", "removals/oslo"}
-    assert world.sync().is_silent
+    assert {after.outcomes[package_target(cluster, "cart")] for cluster in LIVE} == {"proposed"}
+    assert after.changed_branches == {"removals/lisbon", "removals/oslo"}
+    assert world.sync().is_unchanged
     remove(world, *LIVE)
     assert components_on(world, "clusters/oslo") == ["production/feed", "production/till"]
     assert components_on(world, "clusters/berlin") == ["staging/cart", "staging/till"]
@@ -322,27 +328,27 @@ def test_before_it_is_published_what_is_not_wanted_just_goes(drafted: World) -> 
 
     after = drafted.sync()
 
-    assert after.moved == {"drafts/lisbon", "drafts/oslo"}
+    assert after.changed_branches == {"drafts/lisbon", "drafts/oslo"}
     assert components_on(drafted, "drafts/oslo") == ["production/feed", "production/till"]
-    assert drafted.sync().is_silent
+    assert drafted.sync().is_unchanged
 
 
 def test_a_component_that_goes_while_it_is_bound_is_held_until_somebody_says_so(world: World) -> None:
     world.write({CART: None, CART_STAGING: None})
     held = world.sync()
-    assert world.sync().is_silent
+    assert world.sync().is_unchanged
     result = condition_of(world, "shop/EnvBinding/cart-production")
     world.write({CART_PRODUCTION: binding("cart", PRODUCTION, acknowledged(ack_of(held)))})
 
     after = world.sync()
 
-    assert {held.outcomes[place(cluster, "cart")] for cluster in LIVE} == {"DeletionHeld"}
-    assert (held.outcomes[place("berlin", "cart")], held.moved) == ("proposed", {"removals/berlin"})
+    assert {held.outcomes[package_target(cluster, "cart")] for cluster in LIVE} == {"DeletionHeld"}
+    assert (held.outcomes[package_target("berlin", "cart")], held.changed_branches) == ("proposed", {"removals/berlin"})
     assert result[:2] == ("False", "EnvBindingOwnerUnresolved")
     assert 'not "cart"; existing: feed, till' in result[2]
-    assert {after.outcomes[place(cluster, "cart")] for cluster in LIVE} == {"proposed"}
-    assert after.moved == {"removals/lisbon", "removals/oslo"}
-    assert world.sync().is_silent
+    assert {after.outcomes[package_target(cluster, "cart")] for cluster in LIVE} == {"proposed"}
+    assert after.changed_branches == {"removals/lisbon", "removals/oslo"}
+    assert world.sync().is_unchanged
     remove(world, *LIVE)
     assert components_on(world, "clusters/oslo") == ["production/feed", "production/till"]
 
@@ -355,24 +361,30 @@ def test_a_component_that_returns_has_what_was_held(world: World) -> None:
 
     after = world.sync()
 
-    assert {after.outcomes[place(cluster, "cart")] for cluster in CLUSTERS} == {"published"}
-    assert (after.moved, {cluster: world.head(f"clusters/{cluster}") for cluster in CLUSTERS}) == (set(), before)
-    assert world.sync().is_silent
+    assert {after.outcomes[package_target(cluster, "cart")] for cluster in CLUSTERS} == {"published"}
+    assert (after.changed_branches, {cluster: world.head(f"clusters/{cluster}") for cluster in CLUSTERS}) == (
+        set(),
+        before,
+    )
+    assert world.sync().is_unchanged
 
 
 def test_a_binding_for_another_environment_is_another_package(world: World) -> None:
     world.write({CART_STAGING: binding("cart", STAGING, of="trial"), "trial.yaml": environment("trial", "berlin")})
     held = world.sync()
-    assert world.settle().is_silent
+    assert world.settle().is_unchanged
     ack = acknowledged(ack_of(held))
     world.write({CART_STAGING: binding("cart", STAGING, ack, of="trial")})
 
     after = world.sync()
 
-    assert (held.moved, held.outcomes[place("berlin", "cart")]) == ({"drafts/berlin"}, "DeletionHeld")
+    assert (held.changed_branches, held.outcomes[package_target("berlin", "cart")]) == (
+        {"drafts/berlin"},
+        "DeletionHeld",
+    )
     assert components_on(world, "drafts/berlin") == ["staging/cart", "staging/till", "trial/cart"]
-    assert after.outcomes[place("berlin", "cart")] == "proposed"
-    assert world.settle().is_silent
+    assert after.outcomes[package_target("berlin", "cart")] == "proposed"
+    assert world.settle().is_unchanged
 
 
 # what an addon leaves behind
@@ -384,11 +396,11 @@ def test_an_addon_that_leaves_the_type_takes_the_files_along_that_it_made(world:
 
     after = world.sync()
 
-    assert (after.report.render_count, after.moved) == (6, EVERYWHERE)
+    assert (after.report.render_count, after.changed_branches) == (6, EVERYWHERE)
     for cluster in CLUSTERS:
         draft = world.paths(world.fleet, f"drafts/{cluster}", package_of("cart", environment_of(cluster)))
         assert draft == ["deployment-cart.yaml", "service-cart.yaml"]
-    assert world.sync().is_silent
+    assert world.sync().is_unchanged
     publish(world, *CLUSTERS)
     assert world.paths(world.fleet, "clusters/oslo", package_of("till")) == [
         "deployment-till.yaml",
@@ -410,13 +422,13 @@ def test_a_file_with_peoples_additions_stays_when_its_addon_leaves_and_that_is_t
         "service-cart.yaml",
     ]
     assert conflicts_on(world, "drafts/oslo", "cart") == [("networkpolicy-cart-fence.yaml", "")]
-    assert world.sync().is_silent
+    assert world.sync().is_unchanged
 
 
 # what is not ready
 
 
-BROKEN = component_type("backend", "service", [baked("fence", frm=[])], ["trace-agent"])
+BROKEN = component_type("backend", "service", [platform_addon("fence", frm=[])], ["trace-agent"])
 NEEDY = service(fields=", team: string | required=true")
 
 
@@ -458,16 +470,19 @@ def test_what_cannot_be_made_stays_as_it_is_and_says_why(
 
     after = world.sync()
 
-    assert (after.moved, after.report.render_count) == (set(), 0)
+    assert (after.changed_branches, after.report.render_count) == (set(), 0)
     status, text, message = condition_of(world, "shop/EnvBinding/cart-production")
     assert (status, text) == ("False", reason)
     assert words in message
-    assert world.settle().is_silent
+    assert world.settle().is_unchanged
     world.write({**dict.fromkeys(files), **before})
     healed = world.sync()
-    assert {healed.outcomes[place(cluster, "cart")] for cluster in CLUSTERS} == {"published"}
-    assert (healed.moved, {cluster: world.head(f"clusters/{cluster}") for cluster in CLUSTERS}) == (set(), heads)
-    assert world.settle().is_silent
+    assert {healed.outcomes[package_target(cluster, "cart")] for cluster in CLUSTERS} == {"published"}
+    assert (healed.changed_branches, {cluster: world.head(f"clusters/{cluster}") for cluster in CLUSTERS}) == (
+        set(),
+        heads,
+    )
+    assert world.settle().is_unchanged
 
 
 def test_a_required_field_more_is_told_of_every_component_that_lacks_it(world: World) -> None:
@@ -476,8 +491,8 @@ def test_a_required_field_more_is_told_of_every_component_that_lacks_it(world: W
 
     after = world.sync()
 
-    assert after.moved == set()
-    assert {after.outcomes[place(cluster, "till")] for cluster in CLUSTERS} == {"published"}
+    assert after.changed_branches == set()
+    assert {after.outcomes[package_target(cluster, "till")] for cluster in CLUSTERS} == {"published"}
     status, reason, message = condition_of(world, "_cluster/ComponentType/backend", "InstancesValid")
     assert (status, reason) == ("False", "SchemaValidation")
     assert "1 of 2 components are not valid: Backend/shop/cart" in message
@@ -487,7 +502,7 @@ def test_a_required_field_more_is_told_of_every_component_that_lacks_it(world: W
     crd = parse_yaml(world.text("reconciler/status", "types/_cluster/backend/crd.yaml")).documents[0].data
     spec = crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]
     assert spec["required"] == ["team"]
-    assert world.sync().is_silent
+    assert world.sync().is_unchanged
 
 
 def test_one_bad_component_spoils_no_other(world: World) -> None:
@@ -495,11 +510,11 @@ def test_one_bad_component_spoils_no_other(world: World) -> None:
 
     after = world.sync()
 
-    assert {after.outcomes[place(cluster, "till")] for cluster in CLUSTERS} == {"draft"}
-    assert {after.outcomes.get(place(cluster, "cart")) for cluster in CLUSTERS} == {None}
+    assert {after.outcomes[package_target(cluster, "till")] for cluster in CLUSTERS} == {"draft"}
+    assert {after.outcomes.get(package_target(cluster, "cart")) for cluster in CLUSTERS} == {None}
     assert object_on(world, "clusters/oslo", kind="fence")["spec"]["port"] == 443
     assert object_on(world, "drafts/oslo", "till", "fence")["spec"]["port"] == 444
-    assert world.sync().is_silent
+    assert world.sync().is_unchanged
 
 
 def test_the_files_of_a_type_that_is_not_ready_any_more_stay(world: World) -> None:
@@ -515,7 +530,7 @@ def test_the_files_of_a_type_that_is_not_ready_any_more_stay(world: World) -> No
     world.write({BACKEND: None})
     world.sync()
     assert world.files(world.fleet, "reconciler/status", "types/_cluster/backend") == {}
-    assert world.sync().is_silent
+    assert world.sync().is_unchanged
 
 
 # what is not known
@@ -552,15 +567,15 @@ def test_nothing_vanishes_while_not_all_is_known(world: World, files: dict[str, 
 
     after = world.sync()
 
-    assert after.moved == set()
+    assert after.changed_branches == set()
     assert after.findings
-    assert world.settle().is_silent
+    assert world.settle().is_unchanged
     world.write({**dict.fromkeys(files), **before})
     healed = world.sync()
-    assert healed.moved == set()
+    assert healed.changed_branches == set()
     assert set(healed.outcomes.values()) == {"published"}
     assert {cluster: world.head(f"clusters/{cluster}") for cluster in CLUSTERS} == heads
-    assert world.settle().is_silent
+    assert world.settle().is_unchanged
 
 
 def test_a_build_for_one_environment_that_cannot_be_read_is_not_taken_for_gone(world: World) -> None:
@@ -572,40 +587,46 @@ def test_a_build_for_one_environment_that_cannot_be_read_is_not_taken_for_gone(w
 
     after = world.sync()
 
-    assert after.moved == set()
+    assert after.changed_branches == set()
     assert condition_of(world, "shop/EnvBinding/cart-staging") == (
         "False", "InDoubt", "the package is kept, because Build/shop/cart.staging may be in a file that cannot be read",
     )  # fmt: skip
-    assert world.settle().is_silent
+    assert world.settle().is_unchanged
 
 
 def test_what_is_on_clusters_in_doubt_is_neither_held_nor_acknowledged_away(world: World) -> None:
     names = ("lisbon", "oslo", "rome")
     world.write({PRODUCED: environment(PRODUCTION, clusterSelector={"matchLabels": {"stage": "live"}})})
     world.write({f"clusters/{name}.yaml": repository(name) for name in names})
-    world.write({f"stages/{name}.yaml": greenhouse(name, stage="live") for name in names})
+    world.write({f"stages/{name}.yaml": greenhouse_cluster(name, stage="live") for name in names})
     world.sync()
     publish(world, *names)
     # two definitions in one file: none of them is the first
-    world.write({f"stages/{name}.yaml": "---\n".join([greenhouse(name, stage="live")] * 2) for name in names[1:]})
+    world.write(
+        {f"stages/{name}.yaml": "---\n".join([greenhouse_cluster(name, stage="live")] * 2) for name in names[1:]}
+    )
 
     after = world.sync()
 
-    assert (after.moved, "DeletionHeld" in after.codes, "DuplicateObject" in after.codes) == (set(), False, True)
-    assert world.settle().is_silent
+    assert (after.changed_branches, "DeletionHeld" in after.codes, "DuplicateObject" in after.codes) == (
+        set(),
+        False,
+        True,
+    )
+    assert world.settle().is_unchanged
 
 
 def test_a_binding_of_another_name_takes_over_what_there_is(world: World) -> None:
     world.write({CART_PRODUCTION: None, "shop/prod.yaml": binding("cart", "prod", of=PRODUCTION)})
     renamed = world.sync()
-    assert world.sync().is_silent
+    assert world.sync().is_unchanged
     world.write({"shop/prod.yaml": None})
 
     after = world.sync()
 
-    assert (renamed.moved, renamed.outcomes[place("oslo", "cart")]) == (set(), "published")
-    assert after.outcomes[place("oslo", "cart")] == "proposed"
-    assert world.sync().is_silent
+    assert (renamed.changed_branches, renamed.outcomes[package_target("oslo", "cart")]) == (set(), "published")
+    assert after.outcomes[package_target("oslo", "cart")] == "proposed"
+    assert world.sync().is_unchanged
 
 
 def test_a_binding_of_another_name_that_is_not_ready_keeps_what_there_is(world: World) -> None:
@@ -614,7 +635,7 @@ def test_a_binding_of_another_name_that_is_not_ready_keeps_what_there_is(world: 
 
     after = world.sync()
 
-    assert (after.moved, after.outcomes[place("oslo", "cart")]) == (set(), "RemovalWaits")
+    assert (after.changed_branches, after.outcomes[package_target("oslo", "cart")]) == (set(), "RemovalWaits")
     assert "EnvBinding/shop/cart-prod, which is not ready, may request it" in str(after.findings)
 
 
@@ -623,10 +644,10 @@ def test_a_component_of_another_kind_is_made_anew_where_it_was(world: World) -> 
 
     after = world.sync()
 
-    assert after.moved == EVERYWHERE
+    assert after.changed_branches == EVERYWHERE
     assert world.paths(world.fleet, "drafts/oslo", package_of("cart")) == ["cronjob-cart.yaml"]
     assert condition_of(world, "shop/NightJob/cart")[:2] == ("True", "Valid")
-    assert world.sync().is_silent
+    assert world.sync().is_unchanged
     publish(world, *CLUSTERS)
     assert world.paths(world.fleet, "clusters/oslo", package_of("cart")) == ["cronjob-cart.yaml"]
 
@@ -637,9 +658,9 @@ def test_a_cluster_that_goes_takes_nothing_with_it(world: World) -> None:
 
     after = world.sync()
 
-    assert (after.moved, len(components_on(world, "clusters/oslo"))) == (set(), 3)
+    assert (after.changed_branches, len(components_on(world, "clusters/oslo"))) == (set(), 3)
     assert "UnknownCluster" in after.codes
-    assert world.settle().is_silent
+    assert world.settle().is_unchanged
     world.write({"clusters/oslo.yaml": oslo})
-    assert world.sync().outcomes[place("oslo", "cart")] == "published"
-    assert world.settle().is_silent
+    assert world.sync().outcomes[package_target("oslo", "cart")] == "published"
+    assert world.settle().is_unchanged

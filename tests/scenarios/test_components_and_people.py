@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from reconciler.krm.yaml import parse_yaml
-from tests.support.beginnings import begin
-from tests.support.command_line import Ended, run_in
+from tests.support.command_line import CommandResult, run_in
 from tests.support.components import (
     BACKEND,
     CART,
@@ -34,14 +33,15 @@ from tests.support.components import (
     fence,
     object_on,
     package_of,
+    package_target,
     path_on,
-    place,
     service,
     status_of,
     traces,
 )
-from tests.support.git_env import git
+from tests.support.git_repositories import git
 from tests.support.policies import ATTACHED, patch, policy, publish
+from tests.support.prepared_worlds import begin
 from tests.support.world import World
 
 
@@ -63,10 +63,10 @@ def test_a_field_that_we_emit_is_restored_with_a_conflict_record(tmp_path: Path,
 
     assert object_on(world, "drafts/oslo")["spec"]["replicas"] == 2
     assert conflicts_on(world, "drafts/oslo", "cart") == [("deployment-cart.yaml", "/spec/replicas")]
-    assert world.sync().is_silent
+    assert world.sync().is_unchanged
     publish(world, "oslo")
     assert object_on(world, "clusters/oslo")["spec"]["replicas"] == 2
-    assert world.sync().is_silent
+    assert world.sync().is_unchanged
 
 
 @pytest.mark.parametrize("branch", ["clusters/oslo", "drafts/oslo"])
@@ -84,7 +84,7 @@ def test_what_people_add_beside_is_kept_through_changes_of_ours(tmp_path: Path, 
     assert ("replicas: 4" in text, "pager: night # until May" in text) == (True, True)
     assert "metadata: {name: own}" in world.text("drafts/oslo", own)
     assert conflicts_on(world, "drafts/oslo", "cart") == []
-    assert world.sync().is_silent
+    assert world.sync().is_unchanged
     publish(world, "oslo")
     assert "pager: night" in world.text("clusters/oslo", path_on(branch))
 
@@ -106,7 +106,7 @@ def test_an_item_that_people_add_to_a_list_is_kept_through_changes_of_ours(world
         "agent": "agent:1.0",
     }
     assert conflicts_on(world, "drafts/oslo", "cart") == []
-    assert world.sync().is_silent
+    assert world.sync().is_unchanged
 
 
 def test_a_file_that_people_delete_is_drafted_again(world: World) -> None:
@@ -114,9 +114,9 @@ def test_a_file_that_people_delete_is_drafted_again(world: World) -> None:
 
     after = world.sync()
 
-    assert (after.outcomes[place("oslo", "cart")], after.moved) == ("draft", {"drafts/oslo"})
+    assert (after.outcomes[package_target("oslo", "cart")], after.changed_branches) == ("draft", {"drafts/oslo"})
     assert object_on(world, "drafts/oslo", kind="fence")["kind"] == "NetworkPolicy"
-    assert world.sync().is_silent
+    assert world.sync().is_unchanged
 
 
 def test_a_declined_draft_stays_declined_until_it_would_say_something_else(world: World) -> None:
@@ -124,16 +124,19 @@ def test_a_declined_draft_stays_declined_until_it_would_say_something_else(world
     world.sync()
     world.delete("drafts/oslo")
     declined = world.sync()
-    assert world.sync().is_silent
+    assert world.sync().is_unchanged
     world.write({CART_BUILD: build("cart", "cart:2", tag="2")})
     same = world.sync()
     world.write({CART_BUILD: build("cart", "cart:3")})
 
     after = world.sync()
 
-    assert (declined.outcomes[place("oslo", "cart")], same.outcomes[place("oslo", "cart")]) == ("declined", "declined")
-    assert after.outcomes[place("oslo", "cart")] == "draft"
-    assert world.sync().is_silent
+    assert (declined.outcomes[package_target("oslo", "cart")], same.outcomes[package_target("oslo", "cart")]) == (
+        "declined",
+        "declined",
+    )
+    assert after.outcomes[package_target("oslo", "cart")] == "draft"
+    assert world.sync().is_unchanged
 
 
 # what is others'
@@ -154,19 +157,19 @@ def test_a_directory_of_others_is_left_alone_until_the_binding_says_adopt(tmp_pa
     world = begin(tmp_path, _with_a_foreign_directory)
     before = world.sync()
     result = condition_of(world, "shop/EnvBinding/cart-production")
-    assert world.settle().is_silent
+    assert world.settle().is_unchanged
     world.write({CART_PRODUCTION: binding("cart", PRODUCTION, {"reconciler.dev/adopt": "true"})})
 
     after = world.sync()
 
-    assert before.outcomes[place("oslo", "cart")] == "DirectoryNotOwned"
-    assert before.moved == {"drafts/lisbon"}
+    assert before.outcomes[package_target("oslo", "cart")] == "DirectoryNotOwned"
+    assert before.changed_branches == {"drafts/lisbon"}
     assert (result[0], "components/production/shop/cart" in result[2]) == ("False", True)
-    assert after.outcomes[place("oslo", "cart")] == "draft"
+    assert after.outcomes[package_target("oslo", "cart")] == "draft"
     assert object_on(world, "drafts/oslo")["spec"]["replicas"] == 2
     assert object_on(world, "drafts/oslo")["spec"]["paused"] is True
     assert world.text("drafts/oslo", f"{package_of('cart')}/own.txt") == "mine\n"
-    assert world.settle().is_silent
+    assert world.settle().is_unchanged
     publish(world, "oslo")
     assert world.record("oslo", package_of("cart"))["owned"]
 
@@ -185,10 +188,10 @@ def test_with_its_state_lost_everything_is_known_again(tmp_path: Path, start: Ca
     assert {
         cluster: (world.head(f"clusters/{cluster}"), world.head(f"drafts/{cluster}")) for cluster in CLUSTERS
     } == before
-    assert world.settle().is_silent
+    assert world.settle().is_unchanged
     world.write({"shop/cart-new.yaml": build("cart.production", "cart:2")})
-    assert world.sync().moved == {"drafts/lisbon", "drafts/oslo"}
-    assert world.sync().is_silent
+    assert world.sync().changed_branches == {"drafts/lisbon", "drafts/oslo"}
+    assert world.sync().is_unchanged
 
 
 def test_with_state_and_binding_lost_together_nothing_is_removed(world: World) -> None:
@@ -197,9 +200,9 @@ def test_with_state_and_binding_lost_together_nothing_is_removed(world: World) -
 
     after = world.sync()
 
-    assert after.moved == {"removals/lisbon"}
+    assert after.changed_branches == {"removals/lisbon"}
     assert "production/cart" in components_on(world, "clusters/oslo")
-    assert world.settle().is_silent
+    assert world.settle().is_unchanged
 
 
 def test_an_interrupted_pass_and_a_second_daemon_come_to_the_same(world: World) -> None:
@@ -208,7 +211,7 @@ def test_an_interrupted_pass_and_a_second_daemon_come_to_the_same(world: World) 
     world.sync_while(world.sync)
 
     assert git(world.fleet, "rev-list", "--count", "clusters/berlin..drafts/berlin") == "1"
-    assert world.settle().is_silent
+    assert world.settle().is_unchanged
 
 
 def test_two_daemons_write_the_same_commits(tmp_path: Path) -> None:
@@ -237,8 +240,8 @@ def test_a_policy_that_a_template_names_overrides_what_it_makes(world: World) ->
     assert [step["pointer"] for step in steps] == ["/spec/replicas"]
     world.write({"policies/slow.yaml": slow.replace('"value": 1', '"value": 3')})
     after = world.sync()
-    assert (after.report.render_count, after.moved) == (2, {"drafts/oslo"})
-    assert world.sync().is_silent
+    assert (after.report.render_count, after.changed_branches) == (2, {"drafts/oslo"})
+    assert world.sync().is_unchanged
 
 
 def test_without_the_policy_that_it_names_a_component_stays_as_it_is(world: World) -> None:
@@ -246,15 +249,15 @@ def test_without_the_policy_that_it_names_a_component_stays_as_it_is(world: Worl
 
     after = world.sync()
 
-    assert after.moved == set()
+    assert after.changed_branches == set()
     assert condition_of(world, "shop/EnvBinding/cart-production")[0] == "False"
-    assert world.settle().is_silent
+    assert world.settle().is_unchanged
 
 
 # by command
 
 
-def command(world: World, *arguments: str) -> Ended:
+def command(world: World, *arguments: str) -> CommandResult:
     """Run a command on the world as people would."""
     (world.folder / "reconciler.yaml").write_text(
         f"config: {{url: {world.config}}}\nfleet: {{url: {world.fleet}}}\ncache: {world.folder / 'cache'}\n"

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.beginnings import begin, berlin_published
-from tests.support.git_env import make_bare
+from tests.support.git_repositories import make_bare
+from tests.support.prepared_worlds import begin, berlin_published
 from tests.support.world import World, catalog, config_map, injected_set, package, repository, small_world, variant
 
 KEPT = "berlin/metrics"
@@ -42,7 +42,7 @@ def test_an_owner_passes_nothing_on_while_a_config_file_is_unreadable(world: Wor
     after = world.sync()
 
     assert after.outcomes[KEPT] == "OwnershipConflict"
-    assert world.sync().is_silent
+    assert world.sync().is_unchanged
     world.write({"broken.yaml": None})
     assert world.settle().outcomes[KEPT] == "published"
 
@@ -64,7 +64,7 @@ def test_of_two_variants_for_one_place_the_first_by_name_gets_it(tmp_path: Path)
     assert world.reason("metrics-berlin") == "DownstreamConflict"
     assert world.reason("metrics-berlin", "Stalled") == "DownstreamConflict"
     assert world.reason("a-rival") == "NoErrors"
-    assert world.sync().is_silent
+    assert world.sync().is_unchanged
 
 
 def test_of_two_variants_for_one_place_the_one_that_has_it_keeps_it(world: World) -> None:
@@ -72,7 +72,7 @@ def test_of_two_variants_for_one_place_the_one_that_has_it_keeps_it(world: World
 
     after = world.sync()
 
-    assert after.moved == set()
+    assert after.changed_branches == set()
     assert world.reason("a-rival") == "DownstreamConflict"
     assert world.reason("metrics-berlin") == "NoErrors"
 
@@ -83,9 +83,9 @@ def test_a_package_inside_another_is_refused(world: World, place: str) -> None:
 
     after = world.sync()
 
-    assert after.moved == set()
+    assert after.changed_branches == set()
     assert world.reason("a-inner") == "DownstreamConflict"
-    assert world.sync().is_silent
+    assert world.sync().is_unchanged
 
 
 def test_a_foreign_package_is_never_overwritten(tmp_path: Path) -> None:
@@ -97,7 +97,7 @@ def test_a_foreign_package_is_never_overwritten(tmp_path: Path) -> None:
     assert after.outcomes[KEPT] == "DownstreamExists"
     assert after.outcomes["berlin/gateway"] == "draft"
     assert world.text("drafts/berlin", "metrics/own.yaml") == "a: 1\n"
-    assert world.sync().is_silent
+    assert world.sync().is_unchanged
 
 
 def test_a_package_at_the_wanted_upstream_is_adopted_with_everything_people_made_of_it(world: World) -> None:
@@ -124,7 +124,7 @@ def test_a_package_whose_lock_leads_nowhere_is_left_alone(tmp_path: Path) -> Non
     after = world.sync()
 
     assert after.outcomes[KEPT] == "MergeBaseMissing"
-    assert world.sync().is_silent
+    assert world.sync().is_unchanged
 
 
 def test_a_package_without_a_lock_is_adopted_mutated_and_never_updated(tmp_path: Path) -> None:
@@ -137,7 +137,7 @@ def test_a_package_without_a_lock_is_adopted_mutated_and_never_updated(tmp_path:
     after = world.sync()
 
     assert after.outcomes[KEPT] == "draft"
-    assert world.sync().is_silent
+    assert world.sync().is_unchanged
     assert world.text("drafts/berlin", "metrics/own.yaml") == "a: 1\n"
     assert "region: eu" in world.text("drafts/berlin", "metrics/package-context.yaml")
     assert "upstreamLock" not in world.text("drafts/berlin", "metrics/Kptfile")
@@ -164,7 +164,7 @@ def test_one_broken_file_among_a_hundred_spoils_itself_only(tmp_path: Path) -> N
     (broken,) = [finding for finding in after.findings if finding.code.startswith("Yaml")]
     assert (broken.location.file, broken.location.line) == ("many/07.yaml", 9)
     assert "many/07.yaml" in world.text("reconciler/status", "summary.yaml")
-    assert world.sync().is_silent
+    assert world.sync().is_unchanged
 
 
 @pytest.mark.parametrize(
@@ -180,8 +180,8 @@ def test_a_repository_that_points_elsewhere_is_left_alone(world: World, change: 
     after = world.sync()
 
     assert "DestinationMissing" in after.codes
-    assert after.moved == set()
-    assert world.sync().is_silent
+    assert after.changed_branches == set()
+    assert world.sync().is_unchanged
 
 
 def test_a_cluster_branch_that_is_gone_is_not_made_again(world: World) -> None:
@@ -191,8 +191,8 @@ def test_a_cluster_branch_that_is_gone_is_not_made_again(world: World) -> None:
     after = world.sync()
 
     assert "DestinationMissing" in after.codes
-    assert after.moved == {"drafts/lisbon"}
-    assert world.sync().is_silent
+    assert after.changed_branches == {"drafts/lisbon"}
+    assert world.sync().is_unchanged
 
 
 def test_a_cluster_without_its_repository_object_keeps_everything(world: World) -> None:
@@ -200,7 +200,7 @@ def test_a_cluster_without_its_repository_object_keeps_everything(world: World) 
 
     after = world.sync()
 
-    assert after.moved == set()
+    assert after.changed_branches == set()
     assert world.reason("metrics-berlin") == "DownstreamNotFound"
     assert nothing_removed(world)
 
@@ -232,15 +232,15 @@ def test_a_fleet_repository_that_is_gone_stops_its_own_clusters_only(tmp_path: P
 def test_the_order_of_targets_in_a_set_moves_nothing(world: World) -> None:
     world.write({"gateway.yaml": injected_set("gateway", ["lisbon", "berlin"])})
 
-    assert world.sync().moved == set()
-    assert world.sync().is_silent
+    assert world.sync().changed_branches == set()
+    assert world.sync().is_unchanged
 
 
 def test_moving_objects_between_files_and_adding_comments_moves_nothing(world: World) -> None:
     moved = "# together now\n" + variant("metrics-berlin", "berlin", "metrics") + "---\n" + repository("lisbon")
     world.write({"metrics.yaml": None, "clusters/lisbon.yaml": None, "all/one.yaml": moved})
 
-    assert world.sync().moved == set()
+    assert world.sync().changed_branches == set()
 
 
 def test_a_new_name_for_draft_branches_leaves_open_drafts_where_they_are(tmp_path: Path) -> None:
@@ -248,10 +248,10 @@ def test_a_new_name_for_draft_branches_leaves_open_drafts_where_they_are(tmp_pat
     world.sync()
     renamed = World(world.folder, drafts={"branch": "drafts/{repository}/{package}"})
 
-    assert renamed.sync().moved == set()
+    assert renamed.sync().changed_branches == set()
     world.merge("berlin", "squash")
     renamed.settle()
     renamed.write({"regions/north.yaml": config_map("region-north", api="new")})
     renamed.sync()
     assert renamed.head("drafts/berlin/gateway")
-    assert renamed.sync().is_silent
+    assert renamed.sync().is_unchanged

@@ -17,18 +17,18 @@ from reconciler.controllers.components.model import Component, ComponentType, En
 from reconciler.controllers.deletion_guards import PackageLocation
 from tests.support.components import (
     SHOP,
-    baked,
     binding,
     build,
     component,
     component_type,
     environment,
     fence,
+    platform_addon,
     service,
     traces,
 )
-from tests.support.decided_fleet import DecidedFleet, component_room
-from tests.support.policies import greenhouse
+from tests.support.decided_fleet import DecidedFleet, component_controller
+from tests.support.policies import greenhouse_cluster
 
 ENVIRONMENTS = ("dev", "staging", "production")
 SHOPS = tuple(f"shop-{number:03}" for number in range(120))
@@ -55,9 +55,9 @@ spec:
 
 def components() -> dict[str, str]:
     """Return 200 components in three environments, one cluster each, of two types that draw on four addons."""
-    platform = [baked("fence"), baked("quota")]
+    platform = [platform_addon("fence"), platform_addon("quota")]
     return {
-        **{f"clusters/{item}.yaml": greenhouse(f"{item}-1") for item in ENVIRONMENTS},
+        **{f"clusters/{item}.yaml": greenhouse_cluster(f"{item}-1") for item in ENVIRONMENTS},
         **{f"environments/{item}.yaml": environment(item, f"{item}-1") for item in ENVIRONMENTS},
         "catalogue/service.yaml": service(),
         FENCE: fence(),
@@ -65,7 +65,7 @@ def components() -> dict[str, str]:
         LABELS: label(),
         QUOTA: label(name="quota"),
         "catalogue/backend.yaml": component_type("backend", "service", platform, ["trace-agent", "team-label"]),
-        "catalogue/desk.yaml": component_type("desk", "service", [baked("quota")], ["team-label"]),
+        "catalogue/desk.yaml": component_type("desk", "service", [platform_addon("quota")], ["team-label"]),
         **{FILE.format(item): shop(item) for item in EVERYBODY},
         **{BUILD.format(item): build(item, f"{item}:1") for item in EVERYBODY},
     }
@@ -151,12 +151,12 @@ class Work:
 
 def test_an_edit_renders_the_packages_that_can_feel_it_and_no_others(monkeypatch: pytest.MonkeyPatch) -> None:
     """In one test, because what is there to begin with takes longer than all of the edits."""
-    work, fleet = Work(monkeypatch), DecidedFleet(components(), component_room())
-    assert fleet.look().drafted == packages(EVERYBODY)
+    work, fleet = Work(monkeypatch), DecidedFleet(components(), component_controller())
+    assert fleet.run_pass().drafted == packages(EVERYBODY)
     assert work.done().rendered == packages(EVERYBODY)
 
     for edit in edits():
-        after, final_work = fleet.look(edit.files), work.done()
+        after, final_work = fleet.run_pass(edit.files), work.done()
 
         drafted = set() if edit.is_in_vain else edit.rendered
         assert (after.rendered, after.drafted) == (edit.rendered, drafted), edit.what
@@ -168,14 +168,14 @@ def test_an_edit_renders_the_packages_that_can_feel_it_and_no_others(monkeypatch
 
 
 def test_an_edit_that_says_the_same_renders_nothing() -> None:
-    fleet = DecidedFleet(components(), component_room())
-    fleet.look()
+    fleet = DecidedFleet(components(), component_controller())
+    fleet.run_pass()
 
     for files in (
         {FENCE: "# for all of us\n" + fence()},
         {FENCE: "", "moved/fence.yaml": fence()},
         {FILE.format("desk-002"): "# mine\n" + shop("desk-002")},
     ):
-        after = fleet.look(files)
+        after = fleet.run_pass(files)
 
         assert (after.rendered, after.drafted) == (set(), set())

@@ -11,8 +11,8 @@ import pytest
 from reconciler.controllers.override_policies import package_overrides as overrides
 from reconciler.controllers.override_policies.resource_overrides import OverriddenResource, apply_overrides
 from reconciler.packages.package import PackageResource
-from tests.support.beginnings import begin
 from tests.support.policies import ATTACHED, metadata_of, policy, propagation, replicas
+from tests.support.prepared_worlds import begin
 from tests.support.world import World, catalog, deployment, injected_set, package, repository
 
 EARLY = tuple(f"early-{number}" for number in range(3))
@@ -52,7 +52,7 @@ def size(name: str, early: int = 3, wide: int = 5, **spec: object) -> str:
 
 def fleet(folder: Path) -> World:
     """Return ten clusters with two packages each, one placed and one of a set, all of them drafted."""
-    world = World.new(folder)
+    world = World.create(folder)
     lobby = {f"{item}.yaml": attached(item) for item in BUNDLED}
     world.release("lobby", "v1", {"Kptfile": package("lobby")["Kptfile"], **lobby})
     world.write(
@@ -111,8 +111,8 @@ def test_an_edit_renders_what_can_feel_it(
     after = world.sync()
 
     assert after.report.render_count == renders
-    assert after.moved == {f"drafts/{draft}" for draft in drafts}
-    assert world.sync().is_silent
+    assert after.changed_branches == {f"drafts/{draft}" for draft in drafts}
+    assert world.sync().is_unchanged
 
 
 def test_clusters_that_are_told_the_same_share_the_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

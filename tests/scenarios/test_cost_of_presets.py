@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from reconciler.controllers.deletion_guards import PackageLocation
-from tests.support.beginnings import begin
-from tests.support.decided_fleet import DecidedFleet, preset_room
+from tests.support.decided_fleet import DecidedFleet, preset_controller
+from tests.support.prepared_worlds import begin
 from tests.support.presets import (
     Options,
     cluster,
@@ -18,7 +18,7 @@ from tests.support.presets import (
     organization,
     override,
     preset,
-    tier,
+    tier_selector,
 )
 from tests.support.world import World
 
@@ -37,12 +37,12 @@ def preset_of(name: str, overrides: Mapping[str, Options] | None = None, size: i
 
 
 def edge(size: str = "zfs") -> str:
-    return override("edge", [option("storage", size)], clusterSelector=tier("edge"))
+    return override("edge", [option("storage", size)], clusterSelector=tier_selector("edge"))
 
 
 def fleet(folder: Path) -> World:
     """Return thirty clusters without Repositories, each with the Plugins of five presets, all of them drafted."""
-    world = World.new(folder)
+    world = World.create(folder)
     world.write(
         {
             "acme.yaml": organization(option("storage", "fast")),
@@ -102,8 +102,8 @@ def test_an_edit_renders_what_can_feel_it(
     after = world.sync()
 
     assert after.report.render_count == renders
-    assert after.moved == {f"drafts/{draft}" for draft in drafts}
-    assert world.sync().is_silent
+    assert after.changed_branches == {f"drafts/{draft}" for draft in drafts}
+    assert world.sync().is_unchanged
 
 
 MANY_EDGE = tuple(f"edge-{number:03}" for number in range(10))
@@ -134,7 +134,7 @@ def large_fleet() -> DecidedFleet:
             },
             FILE.format(CHANGED): many(sizes),
         },
-        preset_room(),
+        preset_controller(),
     )
 
 
@@ -146,7 +146,7 @@ def test_an_edit_in_a_large_fleet_moves_the_drafts_of_the_clusters_that_it_reach
     """In one test, because what is there to begin with takes longer than all of the edits."""
     fleet = large_fleet()
     everything = plugins_of(MANY_PRESETS, MANY)
-    assert fleet.look().drafted == everything
+    assert fleet.run_pass().drafted == everything
 
     edits: list[tuple[str, dict[str, str], set[PackageLocation]]] = [
         ("one override", {FILE.format(CHANGED): many({MANY[0]: 7, MANY[50]: 9})}, plugins_of([CHANGED], MANY[:1])),
@@ -160,6 +160,6 @@ def test_an_edit_in_a_large_fleet_moves_the_drafts_of_the_clusters_that_it_reach
         ("nothing", {}, set()),
     ]
     for what, files, reached in edits:
-        after = fleet.look(files)
+        after = fleet.run_pass(files)
 
         assert (after.rendered, after.drafted) == (reached, reached), what

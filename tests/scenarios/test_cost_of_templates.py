@@ -13,9 +13,9 @@ from reconciler.catalog.files import FileTree
 from reconciler.controllers.kafka_templates import pairing as pairs
 from reconciler.controllers.kafka_templates.model import TemplateMergeRule
 from reconciler.controllers.kafka_templates.pairing import TemplatePairs
-from tests.support.beginnings import begin
-from tests.support.git_env import git
+from tests.support.git_repositories import git
 from tests.support.policies import publish
+from tests.support.prepared_worlds import begin
 from tests.support.templates import LABELLED, URGENT, bundle, kafka, pool, template
 from tests.support.world import World, catalog, package, repository, variant
 
@@ -65,7 +65,7 @@ def small_fleet(folder: Path) -> World:
 
 
 def fleet_of(kafkas: tuple[str, ...], folder: Path) -> World:
-    world = World.new(folder)
+    world = World.create(folder)
     files: dict[str, str | None] = {"catalog.yaml": catalog(), "berlin.yaml": repository("berlin")}
     for name in kafkas:
         files |= {at(name): placed(name, BOTH)}
@@ -122,7 +122,7 @@ def check_an_edit(world: World, parent: Mapping[str, Any], pools: tuple[str, ...
     assert drafted(world) == {"resources/k07", *(f"k07-{item}" for item in pools)}
     # the Kafka, and its pools if anything changed that any could inherit
     assert after.report.render_count == (1 if not pools else 1 + len(POOLS))
-    assert world.sync().is_silent
+    assert world.sync().is_unchanged
 
 
 def test_an_edit_that_says_the_same_renders_no_pool(world: World) -> None:
@@ -184,7 +184,7 @@ def test_a_warm_service_does_not_look_again(world: World, monkeypatch: pytest.Mo
 
 
 def test_packages_without_kafka_cost_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    world = World.new(tmp_path / "world")
+    world = World.create(tmp_path / "world")
     names = [f"other-{number}" for number in range(OTHERS)]
     world.release("other", "v1", package("other"))
     world.release("bus", "v1", bundle("bus", kafka=kafka(BOTH), pool=pool("a")))
@@ -204,6 +204,6 @@ def test_packages_without_kafka_cost_nothing(tmp_path: Path, monkeypatch: pytest
 
     after = world.sync()
 
-    assert (after.report.render_count, after.moved) == (1, {"drafts/berlin"})
+    assert (after.report.render_count, after.changed_branches) == (1, {"drafts/berlin"})
     # what is published, and what is to be: one package in each
     assert counter == {"pairs": 2, "looks": 2}

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.support import beginnings
-from tests.support.beginnings import begin
-from tests.support.git_env import git, read_refs
+from tests.support import prepared_worlds
+from tests.support.git_repositories import git, read_refs
+from tests.support.prepared_worlds import begin
 from tests.support.world import World, catalog, package, repository, variant
 
 Capture = pytest.CaptureFixture[str]
@@ -24,7 +24,7 @@ URLS = [
 @pytest.fixture
 def world(tmp_path: Path) -> World:
     """Berlin and Lisbon have all packages published."""
-    return begin(tmp_path, beginnings.published)
+    return begin(tmp_path, prepared_worlds.published)
 
 
 def everything_written(world: World) -> bytes:

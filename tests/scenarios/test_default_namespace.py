@@ -32,7 +32,7 @@ def test_greenhouse_objects_without_a_namespace_make_the_same_packages(tmp_path:
     assert drafted(unstated, "oslo") == drafted(stated, "oslo") != []
     (path,) = (path for path in drafted(unstated, "oslo") if path.startswith("plugins/logs-oslo/plugin"))
     assert parse_yaml(unstated.text("drafts/oslo", path)).documents[0].data["metadata"]["namespace"] == "default"
-    assert unstated.settle().is_silent
+    assert unstated.settle().is_unchanged
 
 
 def test_components_without_a_namespace_are_in_default(tmp_path: Path) -> None:
@@ -43,11 +43,11 @@ def test_components_without_a_namespace_are_in_default(tmp_path: Path) -> None:
 
     assert {finding.severity.value for finding in result.findings} <= {"info", "warning"}
     assert "components/staging/default/cart/deployment-cart.yaml" in drafted(world, "berlin")
-    assert world.settle().is_silent
+    assert world.settle().is_unchanged
 
 
 def test_an_override_policy_without_a_namespace_applies_to_resources_in_default(tmp_path: Path) -> None:
-    world = World.new(tmp_path)
+    world = World.create(tmp_path)
     policy = (
         "apiVersion: core.kubeadmiral.io/v1alpha1\nkind: OverridePolicy\nmetadata: {name: big}\n"
         "spec: {overrideRules: [{overriders: {labels: [{operator: addIfAbsent, value: {size: big}}]}}]}\n"

@@ -15,19 +15,19 @@ from reconciler.controllers.results import Variant
 from reconciler.planning.model.outcomes import PackageRender
 from reconciler.planning.model.sources import RenderInputs
 from reconciler.planning.render.renderer import PackageRenderer
-from tests.support.beginnings import begin, drafted, published
-from tests.support.command_line import Ended, run_in
+from tests.support.command_line import CommandResult, run_in
 from tests.support.components import components_published, package_of
-from tests.support.git_env import read_refs
+from tests.support.git_repositories import read_refs
 from tests.support.policies import (
     ATTACHED,
     patch,
     policies_published,
     policy,
     replicas,
-    rolled_out,
+    rollout_rule,
     rollout_world,
 )
+from tests.support.prepared_worlds import begin, drafted, published
 from tests.support.presets import from_secret, option, preset, presets_published
 from tests.support.world import World, injected_set
 
@@ -49,7 +49,7 @@ def policies(tmp_path: Path) -> World:
     return begin(tmp_path, policies_published)
 
 
-def run(world: World, *arguments: str) -> Ended:
+def run(world: World, *arguments: str) -> CommandResult:
     options = ("--config", str(world.config), "--fleet", str(world.fleet), "--cache", str(world.folder / "cache"))
     environment = {"PATH": os.environ["PATH"], "HOME": "/nonexistent"}
     return run_in(world.folder, environment, "explain", *arguments, *options)
@@ -103,7 +103,7 @@ def test_what_stands_already_is_explained_without_touching_it(policies: World) -
         "ClusterOverridePolicy/site policies/site.yaml:4"
     ]
     assert read_refs(policies.fleet) == before
-    assert policies.sync().is_silent
+    assert policies.sync().is_unchanged
 
 
 def test_one_package_is_rendered_and_no_other(policies: World, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -164,7 +164,7 @@ def test_on_a_closed_wave_the_earlier_text_is_told_without_a_line(tmp_path: Path
     for cluster in ("amsterdam", "berlin", "lisbon"):
         world.merge(cluster, "squash")
     world.settle()
-    world.write({"policies/site.yaml": policy("site", [rolled_out(4)])})
+    world.write({"policies/site.yaml": policy("site", [rollout_rule(4)])})
 
     mapping = {
         cluster: told(world, f"{cluster}/web", "Deployment/web", "/spec/replicas")["values"][0]["steps"][-1]

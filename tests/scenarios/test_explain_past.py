@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from tests.support.beginnings import begin
-from tests.support.command_line import Ended, run_in
-from tests.support.git_env import git, read_refs
+from tests.support.command_line import CommandResult, run_in
+from tests.support.git_repositories import git, read_refs
 from tests.support.history_world import HistoryWorld, history_published
+from tests.support.prepared_worlds import begin
 from tests.support.world import World, config_map
 
 API = ("berlin/gateway", "ConfigMap/endpoints", "/data/api")
@@ -25,7 +25,7 @@ def world(tmp_path: Path) -> HistoryWorld:
     return begin(tmp_path, history_published)
 
 
-def run(world: World, *arguments: str) -> Ended:
+def run(world: World, *arguments: str) -> CommandResult:
     places = ("--config", world.source, "--fleet", str(world.fleet), "--cache", str(world.folder / "cache"))
     return run_in(world.folder, ENVIRONMENT, "explain", *arguments, *places)
 

@@ -11,7 +11,7 @@ from reconciler.bootstrap import Services, build_push_publisher, build_services
 from reconciler.reconcile.pass_runner import PassRunner
 from reconciler.settings import FleetSettings, FunctionSettings, Settings
 from tests.runners.programs import editing, program
-from tests.support.git_env import git, read_refs
+from tests.support.git_repositories import git, read_refs
 from tests.support.world import World, catalog, package, repository, variant
 
 SCALE = editing("[item['spec'].update(replicas=7) for item in rl['items'] if item['kind'] == 'Deployment']")
@@ -54,7 +54,7 @@ class Machine:
 @pytest.fixture
 def machine(tmp_path: Path) -> Machine:
     path = tmp_path / "programs" / "scale"
-    world = World.new(tmp_path)
+    world = World.create(tmp_path)
     files = package("web")
     files["Kptfile"] += f"pipeline:\n  mutators:\n  - exec: {path}\n"
     world.release("web", "v1", files)
@@ -73,7 +73,7 @@ def test_a_program_edits_the_draft_and_a_second_pass_is_silent(machine: Machine)
 
     assert first.outcomes == {"berlin/web": "draft"}
     assert "  replicas: 7 # enough for a small site\n" in machine.draft()
-    assert machine.world.sync().is_silent
+    assert machine.world.sync().is_unchanged
 
 
 def test_a_program_that_fails_leaves_the_draft_unrendered_and_gated(machine: Machine) -> None:
@@ -86,7 +86,7 @@ def test_a_program_that_fails_leaves_the_draft_unrendered_and_gated(machine: Mac
     assert "  replicas: 2 # enough for a small site\n" in machine.draft()
     assert "no such size" in status
     assert "exitCode: 3" in status
-    assert machine.world.sync().is_silent
+    assert machine.world.sync().is_unchanged
 
 
 def test_a_program_that_nobody_listed_does_not_run(machine: Machine) -> None:
@@ -112,7 +112,7 @@ def test_listing_a_program_renders_its_packages(machine: Machine) -> None:
     machine.world.sync()
 
     assert "replicas: 7" in machine.draft()
-    assert machine.world.sync().is_silent
+    assert machine.world.sync().is_unchanged
 
 
 @pytest.mark.parametrize(
@@ -135,7 +135,7 @@ def test_nothing_is_written_while_the_world_fails(machine: Machine, source: str)
     machine.becomes(SCALE)
     machine.allows(machine.program)
     assert machine.world.sync().outcomes == {"berlin/web": "draft"}
-    assert machine.world.sync().is_silent
+    assert machine.world.sync().is_unchanged
 
 
 def test_what_stands_stays_while_the_world_fails(machine: Machine) -> None:
@@ -163,7 +163,7 @@ def test_a_changed_program_is_the_cause_of_a_draft(machine: Machine) -> None:
 
     assert "replicas: 8" in machine.draft()
     assert f"function {machine.program} changed" in git(machine.world.fleet, "log", "-1", "drafts/berlin")
-    assert machine.world.sync().is_silent
+    assert machine.world.sync().is_unchanged
 
 
 def test_a_changed_program_that_comes_to_the_same_is_no_draft(machine: Machine) -> None:
@@ -175,7 +175,7 @@ def test_a_changed_program_that_comes_to_the_same_is_no_draft(machine: Machine) 
 
     assert pass_result.outcomes == {"berlin/web": "drafted"}
     assert pass_result.report.render_count == 1
-    assert machine.world.sync().is_silent
+    assert machine.world.sync().is_unchanged
 
 
 def test_the_service_tries_again_without_a_moved_head(machine: Machine) -> None:

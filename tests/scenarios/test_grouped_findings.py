@@ -25,7 +25,7 @@ spec:
 
 
 def fleet(folder: Path, **files: str) -> World:
-    world = World.new(folder)
+    world = World.create(folder)
     world.release("web", "v1", package("web"))
     world.write({"catalog.yaml": catalog().replace("region: north", "region: none")})
     world.write({f"clusters/{name}.yaml": repository(name) for name in CLUSTERS})

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.git_env import git, read_ref
+from tests.support.git_repositories import git, read_ref
 from tests.support.world import STATE, World, package, small_world, variant
 
 
@@ -63,9 +63,9 @@ def test_a_package_that_cannot_be_read_changes_nothing(world: World, broken: dic
     after = world.sync()
 
     assert code in after.outcomes["berlin/metrics"]
-    assert after.moved == set()
+    assert after.changed_branches == set()
     pass_result = world.sync()
-    assert pass_result.is_silent
+    assert pass_result.is_unchanged
     owner = "PackageVariant/default/metrics-berlin"
     assert {(finding.location.package, finding.location.owner) for finding in after.findings} == {
         ("berlin/metrics", owner)
@@ -80,7 +80,7 @@ def test_a_function_that_cannot_run_here_makes_a_gated_draft_that_settles(world:
     wanted(world, "v2")
 
     assert world.sync().outcomes["berlin/metrics"] == "draft"
-    assert world.sync().is_silent
+    assert world.sync().is_unchanged
     assert "met: false" in world.text("drafts/berlin", ".reconciler/metrics.yaml")
     world.merge("berlin", "squash")
     assert world.settle().outcomes["berlin/metrics"] == "published"

@@ -19,15 +19,13 @@ from reconciler.planning.model.outcomes import PackageRender
 from reconciler.planning.model.sources import RenderInputs
 from reconciler.planning.render.renderer import PackageRenderer
 from reconciler.settings import Settings
-from tests.support.beginnings import begin, drafted, published
-from tests.support.command_line import Ended, run_in
+from tests.support.command_line import CommandResult, run_in
 from tests.support.components import (
     BACKEND,
     CART,
     FENCE,
     PRODUCED,
     PRODUCTION,
-    baked,
     binding,
     component,
     component_type,
@@ -35,11 +33,12 @@ from tests.support.components import (
     components_published,
     environment,
     fence,
+    platform_addon,
     service,
 )
-from tests.support.git_env import git, read_refs
+from tests.support.git_repositories import git, read_refs
 from tests.support.policies import (
-    greenhouse,
+    greenhouse_cluster,
     placements_published,
     policies_drafted,
     policies_published,
@@ -47,6 +46,7 @@ from tests.support.policies import (
     replicas,
     resource,
 )
+from tests.support.prepared_worlds import begin, drafted, published
 from tests.support.presets import from_secret, option, preset, presets_published
 from tests.support.templates import bundle, kafka, templates_published
 from tests.support.world import CLUSTERS, Files, World, config_map, injected_set, package, repository, variant
@@ -145,12 +145,16 @@ def test_it_names_the_drafts_of_a_large_fleet_in_groups(tmp_path: Path) -> None:
     fleet = [f"c-{index:03}" for index in range(500)]
     # most of them have nothing, for what is pushed takes its time
     live, staged = fleet[:100], fleet[100:120]
-    world = World.new(tmp_path / "world")
+    world = World.create(tmp_path / "world")
     world.write(
         {
-            "clusters.yaml": "---\n".join(greenhouse(item, role="edge" if item in live else "core") for item in fleet),
+            "clusters.yaml": "---\n".join(
+                greenhouse_cluster(item, role="edge" if item in live else "core") for item in fleet
+            ),
             "environments.yaml": "---\n".join([environment("live", *live), environment("staged", *staged)]),
-            "catalogue.yaml": "---\n".join([service(), component_type("backend", "service", [baked("fence")])]),
+            "catalogue.yaml": "---\n".join(
+                [service(), component_type("backend", "service", [platform_addon("fence")])]
+            ),
             "plain.yaml": component_type("plain", "service"),
             FENCE: fence(),
             "shop.yaml": "---\n".join(
@@ -314,7 +318,7 @@ def test_what_cannot_be_read_is_not_gone(make: Make, path: str, old: str, code: 
 
     assert code in {finding.code for finding in overview.new_errors}
     assert {*hows(overview).values()} <= {"heldUp"}
-    assert world.sync().moved == set()
+    assert world.sync().changed_branches == set()
 
 
 def test_templates_say_which_pods_restart(tmp_path: Path) -> None:
@@ -332,7 +336,7 @@ def test_templates_say_which_pods_restart(tmp_path: Path) -> None:
     assert all("pods restart" in risk.what for risk in risks)
 
 
-def run(world: World, *arguments: str) -> Ended:
+def run(world: World, *arguments: str) -> CommandResult:
     options = ("--config", str(world.config), "--fleet", str(world.fleet), "--cache", str(world.folder / "cache"))
     environment = {"PATH": os.environ["PATH"], "HOME": "/nonexistent"}
     return run_in(world.folder, environment, "impact", *arguments, *options)

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.git_env import assert_sound, git
+from tests.support.git_repositories import assert_sound, git
 from tests.support.world import MERGES, World, config_map, package, repository, small_world, variant
 
 
@@ -17,12 +17,12 @@ def test_a_clone_is_a_draft_that_carries_each_package_and_its_status_file(world:
     first = world.sync()
 
     assert set(first.outcomes.values()) == {"draft"}
-    assert first.moved == {"clusters/berlin", "clusters/lisbon", "drafts/berlin", "drafts/lisbon"}
+    assert first.changed_branches == {"clusters/berlin", "clusters/lisbon", "drafts/berlin", "drafts/lisbon"}
     assert world.paths(world.fleet, "clusters/berlin") == []
     drafted = {path.partition("/")[0] for path in world.paths(world.fleet, "drafts/berlin")}
     assert drafted == {".reconciler", "gateway", "metrics"}
     assert set(world.paths(world.fleet, "drafts/berlin", ".reconciler")) == {"gateway.yaml", "metrics.yaml"}
-    assert world.sync().is_silent
+    assert world.sync().is_unchanged
     assert_sound(world.fleet)
 
 
@@ -49,7 +49,7 @@ def test_a_merged_draft_is_published_and_not_drafted_again(world: World, how: st
     assert world.tree("clusters/berlin", "gateway") == offered
     assert world.head("drafts/berlin") == ""
     assert [world.record("berlin", name)["revision"] for name in ("gateway", "metrics")] == [1, 1]
-    assert world.sync().is_silent
+    assert world.sync().is_unchanged
 
 
 def test_a_package_that_was_picked_alone_is_published_and_the_other_stays_offered(world: World) -> None:
@@ -63,7 +63,7 @@ def test_a_package_that_was_picked_alone_is_published_and_the_other_stays_offere
     assert git(world.fleet, "diff", "--name-only", "clusters/berlin", "drafts/berlin", "--", "metrics") == ""
     assert world.tree("drafts/berlin", "gateway")
     assert world.record("berlin", "gateway")["revision"] == 0
-    assert world.sync().is_silent
+    assert world.sync().is_unchanged
 
 
 def test_a_release_makes_an_upgrade_draft_on_what_is_published(world: World) -> None:
@@ -76,7 +76,7 @@ def test_a_release_makes_an_upgrade_draft_on_what_is_published(world: World) -> 
     after = world.sync()
 
     assert after.outcomes["berlin/metrics"] == "draft"
-    assert after.moved == {"drafts/berlin"}
+    assert after.changed_branches == {"drafts/berlin"}
     changed = git(world.fleet, "diff", "--name-only", "clusters/berlin", "drafts/berlin").splitlines()
     assert changed == [".reconciler/metrics.yaml", "metrics/Kptfile", "metrics/deployment.yaml"]
     assert "Reconciler-Task: upgrade" in git(world.fleet, "log", "-1", "--format=%B", "drafts/berlin")
@@ -95,7 +95,7 @@ def test_a_release_while_the_draft_is_open_is_appended_to_it(world: World) -> No
 
     assert git(world.fleet, "merge-base", before, "drafts/berlin") == before
     assert "metrics:2.0" in world.text("drafts/berlin", "metrics/deployment.yaml")
-    assert world.sync().is_silent
+    assert world.sync().is_unchanged
 
 
 def test_a_context_object_moves_the_drafts_of_those_who_use_it_alone(world: World) -> None:
@@ -104,7 +104,7 @@ def test_a_context_object_moves_the_drafts_of_those_who_use_it_alone(world: Worl
 
     after = world.sync()
 
-    assert after.moved == {"drafts/berlin"}
+    assert after.changed_branches == {"drafts/berlin"}
     assert after.outcomes == {"berlin/gateway": "draft", "berlin/metrics": "drafted", "lisbon/gateway": "drafted"}
     assert after.report.render_count == 1
     assert "api.new" in world.text("drafts/berlin", "gateway/endpoints.yaml")
@@ -123,7 +123,7 @@ def test_a_change_that_is_taken_back_before_the_merge_leaves_no_draft(world: Wor
 
     assert after.outcomes["berlin/gateway"] == "published"
     assert world.head("drafts/berlin") == ""
-    assert world.sync().is_silent
+    assert world.sync().is_unchanged
 
 
 def test_an_older_head_of_the_draft_can_be_merged_while_a_newer_one_is_offered(world: World) -> None:
@@ -160,7 +160,7 @@ def test_what_moves_elsewhere_on_the_branch_moves_no_draft(world: World) -> None
     world.sync()
     world.commit("clusters/berlin", {"README.md": "ours\n"})
 
-    assert world.sync().moved == set()
+    assert world.sync().changed_branches == set()
     assert world.settle().outcomes["berlin/gateway"] == "drafted"
     world.merge("berlin", "merge")
     world.settle()
@@ -178,11 +178,11 @@ def test_a_proposed_draft_is_frozen_until_the_proposal_ends(world: World) -> Non
     assert world.head("drafts/berlin") == head
     assert frozen.outcomes["berlin/gateway"] == "DownstreamProposed"
     assert world.reason("gateway-" + _suffix(world)) == "DownstreamProposed"
-    assert world.sync().is_silent
+    assert world.sync().is_unchanged
     world.delete("proposed/berlin")
     world.sync()
     assert "api.new" in world.text("drafts/berlin", "gateway/endpoints.yaml")
-    assert world.sync().is_silent
+    assert world.sync().is_unchanged
 
 
 def _suffix(world: World) -> str:
@@ -198,18 +198,18 @@ def test_a_proposal_that_was_merged_ends_with_its_draft(world: World) -> None:
     assert world.sync().outcomes["berlin/gateway"] == "published"
     assert world.head("drafts/berlin") == ""
     assert world.head("proposed/berlin") == ""
-    assert world.sync().is_silent
+    assert world.sync().is_unchanged
 
 
 def test_with_the_package_in_the_template_each_package_has_its_own_branch(tmp_path: Path) -> None:
     world = small_world(tmp_path, drafts={"branch": "drafts/{repository}/{package}"})
 
-    assert world.sync().moved >= {"drafts/berlin/gateway", "drafts/berlin/metrics", "drafts/lisbon/gateway"}
+    assert world.sync().changed_branches >= {"drafts/berlin/gateway", "drafts/berlin/metrics", "drafts/lisbon/gateway"}
     world.merge("berlin", "squash", draft="drafts/berlin/metrics")
     after = world.sync()
-    assert after.moved == {"drafts/berlin/metrics"}
+    assert after.changed_branches == {"drafts/berlin/metrics"}
     assert after.outcomes == {"berlin/metrics": "published", "berlin/gateway": "drafted", "lisbon/gateway": "drafted"}
-    assert world.sync().is_silent
+    assert world.sync().is_unchanged
 
 
 def test_a_directory_of_the_repository_is_where_packages_go(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.git_env import git, read_refs
+from tests.support.git_repositories import git, read_refs
 from tests.support.world import World, catalog, package, repository, variant
 
 MUTATED = "packageContext: {data: {zone: b}}"
@@ -33,7 +33,7 @@ def gone(world: World, cluster: str, name: str) -> None:
 
 def new_world(folder: Path, *clusters: str) -> World:
     """Return a world with these clusters, a catalog of one package, and a variant that always stays."""
-    world = World.new(folder)
+    world = World.create(folder)
     world.release("app", "v1", package("app"))
     world.release("app", "v2", package("app", image="2.0"))
     world.write({"catalog.yaml": catalog(), **{f"{item}.yaml": repository(item) for item in (*clusters, "other")}})
@@ -93,8 +93,8 @@ def branch_table(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, st
             wants(world, state, event)
     world.sync()
     for state in ("published", "removing"):
-        world.act("approve", state, should_approve_unproposed=True)
-    world.act("propose", "proposed")
+        world.run_review_action("approve", state, should_approve_unproposed=True)
+    world.run_review_action("propose", "proposed")
     foreign = {f"{name}/Kptfile": package("app")["Kptfile"] for name in (*EVENTS, "moved-on")}
     world.commit("clusters/foreign", foreign)
     for event in EVENTS:
@@ -112,7 +112,7 @@ def branch_table(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, st
         for state in BRANCH_STATES
         for event in EVENTS
     }
-    assert world.sync().is_silent
+    assert world.sync().is_unchanged
     return cells
 
 
@@ -186,8 +186,8 @@ def deletions(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, str],
     wants(world, "removing", "orphan")
     world.sync()
     for state in ("published", "removing"):
-        world.act("approve", state, should_approve_unproposed=True)
-    world.act("propose", "proposed")
+        world.run_review_action("approve", state, should_approve_unproposed=True)
+    world.run_review_action("propose", "proposed")
     world.sync()
     wants(world, "removing", "delete", to="delete-elsewhere")
     wants(world, "removing", "orphan", to="orphan-elsewhere")
@@ -203,7 +203,7 @@ def deletions(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, str],
         for state in GOING
         for policy in ("delete", "orphan")
     }
-    assert world.sync().is_silent
+    assert world.sync().is_unchanged
     return cells
 
 
@@ -251,7 +251,7 @@ def walk(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Step]:
 
     def take(name: str, verb: str = "", **more: object) -> None:
         before = lifecycle(world, "berlin", "app")
-        acted = world.act(verb, "berlin/app", **more) if verb else ()  # type: ignore[arg-type]
+        acted = world.run_review_action(verb, "berlin/app", **more) if verb else ()  # type: ignore[arg-type]
         text = " ".join(
             word for result in acted for word in (result.status_label, *(reason.reason for reason in result.reasons))
         )
@@ -347,7 +347,7 @@ def ownership(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[Cell,
     for name in OWNED:
         wants(world, "live", name)
     world.sync()
-    world.act("approve", "live", should_approve_unproposed=True)
+    world.run_review_action("approve", "live", should_approve_unproposed=True)
     world.sync()
     theirs = package("app")["Kptfile"]
     world.commit("drafts/drafts", {f"{name}/Kptfile": theirs for name in ("none", "existing")})
@@ -373,7 +373,7 @@ def ownership(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[Cell,
     for claim, (cluster, name) in claims.items():
         reported_cell = Cell(world.reason(claim), lifecycle(world, cluster, name), task(world, cluster, name))
         cells[claim] = (reported_cell, owner(world, cluster, name))
-    assert world.sync().is_silent
+    assert world.sync().is_unchanged
     return cells
 
 

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.beginnings import begin, berlin_published
-from tests.support.git_env import git
+from tests.support.git_repositories import git
 from tests.support.local_changes import FILE, LINK, SUBMODULE, Change, Entry, commit_entries, read_entries
 from tests.support.policies import placements_published, resource
+from tests.support.prepared_worlds import begin, berlin_published
 from tests.support.world import World, catalog, config_map, package, repository, variant
 
 METRICS = "metrics/deployment.yaml"
@@ -54,7 +54,7 @@ def test_a_trailing_comment_after_the_merge_of_an_update_is_in_the_next_draft(wo
     after = world.sync()
 
     assert (after.outcomes["berlin/metrics"], world.head("drafts/berlin")) == ("published with edits", "")
-    assert world.sync().is_silent
+    assert world.sync().is_unchanged
     release(world, "v3", "3.0")
     world.sync()
     text = world.text("drafts/berlin", METRICS)
@@ -69,14 +69,14 @@ def test_a_link_or_submodule_in_a_package_is_in_the_next_draft(world: World, bra
         world.sync()
     change(world, branch, {"metrics/docs/extra": entry})
     world.sync()
-    assert world.sync().is_silent
+    assert world.sync().is_unchanged
     release(world, "v3", "3.0")
 
     world.sync()
 
     assert entries(world)["metrics/docs/extra"] == entry
     assert "metrics:3.0" in world.text("drafts/berlin", METRICS)
-    assert world.sync().is_silent
+    assert world.sync().is_unchanged
     world.merge("berlin", "squash", delete=True)
     assert world.settle().outcomes["berlin/metrics"] == "published"
     assert entries(world, "clusters/berlin")["metrics/docs/extra"] == entry
@@ -102,7 +102,7 @@ def test_a_link_in_a_generated_package_is_in_the_next_draft(placed: World) -> No
     placed.sync()
 
     assert entries(placed)["resources/shop/extra"] == TARGET
-    assert placed.sync().is_silent
+    assert placed.sync().is_unchanged
 
 
 @pytest.mark.parametrize("entry", [TARGET, FOREIGN], ids=["link", "submodule"])
@@ -145,7 +145,7 @@ def test_what_occupies_the_place_of_a_package_stays_and_is_reported(world: World
     assert after.outcomes["berlin/metrics"] == "LocalFileInTheWay"
     assert f"{occupied} on branch clusters/berlin" in messages(world, "LocalFileInTheWay")
     assert entries(world, "clusters/berlin")[path] == entry
-    assert world.sync().is_silent
+    assert world.sync().is_unchanged
     change(world, "clusters/berlin", {path: None})
     assert world.sync().outcomes["berlin/metrics"] == "draft"
 
@@ -193,7 +193,7 @@ def test_a_merge_that_was_reverted_before_a_pass_leaves_nothing_to_the_next_one(
 
     assert after.outcomes["berlin/metrics"] == "declined"
     pass_result = world.sync()
-    assert (pass_result.is_silent, pass_result.before) == (True, pass_result.after)
+    assert (pass_result.is_unchanged, pass_result.before) == (True, pass_result.after)
 
 
 def test_a_file_that_a_draft_normalized_holds_its_object_once(world: World) -> None:
@@ -214,7 +214,7 @@ def test_a_file_that_a_draft_normalized_holds_its_object_once(world: World) -> N
     text = world.text("drafts/berlin", "metrics/one.yaml")
     assert (text.count("name: one"), text.count("namespace: prod")) == (1, 1)
     assert "namespace: prod" in world.text("drafts/berlin", "metrics/two.yaml")
-    assert world.sync().is_silent
+    assert world.sync().is_unchanged
 
 
 MUTATORS = {
@@ -230,7 +230,7 @@ MUTATORS = {
 @pytest.mark.parametrize("change", ["nothing", "a value"])
 @pytest.mark.parametrize("profile", ["safe", "compat"])
 def test_an_identity_that_a_function_changes_gives_no_second_object(tmp_path: Path, profile: str, change: str) -> None:
-    world = World.new(tmp_path / "world", merge={"profile": profile})
+    world = World.create(tmp_path / "world", merge={"profile": profile})
     indented = {name: text.replace("\n", "\n  ").rstrip(" ") for name, text in MUTATORS.items()}
     # like kpt, profile compat moves an object that gets another name to another file
     packages = [name for name in MUTATORS if profile == "safe" or name != "prefix"]
@@ -259,7 +259,7 @@ def test_an_identity_that_a_function_changes_gives_no_second_object(tmp_path: Pa
     value = "a: changed" if change == "a value" else "a: x"
     texts = [world.text("drafts/berlin", f"{name}/one.yaml") for name in packages]
     assert [(text.count("metadata:"), text.count(value)) for text in texts] == [(1, 1)] * len(packages)
-    assert world.sync().is_silent
+    assert world.sync().is_unchanged
 
 
 @pytest.mark.parametrize("policy", ["local", "block"])
@@ -285,7 +285,7 @@ def test_a_strategy_that_replaces_local_changes_records_them(
     assert "replicas: 2" in world.text("drafts/berlin", METRICS)
     conflicts = world.told("drafts/berlin", "metrics")["conflicts"]
     assert [conflict["file"] for conflict in conflicts if conflict["rule"] == strategy] == expected
-    assert world.sync().is_silent
+    assert world.sync().is_unchanged
 
 
 def delete_package(world: World, folder: str) -> None:
@@ -303,9 +303,9 @@ def test_a_deleted_package_is_drafted_again_with_a_conflict(world: World, has_up
 
     (conflict,) = world.told("drafts/berlin", "metrics")["conflicts"]
     assert (conflict["kind"], conflict["rule"], "local" in conflict) == ("package", "not-kept", False)
-    (proposed,) = world.act("propose", "berlin/metrics")
+    (proposed,) = world.run_review_action("propose", "berlin/metrics")
     assert "whole package: deleted on the cluster branch, and this draft adds it again" in str(proposed)
-    assert world.sync().is_silent
+    assert world.sync().is_unchanged
     world.merge("berlin", "squash")
     assert world.settle().outcomes["berlin/metrics"] == "published"
     release(world, "v3", "3.0")

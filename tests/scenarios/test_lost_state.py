@@ -8,8 +8,8 @@ import pytest
 
 from reconciler.git.mirror import Mirror
 from reconciler.output.review.open_drafts import build_draft_data, format_draft_text
-from tests.support.beginnings import begin, berlin_published
-from tests.support.git_env import commit_files, git
+from tests.support.git_repositories import commit_files, git
+from tests.support.prepared_worlds import begin, berlin_published
 from tests.support.world import STATE, World, config_map, package, small_world, variant
 
 
@@ -29,9 +29,9 @@ def test_a_lost_state_is_read_back_from_status_files_and_moves_no_branch(world: 
 
     after = world.sync()
 
-    assert after.moved == set()
+    assert after.changed_branches == set()
     assert after.outcomes == {"berlin/gateway": "published", "berlin/metrics": "published", "lisbon/gateway": "drafted"}
-    assert world.sync().is_silent
+    assert world.sync().is_unchanged
 
 
 def test_after_a_lost_state_an_update_goes_on_as_before(world: World) -> None:
@@ -76,7 +76,7 @@ def test_after_a_lost_state_an_open_draft_is_only_appended_to(world: World) -> N
 
     assert git(world.fleet, "merge-base", before, "drafts/lisbon") == before
     assert "api: new" in world.text("drafts/lisbon", "gateway/endpoints.yaml")
-    assert world.sync().is_silent
+    assert world.sync().is_unchanged
 
 
 def test_after_a_lost_state_nothing_of_a_vanished_variant_is_removed(world: World) -> None:
@@ -85,7 +85,7 @@ def test_after_a_lost_state_nothing_of_a_vanished_variant_is_removed(world: Worl
 
     after = world.settle()
 
-    assert after.moved == set()
+    assert after.changed_branches == set()
     assert world.tree("clusters/berlin", "metrics")
 
 
@@ -94,7 +94,7 @@ def test_a_status_file_of_another_owner_gives_nobody_a_right(world: World) -> No
     world.write({"metrics.yaml": variant("somebody", "berlin", "metrics")})
 
     assert world.sync().outcomes["berlin/metrics"] == "DownstreamExists"
-    assert world.sync().is_silent
+    assert world.sync().is_unchanged
 
 
 @pytest.mark.parametrize(
@@ -126,7 +126,7 @@ def test_a_status_file_that_lies_about_its_trees_does_not_pass_edits_off_as_ours
     world.commit("clusters/berlin", {".reconciler/metrics.yaml": lie})
     lose_state(world, "berlin")
 
-    assert world.settle().moved == set()
+    assert world.settle().changed_branches == set()
     assert "replicas: 5" in world.text("clusters/berlin", "metrics/deployment.yaml")
 
 
@@ -139,7 +139,7 @@ def test_a_newer_state_stops_an_older_engine(world: World) -> None:
     after = world.sync()
 
     assert "EngineTooOld" in after.codes
-    assert after.moved == set()
+    assert after.changed_branches == set()
 
 
 def test_the_state_keeps_every_tree_it_names(world: World) -> None:
@@ -151,13 +151,13 @@ def test_the_state_keeps_every_tree_it_names(world: World) -> None:
     git(world.fleet, "-c", "gc.pruneExpire=now", "gc", "--quiet", "--prune=now")
     world.write({"regions/north.yaml": config_map("region-north", api="new")})
     world.sync()
-    assert world.sync().is_silent
+    assert world.sync().is_unchanged
 
 
 def test_a_fresh_cache_changes_nothing(world: World) -> None:
     fresh = World(world.folder, cache=str(world.folder / "another-cache"))
 
-    assert fresh.sync().is_silent
+    assert fresh.sync().is_unchanged
 
 
 def publish_next(world: World, cluster: str, revision: str) -> None:
@@ -319,7 +319,7 @@ def test_a_draft_keeps_the_labels_of_its_creation(
     assert metadata_of(world) == expected
     # The recovery makes no new commit.
     assert world.head("drafts/berlin") == before
-    assert world.settle().is_silent
+    assert world.settle().is_unchanged
 
 
 def test_a_status_file_of_an_earlier_version_gives_the_labels_of_the_variant(world: World) -> None:
@@ -344,7 +344,7 @@ def test_show_lists_the_labels_and_annotations_of_a_draft(world: World) -> None:
     world.sync()
     world.write({"logs.yaml": variant("logs-berlin", "berlin", "logs", extra=RELABELLED)})
     world.sync()
-    (sheet,) = world.sheets("berlin/logs", whole=True)
+    (sheet,) = world.list_open_drafts("berlin/logs", whole=True)
 
     text = format_draft_text(sheet, world.now, 0)
     assert "  labels: team=edge\n" in text

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from reconciler.cli.entry import run
-from tests.support.git_env import commit_files, git, point_ref, read_ref
+from tests.support.git_repositories import commit_files, git, point_ref, read_ref
 from tests.support.world import STATE, World, config_map, small_world, variant
 
 Entry = tuple[str, str, str]
@@ -69,8 +69,8 @@ def test_a_malformed_upstream_tree_blocks_its_package_only(entries: object, worl
     assert after.outcomes["berlin/broken"] in {"PathRefused", "PackageTooLarge"}, after.findings
     mapping = {place: how for place, how in after.outcomes.items() if place != "berlin/broken"}
     assert set(mapping.values()) == {"draft"}
-    assert after.moved >= {"drafts/berlin", "drafts/lisbon"}
-    assert world.sync().is_silent
+    assert after.changed_branches >= {"drafts/berlin", "drafts/lisbon"}
+    assert world.sync().is_unchanged
 
 
 def bomb(repository: Path, depth: int = 7, width: int = 10) -> str:
@@ -137,7 +137,7 @@ def test_a_config_folder_of_ten_million_files_is_a_finding_and_removes_nothing(c
 
     assert [(finding.code, finding.location.file) for finding in after.findings] == [("FileUnreadable", "bomb/")]
     assert set(after.outcomes.values()) == {"drafted"}
-    assert committed.sync().is_silent
+    assert committed.sync().is_unchanged
 
 
 @pytest.mark.parametrize("kind", ["folder", "repository"])
@@ -220,7 +220,7 @@ def test_a_config_file_with_a_name_that_is_not_utf8_is_a_finding(
     assert after.findings[0].location.file == shown
     assert after.findings[0].message == f"{shown}: the name must be UTF-8 that a repository may hold"
     assert set(after.outcomes.values()) == {"draft"}
-    assert world.sync().is_silent
+    assert world.sync().is_unchanged
 
 
 @pytest.mark.parametrize("file", ["destination.json", "packages/metrics.json"])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from tests.support.forge_world import github_world
-from tests.support.git_env import write_hook
+from tests.support.git_repositories import write_hook
 
 HOUR = 3_600
 
@@ -31,5 +31,5 @@ def test_requests_come_within_the_budget_the_oldest_first_and_no_restart_doubles
         assert sorted(world.open_requests) == [f"drafts/{name}" for name in clusters]
         assert "Same change as 59 others" in world.open_requests["drafts/c000"].body
         world.writes()
-        assert world.settle().is_silent
+        assert world.settle().is_unchanged
         assert world.writes() == []

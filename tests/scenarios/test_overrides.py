@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 
 from reconciler.krm.yaml import parse_yaml
-from tests.support.beginnings import begin
-from tests.support.git_env import assert_sound, git
+from tests.support.git_repositories import assert_sound, git
 from tests.support.policies import (
     labelled,
     labelled_package,
@@ -18,6 +17,7 @@ from tests.support.policies import (
     publish,
     replicas,
 )
+from tests.support.prepared_worlds import begin
 from tests.support.world import World, package, repository, variant
 
 SITE = "policies/site.yaml"
@@ -70,7 +70,7 @@ def test_each_cluster_gets_its_own_and_no_branch_has_the_label(drafted: World) -
     assert "override-policy-name" not in drafted.text("drafts/berlin", FILE) + drafted.text("drafts/lisbon", FILE)
     assert "# enough for a small site" in drafted.text("drafts/berlin", FILE)
     assert drafted.reason("web-berlin") == "NoErrors"
-    assert drafted.sync().is_silent
+    assert drafted.sync().is_unchanged
     assert_sound(drafted.fleet)
 
 
@@ -85,7 +85,7 @@ def test_a_policy_that_changes_renders_the_packages_that_name_it_and_no_others(w
         ["-  replicas: 5 # enough for a small site", "+  replicas: 7 # enough for a small site"],
         ["-  replicas: 2 # enough for a small site", "+  replicas: 7 # enough for a small site"],
     ]
-    assert world.sync().is_silent
+    assert world.sync().is_unchanged
     publish(world)
     assert [count(world, f"clusters/{cluster}") for cluster in ("berlin", "lisbon")] == [7, 7]
 
@@ -95,8 +95,8 @@ def test_a_policy_that_nobody_names_renders_nothing_and_is_told_of(world: World)
 
     after = world.sync()
 
-    assert (after.report.render_count, after.moved, "PolicyUnused" in after.codes) == (0, set(), True)
-    assert world.sync().is_silent
+    assert (after.report.render_count, after.changed_branches, "PolicyUnused" in after.codes) == (0, set(), True)
+    assert world.sync().is_unchanged
 
 
 def test_a_policy_that_chooses_by_kind_reaches_packages_that_name_none(world: World) -> None:
@@ -105,10 +105,10 @@ def test_a_policy_that_chooses_by_kind_reaches_packages_that_name_none(world: Wo
 
     after = world.sync()
 
-    assert after.moved == {"drafts/berlin"}
+    assert after.changed_branches == {"drafts/berlin"}
     assert count(world, "drafts/berlin", "metrics/deployment.yaml") == 4
     assert count(world, "drafts/berlin") == 5
-    assert world.sync().is_silent
+    assert world.sync().is_unchanged
 
 
 def test_a_label_of_a_cluster_that_a_policy_asks_for_moves_the_packages_of_that_one_alone(world: World) -> None:
@@ -119,8 +119,8 @@ def test_a_label_of_a_cluster_that_a_policy_asks_for_moves_the_packages_of_that_
     after = world.sync()
 
     assert after.report.render_count == 1
-    assert (after.moved, count(world, "drafts/lisbon")) == ({"drafts/lisbon"}, 5)
-    assert world.sync().is_silent
+    assert (after.changed_branches, count(world, "drafts/lisbon")) == ({"drafts/lisbon"}, 5)
+    assert world.sync().is_unchanged
 
 
 def test_a_policy_that_says_the_same_otherwise_makes_no_draft(world: World) -> None:
@@ -128,8 +128,8 @@ def test_a_policy_that_says_the_same_otherwise_makes_no_draft(world: World) -> N
 
     after = world.sync()
 
-    assert (after.outcomes["berlin/web"], after.moved) == ("published", set())
-    assert world.sync().is_silent
+    assert (after.outcomes["berlin/web"], after.changed_branches) == ("published", set())
+    assert world.sync().is_unchanged
 
 
 def test_a_policy_without_effect_moves_nothing_and_is_told_of(world: World) -> None:
@@ -137,14 +137,14 @@ def test_a_policy_without_effect_moves_nothing_and_is_told_of(world: World) -> N
 
     after = world.sync()
 
-    assert (after.moved, "PolicyNoEffect" in after.codes) == (set(), True)
-    assert world.sync().is_silent
+    assert (after.changed_branches, "PolicyNoEffect" in after.codes) == (set(), True)
+    assert world.sync().is_unchanged
 
 
 def test_a_policy_in_another_file_is_the_same_policy(world: World) -> None:
     world.write({SITE: None, "elsewhere/policy.yaml": policy("site", [FIVE])})
 
-    assert (world.sync().moved, world.sync().is_silent) == (set(), True)
+    assert (world.sync().changed_branches, world.sync().is_unchanged) == (set(), True)
 
 
 # attached and taken off again
@@ -165,7 +165,7 @@ def test_a_label_that_a_release_brings_attaches_and_one_that_it_drops_gives_back
 
     assert off == (plain, [])
     assert count(world, "drafts/berlin") == 5
-    assert world.sync().is_silent
+    assert world.sync().is_unchanged
 
 
 def test_a_policy_that_is_emptied_is_rolled_back_by_a_draft(world: World) -> None:
@@ -173,10 +173,10 @@ def test_a_policy_that_is_emptied_is_rolled_back_by_a_draft(world: World) -> Non
 
     after = world.sync()
 
-    assert (after.moved, after.outcomes["berlin/web"]) == ({"drafts/berlin"}, "draft")
+    assert (after.changed_branches, after.outcomes["berlin/web"]) == ({"drafts/berlin"}, "draft")
     assert world.text("drafts/berlin", FILE) == world.text("clusters/lisbon", FILE)
     assert "overrides" not in world.told("drafts/berlin", "web")
-    assert world.sync().is_silent
+    assert world.sync().is_unchanged
     publish(world)
     assert world.tree("clusters/berlin", "web") == world.tree("clusters/lisbon", "web")
 
@@ -187,7 +187,7 @@ def test_a_policy_that_is_emptied_before_anybody_merged_leaves_the_plain_package
     drafted.sync()
 
     assert drafted.text("drafts/berlin", FILE) == drafted.text("drafts/lisbon", FILE)
-    assert drafted.sync().is_silent
+    assert drafted.sync().is_unchanged
 
 
 # policies that are not there
@@ -231,11 +231,11 @@ def test_without_a_sound_policy_drafts_stay_as_they_are(drafted: World, lose: Lo
     assert after.outcomes["berlin/metrics"] == "drafted"
     assert heads(drafted) == before
     assert drafted.reason("web-berlin") == code
-    assert drafted.sync().is_silent
+    assert drafted.sync().is_unchanged
     drafted.write({SITE: policy("site", [FIVE]), "policies/again.yaml": policy("other", [])})
     assert drafted.sync().outcomes["berlin/web"] == "drafted"
     assert heads(drafted) == before
-    assert drafted.sync().is_silent
+    assert drafted.sync().is_unchanged
 
 
 @gone
@@ -248,14 +248,14 @@ def test_without_a_sound_policy_what_is_published_stays_and_updates_wait(world: 
     after = world.sync()
 
     assert (after.outcomes["berlin/web"], heads(world)) == (code, before)
-    assert world.sync().is_silent
+    assert world.sync().is_unchanged
     world.write({SITE: policy("site", [FIVE]), "policies/again.yaml": policy("other", [])})
     assert world.sync().outcomes["berlin/web"] == "draft"
     assert changed(world, "berlin") == [
         "-          image: example.com/web:1.0",
         "+          image: example.com/web:2.0",
     ]
-    assert world.sync().is_silent
+    assert world.sync().is_unchanged
 
 
 def test_where_missing_policies_are_ignored_deleting_one_rolls_back(tmp_path: Path) -> None:
@@ -266,9 +266,9 @@ def test_where_missing_policies_are_ignored_deleting_one_rolls_back(tmp_path: Pa
 
     after = world.sync()
 
-    assert (after.outcomes["berlin/web"], after.moved) == ("draft", {"drafts/berlin"})
+    assert (after.outcomes["berlin/web"], after.changed_branches) == ("draft", {"drafts/berlin"})
     assert world.text("drafts/berlin", FILE) == world.text("clusters/lisbon", FILE)
-    assert world.sync().is_silent
+    assert world.sync().is_unchanged
 
 
 @pytest.mark.parametrize(
@@ -289,7 +289,7 @@ def test_where_missing_policies_are_ignored_one_in_doubt_is_not_missing(tmp_path
     world.sync()
 
     assert heads(world) == before
-    assert world.sync().is_silent
+    assert world.sync().is_unchanged
 
 
 # what fails holds up nobody else
@@ -302,9 +302,9 @@ def test_a_patch_that_fails_on_one_cluster_withholds_the_package_there_alone(wor
     after = world.sync()
 
     assert after.outcomes == {"berlin/metrics": "published", "berlin/web": "draft", "lisbon/web": "PatchTargetMissing"}
-    assert (after.moved, count(world, "drafts/berlin")) == ({"drafts/berlin"}, 6)
+    assert (after.changed_branches, count(world, "drafts/berlin")) == ({"drafts/berlin"}, 6)
     assert (world.reason("web-lisbon"), world.reason("web-berlin")) == ("PatchTargetMissing", "NoErrors")
-    assert world.sync().is_silent
+    assert world.sync().is_unchanged
 
 
 def test_of_two_packages_on_a_cluster_the_one_that_fails_does_not_hold_the_other(drafted: World) -> None:
@@ -322,7 +322,7 @@ def test_of_two_packages_on_a_cluster_the_one_that_fails_does_not_hold_the_other
     assert (after.outcomes["berlin/metrics"], after.outcomes["berlin/web"]) == ("PolicyNotFound", "draft")
     assert drafted.tree("drafts/berlin", "metrics") == metrics
     assert count(drafted, "drafts/berlin") == 6
-    assert drafted.sync().is_silent
+    assert drafted.sync().is_unchanged
     publish(drafted, "berlin")
     assert drafted.tree("clusters/berlin", "metrics") == metrics
 
@@ -347,10 +347,10 @@ def test_an_edit_of_a_field_that_a_policy_sets_is_overruled_and_told(edited: Wor
 
     assert (after.outcomes["berlin/web"], count(edited, "drafts/berlin")) == ("draft", 5)
     assert conflicts(edited) == [("/spec/replicas", 9, 5, "overrides")]
-    assert edited.sync().is_silent
+    assert edited.sync().is_unchanged
     publish(edited)
     assert count(edited, "clusters/berlin") == 5
-    assert edited.sync().is_silent
+    assert edited.sync().is_unchanged
 
 
 @EDITED
@@ -362,7 +362,7 @@ def test_an_edit_beside_what_a_policy_sets_is_kept_whatever_the_policy_and_upstr
     edited.write({SITE: policy("site", [replicas(6)])})
     edited.sync()
     by_policy = (count(edited, "drafts/berlin"), "web:1.0-ours" in edited.text("drafts/berlin", FILE))
-    assert edited.sync().is_silent
+    assert edited.sync().is_unchanged
     publish(edited)
     edited.release(
         "web",
@@ -377,12 +377,12 @@ def test_an_edit_beside_what_a_policy_sets_is_kept_whatever_the_policy_and_upstr
     assert "web:1.0-ours" in edited.text("drafts/berlin", FILE)
     assert edited.text("drafts/berlin", "web/extra.yaml")
     assert conflicts(edited) == []
-    assert edited.sync().is_silent
+    assert edited.sync().is_unchanged
     edited.write({SITE: policy("site", [])})
     edited.sync()
     assert count(edited, "drafts/berlin") == 3
     assert "web:1.0-ours" in edited.text("drafts/berlin", FILE)
-    assert edited.sync().is_silent
+    assert edited.sync().is_unchanged
 
 
 def test_what_people_add_to_a_list_beside_what_a_policy_adds_brings_that_in_once(world: World) -> None:
@@ -399,11 +399,11 @@ def test_what_people_add_to_a_list_beside_what_a_policy_adds_brings_that_in_once
     world.sync()
 
     assert arguments(world, "drafts/berlin") == ["--log", "--ours", "--site"]
-    assert world.sync().is_silent
+    assert world.sync().is_unchanged
     world.write({SITE: policy("site", [])})
     world.sync()
     assert arguments(world, "drafts/berlin") == ["--log", "--ours"]
-    assert world.sync().is_silent
+    assert world.sync().is_unchanged
 
 
 def arguments(world: World, branch: str) -> list[str]:
@@ -425,11 +425,11 @@ def test_the_update_of_a_package_with_overrides_takes_none_of_them_for_an_edit(w
         ["-  replicas: 2 # enough for a small site", "+  replicas: 3 # enough for a small site", *NEW_IMAGE],
     ]
     assert conflicts(world) == []
-    assert world.sync().is_silent
+    assert world.sync().is_unchanged
     world.write({SITE: policy("site", [])})
     world.sync()
     assert world.text("drafts/berlin", FILE) == world.text("drafts/lisbon", FILE)
-    assert world.sync().is_silent
+    assert world.sync().is_unchanged
 
 
 def test_a_label_that_people_add_attaches_a_policy_for_good(world: World) -> None:
@@ -447,7 +447,7 @@ def test_a_label_that_people_add_attaches_a_policy_for_good(world: World) -> Non
     world.write({"policies/nine.yaml": policy("nine", [replicas(10)])})
     world.sync()
     assert count(world, "drafts/lisbon") == 10
-    assert world.sync().is_silent
+    assert world.sync().is_unchanged
 
 
 def test_a_declined_draft_comes_again_when_the_policy_makes_something_else(world: World) -> None:
@@ -455,7 +455,7 @@ def test_a_declined_draft_comes_again_when_the_policy_makes_something_else(world
     world.sync()
     world.delete("drafts/berlin")
     declined = world.sync()
-    assert world.sync().is_silent
+    assert world.sync().is_unchanged
     world.write({SITE: policy("site", [replicas(8)])})
 
     after = world.sync()
@@ -465,7 +465,7 @@ def test_a_declined_draft_comes_again_when_the_policy_makes_something_else(world
     world.write({SITE: policy("site", [replicas(7)])})
     assert world.sync().outcomes["berlin/web"] == "declined"
     assert world.head("drafts/berlin") == ""
-    assert world.sync().is_silent
+    assert world.sync().is_unchanged
 
 
 @pytest.mark.parametrize("start", [policies_drafted, policies_published])
@@ -477,11 +477,11 @@ def test_with_its_state_lost_everything_is_found_again(tmp_path: Path, start: Ca
     world.sync()
 
     assert heads(world) == before
-    assert world.settle().is_silent
+    assert world.settle().is_unchanged
     world.write({SITE: policy("site", [])})
     world.sync()
     assert world.text("drafts/berlin", FILE).count("replicas: 2") == 1
-    assert world.sync().is_silent
+    assert world.sync().is_unchanged
 
 
 def test_a_second_daemon_comes_to_the_same_refs(world: World) -> None:
@@ -497,4 +497,4 @@ def test_a_second_daemon_comes_to_the_same_refs(world: World) -> None:
     assert raced
     assert (count(world, "drafts/berlin"), count(world, "drafts/lisbon")) == (7, 7)
     assert git(world.fleet, "rev-list", "--count", "clusters/berlin..drafts/berlin") == "1"
-    assert world.settle().is_silent
+    assert world.settle().is_unchanged

@@ -13,7 +13,7 @@ import pytest
 from reconciler.bootstrap import build_push_publisher, build_services
 from reconciler.reconcile.pass_runner import PassRunner
 from reconciler.settings import Settings
-from tests.support.git_env import git, make_bare, read_refs
+from tests.support.git_repositories import git, make_bare, read_refs
 from tests.support.world import World, catalog, package, repository, variant
 
 CLUSTERS = tuple(f"c{index}" for index in range(7))
@@ -25,7 +25,7 @@ class Paced:
     """The passes of a service over a fleet, and one repository that is nobody's; all clocks are ticked by hand."""
 
     def __init__(self, folder: Path, settings: Mapping[str, Any] | None = None, **limits: Any) -> None:
-        self.world = World.new(folder)
+        self.world = World.create(folder)
         self.now = 1_500_000_000.0
         self.other = make_bare(folder / "other.git")
         self.world.release("web", "v1", package("web"))

@@ -36,5 +36,5 @@ def test_it_is_an_error_and_nothing_is_drafted(world: World, name: str, text: st
     errors = [finding.message for finding in result.findings if finding.severity is Severity.ERROR]
     assert errors
     assert all(name in error and message in error for error in errors)
-    assert (result.moved, world.head("clusters/berlin")) == (set(), before)
-    assert world.settle().is_silent
+    assert (result.changed_branches, world.head("clusters/berlin")) == (set(), before)
+    assert world.settle().is_unchanged

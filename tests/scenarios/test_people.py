@@ -7,8 +7,8 @@ import pytest
 from reconciler.output.plan.formats import format_plan_text
 from reconciler.output.review.open_drafts import format_draft_text
 from reconciler.output.review.pull_request import build_pull_request_text
-from tests.support.beginnings import begin, berlin_published
-from tests.support.git_env import git
+from tests.support.git_repositories import git
+from tests.support.prepared_worlds import begin, berlin_published
 from tests.support.world import World, config_map, package, small_world, variant
 
 
@@ -39,7 +39,7 @@ def test_an_update_is_appended_to_an_edited_draft_and_keeps_the_edit(world: Worl
     assert git(world.fleet, "merge-base", edited, "drafts/berlin") == edited
     text = world.text("drafts/berlin", "metrics/deployment.yaml")
     assert ("replicas: 5" in text, "metrics:3.0" in text) == (True, True)
-    assert world.sync().is_silent
+    assert world.sync().is_unchanged
 
 
 def test_an_edit_of_a_draft_survives_two_updates_and_the_merge(world: World) -> None:
@@ -107,7 +107,7 @@ def test_other_packages_are_appended_to_a_draft_that_people_work_on(world: World
     assert git(world.fleet, "merge-base", edited, "drafts/berlin") == edited
     assert world.text("drafts/berlin", "metrics/notes.md") == "checked\n"
     assert world.tree("drafts/berlin", "logs")
-    assert world.sync().is_silent
+    assert world.sync().is_unchanged
 
 
 def test_on_a_new_cluster_an_update_does_not_wait_for_an_edited_draft_of_others(tmp_path: Path) -> None:
@@ -124,7 +124,7 @@ def test_on_a_new_cluster_an_update_does_not_wait_for_an_edited_draft_of_others(
     assert (after.outcomes["berlin/metrics"], after.codes) == ("draft", set())
     assert world.text("drafts/berlin", "gateway/notes.md") == "checked\n"
     assert set(world.paths(world.fleet, "drafts/berlin", ".reconciler")) == {"gateway.yaml", "metrics.yaml"}
-    assert world.sync().is_silent
+    assert world.sync().is_unchanged
 
 
 def test_an_update_does_not_wait_for_a_draft_that_was_merged_whole(world: World) -> None:
@@ -140,7 +140,7 @@ def test_an_update_does_not_wait_for_a_draft_that_was_merged_whole(world: World)
 
     assert after.outcomes["berlin/metrics"] == "draft"
     assert "metrics:3.0" in world.text("drafts/berlin", "metrics/deployment.yaml")
-    assert world.sync().is_silent
+    assert world.sync().is_unchanged
 
 
 def test_an_edit_that_is_undone_on_the_draft_is_gone(world: World) -> None:
@@ -156,7 +156,7 @@ def test_an_edit_that_is_undone_on_the_draft_is_gone(world: World) -> None:
     assert after.outcomes["berlin/metrics"] == "drafted"
     text = world.text("drafts/berlin", "metrics/deployment.yaml")
     assert ("replicas: 2" in text, "metrics:3.0" in text) == (True, True)
-    assert world.sync().is_silent
+    assert world.sync().is_unchanged
 
 
 def test_a_package_taken_out_of_a_draft_is_declined_until_its_content_would_differ(world: World) -> None:
@@ -189,7 +189,7 @@ def test_a_deleted_draft_is_declined_until_its_content_would_differ(world: World
     world.delete("drafts/berlin")
 
     assert world.sync().outcomes["berlin/metrics"] == "declined"
-    assert world.sync().is_silent
+    assert world.sync().is_unchanged
     assert world.head("drafts/berlin") == ""
     release(world, "v3", "3.0")
     assert world.sync().outcomes["berlin/metrics"] == "draft"
@@ -302,7 +302,7 @@ def test_every_upstream_change_that_was_not_applied_is_listed(world: World) -> N
     planned = format_plan_text(world.plan().report.plan)
     world.settle()
     message = git(world.fleet, "log", "-1", "--format=%B", "drafts/berlin")
-    (sheet,) = world.sheets("berlin", whole=True)
+    (sheet,) = world.list_open_drafts("berlin", whole=True)
     written = {
         "commit": message, "plan": planned, "show": format_draft_text(sheet, world.now, 0),
         "pull request": "\n".join(build_pull_request_text(sheet, (), lambda repo, commit: "").sections),

@@ -7,12 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.beginnings import begin
-from tests.support.command_line import Ended, run_in
-from tests.support.git_env import assert_sound, git
+from tests.support.command_line import CommandResult, run_in
+from tests.support.git_repositories import assert_sound, git
 from tests.support.policies import (
-    federated,
-    homeless_world,
+    federated_cluster,
     patch,
     placement_world,
     placements_drafted,
@@ -20,9 +18,11 @@ from tests.support.policies import (
     policy,
     propagation,
     publish,
-    ready,
+    ready_reason,
     resource,
+    world_with_missing_repositories,
 )
+from tests.support.prepared_worlds import begin
 from tests.support.world import MERGES, World, repository
 
 LIMITS, BANNER = "resources/shop/configmap-limits.yaml", "resources/shop/configmap-banner.yaml"
@@ -85,7 +85,7 @@ def test_resources_are_drafted_one_to_a_file_as_they_are_written(drafted: World)
     assert standing(drafted, "drafts/lisbon") == ["_cluster/namespace-shop.yaml", "shop/configmap-limits.yaml"]
     assert "cpu: 2  # as agreed" in drafted.text("drafts/lisbon", LIMITS)
     assert "reconciler.dev/clusters" not in drafted.text("drafts/lisbon", LIMITS)
-    assert drafted.sync().is_silent
+    assert drafted.sync().is_unchanged
     assert_sound(drafted.fleet)
 
 
@@ -97,7 +97,7 @@ def test_placed_resources_are_published_however_people_merge(drafted: World, how
 
     assert after.outcomes["berlin/resources/shop"] == "published"
     assert drafted.record("berlin", "resources/shop")["revision"] == 1
-    assert drafted.sync().is_silent
+    assert drafted.sync().is_unchanged
 
 
 def test_a_new_resource_moves_the_clusters_that_it_goes_to(world: World) -> None:
@@ -105,9 +105,9 @@ def test_a_new_resource_moves_the_clusters_that_it_goes_to(world: World) -> None
 
     after = world.sync()
 
-    assert (after.moved, after.report.render_count) == ({"drafts/lisbon"}, 1)
+    assert (after.changed_branches, after.report.render_count) == ({"drafts/lisbon"}, 1)
     assert changes(world, "drafts/lisbon") == ["A resources/shop/configmap-motd.yaml"]
-    assert world.sync().is_silent
+    assert world.sync().is_unchanged
 
 
 def test_a_resource_of_another_namespace_is_a_package_of_its_own(world: World) -> None:
@@ -115,8 +115,8 @@ def test_a_resource_of_another_namespace_is_a_package_of_its_own(world: World) -
 
     after = world.sync()
 
-    assert (after.moved, after.outcomes["berlin/resources/bank"]) == ({"drafts/berlin"}, "draft")
-    assert world.sync().is_silent
+    assert (after.changed_branches, after.outcomes["berlin/resources/bank"]) == ({"drafts/berlin"}, "draft")
+    assert world.sync().is_unchanged
 
 
 def test_a_change_is_drafted_where_the_resource_is(world: World) -> None:
@@ -124,9 +124,9 @@ def test_a_change_is_drafted_where_the_resource_is(world: World) -> None:
 
     after = world.sync()
 
-    assert (after.moved, after.report.render_count) == ({"drafts/berlin", "drafts/lisbon"}, 2)
+    assert (after.changed_branches, after.report.render_count) == ({"drafts/berlin", "drafts/lisbon"}, 2)
     assert changes(world, "drafts/berlin") == [f"M {LIMITS}"]
-    assert world.sync().is_silent
+    assert world.sync().is_unchanged
     publish(world)
     assert "cpu: 3" in world.text("clusters/lisbon", LIMITS)
 
@@ -137,15 +137,15 @@ def test_a_resource_that_moves_to_another_file_moves_nothing(world: World) -> No
 
     after = world.sync()
 
-    assert (after.moved, after.report.render_count) == (set(), 0)
-    assert world.sync().is_silent
+    assert (after.changed_branches, after.report.render_count) == (set(), 0)
+    assert world.sync().is_unchanged
 
 
 def test_from_the_annotation_to_a_policy_and_back_is_a_change_of_the_label_alone(world: World) -> None:
     world.write({"placed/banner.yaml": banner(by="", on="berlin")})
     world.sync()
     by_name = (changes(world, "drafts/berlin"), "propagation-policy" in world.text("drafts/berlin", BANNER))
-    assert world.sync().is_silent
+    assert world.sync().is_unchanged
     world.write({"placed/banner.yaml": banner()})
 
     after = world.sync()
@@ -153,7 +153,7 @@ def test_from_the_annotation_to_a_policy_and_back_is_a_change_of_the_label_alone
     assert by_name == ([f"M {BANNER}"], False)
     assert (after.outcomes["berlin/resources/shop"], world.head("drafts/berlin")) == ("published", "")
     assert world.head("removals/berlin") == ""
-    assert world.sync().is_silent
+    assert world.sync().is_unchanged
 
 
 def test_everywhere_counts_clusters_that_come_later(world: World) -> None:
@@ -163,8 +163,8 @@ def test_everywhere_counts_clusters_that_come_later(world: World) -> None:
 
     assert after.outcomes["paris/resources/_cluster"] == "draft"
     assert standing(world, "drafts/paris") == ["_cluster/namespace-shop.yaml", "shop/configmap-banner.yaml"]
-    assert after.moved == {"clusters/paris", "drafts/paris"}
-    assert world.sync().is_silent
+    assert after.changed_branches == {"clusters/paris", "drafts/paris"}
+    assert world.sync().is_unchanged
 
 
 def test_a_name_of_no_cluster_is_told_and_the_others_are_served(world: World) -> None:
@@ -172,8 +172,8 @@ def test_a_name_of_no_cluster_is_told_and_the_others_are_served(world: World) ->
 
     after = world.sync()
 
-    assert ("UnknownCluster" in after.codes, after.moved) == (True, set())
-    assert world.sync().is_silent
+    assert ("UnknownCluster" in after.codes, after.changed_branches) == (True, set())
+    assert world.sync().is_unchanged
 
 
 # what goes
@@ -184,9 +184,9 @@ def test_a_resource_that_is_dropped_from_one_of_two_clusters_goes_there_by_a_dra
 
     after = world.sync()
 
-    assert (after.moved, after.outcomes["berlin/resources/shop"]) == ({"drafts/berlin"}, "draft")
+    assert (after.changed_branches, after.outcomes["berlin/resources/shop"]) == ({"drafts/berlin"}, "draft")
     assert changes(world, "drafts/berlin") == [f"D {BANNER}"]
-    assert world.sync().is_silent
+    assert world.sync().is_unchanged
     publish(world)
     assert standing(world, "clusters/berlin") == ["_cluster/namespace-shop.yaml", "shop/configmap-limits.yaml"]
 
@@ -197,16 +197,16 @@ def test_the_last_resource_of_a_namespace_on_a_cluster_takes_a_removal(world: Wo
     after = world.sync()
 
     assert after.outcomes["lisbon/resources/shop"] == "proposed"
-    assert after.moved == {"removals/lisbon"}
+    assert after.changed_branches == {"removals/lisbon"}
     assert changes(world, "removals/lisbon") == [f"D {LIMITS}"]
-    assert world.sync().is_silent
+    assert world.sync().is_unchanged
     world.merge("lisbon", "squash", draft="removals/lisbon")
     world.settle()
     assert standing(world, "clusters/lisbon") == ["_cluster/namespace-shop.yaml"]
     assert world.head("removals/lisbon") == ""
     world.write({"placed/limits.yaml": limits()})
     assert world.sync().outcomes["lisbon/resources/shop"] == "draft"
-    assert world.sync().is_silent
+    assert world.sync().is_unchanged
 
 
 def test_what_is_dropped_everywhere_is_proposed_for_removal_everywhere(world: World) -> None:
@@ -217,7 +217,7 @@ def test_what_is_dropped_everywhere_is_proposed_for_removal_everywhere(world: Wo
 
     going = {f"{item}/resources/{name}" for item in ("berlin", "lisbon") for name in ("shop", "_cluster")}
     assert {after.outcomes[item] for item in going} == {"proposed"}
-    assert world.sync().is_silent
+    assert world.sync().is_unchanged
     for cluster in ("berlin", "lisbon"):
         world.merge(cluster, "squash", draft=f"removals/{cluster}")
     publish(world)
@@ -234,7 +234,7 @@ def test_before_anything_is_published_what_is_dropped_just_goes_from_the_draft(d
 
     assert after.outcomes["lisbon/resources/shop"] == "withdrawn"
     assert standing(drafted, "drafts/lisbon") == ["_cluster/namespace-shop.yaml"]
-    assert drafted.sync().is_silent
+    assert drafted.sync().is_unchanged
 
 
 # what is in doubt stays
@@ -276,11 +276,11 @@ def test_what_is_in_doubt_stays_where_it_is(world: World, files: dict[str, str |
     assert code in after.codes
     assert all(LIMITS.removeprefix("resources/") in standing(world, branch) for branch in _branches(world))
     assert not [name for name in after.after if "removals/" in name]
-    assert world.settle().is_silent
+    assert world.settle().is_unchanged
     world.write({"other.yaml": "", "again.yaml": "", "placed/limits.yaml": limits()})
     pass_result = world.sync()
     assert {pass_result.outcomes[f"{cluster}/resources/shop"] for cluster in ("berlin", "lisbon")} == {"published"}
-    assert world.settle().is_silent
+    assert world.settle().is_unchanged
 
 
 def _branches(world: World) -> list[str]:
@@ -304,15 +304,15 @@ def test_without_a_sound_policy_its_resources_stay_where_they_are(
 
     after = world.sync()
 
-    assert (after.moved, code in after.codes) == (set(), True)
-    assert world.sync().is_silent
+    assert (after.changed_branches, code in after.codes) == (set(), True)
+    assert world.sync().is_unchanged
     world.write({"placed/banner.yaml": banner(text="bye")})
     changed = world.sync()
-    assert (changed.moved, changes(world, "drafts/berlin")) == ({"drafts/berlin"}, [f"M {BANNER}"])
-    assert world.sync().is_silent
+    assert (changed.changed_branches, changes(world, "drafts/berlin")) == ({"drafts/berlin"}, [f"M {BANNER}"])
+    assert world.sync().is_unchanged
     world.write({"policies/again.yaml": "", "policies/north.yaml": propagation("north", NORTH)})
-    assert world.sync().moved == set()
-    assert world.sync().is_silent
+    assert world.sync().changed_branches == set()
+    assert world.sync().is_unchanged
 
 
 # people
@@ -323,13 +323,13 @@ def test_a_field_that_we_emit_is_restored_with_a_conflict_record(world: World) -
 
     after = world.sync()
 
-    assert (after.outcomes["berlin/resources/shop"], after.moved) == ("draft", {"drafts/berlin"})
+    assert (after.outcomes["berlin/resources/shop"], after.changed_branches) == ("draft", {"drafts/berlin"})
     assert "cpu: 2  # as agreed" in world.text("drafts/berlin", LIMITS)
     assert [conflict[1:] for conflict in conflicts(world)] == [("configmap-limits.yaml", "/data/cpu")]
-    assert world.sync().is_silent
+    assert world.sync().is_unchanged
     publish(world)
     assert "cpu: 2  # as agreed" in world.text("clusters/berlin", LIMITS)
-    assert world.sync().is_silent
+    assert world.sync().is_unchanged
 
 
 def test_on_a_draft_as_well(drafted: World) -> None:
@@ -340,7 +340,7 @@ def test_on_a_draft_as_well(drafted: World) -> None:
     assert git(drafted.fleet, "merge-base", edited, "drafts/berlin") == edited
     assert "cpu: 2  # as agreed" in drafted.text("drafts/berlin", LIMITS)
     assert [conflict[1:] for conflict in conflicts(drafted)] == [("configmap-limits.yaml", "/data/cpu")]
-    assert drafted.sync().is_silent
+    assert drafted.sync().is_unchanged
 
 
 @pytest.mark.parametrize("branch", ["clusters/berlin", "drafts/berlin"])
@@ -349,7 +349,7 @@ def test_what_people_add_beside_is_kept_through_changes_of_ours(tmp_path: Path, 
     world.edit(branch, LIMITS, "  memory", "  disk: 10Gi\n  memory")
     world.commit(branch, {"resources/shop/own.yaml": resource("ConfigMap", "own", a="b")})
     world.sync()
-    assert world.settle().is_silent
+    assert world.settle().is_unchanged
     world.write({"placed/limits.yaml": limits(cpu="3")})
 
     world.sync()
@@ -358,7 +358,7 @@ def test_what_people_add_beside_is_kept_through_changes_of_ours(tmp_path: Path, 
     assert ("cpu: 3" in text, "disk: 10Gi" in text, "as agreed" in text) == (True, True, True)
     assert world.text("drafts/berlin", "resources/shop/own.yaml")
     assert conflicts(world) == []
-    assert world.sync().is_silent
+    assert world.sync().is_unchanged
     publish(world)
     assert "disk: 10Gi" in world.text("clusters/berlin", LIMITS)
 
@@ -369,14 +369,14 @@ def test_a_file_that_people_delete_is_drafted_again(world: World) -> None:
     after = world.sync()
 
     assert (after.outcomes["berlin/resources/shop"], changes(world, "drafts/berlin")) == ("draft", [f"A {LIMITS}"])
-    assert world.sync().is_silent
+    assert world.sync().is_unchanged
     world.delete("drafts/berlin")
     assert world.sync().outcomes["berlin/resources/shop"] == "declined"
-    assert world.sync().is_silent
+    assert world.sync().is_unchanged
     world.write({"placed/banner.yaml": banner(text="bye")})
     assert world.sync().outcomes["berlin/resources/shop"] == "draft"
     assert LIMITS.removeprefix("resources/") in standing(world, "drafts/berlin")
-    assert world.sync().is_silent
+    assert world.sync().is_unchanged
 
 
 def test_a_file_with_peoples_additions_stays_when_it_is_dropped_and_that_is_told(world: World) -> None:
@@ -386,10 +386,10 @@ def test_a_file_with_peoples_additions_stays_when_it_is_dropped_and_that_is_told
 
     after = world.sync()
 
-    assert (after.moved, changes(world, "drafts/berlin")) == ({"drafts/berlin"}, [])
+    assert (after.changed_branches, changes(world, "drafts/berlin")) == ({"drafts/berlin"}, [])
     assert "disk: 10Gi" in world.text("drafts/berlin", LIMITS)
     assert conflicts(world) == [("resource", "configmap-limits.yaml", "")]
-    assert world.sync().is_silent
+    assert world.sync().is_unchanged
 
 
 def test_a_file_that_people_broke_is_restored(world: World) -> None:
@@ -399,7 +399,7 @@ def test_a_file_that_people_broke_is_restored(world: World) -> None:
 
     assert "cpu: 2  # as agreed" in world.text("drafts/lisbon", LIMITS)
     assert conflicts(world, "drafts/lisbon") == [("file", "configmap-limits.yaml", "")]
-    assert world.sync().is_silent
+    assert world.sync().is_unchanged
 
 
 def test_resources_that_would_share_a_file_have_one_each_and_edits_stay(world: World) -> None:
@@ -409,13 +409,13 @@ def test_resources_that_would_share_a_file_have_one_each_and_edits_stay(world: W
 
     after = world.sync()
 
-    assert after.moved == {"drafts/berlin", "drafts/lisbon"}
+    assert after.changed_branches == {"drafts/berlin", "drafts/lisbon"}
     assert changes(world, "drafts/berlin") == ["A resources/shop/configmap.example.dev-limits.yaml"]
     assert "disk: 10Gi" in world.text("drafts/berlin", LIMITS)
-    assert world.sync().is_silent
+    assert world.sync().is_unchanged
     world.write({"other.yaml": None})
     assert world.sync().outcomes["berlin/resources/shop"] == "published with edits"
-    assert world.sync().is_silent
+    assert world.sync().is_unchanged
 
 
 def test_a_package_that_people_delete_as_a_whole_is_drafted_again(world: World) -> None:
@@ -425,7 +425,7 @@ def test_a_package_that_people_delete_as_a_whole_is_drafted_again(world: World) 
 
     assert after.outcomes["berlin/resources/shop"] == "draft"
     assert changes(world, "drafts/berlin") == [f"A {BANNER}", f"A {LIMITS}"]
-    assert world.sync().is_silent
+    assert world.sync().is_unchanged
 
 
 def test_a_declined_draft_stays_declined_until_it_would_say_something_else(world: World) -> None:
@@ -433,9 +433,9 @@ def test_a_declined_draft_stays_declined_until_it_would_say_something_else(world
     world.sync()
     world.delete("drafts/berlin")
     declined = world.sync()
-    assert world.sync().is_silent
+    assert world.sync().is_unchanged
     world.write({"clusters/berlin.yaml": repository("berlin").replace("north", "north, size: big")})
-    assert world.sync().moved == set()
+    assert world.sync().changed_branches == set()
     world.write({"placed/limits.yaml": limits(cpu="4")})
 
     after = world.sync()
@@ -443,7 +443,7 @@ def test_a_declined_draft_stays_declined_until_it_would_say_something_else(world
     assert declined.outcomes["berlin/resources/shop"] == "declined"
     assert after.outcomes["berlin/resources/shop"] == "draft"
     assert "cpu: 4" in world.text("drafts/berlin", LIMITS)
-    assert world.sync().is_silent
+    assert world.sync().is_unchanged
 
 
 def test_a_declined_removal_stays_declined(world: World) -> None:
@@ -454,7 +454,7 @@ def test_a_declined_removal_stays_declined(world: World) -> None:
     after = world.sync()
 
     assert after.outcomes["lisbon/resources/shop"] == "declined"
-    assert world.sync().is_silent
+    assert world.sync().is_unchanged
 
 
 # what stands in the way
@@ -462,7 +462,7 @@ def test_a_declined_removal_stays_declined(world: World) -> None:
 
 def foreign(folder: Path, adopt: bool = False) -> World:
     """Return the world in which somebody has files where resources are to go on Berlin."""
-    world = World.new(folder)
+    world = World.create(folder)
     own = resource("ConfigMap", "limits", cpu="7", memory="1Gi", disk="10Gi")
     world.commit("clusters/berlin", {LIMITS: own, "resources/shop/own.yaml": resource("ConfigMap", "own", a="b")})
     placed = resource("ConfigMap", "limits", on=BOTH, adopt=adopt, cpu="2", memory="4Gi")
@@ -479,7 +479,7 @@ def test_a_directory_of_others_is_left_alone_until_the_resources_say_adopt(tmp_p
 
     assert before.outcomes == {"berlin/resources/shop": "DirectoryNotOwned", "lisbon/resources/shop": "draft"}
     assert world.head("drafts/berlin") == ""
-    assert world.sync().is_silent
+    assert world.sync().is_unchanged
     world.write({"limits.yaml": resource("ConfigMap", "limits", on=BOTH, adopt=True, cpu="2", memory="4Gi")})
     after = world.sync()
     text = world.text("drafts/berlin", LIMITS)
@@ -487,7 +487,7 @@ def test_a_directory_of_others_is_left_alone_until_the_resources_say_adopt(tmp_p
     assert ("cpu: 2" in text, "disk: 10Gi" in text) == (True, True)
     assert world.text("drafts/berlin", "resources/shop/own.yaml")
     assert {conflict[2] for conflict in conflicts(world)} >= {"/data/cpu", "/data/memory"}
-    assert world.sync().is_silent
+    assert world.sync().is_unchanged
     publish(world)
     assert world.record("berlin", "resources/shop")["owned"]
 
@@ -507,11 +507,11 @@ def test_with_its_state_lost_everything_is_known_again(tmp_path: Path, start: Ca
     world.sync()
 
     assert {name: world.head(name) for name in _branches(world)} == before
-    assert world.settle().is_silent
+    assert world.settle().is_unchanged
     world.write({"placed/banner.yaml": None})
     world.sync()
     assert standing(world, "drafts/berlin") == ["_cluster/namespace-shop.yaml", "shop/configmap-limits.yaml"]
-    assert world.sync().is_silent
+    assert world.sync().is_unchanged
 
 
 @starts
@@ -525,7 +525,7 @@ def test_what_is_dropped_while_the_state_is_lost_stays(tmp_path: Path, start: Ca
     # nothing tells any more that it was ours, and what is not is people's
     assert world.text("drafts/berlin", BANNER)
     assert "cpu: 3" in world.text("drafts/berlin", LIMITS)
-    assert world.settle().is_silent
+    assert world.settle().is_unchanged
 
 
 def test_with_its_state_lost_a_namespace_that_nobody_wants_is_not_removed(world: World) -> None:
@@ -538,8 +538,8 @@ def test_with_its_state_lost_a_namespace_that_nobody_wants_is_not_removed(world:
         "",
         True,
     )
-    assert after.moved == set()
-    assert world.sync().is_silent
+    assert after.changed_branches == set()
+    assert world.sync().is_unchanged
 
 
 def test_what_was_declined_just_now_is_not_what_stands_there(world: World) -> None:
@@ -553,7 +553,7 @@ def test_what_was_declined_just_now_is_not_what_stands_there(world: World) -> No
     world.sync()
 
     assert not world.head("drafts/berlin")
-    assert world.sync().is_silent
+    assert world.sync().is_unchanged
 
 
 def test_a_guard_holds_a_policy_that_shrinks_until_its_author_says_so(tmp_path: Path) -> None:
@@ -569,18 +569,18 @@ def test_a_guard_holds_a_policy_that_shrinks_until_its_author_says_so(tmp_path: 
     held = world.sync()
     values = [finding.message for finding in held.findings if finding.code == "DeletionHeld"]
     actual_match = next(match for item in values if (match := re.search(r'ack-deletions: "(\w+)"', item)))
-    assert world.sync().is_silent
-    assert ready(world, "ClusterPropagationPolicy/north") == "DeletionHeld"
+    assert world.sync().is_unchanged
+    assert ready_reason(world, "ClusterPropagationPolicy/north") == "DeletionHeld"
     acknowledged = {"reconciler.dev/ack-deletions": actual_match[1]}
     world.write({"policies/north.yaml": propagation("north", shrunk, **acknowledged)})
 
     after = world.sync()
 
     assert {held.outcomes[f"{item}/resources/shop"] for item in names[:3]} == {"DeletionHeld"}
-    assert held.moved == set()
+    assert held.changed_branches == set()
     assert {after.outcomes[f"{item}/resources/shop"] for item in names[:3]} == {"proposed"}
     assert after.outcomes["paris/resources/shop"] == "published"
-    assert world.sync().is_silent
+    assert world.sync().is_unchanged
     for name in names[:3]:
         world.merge(name, "squash", draft=f"removals/{name}")
     world.settle()
@@ -593,27 +593,27 @@ def test_an_interrupted_pass_and_a_second_daemon_come_to_the_same(world: World) 
     world.sync_while(world.sync)
 
     assert git(world.fleet, "rev-list", "--count", "clusters/berlin..drafts/berlin") == "1"
-    assert world.settle().is_silent
+    assert world.settle().is_unchanged
 
 
 # clusters without a Repository
 
 
 def test_clusters_without_a_repository_live_in_the_fleet(tmp_path: Path) -> None:
-    world = homeless_world(tmp_path)
+    world = world_with_missing_repositories(tmp_path)
 
     first = world.sync()
 
     places = [f"{kind}/{cluster}" for kind in ("clusters", "drafts") for cluster in ("berlin", "oslo", "rome")]
-    assert first.moved == set(places)
+    assert first.changed_branches == set(places)
     assert ["cpu: three" in world.text(f"drafts/{cluster}", LIMITS) for cluster in ("oslo", "rome")] == [False, True]
-    assert ready(world, "FederatedCluster/oslo") == ready(world, "Cluster/rome", "team") == "Planned"
-    assert world.sync().is_silent
+    assert ready_reason(world, "FederatedCluster/oslo") == ready_reason(world, "Cluster/rome", "team") == "Planned"
+    assert world.sync().is_unchanged
     publish(world, "oslo", "rome")
     assert world.record("rome", "resources/shop")["revision"] == 1
     world.write({"placed/limits.yaml": resource("ConfigMap", "limits", on="oslo,berlin", cpu="two")})
     assert world.sync().outcomes["rome/resources/shop"] == "proposed"
-    assert world.sync().is_silent
+    assert world.sync().is_unchanged
     world.merge("rome", draft="removals/rome")
     world.settle()
     assert standing(world, "clusters/rome") == []
@@ -621,17 +621,17 @@ def test_clusters_without_a_repository_live_in_the_fleet(tmp_path: Path) -> None
 
 
 def test_of_several_objects_of_one_name_labels_unite_and_the_repository_says_where(tmp_path: Path) -> None:
-    world = homeless_world(tmp_path)
+    world = world_with_missing_repositories(tmp_path)
     world.sync()
 
     assert standing(world, "drafts/berlin") == ["shop/configmap-banner.yaml", "shop/configmap-limits.yaml"]
     assert standing(world, "drafts/oslo") == ["shop/configmap-limits.yaml"]
-    assert ready(world, "Repository/berlin", "default") == "Planned"
+    assert ready_reason(world, "Repository/berlin", "default") == "Planned"
     assert "objects/_cluster/FederatedCluster/berlin.yaml" not in world.paths(world.fleet, "reconciler/status")
 
 
 def test_a_cluster_that_gets_a_repository_at_the_same_place_goes_on_as_it_was(tmp_path: Path) -> None:
-    world = homeless_world(tmp_path)
+    world = world_with_missing_repositories(tmp_path)
     world.sync()
     publish(world, "oslo")
     before = world.head("clusters/oslo")
@@ -641,11 +641,11 @@ def test_a_cluster_that_gets_a_repository_at_the_same_place_goes_on_as_it_was(tm
 
     assert after.outcomes["oslo/resources/shop"] == "published"
     assert (world.head("clusters/oslo"), world.head("drafts/oslo"), world.head("removals/oslo")) == (before, "", "")
-    assert world.sync().is_silent
+    assert world.sync().is_unchanged
 
 
 def test_a_cluster_object_that_goes_takes_nothing_with_it(tmp_path: Path) -> None:
-    world = homeless_world(tmp_path)
+    world = world_with_missing_repositories(tmp_path)
     world.sync()
     publish(world, "oslo")
     before = world.head("clusters/oslo")
@@ -653,14 +653,14 @@ def test_a_cluster_object_that_goes_takes_nothing_with_it(tmp_path: Path) -> Non
 
     after = world.sync()
 
-    assert (after.moved, world.head("clusters/oslo")) == (set(), before)
-    assert world.sync().is_silent
-    world.write({"clusters/oslo.yaml": federated("oslo", region="north")})
+    assert (after.changed_branches, world.head("clusters/oslo")) == (set(), before)
+    assert world.sync().is_unchanged
+    world.write({"clusters/oslo.yaml": federated_cluster("oslo", region="north")})
     assert world.sync().outcomes["oslo/resources/shop"] == "published"
-    assert world.sync().is_silent
+    assert world.sync().is_unchanged
 
 
-def command(world: World, *arguments: str, fleet: bool = True) -> Ended:
+def command(world: World, *arguments: str, fleet: bool = True) -> CommandResult:
     """Run a command on the world as people would, where a fleet is set or none is."""
     place = f"fleet: {{url: {world.fleet}}}\n" if fleet else ""
     cache = world.folder / ("cache" if fleet else "cache-without-fleet")
@@ -669,19 +669,19 @@ def command(world: World, *arguments: str, fleet: bool = True) -> Ended:
 
 
 def test_without_a_fleet_such_clusters_have_no_place(tmp_path: Path) -> None:
-    world = homeless_world(tmp_path, fleet={"url": ""}, status={"url": str(tmp_path / "fleet.git")})
+    world = world_with_missing_repositories(tmp_path, fleet={"url": ""}, status={"url": str(tmp_path / "fleet.git")})
 
     first = world.sync()
 
     values = [finding.message for finding in first.findings if finding.code == "NoDestination"]
     assert [item.split()[1] for item in values] == ["oslo", "rome"]
     assert first.outcomes == {"berlin/resources/shop": "draft"}
-    assert first.moved == {"clusters/berlin", "drafts/berlin"}
-    assert world.sync().is_silent
+    assert first.changed_branches == {"clusters/berlin", "drafts/berlin"}
+    assert world.sync().is_unchanged
 
 
 def test_render_writes_what_has_no_place(tmp_path: Path) -> None:
-    world = homeless_world(tmp_path)
+    world = world_with_missing_repositories(tmp_path)
 
     ended = command(world, "render", "--output", str(tmp_path / "out"), fleet=False)
 
@@ -691,7 +691,7 @@ def test_render_writes_what_has_no_place(tmp_path: Path) -> None:
 
 
 def test_a_plan_tells_what_has_no_place(tmp_path: Path) -> None:
-    ended = command(homeless_world(tmp_path), "plan", fleet=False)
+    ended = command(world_with_missing_repositories(tmp_path), "plan", fleet=False)
 
     assert ended.returncode == 1
     assert ended.stdout.count("NoDestination") == 2
@@ -702,7 +702,7 @@ def test_a_plan_tells_what_has_no_place(tmp_path: Path) -> None:
 
 
 def test_the_commands_tell_what_goes_to_a_cluster(tmp_path: Path) -> None:
-    world = homeless_world(tmp_path)
+    world = world_with_missing_repositories(tmp_path)
 
     validated = command(world, "validate")
     planned = command(world, "plan")

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from reconciler.krm.yaml import parse_yaml
-from tests.support.beginnings import begin
 from tests.support.command_line import run_in
-from tests.support.git_env import assert_sound, git
+from tests.support.git_repositories import assert_sound, git
 from tests.support.policies import ATTACHED, patch, policy, publish
+from tests.support.prepared_worlds import begin
 from tests.support.presets import CLUSTERS, definition, from_secret, option, preset, preset_world, presets_published
 from tests.support.world import World
 
@@ -69,20 +69,20 @@ def test_outputs_come_and_go_and_the_plugin_stays_as_it_is(tmp_path: Path) -> No
 
     coming = on.sync()
 
-    assert coming.moved == EVERYWHERE
+    assert coming.changed_branches == EVERYWHERE
     for cluster in CLUSTERS:
         assert names(on, f"drafts/{cluster}") == [RELEASE, PLUGIN, VALUES]
         assert text_of(on, f"drafts/{cluster}", PLUGIN) == text_of(on, f"clusters/{cluster}", PLUGIN)
-    assert on.sync().is_silent
+    assert on.sync().is_unchanged
     publish(on, *CLUSTERS)
-    assert on.settle().is_silent
+    assert on.settle().is_unchanged
     off = switched(world)
     going = off.sync()
-    assert going.moved == EVERYWHERE
-    assert off.sync().is_silent
+    assert going.changed_branches == EVERYWHERE
+    assert off.sync().is_unchanged
     publish(off, *CLUSTERS)
     assert {item: tree(off, f"clusters/{item}") for item in CLUSTERS} == before
-    assert off.settle().is_silent
+    assert off.settle().is_unchanged
     assert_sound(off.fleet)
 
 
@@ -97,7 +97,7 @@ def test_a_draft_that_nobody_has_published_takes_what_is_wanted_now(tmp_path: Pa
     none.sync()
 
     assert names(none, "drafts/oslo") == [PLUGIN]
-    assert none.sync().is_silent
+    assert none.sync().is_unchanged
 
 
 def test_values_and_release_say_the_same_and_no_secret(world: World) -> None:
@@ -123,7 +123,7 @@ def test_a_new_chart_moves_the_release_alone(world: World) -> None:
 
     after = world.sync()
 
-    assert after.moved == EVERYWHERE
+    assert after.changed_branches == EVERYWHERE
     assert git(world.fleet, "diff", "--name-only", "clusters/lisbon", "drafts/lisbon").split() == [
         ".reconciler/plugins/logs-lisbon.yaml",
         "plugins/logs-lisbon/helmrelease.yaml",
@@ -131,7 +131,7 @@ def test_a_new_chart_moves_the_release_alone(world: World) -> None:
     assert data(world, "drafts/lisbon", RELEASE)["spec"]["chartRef"]["name"] == "logshipper-1.9.4"
     named = [item["name"] for item in world.told("drafts/lisbon", "plugins/logs-lisbon")["inputs"]["objects"]]
     assert "logshipper" in named
-    assert world.sync().is_silent
+    assert world.sync().is_unchanged
 
 
 def test_a_preset_that_goes_takes_all_files_along(world: World) -> None:
@@ -142,7 +142,7 @@ def test_a_preset_that_goes_takes_all_files_along(world: World) -> None:
     world.settle()
 
     assert names(world, "clusters/oslo") == []
-    assert world.settle().is_silent
+    assert world.settle().is_unchanged
 
 
 # what people change
@@ -163,15 +163,15 @@ def test_what_people_change_is_put_right(world: World, name: str, old: str, new:
 
     after = world.sync()
 
-    assert after.moved == {"drafts/berlin"}
+    assert after.changed_branches == {"drafts/berlin"}
     assert tree(world, "drafts/berlin") != tree(world, "clusters/berlin")
     assert text_of(world, "drafts/berlin", name).count(old) == 1
-    assert world.sync().is_silent
+    assert world.sync().is_unchanged
     publish(world, "berlin")
     assert git(world.fleet, "rev-parse", "clusters/berlin:plugins/logs-berlin") == git(
         world.fleet, "rev-parse", f"{before}:logs-berlin"
     )
-    assert world.settle().is_silent
+    assert world.settle().is_unchanged
 
 
 def test_labels_of_people_stay_on_the_release_through_changes_of_ours(world: World) -> None:
@@ -179,7 +179,7 @@ def test_labels_of_people_stay_on_the_release_through_changes_of_ours(world: Wor
     world.edit(
         "clusters/berlin", path, "\nspec:\n", '\n  labels:\n    on-call: night\n  annotations:\n    a: "1"\nspec:\n'
     )
-    assert world.settle().moved == set()
+    assert world.settle().changed_branches == set()
     world.write({LOGS: preset(options=[option("buffer.size", 7), from_secret("token", "logs", "token")])})
 
     world.sync()
@@ -187,7 +187,7 @@ def test_labels_of_people_stay_on_the_release_through_changes_of_ours(world: Wor
     result = data(world, "drafts/berlin", RELEASE)
     assert (result["metadata"]["labels"], result["metadata"]["annotations"]) == ({"on-call": "night"}, {"a": "1"})
     assert result["spec"]["values"]["buffer"] == {"size": 7}
-    assert world.sync().is_silent
+    assert world.sync().is_unchanged
 
 
 def test_a_plugin_that_is_suspended_rests_with_all_its_files(world: World) -> None:
@@ -204,7 +204,7 @@ def test_a_plugin_that_is_suspended_rests_with_all_its_files(world: World) -> No
 
     assert names(off, "drafts/berlin") == [PLUGIN]
     assert names(off, "drafts/oslo") == [RELEASE, PLUGIN, VALUES]
-    assert off.sync().is_silent
+    assert off.sync().is_unchanged
 
 
 # with override policies
@@ -220,7 +220,7 @@ def test_a_policy_that_people_attach_to_a_release_changes_it(world: World) -> No
 
     assert data(world, "clusters/oslo", RELEASE)["spec"]["interval"] == "1h"
     assert data(world, "clusters/berlin", RELEASE)["spec"]["interval"] == "5m"
-    assert world.settle().is_silent
+    assert world.settle().is_unchanged
 
 
 # what is wrong
@@ -249,10 +249,10 @@ def test_what_flux_would_refuse_is_drafted_nowhere_and_stays_where_it_is_publish
 
     after = world.sync()
 
-    assert after.moved == set()
+    assert after.changed_branches == set()
     assert "HelmReleaseInvalid" in after.codes
     assert names(world, "clusters/oslo") == [RELEASE, PLUGIN, VALUES]
-    assert world.sync().is_silent
+    assert world.sync().is_unchanged
 
 
 def test_a_secret_that_a_list_shadows_is_left_out_and_told_on_the_draft(tmp_path: Path) -> None:

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from reconciler.krm.yaml import parse_yaml
-from tests.support.beginnings import begin
-from tests.support.command_line import Ended, run_in
-from tests.support.git_env import assert_sound, git
-from tests.support.policies import ATTACHED, patch, policy, publish, written
+from tests.support.command_line import CommandResult, run_in
+from tests.support.git_repositories import assert_sound, git
+from tests.support.policies import ATTACHED, format_object, patch, policy, publish
+from tests.support.prepared_worlds import begin
 from tests.support.presets import (
     CLUSTERS,
     GREENHOUSE,
@@ -29,9 +29,9 @@ from tests.support.presets import (
     preset_world,
     presets_drafted,
     presets_published,
-    tier,
+    tier_selector,
 )
-from tests.support.world import MERGES, Pass, World
+from tests.support.world import MERGES, PassResult, World
 
 LOGS, EDGE, SHIPPER = "presets/logs.yaml", "overrides/edge.yaml", "logshipper.yaml"
 EVERYWHERE = {"drafts/berlin", "drafts/lisbon", "drafts/oslo"}
@@ -107,7 +107,7 @@ def test_a_preset_has_a_plugin_on_each_of_its_clusters(drafted: World) -> None:
     assert storage == {"berlin": "zfs", "lisbon": "fast", "oslo": "zfs"}
     assert standing(drafted, "drafts/oslo") == ["logs-oslo", "metrics-oslo"]
     assert standing(drafted, "drafts/lisbon") == ["logs-lisbon"]
-    assert drafted.sync().is_silent
+    assert drafted.sync().is_unchanged
     assert_sound(drafted.fleet)
 
 
@@ -126,7 +126,7 @@ def test_plugins_are_published_however_people_merge(drafted: World, how: str) ->
 
     assert after.outcomes["oslo/plugins/logs-oslo"] == "published"
     assert drafted.record("oslo", "plugins/logs-oslo")["revision"] == 1
-    assert drafted.sync().is_silent
+    assert drafted.sync().is_unchanged
 
 
 def test_a_new_cluster_gets_its_plugins(world: World) -> None:
@@ -134,9 +134,9 @@ def test_a_new_cluster_gets_its_plugins(world: World) -> None:
 
     after = world.sync()
 
-    assert after.moved == {"clusters/rome", "drafts/rome"}
+    assert after.changed_branches == {"clusters/rome", "drafts/rome"}
     assert standing(world, "drafts/rome") == ["logs-rome", "metrics-rome"]
-    assert world.sync().is_silent
+    assert world.sync().is_unchanged
 
 
 # what an edit moves
@@ -147,7 +147,7 @@ def test_a_new_cluster_gets_its_plugins(world: World) -> None:
     [
         pytest.param({LOGS: logs(16)}, 1, {"drafts/berlin"}, id="an-override-for-one-cluster"),
         pytest.param(
-            {EDGE: override("edge", [option("storage", "btrfs")], clusterSelector=tier("edge"))},
+            {EDGE: override("edge", [option("storage", "btrfs")], clusterSelector=tier_selector("edge"))},
             4, {"drafts/berlin", "drafts/oslo"}, id="an-override-for-a-tier",
         ),
         pytest.param({"acme.yaml": organization(option("storage", "slow"))}, 1, {"drafts/lisbon"}, id="shadowed"),
@@ -170,8 +170,8 @@ def test_an_edit_moves_the_drafts_that_it_reaches(
 
     after = world.sync()
 
-    assert (after.report.render_count, after.moved) == (renders, moved)
-    assert world.sync().is_silent
+    assert (after.report.render_count, after.changed_branches) == (renders, moved)
+    assert world.sync().is_unchanged
 
 
 TWICE = {"berlin": [option("buffer.size", 32)], "oslo": [option("storage", "nfs"), option("buffer.size", 8)]}
@@ -196,8 +196,8 @@ def test_an_edit_that_says_the_same_moves_nothing(tmp_path: Path, files: dict[st
 
     after = world.sync()
 
-    assert (after.report.render_count, after.moved) == (0, set())
-    assert world.sync().is_silent
+    assert (after.report.render_count, after.changed_branches) == (0, set())
+    assert world.sync().is_unchanged
 
 
 def _overridden_twice(folder: Path) -> World:
@@ -216,7 +216,7 @@ def unselect_oslo(world: World) -> None:
     world.write({"clusters/oslo.yaml": cluster("oslo", "-")})
 
 
-def ack_of(after: Pass) -> str:
+def ack_of(after: PassResult) -> str:
     """Return what acknowledges that Plugins go."""
     result = next(finding.message for finding in after.findings if finding.code == "DeletionHeld")
     match = re.search(r'ack-deletions: "(\w+)"', result)
@@ -234,8 +234,8 @@ def test_a_cluster_that_stops_matching_loses_its_plugins(world: World) -> None:
     after = world.sync()
 
     assert after.outcomes["oslo/plugins/logs-oslo"] == "proposed"
-    assert (after.moved, states(world)["oslo"]) == ({"removals/oslo"}, "PendingDeletion")
-    assert world.sync().is_silent
+    assert (after.changed_branches, states(world)["oslo"]) == ({"removals/oslo"}, "PendingDeletion")
+    assert world.sync().is_unchanged
     assert (states(world)["oslo"], condition(world, "Ready")[0]) == ("PendingDeletion", "True")
     world.merge("oslo", "squash", draft="removals/oslo")
     world.settle()
@@ -247,8 +247,8 @@ def test_before_it_is_published_what_is_not_wanted_just_goes(drafted: World) -> 
 
     after = drafted.sync()
 
-    assert (after.moved, drafted.head("drafts/oslo")) == ({"drafts/oslo"}, "")
-    assert drafted.sync().is_silent
+    assert (after.changed_branches, drafted.head("drafts/oslo")) == ({"drafts/oslo"}, "")
+    assert drafted.sync().is_unchanged
 
 
 def test_a_cluster_that_matches_again_keeps_what_it_has(world: World) -> None:
@@ -259,24 +259,27 @@ def test_a_cluster_that_matches_again_keeps_what_it_has(world: World) -> None:
     after = world.sync()
 
     assert (world.head("removals/oslo"), after.outcomes["oslo/plugins/logs-oslo"]) == ("", "published")
-    assert after.moved == {"removals/oslo"}
-    assert world.sync().is_silent
+    assert after.changed_branches == {"removals/oslo"}
+    assert world.sync().is_unchanged
 
 
 def test_many_clusters_at_once_are_held_until_somebody_says_so(world: World) -> None:
     world = world.with_settings(guards={"max_delete_percent": 30})
     world.write({LOGS: logs(tiers=["core"])})
     held = world.sync()
-    assert world.sync().is_silent
+    assert world.sync().is_unchanged
     result = condition(world, "DeletionHeld")
     world.write({LOGS: logs(tiers=["core"], marks=acknowledged(ack_of(held)))})
 
     after = world.sync()
 
-    assert (held.outcomes["oslo/plugins/logs-oslo"], held.moved) == ("DeletionHeld", set())
+    assert (held.outcomes["oslo/plugins/logs-oslo"], held.changed_branches) == ("DeletionHeld", set())
     assert (result[0], "2 of 3 Plugins" in result[1]) == ("True", True)
-    assert (after.outcomes["oslo/plugins/logs-oslo"], after.moved) == ("proposed", {"removals/berlin", "removals/oslo"})
-    assert world.sync().is_silent
+    assert (after.outcomes["oslo/plugins/logs-oslo"], after.changed_branches) == (
+        "proposed",
+        {"removals/berlin", "removals/oslo"},
+    )
+    assert world.sync().is_unchanged
     world.merge("oslo", "squash", draft="removals/oslo")
     world.settle()
     assert standing(world, "clusters/oslo") == ["metrics-oslo"]
@@ -289,14 +292,14 @@ def test_with_retain_a_cluster_that_stops_matching_keeps_the_file(world: World) 
 
     after = world.sync()
 
-    assert (retaining.moved, after.outcomes["oslo/plugins/logs-oslo"]) == (set(), "orphaned")
+    assert (retaining.changed_branches, after.outcomes["oslo/plugins/logs-oslo"]) == (set(), "orphaned")
     assert after.outcomes["oslo/plugins/metrics-oslo"] == "proposed"
     assert states(world) == {"berlin": "UpToDate", "lisbon": "UpToDate", "oslo": "Orphaned"}
-    assert world.sync().is_silent
+    assert world.sync().is_unchanged
     world.merge("oslo", "squash", draft="removals/oslo")
     world.settle()
     assert standing(world, "clusters/oslo") == ["logs-oslo"]
-    assert world.settle().is_silent
+    assert world.settle().is_unchanged
 
 
 def test_a_cluster_may_say_that_what_it_has_is_retained(world: World) -> None:
@@ -309,9 +312,9 @@ def test_a_cluster_may_say_that_what_it_has_is_retained(world: World) -> None:
 
     after = world.sync()
 
-    assert (after.outcomes["oslo/plugins/logs-oslo"], after.moved) == ("orphaned", set())
+    assert (after.outcomes["oslo/plugins/logs-oslo"], after.changed_branches) == ("orphaned", set())
     assert states(world)["oslo"] == "Orphaned"
-    assert world.sync().is_silent
+    assert world.sync().is_unchanged
 
 
 def test_a_preset_that_goes_takes_its_plugins_along(world: World) -> None:
@@ -320,8 +323,8 @@ def test_a_preset_that_goes_takes_its_plugins_along(world: World) -> None:
     after = world.sync()
 
     assert {after.outcomes[f"{entry}/plugins/logs-{entry}"] for entry in CLUSTERS} == {"proposed"}
-    assert after.moved == {f"removals/{entry}" for entry in CLUSTERS}
-    assert world.sync().is_silent
+    assert after.changed_branches == {f"removals/{entry}" for entry in CLUSTERS}
+    assert world.sync().is_unchanged
     for item in CLUSTERS:
         world.merge(item, "squash", draft=f"removals/{item}")
     world.settle()
@@ -333,17 +336,17 @@ def test_a_preset_that_retains_goes_alone_and_has_its_plugins_again_when_it_retu
     world.sync()
     world.write({LOGS: None})
     pass_result = world.sync()
-    assert world.settle().is_silent
+    assert world.settle().is_unchanged
     retained = world.head("removals/oslo")
     world.write({LOGS: logs(16, deletionPolicy="Retain")})
 
     after = world.sync()
 
-    assert (pass_result.moved, retained) == (set(), "")
+    assert (pass_result.changed_branches, retained) == (set(), "")
     assert pass_result.outcomes["oslo/plugins/logs-oslo"] == "orphaned"
-    assert (after.outcomes["oslo/plugins/logs-oslo"], after.moved) == ("adopted", {"drafts/berlin"})
+    assert (after.outcomes["oslo/plugins/logs-oslo"], after.changed_branches) == ("adopted", {"drafts/berlin"})
     assert options(world, "drafts/berlin")["buffer.size"] == 16
-    assert world.settle().is_silent
+    assert world.settle().is_unchanged
 
 
 def test_a_preset_may_let_nothing_go(world: World) -> None:
@@ -354,15 +357,15 @@ def test_a_preset_may_let_nothing_go(world: World) -> None:
 
     after = world.sync()
 
-    assert (after.outcomes["lisbon/plugins/logs-lisbon"], after.moved) == ("DeletionHeld", set())
+    assert (after.outcomes["lisbon/plugins/logs-lisbon"], after.changed_branches) == ("DeletionHeld", set())
     assert "prevent-deletion" in condition(world, "DeletionHeld")[1]
-    assert world.sync().is_silent
+    assert world.sync().is_unchanged
 
 
 # what is others'
 
 
-FOREIGN = written("Plugin", "logs-oslo", {"optionValues": [], "own": True}, TEAM, GREENHOUSE, labels={"a": "b"})
+FOREIGN = format_object("Plugin", "logs-oslo", {"optionValues": [], "own": True}, TEAM, GREENHOUSE, labels={"a": "b"})
 
 
 def _with_a_foreign_plugin(folder: Path) -> World:
@@ -378,7 +381,7 @@ def test_a_foreign_plugin_is_skipped_and_adopted_by_its_label(tmp_path: Path) ->
     world = begin(tmp_path, _with_a_foreign_plugin)
     skipped = world.sync()
     result = condition(world, "PluginSkipped")
-    assert world.sync().is_silent
+    assert world.sync().is_unchanged
     labelled = FOREIGN.replace('"a": "b"', f'"a": "b", "{PRESET_LABEL}": "logs"')
     world.commit("clusters/oslo", {plugin_file("oslo"): labelled})
 
@@ -391,7 +394,7 @@ def test_a_foreign_plugin_is_skipped_and_adopted_by_its_label(tmp_path: Path) ->
     assert options(world, "drafts/oslo")["storage"] == "zfs"
     assert plugin(world, "drafts/oslo")["metadata"]["labels"]["a"] == "b"
     assert "own" not in plugin(world, "drafts/oslo")["spec"]
-    assert world.settle().is_silent
+    assert world.settle().is_unchanged
     publish(world, "oslo")
     assert world.record("oslo", "plugins/logs-oslo")["owned"]
 
@@ -406,7 +409,7 @@ def test_labels_of_people_are_kept_through_changes_of_ours(world: World) -> None
     assert "pager: night # until May" in world.text("drafts/oslo", plugin_file("oslo"))
     assert options(world, "drafts/oslo")["buffer.size"] == 7
     assert conflicts(world, "drafts/oslo", "plugins/logs-oslo") == []
-    assert world.sync().is_silent
+    assert world.sync().is_unchanged
     publish(world, "oslo")
     assert plugin(world, "clusters/oslo")["metadata"]["labels"]["pager"] == "night"
 
@@ -420,10 +423,10 @@ def test_an_option_that_we_emit_is_restored_with_a_conflict_record(tmp_path: Pat
 
     assert options(world, "drafts/oslo")["storage"] == "zfs"
     assert [conflict[0] for conflict in conflicts(world, "drafts/oslo", "plugins/logs-oslo")] == ["plugin.yaml"]
-    assert world.sync().is_silent
+    assert world.sync().is_unchanged
     publish(world, "oslo")
     assert options(world, "clusters/oslo")["storage"] == "zfs"
-    assert world.sync().is_silent
+    assert world.sync().is_unchanged
 
 
 def test_a_plugin_that_people_delete_is_drafted_again(world: World) -> None:
@@ -431,8 +434,8 @@ def test_a_plugin_that_people_delete_is_drafted_again(world: World) -> None:
 
     after = world.sync()
 
-    assert (after.outcomes["oslo/plugins/logs-oslo"], after.moved) == ("draft", {"drafts/oslo"})
-    assert world.sync().is_silent
+    assert (after.outcomes["oslo/plugins/logs-oslo"], after.changed_branches) == ("draft", {"drafts/oslo"})
+    assert world.sync().is_unchanged
 
 
 def test_a_suspended_plugin_is_neither_changed_nor_removed(world: World) -> None:
@@ -443,15 +446,15 @@ def test_a_suspended_plugin_is_neither_changed_nor_removed(world: World) -> None
     world.settle()
     world.write({LOGS: preset(options=[option("buffer.size", 7)])})
     changed = world.sync()
-    assert world.settle().is_silent
+    assert world.settle().is_unchanged
     world.write({LOGS: None})
 
     after = world.sync()
 
-    assert changed.moved == {"drafts/berlin", "drafts/lisbon"}
+    assert changed.changed_branches == {"drafts/berlin", "drafts/lisbon"}
     assert after.outcomes["oslo/plugins/logs-oslo"] == "DeletionHeld"
     assert world.head("removals/oslo") == ""
-    assert world.settle().is_silent
+    assert world.settle().is_unchanged
 
 
 # what is not there
@@ -461,7 +464,7 @@ def test_without_its_definition_everything_stays_and_comes_when_that_does(tmp_pa
     world = preset_world(tmp_path)
     world.write({SHIPPER: None})
     first = world.sync()
-    assert world.sync().is_silent
+    assert world.sync().is_unchanged
     result = condition(world, "PluginDefinitionNotFound")
     world.write({SHIPPER: definition()})
 
@@ -470,8 +473,8 @@ def test_without_its_definition_everything_stays_and_comes_when_that_does(tmp_pa
     assert ("PluginDefinitionNotFound" in first.codes, result[0]) == (True, "True")
     assert first.outcomes == {}
     assert set(after.outcomes.values()) == {"draft"}
-    assert after.moved >= EVERYWHERE
-    assert world.sync().is_silent
+    assert after.changed_branches >= EVERYWHERE
+    assert world.sync().is_unchanged
 
 
 @pytest.mark.parametrize(
@@ -496,15 +499,15 @@ def test_nothing_vanishes_while_not_all_is_known(world: World, files: dict[str, 
 
     after = world.sync()
 
-    assert after.moved == set()
+    assert after.changed_branches == set()
     assert after.findings
-    assert world.settle().is_silent
+    assert world.settle().is_unchanged
     world.write({**dict.fromkeys(files), **before})
     healed = world.sync()
-    assert healed.moved == set()
+    assert healed.changed_branches == set()
     assert set(healed.outcomes.values()) == {"published"}
     assert {item: world.head(f"clusters/{item}") for item in CLUSTERS} == heads
-    assert world.settle().is_silent
+    assert world.settle().is_unchanged
 
 
 def test_a_cluster_that_goes_takes_nothing_with_it(world: World) -> None:
@@ -512,11 +515,11 @@ def test_a_cluster_that_goes_takes_nothing_with_it(world: World) -> None:
 
     after = world.sync()
 
-    assert (after.moved, standing(world, "clusters/oslo")) == (set(), ["logs-oslo", "metrics-oslo"])
-    assert world.settle().is_silent
+    assert (after.changed_branches, standing(world, "clusters/oslo")) == (set(), ["logs-oslo", "metrics-oslo"])
+    assert world.settle().is_unchanged
     world.write({"clusters/oslo.yaml": cluster("oslo")})
     assert world.sync().outcomes["oslo/plugins/logs-oslo"] == "published"
-    assert world.settle().is_silent
+    assert world.settle().is_unchanged
 
 
 # what is lost
@@ -531,10 +534,10 @@ def test_with_its_state_lost_everything_is_known_again(tmp_path: Path, start: Ca
     world.sync()
 
     assert {item: (world.head(f"clusters/{item}"), world.head(f"drafts/{item}")) for item in CLUSTERS} == before
-    assert world.settle().is_silent
+    assert world.settle().is_unchanged
     world.write({LOGS: logs(16)})
-    assert world.sync().moved == {"drafts/berlin"}
-    assert world.sync().is_silent
+    assert world.sync().changed_branches == {"drafts/berlin"}
+    assert world.sync().is_unchanged
 
 
 def test_an_interrupted_pass_and_a_second_daemon_come_to_the_same(world: World) -> None:
@@ -543,7 +546,7 @@ def test_an_interrupted_pass_and_a_second_daemon_come_to_the_same(world: World) 
     world.sync_while(world.sync)
 
     assert git(world.fleet, "rev-list", "--count", "clusters/berlin..drafts/berlin") == "1"
-    assert world.settle().is_silent
+    assert world.settle().is_unchanged
 
 
 # with override policies
@@ -562,8 +565,8 @@ def test_a_policy_that_a_preset_passes_on_by_label_overrides_its_plugins(world: 
     assert plugin(world, "clusters/oslo")["metadata"]["labels"].get(ATTACHED) is None
     world.write({"policies/slow.yaml": slow.replace("slow logs", "slower logs")})
     after = world.sync()
-    assert (after.report.render_count, after.moved) == (1, {"drafts/oslo"})
-    assert world.sync().is_silent
+    assert (after.report.render_count, after.changed_branches) == (1, {"drafts/oslo"})
+    assert world.sync().is_unchanged
 
 
 # secrets
@@ -575,11 +578,13 @@ PLANTED_BY = {
     "the-preset": {LOGS: preset(options=[option("token", PLANTED)])},
     "the-preset-for-one-cluster": {LOGS: logs(overrides={"berlin": [option("token", PLANTED)]})},
     "an-override-that-all-shadow": {"overrides/all.yaml": override("all", [option("token", PLANTED)])},
-    "an-override-of-all-clusters": {EDGE: override("edge", [option("token", PLANTED)], clusterSelector=tier("edge"))},
+    "an-override-of-all-clusters": {
+        EDGE: override("edge", [option("token", PLANTED)], clusterSelector=tier_selector("edge"))
+    },
     "the-organization": {"acme.yaml": organization(option("token", PLANTED))},
     "a-cluster": {"clusters/oslo.yaml": cluster("oslo", overrides=[option("token", PLANTED)])},
     "a-plugin-of-its-own": {
-        "alone.yaml": written(
+        "alone.yaml": format_object(
             "Plugin",
             "alone",
             {"clusterName": "oslo", "pluginDefinitionRef": SHIPPER_REF, "optionValues": [option("token", PLANTED)]},
@@ -600,9 +605,13 @@ PLANTED_BY = {
     "two-values-of-an-override": {EDGE: override("edge", [option("token", PLANTED), option("token", "none")])},
     "a-field-that-is-none": {"acme.yaml": organization({"name": "token", "values": PLANTED})},
     "a-reference-that-is-none": {"acme.yaml": organization({"name": "token", "valueFrom": {"secret": PLANTED}})},
-    "no-list": {"acme.yaml": written("Organization", TEAM, {"pluginOverrides": {"token": PLANTED}}, api=GREENHOUSE)},
+    "no-list": {
+        "acme.yaml": format_object("Organization", TEAM, {"pluginOverrides": {"token": PLANTED}}, api=GREENHOUSE)
+    },
     "no-list-of-clusters": {LOGS: logs(clusterOptionOverrides={"oslo": {"token": PLANTED}})},
-    "a-text-for-a-list": {"acme.yaml": written("Organization", TEAM, {"pluginOverrides": PLANTED}, api=GREENHOUSE)},
+    "a-text-for-a-list": {
+        "acme.yaml": format_object("Organization", TEAM, {"pluginOverrides": PLANTED}, api=GREENHOUSE)
+    },
     "no-yaml": {"acme.yaml": f"{organization()}    token: {PLANTED}: [\n"},
     "something-that-is-no-text": {"acme.yaml": organization(option("token", {"in": [PLANTED]}))},
     "an-expression": {"acme.yaml": organization({"name": "token", "expression": PLANTED})},
@@ -641,7 +650,7 @@ def test_a_secret_that_is_written_out_goes_nowhere(
     assert PLANTED not in text + str(after.findings)
 
 
-def command(world: World, *arguments: str) -> Ended:
+def command(world: World, *arguments: str) -> CommandResult:
     """Run a command on the world as people would."""
     (world.folder / "reconciler.yaml").write_text(
         f"config: {{url: {world.config}}}\nfleet: {{url: {world.fleet}}}\ncache: {world.folder / 'cache'}\n"

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.beginnings import begin
-from tests.support.git_env import assert_sound, commit_files, git, make_bare, read_ref
+from tests.support.git_repositories import assert_sound, commit_files, git, make_bare, read_ref
+from tests.support.prepared_worlds import begin
 from tests.support.world import World, catalog, config_map, package, repository, variant
 
 FILE = "hydrator.metadata"
@@ -104,7 +104,7 @@ def drafted(folder: Path) -> PromotedWorld:
 
 def rests(world: PromotedWorld) -> bool:
     """Return whether Promoter's branch is there without a draft on it."""
-    return world.head(NEXT) == world.head(ACTIVE) and world.sheets("berlin") == []
+    return world.head(NEXT) == world.head(ACTIVE) and world.list_open_drafts("berlin") == []
 
 
 def outrun(world: PromotedWorld) -> None:
@@ -129,14 +129,14 @@ def test_every_commit_names_the_config_that_it_was_made_of(world: PromotedWorld)
         "subject": "Berlin: gateway and metrics",
         "body": "The fair needs them.\n\nSigned-off-by: Ada",
     }
-    assert world.sync().is_silent
+    assert world.sync().is_unchanged
 
 
 def test_a_config_commit_that_changes_nothing_here_moves_nothing(world: PromotedWorld) -> None:
     before = world.head(NEXT)
     world.configure({"more.yaml": config_map("more", x="1")})
 
-    assert world.sync().moved == set()
+    assert world.sync().changed_branches == set()
     assert world.head(NEXT) == before
 
 
@@ -145,11 +145,11 @@ def test_a_promotion_ends_the_draft_and_the_next_one_begins_another(world: Promo
     assert world.promote() == "merged"
     ended = world.sync()
 
-    assert ended.moved == {NEXT}
+    assert ended.changed_branches == {NEXT}
     assert rests(world)
     assert world.promote() == "nothing to promote"
     assert world.dry(ACTIVE) == first
-    assert world.sync().is_silent
+    assert world.sync().is_unchanged
     second = world.release_metrics("v2")
     world.sync()
     assert (world.dry(ACTIVE), world.dry(NEXT)) == (first, second)
@@ -167,8 +167,8 @@ def test_what_is_added_while_promoter_waits_names_the_newer_config(world: Promot
 
     assert world.said_by_each_commit() == [first, first, second]
     assert world.promote() == "merged"
-    assert world.sync().moved == {NEXT}
-    assert world.sync().is_silent
+    assert world.sync().changed_branches == {NEXT}
+    assert world.sync().is_unchanged
 
 
 def test_a_rebuilt_draft_names_the_config_of_today(world: PromotedWorld) -> None:
@@ -177,7 +177,7 @@ def test_a_rebuilt_draft_names_the_config_of_today(world: PromotedWorld) -> None
 
     assert world.said_by_each_commit() == [second]
     assert world.tree(NEXT, "metrics") is None
-    assert world.sync().is_silent
+    assert world.sync().is_unchanged
 
 
 def test_an_older_head_that_was_squashed_leaves_a_draft_that_merges(world: PromotedWorld) -> None:
@@ -261,14 +261,14 @@ def test_promoters_merge_that_a_pass_sees_is_people_s_work_and_stays(world: Prom
 
 
 def test_it_is_nobodys_work_beside_the_packages(world: PromotedWorld) -> None:
-    (sheet,) = world.sheets("berlin")
+    (sheet,) = world.list_open_drafts("berlin")
 
     assert sheet.extra_paths == ()
     assert [drafted_package.package for drafted_package in sheet.draft.packages] == ["gateway", "metrics"]
 
 
 def test_approving_all_by_command_takes_it_along(world: PromotedWorld) -> None:
-    world.act("approve", "berlin", should_approve_unproposed=True)
+    world.run_review_action("approve", "berlin", should_approve_unproposed=True)
 
     assert world.dry(ACTIVE) == config_head(world)
     world.settle()
@@ -276,7 +276,7 @@ def test_approving_all_by_command_takes_it_along(world: PromotedWorld) -> None:
 
 
 def test_approving_one_package_leaves_it_with_the_rest(world: PromotedWorld) -> None:
-    world.act("approve", "berlin/gateway", should_approve_unproposed=True)
+    world.run_review_action("approve", "berlin/gateway", should_approve_unproposed=True)
     world.settle()
 
     assert (world.dry(ACTIVE), world.dry(NEXT)) == ("", config_head(world))
@@ -288,9 +288,9 @@ def test_approving_one_package_leaves_it_with_the_rest(world: PromotedWorld) -> 
 
 
 def test_approving_the_last_package_by_name_takes_it_along(world: PromotedWorld) -> None:
-    world.act("approve", "berlin/gateway", should_approve_unproposed=True)
+    world.run_review_action("approve", "berlin/gateway", should_approve_unproposed=True)
     world.sync()
-    world.act("approve", "berlin/metrics", should_approve_unproposed=True)
+    world.run_review_action("approve", "berlin/metrics", should_approve_unproposed=True)
     world.settle()
 
     assert world.dry(ACTIVE) == config_head(world)
@@ -298,10 +298,10 @@ def test_approving_the_last_package_by_name_takes_it_along(world: PromotedWorld)
 
 
 def test_taking_a_package_out_leaves_it_and_taking_the_last_one_ends_the_draft(world: PromotedWorld) -> None:
-    world.act("drop", "berlin/gateway")
+    world.run_review_action("drop", "berlin/gateway")
     world.settle()
     left = world.dry(NEXT)
-    world.act("drop", "berlin/metrics")
+    world.run_review_action("drop", "berlin/metrics")
     world.settle()
 
     assert left == config_head(world)
@@ -325,12 +325,12 @@ def test_a_branch_at_rest_follows_the_cluster_branch(world: PromotedWorld) -> No
     world.promote()
     world.settle()
     world.edit(ACTIVE, "metrics/deployment.yaml", "replicas: 2", "replicas: 3")
-    assert world.sheets("berlin") == [], "it is no draft, before a pass has moved it along"
+    assert world.list_open_drafts("berlin") == [], "it is no draft, before a pass has moved it along"
     followed = world.sync()
 
-    assert followed.moved == {NEXT}
+    assert followed.changed_branches == {NEXT}
     assert rests(world)
-    assert world.sync().is_silent
+    assert world.sync().is_unchanged
     world.release_metrics("v2")
     world.sync()
     assert world.promote() == "merged"
@@ -354,7 +354,7 @@ def test_a_branch_that_a_host_deletes_after_the_merge_is_there_again(world: Prom
     world.sync()
 
     assert rests(world)
-    assert world.sync().is_silent
+    assert world.sync().is_unchanged
 
 
 def test_a_draft_that_people_delete_is_declined_and_the_branch_rests(world: PromotedWorld) -> None:
@@ -363,7 +363,7 @@ def test_a_draft_that_people_delete_is_declined_and_the_branch_rests(world: Prom
 
     assert rests(world)
     assert world.tree(NEXT, "metrics") is None
-    assert world.sync().is_silent
+    assert world.sync().is_unchanged
 
 
 def test_what_people_put_on_a_branch_at_rest_is_their_draft(world: PromotedWorld) -> None:
@@ -373,7 +373,7 @@ def test_what_people_put_on_a_branch_at_rest_is_their_draft(world: PromotedWorld
     world.settle()
 
     assert world.head(NEXT) == head
-    assert [drafted_file.path for drafted_file in world.sheets("berlin")[0].draft.files_outside_packages] == [
+    assert [drafted_file.path for drafted_file in world.list_open_drafts("berlin")[0].draft.files_outside_packages] == [
         "note.txt"
     ]
 
@@ -381,9 +381,9 @@ def test_what_people_put_on_a_branch_at_rest_is_their_draft(world: PromotedWorld
 def test_a_fast_forward_leaves_the_branch_where_it_rests(world: PromotedWorld) -> None:
     world.set_ref(f"refs/heads/{ACTIVE}", world.head(NEXT))
 
-    assert world.sync().moved == set()
+    assert world.sync().changed_branches == set()
     assert rests(world)
-    assert world.sync().is_silent
+    assert world.sync().is_unchanged
 
 
 def test_a_removal_that_is_approved_takes_the_branch_along(world: PromotedWorld) -> None:
@@ -391,7 +391,7 @@ def test_a_removal_that_is_approved_takes_the_branch_along(world: PromotedWorld)
     world.settle()
     world.configure({"metrics.yaml": None})
     world.settle()
-    world.act("approve", "berlin", should_approve_unproposed=True, removals=True)
+    world.run_review_action("approve", "berlin", should_approve_unproposed=True, removals=True)
     world.settle()
 
     assert world.tree(ACTIVE, "metrics") is None
@@ -424,11 +424,11 @@ def test_it_stands_where_promoter_looks(tmp_path: Path, template: str, directory
 
     values = [path for path in world.paths(world.fleet, draft) if path.endswith(FILE)]
     assert values == ([path] if path else [])
-    assert world.settle().is_silent
+    assert world.settle().is_unchanged
 
 
 def test_a_plain_folder_has_no_commit_to_name(tmp_path: Path) -> None:
-    world = World.new(tmp_path, **PROMOTED)
+    world = World.create(tmp_path, **PROMOTED)
     world.release("gateway", "v1", package("gateway"))
     files = {"a.yaml": catalog(), "b.yaml": repository("berlin"), "c.yaml": variant("gw", "berlin", "gateway")}
     world.write(files)
@@ -439,7 +439,7 @@ def test_a_plain_folder_has_no_commit_to_name(tmp_path: Path) -> None:
 
 
 def test_two_repositories_on_one_draft_branch_are_both_left_alone(tmp_path: Path) -> None:
-    world = World.new(tmp_path, **PROMOTED)
+    world = World.create(tmp_path, **PROMOTED)
     world.release("gateway", "v1", package("gateway"))
     both = {
         f"{cluster}.yaml": repository(cluster, branch="main", directory=cluster) for cluster in ("berlin", "lisbon")

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.forge_world import ForgeWorld, github_world
-from tests.support.git_env import git
+from tests.support.git_repositories import git
 from tests.support.world import package, variant
 
 GATED = (
@@ -34,7 +34,7 @@ def test_a_draft_gets_a_pull_request_and_merging_it_publishes(tmp_path: Path) ->
             "lisbon/web: install v1",
         )
         assert "Same change as 1 other" in pull_request.body
-        assert world.settle().is_silent
+        assert world.settle().is_unchanged
         assert world.writes() == [
             "POST /repos/acme/fleet/pulls", f"POST /repos/acme/fleet/statuses/{world.head('drafts/berlin')}",
             "POST /repos/acme/fleet/pulls", f"POST /repos/acme/fleet/statuses/{world.head('drafts/lisbon')}",
@@ -67,7 +67,7 @@ def test_closing_declines_until_it_would_be_another(tmp_path: Path) -> None:
         pass_result = world.sync()
         assert pass_result.outcomes["lisbon/web"] == "declined"
         assert "refs/heads/drafts/lisbon" not in pass_result.after
-        assert world.settle().is_silent
+        assert world.settle().is_unchanged
         world.release("web", "v2", package("web", replicas=3))
         world.write({"web-lisbon.yaml": variant("web-lisbon", "lisbon", "web", "v2")})
         world.settle()
@@ -99,7 +99,7 @@ def test_a_draft_that_carried_edits_through_an_update_is_declined_without_them_t
         world.on_forge.close(world.open_requests["drafts/lisbon"])
         world.delete("drafts/berlin")
         assert world.sync().outcomes == {"berlin/web": "declined", "lisbon/web": "declined"}
-        assert world.settle().is_silent
+        assert world.settle().is_unchanged
         assert world.open_requests == {}
         world.release("web", "v3", package("web", replicas=4))
         world.write({"web-lisbon.yaml": variant("web-lisbon", "lisbon", "web", "v3")})
@@ -149,14 +149,14 @@ def test_proposing_marks_it_ready_and_rejecting_takes_that_back(tmp_path: Path) 
         world.settle()
         pull_request = world.open_requests["drafts/lisbon"]
         for verb, draft in (("propose", False), ("reject", True), ("propose", False)):
-            world.act(verb, "lisbon")
+            world.run_review_action(verb, "lisbon")
             world.settle()
             assert pull_request.draft == draft, verb
-        world.act("reject", "lisbon")
+        world.run_review_action("reject", "lisbon")
         pull_request.draft = True
         world.settle()
         pull_request.draft = False
-        assert world.settle().is_silent
+        assert world.settle().is_unchanged
         assert pull_request.draft is False, "a person's mark stays"
 
 
@@ -201,7 +201,7 @@ def test_bodies_are_written_anew_for_a_reason_only(tmp_path: Path) -> None:
 
 def test_a_request_that_people_opened_is_taken_as_ours_and_keeps_its_words(tmp_path: Path) -> None:
     with github_world(tmp_path, ("lisbon",)) as world:
-        world.forge.down()
+        world.forge.break_down()
         world.settle()
         assert "PullRequestsUnreachable" in world.sync().codes
         world.forge.recover()
@@ -217,7 +217,7 @@ def test_a_forge_that_is_down_declines_and_approves_nothing(tmp_path: Path) -> N
     with github_world(tmp_path, ("lisbon",)) as world:
         world.settle()
         world.on_forge.close(world.open_requests["drafts/lisbon"])
-        world.forge.down()
+        world.forge.break_down()
         pass_result = world.sync()
         assert pass_result.outcomes["lisbon/web"] == "drafted"
         assert pass_result.report.due_at is not None
@@ -256,9 +256,9 @@ def test_approving_merges_the_request_where_the_forge_decides(method: str, tmp_p
     with github_world(tmp_path, ("lisbon",), merge=method) as world:
         world.settle()
         pull_request = world.open_requests["drafts/lisbon"]
-        (refused,) = world.act("approve", "lisbon")
+        (refused,) = world.run_review_action("approve", "lisbon")
         assert [reason.reason for reason in refused.reasons] == ["NotProposed"]
-        (result,) = world.act("approve", "lisbon", should_approve_unproposed=True)
+        (result,) = world.run_review_action("approve", "lisbon", should_approve_unproposed=True)
         assert (result.outcome, result.message.rpartition("/")[2]) == ("done", str(pull_request.number))
         assert pull_request.state == "merged"
         world.settle()
@@ -273,9 +273,9 @@ def test_what_the_forge_does_not_merge_is_not_pushed_past_it(tmp_path: Path) -> 
         world.settle()
         before = world.head("clusters/lisbon")
         world.forge.forbid("Required status check is missing")
-        (refused,) = world.act("approve", "lisbon", should_approve_unproposed=True)
+        (refused,) = world.run_review_action("approve", "lisbon", should_approve_unproposed=True)
         assert "Required status check is missing" in refused.reasons[0].message
-        world.forge.down()
-        (failed,) = world.act("approve", "lisbon", should_approve_unproposed=True)
+        world.forge.break_down()
+        (failed,) = world.run_review_action("approve", "lisbon", should_approve_unproposed=True)
         assert failed.outcome == "failed"
         assert world.head("clusters/lisbon") == before

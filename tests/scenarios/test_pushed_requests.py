@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.git_env import git, write_hook
+from tests.support.git_repositories import git, write_hook
 from tests.support.world import World, catalog, package, repository, variant
 
 AGIT = Path(__file__).parents[1] / "support" / "agit_hook.py"
@@ -20,7 +20,7 @@ while [ "$n" -lt "${GIT_PUSH_OPTION_COUNT:-0}" ]; do said="$said[$(printenv GIT_
 
 
 def make_world(folder: Path, kind: str) -> World:
-    world = World.new(folder, forge={"hosts": [{"url": str(folder), "kind": kind}], "labels": ["fleet"]})
+    world = World.create(folder, forge={"hosts": [{"url": str(folder), "kind": kind}], "labels": ["fleet"]})
     git(world.fleet, "config", "receive.advertisePushOptions", "true")
     world.write({"catalog.yaml": catalog(), "lisbon.yaml": repository("lisbon")})
     world.write({"web.yaml": variant("web", "lisbon", "web")})
@@ -70,4 +70,4 @@ def test_a_review_that_is_refused_is_told_and_tried_again(answer: str, tmp_path:
     assert pass_result.report.due_at is not None
     write_hook(world.fleet, "proc-receive", f"exec python3 {AGIT} ok")
     assert "PullRequestRefused" not in world.sync().codes
-    assert world.settle().is_silent
+    assert world.settle().is_unchanged

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.git_env import git, read_refs, write_hook
+from tests.support.git_repositories import git, read_refs, write_hook
 from tests.support.world import STATE, World, config_map, package, small_world, variant
 
 
@@ -29,8 +29,8 @@ def test_two_replicas_at_once_come_to_the_same_commits(world: World) -> None:
     after = world.sync_while(other.sync)
 
     assert set(after.outcomes.values()) <= {"draft", "drafted"}
-    assert world.sync().is_silent
-    assert other.sync().is_silent
+    assert world.sync().is_unchanged
+    assert other.sync().is_unchanged
 
 
 def test_a_person_who_edits_the_draft_while_we_push_wins(world: World) -> None:
@@ -42,7 +42,7 @@ def test_a_person_who_edits_the_draft_while_we_push_wins(world: World) -> None:
     assert world.text("drafts/berlin", "metrics/notes.md") == "checked\n"
     assert after.outcomes["berlin/metrics"] == "draft"
     assert "metrics:2.0" in world.text("drafts/berlin", "metrics/deployment.yaml")
-    assert world.sync().is_silent
+    assert world.sync().is_unchanged
 
 
 def test_a_person_who_merges_while_we_push_is_recognised_in_the_same_pass(world: World) -> None:
@@ -66,9 +66,9 @@ def test_a_race_lost_at_one_cluster_does_not_stop_the_others(world: World) -> No
     after = world.sync_while(lambda: world.commit("drafts/berlin", {"README.md": "ours\n"}))
 
     assert "api: new" in world.text("drafts/lisbon", "gateway/endpoints.yaml")
-    assert after.moved == {"drafts/berlin", "drafts/lisbon"}
+    assert after.changed_branches == {"drafts/berlin", "drafts/lisbon"}
     assert world.text("drafts/berlin", "README.md") == "ours\n"
-    assert world.sync().is_silent
+    assert world.sync().is_unchanged
 
 
 def test_what_a_host_refuses_is_told_and_not_remembered_as_drafted(world: World) -> None:
@@ -80,10 +80,10 @@ def test_what_a_host_refuses_is_told_and_not_remembered_as_drafted(world: World)
 
     assert "PushRefused" in refused.codes
     assert refused.outcomes["berlin/metrics"] == "PushRefused"
-    assert world.sync().moved == set()
+    assert world.sync().changed_branches == set()
     (world.fleet / "hooks" / "update").unlink()
     assert world.sync().outcomes["berlin/metrics"] == "draft"
-    assert world.sync().is_silent
+    assert world.sync().is_unchanged
 
 
 @pytest.mark.parametrize(
@@ -122,7 +122,7 @@ def test_a_draft_branch_that_somebody_else_made_is_appended_to(world: World) -> 
     world.sync()
 
     assert git(world.fleet, "merge-base", theirs, "drafts/berlin") == theirs
-    assert world.sync().is_silent
+    assert world.sync().is_unchanged
     world.merge("berlin", "merge")
     world.settle()
     assert world.text("clusters/berlin", "README.md") == "ours\n"

@@ -10,7 +10,7 @@ import pytest
 
 from reconciler.output.review.open_drafts import format_draft_text
 from reconciler.output.review.pull_request import build_pull_request_text
-from tests.support.git_env import git
+from tests.support.git_repositories import git
 from tests.support.policies import PLACED_ON, publish
 from tests.support.world import STATE, World, repository
 
@@ -34,7 +34,7 @@ def want(world: World, **template: object) -> None:
 
 def begin(folder: Path, **settings: object) -> World:
     """Return a world where a Kafka with a pool is published."""
-    world = World.new(folder, **settings)
+    world = World.create(folder, **settings)
     spec = {"replicas": 3, "roles": ["controller", "broker"], "storage": {"type": "ephemeral"}}
     labels = {"strimzi.io/cluster": "orders"}
     world.write({"berlin.yaml": repository("berlin"), "pool.yaml": written("KafkaNodePool", "brokers", spec, **labels)})
@@ -51,14 +51,14 @@ def world(tmp_path: Path) -> World:
 
 def shown(world: World) -> list[str]:
     """Return what `show` says of the one draft, without its diffs."""
-    (sheet,) = world.sheets(whole=True)
+    (sheet,) = world.list_open_drafts(whole=True)
     return [line.strip() for line in format_draft_text(sheet, 0, 0).splitlines()]
 
 
 def test_a_draft_says_that_pods_restart_to_everybody_who_reads_it(world: World) -> None:
     want(world, pod={"priorityClassName": "low"})
     world.sync()
-    (sheet,) = world.sheets(whole=True)
+    (sheet,) = world.list_open_drafts(whole=True)
     (part,) = [
         section
         for section in build_pull_request_text(sheet, (), lambda _repo, _commit: "").sections
@@ -126,4 +126,4 @@ def test_a_report_follows_its_kafka_and_a_lost_state_is_no_news(tmp_path: Path) 
     pass_result = world.sync()
 
     assert template["template"] == {"pod": {"priorityClassName": "low"}}
-    assert pass_result.moved == set()
+    assert pass_result.changed_branches == set()

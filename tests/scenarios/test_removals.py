@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from reconciler.controllers.deletion_guards import compute_deletion_hash
-from tests.support import beginnings
-from tests.support.beginnings import begin
-from tests.support.git_env import assert_sound, git, read_refs, write_hook
+from tests.support import prepared_worlds
+from tests.support.git_repositories import assert_sound, git, read_refs, write_hook
+from tests.support.prepared_worlds import begin
 from tests.support.world import (
     CLUSTERS,
     MERGES,
@@ -32,13 +32,13 @@ BRANCH = "removals/berlin"
 @pytest.fixture
 def drafted(tmp_path: Path) -> World:
     """Everything is drafted, nothing published."""
-    return begin(tmp_path, beginnings.drafted)
+    return begin(tmp_path, prepared_worlds.drafted)
 
 
 @pytest.fixture
 def world(tmp_path: Path) -> World:
     """Berlin and Lisbon have all packages published."""
-    return begin(tmp_path, beginnings.published)
+    return begin(tmp_path, prepared_worlds.published)
 
 
 def given_up(world: World) -> World:
@@ -77,10 +77,10 @@ def test_a_package_that_was_never_published_is_taken_out_of_the_draft(drafted: W
     after = drafted.sync()
 
     assert after.outcomes["berlin/metrics"] == "withdrawn"
-    assert after.moved == {"drafts/berlin"}
+    assert after.changed_branches == {"drafts/berlin"}
     assert (drafted.tree("drafts/berlin", "metrics"), bool(drafted.tree("drafts/berlin", "gateway"))) == (None, True)
     assert drafted.paths(drafted.fleet, "drafts/berlin", ".reconciler") == ["gateway.yaml"]
-    assert drafted.sync().is_silent
+    assert drafted.sync().is_unchanged
     assert_sound(drafted.fleet)
 
 
@@ -91,7 +91,7 @@ def test_the_last_package_of_a_draft_takes_the_branch_with_it(drafted: World) ->
 
     assert drafted.head("drafts/lisbon") == ""
     assert kept(drafted) == []
-    assert drafted.sync().is_silent
+    assert drafted.sync().is_unchanged
 
 
 def test_an_edited_draft_is_appended_to_and_what_people_made_of_the_package_is_kept(drafted: World) -> None:
@@ -104,7 +104,7 @@ def test_an_edited_draft_is_appended_to_and_what_people_made_of_the_package_is_k
     assert drafted.tree("drafts/berlin", "metrics") is None
     assert drafted.tree("drafts/berlin", "gateway")
     assert kept(drafted) == [f"{KEPT}{edited[:12]}"]
-    assert drafted.sync().is_silent
+    assert drafted.sync().is_unchanged
 
 
 def test_a_draft_with_peoples_commits_that_ends_is_kept_aside(drafted: World) -> None:
@@ -116,7 +116,7 @@ def test_a_draft_with_peoples_commits_that_ends_is_kept_aside(drafted: World) ->
     assert drafted.head("drafts/lisbon") == ""
     assert kept(drafted) == [f"refs/reconciler/kept/lisbon/{edited[:12]}"]
     assert git(drafted.fleet, "rev-parse", kept(drafted)[0]) == edited
-    assert drafted.sync().is_silent
+    assert drafted.sync().is_unchanged
 
 
 def test_what_people_changed_is_kept_after_an_update_took_it_in_too(drafted: World) -> None:
@@ -140,7 +140,7 @@ def test_files_of_people_beside_the_package_keep_the_draft(drafted: World) -> No
 
     assert drafted.text("drafts/lisbon", "notes.txt") == "ours\n"
     assert drafted.tree("drafts/lisbon", "gateway") is None
-    assert drafted.sync().is_silent
+    assert drafted.sync().is_unchanged
 
 
 def test_what_people_changed_on_a_removal_draft_is_kept_when_that_package_goes_too(world: World) -> None:
@@ -154,7 +154,7 @@ def test_what_people_changed_on_a_removal_draft_is_kept_when_that_package_goes_t
 
     assert world.tree(BRANCH, "gateway") is None
     assert kept(world) == [f"{KEPT}{edited[:12]}"]
-    assert world.sync().is_silent
+    assert world.sync().is_unchanged
 
 
 def test_a_removal_draft_waits_while_the_cluster_branch_would_undo_peoples_work_on_it(world: World) -> None:
@@ -168,7 +168,7 @@ def test_a_removal_draft_waits_while_the_cluster_branch_would_undo_peoples_work_
     assert world.head(BRANCH) == theirs
     assert (waiting.outcomes["berlin/gateway"], waiting.codes) == ("RemovalWaits", {"RemovalWaits"})
     assert all("it cannot be updated" in finding.message for finding in waiting.findings)
-    assert world.sync().is_silent
+    assert world.sync().is_unchanged
     world.delete(BRANCH)
     assert world.settle().outcomes["berlin/gateway"] == "proposed"
     assert world.tree(BRANCH, "metrics")
@@ -183,7 +183,7 @@ def test_kept_heads_are_branches_where_states_are(tmp_path: Path) -> None:
     world.sync()
 
     assert kept(world) == [f"refs/heads/reconciler/kept/lisbon/{edited[:12]}"]
-    assert world.sync().is_silent
+    assert world.sync().is_unchanged
 
 
 def test_a_frozen_draft_waits(drafted: World) -> None:
@@ -193,11 +193,11 @@ def test_a_frozen_draft_waits(drafted: World) -> None:
     after = drafted.sync()
 
     assert after.outcomes["berlin/metrics"] == "RemovalWaits"
-    assert after.moved == set()
-    assert drafted.sync().is_silent
+    assert after.changed_branches == set()
+    assert drafted.sync().is_unchanged
     drafted.delete("proposed/berlin")
     assert drafted.sync().outcomes["berlin/metrics"] == "withdrawn"
-    assert drafted.sync().is_silent
+    assert drafted.sync().is_unchanged
 
 
 def test_workspace_numbers_are_not_used_again(drafted: World) -> None:
@@ -207,7 +207,7 @@ def test_workspace_numbers_are_not_used_again(drafted: World) -> None:
 
     assert drafted.sync().outcomes["berlin/metrics"] == "draft"
     assert drafted.record("berlin", "metrics")["workspace"] == 2
-    assert drafted.sync().is_silent
+    assert drafted.sync().is_unchanged
 
 
 # published
@@ -219,7 +219,7 @@ def test_a_published_package_is_proposed_to_be_removed_on_a_branch_of_its_own(wo
     after = world.sync()
 
     assert after.outcomes["berlin/metrics"] == "proposed"
-    assert after.moved == {BRANCH}
+    assert after.changed_branches == {BRANCH}
     published = world.paths(world.fleet, "clusters/berlin", "metrics")
     assert set(changes(world)) == {"D\t.reconciler/metrics.yaml", *(f"D\tmetrics/{item}" for item in published)}
     assert git(world.fleet, "rev-parse", f"{BRANCH}~1") == world.head("clusters/berlin")
@@ -228,7 +228,7 @@ def test_a_published_package_is_proposed_to_be_removed_on_a_branch_of_its_own(wo
     assert "Reconciler-Task: propose-delete\n" in message
     assert "Reconciler-Owner: PackageVariant default/metrics-berlin\n" in message
     assert "Deployment metrics" in message
-    assert world.sync().is_silent
+    assert world.sync().is_unchanged
     assert_sound(world.fleet)
 
 
@@ -246,7 +246,7 @@ def test_merging_it_approves_it(world: World, how: str, delete: bool) -> None:
         "berlin/metrics": "withdrawn",
     }
     assert world.head(BRANCH) == ""
-    assert world.sync().is_silent
+    assert world.sync().is_unchanged
     assert "berlin/metrics" not in world.sync().outcomes
 
 
@@ -269,7 +269,7 @@ def test_a_package_that_people_removed_by_hand_needs_no_draft(world: World) -> N
 
     assert world.sync().outcomes["berlin/metrics"] == "withdrawn"
     assert world.head(BRANCH) == ""
-    assert world.sync().is_silent
+    assert world.sync().is_unchanged
 
 
 def test_an_open_update_goes_with_the_package(world: World) -> None:
@@ -281,10 +281,10 @@ def test_an_open_update_goes_with_the_package(world: World) -> None:
 
     after = world.sync()
 
-    assert after.moved == {"drafts/berlin", BRANCH}
+    assert after.changed_branches == {"drafts/berlin", BRANCH}
     assert world.head("drafts/berlin") == ""
     assert world.tree(BRANCH, "metrics") is None
-    assert world.sync().is_silent
+    assert world.sync().is_unchanged
 
 
 def test_each_package_is_a_commit_and_one_can_be_picked(world: World) -> None:
@@ -301,7 +301,7 @@ def test_each_package_is_a_commit_and_one_can_be_picked(world: World) -> None:
 
     assert (after.outcomes["berlin/metrics"], after.outcomes["berlin/gateway"]) == ("withdrawn", "proposed")
     assert world.tree(BRANCH, "gateway") is None
-    assert world.sync().is_silent
+    assert world.sync().is_unchanged
     assert git(world.fleet, "rev-list", "--count", f"clusters/berlin..{BRANCH}") == "1"
 
 
@@ -313,7 +313,7 @@ def test_a_second_package_is_appended(world: World) -> None:
     world.sync()
 
     assert git(world.fleet, "rev-parse", f"{BRANCH}~1") == before
-    assert world.sync().is_silent
+    assert world.sync().is_unchanged
 
 
 def test_wanted_again_before_the_merge_it_is_taken_out(world: World) -> None:
@@ -323,9 +323,9 @@ def test_wanted_again_before_the_merge_it_is_taken_out(world: World) -> None:
     after = world.sync()
 
     assert after.outcomes["berlin/metrics"] == "published"
-    assert after.moved == {BRANCH}
+    assert after.changed_branches == {BRANCH}
     assert world.head(BRANCH) == ""
-    assert world.sync().is_silent
+    assert world.sync().is_unchanged
 
 
 def test_nothing_tells_of_a_removal_when_the_package_is_wanted_again(world: World) -> None:
@@ -353,10 +353,10 @@ def test_wanted_again_with_a_new_version_it_is_drafted_and_not_removed(world: Wo
 
     after = world.sync()
 
-    assert after.moved == {BRANCH, "drafts/berlin"}
+    assert after.changed_branches == {BRANCH, "drafts/berlin"}
     assert world.head(BRANCH) == ""
     assert "metrics:2.0" in world.text("drafts/berlin", "metrics/deployment.yaml")
-    assert world.sync().is_silent
+    assert world.sync().is_unchanged
 
 
 def test_an_edited_removal_draft_is_only_appended_to(world: World) -> None:
@@ -368,7 +368,7 @@ def test_an_edited_removal_draft_is_only_appended_to(world: World) -> None:
 
     assert git(world.fleet, "merge-base", edited, BRANCH) == edited
     assert changes(world) == ["A\tnotes.txt"]
-    assert world.sync().is_silent
+    assert world.sync().is_unchanged
 
 
 def test_a_change_on_the_cluster_branch_is_taken_in(world: World) -> None:
@@ -379,14 +379,14 @@ def test_a_change_on_the_cluster_branch_is_taken_in(world: World) -> None:
 
     assert after.outcomes["berlin/metrics"] == "proposed"
     assert git(world.fleet, "rev-parse", f"{BRANCH}~1") == world.head("clusters/berlin")
-    assert world.sync().is_silent
+    assert world.sync().is_unchanged
 
 
 def test_a_change_elsewhere_on_the_cluster_branch_moves_nothing(world: World) -> None:
     given_up(world)
     world.commit("clusters/berlin", {"notes.txt": "by the way\n"})
 
-    assert world.sync().moved == set()
+    assert world.sync().changed_branches == set()
 
 
 # declined
@@ -400,11 +400,11 @@ def test_a_deleted_removal_draft_is_declined_until_the_package_changes(world: Wo
 
     assert after.outcomes["berlin/metrics"] == "declined"
     assert "RemovalDeclined" in after.codes
-    assert world.sync().is_silent
+    assert world.sync().is_unchanged
     world.edit("clusters/berlin", "metrics/deployment.yaml", "replicas: 2", "replicas: 9")
     assert world.sync().outcomes["berlin/metrics"] == "proposed"
     assert world.tree(BRANCH, "metrics") is None
-    assert world.sync().is_silent
+    assert world.sync().is_unchanged
 
 
 def test_a_declined_removal_comes_again_when_the_package_was_wanted_in_between(world: World) -> None:
@@ -441,7 +441,7 @@ def test_an_approved_removal_that_people_take_back_is_declined(world: World) -> 
     assert after.outcomes["berlin/metrics"] == "declined"
     assert world.tree("clusters/berlin", "metrics")
     assert world.head(BRANCH) == ""
-    assert world.sync().is_silent
+    assert world.sync().is_unchanged
 
 
 def test_a_package_that_comes_back_after_its_removal_was_seen_is_nobodys(world: World) -> None:
@@ -450,7 +450,7 @@ def test_a_package_that_comes_back_after_its_removal_was_seen_is_nobodys(world: 
     world.settle()
     world.revert("berlin")
 
-    assert world.sync().moved == set()
+    assert world.sync().changed_branches == set()
     assert world.tree("clusters/berlin", "metrics")
     world.write({"metrics.yaml": METRICS})
     assert world.sync().outcomes["berlin/metrics"] == "DownstreamExists"
@@ -463,13 +463,13 @@ def test_a_frozen_removal_draft_waits_and_says_so(world: World) -> None:
 
     after = world.sync()
 
-    assert after.moved == set()
+    assert after.changed_branches == set()
     assert "RemovalWaits" in after.codes
-    assert world.sync().is_silent
+    assert world.sync().is_unchanged
     world.delete(f"proposed/{BRANCH}")
-    assert world.sync().moved == {BRANCH}
+    assert world.sync().changed_branches == {BRANCH}
     assert world.head(BRANCH) == ""
-    assert world.sync().is_silent
+    assert world.sync().is_unchanged
 
 
 def test_a_frozen_removal_draft_that_was_merged_goes_with_its_proposal(world: World) -> None:
@@ -480,7 +480,7 @@ def test_a_frozen_removal_draft_that_was_merged_goes_with_its_proposal(world: Wo
     world.sync()
 
     assert (world.head(BRANCH), world.head(f"proposed/{BRANCH}")) == ("", "")
-    assert world.sync().is_silent
+    assert world.sync().is_unchanged
 
 
 # by command
@@ -488,17 +488,17 @@ def test_a_frozen_removal_draft_that_was_merged_goes_with_its_proposal(world: Wo
 
 def test_a_removal_is_proposed_and_approved_by_command(world: World) -> None:
     given_up(world)
-    world.act("propose", "berlin", removals=True)
+    world.run_review_action("propose", "berlin", removals=True)
     assert world.head(f"proposed/{BRANCH}") == world.head(BRANCH)
-    assert world.sync().is_silent
+    assert world.sync().is_unchanged
 
-    world.act("approve", "berlin/metrics")
+    world.run_review_action("approve", "berlin/metrics")
 
     assert world.tree("clusters/berlin", "metrics") is None
     assert world.paths(world.fleet, "clusters/berlin", ".reconciler") == ["gateway.yaml"]
     world.sync()
     assert (world.head(BRANCH), world.head(f"proposed/{BRANCH}")) == ("", "")
-    assert world.sync().is_silent
+    assert world.sync().is_unchanged
     assert world.record("berlin", "metrics")["owned"] is False
 
 
@@ -506,23 +506,23 @@ def test_one_of_two_removals_is_approved_by_command(world: World) -> None:
     world.write({"gateway.yaml": None, "metrics.yaml": None, "x.yaml": variant("x", "lisbon", "x", "v1", "metrics")})
     world.sync()
 
-    world.act("approve", "berlin/metrics", should_approve_unproposed=True)
+    world.run_review_action("approve", "berlin/metrics", should_approve_unproposed=True)
 
     after = world.sync()
     assert (after.outcomes["berlin/metrics"], after.outcomes["berlin/gateway"]) == ("withdrawn", "proposed")
     assert world.tree("clusters/berlin", "gateway")
     assert changes(world)
-    assert world.sync().is_silent
+    assert world.sync().is_unchanged
 
 
 def test_a_removal_that_is_dropped_by_command_is_declined(world: World) -> None:
     given_up(world)
 
-    world.act("drop", "berlin/metrics")
+    world.run_review_action("drop", "berlin/metrics")
 
     assert world.sync().outcomes["berlin/metrics"] == "declined"
     assert world.head(BRANCH) == ""
-    assert world.sync().is_silent
+    assert world.sync().is_unchanged
 
 
 # orphans
@@ -536,11 +536,11 @@ def test_an_orphan_keeps_its_files_and_its_numbers(world: World) -> None:
     after = world.sync()
 
     assert after.outcomes["berlin/metrics"] == "orphaned"
-    assert after.moved == set()
+    assert after.changed_branches == set()
     assert world.tree("clusters/berlin", "metrics")
     record = world.record("berlin", "metrics")
     assert (record["owned"], record["revision"]) == (False, 1)
-    assert world.sync().is_silent
+    assert world.sync().is_unchanged
     world.write({"metrics.yaml": METRICS})
     assert world.sync().outcomes["berlin/metrics"] == "DownstreamExists"
 
@@ -551,9 +551,9 @@ def test_the_draft_of_an_orphan_is_peoples_from_then_on(drafted: World) -> None:
     head = drafted.head("drafts/berlin")
     drafted.write({"metrics.yaml": None})
 
-    assert drafted.sync().moved == set()
+    assert drafted.sync().changed_branches == set()
     assert drafted.head("drafts/berlin") == head
-    assert drafted.sync().is_silent
+    assert drafted.sync().is_unchanged
     drafted.merge("berlin", "squash")
     drafted.settle()
     assert drafted.tree("clusters/berlin", "metrics")
@@ -584,7 +584,7 @@ def test_a_package_that_moves_is_drafted_anew_and_the_old_place_is_proposed_to_g
 
     assert after.outcomes["berlin/probes"] == "draft"
     assert after.outcomes["berlin/metrics"] == "proposed"
-    assert world.sync().is_silent
+    assert world.sync().is_unchanged
 
 
 @pytest.mark.parametrize("to", CLUSTERS[::-1])
@@ -601,7 +601,7 @@ def test_a_package_that_moves_to_another_cluster_does_the_same(tmp_path: Path, t
 
     assert after.outcomes[f"{to}/metrics"] == "draft"
     assert after.outcomes[f"{there}/metrics"] == "proposed"
-    assert world.sync().is_silent
+    assert world.sync().is_unchanged
 
 
 def test_two_packages_may_change_places(world: World) -> None:
@@ -619,7 +619,7 @@ def test_two_packages_may_change_places(world: World) -> None:
     after = world.sync()
 
     assert after.outcomes["berlin/metrics"] == after.outcomes["lisbon/probes"] == "proposed"
-    assert world.sync().is_silent
+    assert world.sync().is_unchanged
 
 
 @pytest.mark.parametrize(
@@ -636,8 +636,8 @@ def test_the_old_place_stays_until_the_new_one_is_made(world: World, new: str) -
     after = world.sync()
 
     assert nothing_goes(world)
-    assert after.moved == set()
-    assert world.sync().is_silent
+    assert after.changed_branches == set()
+    assert world.sync().is_unchanged
 
 
 def test_a_package_may_move_into_its_own_folder(world: World) -> None:
@@ -681,7 +681,7 @@ def test_two_owners_may_change_places(world: World) -> None:
 
     assert world.head(BRANCH) == ""
     assert world.record("berlin", "metrics")["owner"]["name"] == "probes"  # type: ignore[index]
-    assert world.sync().is_silent
+    assert world.sync().is_unchanged
 
 
 def test_a_place_that_passes_to_another_owner_is_not_removed(world: World) -> None:
@@ -695,7 +695,7 @@ def test_a_place_that_passes_to_another_owner_is_not_removed(world: World) -> No
 
     after = world.sync()
 
-    assert BRANCH not in after.moved
+    assert BRANCH not in after.changed_branches
     assert world.settle().outcomes["berlin/metrics"] == "published"
 
 
@@ -710,7 +710,7 @@ def test_the_upstream_of_others_stays(world: World) -> None:
 
     assert after.outcomes["berlin/metrics"] == "RemovalWaits"
     assert nothing_goes(world)
-    assert world.sync().is_silent
+    assert world.sync().is_unchanged
     world.write({"chained.yaml": None})
     assert world.sync().outcomes["berlin/metrics"] == "proposed"
 
@@ -767,7 +767,7 @@ def test_a_set_may_let_go_of_a_few(wide: World) -> None:
 
     assert wide.sync().outcomes["c4/gateway"] == "proposed"
     assert removals(wide) == {"removals/c4"}
-    assert wide.sync().is_silent
+    assert wide.sync().is_unchanged
 
 
 def test_what_is_too_much_is_held_until_it_is_acknowledged(wide: World) -> None:
@@ -775,14 +775,14 @@ def test_what_is_too_much_is_held_until_it_is_acknowledged(wide: World) -> None:
     after = wide.sync()
     assert {after.outcomes[f"c{number}/gateway"] for number in (2, 3, 4)} == {"DeletionHeld"}
     assert removals(wide) == set()
-    assert wide.sync().is_silent
+    assert wide.sync().is_unchanged
     (token,) = tokens(wide)
     wide.write({"gateway.yaml": acknowledged(selecting(2), token)})
 
     wide.sync()
 
     assert removals(wide) == {"removals/c2", "removals/c3", "removals/c4"}
-    assert wide.sync().is_silent
+    assert wide.sync().is_unchanged
     # approving one after the other asks nobody again
     wide.merge("c2", "squash", "removals/c2")
     assert "DeletionHeld" not in wide.settle().codes
@@ -798,7 +798,7 @@ def test_what_is_held_stays_so_whatever_the_set_makes_elsewhere(tmp_path: Path) 
     world.write({"gateway.yaml": injected_set("gateway", ["lisbon"])})
 
     assert world.sync().outcomes["berlin/gateway"] == "DeletionHeld"
-    assert world.sync().is_silent
+    assert world.sync().is_unchanged
     world.merge("lisbon", "squash")
     assert world.settle().outcomes["berlin/gateway"] == "DeletionHeld"
     (token,) = tokens(world)
@@ -815,7 +815,7 @@ def test_the_guard_has_no_say_in_a_removal_that_is_approved(wide: World) -> None
 
     assert after.outcomes["c4/gateway"] == "withdrawn"
     assert "DeletionHeld" not in after.codes
-    assert wide.sync().is_silent
+    assert wide.sync().is_unchanged
 
 
 def test_an_acknowledgement_of_something_else_is_none(wide: World) -> None:
@@ -835,11 +835,11 @@ def test_a_selector_that_matches_nothing_removes_nothing(wide: World) -> None:
 
     assert removals(wide) == set()
     assert "DeletionHeld" in after.codes
-    assert wide.sync().is_silent
+    assert wide.sync().is_unchanged
     wide.write({"gateway.yaml": acknowledged(empty, "true", "allow-empty")})
     wide.sync()
     assert len(removals(wide)) == 5
-    assert wide.sync().is_silent
+    assert wide.sync().is_unchanged
 
 
 def test_a_set_that_is_gone_is_asked_about_by_its_removal_drafts(wide: World) -> None:
@@ -848,7 +848,7 @@ def test_a_set_that_is_gone_is_asked_about_by_its_removal_drafts(wide: World) ->
     wide.sync()
 
     assert len(removals(wide)) == 5
-    assert wide.sync().is_silent
+    assert wide.sync().is_unchanged
 
 
 # absence needs proof
@@ -894,14 +894,14 @@ def test_what_only_seems_gone_stays(world: World, config: dict[str, str | None])
     world.sync()
 
     assert nothing_goes(world)
-    assert world.sync().is_silent
+    assert world.sync().is_unchanged
 
 
 def test_a_config_folder_that_is_empty_removes_nothing(world: World) -> None:
     for path in sorted(world.config.rglob("*.yaml")):
         path.unlink()
 
-    assert world.sync().moved == set()
+    assert world.sync().changed_branches == set()
     assert nothing_goes(world)
 
 
@@ -911,7 +911,7 @@ def test_another_folder_of_the_config_removes_nothing(world: World) -> None:
     elsewhere.sync()
 
     assert nothing_goes(elsewhere)
-    assert elsewhere.sync().is_silent
+    assert elsewhere.sync().is_unchanged
 
 
 def test_a_cluster_branch_that_is_gone_removes_nothing(world: World) -> None:
@@ -921,7 +921,7 @@ def test_a_cluster_branch_that_is_gone_removes_nothing(world: World) -> None:
     after = world.sync()
 
     assert "DestinationMissing" in after.codes
-    assert after.moved == set()
+    assert after.changed_branches == set()
 
 
 def test_a_fleet_that_was_emptied_is_no_proof(world: World) -> None:
@@ -943,7 +943,7 @@ def test_a_lost_state_removes_nothing_and_leaves_removal_drafts_to_people(world:
     world.sync()
 
     assert world.head(BRANCH) == head
-    assert world.sync().is_silent
+    assert world.sync().is_unchanged
     world.merge("berlin", "squash", BRANCH)
     world.settle()
     assert world.head(BRANCH) == ""
@@ -959,7 +959,7 @@ def test_an_owner_that_was_given_up_for_good_can_be_told_to_go(world: World) -> 
     world.sync()
 
     assert removals(world) == {BRANCH}
-    assert world.sync().is_silent
+    assert world.sync().is_unchanged
 
 
 def test_nothing_new_is_proposed_and_nothing_recalled_while_a_file_is_unreadable(world: World) -> None:
@@ -969,8 +969,8 @@ def test_nothing_new_is_proposed_and_nothing_recalled_while_a_file_is_unreadable
 
     after = world.sync()
 
-    assert (world.head(BRANCH), after.moved) == (head, set())
-    assert world.sync().is_silent
+    assert (world.head(BRANCH), after.changed_branches) == (head, set())
+    assert world.sync().is_unchanged
 
 
 # races, and what is told
@@ -992,7 +992,7 @@ def test_two_daemons_propose_one_removal(world: World) -> None:
 
     assert after.outcomes["berlin/metrics"] == "proposed"
     assert git(world.fleet, "rev-list", "--count", f"clusters/berlin..{BRANCH}") == "1"
-    assert world.sync().is_silent
+    assert world.sync().is_unchanged
 
 
 def test_two_daemons_keep_one_head(drafted: World) -> None:
@@ -1003,7 +1003,7 @@ def test_two_daemons_keep_one_head(drafted: World) -> None:
 
     assert len(kept(drafted)) == 1
     assert drafted.head("drafts/lisbon") == ""
-    assert drafted.sync().is_silent
+    assert drafted.sync().is_unchanged
 
 
 def test_a_pass_that_was_killed_before_its_push_is_made_good(world: World) -> None:
@@ -1016,7 +1016,7 @@ def test_a_pass_that_was_killed_before_its_push_is_made_good(world: World) -> No
         world.sync_while(die)
     assert nothing_goes(world)
     assert world.sync().outcomes["berlin/metrics"] == "proposed"
-    assert world.sync().is_silent
+    assert world.sync().is_unchanged
 
 
 def test_status_tells_what_waits_for_people(world: World) -> None:
@@ -1064,10 +1064,10 @@ def test_drafts_of_their_own_end_with_their_package(tmp_path: Path) -> None:
     edited = world.head("drafts/berlin/metrics")
     world.write({"metrics.yaml": None})
 
-    assert world.sync().moved == {"drafts/berlin/metrics"}
+    assert world.sync().changed_branches == {"drafts/berlin/metrics"}
     assert world.head("drafts/berlin/metrics") == ""
     assert kept(world) == [f"{KEPT}{edited[:12]}"]
-    assert world.sync().is_silent
+    assert world.sync().is_unchanged
 
 
 def test_an_adopted_package_is_proposed_to_go_too(world: World) -> None:
@@ -1080,7 +1080,7 @@ def test_an_adopted_package_is_proposed_to_go_too(world: World) -> None:
     world.write({"l.yaml": None})
 
     assert world.sync().outcomes["lisbon/metrics"] == "proposed"
-    assert world.sync().is_silent
+    assert world.sync().is_unchanged
 
 
 def test_a_host_that_refuses_the_removal_leaves_everything_as_it_is(world: World) -> None:
@@ -1091,7 +1091,7 @@ def test_a_host_that_refuses_the_removal_leaves_everything_as_it_is(world: World
 
     assert "PushRefused" in after.codes
     assert nothing_goes(world)
-    assert world.sync().is_silent
+    assert world.sync().is_unchanged
 
 
 def test_equal_worlds_propose_equal_removals(world: World, tmp_path: Path) -> None:
@@ -1111,8 +1111,8 @@ def test_another_name_for_removal_drafts(tmp_path: Path) -> None:
     world.settle()
     world.write({"metrics.yaml": None})
 
-    assert world.sync().moved == {"gone/berlin/metrics"}
-    assert world.sync().is_silent
+    assert world.sync().changed_branches == {"gone/berlin/metrics"}
+    assert world.sync().is_unchanged
     world.merge("berlin", "squash", "gone/berlin/metrics")
     world.sync()
     assert world.head("gone/berlin/metrics") == ""

@@ -9,8 +9,8 @@ import pytest
 
 from reconciler.output.report.model import FleetReport
 from reconciler.output.report.page import format_report_page
-from tests.support.beginnings import begin, drafted, published
-from tests.support.git_env import read_refs
+from tests.support.git_repositories import read_refs
+from tests.support.prepared_worlds import begin, drafted, published
 from tests.support.world import CLUSTERS, World, config_map, injected_set, package, variant
 
 
@@ -45,7 +45,7 @@ def world(tmp_path: Path) -> World:
 
 def test_drafts_are_reported_as_people_go_on_with_them(fresh: World) -> None:
     before = fresh.report()
-    fresh.act("propose", "lisbon")
+    fresh.run_review_action("propose", "lisbon")
     fresh.edit("drafts/berlin", "metrics/deployment.yaml", "replicas: 2", "replicas: 5")
     after = fresh.report()
 
@@ -94,7 +94,7 @@ def test_what_is_dropped_is_declined_and_what_nothing_wants_waits_for_its_remova
     world.release("metrics", "v2", package("metrics", image="2.0"))
     world.write({"metrics.yaml": variant("metrics-berlin", "berlin", "metrics", "v2")})
     world.sync()
-    world.act("drop", "berlin/metrics")
+    world.run_review_action("drop", "berlin/metrics")
     dropped = world.report()
     world.sync()
     declined = world.report()

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.beginnings import begin, published
-from tests.support.git_env import commit_files, git, read_refs
+from tests.support.git_repositories import commit_files, git, read_refs
 from tests.support.policies import resource
+from tests.support.prepared_worlds import begin, published
 from tests.support.world import STATE, World, repository
 
 MISSING = "DestinationMissing"
@@ -42,8 +42,8 @@ def test_another_spelling_of_a_repository_url_is_the_same_repository(world: Worl
     after = world.sync()
 
     assert not after.codes & {MISSING, "DestinationConflict", "RepositoryUnreachable"}
-    assert after.moved == set()
-    assert world.sync().is_silent
+    assert after.changed_branches == set()
+    assert world.sync().is_unchanged
     world.write({f"clusters/{name}.yaml": repository(name) for name in ("berlin", "lisbon")})
     world.sync()
     assert {name: ref for name, ref in read_refs(world.fleet).items() if "clusters/" in name} == {
@@ -60,8 +60,8 @@ def test_the_spelling_of_the_fleet_url_moves_no_ref(tmp_path: Path, spelling: st
 
     assert MISSING not in after.codes
     assert after.before == after.after
-    assert other.sync().is_silent
-    assert world.sync().is_silent
+    assert other.sync().is_unchanged
+    assert world.sync().is_unchanged
 
 
 def test_a_relative_fleet_url_is_the_same_repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -81,7 +81,7 @@ def test_another_spelling_of_a_branch_of_a_cluster_is_rejected(world: World) -> 
     after = world.sync()
 
     assert "ClaimConflict" in after.codes
-    assert after.moved == set()
+    assert after.changed_branches == set()
 
 
 def test_a_repository_that_moved_with_all_refs_is_accepted_once(
@@ -96,10 +96,10 @@ def test_a_repository_that_moved_with_all_refs_is_accepted_once(
     after = world.sync()
 
     assert MISSING not in after.codes
-    assert after.moved == set()
+    assert after.changed_branches == set()
     assert state_of(moved, "berlin")["url"] == str(moved)
     assert "repository_moved" in capsys.readouterr().out
-    assert world.sync().is_silent
+    assert world.sync().is_unchanged
 
 
 def test_a_repository_may_move_and_get_commits_before_it_is_read_again(tmp_path: Path) -> None:
@@ -110,7 +110,7 @@ def test_a_repository_may_move_and_get_commits_before_it_is_read_again(tmp_path:
     world.fleet = moved
 
     assert MISSING not in world.sync().codes
-    assert world.settle().is_silent
+    assert world.settle().is_unchanged
 
 
 def test_another_repository_is_not_accepted_as_a_move(tmp_path: Path) -> None:
@@ -124,16 +124,16 @@ def test_another_repository_is_not_accepted_as_a_move(tmp_path: Path) -> None:
     after = world.sync()
 
     (finding,) = [finding for finding in after.findings if finding.code == MISSING]
-    assert after.moved == set()
+    assert after.changed_branches == set()
     assert read_refs(moved)["refs/heads/clusters/berlin"] == foreign
     assert "does not contain the last known commit" in finding.message
     assert "Next step: restore the URL" in finding.message
-    assert world.sync().is_silent
+    assert world.sync().is_unchanged
 
 
 def fleet_world(folder: Path) -> World:
     """Return a published world of one cluster without a Repository, which lives in the fleet repository."""
-    world = World.new(folder)
+    world = World.create(folder)
     cluster = "apiVersion: greenhouse.sap/v1alpha1\nkind: Cluster\nmetadata: {name: berlin, namespace: default}\n"
     world.write({"berlin.yaml": cluster, "banner.yaml": resource("ConfigMap", "banner", on="berlin", text="hello")})
     world.sync()
@@ -159,7 +159,7 @@ def test_an_outdated_copy_is_not_accepted_as_a_move(tmp_path: Path) -> None:
     after = world.sync()
 
     assert MISSING in after.codes
-    assert after.moved == set()
+    assert after.changed_branches == set()
     assert {ref: commit for ref, commit in read_refs(moved).items() if "/status" not in ref} == {
         ref: commit for ref, commit in copied.items() if "/status" not in ref
     }

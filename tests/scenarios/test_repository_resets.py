@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from reconciler.reconcile.remotes.targets import ReviewSelection
-from tests.support.beginnings import begin, published
-from tests.support.git_env import git, make_bare, read_refs
+from tests.support.git_repositories import git, make_bare, read_refs
 from tests.support.policies import resource
-from tests.support.world import STATE, Pass, World, repository
+from tests.support.prepared_worlds import begin, published
+from tests.support.world import STATE, PassResult, World, repository
 
 RESET = "RepositoryReset"
 BERLIN = "clusters/berlin.yaml"
@@ -31,7 +31,7 @@ def empty(world: World) -> dict[str, str]:
     return refs
 
 
-def acknowledge(text: str, after: Pass, cluster: str) -> str:
+def acknowledge(text: str, after: PassResult, cluster: str) -> str:
     """Return a manifest with the annotation that the finding of a cluster prints."""
     (line,) = [
         match[0]
@@ -72,13 +72,13 @@ def test_an_acknowledged_reset_starts_again_from_nothing(world: World) -> None:
 
     acknowledged = world.sync()
 
-    assert acknowledged.moved == {"clusters/berlin", "drafts/berlin"}
+    assert acknowledged.changed_branches == {"clusters/berlin", "drafts/berlin"}
     assert [finding.message.split(":")[0] for finding in acknowledged.findings if finding.code == RESET] == [
         "Repository lisbon"
     ]
     world.settle()
     world.write({BERLIN: repository("berlin")})
-    assert "drafts/berlin" not in world.sync().moved
+    assert "drafts/berlin" not in world.sync().changed_branches
 
 
 def test_an_old_acknowledgment_does_not_acknowledge_the_next_reset(world: World) -> None:
@@ -129,7 +129,7 @@ def test_a_restored_repository_goes_on_as_before(world: World) -> None:
     after = world.sync()
 
     assert RESET not in after.codes
-    assert after.moved == set()
+    assert after.changed_branches == set()
 
 
 def test_one_cluster_may_be_reset_alone(world: World) -> None:
@@ -142,8 +142,8 @@ def test_one_cluster_may_be_reset_alone(world: World) -> None:
     assert [finding.message.split(":")[0] for finding in after.findings if finding.code == RESET] == [
         "Repository berlin"
     ]
-    assert after.moved == {"drafts/lisbon"}
-    assert world.sync().is_silent
+    assert after.changed_branches == {"drafts/lisbon"}
+    assert world.sync().is_unchanged
 
 
 @pytest.mark.parametrize(
@@ -160,7 +160,7 @@ def test_what_remains_decides_about_a_partial_reset(world: World, ref: str, code
 
     assert RESET not in after.codes
     assert ("DestinationMissing" in after.codes) is (code is not None)
-    assert after.moved == set()
+    assert after.changed_branches == set()
 
 
 def test_a_url_of_an_empty_repository_is_a_reset(world: World) -> None:
@@ -175,7 +175,7 @@ def test_a_url_of_an_empty_repository_is_a_reset(world: World) -> None:
 
 
 def test_a_cluster_of_the_fleet_repository_has_the_annotation_itself(tmp_path: Path) -> None:
-    world = World.new(tmp_path)
+    world = World.create(tmp_path)
     cluster = "apiVersion: greenhouse.sap/v1alpha1\nkind: Cluster\nmetadata:\n  name: berlin\n  namespace: default\n"
     world.write({"berlin.yaml": cluster, "banner.yaml": resource("ConfigMap", "banner", on="berlin", text="hello")})
     world.sync()
@@ -186,8 +186,8 @@ def test_a_cluster_of_the_fleet_repository_has_the_annotation_itself(tmp_path: P
     )
     world.write({"berlin.yaml": acknowledge(cluster, after, "berlin")})
 
-    assert world.sync().moved == {"clusters/berlin", "drafts/berlin"}
-    assert world.settle().is_silent
+    assert world.sync().changed_branches == {"clusters/berlin", "drafts/berlin"}
+    assert world.settle().is_unchanged
 
 
 def test_a_cache_of_an_earlier_version_has_the_heads_in_its_mirrors(world: World) -> None:

@@ -21,11 +21,11 @@ from reconciler.reconcile.commits import WrittenPlan
 from reconciler.reconcile.pull_requests import open_requests as request_tasks
 from reconciler.reconcile.pull_requests import synchronizer as request_notes
 from reconciler.reconcile.remotes.repository import Remote
-from tests.support.fake_forge.core import FakeRepository, FakeRequest
+from tests.support.fake_forge.core import FakePullRequest, FakeRepository
 from tests.support.fake_forge.scene import Product
-from tests.support.fake_forge.server import Answer, Asked
+from tests.support.fake_forge.server import Answer, ApiRequest
 from tests.support.forge_world import ForgeWorld, forge_world, github_world
-from tests.support.git_env import git
+from tests.support.git_repositories import git
 from tests.support.world import config_map, package, repository, variant
 
 HOUR = 3_600
@@ -38,7 +38,7 @@ def release(world: ForgeWorld, version: str = "v2", replicas: int = 3, cluster: 
     world.write({f"web-{cluster}.yaml": variant(f"web-{cluster}", cluster, "web", version)})
 
 
-def merge(world: ForgeWorld, pull_request: FakeRequest) -> None:
+def merge(world: ForgeWorld, pull_request: FakePullRequest) -> None:
     """Merge a request as a person does who finds it ready."""
     pull_request.draft = False
     world.on_forge.merge(pull_request.number, "squash", "merged")
@@ -59,7 +59,7 @@ def answering(world: ForgeWorld, method: str, ending: str, answer: Answer) -> It
     """Have the forge give one answer to calls of a kind."""
     usual = world.wire.answer
 
-    def answered(requests: Asked) -> Answer:
+    def answered(requests: ApiRequest) -> Answer:
         return answer if requests.method == method and requests.path.endswith(ending) else usual(requests)
 
     with patch.object(world.wire, "answer", answered):
@@ -105,7 +105,7 @@ def test_a_request_that_cannot_be_closed_holds_up_nobody(kind: Product, method: 
     with forge_world(kind, tmp_path) as world, patch.object(FakeRepository, "_follow", lambda *_: None):
         world.settle()
         left = world.open_requests["drafts/berlin"]
-        world.act("approve", "berlin", should_approve_unproposed=True)
+        world.run_review_action("approve", "berlin", should_approve_unproposed=True)
         release(world)
         with answering(world, method, f"/{left.number}", Answer(403, {"message": "locked"})):
             assert "PullRequestsUnreachable" not in world.sync().codes
@@ -136,7 +136,7 @@ def test_a_request_whose_branch_came_after_we_had_read_the_branches_is_not_close
 
 def test_what_cannot_be_read_of_one_draft_is_told_and_holds_up_nobody(tmp_path: Path) -> None:
     with github_world(tmp_path) as world:
-        world.forge.down()
+        world.forge.break_down()
         world.settle()
         world.edit("drafts/berlin", "web/deployment.yaml", "replicas: 2", "replicas: 2000000")
         world.forge.recover()
@@ -221,7 +221,7 @@ def test_a_body_without_room_for_ours_keeps_no_check_from_its_head(tmp_path: Pat
         world.write({"web-lisbon.yaml": variant("web-lisbon", "lisbon", "web", "v2")})
         assert "PullRequestRefused" in world.sync().codes
         assert world.on_forge.status(world.head("drafts/lisbon"), "reconciler")
-        world.act("propose", "lisbon")
+        world.run_review_action("propose", "lisbon")
         world.sync()
         assert pull_request.draft is False
         pull_request.body = pull_request.body.rstrip("x")
@@ -233,7 +233,7 @@ def test_a_request_that_the_forge_breaks_over_does_not_stand_before_the_others(t
     with github_world(tmp_path, ("berlin", "lisbon", "porto")) as world:
         usual = world.wire.answer
 
-        def answered(requests: Asked) -> Answer:
+        def answered(requests: ApiRequest) -> Answer:
             return Answer(502) if requests.method == "POST" and b"drafts/berlin" in requests.body else usual(requests)
 
         with patch.object(world.wire, "answer", answered):

@@ -10,8 +10,8 @@ from structlog.testing import capture_logs
 from reconciler.output.review.action_results import ReviewActionResult, format_action_results
 from reconciler.reconcile.remotes.targets import UnknownTargetError
 from reconciler.reconcile.review_actions import ReviewVerb
-from tests.support.beginnings import begin, drafted
-from tests.support.git_env import assert_sound, git, read_refs, write_hook
+from tests.support.git_repositories import assert_sound, git, read_refs, write_hook
+from tests.support.prepared_worlds import begin, drafted
 from tests.support.world import STATE, World, config_map, package, repository, small_world, variant
 
 NOTE = f"{STATE}_rejected/drafts/berlin"
@@ -50,7 +50,7 @@ def gated(world: World, status: str = "False") -> None:
 
 def conflicted(world: World) -> None:
     """Publish everything on Berlin, have a person change metrics there, and draft an update of the same field."""
-    world.act("approve", "berlin", should_approve_unproposed=True)
+    world.run_review_action("approve", "berlin", should_approve_unproposed=True)
     world.settle()
     world.edit("clusters/berlin", "metrics/deployment.yaml", "replicas: 2", "replicas: 5")
     world.release("metrics", "v2", package("metrics", replicas=3))
@@ -62,34 +62,34 @@ def conflicted(world: World) -> None:
 
 
 def test_a_proposal_stands_at_the_drafts_head_and_freezes_it(world: World) -> None:
-    proposed = world.act("propose", "berlin")
+    proposed = world.run_review_action("propose", "berlin")
 
     assert told(proposed) == {"drafts/berlin": "proposed"}
     assert world.head("proposed/berlin") == world.head("drafts/berlin")
-    assert world.sync().is_silent
+    assert world.sync().is_unchanged
     release(world)
     assert world.sync().outcomes["berlin/metrics"] == "DownstreamProposed"
     assert world.head("proposed/berlin") == world.head("drafts/berlin")
-    assert world.sync().is_silent
+    assert world.sync().is_unchanged
 
 
 def test_proposing_again_changes_nothing(world: World) -> None:
-    world.act("propose", "berlin")
+    world.run_review_action("propose", "berlin")
     before = read_refs(world.fleet)
 
-    results = world.act("propose", "berlin")
+    results = world.run_review_action("propose", "berlin")
 
     assert told(results) == {"drafts/berlin": "unchanged"}
     assert read_refs(world.fleet) == before
 
 
 def test_a_proposal_that_people_have_moved_on_from_is_stale_and_moved_by_the_next(world: World) -> None:
-    world.act("propose", "berlin")
+    world.run_review_action("propose", "berlin")
     world.edit("drafts/berlin", "metrics/deployment.yaml", "replicas: 2", "replicas: 5")
 
-    assert [sheet.draft.lifecycle for sheet in world.sheets("berlin")] == ["Stale"]
-    assert told(world.act("approve", "berlin")) == {"drafts/berlin": "refused NotProposed"}
-    assert told(world.act("propose", "berlin")) == {"drafts/berlin": "proposed"}
+    assert [sheet.draft.lifecycle for sheet in world.list_open_drafts("berlin")] == ["Stale"]
+    assert told(world.run_review_action("approve", "berlin")) == {"drafts/berlin": "refused NotProposed"}
+    assert told(world.run_review_action("propose", "berlin")) == {"drafts/berlin": "proposed"}
     assert world.head("proposed/berlin") == world.head("drafts/berlin")
 
 
@@ -99,9 +99,9 @@ def test_an_unmet_gate_keeps_a_draft_from_being_proposed_and_published(world: Wo
     before = read_refs(world.fleet)
 
     acted = (
-        world.act("propose", "berlin")
+        world.run_review_action("propose", "berlin")
         if verb == "propose"
-        else world.act("approve", "berlin", should_approve_unproposed=True)
+        else world.run_review_action("approve", "berlin", should_approve_unproposed=True)
     )
 
     assert told(acted) == {"drafts/berlin": "refused GateNotMet"}
@@ -117,9 +117,9 @@ def test_a_required_injection_without_an_object_warns_and_gates_the_draft(world:
     before = read_refs(world.fleet)
 
     acted = (
-        world.act("propose", "berlin")
+        world.run_review_action("propose", "berlin")
         if verb == "propose"
-        else world.act("approve", "berlin", should_approve_unproposed=True)
+        else world.run_review_action("approve", "berlin", should_approve_unproposed=True)
     )
 
     assert [
@@ -131,7 +131,7 @@ def test_a_required_injection_without_an_object_warns_and_gates_the_draft(world:
         " add the object that must be injected to the config, or an injector that names it, and sync"
     )
     assert read_refs(world.fleet) == before
-    assert world.sync().is_silent
+    assert world.sync().is_unchanged
 
 
 CONFLICT = "metrics: deployment.yaml: Deployment metrics: spec.replicas: local 5 is kept, upstream 3 is not applied"
@@ -143,24 +143,24 @@ def test_a_draft_with_conflicts_is_refused_until_they_are_accepted(world: World,
     more = {"should_approve_unproposed": True} if verb == "approve" else {}
     before = read_refs(world.fleet)
 
-    refused = world.act(verb, "berlin", **more)  # type: ignore[arg-type]
+    refused = world.run_review_action(verb, "berlin", **more)  # type: ignore[arg-type]
 
     assert told(refused) == {"drafts/berlin": "refused ConflictsNotAccepted"}
     assert refused[0].conflicts == (CONFLICT,)
     assert format_action_results(refused, None).splitlines()[0] == f"conflict   berlin/{CONFLICT}"
     assert "--accept-conflicts" in refused[0].reasons[0].message
     assert read_refs(world.fleet) == before
-    (result,) = world.act(verb, "berlin", accepts_conflicts=True, **more)  # type: ignore[arg-type]
+    (result,) = world.run_review_action(verb, "berlin", accepts_conflicts=True, **more)  # type: ignore[arg-type]
     assert result.status_label == ("published" if verb == "approve" else "proposed")
     assert result.conflicts == (CONFLICT,)
 
 
 def test_what_was_proposed_with_conflicts_is_not_approved_without_accepting_them(world: World) -> None:
     conflicted(world)
-    world.act("propose", "berlin", accepts_conflicts=True)
+    world.run_review_action("propose", "berlin", accepts_conflicts=True)
 
-    assert told(world.act("approve", "berlin")) == {"drafts/berlin": "refused ConflictsNotAccepted"}
-    assert told(world.act("approve", "berlin", accepts_conflicts=True)) == {"drafts/berlin": "published"}
+    assert told(world.run_review_action("approve", "berlin")) == {"drafts/berlin": "refused ConflictsNotAccepted"}
+    assert told(world.run_review_action("approve", "berlin", accepts_conflicts=True)) == {"drafts/berlin": "published"}
     message = git(world.fleet, "log", "-1", "--format=%B", "clusters/berlin")
     assert f"Accepted conflicts:\n- {CONFLICT}\n" in message
     assert "replicas: 5" in world.text("clusters/berlin", "metrics/deployment.yaml")
@@ -170,7 +170,7 @@ def test_what_was_proposed_with_conflicts_is_not_approved_without_accepting_them
 def test_many_are_approved_but_for_the_drafts_with_conflicts(world: World) -> None:
     conflicted(world)
 
-    acted = world.act("approve", should_approve_unproposed=True)
+    acted = world.run_review_action("approve", should_approve_unproposed=True)
 
     assert told(acted) == {"drafts/berlin": "refused ConflictsNotAccepted", "drafts/lisbon": "published"}
     assert world.head("drafts/lisbon") == ""
@@ -181,7 +181,7 @@ def test_a_conflict_that_is_settled_on_the_draft_is_none_after_the_next_pass(wor
     world.edit("drafts/berlin", "metrics/deployment.yaml", "replicas: 5", "replicas: 3")
     world.settle()
 
-    assert told(world.act("propose", "berlin")) == {"drafts/berlin": "proposed"}
+    assert told(world.run_review_action("propose", "berlin")) == {"drafts/berlin": "proposed"}
 
 
 # who did it, and when
@@ -189,7 +189,7 @@ def test_a_conflict_that_is_settled_on_the_draft_is_none_after_the_next_pass(wor
 
 def test_an_approval_has_the_time_of_the_command_and_the_person(world: World) -> None:
     world.now = 1_600_000_000
-    world.act("approve", "berlin", should_approve_unproposed=True, message="fine by me")
+    world.run_review_action("approve", "berlin", should_approve_unproposed=True, message="fine by me")
 
     format_ = "--format=%at %ct %an <%ae>%n%(trailers)"
     dates, *trailers = git(world.fleet, "log", "-1", format_, "clusters/berlin").splitlines()
@@ -203,7 +203,7 @@ def test_an_approval_has_the_time_of_the_command_and_the_person(world: World) ->
 
 def test_a_draft_after_an_approval_has_the_same_id_at_every_time(world: World, tmp_path: Path) -> None:
     world.now = 1_600_000_000
-    world.act("approve", "berlin", should_approve_unproposed=True)
+    world.run_review_action("approve", "berlin", should_approve_unproposed=True)
     world.settle()
     release(world)
     state = read_refs(world.fleet)
@@ -233,7 +233,7 @@ def test_what_dates_an_approval(tmp_path: Path, clock: str, now: int, expected: 
     world.sync()
     world.now = now
 
-    world.act("approve", "berlin", should_approve_unproposed=True)
+    world.run_review_action("approve", "berlin", should_approve_unproposed=True)
 
     assert git(world.fleet, "log", "-1", "--format=%ct", "clusters/berlin") == str(expected)
 
@@ -245,7 +245,7 @@ def test_a_race_within_one_command_keeps_its_time(world: World) -> None:
         world.now = 1_650_000_000
         world.commit("clusters/berlin", {"NOTES.md": "by hand\n"})
 
-    (acted,) = world.act("approve", "berlin", should_approve_unproposed=True, meddle=later)
+    (acted,) = world.run_review_action("approve", "berlin", should_approve_unproposed=True, meddle=later)
 
     assert acted.status_label == "published"
     assert git(world.fleet, "log", "-1", "--format=%ct", "clusters/berlin") == "1600000000"
@@ -271,7 +271,7 @@ def test_every_action_is_logged_for_audits(
     world: World, verb: ReviewVerb, more: dict[str, object], level: str, expected: dict[str, object]
 ) -> None:
     with capture_logs() as events:
-        acted = world.act(verb, "berlin", **more)
+        acted = world.run_review_action(verb, "berlin", **more)
 
     (event,) = [event for event in events if event["event"] == "review_action"]
     assert event["log_level"] == level
@@ -285,9 +285,9 @@ def test_every_action_is_logged_for_audits(
 def test_the_packages_without_a_gate_can_go(world: World) -> None:
     gated(world)
 
-    assert told(world.act("propose", "berlin/gateway")) == {"drafts/berlin": "proposed"}
-    assert told(world.act("approve", "berlin")) == {"drafts/berlin": "refused GateNotMet"}
-    assert told(world.act("approve", "berlin/gateway")) == {"drafts/berlin": "published"}
+    assert told(world.run_review_action("propose", "berlin/gateway")) == {"drafts/berlin": "proposed"}
+    assert told(world.run_review_action("approve", "berlin")) == {"drafts/berlin": "refused GateNotMet"}
+    assert told(world.run_review_action("approve", "berlin/gateway")) == {"drafts/berlin": "published"}
     assert world.paths(world.fleet, "clusters/berlin", "metrics") == []
 
 
@@ -295,7 +295,7 @@ def test_who_meets_a_gate_on_the_draft_opens_it(world: World) -> None:
     gated(world)
     world.edit("drafts/berlin", "metrics/Kptfile", 'status: "False"', 'status: "True"')
 
-    assert told(world.act("propose", "berlin")) == {"drafts/berlin": "proposed"}
+    assert told(world.run_review_action("propose", "berlin")) == {"drafts/berlin": "proposed"}
 
 
 def test_where_nobody_deploys_from_an_unmet_gate_is_a_warning(tmp_path: Path) -> None:
@@ -304,7 +304,7 @@ def test_where_nobody_deploys_from_an_unmet_gate_is_a_warning(tmp_path: Path) ->
     world.write({"clusters/berlin.yaml": blueprints})
     gated(world)
 
-    (acted,) = world.act("approve", "berlin", should_approve_unproposed=True)
+    (acted,) = world.run_review_action("approve", "berlin", should_approve_unproposed=True)
 
     assert acted.status_label == "published"
     (warning,) = acted.warnings
@@ -318,11 +318,11 @@ def test_a_draft_whose_function_failed_is_not_proposed(world: World) -> None:
     world.write({"metrics.yaml": variant("metrics-berlin", "berlin", "metrics", "v2")})
     world.sync()
 
-    assert told(world.act("propose", "berlin")) == {"drafts/berlin": "refused RenderFailed"}
+    assert told(world.run_review_action("propose", "berlin")) == {"drafts/berlin": "refused RenderFailed"}
 
 
 def test_a_conflict_that_blocks_keeps_the_older_offer_from_being_proposed(world: World) -> None:
-    world.act("approve", "berlin", should_approve_unproposed=True)
+    world.run_review_action("approve", "berlin", should_approve_unproposed=True)
     world.settle()
     release(world)
     world.sync()
@@ -332,27 +332,27 @@ def test_a_conflict_that_blocks_keeps_the_older_offer_from_being_proposed(world:
     world.write({"metrics.yaml": text})
     assert world.sync().outcomes["berlin/metrics"] == "MergeConflict"
 
-    assert told(world.act("propose", "berlin")) == {"drafts/berlin": "refused MergeConflict"}
+    assert told(world.run_review_action("propose", "berlin")) == {"drafts/berlin": "refused MergeConflict"}
 
 
 # approve
 
 
 def test_two_people_two_packages_one_approved_and_one_squashed(world: World) -> None:
-    world.act("propose", "berlin")
+    world.run_review_action("propose", "berlin")
     root = world.head("clusters/berlin")
 
-    approved = world.act("approve", "berlin/metrics")
+    approved = world.run_review_action("approve", "berlin/metrics")
 
     assert told(approved) == {"drafts/berlin": "published"}
     assert git(world.fleet, "log", "-1", "--format=%P", "clusters/berlin") == root
     assert git(world.fleet, "diff", "--name-only", "clusters/berlin", "drafts/berlin", "--", "metrics") == ""
     assert world.head("drafts/berlin") == world.head("proposed/berlin") != ""
     assert world.sync().outcomes["berlin/metrics"] == "published"
-    assert world.sync().is_silent
+    assert world.sync().is_unchanged
     world.merge("berlin", "squash")
     world.sync()
-    assert world.sync().is_silent
+    assert world.sync().is_unchanged
     assert (world.head("drafts/berlin"), world.head("proposed/berlin")) == ("", "")
     assert [world.record("berlin", name)["revision"] for name in ("gateway", "metrics")] == [1, 1]
     world.edit("clusters/berlin", "metrics/deployment.yaml", "replicas: 2", "replicas: 5")
@@ -361,17 +361,17 @@ def test_two_people_two_packages_one_approved_and_one_squashed(world: World) -> 
     text = world.text("drafts/berlin", "metrics/deployment.yaml")
     assert "metrics:2.0" in text
     assert "replicas: 5" in text
-    world.act("approve", "berlin", should_approve_unproposed=True)
+    world.run_review_action("approve", "berlin", should_approve_unproposed=True)
     assert world.settle().outcomes["berlin/metrics"] == "published"
     assert world.record("berlin", "metrics")["revision"] == 2
     assert_sound(world.fleet)
 
 
 def test_a_whole_draft_goes_as_one_merge_of_the_persons_and_ends(world: World) -> None:
-    world.act("propose", "berlin")
+    world.run_review_action("propose", "berlin")
     root, head = world.head("clusters/berlin"), world.head("drafts/berlin")
 
-    acted = world.act("approve", "berlin", message="fine by me")
+    acted = world.run_review_action("approve", "berlin", message="fine by me")
 
     assert told(acted) == {"drafts/berlin": "published"}
     assert git(world.fleet, "log", "-1", "--format=%P", "clusters/berlin") == f"{root} {head}"
@@ -383,15 +383,15 @@ def test_a_whole_draft_goes_as_one_merge_of_the_persons_and_ends(world: World) -
     assert git(world.fleet, "diff", "--name-only", "clusters/berlin", head) == ""
     assert (world.head("drafts/berlin"), world.head("proposed/berlin")) == ("", "")
     assert world.sync().outcomes["berlin/gateway"] == "published"
-    assert world.sync().is_silent
+    assert world.sync().is_unchanged
     assert_sound(world.fleet)
 
 
 def test_the_last_package_ends_the_draft(world: World) -> None:
-    world.act("propose", "berlin")
-    world.act("approve", "berlin/metrics")
+    world.run_review_action("propose", "berlin")
+    world.run_review_action("approve", "berlin/metrics")
 
-    world.act("approve", "berlin/gateway")
+    world.run_review_action("approve", "berlin/gateway")
 
     assert (world.head("drafts/berlin"), world.head("proposed/berlin")) == ("", "")
     assert set(world.paths(world.fleet, "clusters/berlin", ".reconciler")) == {"gateway.yaml", "metrics.yaml"}
@@ -399,67 +399,69 @@ def test_the_last_package_ends_the_draft(world: World) -> None:
 
 
 def test_approving_twice_is_approving_once(world: World) -> None:
-    world.act("approve", "berlin", should_approve_unproposed=True)
+    world.run_review_action("approve", "berlin", should_approve_unproposed=True)
     before = read_refs(world.fleet)
 
-    assert told(world.act("approve", "berlin")) == {"berlin": "unchanged"}
-    assert told(world.act("approve", "berlin/metrics")) == {"berlin": "unchanged"}
+    assert told(world.run_review_action("approve", "berlin")) == {"berlin": "unchanged"}
+    assert told(world.run_review_action("approve", "berlin/metrics")) == {"berlin": "unchanged"}
     assert read_refs(world.fleet) == before
 
 
 def test_what_is_not_proposed_is_not_approved(world: World) -> None:
     before = read_refs(world.fleet)
 
-    assert told(world.act("approve", "berlin")) == {"drafts/berlin": "refused NotProposed"}
+    assert told(world.run_review_action("approve", "berlin")) == {"drafts/berlin": "refused NotProposed"}
     assert read_refs(world.fleet) == before
 
 
 def test_what_people_offer_beside_the_packages_goes_with_the_whole_draft_alone(world: World) -> None:
     world.commit("drafts/berlin", {"README.md": "ours\n"})
-    world.act("propose", "berlin")
-    assert [sheet.extra_paths for sheet in world.sheets("berlin")] == [("README.md",)]
+    world.run_review_action("propose", "berlin")
+    assert [sheet.extra_paths for sheet in world.list_open_drafts("berlin")] == [("README.md",)]
 
-    world.act("approve", "berlin/gateway", "berlin/metrics")
+    world.run_review_action("approve", "berlin/gateway", "berlin/metrics")
 
     assert world.paths(world.fleet, "clusters/berlin", "metrics")
     assert "README.md" not in world.paths(world.fleet, "clusters/berlin")
     assert world.head("drafts/berlin")
-    world.act("approve", "berlin")
+    world.run_review_action("approve", "berlin")
     assert world.text("clusters/berlin", "README.md") == "ours\n"
     assert world.head("drafts/berlin") == ""
     assert world.settle().outcomes["berlin/metrics"] == "published"
 
 
 def test_what_moved_elsewhere_on_the_cluster_branch_stays(world: World) -> None:
-    world.act("propose", "berlin")
+    world.run_review_action("propose", "berlin")
     world.commit("clusters/berlin", {"README.md": "ours\n", "metrics-of-ours/notes.md": "x\n"})
 
-    assert told(world.act("approve", "berlin")) == {"drafts/berlin": "published"}
+    assert told(world.run_review_action("approve", "berlin")) == {"drafts/berlin": "published"}
     assert world.text("clusters/berlin", "README.md") == "ours\n"
     assert world.settle().outcomes["berlin/metrics"] == "published"
 
 
 def test_a_file_that_both_sides_changed_is_left_to_people(world: World) -> None:
-    world.act("approve", "berlin", should_approve_unproposed=True)
+    world.run_review_action("approve", "berlin", should_approve_unproposed=True)
     world.settle()
     release(world)
     world.sync()
-    world.act("propose", "berlin")
+    world.run_review_action("propose", "berlin")
     world.edit("clusters/berlin", "metrics/deployment.yaml", "replicas: 2", "replicas: 5")
 
-    assert told(world.act("approve", "berlin")) == {"drafts/berlin": "refused BranchMoved"}
-    world.act("reject", "berlin")
+    assert told(world.run_review_action("approve", "berlin")) == {"drafts/berlin": "refused BranchMoved"}
+    world.run_review_action("reject", "berlin")
     world.sync()
-    assert told(world.act("approve", "berlin", should_approve_unproposed=True)) == {"drafts/berlin": "published"}
+    assert told(world.run_review_action("approve", "berlin", should_approve_unproposed=True)) == {
+        "drafts/berlin": "published"
+    }
     text = world.text("clusters/berlin", "metrics/deployment.yaml")
     assert "replicas: 5" in text
     assert "metrics:2.0" in text
 
 
 def test_a_person_who_pushes_to_the_cluster_branch_meanwhile_is_not_overwritten(world: World) -> None:
-    world.act("propose", "berlin")
+    world.run_review_action("propose", "berlin")
 
-    acted = world.act(
+    acted = world.run_review_action(
         "approve", "berlin", meddle=lambda: world.commit("clusters/berlin", {"README.md": "first\n"}, "hot fix")
     )
 
@@ -469,10 +471,12 @@ def test_a_person_who_pushes_to_the_cluster_branch_meanwhile_is_not_overwritten(
 
 
 def test_two_people_who_approve_one_package_each_at_once_both_get_through(world: World) -> None:
-    world.act("propose", "berlin")
+    world.run_review_action("propose", "berlin")
     other = World(world.folder, cache=str(world.folder / "other"))
 
-    acted = world.act("approve", "berlin/gateway", meddle=lambda: other.act("approve", "berlin/metrics"))
+    acted = world.run_review_action(
+        "approve", "berlin/gateway", meddle=lambda: other.run_review_action("approve", "berlin/metrics")
+    )
 
     assert told(acted) == {"drafts/berlin": "published"}
     assert set(world.paths(world.fleet, "clusters/berlin", ".reconciler")) == {"gateway.yaml", "metrics.yaml"}
@@ -482,9 +486,9 @@ def test_two_people_who_approve_one_package_each_at_once_both_get_through(world:
 
 def test_a_host_without_atomic_pushes_ends_in_the_same_place(world: World) -> None:
     git(world.fleet, "config", "receive.advertiseAtomic", "false")
-    world.act("propose", "berlin")
+    world.run_review_action("propose", "berlin")
 
-    assert told(world.act("approve", "berlin")) == {"drafts/berlin": "published"}
+    assert told(world.run_review_action("approve", "berlin")) == {"drafts/berlin": "published"}
     assert (world.head("drafts/berlin"), world.head("proposed/berlin")) == ("", "")
     assert world.settle().outcomes["berlin/gateway"] == "published"
 
@@ -492,19 +496,19 @@ def test_a_host_without_atomic_pushes_ends_in_the_same_place(world: World) -> No
 def test_where_only_branches_are_allowed_the_note_is_one(tmp_path: Path) -> None:
     world = small_world(tmp_path, state_ref="refs/heads/reconciler/state/{repository}")
     world.sync()
-    world.act("propose", "berlin")
-    world.act("reject", "berlin", message="too early")
+    world.run_review_action("propose", "berlin")
+    world.run_review_action("reject", "berlin", message="too early")
 
-    assert [draft_details.rejection.reason for draft_details in world.sheets("berlin") if draft_details.rejection] == [
-        "too early"
-    ]
+    assert [
+        draft_details.rejection.reason for draft_details in world.list_open_drafts("berlin") if draft_details.rejection
+    ] == ["too early"]
     assert world.head("reconciler/state/_rejected/drafts/berlin")
     assert world.settle().outcomes["berlin/gateway"] == "drafted"
 
 
 @pytest.mark.parametrize("places", [["berlin"], ["berlin/gateway"]])
 def test_a_draft_that_moves_meanwhile_is_looked_at_again_first(world: World, places: list[str]) -> None:
-    acted = world.act(
+    acted = world.run_review_action(
         "approve",
         *places,
         should_approve_unproposed=True,
@@ -518,7 +522,7 @@ def test_a_draft_that_moves_meanwhile_is_looked_at_again_first(world: World, pla
 def test_a_host_that_refuses_is_told_in_its_words_and_stops_nobody_else(world: World) -> None:
     write_hook(world.fleet, "update", 'case "$1" in refs/heads/clusters/berlin) echo two eyes >&2; exit 1;; esac')
 
-    acted = world.act("approve", should_approve_unproposed=True)
+    acted = world.run_review_action("approve", should_approve_unproposed=True)
 
     assert told(acted) == {"drafts/berlin": "refused HostRefused", "drafts/lisbon": "published"}
     assert "two eyes" in acted[0].reasons[0].message
@@ -534,7 +538,7 @@ def test_clusters_that_share_a_branch_are_approved_one_after_the_other(tmp_path:
         world.write({f"clusters/{cluster}.yaml": text.replace("repo: ./fleet.git", where)})
     world.sync()
 
-    acted = world.act("approve", should_approve_unproposed=True)
+    acted = world.run_review_action("approve", should_approve_unproposed=True)
 
     assert told(acted) == {"drafts/berlin": "published", "drafts/lisbon": "published"}
     assert {path.split("/")[0] for path in world.paths(world.fleet, "all")} == {"berlin", "lisbon"}
@@ -545,8 +549,8 @@ def test_a_draft_for_each_package_is_proposed_and_approved_alone(tmp_path: Path)
     world = small_world(tmp_path, drafts={"branch": "drafts/{repository}/{package}"})
     world.sync()
 
-    assert told(world.act("propose", "berlin/metrics")) == {"drafts/berlin/metrics": "proposed"}
-    assert told(world.act("approve", "berlin")) == {
+    assert told(world.run_review_action("propose", "berlin/metrics")) == {"drafts/berlin/metrics": "proposed"}
+    assert told(world.run_review_action("approve", "berlin")) == {
         "drafts/berlin/gateway": "refused NotProposed", "drafts/berlin/metrics": "published"
     }  # fmt: skip
     assert world.settle().outcomes["berlin/metrics"] == "published"
@@ -556,33 +560,33 @@ def test_a_draft_for_each_package_is_proposed_and_approved_alone(tmp_path: Path)
 
 
 def test_a_rejected_draft_is_a_draft_again_and_tells_why(world: World) -> None:
-    world.act("propose", "berlin")
+    world.run_review_action("propose", "berlin")
 
-    acted = world.act("reject", "berlin", message="too early")
+    acted = world.run_review_action("reject", "berlin", message="too early")
 
     assert told(acted) == {"drafts/berlin": "rejected"}
     assert world.head("proposed/berlin") == ""
-    (sheet,) = world.sheets("berlin")
+    (sheet,) = world.list_open_drafts("berlin")
     assert sheet.rejection
     assert sheet.rejection.format_line() == "rejected by Grace: too early"
     assert world.settle().outcomes["berlin/metrics"] == "drafted"
     release(world)
     world.sync()
     assert "metrics:2.0" in world.text("drafts/berlin", "metrics/deployment.yaml")
-    assert [sheet.rejection for sheet in world.sheets("berlin")] == [None]
-    world.act("propose", "berlin")
+    assert [sheet.rejection for sheet in world.list_open_drafts("berlin")] == [None]
+    world.run_review_action("propose", "berlin")
     assert NOTE not in read_refs(world.fleet)
 
 
 def test_what_is_not_proposed_need_not_be_rejected(world: World) -> None:
-    assert told(world.act("reject", "berlin")) == {"drafts/berlin": "unchanged"}
+    assert told(world.run_review_action("reject", "berlin")) == {"drafts/berlin": "unchanged"}
 
 
 def test_a_dropped_draft_comes_back_only_when_it_would_be_another(world: World) -> None:
     head = world.head("drafts/berlin")
-    world.act("propose", "berlin")
+    world.run_review_action("propose", "berlin")
 
-    assert told(world.act("drop", "berlin", message="not here")) == {"drafts/berlin": "dropped"}
+    assert told(world.run_review_action("drop", "berlin", message="not here")) == {"drafts/berlin": "dropped"}
 
     assert (world.head("drafts/berlin"), world.head("proposed/berlin")) == ("", "")
     assert git(world.fleet, "log", "-1", "--format=%P", NOTE) == head
@@ -596,18 +600,20 @@ def test_a_dropped_draft_comes_back_only_when_it_would_be_another(world: World) 
 @pytest.mark.parametrize("published", [pytest.param(False, id="new"), pytest.param(True, id="an-update")])
 def test_a_dropped_package_leaves_the_others_on_the_draft(world: World, published: bool) -> None:
     if published:
-        world.act("approve", "berlin", should_approve_unproposed=True)
+        world.run_review_action("approve", "berlin", should_approve_unproposed=True)
         world.settle()
         release(world)
         world.write({"regions/north.yaml": config_map("region-north", api="api.new")})
         world.sync()
 
-    assert told(world.act("drop", "berlin/metrics", message="not here")) == {"drafts/berlin": "dropped"}
+    assert told(world.run_review_action("drop", "berlin/metrics", message="not here")) == {"drafts/berlin": "dropped"}
 
     after = world.settle()
     assert (after.outcomes["berlin/gateway"], after.outcomes["berlin/metrics"]) == ("drafted", "declined")
     assert git(world.fleet, "diff", "--name-only", "clusters/berlin", "drafts/berlin", "--", "metrics") == ""
-    assert told(world.act("approve", "berlin", should_approve_unproposed=True)) == {"drafts/berlin": "published"}
+    assert told(world.run_review_action("approve", "berlin", should_approve_unproposed=True)) == {
+        "drafts/berlin": "published"
+    }
     assert world.settle().outcomes["berlin/metrics"] == "declined"
 
 
@@ -615,36 +621,36 @@ def test_a_dropped_package_leaves_the_others_on_the_draft(world: World, publishe
 
 
 def test_removing_a_package_wants_an_approval_of_its_own(world: World) -> None:
-    world.act("approve", "berlin", should_approve_unproposed=True)
+    world.run_review_action("approve", "berlin", should_approve_unproposed=True)
     text = (world.config / "metrics.yaml").read_text()
     world.write({"metrics.yaml": f"{text}  deletionPolicy: delete\n"})
     world.settle()
     world.write({"metrics.yaml": None})
     world.sync()
 
-    (sheet,) = world.sheets("berlin")
+    (sheet,) = world.list_open_drafts("berlin")
     assert (sheet.draft.branch, sheet.draft.is_removal) == ("removals/berlin", True)
-    assert told(world.act("propose", "berlin")) == {"removals/berlin": "unchanged"}
-    assert told(world.act("propose", "berlin/metrics")) == {"removals/berlin": "proposed"}
-    assert world.sync().is_silent
-    assert told(world.act("approve", "berlin", removals=True)) == {"removals/berlin": "published"}
+    assert told(world.run_review_action("propose", "berlin")) == {"removals/berlin": "unchanged"}
+    assert told(world.run_review_action("propose", "berlin/metrics")) == {"removals/berlin": "proposed"}
+    assert world.sync().is_unchanged
+    assert told(world.run_review_action("approve", "berlin", removals=True)) == {"removals/berlin": "published"}
     assert world.paths(world.fleet, "clusters/berlin", "metrics") == []
     assert world.head("removals/berlin") == ""
     world.sync()
-    assert world.sync().is_silent
+    assert world.sync().is_unchanged
 
 
 def test_a_dropped_removal_is_declined(world: World) -> None:
-    world.act("approve", "berlin", should_approve_unproposed=True)
+    world.run_review_action("approve", "berlin", should_approve_unproposed=True)
     text = (world.config / "metrics.yaml").read_text()
     world.write({"metrics.yaml": f"{text}  deletionPolicy: delete\n"})
     world.settle()
     world.write({"metrics.yaml": None})
     world.sync()
 
-    assert told(world.act("drop", "berlin/metrics")) == {"removals/berlin": "dropped"}
+    assert told(world.run_review_action("drop", "berlin/metrics")) == {"removals/berlin": "dropped"}
     world.sync()
-    assert world.sync().is_silent
+    assert world.sync().is_unchanged
     assert world.head("removals/berlin") == ""
     assert world.paths(world.fleet, "clusters/berlin", "metrics")
 
@@ -653,14 +659,14 @@ def test_a_dropped_removal_is_declined(world: World) -> None:
 
 
 def test_what_is_open_is_told_with_its_edits_and_conflicts(world: World) -> None:
-    world.act("approve", "berlin", should_approve_unproposed=True)
+    world.run_review_action("approve", "berlin", should_approve_unproposed=True)
     world.settle()
     world.edit("clusters/berlin", "metrics/deployment.yaml", "metrics:1.0", "metrics:1.0-ours")
     release(world)
     world.sync()
     world.edit("drafts/berlin", "metrics/deployment.yaml", "replicas: 2", "replicas: 5")
 
-    (sheet,) = world.sheets("berlin", whole=True)
+    (sheet,) = world.list_open_drafts("berlin", whole=True)
 
     assert sheet.editors == ("Ada",)
     assert (sheet.draft.is_edited, sheet.behind_count) == (True, 0)
@@ -672,7 +678,7 @@ def test_what_is_open_is_told_with_its_edits_and_conflicts(world: World) -> None
 
 
 def test_many_are_meant_by_the_labels_of_their_repositories(world: World) -> None:
-    assert told(world.act("propose", selector="region=south")) == {"drafts/lisbon": "proposed"}
+    assert told(world.run_review_action("propose", selector="region=south")) == {"drafts/lisbon": "proposed"}
 
 
 def test_a_cluster_without_a_repository_is_asked_for_like_any_other(world: World) -> None:
@@ -682,8 +688,8 @@ def test_a_cluster_without_a_repository_is_asked_for_like_any_other(world: World
     world.write({"porto.yaml": cluster, "till.yaml": till})
     world.sync()
 
-    assert [sheet.draft.branch for sheet in world.sheets("porto")] == ["drafts/porto"]
-    assert told(world.act("propose", selector="region=west")) == {"drafts/porto": "proposed"}
+    assert [sheet.draft.branch for sheet in world.list_open_drafts("porto")] == ["drafts/porto"]
+    assert told(world.run_review_action("propose", selector="region=west")) == {"drafts/porto": "proposed"}
 
 
 @pytest.mark.parametrize(
@@ -699,13 +705,13 @@ def test_a_cluster_without_a_repository_is_asked_for_like_any_other(world: World
 )  # fmt: skip
 def test_a_name_that_is_none_is_told_with_those_there_are(world: World, place: str, message: str) -> None:
     with pytest.raises(UnknownTargetError, match=f"^{message}$"):
-        world.act("propose", place)
+        world.run_review_action("propose", place)
 
 
 def test_what_cannot_be_read_is_told_and_stops_nobody_else(world: World) -> None:
     git(world.fleet, "update-ref", "-d", "refs/heads/clusters/berlin")
 
-    acted = world.act("propose")
+    acted = world.run_review_action("propose")
 
     assert told(acted) == {"berlin": "failed", "drafts/lisbon": "proposed"}
     assert "does not exist, but was at commit" in acted[0].message
@@ -714,10 +720,12 @@ def test_what_cannot_be_read_is_told_and_stops_nobody_else(world: World) -> None
 def test_a_draft_that_nobody_remembers_is_not_published_blindly(world: World) -> None:
     git(world.fleet, "update-ref", "-d", f"{STATE}berlin")
 
-    acted = world.act("approve", "berlin", should_approve_unproposed=True)
+    acted = world.run_review_action("approve", "berlin", should_approve_unproposed=True)
 
     assert told(acted) == {"berlin": "failed"}
     assert "run sync" in acted[0].message
     world.sync()
-    assert told(world.act("approve", "berlin", should_approve_unproposed=True)) == {"drafts/berlin": "published"}
+    assert told(world.run_review_action("approve", "berlin", should_approve_unproposed=True)) == {
+        "drafts/berlin": "published"
+    }
     assert world.settle().outcomes["berlin/metrics"] == "published"

@@ -13,8 +13,8 @@ from reconciler.git.errors import UnreachableError
 from reconciler.git.mirror import Mirror
 from reconciler.git.push_outcomes import PushReport
 from reconciler.reconcile.reconcile_pass import PROPOSAL_RETRY_SECONDS
-from tests.support.beginnings import begin
-from tests.support.git_env import assert_sound, git, read_ref, read_refs, write_hook
+from tests.support.git_repositories import assert_sound, git, read_ref, read_refs, write_hook
+from tests.support.prepared_worlds import begin
 from tests.support.world import STATE, World, package, small_world, variant
 
 NO_TAGS = 'case "$1" in refs/tags/*) echo tags are protected here >&2; exit 1;; esac'
@@ -92,7 +92,7 @@ def test_a_cluster_follows_another_one_by_revision(world: World) -> None:
     assert first.outcomes.get("lisbon/metrics") is None
     assert second.outcomes["lisbon/metrics"] == "draft"
     assert "ref: berlin/metrics/v1" in world.text("drafts/lisbon", "metrics/Kptfile")
-    assert world.sync().is_silent
+    assert world.sync().is_unchanged
     world.merge("lisbon", "squash")
     update(world, "v2")
     world.settle()
@@ -198,7 +198,7 @@ def test_a_host_that_refuses_tags_keeps_nothing_else_from_happening(world: World
     assert "tags are protected here" in finding.message
     assert refused.report.is_clean
     assert refused.outcomes["berlin/gateway"] == "draft"
-    assert world.sync().is_silent
+    assert world.sync().is_unchanged
     (world.fleet / "hooks" / "update").unlink()
     world.sync()
     assert "berlin/metrics/v1" in tags(world)

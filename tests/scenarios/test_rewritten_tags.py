@@ -8,8 +8,8 @@ from reconciler.bootstrap import build_services
 from reconciler.inspect.validate import validate
 from reconciler.krm.findings import Severity
 from reconciler.settings import Settings
-from tests.support.git_env import commit_files, git, make_bare, read_file, read_ref, write_hook
-from tests.support.world import Pass, World, catalog, package, repository
+from tests.support.git_repositories import commit_files, git, make_bare, read_file, read_ref, write_hook
+from tests.support.world import PassResult, World, catalog, package, repository
 
 DRAFT = "drafts/config"
 GW = """\
@@ -87,7 +87,7 @@ def world(tmp_path: Path) -> ConfigWorld:
     return world
 
 
-def of_config(pass_result: Pass) -> list[str]:
+def of_config(pass_result: PassResult) -> list[str]:
     codes = {"Revision", "Proposal", "TagUnpinned", "UpstreamSettling"}
     return [finding.code for finding in pass_result.findings if finding.code.startswith(tuple(codes))]
 
@@ -113,7 +113,7 @@ def test_a_second_pass_is_silent_and_equal_worlds_give_equal_commits(world: Conf
     world.drop_proposal()
     world.sync()
 
-    assert pass_result.is_silent
+    assert pass_result.is_unchanged
     assert git(world.repo, "for-each-ref") == first
 
 
@@ -125,7 +125,7 @@ def test_a_proposal_that_is_merged_is_followed_and_its_branch_ends(world: Config
     assert world.proposal == ""
     assert "gateway:2" in world.text("drafts/berlin", "gateway/deployment.yaml")
     assert of_config(after) == []
-    assert world.sync().is_silent
+    assert world.sync().is_unchanged
 
 
 def test_a_tag_that_moves_on_rebuilds_the_proposal(world: ConfigWorld) -> None:
@@ -143,7 +143,7 @@ def test_a_tag_that_returns_leaves_nothing_to_propose(world: ConfigWorld) -> Non
     world.sync()
 
     assert world.proposal == ""
-    assert world.sync().is_silent
+    assert world.sync().is_unchanged
 
 
 def test_the_config_moving_elsewhere_moves_nothing_and_moving_there_rebuilds(world: ConfigWorld) -> None:
@@ -166,7 +166,7 @@ def test_a_deleted_proposal_is_declined_until_the_tag_moves_on(world: ConfigWorl
     world.drop_proposal()
     declined = world.sync()
     proposal = world.proposal
-    silent = world.sync().is_silent
+    silent = world.sync().is_unchanged
     world.commit_config({"more.yaml": "a: 1\n"})
     later = world.sync()
     still_gone = world.proposal
@@ -207,7 +207,7 @@ def test_a_branch_that_was_there_before_us_is_left_alone(world: ConfigWorld) -> 
     after = world.sync()
 
     assert (world.proposal, of_config(after)) == (theirs, ["ProposalEdited"])
-    assert world.sync().is_silent
+    assert world.sync().is_unchanged
 
 
 def test_a_head_that_was_pushed_without_its_state_is_ours(world: ConfigWorld) -> None:

@@ -6,8 +6,7 @@ from unittest.mock import patch as patched
 
 import pytest
 
-from tests.support.beginnings import begin
-from tests.support.git_env import HERMETIC, assert_sound, git
+from tests.support.git_repositories import HERMETIC, assert_sound, git
 from tests.support.policies import (
     HOUR,
     RINGS,
@@ -17,9 +16,10 @@ from tests.support.policies import (
     publish,
     resource,
     ring_of,
-    rolled_out,
+    rollout_rule,
     rollout_world,
 )
+from tests.support.prepared_worlds import begin
 from tests.support.world import World, package, variant
 
 SITE = "policies/site.yaml"
@@ -48,7 +48,7 @@ def rolled_out_world(folder: Path) -> World:
 
 
 def write_rule(world: World, count: int, soak: str = "1h") -> None:
-    world.write({SITE: policy("site", [rolled_out(count, soak)])})
+    world.write({SITE: policy("site", [rollout_rule(count, soak)])})
 
 
 def merge(world: World, cluster: str) -> None:
@@ -89,25 +89,25 @@ def test_a_wave_is_drafted_when_the_one_before_is_merged_and_has_soaked(world: W
 
     first = world.sync()
 
-    assert (first.moved, drafted(world)) == ({"drafts/amsterdam"}, {"amsterdam": 5})
+    assert (first.changed_branches, drafted(world)) == ({"drafts/amsterdam"}, {"amsterdam": 5})
     # what is rendered only now may have arrived already, which the next pass sees
     assert first.report.due_at == world.now
     pass_result = world.sync()
-    assert (pass_result.is_silent, pass_result.report.due_at) == (True, None)
+    assert (pass_result.is_unchanged, pass_result.report.due_at) == (True, None)
     merge(world, "amsterdam")
     merged, until = world.sync(), world.now + HOUR
     assert (merged.report.due_at, drafted(world)) == (until, {})
     world.now = until - 1
     early = world.sync()
-    assert (early.is_silent, early.report.due_at) == (True, until)
+    assert (early.is_unchanged, early.report.due_at) == (True, until)
     world.now = until
     second = world.sync()
-    assert (second.moved, drafted(world)) == ({"drafts/berlin"}, {"berlin": 5})
-    assert world.sync().is_silent
+    assert (second.changed_branches, drafted(world)) == ({"drafts/berlin"}, {"berlin": 5})
+    assert world.sync().is_unchanged
     roll_out(world, "berlin", "lisbon")
     assert published(world) == [5, 5, 5]
     last = world.sync()
-    assert (last.is_silent, last.report.due_at) == (True, None)
+    assert (last.is_unchanged, last.report.due_at) == (True, None)
     assert_sound(world.fleet)
 
 
@@ -120,7 +120,7 @@ def test_without_a_soak_time_the_pass_that_sees_the_merge_opens_the_next_wave(wo
 
     assert drafted(world) == {"berlin": 5}
     assert after.outcomes["amsterdam/web"] == "published"
-    assert world.sync().is_silent
+    assert world.sync().is_unchanged
 
 
 def test_no_daemon_has_to_have_been_running_while_a_wave_soaks(world: World) -> None:
@@ -133,7 +133,7 @@ def test_no_daemon_has_to_have_been_running_while_a_wave_soaks(world: World) -> 
 
     assert drafted(world) == {"berlin": 5}
     assert after.outcomes["amsterdam/web"] == "published"
-    assert world.sync().is_silent
+    assert world.sync().is_unchanged
 
 
 def test_a_service_wakes_exactly_when_the_next_wave_opens(world: World) -> None:
@@ -163,7 +163,7 @@ def test_a_declined_draft_of_the_first_wave_holds_the_rollout(world: World) -> N
     world.now += 100 * HOUR
 
     assert after.outcomes["amsterdam/web"] == "declined"
-    assert (world.sync().is_silent, drafted(world)) == (True, {})
+    assert (world.sync().is_unchanged, drafted(world)) == (True, {})
 
 
 def test_an_edit_after_the_merge_does_not_hold_the_rollout(world: World) -> None:
@@ -187,8 +187,8 @@ def test_a_new_text_begins_with_the_first_wave_and_the_others_keep_what_they_had
 
     after = arrived.sync()
 
-    assert (after.moved, drafted(arrived)) == ({"drafts/amsterdam"}, {"amsterdam": 6})
-    assert arrived.sync().is_silent
+    assert (after.changed_branches, drafted(arrived)) == ({"drafts/amsterdam"}, {"amsterdam": 6})
+    assert arrived.sync().is_unchanged
     roll_out(arrived, "amsterdam", "berlin")
     assert published(arrived) == [6, 6, 5]
     assert drafted(arrived) == {"lisbon": 6}
@@ -207,7 +207,7 @@ def test_what_was_taken_back_before_it_was_published_never_comes(arrived: World)
     assert drafted(arrived) == {"amsterdam": 5}
     roll_out(arrived, "amsterdam")
     assert (published(arrived), drafted(arrived)) == ([5, 5, 5], {})
-    assert arrived.sync().is_silent
+    assert arrived.sync().is_unchanged
 
 
 def test_a_revert_on_the_first_wave_takes_the_drafts_of_the_next_back(arrived: World) -> None:
@@ -221,7 +221,7 @@ def test_a_revert_on_the_first_wave_takes_the_drafts_of_the_next_back(arrived: W
 
     assert before == {"berlin": 6}
     assert (after.outcomes["amsterdam/web"], drafted(arrived)) == ("declined", {})
-    assert arrived.sync().is_silent
+    assert arrived.sync().is_unchanged
 
 
 def test_upstream_goes_on_where_a_wave_is_closed_with_the_text_from_before(arrived: World) -> None:
@@ -233,7 +233,7 @@ def test_upstream_goes_on_where_a_wave_is_closed_with_the_text_from_before(arriv
 
     assert drafted(arrived) == {"amsterdam": 6, "berlin": 5, "lisbon": 5}
     assert ["web:2.0" in arrived.text(f"drafts/{ring}", FILE) for ring in RINGS] == [True, True, True]
-    assert arrived.sync().is_silent
+    assert arrived.sync().is_unchanged
     publish(arrived, "berlin", "lisbon")
     assert (published(arrived), drafted(arrived)) == ([5, 5, 5], {"amsterdam": 6})
     merge(arrived, "amsterdam")
@@ -246,16 +246,16 @@ def test_upstream_goes_on_where_a_wave_is_closed_with_the_text_from_before(arriv
 def test_a_rule_that_loses_its_rollout_is_in_force_everywhere(world: World) -> None:
     write_rule(world, 5)
     world.sync()
-    world.write({SITE: policy("site", [{name: value for name, value in rolled_out(5).items() if name != "rollout"}])})
+    world.write({SITE: policy("site", [{name: value for name, value in rollout_rule(5).items() if name != "rollout"}])})
 
     world.sync()
 
     assert drafted(world) == {"amsterdam": 5, "berlin": 5, "lisbon": 5}
-    assert world.sync().is_silent
+    assert world.sync().is_unchanged
 
 
 def test_a_rollout_that_a_rule_gets_changes_nothing(world: World) -> None:
-    plain = {name: value for name, value in rolled_out(5).items() if name != "rollout"}
+    plain = {name: value for name, value in rollout_rule(5).items() if name != "rollout"}
     world.write({SITE: policy("site", [plain])})
     world.sync()
     publish(world, *RINGS)
@@ -263,8 +263,8 @@ def test_a_rollout_that_a_rule_gets_changes_nothing(world: World) -> None:
 
     after = world.sync()
 
-    assert (after.moved, published(world)) == (set(), [5, 5, 5])
-    assert world.settle().is_silent
+    assert (after.changed_branches, published(world)) == (set(), [5, 5, 5])
+    assert world.settle().is_unchanged
 
 
 def test_a_rule_that_goes_is_gone_everywhere_at_once(arrived: World) -> None:
@@ -273,7 +273,7 @@ def test_a_rule_that_goes_is_gone_everywhere_at_once(arrived: World) -> None:
     arrived.sync()
 
     assert drafted(arrived) == {"amsterdam": 2, "berlin": 2, "lisbon": 2}
-    assert arrived.sync().is_silent
+    assert arrived.sync().is_unchanged
 
 
 # clusters and packages that come
@@ -294,7 +294,7 @@ def test_a_cluster_that_comes_in_a_closed_wave_does_without_the_rule(world: Worl
     world.sync()
 
     assert count(world, "drafts/paris") == 2
-    assert world.sync().is_silent
+    assert world.sync().is_unchanged
 
 
 def test_a_cluster_that_comes_in_the_first_wave_has_to_be_done_before_the_next_opens(world: World) -> None:
@@ -306,7 +306,7 @@ def test_a_cluster_that_comes_in_the_first_wave_has_to_be_done_before_the_next_o
     )
     world.settle()
     world.now += HOUR
-    held = (world.settle().is_silent, count(world, "drafts/paris"), drafted(world))
+    held = (world.settle().is_unchanged, count(world, "drafts/paris"), drafted(world))
     merge(world, "paris")
     world.settle()
     world.now += HOUR
@@ -325,7 +325,7 @@ def test_a_second_package_that_names_the_policy_is_waited_for(world: World) -> N
     world.pick("amsterdam", "web")
     world.settle()
     world.now += HOUR
-    waiting = (world.settle().is_silent, drafted(world))
+    waiting = (world.settle().is_unchanged, drafted(world))
     merge(world, "amsterdam")
     world.settle()
     world.now += HOUR
@@ -415,8 +415,8 @@ def test_a_package_in_doubt_keeps_the_next_wave_closed(arrived: World, text: str
 
     after = arrived.sync()
 
-    assert (after.moved, drafted(arrived)) == (set(), {"amsterdam": 6})
-    assert arrived.sync().is_silent
+    assert (after.changed_branches, drafted(arrived)) == (set(), {"amsterdam": 6})
+    assert arrived.sync().is_unchanged
     arrived.write({"web/amsterdam.yaml": AMSTERDAM})
     roll_out(arrived, "amsterdam")
     assert drafted(arrived) == {"berlin": 6}
@@ -492,7 +492,7 @@ def test_a_second_daemon_comes_to_the_same_refs(world: World) -> None:
 
     assert drafted(world) == {"berlin": 5}
     assert git(world.fleet, "rev-list", "--count", "clusters/berlin..drafts/berlin") == "1"
-    assert world.settle().is_silent
+    assert world.settle().is_unchanged
 
 
 # what is published without a date of its own
@@ -502,23 +502,23 @@ def test_a_soak_begins_when_an_approval_is_seen_however_old_the_draft_is(world: 
     write_rule(world, 5)
     world.settle()
     world.now += 30 * HOUR
-    world.act("approve", "amsterdam", should_approve_unproposed=True)
+    world.run_review_action("approve", "amsterdam", should_approve_unproposed=True)
 
     pass_result = world.sync()
 
     assert (pass_result.report.due_at, drafted(world)) == (world.now + HOUR, {})
     world.now += HOUR
-    assert world.sync().moved == {"drafts/berlin"}
+    assert world.sync().changed_branches == {"drafts/berlin"}
 
 
 def test_a_cache_that_knows_nothing_believes_git(world: World) -> None:
     write_rule(world, 5)
     world.settle()
-    world.act("approve", "amsterdam", should_approve_unproposed=True)
+    world.run_review_action("approve", "amsterdam", should_approve_unproposed=True)
     world.now += 30 * HOUR
     (world.folder / "cache" / "published.json").unlink()
 
-    assert world.sync().moved == {"drafts/berlin"}
+    assert world.sync().changed_branches == {"drafts/berlin"}
 
 
 # unrelated changes while a wave is open
@@ -563,8 +563,8 @@ def test_an_unrelated_change_never_closes_an_open_wave(
     assert before == {"berlin": 6}
     assert drafted(arrived)["berlin"] == 6
     pass_result = arrived.sync()
-    assert (pass_result.moved, drafted(arrived)["berlin"]) == (set(), 6)
-    assert arrived.sync().is_silent
+    assert (pass_result.changed_branches, drafted(arrived)["berlin"]) == (set(), 6)
+    assert arrived.sync().is_unchanged
     if cluster == "amsterdam" and arrived.head("drafts/amsterdam"):
         # the soak time begins again, which closes nothing either
         merge(arrived, "amsterdam")

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from reconciler.krm.times import format_rfc3339
-from tests.support.git_env import commit_files, git
+from tests.support.git_repositories import commit_files, git
 from tests.support.world import World, catalog, injected_set, package, repository
 
 MOVED = 1_400_000_000
@@ -59,7 +59,7 @@ moves = pytest.mark.parametrize(
 @pytest.fixture
 def world(tmp_path: Path) -> World:
     """A catalog with two versions of long ago, and a variant that follows the tag stable."""
-    world = World.new(tmp_path)
+    world = World.create(tmp_path)
     world.release("gateway", "v1", package("gateway", image="1"), 1_000_000_000)
     world.release("gateway", "v2", package("gateway", image="2"), 1_000_000_000)
     world.write({"catalog.yaml": catalog(), "berlin.yaml": repository("berlin"), "gw.yaml": follower()})
@@ -84,11 +84,15 @@ def test_a_moved_tag_is_followed_when_it_has_stood_long_enough(world: World, mov
     after = world.sync()
 
     assert (first, second) == (image_of("v1", move), image_of("v1", move))
-    assert (waiting.outcomes["berlin/gateway"], waiting.report.render_count, waiting.moved) == ("drafted", 0, set())
+    assert (waiting.outcomes["berlin/gateway"], waiting.report.render_count, waiting.changed_branches) == (
+        "drafted",
+        0,
+        set(),
+    )
     assert "UpstreamSettling" in waiting.codes
     assert (after.outcomes["berlin/gateway"], image(world)) == ("draft", image_of("v2", move))
     assert "UpstreamSettling" not in after.codes
-    assert world.sync().is_silent
+    assert world.sync().is_unchanged
 
 
 def image_of(version: str, move: Move) -> str:
@@ -109,7 +113,7 @@ def test_the_status_says_which_move_waits_and_until_when(world: World) -> None:
     assert status["pending"] == ["the draft waits for review", f"{since}; {until}"]
     assert world.reason("gw") == "NoErrors"
     world.now += 60
-    assert world.sync().is_silent
+    assert world.sync().is_unchanged
 
 
 def test_without_a_package_nothing_is_made_until_it_has_settled(world: World) -> None:
@@ -118,7 +122,7 @@ def test_without_a_package_nothing_is_made_until_it_has_settled(world: World) ->
     world.sync()
     reasons = (world.reason("gw"), world.reason("gw", "Stalled"), world.head("drafts/berlin"))
     status = world.status("PackageVariant", "gw")
-    silent = world.sync().is_silent
+    silent = world.sync().is_unchanged
     world.now = SETTLED
     world.sync()
 
@@ -236,9 +240,9 @@ def test_another_name_for_the_same_package_is_no_update(world: World) -> None:
     world.sync()
     git(world.catalog, "update-ref", "refs/tags/gateway/v3", git(world.catalog, "rev-parse", "gateway/v2"))
 
-    assert world.sync().moved == set()
+    assert world.sync().changed_branches == set()
     assert "ref: gateway/v2" in world.text("drafts/berlin", "gateway/Kptfile")
-    assert world.sync().is_silent
+    assert world.sync().is_unchanged
 
 
 def test_a_branch_settles_by_its_packages_own_changes(world: World) -> None:

@@ -15,9 +15,9 @@ import pytest
 
 from reconciler.krm.yaml import parse_yaml
 from reconciler.planning.model.shard import parse_shard
-from tests.support.git_env import HERMETIC, git, read_refs
-from tests.support.policies import HOUR, RINGS, policy, rolled_out, rollout_world
-from tests.support.shards import Sharded, shard_of, shards_of
+from tests.support.git_repositories import HERMETIC, git, read_refs
+from tests.support.policies import HOUR, RINGS, policy, rollout_rule, rollout_world
+from tests.support.shards import ShardedWorld, shard_of, shards_of
 from tests.support.world import STATE, World, config_map, injected_set, package, repository, small_world, variant
 from tests.unit.planning.values import destination
 
@@ -67,7 +67,7 @@ def in_turns(daemons: Sequence[World]) -> None:
     """Let daemons pass, one after the other, until all of them are silent."""
     for _ in range(5):
         passes = [daemon.sync() for daemon in daemons]
-        if all(pass_result.is_silent for pass_result in passes):
+        if all(pass_result.is_unchanged for pass_result in passes):
             return
     raise AssertionError("never silent")
 
@@ -128,7 +128,7 @@ def test_a_second_pass_of_each_is_silent(world: World) -> None:
     for daemon in reversed(daemons):
         daemon.sync()
 
-    assert all(item.sync().is_silent for item in daemons)
+    assert all(item.sync().is_unchanged for item in daemons)
 
 
 @pytest.mark.parametrize(
@@ -148,7 +148,7 @@ def test_shards_and_replicas_race_and_the_refs_end_the_same(world: World, cache:
     at_once([*daemons, *replicas])
     in_turns([*daemons, *replicas])
     raced = Left.of(world)
-    assert World(world.folder, cache=str(world.folder / "cache-alone")).sync().is_silent
+    assert World(world.folder, cache=str(world.folder / "cache-alone")).sync().is_unchanged
     assert Left.of(world) == raced
 
 
@@ -204,7 +204,7 @@ def test_the_first_shard_tells_nothing_new_of_what_its_shard_has_yet_to_decide_o
     in_turns([*worlds, first])
     files = world.files(world.fleet, "reconciler/status")
     assert "awaited" not in files["summary.yaml"]
-    assert World(world.folder, cache=str(world.folder / "cache-alone")).sync().is_silent
+    assert World(world.folder, cache=str(world.folder / "cache-alone")).sync().is_unchanged
     assert world.files(world.fleet, "reconciler/status") == files
 
 
@@ -310,7 +310,7 @@ def trouble(world: World) -> None:
 
 def in_waves(world: World) -> None:
     """A rule comes in waves, each to a cluster of its own, and every wave waits for all shards."""
-    world.write({"policies/site.yaml": policy("site", [rolled_out(5)])})
+    world.write({"policies/site.yaml": policy("site", [rollout_rule(5)])})
     for ring in RINGS:
         world.settle()
         assert [name for name in RINGS if world.head(f"drafts/{name}")] == [ring]
@@ -330,7 +330,7 @@ def in_waves(world: World) -> None:
 def test_three_shards_leave_what_one_daemon_leaves(tmp_path: Path, scenario: Scenario) -> None:
     values = []
     begin = rollout_world if scenario is in_waves else wide_world
-    for among in (lambda entry: entry, Sharded.around):
+    for among in (lambda entry: entry, ShardedWorld.with_shards):
         world = among(begin(tmp_path / "world"))
         scenario(world)
         world.settle()

@@ -24,7 +24,7 @@ from reconciler.reconcile.snapshot import PassSnapshot, take_snapshot
 from reconciler.settings import Settings
 from tests.scenarios.showcase import MAIN, PACKAGES, ROOMS, Row
 from tests.support.command_line import run_in
-from tests.support.git_env import commit_files, git, read_file, read_ref
+from tests.support.git_repositories import commit_files, git, read_file, read_ref
 from tests.support.showcase_environment import build_showcase
 
 Value = Mapping[str, Any]

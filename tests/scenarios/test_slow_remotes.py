@@ -11,8 +11,8 @@ import pytest
 from reconciler.bootstrap import build_push_publisher, build_services
 from reconciler.reconcile.pass_runner import PassRunner
 from reconciler.settings import Settings
-from tests.support.git_env import make_bare, read_refs
 from tests.support.git_http import GitHost, serve
+from tests.support.git_repositories import make_bare, read_refs
 from tests.support.world import World, catalog, package, repository, variant
 
 # no test comes near it: it is there so that a broken one ends
@@ -26,7 +26,7 @@ class Service:
     """The passes of one process over a world some of whose remotes are on a host that may say nothing."""
 
     def __init__(self, folder: Path, host: GitHost, *remote: str) -> None:
-        self.world = World.new(folder)
+        self.world = World.create(folder)
         self.folder, self.host = folder, host
         self.woken = threading.Semaphore(0)
         for name in remote:

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from tests.support.beginnings import begin
-from tests.support.git_env import assert_sound, git
-from tests.support.policies import patch, policy, publish, written
+from tests.support.git_repositories import assert_sound, git
+from tests.support.policies import format_object, patch, policy, publish
+from tests.support.prepared_worlds import begin
 from tests.support.templates import (
     KAFKA,
     LABELLED,
@@ -79,7 +79,7 @@ def lose_state(world: World, cluster: str = "berlin") -> None:
 def outcomes(world: World) -> dict[str, str]:
     """Run a pass that must be silent; return what it says of Berlin's packages."""
     after = world.sync()
-    assert after.is_silent, (after.outcomes, after.moved, after.report.render_count)
+    assert after.is_unchanged, (after.outcomes, after.changed_branches, after.report.render_count)
     return {name.partition("/")[2]: how for name, how in after.outcomes.items() if name.startswith("berlin/")}
 
 
@@ -90,7 +90,7 @@ def test_a_pool_has_what_it_inherits_from_another_package(drafted: World) -> Non
     assert template(drafted, "drafts/berlin", BROKERS) == BOTH
     assert template(drafted, "drafts/lisbon", READERS) == {"podSet": LABELLED, "pod": {}}
     assert [is_marked(drafted, "drafts/berlin", item) for item in (KAFKA, BROKERS, READERS)] == [False, True, True]
-    assert drafted.sync().is_silent
+    assert drafted.sync().is_unchanged
     assert_sound(drafted.fleet)
 
 
@@ -100,7 +100,7 @@ def test_what_is_published_stays(world: World) -> None:
 
 
 def test_a_pair_in_one_package(tmp_path: Path) -> None:
-    world = World.new(tmp_path / "world")
+    world = World.create(tmp_path / "world")
     world.release("bus", "v1", bundle("bus", kafka=kafka({"pod": URGENT}), pool=pool("brokers", {"podSet": {}})))
     world.write(
         {"catalog.yaml": catalog(), "berlin.yaml": repository("berlin"), "bus.yaml": variant("b", "berlin", "bus")}
@@ -110,7 +110,7 @@ def test_a_pair_in_one_package(tmp_path: Path) -> None:
 
     assert after.report.render_count == 1
     assert template(world, "drafts/berlin", "bus/pool.yaml") == {"podSet": {}, "pod": URGENT}
-    assert world.sync().is_silent
+    assert world.sync().is_unchanged
 
 
 def test_a_kafka_whose_functions_cannot_run_is_a_parent_all_the_same(tmp_path: Path) -> None:
@@ -124,11 +124,11 @@ def test_a_kafka_whose_functions_cannot_run_is_a_parent_all_the_same(tmp_path: P
 
     assert "FunctionUnavailable" in after.codes
     assert template(world, "drafts/berlin", BROKERS) == {"pod": CALM}
-    assert world.sync().is_silent
+    assert world.sync().is_unchanged
 
 
 def test_a_pool_of_a_package_inherits_from_a_kafka_that_is_placed(tmp_path: Path) -> None:
-    world = World.new(tmp_path / "world")
+    world = World.create(tmp_path / "world")
     world.release("brokers", "v1", bundle("brokers", pool=pool("brokers")))
     world.write(
         {
@@ -144,12 +144,12 @@ def test_a_pool_of_a_package_inherits_from_a_kafka_that_is_placed(tmp_path: Path
     assert template(world, "drafts/berlin", BROKERS) == {"pod": URGENT}
     assert template(world, "drafts/lisbon", BROKERS) is None
     assert "OrphanPool" in after.codes
-    assert world.sync().is_silent
+    assert world.sync().is_unchanged
     publish(world)
     world.write({"kafka.yaml": kafka({"pod": CALM}, on="berlin, lisbon")})
     world.sync()
     assert [template(world, f"drafts/{cluster}", BROKERS) for cluster in CLUSTERS] == [{"pod": CALM}, {"pod": CALM}]
-    assert world.sync().is_silent
+    assert world.sync().is_unchanged
 
 
 # what moves pools
@@ -174,10 +174,10 @@ def test_pools_that_inherit_what_changed_are_drafted_and_no_others(
     after = world.sync()
 
     assert [item for item in changed(world, "drafts/berlin") if not item.endswith("Kptfile")] == files
-    assert after.moved == {"drafts/berlin"}
+    assert after.changed_branches == {"drafts/berlin"}
     # a pool whose own property hides what changed is looked at, and comes out the same
     assert renders <= after.report.render_count <= 3
-    assert world.sync().is_silent
+    assert world.sync().is_unchanged
 
 
 def test_what_a_kafka_says_no_more_is_gone_at_the_next_pass(world: World) -> None:
@@ -227,7 +227,7 @@ def test_a_pool_that_comes_before_its_kafka(tmp_path: Path) -> None:
     after = world.sync()
 
     assert ("OrphanPool" in after.codes, template(world, "drafts/berlin", BROKERS)) == (False, BOTH)
-    assert world.sync().is_silent
+    assert world.sync().is_unchanged
 
 
 def test_a_pool_moves_to_another_kafka(world: World) -> None:
@@ -239,7 +239,7 @@ def test_a_pool_moves_to_another_kafka(world: World) -> None:
     world.sync()
 
     assert template(world, "drafts/berlin", BROKERS) == {"pod": CALM}
-    assert world.sync().is_silent
+    assert world.sync().is_unchanged
 
 
 # report and materialise
@@ -251,7 +251,7 @@ def test_a_pool_is_only_reported_where_its_annotation_says_so(world: World) -> N
     world.sync()
 
     assert template(world, "drafts/berlin", BROKERS) is None
-    assert world.sync().is_silent
+    assert world.sync().is_unchanged
     publish(world)
     change_brokers(world, None, "v3")
     world.sync()
@@ -263,13 +263,13 @@ def test_the_setting_changes_and_changes_back(tmp_path: Path) -> None:
     world._settings = {"rules": {"template_mode": "report"}}
     world.sync()
     assert template(world, "drafts/berlin", BROKERS) is None
-    assert world.sync().is_silent
+    assert world.sync().is_unchanged
 
     world._settings = {}
     after = world.sync()
 
     assert after.outcomes["berlin/brokers"] == "published"
-    assert world.sync().is_silent
+    assert world.sync().is_unchanged
     assert template(world, "clusters/berlin", BROKERS) == BOTH
 
 
@@ -285,7 +285,7 @@ def test_a_kafka_at_fault_blocks_its_pools_and_moves_none(world: World) -> None:
 
     after = world.sync()
 
-    assert after.moved == set()
+    assert after.changed_branches == set()
     assert outcomes(world) == dict.fromkeys(NAMES, "InvalidTemplateType")
     change_kafka(world, SOUND, "v3", "berlin")
     world.sync()
@@ -310,7 +310,7 @@ def test_what_a_blocked_kafka_would_be_counts_for_nobody(world: World) -> None:
 
     after = world.sync()
 
-    assert after.moved == set()
+    assert after.changed_branches == set()
     assert outcomes(world) == {"kafka": "InvalidTemplateType", "brokers": "published", "readers": "published"}
     change_brokers(world, {"podSet": {}})
     world.sync()
@@ -327,7 +327,7 @@ def test_two_packages_with_one_pool_block_each_other_until_one_gives_way(world: 
 
     after = world.sync()
 
-    assert after.moved == set()
+    assert after.changed_branches == set()
     assert outcomes(world) == {"kafka": "DuplicateObject", "brokers": "DuplicateObject", "readers": "published"}
     want(world, "brokers", "v1", "berlin")
     world.sync()
@@ -370,11 +370,11 @@ def test_a_declined_kafka_counts_with_what_is_published(world: World) -> None:
 def test_a_proposed_draft_stands_as_it_is(world: World) -> None:
     change_kafka(world, SOUND, "v2", "berlin")
     world.sync()
-    world.act("propose", "berlin/kafka")
+    world.run_review_action("propose", "berlin/kafka")
 
     assert set(outcomes(world).values()) == {"drafted", "published"}
     change_kafka(world, {"podSet": LABELLED}, "v3", "berlin")
-    assert world.sync().moved == set()
+    assert world.sync().changed_branches == set()
     assert outcomes(world) == {**dict.fromkeys(NAMES, "DownstreamProposed"), "readers": "published"}
     publish(world, "berlin")
     assert template(world, "clusters/berlin", BROKERS) == SOUND
@@ -392,7 +392,7 @@ def test_a_kafka_on_its_way_out_counts_until_it_is_gone(world: World) -> None:
     after = world.sync()
     assert "OrphanPool" in after.codes
     assert template(world, "drafts/berlin", BROKERS) is None
-    assert world.sync().is_silent
+    assert world.sync().is_unchanged
 
 
 # people
@@ -429,7 +429,7 @@ def test_an_own_property_of_a_person_stays(world: World, branch: str) -> None:
     world.sync()
 
     assert template(world, "drafts/berlin", BROKERS) == {**SOUND, "kafkaContainer": {"env": []}}
-    assert world.sync().is_silent
+    assert world.sync().is_unchanged
 
 
 @WHERE
@@ -444,7 +444,7 @@ def test_what_a_person_sets_in_a_pool_is_its_own_as_a_whole(world: World, branch
     world.sync()
 
     assert template(world, "drafts/berlin", BROKERS) == {"pod": {**CALM, "hostUsers": False}}
-    assert world.sync().is_silent
+    assert world.sync().is_unchanged
     publish(world, "berlin")
     change_kafka(world, {"podSet": {}, "pod": URGENT}, "v10", "berlin")
     world.sync()
@@ -459,7 +459,7 @@ def test_a_persons_edit_of_a_kafka_moves_its_pools(world: World, branch: str) ->
     world.sync()
 
     assert template(world, "drafts/berlin", BROKERS) == SOUND
-    assert world.sync().is_silent
+    assert world.sync().is_unchanged
     publish(world, "berlin")
     assert template(world, "clusters/berlin", BROKERS) == SOUND
 
@@ -474,7 +474,7 @@ def test_what_is_inherited_comes_back_when_a_person_takes_it_out(world: World) -
         conflict for conflict in world.told("drafts/berlin", "brokers")["conflicts"] if conflict["kind"] == "field"
     ]
     assert [(item["rule"], item["pointer"]) for item in overruled] == [("templates", "/spec/template/pod")]
-    assert world.sync().is_silent
+    assert world.sync().is_unchanged
 
 
 # lost states and races
@@ -489,7 +489,7 @@ def test_our_own_mark_never_comes_back_as_a_persons(world: World) -> None:
     change_kafka(world, {"podSet": LABELLED})
     world.sync()
     assert template(world, "drafts/berlin", BROKERS) == {"podSet": LABELLED}
-    assert world.sync().is_silent
+    assert world.sync().is_unchanged
 
 
 def test_a_lost_state_with_a_draft(drafted: World) -> None:
@@ -500,7 +500,7 @@ def test_a_lost_state_with_a_draft(drafted: World) -> None:
     change_kafka(drafted, {"podSet": LABELLED})
     drafted.sync()
     assert template(drafted, "drafts/berlin", BROKERS) == {"podSet": LABELLED}
-    assert drafted.sync().is_silent
+    assert drafted.sync().is_unchanged
 
 
 def test_a_lost_state_with_an_edit(world: World) -> None:
@@ -523,7 +523,7 @@ def test_two_daemons_at_once(world: World) -> None:
     world.sync_while(world.sync)
 
     assert [template(world, f"drafts/{cluster}", BROKERS) for cluster in CLUSTERS] == [SOUND, SOUND]
-    assert world.sync().is_silent
+    assert world.sync().is_unchanged
 
 
 def test_a_race_with_a_person(world: World) -> None:
@@ -545,21 +545,21 @@ def test_a_new_rule_renders_the_packages_with_its_kinds_and_no_others(world: Wor
         "ships", "v1",
         bundle(
             "ships",
-            fleet=written("Fleet", "f", {"common": {"paint": {"hull": "red"}}}, api="ships.example/v1"),
-            ship=written("Ship", "s", {"own": {}}, api="ships.example/v1", labels={"fleet": "f"}),
+            fleet=format_object("Fleet", "f", {"common": {"paint": {"hull": "red"}}}, api="ships.example/v1"),
+            ship=format_object("Ship", "s", {"own": {}}, api="ships.example/v1", labels={"fleet": "f"}),
         ),
     )  # fmt: skip
     want(world, "ships", "v1", "lisbon")
     world.sync()
     publish(world, "lisbon")
     spec = {"parent": fleet, "child": ship, "properties": ["paint"]}
-    world.write({"rules/ships.yaml": written("TemplateMergeRule", "ships", spec, api="reconciler.dev/v1alpha1")})
+    world.write({"rules/ships.yaml": format_object("TemplateMergeRule", "ships", spec, api="reconciler.dev/v1alpha1")})
 
     after = world.sync()
 
-    assert (after.report.render_count, after.moved) == (1, {"drafts/lisbon"})
+    assert (after.report.render_count, after.changed_branches) == (1, {"drafts/lisbon"})
     assert "hull: red" in world.text("drafts/lisbon", "ships/ship.yaml").replace('"', "")
-    assert world.sync().is_silent
+    assert world.sync().is_unchanged
     world.write({"rules/ships.yaml": None})
     assert world.sync().outcomes["lisbon/ships"] == "published"
 
@@ -574,9 +574,9 @@ def test_a_policy_changes_a_kafka_on_one_cluster_and_its_pools_follow(world: Wor
 
     after = world.sync()
 
-    assert after.moved == {"drafts/lisbon"}
+    assert after.changed_branches == {"drafts/lisbon"}
     assert template(world, "drafts/lisbon", BROKERS) == SOUND
-    assert world.sync().is_silent
+    assert world.sync().is_unchanged
     publish(world)
     world.write({"policies/calm.yaml": None})
     world.sync()
@@ -588,11 +588,11 @@ def test_a_rollout_takes_the_pools_along(world: World) -> None:
     rule = patch(PATH, "calm", name="calm", rollout=waves)
     world.write({"policies/calm.yaml": policy("calm", [rule], resourceSelectors=CHOOSES)})
 
-    assert world.sync().moved == {"drafts/berlin"}
+    assert world.sync().changed_branches == {"drafts/berlin"}
     assert template(world, "drafts/berlin", BROKERS) == SOUND
-    assert world.sync().moved == set()
+    assert world.sync().changed_branches == set()
     publish(world, "berlin")
-    assert world.sync().moved == set()
+    assert world.sync().changed_branches == set()
     world.now += 2 * 3_600
     world.sync()
     assert template(world, "drafts/lisbon", BROKERS) == SOUND
@@ -606,7 +606,7 @@ def test_what_people_made_too_large_spoils_itself_only(world: World) -> None:
 
     assert after.outcomes["berlin/kafka"] == "PackageTooLarge"
     assert after.outcomes["berlin/brokers"] == "published"
-    assert world.sync().is_silent
+    assert world.sync().is_unchanged
 
 
 def test_a_drafted_kafka_that_nobody_wants_any_more_goes_with_what_pools_had_of_it(drafted: World) -> None:
@@ -616,4 +616,4 @@ def test_a_drafted_kafka_that_nobody_wants_any_more_goes_with_what_pools_had_of_
 
     assert template(drafted, "drafts/berlin", BROKERS) is None
     assert "OrphanPool" in after.codes
-    assert drafted.sync().is_silent
+    assert drafted.sync().is_unchanged

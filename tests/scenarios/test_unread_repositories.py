@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.beginnings import published
 from tests.support.command_line import run_in
+from tests.support.prepared_worlds import published
 from tests.support.world import World
 
 CONFIG = ("--config", "config")

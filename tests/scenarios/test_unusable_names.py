@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.git_env import read_refs
+from tests.support.git_repositories import read_refs
 from tests.support.world import injected_set, repository, small_world, variant
 
 
@@ -19,8 +19,8 @@ def test_a_repository_with_an_unusable_name_gets_no_draft(tmp_path: Path, name: 
 
     assert "NameNotUsable" in synced.codes
     assert not [ref for ref in read_refs(world.fleet) if name in ref]
-    assert "drafts/lisbon" in synced.moved
-    assert world.sync().is_silent
+    assert "drafts/lisbon" in synced.changed_branches
+    assert world.sync().is_unchanged
 
 
 @pytest.mark.parametrize(
@@ -37,8 +37,8 @@ def test_a_reserved_branch_is_not_used_as_a_cluster_branch(tmp_path: Path, branc
     assert (finding.location.file, finding.location.pointer) == ("odd.yaml", "/spec/git/branch")
     assert f'spec.git.branch "{branch}" is reserved' in finding.message
     assert not [ref for ref in read_refs(world.fleet) if ref.endswith("/odd")]
-    assert "drafts/lisbon" in synced.moved
-    assert world.sync().is_silent
+    assert "drafts/lisbon" in synced.changed_branches
+    assert world.sync().is_unchanged
 
 
 def test_a_reserved_branch_is_told_though_nothing_is_wanted_there(tmp_path: Path) -> None:

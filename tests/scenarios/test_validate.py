@@ -80,7 +80,7 @@ def test_validating_tells_what_a_pass_tells(case: Case, tmp_path: Path) -> None:
 
 def small_world(folder: Path, files: Mapping[str, str]) -> World:
     """Return a world of two clusters with these files in its config beside their Repositories."""
-    world = World.new(folder)
+    world = World.create(folder)
     world.release("web", "v1", package("web"))
     world.write({"berlin.yaml": repository("berlin"), "lisbon.yaml": repository("lisbon"), **files})
     return world

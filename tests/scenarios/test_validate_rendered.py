@@ -65,7 +65,7 @@ def placed(api_version: str, kind: str, spec: str = "{}", clusters: str = "berli
 
 def world_of(folder: Path, files: Mapping[str, str], release: str = "1.31") -> World:
     """Return a world of two clusters, Berlin of which runs a release of Kubernetes, and a package `web`."""
-    world = World.new(folder)
+    world = World.create(folder)
     world.release("web", "v1", {**package("web"), "deployment.yaml": whole(labelled("web", "site"))})
     berlin = repository("berlin").replace("spec:", f"  annotations: {{{VERSION}: '{release}'}}\nspec:", 1)
     world.write({"catalog.yaml": catalog(), "berlin.yaml": berlin, "lisbon.yaml": repository("lisbon"), **files})

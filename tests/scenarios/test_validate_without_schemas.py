@@ -32,7 +32,7 @@ def deployment(api_version: str = "apps/v1", name: str = "one") -> str:
 def validated(
     folder: Path, files: dict[str, str], release: KubernetesRelease | None, schemas: str | None = None
 ) -> ValidationResult:
-    world = World.new(folder)
+    world = World.create(folder)
     world.write({"berlin.yaml": repository("berlin"), **files})
     settings = Settings.model_validate({"fleet": {"url": str(world.fleet)}, "cache": str(folder / "cache")})
     built = build_services(settings, str(world.config), missing_is_empty=True)

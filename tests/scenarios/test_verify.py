@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 from reconciler.inspect.past import PastReader
-from tests.support.beginnings import begin
-from tests.support.command_line import Ended, run_in
-from tests.support.git_env import git, read_refs
+from tests.support.command_line import CommandResult, run_in
+from tests.support.git_repositories import git, read_refs
 from tests.support.history_world import HistoryWorld, history_published, rollout_history, templates_history
 from tests.support.policies import RINGS
+from tests.support.prepared_worlds import begin
 from tests.support.world import World, config_map, package, repository, variant
 
 ENVIRONMENT = {"PATH": os.environ["PATH"], "HOME": "/nonexistent"}
@@ -25,7 +25,7 @@ def world(tmp_path: Path) -> HistoryWorld:
     return begin(tmp_path, history_published)
 
 
-def run(world: World, *arguments: str, folder: Path | None = None) -> Ended:
+def run(world: World, *arguments: str, folder: Path | None = None) -> CommandResult:
     places = ("--config", world.source, "--fleet", str(world.fleet), "--cache", str(world.folder / "cache"))
     return run_in(folder or world.folder, ENVIRONMENT, "verify", *arguments, *places)
 
@@ -286,7 +286,7 @@ def test_offline_goes_by_the_cache(world: HistoryWorld) -> None:
 
 
 def test_offline_without_a_cache_says_so(world: HistoryWorld) -> None:
-    world.forget_unnamed(world.repo)
+    world.prune_unreachable_objects(world.repo)
     result = run(world, "--offline")
 
     assert (result.returncode, "cannot be contacted in offline mode" in result.stderr) == (3, True)

@@ -9,9 +9,8 @@ from typing import Any
 
 import pytest
 
-from tests.support.beginnings import begin
-from tests.support.command_line import Ended, run_in
-from tests.support.git_env import commit_files, git
+from tests.support.command_line import CommandResult, run_in
+from tests.support.git_repositories import commit_files, git
 from tests.support.history_world import (
     HistoryWorld,
     rollout_history,
@@ -19,6 +18,7 @@ from tests.support.history_world import (
     with_history,
 )
 from tests.support.policies import policy, policy_world, publish, replicas
+from tests.support.prepared_worlds import begin
 from tests.support.presets import option, preset, presets_published
 from tests.support.world import World, config_map, package, variant
 
@@ -38,7 +38,7 @@ def world(tmp_path: Path) -> HistoryWorld:
     return begin(tmp_path, policies_history)
 
 
-def run(world: World, *arguments: str) -> Ended:
+def run(world: World, *arguments: str) -> CommandResult:
     places = ("--config", world.source, "--fleet", str(world.fleet), "--cache", str(world.folder / "cache"))
     return run_in(world.folder, ENVIRONMENT, "why", *arguments, *places)
 

@@ -1,7 +1,7 @@
-"""A proc-receive hook as a forge that knows AGit has one: it makes no ref, and writes down what it was asked for.
+"""A proc-receive hook that accepts AGit pushes as a forge does: it creates no ref and records the requests.
 
-Git runs it in the repository, with what it is to answer as its argument: "ok" or the reason of a refusal. The
-conversation is that of gitformat-protocol "proc-receive": packets with a length in front, sections that end with 0000.
+Git runs the hook in the repository. Its argument is the answer: "ok" or the reason of a refusal. The protocol is
+"proc-receive" of gitformat-protocol: packets with a length prefix, in sections that end with 0000.
 """
 
 from __future__ import annotations

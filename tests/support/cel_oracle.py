@@ -1,4 +1,4 @@
-"""The reference engine for CEL in C++, in a process of its own: some expressions end its process with a signal."""
+"""The C++ reference engine for CEL in a separate process, because some expressions crash it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _ANSWER_SECONDS = 60
 
 
 class ReferenceEngine:
-    """Evaluates expressions in a worker process, and starts another one after a crash."""
+    """Evaluates expressions in a worker process, and starts a new process after a crash."""
 
     def __init__(self) -> None:
         self._pool = self._start()
@@ -38,7 +38,7 @@ class ReferenceEngine:
             return NO_ANSWER
 
     def close(self) -> None:
-        """End the worker."""
+        """Stop the worker."""
         self._pool.shutdown()
 
     @staticmethod
@@ -54,8 +54,8 @@ def _evaluate(text: str) -> Any:
     try:
         plain = value.plain_value()
     except (TypeError, SystemError):
-        return NO_ANSWER  # an optional
-    return FAULT if str(value.type()) == "ERROR" else comparable(plain)
+        return NO_ANSWER  # The value is an optional.
+    return FAULT if str(value.type()) == "ERROR" else to_comparable(plain)
 
 
 @cache
@@ -65,17 +65,17 @@ def _engine() -> Any:
     return cel.NewEnv(config=cel.NewEnvConfigFromYaml(EXTENSIONS), variables={"x": cel.Type.DYN})
 
 
-def comparable(value: Any) -> Any:
-    """Return the value with its type, in a form that both engines' values have."""
+def to_comparable(value: Any) -> Any:
+    """Return the value with its type, in a form that both engines share."""
     match value:
         case Timestamp(nanoseconds=nanoseconds):
             return datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=nanoseconds // 1000)
         case Duration(nanoseconds=nanoseconds):
             return timedelta(microseconds=nanoseconds // 1000)
         case list():
-            return [comparable(element) for element in value]
+            return [to_comparable(element) for element in value]
         case dict():
-            return {key: comparable(element) for key, element in value.items()}
+            return {key: to_comparable(element) for key, element in value.items()}
         case bytes() | bytearray():
             return bytes(value)
         case float() if math.isnan(value):

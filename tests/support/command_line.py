@@ -1,6 +1,6 @@
-"""The command line without a process of its own: what people type, how it ends and what it prints.
+"""Runs the command line in the test process: arguments, exit status and output.
 
-A process takes a second to start. Those that are about processes (signals, being killed, the wires) start real ones.
+A new process takes a second to start. Tests of signals, kills and pipes start real processes.
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ from tests.support.logs import unchanged_logs
 
 
 @dataclass(frozen=True)
-class Ended:
-    """How a command ended, in the words of `subprocess.CompletedProcess`."""
+class CommandResult:
+    """Result of a command, with the attributes of `subprocess.CompletedProcess`."""
 
     returncode: int
     stdout: str
     stderr: str
 
 
-def run_in(folder: Path, environment: dict[str, str], *arguments: str) -> Ended:
-    """Run a command in a folder as a process with this environment would."""
+def run_in(folder: Path, environment: dict[str, str], *arguments: str) -> CommandResult:
+    """Run a command in a folder with the environment of a new process."""
     out, err = StringIO(), StringIO()
     there = patch.dict(os.environ, environment, clear=True)
     with unchanged_logs(), chdir(folder), there, redirect_stdout(out), redirect_stderr(err):
         code = run(arguments)
-    return Ended(code, out.getvalue(), err.getvalue())
+    return CommandResult(code, out.getvalue(), err.getvalue())

@@ -1,4 +1,4 @@
-"""Worlds with components: types that are made of addons, and environments that run them on clusters."""
+"""Test fleets with components: component types with addons, and environments that run components on clusters."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from reconciler.krm.yaml import parse_yaml
-from tests.support.policies import greenhouse, publish, written
+from tests.support.policies import format_object, greenhouse_cluster, publish
 from tests.support.world import World, repository
 
 PLATFORM, OURS = "platform/v1alpha1", "reconciler.dev/v1alpha1"
@@ -77,7 +77,7 @@ spec:
 
 
 def fence(port: int = 443, more: str = "") -> str:
-    """Return the addon that creates a NetworkPolicy; `more` are lines of its spec."""
+    """Return the addon that creates a NetworkPolicy. `more` contains additional lines of its spec."""
     return f"""\
 apiVersion: platform/v1alpha1
 kind: Addon
@@ -96,7 +96,7 @@ spec:
 
 
 def traces(image: str = "1.0", more: str = "") -> str:
-    """Return the addon by which developers get a container beside theirs; `more` are lines of its patches."""
+    """Return the addon that adds a sidecar container. `more` contains additional lines of its patches."""
     return f"""\
 apiVersion: platform/v1alpha1
 kind: Addon
@@ -113,59 +113,59 @@ spec:
 
 
 def component_type(name: str, definition: str, platform: Sequence[Spec] = (), developers: Sequence[str] = ()) -> str:
-    """Return a type with the addons that it has baked in, and those that its components may opt into."""
+    """Return a component type with its platform addons and the addons that components may add."""
     spec = {
         "componentDefinitionRef": {"name": definition},
         "platformAddons": list(platform),
         "developerAddons": {"allowed": [{"name": developer} for developer in developers]},
     }
-    return written("ComponentType", name, spec, api=PLATFORM)
+    return format_object("ComponentType", name, spec, api=PLATFORM)
 
 
-def baked(addon: str, **config: object) -> Spec:
-    """Return an addon as a type lists it."""
+def platform_addon(addon: str, **config: object) -> Spec:
+    """Return an addon as an entry of a component type."""
     return {"name": addon, "instanceId": "main", "config": config}
 
 
 def component(name: str, kind: str = "Backend", **values: object) -> str:
-    """Return a component of the shop."""
-    return written(kind, name, values, SHOP, PLATFORM)
+    """Return a component of the project `shop`."""
+    return format_object(kind, name, values, SHOP, PLATFORM)
 
 
 def binding(name: str, environment: str, marks: Mapping[str, str] | None = None, of: str = "", **more: object) -> str:
-    """Return what runs a component in an environment; `marks` are annotations, `of` names another environment."""
+    """Return an EnvBinding. `marks` are annotations; `of` names another environment."""
     spec = {"owner": {"componentName": name}, "environment": of or environment, **more}
-    return written("EnvBinding", f"{name}-{environment}", spec, SHOP, PLATFORM, annotations=marks or {})
+    return format_object("EnvBinding", f"{name}-{environment}", spec, SHOP, PLATFORM, annotations=marks or {})
 
 
 def environment(name: str, *clusters: str, **more: object) -> str:
-    """Return an environment and the clusters that serve it."""
+    """Return an environment and its clusters."""
     spec = {**({"clusters": list(clusters)} if clusters else {}), **more}
-    return written("Environment", name, spec, api=OURS)
+    return format_object("Environment", name, spec, api=OURS)
 
 
 def build(name: str, image: str, **more: object) -> str:
-    """Return what was built for a component, for all environments or, with its name behind a dot, for one."""
-    return written("Build", name, {"image": image, **more}, SHOP, OURS)
+    """Return a Build of a component, for all environments or, with the suffix `.ENVIRONMENT`, for one."""
+    return format_object("Build", name, {"image": image, **more}, SHOP, OURS)
 
 
 def component_world(folder: Path, **settings: object) -> World:
-    """Return three clusters, Oslo without a Repository: Berlin is staging, the others are production.
+    """Return a fleet of three clusters. Oslo has no Repository; Berlin is staging, the others are production.
 
-    `cart` and `till` are of a type that fences them in, `cart` has an agent as well; `feed` is a job, and nothing more.
+    The type of `cart` and `till` contains the fence addon, `cart` also has an agent, and `feed` is a plain job.
     """
-    world = World.new(folder, **settings)
+    world = World.create(folder, **settings)
     world.write(
         {
             **{f"clusters/{cluster}.yaml": repository(cluster) for cluster in CLUSTERS[:2]},
-            "clusters/oslo.yaml": greenhouse("oslo", region="north"),
+            "clusters/oslo.yaml": greenhouse_cluster("oslo", region="north"),
             "environments/staging.yaml": environment(STAGING, "berlin"),
             "environments/production.yaml": environment(PRODUCTION, "lisbon", "oslo"),
             "catalogue/service.yaml": service(),
             "catalogue/batch.yaml": batch(),
             "catalogue/fence.yaml": fence(),
             "catalogue/traces.yaml": traces(),
-            "catalogue/backend.yaml": component_type("backend", "service", [baked("fence")], ["trace-agent"]),
+            "catalogue/backend.yaml": component_type("backend", "service", [platform_addon("fence")], ["trace-agent"]),
             "catalogue/job.yaml": component_type("night-job", "batch"),
             "shop/cart.yaml": component("cart", replicas=2, traceAgent={}),
             "shop/till.yaml": component("till"),
@@ -183,14 +183,14 @@ def component_world(folder: Path, **settings: object) -> World:
 
 
 def components_drafted(folder: Path) -> World:
-    """Return the world with everything drafted, nothing published."""
+    """Return the fleet with a draft for each package. Nothing is published."""
     world = component_world(folder)
     world.sync()
     return world
 
 
 def components_published(folder: Path) -> World:
-    """Return the world with everything published."""
+    """Return the fleet with all packages published."""
     world = components_drafted(folder)
     publish(world, *CLUSTERS)
     return world
@@ -201,13 +201,13 @@ def package_of(name: str, environment: str = PRODUCTION) -> str:
     return f"components/{environment}/{SHOP}/{name}"
 
 
-def place(cluster: str, name: str) -> str:
-    """Return the package of a component on a cluster, as outcomes name it."""
+def package_target(cluster: str, name: str) -> str:
+    """Return the target of a component's package on a cluster, in the format of outcomes."""
     return f"{cluster}/{package_of(name, environment_of(cluster))}"
 
 
 def environment_of(cluster: str) -> str:
-    """Return the environment that a cluster serves."""
+    """Return the environment of a cluster."""
     return STAGING if cluster in STAGED else PRODUCTION
 
 
@@ -217,7 +217,7 @@ def object_on(world: World, branch: str, name: str = "cart", kind: str = "deploy
 
 
 def path_on(branch: str, name: str = "cart", kind: str = "deployment") -> str:
-    """Return the path of an object of a component on a branch; the kind `fence` is what that addon creates."""
+    """Return the path of an object of a component on a branch. The kind `fence` is the NetworkPolicy of that addon."""
     file = f"networkpolicy-{name}-fence.yaml" if kind == "fence" else f"{kind}-{name}.yaml"
     return f"{package_of(name, environment_of(branch.partition('/')[2]))}/{file}"
 
@@ -229,7 +229,7 @@ def components_on(world: World, branch: str) -> list[str]:
 
 
 def status_of(world: World, path: str) -> Any:
-    """Return the status of an object as the status branch has it."""
+    """Return the status of an object on the status branch."""
     return parse_yaml(world.text("reconciler/status", f"objects/{path}.yaml")).documents[0].data["status"]
 
 
@@ -240,6 +240,6 @@ def condition_of(world: World, path: str, expected: str = "Ready") -> tuple[str,
 
 
 def conflicts_on(world: World, branch: str, name: str) -> list[tuple[str, str]]:
-    """Return file and pointer of every conflict that the status file of a component tells."""
+    """Return file and pointer of each conflict in the status file of a component."""
     result = world.told(branch, package_of(name, environment_of(branch.partition("/")[2])))
     return [(conflict["file"], conflict.get("pointer", "")) for conflict in result.get("conflicts", ())]

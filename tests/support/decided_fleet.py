@@ -1,6 +1,6 @@
-"""A fleet without Git: a room, decisions and the renderer as they are, branches as values in memory.
+"""A fleet without Git: a real controller, real decisions and the real renderer on branches in memory.
 
-For fleets that are too large for a test to commit. Every pass is one of a service that remembers.
+For fleets that are too large to commit in a test. The passes share the caches of one service.
 """
 
 from __future__ import annotations
@@ -34,15 +34,15 @@ NO_STATUS = compute_blob_id(b"")
 
 
 @dataclass
-class Decided:
-    """What a pass came to: the packages that were rendered, and those whose drafts are others now."""
+class PassSummary:
+    """Result of a pass: the rendered packages, and the packages with changed drafts."""
 
     rendered: set[PackageLocation] = field(default_factory=set)
     drafted: set[PackageLocation] = field(default_factory=set)
 
 
-class Trees:
-    """The contents of trees, by id; nothing here comes from an upstream."""
+class InMemoryTrees:
+    """The content of trees by id. Nothing comes from an upstream."""
 
     def __init__(self) -> None:
         self._known: dict[TreeId, FileTree] = {}
@@ -67,22 +67,22 @@ class Trees:
         raise AssertionError("what a room makes has no lock")
 
 
-class Room(Protocol):
-    """A room of rules, which remembers what it made in the pass before."""
+class ControllerStub(Protocol):
+    """Runs a controller and keeps its cache between passes."""
 
     def __call__(self, catalog: Catalog, inventory: ClusterInventory, before: DecidedFleet) -> ControllerResult:
-        """Return what it makes of a catalog."""
+        """Return the result of the controller for a catalog."""
         ...
 
 
-def preset_room() -> Room:
-    """Return the room that makes Plugins."""
+def preset_controller() -> ControllerStub:
+    """Return the controller for plugin presets."""
     memory = PresetMemory()
     return lambda catalog, inventory, before: generate_plugins(catalog, inventory, PresetSurroundings(before), memory)
 
 
-def component_room() -> Room:
-    """Return the room that makes the packages of components."""
+def component_controller() -> ControllerStub:
+    """Return the controller for components."""
     memory = ComponentMemory()
     return lambda catalog, inventory, before: reconcile_components(
         catalog, inventory, ComponentSurroundings(before), memory
@@ -90,31 +90,31 @@ def component_room() -> Room:
 
 
 class DecidedFleet:
-    """A config whose packages are drafted by each pass that changes them; people publish nothing."""
+    """A config whose packages each changing pass drafts. Nothing is published."""
 
-    def __init__(self, files: Mapping[str, str], room: Room) -> None:
+    def __init__(self, files: Mapping[str, str], room: ControllerStub) -> None:
         self.files = dict(files)
         self._room = room
-        self._trees = Trees()
+        self._trees = InMemoryTrees()
         self._parsed: ParseCache = {}
         self._catalog: Catalog | None = None
         self._records: dict[PackageLocation, PackageRecord] = {}
 
-    def look(self, changes: Mapping[str, str] | None = None) -> Decided:
-        """Change files of the config, run a pass, and return what it came to."""
+    def run_pass(self, changes: Mapping[str, str] | None = None) -> PassSummary:
+        """Change files of the config, run a pass, and return its summary."""
         self.files |= changes or {}
         tree = FileTree({path: File(text.encode()) for path, text in self.files.items()})
         catalog = self._catalog = read_catalog(tree, self._parsed, previous=self._catalog)
         inventory = read_inventory(catalog, read_repositories(catalog)[0])
         controller_result = self._room(catalog, inventory, self)
         mile = ClusterOverrides(read_override_policies(catalog), inventory.clusters)
-        return self._decided(
+        return self._decide(
             controller_result.variants,
             PackageRenderer(catalog, mile, RenderEngine("safe", merge_options=MergeOptions())),
         )
 
-    def _decided(self, variants: Iterable[Variant], renderer: PackageRenderer) -> Decided:
-        decided = Decided()
+    def _decide(self, variants: Iterable[Variant], renderer: PackageRenderer) -> PassSummary:
+        decided = PassSummary()
 
         def render(variant: Variant, render_inputs: RenderInputs) -> PackageRender:
             decided.rendered.add(_unit(variant))
@@ -132,13 +132,13 @@ class DecidedFleet:
             )
             if isinstance(outcome, Draft):
                 decided.drafted.add(_unit(variant))
-                self._records[_unit(variant)] = self._drafted(outcome)
+                self._records[_unit(variant)] = self._list_drafts(outcome)
             else:
                 assert outcome.record is not None
                 self._records[_unit(variant)] = outcome.record
         return decided
 
-    def _drafted(self, draft: Draft) -> PackageRecord:
+    def _list_drafts(self, draft: Draft) -> PackageRecord:
         rendered = self._trees.store_tree(draft.rendered.files)
         offer = RenderedVersion(
             rendered, NO_STATUS, draft.base_tree, draft.merged_tree, draft.plain_tree, draft.record.review_digest

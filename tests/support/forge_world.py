@@ -1,4 +1,4 @@
-"""A small world whose fleet is on a forge: passes open pull requests there, people merge and close them."""
+"""A small fleet on a forge: passes open pull requests, and tests merge and close them."""
 
 from __future__ import annotations
 
@@ -6,38 +6,38 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
-from tests.support.fake_forge.core import FakeForge, FakeRepository, FakeRequest
+from tests.support.fake_forge.core import FakeForge, FakePullRequest, FakeRepository
 from tests.support.fake_forge.scene import WIRES, Product
 from tests.support.fake_forge.server import Wire, serve
 from tests.support.world import World, catalog, make_bare, package, repository, variant
 
 
 class ForgeWorld(World):
-    """A world with clusters on one forge repository, `acme/fleet`; the forge's clock is the world's."""
+    """A fleet with all clusters in one repository of a forge, `acme/fleet`. Forge and fleet share one clock."""
 
     forge: FakeForge
     on_forge: FakeRepository
     wire: Wire
 
-    def draft_requests(self) -> list[FakeRequest]:
+    def draft_requests(self) -> list[FakePullRequest]:
         """Return all pull requests, open or not."""
         return self.on_forge.requests()
 
     @property
-    def open_requests(self) -> dict[str, FakeRequest]:
+    def open_requests(self) -> dict[str, FakePullRequest]:
         """Return the open pull requests by their head branches."""
         return {
             pull_request.head: pull_request for pull_request in self.on_forge.requests() if pull_request.state == "open"
         }
 
     def writes(self) -> list[str]:
-        """Return the calls since the last time that changed something, and forget all."""
+        """Return the writing calls since the last call, and clear the log."""
         calls = [f"{method} {path}" for method, path in self.forge.calls if method != "GET"]
         self.forge.calls.clear()
         return calls
 
 
-# below the address of a server
+# The path below the server URL.
 _APIS: dict[Product, str] = {"github": "", "gitlab": "/api/v4", "gitea": "/api/v1"}
 
 
@@ -48,7 +48,7 @@ def github_world(
     settings: Mapping[str, object] | None = None,
     **forge: object,
 ) -> Iterator[ForgeWorld]:
-    """Make a world with package `web` on each cluster, its fleet at a GitHub that runs until the block is left."""
+    """Create a fleet with package `web` on each cluster, on a GitHub that runs until the end of the block."""
     with forge_world("github", folder, clusters, settings, **forge) as world:
         yield world
 
@@ -61,9 +61,9 @@ def forge_world(
     settings: Mapping[str, object] | None = None,
     **forge: object,
 ) -> Iterator[ForgeWorld]:
-    """Make a world with package `web` on each cluster, its fleet at a forge that runs until the block is left."""
+    """Create a fleet with package `web` on each cluster, on a forge that runs until the end of the block."""
     fake = FakeForge(folder, lambda: world.now)
-    on_forge, wire = fake.make("acme/fleet"), WIRES[kind](fake)
+    on_forge, wire = fake.create_repository("acme/fleet"), WIRES[kind](fake)
     with serve(wire) as url:
         token = folder / "token"
         token.write_text(fake.token)

@@ -1,4 +1,4 @@
-"""A small web server around git's own backend, for what only happens over HTTP: logins, refusals, redirects."""
+"""A small web server around `git http-backend`, for logins, refusals and redirects."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from urllib.parse import unquote
 
-from tests.support.git_env import HERMETIC
+from tests.support.git_repositories import HERMETIC
 
 
 @dataclass
 class GitHost:
-    """What the server is like: whom it lets in, and which status or redirect it answers.
+    """Behavior of the server: accepted logins, and status or redirect of its responses.
 
-    Requests with `held` in their path are taken and not answered until the `gate` is opened. `observe` is called while
-    the client of a request waits for its answer. `authorizations` are the values of that header, "" without one.
+    Requests with `held` in their path wait until the `gate` is opened. The server calls `observe` while the client of
+    a request waits. `authorizations` contains the values of that header, "" for a request without it.
     """
 
     root: Path

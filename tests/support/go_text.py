@@ -1,8 +1,8 @@
-"""Texts of upstream's tests, which are raw strings of Go."""
+"""Texts from tests of other projects, which are raw strings in Go."""
 
 from __future__ import annotations
 
 
 def raw_string(text: str | None) -> str:
-    """Return a text without the indent of the quote that ends it: tabs that no YAML parser accepts."""
+    """Return a text without the indentation of its closing quote: tabs, which no YAML parser accepts."""
     return (text or "").rstrip(" \t")

@@ -1,4 +1,4 @@
-"""A small world whose config is in a repository, so that every pass names a commit of it."""
+"""A small fleet with its config in a repository, so that each pass has a config commit."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from pathlib import Path
 
 from reconciler.bootstrap import build_services
 from reconciler.inspect.past import PastReader
-from tests.support.git_env import commit_files, git, make_bare, read_file
-from tests.support.policies import RINGS, labelled_package, policy, publish, rolled_out, rollout_world
+from tests.support.git_repositories import commit_files, git, make_bare, read_file
+from tests.support.policies import RINGS, labelled_package, policy, publish, rollout_rule, rollout_world
 from tests.support.templates import bundle, kafka, template_world
 from tests.support.world import CLUSTERS, Files, World, config_map, small_world, variant
 
 
 class HistoryWorld(World):
-    """A world whose config has commits; who writes a file of it commits that."""
+    """A fleet whose config has commits: writing a file creates a commit."""
 
     @property
     def repo(self) -> Path:
@@ -25,11 +25,11 @@ class HistoryWorld(World):
 
     @property
     def source(self) -> str:
-        """Where passes read the config from."""
+        """The location of the config for passes."""
         return str(self.repo)
 
     def write(self, files: Files) -> None:
-        """Commit files of the config; None removes one."""
+        """Commit files of the config. None removes a file."""
         self.change(files)
 
     def change(self, files: Files, message: str = "by hand", branch: str = "main", seconds: int = 1_200_000_000) -> str:
@@ -38,27 +38,27 @@ class HistoryWorld(World):
         return commit_files(self.repo, f"refs/heads/{branch}", data, message, seconds)
 
     def squash_config(self) -> str:
-        """Make one commit of all that the config is, and forget those before it; return the commit."""
+        """Replace the history of the config by one commit and return it."""
         files = {path: read_file(self.repo, "refs/heads/main", path) + "\n" for path in self.paths(self.repo, "main")}
         git(self.repo, "update-ref", "-d", "refs/heads/main")
         commit = self.change(files, "all of it", seconds=1_250_000_000)
-        self.forget_unnamed(self.repo)
+        self.prune_unreachable_objects(self.repo)
         return commit
 
-    def forget_unnamed(self, repository: Path) -> None:
-        """Drop what no ref of a repository leads to, and what the cache has."""
+    def prune_unreachable_objects(self, repository: Path) -> None:
+        """Delete the unreachable objects of a repository, and the cache."""
         git(repository, "gc", "--quiet", "--prune=now")
         shutil.rmtree(self.folder / "cache")
 
     @contextmanager
-    def past(self) -> Iterator[PastReader]:
-        """Open what was."""
+    def open_past(self) -> Iterator[PastReader]:
+        """Open the reader of earlier commits."""
         parts = build_services(self._read_settings(), self.source, clock=lambda: self.now)
         with parts.remotes as remotes:
             yield PastReader(parts.source, parts.open_config_history, remotes, parts.pass_services)
 
     def publish(self) -> None:
-        """Run a pass, publish all drafts, and let another one see it."""
+        """Run a pass, publish all drafts, and run a second pass."""
         self.sync()
         for cluster in CLUSTERS:
             if self.head(f"drafts/{cluster}"):
@@ -67,7 +67,7 @@ class HistoryWorld(World):
 
 
 def with_history(world: World) -> HistoryWorld:
-    """Return a world of which the config, as it lies there, is the first commit of a repository."""
+    """Return a fleet whose first config commit contains the current config folder."""
     history_world = HistoryWorld(world.folder, **world._settings)
     make_bare(history_world.repo)
     files = {path.relative_to(world.config).as_posix(): path.read_text() for path in world.config.rglob("*.yaml")}
@@ -76,16 +76,16 @@ def with_history(world: World) -> HistoryWorld:
 
 
 def history_published(folder: Path) -> HistoryWorld:
-    """Return the small world with its config in a repository, and all packages published."""
+    """Return the small fleet with its config in a repository and all packages published."""
     world = with_history(small_world(folder))
     world.publish()
     return world
 
 
 def rollout_history(folder: Path) -> HistoryWorld:
-    """Return three rings, of which the last has not got a rule yet; all are at a later upstream."""
+    """Return three rings at a later upstream. The last ring has no rule yet."""
     world = with_history(rollout_world(folder))
-    world.change({"policies/site.yaml": policy("site", [rolled_out(5)])})
+    world.change({"policies/site.yaml": policy("site", [rollout_rule(5)])})
     world.sync()
     publish(world, "amsterdam")
     world.release("web", "v2", labelled_package("web", "site", image="2.0", notes=config_map("notes", a="b")))
@@ -96,7 +96,7 @@ def rollout_history(folder: Path) -> HistoryWorld:
 
 
 def templates_history(folder: Path) -> HistoryWorld:
-    """Return two clusters with Kafkas and pools, of which Berlin's Kafka has another template by now."""
+    """Return two clusters with Kafkas and node pools. The template of Berlin's Kafka has changed."""
     world = with_history(template_world(folder))
     world.publish()
     world.release("kafka", "v2", bundle("kafka", kafka=kafka({"pod": {"priorityClassName": "calm"}})))

@@ -1,7 +1,7 @@
-"""Kallithea, a real forge: its server with SQLite in a temporary folder, and a driver of the port for tests alone.
+"""Kallithea, a real forge: its server with SQLite in a temporary folder, and a test driver of the forge port.
 
-It is a second opinion on what we believe of forges: its pull requests stay at the commit that they were opened with,
-it merges nothing, and it never notices that somebody else did.
+It behaves differently from the supported forges: its pull requests stay at their first commit, it merges nothing,
+and it does not detect merges by other programs.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ from reconciler.forge.errors import (
     ForgeUnreachableError,
 )
 from reconciler.forge.port import MergeMethod, NewRequest, PullRequest, Verdict
-from tests.support.git_env import HERMETIC
+from tests.support.git_repositories import HERMETIC
 
-# The path of a Python interpreter with Kallithea; tests/real/test_kallithea.py describes the installation.
+# The path of a Python with Kallithea; docs/how-to/connect-a-forge.md describes how to install one.
 PYTHON = os.environ.get("RECONCILER_KALLITHEA", "")
 _DRAFT = "[draft] "
 _START_SECONDS = 60
@@ -41,7 +41,7 @@ _NUMBER = re.compile(r"/pull-request/(\d+)")
 
 @dataclass(frozen=True)
 class Account:
-    """Somebody who may push to Kallithea and call its API."""
+    """An account that may push to Kallithea and call its API."""
 
     name: str
     password: str
@@ -50,44 +50,44 @@ class Account:
 
 @dataclass(frozen=True)
 class Kallithea:
-    """A running server; everything of it lies in `folder`."""
+    """A running server. All its files are in `folder`."""
 
     url: str
     folder: Path
     admin: Account
 
     def call(self, method: str, who: Account | None = None, **arguments: object) -> Any:
-        """Call its API as somebody, by default as the administrator. Raises ForgeError."""
+        """Call the API as an account, by default as the administrator. Raises ForgeError."""
         return _call(self.url, (who or self.admin).key, method, arguments)
 
-    def join(self, name: str) -> Account:
-        """Make an account; a new one may only read."""
+    def create_account(self, name: str) -> Account:
+        """Create an account. A new account has only read access."""
         password = f"{name}-password"
         self.call("create_user", username=name, email=f"{name}@example.com", password=password)
         return Account(name, password, _key(self.folder, name))
 
-    def make(self, name: str, *writers: Account) -> Path:
-        """Make an empty repository that these may push to; return where it is."""
+    def create_repository(self, name: str, *writers: Account) -> Path:
+        """Create an empty repository with these accounts as writers; return its path."""
         self.call("create_repo", repo_name=name, repo_type="git")
         for account in writers:
             self.call("grant_user_permission", repoid=name, userid=account.name, perm="repository.write")
         return self.folder / "repositories" / name
 
     def address(self, repository: str, who: Account) -> str:
-        """Return the URL of a repository with somebody's login in it."""
+        """Return the URL of a repository with the login of an account."""
         scheme, _, rest = self.url.partition("://")
         return f"{scheme}://{who.name}:{who.password}@{rest}/{repository}"
 
     def review(self, number: int, who: Account, status: str = "", close: bool = False) -> None:
-        """Comment on a pull request: `approved`, `rejected`, and closed or not."""
+        """Comment on a pull request with the status `approved` or `rejected`, and optionally close it."""
         mapping = {"status": status} if status else {}
         self.call("comment_pullrequest", who, pull_request_id=number, comment_msg="seen", close_pr=close, **mapping)
 
 
 @contextmanager
 def serve(folder: Path) -> Iterator[Kallithea]:
-    """Start a server on a free local port, its database and repositories in a folder; end it with the block."""
-    # not resolved: the Python of an environment is a link
+    """Start a server on a free local port with its data in a folder. Stop it at the end of the block."""
+    # Not resolved, because the Python of a virtual environment is a symbolic link.
     home = Path(PYTHON).absolute().parent
     environment = HERMETIC | {"HOME": str(folder), "LC_ALL": "C.UTF-8", "TZ": "UTC", "PYTHONUNBUFFERED": "1"}
 
@@ -114,7 +114,7 @@ def serve(folder: Path) -> Iterator[Kallithea]:
 
 
 def _key(folder: Path, name: str) -> str:
-    # the API tells nobody's key
+    # The API does not return API keys.
     with closing(sqlite3.connect(folder / "kallithea.db")) as database:
         ((key,),) = database.execute("select api_key from users where username = ?", (name,)).fetchall()
     return str(key)
@@ -131,11 +131,11 @@ def _port(process: subprocess.Popen[bytes], log: Path) -> int:
 
 
 class KallitheaForge:
-    """One repository at Kallithea, by its API, and by its web form where the API has no such call.
+    """One repository on Kallithea. It uses the API, and the web form for operations without an API call.
 
-    A draft is a title that starts with `[draft]`. `update` moves a request on to the head of its branch, which makes
-    another one of it, with another number, and closes the first. Labels, checks of commits and merging it has not:
-    these are refused. "merged" it does not know: what was merged stays open until somebody closes it.
+    A draft has a title with the prefix `[draft]`. `update` creates a new request with a new number for the head of the
+    branch, and closes the old request. Kallithea has no labels, no checks and no merge; these calls are refused.
+    It has no state "merged": a merged request stays open until a person closes it.
     """
 
     def __init__(self, url: str, repository: str, who: Account) -> None:
@@ -191,7 +191,7 @@ class KallitheaForge:
         self._edit(standing, _title(result.title, draft), result.body, {})
 
     def remove_label(self, request: PullRequest, label: str) -> None:
-        """Do nothing: Kallithea has no labels, so that no pull request has one."""
+        """Do nothing, because Kallithea has no labels."""
 
     def close(self, request: PullRequest) -> None:
         self._call("comment_pullrequest", pull_request_id=request.number, close_pr=True)
@@ -232,7 +232,7 @@ class KallitheaForge:
         )
 
     def _edit(self, standing: Mapping[str, Any], title: str, body: str, more: Mapping[str, str]) -> int:
-        # whoever is named as owner becomes it
+        # The account in the field `owner` becomes the owner.
         words = {"pullrequest_title": title, "pullrequest_desc": body, "owner": standing["owner"]}
         return self._post(f"pull-request/{standing['pull_request_id']}", {**words, **more})
 
@@ -240,7 +240,7 @@ class KallitheaForge:
         return _call(self._url, self._key, method, arguments)
 
     def _post(self, path: str, fields: Mapping[str, str]) -> int:
-        """Send a form; it answers with the way to the pull request, and refuses in words that only a browser gets."""
+        """Send a form. The response redirects to the pull request. Errors are only in the HTML page."""
         bearer = {"Authorization": f"Bearer {self._key}"}
         answer = _send(f"{self._url}/{self._repository}/{path}", data=dict(fields), headers=bearer)
         number = _NUMBER.search(answer.headers.get("location", ""))
@@ -254,7 +254,7 @@ def _title(title: str, draft: bool) -> str:
 
 
 def _is_approved(statuses: Sequence[Mapping[str, str]]) -> bool:
-    """Return whether somebody approves, and nobody rejects; opening it counts as being under review."""
+    """Return whether at least one person approves and none rejects. The opening counts as "under review"."""
     last = {item["reviewer"]: item["status"] for item in statuses}
     return "approved" in last.values() and "rejected" not in last.values()
 

@@ -1,4 +1,4 @@
-"""Local changes of people to a branch: files of any mode, symbolic links and submodules, to the byte."""
+"""Local changes of people to a branch: files of any mode, symbolic links and submodules, as bytes."""
 
 from __future__ import annotations
 
@@ -7,26 +7,28 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.support.git_env import HERMETIC, git
+from tests.support.git_repositories import HERMETIC, git
 
 FILE, EXECUTABLE, LINK, SUBMODULE = "100644", "100755", "120000", "160000"
 
 
 @dataclass(frozen=True)
 class Entry:
-    """One file of a branch: its Git mode and its bytes; of a link its target, of a submodule its commit."""
+    """One file of a branch: its Git mode and its bytes. The bytes of a link are its target, of a submodule its
+    commit.
+    """
 
     mode: str
     data: bytes
 
 
-# the files of a branch by path; None in a change removes one
+# The files of a branch by path. None in a change removes a file.
 Entries = Mapping[str, Entry]
 Change = Mapping[str, Entry | None]
 
 
 def read_entries(repository: Path, commit: str, folder: str = "") -> dict[str, Entry]:
-    """Return everything below a folder of a commit by its path there, links and submodules included."""
+    """Return all entries below a folder of a commit by their relative path, including links and submodules."""
     listed = git(repository, "ls-tree", "-r", "-z", "--full-tree", f"{commit}:{folder}", check=False)
     rows = [row.partition("\t") for row in listed.split("\0") if row]
     mapping = {path: head.split() for head, _, path in rows}
@@ -54,11 +56,11 @@ def _read_blobs(repository: Path, ids: list[str]) -> dict[str, bytes]:
 
 
 def commit_entries(repository: Path, ref: str, changes: Change, message: str = "by hand") -> str:
-    """Commit changes of files of any mode on top of a ref, as a person would; return the commit."""
+    """Commit changes of files of any mode on top of a ref, as a person does; return the commit."""
     parent = git(repository, "rev-parse", "--verify", ref)
     stream = [f"commit {ref}\ncommitter Ada <ada@example.com> 1100000000 +0000\n".encode()]
     stream.append(f"data {len(message)}\n{message}\nfrom {parent}\n".encode())
-    # what goes makes room for what comes
+    # Deletions come first, so that a new file can replace a folder.
     for path, entry in sorted(changes.items(), key=lambda values: values[1] is not None):
         quoted = b'"' + path.encode().replace(b"\\", b"\\\\").replace(b'"', b'\\"') + b'"'
         if entry is None:

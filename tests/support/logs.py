@@ -1,4 +1,4 @@
-"""Settings of the log that a command changes in the process of a test."""
+"""Log settings that a command changes in the process of a test."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from reconciler.reconcile.event_log import log
 
 @contextmanager
 def unchanged_logs() -> Iterator[None]:
-    """Restore the settings of the log at the end."""
+    """Restore the log settings at the end."""
     before = structlog.get_config()
     try:
         yield

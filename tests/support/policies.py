@@ -1,4 +1,4 @@
-"""Worlds with policies: packages that clusters have differently, and resources that are placed on them."""
+"""Test fleets with policies: packages with differences between clusters, and placed resources."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Rules = Sequence[Mapping[str, object]]
 
 
 def metadata_of(name: str, namespace: str = "", **more: Mapping[str, str]) -> str:
-    """Return the metadata of an object; `more` are its labels and annotations."""
+    """Return the metadata of an object. `more` contains its labels and annotations."""
     mapping = {
         "name": name,
         **({"namespace": namespace} if namespace else {}),
@@ -27,50 +27,50 @@ def metadata_of(name: str, namespace: str = "", **more: Mapping[str, str]) -> st
     return "metadata: " + json.dumps(mapping) + "\n"
 
 
-def written(
+def format_object(
     kind: str, name: str, spec: object, namespace: str = "", api: str = KUBEADMIRAL, **more: Mapping[str, str]
 ) -> str:
-    """Return an object of any kind, its spec in JSON."""
+    """Return an object of any kind with its spec in JSON."""
     return f"apiVersion: {api}\nkind: {kind}\n{metadata_of(name, namespace, **more)}spec: {json.dumps(spec)}\n"
 
 
 def policy(name: str, rules: Rules, namespace: str = "", **spec: Any) -> str:
-    """Return an OverridePolicy, of all the clusters' kind if it has no namespace."""
+    """Return an OverridePolicy, or a ClusterOverridePolicy if it has no namespace."""
     kind = "OverridePolicy" if namespace else "ClusterOverridePolicy"
-    return written(kind, name, {**spec, "overrideRules": list(rules)}, namespace)
+    return format_object(kind, name, {**spec, "overrideRules": list(rules)}, namespace)
 
 
 def patch(path: str, value: object, clusters: Mapping[str, object] | None = None, **rule: object) -> dict[str, object]:
-    """Return a rule that sets one field, everywhere or where `clusters` say."""
+    """Return a rule that sets one field, on all clusters or on `clusters`."""
     target = {"targetClusters": clusters} if clusters else {}
     return {**rule, **target, "overriders": {"jsonpatch": [{"operator": "set", "path": path, "value": value}]}}
 
 
 def replicas(count: object, clusters: Mapping[str, object] | None = None, **rule: object) -> dict[str, object]:
-    """Return a rule that sets how many there are."""
+    """Return a rule that sets the number of replicas."""
     return patch("/spec/replicas", count, clusters, **rule)
 
 
 def propagation(name: str, spec: object, namespace: str = "", **annotations: str) -> str:
-    """Return a PropagationPolicy, of all the clusters' kind if it has no namespace."""
+    """Return a PropagationPolicy, or a ClusterPropagationPolicy if it has no namespace."""
     kind = "PropagationPolicy" if namespace else "ClusterPropagationPolicy"
-    return written(kind, name, spec, namespace, annotations=annotations)
+    return format_object(kind, name, spec, namespace, annotations=annotations)
 
 
 def labelled(name: str, policy: str, replicas: int = 2, image: str = "1.0") -> str:
-    """Return a Deployment that names a policy."""
+    """Return a Deployment with the label of a policy."""
     text = deployment(name, replicas, image)
     return text.replace(f"  name: {name}\n", f"  name: {name}\n  labels: {{{ATTACHED}: {policy}}}\n", 1)
 
 
 def labelled_package(name: str, policy: str, replicas: int = 2, image: str = "1.0", **more: str) -> dict[str, str]:
-    """Return an upstream package whose Deployment names a policy."""
+    """Return an upstream package whose Deployment has the label of a policy."""
     return {**package(name, 2, "1.0", **more), "deployment.yaml": labelled(name, policy, replicas, image)}
 
 
 def policy_world(folder: Path, **settings: object) -> World:
-    """Return two clusters with `web`, which names the policy `site`; Berlin has `metrics` as well, which names none."""
-    world = World.new(folder, **settings)
+    """Return two clusters with `web`, which refers to the policy `site`. Berlin also has `metrics` without a policy."""
+    world = World.create(folder, **settings)
     world.release("web", "v1", labelled_package("web", "site"))
     world.release("metrics", "v1", package("metrics"))
     world.write(
@@ -86,28 +86,28 @@ def policy_world(folder: Path, **settings: object) -> World:
 
 
 def policies_drafted(folder: Path) -> World:
-    """Return the world with everything drafted, nothing published."""
+    """Return the fleet with a draft for each package. Nothing is published."""
     world = policy_world(folder)
     world.sync()
     return world
 
 
 def policies_published(folder: Path) -> World:
-    """Return the world with everything published."""
+    """Return the fleet with all packages published."""
     world = policies_drafted(folder)
     publish(world)
     return world
 
 
-def ready(world: World, path: str, namespace: str = "_cluster") -> str:
-    """Return the reason of an object's Ready as the status branch tells it; `path` is its kind and name."""
+def ready_reason(world: World, path: str, namespace: str = "_cluster") -> str:
+    """Return the reason of an object's Ready condition on the status branch. `path` is its kind and name."""
     text = world.text("reconciler/status", f"objects/{namespace}/{path}.yaml")
     conditions: list[dict[str, str]] = parse_yaml(text).documents[0].data["status"]["conditions"]
     return {condition["type"]: condition["reason"] for condition in conditions}["Ready"]
 
 
 def publish(world: World, *clusters: str) -> None:
-    """Merge the drafts of clusters, all by default, and let passes take note of that."""
+    """Merge the drafts of clusters, by default all, and run passes until nothing changes."""
     for item in clusters or CLUSTERS:
         if world.head(f"drafts/{item}"):
             world.merge(item, "squash")
@@ -117,7 +117,9 @@ def publish(world: World, *clusters: str) -> None:
 def resource(
     kind: str, name: str, namespace: str = "shop", on: str = "", by: str = "", adopt: bool = False, **data: str
 ) -> str:
-    """Return a resource that says where it goes: `on` clusters by annotation, `by` a policy of the clusters' kind."""
+    """Return a resource with its placement: `on` lists clusters by annotation, `by` names a
+    ClusterPropagationPolicy.
+    """
     annotations = {**({PLACED_ON: on} if on else {}), **({"reconciler.dev/adopt": "true"} if adopt else {})}
     marks = {**({"labels": {PLACED_BY: by}} if by else {}), **({"annotations": annotations} if annotations else {})}
     lines = "".join(f"  {key}: {value}  # as agreed\n" for key, value in data.items())
@@ -127,8 +129,8 @@ def resource(
 
 
 def placement_world(folder: Path, **settings: object) -> World:
-    """Return two clusters: `limits` goes to both, `banner` where a policy says, and their namespace everywhere."""
-    world = World.new(folder, **settings)
+    """Return two clusters: `limits` and the namespace are on both, a policy selects the clusters of `banner`."""
+    world = World.create(folder, **settings)
     world.write(
         {
             **{f"clusters/{cluster}.yaml": repository(cluster) for cluster in CLUSTERS},
@@ -142,38 +144,38 @@ def placement_world(folder: Path, **settings: object) -> World:
 
 
 def placements_drafted(folder: Path) -> World:
-    """Return the world with everything drafted, nothing published."""
+    """Return the fleet with a draft for each package. Nothing is published."""
     world = placement_world(folder)
     world.sync()
     return world
 
 
 def placements_published(folder: Path) -> World:
-    """Return the world with everything published."""
+    """Return the fleet with all packages published."""
     world = placements_drafted(folder)
     publish(world)
     return world
 
 
-def federated(name: str, **labels: str) -> str:
-    """Return a cluster that KubeAdmiral knows."""
-    return written("FederatedCluster", name, {}, labels=labels)
+def federated_cluster(name: str, **labels: str) -> str:
+    """Return a cluster of KubeAdmiral."""
+    return format_object("FederatedCluster", name, {}, labels=labels)
 
 
-def greenhouse(name: str, **labels: str) -> str:
-    """Return a cluster that Greenhouse knows."""
-    return written("Cluster", name, {}, namespace="team", api="greenhouse.sap/v1alpha1", labels=labels)
+def greenhouse_cluster(name: str, **labels: str) -> str:
+    """Return a cluster of Greenhouse."""
+    return format_object("Cluster", name, {}, namespace="team", api="greenhouse.sap/v1alpha1", labels=labels)
 
 
-def homeless_world(folder: Path, **settings: object) -> World:
-    """Return Oslo and Rome, which have no Repository of their own, and Berlin, which two objects speak of."""
-    world = World.new(folder, **settings)
+def world_with_missing_repositories(folder: Path, **settings: object) -> World:
+    """Return Oslo and Rome, which have no Repository, and Berlin, which has two Cluster objects."""
+    world = World.create(folder, **settings)
     world.write(
         {
-            "clusters/oslo.yaml": federated("oslo", region="north"),
-            "clusters/rome.yaml": greenhouse("rome", region="south"),
+            "clusters/oslo.yaml": federated_cluster("oslo", region="north"),
+            "clusters/rome.yaml": greenhouse_cluster("rome", region="south"),
             "clusters/berlin.yaml": repository("berlin"),
-            "clusters/federated-berlin.yaml": federated("berlin", ring="early"),
+            "clusters/federated-berlin.yaml": federated_cluster("berlin", ring="early"),
             "placed/limits.yaml": resource("ConfigMap", "limits", on="*", cpu="two"),
             "placed/banner.yaml": resource("ConfigMap", "banner", by="early-north", text="hello"),
             "policies/early.yaml": propagation(
@@ -193,20 +195,20 @@ RINGS = {"amsterdam": "canary", "berlin": "early", "lisbon": "late"}
 HOUR = 3_600
 
 
-def rolled_out(count: object, soak: str = "1h") -> dict[str, object]:
-    """Return a rule that sets how many there are: on the canary ring first, then on the early one, then elsewhere."""
+def rollout_rule(count: object, soak: str = "1h") -> dict[str, object]:
+    """Return a rule that sets replicas, first on the canary ring, then on the early ring, then on all others."""
     waves = [{"clusterSelector": {"ring": "canary"}}, {"clusterSelector": {"ring": "early"}}]
     return replicas(count, name="count", rollout={"waves": waves, **({"soak": soak} if soak else {})})
 
 
 def ring_of(cluster: str, ring: str) -> str:
-    """Return the Repository of a cluster, labelled with its ring."""
+    """Return the Repository of a cluster, with its ring as label."""
     return repository(cluster).replace("labels: {", f"labels: {{ring: {ring}, ")
 
 
 def rollout_world(folder: Path, **settings: object) -> World:
-    """Return a cluster for each of three rings with `web` published there, which names a policy without rules."""
-    world = World.new(folder, **settings)
+    """Return one cluster for each of three rings with `web` published. Its policy has no rules."""
+    world = World.create(folder, **settings)
     world.now = 1_200_000_000
     world.release("web", "v1", labelled_package("web", "site"))
     world.write(

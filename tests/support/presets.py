@@ -1,4 +1,4 @@
-"""Worlds with plugin presets: Plugins that are made for clusters, and all that changes their options on the way."""
+"""Test fleets with plugin presets, and with all sources of their option values."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from tests.support.policies import publish, written
+from tests.support.policies import format_object, publish
 from tests.support.world import World, repository
 
 GREENHOUSE = "greenhouse.sap/v1alpha1"
@@ -18,17 +18,17 @@ Options = Sequence[Mapping[str, object]]
 
 
 def option(name: str, value: object) -> dict[str, object]:
-    """Return an option as presets and overrides give it."""
+    """Return an option of a preset or an override."""
     return {"name": name, "value": value}
 
 
 def from_secret(name: str, secret: str, key: str) -> dict[str, object]:
-    """Return an option that is kept in a Secret."""
+    """Return an option with a reference to a Secret."""
     return {"name": name, "valueFrom": {"secret": {"name": secret, "key": key}}}
 
 
 def definition(name: str = "logshipper", version: str = "2.4.0", **defaults: object) -> str:
-    """Return a plugin definition of all organizations; `defaults` are those of the options size and storage."""
+    """Return a ClusterPluginDefinition. `defaults` are the defaults of the options size and storage."""
     chart = {"name": f"{name}-chart", "repository": "oci://charts.example.test/obs", "version": "1.9.3"}
     options = [
         {"name": "buffer.size", "type": "int", "required": False, "default": defaults.get("size", 64)},
@@ -37,14 +37,14 @@ def definition(name: str = "logshipper", version: str = "2.4.0", **defaults: obj
         {"name": "endpoint", "type": "string", "required": True},
     ]
     spec = {"version": version, "helmChart": chart, "options": options}
-    return written("ClusterPluginDefinition", name, spec, api=GREENHOUSE)
+    return format_object("ClusterPluginDefinition", name, spec, api=GREENHOUSE)
 
 
 def cluster(name: str, tier: str = "", overrides: Options = (), **labels: str) -> str:
-    """Return a cluster of the organization; it has no tier where that is "-"."""
+    """Return a cluster of the organization. The tier "-" means no label."""
     mapping = {**labels, "tier": tier or TIERS.get(name, "core"), "metadata.greenhouse.sap/region": f"{name}-1"}
     spec = {"accessMode": "direct", **({"pluginOverrides": list(overrides)} if overrides else {})}
-    return written("Cluster", name, spec, TEAM, GREENHOUSE, labels=mapping)
+    return format_object("Cluster", name, spec, TEAM, GREENHOUSE, labels=mapping)
 
 
 def preset(
@@ -55,7 +55,7 @@ def preset(
     marks: Mapping[str, Mapping[str, str]] | None = None,
     **spec: Any,
 ) -> str:
-    """Return a preset of `logshipper`; `overrides` are by cluster, `marks` its labels and annotations."""
+    """Return a preset of `logshipper`. `overrides` are by cluster; `marks` are its labels and annotations."""
     endpoint = {"name": "endpoint", "expression": "https://${global.greenhouse.metadata.region}.example.test"}
     of_clusters = [{"clusterName": item, "overrides": list(entry)} for item, entry in (overrides or {}).items()]
     whole = {
@@ -68,22 +68,22 @@ def preset(
         "clusterOptionOverrides": of_clusters,
         **spec,
     }
-    return written("PluginPreset", name, whole, TEAM, GREENHOUSE, **(marks or {}))
+    return format_object("PluginPreset", name, whole, TEAM, GREENHOUSE, **(marks or {}))
 
 
 def override(name: str, options: Options, **spec: Any) -> str:
     """Return a PluginOverride of the organization."""
-    return written("PluginOverride", name, {**spec, "overrides": list(options)}, TEAM, GREENHOUSE)
+    return format_object("PluginOverride", name, {**spec, "overrides": list(options)}, TEAM, GREENHOUSE)
 
 
 def organization(*options: Mapping[str, object]) -> str:
-    """Return the organization, with what it says of all its Plugins."""
-    return written("Organization", TEAM, {"pluginOverrides": list(options)}, api=GREENHOUSE)
+    """Return the organization with its defaults for all Plugins."""
+    return format_object("Organization", TEAM, {"pluginOverrides": list(options)}, api=GREENHOUSE)
 
 
 def preset_world(folder: Path, **settings: object) -> World:
-    """Return three clusters, Oslo without a Repository, with `logs` on all of them and `metrics` where the edge is."""
-    world = World.new(folder, **settings)
+    """Return three clusters: `logs` is on all of them, `metrics` on the edge clusters. Oslo has no Repository."""
+    world = World.create(folder, **settings)
     world.write(
         {
             **{f"repositories/{item}.yaml": repository(item) for item in CLUSTERS[:2]},
@@ -95,26 +95,26 @@ def preset_world(folder: Path, **settings: object) -> World:
                 overrides={"berlin": [option("buffer.size", 32)]},
             ),
             "presets/metrics.yaml": preset("metrics", tiers=["edge"], plugin={"releaseName": "metrics"}),
-            "overrides/edge.yaml": override("edge", [option("storage", "zfs")], clusterSelector=tier("edge")),
+            "overrides/edge.yaml": override("edge", [option("storage", "zfs")], clusterSelector=tier_selector("edge")),
         }
     )
     return world
 
 
-def tier(name: str) -> dict[str, object]:
-    """Return the choice of the clusters of a tier."""
+def tier_selector(name: str) -> dict[str, object]:
+    """Return a selector for the clusters of a tier."""
     return {"labelSelector": {"matchLabels": {"tier": name}}}
 
 
 def presets_drafted(folder: Path) -> World:
-    """Return the world with everything drafted, nothing published."""
+    """Return the fleet with a draft for each package. Nothing is published."""
     world = preset_world(folder)
     world.sync()
     return world
 
 
 def presets_published(folder: Path) -> World:
-    """Return the world with everything published."""
+    """Return the fleet with all packages published."""
     world = presets_drafted(folder)
     publish(world, *CLUSTERS)
     return world

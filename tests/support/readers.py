@@ -1,4 +1,4 @@
-"""What the readers of all kinds say of one document, whatever room they are of: is it sound, or not?"""
+"""Runs the reader of each kind on one document and returns the validation errors."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ Told = Sequence[str]
 
 @dataclass(frozen=True)
 class _Document:
-    """A document that was never text: all of it is on line 1."""
+    """A document without text. Each field is on line 1."""
 
     data: Any
     line: int = 1
@@ -56,13 +56,13 @@ class _Document:
         return 1
 
 
-def faults(document: Mapping[str, Any]) -> Told:
-    """Return what the reader of its kind refuses a document for, () when it takes it; kinds without one take all."""
+def read_errors(document: Mapping[str, Any]) -> Told:
+    """Return the errors that the reader of its kind reports for a document. A kind without a reader has none."""
     return _READERS.get(document["kind"], lambda document: ())(document)
 
 
 def config_object(document: Mapping[str, Any]) -> ConfigObject:
-    """Return a document as the catalog would hand it to a reader."""
+    """Return a document as an object of the catalog."""
     metadata, (group, _) = document["metadata"], split_api_version(document["apiVersion"])
     namespace = metadata.get("namespace") or ("default" if is_namespaced(group, document["kind"]) else "")
     key = ObjectKey(group, document["kind"], str(namespace), metadata["name"])
@@ -85,7 +85,7 @@ def _repository(document: Mapping[str, Any]) -> Told:
 
 
 def _revision_set(document: Mapping[str, Any]) -> Told:
-    # it is looked up by its apiVersion
+    # The reader is selected by apiVersion.
     wrong = [] if document["apiVersion"] == REVISION_SET_API_VERSION else ["apiVersion"]
     return [*wrong, *read_revision_set(document).errors]
 

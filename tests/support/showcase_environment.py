@@ -1,4 +1,4 @@
-"""The showcase: a config of all controllers, a catalog and a fleet of four clusters, built from `fixtures/showcase`."""
+"""The showcase: a config for all controllers, a catalog and a fleet of four clusters, from `fixtures/showcase`."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from reconciler.git.object_writer import NewCommit, PutFile
 from reconciler.git.push_outcomes import PushUnit, RefUpdate
 
 FIXTURES = Path(__file__).resolve().parents[2] / "fixtures" / "showcase"
-# equal input gives equal commit ids on every machine
+# Equal input gives equal commit ids on each machine.
 _SECONDS = 1_767_225_600
 
 
 def build_showcase(folder: Path) -> None:
-    """Write the config and the repositories `catalog.git` and `fleet.git` to a folder; nothing is reconciled."""
+    """Write the config and the repositories `catalog.git` and `fleet.git` to a folder, without a pass."""
     shutil.copytree(FIXTURES / "config", folder / "config")
     create_repository(folder / "catalog.git")
     create_repository(folder / "fleet.git")

@@ -1,4 +1,4 @@
-"""A small real world: a catalog, a fleet, a config folder; passes run in process, people work from a clone."""
+"""A small real fleet: a catalog, a fleet repository and a config folder. Passes run in the test process."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from reconciler.reconcile.services import PlanPublisher
 from reconciler.review.actions import apply_review_action
 from reconciler.review.drafts import DraftReview
 from reconciler.settings import Settings
-from tests.support.git_env import commit_files, git, make_bare, point_ref, read_file, read_ref, read_refs
+from tests.support.git_repositories import commit_files, git, make_bare, point_ref, read_file, read_ref, read_refs
 
 Files = Mapping[str, str | None]
 CLUSTERS = ("berlin", "lisbon")
@@ -44,7 +44,7 @@ STATE = "refs/reconciler/state/"
 
 
 def deployment(name: str, replicas: int = 2, image: str = "1.0") -> str:
-    """Return a small Deployment with comments that must survive."""
+    """Return a small Deployment with comments, which each merge must keep."""
     return textwrap.dedent(f"""\
         apiVersion: apps/v1
         kind: Deployment
@@ -61,7 +61,7 @@ def deployment(name: str, replicas: int = 2, image: str = "1.0") -> str:
 
 
 def config_map(name: str, injection: str = "", **data: str) -> str:
-    """Return a ConfigMap; `injection` makes it an injection point."""
+    """Return a ConfigMap. `injection` makes it an injection point."""
     lines = ["apiVersion: v1", "kind: ConfigMap", "metadata:", f"  name: {name}"]
     lines += ["  annotations:", f"    kpt.dev/config-injection: {injection}"] if injection else []
     lines += ["data:", *(f"  {key}: {value}" for key, value in data.items())]
@@ -69,14 +69,14 @@ def config_map(name: str, injection: str = "", **data: str) -> str:
 
 
 def package(name: str, replicas: int = 2, image: str = "1.0", **more: str) -> dict[str, str]:
-    """Return an upstream package: a Kptfile, a Deployment, and more files by stem."""
+    """Return an upstream package: a Kptfile, a Deployment, and more files without their suffix."""
     kptfile = f"apiVersion: kpt.dev/v1\nkind: Kptfile\nmetadata:\n  name: {name}\n"
     files = {f"{stem}.yaml": content for stem, content in more.items()}
     return {"Kptfile": kptfile, "deployment.yaml": deployment(name, replicas, image), **files}
 
 
 def repository(name: str, url: str = "./fleet.git", **git_fields: str) -> str:
-    """Return a deployment Repository, labelled with its region."""
+    """Return a deployment Repository with the label of its region."""
     lines = ["apiVersion: config.porch.kpt.dev/v1alpha1", "kind: Repository", "metadata:", f"  name: {name}"]
     lines += [f"  labels: {{region: {REGIONS.get(name, 'north')}}}", "spec:", "  type: git", "  deployment: true"]
     lines += ["  git:", f"    repo: {url}", *(f"    {key}: {value}" for key, value in git_fields.items())]
@@ -84,12 +84,12 @@ def repository(name: str, url: str = "./fleet.git", **git_fields: str) -> str:
 
 
 def catalog(name: str = "catalog") -> str:
-    """Return the Repository that upstream packages come from."""
+    """Return the Repository of the upstream packages."""
     return repository(name, f"./{name}.git", branch="main").replace("deployment: true", "deployment: false")
 
 
 def variant(name: str, repo: str, package: str, revision: str = "v1", upstream: str = "", extra: str = "") -> str:
-    """Return a PackageVariant; `extra` are more lines of its spec, one field per line."""
+    """Return a PackageVariant. `extra` contains more lines of its spec, one field per line."""
     lines = ["apiVersion: config.porch.kpt.dev/v1alpha1", "kind: PackageVariant", "metadata:", f"  name: {name}"]
     lines += ["spec:", f"  upstream: {{repo: catalog, package: {upstream or package}, revision: {revision}}}"]
     lines += [f"  downstream: {{repo: {repo}, package: {package}}}"]
@@ -98,7 +98,7 @@ def variant(name: str, repo: str, package: str, revision: str = "v1", upstream: 
 
 
 def injected_set(package: str, clusters: Iterable[str], revision: str = "v1") -> str:
-    """Return a PackageVariantSet that puts a package on clusters and fills in the object of their region."""
+    """Return a PackageVariantSet that selects clusters and injects the object of their region."""
     targets = "".join(f"        - name: {cluster}\n" for cluster in clusters)
     return (
         "apiVersion: config.porch.kpt.dev/v1alpha2\nkind: PackageVariantSet\n"
@@ -111,35 +111,35 @@ def injected_set(package: str, clusters: Iterable[str], revision: str = "v1") ->
 
 
 @dataclass(frozen=True)
-class Pass:
-    """One pass: what it reported, and the fleet's refs before and after."""
+class PassResult:
+    """One pass: its report, and the refs of the fleet before and after."""
 
     report: PassReport
     before: Mapping[str, str]
     after: Mapping[str, str]
 
     @property
-    def is_silent(self) -> bool:
-        """Whether no ref of the fleet moved and nothing was rendered."""
+    def is_unchanged(self) -> bool:
+        """Whether no ref of the fleet changed and nothing was rendered."""
         return self.before == self.after and self.report.render_count == 0
 
     @property
-    def moved(self) -> set[str]:
-        """The branches that moved, came or went; state and status are left out."""
+    def changed_branches(self) -> set[str]:
+        """The branches that were changed, created or deleted, without state and status."""
         names = self.before.keys() | self.after.keys()
         moved = {name for name in names if self.before.get(name) != self.after.get(name)}
         return {name.removeprefix("refs/heads/") for name in moved if "reconciler/" not in name}
 
     @property
     def outcomes(self) -> dict[str, str]:
-        """What was decided, by place: `draft`, why nothing was to do, how it leaves, or the codes of what blocks."""
+        """The decision for each target: `draft`, the reason for no change, the deletion step, or the blocking codes."""
         plans = self.report.plan.targets
         mapping = {
             f"{plan.target.name}/{removal_outcome.package}": removal_outcome.kind
             for plan in plans
             for removal_outcome in plan.removals
         }
-        mapping |= {str(item.variant.target): _told(item) for _, item in self.report.plan.list_outcomes()}
+        mapping |= {str(item.variant.target): _format_outcome(item) for _, item in self.report.plan.list_outcomes()}
         for plan in plans:
             mapping |= {
                 f"{plan.target.name}/{held_removal.package}": held_removal.finding.code for held_removal in plan.held
@@ -148,16 +148,16 @@ class Pass:
 
     @property
     def findings(self) -> tuple[Finding, ...]:
-        """Everything that was found."""
+        """All findings."""
         return self.report.plan.list_findings()
 
     @property
     def codes(self) -> set[str]:
-        """The codes of everything that was found."""
+        """The codes of all findings."""
         return {finding.code for finding in self.findings}
 
 
-def _told(outcome: PackageOutcome) -> str:
+def _format_outcome(outcome: PackageOutcome) -> str:
     match outcome:
         case Draft():
             return "draft"
@@ -169,8 +169,8 @@ def _told(outcome: PackageOutcome) -> str:
             return " ".join(codes) or ready["Ready"]
 
 
-class _Interrupted:
-    """A publisher to whose pushes, or to whose approvals, something else comes first."""
+class _InterruptedPublisher:
+    """A publisher that runs another action before its first push or approval."""
 
     def __init__(
         self, push: PushPublisher, pending: list[Callable[[], object]], before: Literal["publish", "approve"]
@@ -198,20 +198,20 @@ class _Interrupted:
         return self._push.status_findings
 
     def publish(self, remote: Remote, written: Sequence[WrittenPlan]) -> Mapping[str, PushOutcome]:
-        self._meddle("publish")
+        self._interrupt("publish")
         return self._push.publish(remote, written)
 
     def push_approvals(self, groups: Sequence[tuple[Remote, Sequence[WrittenPlan]]], now: int) -> ApprovalResult:
-        self._meddle("approve")
+        self._interrupt("approve")
         return self._push.push_approvals(groups, now)
 
-    def _meddle(self, before: str) -> None:
+    def _interrupt(self, before: str) -> None:
         while self._pending and before == self._before:
             self._pending.pop()()
 
 
 class _InterruptedReview(DraftReview):
-    """A review to whose pushes something else comes first."""
+    """A review that runs another action before its first push."""
 
     def __init__(self, review: DraftReview, pending: list[Callable[[], object]]) -> None:
         vars(self).update(vars(review))
@@ -224,7 +224,7 @@ class _InterruptedReview(DraftReview):
 
 
 class World:
-    """Bare repositories and a config folder below `folder`; the clock stands until a test moves `now`."""
+    """Bare repositories and a config folder below `folder`. The clock changes only when a test changes `now`."""
 
     def __init__(self, folder: Path, **settings: object) -> None:
         self.folder = folder
@@ -235,8 +235,8 @@ class World:
         self._settings = settings
 
     @classmethod
-    def new(cls, folder: Path, **settings: object) -> World:
-        """Make an empty world in a folder."""
+    def create(cls, folder: Path, **settings: object) -> World:
+        """Create an empty fleet in a folder."""
         world = cls(folder, **settings)
         world.config.mkdir(parents=True)
         make_bare(world.catalog)
@@ -244,15 +244,15 @@ class World:
         return world
 
     def with_settings(self, **settings: object) -> Self:
-        """Return the same world with other settings."""
+        """Return the same fleet with other settings."""
         result = copy(self)
         result._settings = {**self._settings, **settings}
         return result
 
-    # what platform people do
+    # Actions of platform engineers.
 
     def write(self, files: Files) -> None:
-        """Write files of the config folder; None removes one."""
+        """Write files of the config folder. None removes a file."""
         for path, content in files.items():
             target = self.config / path
             target.parent.mkdir(parents=True, exist_ok=True)
@@ -269,27 +269,27 @@ class World:
         point_ref(self.catalog, f"refs/tags/{name}/{version}", commit)
         return commit
 
-    # what a pass does
+    # Passes.
 
-    def sync(self) -> Pass:
-        """Run one pass that pushes, as a fresh process would."""
+    def sync(self) -> PassResult:
+        """Run one pass with pushes in a new context."""
         before = read_refs(self.fleet)
         report = self._pass(build_push_publisher(self._read_settings()))
-        return Pass(report, before, read_refs(self.fleet))
+        return PassResult(report, before, read_refs(self.fleet))
 
-    def plan(self) -> Pass:
-        """Run one pass that pushes nothing."""
+    def plan(self) -> PassResult:
+        """Run one pass without pushes."""
         before = read_refs(self.fleet)
-        return Pass(self._pass(build_dry_run_publisher()), before, read_refs(self.fleet))
+        return PassResult(self._pass(build_dry_run_publisher()), before, read_refs(self.fleet))
 
-    def sync_while(self, meddle: Callable[[], object], before: Literal["publish", "approve"] = "publish") -> Pass:
-        """Run one pass that pushes, and let something else happen once, just before the first push or approval."""
+    def sync_while(self, meddle: Callable[[], object], before: Literal["publish", "approve"] = "publish") -> PassResult:
+        """Run one pass with pushes, and run another action once before the first push or approval."""
         push = build_push_publisher(self._read_settings())
         refs = read_refs(self.fleet)
-        return Pass(self._pass(_Interrupted(push, [meddle], before)), refs, read_refs(self.fleet))
+        return PassResult(self._pass(_InterruptedPublisher(push, [meddle], before)), refs, read_refs(self.fleet))
 
     def service(self) -> PassRunner:
-        """Return the passes of one process that goes on."""
+        """Return the pass runner of a long-lived process."""
         settings = self._read_settings()
         parts = build_services(settings, self.source, clock=lambda: self.now)
         return PassRunner(parts.source, parts.remotes, parts.pass_services, build_push_publisher(settings))
@@ -299,12 +299,14 @@ class World:
         with parts.remotes as remotes:
             return run_pass(parts.source, remotes, parts.pass_services, publisher)
 
-    # what reviewers do by command
+    # Review commands.
 
-    def act(
+    def run_review_action(
         self, verb: ReviewVerb, *places: str, meddle: Callable[[], object] | None = None, **more: Any
     ) -> tuple[ReviewActionResult, ...]:
-        """Propose, approve, reject or drop as Grace, all without places; `meddle` comes before the first push."""
+        """Propose, approve, reject or drop as Grace; without targets all of them. `meddle` runs before the first
+        push.
+        """
         review_selection = ReviewSelection(
             tuple(TargetReference(*place.split("/", 1)) for place in places),
             more.pop("selector", ""),
@@ -314,8 +316,8 @@ class World:
         with self._review([meddle] if meddle else []) as review:
             return apply_review_action(review, review_selection, act)
 
-    def sheets(self, *places: str, whole: bool = False) -> list[DraftDetails]:
-        """Return what is open on these clusters, or on all."""
+    def list_open_drafts(self, *places: str, whole: bool = False) -> list[DraftDetails]:
+        """Return the open drafts of these clusters, or of all."""
         requested_review_selection = ReviewSelection(tuple(TargetReference(*place.split("/", 1)) for place in places))
         with self._review([]) as review:
             return [
@@ -353,14 +355,14 @@ class World:
         own = {"fleet": {"url": str(self.fleet)}, "cache": str(self.folder / "cache"), "guards": guards}
         return Settings.model_validate({**own, **self._settings})
 
-    def settle(self) -> Pass:
+    def settle(self) -> PassResult:
         """Run passes until one is silent and return it; more than three are too many."""
         for _ in range(4):
             pass_result = self.sync()
-            if pass_result.is_silent:
+            if pass_result.is_unchanged:
                 return pass_result
         raise AssertionError(
-            f"never silent: {pass_result.outcomes}, moved {pass_result.moved}, {pass_result.report.render_count} renders"
+            f"never silent: {pass_result.outcomes}, moved {pass_result.changed_branches}, {pass_result.report.render_count} renders"
         )
 
     # what the people of a cluster do, each on the fleet itself
@@ -514,7 +516,7 @@ MERGES = tuple(_MERGES)
 
 def small_world(folder: Path, **settings: object) -> World:
     """Two clusters with a gateway that takes its region's settings, and metrics for Berlin."""
-    world = World.new(folder, **settings)
+    world = World.create(folder, **settings)
     for path, content in _small_catalog().items():
         (world.catalog / path).parent.mkdir(parents=True, exist_ok=True)
         (world.catalog / path).write_bytes(content)
@@ -537,7 +539,7 @@ def small_world(folder: Path, **settings: object) -> World:
 def _small_catalog() -> dict[str, bytes]:
     # the same for everybody, so that it is made once
     with TemporaryDirectory() as folder:
-        world = World.new(Path(folder) / "world")
+        world = World.create(Path(folder) / "world")
         world.release("gateway", "v1", package("gateway", endpoints=config_map("endpoints", "required", api="none")))
         world.release("metrics", "v1", package("metrics"))
         files = [path for path in world.catalog.rglob("*") if path.is_file()]

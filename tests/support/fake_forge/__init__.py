@@ -1,5 +1,5 @@
-"""Forges for tests: what people see of them is theirs, what they keep is a real bare repository.
+"""Fake forges with real bare repositories.
 
-`core` is what all forges have in common, `server` serves one over HTTP, and every other module is the wire of one
-product: paths, fields and refusals as that product documents them, and a refusal for everything else.
+`core` contains the behavior of all forges, `server` serves a forge over HTTP. Each other module implements the API of
+one product: its paths, fields and refusals as documented. It refuses all other requests.
 """

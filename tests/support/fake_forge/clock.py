@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass
 class Clock:
-    """Seconds since 1970, which stand still unless somebody adds some."""
+    """Seconds since 1970. The time changes only when a test adds seconds."""
 
     now: float = 1_800_000_000.0
 

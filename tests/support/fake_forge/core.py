@@ -1,4 +1,4 @@
-"""What every forge does: pull requests whose truth are the branches of a bare repository, and real merges."""
+"""Behavior of all forges: pull requests between branches of a bare repository, and real merges."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 from threading import RLock
 from typing import Literal
 
-from tests.support.git_env import git, make_bare
+from tests.support.git_repositories import git, make_bare
 
 RequestState = Literal["open", "closed", "merged"]
 ReviewState = Literal["APPROVED", "CHANGES_REQUESTED", "COMMENTED", "DISMISSED"]
@@ -18,7 +18,7 @@ TroubleKind = Literal["", "busy", "spent", "down", "forbidden"]
 
 
 class RefusalError(Exception):
-    """The forge declines; each wire has its own words for it."""
+    """The forge refuses a request. Each product has its own text for it."""
 
 
 class NoSuchRequestError(RefusalError):
@@ -60,7 +60,7 @@ class ConflictError(RefusalError):
 
 
 class ReopenError(RefusalError):
-    """A request that was merged, or whose branch is gone, does not open again."""
+    """A merged request, or a request without a branch, cannot be reopened."""
 
 
 @dataclass
@@ -80,8 +80,8 @@ class Status:
 
 
 @dataclass
-class FakeRequest:
-    """A pull request; `commit` is its head as last seen, `ground` the base's."""
+class FakePullRequest:
+    """A pull request. `commit` is the last observed head, `ground` the commit of its base."""
 
     number: int
     head: str
@@ -104,8 +104,8 @@ class FakeRequest:
 
 
 @dataclass
-class Trouble:
-    """What is the matter with the forge at present, until a moment of its clock."""
+class Outage:
+    """An outage of the forge that ends at a time of its clock."""
 
     kind: TroubleKind = ""
     until: float = 0
@@ -113,9 +113,9 @@ class Trouble:
 
 
 class FakeForge:
-    """A forge with repositories below a folder, one account whose token it knows, and a clock it is given.
+    """A forge with repositories below a folder, one account with a token, and a manual clock.
 
-    `calls` holds every request that came in, as (method, path without query).
+    `calls` contains each request as (method, path without query).
     """
 
     def __init__(
@@ -129,10 +129,10 @@ class FakeForge:
         self.calls: list[tuple[str, str]] = []
         self.repositories: dict[str, FakeRepository] = {}
         self.lock = RLock()
-        self._trouble = Trouble()
+        self._trouble = Outage()
 
-    def make(self, path: str, like: Path | None = None) -> FakeRepository:
-        """Make a repository, such as `acme/fleet`: an empty one, or a copy of another bare one."""
+    def create_repository(self, path: str, like: Path | None = None) -> FakeRepository:
+        """Create a repository such as `acme/fleet`, empty or as a copy of another bare repository."""
         bare = self.root / f"{path}.git"
         if like:
             shutil.copytree(like, bare)
@@ -142,34 +142,34 @@ class FakeForge:
         return self.repositories[path]
 
     @property
-    def trouble(self) -> Trouble:
-        """The trouble of now; one with a `kind` of "" is none."""
+    def outage(self) -> Outage:
+        """The current outage. A `kind` of "" means none."""
         over = self._trouble.until and self.clock() >= self._trouble.until
-        return Trouble() if over else self._trouble
+        return Outage() if over else self._trouble
 
     def busy_for(self, seconds: float) -> None:
-        """Refuse everything for a while, telling how long."""
-        self._trouble = Trouble("busy", self.clock() + seconds)
+        """Refuse all requests for a number of seconds and return Retry-After."""
+        self._trouble = Outage("busy", self.clock() + seconds)
 
-    def spent_until(self, moment: float) -> None:
-        """Refuse everything until the quota is filled again, telling when."""
-        self._trouble = Trouble("spent", moment)
+    def limit_until(self, moment: float) -> None:
+        """Refuse all requests until the rate limit resets, and return the time of the reset."""
+        self._trouble = Outage("spent", moment)
 
-    def down(self) -> None:
-        """Be out of order."""
-        self._trouble = Trouble("down")
+    def break_down(self) -> None:
+        """Answer all requests with a server error."""
+        self._trouble = Outage("down")
 
     def forbid(self, words: str) -> None:
-        """Refuse every write in these words."""
-        self._trouble = Trouble("forbidden", words=words)
+        """Refuse each write with this text."""
+        self._trouble = Outage("forbidden", words=words)
 
     def recover(self) -> None:
-        """Be well again."""
-        self._trouble = Trouble()
+        """End the outage."""
+        self._trouble = Outage()
 
 
 class FakeRepository:
-    """A repository at a forge: a bare one, and its pull requests."""
+    """A repository on a forge: a bare repository and its pull requests."""
 
     def __init__(self, forge: FakeForge, path: str, bare: Path, number: int) -> None:
         self.forge = forge
@@ -178,7 +178,7 @@ class FakeRepository:
         self.number = number
         self.statuses: dict[str, list[Status]] = {}
         self.labels: dict[str, int] = {}
-        self._requests: dict[int, FakeRequest] = {}
+        self._requests: dict[int, FakePullRequest] = {}
         self._seen: dict[str, str] = {}
         self._contained: dict[tuple[str, str], bool] = {}
 
@@ -191,33 +191,33 @@ class FakeRepository:
         return self._branches().get(name)
 
     def has_commit(self, commit: str) -> bool:
-        """Return whether a full commit id is one of this repository's."""
+        """Return whether the repository contains a commit."""
         return len(commit) == 40 and git(self.bare, "cat-file", "-t", commit, check=False) == "commit"
 
     def label(self, name: str) -> int:
-        """Make a label that the repository knows, and return its id."""
+        """Create a label in the repository and return its id."""
         return self.labels.setdefault(name, len(self.labels) + 1)
 
     def set_label(self, number: int, name: str) -> None:
-        """Set a label on a pull request, as a person does."""
+        """Set a label on a pull request."""
         self.label(name)
         request = self.request(number)
         request.labels = [*request.labels, name] if name not in request.labels else request.labels
         self.touch(request)
 
-    def requests(self) -> list[FakeRequest]:
-        """Return all pull requests as the branches have them now, the newest first."""
+    def requests(self) -> list[FakePullRequest]:
+        """Return all pull requests in their current state, the newest first."""
         self._follow_branches()
         return sorted(self._requests.values(), key=lambda request: -request.number)
 
-    def request(self, number: int) -> FakeRequest:
-        """Return a pull request as the branches have it now."""
+    def request(self, number: int) -> FakePullRequest:
+        """Return a pull request in its current state."""
         self._follow_branches()
         if number not in self._requests:
             raise NoSuchRequestError
         return self._requests[number]
 
-    def opened(self, head: str, base: str) -> FakeRequest | None:
+    def find_open_request(self, head: str, base: str) -> FakePullRequest | None:
         """Return the open pull request of two branches."""
         generator_type = (
             pull_request
@@ -226,73 +226,77 @@ class FakeRepository:
         )
         return next((pull_request for pull_request in generator_type if pull_request.state == "open"), None)
 
-    def open(self, head: str, base: str, title: str, body: str, draft: bool, from_fork: str = "") -> FakeRequest:
-        """Open a pull request; with `from_fork` the branch is a stranger's, who has the same commits."""
+    def open(self, head: str, base: str, title: str, body: str, draft: bool, from_fork: str = "") -> FakePullRequest:
+        """Open a pull request. With `from_fork` the head is the same commit in another repository."""
         if self.branch(base) is None:
             raise NoSuchBranchError("base")
         if self.branch(head) is None:
             raise NoSuchBranchError("head")
-        if not from_fork and (standing := self.opened(head, base)):
+        if not from_fork and (standing := self.find_open_request(head, base)):
             raise AlreadyOpenError(standing.number)
         commit, ground = self._commit(head), self._commit(base)
         if self.contains(ground, commit):
             raise NothingToMergeError
         number = max(self._requests, default=0) + 1
-        new_pull_request = FakeRequest(number, head, base, title, body, draft, commit, ground, self.now, self.now)
+        new_pull_request = FakePullRequest(number, head, base, title, body, draft, commit, ground, self.now, self.now)
         new_pull_request.from_fork = from_fork
         self._requests[number] = new_pull_request
         return new_pull_request
 
-    def touch(self, request: FakeRequest) -> None:
-        """Take note that a pull request was changed."""
+    def touch(self, request: FakePullRequest) -> None:
+        """Record the time of a change of a pull request."""
         request.updated = self.now
 
-    def close(self, request: FakeRequest) -> None:
-        """Close a pull request; closing it again says nothing."""
+    def close(self, request: FakePullRequest) -> None:
+        """Close a pull request. Closing it again has no effect."""
         if request.state == "open":
             self._end(request, "closed")
 
-    def delete(self, request: FakeRequest) -> None:
-        """Delete a pull request, as owners of GitLab and Gitea may: there never was one."""
+    def delete(self, request: FakePullRequest) -> None:
+        """Delete a pull request, as owners on GitLab and Gitea can."""
         del self._requests[request.number]
 
-    def reopen(self, request: FakeRequest) -> None:
-        """Open a closed pull request again."""
+    def reopen(self, request: FakePullRequest) -> None:
+        """Reopen a closed pull request."""
         if request.state == "open":
             return
-        if request.state == "merged" or self.branch(request.head) is None or self.opened(request.head, request.base):
+        if (
+            request.state == "merged"
+            or self.branch(request.head) is None
+            or self.find_open_request(request.head, request.base)
+        ):
             raise ReopenError
         request.state, request.ended = "open", 0
         request.commit, request.ground = self._commit(request.head), self._commit(request.base)
         self.touch(request)
 
     def review(self, number: int, user: str, state: ReviewState) -> None:
-        """Let a person review the present head."""
+        """Add a review of the current head by a person."""
         request = self.request(number)
         request.reviews.append(Review(user, state, request.commit, self.now))
         self.touch(request)
 
     def set_status(self, commit: str, status: Status) -> None:
-        """Add a status to a commit; the last of a context counts."""
+        """Add a status to a commit. The last status of a context is effective."""
         self.statuses.setdefault(commit, []).append(status)
 
     def status(self, commit: str, context: str) -> Status | None:
-        """Return the status of a context that counts."""
+        """Return the effective status of a context."""
         return next((status for status in reversed(self.statuses.get(commit, [])) if status.context == context), None)
 
     def contains(self, commit: str, other: str) -> bool:
-        """Return whether a commit is, or descends from, another one."""
+        """Return whether a commit is equal to, or a descendant of, another commit."""
         if (commit, other) not in self._contained:
             beyond = git(self.bare, "rev-list", "--max-count=1", other, f"^{commit}")
             self._contained[commit, other] = not beyond
         return self._contained[commit, other]
 
-    def merges_cleanly(self, request: FakeRequest) -> bool:
+    def merges_cleanly(self, request: FakePullRequest) -> bool:
         """Return whether a merge would have no conflict."""
         return self._merged_tree(self._commit(request.base), request.commit) is not None
 
     def merge(self, number: int, method: str, message: str, expected: str = "") -> str:
-        """Merge a pull request into its base branch, and return the commit that the base has then."""
+        """Merge a pull request into its base branch and return the new commit of the base."""
         request = self.request(number)
         if request.state != "open":
             raise NotOpenError
@@ -310,11 +314,11 @@ class FakeRepository:
         return merged
 
     def _branches(self) -> dict[str, str]:
-        # read from the files, as git lays them out: a process for each look would take most of a test's time
+        # Read the ref files directly, because a Git process per read would take most of a test's time.
         heads, packed = self.bare / "refs/heads", self.bare / "packed-refs"
         loose = {}
         for file in heads.rglob("*"):
-            # a push may be under way
+            # A push may be in progress.
             with suppress(FileNotFoundError, IsADirectoryError):
                 if file.suffix != ".lock":
                     loose[file.relative_to(heads).as_posix()] = file.read_text().strip()
@@ -327,7 +331,7 @@ class FakeRepository:
         assert commit is not None, f"no branch {branch}"
         return commit
 
-    def _join(self, request: FakeRequest, base: str, method: str, message: str) -> str:
+    def _join(self, request: FakePullRequest, base: str, method: str, message: str) -> str:
         tree = self._merged_tree(base, request.commit)
         if tree is None:
             raise ConflictError
@@ -348,7 +352,7 @@ class FakeRepository:
         return base
 
     def _picked_tree(self, base: str, commit: str) -> str | None:
-        # git before 2.40 takes no merge base for merge-tree: three commits are made that have the right one
+        # Before version 2.40, `git merge-tree` has no option for the merge base. Three commits create the right one.
         root = git(self.bare, "commit-tree", f"{commit}^^{{tree}}", "-m", "root")
         ours = git(self.bare, "commit-tree", f"{base}^{{tree}}", "-p", root, "-m", "ours")
         theirs = git(self.bare, "commit-tree", f"{commit}^{{tree}}", "-p", root, "-m", "theirs")
@@ -363,20 +367,20 @@ class FakeRepository:
             if request.state == "open" and not request.from_fork:
                 self._follow(request, branches)
 
-    def _follow(self, request: FakeRequest, branches: dict[str, str]) -> None:
+    def _follow(self, request: FakePullRequest, branches: dict[str, str]) -> None:
         head, base = branches.get(request.head, request.commit), branches.get(request.base)
         if base is not None and (head, base) != (request.commit, request.ground) and self.contains(base, head):
-            # a head that was put back to where the base had been is no merge
+            # A head that was reset to an old base commit is not a merge.
             self._end(request, "closed" if self.contains(request.ground, head) else "merged")
         elif base is None or request.head not in branches:
             self._end(request, "closed")
         elif head != request.commit:
-            # a push to the head takes it out of the queue; auto-merge stays
+            # A push to the head removes the request from the merge queue. Auto-merge stays.
             request.commit, request.queued = head, False
             self.touch(request)
         request.ground = base or request.ground
 
-    def _end(self, request: FakeRequest, state: RequestState) -> None:
+    def _end(self, request: FakePullRequest, state: RequestState) -> None:
         request.state, request.ended = state, self.now
         request.auto_merge = request.queued = False
         self.touch(request)

@@ -1,7 +1,7 @@
-"""Gitea's wire, which is Forgejo's, too: pull requests of repositories, by their API, version 1.
+"""The API of Gitea and Forgejo for pull requests, version 1.
 
-Stricter than Gitea in three things: a field or a parameter that it would overlook is refused, as is a pull request
-without commits, which Gitea would open; and a title's mark of drafts counts in upper case alone.
+It is stricter than Gitea: it refuses unknown fields and parameters, which Gitea ignores, and a pull request without
+commits, which Gitea opens. The draft prefix of a title is recognized only in upper case.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from tests.support.fake_forge.core import (
     ConflictError,
     DraftError,
     FakeForge,
+    FakePullRequest,
     FakeRepository,
-    FakeRequest,
     HeadMovedError,
     NoSuchBranchError,
     NoSuchRequestError,
@@ -29,7 +29,7 @@ from tests.support.fake_forge.core import (
     ReopenError,
     Status,
 )
-from tests.support.fake_forge.server import Answer, Asked
+from tests.support.fake_forge.server import Answer, ApiRequest
 
 _LONGEST_TITLE = 255
 _MARKS = ("WIP:", "[WIP]")
@@ -47,10 +47,10 @@ class _RefusedError(Exception):
 
 @dataclass
 class GiteaWire:
-    """Speaks for a forge as Gitea does.
+    """Answers requests as Gitea does.
 
-    `filters` is whether it knows `base_branch`, as since 1.24; `oldest_first` how its lists run where nothing is said;
-    `base_moves` makes the next merge come too late; `most` is the largest page.
+    `filters`: whether the list has the parameter `base_branch`, as since version 1.24. `oldest_first`: the default order
+    of lists. `base_moves`: the next merge fails because its base moved. `most`: the maximum page size.
     """
 
     forge: FakeForge
@@ -59,10 +59,10 @@ class GiteaWire:
     base_moves: bool = False
     most: int = 50
 
-    def answer(self, requests: Asked) -> Answer:
-        """Return what Gitea answers."""
+    def answer(self, requests: ApiRequest) -> Answer:
+        """Return the response of Gitea."""
         try:
-            self._be_troubled(requests)
+            self._apply_outage(requests)
             return self._route(requests)
         except _RefusedError as refused:
             mapping = {"message": refused.words, "url": f"{self.forge.url}/api/swagger"}
@@ -74,18 +74,18 @@ class GiteaWire:
         words = "The target couldn't be found."
         return Answer(404, {"errors": None, "message": words, "url": f"{self.forge.url}/api/swagger"})
 
-    def _be_troubled(self, requested_requests: Asked) -> None:
-        trouble = self.forge.trouble
+    def _apply_outage(self, requested_requests: ApiRequest) -> None:
+        trouble = self.forge.outage
         if trouble.kind == "down":
             raise _RefusedError(500, "")
         if trouble.kind in {"busy", "spent"}:
-            # Gitea has no limits; these are a proxy's before it
+            # Gitea has no rate limits. These are the limits of a proxy.
             wait = str(int(trouble.until - self.forge.clock()))
             raise _RefusedError(429, "Too many requests", {"Retry-After": wait})
         if trouble.kind == "forbidden" and requested_requests.method != "GET":
             raise _RefusedError(403, trouble.words)
 
-    def _route(self, value: Asked) -> Answer:
+    def _route(self, value: ApiRequest) -> Answer:
         if not value.headers.get("authorization"):
             raise _RefusedError(401, "token is required")
         if value.headers["authorization"] != f"token {self.forge.token}":
@@ -96,7 +96,7 @@ class GiteaWire:
                 return self._missing() if repository is None else respond(self, value, repository, match)
         return self._missing()
 
-    def _list(self, entry: Asked, repository: FakeRepository, _: re.Match[str]) -> Answer:
+    def _list(self, entry: ApiRequest, repository: FakeRepository, _: re.Match[str]) -> Answer:
         query = _query(entry, {"state", "sort", "page", "limit", "base_branch"})
         state = _one_of("state", query.get("state", "open"), {"open", "closed", "all"})
         sort = _one_of("sort", query.get("sort", ""), _SORTS)
@@ -110,14 +110,14 @@ class GiteaWire:
             chosen.reverse()
         return self._page(entry, [self._show(repository, pull_request) for pull_request in chosen])
 
-    def _page(self, asked: Asked, items: list[dict[str, Any]]) -> Answer:
+    def _page(self, asked: ApiRequest, items: list[dict[str, Any]]) -> Answer:
         size, page = min(int(asked.query.get("limit", "30")), self.most), int(asked.query.get("page", "1"))
         onward = urlencode(dict(asked.query) | {"page": page + 1})
         is_last = page * size >= len(items)
         link = {} if is_last else {"Link": f'<{self.forge.url}{asked.path}?{onward}>; rel="next"'}
         return Answer(200, items[(page - 1) * size : page * size], {**link, "X-Total-Count": str(len(items))})
 
-    def _create(self, asked: Asked, repository: FakeRepository, _: re.Match[str]) -> Answer:
+    def _create(self, asked: ApiRequest, repository: FakeRepository, _: re.Match[str]) -> Answer:
         fields = _fields(asked, {"head": str, "base": str, "title": str}, {"body": str, **_LABELS})
         head, base, title = fields["head"], fields["base"], fields["title"]
         _check_title(title)
@@ -133,29 +133,29 @@ class GiteaWire:
             raise _RefusedError(409, words) from None
         except NothingToMergeError:
             raise _RefusedError(422, "there are no commits to merge") from None
-        # ids that are nobody's are overlooked
+        # Unknown ids are ignored.
         names = {number: name for name, number in repository.labels.items()}
         new_pull_request.labels = [names[number] for number in fields.get("labels", []) if number in names]
         return Answer(201, self._show(repository, new_pull_request))
 
-    def _read(self, asked: Asked, repository: FakeRepository, actual_match: re.Match[str]) -> Answer:
+    def _read(self, asked: ApiRequest, repository: FakeRepository, actual_match: re.Match[str]) -> Answer:
         _query(asked, set())
         return Answer(200, self._show(repository, repository.request(int(actual_match["index"]))))
 
-    def _edit(self, asked: Asked, repository: FakeRepository, found: re.Match[str]) -> Answer:
+    def _edit(self, asked: ApiRequest, repository: FakeRepository, found: re.Match[str]) -> Answer:
         fields = _fields(asked, {}, {"title": str, "body": str, "state": str, "base": str, **_LABELS})
         request = repository.request(int(found["index"]))
-        # an empty title is none
+        # An empty title leaves the title unchanged.
         if title := fields.get("title"):
             _check_title(title)
             request.title, request.draft = title, title.startswith(_MARKS)
         request.body = fields.get("body", request.body)
         if "state" in fields:
-            self._turn(repository, request, _one_of("state", fields["state"], {"open", "closed"}))
+            self._change_state(repository, request, _one_of("state", fields["state"], {"open", "closed"}))
         repository.touch(request)
         return Answer(201, self._show(repository, request))
 
-    def _turn(self, repository: FakeRepository, request: FakeRequest, state: str) -> None:
+    def _change_state(self, repository: FakeRepository, request: FakePullRequest, state: str) -> None:
         if request.state == "merged":
             raise _RefusedError(412, "cannot change state of this pull request, it was already merged")
         if state == "closed":
@@ -165,7 +165,7 @@ class GiteaWire:
         except ReopenError:
             raise _RefusedError(409, "pull request cannot be reopened") from None
 
-    def _merge(self, asked: Asked, repository: FakeRepository, found: re.Match[str]) -> Answer:
+    def _merge(self, asked: ApiRequest, repository: FakeRepository, found: re.Match[str]) -> Answer:
         texts = {"MergeTitleField": str, "MergeMessageField": str, "head_commit_id": str}
         flags = {"delete_branch_after_merge": bool, "merge_when_checks_succeed": bool, "force_merge": bool}
         fields = _fields(asked, {"Do": str}, {**texts, **flags})
@@ -177,7 +177,7 @@ class GiteaWire:
             self.base_moves = False
             raise _RefusedError(409, "merge push out of date")
         try:
-            # conflicts are known before anybody asks to merge
+            # Gitea checks conflicts before a merge request arrives.
             if request.state == "open" and not request.draft and not repository.merges_cleanly(request):
                 raise ConflictError
             repository.merge(request.number, method, message, fields.get("head_commit_id", ""))
@@ -193,45 +193,45 @@ class GiteaWire:
             raise _RefusedError(409, "head out of date") from None
         return Answer(200)
 
-    def _reviews(self, asked: Asked, repository: FakeRepository, found: re.Match[str]) -> Answer:
+    def _reviews(self, asked: ApiRequest, repository: FakeRepository, found: re.Match[str]) -> Answer:
         _query(asked, {"page", "limit"})
         request = repository.request(int(found["index"]))
         values = [
             {
                 "id": number,
                 "user": {"login": review.user},
-                # what was dismissed keeps what it was
+                # A dismissed review keeps its state.
                 "state": "APPROVED" if review.state == "DISMISSED" else _REVIEWS.get(review.state, review.state),
                 "dismissed": review.state == "DISMISSED",
                 "commit_id": review.commit,
                 "stale": review.commit != request.commit,
-                "submitted_at": _moment(review.at),
+                "submitted_at": _format_time(review.at),
             }
             for number, review in enumerate(request.reviews, 1)
         ]
         return self._page(asked, values)
 
-    def _label_list(self, asked: Asked, repository: FakeRepository, _: re.Match[str]) -> Answer:
+    def _label_list(self, asked: ApiRequest, repository: FakeRepository, _: re.Match[str]) -> Answer:
         _query(asked, {"page", "limit"})
         return self._page(asked, [{"id": number, "name": name} for name, number in repository.labels.items()])
 
-    def _issue_labels(self, asked: Asked, repository: FakeRepository, found: re.Match[str]) -> Answer:
+    def _issue_labels(self, asked: ApiRequest, repository: FakeRepository, found: re.Match[str]) -> Answer:
         _query(asked, set())
         request = repository.request(int(found["index"]))
         return Answer(200, [{"id": repository.labels[name], "name": name} for name in request.labels])
 
-    def _remove_label(self, asked: Asked, repository: FakeRepository, found: re.Match[str]) -> Answer:
+    def _remove_label(self, asked: ApiRequest, repository: FakeRepository, found: re.Match[str]) -> Answer:
         request = repository.request(int(found["index"]))
         names = {number: name for name, number in repository.labels.items()}
         name = names.get(int(found["label"]))
         if name is None:
             raise _RefusedError(422, "label does not exist")
-        # one that the pull request does not have is overlooked
+        # A label that the pull request does not have is ignored.
         request.labels = [label for label in request.labels if label != name]
         repository.touch(request)
         return Answer(204)
 
-    def _status(self, asked: Asked, repository: FakeRepository, found: re.Match[str]) -> Answer:
+    def _status(self, asked: ApiRequest, repository: FakeRepository, found: re.Match[str]) -> Answer:
         fields = _fields(asked, {"state": str}, {"context": str, "description": str, "target_url": str})
         state = _one_of("state", fields["state"], {"pending", "success", "error", "failure", "warning"})
         if not repository.has_commit(found["sha"]):
@@ -240,7 +240,7 @@ class GiteaWire:
         repository.set_status(found["sha"], Status(context, state, description, fields.get("target_url")))
         return Answer(201, {"status": state, "context": context, "description": description})
 
-    def _show(self, repository: FakeRepository, request: FakeRequest) -> dict[str, Any]:
+    def _show(self, repository: FakeRepository, request: FakePullRequest) -> dict[str, Any]:
         has_branch = repository.branch(request.head) is not None
         return {
             "id": repository.number * 1000 + request.number,
@@ -253,14 +253,14 @@ class GiteaWire:
             "draft": request.draft,
             "merged": request.state == "merged",
             "merge_commit_sha": request.merge_commit or None,
-            "created_at": _moment(request.created),
-            "updated_at": _moment(request.updated),
+            "created_at": _format_time(request.created),
+            "updated_at": _format_time(request.updated),
             "base": {"label": request.base, "ref": request.base, "sha": request.ground, "repo_id": repository.number},
             "head": {
                 "label": request.head,
                 "ref": request.head if has_branch else f"refs/pull/{request.number}/head",
                 "sha": request.commit,
-                # of a fork that was deleted it is -1
+                # The repository id of a deleted fork is -1.
                 "repo_id": -1 if request.from_fork else repository.number,
             },
         }
@@ -268,7 +268,7 @@ class GiteaWire:
 
 _REPOSITORY = r"/api/v1/repos/(?P<owner>[^/]+)/(?P<name>[^/]+)"
 _PULL = rf"{_REPOSITORY}/pulls/(?P<index>\d+)"
-_ROUTES: list[tuple[str, str, Callable[[GiteaWire, Asked, FakeRepository, re.Match[str]], Answer]]] = [
+_ROUTES: list[tuple[str, str, Callable[[GiteaWire, ApiRequest, FakeRepository, re.Match[str]], Answer]]] = [
     ("GET", f"{_REPOSITORY}/pulls", GiteaWire._list),
     ("POST", f"{_REPOSITORY}/pulls", GiteaWire._create),
     ("GET", _PULL, GiteaWire._read),
@@ -282,11 +282,11 @@ _ROUTES: list[tuple[str, str, Callable[[GiteaWire, Asked, FakeRepository, re.Mat
 ]
 
 
-def _state(request: FakeRequest) -> str:
+def _state(request: FakePullRequest) -> str:
     return "open" if request.state == "open" else "closed"
 
 
-def _moment(seconds: float) -> str:
+def _format_time(seconds: float) -> str:
     return datetime.fromtimestamp(int(seconds), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
@@ -295,7 +295,7 @@ def _check_title(title: str) -> None:
         raise _RefusedError(422, "[Title]: MaxSize")
 
 
-def _fields(requests: Asked, required: Mapping[str, type], optional: Mapping[str, type]) -> dict[str, Any]:
+def _fields(requests: ApiRequest, required: Mapping[str, type], optional: Mapping[str, type]) -> dict[str, Any]:
     if not requests.has_json():
         raise _RefusedError(422, "[]: Empty Content-Type")
     body = json.loads(requests.body or b"{}")
@@ -308,7 +308,7 @@ def _fields(requests: Asked, required: Mapping[str, type], optional: Mapping[str
     return dict(body)
 
 
-def _query(requests: Asked, known: set[str]) -> Mapping[str, str]:
+def _query(requests: ApiRequest, known: set[str]) -> Mapping[str, str]:
     if unknown := sorted(set(requests.query) - known):
         raise _RefusedError(422, f"unknown parameters: {unknown}")
     return requests.query

@@ -1,7 +1,7 @@
-"""GitHub's wire: REST of version 2022-11-28, GraphQL for drafts alone, tokens of accounts and of Apps.
+"""The API of GitHub: REST version 2022-11-28, GraphQL for draft state, tokens of accounts and of Apps.
 
-Stricter than GitHub in one thing: a field or a parameter that it would overlook is refused, and so is a request
-without the headers that its documentation asks for.
+It is stricter than GitHub: it refuses unknown fields and parameters, which GitHub ignores, and requests without
+the documented headers.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from tests.support.fake_forge.core import (
     ConflictError,
     DraftError,
     FakeForge,
+    FakePullRequest,
     FakeRepository,
-    FakeRequest,
     HeadMovedError,
     NoSuchBranchError,
     NoSuchRequestError,
@@ -31,7 +31,7 @@ from tests.support.fake_forge.core import (
     ReopenError,
     Status,
 )
-from tests.support.fake_forge.server import Answer, Asked
+from tests.support.fake_forge.server import Answer, ApiRequest
 
 _DOCS = "https://docs.github.com/rest"
 _LONGEST_TITLE = 256
@@ -51,7 +51,7 @@ Fields = Mapping[str, type | tuple[type, ...]]
 
 @dataclass
 class FakeApp:
-    """A GitHub App that is installed for all repositories: its public key, and the tokens it was given."""
+    """A GitHub App that is installed for all repositories: its public key and its issued tokens."""
 
     client_id: str
     public_key: bytes
@@ -66,9 +66,9 @@ class _RefusedError(Exception):
 
 
 class GitHubWire:
-    """Speaks for a forge as GitHub does; with a `prefix` of `/api/v3` as an Enterprise server does.
+    """Answers requests as GitHub does; with the `prefix` `/api/v3` as an Enterprise server does.
 
-    `methods` are the ways to merge that its repositories allow.
+    `methods`: the merge methods that its repositories permit.
     """
 
     def __init__(self, forge: FakeForge, prefix: str = "", app: FakeApp | None = None) -> None:
@@ -82,10 +82,10 @@ class GitHubWire:
     def forge(self) -> FakeForge:
         return self._forge
 
-    def answer(self, requests: Asked) -> Answer:
-        """Return what GitHub answers."""
+    def answer(self, requests: ApiRequest) -> Answer:
+        """Return the response of GitHub."""
         try:
-            self._be_troubled(requests)
+            self._apply_outage(requests)
             self._check_headers(requests)
             return self._route(requests)
         except _RefusedError as refused:
@@ -93,8 +93,8 @@ class GitHubWire:
         except NoSuchRequestError:
             return Answer(404, {"message": "Not Found", "documentation_url": _DOCS, "status": "404"})
 
-    def _be_troubled(self, requested_requests: Asked) -> None:
-        trouble = self._forge.trouble
+    def _apply_outage(self, requested_requests: ApiRequest) -> None:
+        trouble = self._forge.outage
         if trouble.kind == "down":
             raise _RefusedError(503, b"<!DOCTYPE html><title>Unicorn!</title>", {"Content-Type": "text/html"})
         if trouble.kind == "busy":
@@ -107,7 +107,7 @@ class GitHubWire:
         if trouble.kind == "forbidden" and requested_requests.method != "GET":
             raise _RefusedError(403, {"message": trouble.words, "documentation_url": _DOCS})
 
-    def _check_headers(self, entry: Asked) -> None:
+    def _check_headers(self, entry: ApiRequest) -> None:
         if not entry.headers.get("user-agent"):
             raise _RefusedError(403, b"Request forbidden by administrative rules. Set a User-Agent header.")
         if entry.headers.get("accept") != "application/vnd.github+json":
@@ -117,7 +117,7 @@ class GitHubWire:
         if entry.method != "GET" and entry.body and not entry.has_json():
             raise _RefusedError(415, {"message": "The body must be JSON."})
 
-    def _route(self, asked: Asked) -> Answer:
+    def _route(self, asked: ApiRequest) -> Answer:
         graph = "/api/graphql" if self._prefix else "/graphql"
         if (asked.method, asked.path) == ("POST", graph):
             self._check_token(asked)
@@ -129,9 +129,9 @@ class GitHubWire:
                     return respond(self, asked, match)
         raise _RefusedError(404, {"message": "Not Found", "documentation_url": _DOCS, "status": "404"})
 
-    # who asks
+    # Authentication.
 
-    def _check_token(self, asked: Asked) -> None:
+    def _check_token(self, asked: ApiRequest) -> None:
         scheme, _, token = asked.headers.get("authorization", "").partition(" ")
         if not token:
             raise _RefusedError(401, {"message": "Requires authentication", "documentation_url": _DOCS})
@@ -140,12 +140,12 @@ class GitHubWire:
         if scheme.lower() not in {"bearer", "token"} or not known:
             raise _RefusedError(401, {"message": "Bad credentials", "documentation_url": _DOCS, "status": "401"})
 
-    def _check_app(self, asked: Asked) -> FakeApp:
+    def _check_app(self, asked: ApiRequest) -> FakeApp:
         scheme, _, token = asked.headers.get("authorization", "").partition(" ")
         if self._app is None or scheme != "Bearer":
             raise _RefusedError(401, {"message": "A JSON web token could not be decoded"})
         try:
-            # the clock of the forge counts, not the machine's
+            # The clock of the forge is used, not the clock of the machine.
             claims = jwt.decode(
                 token, self._app.public_key, algorithms=["RS256"], options={"verify_exp": False, "verify_iat": False}
             )
@@ -160,33 +160,35 @@ class GitHubWire:
             raise _RefusedError(401, {"message": "'Expiration time' claim ('exp') is too far in the future"})
         return self._app
 
-    def _repository(self, asked: Asked, actual_match: re.Match[str]) -> FakeRepository:
+    def _repository(self, asked: ApiRequest, actual_match: re.Match[str]) -> FakeRepository:
         self._check_token(asked)
         repository = self._forge.repositories.get(f"{actual_match['owner']}/{actual_match['name']}")
         if repository is None:
             raise _RefusedError(404, {"message": "Not Found", "documentation_url": _DOCS, "status": "404"})
         return repository
 
-    # apps
+    # Apps.
 
-    def _installation(self, asked: Asked, found: re.Match[str]) -> Answer:
+    def _installation(self, asked: ApiRequest, found: re.Match[str]) -> Answer:
         app = self._check_app(asked)
         if f"{found['owner']}/{found['name']}" not in self._forge.repositories:
             raise _RefusedError(404, {"message": "Not Found", "documentation_url": _DOCS, "status": "404"})
         return Answer(200, {"id": app.installation, "app_id": 1, "target_type": "Organization"})
 
-    def _access_token(self, asked: Asked, found: re.Match[str]) -> Answer:
+    def _access_token(self, asked: ApiRequest, found: re.Match[str]) -> Answer:
         app = self._check_app(asked)
         if int(found["id"]) != app.installation:
             raise _RefusedError(404, {"message": "Not Found", "documentation_url": _DOCS, "status": "404"})
         _fields(asked, {}, {"repositories": list, "permissions": dict})
         token, until = f"ghs_secret{len(app.issued) + 1}", self._forge.clock() + _TOKEN_SECONDS
         app.issued[token] = until
-        return Answer(201, {"token": token, "expires_at": _moment(until), "permissions": {"pull_requests": "write"}})
+        return Answer(
+            201, {"token": token, "expires_at": _format_time(until), "permissions": {"pull_requests": "write"}}
+        )
 
-    # pull requests
+    # Pull requests.
 
-    def _list(self, asked: Asked, found: re.Match[str]) -> Answer:
+    def _list(self, asked: ApiRequest, found: re.Match[str]) -> Answer:
         repository = self._repository(asked, found)
         query = _query(asked, {"state", "head", "base", "sort", "direction", "per_page", "page"})
         state, sort = query.get("state", "open"), query.get("sort", "created")
@@ -199,7 +201,7 @@ class GitHubWire:
             for pull_request in repository.requests()
             if state == "all" or (state == "open") == (pull_request.state == "open")
         ]
-        # a head without "user:" is overlooked by GitHub, and everything is listed
+        # GitHub ignores a head filter without "user:" and lists all pull requests.
         if ":" in (head := query.get("head", "")):
             chosen = [pull_request for pull_request in chosen if _label(repository, pull_request) == head]
         if base := query.get("base"):
@@ -211,7 +213,7 @@ class GitHubWire:
         chosen.sort(key=by_date[sort], reverse=direction == "desc")
         return self._page(asked, query, [self._pull(repository, pull_request) for pull_request in chosen])
 
-    def _create(self, asked: Asked, found: re.Match[str]) -> Answer:
+    def _create(self, asked: ApiRequest, found: re.Match[str]) -> Answer:
         repository = self._repository(asked, found)
         text = (str, type(None))
         fields = _fields(
@@ -237,11 +239,11 @@ class GitHubWire:
             raise _RefusedError(422, _invalid(f"No commits between {fields['base']} and {head}")) from None
         return Answer(201, self._pull(repository, new_pull_request, whole=True))
 
-    def _show(self, asked: Asked, found: re.Match[str]) -> Answer:
+    def _show(self, asked: ApiRequest, found: re.Match[str]) -> Answer:
         repository = self._repository(asked, found)
         return Answer(200, self._pull(repository, repository.request(int(found["number"])), whole=True))
 
-    def _edit(self, asked: Asked, found: re.Match[str]) -> Answer:
+    def _edit(self, asked: ApiRequest, found: re.Match[str]) -> Answer:
         repository = self._repository(asked, found)
         request = repository.request(int(found["number"]))
         fields = _fields(asked, {}, _OPTIONAL)
@@ -249,14 +251,14 @@ class GitHubWire:
         if "base" in fields and repository.branch(fields["base"]) is None:
             problem = {"resource": "PullRequest", "field": "base", "code": "invalid"}
             raise _RefusedError(422, {"message": "Validation Failed", "errors": [problem]})
-        self._turn(repository, request, fields.get("state"))
+        self._change_state(repository, request, fields.get("state"))
         request.title = fields.get("title", request.title)
         request.body = (fields["body"] or "") if "body" in fields else request.body
         request.base = fields.get("base", request.base)
         repository.touch(request)
         return Answer(200, self._pull(repository, request, whole=True))
 
-    def _turn(self, repository: FakeRepository, request: FakeRequest, state: str | None) -> None:
+    def _change_state(self, repository: FakeRepository, request: FakePullRequest, state: str | None) -> None:
         if state is not None:
             _one_of("state", state, {"open", "closed"})
         if state == "closed":
@@ -268,7 +270,7 @@ class GitHubWire:
                 words = "state cannot be changed. The pull request cannot be reopened."
                 raise _RefusedError(422, _invalid(words)) from None
 
-    def _merge(self, asked: Asked, found: re.Match[str]) -> Answer:
+    def _merge(self, asked: ApiRequest, found: re.Match[str]) -> Answer:
         repository = self._repository(asked, found)
         request = repository.request(int(found["number"]))
         fields = _fields(asked, {}, {"commit_title": str, "commit_message": str, "sha": str, "merge_method": str})
@@ -289,14 +291,14 @@ class GitHubWire:
             raise _RefusedError(409, {"message": words}) from None
         return Answer(200, {"sha": merged, "merged": True, "message": "Pull Request successfully merged"})
 
-    def _message(self, request: FakeRequest, fields: Mapping[str, str], method: str) -> str:
+    def _message(self, request: FakePullRequest, fields: Mapping[str, str], method: str) -> str:
         usual = (
             f"{request.title} (#{request.number})" if method == "squash" else f"Merge pull request #{request.number}"
         )
         subject = fields.get("commit_title") or usual
         return f"{subject}\n\n{fields.get('commit_message') or request.title}".strip()
 
-    def _reviews(self, asked: Asked, found: re.Match[str]) -> Answer:
+    def _reviews(self, asked: ApiRequest, found: re.Match[str]) -> Answer:
         repository = self._repository(asked, found)
         request = repository.request(int(found["number"]))
         query = _query(asked, {"per_page", "page"})
@@ -306,13 +308,13 @@ class GitHubWire:
                 "user": {"login": review.user},
                 "state": review.state,
                 "commit_id": review.commit,
-                "submitted_at": _moment(review.at),
+                "submitted_at": _format_time(review.at),
             }
             for number, review in enumerate(request.reviews, 1)
         ]
         return self._page(asked, query, values)
 
-    def _label(self, asked: Asked, found: re.Match[str]) -> Answer:
+    def _label(self, asked: ApiRequest, found: re.Match[str]) -> Answer:
         repository = self._repository(asked, found)
         request = repository.request(int(found["number"]))
         names = _fields(asked, {"labels": list}, {})["labels"]
@@ -324,7 +326,7 @@ class GitHubWire:
         repository.touch(request)
         return Answer(200, [{"name": name} for name in request.labels])
 
-    def _remove_label(self, asked: Asked, found: re.Match[str]) -> Answer:
+    def _remove_label(self, asked: ApiRequest, found: re.Match[str]) -> Answer:
         repository = self._repository(asked, found)
         request = repository.request(int(found["number"]))
         name = unquote(found["label"])
@@ -334,7 +336,7 @@ class GitHubWire:
         repository.touch(request)
         return Answer(200, [{"name": label} for label in request.labels])
 
-    def _status(self, asked: Asked, found: re.Match[str]) -> Answer:
+    def _status(self, asked: ApiRequest, found: re.Match[str]) -> Answer:
         repository = self._repository(asked, found)
         text = (str, type(None))
         fields = _fields(asked, {"state": str}, {"target_url": text, "description": text, "context": str})
@@ -348,9 +350,9 @@ class GitHubWire:
         repository.set_status(found["sha"], Status(context, fields["state"], description, fields.get("target_url")))
         return Answer(201, {"state": fields["state"], "context": context, "description": description})
 
-    # GraphQL
+    # GraphQL.
 
-    def _graph(self, asked: Asked) -> Answer:
+    def _graph(self, asked: ApiRequest) -> Answer:
         body = _fields(asked, {"query": str}, {"variables": dict})
         mutation = _MUTATION.fullmatch(body["query"].strip())
         if mutation is None:
@@ -370,9 +372,9 @@ class GitHubWire:
         repository.touch(request)
         return Answer(200, {"data": {mutation["name"]: {"pullRequest": {"isDraft": request.draft}}}})
 
-    # what it looks like
+    # Response formats.
 
-    def _page(self, asked: Asked, query: Mapping[str, str], items: list[dict[str, Any]]) -> Answer:
+    def _page(self, asked: ApiRequest, query: Mapping[str, str], items: list[dict[str, Any]]) -> Answer:
         size = min(_count(query, "per_page", 30), 100)
         page, last = _count(query, "page", 1), max(-(-len(items) // size), 1)
         places = {"prev": page - 1, "next": page + 1, "last": last, "first": 1}
@@ -384,10 +386,10 @@ class GitHubWire:
         links = [f'<{self._forge.url}{asked.path}?{rest}page={at}>; rel="{name}"' for name, at in places.items()]
         return Answer(200, items[(page - 1) * size : page * size], {"Link": ", ".join(links)} if links else {})
 
-    def _pull(self, repository: FakeRepository, request: FakeRequest, whole: bool = False) -> dict[str, Any]:
+    def _pull(self, repository: FakeRepository, request: FakePullRequest, whole: bool = False) -> dict[str, Any]:
         owner = repository.path.partition("/")[0]
         fork = request.from_fork or repository.path
-        # the repository of a fork that was deleted is null
+        # The repository of a deleted fork is null.
         home = None if fork.endswith("/") else {"full_name": fork, "fork": bool(request.from_fork)}
         shown: dict[str, Any] = {
             "id": repository.number * 1000 + request.number,
@@ -402,10 +404,10 @@ class GitHubWire:
             "body": request.body or None,
             "user": {"login": self._forge.user},
             "labels": [{"name": name} for name in request.labels],
-            "created_at": _moment(request.created),
-            "updated_at": _moment(request.updated),
-            "closed_at": _moment(request.ended) if request.state != "open" else None,
-            "merged_at": _moment(request.ended) if request.state == "merged" else None,
+            "created_at": _format_time(request.created),
+            "updated_at": _format_time(request.updated),
+            "closed_at": _format_time(request.ended) if request.state != "open" else None,
+            "merged_at": _format_time(request.ended) if request.state == "merged" else None,
             "merge_commit_sha": request.merge_commit or None,
             "head": {
                 "label": _label(repository, request),
@@ -426,7 +428,7 @@ class GitHubWire:
 
 _REPOSITORY = r"/repos/(?P<owner>[^/]+)/(?P<name>[^/]+)"
 _NUMBER = r"(?P<number>\d+)"
-_ROUTES: list[tuple[str, str, Callable[[GitHubWire, Asked, re.Match[str]], Answer]]] = [
+_ROUTES: list[tuple[str, str, Callable[[GitHubWire, ApiRequest, re.Match[str]], Answer]]] = [
     ("GET", f"{_REPOSITORY}/pulls", GitHubWire._list),
     ("POST", f"{_REPOSITORY}/pulls", GitHubWire._create),
     ("GET", f"{_REPOSITORY}/pulls/{_NUMBER}", GitHubWire._show),
@@ -441,11 +443,11 @@ _ROUTES: list[tuple[str, str, Callable[[GitHubWire, Asked, re.Match[str]], Answe
 ]
 
 
-def _label(repository: FakeRepository, request: FakeRequest) -> str:
+def _label(repository: FakeRepository, request: FakePullRequest) -> str:
     return f"{(request.from_fork or repository.path).partition('/')[0]}:{request.head}"
 
 
-def _moment(seconds: float) -> str:
+def _format_time(seconds: float) -> str:
     return datetime.fromtimestamp(int(seconds), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
@@ -458,7 +460,7 @@ def _graph_error(kind: str, words: str) -> Answer:
     return Answer(200, {"data": None, "errors": [{"type": kind, "path": ["x"], "message": words}]})
 
 
-def _fields(requests: Asked, required: Fields, optional: Fields) -> dict[str, Any]:
+def _fields(requests: ApiRequest, required: Fields, optional: Fields) -> dict[str, Any]:
     try:
         body = json.loads(requests.body or b"{}")
     except ValueError:
@@ -484,7 +486,7 @@ def _check_lengths(fields: Mapping[str, Any]) -> None:
             raise _RefusedError(422, _invalid(f"{name} is too long (maximum is {most} characters)"))
 
 
-def _query(requests: Asked, known: set[str]) -> Mapping[str, str]:
+def _query(requests: ApiRequest, known: set[str]) -> Mapping[str, str]:
     if unknown := sorted(set(requests.query) - known):
         raise _RefusedError(422, {"message": f"Invalid request.\n\n{unknown} are not known parameters."})
     return requests.query

@@ -1,7 +1,7 @@
-"""GitLab's wire: merge requests of projects, by its REST API, version 4.
+"""The REST API of GitLab, version 4, for merge requests of projects.
 
-Stricter than GitLab in two things: a field or a parameter that it would overlook is refused, and so is a merge request
-without commits, which GitLab would open.
+It is stricter than GitLab: it refuses unknown fields and parameters, which GitLab ignores, and merge requests
+without commits, which GitLab opens.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from tests.support.fake_forge.core import (
     ConflictError,
     DraftError,
     FakeForge,
+    FakePullRequest,
     FakeRepository,
-    FakeRequest,
     HeadMovedError,
     NoSuchBranchError,
     NoSuchRequestError,
@@ -29,7 +29,7 @@ from tests.support.fake_forge.core import (
     ReopenError,
     Status,
 )
-from tests.support.fake_forge.server import Answer, Asked
+from tests.support.fake_forge.server import Answer, ApiRequest
 
 _LONGEST = 255
 _DRAFT = re.compile(r"(\[draft\]|\(draft\)|draft:)", re.IGNORECASE)
@@ -52,11 +52,11 @@ class _RefusedError(Exception):
 
 @dataclass
 class GitLabWire:
-    """Speaks for a forge as GitLab does.
+    """Answers requests as GitLab does.
 
-    `approvals_required` is a rule of all projects, `may_merge` what the account is allowed, `commands` what bodies made
-    GitLab do, `merging` the requests that it is at merging. With `keyset` lists go on from a cursor and not by pages;
-    `most` is the largest page.
+    `approvals_required` is a rule of all projects, `may_merge` the permission of the account. `commands` contains the quick
+    actions from descriptions, `merging` the requests with a merge in progress. With `keyset`, lists use a cursor instead of
+    pages. `most` is the maximum page size.
     """
 
     forge: FakeForge
@@ -67,18 +67,18 @@ class GitLabWire:
     commands: list[str] = field(default_factory=list)
     merging: set[int] = field(default_factory=set)
 
-    def answer(self, requests: Asked) -> Answer:
-        """Return what GitLab answers."""
+    def answer(self, requests: ApiRequest) -> Answer:
+        """Return the response of GitLab."""
         try:
-            self._be_troubled(requests)
+            self._apply_outage(requests)
             return self._route(requests)
         except _RefusedError as refused:
             return refused.answer
         except NoSuchRequestError:
             return Answer(404, {"message": "404 Not found"})
 
-    def _be_troubled(self, requested_requests: Asked) -> None:
-        trouble, text = self.forge.trouble, {"Content-Type": "text/plain"}
+    def _apply_outage(self, requested_requests: ApiRequest) -> None:
+        trouble, text = self.forge.outage, {"Content-Type": "text/plain"}
         if trouble.kind == "down":
             raise _RefusedError(502, b"<!DOCTYPE html><title>GitLab is not responding (502)</title>", text)
         if trouble.kind in {"busy", "spent"}:
@@ -88,7 +88,7 @@ class GitLabWire:
         if trouble.kind == "forbidden" and requested_requests.method != "GET":
             raise _RefusedError(403, {"message": f"403 Forbidden - {trouble.words}"})
 
-    def _route(self, value: Asked) -> Answer:
+    def _route(self, value: ApiRequest) -> Answer:
         if value.headers.get("private-token") != self.forge.token:
             raise _RefusedError(401, {"message": "401 Unauthorized"})
         for method, pattern, respond in _ROUTES:
@@ -104,7 +104,7 @@ class GitLabWire:
             raise _RefusedError(404, {"message": "404 Project Not Found"})
         return project
 
-    def _list(self, entry: Asked, project: FakeRepository, _: re.Match[str]) -> Answer:
+    def _list(self, entry: ApiRequest, project: FakeRepository, _: re.Match[str]) -> Answer:
         query = _query(entry, _LIST | {"cursor"})
         state = _one_of("state", query.get("state", "all"), {"opened", "closed", "locked", "merged", "all"})
         _one_of("scope", query.get("scope", "all"), {"all", "created_by_me", "assigned_to_me"})
@@ -118,7 +118,7 @@ class GitLabWire:
             chosen.reverse()
         return self._page(entry, query, [self._show(project, item) for item in chosen])
 
-    def _page(self, asked: Asked, query: Mapping[str, str], items: list[dict[str, Any]]) -> Answer:
+    def _page(self, asked: ApiRequest, query: Mapping[str, str], items: list[dict[str, Any]]) -> Answer:
         size, page = min(int(query.get("per_page", "20")), self.most), int(query.get("page", "1"))
         start = int(query["cursor"]) if "cursor" in query else (page - 1) * size
         onward = {"pagination": "keyset", "cursor": start + size} if self.keyset else {"page": page + 1}
@@ -127,7 +127,7 @@ class GitLabWire:
         links += [f'<{self.forge.url}{asked.path}>; rel="first"']
         return Answer(200, items[start : start + size], {"Link": ", ".join(links), "X-Per-Page": str(size)})
 
-    def _create(self, asked: Asked, project: FakeRepository, _: re.Match[str]) -> Answer:
+    def _create(self, asked: ApiRequest, project: FakeRepository, _: re.Match[str]) -> Answer:
         fields = _fields(asked, {"title": str, "source_branch": str, "target_branch": str}, _TEXTS)
         head, base, title = fields["source_branch"], fields["target_branch"], fields["title"]
         _check_title(title)
@@ -146,11 +146,11 @@ class GitLabWire:
         self._write(project, new_pull_request, fields)
         return Answer(201, self._show(project, new_pull_request))
 
-    def _read(self, asked: Asked, project: FakeRepository, actual_match: re.Match[str]) -> Answer:
+    def _read(self, asked: ApiRequest, project: FakeRepository, actual_match: re.Match[str]) -> Answer:
         _query(asked, set())
         return Answer(200, self._show(project, project.request(int(actual_match["iid"]))))
 
-    def _edit(self, asked: Asked, project: FakeRepository, found: re.Match[str]) -> Answer:
+    def _edit(self, asked: ApiRequest, project: FakeRepository, found: re.Match[str]) -> Answer:
         fields = _fields(asked, {}, _TEXTS | {"title": str, "state_event": str})
         request = project.request(int(found["iid"]))
         if not fields:
@@ -167,13 +167,13 @@ class GitLabWire:
         project.touch(request)
         return Answer(200, self._show(project, request))
 
-    def _reopen(self, project: FakeRepository, request: FakeRequest) -> None:
+    def _reopen(self, project: FakeRepository, request: FakePullRequest) -> None:
         try:
             project.reopen(request)
         except ReopenError:
             raise _RefusedError(422, {"message": ["Another open merge request already exists"]}) from None
 
-    def _write(self, project: FakeRepository, request: FakeRequest, fields: Mapping[str, Any]) -> None:
+    def _write(self, project: FakeRepository, request: FakePullRequest, fields: Mapping[str, Any]) -> None:
         if "labels" in fields:
             request.labels = [name.strip() for name in fields["labels"].split(",") if name.strip()]
             for name in request.labels:
@@ -181,9 +181,9 @@ class GitLabWire:
         deleted = {name.strip() for name in fields.get("remove_labels", "").split(",")}
         request.labels = [name for name in request.labels if name not in deleted]
         if "description" in fields:
-            request.body = self._obey(project, request, fields["description"])
+            request.body = self._run_quick_actions(project, request, fields["description"])
 
-    def _obey(self, project: FakeRepository, request: FakeRequest, body: str) -> str:
+    def _run_quick_actions(self, project: FakeRepository, request: FakePullRequest, body: str) -> str:
         remaining, fenced = [], False
         for line in body.replace("\r", "").split("\n"):
             fenced ^= line.startswith("```")
@@ -195,7 +195,7 @@ class GitLabWire:
             remaining.append(line)
         return "\n".join(remaining).rstrip()
 
-    def _merge(self, asked: Asked, project: FakeRepository, found: re.Match[str]) -> Answer:
+    def _merge(self, asked: ApiRequest, project: FakeRepository, found: re.Match[str]) -> Answer:
         texts = {"sha": str, "merge_commit_message": str, "squash_commit_message": str}
         fields = _fields(asked, {}, {**texts, "squash": bool, "should_remove_source_branch": bool})
         request = project.request(int(found["iid"]))
@@ -204,7 +204,7 @@ class GitLabWire:
         method = "squash" if fields.get("squash") else "merge"
         usual = f"Merge branch '{request.head}' into '{request.base}'"
         try:
-            # GitLab looks at the head last
+            # GitLab compares the head last.
             if request.state == "open" and not request.draft and not project.merges_cleanly(request):
                 raise ConflictError
             project.merge(request.number, method, fields.get(f"{method}_commit_message", usual), fields.get("sha", ""))
@@ -217,7 +217,7 @@ class GitLabWire:
             raise _RefusedError(409, {"message": words}) from None
         return Answer(200, self._show(project, request))
 
-    def _approvals(self, asked: Asked, project: FakeRepository, found: re.Match[str]) -> Answer:
+    def _approvals(self, asked: ApiRequest, project: FakeRepository, found: re.Match[str]) -> Answer:
         _query(asked, set())
         mapping = {review.user: review.state for review in project.request(int(found["iid"])).reviews}
         values = [user for user, state in mapping.items() if state == "APPROVED"]
@@ -225,7 +225,7 @@ class GitLabWire:
         counts = {"approvals_required": self.approvals_required, "approvals_left": left}
         return Answer(200, {"approved": not left, "approved_by": [{"user": {"username": u}} for u in values], **counts})
 
-    def _status(self, asked: Asked, project: FakeRepository, found: re.Match[str]) -> Answer:
+    def _status(self, asked: ApiRequest, project: FakeRepository, found: re.Match[str]) -> Answer:
         texts = {"name": str, "context": str, "description": str, "target_url": str, "ref": str}
         fields = _fields(asked, {"state": str}, texts)
         state = _one_of("state", fields["state"], {"pending", "running", "success", "failed", "canceled", "skipped"})
@@ -241,10 +241,10 @@ class GitLabWire:
         project.set_status(found["sha"], Status(name, state, description, fields.get("target_url")))
         return Answer(201, {"status": state, "name": name, "sha": found["sha"], "description": description})
 
-    def _state(self, request: FakeRequest) -> str:
+    def _state(self, request: FakePullRequest) -> str:
         return "locked" if request.number in self.merging else _STATES[request.state]
 
-    def _show(self, project: FakeRepository, request: FakeRequest) -> dict[str, Any]:
+    def _show(self, project: FakeRepository, request: FakePullRequest) -> dict[str, Any]:
         return {
             "id": project.number * 1000 + request.number,
             "iid": request.number,
@@ -252,11 +252,11 @@ class GitLabWire:
             "title": request.title,
             "description": request.body or None,
             "state": self._state(request),
-            "created_at": _moment(request.created),
-            "updated_at": _moment(request.updated),
+            "created_at": _format_time(request.created),
+            "updated_at": _format_time(request.updated),
             "target_branch": request.base,
             "source_branch": request.head,
-            # a fork has a number, too
+            # A fork has a project id, too.
             "source_project_id": 1_000_000 if request.from_fork else project.number,
             "target_project_id": project.number,
             "author": {"username": self.forge.user},
@@ -271,7 +271,7 @@ class GitLabWire:
 
 _PROJECT = r"/api/v4/projects/(?P<project>[^/]+)"
 _REQUEST = rf"{_PROJECT}/merge_requests/(?P<iid>\d+)"
-_ROUTES: list[tuple[str, str, Callable[[GitLabWire, Asked, FakeRepository, re.Match[str]], Answer]]] = [
+_ROUTES: list[tuple[str, str, Callable[[GitLabWire, ApiRequest, FakeRepository, re.Match[str]], Answer]]] = [
     ("GET", f"{_PROJECT}/merge_requests", GitLabWire._list),
     ("POST", f"{_PROJECT}/merge_requests", GitLabWire._create),
     ("GET", _REQUEST, GitLabWire._read),
@@ -282,7 +282,7 @@ _ROUTES: list[tuple[str, str, Callable[[GitLabWire, Asked, FakeRepository, re.Ma
 ]
 
 
-def _moment(seconds: float) -> str:
+def _format_time(seconds: float) -> str:
     return datetime.fromtimestamp(int(seconds), UTC).strftime("%Y-%m-%dT%H:%M:%S.000Z")
 
 
@@ -293,7 +293,7 @@ def _check_title(title: str) -> None:
         raise _RefusedError(400, {"message": {"title": ["is too long (maximum is 255 characters)"]}})
 
 
-def _fields(requests: Asked, required: Mapping[str, type], optional: Mapping[str, type]) -> dict[str, Any]:
+def _fields(requests: ApiRequest, required: Mapping[str, type], optional: Mapping[str, type]) -> dict[str, Any]:
     if not requests.has_json():
         raise _RefusedError(406, {"error": "The requested content-type is not supported."})
     body = json.loads(requests.body or b"{}")
@@ -306,7 +306,7 @@ def _fields(requests: Asked, required: Mapping[str, type], optional: Mapping[str
     return dict(body)
 
 
-def _query(requests: Asked, known: set[str]) -> Mapping[str, str]:
+def _query(requests: ApiRequest, known: set[str]) -> Mapping[str, str]:
     if unknown := sorted(set(requests.query) - known):
         raise _RefusedError(400, {"error": f"{', '.join(unknown)} is not known"})
     return requests.query

@@ -1,4 +1,4 @@
-"""One repository at one product, served on loopback, and the driver that talks to it."""
+"""One repository on one forge product, served on loopback, and the driver that connects to it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from tests.support.fake_forge.gitea import GiteaWire
 from tests.support.fake_forge.github import GitHubWire
 from tests.support.fake_forge.gitlab import GitLabWire
 from tests.support.fake_forge.server import Wire, serve
-from tests.support.git_env import commit_files, git
+from tests.support.git_repositories import commit_files, git
 
 Product = Literal["github", "gitlab", "gitea"]
 WIRES: dict[Product, Callable[[FakeForge], Wire]] = {"github": GitHubWire, "gitlab": GitLabWire, "gitea": GiteaWire}
@@ -34,7 +34,7 @@ NEW = NewRequest(HEAD, BASE, "east: api 1.2", "One change.\n\n- api: 1.1 → 1.2
 
 @dataclass
 class Scene:
-    """A forge with one repository, whose `BASE` has a commit and whose `HEAD` has one more."""
+    """A forge with one repository. `BASE` has one commit and `HEAD` has one more."""
 
     product: Product
     forge: FakeForge
@@ -46,7 +46,7 @@ class Scene:
     token_file: Path
 
     def push(self, branch: str = HEAD, base: str = BASE, path: str = "api.yaml", data: bytes = b"1.2") -> CommitId:
-        """Push a commit that changes one file, to a new branch from `base` or on top of the branch."""
+        """Push a commit that changes one file to a branch. A new branch starts at `base`."""
         if self.repository.branch(branch) is None:
             git(self.repository.bare, "update-ref", f"refs/heads/{branch}", f"refs/heads/{base}")
         return CommitId(commit_files(self.repository.bare, f"refs/heads/{branch}", {path: data}))
@@ -56,7 +56,7 @@ class Scene:
         return self.repository.branch(branch)
 
     def calls_of(self, act: Callable[[], object]) -> list[tuple[str, str]]:
-        """Return the requests that came in while something was done."""
+        """Return the requests that arrived during an action."""
         before = len(self.forge.calls)
         act()
         return self.forge.calls[before:]
@@ -64,10 +64,10 @@ class Scene:
 
 @contextmanager
 def open_scene(product: Product, folder: Path, budget: RateLimiter | None = None) -> Iterator[Scene]:
-    """Serve a product, and yield what a test needs of it."""
+    """Serve a product and yield its scene."""
     clock = Clock()
     forge = FakeForge(folder / "forge", clock)
-    repository = forge.make("acme/fleet")
+    repository = forge.create_repository("acme/fleet")
     token_file = folder / "token"
     token_file.write_text(f"{forge.token}\n")
     wire = WIRES[product](forge)
@@ -82,8 +82,8 @@ def open_scene(product: Product, folder: Path, budget: RateLimiter | None = None
             client.close()
 
 
-def hear(answer: Callable[[httpx.Request], httpx.Response] | httpx.Response) -> ForgeClient:
-    """Return a client of `https://forge.example/api` that hears an answer, whatever it asks or worked out from that."""
+def answer_client(answer: Callable[[httpx.Request], httpx.Response] | httpx.Response) -> ForgeClient:
+    """Return a client of `https://forge.example/api` that receives the same answer to each request."""
     act = answer if callable(answer) else lambda _: answer
     clock = Clock()
     return ForgeClient("https://forge.example/api", dict, RateLimiter(0, 0, clock), clock, httpx.MockTransport(act))

@@ -1,4 +1,4 @@
-"""Serves one product's wire on loopback: HTTP in, the wire's answer out, with ETags and a log of calls."""
+"""Serves the API of one product on loopback: HTTP requests, responses with ETags, and a log of calls."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from tests.support.fake_forge.core import FakeForge
 
 
 @dataclass(frozen=True)
-class Asked:
-    """A request: the path is as it came (percent signs and all), the header names are in lower case."""
+class ApiRequest:
+    """A request. The path is not decoded. Header names are in lower case."""
 
     method: str
     path: str
@@ -26,13 +26,13 @@ class Asked:
     body: bytes
 
     def has_json(self) -> bool:
-        """Return whether the body says that it is JSON."""
+        """Return whether the content type of the body is JSON."""
         return self.headers.get("content-type", "").partition(";")[0].strip() == "application/json"
 
 
 @dataclass(frozen=True)
 class Answer:
-    """A response; `content` goes out as JSON, bytes as they are, None as nothing."""
+    """A response. `content` is sent as JSON; bytes are sent unchanged; None sends no body."""
 
     status: int
     content: Any = None
@@ -40,19 +40,19 @@ class Answer:
 
 
 class Wire(Protocol):
-    """One product's way to talk about a forge."""
+    """The API of one product on top of a forge."""
 
     @property
     def forge(self) -> FakeForge: ...
 
-    def answer(self, requests: Asked) -> Answer:
-        """Return what the product answers; it runs alone."""
+    def answer(self, requests: ApiRequest) -> Answer:
+        """Return the response of the product. Calls never run at the same time."""
         ...
 
 
 @contextmanager
 def serve(wire: Wire) -> Iterator[str]:
-    """Serve a forge and yield its address, such as `http://127.0.0.1:40123`; what broke in it is raised at the end."""
+    """Serve a forge and yield its URL, such as `http://127.0.0.1:40123`. Errors of the server are raised at the end."""
     broken: list[BaseException] = []
 
     class Handler(_Handler):
@@ -60,7 +60,7 @@ def serve(wire: Wire) -> Iterator[str]:
         breaks = broken
 
     with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        # a thread that waits for more on a connection kept alive must not hold up the end
+        # A thread that waits on a keep-alive connection must not block the shutdown.
         server.daemon_threads, server.block_on_close = True, False
         wire.forge.url = f"http://127.0.0.1:{server.server_address[1]}"
         thread = threading.Thread(target=server.serve_forever, args=(0.01,))
@@ -80,7 +80,7 @@ class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
 
     def log_message(self, format: str, *arguments: object) -> None:  # noqa: A002  the base class calls it so
-        """Say nothing: the forge keeps the calls."""
+        """Write no log. The forge records the calls."""
 
     def _answer(self) -> None:
         path, query = urlsplit(self.path).path, dict(parse_qsl(urlsplit(self.path).query, keep_blank_values=True))
@@ -90,7 +90,7 @@ class _Handler(BaseHTTPRequestHandler):
         with forge.lock:
             forge.calls.append((self.command, path))
             try:
-                answer = self.told.answer(Asked(self.command, path, query, headers, body))
+                answer = self.told.answer(ApiRequest(self.command, path, query, headers, body))
             except Exception as error:  # noqa: BLE001  whatever it is, the test shall hear of it
                 self.breaks.append(error)
                 answer = Answer(500, {"message": "the fake is broken"})

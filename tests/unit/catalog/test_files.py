@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reconciler.catalog.files import EMPTY_TREE, File, FileTree
-from tests.support.git_env import git, make_bare
+from tests.support.git_repositories import git, make_bare
 
 SEGMENTS = st.sampled_from(["a", "a-b", "a.b", "a0", "ab", "B", "é", "with space", "日本"])
 FILES = st.builds(File, st.sampled_from([b"", b"x", b"\x00\xff\n"]), st.booleans())

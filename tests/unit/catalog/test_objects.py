@@ -16,7 +16,7 @@ from reconciler.catalog.files import (
     compute_blob_id,
     compute_tree_id,
 )
-from tests.support.git_env import git, make_bare
+from tests.support.git_repositories import git, make_bare
 
 BLOB = compute_blob_id(b"x\n")
 

@@ -14,7 +14,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from reconciler.cel import CelEnvironment, ExpressionError
-from tests.support.cel_oracle import BINDINGS, FAULT, NO_ANSWER, ReferenceEngine, comparable
+from tests.support.cel_oracle import BINDINGS, FAULT, NO_ANSWER, ReferenceEngine, to_comparable
 
 pytest.importorskip("cel_expr_python.cel", reason="the reference engine has no wheel for this platform")
 
@@ -92,6 +92,6 @@ def test_we_agree_with_the_reference_engine(engine: ReferenceEngine, text: str) 
 
 def _evaluate(text: str) -> Any:
     try:
-        return comparable(CelEnvironment(frozenset({"x"})).compile(text).evaluate(BINDINGS))
+        return to_comparable(CelEnvironment(frozenset({"x"})).compile(text).evaluate(BINDINGS))
     except ExpressionError:
         return FAULT

@@ -10,7 +10,7 @@ import pytest
 from reconciler.cli.exit_codes import CannotRunError
 from reconciler.cli.package_target import parse_package_target, parse_upstream
 from reconciler.git.errors import UrlRefusedError
-from tests.support.git_env import git, make_bare
+from tests.support.git_repositories import git, make_bare
 
 
 @pytest.mark.parametrize(

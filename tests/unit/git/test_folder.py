@@ -9,7 +9,7 @@ import pytest
 
 from reconciler.git.errors import RepositoryMissingError
 from reconciler.git.folder import FolderLimits, read_folder
-from tests.support.git_env import git
+from tests.support.git_repositories import git
 
 
 @pytest.fixture

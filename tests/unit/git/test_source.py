@@ -10,7 +10,7 @@ from reconciler.git.errors import RepositoryMissingError, UrlRefusedError
 from reconciler.git.options import GitOptions
 from reconciler.git.source import FolderSource, RepositoryOrFolder, RepositorySource, resolve_repository, resolve_source
 from reconciler.git.url import parse_url
-from tests.support.git_env import git, make_bare
+from tests.support.git_repositories import git, make_bare
 
 
 @pytest.fixture

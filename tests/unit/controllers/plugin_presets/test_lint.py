@@ -8,7 +8,7 @@ from reconciler.cel import ExpressionLimits
 from reconciler.controllers.clusters.inventory import read_inventory
 from reconciler.controllers.plugin_presets.lint import lint_presets
 from reconciler.controllers.repositories import read_repositories
-from tests.support.policies import written
+from tests.support.policies import format_object
 from tests.support.presets import GREENHOUSE, TEAM, cluster, definition, option, preset
 from tests.unit.controllers.plugin_presets.presets_world import catalog_of, config
 
@@ -28,7 +28,7 @@ def expression(name: str, text: str) -> dict[str, object]:
 def override(*options: dict[str, object], **selector: object) -> str:
     chosen = {"clusterSelector": [selector]} if selector else {}
     spec = {**chosen, "overrides": list(options)}
-    return written("PluginOverride", "more", spec, TEAM, GREENHOUSE)
+    return format_object("PluginOverride", "more", spec, TEAM, GREENHOUSE)
 
 
 def test_a_preset_that_selects_no_cluster() -> None:
@@ -68,10 +68,10 @@ def test_an_expression_that_no_cluster_reaches(text: str, why: str) -> None:
 
 def test_an_expression_of_an_override_of_a_plugin_and_of_an_organization() -> None:
     bad = expression("storage", "${1 +}")
-    organization = written("Organization", TEAM, {"pluginOverrides": [bad]}, api=GREENHOUSE)
+    organization = format_object("Organization", TEAM, {"pluginOverrides": [bad]}, api=GREENHOUSE)
     spec = {"pluginDefinitionRef": {"kind": "ClusterPluginDefinition", "name": "logshipper"}, "clusterName": "berlin",
             "optionValues": [bad]}  # fmt: skip
-    result = lint(override(bad), organization, written("Plugin", "own", spec, TEAM, GREENHOUSE))
+    result = lint(override(bad), organization, format_object("Plugin", "own", spec, TEAM, GREENHOUSE))
 
     assert [message.partition(" fails for")[0] for _, message in result] == [
         "spec.optionValues[0]", "spec.pluginOverrides[0]", "spec.overrides[0]",
@@ -91,7 +91,7 @@ def test_expressions_that_are_switched_off_are_not_looked_at() -> None:
 
 def test_an_old_spelling_of_a_definition() -> None:
     chart = {"name": "x", "repository": "oci://x.example.test", "version": "1"}
-    old = written(
+    old = format_object(
         "PluginDefinition", "x", {"version": "1", "helmChart": chart, "docMarkDownUrl": "u"}, TEAM, GREENHOUSE
     )
 

@@ -13,7 +13,7 @@ from pydantic import BaseModel
 
 from reconciler.output.schemas import KINDS, build_index_schema, build_kind_schema
 from reconciler.packages.kptfile.model import KptfileModel
-from tests.support.readers import READ, faults
+from tests.support.readers import READ, read_errors
 from tests.unit.output.schemas.documents import (
     ACCEPTANCE,
     CASES,
@@ -74,7 +74,7 @@ def read_places(document: Document) -> Iterator[tuple[Place, Any]]:
 
 @pytest.mark.parametrize("document", FULL, ids=document_id)
 def test_what_is_sound_for_readers_is_sound_for_schemas(document: Document) -> None:
-    result = faults(document)
+    result = read_errors(document)
 
     assert not result
     assert [iter_error.message for iter_error in validator(document["kind"]).iter_errors(document)] == []
@@ -109,7 +109,7 @@ def fields(schema: Mapping[str, Any], at: tuple[str, ...] = ()) -> Iterator[tupl
 def test_one_change_is_told_by_both_or_by_neither(document: Document) -> None:
     stricter, looser = [], []
     for what, item, must in changes(document):
-        result, valid = faults(item), validator(document["kind"]).is_valid(item)
+        result, valid = read_errors(item), validator(document["kind"]).is_valid(item)
         if not result and not valid:
             stricter.append(what)
         if result and valid and must:
@@ -153,7 +153,7 @@ def is_closed(schema: Mapping[str, Any]) -> bool:
 def test_an_object_has_no_other_fields_where_its_reader_refuses_them(document: Document) -> None:
     mapping = {**document, UNKNOWN: "text"}
 
-    assert validator(document["kind"]).is_valid(mapping) == (not faults(mapping))
+    assert validator(document["kind"]).is_valid(mapping) == (not read_errors(mapping))
 
 
 @pytest.mark.parametrize("document", FULL, ids=document_id)
@@ -168,7 +168,7 @@ def test_versions_and_namespaces(document: Document, at: Place) -> None:
     for value in new if document["kind"] in READ and document["kind"] not in UNVERSIONED else ():
         result = changed(document, at, value)
 
-        assert validator(document["kind"]).is_valid(result) == (not faults(result)), value
+        assert validator(document["kind"]).is_valid(result) == (not read_errors(result)), value
 
 
 # whose readers are asked for another version never
@@ -213,7 +213,7 @@ def test_what_a_schema_describes_its_reader_knows(document: Document) -> None:
         field = described.get(names(at), {})
         for name in field.get("properties", ()) if isinstance(value, dict) and is_closed(field) else ():
             result = changed(document, (*at, name), None)
-            values += [fault for fault in faults(result) if name not in value and "unknown" in fault]
+            values += [fault for fault in read_errors(result) if name not in value and "unknown" in fault]
 
     assert [item for item in values if not any(alias in item for alias in ALIASES)] == []
 
@@ -234,7 +234,7 @@ def test_what_a_reader_looks_for_its_schema_describes(kind: Any) -> None:
     result: set[tuple[str, ...]] = set()
     for item in FULL:
         if item["kind"] == kind.name:
-            faults(watched(item, (), result))
+            read_errors(watched(item, (), result))
     described = {at for at, _ in fields(kind.body)}
     parents = {at[:-1] for at in described}
     values = {at for at in result - described if at[:-1] in parents and at[0] == "spec"}
@@ -281,7 +281,7 @@ def inner_models(annotation: Any) -> Iterator[type[BaseModel]]:
 def test_whole_configs(folder: Any) -> None:
     known = {kind.name for kind in KINDS}
     held = [(place, item) for place, item in documents_below(folder) if item["kind"] in known]
-    sound = [(place, item) for place, item in held if not faults(item)]
+    sound = [(place, item) for place, item in held if not read_errors(item)]
 
     assert sound
     assert {place for place, item in sound if not index().is_valid(item)} == set()

@@ -177,7 +177,7 @@ def test_the_conditions_of_an_owner(plan: FleetPlan, expected: list[tuple[str, s
     ],
 )
 def test_the_name_of_a_downstream_target(package: str, expected: str) -> None:
-    files = build_status_files(fleet(destination_plan(a_draft(wanted=variant(package=package)))), {})
+    files = build_status_files(fleet(destination_plan(a_draft(desired_variant=variant(package=package)))), {})
 
     assert status(files, GW)["downstreamTargets"][0]["name"] == expected
 
@@ -414,7 +414,7 @@ def test_the_summary() -> None:
     outcomes = (
         replace(unchanged(variant()), findings=(alias,)),
         blocked(ill),
-        a_draft(gated(), wanted=behind_gate),
+        a_draft(gated(), desired_variant=behind_gate),
         unchanged(variant(package="x"), "declined"),
     )
     plan = fleet(destination_plan(*outcomes, holding=[held()], leaving=[leaving(), leaving("withdrawn", "new")]))

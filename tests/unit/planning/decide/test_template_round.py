@@ -22,7 +22,7 @@ from reconciler.planning.model.state import ObservedPackage, PackageRecord
 from reconciler.planning.observe.target_snapshot import TargetHeads, TargetSnapshot
 from reconciler.planning.render.renderer import PackageRenderer, RenderEngine
 from reconciler.planning.render.templates import ALL_TEMPLATES_DEPENDENCY
-from tests.support.decided_fleet import Trees
+from tests.support.decided_fleet import InMemoryTrees
 from tests.support.templates import kafka, pool
 from tests.support.world import config_map
 from tests.unit.controllers.kafka_templates.template_world import tree
@@ -48,7 +48,7 @@ class World:
     rendered: Counter[str] = field(default_factory=Counter)
 
     def __post_init__(self) -> None:
-        self.trees = Trees()
+        self.trees = InMemoryTrees()
         self.renderer = PackageRenderer(read_catalog(FileTree(), {}), ClusterOverrides(), RenderEngine("safe"))
 
     def questions(self) -> list[DecisionInput]:

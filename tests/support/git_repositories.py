@@ -1,4 +1,4 @@
-"""Real repositories for tests: git with nobody's configuration, a fixed identity and fixed dates."""
+"""Real Git repositories for tests: no user configuration, a fixed identity and fixed dates."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ def git(folder: Path, *arguments: str, stdin: bytes = b"", check: bool = True) -
 
 
 def make_bare(folder: Path, **settings: str) -> Path:
-    """Make an empty bare repository; settings are spelled with "__" for the dot: receive__advertiseAtomic.
+    """Create an empty bare repository. Settings contain "__" instead of the dot: receive__advertiseAtomic.
 
-    It is what `git init` would make, without a process; nothing in it waits for a disk, or tidies up behind the tests.
+    The result equals `git init`, without a process. It does not wait for the disk and runs no maintenance.
     """
     folder.mkdir(parents=True)
     for inside in ("objects/info", "objects/pack", "refs/heads", "refs/tags"):
@@ -60,7 +60,7 @@ def _bare_settings(settings: Mapping[str, str]) -> Iterator[tuple[str, str, str]
 def commit_files(
     repository: Path, ref: str, files: Mapping[str, bytes | None], message: str = "change", seconds: int = SECONDS
 ) -> str:
-    """Commit on top of `ref` as a person would, and return the id; None removes a file."""
+    """Commit on top of `ref` as a person does and return the commit. None removes a file."""
     parent = read_ref(repository, ref)
     stream = [
         f"commit {ref}\ncommitter Ada <ada@example.com> {seconds} +0000\ndata {len(message)}\n{message}\n".encode()
@@ -76,21 +76,21 @@ def commit_files(
 
 
 def point_ref(repository: Path, ref: str, commit: str) -> None:
-    """Point a ref of a bare repository at a commit that it has."""
+    """Set a ref of a bare repository to a commit."""
     path = repository / ref
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(f"{commit}\n")
 
 
 def read_ref(repository: Path, ref: str) -> str | None:
-    """Return the id that a ref, or any other name of an object, has in a repository, or None."""
+    """Return the object id of a ref or of another revision in a repository, or None."""
     if ref.startswith("refs/") and not set(ref) & set(":^~@"):
         return read_refs(repository).get(ref)
     return git(repository, "rev-parse", "--quiet", "--verify", ref, check=False) or None
 
 
 def read_refs(repository: Path) -> dict[str, str]:
-    """Return all refs of a repository, as they stand in its files: a process for each look would be dear."""
+    """Return all refs of a repository. They are read from files, because a process per read is slow."""
     work_tree = repository / ".git"
     place = work_tree if work_tree.is_dir() else repository
     refs = dict([*_packed_refs(place), *_loose_refs(place)])
@@ -110,18 +110,18 @@ def _packed_refs(place: Path) -> Iterator[tuple[str, str]]:
 def _loose_refs(place: Path) -> Iterator[tuple[str, str]]:
     for folder, _, names in os.walk(place / "refs"):
         for path in (Path(folder, name) for name in names if not name.endswith(".lock")):
-            # somebody else may be at work there, and delete it between the two looks
+            # Another process may delete the file between the two reads.
             with suppress(FileNotFoundError):
                 yield path.relative_to(place).as_posix(), path.read_text(errors="surrogateescape").rstrip("\n")
 
 
 def read_file(repository: Path, ref: str, path: str) -> str:
-    """Return a file's text as of a ref, to the last newline."""
+    """Return the text of a file at a ref, without the last newline."""
     return git(repository, "show", f"{ref}:{path}")
 
 
 def read_tree(repository: Path, tree: str) -> dict[str, bytes]:
-    """Return the files of a tree, to the byte."""
+    """Return the files of a tree as bytes."""
     archive = ["git", "archive", "--format=tar", tree]
     content = subprocess.run(archive, cwd=repository, env=HERMETIC, check=True, capture_output=True).stdout
     with tarfile.open(fileobj=io.BytesIO(content)) as tar:
@@ -133,7 +133,7 @@ def read_tree(repository: Path, tree: str) -> dict[str, bytes]:
 
 
 def write_hook(repository: Path, name: str, script: str) -> None:
-    """Give a repository a hook, written for sh."""
+    """Install a hook, written for sh, in a repository."""
     hook = repository / "hooks" / name
     hook.parent.mkdir(exist_ok=True)
     hook.write_text(f"#!/bin/sh\n{script}\n")
@@ -141,6 +141,6 @@ def write_hook(repository: Path, name: str, script: str) -> None:
 
 
 def assert_sound(repository: Path) -> None:
-    """Fail unless git finds nothing wrong with a repository's objects."""
+    """Fail when `git fsck` reports an error."""
     result = git(repository, "fsck", "--strict", "--no-dangling", "--no-progress")
     assert not [line for line in result.splitlines() if line.startswith(("error", "warning", "missing", "broken"))]

@@ -1,6 +1,6 @@
-"""Worlds that many tests begin with: made once by a process of the tests, in earnest, and copied for each test.
+"""Test fleets that many tests start from. Each test process creates a fleet once and copies it for each test.
 
-A copy is good at the place where it was made and nowhere else: commits and the cache name the path of the world.
+A copy is valid only at the path where it was created, because commits and the cache contain this path.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ AnyWorld = TypeVar("AnyWorld", bound=World)
 
 
 def begin(folder: Path, make: Callable[[Path], AnyWorld]) -> AnyWorld:
-    """Return the world that `make`, a function of a module, makes in an empty folder."""
-    world, path = _made(folder, make)
+    """Return the fleet that the module-level function `make` creates in an empty folder."""
+    world, path = _create_once(folder, make)
     if folder.exists():
         folder.rmdir()
     subprocess.run(["cp", "-r", path, folder], check=True)
@@ -30,9 +30,9 @@ def begin(folder: Path, make: Callable[[Path], AnyWorld]) -> AnyWorld:
 
 
 @cache
-def _made(folder: Path, make: Callable[[Path], Any]) -> tuple[Any, Path]:
+def _create_once(folder: Path, make: Callable[[Path], Any]) -> tuple[Any, Path]:
     world = make(folder)
-    # a work tree would be looked through anew wherever it is copied to
+    # Git would refresh the index of a copied work tree.
     shutil.rmtree(folder / "desk", ignore_errors=True)
     path = Path(mkdtemp(prefix=f"{make.__name__}-", dir=folder.parent)) / "world"
     folder.rename(path)
@@ -40,14 +40,14 @@ def _made(folder: Path, make: Callable[[Path], Any]) -> tuple[Any, Path]:
 
 
 def drafted(folder: Path) -> World:
-    """Return a small world with everything drafted, nothing published."""
+    """Return a small fleet with a draft for each package. Nothing is published."""
     world = small_world(folder)
     world.sync()
     return world
 
 
 def berlin_published(folder: Path) -> World:
-    """Return a small world with both packages of Berlin published; Lisbon's draft is open."""
+    """Return a small fleet with both packages of Berlin published. The draft of Lisbon is open."""
     world = drafted(folder)
     world.merge("berlin", "squash")
     world.settle()
@@ -55,7 +55,7 @@ def berlin_published(folder: Path) -> World:
 
 
 def published(folder: Path) -> World:
-    """Return a small world with all packages of both clusters published."""
+    """Return a small fleet with all packages of both clusters published."""
     world = drafted(folder)
     for cluster in CLUSTERS:
         world.merge(cluster, "squash")

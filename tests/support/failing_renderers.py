@@ -1,4 +1,4 @@
-"""Kitchens that go wrong, for workers in processes of their own."""
+"""Renderers that fail, for jobs in worker processes."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from reconciler.planning.render.renderer import PackageRenderer
 
 
 @dataclass(frozen=True)
-class Deadly:
-    """Ends the process at a package: `once`, when nobody has done so before, or each time."""
+class KillingRenderer:
+    """Kills its process at one package: only the first time with `once`, otherwise each time."""
 
     inner: SettingsRendererFactory
     package: str
@@ -27,16 +27,16 @@ class Deadly:
     def __call__(self, orders: RenderContext) -> PackageRenderer:
         renderer = self.inner(orders)
 
-        class Ending(PackageRenderer):
+        class KillingRendererFactory(PackageRenderer):
             def __call__(renderer, variant: Variant, render_inputs: RenderInputs) -> PackageRender:  # noqa: N805
                 if str(variant.target) == self.package:
                     self.end()
                 return super().__call__(variant, render_inputs)
 
-        return Ending(**vars(renderer))
+        return KillingRendererFactory(**vars(renderer))
 
     def end(self) -> None:
-        """End this process as one is ended that takes too much memory."""
+        """Kill this process as the kernel does at a memory limit."""
         mark = Path(self.marks) / f"{os.getpid()}"
         if not (self.once and any(mark.parent.iterdir())):
             mark.touch()
@@ -44,17 +44,17 @@ class Deadly:
 
 
 @dataclass(frozen=True)
-class Endless(Deadly):
-    """Never ends with a package, and leaves its process' number where marks are."""
+class EndlessRenderer(KillingRenderer):
+    """Never finishes a package, and writes its process id to a file in `marks`."""
 
     def end(self) -> None:
-        """Go on for longer than anybody waits."""
+        """Sleep for longer than any timeout."""
         (Path(self.marks) / f"{os.getpid()}").touch()
         time.sleep(600)
 
 
 @dataclass(frozen=True)
-class Raising:
+class RaisingRenderer:
     """Raises an exception at one package."""
 
     inner: SettingsRendererFactory
@@ -64,18 +64,18 @@ class Raising:
     def __call__(self, orders: RenderContext) -> PackageRenderer:
         renderer = self.inner(orders)
 
-        class Faulty(PackageRenderer):
+        class RaisingRendererFactory(PackageRenderer):
             def __call__(renderer, variant: Variant, render_inputs: RenderInputs) -> PackageRender:  # noqa: N805
                 if str(variant.target) == self.package:
                     raise self.error("injected")
                 return super().__call__(variant, render_inputs)
 
-        return Faulty(**vars(renderer))
+        return RaisingRendererFactory(**vars(renderer))
 
 
 @dataclass(frozen=True)
-class Unequipped:
-    """Cannot even be made in another process."""
+class UnpicklableFactory:
+    """Cannot be created in another process."""
 
     inner: SettingsRendererFactory
 
