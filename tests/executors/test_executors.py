@@ -111,7 +111,7 @@ def a_life(world: World) -> list[Mapping[str, str]]:
     values.append(world.sync().after)
     world.release("metrics", "v2", package("metrics", image="2.0"))
     world.write({"metrics.yaml": variant("metrics-berlin", "berlin", "metrics", "v2")})
-    values += [world.sync().after, world.settle().after]
+    values += [world.sync().after, world.sync_until_unchanged().after]
     return values
 
 

@@ -105,5 +105,5 @@ def test_a_request_that_fails_leaves_the_others(stage: str, tmp_path: Path, monk
             assert set(world.open_requests) == {"drafts/berlin", "drafts/lisbon"} - missing
 
         error = None
-        world.settle()
+        world.sync_until_unchanged()
         assert set(world.open_requests) == {"drafts/berlin", "drafts/lisbon"}

@@ -290,7 +290,7 @@ def test_what_is_told_to_be_without_an_edit_comes_true(branch: str, tmp_path: Pa
     world.sync()
     if branch.startswith("clusters"):
         world.merge("berlin", "squash")
-        world.settle()
+        world.sync_until_unchanged()
     untouched = world.head(branch)
 
     texts = {file: world.text(branch, f"web/{file}") for file in sorted({file for file, _, _ in EDITS})}

@@ -162,7 +162,7 @@ def test_whatever_people_do_nothing_of_theirs_is_lost_and_passes_settle(tmp_path
     for _ in range(10):
         walk.step()
         before = walk.world.head("clusters/berlin")
-        walk.world.settle()
+        walk.world.sync_until_unchanged()
         assert walk.world.head("clusters/berlin") == before
         assert walk.marks <= walk.standing()
 

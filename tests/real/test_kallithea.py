@@ -180,7 +180,7 @@ def _review(world: KallitheaWorld, mapping: Mapping[str, PullRequest]) -> PassRe
     world.push(world.squash("drafts/rome"))
     world.want(berlin="v2", lisbon="v1", oslo="v2", vienna="v2")
     world.sync_while(lambda: world.edit("drafts/berlin", FILE, "web:1.0", "web:7"))
-    return world.settle()
+    return world.sync_until_unchanged()
 
 
 def _end(world: KallitheaWorld, mapping: Mapping[str, PullRequest]) -> PassResult:
@@ -188,7 +188,7 @@ def _end(world: KallitheaWorld, mapping: Mapping[str, PullRequest]) -> PassResul
     world.server.review(mapping["drafts/vienna"].number, world.server.admin, close=True)
     world.push(world.squash("drafts/oslo"), world.squash("removals/rome"))
     world.want(berlin="v2", lisbon="v2", oslo="v1", vienna="v2")
-    return world.settle()
+    return world.sync_until_unchanged()
 
 
 def _read(world: KallitheaWorld, did: PassResult) -> Chapter:

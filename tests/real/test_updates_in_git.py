@@ -67,20 +67,20 @@ def life(tmp_path_factory: pytest.TempPathFactory) -> Life:
     release(world, stories, "v1")
     world.sync()
     world.merge(CLUSTER, "squash", delete=True)
-    world.settle()
+    world.sync_until_unchanged()
     for name, story in stories.items():
         fix(world, name, story)
     release(world, stories, "v2", "second")
-    world.settle()
+    world.sync_until_unchanged()
     second = {name: drafted(world, DRAFT, short(name)) for name in stories}
     for name in PLAIN:
         review(world, name, stories[name])
     release(world, stories, "v3", "second", "third")
-    world.settle()
+    world.sync_until_unchanged()
     third = {name: drafted(world, DRAFT, short(name)) for name in stories}
     mapping = {name: conflicts(world, name) for name in stories}
     world.merge(CLUSTER, "squash", delete=True)
-    last = world.settle()
+    last = world.sync_until_unchanged()
     published = {name: drafted(world, BRANCH, short(name)) for name in stories}
     return Life(world, stories, second, third, published, mapping, last)
 
@@ -132,7 +132,7 @@ def commit(world: World, branch: str, name: str, before: Mapping[str, str], afte
 
 
 def conflicts(world: World, name: str) -> set[tuple[str, str]]:
-    result = world.told(DRAFT, short(name)).get("conflicts", ())
+    result = world.package_status(DRAFT, short(name)).get("conflicts", ())
     return {(item["file"], item.get("pointer", "")) for item in result}
 
 

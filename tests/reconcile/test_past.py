@@ -78,7 +78,7 @@ def test_an_upstream_that_is_gone_is_read_from_state(world: HistoryWorld) -> Non
 
 
 def test_a_config_commit_that_is_gone_is_named(world: HistoryWorld) -> None:
-    lost = world.told("clusters/berlin", "gateway")["inputs"]["config"]
+    lost = world.package_status("clusters/berlin", "gateway")["inputs"]["config"]
     world.squash_config()
 
     why, is_wrong = why_not(world)
@@ -98,7 +98,7 @@ def test_a_config_that_wants_no_such_package_is_wrong(world: HistoryWorld) -> No
 
 
 def test_another_upstream_than_the_commit_has_is_wrong(world: HistoryWorld) -> None:
-    value = world.told("clusters/berlin", "gateway")["upstream"]["to"]
+    value = world.package_status("clusters/berlin", "gateway")["upstream"]["to"]
     status = world.text("clusters/berlin", ".reconciler/gateway.yaml")
     other = git(world.catalog, "rev-parse", "metrics/v1:metrics")
     world.commit("clusters/berlin", {".reconciler/gateway.yaml": status.replace(value["tree"], other)})

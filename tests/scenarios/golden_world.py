@@ -100,12 +100,12 @@ class JourneyWorld:
         for person in step.data.get("people", ()):
             self._act(person)
             if patiently:
-                self.world.settle()
+                self.world.sync_until_unchanged()
         self._configure(step.data)
         if step.upstream:
             files = {path: content.decode() for path, content in step.upstream.items()}
             self._commits.append(self.world.release(PACKAGE, f"v{len(self._commits) + 1}", files))
-        self.world.settle()
+        self.world.sync_until_unchanged()
 
     @property
     def has_draft(self) -> bool:
@@ -123,7 +123,7 @@ class JourneyWorld:
     def publish(self) -> None:
         """Merge the draft, and run passes until one is silent."""
         self.world.merge(CLUSTER, "squash", delete=True)
-        self.world.settle()
+        self.world.sync_until_unchanged()
 
     def published(self) -> dict[str, bytes]:
         """Return the files of the cluster branch."""

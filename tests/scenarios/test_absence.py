@@ -292,7 +292,7 @@ def test_an_object_that_a_set_selects_is_not_gone_because_its_file_is_no_valid_c
     world.write({"sites.yaml": SITES, "sites/berlin.yaml": site("berlin"), "sites/lisbon.yaml": site("lisbon")})
     assert world.sync().outcomes["lisbon/site"] == "draft"
     world.merge("lisbon", "squash")
-    world.settle()
+    world.sync_until_unchanged()
     world.write({"sites/lisbon.yaml": LFS})
 
     after = world.sync()
@@ -316,7 +316,7 @@ def test_the_error_stays_until_the_file_is_mended_or_deleted(world: World) -> No
     pass_result = world.sync()
     assert (pass_result.is_unchanged, is_kept(pass_result, "FileInconclusive"), removals(world)) == (True, True, [])
     world.write({"metrics.yaml": METRICS})
-    assert (world.settle().outcomes["berlin/metrics"], errors(world.sync())) == ("published", {})
+    assert (world.sync_until_unchanged().outcomes["berlin/metrics"], errors(world.sync())) == ("published", {})
     world.write({"metrics.yaml": LFS})
     world.sync()
     world.write({"metrics.yaml": None})
@@ -430,7 +430,7 @@ def in_git(folder: Path) -> ConfigWorld:
     world.commit_config({**TARGETS, **OWNERS})
     world.sync()
     world.merge("berlin", "squash")
-    world.settle()
+    world.sync_until_unchanged()
     return world
 
 

@@ -26,10 +26,10 @@ def update(world: ForgeWorld, version: str, replicas: int, image: str = "1.0") -
 def conflicted(world: ForgeWorld) -> FakePullRequest:
     """Publish web, change it on the cluster branch, and return the pull request of an update of the same field."""
     world.run_review_action("approve", "lisbon", should_approve_unproposed=True) if world.sync() else None
-    world.settle()
+    world.sync_until_unchanged()
     world.edit("clusters/lisbon", "web/deployment.yaml", "replicas: 2", "replicas: 5")
     update(world, "v2", 3)
-    world.settle()
+    world.sync_until_unchanged()
     return world.open_requests[DRAFT]
 
 
@@ -60,21 +60,21 @@ def test_the_check_fails_until_a_reviewer_sets_the_label_on_this_head(product: P
         fails = ("failure", f"ConflictsNotAccepted: web has 1 conflict; review them and set the label {LABEL}")
         assert check(world) == fails
         world.writes()
-        assert world.settle().is_unchanged
+        assert world.sync_until_unchanged().is_unchanged
         assert world.writes() == []
 
         world.on_forge.set_label(pull_request.number, LABEL)
-        world.settle()
+        world.sync_until_unchanged()
         assert check(world) == ("success", "nothing blocks publication: a reviewer accepted the conflicts")
         world.writes()
-        assert world.settle().is_unchanged
+        assert world.sync_until_unchanged().is_unchanged
         assert world.writes() == []
 
         world.edit(DRAFT, "web/deployment.yaml", "web:1.0", "web:1.0-reviewed")
-        world.settle()
+        world.sync_until_unchanged()
         assert (pull_request.labels, check(world)) == ([], fails), "a push needs the label again"
         world.on_forge.set_label(pull_request.number, LABEL)
-        world.settle()
+        world.sync_until_unchanged()
         assert state_of(world) == "success"
 
 
@@ -83,7 +83,7 @@ def test_a_label_that_is_taken_off_fails_the_check_again(world: ForgeWorld) -> N
     for labels, expected in (([LABEL], "success"), ([], "failure"), ([LABEL, "else"], "success")):
         pull_request.labels = [*labels]
         world.on_forge.touch(pull_request)
-        world.settle()
+        world.sync_until_unchanged()
         assert (labels, state_of(world)) == (labels, expected)
 
 
@@ -92,7 +92,7 @@ def test_a_label_does_not_count_for_a_push_that_nobody_saw_between(world: ForgeW
     world.on_forge.set_label(pull_request.number, LABEL)
     world.edit(DRAFT, "web/deployment.yaml", "web:1.0", "web:1.0-other")
 
-    world.settle()
+    world.sync_until_unchanged()
 
     assert (pull_request.labels, state_of(world)) == ([], "failure")
 
@@ -100,10 +100,10 @@ def test_a_label_does_not_count_for_a_push_that_nobody_saw_between(world: ForgeW
 def test_a_label_does_not_count_for_an_update_of_ours(world: ForgeWorld) -> None:
     pull_request = conflicted(world)
     world.on_forge.set_label(pull_request.number, LABEL)
-    world.settle()
+    world.sync_until_unchanged()
     update(world, "v3", 4)
 
-    world.settle()
+    world.sync_until_unchanged()
 
     assert (pull_request.labels, state_of(world)) == ([], "failure")
 
@@ -113,7 +113,7 @@ def test_a_label_that_is_set_just_before_our_push_does_not_count(world: ForgeWor
     update(world, "v3", 4)
 
     world.sync_while(lambda: world.on_forge.set_label(pull_request.number, LABEL))
-    world.settle()
+    world.sync_until_unchanged()
 
     assert state_of(world) == "failure"
 
@@ -123,11 +123,11 @@ def test_a_label_from_before_the_first_look_does_not_count(world: ForgeWorld) ->
     git(world.fleet, "update-ref", "-d", f"{STATE}lisbon")
     world.on_forge.set_label(pull_request.number, LABEL)
 
-    world.settle()
+    world.sync_until_unchanged()
 
     assert state_of(world) == "failure", "with the state, the proof is lost, and the safe end is to ask again"
     world.on_forge.set_label(pull_request.number, LABEL)
-    world.settle()
+    world.sync_until_unchanged()
     assert state_of(world) == "success"
 
 
@@ -135,14 +135,14 @@ def test_replicas_agree_without_a_database(world: ForgeWorld) -> None:
     replica = ForgeWorld(world.folder, **{**world._settings, "cache": str(world.folder / "replica")})
     replica.fleet = world.fleet
     pull_request = conflicted(world)
-    replica.settle()
+    replica.sync_until_unchanged()
     assert state_of(world) == "failure"
     world.on_forge.set_label(pull_request.number, LABEL)
 
-    replica.settle()
+    replica.sync_until_unchanged()
 
     assert (pull_request.labels, state_of(world)) == ([LABEL], "success")
-    assert world.settle().is_unchanged
+    assert world.sync_until_unchanged().is_unchanged
     assert (pull_request.labels, state_of(world)) == ([LABEL], "success")
 
 
@@ -150,23 +150,23 @@ def test_other_faults_stay_in_the_way(world: ForgeWorld) -> None:
     pull_request = conflicted(world)
     gate = "info:\n  readinessGates:\n    - conditionType: example.com/Tested\n"
     world.commit(DRAFT, {"web/Kptfile": world.text(DRAFT, "web/Kptfile") + gate})
-    world.settle()
+    world.sync_until_unchanged()
     world.on_forge.set_label(pull_request.number, LABEL)
 
-    world.settle()
+    world.sync_until_unchanged()
 
     state, description = check(world)
     assert (state, description.partition(":")[0]) == ("failure", "GateNotMet")
 
 
 def test_a_draft_without_conflicts_keeps_its_labels_and_costs_no_more_calls(world: ForgeWorld) -> None:
-    world.settle()
+    world.sync_until_unchanged()
     pull_request = world.open_requests[DRAFT]
     assert (state_of(world), pull_request.title) == ("success", "lisbon/web: install v1")
     assert not [path for method, path in world.forge.calls if path.endswith(f"/pulls/{pull_request.number}")]
     world.on_forge.set_label(pull_request.number, LABEL)
 
-    world.settle()
+    world.sync_until_unchanged()
 
     assert (pull_request.labels, state_of(world)) == ([LABEL], "success")
 
@@ -174,7 +174,7 @@ def test_a_draft_without_conflicts_keeps_its_labels_and_costs_no_more_calls(worl
 def test_a_forge_that_keeps_the_label_leaves_the_check_failing(world: ForgeWorld) -> None:
     pull_request = conflicted(world)
     world.on_forge.set_label(pull_request.number, LABEL)
-    world.settle()
+    world.sync_until_unchanged()
     update(world, "v3", 4)
     world.forge.forbid("Resource not accessible by integration")
     refused = world.sync()
@@ -182,6 +182,6 @@ def test_a_forge_that_keeps_the_label_leaves_the_check_failing(world: ForgeWorld
     world.forge.recover()
     world.now += 4_000
 
-    world.settle()
+    world.sync_until_unchanged()
 
     assert (pull_request.labels, state_of(world)) == ([], "failure")

@@ -82,10 +82,10 @@ def test_initial_publishes_the_first_draft_in_the_next_pass_and_leaves_updates_t
 
 def test_always_publishes_updates_too(world: World) -> None:
     wants(world, "metrics", policy="always")
-    world.settle()
+    world.sync_until_unchanged()
     wants(world, "metrics", "v2", policy="always")
 
-    world.settle()
+    world.sync_until_unchanged()
 
     assert (published(world), world.record("berlin", "metrics")["revision"]) == ("2.0", 2)
 
@@ -93,12 +93,12 @@ def test_always_publishes_updates_too(world: World) -> None:
 def test_what_was_published_and_removed_is_not_new(world: World) -> None:
     wants(world, "gateway")
     wants(world, "metrics", policy="initial")
-    world.settle()
+    world.sync_until_unchanged()
     world.write({"metrics.yaml": None})
-    world.settle()
+    world.sync_until_unchanged()
     world.run_review_action("approve", "berlin/metrics", should_approve_unproposed=True)
     assert published(world) == ""
-    world.settle()
+    world.sync_until_unchanged()
     wants(world, "metrics", policy="initial")
 
     world.sync()
@@ -110,10 +110,10 @@ def test_what_was_published_and_removed_is_not_new(world: World) -> None:
 def test_a_removal_always_waits_for_people(world: World) -> None:
     wants(world, "gateway")
     wants(world, "metrics", policy="always")
-    world.settle()
+    world.sync_until_unchanged()
     world.write({"metrics.yaml": None})
 
-    world.settle()
+    world.sync_until_unchanged()
 
     assert (published(world), world.head("removals/berlin") != "") == ("1.0", True)
 
@@ -124,7 +124,7 @@ def test_an_adopted_package_is_published_already(world: World) -> None:
 
     world.sync()
 
-    assert world.settle().report.approvals.packages == ()
+    assert world.sync_until_unchanged().report.approvals.packages == ()
     assert (published(world), world.head("drafts/berlin") != "") == ("", True)
 
 
@@ -158,12 +158,12 @@ def test_a_new_draft_has_the_annotations_of_its_variant_and_an_open_one_those_it
     wants(world, "metrics")
     world.sync()
     wants(world, "metrics", policy="always")
-    world.settle()
+    world.sync_until_unchanged()
     assert published(world) == ""
     world.run_review_action("approve", "berlin", should_approve_unproposed=True)
     wants(world, "metrics", "v2", policy="always")
 
-    world.settle()
+    world.sync_until_unchanged()
 
     assert published(world) == "2.0"
 
@@ -281,7 +281,7 @@ def test_a_restart_between_the_draft_and_its_approval_changes_nothing(world: Wor
     world.sync()
 
     assert world.head("clusters/berlin") == once
-    assert world.settle().outcomes["berlin/metrics"] == "published"
+    assert world.sync_until_unchanged().outcomes["berlin/metrics"] == "published"
     assert_sound(world.fleet)
 
 
@@ -306,7 +306,7 @@ def test_one_package_is_one_commit_and_the_others_of_the_draft_stay(world: World
     assert world.sync().outcomes == {"berlin/metrics": "published", "berlin/gateway": "drafted"}
     assert world.sync().is_unchanged
     world.merge("berlin", "squash")
-    assert world.settle().outcomes["berlin/gateway"] == "published"
+    assert world.sync_until_unchanged().outcomes["berlin/gateway"] == "published"
 
 
 def test_all_that_is_due_goes_in_one_push_and_ends_the_draft(world: World) -> None:
@@ -336,7 +336,7 @@ def test_drafts_of_their_own_go_together_too(world: World) -> None:
 
     assert approved(world.sync()) == ("berlin/gateway", "berlin/metrics")
     assert [name for name in read_refs(world.fleet) if "drafts/" in name] == []
-    assert set(world.settle().outcomes.values()) == {"published"}
+    assert set(world.sync_until_unchanged().outcomes.values()) == {"published"}
 
 
 def test_clusters_that_share_a_branch_go_one_after_the_other(world: World) -> None:
@@ -348,7 +348,7 @@ def test_clusters_that_share_a_branch_go_one_after_the_other(world: World) -> No
 
     assert approved(world.sync()) == ("berlin/metrics",)
     assert approved(world.sync()) == ("lisbon/metrics",)
-    assert set(world.settle().outcomes.values()) == {"published"}
+    assert set(world.sync_until_unchanged().outcomes.values()) == {"published"}
 
 
 # what leaves a draft to people
@@ -375,7 +375,7 @@ def test_an_unmet_gate_is_waited_for_wherever_it_is(world: World, deployment: st
     world.release("metrics", "v4", gated("True"))
     wants(world, "metrics", "v4", policy="always")
 
-    world.settle()
+    world.sync_until_unchanged()
 
     assert published(world) == "3.0"
 
@@ -436,7 +436,7 @@ def test_a_rejection_is_about_the_draft_as_it_stood(world: World) -> None:
     world.sync()
     world.now += HOUR
 
-    world.settle()
+    world.sync_until_unchanged()
 
     assert published(world) == "2.0"
 
@@ -465,11 +465,11 @@ def test_a_draft_whose_function_failed_waits(world: World) -> None:
 
 def test_a_draft_with_conflicts_waits(world: World) -> None:
     wants(world, "metrics", policy="always")
-    world.settle()
+    world.sync_until_unchanged()
     world.edit("clusters/berlin", "metrics/deployment.yaml", "metrics:1.0", "metrics:1.0-ours")
     wants(world, "metrics", "v2", policy="always")
     world.sync()
-    assert world.told("drafts/berlin", "metrics")["conflicts"]
+    assert world.package_status("drafts/berlin", "metrics")["conflicts"]
 
     held = world.sync()
     assert held.is_unchanged
@@ -494,7 +494,7 @@ def test_two_daemons_come_to_one_commit(world: World) -> None:
 
     assert world.head("clusters/berlin") == once
     assert len([subject for subject in log(world) if subject.startswith("publish")]) == 1
-    assert world.settle().outcomes["berlin/metrics"] == "published"
+    assert world.sync_until_unchanged().outcomes["berlin/metrics"] == "published"
 
 
 def test_a_person_who_pushes_first_wins_and_the_next_pass_follows(world: World) -> None:

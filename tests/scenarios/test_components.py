@@ -207,7 +207,7 @@ def test_an_override_is_of_its_environment_alone(world: World) -> None:
     world.write({CART_PRODUCTION: binding("cart", PRODUCTION)})
     after = world.sync()
     assert (after.changed_branches, world.head("drafts/oslo")) == ({"drafts/lisbon", "drafts/oslo"}, "")
-    assert world.settle().is_unchanged
+    assert world.sync_until_unchanged().is_unchanged
 
 
 # what goes
@@ -233,7 +233,7 @@ def remove(world: World, *clusters: str) -> None:
     """Merge the removals of clusters, and let passes take note of that."""
     for cluster in clusters:
         world.merge(cluster, "squash", draft=f"removals/{cluster}")
-    world.settle()
+    world.sync_until_unchanged()
 
 
 def test_an_environment_that_gains_a_cluster_drafts_all_of_its_components_there(world: World) -> None:
@@ -271,7 +271,7 @@ def test_an_environment_that_loses_one_cluster_of_two_lets_its_packages_go(world
     remove(world, "oslo")
     assert components_on(world, "clusters/oslo") == []
     assert len(components_on(world, "clusters/lisbon")) == 3
-    assert world.settle().is_unchanged
+    assert world.sync_until_unchanged().is_unchanged
 
 
 def test_a_cluster_that_comes_back_keeps_what_it_has(world: World) -> None:
@@ -372,7 +372,7 @@ def test_a_component_that_returns_has_what_was_held(world: World) -> None:
 def test_a_binding_for_another_environment_is_another_package(world: World) -> None:
     world.write({CART_STAGING: binding("cart", STAGING, of="trial"), "trial.yaml": environment("trial", "berlin")})
     held = world.sync()
-    assert world.settle().is_unchanged
+    assert world.sync_until_unchanged().is_unchanged
     ack = acknowledged(ack_of(held))
     world.write({CART_STAGING: binding("cart", STAGING, ack, of="trial")})
 
@@ -384,7 +384,7 @@ def test_a_binding_for_another_environment_is_another_package(world: World) -> N
     )
     assert components_on(world, "drafts/berlin") == ["staging/cart", "staging/till", "trial/cart"]
     assert after.outcomes[package_target("berlin", "cart")] == "proposed"
-    assert world.settle().is_unchanged
+    assert world.sync_until_unchanged().is_unchanged
 
 
 # what an addon leaves behind
@@ -411,7 +411,7 @@ def test_an_addon_that_leaves_the_type_takes_the_files_along_that_it_made(world:
 def test_a_file_with_peoples_additions_stays_when_its_addon_leaves_and_that_is_told(world: World) -> None:
     mine = path_on("clusters/oslo", kind="fence")
     world.edit("clusters/oslo", mine, "  name: cart-fence\n", "  name: cart-fence\n  labels: {own: mine}\n")
-    world.settle()
+    world.sync_until_unchanged()
     world.write({BACKEND: component_type("backend", "service", (), ["trace-agent"])})
 
     world.sync()
@@ -474,7 +474,7 @@ def test_what_cannot_be_made_stays_as_it_is_and_says_why(
     status, text, message = condition_of(world, "shop/EnvBinding/cart-production")
     assert (status, text) == ("False", reason)
     assert words in message
-    assert world.settle().is_unchanged
+    assert world.sync_until_unchanged().is_unchanged
     world.write({**dict.fromkeys(files), **before})
     healed = world.sync()
     assert {healed.outcomes[package_target(cluster, "cart")] for cluster in CLUSTERS} == {"published"}
@@ -482,7 +482,7 @@ def test_what_cannot_be_made_stays_as_it_is_and_says_why(
         set(),
         heads,
     )
-    assert world.settle().is_unchanged
+    assert world.sync_until_unchanged().is_unchanged
 
 
 def test_a_required_field_more_is_told_of_every_component_that_lacks_it(world: World) -> None:
@@ -569,13 +569,13 @@ def test_nothing_vanishes_while_not_all_is_known(world: World, files: dict[str, 
 
     assert after.changed_branches == set()
     assert after.findings
-    assert world.settle().is_unchanged
+    assert world.sync_until_unchanged().is_unchanged
     world.write({**dict.fromkeys(files), **before})
     healed = world.sync()
     assert healed.changed_branches == set()
     assert set(healed.outcomes.values()) == {"published"}
     assert {cluster: world.head(f"clusters/{cluster}") for cluster in CLUSTERS} == heads
-    assert world.settle().is_unchanged
+    assert world.sync_until_unchanged().is_unchanged
 
 
 def test_a_build_for_one_environment_that_cannot_be_read_is_not_taken_for_gone(world: World) -> None:
@@ -591,7 +591,7 @@ def test_a_build_for_one_environment_that_cannot_be_read_is_not_taken_for_gone(w
     assert condition_of(world, "shop/EnvBinding/cart-staging") == (
         "False", "InDoubt", "the package is kept, because Build/shop/cart.staging may be in a file that cannot be read",
     )  # fmt: skip
-    assert world.settle().is_unchanged
+    assert world.sync_until_unchanged().is_unchanged
 
 
 def test_what_is_on_clusters_in_doubt_is_neither_held_nor_acknowledged_away(world: World) -> None:
@@ -613,7 +613,7 @@ def test_what_is_on_clusters_in_doubt_is_neither_held_nor_acknowledged_away(worl
         False,
         True,
     )
-    assert world.settle().is_unchanged
+    assert world.sync_until_unchanged().is_unchanged
 
 
 def test_a_binding_of_another_name_takes_over_what_there_is(world: World) -> None:
@@ -660,7 +660,7 @@ def test_a_cluster_that_goes_takes_nothing_with_it(world: World) -> None:
 
     assert (after.changed_branches, len(components_on(world, "clusters/oslo"))) == (set(), 3)
     assert "UnknownCluster" in after.codes
-    assert world.settle().is_unchanged
+    assert world.sync_until_unchanged().is_unchanged
     world.write({"clusters/oslo.yaml": oslo})
     assert world.sync().outcomes[package_target("oslo", "cart")] == "published"
-    assert world.settle().is_unchanged
+    assert world.sync_until_unchanged().is_unchanged

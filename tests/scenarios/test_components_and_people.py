@@ -75,7 +75,7 @@ def test_what_people_add_beside_is_kept_through_changes_of_ours(tmp_path: Path, 
     own = f"{package_of('cart')}/own.yaml"
     world.edit(branch, path_on(branch), "    app: cart\n", "    app: cart\n    pager: night # until May\n")
     world.commit(branch, {own: "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: own}\n"})
-    world.settle()
+    world.sync_until_unchanged()
     world.write({CART: component("cart", replicas=4, traceAgent={}), FENCE: fence(444)})
 
     world.sync()
@@ -94,7 +94,7 @@ def test_an_item_that_people_add_to_a_list_is_kept_through_changes_of_ours(world
         "clusters/oslo", path_on("clusters/oslo"), "        - name: agent\n",
         "        - name: shell\n          image: shell:1\n        - name: agent\n",
     )  # fmt: skip
-    world.settle()
+    world.sync_until_unchanged()
     world.write({CART_BUILD: build("cart", "cart:2")})
 
     world.sync()
@@ -157,7 +157,7 @@ def test_a_directory_of_others_is_left_alone_until_the_binding_says_adopt(tmp_pa
     world = begin(tmp_path, _with_a_foreign_directory)
     before = world.sync()
     result = condition_of(world, "shop/EnvBinding/cart-production")
-    assert world.settle().is_unchanged
+    assert world.sync_until_unchanged().is_unchanged
     world.write({CART_PRODUCTION: binding("cart", PRODUCTION, {"reconciler.dev/adopt": "true"})})
 
     after = world.sync()
@@ -169,7 +169,7 @@ def test_a_directory_of_others_is_left_alone_until_the_binding_says_adopt(tmp_pa
     assert object_on(world, "drafts/oslo")["spec"]["replicas"] == 2
     assert object_on(world, "drafts/oslo")["spec"]["paused"] is True
     assert world.text("drafts/oslo", f"{package_of('cart')}/own.txt") == "mine\n"
-    assert world.settle().is_unchanged
+    assert world.sync_until_unchanged().is_unchanged
     publish(world, "oslo")
     assert world.record("oslo", package_of("cart"))["owned"]
 
@@ -188,7 +188,7 @@ def test_with_its_state_lost_everything_is_known_again(tmp_path: Path, start: Ca
     assert {
         cluster: (world.head(f"clusters/{cluster}"), world.head(f"drafts/{cluster}")) for cluster in CLUSTERS
     } == before
-    assert world.settle().is_unchanged
+    assert world.sync_until_unchanged().is_unchanged
     world.write({"shop/cart-new.yaml": build("cart.production", "cart:2")})
     assert world.sync().changed_branches == {"drafts/lisbon", "drafts/oslo"}
     assert world.sync().is_unchanged
@@ -202,7 +202,7 @@ def test_with_state_and_binding_lost_together_nothing_is_removed(world: World) -
 
     assert after.changed_branches == {"removals/lisbon"}
     assert "production/cart" in components_on(world, "clusters/oslo")
-    assert world.settle().is_unchanged
+    assert world.sync_until_unchanged().is_unchanged
 
 
 def test_an_interrupted_pass_and_a_second_daemon_come_to_the_same(world: World) -> None:
@@ -211,7 +211,7 @@ def test_an_interrupted_pass_and_a_second_daemon_come_to_the_same(world: World) 
     world.sync_while(world.sync)
 
     assert git(world.fleet, "rev-list", "--count", "clusters/berlin..drafts/berlin") == "1"
-    assert world.settle().is_unchanged
+    assert world.sync_until_unchanged().is_unchanged
 
 
 def test_two_daemons_write_the_same_commits(tmp_path: Path) -> None:
@@ -236,7 +236,7 @@ def test_a_policy_that_a_template_names_overrides_what_it_makes(world: World) ->
     assert object_on(world, "clusters/oslo")["spec"]["replicas"] == 1
     assert object_on(world, "clusters/lisbon")["spec"]["replicas"] == 2
     assert object_on(world, "clusters/oslo")["metadata"]["labels"].get(ATTACHED) is None
-    steps = world.told("clusters/oslo", package_of("cart"))["overrides"]
+    steps = world.package_status("clusters/oslo", package_of("cart"))["overrides"]
     assert [step["pointer"] for step in steps] == ["/spec/replicas"]
     world.write({"policies/slow.yaml": slow.replace('"value": 1', '"value": 3')})
     after = world.sync()
@@ -251,7 +251,7 @@ def test_without_the_policy_that_it_names_a_component_stays_as_it_is(world: Worl
 
     assert after.changed_branches == set()
     assert condition_of(world, "shop/EnvBinding/cart-production")[0] == "False"
-    assert world.settle().is_unchanged
+    assert world.sync_until_unchanged().is_unchanged
 
 
 # by command
@@ -321,7 +321,7 @@ def test_what_is_wrong_with_a_component_is_told_once_for_all_of_its_environments
 
 
 def test_a_status_file_names_what_made_each_value(world: World) -> None:
-    result = world.told("clusters/oslo", package_of("cart"))
+    result = world.package_status("clusters/oslo", package_of("cart"))
 
     assert [(item["kind"], item["name"]) for item in result["inputs"]["objects"]] == [
         ("Addon", "fence"), ("Addon", "trace-agent"), ("Backend", "cart"), ("ComponentDefinition", "service"),

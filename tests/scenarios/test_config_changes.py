@@ -33,7 +33,7 @@ def test_a_renamed_variant_takes_its_package_over_without_a_word_to_the_cluster(
     owner = world.record("berlin", "metrics")["owner"]
     assert isinstance(owner, dict)
     assert owner["name"] == "measurements"
-    assert world.settle().outcomes[KEPT] == "published"
+    assert world.sync_until_unchanged().outcomes[KEPT] == "published"
 
 
 def test_an_owner_passes_nothing_on_while_a_config_file_is_unreadable(world: World) -> None:
@@ -44,15 +44,15 @@ def test_an_owner_passes_nothing_on_while_a_config_file_is_unreadable(world: Wor
     assert after.outcomes[KEPT] == "OwnershipConflict"
     assert world.sync().is_unchanged
     world.write({"broken.yaml": None})
-    assert world.settle().outcomes[KEPT] == "published"
+    assert world.sync_until_unchanged().outcomes[KEPT] == "published"
 
 
 def test_a_variant_that_comes_back_finds_its_package_as_it_left_it(world: World) -> None:
     world.write({"metrics.yaml": None})
-    world.settle()
+    world.sync_until_unchanged()
     world.write({"metrics.yaml": variant("metrics-berlin", "berlin", "metrics")})
 
-    assert world.settle().outcomes[KEPT] == "published"
+    assert world.sync_until_unchanged().outcomes[KEPT] == "published"
 
 
 def test_of_two_variants_for_one_place_the_first_by_name_gets_it(tmp_path: Path) -> None:
@@ -111,7 +111,7 @@ def test_a_package_at_the_wanted_upstream_is_adopted_with_everything_people_made
 
     assert after.outcomes["lisbon/metrics"] == "adopted"
     assert "replicas: 7" in world.text("clusters/lisbon", "metrics/deployment.yaml")
-    assert world.settle().outcomes["lisbon/metrics"] == "adopted"
+    assert world.sync_until_unchanged().outcomes["lisbon/metrics"] == "adopted"
 
 
 def test_a_package_whose_lock_leads_nowhere_is_left_alone(tmp_path: Path) -> None:
@@ -150,7 +150,7 @@ def test_one_broken_file_among_a_hundred_spoils_itself_only(tmp_path: Path) -> N
     )
     world.sync()
     world.merge("lisbon", "squash")
-    world.settle()
+    world.sync_until_unchanged()
     world.write({"many/07.yaml": variant("m-07", "lisbon", "m07", upstream="metrics") + "  downstream: {repo: [\n"})
     world.release("metrics", "v2", package("metrics", image="2.0"))
     for n in (3, 8):
@@ -250,7 +250,7 @@ def test_a_new_name_for_draft_branches_leaves_open_drafts_where_they_are(tmp_pat
 
     assert renamed.sync().changed_branches == set()
     world.merge("berlin", "squash")
-    renamed.settle()
+    renamed.sync_until_unchanged()
     renamed.write({"regions/north.yaml": config_map("region-north", api="new")})
     renamed.sync()
     assert renamed.head("drafts/berlin/gateway")

@@ -32,7 +32,7 @@ def test_greenhouse_objects_without_a_namespace_make_the_same_packages(tmp_path:
     assert drafted(unstated, "oslo") == drafted(stated, "oslo") != []
     (path,) = (path for path in drafted(unstated, "oslo") if path.startswith("plugins/logs-oslo/plugin"))
     assert parse_yaml(unstated.text("drafts/oslo", path)).documents[0].data["metadata"]["namespace"] == "default"
-    assert unstated.settle().is_unchanged
+    assert unstated.sync_until_unchanged().is_unchanged
 
 
 def test_components_without_a_namespace_are_in_default(tmp_path: Path) -> None:
@@ -43,7 +43,7 @@ def test_components_without_a_namespace_are_in_default(tmp_path: Path) -> None:
 
     assert {finding.severity.value for finding in result.findings} <= {"info", "warning"}
     assert "components/staging/default/cart/deployment-cart.yaml" in drafted(world, "berlin")
-    assert world.settle().is_unchanged
+    assert world.sync_until_unchanged().is_unchanged
 
 
 def test_an_override_policy_without_a_namespace_applies_to_resources_in_default(tmp_path: Path) -> None:

@@ -49,7 +49,7 @@ def test_without_a_draft_the_published_package_is_named(world: World, end: Calla
     world.sync()
 
     assert targets(world) == [FIRST]
-    assert world.settle().is_unchanged
+    assert world.sync_until_unchanged().is_unchanged
     assert targets(world) == [FIRST]
 
 
@@ -94,7 +94,7 @@ def test_a_stalled_variant_keeps_its_target(world: World, text: str, reason: str
 
     assert world.reason(OWNER, "Stalled") == reason
     assert targets(world) == [expected]
-    assert world.settle().is_unchanged
+    assert world.sync_until_unchanged().is_unchanged
 
 
 def test_a_stalled_variant_without_a_package_has_no_target(world: World) -> None:

@@ -163,7 +163,7 @@ def test_on_a_closed_wave_the_earlier_text_is_told_without_a_line(tmp_path: Path
     world.sync()
     for cluster in ("amsterdam", "berlin", "lisbon"):
         world.merge(cluster, "squash")
-    world.settle()
+    world.sync_until_unchanged()
     world.write({"policies/site.yaml": policy("site", [rollout_rule(4)])})
 
     mapping = {

@@ -13,7 +13,7 @@ def world(tmp_path: Path) -> World:
     world = small_world(tmp_path)
     world.sync()
     world.merge("berlin", "squash")
-    world.settle()
+    world.sync_until_unchanged()
     return world
 
 
@@ -41,9 +41,9 @@ def test_a_link_is_left_out_and_its_package_lives_on(world: World) -> None:
     listed = git(world.fleet, "ls-tree", "drafts/berlin", "metrics/").splitlines()
     assert {line.split()[0] for line in listed} == {"100644", "100755"}
     world.merge("berlin", "squash")
-    world.settle()
+    world.sync_until_unchanged()
     git(world.fleet, "update-ref", "-d", f"{STATE}berlin")
-    assert world.settle().outcomes["berlin/metrics"] == "published"
+    assert world.sync_until_unchanged().outcomes["berlin/metrics"] == "published"
     world.release("metrics", "v3", package("metrics", image="3.0"))
     wanted(world, "v3")
     assert world.sync().outcomes["berlin/metrics"] == "draft"
@@ -83,4 +83,4 @@ def test_a_function_that_cannot_run_here_makes_a_gated_draft_that_settles(world:
     assert world.sync().is_unchanged
     assert "met: false" in world.text("drafts/berlin", ".reconciler/metrics.yaml")
     world.merge("berlin", "squash")
-    assert world.settle().outcomes["berlin/metrics"] == "published"
+    assert world.sync_until_unchanged().outcomes["berlin/metrics"] == "published"

@@ -81,7 +81,7 @@ def test_a_release_makes_an_upgrade_draft_on_what_is_published(world: World) -> 
     assert changed == [".reconciler/metrics.yaml", "metrics/Kptfile", "metrics/deployment.yaml"]
     assert "Reconciler-Task: upgrade" in git(world.fleet, "log", "-1", "--format=%B", "drafts/berlin")
     world.merge("berlin")
-    world.settle()
+    world.sync_until_unchanged()
     assert world.record("berlin", "metrics")["revision"] == 2
 
 
@@ -113,7 +113,7 @@ def test_a_context_object_moves_the_drafts_of_those_who_use_it_alone(world: Worl
 def test_a_change_that_is_taken_back_before_the_merge_leaves_no_draft(world: World) -> None:
     world.sync()
     world.merge("berlin")
-    world.settle()
+    world.sync_until_unchanged()
     world.write({"regions/north.yaml": config_map("region-north", api="api.new")})
     world.sync()
     assert world.head("drafts/berlin")
@@ -139,7 +139,7 @@ def test_an_older_head_of_the_draft_can_be_merged_while_a_newer_one_is_offered(w
     assert after.outcomes["berlin/gateway"] == "drafted"
     assert "api.new" in world.text("drafts/berlin", "gateway/endpoints.yaml")
     world.merge("berlin")
-    assert world.settle().outcomes["berlin/gateway"] == "published"
+    assert world.sync_until_unchanged().outcomes["berlin/gateway"] == "published"
     assert world.record("berlin", "gateway")["revision"] == 2
 
 
@@ -149,7 +149,7 @@ def test_merged_and_reverted_before_the_next_pass_is_published_and_then_as_peopl
     world.revert("berlin")
 
     world.sync()
-    after = world.settle()
+    after = world.sync_until_unchanged()
 
     assert world.paths(world.fleet, "clusters/berlin") == []
     assert after.outcomes["berlin/gateway"] == "drafted"
@@ -161,9 +161,9 @@ def test_what_moves_elsewhere_on_the_branch_moves_no_draft(world: World) -> None
     world.commit("clusters/berlin", {"README.md": "ours\n"})
 
     assert world.sync().changed_branches == set()
-    assert world.settle().outcomes["berlin/gateway"] == "drafted"
+    assert world.sync_until_unchanged().outcomes["berlin/gateway"] == "drafted"
     world.merge("berlin", "merge")
-    world.settle()
+    world.sync_until_unchanged()
     assert world.text("clusters/berlin", "README.md") == "ours\n"
 
 
@@ -220,4 +220,4 @@ def test_a_directory_of_the_repository_is_where_packages_go(tmp_path: Path) -> N
     assert world.tree("drafts/berlin", "sites/berlin/gateway")
     assert world.text("drafts/berlin", "sites/berlin/.reconciler/metrics.yaml")
     world.merge("berlin", "rebase")
-    assert world.settle().outcomes["berlin/gateway"] == "published"
+    assert world.sync_until_unchanged().outcomes["berlin/gateway"] == "published"

@@ -246,7 +246,7 @@ class Step:
 def walk(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Step]:
     """Walk one package through all of its life; each act is followed by a pass, and that by a silent one."""
     world = new_world(tmp_path_factory.mktemp("walk"), "berlin")
-    world.settle()
+    world.sync_until_unchanged()
     steps: dict[str, Step] = {}
 
     def take(name: str, verb: str = "", **more: object) -> None:
@@ -256,7 +256,7 @@ def walk(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Step]:
             word for result in acted for word in (result.status_label, *(reason.reason for reason in result.reasons))
         )
         at_once = lifecycle(world, "berlin", "app")
-        world.settle()
+        world.sync_until_unchanged()
         revision = int(str(world.record("berlin", "app")["revision"]))
         steps[name] = Step(text, before, at_once, lifecycle(world, "berlin", "app"), revision)
 
@@ -276,7 +276,7 @@ def walk(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Step]:
     take("approve-a-removal-unasked", "approve")
     take("reject-a-removal", "drop")
     wants(world, "berlin", "app", "v2")
-    world.settle()
+    world.sync_until_unchanged()
     gone(world, "berlin", "app")
     take("given-up-again")
     take("propose-a-removal", "propose")
@@ -322,7 +322,7 @@ def test_the_state_machine(walk: Mapping[str, Step], name: str) -> None:
 def test_the_daemon_proposes_and_approves_nothing_itself(tmp_path: Path) -> None:
     world = new_world(tmp_path, "berlin")
     wants(world, "berlin", "app")
-    world.settle()
+    world.sync_until_unchanged()
 
     heads = [name for name in read_refs(world.fleet) if name.startswith("refs/heads/") and "reconciler/" not in name]
     assert sorted(name.removeprefix("refs/heads/") for name in heads) == [

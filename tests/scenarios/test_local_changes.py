@@ -78,7 +78,7 @@ def test_a_link_or_submodule_in_a_package_is_in_the_next_draft(world: World, bra
     assert "metrics:3.0" in world.text("drafts/berlin", METRICS)
     assert world.sync().is_unchanged
     world.merge("berlin", "squash", delete=True)
-    assert world.settle().outcomes["berlin/metrics"] == "published"
+    assert world.sync_until_unchanged().outcomes["berlin/metrics"] == "published"
     assert entries(world, "clusters/berlin")["metrics/docs/extra"] == entry
 
 
@@ -203,7 +203,7 @@ def test_a_file_that_a_draft_normalized_holds_its_object_once(world: World) -> N
     world.write({"metrics.yaml": variant("metrics-berlin", "berlin", "metrics", "v2")})
     world.sync()
     world.merge("berlin", "squash")
-    world.settle()
+    world.sync_until_unchanged()
     world.commit("clusters/berlin", {"metrics/one.yaml": config_map("one", a="x")})
     world.sync()
     world.commit("clusters/berlin", {"metrics/two.yaml": config_map("two", a="x")})
@@ -243,7 +243,7 @@ def test_an_identity_that_a_function_changes_gives_no_second_object(tmp_path: Pa
     )
     world.sync()
     world.merge("berlin", "squash")
-    world.settle()
+    world.sync_until_unchanged()
     # a comment on the line of the metadata leaves no place for a merge comment
     result = config_map("one", a="x").replace("metadata:", "metadata: # by hand")
     world.commit("clusters/berlin", {f"{name}/one.yaml": result for name in packages})
@@ -276,14 +276,14 @@ def test_a_strategy_that_replaces_local_changes_records_them(
     world.sync()
     if world.head("drafts/berlin"):
         world.merge("berlin", "squash")
-    world.settle()
+    world.sync_until_unchanged()
     world.release("metrics", "v2", package("metrics", image="2.0"))
     world.write({"metrics.yaml": variant("metrics-berlin", "berlin", "metrics", "v2", extra=choices)})
 
     world.sync()
 
     assert "replicas: 2" in world.text("drafts/berlin", METRICS)
-    conflicts = world.told("drafts/berlin", "metrics")["conflicts"]
+    conflicts = world.package_status("drafts/berlin", "metrics")["conflicts"]
     assert [conflict["file"] for conflict in conflicts if conflict["rule"] == strategy] == expected
     assert world.sync().is_unchanged
 
@@ -301,16 +301,16 @@ def test_a_deleted_package_is_drafted_again_with_a_conflict(world: World, has_up
 
     world.sync()
 
-    (conflict,) = world.told("drafts/berlin", "metrics")["conflicts"]
+    (conflict,) = world.package_status("drafts/berlin", "metrics")["conflicts"]
     assert (conflict["kind"], conflict["rule"], "local" in conflict) == ("package", "not-kept", False)
     (proposed,) = world.run_review_action("propose", "berlin/metrics")
     assert "whole package: deleted on the cluster branch, and this draft adds it again" in str(proposed)
     assert world.sync().is_unchanged
     world.merge("berlin", "squash")
-    assert world.settle().outcomes["berlin/metrics"] == "published"
+    assert world.sync_until_unchanged().outcomes["berlin/metrics"] == "published"
     release(world, "v3", "3.0")
     world.sync()
-    assert "conflicts" not in world.told("drafts/berlin", "metrics")
+    assert "conflicts" not in world.package_status("drafts/berlin", "metrics")
 
 
 def test_a_deleted_package_of_placed_resources_is_drafted_again_with_a_conflict(placed: World) -> None:
@@ -318,7 +318,7 @@ def test_a_deleted_package_of_placed_resources_is_drafted_again_with_a_conflict(
 
     placed.sync()
 
-    (conflict,) = placed.told("drafts/berlin", "resources/shop")["conflicts"]
+    (conflict,) = placed.package_status("drafts/berlin", "resources/shop")["conflicts"]
     assert (conflict["kind"], conflict["rule"]) == ("package", "not-kept")
 
 
@@ -332,4 +332,4 @@ def test_a_package_that_a_removal_draft_removed_is_requested_again_without_a_con
     after = world.sync()
 
     assert after.outcomes["berlin/metrics"] == "draft"
-    assert "conflicts" not in world.told("drafts/berlin", "metrics")
+    assert "conflicts" not in world.package_status("drafts/berlin", "metrics")

@@ -41,7 +41,7 @@ def test_after_a_lost_state_an_update_goes_on_as_before(world: World) -> None:
 
     assert world.sync().outcomes["berlin/metrics"] == "draft"
     world.merge("berlin", "squash")
-    assert world.settle().outcomes["berlin/metrics"] == "published"
+    assert world.sync_until_unchanged().outcomes["berlin/metrics"] == "published"
 
 
 def test_after_a_lost_state_an_edited_package_is_not_overwritten(world: World) -> None:
@@ -50,7 +50,7 @@ def test_after_a_lost_state_an_edited_package_is_not_overwritten(world: World) -
     world.release("metrics", "v2", package("metrics", image="2.0"))
     world.write({"metrics.yaml": variant("metrics-berlin", "berlin", "metrics", "v2")})
 
-    assert world.settle().outcomes["berlin/metrics"] == "drafted"
+    assert world.sync_until_unchanged().outcomes["berlin/metrics"] == "drafted"
     text = world.text("drafts/berlin", "metrics/deployment.yaml")
     assert ("replicas: 5" in text, "metrics:2.0" in text) == (True, True)
 
@@ -60,7 +60,7 @@ def test_after_a_lost_state_an_edited_draft_is_not_overwritten(world: World) -> 
     lose_state(world, "lisbon")
     world.write({"regions/south.yaml": config_map("region-south", api="new")})
 
-    world.settle()
+    world.sync_until_unchanged()
 
     assert git(world.fleet, "merge-base", edited, "drafts/lisbon") == edited
     assert "replicas: 5" in world.text("drafts/lisbon", "gateway/deployment.yaml")
@@ -83,7 +83,7 @@ def test_after_a_lost_state_nothing_of_a_vanished_variant_is_removed(world: Worl
     lose_state(world, "berlin")
     world.write({"metrics.yaml": None})
 
-    after = world.settle()
+    after = world.sync_until_unchanged()
 
     assert after.changed_branches == set()
     assert world.tree("clusters/berlin", "metrics")
@@ -110,7 +110,7 @@ def test_a_spoilt_status_file_is_as_good_as_none(world: World, text: str) -> Non
     world.commit("clusters/berlin", {".reconciler/metrics.yaml": text})
     lose_state(world, "berlin")
 
-    after = world.settle()
+    after = world.sync_until_unchanged()
 
     assert after.outcomes == {
         "berlin/gateway": "published", "berlin/metrics": "DownstreamExists", "lisbon/gateway": "drafted",
@@ -126,7 +126,7 @@ def test_a_status_file_that_lies_about_its_trees_does_not_pass_edits_off_as_ours
     world.commit("clusters/berlin", {".reconciler/metrics.yaml": lie})
     lose_state(world, "berlin")
 
-    assert world.settle().changed_branches == set()
+    assert world.sync_until_unchanged().changed_branches == set()
     assert "replicas: 5" in world.text("clusters/berlin", "metrics/deployment.yaml")
 
 
@@ -163,9 +163,9 @@ def test_a_fresh_cache_changes_nothing(world: World) -> None:
 def publish_next(world: World, cluster: str, revision: str) -> None:
     world.release("metrics", revision, package("metrics", image=revision))
     world.write({"metrics.yaml": variant("metrics-berlin", cluster, "metrics", revision)})
-    world.settle()
+    world.sync_until_unchanged()
     world.merge(cluster, "squash")
-    world.settle()
+    world.sync_until_unchanged()
 
 
 @pytest.fixture
@@ -178,7 +178,7 @@ def three_revisions(folder: Path) -> World:
     world = small_world(folder, git={"revision_tags": "all"})
     world.sync()
     world.merge("berlin", "squash")
-    world.settle()
+    world.sync_until_unchanged()
     for revision in ("v2", "v3"):
         publish_next(world, "berlin", revision)
     return world
@@ -200,7 +200,7 @@ def test_a_lost_state_has_its_numbers_from_tags(tagged: World) -> None:
     before = known_as(tagged)
     lose_state(tagged, "berlin", "lisbon")
 
-    World(tagged.folder, cache=str(tagged.folder / "fresh"), git={"revision_tags": "all"}).settle()
+    World(tagged.folder, cache=str(tagged.folder / "fresh"), git={"revision_tags": "all"}).sync_until_unchanged()
 
     assert before[:2] == (3, 3)
     assert known_as(tagged) == (3, 3, before[2][-1:])
@@ -214,7 +214,7 @@ def test_a_lost_state_knows_a_revision_that_the_branch_went_back_to(tagged: Worl
     tagged.revert("berlin")
     lose_state(tagged, "berlin")
 
-    tagged.settle()
+    tagged.sync_until_unchanged()
 
     number, _, revisions = known_as(tagged)
     assert (number, revisions[0][0]) == (3, 2)
@@ -225,7 +225,7 @@ def test_what_was_published_and_not_tagged_before_the_state_was_lost_is_the_next
     git(tagged.fleet, "update-ref", "-d", "refs/tags/berlin/metrics/v3")
     lose_state(tagged, "berlin")
 
-    tagged.settle()
+    tagged.sync_until_unchanged()
 
     number, _, revisions = known_as(tagged)
     assert (number, before[0]) == (3, 3)
@@ -237,7 +237,7 @@ def test_an_edited_package_keeps_its_number_when_the_state_is_lost(tagged: World
     tagged.edit("clusters/berlin", "metrics/deployment.yaml", "replicas: 2", "replicas: 5")
     lose_state(tagged, "berlin")
 
-    tagged.settle()
+    tagged.sync_until_unchanged()
 
     assert known_as(tagged) == (3, 3, [])
 
@@ -249,9 +249,9 @@ def test_the_number_of_a_package_that_is_gone_is_not_used_again_after_a_lost_sta
     tagged.commit("clusters/berlin", {**deleted, ".reconciler/metrics.yaml": None})
     lose_state(tagged, "berlin")
 
-    tagged.settle()
+    tagged.sync_until_unchanged()
     tagged.merge("berlin", "squash")
-    tagged.settle()
+    tagged.sync_until_unchanged()
 
     assert tagged.record("berlin", "metrics")["revision"] == 4
     assert git(tagged.fleet, "tag", "--list", "berlin/metrics/*").split() == [
@@ -261,7 +261,7 @@ def test_the_number_of_a_package_that_is_gone_is_not_used_again_after_a_lost_sta
 
 def test_a_lost_fleet_asks_for_its_tags_at_once(tagged: World, monkeypatch: pytest.MonkeyPatch) -> None:
     tagged.merge("lisbon", "squash")
-    tagged.settle()
+    tagged.sync_until_unchanged()
     lose_state(tagged, "berlin", "lisbon")
     values: list[set[str]] = []
     fetch_tags = Mirror.fetch_tags
@@ -277,7 +277,7 @@ def test_a_lost_fleet_asks_for_its_tags_at_once(tagged: World, monkeypatch: pyte
     assert values == [{"berlin/gateway/v", "berlin/metrics/v", "lisbon/gateway/v"}]
     assert {after.outcomes[f"{cluster}/gateway"] for cluster in ("berlin", "lisbon")} == {"published"}
     assert [tagged.record(cluster, "gateway")["revision"] for cluster in ("berlin", "lisbon")] == [1, 1]
-    tagged.settle()
+    tagged.sync_until_unchanged()
     assert len(values) == 1
 
 
@@ -319,7 +319,7 @@ def test_a_draft_keeps_the_labels_of_its_creation(
     assert metadata_of(world) == expected
     # The recovery makes no new commit.
     assert world.head("drafts/berlin") == before
-    assert world.settle().is_unchanged
+    assert world.sync_until_unchanged().is_unchanged
 
 
 def test_a_status_file_of_an_earlier_version_gives_the_labels_of_the_variant(world: World) -> None:
@@ -330,7 +330,7 @@ def test_a_status_file_of_an_earlier_version_gives_the_labels_of_the_variant(wor
     lines = world.text("drafts/berlin", path).splitlines()
     start = lines.index("  labels:")
     world.commit("drafts/berlin", {path: "\n".join(lines[:start] + lines[start + 5 :]) + "\n"})
-    assert not {"labels", "annotations"} & world.told("drafts/berlin", "logs").keys()
+    assert not {"labels", "annotations"} & world.package_status("drafts/berlin", "logs").keys()
     world.write({"logs.yaml": variant("logs-berlin", "berlin", "logs", extra=RELABELLED)})
     lose_state(world, "berlin")
     world.sync()

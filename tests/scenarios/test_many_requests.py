@@ -31,5 +31,5 @@ def test_requests_come_within_the_budget_the_oldest_first_and_no_restart_doubles
         assert sorted(world.open_requests) == [f"drafts/{name}" for name in clusters]
         assert "Same change as 59 others" in world.open_requests["drafts/c000"].body
         world.writes()
-        assert world.settle().is_unchanged
+        assert world.sync_until_unchanged().is_unchanged
         assert world.writes() == []

@@ -58,7 +58,7 @@ def changed(world: World, cluster: str) -> list[str]:
 
 def conflicts(world: World, branch: str = "drafts/berlin") -> list[tuple[str, object, object, str]]:
     """Return what the status file of web tells of edits that did not stay: where, theirs, ours, and by what rule."""
-    result = world.told(branch, "web").get("conflicts", ())
+    result = world.package_status(branch, "web").get("conflicts", ())
     return [(item["pointer"], item.get("local"), item.get("upstream"), item.get("rule", "")) for item in result]
 
 
@@ -113,7 +113,7 @@ def test_a_policy_that_chooses_by_kind_reaches_packages_that_name_none(world: Wo
 
 def test_a_label_of_a_cluster_that_a_policy_asks_for_moves_the_packages_of_that_one_alone(world: World) -> None:
     world.write({SITE: policy("site", [replicas(5, {"clusterSelector": {"region": "north"}})])})
-    assert world.settle().outcomes["berlin/web"] == "published"
+    assert world.sync_until_unchanged().outcomes["berlin/web"] == "published"
     world.write({"clusters/lisbon.yaml": repository("lisbon").replace("south", "north")})
 
     after = world.sync()
@@ -175,7 +175,7 @@ def test_a_policy_that_is_emptied_is_rolled_back_by_a_draft(world: World) -> Non
 
     assert (after.changed_branches, after.outcomes["berlin/web"]) == ({"drafts/berlin"}, "draft")
     assert world.text("drafts/berlin", FILE) == world.text("clusters/lisbon", FILE)
-    assert "overrides" not in world.told("drafts/berlin", "web")
+    assert "overrides" not in world.package_status("drafts/berlin", "web")
     assert world.sync().is_unchanged
     publish(world)
     assert world.tree("clusters/berlin", "web") == world.tree("clusters/lisbon", "web")
@@ -434,7 +434,7 @@ def test_the_update_of_a_package_with_overrides_takes_none_of_them_for_an_edit(w
 
 def test_a_label_that_people_add_attaches_a_policy_for_good(world: World) -> None:
     world.write({"policies/nine.yaml": policy("nine", [replicas(9)])})
-    world.settle()
+    world.sync_until_unchanged()
     content = world.text("clusters/lisbon", FILE)
     label = "  labels: {kubeadmiral.io/cluster-override-policy-name: nine}\n"
     world.commit("clusters/lisbon", {FILE: content.replace("spec:\n", f"{label}spec:\n", 1)})
@@ -477,7 +477,7 @@ def test_with_its_state_lost_everything_is_found_again(tmp_path: Path, start: Ca
     world.sync()
 
     assert heads(world) == before
-    assert world.settle().is_unchanged
+    assert world.sync_until_unchanged().is_unchanged
     world.write({SITE: policy("site", [])})
     world.sync()
     assert world.text("drafts/berlin", FILE).count("replicas: 2") == 1
@@ -497,4 +497,4 @@ def test_a_second_daemon_comes_to_the_same_refs(world: World) -> None:
     assert raced
     assert (count(world, "drafts/berlin"), count(world, "drafts/lisbon")) == (7, 7)
     assert git(world.fleet, "rev-list", "--count", "clusters/berlin..drafts/berlin") == "1"
-    assert world.settle().is_unchanged
+    assert world.sync_until_unchanged().is_unchanged

@@ -37,4 +37,4 @@ def test_it_is_an_error_and_nothing_is_drafted(world: World, name: str, text: st
     assert errors
     assert all(name in error and message in error for error in errors)
     assert (result.changed_branches, world.head("clusters/berlin")) == (set(), before)
-    assert world.settle().is_unchanged
+    assert world.sync_until_unchanged().is_unchanged

@@ -30,7 +30,7 @@ def test_an_update_is_appended_to_an_edited_draft_and_keeps_the_edit(world: Worl
     release(world)
     world.sync()
     edited = world.edit("drafts/berlin", "metrics/deployment.yaml", "replicas: 2", "replicas: 5")
-    assert world.settle().outcomes["berlin/metrics"] == "drafted"
+    assert world.sync_until_unchanged().outcomes["berlin/metrics"] == "drafted"
     release(world, "v3", "3.0")
 
     after = world.sync()
@@ -48,12 +48,12 @@ def test_an_edit_of_a_draft_survives_two_updates_and_the_merge(world: World) -> 
     world.edit("drafts/berlin", "metrics/deployment.yaml", "replicas: 2", "replicas: 5")
     for version, image in (("v3", "3.0"), ("v4", "4.0")):
         release(world, version, image)
-        world.settle()
+        world.sync_until_unchanged()
     world.merge("berlin", "squash", delete=True)
-    assert world.settle().outcomes["berlin/metrics"] == "published"
+    assert world.sync_until_unchanged().outcomes["berlin/metrics"] == "published"
     release(world, "v5", "5.0")
 
-    world.settle()
+    world.sync_until_unchanged()
 
     text = world.text("drafts/berlin", "metrics/deployment.yaml")
     assert ("replicas: 5" in text, "metrics:5.0" in text) == (True, True)
@@ -65,18 +65,18 @@ def test_what_people_and_upstream_both_changed_is_told_until_it_is_settled(world
     world.edit("drafts/berlin", "metrics/deployment.yaml", "metrics:2.0", "metrics:2.0-hotfix")
     release(world, "v3", "3.0")
 
-    world.settle()
+    world.sync_until_unchanged()
 
     assert "metrics:2.0-hotfix" in world.text("drafts/berlin", "metrics/deployment.yaml")
-    conflict = world.told("drafts/berlin", "metrics")["conflicts"][0]
+    conflict = world.package_status("drafts/berlin", "metrics")["conflicts"][0]
     assert conflict["local"] == "example.com/metrics:2.0-hotfix"
     assert (conflict["upstream"], conflict["chosen"]) == ("example.com/metrics:3.0", "local")
     world.commit("drafts/berlin", {"metrics/notes.md": "looked at\n"})
-    world.settle()
-    assert world.told("drafts/berlin", "metrics")["conflicts"] == [conflict]
+    world.sync_until_unchanged()
+    assert world.package_status("drafts/berlin", "metrics")["conflicts"] == [conflict]
     world.edit("drafts/berlin", "metrics/deployment.yaml", "metrics:2.0-hotfix", "metrics:3.0-hotfix")
-    world.settle()
-    assert "conflicts" not in world.told("drafts/berlin", "metrics")
+    world.sync_until_unchanged()
+    assert "conflicts" not in world.package_status("drafts/berlin", "metrics")
     assert "metrics:3.0-hotfix" in world.text("drafts/berlin", "metrics/deployment.yaml")
 
 
@@ -87,7 +87,7 @@ def test_an_edited_draft_merges_as_it_stands_and_counts_as_published_with_edits(
     world.sync()
     world.merge("berlin", "squash", delete=True)
 
-    after = world.settle()
+    after = world.sync_until_unchanged()
 
     assert after.outcomes["berlin/metrics"] == "published with edits"
     assert "replicas: 5" in world.text("clusters/berlin", "metrics/deployment.yaml")
@@ -114,9 +114,9 @@ def test_on_a_new_cluster_an_update_does_not_wait_for_an_edited_draft_of_others(
     world = small_world(tmp_path)
     world.sync()
     world.commit("drafts/berlin", {"gateway/notes.md": "checked\n"})
-    world.settle()
+    world.sync_until_unchanged()
     world.pick("berlin", "metrics")
-    world.settle()
+    world.sync_until_unchanged()
     release(world)
 
     after = world.sync()
@@ -131,7 +131,7 @@ def test_an_update_does_not_wait_for_a_draft_that_was_merged_whole(world: World)
     release(world)
     world.sync()
     world.commit("drafts/berlin", {"docs/checked.md": "by me\n"})
-    world.settle()
+    world.sync_until_unchanged()
     world.merge("berlin", "squash")
     world.commit("clusters/berlin", {"docs/merged.md": "by you\n"})
     release(world, "v3", "3.0")
@@ -167,9 +167,9 @@ def test_a_package_taken_out_of_a_draft_is_declined_until_its_content_would_diff
     back = {"metrics/deployment.yaml": before, "metrics/Kptfile": kptfile, ".reconciler/metrics.yaml": status}
     world.commit("drafts/berlin", back)
 
-    assert world.settle().outcomes["berlin/metrics"] == "declined"
+    assert world.sync_until_unchanged().outcomes["berlin/metrics"] == "declined"
     release(world, "v3", "3.0")
-    assert world.settle().outcomes["berlin/metrics"] == "drafted"
+    assert world.sync_until_unchanged().outcomes["berlin/metrics"] == "drafted"
     assert "metrics:3.0" in world.text("drafts/berlin", "metrics/deployment.yaml")
 
 
@@ -179,7 +179,7 @@ def test_a_new_package_taken_out_of_its_draft_is_declined(tmp_path: Path) -> Non
     deleted = [f"metrics/{name}" for name in world.paths(world.fleet, "drafts/berlin", "metrics")]
     world.commit("drafts/berlin", dict.fromkeys([*deleted, ".reconciler/metrics.yaml"]))
 
-    assert world.settle().outcomes["berlin/metrics"] == "declined"
+    assert world.sync_until_unchanged().outcomes["berlin/metrics"] == "declined"
     assert world.tree("drafts/berlin", "metrics") is None
 
 
@@ -201,15 +201,15 @@ def test_a_deleted_draft_is_declined_until_its_content_would_differ(world: World
 
 def test_an_edit_on_the_cluster_branch_stays_through_the_update_until_it_is_reverted(world: World) -> None:
     world.edit("clusters/berlin", "metrics/deployment.yaml", "replicas: 2", "replicas: 5")
-    assert world.settle().outcomes["berlin/metrics"] == "published with edits"
+    assert world.sync_until_unchanged().outcomes["berlin/metrics"] == "published with edits"
     release(world)
 
-    world.settle()
+    world.sync_until_unchanged()
 
     text = world.text("drafts/berlin", "metrics/deployment.yaml")
     assert ("replicas: 5" in text, "metrics:2.0" in text) == (True, True)
     world.revert("berlin")
-    world.settle()
+    world.sync_until_unchanged()
     text = world.text("drafts/berlin", "metrics/deployment.yaml")
     assert ("replicas: 2" in text, "metrics:2.0" in text) == (True, True)
 
@@ -230,12 +230,12 @@ def test_who_wins_is_the_variants_to_say(world: World, policy: str, drafted: str
     result = variant("metrics-berlin", "berlin", "metrics", "v2", extra=extra)
     world.write({"metrics.yaml": result})
 
-    after = world.settle()
+    after = world.sync_until_unchanged()
 
     if drafted:
         text = world.text("drafts/berlin", "metrics/deployment.yaml")
         assert (drafted in text, "replicas: 3" in text) == (True, True)
-        assert world.told("drafts/berlin", "metrics")["conflicts"][0]["chosen"] == (policy or "local")
+        assert world.package_status("drafts/berlin", "metrics")["conflicts"][0]["chosen"] == (policy or "local")
     else:
         assert (after.outcomes["berlin/metrics"], world.head("drafts/berlin")) == ("MergeConflict", "")
 
@@ -254,16 +254,16 @@ def test_without_a_policy_the_profile_decides(tmp_path: Path, merge: dict[str, s
     world = small_world(tmp_path, merge=merge)
     world.sync()
     world.merge("berlin", "squash", delete=True)
-    world.settle()
+    world.sync_until_unchanged()
     world.edit("clusters/berlin", "metrics/deployment.yaml", "replicas: 2", "replicas: 5")
     world.release("metrics", "v2", package("metrics", replicas=3))
     world.write({"metrics.yaml": variant("metrics-berlin", "berlin", "metrics", "v2")})
 
-    world.settle()
+    world.sync_until_unchanged()
 
     remaining = "replicas: 5" if chosen == "local" else "replicas: 3"
     assert remaining in world.text("drafts/berlin", "metrics/deployment.yaml")
-    (conflict,) = world.told("drafts/berlin", "metrics")["conflicts"]
+    (conflict,) = world.package_status("drafts/berlin", "metrics")["conflicts"]
     assert (conflict["local"], conflict["upstream"], conflict["chosen"]) == (5, 3, chosen)
 
 
@@ -272,7 +272,7 @@ def test_an_edit_stays_through_every_update_and_each_names_what_it_did_not_apply
     for version, replicas in (("v2", 3), ("v3", 4)):
         world.release("metrics", version, package("metrics", replicas=replicas, image=version))
         world.write({"metrics.yaml": variant("metrics-berlin", "berlin", "metrics", version)})
-        world.settle()
+        world.sync_until_unchanged()
         text = world.text("drafts/berlin", "metrics/deployment.yaml")
         assert ("replicas: 5" in text, f"metrics:{version}" in text) == (True, True)
         message = git(world.fleet, "log", "-1", "--format=%B", "drafts/berlin")
@@ -282,7 +282,7 @@ def test_an_edit_stays_through_every_update_and_each_names_what_it_did_not_apply
         assert conflicts.splitlines()[0] == "Conflicts:"
         assert f"spec.replicas: local 5 is kept, upstream {replicas} is not applied" in conflicts
         world.merge("berlin", "squash", delete=True)
-        world.settle()
+        world.sync_until_unchanged()
     assert "replicas: 5" in world.text("clusters/berlin", "metrics/deployment.yaml")
 
 
@@ -294,13 +294,13 @@ def test_every_upstream_change_that_was_not_applied_is_listed(world: World) -> N
         world.release("metrics", version, package("metrics", many=more))
         world.write({"metrics.yaml": variant("metrics-berlin", "berlin", "metrics", version)})
         if version == "v2":
-            world.settle()
+            world.sync_until_unchanged()
             world.merge("berlin", "squash", delete=True)
-            world.settle()
+            world.sync_until_unchanged()
             text = world.text("clusters/berlin", "metrics/many.yaml")
             world.commit("clusters/berlin", {"metrics/many.yaml": text.replace('"1"', '"mine"')})
     planned = format_plan_text(world.plan().report.plan)
-    world.settle()
+    world.sync_until_unchanged()
     message = git(world.fleet, "log", "-1", "--format=%B", "drafts/berlin")
     (sheet,) = world.list_open_drafts("berlin", whole=True)
     written = {
@@ -309,7 +309,7 @@ def test_every_upstream_change_that_was_not_applied_is_listed(world: World) -> N
     }  # fmt: skip
 
     assert message.splitlines()[0].endswith("45 upstream changes not applied")
-    assert len(world.told("drafts/berlin", "metrics")["conflicts"]) == 45
+    assert len(world.package_status("drafts/berlin", "metrics")["conflicts"]) == 45
     missing = [
         (where, name)
         for where, text in written.items()
@@ -322,15 +322,15 @@ def test_every_upstream_change_that_was_not_applied_is_listed(world: World) -> N
 def test_an_edit_that_a_function_overrules_is_told(world: World) -> None:
     setting = "pipeline: {mutators: [{image: set-labels:v0.2.0, name: tier, configMap: {tier: gold}}]}"
     world.write({"metrics.yaml": variant("metrics-berlin", "berlin", "metrics", extra=setting)})
-    world.settle()
+    world.sync_until_unchanged()
     world.merge("berlin", "squash")
-    world.settle()
+    world.sync_until_unchanged()
     world.edit("clusters/berlin", "metrics/deployment.yaml", "tier: gold", "tier: silver")
 
-    world.settle()
+    world.sync_until_unchanged()
 
     assert "tier: silver" not in world.text("drafts/berlin", "metrics/deployment.yaml")
-    conflicts = world.told("drafts/berlin", "metrics")["conflicts"]
+    conflicts = world.package_status("drafts/berlin", "metrics")["conflicts"]
     assert {(item["local"], item["upstream"], item["chosen"], item["rule"]) for item in conflicts} == {
         ("silver", "gold", "rule", "pipeline")
     }
@@ -346,7 +346,7 @@ def test_an_edit_on_the_branch_does_not_keep_other_packages_from_going_on(world:
         "berlin/gateway": "published with edits", "berlin/metrics": "draft", "lisbon/gateway": "drafted",
     }  # fmt: skip
     world.merge("berlin", "squash")
-    world.settle()
+    world.sync_until_unchanged()
     assert "replicas: 5" in world.text("clusters/berlin", "gateway/deployment.yaml")
 
 
@@ -355,11 +355,11 @@ def test_a_hot_fix_beside_an_open_draft_of_the_same_package_is_taken_into_it(wor
     world.sync()
     world.edit("clusters/berlin", "metrics/deployment.yaml", "replicas: 2", "replicas: 5")
 
-    world.settle()
+    world.sync_until_unchanged()
 
     assert "replicas: 5" in world.text("drafts/berlin", "metrics/deployment.yaml")
     world.merge("berlin", "squash")
-    after = world.settle()
+    after = world.sync_until_unchanged()
     assert after.outcomes["berlin/metrics"] == "published"
     text = world.text("clusters/berlin", "metrics/deployment.yaml")
     assert "replicas: 5" in text
@@ -370,15 +370,15 @@ def test_a_rollback_to_an_earlier_revision_is_respected(world: World) -> None:
     release(world)
     world.sync()
     world.merge("berlin", "squash")
-    world.settle()
+    world.sync_until_unchanged()
     world.revert("berlin")
 
-    after = world.settle()
+    after = world.sync_until_unchanged()
 
     assert after.outcomes["berlin/metrics"] == "declined"
     assert world.head("drafts/berlin") == ""
     release(world, "v3", "3.0")
-    assert world.settle().outcomes["berlin/metrics"] == "drafted"
+    assert world.sync_until_unchanged().outcomes["berlin/metrics"] == "drafted"
     assert "metrics:3.0" in world.text("drafts/berlin", "metrics/deployment.yaml")
 
 
@@ -386,22 +386,22 @@ def test_a_rollback_that_is_reverted_is_published_again(world: World) -> None:
     release(world)
     world.sync()
     world.merge("berlin", "squash")
-    world.settle()
+    world.sync_until_unchanged()
     world.revert("berlin")
-    world.settle()
+    world.sync_until_unchanged()
     world.revert("berlin")
 
-    assert world.settle().outcomes["berlin/metrics"] == "published"
+    assert world.sync_until_unchanged().outcomes["berlin/metrics"] == "published"
 
 
 def test_a_package_that_people_deleted_is_offered_again(world: World) -> None:
     deleted = [f"metrics/{name}" for name in world.paths(world.fleet, "clusters/berlin", "metrics")]
     world.commit("clusters/berlin", dict.fromkeys([*deleted, ".reconciler/metrics.yaml"]))
 
-    assert world.settle().outcomes["berlin/metrics"] == "drafted"
+    assert world.sync_until_unchanged().outcomes["berlin/metrics"] == "drafted"
     assert world.tree("drafts/berlin", "metrics")
     world.merge("berlin", "squash")
-    assert world.settle().outcomes["berlin/metrics"] == "published"
+    assert world.sync_until_unchanged().outcomes["berlin/metrics"] == "published"
 
 
 def test_a_draft_merged_by_copying_the_directory_alone_is_published(world: World) -> None:
@@ -410,7 +410,7 @@ def test_a_draft_merged_by_copying_the_directory_alone_is_published(world: World
     files = world.files(world.fleet, "drafts/berlin", "metrics")
     world.commit("clusters/berlin", {f"metrics/{name}": content + "\n" for name, content in files.items()})
 
-    assert world.settle().outcomes["berlin/metrics"] == "published"
+    assert world.sync_until_unchanged().outcomes["berlin/metrics"] == "published"
     assert world.record("berlin", "metrics")["revision"] == 2
 
 
@@ -419,7 +419,7 @@ def test_files_that_people_add_beside_the_packages_are_left_alone(world: World) 
     release(world)
     world.sync()
     world.merge("berlin", "merge")
-    world.settle()
+    world.sync_until_unchanged()
 
     assert world.text("clusters/berlin", "gateway-extras/note.txt") == "ours\n"
 
@@ -431,13 +431,13 @@ def test_a_draft_that_people_edited_stays_theirs_after_we_appended_to_it(world: 
     world.write({"logs.yaml": variant("logs", "berlin", "logs", upstream="gateway")})
     world.sync()
     world.edit("clusters/berlin", "metrics/deployment.yaml", "replicas: 2", "replicas: 5")
-    world.settle()
+    world.sync_until_unchanged()
     world.write({"logs.yaml": None})
-    world.settle()
+    world.sync_until_unchanged()
 
     assert world.text("drafts/berlin", "metrics/notes.md") == "checked\n"
     world.merge("berlin", "merge")
-    world.settle()
+    world.sync_until_unchanged()
     assert world.text("clusters/berlin", "metrics/notes.md") == "checked\n"
     assert "replicas: 5" in world.text("clusters/berlin", "metrics/deployment.yaml")
 
@@ -446,15 +446,15 @@ def test_a_package_that_moved_on_the_branch_since_the_draft_began_merges_without
     world.write({"logs.yaml": variant("logs", "berlin", "logs", upstream="gateway")})
     world.sync()
     world.edit("clusters/berlin", "metrics/deployment.yaml", "replicas: 2", "replicas: 5")
-    world.settle()
+    world.sync_until_unchanged()
     world.revert("berlin")
     world.edit("clusters/berlin", ".reconciler/metrics.yaml", "task: clone", "task: checked")
     release(world)
 
-    world.settle()
+    world.sync_until_unchanged()
 
     world.merge("berlin", "merge")
-    after = world.settle()
+    after = world.sync_until_unchanged()
     assert after.outcomes["berlin/metrics"] == "published"
     assert after.outcomes["berlin/logs"] == "published"
 
@@ -466,13 +466,13 @@ def test_an_edited_draft_ends_when_all_of_it_was_taken(world: World, how: str, d
     world.sync()
     world.commit("drafts/berlin", {"metrics/notes.md": "checked\n", "README.md": "ours\n"})
     world.commit("clusters/berlin", {"elsewhere.md": "ours\n"})
-    world.settle()
+    world.sync_until_unchanged()
     world.merge("berlin", how, delete=delete)
-    world.settle()
+    world.sync_until_unchanged()
 
     assert world.head("drafts/berlin") == ""
     release(world, "v3", "3.0")
-    assert world.settle().outcomes["berlin/metrics"] == "drafted"
+    assert world.sync_until_unchanged().outcomes["berlin/metrics"] == "drafted"
     assert world.text("drafts/berlin", "metrics/notes.md") == "checked\n"
     assert "metrics:3.0" in world.text("drafts/berlin", "metrics/deployment.yaml")
 
@@ -486,12 +486,12 @@ def test_a_hot_fix_below_an_edited_draft_is_merged_into_it(world: World, how: st
     world.commit("clusters/berlin", {"elsewhere.md": "ours\n"})
     release(world, "v3", "3.0")
 
-    world.settle()
+    world.sync_until_unchanged()
 
     for commit in (edited, fixed):
         assert git(world.fleet, "merge-base", commit, "drafts/berlin") == commit
     world.merge("berlin", how, delete=True)
-    assert world.settle().outcomes["berlin/metrics"] == "published"
+    assert world.sync_until_unchanged().outcomes["berlin/metrics"] == "published"
     text = world.text("clusters/berlin", "metrics/deployment.yaml")
     assert ("replicas: 5" in text, "metrics:3.0" in text) == (True, True)
     assert [world.text("clusters/berlin", path) for path in ("metrics/notes.md", "README.md", "elsewhere.md")] == [
@@ -503,19 +503,19 @@ def test_a_hot_fix_below_an_edited_draft_is_merged_into_it(world: World, how: st
 def test_what_the_branch_undoes_after_people_merged_it_into_the_draft_stays_undone(world: World, now: str) -> None:
     world.commit("clusters/berlin", {"README.md": "first\n"})
     release(world)
-    world.settle()
+    world.sync_until_unchanged()
     world.commit("drafts/berlin", {"notes.md": "checked\n"})
     world.commit("clusters/berlin", {"README.md": "second\n"})
     world.update_branch("berlin")
-    world.settle()
+    world.sync_until_unchanged()
     world.commit("clusters/berlin", {"README.md": f"{now}\n"})
     world.edit("clusters/berlin", "metrics/deployment.yaml", "replicas: 2", "replicas: 5")
     release(world, "v3", "3.0")
 
-    world.settle()
+    world.sync_until_unchanged()
 
     world.merge("berlin")
-    assert world.settle().outcomes["berlin/metrics"] == "published"
+    assert world.sync_until_unchanged().outcomes["berlin/metrics"] == "published"
     assert [world.text("clusters/berlin", path) for path in ("README.md", "notes.md")] == [f"{now}\n", "checked\n"]
 
 
@@ -526,7 +526,7 @@ def test_a_submodule_in_a_package_goes_along_with_the_branch(world: World) -> No
     commit = world.add_submodule("clusters/berlin", "metrics/parts")
     release(world, "v3", "3.0")
 
-    after = world.settle()
+    after = world.sync_until_unchanged()
 
     assert after.outcomes["berlin/metrics"] == "drafted"
     assert git(world.fleet, "merge-base", commit, "drafts/berlin") == commit
@@ -535,13 +535,13 @@ def test_a_submodule_in_a_package_goes_along_with_the_branch(world: World) -> No
 def test_a_file_of_theirs_that_both_branches_changed_keeps_the_draft_as_it_is(world: World) -> None:
     world.commit("clusters/berlin", {"README.md": "first\n"})
     release(world)
-    world.settle()
+    world.sync_until_unchanged()
     edited = world.commit("drafts/berlin", {"README.md": "theirs\n"})
     world.edit("clusters/berlin", "metrics/deployment.yaml", "replicas: 2", "replicas: 5")
     world.commit("clusters/berlin", {"README.md": "others\n"})
     release(world, "v3", "3.0")
 
-    after = world.settle()
+    after = world.sync_until_unchanged()
 
     assert after.outcomes["berlin/metrics"] == "DraftEdited"
     assert world.head("drafts/berlin") == edited
@@ -551,10 +551,10 @@ def test_an_edited_draft_that_is_only_partly_taken_is_kept(world: World) -> None
     release(world)
     world.sync()
     world.commit("drafts/berlin", {"README.md": "ours\n"})
-    world.settle()
+    world.sync_until_unchanged()
     world.pick("berlin", "metrics")
 
-    world.settle()
+    world.sync_until_unchanged()
 
     assert world.text("drafts/berlin", "README.md") == "ours\n"
 
@@ -565,7 +565,7 @@ def test_an_offer_that_is_not_wanted_any_more_is_taken_out_of_a_draft_that_peopl
     edited = world.commit("drafts/berlin", {"README.md": "ours\n"})
     world.write({"metrics.yaml": variant("metrics-berlin", "berlin", "metrics", "v1")})
 
-    world.settle()
+    world.sync_until_unchanged()
 
     assert git(world.fleet, "merge-base", edited, "drafts/berlin") == edited
     assert git(world.fleet, "diff", "--name-only", "clusters/berlin", "drafts/berlin") == "README.md"
@@ -578,7 +578,7 @@ def test_a_branch_brought_up_to_date_after_a_revert_brings_no_stale_content_back
     world.revert("berlin", "HEAD", "-m", "1")
     world.set_ref("refs/heads/drafts/berlin", world.head("clusters/berlin"))
 
-    after = world.settle()
+    after = world.sync_until_unchanged()
 
     assert after.outcomes["berlin/metrics"] == "declined"
     assert "metrics:1.0" in world.text("clusters/berlin", "metrics/deployment.yaml")
@@ -590,10 +590,10 @@ def test_a_forced_cluster_branch_counts_as_people_left_it(world: World) -> None:
     release(world)
     world.sync()
     world.merge("berlin", "squash")
-    world.settle()
+    world.sync_until_unchanged()
     world.set_ref("refs/heads/clusters/berlin", first)
 
-    after = world.settle()
+    after = world.sync_until_unchanged()
 
     assert after.outcomes["berlin/metrics"] == "declined"
     assert world.head("clusters/berlin") == first
@@ -604,10 +604,10 @@ def test_a_rollback_below_an_open_draft_lays_the_draft_anew(world: World) -> Non
     world.sync()
     world.merge("berlin", "squash")
     release(world, "v3", "3.0")
-    world.settle()
+    world.sync_until_unchanged()
     world.revert("berlin")
 
-    assert world.settle().outcomes["berlin/metrics"] == "drafted"
+    assert world.sync_until_unchanged().outcomes["berlin/metrics"] == "drafted"
     world.merge("berlin", "merge")
-    assert world.settle().outcomes["berlin/metrics"] == "published"
+    assert world.sync_until_unchanged().outcomes["berlin/metrics"] == "published"
     assert "metrics:3.0" in world.text("clusters/berlin", "metrics/deployment.yaml")

@@ -69,7 +69,7 @@ def lose_state(world: World, cluster: str) -> None:
 
 
 def conflicts(world: World, branch: str = "drafts/berlin") -> list[tuple[str, str, str]]:
-    result = world.told(branch, "resources/shop").get("conflicts", ())
+    result = world.package_status(branch, "resources/shop").get("conflicts", ())
     return [(item.get("kind", ""), item["file"], item.get("pointer", "")) for item in result]
 
 
@@ -201,7 +201,7 @@ def test_the_last_resource_of_a_namespace_on_a_cluster_takes_a_removal(world: Wo
     assert changes(world, "removals/lisbon") == [f"D {LIMITS}"]
     assert world.sync().is_unchanged
     world.merge("lisbon", "squash", draft="removals/lisbon")
-    world.settle()
+    world.sync_until_unchanged()
     assert standing(world, "clusters/lisbon") == ["_cluster/namespace-shop.yaml"]
     assert world.head("removals/lisbon") == ""
     world.write({"placed/limits.yaml": limits()})
@@ -276,11 +276,11 @@ def test_what_is_in_doubt_stays_where_it_is(world: World, files: dict[str, str |
     assert code in after.codes
     assert all(LIMITS.removeprefix("resources/") in standing(world, branch) for branch in _branches(world))
     assert not [name for name in after.after if "removals/" in name]
-    assert world.settle().is_unchanged
+    assert world.sync_until_unchanged().is_unchanged
     world.write({"other.yaml": "", "again.yaml": "", "placed/limits.yaml": limits()})
     pass_result = world.sync()
     assert {pass_result.outcomes[f"{cluster}/resources/shop"] for cluster in ("berlin", "lisbon")} == {"published"}
-    assert world.settle().is_unchanged
+    assert world.sync_until_unchanged().is_unchanged
 
 
 def _branches(world: World) -> list[str]:
@@ -349,7 +349,7 @@ def test_what_people_add_beside_is_kept_through_changes_of_ours(tmp_path: Path, 
     world.edit(branch, LIMITS, "  memory", "  disk: 10Gi\n  memory")
     world.commit(branch, {"resources/shop/own.yaml": resource("ConfigMap", "own", a="b")})
     world.sync()
-    assert world.settle().is_unchanged
+    assert world.sync_until_unchanged().is_unchanged
     world.write({"placed/limits.yaml": limits(cpu="3")})
 
     world.sync()
@@ -381,7 +381,7 @@ def test_a_file_that_people_delete_is_drafted_again(world: World) -> None:
 
 def test_a_file_with_peoples_additions_stays_when_it_is_dropped_and_that_is_told(world: World) -> None:
     world.edit("clusters/berlin", LIMITS, "  memory", "  disk: 10Gi\n  memory")
-    world.settle()
+    world.sync_until_unchanged()
     world.write({"placed/limits.yaml": limits(on="lisbon")})
 
     after = world.sync()
@@ -404,7 +404,7 @@ def test_a_file_that_people_broke_is_restored(world: World) -> None:
 
 def test_resources_that_would_share_a_file_have_one_each_and_edits_stay(world: World) -> None:
     world.edit("clusters/berlin", LIMITS, "  memory", "  disk: 10Gi\n  memory")
-    world.settle()
+    world.sync_until_unchanged()
     world.write({"other.yaml": limits(cpu="1").replace("apiVersion: v1", "apiVersion: example.dev/v1")})
 
     after = world.sync()
@@ -507,7 +507,7 @@ def test_with_its_state_lost_everything_is_known_again(tmp_path: Path, start: Ca
     world.sync()
 
     assert {name: world.head(name) for name in _branches(world)} == before
-    assert world.settle().is_unchanged
+    assert world.sync_until_unchanged().is_unchanged
     world.write({"placed/banner.yaml": None})
     world.sync()
     assert standing(world, "drafts/berlin") == ["_cluster/namespace-shop.yaml", "shop/configmap-limits.yaml"]
@@ -525,7 +525,7 @@ def test_what_is_dropped_while_the_state_is_lost_stays(tmp_path: Path, start: Ca
     # nothing tells any more that it was ours, and what is not is people's
     assert world.text("drafts/berlin", BANNER)
     assert "cpu: 3" in world.text("drafts/berlin", LIMITS)
-    assert world.settle().is_unchanged
+    assert world.sync_until_unchanged().is_unchanged
 
 
 def test_with_its_state_lost_a_namespace_that_nobody_wants_is_not_removed(world: World) -> None:
@@ -583,7 +583,7 @@ def test_a_guard_holds_a_policy_that_shrinks_until_its_author_says_so(tmp_path: 
     assert world.sync().is_unchanged
     for name in names[:3]:
         world.merge(name, "squash", draft=f"removals/{name}")
-    world.settle()
+    world.sync_until_unchanged()
     assert [standing(world, f"clusters/{item}") for item in names[:3]] == [[], [], []]
 
 
@@ -593,7 +593,7 @@ def test_an_interrupted_pass_and_a_second_daemon_come_to_the_same(world: World) 
     world.sync_while(world.sync)
 
     assert git(world.fleet, "rev-list", "--count", "clusters/berlin..drafts/berlin") == "1"
-    assert world.settle().is_unchanged
+    assert world.sync_until_unchanged().is_unchanged
 
 
 # clusters without a Repository
@@ -615,7 +615,7 @@ def test_clusters_without_a_repository_live_in_the_fleet(tmp_path: Path) -> None
     assert world.sync().outcomes["rome/resources/shop"] == "proposed"
     assert world.sync().is_unchanged
     world.merge("rome", draft="removals/rome")
-    world.settle()
+    world.sync_until_unchanged()
     assert standing(world, "clusters/rome") == []
     assert_sound(world.fleet)
 

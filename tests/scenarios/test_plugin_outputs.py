@@ -75,14 +75,14 @@ def test_outputs_come_and_go_and_the_plugin_stays_as_it_is(tmp_path: Path) -> No
         assert text_of(on, f"drafts/{cluster}", PLUGIN) == text_of(on, f"clusters/{cluster}", PLUGIN)
     assert on.sync().is_unchanged
     publish(on, *CLUSTERS)
-    assert on.settle().is_unchanged
+    assert on.sync_until_unchanged().is_unchanged
     off = switched(world)
     going = off.sync()
     assert going.changed_branches == EVERYWHERE
     assert off.sync().is_unchanged
     publish(off, *CLUSTERS)
     assert {item: tree(off, f"clusters/{item}") for item in CLUSTERS} == before
-    assert off.settle().is_unchanged
+    assert off.sync_until_unchanged().is_unchanged
     assert_sound(off.fleet)
 
 
@@ -129,7 +129,7 @@ def test_a_new_chart_moves_the_release_alone(world: World) -> None:
         "plugins/logs-lisbon/helmrelease.yaml",
     ]
     assert data(world, "drafts/lisbon", RELEASE)["spec"]["chartRef"]["name"] == "logshipper-1.9.4"
-    named = [item["name"] for item in world.told("drafts/lisbon", "plugins/logs-lisbon")["inputs"]["objects"]]
+    named = [item["name"] for item in world.package_status("drafts/lisbon", "plugins/logs-lisbon")["inputs"]["objects"]]
     assert "logshipper" in named
     assert world.sync().is_unchanged
 
@@ -139,10 +139,10 @@ def test_a_preset_that_goes_takes_all_files_along(world: World) -> None:
     world.sync()
     world.merge("oslo", "squash", draft="removals/oslo")
 
-    world.settle()
+    world.sync_until_unchanged()
 
     assert names(world, "clusters/oslo") == []
-    assert world.settle().is_unchanged
+    assert world.sync_until_unchanged().is_unchanged
 
 
 # what people change
@@ -171,7 +171,7 @@ def test_what_people_change_is_put_right(world: World, name: str, old: str, new:
     assert git(world.fleet, "rev-parse", "clusters/berlin:plugins/logs-berlin") == git(
         world.fleet, "rev-parse", f"{before}:logs-berlin"
     )
-    assert world.settle().is_unchanged
+    assert world.sync_until_unchanged().is_unchanged
 
 
 def test_labels_of_people_stay_on_the_release_through_changes_of_ours(world: World) -> None:
@@ -179,7 +179,7 @@ def test_labels_of_people_stay_on_the_release_through_changes_of_ours(world: Wor
     world.edit(
         "clusters/berlin", path, "\nspec:\n", '\n  labels:\n    on-call: night\n  annotations:\n    a: "1"\nspec:\n'
     )
-    assert world.settle().changed_branches == set()
+    assert world.sync_until_unchanged().changed_branches == set()
     world.write({LOGS: preset(options=[option("buffer.size", 7), from_secret("token", "logs", "token")])})
 
     world.sync()
@@ -197,7 +197,7 @@ def test_a_plugin_that_is_suspended_rests_with_all_its_files(world: World) -> No
         "\nspec:\n",
         "\n  annotations:\n    greenhouse.sap/suspend: x\nspec:\n",
     )
-    world.settle()
+    world.sync_until_unchanged()
 
     off = switched(world)
     off.sync()
@@ -220,7 +220,7 @@ def test_a_policy_that_people_attach_to_a_release_changes_it(world: World) -> No
 
     assert data(world, "clusters/oslo", RELEASE)["spec"]["interval"] == "1h"
     assert data(world, "clusters/berlin", RELEASE)["spec"]["interval"] == "5m"
-    assert world.settle().is_unchanged
+    assert world.sync_until_unchanged().is_unchanged
 
 
 # what is wrong
@@ -261,7 +261,7 @@ def test_a_secret_that_a_list_shadows_is_left_out_and_told_on_the_draft(tmp_path
 
     world.sync()
 
-    warnings = [warning["code"] for warning in world.told("drafts/oslo", "plugins/logs-oslo")["warnings"]]
+    warnings = [warning["code"] for warning in world.package_status("drafts/oslo", "plugins/logs-oslo")["warnings"]]
     assert warnings.count("SecretPathShadowed") == 1
     assert "valuesFrom" not in data(world, "drafts/oslo", RELEASE)["spec"]
     assert data(world, "drafts/oslo", VALUES)["b"] == [None, {"key": 2}]

@@ -77,7 +77,8 @@ def standing(world: World, branch: str) -> list[str]:
 
 def conflicts(world: World, branch: str, package: str) -> list[tuple[str, str]]:
     return [
-        (conflict["file"], conflict.get("pointer", "")) for conflict in world.told(branch, package).get("conflicts", ())
+        (conflict["file"], conflict.get("pointer", ""))
+        for conflict in world.package_status(branch, package).get("conflicts", ())
     ]
 
 
@@ -238,7 +239,7 @@ def test_a_cluster_that_stops_matching_loses_its_plugins(world: World) -> None:
     assert world.sync().is_unchanged
     assert (states(world)["oslo"], condition(world, "Ready")[0]) == ("PendingDeletion", "True")
     world.merge("oslo", "squash", draft="removals/oslo")
-    world.settle()
+    world.sync_until_unchanged()
     assert (standing(world, "clusters/oslo"), "oslo" in states(world)) == ([], False)
 
 
@@ -281,7 +282,7 @@ def test_many_clusters_at_once_are_held_until_somebody_says_so(world: World) -> 
     )
     assert world.sync().is_unchanged
     world.merge("oslo", "squash", draft="removals/oslo")
-    world.settle()
+    world.sync_until_unchanged()
     assert standing(world, "clusters/oslo") == ["metrics-oslo"]
 
 
@@ -297,9 +298,9 @@ def test_with_retain_a_cluster_that_stops_matching_keeps_the_file(world: World) 
     assert states(world) == {"berlin": "UpToDate", "lisbon": "UpToDate", "oslo": "Orphaned"}
     assert world.sync().is_unchanged
     world.merge("oslo", "squash", draft="removals/oslo")
-    world.settle()
+    world.sync_until_unchanged()
     assert standing(world, "clusters/oslo") == ["logs-oslo"]
-    assert world.settle().is_unchanged
+    assert world.sync_until_unchanged().is_unchanged
 
 
 def test_a_cluster_may_say_that_what_it_has_is_retained(world: World) -> None:
@@ -307,7 +308,7 @@ def test_a_cluster_may_say_that_what_it_has_is_retained(world: World) -> None:
         '"labels"', '"annotations": {"greenhouse.sap/plugin-deletion": "retain"}, "labels"'
     )
     world.write({"clusters/oslo.yaml": marked})
-    world.settle()
+    world.sync_until_unchanged()
     world.write({"clusters/oslo.yaml": marked.replace('"tier": "edge"', '"tier": "-"')})
 
     after = world.sync()
@@ -327,7 +328,7 @@ def test_a_preset_that_goes_takes_its_plugins_along(world: World) -> None:
     assert world.sync().is_unchanged
     for item in CLUSTERS:
         world.merge(item, "squash", draft=f"removals/{item}")
-    world.settle()
+    world.sync_until_unchanged()
     assert [standing(world, f"clusters/{entry}") for entry in CLUSTERS] == [["metrics-berlin"], [], ["metrics-oslo"]]
 
 
@@ -336,7 +337,7 @@ def test_a_preset_that_retains_goes_alone_and_has_its_plugins_again_when_it_retu
     world.sync()
     world.write({LOGS: None})
     pass_result = world.sync()
-    assert world.settle().is_unchanged
+    assert world.sync_until_unchanged().is_unchanged
     retained = world.head("removals/oslo")
     world.write({LOGS: logs(16, deletionPolicy="Retain")})
 
@@ -346,7 +347,7 @@ def test_a_preset_that_retains_goes_alone_and_has_its_plugins_again_when_it_retu
     assert pass_result.outcomes["oslo/plugins/logs-oslo"] == "orphaned"
     assert (after.outcomes["oslo/plugins/logs-oslo"], after.changed_branches) == ("adopted", {"drafts/berlin"})
     assert options(world, "drafts/berlin")["buffer.size"] == 16
-    assert world.settle().is_unchanged
+    assert world.sync_until_unchanged().is_unchanged
 
 
 def test_a_preset_may_let_nothing_go(world: World) -> None:
@@ -394,14 +395,14 @@ def test_a_foreign_plugin_is_skipped_and_adopted_by_its_label(tmp_path: Path) ->
     assert options(world, "drafts/oslo")["storage"] == "zfs"
     assert plugin(world, "drafts/oslo")["metadata"]["labels"]["a"] == "b"
     assert "own" not in plugin(world, "drafts/oslo")["spec"]
-    assert world.settle().is_unchanged
+    assert world.sync_until_unchanged().is_unchanged
     publish(world, "oslo")
     assert world.record("oslo", "plugins/logs-oslo")["owned"]
 
 
 def test_labels_of_people_are_kept_through_changes_of_ours(world: World) -> None:
     world.edit("clusters/oslo", plugin_file("oslo"), "  labels:\n", "  labels:\n    pager: night # until May\n")
-    world.settle()
+    world.sync_until_unchanged()
     world.write({LOGS: preset(options=[option("buffer.size", 7)])})
 
     world.sync()
@@ -443,10 +444,10 @@ def test_a_suspended_plugin_is_neither_changed_nor_removed(world: World) -> None
         "clusters/oslo", plugin_file("oslo"), "  labels:\n",
         '  annotations: {greenhouse.sap/suspend: "true"}\n  labels:\n',
     )  # fmt: skip
-    world.settle()
+    world.sync_until_unchanged()
     world.write({LOGS: preset(options=[option("buffer.size", 7)])})
     changed = world.sync()
-    assert world.settle().is_unchanged
+    assert world.sync_until_unchanged().is_unchanged
     world.write({LOGS: None})
 
     after = world.sync()
@@ -454,7 +455,7 @@ def test_a_suspended_plugin_is_neither_changed_nor_removed(world: World) -> None
     assert changed.changed_branches == {"drafts/berlin", "drafts/lisbon"}
     assert after.outcomes["oslo/plugins/logs-oslo"] == "DeletionHeld"
     assert world.head("removals/oslo") == ""
-    assert world.settle().is_unchanged
+    assert world.sync_until_unchanged().is_unchanged
 
 
 # what is not there
@@ -501,13 +502,13 @@ def test_nothing_vanishes_while_not_all_is_known(world: World, files: dict[str, 
 
     assert after.changed_branches == set()
     assert after.findings
-    assert world.settle().is_unchanged
+    assert world.sync_until_unchanged().is_unchanged
     world.write({**dict.fromkeys(files), **before})
     healed = world.sync()
     assert healed.changed_branches == set()
     assert set(healed.outcomes.values()) == {"published"}
     assert {item: world.head(f"clusters/{item}") for item in CLUSTERS} == heads
-    assert world.settle().is_unchanged
+    assert world.sync_until_unchanged().is_unchanged
 
 
 def test_a_cluster_that_goes_takes_nothing_with_it(world: World) -> None:
@@ -516,10 +517,10 @@ def test_a_cluster_that_goes_takes_nothing_with_it(world: World) -> None:
     after = world.sync()
 
     assert (after.changed_branches, standing(world, "clusters/oslo")) == (set(), ["logs-oslo", "metrics-oslo"])
-    assert world.settle().is_unchanged
+    assert world.sync_until_unchanged().is_unchanged
     world.write({"clusters/oslo.yaml": cluster("oslo")})
     assert world.sync().outcomes["oslo/plugins/logs-oslo"] == "published"
-    assert world.settle().is_unchanged
+    assert world.sync_until_unchanged().is_unchanged
 
 
 # what is lost
@@ -534,7 +535,7 @@ def test_with_its_state_lost_everything_is_known_again(tmp_path: Path, start: Ca
     world.sync()
 
     assert {item: (world.head(f"clusters/{item}"), world.head(f"drafts/{item}")) for item in CLUSTERS} == before
-    assert world.settle().is_unchanged
+    assert world.sync_until_unchanged().is_unchanged
     world.write({LOGS: logs(16)})
     assert world.sync().changed_branches == {"drafts/berlin"}
     assert world.sync().is_unchanged
@@ -546,7 +547,7 @@ def test_an_interrupted_pass_and_a_second_daemon_come_to_the_same(world: World) 
     world.sync_while(world.sync)
 
     assert git(world.fleet, "rev-list", "--count", "clusters/berlin..drafts/berlin") == "1"
-    assert world.settle().is_unchanged
+    assert world.sync_until_unchanged().is_unchanged
 
 
 # with override policies
@@ -638,7 +639,7 @@ def test_a_secret_that_is_written_out_goes_nowhere(
     world = begin(tmp_path, presets_published)
     world.write(files)
     after = world.sync()
-    world.settle()
+    world.sync_until_unchanged()
     results = [command(world, "plan"), command(world, "validate"), command(world, "drafts")]
     results.append(command(world, "render", "--output", str(tmp_path / "out")))
 

@@ -44,7 +44,7 @@ class PromotedWorld(World):
 
     def promote(self) -> str:
         """Do what Promoter does with one environment; return what it was."""
-        desk = self._desk()
+        desk = self._clone()
         assert self.head(NEXT), "Promoter fails without the branch"
         if self.dry(NEXT) == self.dry(ACTIVE):
             return "nothing to promote"
@@ -60,7 +60,7 @@ class PromotedWorld(World):
 
     def squash(self, head: str = f"origin/{NEXT}") -> None:
         """Take the draft in one commit without its history, as many hosts are told to."""
-        desk = self._desk()
+        desk = self._clone()
         git(desk, "checkout", "--quiet", "--detach", f"origin/{ACTIVE}")
         git(desk, "merge", "--quiet", "--squash", head)
         git(desk, "commit", "--quiet", "-m", "Promote")
@@ -110,7 +110,7 @@ def rests(world: PromotedWorld) -> bool:
 def outrun(world: PromotedWorld) -> None:
     """Change by hand what the draft changes, before the next pass can see it."""
     world.promote()
-    world.settle()
+    world.sync_until_unchanged()
     world.release_metrics("v2")
     world.sync()
     world.edit(ACTIVE, "metrics/deployment.yaml", "example.com/metrics:1.0", "example.com/metrics:1.0.1")
@@ -154,7 +154,7 @@ def test_a_promotion_ends_the_draft_and_the_next_one_begins_another(world: Promo
     world.sync()
     assert (world.dry(ACTIVE), world.dry(NEXT)) == (first, second)
     assert world.promote() == "merged"
-    world.settle()
+    world.sync_until_unchanged()
     assert world.dry(ACTIVE) == second
     assert rests(world)
     assert_sound(world.fleet)
@@ -187,31 +187,31 @@ def test_an_older_head_that_was_squashed_leaves_a_draft_that_merges(world: Promo
 
     assert world.said_by_each_commit() == [second]
     assert world.promote() == "merged"
-    world.settle()
+    world.sync_until_unchanged()
     assert world.dry(ACTIVE) == second
 
 
 def test_a_draft_that_people_work_on_takes_the_branch_in_and_says_so(world: PromotedWorld) -> None:
     world.promote()
-    world.settle()
+    world.sync_until_unchanged()
     world.release_metrics("v2")
     world.sync()
     world.edit(NEXT, "metrics/deployment.yaml", "replicas: 2", "replicas: 5")
     world.commit(ACTIVE, {"metrics/note.txt": "by the night shift\n"})
     third = world.release_metrics("v3")
-    world.settle()
+    world.sync_until_unchanged()
 
     assert world.dry(NEXT) == third
     assert "replicas: 5" in world.text(NEXT, "metrics/deployment.yaml")
     assert world.text(NEXT, "metrics/note.txt") == "by the night shift\n"
     assert world.promote() == "merged"
-    world.settle()
+    world.sync_until_unchanged()
     assert rests(world)
 
 
 def test_an_older_head_that_was_squashed_is_no_collision_with_what_people_do(world: PromotedWorld) -> None:
     world.promote()
-    world.settle()
+    world.sync_until_unchanged()
     for version in ("v2", "v3"):
         world.release_metrics(version)
         world.sync()
@@ -219,7 +219,7 @@ def test_an_older_head_that_was_squashed_is_no_collision_with_what_people_do(wor
     world.edit(NEXT, "metrics/deployment.yaml", "replicas: 2", "replicas: 5")
     world.squash(older)
     last = world.release_metrics("v4")
-    world.settle()
+    world.sync_until_unchanged()
 
     assert world.dry(NEXT) == last
     assert "replicas: 5" in world.text(NEXT, "metrics/deployment.yaml")
@@ -230,7 +230,7 @@ def test_a_draft_that_people_worked_on_and_finished_is_not_kept_for_the_file_alo
     world.edit(NEXT, "gateway/deployment.yaml", "replicas: 2", "replicas: 5")
     mapping = {path: text + "\n" for path, text in world.files(world.fleet, NEXT).items() if path != FILE}
     world.commit(ACTIVE, mapping)
-    world.settle()
+    world.sync_until_unchanged()
 
     assert rests(world)
     assert world.metadata(ACTIVE) == {}
@@ -240,7 +240,7 @@ def test_promoters_own_merge_of_a_conflict_is_lived_with(world: PromotedWorld) -
     outrun(world)
 
     assert [world.promote(), world.promote()] == ["resolved", "merged"]
-    world.settle()
+    world.sync_until_unchanged()
     assert "example.com/metrics:v2" in world.text(ACTIVE, "metrics/deployment.yaml")
     assert world.dry(ACTIVE) == config_head(world)
     assert rests(world)
@@ -251,11 +251,11 @@ def test_promoters_merge_that_a_pass_sees_is_people_s_work_and_stays(world: Prom
     outrun(world)
     world.promote()
     third = world.release_metrics("v3")
-    world.settle()
+    world.sync_until_unchanged()
 
     assert world.dry(NEXT) == third
     assert world.promote() == "merged"
-    world.settle()
+    world.sync_until_unchanged()
     assert world.dry(ACTIVE) == third
     assert rests(world)
 
@@ -271,19 +271,19 @@ def test_approving_all_by_command_takes_it_along(world: PromotedWorld) -> None:
     world.run_review_action("approve", "berlin", should_approve_unproposed=True)
 
     assert world.dry(ACTIVE) == config_head(world)
-    world.settle()
+    world.sync_until_unchanged()
     assert rests(world)
 
 
 def test_approving_one_package_leaves_it_with_the_rest(world: PromotedWorld) -> None:
     world.run_review_action("approve", "berlin/gateway", should_approve_unproposed=True)
-    world.settle()
+    world.sync_until_unchanged()
 
     assert (world.dry(ACTIVE), world.dry(NEXT)) == ("", config_head(world))
     assert world.tree(ACTIVE, "gateway")
     # Promoter sees that there is something left
     assert world.promote() == "merged"
-    world.settle()
+    world.sync_until_unchanged()
     assert rests(world)
 
 
@@ -291,7 +291,7 @@ def test_approving_the_last_package_by_name_takes_it_along(world: PromotedWorld)
     world.run_review_action("approve", "berlin/gateway", should_approve_unproposed=True)
     world.sync()
     world.run_review_action("approve", "berlin/metrics", should_approve_unproposed=True)
-    world.settle()
+    world.sync_until_unchanged()
 
     assert world.dry(ACTIVE) == config_head(world)
     assert rests(world)
@@ -299,10 +299,10 @@ def test_approving_the_last_package_by_name_takes_it_along(world: PromotedWorld)
 
 def test_taking_a_package_out_leaves_it_and_taking_the_last_one_ends_the_draft(world: PromotedWorld) -> None:
     world.run_review_action("drop", "berlin/gateway")
-    world.settle()
+    world.sync_until_unchanged()
     left = world.dry(NEXT)
     world.run_review_action("drop", "berlin/metrics")
-    world.settle()
+    world.sync_until_unchanged()
 
     assert left == config_head(world)
     assert rests(world)
@@ -310,10 +310,10 @@ def test_taking_a_package_out_leaves_it_and_taking_the_last_one_ends_the_draft(w
 
 def test_a_draft_that_removes_packages_has_none(world: PromotedWorld) -> None:
     world.promote()
-    world.settle()
+    world.sync_until_unchanged()
     promoted = world.metadata(ACTIVE)
     world.configure({"metrics.yaml": None})
-    world.settle()
+    world.sync_until_unchanged()
 
     assert world.head("removals/berlin")
     # what stands there came with the branch
@@ -323,7 +323,7 @@ def test_a_draft_that_removes_packages_has_none(world: PromotedWorld) -> None:
 
 def test_a_branch_at_rest_follows_the_cluster_branch(world: PromotedWorld) -> None:
     world.promote()
-    world.settle()
+    world.sync_until_unchanged()
     world.edit(ACTIVE, "metrics/deployment.yaml", "replicas: 2", "replicas: 3")
     assert world.list_open_drafts("berlin") == [], "it is no draft, before a pass has moved it along"
     followed = world.sync()
@@ -339,10 +339,10 @@ def test_a_branch_at_rest_follows_the_cluster_branch(world: PromotedWorld) -> No
 
 def test_a_branch_at_rest_that_moves_while_a_pass_pushes_is_planned_again(world: PromotedWorld) -> None:
     world.promote()
-    world.settle()
+    world.sync_until_unchanged()
     world.release_metrics("v2")
     world.sync_while(lambda: world.commit(ACTIVE, {"note.txt": "hot\n"}))
-    world.settle()
+    world.sync_until_unchanged()
 
     assert world.promote() == "merged"
     assert world.text(ACTIVE, "note.txt") == "hot\n"
@@ -368,9 +368,9 @@ def test_a_draft_that_people_delete_is_declined_and_the_branch_rests(world: Prom
 
 def test_what_people_put_on_a_branch_at_rest_is_their_draft(world: PromotedWorld) -> None:
     world.promote()
-    world.settle()
+    world.sync_until_unchanged()
     head = world.commit(NEXT, {"note.txt": "not yet\n"})
-    world.settle()
+    world.sync_until_unchanged()
 
     assert world.head(NEXT) == head
     assert [drafted_file.path for drafted_file in world.list_open_drafts("berlin")[0].draft.files_outside_packages] == [
@@ -388,11 +388,11 @@ def test_a_fast_forward_leaves_the_branch_where_it_rests(world: PromotedWorld) -
 
 def test_a_removal_that_is_approved_takes_the_branch_along(world: PromotedWorld) -> None:
     world.promote()
-    world.settle()
+    world.sync_until_unchanged()
     world.configure({"metrics.yaml": None})
-    world.settle()
+    world.sync_until_unchanged()
     world.run_review_action("approve", "berlin", should_approve_unproposed=True, removals=True)
-    world.settle()
+    world.sync_until_unchanged()
 
     assert world.tree(ACTIVE, "metrics") is None
     assert rests(world)
@@ -400,10 +400,10 @@ def test_a_removal_that_is_approved_takes_the_branch_along(world: PromotedWorld)
 
 def test_lost_state_reads_the_draft_anew(world: PromotedWorld) -> None:
     git(world.fleet, "update-ref", "-d", "refs/reconciler/state/berlin")
-    world.settle()
+    world.sync_until_unchanged()
 
     assert world.promote() == "merged"
-    world.settle()
+    world.sync_until_unchanged()
     assert rests(world)
 
 
@@ -424,7 +424,7 @@ def test_it_stands_where_promoter_looks(tmp_path: Path, template: str, directory
 
     values = [path for path in world.paths(world.fleet, draft) if path.endswith(FILE)]
     assert values == ([path] if path else [])
-    assert world.settle().is_unchanged
+    assert world.sync_until_unchanged().is_unchanged
 
 
 def test_a_plain_folder_has_no_commit_to_name(tmp_path: Path) -> None:

@@ -34,13 +34,13 @@ def test_a_draft_gets_a_pull_request_and_merging_it_publishes(tmp_path: Path) ->
             "lisbon/web: install v1",
         )
         assert "Same change as 1 other" in pull_request.body
-        assert world.settle().is_unchanged
+        assert world.sync_until_unchanged().is_unchanged
         assert world.writes() == [
             "POST /repos/acme/fleet/pulls", f"POST /repos/acme/fleet/statuses/{world.head('drafts/berlin')}",
             "POST /repos/acme/fleet/pulls", f"POST /repos/acme/fleet/statuses/{world.head('drafts/lisbon')}",
         ]  # fmt: skip
         merge(world, "lisbon")
-        world.settle()
+        world.sync_until_unchanged()
         assert world.record("lisbon", "web")["revision"] == 1
         assert list(world.open_requests) == ["drafts/berlin"]
         assert world.writes() == []
@@ -52,111 +52,111 @@ def test_however_it_is_merged(method: str, tmp_path: Path) -> None:
         world.sync()
         merge(world, "lisbon", method)
         git(world.fleet, "update-ref", "-d", "refs/heads/drafts/lisbon")
-        world.settle()
+        world.sync_until_unchanged()
         assert world.record("lisbon", "web")["revision"] == 1
         world.write({"web-lisbon.yaml": variant("web-lisbon", "lisbon", "web", "v2")})
         world.release("web", "v2", package("web", replicas=3))
-        world.settle()
+        world.sync_until_unchanged()
         assert world.open_requests["drafts/lisbon"].title == "lisbon/web: update v1 → v2"
 
 
 def test_closing_declines_until_it_would_be_another(tmp_path: Path) -> None:
     with github_world(tmp_path) as world:
-        world.settle()
+        world.sync_until_unchanged()
         world.on_forge.close(world.open_requests["drafts/lisbon"])
         pass_result = world.sync()
         assert pass_result.outcomes["lisbon/web"] == "declined"
         assert "refs/heads/drafts/lisbon" not in pass_result.after
-        assert world.settle().is_unchanged
+        assert world.sync_until_unchanged().is_unchanged
         world.release("web", "v2", package("web", replicas=3))
         world.write({"web-lisbon.yaml": variant("web-lisbon", "lisbon", "web", "v2")})
-        world.settle()
+        world.sync_until_unchanged()
         assert world.open_requests["drafts/lisbon"].title == "lisbon/web: install v2"
         world.write({"web-lisbon.yaml": variant("web-lisbon", "lisbon", "web", "v1")})
-        world.settle()
+        world.sync_until_unchanged()
         assert "drafts/lisbon" not in world.open_requests, "what was declined is declined"
 
 
 def test_what_people_worked_on_a_closed_draft_is_kept(tmp_path: Path) -> None:
     with github_world(tmp_path, ("lisbon",)) as world:
-        world.settle()
+        world.sync_until_unchanged()
         theirs = world.edit("drafts/lisbon", "web/deployment.yaml", "replicas: 2", "replicas: 5")
-        world.settle()
+        world.sync_until_unchanged()
         world.on_forge.close(world.open_requests["drafts/lisbon"])
-        end = world.settle()
+        end = world.sync_until_unchanged()
         assert theirs in [commit for ref, commit in end.after.items() if "/kept/lisbon/" in ref]
         assert "refs/heads/drafts/lisbon" not in end.after
 
 
 def test_a_draft_that_carried_edits_through_an_update_is_declined_without_them_too(tmp_path: Path) -> None:
     with github_world(tmp_path) as world:
-        world.settle()
+        world.sync_until_unchanged()
         world.release("web", "v2", package("web", replicas=3))
         for cluster in ("berlin", "lisbon"):
             world.edit(f"drafts/{cluster}", "web/deployment.yaml", "web:1.0", "web:7")
             world.write({f"web-{cluster}.yaml": variant(f"web-{cluster}", cluster, "web", "v2")})
-        world.settle()
+        world.sync_until_unchanged()
         world.on_forge.close(world.open_requests["drafts/lisbon"])
         world.delete("drafts/berlin")
         assert world.sync().outcomes == {"berlin/web": "declined", "lisbon/web": "declined"}
-        assert world.settle().is_unchanged
+        assert world.sync_until_unchanged().is_unchanged
         assert world.open_requests == {}
         world.release("web", "v3", package("web", replicas=4))
         world.write({"web-lisbon.yaml": variant("web-lisbon", "lisbon", "web", "v3")})
-        world.settle()
+        world.sync_until_unchanged()
         assert list(world.open_requests) == ["drafts/lisbon"]
 
 
 def test_opened_again_before_anybody_looked_is_not_declined(tmp_path: Path) -> None:
     with github_world(tmp_path, ("lisbon",)) as world:
-        world.settle()
+        world.sync_until_unchanged()
         pull_request = world.open_requests["drafts/lisbon"]
         world.on_forge.close(pull_request)
         world.on_forge.reopen(pull_request)
-        assert world.settle().outcomes == {"lisbon/web": "drafted"}
+        assert world.sync_until_unchanged().outcomes == {"lisbon/web": "drafted"}
         assert world.open_requests["drafts/lisbon"] is pull_request
 
 
 def test_people_go_on_with_a_closed_draft(tmp_path: Path) -> None:
     with github_world(tmp_path, ("lisbon",)) as world:
-        world.settle()
+        world.sync_until_unchanged()
         pull_request = world.open_requests["drafts/lisbon"]
         world.on_forge.close(pull_request)
         world.edit("drafts/lisbon", "web/deployment.yaml", "replicas: 2", "replicas: 5")
-        world.settle()
+        world.sync_until_unchanged()
         assert world.open_requests["drafts/lisbon"].number > pull_request.number, "a closed one does not open again"
 
 
 def test_an_approved_one_is_left_alone_until_it_is_merged(tmp_path: Path) -> None:
     with github_world(tmp_path, ("lisbon",)) as world:
-        world.settle()
+        world.sync_until_unchanged()
         pull_request = world.open_requests["drafts/lisbon"]
         pull_request.draft = False
         world.on_forge.review(pull_request.number, "grace", "APPROVED")
         head = world.head("drafts/lisbon")
         world.release("web", "v2", package("web", replicas=3))
         world.write({"web-lisbon.yaml": variant("web-lisbon", "lisbon", "web", "v2")})
-        world.settle()
+        world.sync_until_unchanged()
         assert world.head("drafts/lisbon") == head
         assert world.reason("web-lisbon") == "DownstreamProposed"
         merge(world, "lisbon")
-        world.settle()
+        world.sync_until_unchanged()
         assert world.open_requests["drafts/lisbon"].title == "lisbon/web: update v1 → v2"
 
 
 def test_proposing_marks_it_ready_and_rejecting_takes_that_back(tmp_path: Path) -> None:
     with github_world(tmp_path, ("lisbon",)) as world:
-        world.settle()
+        world.sync_until_unchanged()
         pull_request = world.open_requests["drafts/lisbon"]
         for verb, draft in (("propose", False), ("reject", True), ("propose", False)):
             world.run_review_action(verb, "lisbon")
-            world.settle()
+            world.sync_until_unchanged()
             assert pull_request.draft == draft, verb
         world.run_review_action("reject", "lisbon")
         pull_request.draft = True
-        world.settle()
+        world.sync_until_unchanged()
         pull_request.draft = False
-        assert world.settle().is_unchanged
+        assert world.sync_until_unchanged().is_unchanged
         assert pull_request.draft is False, "a person's mark stays"
 
 
@@ -164,14 +164,14 @@ def test_gates_and_blocked_updates_fail_the_check(tmp_path: Path) -> None:
     with github_world(tmp_path, ("lisbon",)) as world:
         gated = {**package("web"), "Kptfile": GATED}
         world.release("web", "v1", gated)
-        world.settle()
+        world.sync_until_unchanged()
         check = world.on_forge.status(world.head("drafts/lisbon"), "reconciler")
         assert check is not None
         assert check.state == "failure"
         assert check.description.startswith("GateNotMet: web: example.com/Tested is not reported; ")
         assert "example.com/Tested" in world.open_requests["drafts/lisbon"].body.partition("###")[0]
         world.edit("drafts/lisbon", "web/Kptfile", "info:", MET)
-        world.settle()
+        world.sync_until_unchanged()
         check = world.on_forge.status(world.head("drafts/lisbon"), "reconciler")
         assert check is not None
         assert check.state == "success"
@@ -179,7 +179,7 @@ def test_gates_and_blocked_updates_fail_the_check(tmp_path: Path) -> None:
 
 def test_bodies_are_written_anew_for_a_reason_only(tmp_path: Path) -> None:
     with github_world(tmp_path) as world:
-        world.settle()
+        world.sync_until_unchanged()
         pull_request = world.open_requests["drafts/lisbon"]
         pull_request.title, pull_request.body = (
             "Hold this until Friday",
@@ -188,11 +188,11 @@ def test_bodies_are_written_anew_for_a_reason_only(tmp_path: Path) -> None:
         world.writes()
         merge(world, "berlin")
         world.commit("clusters/lisbon", {"other/file.txt": "theirs"})
-        world.settle()
+        world.sync_until_unchanged()
         assert world.writes() == [], "neither a merge elsewhere nor a commit beside it is a reason"
         world.release("web", "v2", package("web", replicas=3))
         world.write({"web-lisbon.yaml": variant("web-lisbon", "lisbon", "web", "v2")})
-        world.settle()
+        world.sync_until_unchanged()
         assert pull_request.title == "lisbon/web: update v1 → v2"
         assert pull_request.body.startswith("Ask Grace.")
         assert pull_request.body.endswith("Thanks!")
@@ -202,11 +202,11 @@ def test_bodies_are_written_anew_for_a_reason_only(tmp_path: Path) -> None:
 def test_a_request_that_people_opened_is_taken_as_ours_and_keeps_its_words(tmp_path: Path) -> None:
     with github_world(tmp_path, ("lisbon",)) as world:
         world.forge.break_down()
-        world.settle()
+        world.sync_until_unchanged()
         assert "PullRequestsUnreachable" in world.sync().codes
         world.forge.recover()
         theirs = world.on_forge.open("drafts/lisbon", "clusters/lisbon", "Mine", "please look", draft=False)
-        world.settle()
+        world.sync_until_unchanged()
         assert list(world.open_requests.values()) == [theirs]
         assert (theirs.title, theirs.body, theirs.draft) == ("Mine", "please look", False)
         world.on_forge.close(theirs)
@@ -215,7 +215,7 @@ def test_a_request_that_people_opened_is_taken_as_ours_and_keeps_its_words(tmp_p
 
 def test_a_forge_that_is_down_declines_and_approves_nothing(tmp_path: Path) -> None:
     with github_world(tmp_path, ("lisbon",)) as world:
-        world.settle()
+        world.sync_until_unchanged()
         world.on_forge.close(world.open_requests["drafts/lisbon"])
         world.forge.break_down()
         pass_result = world.sync()
@@ -232,21 +232,21 @@ def test_a_refused_request_holds_up_nobody(tmp_path: Path) -> None:
         assert pass_result.codes >= {"PullRequestRefused"}
         assert pass_result.report.is_clean
         world.forge.recover()
-        world.settle()
+        world.sync_until_unchanged()
         assert len(world.open_requests) == 2
 
 
 def test_removals_have_requests_of_their_own(tmp_path: Path) -> None:
     with github_world(tmp_path) as world:
-        world.settle()
+        world.sync_until_unchanged()
         merge(world, "lisbon")
         world.write({"web-lisbon.yaml": None})
-        world.settle()
+        world.sync_until_unchanged()
         pull_request = world.open_requests["removals/lisbon"]
         assert pull_request.title == "lisbon/web: remove it"
         assert "to delete these packages" in pull_request.body
         world.on_forge.close(pull_request)
-        world.settle()
+        world.sync_until_unchanged()
         assert list(world.open_requests) == ["drafts/berlin"]
         assert "web" in {path.partition("/")[0] for path in world.paths(world.fleet, "clusters/lisbon")}
 
@@ -254,14 +254,14 @@ def test_removals_have_requests_of_their_own(tmp_path: Path) -> None:
 @pytest.mark.parametrize("method", ["merge", "squash", "rebase"])
 def test_approving_merges_the_request_where_the_forge_decides(method: str, tmp_path: Path) -> None:
     with github_world(tmp_path, ("lisbon",), merge=method) as world:
-        world.settle()
+        world.sync_until_unchanged()
         pull_request = world.open_requests["drafts/lisbon"]
         (refused,) = world.run_review_action("approve", "lisbon")
         assert [reason.reason for reason in refused.reasons] == ["NotProposed"]
         (result,) = world.run_review_action("approve", "lisbon", should_approve_unproposed=True)
         assert (result.outcome, result.message.rpartition("/")[2]) == ("done", str(pull_request.number))
         assert pull_request.state == "merged"
-        world.settle()
+        world.sync_until_unchanged()
         assert world.record("lisbon", "web")["revision"] == 1
         if method != "rebase":
             message = git(world.fleet, "log", "-1", "--format=%B", "clusters/lisbon")
@@ -270,7 +270,7 @@ def test_approving_merges_the_request_where_the_forge_decides(method: str, tmp_p
 
 def test_what_the_forge_does_not_merge_is_not_pushed_past_it(tmp_path: Path) -> None:
     with github_world(tmp_path, ("lisbon",), merge="squash") as world:
-        world.settle()
+        world.sync_until_unchanged()
         before = world.head("clusters/lisbon")
         world.forge.forbid("Required status check is missing")
         (refused,) = world.run_review_action("approve", "lisbon", should_approve_unproposed=True)

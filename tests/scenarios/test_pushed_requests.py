@@ -31,7 +31,7 @@ def make_world(folder: Path, kind: str) -> World:
 def test_gitlab_opens_a_merge_request_with_the_push_of_a_draft(tmp_path: Path) -> None:
     world = make_world(tmp_path, "gitlab-push-options")
     write_hook(world.fleet, "pre-receive", NOTE)
-    world.settle()
+    world.sync_until_unchanged()
     (line,) = (world.fleet / "pushes").read_text().splitlines()
     assert line.startswith(
         "[merge_request.create][merge_request.target=clusters/lisbon]"
@@ -41,7 +41,7 @@ def test_gitlab_opens_a_merge_request_with_the_push_of_a_draft(tmp_path: Path) -
     assert line.endswith(" refs/heads/drafts/lisbon")
     world.release("web", "v2", package("web", replicas=3))
     world.write({"web.yaml": variant("web", "lisbon", "web", "v2")})
-    world.settle()
+    world.sync_until_unchanged()
     assert "=web v1 → v2: replicas]" in (world.fleet / "pushes").read_text().splitlines()[1]
 
 
@@ -49,14 +49,14 @@ def test_a_review_is_asked_for_once_for_each_head(tmp_path: Path) -> None:
     world = make_world(tmp_path, "agit")
     git(world.fleet, "config", "receive.procReceiveRefs", "refs/for")
     write_hook(world.fleet, "proc-receive", f"exec python3 {AGIT} ok")
-    world.settle()
+    world.sync_until_unchanged()
     commit, ref, options = (world.fleet / "reviews").read_text().strip().split(" ", 2)
     assert (commit, ref) == (world.head("drafts/lisbon"), "refs/for/clusters/lisbon")
     assert options.startswith("[topic=drafts/lisbon][title=WIP: lisbon/web: install v1][description={base64}")
     body = base64.b64decode(options.partition("{base64}")[2].partition("]")[0]).decode()
     assert "to publish this draft" in body
     world.edit("drafts/lisbon", "web/deployment.yaml", "replicas: 2", "replicas: 5")
-    world.settle()
+    world.sync_until_unchanged()
     assert len((world.fleet / "reviews").read_text().splitlines()) == 2
 
 
@@ -70,4 +70,4 @@ def test_a_review_that_is_refused_is_told_and_tried_again(answer: str, tmp_path:
     assert pass_result.report.due_at is not None
     write_hook(world.fleet, "proc-receive", f"exec python3 {AGIT} ok")
     assert "PullRequestRefused" not in world.sync().codes
-    assert world.settle().is_unchanged
+    assert world.sync_until_unchanged().is_unchanged

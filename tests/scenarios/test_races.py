@@ -51,11 +51,11 @@ def test_a_person_who_merges_while_we_push_is_recognised_in_the_same_pass(world:
 
     world.sync_while(lambda: world.merge("berlin", "squash"))
 
-    after = world.settle()
+    after = world.sync_until_unchanged()
     assert after.outcomes["berlin/gateway"] == "published"
     assert world.record("berlin", "metrics")["revision"] == 1
     world.merge("berlin", "merge")
-    world.settle()
+    world.sync_until_unchanged()
     assert "metrics:2.0" in world.text("clusters/berlin", "metrics/deployment.yaml")
 
 
@@ -114,7 +114,7 @@ def test_killed_at_any_point_the_next_pass_ends_where_an_unbroken_one_would(
 def test_a_draft_branch_that_somebody_else_made_is_appended_to(world: World) -> None:
     world.sync()
     world.merge("berlin", "squash")
-    world.settle()
+    world.sync_until_unchanged()
     world.set_ref("refs/heads/drafts/berlin", world.head("clusters/berlin"))
     theirs = world.commit("drafts/berlin", {"README.md": "ours\n"})
     released(world)
@@ -124,7 +124,7 @@ def test_a_draft_branch_that_somebody_else_made_is_appended_to(world: World) -> 
     assert git(world.fleet, "merge-base", theirs, "drafts/berlin") == theirs
     assert world.sync().is_unchanged
     world.merge("berlin", "merge")
-    world.settle()
+    world.sync_until_unchanged()
     assert world.text("clusters/berlin", "README.md") == "ours\n"
     assert "metrics:2.0" in world.text("clusters/berlin", "metrics/deployment.yaml")
 
@@ -133,15 +133,15 @@ def test_a_merge_that_makes_the_draft_the_first_parent_is_recognised(world: Worl
     world.sync()
     world.merge("berlin", "squash")
     released(world)
-    world.settle()
+    world.sync_until_unchanged()
     world.commit("clusters/berlin", {"README.md": "ours\n"})
-    world.settle()
+    world.sync_until_unchanged()
     draft, branch = world.head("drafts/berlin"), world.head("clusters/berlin")
     tree = git(world.fleet, "merge-tree", "--write-tree", draft, branch)
     turned = git(world.fleet, "commit-tree", "-p", draft, "-p", branch, "-m", "turned", tree)
     world.set_ref("refs/heads/clusters/berlin", turned)
 
-    after = world.settle()
+    after = world.sync_until_unchanged()
 
     assert after.outcomes["berlin/metrics"] == "published"
     assert world.head("drafts/berlin") == ""

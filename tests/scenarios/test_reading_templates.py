@@ -121,7 +121,7 @@ def test_a_report_follows_its_kafka_and_a_lost_state_is_no_news(tmp_path: Path) 
     want(world, pod={"priorityClassName": "low"})
     world.sync()
     publish(world, "berlin")
-    (template,) = world.told("clusters/berlin", "resources/shop")["templates"]
+    (template,) = world.package_status("clusters/berlin", "resources/shop")["templates"]
     git(world.fleet, "update-ref", "-d", f"{STATE}berlin")
     pass_result = world.sync()
 

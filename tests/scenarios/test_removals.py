@@ -146,7 +146,7 @@ def test_files_of_people_beside_the_package_keep_the_draft(drafted: World) -> No
 def test_what_people_changed_on_a_removal_draft_is_kept_when_that_package_goes_too(world: World) -> None:
     given_up(world)
     edited = world.commit(BRANCH, {"gateway/notes.md": "checked\n"})
-    world.settle()
+    world.sync_until_unchanged()
     assert kept(world) == []
     world.write({"gateway.yaml": injected_set("gateway", ["lisbon"])})
 
@@ -170,7 +170,7 @@ def test_a_removal_draft_waits_while_the_cluster_branch_would_undo_peoples_work_
     assert all("it cannot be updated" in finding.message for finding in waiting.findings)
     assert world.sync().is_unchanged
     world.delete(BRANCH)
-    assert world.settle().outcomes["berlin/gateway"] == "proposed"
+    assert world.sync_until_unchanged().outcomes["berlin/gateway"] == "proposed"
     assert world.tree(BRANCH, "metrics")
 
 
@@ -202,7 +202,7 @@ def test_a_frozen_draft_waits(drafted: World) -> None:
 
 def test_workspace_numbers_are_not_used_again(drafted: World) -> None:
     drafted.write({"metrics.yaml": None})
-    drafted.settle()
+    drafted.sync_until_unchanged()
     drafted.write({"metrics.yaml": METRICS})
 
     assert drafted.sync().outcomes["berlin/metrics"] == "draft"
@@ -253,12 +253,12 @@ def test_merging_it_approves_it(world: World, how: str, delete: bool) -> None:
 def test_revision_numbers_are_not_used_again(world: World) -> None:
     given_up(world)
     world.merge("berlin", "merge", BRANCH)
-    world.settle()
+    world.sync_until_unchanged()
     world.write({"metrics.yaml": variant("somebody-else", "berlin", "metrics")})
 
     assert world.sync().outcomes["berlin/metrics"] == "draft"
     world.merge("berlin", "squash")
-    world.settle()
+    world.sync_until_unchanged()
     assert world.record("berlin", "metrics")["revision"] == 2
 
 
@@ -343,7 +343,7 @@ def test_wanted_again_under_another_owner_it_is_taken_out_too(world: World) -> N
     world.sync()
 
     assert world.head(BRANCH) == ""
-    assert world.settle().outcomes["berlin/metrics"] == "published"
+    assert world.sync_until_unchanged().outcomes["berlin/metrics"] == "published"
 
 
 def test_wanted_again_with_a_new_version_it_is_drafted_and_not_removed(world: World) -> None:
@@ -412,7 +412,7 @@ def test_a_declined_removal_comes_again_when_the_package_was_wanted_in_between(w
     world.delete(BRANCH)
     world.sync()
     world.write({"metrics.yaml": METRICS})
-    world.settle()
+    world.sync_until_unchanged()
     world.write({"metrics.yaml": None})
 
     assert world.sync().outcomes["berlin/metrics"] == "proposed"
@@ -428,7 +428,7 @@ def test_a_package_that_people_put_back_on_the_removal_draft_is_declined(world: 
     after = world.sync()
 
     assert after.outcomes["berlin/metrics"] == "declined"
-    assert world.settle().outcomes["berlin/metrics"] == "declined"
+    assert world.sync_until_unchanged().outcomes["berlin/metrics"] == "declined"
 
 
 def test_an_approved_removal_that_people_take_back_is_declined(world: World) -> None:
@@ -447,7 +447,7 @@ def test_an_approved_removal_that_people_take_back_is_declined(world: World) -> 
 def test_a_package_that_comes_back_after_its_removal_was_seen_is_nobodys(world: World) -> None:
     given_up(world)
     world.merge("berlin", "squash", BRANCH)
-    world.settle()
+    world.sync_until_unchanged()
     world.revert("berlin")
 
     assert world.sync().changed_branches == set()
@@ -530,7 +530,7 @@ def test_a_removal_that_is_dropped_by_command_is_declined(world: World) -> None:
 
 def test_an_orphan_keeps_its_files_and_its_numbers(world: World) -> None:
     world.write({"metrics.yaml": ORPHAN})
-    world.settle()
+    world.sync_until_unchanged()
     world.write({"metrics.yaml": None})
 
     after = world.sync()
@@ -547,7 +547,7 @@ def test_an_orphan_keeps_its_files_and_its_numbers(world: World) -> None:
 
 def test_the_draft_of_an_orphan_is_peoples_from_then_on(drafted: World) -> None:
     drafted.write({"metrics.yaml": ORPHAN})
-    drafted.settle()
+    drafted.sync_until_unchanged()
     head = drafted.head("drafts/berlin")
     drafted.write({"metrics.yaml": None})
 
@@ -555,21 +555,21 @@ def test_the_draft_of_an_orphan_is_peoples_from_then_on(drafted: World) -> None:
     assert drafted.head("drafts/berlin") == head
     assert drafted.sync().is_unchanged
     drafted.merge("berlin", "squash")
-    drafted.settle()
+    drafted.sync_until_unchanged()
     assert drafted.tree("clusters/berlin", "metrics")
 
 
 def test_an_orphan_that_is_adopted_again_goes_on_counting(world: World) -> None:
     world.write({"metrics.yaml": ORPHAN})
-    world.settle()
+    world.sync_until_unchanged()
     world.write({"metrics.yaml": None})
-    world.settle()
+    world.sync_until_unchanged()
     world.release("metrics", "v2", package("metrics", image="2.0"))
     adopting = variant("new", "berlin", "metrics", "v2", extra="adoptionPolicy: adoptExisting")
     world.write({"metrics.yaml": adopting})
-    world.settle()
+    world.sync_until_unchanged()
     world.merge("berlin", "squash")
-    world.settle()
+    world.sync_until_unchanged()
 
     assert world.record("berlin", "metrics")["revision"] == 2
 
@@ -594,7 +594,7 @@ def test_a_package_that_moves_to_another_cluster_does_the_same(tmp_path: Path, t
     world.write({"metrics.yaml": variant("metrics", there, "metrics")})
     world.sync()
     world.merge(there, "squash")
-    world.settle()
+    world.sync_until_unchanged()
     world.write({"metrics.yaml": variant("metrics", to, "metrics")})
 
     after = world.sync()
@@ -608,7 +608,7 @@ def test_two_packages_may_change_places(world: World) -> None:
     world.write({"lisbon.yaml": variant("probes", "lisbon", "probes", upstream="metrics")})
     world.sync()
     world.merge("lisbon", "squash")
-    world.settle()
+    world.sync_until_unchanged()
     world.write(
         {
             "metrics.yaml": variant("metrics-berlin", "lisbon", "metrics"),
@@ -661,7 +661,7 @@ def test_a_place_that_its_owner_leaves_to_another_in_one_commit_is_not_removed(w
 
     assert world.head(BRANCH) == ""
     assert world.record("berlin", "metrics")["owner"]["name"] == "heir"  # type: ignore[index]
-    after = world.settle()
+    after = world.sync_until_unchanged()
     assert (after.outcomes["berlin/metrics"], after.outcomes["berlin/probes"]) == ("published", "drafted")
 
 
@@ -669,7 +669,7 @@ def test_two_owners_may_change_places(world: World) -> None:
     world.write({"probes.yaml": variant("probes", "berlin", "probes", upstream="metrics")})
     world.sync()
     world.merge("berlin", "squash")
-    world.settle()
+    world.sync_until_unchanged()
     world.write(
         {
             "metrics.yaml": variant("metrics-berlin", "berlin", "probes", upstream="metrics"),
@@ -696,14 +696,14 @@ def test_a_place_that_passes_to_another_owner_is_not_removed(world: World) -> No
     after = world.sync()
 
     assert BRANCH not in after.changed_branches
-    assert world.settle().outcomes["berlin/metrics"] == "published"
+    assert world.sync_until_unchanged().outcomes["berlin/metrics"] == "published"
 
 
 def test_the_upstream_of_others_stays(world: World) -> None:
     git(world.fleet, "tag", "berlin/metrics/v1", "clusters/berlin")
     world.write({"chained.yaml": variant("chained", "lisbon", "metrics").replace("repo: catalog", "repo: berlin")})
     assert world.sync().outcomes["lisbon/metrics"] == "draft"
-    world.settle()
+    world.sync_until_unchanged()
     world.write({"metrics.yaml": None})
 
     after = world.sync()
@@ -748,7 +748,7 @@ def five_clusters(folder: Path) -> World:
     world.sync()
     for name in names:
         world.merge(name, "squash")
-    world.settle()
+    world.sync_until_unchanged()
     return world
 
 
@@ -785,7 +785,7 @@ def test_what_is_too_much_is_held_until_it_is_acknowledged(wide: World) -> None:
     assert wide.sync().is_unchanged
     # approving one after the other asks nobody again
     wide.merge("c2", "squash", "removals/c2")
-    assert "DeletionHeld" not in wide.settle().codes
+    assert "DeletionHeld" not in wide.sync_until_unchanged().codes
     assert removals(wide) == {"removals/c3", "removals/c4"}
 
 
@@ -794,16 +794,16 @@ def test_what_is_held_stays_so_whatever_the_set_makes_elsewhere(tmp_path: Path) 
     world.write({"gateway.yaml": injected_set("gateway", ["berlin"])})
     world.sync()
     world.merge("berlin", "squash")
-    world.settle()
+    world.sync_until_unchanged()
     world.write({"gateway.yaml": injected_set("gateway", ["lisbon"])})
 
     assert world.sync().outcomes["berlin/gateway"] == "DeletionHeld"
     assert world.sync().is_unchanged
     world.merge("lisbon", "squash")
-    assert world.settle().outcomes["berlin/gateway"] == "DeletionHeld"
+    assert world.sync_until_unchanged().outcomes["berlin/gateway"] == "DeletionHeld"
     (token,) = tokens(world)
     world.write({"gateway.yaml": acknowledged(injected_set("gateway", ["lisbon"]), token)})
-    assert world.settle().outcomes["berlin/gateway"] == "proposed"
+    assert world.sync_until_unchanged().outcomes["berlin/gateway"] == "proposed"
 
 
 def test_the_guard_has_no_say_in_a_removal_that_is_approved(wide: World) -> None:
@@ -945,7 +945,7 @@ def test_a_lost_state_removes_nothing_and_leaves_removal_drafts_to_people(world:
     assert world.head(BRANCH) == head
     assert world.sync().is_unchanged
     world.merge("berlin", "squash", BRANCH)
-    world.settle()
+    world.sync_until_unchanged()
     assert world.head(BRANCH) == ""
 
 
@@ -982,7 +982,7 @@ def test_a_race_for_the_cluster_is_planned_again(world: World) -> None:
     world.sync_while(lambda: world.commit(BRANCH, {"theirs.txt": "first\n"}))
 
     assert world.text(BRANCH, "theirs.txt") == "first\n"
-    world.settle()
+    world.sync_until_unchanged()
 
 
 def test_two_daemons_propose_one_removal(world: World) -> None:
@@ -1042,7 +1042,7 @@ def test_packages_below_a_directory_go_from_there(tmp_path: Path) -> None:
     world.write({"clusters/berlin.yaml": repository("berlin", directory="live/apps")})
     world.sync()
     world.merge("berlin", "squash")
-    world.settle()
+    world.sync_until_unchanged()
     world.commit("clusters/berlin", {"metrics/other.yaml": "a: 1\n"})
     world.write({"metrics.yaml": None})
 
@@ -1053,7 +1053,7 @@ def test_packages_below_a_directory_go_from_there(tmp_path: Path) -> None:
     }  # fmt: skip
     assert world.text(BRANCH, "metrics/other.yaml") == "a: 1\n"
     world.merge("berlin", "rebase", BRANCH)
-    world.settle()
+    world.sync_until_unchanged()
     assert world.head(BRANCH) == ""
 
 
@@ -1076,7 +1076,7 @@ def test_an_adopted_package_is_proposed_to_go_too(world: World) -> None:
     }
     world.commit("clusters/lisbon", theirs)
     world.write({"l.yaml": variant("lisbon", "lisbon", "metrics", extra="adoptionPolicy: adoptExisting")})
-    world.settle()
+    world.sync_until_unchanged()
     world.write({"l.yaml": None})
 
     assert world.sync().outcomes["lisbon/metrics"] == "proposed"
@@ -1108,7 +1108,7 @@ def test_another_name_for_removal_drafts(tmp_path: Path) -> None:
     world = small_world(tmp_path, drafts={"removals_branch": "gone/{repository}/{package}"})
     world.sync()
     world.merge("berlin", "squash")
-    world.settle()
+    world.sync_until_unchanged()
     world.write({"metrics.yaml": None})
 
     assert world.sync().changed_branches == {"gone/berlin/metrics"}

@@ -110,7 +110,7 @@ def test_a_repository_may_move_and_get_commits_before_it_is_read_again(tmp_path:
     world.fleet = moved
 
     assert MISSING not in world.sync().codes
-    assert world.settle().is_unchanged
+    assert world.sync_until_unchanged().is_unchanged
 
 
 def test_another_repository_is_not_accepted_as_a_move(tmp_path: Path) -> None:
@@ -138,7 +138,7 @@ def fleet_world(folder: Path) -> World:
     world.write({"berlin.yaml": cluster, "banner.yaml": resource("ConfigMap", "banner", on="berlin", text="hello")})
     world.sync()
     world.merge("berlin")
-    world.settle()
+    world.sync_until_unchanged()
     return world
 
 

@@ -76,7 +76,7 @@ def test_an_acknowledged_reset_starts_again_from_nothing(world: World) -> None:
     assert [finding.message.split(":")[0] for finding in acknowledged.findings if finding.code == RESET] == [
         "Repository lisbon"
     ]
-    world.settle()
+    world.sync_until_unchanged()
     world.write({BERLIN: repository("berlin")})
     assert "drafts/berlin" not in world.sync().changed_branches
 
@@ -187,7 +187,7 @@ def test_a_cluster_of_the_fleet_repository_has_the_annotation_itself(tmp_path: P
     world.write({"berlin.yaml": acknowledge(cluster, after, "berlin")})
 
     assert world.sync().changed_branches == {"clusters/berlin", "drafts/berlin"}
-    assert world.settle().is_unchanged
+    assert world.sync_until_unchanged().is_unchanged
 
 
 def test_a_cache_of_an_earlier_version_has_the_heads_in_its_mirrors(world: World) -> None:

@@ -68,55 +68,55 @@ def answering(world: ForgeWorld, method: str, ending: str, answer: Answer) -> It
 
 def test_a_request_that_was_deleted_is_opened_anew(tmp_path: Path) -> None:
     with forge_world("gitlab", tmp_path, ("lisbon",)) as world:
-        world.settle()
+        world.sync_until_unchanged()
         world.on_forge.delete(world.open_requests["drafts/lisbon"])
-        world.settle()
+        world.sync_until_unchanged()
         assert list(world.open_requests) == ["drafts/lisbon"]
 
 
 def test_the_number_of_another_request_says_nothing_of_a_draft(tmp_path: Path) -> None:
     with github_world(tmp_path, ("lisbon",)) as world:
-        world.settle()
+        world.sync_until_unchanged()
         theirs = world.open_requests["drafts/lisbon"]
         git(world.fleet, "update-ref", "refs/heads/topic", "drafts/lisbon")
         theirs.head, theirs.draft, theirs.body = "topic", False, "theirs"
         world.on_forge.review(theirs.number, "grace", "APPROVED")
         release(world)
-        world.settle()
+        world.sync_until_unchanged()
         assert world.open_requests["drafts/lisbon"].title == "lisbon/web: update v1 → v2"
         assert (theirs.title, theirs.draft) == ("lisbon/web: install v1", False)
 
 
 def test_one_that_was_merged_elsewhere_leaves_its_draft_to_another(tmp_path: Path) -> None:
     with github_world(tmp_path, ("lisbon",)) as world:
-        world.settle()
+        world.sync_until_unchanged()
         git(world.fleet, "update-ref", "refs/heads/topic", "clusters/lisbon")
         pull_request = world.open_requests["drafts/lisbon"]
         pull_request.base = "topic"
-        assert world.settle().outcomes == {"lisbon/web": "drafted"}
+        assert world.sync_until_unchanged().outcomes == {"lisbon/web": "drafted"}
         assert numbers(world) == [(1, "open")], "where people want it to go is theirs to say"
         merge(world, pull_request)
-        world.settle()
+        world.sync_until_unchanged()
         assert world.open_requests["drafts/lisbon"].base == "clusters/lisbon"
 
 
 @pytest.mark.parametrize(("kind", "method"), [("gitlab", "PUT"), ("gitea", "PATCH")])
 def test_a_request_that_cannot_be_closed_holds_up_nobody(kind: Product, method: str, tmp_path: Path) -> None:
     with forge_world(kind, tmp_path) as world, patch.object(FakeRepository, "_follow", lambda *_: None):
-        world.settle()
+        world.sync_until_unchanged()
         left = world.open_requests["drafts/berlin"]
         world.run_review_action("approve", "berlin", should_approve_unproposed=True)
         release(world)
         with answering(world, method, f"/{left.number}", Answer(403, {"message": "locked"})):
             assert "PullRequestsUnreachable" not in world.sync().codes
         assert "v1 → v2" in world.open_requests["drafts/lisbon"].title
-        world.settle()
+        world.sync_until_unchanged()
         assert left.state == "closed"
 
 
 def test_a_request_whose_branch_came_after_we_had_read_the_branches_is_not_closed(tmp_path: Path) -> None:
     with github_world(tmp_path, ("lisbon",)) as world:
-        world.settle()
+        world.sync_until_unchanged()
         newer = copy(world)
         newer.folder, newer.config = tmp_path / "newer", tmp_path / "newer/config"
         copytree(world.config, newer.config)
@@ -137,7 +137,7 @@ def test_a_request_whose_branch_came_after_we_had_read_the_branches_is_not_close
 def test_what_cannot_be_read_of_one_draft_is_told_and_holds_up_nobody(tmp_path: Path) -> None:
     with github_world(tmp_path) as world:
         world.forge.break_down()
-        world.settle()
+        world.sync_until_unchanged()
         world.edit("drafts/berlin", "web/deployment.yaml", "replicas: 2", "replicas: 2000000")
         world.forge.recover()
         large = git(world.fleet, "rev-parse", "drafts/berlin:web/deployment.yaml")
@@ -160,13 +160,13 @@ def test_what_cannot_be_read_of_one_draft_is_told_and_holds_up_nobody(tmp_path: 
 
 def test_a_name_that_is_no_utf_8_is_told_of_as_all_others(tmp_path: Path) -> None:
     with github_world(tmp_path, ("lisbon",)) as world:
-        world.settle()
+        world.sync_until_unchanged()
         ref = "refs/heads/drafts/lisbon"
         commit = f"commit {ref}\ncommitter Ada <ada@example.com> 1100000000 +0000\ndata 0\nfrom {ref}^0\n"
         git(
             world.fleet, "fast-import", "--quiet", stdin=commit.encode() + b"M 644 inline web/na\xefve.txt\ndata 1\nx\n"
         )
-        world.settle()
+        world.sync_until_unchanged()
         assert "na\\udcefve.txt: added" in world.open_requests["drafts/lisbon"].body
 
 
@@ -214,7 +214,7 @@ def test_a_list_that_lags_behind_opens_nothing_twice_and_hides_no_closing(tmp_pa
 
 def test_a_body_without_room_for_ours_keeps_no_check_from_its_head(tmp_path: Path) -> None:
     with github_world(tmp_path, ("lisbon",)) as world:
-        world.settle()
+        world.sync_until_unchanged()
         pull_request = world.open_requests["drafts/lisbon"]
         pull_request.body += "x" * (LONGEST_BODY - len(pull_request.body))
         world.release("web", "v2", package("web", more=config_map("more", a="b")))
@@ -225,7 +225,7 @@ def test_a_body_without_room_for_ours_keeps_no_check_from_its_head(tmp_path: Pat
         world.sync()
         assert pull_request.draft is False
         pull_request.body = pull_request.body.rstrip("x")
-        world.settle()
+        world.sync_until_unchanged()
         assert pull_request.title == "lisbon/web: update v1 → v2"
 
 
@@ -241,7 +241,7 @@ def test_a_request_that_the_forge_breaks_over_does_not_stand_before_the_others(t
         assert sorted(world.open_requests) == ["drafts/lisbon", "drafts/porto"]
         assert "PullRequestsUnreachable" not in pass_result.codes
         assert pass_result.report.due_at is not None
-        world.settle()
+        world.sync_until_unchanged()
         assert len(world.open_requests) == 3
 
 

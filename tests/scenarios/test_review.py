@@ -51,11 +51,11 @@ def gated(world: World, status: str = "False") -> None:
 def conflicted(world: World) -> None:
     """Publish everything on Berlin, have a person change metrics there, and draft an update of the same field."""
     world.run_review_action("approve", "berlin", should_approve_unproposed=True)
-    world.settle()
+    world.sync_until_unchanged()
     world.edit("clusters/berlin", "metrics/deployment.yaml", "replicas: 2", "replicas: 5")
     world.release("metrics", "v2", package("metrics", replicas=3))
     world.write({"metrics.yaml": variant("metrics-berlin", "berlin", "metrics", "v2")})
-    world.settle()
+    world.sync_until_unchanged()
 
 
 # propose
@@ -164,7 +164,7 @@ def test_what_was_proposed_with_conflicts_is_not_approved_without_accepting_them
     message = git(world.fleet, "log", "-1", "--format=%B", "clusters/berlin")
     assert f"Accepted conflicts:\n- {CONFLICT}\n" in message
     assert "replicas: 5" in world.text("clusters/berlin", "metrics/deployment.yaml")
-    assert world.settle().outcomes["berlin/metrics"] == "published"
+    assert world.sync_until_unchanged().outcomes["berlin/metrics"] == "published"
 
 
 def test_many_are_approved_but_for_the_drafts_with_conflicts(world: World) -> None:
@@ -179,7 +179,7 @@ def test_many_are_approved_but_for_the_drafts_with_conflicts(world: World) -> No
 def test_a_conflict_that_is_settled_on_the_draft_is_none_after_the_next_pass(world: World) -> None:
     conflicted(world)
     world.edit("drafts/berlin", "metrics/deployment.yaml", "replicas: 5", "replicas: 3")
-    world.settle()
+    world.sync_until_unchanged()
 
     assert told(world.run_review_action("propose", "berlin")) == {"drafts/berlin": "proposed"}
 
@@ -198,13 +198,13 @@ def test_an_approval_has_the_time_of_the_command_and_the_person(world: World) ->
     assert "Reconciler-Approved-Via: cli" in trailers
     assert "Reconciler-Reason: fine by me" in trailers
     world.now = 1_700_000_000
-    assert world.settle().outcomes["berlin/metrics"] == "published"
+    assert world.sync_until_unchanged().outcomes["berlin/metrics"] == "published"
 
 
 def test_a_draft_after_an_approval_has_the_same_id_at_every_time(world: World, tmp_path: Path) -> None:
     world.now = 1_600_000_000
     world.run_review_action("approve", "berlin", should_approve_unproposed=True)
-    world.settle()
+    world.sync_until_unchanged()
     release(world)
     state = read_refs(world.fleet)
     heads = []
@@ -323,7 +323,7 @@ def test_a_draft_whose_function_failed_is_not_proposed(world: World) -> None:
 
 def test_a_conflict_that_blocks_keeps_the_older_offer_from_being_proposed(world: World) -> None:
     world.run_review_action("approve", "berlin", should_approve_unproposed=True)
-    world.settle()
+    world.sync_until_unchanged()
     release(world)
     world.sync()
     world.edit("drafts/berlin", "metrics/deployment.yaml", "metrics:2.0", "metrics:2.0-ours")
@@ -362,7 +362,7 @@ def test_two_people_two_packages_one_approved_and_one_squashed(world: World) -> 
     assert "metrics:2.0" in text
     assert "replicas: 5" in text
     world.run_review_action("approve", "berlin", should_approve_unproposed=True)
-    assert world.settle().outcomes["berlin/metrics"] == "published"
+    assert world.sync_until_unchanged().outcomes["berlin/metrics"] == "published"
     assert world.record("berlin", "metrics")["revision"] == 2
     assert_sound(world.fleet)
 
@@ -395,7 +395,7 @@ def test_the_last_package_ends_the_draft(world: World) -> None:
 
     assert (world.head("drafts/berlin"), world.head("proposed/berlin")) == ("", "")
     assert set(world.paths(world.fleet, "clusters/berlin", ".reconciler")) == {"gateway.yaml", "metrics.yaml"}
-    assert world.settle().outcomes["berlin/gateway"] == "published"
+    assert world.sync_until_unchanged().outcomes["berlin/gateway"] == "published"
 
 
 def test_approving_twice_is_approving_once(world: World) -> None:
@@ -427,7 +427,7 @@ def test_what_people_offer_beside_the_packages_goes_with_the_whole_draft_alone(w
     world.run_review_action("approve", "berlin")
     assert world.text("clusters/berlin", "README.md") == "ours\n"
     assert world.head("drafts/berlin") == ""
-    assert world.settle().outcomes["berlin/metrics"] == "published"
+    assert world.sync_until_unchanged().outcomes["berlin/metrics"] == "published"
 
 
 def test_what_moved_elsewhere_on_the_cluster_branch_stays(world: World) -> None:
@@ -436,12 +436,12 @@ def test_what_moved_elsewhere_on_the_cluster_branch_stays(world: World) -> None:
 
     assert told(world.run_review_action("approve", "berlin")) == {"drafts/berlin": "published"}
     assert world.text("clusters/berlin", "README.md") == "ours\n"
-    assert world.settle().outcomes["berlin/metrics"] == "published"
+    assert world.sync_until_unchanged().outcomes["berlin/metrics"] == "published"
 
 
 def test_a_file_that_both_sides_changed_is_left_to_people(world: World) -> None:
     world.run_review_action("approve", "berlin", should_approve_unproposed=True)
-    world.settle()
+    world.sync_until_unchanged()
     release(world)
     world.sync()
     world.run_review_action("propose", "berlin")
@@ -467,7 +467,7 @@ def test_a_person_who_pushes_to_the_cluster_branch_meanwhile_is_not_overwritten(
 
     assert told(acted) == {"drafts/berlin": "published"}
     assert world.text("clusters/berlin", "README.md") == "first\n"
-    assert world.settle().outcomes["berlin/metrics"] == "published"
+    assert world.sync_until_unchanged().outcomes["berlin/metrics"] == "published"
 
 
 def test_two_people_who_approve_one_package_each_at_once_both_get_through(world: World) -> None:
@@ -481,7 +481,7 @@ def test_two_people_who_approve_one_package_each_at_once_both_get_through(world:
     assert told(acted) == {"drafts/berlin": "published"}
     assert set(world.paths(world.fleet, "clusters/berlin", ".reconciler")) == {"gateway.yaml", "metrics.yaml"}
     assert (world.head("drafts/berlin"), world.head("proposed/berlin")) == ("", "")
-    assert world.settle().outcomes["berlin/gateway"] == "published"
+    assert world.sync_until_unchanged().outcomes["berlin/gateway"] == "published"
 
 
 def test_a_host_without_atomic_pushes_ends_in_the_same_place(world: World) -> None:
@@ -490,7 +490,7 @@ def test_a_host_without_atomic_pushes_ends_in_the_same_place(world: World) -> No
 
     assert told(world.run_review_action("approve", "berlin")) == {"drafts/berlin": "published"}
     assert (world.head("drafts/berlin"), world.head("proposed/berlin")) == ("", "")
-    assert world.settle().outcomes["berlin/gateway"] == "published"
+    assert world.sync_until_unchanged().outcomes["berlin/gateway"] == "published"
 
 
 def test_where_only_branches_are_allowed_the_note_is_one(tmp_path: Path) -> None:
@@ -503,7 +503,7 @@ def test_where_only_branches_are_allowed_the_note_is_one(tmp_path: Path) -> None
         draft_details.rejection.reason for draft_details in world.list_open_drafts("berlin") if draft_details.rejection
     ] == ["too early"]
     assert world.head("reconciler/state/_rejected/drafts/berlin")
-    assert world.settle().outcomes["berlin/gateway"] == "drafted"
+    assert world.sync_until_unchanged().outcomes["berlin/gateway"] == "drafted"
 
 
 @pytest.mark.parametrize("places", [["berlin"], ["berlin/gateway"]])
@@ -542,7 +542,7 @@ def test_clusters_that_share_a_branch_are_approved_one_after_the_other(tmp_path:
 
     assert told(acted) == {"drafts/berlin": "published", "drafts/lisbon": "published"}
     assert {path.split("/")[0] for path in world.paths(world.fleet, "all")} == {"berlin", "lisbon"}
-    assert world.settle().outcomes["lisbon/gateway"] == "published"
+    assert world.sync_until_unchanged().outcomes["lisbon/gateway"] == "published"
 
 
 def test_a_draft_for_each_package_is_proposed_and_approved_alone(tmp_path: Path) -> None:
@@ -553,7 +553,7 @@ def test_a_draft_for_each_package_is_proposed_and_approved_alone(tmp_path: Path)
     assert told(world.run_review_action("approve", "berlin")) == {
         "drafts/berlin/gateway": "refused NotProposed", "drafts/berlin/metrics": "published"
     }  # fmt: skip
-    assert world.settle().outcomes["berlin/metrics"] == "published"
+    assert world.sync_until_unchanged().outcomes["berlin/metrics"] == "published"
 
 
 # reject
@@ -569,7 +569,7 @@ def test_a_rejected_draft_is_a_draft_again_and_tells_why(world: World) -> None:
     (sheet,) = world.list_open_drafts("berlin")
     assert sheet.rejection
     assert sheet.rejection.format_line() == "rejected by Grace: too early"
-    assert world.settle().outcomes["berlin/metrics"] == "drafted"
+    assert world.sync_until_unchanged().outcomes["berlin/metrics"] == "drafted"
     release(world)
     world.sync()
     assert "metrics:2.0" in world.text("drafts/berlin", "metrics/deployment.yaml")
@@ -590,31 +590,31 @@ def test_a_dropped_draft_comes_back_only_when_it_would_be_another(world: World) 
 
     assert (world.head("drafts/berlin"), world.head("proposed/berlin")) == ("", "")
     assert git(world.fleet, "log", "-1", "--format=%P", NOTE) == head
-    after = world.settle()
+    after = world.sync_until_unchanged()
     assert (after.outcomes["berlin/gateway"], after.outcomes["berlin/metrics"]) == ("declined", "declined")
     release(world)
     assert world.sync().outcomes["berlin/metrics"] == "draft"
-    assert world.settle().outcomes["berlin/gateway"] == "declined"
+    assert world.sync_until_unchanged().outcomes["berlin/gateway"] == "declined"
 
 
 @pytest.mark.parametrize("published", [pytest.param(False, id="new"), pytest.param(True, id="an-update")])
 def test_a_dropped_package_leaves_the_others_on_the_draft(world: World, published: bool) -> None:
     if published:
         world.run_review_action("approve", "berlin", should_approve_unproposed=True)
-        world.settle()
+        world.sync_until_unchanged()
         release(world)
         world.write({"regions/north.yaml": config_map("region-north", api="api.new")})
         world.sync()
 
     assert told(world.run_review_action("drop", "berlin/metrics", message="not here")) == {"drafts/berlin": "dropped"}
 
-    after = world.settle()
+    after = world.sync_until_unchanged()
     assert (after.outcomes["berlin/gateway"], after.outcomes["berlin/metrics"]) == ("drafted", "declined")
     assert git(world.fleet, "diff", "--name-only", "clusters/berlin", "drafts/berlin", "--", "metrics") == ""
     assert told(world.run_review_action("approve", "berlin", should_approve_unproposed=True)) == {
         "drafts/berlin": "published"
     }
-    assert world.settle().outcomes["berlin/metrics"] == "declined"
+    assert world.sync_until_unchanged().outcomes["berlin/metrics"] == "declined"
 
 
 # removals
@@ -624,7 +624,7 @@ def test_removing_a_package_wants_an_approval_of_its_own(world: World) -> None:
     world.run_review_action("approve", "berlin", should_approve_unproposed=True)
     text = (world.config / "metrics.yaml").read_text()
     world.write({"metrics.yaml": f"{text}  deletionPolicy: delete\n"})
-    world.settle()
+    world.sync_until_unchanged()
     world.write({"metrics.yaml": None})
     world.sync()
 
@@ -644,7 +644,7 @@ def test_a_dropped_removal_is_declined(world: World) -> None:
     world.run_review_action("approve", "berlin", should_approve_unproposed=True)
     text = (world.config / "metrics.yaml").read_text()
     world.write({"metrics.yaml": f"{text}  deletionPolicy: delete\n"})
-    world.settle()
+    world.sync_until_unchanged()
     world.write({"metrics.yaml": None})
     world.sync()
 
@@ -660,7 +660,7 @@ def test_a_dropped_removal_is_declined(world: World) -> None:
 
 def test_what_is_open_is_told_with_its_edits_and_conflicts(world: World) -> None:
     world.run_review_action("approve", "berlin", should_approve_unproposed=True)
-    world.settle()
+    world.sync_until_unchanged()
     world.edit("clusters/berlin", "metrics/deployment.yaml", "metrics:1.0", "metrics:1.0-ours")
     release(world)
     world.sync()
@@ -728,4 +728,4 @@ def test_a_draft_that_nobody_remembers_is_not_published_blindly(world: World) ->
     assert told(world.run_review_action("approve", "berlin", should_approve_unproposed=True)) == {
         "drafts/berlin": "published"
     }
-    assert world.settle().outcomes["berlin/metrics"] == "published"
+    assert world.sync_until_unchanged().outcomes["berlin/metrics"] == "published"

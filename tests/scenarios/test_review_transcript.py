@@ -50,7 +50,7 @@ class Transcript:
         self.saw(
             "The pass", "\n".join([*values, *(f"{finding.code}: {finding.message}" for finding in first.findings)])
         )
-        self._world.settle()
+        self._world.sync_until_unchanged()
 
     def showed(self, place: str) -> None:
         """Take down what `show` tells of one package."""
@@ -137,4 +137,4 @@ def test_two_people_review_one_cluster(tmp_path: Path, rewrite: bool) -> None:
         transcript.listed()
         tags = git(world.fleet, "tag", "--list", "--format=%(refname:short): %(contents:subject)")
         transcript.saw("`git tag`", tags or "none")
-        assert world.settle().is_unchanged
+        assert world.sync_until_unchanged().is_unchanged

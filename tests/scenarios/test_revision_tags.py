@@ -95,13 +95,13 @@ def test_a_cluster_follows_another_one_by_revision(world: World) -> None:
     assert world.sync().is_unchanged
     world.merge("lisbon", "squash")
     update(world, "v2")
-    world.settle()
+    world.sync_until_unchanged()
     world.merge("berlin", "squash")
-    world.settle()
+    world.sync_until_unchanged()
     assert sorted(tags(world)) == ["berlin/metrics/v1", "berlin/metrics/v2"]
     assert "metrics:1.0" in world.text("clusters/lisbon", "metrics/deployment.yaml")
     world.write({"chain.yaml": chain(revision="v2")})
-    assert world.settle().outcomes["lisbon/metrics"] == "drafted"
+    assert world.sync_until_unchanged().outcomes["lisbon/metrics"] == "drafted"
     assert "metrics:v2" in world.text("drafts/lisbon", "metrics/deployment.yaml")
 
 
@@ -116,21 +116,21 @@ def test_a_cluster_follows_another_one_by_revision(world: World) -> None:
 def test_a_cluster_follows_another_one(world: World, upstream: dict[str, str]) -> None:
     world.write({"chain.yaml": chain(**upstream)})
 
-    after = world.settle()
+    after = world.sync_until_unchanged()
 
     assert after.outcomes["lisbon/metrics"] == "drafted"
     assert "metrics:1.0" in world.text("drafts/lisbon", "metrics/deployment.yaml")
 
 
 def test_a_workspace_is_one_revision_however_many_came_since(world: World) -> None:
-    world.settle()
+    world.sync_until_unchanged()
     update(world, "v2")
-    world.settle()
+    world.sync_until_unchanged()
     world.merge("berlin", "squash")
-    world.settle()
+    world.sync_until_unchanged()
     world.write({"chain.yaml": chain(workspaceName="packagevariant-1")})
 
-    world.settle()
+    world.sync_until_unchanged()
 
     assert trailers(world, "berlin/metrics/v2")["Workspace"] == "packagevariant-2"
     assert "metrics:1.0" in world.text("drafts/lisbon", "metrics/deployment.yaml")
@@ -139,7 +139,7 @@ def test_a_workspace_is_one_revision_however_many_came_since(world: World) -> No
 def test_a_workspace_that_is_no_revision_yet_is_no_upstream(world: World) -> None:
     world.write({"chain.yaml": chain(workspaceName="packagevariant-9")})
 
-    world.settle()
+    world.sync_until_unchanged()
 
     assert world.reason("metrics-lisbon", "Stalled") == "UpstreamNotFound"
 
@@ -155,35 +155,35 @@ def test_a_workspace_that_is_no_revision_yet_is_no_upstream(world: World) -> Non
 def test_which_packages_get_tags_is_a_setting(world: World, which: str, expected: set[str]) -> None:
     chosen = replica(world, git={"revision_tags": which})
 
-    chosen.settle()
+    chosen.sync_until_unchanged()
 
     assert set(tags(world)) == expected
 
 
 def test_what_was_published_without_tags_gets_them_when_they_are_wanted(world: World) -> None:
     without = replica(world, git={"revision_tags": "none"})
-    without.settle()
+    without.sync_until_unchanged()
     update(without, "v2")
-    without.settle()
+    without.sync_until_unchanged()
     without.merge("berlin", "squash")
-    without.settle()
+    without.sync_until_unchanged()
 
     world.sync()
 
     assert sorted(tags(world)) == ["berlin/metrics/v1", "berlin/metrics/v2"]
     assert tags(world)["berlin/metrics/v1"] != tags(world)["berlin/metrics/v2"]
-    world.settle()
+    world.sync_until_unchanged()
 
 
 def test_what_becomes_an_upstream_later_gets_its_tags_then(world: World) -> None:
     world.write({"chain.yaml": None})
-    world.settle()
+    world.sync_until_unchanged()
     before = tags(world)
 
     world.write({"chain.yaml": chain()})
 
     assert before == {}
-    assert world.settle().outcomes["lisbon/metrics"] == "drafted"
+    assert world.sync_until_unchanged().outcomes["lisbon/metrics"] == "drafted"
 
 
 def test_a_host_that_refuses_tags_keeps_nothing_else_from_happening(world: World) -> None:
@@ -202,7 +202,7 @@ def test_a_host_that_refuses_tags_keeps_nothing_else_from_happening(world: World
     (world.fleet / "hooks" / "update").unlink()
     world.sync()
     assert "berlin/metrics/v1" in tags(world)
-    assert "RevisionTagRefused" not in world.settle().codes
+    assert "RevisionTagRefused" not in world.sync_until_unchanged().codes
 
 
 def test_one_protected_tag_holds_up_no_other(world: World) -> None:
@@ -223,14 +223,14 @@ def test_a_tag_of_people_that_stands_elsewhere_is_left_alone(world: World, annot
 
     assert "RevisionTagTaken" in after.codes
     assert read_ref(world.fleet, "refs/tags/berlin/metrics/v1") == before
-    assert "RevisionTagTaken" in world.settle().codes
+    assert "RevisionTagTaken" in world.sync_until_unchanged().codes
 
 
 def test_a_tag_of_people_on_the_revision_itself_will_do(world: World) -> None:
     git(world.fleet, "tag", "berlin/metrics/v1", "clusters/berlin")
     before = read_ref(world.fleet, "refs/tags/berlin/metrics/v1")
 
-    after = world.settle()
+    after = world.sync_until_unchanged()
 
     assert read_ref(world.fleet, "refs/tags/berlin/metrics/v1") == before
     assert after.outcomes["lisbon/metrics"] == "drafted"
@@ -238,10 +238,10 @@ def test_a_tag_of_people_on_the_revision_itself_will_do(world: World) -> None:
 
 
 def test_a_tag_that_people_delete_stays_deleted(world: World) -> None:
-    world.settle()
+    world.sync_until_unchanged()
     git(world.fleet, "tag", "-d", "berlin/metrics/v1")
 
-    world.settle()
+    world.sync_until_unchanged()
 
     assert tags(world) == {}
 
@@ -252,7 +252,7 @@ def test_two_daemons_at_once_make_the_same_tags(world: World) -> None:
     world.sync_while(other.sync)
 
     assert set(tags(world)) == {"berlin/metrics/v1"}
-    assert world.settle().codes == other.settle().codes
+    assert world.sync_until_unchanged().codes == other.sync_until_unchanged().codes
 
 
 def test_two_daemons_that_tag_at_once_make_the_same(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -270,7 +270,7 @@ def test_two_daemons_that_tag_at_once_make_the_same(world: World, monkeypatch: p
     assert worlds == []
     assert set(tags(world)) == {"berlin/metrics/v1"}
     assert not {code for code in after.codes if code.startswith("RevisionTag")}
-    world.settle()
+    world.sync_until_unchanged()
 
 
 def test_a_tag_that_people_make_while_we_do_is_theirs(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -286,7 +286,7 @@ def test_a_tag_that_people_make_while_we_do_is_theirs(world: World, monkeypatch:
 
     assert after.report.tags.has_new_tags
     assert tags(world) == {"berlin/metrics/v1": root}
-    assert "RevisionTagTaken" in world.settle().codes
+    assert "RevisionTagTaken" in world.sync_until_unchanged().codes
 
 
 def test_a_host_that_cannot_be_reached_for_tags_is_asked_again(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -301,7 +301,7 @@ def test_a_host_that_cannot_be_reached_for_tags_is_asked_again(world: World, mon
     assert after.report.is_clean
     assert after.report.due_at == world.now + PROPOSAL_RETRY_SECONDS
     monkeypatch.undo()
-    world.settle()
+    world.sync_until_unchanged()
     assert set(tags(world)) == {"berlin/metrics/v1"}
 
 
@@ -335,7 +335,7 @@ def test_the_prefix_of_a_repository_is_that_of_its_tags(world: World) -> None:
     text = (world.config / "clusters/berlin.yaml").read_text()
     world.write({"clusters/berlin.yaml": text + "    tagPrefix: sites/\n"})
 
-    after = world.settle()
+    after = world.sync_until_unchanged()
 
     assert set(tags(world)) == {"sites/metrics/v1"}
     assert after.outcomes["lisbon/metrics"] == "drafted"
@@ -364,9 +364,9 @@ def test_a_part_of_a_draft_that_was_merged_is_a_workspace_of_its_own(world: Worl
     world.sync()
     world.set_ref("refs/heads/older", older)
     world.merge("berlin", "squash", draft="older", delete=True)
-    world.settle()
+    world.sync_until_unchanged()
     world.merge("berlin", "squash")
-    world.settle()
+    world.sync_until_unchanged()
 
     assert [trailers(world, f"berlin/metrics/v{n}")["Workspace"] for n in (1, 2, 3)] == [
         "packagevariant-1", "packagevariant-2", "packagevariant-3",

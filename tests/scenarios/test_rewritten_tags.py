@@ -351,7 +351,7 @@ def test_a_cluster_that_is_called_config_keeps_its_branch(tmp_path: Path) -> Non
 
     assert "ProposalBranchTaken" in of_config(after)
     assert world.tree(DRAFT, "gateway")
-    world.settle()
+    world.sync_until_unchanged()
 
 
 def test_a_host_that_allows_only_branches(tmp_path: Path) -> None:

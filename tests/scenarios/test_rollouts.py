@@ -76,9 +76,9 @@ def roll_out(world: World, *clusters: str) -> None:
     for cluster in clusters:
         assert world.head(f"drafts/{cluster}"), cluster
         merge(world, cluster)
-        world.settle()
+        world.sync_until_unchanged()
         world.now += HOUR
-        world.settle()
+        world.sync_until_unchanged()
 
 
 # wave by wave
@@ -170,11 +170,11 @@ def test_an_edit_after_the_merge_does_not_hold_the_rollout(world: World) -> None
     write_rule(world, 5)
     world.sync()
     merge(world, "amsterdam")
-    world.settle()
+    world.sync_until_unchanged()
     world.edit("clusters/amsterdam", FILE, "web:1.0", "web:1.0-ours")
     world.now += HOUR
 
-    world.settle()
+    world.sync_until_unchanged()
 
     assert drafted(world) == {"berlin": 5}
 
@@ -201,7 +201,7 @@ def test_what_was_taken_back_before_it_was_published_never_comes(arrived: World)
     before = drafted(arrived)
     write_rule(arrived, 5)
 
-    arrived.settle()
+    arrived.sync_until_unchanged()
 
     assert before == {"berlin": 6}
     assert drafted(arrived) == {"amsterdam": 5}
@@ -237,9 +237,9 @@ def test_upstream_goes_on_where_a_wave_is_closed_with_the_text_from_before(arriv
     publish(arrived, "berlin", "lisbon")
     assert (published(arrived), drafted(arrived)) == ([5, 5, 5], {"amsterdam": 6})
     merge(arrived, "amsterdam")
-    arrived.settle()
+    arrived.sync_until_unchanged()
     arrived.now += HOUR
-    arrived.settle()
+    arrived.sync_until_unchanged()
     assert drafted(arrived) == {"berlin": 6}
 
 
@@ -264,7 +264,7 @@ def test_a_rollout_that_a_rule_gets_changes_nothing(world: World) -> None:
     after = world.sync()
 
     assert (after.changed_branches, published(world)) == (set(), [5, 5, 5])
-    assert world.settle().is_unchanged
+    assert world.sync_until_unchanged().is_unchanged
 
 
 def test_a_rule_that_goes_is_gone_everywhere_at_once(arrived: World) -> None:
@@ -304,14 +304,14 @@ def test_a_cluster_that_comes_in_the_first_wave_has_to_be_done_before_the_next_o
     world.write(
         {"clusters/paris.yaml": ring_of("paris", "canary"), "web/paris.yaml": variant("web-paris", "paris", "web")}
     )
-    world.settle()
+    world.sync_until_unchanged()
     world.now += HOUR
-    held = (world.settle().is_unchanged, count(world, "drafts/paris"), drafted(world))
+    held = (world.sync_until_unchanged().is_unchanged, count(world, "drafts/paris"), drafted(world))
     merge(world, "paris")
-    world.settle()
+    world.sync_until_unchanged()
     world.now += HOUR
 
-    world.settle()
+    world.sync_until_unchanged()
 
     assert held == (True, 5, {})
     assert drafted(world) == {"berlin": 5}
@@ -323,14 +323,14 @@ def test_a_second_package_that_names_the_policy_is_waited_for(world: World) -> N
     write_rule(world, 5)
     world.sync()
     world.pick("amsterdam", "web")
-    world.settle()
+    world.sync_until_unchanged()
     world.now += HOUR
-    waiting = (world.settle().is_unchanged, drafted(world))
+    waiting = (world.sync_until_unchanged().is_unchanged, drafted(world))
     merge(world, "amsterdam")
-    world.settle()
+    world.sync_until_unchanged()
     world.now += HOUR
 
-    world.settle()
+    world.sync_until_unchanged()
 
     assert waiting == (True, {"amsterdam": 5})
     assert drafted(world) == {"berlin": 5}
@@ -346,12 +346,12 @@ def test_placed_resources_are_waited_for_as_well(world: World) -> None:
     first = cpu_drafted(world)
     for cluster in ("berlin", "lisbon"):
         merge(world, cluster)
-    world.settle()
+    world.sync_until_unchanged()
     merge(world, "amsterdam")
-    world.settle()
+    world.sync_until_unchanged()
     world.now += HOUR
 
-    world.settle()
+    world.sync_until_unchanged()
 
     assert first == {"amsterdam": "four", "berlin": "two", "lisbon": "two"}
     assert cpu_drafted(world) == {"berlin": "four", "lisbon": "four"}
@@ -368,10 +368,10 @@ def test_packages_that_do_not_name_the_policy_are_not_waited_for(world: World) -
     write_rule(world, 5)
     world.sync()
     world.pick("amsterdam", "web")
-    world.settle()
+    world.sync_until_unchanged()
     world.now += HOUR
 
-    world.settle()
+    world.sync_until_unchanged()
 
     assert drafted(world)["berlin"] == 5
 
@@ -380,7 +380,7 @@ def test_a_cluster_that_cannot_be_reached_keeps_the_next_wave_closed(world: Worl
     write_rule(world, 5)
     world.sync()
     merge(world, "amsterdam")
-    world.settle()
+    world.sync_until_unchanged()
     reached = ring_of("amsterdam", "canary")
     world.write({"clusters/amsterdam.yaml": reached.replace("./fleet.git", "./nowhere.git")})
     world.now += HOUR
@@ -388,7 +388,7 @@ def test_a_cluster_that_cannot_be_reached_keeps_the_next_wave_closed(world: Worl
     unreached = drafted(world)
     world.write({"clusters/amsterdam.yaml": reached})
 
-    world.settle()
+    world.sync_until_unchanged()
 
     assert unreached == {}
     assert drafted(world) == {"berlin": 5}
@@ -409,7 +409,7 @@ AMSTERDAM = variant("web-amsterdam", "amsterdam", "web")
 )
 def test_a_package_in_doubt_keeps_the_next_wave_closed(arrived: World, text: str) -> None:
     write_rule(arrived, 6)
-    arrived.settle()
+    arrived.sync_until_unchanged()
     arrived.write({"web/amsterdam.yaml": text})
     arrived.now += HOUR
 
@@ -424,10 +424,10 @@ def test_a_package_in_doubt_keeps_the_next_wave_closed(arrived: World, text: str
 
 def test_a_package_that_goes_for_good_holds_nothing_up(arrived: World) -> None:
     write_rule(arrived, 6)
-    arrived.settle()
+    arrived.sync_until_unchanged()
     arrived.write({"web/amsterdam.yaml": None})
 
-    arrived.settle()
+    arrived.sync_until_unchanged()
 
     assert drafted(arrived) == {"berlin": 6}
 
@@ -439,14 +439,14 @@ def test_with_its_state_lost_in_the_middle_a_rollout_goes_on(world: World) -> No
     write_rule(world, 5)
     world.sync()
     merge(world, "amsterdam")
-    world.settle()
+    world.sync_until_unchanged()
     for ring in RINGS:
         git(world.fleet, "update-ref", "-d", f"refs/reconciler/state/{ring}")
-    world.settle()
+    world.sync_until_unchanged()
     lost = drafted(world)
     world.now += HOUR
 
-    world.settle()
+    world.sync_until_unchanged()
 
     assert lost == {}
     assert (published(world), drafted(world)) == ([5, 2, 2], {"berlin": 5})
@@ -460,14 +460,14 @@ def test_with_its_state_lost_a_rule_that_has_arrived_stays(arrived: World, lost:
     arrived.sync()
 
     assert drafted(arrived) == {}
-    arrived.settle()
+    arrived.sync_until_unchanged()
     assert (published(arrived), drafted(arrived)) == ([5, 5, 5], {})
 
 
 @pytest.mark.parametrize("lost", [("amsterdam",), ("berlin",), tuple(RINGS)], ids=", ".join)
 def test_with_its_state_lost_a_closed_wave_stays_as_it_is(arrived: World, lost: tuple[str, ...]) -> None:
     write_rule(arrived, 6)
-    arrived.settle()
+    arrived.sync_until_unchanged()
     for item in lost:
         git(arrived.fleet, "update-ref", "-d", f"refs/reconciler/state/{item}")
 
@@ -476,7 +476,7 @@ def test_with_its_state_lost_a_closed_wave_stays_as_it_is(arrived: World, lost: 
     assert drafted(arrived) == {"amsterdam": 6}
     withheld = {place for place, outcome in after.outcomes.items() if outcome == "RuleTextUnknown"}
     assert withheld == {f"{entry}/web" for entry in lost if entry != "amsterdam"}
-    arrived.settle()
+    arrived.sync_until_unchanged()
     assert drafted(arrived) == {"amsterdam": 6}
     roll_out(arrived, "amsterdam", "berlin")
     assert (published(arrived), drafted(arrived)) == ([6, 6, 5], {"lisbon": 6})
@@ -492,7 +492,7 @@ def test_a_second_daemon_comes_to_the_same_refs(world: World) -> None:
 
     assert drafted(world) == {"berlin": 5}
     assert git(world.fleet, "rev-list", "--count", "clusters/berlin..drafts/berlin") == "1"
-    assert world.settle().is_unchanged
+    assert world.sync_until_unchanged().is_unchanged
 
 
 # what is published without a date of its own
@@ -500,7 +500,7 @@ def test_a_second_daemon_comes_to_the_same_refs(world: World) -> None:
 
 def test_a_soak_begins_when_an_approval_is_seen_however_old_the_draft_is(world: World) -> None:
     write_rule(world, 5)
-    world.settle()
+    world.sync_until_unchanged()
     world.now += 30 * HOUR
     world.run_review_action("approve", "amsterdam", should_approve_unproposed=True)
 
@@ -513,7 +513,7 @@ def test_a_soak_begins_when_an_approval_is_seen_however_old_the_draft_is(world: 
 
 def test_a_cache_that_knows_nothing_believes_git(world: World) -> None:
     write_rule(world, 5)
-    world.settle()
+    world.sync_until_unchanged()
     world.run_review_action("approve", "amsterdam", should_approve_unproposed=True)
     world.now += 30 * HOUR
     (world.folder / "cache" / "published.json").unlink()
@@ -568,5 +568,5 @@ def test_an_unrelated_change_never_closes_an_open_wave(
     if cluster == "amsterdam" and arrived.head("drafts/amsterdam"):
         # the soak time begins again, which closes nothing either
         merge(arrived, "amsterdam")
-        arrived.settle()
+        arrived.sync_until_unchanged()
         assert drafted(arrived)["berlin"] == 6

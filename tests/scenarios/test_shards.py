@@ -94,7 +94,7 @@ def start_again(world: World) -> None:
 
 def left_alone(world: World) -> Left:
     """Return what one daemon without shards leaves, and leave nothing of it behind."""
-    world.settle()
+    world.sync_until_unchanged()
     left = Left.of(world)
     start_again(world)
     return left
@@ -244,7 +244,7 @@ Scenario = Callable[[World], None]
 
 def news(world: World) -> None:
     """A new version of one package, and a wrong one of another, while a draft is merged and another one edited."""
-    world.settle()
+    world.sync_until_unchanged()
     world.merge("city-0", "squash")
     world.edit("drafts/city-1", "gateway/deployment.yaml", "replicas: 2", "replicas: 5")
     world.release("gateway", "v2", package("gateway", image="2.0", endpoints=config_map("endpoints", "required")))
@@ -254,22 +254,22 @@ def news(world: World) -> None:
 def a_move(world: World) -> None:
     """A package moves to a cluster of another shard, where another owner has the place at first."""
     there = next(name for name in NAMES if holder(name) != holder("city-0"))
-    world.settle()
+    world.sync_until_unchanged()
     world.merge("city-0", "squash")
     world.write({"aa.yaml": variant("aa", there, "metrics"), "metrics.yaml": metrics(there)})
-    world.settle()
+    world.sync_until_unchanged()
     assert world.record("city-0", "metrics")["outcome"]["kind"] == "held"  # type: ignore[index]
     world.write({"aa.yaml": None})
 
 
 def a_departure(world: World) -> None:
     """A set gives up more than it may, and people say that it shall."""
-    world.settle()
+    world.sync_until_unchanged()
     for name in NAMES[2:5]:
         world.merge(name, "squash")
-    world.settle()
+    world.sync_until_unchanged()
     world.write({"gateway.yaml": injected_set("gateway", NAMES[:2])})
-    world.settle()
+    world.sync_until_unchanged()
     match = re.search(r'ack-deletions: \\?"([0-9a-f]+)', world.text("reconciler/status", "summary.yaml"))
     assert match
     acknowledged = f'metadata:\n  annotations: {{reconciler.dev/ack-deletions: "{match[1]}"}}\n'
@@ -282,16 +282,16 @@ def a_chain(world: World) -> None:
     there = next(name for name in NAMES if holder(name) != holder("city-0"))
     text = variant("next", there, "next", "v1", "metrics").replace("repo: catalog", "repo: city-0")
     world.write({"next.yaml": text})
-    world.settle()
+    world.sync_until_unchanged()
     world.merge("city-0", "squash")
 
 
 def two_of_one_branch(world: World) -> None:
     """Clusters with directories of their own on one branch."""
     world.write({f"clusters/{item}.yaml": repository(item, branch="all", directory=item) for item in NAMES})
-    world.settle()
+    world.sync_until_unchanged()
     for name in NAMES[:2]:
-        desk = world._desk()
+        desk = world._clone()
         git(desk, "checkout", "--quiet", "-B", "all", "origin/all")
         git(desk, "merge", "--quiet", "--squash", f"origin/drafts/{name}")
         git(desk, "commit", "--quiet", "-m", "Take the draft")
@@ -300,9 +300,9 @@ def two_of_one_branch(world: World) -> None:
 
 def trouble(world: World) -> None:
     """A cluster branch that is gone, a state that nobody can read, and a file of the config that is none."""
-    world.settle()
+    world.sync_until_unchanged()
     world.merge("city-0", "squash")
-    world.settle()
+    world.sync_until_unchanged()
     world.delete("clusters/city-0")
     world.set_ref(f"{STATE}city-1", world.head("drafts/city-1"))
     world.write({"broken.yaml": "a: [\n"})
@@ -312,11 +312,11 @@ def in_waves(world: World) -> None:
     """A rule comes in waves, each to a cluster of its own, and every wave waits for all shards."""
     world.write({"policies/site.yaml": policy("site", [rollout_rule(5)])})
     for ring in RINGS:
-        world.settle()
+        world.sync_until_unchanged()
         assert [name for name in RINGS if world.head(f"drafts/{name}")] == [ring]
         with patched.dict(HERMETIC, {"GIT_COMMITTER_DATE": f"@{world.now} +0000"}):
             world.merge(ring, "squash")
-        world.settle()
+        world.sync_until_unchanged()
         world.now += HOUR
 
 
@@ -333,7 +333,7 @@ def test_three_shards_leave_what_one_daemon_leaves(tmp_path: Path, scenario: Sce
     for among in (lambda entry: entry, ShardedWorld.with_shards):
         world = among(begin(tmp_path / "world"))
         scenario(world)
-        world.settle()
+        world.sync_until_unchanged()
         values.append((Left.of(world), world.files(world.fleet, "reconciler/status")))
         shutil.rmtree(tmp_path / "world")
     (alone, value), (sharded, too) = values

@@ -471,7 +471,9 @@ def test_what_is_inherited_comes_back_when_a_person_takes_it_out(world: World) -
 
     assert template(world, "drafts/berlin", BROKERS) == BOTH
     overruled = [
-        conflict for conflict in world.told("drafts/berlin", "brokers")["conflicts"] if conflict["kind"] == "field"
+        conflict
+        for conflict in world.package_status("drafts/berlin", "brokers")["conflicts"]
+        if conflict["kind"] == "field"
     ]
     assert [(item["rule"], item["pointer"]) for item in overruled] == [("templates", "/spec/template/pod")]
     assert world.sync().is_unchanged
@@ -531,7 +533,7 @@ def test_a_race_with_a_person(world: World) -> None:
 
     world.sync_while(lambda: rewrite(world, "clusters/berlin", BROKERS, {**BOTH, "kafkaContainer": {}}))
 
-    world.settle()
+    world.sync_until_unchanged()
     assert template(world, "drafts/berlin", BROKERS) == {**SOUND, "kafkaContainer": {}}
 
 

@@ -139,7 +139,7 @@ def test_a_package_that_is_gone_while_its_status_file_is_not(world: HistoryWorld
 
 def test_a_tree_that_nothing_made_differs(world: HistoryWorld) -> None:
     world.edit("clusters/berlin", "metrics/deployment.yaml", "replicas: 2", "replicas: 7")
-    was = world.told("clusters/berlin", "metrics")["trees"]["rendered"]
+    was = world.package_status("clusters/berlin", "metrics")["trees"]["rendered"]
     forged = world.tree("clusters/berlin", "metrics")
     assert forged
     world.edit("clusters/berlin", ".reconciler/metrics.yaml", f"rendered: {was}", f"rendered: {forged}")

@@ -210,7 +210,7 @@ def test_an_edit_that_an_offer_took_up_is_a_persons(world: HistoryWorld) -> None
 
     result = told(world, "berlin/metrics", "/spec/replicas")
 
-    assert world.told("clusters/berlin", "metrics")["upstream"]["to"]["ref"] == "metrics/v3"
+    assert world.package_status("clusters/berlin", "metrics")["upstream"]["to"]["ref"] == "metrics/v3"
     assert (result["reason"], commits(result)) == ("edit", [edit])
 
 

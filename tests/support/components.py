@@ -241,5 +241,5 @@ def condition_of(world: World, path: str, expected: str = "Ready") -> tuple[str,
 
 def conflicts_on(world: World, branch: str, name: str) -> list[tuple[str, str]]:
     """Return file and pointer of each conflict in the status file of a component."""
-    result = world.told(branch, package_of(name, environment_of(branch.partition("/")[2])))
+    result = world.package_status(branch, package_of(name, environment_of(branch.partition("/")[2])))
     return [(conflict["file"], conflict.get("pointer", "")) for conflict in result.get("conflicts", ())]

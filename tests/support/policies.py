@@ -111,7 +111,7 @@ def publish(world: World, *clusters: str) -> None:
     for item in clusters or CLUSTERS:
         if world.head(f"drafts/{item}"):
             world.merge(item, "squash")
-    world.settle()
+    world.sync_until_unchanged()
 
 
 def resource(

@@ -50,7 +50,7 @@ def berlin_published(folder: Path) -> World:
     """Return a small fleet with both packages of Berlin published. The draft of Lisbon is open."""
     world = drafted(folder)
     world.merge("berlin", "squash")
-    world.settle()
+    world.sync_until_unchanged()
     return world
 
 
@@ -59,5 +59,5 @@ def published(folder: Path) -> World:
     world = drafted(folder)
     for cluster in CLUSTERS:
         world.merge(cluster, "squash")
-    world.settle()
+    world.sync_until_unchanged()
     return world

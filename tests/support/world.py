@@ -329,7 +329,7 @@ class World:
             ]
 
     def report(self) -> FleetReport:
-        """Return the report of the fleet as a fresh process reads it."""
+        """Return the report of the fleet, read by a new process."""
         summary = read_summary(self._read_settings())
         with self._review([]) as review:
             return build_fleet_report(
@@ -346,17 +346,17 @@ class World:
 
     @property
     def source(self) -> str:
-        """Where passes read the config from."""
+        """The location of the config for passes."""
         return str(self.config)
 
     def _read_settings(self) -> Settings:
-        # of the few packages of a test, one is more than the default share that may be removed at once
+        # With the few packages of a test, one package is more than the default share for deletions.
         guards = {"max_delete_percent": 100}
         own = {"fleet": {"url": str(self.fleet)}, "cache": str(self.folder / "cache"), "guards": guards}
         return Settings.model_validate({**own, **self._settings})
 
-    def settle(self) -> PassResult:
-        """Run passes until one is silent and return it; more than three are too many."""
+    def sync_until_unchanged(self) -> PassResult:
+        """Run passes until one changes nothing and return it. More than three passes fail."""
         for _ in range(4):
             pass_result = self.sync()
             if pass_result.is_unchanged:
@@ -365,7 +365,7 @@ class World:
             f"never silent: {pass_result.outcomes}, moved {pass_result.changed_branches}, {pass_result.report.render_count} renders"
         )
 
-    # what the people of a cluster do, each on the fleet itself
+    # Actions of the owners of a cluster, directly on the fleet repository.
 
     def commit(self, branch: str, files: Files, message: str = "by hand") -> str:
         """Commit to a branch of the fleet."""
@@ -379,8 +379,8 @@ class World:
         return self.commit(branch, {path: content.replace(old, new)})
 
     def add_submodule(self, branch: str, path: str) -> str:
-        """Commit a submodule, whose commit is of another repository, to a branch of the fleet."""
-        desk = self._desk()
+        """Commit a submodule with a commit of another repository to a branch of the fleet."""
+        desk = self._clone()
         git(desk, "checkout", "--quiet", "-B", branch, f"origin/{branch}")
         git(desk, "update-index", "--add", "--cacheinfo", f"160000,{'1' * 40},{path}")
         git(desk, "commit", "--quiet", "-m", "by hand")
@@ -388,16 +388,16 @@ class World:
         return self.head(branch)
 
     def update_branch(self, cluster: str) -> str:
-        """Merge the cluster branch into its draft, as forges offer to; return the draft's new head."""
-        desk, draft = self._desk(), f"drafts/{cluster}"
+        """Merge the target branch into its draft, as forges do on request; return the new head of the draft."""
+        desk, draft = self._clone(), f"drafts/{cluster}"
         git(desk, "checkout", "--quiet", "-B", draft, f"origin/{draft}")
         git(desk, "merge", "--quiet", "--no-edit", f"origin/clusters/{cluster}")
         git(desk, "push", "--quiet", "origin", draft)
         return self.head(draft)
 
     def merge(self, cluster: str, how: str = "merge", draft: str = "", delete: bool = False) -> str:
-        """Merge a cluster's draft by `fast-forward`, `merge`, `squash` or `rebase`; return the new head."""
-        desk = self._desk()
+        """Merge the draft of a cluster by `fast-forward`, `merge`, `squash` or `rebase`; return the new head."""
+        desk = self._clone()
         draft = draft or f"drafts/{cluster}"
         git(desk, "checkout", "--quiet", "-B", f"clusters/{cluster}", f"origin/clusters/{cluster}")
         _MERGES[how](desk, draft)
@@ -408,7 +408,7 @@ class World:
 
     def pick(self, cluster: str, package: str, message: str = "") -> str:
         """Cherry-pick the last commit of one package from the draft; return the new head."""
-        desk = self._desk()
+        desk = self._clone()
         git(desk, "checkout", "--quiet", "-B", f"clusters/{cluster}", f"origin/clusters/{cluster}")
         output = git(desk, "log", "-1", "--format=%H", f"origin/drafts/{cluster}", "--", package)
         git(desk, "-c", "core.editor=true", "cherry-pick", *(("-e",) if message else ()), output)
@@ -416,14 +416,14 @@ class World:
         return self.head(f"clusters/{cluster}")
 
     def revert(self, cluster: str, commit: str = "HEAD", *flags: str) -> str:
-        """Revert a commit on a cluster branch; return the new head."""
-        desk = self._desk()
+        """Revert a commit on a target branch; return the new head."""
+        desk = self._clone()
         git(desk, "checkout", "--quiet", "-B", f"clusters/{cluster}", f"origin/clusters/{cluster}")
         git(desk, "revert", "--no-edit", *flags, commit)
         git(desk, "push", "--quiet", "origin", f"clusters/{cluster}")
         return self.head(f"clusters/{cluster}")
 
-    def _desk(self) -> Path:
+    def _clone(self) -> Path:
         desk = self.folder / "desk"
         if desk.exists():
             git(desk, "fetch", "--quiet", "--prune", "origin")
@@ -436,26 +436,26 @@ class World:
         git(self.fleet, "update-ref", "-d", f"refs/heads/{branch}")
 
     def set_ref(self, ref: str, commit: str) -> None:
-        """Point a ref of the fleet at a commit."""
+        """Set a ref of the fleet to a commit."""
         git(self.fleet, "update-ref", ref, commit)
 
-    # what stands there
+    # The current content of the fleet.
 
     def head(self, branch: str) -> str:
-        """Return a branch's head in the fleet; "" when there is none."""
+        """Return the head of a branch in the fleet, or ""."""
         return read_ref(self.fleet, f"refs/heads/{branch}") or ""
 
     def text(self, branch: str, path: str) -> str:
-        """Return a file of a branch of the fleet, its last newline included."""
+        """Return a file of a branch of the fleet with its last newline."""
         return read_file(self.fleet, f"refs/heads/{branch}", path) + "\n"
 
     def paths(self, repository: Path, branch: str, folder: str = "") -> list[str]:
-        """Return the paths below a folder of a branch; [] when it does not exist."""
+        """Return the paths below a folder of a branch, or [] when the folder does not exist."""
         listed = git(repository, "ls-tree", "-r", "--name-only", "-z", f"refs/heads/{branch}:{folder}", check=False)
         return [path for path in listed.split("\0") if path]
 
     def files(self, repository: Path, branch: str, folder: str = "") -> dict[str, str]:
-        """Return the files below a folder of a branch by path, without their last newlines."""
+        """Return the files below a folder of a branch by path, without their last newline."""
         start = f"{folder}/" if folder else ""
         return {
             path: read_file(repository, f"refs/heads/{branch}", start + path)
@@ -467,24 +467,24 @@ class World:
         return read_ref(self.fleet, f"refs/heads/{branch}:{path}")
 
     def record(self, cluster: str, package: str) -> dict[str, object]:
-        """Return what state remembers of a package."""
+        """Return the recorded state of a package."""
         text = git(self.fleet, "show", f"{STATE}{cluster}:packages/{package}.json")
         found: dict[str, object] = json.loads(text)
         return found
 
     def status(self, kind: str, name: str) -> dict[str, object]:
-        """Return the status of a config object as the status branch tells it."""
+        """Return the status of a config object from the status branch."""
         text = self.text("reconciler/status", f"objects/default/{kind}/{name}.yaml")
         status: dict[str, object] = parse_yaml(text).documents[0].data["status"]
         return status
 
-    def told(self, branch: str, package: str) -> dict[str, Any]:
-        """Return what the status file beside a package says."""
+    def package_status(self, branch: str, package: str) -> dict[str, Any]:
+        """Return the content of the status file of a package."""
         value: dict[str, Any] = parse_yaml(self.text(branch, f".reconciler/{package}.yaml")).documents[0].data["status"]
         return value
 
     def reason(self, name: str, condition: str = "Ready", kind: str = "PackageVariant") -> str:
-        """Return the reason of one condition of a config object, by default of a variant's Ready."""
+        """Return the reason of a condition of a config object, by default Ready of a PackageVariant."""
         conditions = self.status(kind, name)["conditions"]
         assert isinstance(conditions, list)
         return str({condition["type"]: condition["reason"] for condition in conditions}[condition])
@@ -515,7 +515,7 @@ MERGES = tuple(_MERGES)
 
 
 def small_world(folder: Path, **settings: object) -> World:
-    """Two clusters with a gateway that takes its region's settings, and metrics for Berlin."""
+    """Return two clusters with a gateway that gets the settings of its region. Berlin also has metrics."""
     world = World.create(folder, **settings)
     for path, content in _small_catalog().items():
         (world.catalog / path).parent.mkdir(parents=True, exist_ok=True)
@@ -537,7 +537,7 @@ def small_world(folder: Path, **settings: object) -> World:
 
 @cache
 def _small_catalog() -> dict[str, bytes]:
-    # the same for everybody, so that it is made once
+    # The catalog is the same for all tests, so it is created once.
     with TemporaryDirectory() as folder:
         world = World.create(Path(folder) / "world")
         world.release("gateway", "v1", package("gateway", endpoints=config_map("endpoints", "required", api="none")))
