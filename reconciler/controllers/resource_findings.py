@@ -25,7 +25,7 @@ from reconciler.packages.resource import KrmResource
 from reconciler.redaction import MASK, is_secret
 
 _VALUE_FIELDS = ("data", "stringData")
-# Enough for the files of the packages of one pass.
+# Large enough for the files of the packages of one pass.
 _CACHED_FILES = 4096
 
 

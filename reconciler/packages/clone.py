@@ -13,7 +13,7 @@ from reconciler.krm.yaml import Document, FormattingSource, YamlError, parse_yam
 from reconciler.krm.yaml.emit import format_scalar
 from reconciler.memory import cached
 from reconciler.packages.codes import MERGE_COMMENTS_SKIPPED
-from reconciler.packages.kptfile import KPTFILE, Kptfile, KptfileUpstream, Profile, new_kptfile
+from reconciler.packages.kptfile import KPTFILE, Kptfile, KptfileUpstream, Profile, create_kptfile
 from reconciler.packages.package import Package, PackageResource
 from reconciler.packages.parsing import ParseFailure, parse_cached
 from reconciler.packages.resource import UPSTREAM_IDENTIFIER
@@ -33,12 +33,12 @@ def add_merge_comments(files: FileTree, profile: Profile = "safe") -> tuple[File
     package = Package(files)
     changes: dict[str, bytes] = {}
     findings: list[Finding] = []
-    for path in package.krm_files():
+    for path in package.iterate_krm_paths():
         if not path.endswith((".yaml", ".yml")):
             continue
         content = add_comments_to_content(files[path].data, profile)
         if isinstance(content, ParseFailure):
-            findings.append(_skipped_file(path, content))
+            findings.append(_create_skipped_file_finding(path, content))
         else:
             changes[path] = content
     return files.with_files({path: data for path, data in changes.items() if data != files[path].data}), tuple(findings)
@@ -97,12 +97,12 @@ def _with_identifier(document: Document, resource: PackageResource) -> Document:
     return document.with_data({**document.data, "metadata": metadata}, lender)
 
 
-def _skipped_file(path: str, reason: ParseFailure) -> Finding:
+def _create_skipped_file_finding(path: str, reason: ParseFailure) -> Finding:
     text = f"the file cannot be parsed, so that it gets no merge comments: {reason.message}"
     return MERGE_COMMENTS_SKIPPED.finding(text, SourceLocation(path, reason.line))
 
 
-# Most clusters have the same clone of an upstream package.
+# The result is cached, because most clusters have the same clone of an upstream package.
 _MAX_CACHED_PACKAGES = 256
 
 
@@ -132,7 +132,7 @@ def clone_package(
         source: The files of the upstream package, possibly with local changes.
         base: The upstream files without these local changes, if `source` contains local changes.
     """
-    kptfile = Package(source).kptfile if KPTFILE in source else new_kptfile(name)
+    kptfile = Package(source).kptfile if KPTFILE in source else create_kptfile(name)
     if not isinstance(kptfile, Kptfile):
         return source, kptfile
     # The upstream package's own upstream, including its strategy, is not inherited. A local change of it is kept.

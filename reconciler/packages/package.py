@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from pathspec import GitIgnoreSpec
 
 KRMIGNORE = ".krmignore"
-# Enough for all sets of paths of one cluster's packages, before and after their functions run.
+# Large enough for all sets of paths of one cluster's packages, before and after their functions run.
 _MAX_CACHED_TREES = 1024
 
 
@@ -73,7 +73,7 @@ class PackageTree:
 
     @cached_property
     def _ignores(self) -> dict[str, list[tuple[str, GitIgnoreSpec]]]:
-        # The paths are sorted, but "a-b/x" sorts before "a/x". The rules of outer folders must come first.
+        # The rules of outer folders must come first. Sorted paths do not ensure this: "a-b/x" sorts before "a/x".
         ignores: dict[str, list[tuple[str, GitIgnoreSpec]]] = {}
         for path, content in sorted(self.ignores, key=lambda entry: entry[0].count("/")):
             ignores.setdefault(self.find_owning_package(path), []).append((dirname(path), parse_ignore_file(content)))
@@ -82,7 +82,7 @@ class PackageTree:
 
 def build_package_tree(files: FileTree) -> PackageTree:
     """Return the package tree of the files."""
-    return _package_tree(tuple(files), tuple(_ignore_files(files)))
+    return _package_tree(tuple(files), tuple(_iterate_ignore_files(files)))
 
 
 def is_krm_file(path: str) -> bool:
@@ -93,7 +93,7 @@ def is_krm_file(path: str) -> bool:
 _package_tree = cached(_MAX_CACHED_TREES)(PackageTree)
 
 
-def _ignore_files(files: FileTree) -> Iterator[tuple[str, bytes]]:
+def _iterate_ignore_files(files: FileTree) -> Iterator[tuple[str, bytes]]:
     return ((path, files[path].data) for path in files if path.endswith(KRMIGNORE) and basename(path) == KRMIGNORE)
 
 
@@ -166,11 +166,11 @@ class Package:
         """Return whether a .krmignore of the file's own package excludes the file from KRM processing."""
         return self._package_tree.is_ignored(path)
 
-    def krm_files(self) -> Iterator[str]:
+    def iterate_krm_paths(self) -> Iterator[str]:
         """Yield the files that a render reads: Kptfile, *.yaml, *.yml and *.json, unless they are ignored."""
         return iter(self._package_tree.krm_files)
 
-    def opaque_files(self) -> Iterator[str]:
+    def iterate_opaque_paths(self) -> Iterator[str]:
         """Yield the files that a render does not read."""
         return (path for path in self.files if path not in self._package_tree.krm_files)
 

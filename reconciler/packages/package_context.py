@@ -17,7 +17,7 @@ from reconciler.packages.resource import LOCAL_CONFIG
 
 PACKAGE_CONTEXT_FILE = "package-context.yaml"
 PACKAGE_CONTEXT_NAME = "kptfile.kpt.dev"
-# Packages that many clusters have at the same path start with the same context.
+# The result is cached, because many clusters have a package with the same name at the same path.
 _MAX_CACHED_PACKAGES = 256
 
 
@@ -78,13 +78,13 @@ def update_package_context(
     if not data and not remove_keys:
         return files, ()
     if PACKAGE_CONTEXT_FILE not in files:
-        return files, (_error(f'"{PACKAGE_CONTEXT_FILE}" not found in {package}'),)
+        return files, (_create_finding(f'"{PACKAGE_CONTEXT_FILE}" not found in {package}'),)
     context = _find_context(files)
     if isinstance(context, Finding):
         return files, (context,)
     current_values = context[1].data.get("data")
     if not isinstance(current_values, Mapping):
-        return files, (_error("PackageContext no data field found"),)
+        return files, (_create_finding("PackageContext no data field found"),)
     added_values = {key: data[key] for key in sorted(data) if key not in current_values}
     kept_values = {key: data.get(key, value) for key, value in current_values.items()}
     return _replace_data(
@@ -112,14 +112,16 @@ _ContextDocument = tuple[int, Document, YamlFile]
 def _find_context(files: FileTree) -> _ContextDocument | Finding:
     """Return the index, document and file of the context, or a finding with the reason why there is none."""
     if PACKAGE_CONTEXT_FILE not in files:
-        return _error(f'"{PACKAGE_CONTEXT_FILE}" not found')
+        return _create_finding(f'"{PACKAGE_CONTEXT_FILE}" not found')
     parsed = parse_cached(files[PACKAGE_CONTEXT_FILE].data)
     if isinstance(parsed, ParseFailure):
-        return _error(f'"{PACKAGE_CONTEXT_FILE}" must be YAML: {parsed.message}', parsed.line)
+        return _create_finding(f'"{PACKAGE_CONTEXT_FILE}" must be YAML: {parsed.message}', parsed.line)
     for index, document in enumerate(parsed.documents):
         if is_package_context(document.data):
             return index, document, parsed
-    return _error(f'"{PACKAGE_CONTEXT_FILE}" must contain a v1 ConfigMap with the name "{PACKAGE_CONTEXT_NAME}"')
+    return _create_finding(
+        f'"{PACKAGE_CONTEXT_FILE}" must contain a v1 ConfigMap with the name "{PACKAGE_CONTEXT_NAME}"'
+    )
 
 
 def _replace_data(files: FileTree, context: _ContextDocument, data: Mapping[str, Any]) -> FileTree:
@@ -130,5 +132,5 @@ def _replace_data(files: FileTree, context: _ContextDocument, data: Mapping[str,
     return files.with_files({PACKAGE_CONTEXT_FILE: source.replace(index, edited).to_bytes()})
 
 
-def _error(message: str, line: int = 0) -> Finding:
+def _create_finding(message: str, line: int = 0) -> Finding:
     return PACKAGE_CONTEXT.finding(message, SourceLocation(PACKAGE_CONTEXT_FILE, line))

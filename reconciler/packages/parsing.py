@@ -10,9 +10,10 @@ from reconciler.krm.json_text import parse_strict_json
 from reconciler.krm.yaml import Document, YamlError, YamlFile, emit, parse_yaml
 from reconciler.memory import cached
 
-# A pass renders one upstream package for many clusters. Enough for all distinct files of the packages in progress.
+# The cache is large enough for the distinct files of the packages in progress. A pass renders one upstream package for
+# many clusters.
 _MAX_CACHED_FILES = 2048
-# Most clusters apply the same edits to the same documents.
+# Equal edits are cached, because most clusters apply the same edits to the same documents.
 _MAX_CACHED_EDITS = 1024
 
 

@@ -220,12 +220,12 @@ class _RenderRun:
         for number, spec in enumerate(pipeline.mutators):
             if self._skipped_mutator == (path, number):
                 continue
-            selected = _select_items(self._items_in_scope(path), spec)
+            selected = _select_items(self._list_items_in_scope(path), spec)
             self._items = self._apply_output(path, spec, selected, self._call(path, "mutators", spec, selected))
             if self._observer:
                 self._observer(path, number, spec, tuple(self._items.values()))
         for spec in pipeline.validators:
-            selected = _select_items(self._items_in_scope(path), spec)
+            selected = _select_items(self._list_items_in_scope(path), spec)
             output = self._call(path, "validators", spec, selected)
             # The output of a validator is dropped, but kpt requires that it could be written.
             if self._profile == "compat":
@@ -235,7 +235,7 @@ class _RenderRun:
         """Return the files with the current resources."""
         return write_back(self._package.files, self._package.resources, self._items.values(), prune=prune)
 
-    def _items_in_scope(self, path: str) -> list[Item]:
+    def _list_items_in_scope(self, path: str) -> list[Item]:
         items = [item for item in self._items.values() if _is_in_package(item.package, path)]
         return sorted(items, key=lambda item: item.package != path)
 
@@ -347,7 +347,7 @@ class _RenderRun:
         return ""
 
     def _require_krm_input(self, path: str, call: _Call | None) -> None:
-        if error := _find_krm_error(self._items_in_scope(path), "input"):
+        if error := _find_krm_error(self._list_items_in_scope(path), "input"):
             self._stop_render("invalid", path, error, call)
 
     def _read_config(self, call: _Call) -> FunctionConfig | None:
@@ -392,11 +392,11 @@ def _shorten(text: str) -> str:
 
 
 def _create_item(number: int, resource: PackageResource) -> Item:
-    return _item(number, resource.package, resource.path, resource.index, resource.document)
+    return _create_cached_item(number, resource.package, resource.path, resource.index, resource.document)
 
 
 @cached(_MAX_CACHED_ITEMS)
-def _item(number: int, package: str, path: str, index: int, document: Document) -> Item:
+def _create_cached_item(number: int, package: str, path: str, index: int, document: Document) -> Item:
     return Item(package, path, index, document.data, number, document)
 
 
@@ -411,19 +411,19 @@ def _find_krm_error(items: Iterable[Item], source: str) -> str:
 def _order_packages(subpackages: Sequence[str], *, breadth_first: bool) -> list[str]:
     """Return the packages in their order of execution: children before parents, or level by level."""
     if breadth_first:
-        return ["", *sorted(subpackages, key=lambda path: (_depth(path, subpackages), path))]
-    return [*_post_order("", subpackages), ""]
+        return ["", *sorted(subpackages, key=lambda path: (_get_depth(path, subpackages), path))]
+    return [*_iterate_post_order("", subpackages), ""]
 
 
-def _post_order(parent: str, subpackages: Sequence[str]) -> Iterator[str]:
+def _iterate_post_order(parent: str, subpackages: Sequence[str]) -> Iterator[str]:
     nested = [path for path in subpackages if path != parent and _is_in_package(path, parent)]
     children = [path for path in nested if not any(path != other and _is_in_package(path, other) for other in nested)]
     for child in children:
-        yield from _post_order(child, nested)
+        yield from _iterate_post_order(child, nested)
         yield child
 
 
-def _depth(path: str, subpackages: Sequence[str]) -> int:
+def _get_depth(path: str, subpackages: Sequence[str]) -> int:
     return sum(_is_in_package(path, other) for other in subpackages)
 
 

@@ -30,12 +30,12 @@ class KrmResource:
     @cached_property
     def api_version(self) -> str:
         """apiVersion, e.g. `apps/v1`."""
-        return _text(self._root.get("apiVersion"))
+        return _get_text(self._root.get("apiVersion"))
 
     @cached_property
     def kind(self) -> str:
         """Kind, e.g. `Deployment`."""
-        return _text(self._root.get("kind"))
+        return _get_text(self._root.get("kind"))
 
     @cached_property
     def group(self) -> str:
@@ -50,27 +50,27 @@ class KrmResource:
     @cached_property
     def name(self) -> str:
         """metadata.name."""
-        return _text(self.metadata.get("name"))
+        return _get_text(self.metadata.get("name"))
 
     @cached_property
     def namespace(self) -> str:
         """metadata.namespace, "" when unset."""
-        return _text(self.metadata.get("namespace"))
+        return _get_text(self.metadata.get("namespace"))
 
     @cached_property
     def metadata(self) -> Mapping[str, Any]:
         """The metadata mapping."""
-        return _mapping(self._root.get("metadata"))
+        return _get_mapping(self._root.get("metadata"))
 
     @cached_property
     def labels(self) -> Mapping[str, Any]:
         """metadata.labels."""
-        return _mapping(self.metadata.get("labels"))
+        return _get_mapping(self.metadata.get("labels"))
 
     @cached_property
     def annotations(self) -> Mapping[str, Any]:
         """metadata.annotations."""
-        return _mapping(self.metadata.get("annotations"))
+        return _get_mapping(self.metadata.get("annotations"))
 
     @cached_property
     def key(self) -> ObjectKey:
@@ -92,7 +92,7 @@ class KrmResource:
 
     @cached_property
     def _root(self) -> Mapping[str, Any]:
-        return _mapping(self.data)
+        return _get_mapping(self.data)
 
 
 def _is_kustomization(resource: KrmResource) -> bool:
@@ -101,9 +101,9 @@ def _is_kustomization(resource: KrmResource) -> bool:
     return api_version.startswith("kustomize.config.k8s.io") or (resource.kind == "Kustomization" and not api_version)
 
 
-def _text(value: object) -> str:
+def _get_text(value: object) -> str:
     return value if isinstance(value, str) else ""
 
 
-def _mapping(value: object) -> Mapping[str, Any]:
+def _get_mapping(value: object) -> Mapping[str, Any]:
     return value if isinstance(value, dict) else {}

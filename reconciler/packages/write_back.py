@@ -21,38 +21,38 @@ def replace_documents(files: FileTree, edits: Iterable[tuple[PackageResource, Do
         if document is not resource.document:
             documents_by_file.setdefault(resource.file, {})[resource.index] = document
     written = {
-        path: _edited_content(path, files[path].data, documents) for path, documents in documents_by_file.items()
+        path: _build_edited_content(path, files[path].data, documents) for path, documents in documents_by_file.items()
     }
     return files.with_files(written) if written else files
 
 
-def _edited_content(path: str, old: bytes, documents: Mapping[int, Document]) -> bytes:
+def _build_edited_content(path: str, old: bytes, documents: Mapping[int, Document]) -> bytes:
     if path.endswith(".json"):
-        return _edit_json(old, documents[0].data)
+        return _write_json(old, documents[0].data)
     source = parse_cached(old)
     assert isinstance(source, YamlFile)  # Its documents were parsed before.
     order = [(index, documents.get(index, document)) for index, document in enumerate(source.documents)]
     return source.with_documents(order).to_bytes()
 
 
-def _edit_json(old: bytes, data: Any) -> bytes:
+def _write_json(old: bytes, data: Any) -> bytes:
     """Return a JSON file with other data. Edit the text if possible, otherwise format it again."""
     source = parse_cached(old)
     if isinstance(source, YamlFile) and len(source.documents) == 1:
         text = source.replace(0, edit_document(source.documents[0], data)).to_bytes()
-        if _parses_to(text, data):
+        if _is_parsed_as(text, data):
             return text
     return format_json(data, old)
 
 
-def _parses_to(text: bytes, data: Any) -> bool:
+def _is_parsed_as(text: bytes, data: Any) -> bool:
     try:
         return bool(json.loads(text) == data)
     except ValueError:
         return False
 
 
-# Clusters have most files in common.
+# The result is cached, because clusters have most files in common.
 _MAX_CACHED_FILES = 1024
 
 
@@ -107,7 +107,7 @@ def _format_content(
     if path.endswith(".json") and len(items) == 1:
         return old if _is_untouched(items[0], path, read_resources) else format_json(items[0].data, old)
     return _format_file(
-        old, tuple((_origin(item, path, read_resources), item) for item in items), is_json=path.endswith(".json")
+        old, tuple((_find_origin(item, path, read_resources), item) for item in items), is_json=path.endswith(".json")
     )
 
 
@@ -126,11 +126,13 @@ def _format_file(old: bytes, items: tuple[tuple[int, Item], ...], *, is_json: bo
 
 def _is_untouched(item: Item, path: str, read_resources: Sequence[PackageResource]) -> bool:
     return (
-        _origin(item, path, read_resources) >= 0 and item.id is not None and item.data is read_resources[item.id].data
+        _find_origin(item, path, read_resources) >= 0
+        and item.id is not None
+        and item.data is read_resources[item.id].data
     )
 
 
-def _origin(item: Item, path: str, read_resources: Sequence[PackageResource]) -> int:
+def _find_origin(item: Item, path: str, read_resources: Sequence[PackageResource]) -> int:
     """Return the index that the item had in this file, or -1 if it comes from another file."""
     if item.id is None or item.id >= len(read_resources) or read_resources[item.id].file != path:
         return -1

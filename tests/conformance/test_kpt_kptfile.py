@@ -18,7 +18,7 @@ from reconciler.packages.kptfile import FunctionSpec, Kptfile, read_kptfile, val
 from reconciler.packages.package import join_path
 from reconciler.packages.pipeline import RenderResult, render_pipelines
 from reconciler.packages.update.kptfile_merge import merge_kptfile
-from reconciler.packages.update.options import compat_options
+from reconciler.packages.update.options import create_compat_options
 from tests.support.go_text import raw_string
 from tests.unit.packages.builders import texts, tree
 
@@ -74,7 +74,7 @@ def kptfile(text: str) -> Kptfile:
 @pytest.mark.parametrize("row", rows("TestUpdateKptfile"))
 def test_update_kptfile(row: dict[str, Any]) -> None:
     origin, updated, local = (kptfile(row[side]) for side in ("origin", "updated", "local"))
-    merged, _ = merge_kptfile(origin, updated, local, compat_options(), take_upstream=row["updateUpstream"])
+    merged, _ = merge_kptfile(origin, updated, local, create_compat_options(), take_upstream=row["updateUpstream"])
 
     assert yaml.safe_load(merged.to_bytes()) == yaml.safe_load(raw_string(row["expected"]))
 
@@ -82,7 +82,7 @@ def test_update_kptfile(row: dict[str, Any]) -> None:
 @pytest.mark.parametrize("row", rows("TestMerge"))
 def test_merge(row: dict[str, Any]) -> None:
     origin, updated, local = (kptfile(row[side]) for side in ("origin", "update", "local"))
-    merged, _ = merge_kptfile(origin, updated, local, compat_options())
+    merged, _ = merge_kptfile(origin, updated, local, create_compat_options())
 
     assert yaml.safe_load(merged.to_bytes()) == yaml.safe_load(raw_string(row["expected"]))
 

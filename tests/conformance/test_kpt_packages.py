@@ -21,21 +21,21 @@ from reconciler.packages.kptfile import GitUpstream, Strategy
 from reconciler.packages.update import (
     FetchedPackage,
     UpdateResult,
-    compat_options,
+    create_compat_options,
     get_package,
     list_ref_candidates,
     update_from_upstream,
     update_package,
 )
 from reconciler.packages.update.fetching import replace_package
-from reconciler.packages.update.package_diff import package_diff
+from reconciler.packages.update.package_diff import list_changed_files
 from reconciler.packages.update.sides import MergeSides
 from reconciler.packages.update.strategies import UpdateUnit, update_unit
 from tests.support.go_text import raw_string
 
 DATA = Path(__file__).resolve().parents[2] / "../shared/data/kpt/packages.json"
 TABLES: dict[str, list[dict[str, Any]]] = json.loads(DATA.read_text()) if DATA.exists() else {}
-OPTIONS = compat_options()
+OPTIONS = create_compat_options()
 
 # packages that the tables name and the data does not hold
 ABSENT_DATA = "<testutil.Dataset"
@@ -172,7 +172,7 @@ def test_package_diff(row: dict[str, Any]) -> None:
     both = MergeSides(tree(row["pkg1"]), tree(row["pkg2"]), FileTree())
     roots = both.split_by_package(both.packages)[""]
 
-    assert list(package_diff(roots.origin, roots.updated)) == sorted(row["diff"]["args"] or [])
+    assert list(list_changed_files(roots.origin, roots.updated)) == sorted(row["diff"]["args"] or [])
 
 
 @pytest.mark.parametrize("row", rows("TestCommand_Run_localPackageChanges"))

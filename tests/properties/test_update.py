@@ -16,10 +16,10 @@ from reconciler.krm.findings import select_errors
 from reconciler.krm.yaml import parse_yaml
 from reconciler.packages.clone import ResolvedUpstream, clone_package
 from reconciler.packages.kptfile import Strategy
-from reconciler.packages.update import MergeOptions, UpdateResult, compat_options, merge_packages, update_package
+from reconciler.packages.update import MergeOptions, UpdateResult, create_compat_options, merge_packages, update_package
 
 DATA = Path(__file__).resolve().parents[2] / "../shared/data/packages"
-SAFE, COMPAT = MergeOptions(), compat_options()
+SAFE, COMPAT = MergeOptions(), create_compat_options()
 STRATEGIES: tuple[Strategy, ...] = ("resource-merge", "fast-forward", "force-delete-replace", "copy-merge")
 LOCK = ResolvedUpstream("https://example.com/blueprints.git", "app", "v2", "2" * 40)
 ROUNDS = 60

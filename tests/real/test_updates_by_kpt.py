@@ -13,7 +13,7 @@ import yaml
 
 from reconciler.catalog.files import File, FileTree
 from reconciler.packages.clone import ResolvedUpstream
-from reconciler.packages.update import compat_options, update_package
+from reconciler.packages.update import create_compat_options, update_package
 from tests.real.line_edits import applied, tell
 from tests.real.packages import DATA, package_files
 from tests.support.git_repositories import HERMETIC, commit_files, git, make_bare
@@ -85,7 +85,7 @@ def test_kpt_comes_to_the_same(name: str, tmp_path: Path) -> None:
     # kpt leaves the slash of the address that it was given
     theirs["Kptfile"] = theirs["Kptfile"].replace("directory: /app", "directory: app")
     lock = ResolvedUpstream(f"file://{repository}".removesuffix(".git"), "app", "v2", commit)
-    ours = update_package(tree(first), tree(second), tree(edited), "resource-merge", compat_options(), lock)
+    ours = update_package(tree(first), tree(second), tree(edited), "resource-merge", create_compat_options(), lock)
 
     assert ours.findings == ()
     assert data({path: file.data.decode() for path, file in ours.files.items()}) == data(theirs)

@@ -30,7 +30,7 @@ INJECTION_ANNOTATION = "kpt.dev/config-injection"
 INJECTED_ANNOTATIONS = ("kpt.dev/injected-resource-name", "kpt.dev/injected-resource")
 CONDITION_PREFIX = "config.injection."
 _ANNOTATION_VALUES = ("required", "optional")
-# Enough for the files of the packages of one pass.
+# Large enough for the files of the packages of one pass.
 _CACHED_FILES = 4096
 _Item = TypeVar("_Item", Condition, str)
 _ANNOTATION_POINTER = format_pointer(("metadata", "annotations", INJECTION_ANNOTATION))
@@ -82,7 +82,7 @@ def find_injection_points(files: FileTree) -> InjectionPoints:
     """
     points: list[InjectionPoint] = []
     invalid: list[str] = []
-    for path in Package(files).krm_files():
+    for path in Package(files).iterate_krm_paths():
         file_points = _find_points_in_file(path, files[path].data)
         if isinstance(file_points, ParseFailure):
             return InjectionPoints(error=f"{path}: {file_points.message}")

@@ -45,7 +45,7 @@ from reconciler.packages.functions.replacement_fields import (
 _STRICT = (0, 1, 2)
 # Since this version, ids are patterns, `sourceValue` exists, and paths can enter text that contains JSON or YAML.
 _PATTERNS = (0, 1, 3)
-# Enough for the pairs of patterns and texts of all packages in progress.
+# Large enough for the pairs of patterns and texts of all packages in progress.
 _MAX_CACHED_MATCHES = 4096
 # Steps to find and write one field.
 _WRITE_STEPS = 10
@@ -80,11 +80,11 @@ class _Resources:
         self._changed: dict[Item, Any] = {}
         self._current: dict[Item, Item] = {}
 
-    def data(self, item: Item) -> Any:
+    def get_data(self, item: Item) -> Any:
         """Return the current data of an item; read-only."""
         return self._changed.get(item, item.data)
 
-    def current(self, item: Item) -> Item:
+    def get_current(self, item: Item) -> Item:
         """Return the item with the changes of earlier replacements."""
         if item not in self._changed:
             return item
@@ -92,7 +92,7 @@ class _Resources:
             self._current[item] = item.with_data(self._changed[item])
         return self._current[item]
 
-    def writable(self, item: Item) -> Any:
+    def get_writable_data(self, item: Item) -> Any:
         """Return the item's data for changes."""
         # The cached item becomes invalid when its data changes.
         self._current.pop(item, None)
@@ -106,12 +106,12 @@ class _Resources:
             if error := find_depth_error(data):
                 raise LimitError(f"{item.file}: {item.kind} {item.name}: {error}")
 
-    def all(self) -> tuple[Item, ...]:
+    def list_all(self) -> tuple[Item, ...]:
         """Return all current items. An item without a change is the same object."""
         return tuple(self._share_unchanged(item) for item in self.items)
 
     def _share_unchanged(self, item: Item) -> Item:
-        data = self.data(item)
+        data = self.get_data(item)
         return item if is_equal_data(data, item.data) else item.with_shared_data(data)
 
 
@@ -131,7 +131,7 @@ def apply_replacements(
         resources.check()
     except (_ReplacementError, ReplacementPathError, LabelQueryError) as error:
         return FunctionOutput(tuple(items), (FunctionResult(str(error), "error"),))
-    return FunctionOutput(resources.all(), tuple(results))
+    return FunctionOutput(resources.list_all(), tuple(results))
 
 
 def _create_rules(context: FunctionContext) -> _Rules:
@@ -186,7 +186,7 @@ def _get_value(resources: _Resources, replacement: Mapping[str, Any], rules: _Ru
 def _get_source_value(resources: _Resources, source: Mapping[str, Any]) -> Any:
     item = _find_source(resources, source)
     path = str(source.get("fieldPath") or "metadata.name")
-    values = [reference.read() for reference in find_references(resources.data(item), parse_replacement_path(path))]
+    values = [reference.read() for reference in find_references(resources.get_data(item), parse_replacement_path(path))]
     if not values or values[0] is None or values[0] in ({}, []):
         raise _ReplacementError(f"the source field {path} must have a value in {item.key}")
     options = _get_options(source)
@@ -194,7 +194,7 @@ def _get_source_value(resources: _Resources, source: Mapping[str, Any]) -> Any:
 
 
 def _find_source(resources: _Resources, source: Mapping[str, Any]) -> Item:
-    matching = [item for item in resources.items if _has_id(resources.current(item), source)]
+    matching = [item for item in resources.items if _has_id(resources.get_current(item), source)]
     if len(matching) != 1:
         selector = " ".join(f"{name}={source[name]}" for name in _ID_FIELDS if source.get(name))
         raise _ReplacementError(f"exactly one resource must match the source {selector}, not {len(matching)}")
@@ -221,12 +221,12 @@ def _write_target(
     steps = 1 + size // 16 + (len(rejections) if isinstance(rejections, list) else 0)
     for item in resources.items:
         rules.budget.charge_steps(steps)
-        if not _is_target(resources.current(item), target, rules):
+        if not _is_target(resources.get_current(item), target, rules):
             continue
         for path in target.get("fieldPaths") or default:
             rules.budget.charge_steps(_WRITE_STEPS)
             rules.budget.charge_scan(len(str(path)) + (len(item.base.text) if item.base else 0))
-            data, options = resources.writable(item), _get_options(target)
+            data, options = resources.get_writable_data(item), _get_options(target)
             segments = parse_replacement_path(str(path))
             if len(segments) > MAX_LEVELS:
                 raise _ReplacementError(f"a field path must not have more than {MAX_LEVELS} parts, not {len(segments)}")
@@ -304,10 +304,10 @@ def _is_target(item: Item, target: Mapping[str, Any], rules: _Rules) -> bool:
     if not _has_id(item, select, by_pattern=rules.patterns) or not _has_labels(item, select):
         return False
     rejects = target.get("reject")
-    return not any(_rejects(item, entry, rules) for entry in (rejects if isinstance(rejects, list) else []))
+    return not any(_is_rejected(item, entry, rules) for entry in (rejects if isinstance(rejects, list) else []))
 
 
-def _rejects(item: Item, entry: Any, rules: _Rules) -> bool:
+def _is_rejected(item: Item, entry: Any, rules: _Rules) -> bool:
     if not isinstance(entry, Mapping):
         return False
     has_id_fields = any(entry.get(name) for name in _ID_FIELDS)
@@ -321,7 +321,7 @@ def _has_id(item: Item, selector: Mapping[str, Any], *, by_pattern: bool = False
         expected = selector.get(name)
         if expected in (None, ""):
             continue
-        value = getattr(item, name) or (_default_namespace(item, selector) if name == "namespace" else "")
+        value = getattr(item, name) or (_get_default_namespace(item, selector) if name == "namespace" else "")
         if expected != value and not (by_pattern and _matches(str(expected), value)):
             return False
     return True
@@ -335,7 +335,7 @@ def _matches(pattern: str, value: str) -> bool:
         raise _ReplacementError(f'"{pattern[:200]}" must be a regular expression: {error}') from error
 
 
-def _default_namespace(item: Item, selector: Mapping[str, Any]) -> str:
+def _get_default_namespace(item: Item, selector: Mapping[str, Any]) -> str:
     is_default = selector.get("namespace") == "default" and get_resource_scope(item) != "cluster"
     return "default" if is_default else ""
 

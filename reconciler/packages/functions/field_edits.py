@@ -82,7 +82,7 @@ def parse_plain_scalar(text: str) -> Any:
     return text if isinstance(value, str | dict | list) else value
 
 
-def retype_scalar(text: str, document: Document, path: DataPath) -> Any:
+def convert_scalar_type(text: str, document: Document, path: DataPath) -> Any:
     """Return the value of `text` when it replaces the scalar at `path`.
 
     A quoted scalar stays a string. If the old value is a string, a float with a different standard notation stays a

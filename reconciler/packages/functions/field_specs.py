@@ -48,9 +48,9 @@ class FieldSpec:
     def find_paths(self, resource: KrmResource) -> Iterator[DataPath]:
         """Yield the concrete paths in a resource of these kinds, in document order."""
         if self.matches(resource):
-            yield from _expand_path(resource.data, self._segments(), (), self.create)
+            yield from _expand_path(resource.data, self._split_segments(), (), self.create)
 
-    def _segments(self) -> tuple[str, ...]:
+    def _split_segments(self) -> tuple[str, ...]:
         return tuple(part.replace("\0", "/") for part in self.path.replace("\\/", "\0").split("/"))
 
 

@@ -28,7 +28,7 @@ from reconciler.packages.resource import KrmResource
 ResultSeverity = Literal["error", "warning", "info"]
 FunctionConfig = Mapping[str, Any]
 FunctionVersion = tuple[int, int, int]
-# Enough for the changes of one function in all packages in progress.
+# Large enough for the changes of one function in all packages in progress.
 _MAX_CACHED_CHANGES = 4096
 
 
@@ -54,17 +54,17 @@ class FunctionResult:
     def as_data(self) -> dict[str, Any]:
         """Return the result in the format of a ResourceList."""
         data: dict[str, Any] = {"message": self.message, "severity": self.severity}
-        data |= {"resourceRef": self._reference()} if self.resource else {}
-        data |= {"field": self._field()} if self.field else {}
+        data |= {"resourceRef": self._build_reference()} if self.resource else {}
+        data |= {"field": self._build_field()} if self.field else {}
         data |= {"file": {"path": self.file} | ({"index": self.index} if self.index else {})} if self.file else {}
         return data | ({"tags": dict(self.tags)} if self.tags else {})
 
-    def _reference(self) -> dict[str, str]:
+    def _build_reference(self) -> dict[str, str]:
         assert self.resource is not None
         names = ("apiVersion", "kind", "namespace", "name")
         return {name: value for name, value in zip(names, self.resource, strict=True) if value}
 
-    def _field(self) -> dict[str, Any]:
+    def _build_field(self) -> dict[str, Any]:
         values = {"currentValue": self.current, "proposedValue": self.proposed}
         return {"path": self.field} | {name: value for name, value in values.items() if value is not None}
 

@@ -76,7 +76,7 @@ def enable_gcp_services(
     results: list[FunctionResult] = []
     added_services: list[Item] = []
     for services in (service_set for service_set in sets if isinstance(service_set, _ServiceSet)):
-        items_by_id[services.item.id] = services.item.with_values([(_annotation_path(LOCAL_CONFIG), "true")])
+        items_by_id[services.item.id] = services.item.with_values([(_get_annotation_path(LOCAL_CONFIG), "true")])
         owned_services = items_by_owner.pop(services.owner, [])
         generated = list(_generate_services(services, {item.name: item for item in owned_services}, context))
         for item in owned_services:
@@ -86,7 +86,7 @@ def enable_gcp_services(
     return FunctionOutput((*items_by_id.values(), *added_services), tuple(sorted(results, key=_sort_key)))
 
 
-def _annotation_path(name: str) -> tuple[str, str, str]:
+def _get_annotation_path(name: str) -> tuple[str, str, str]:
     return ("metadata", "annotations", name)
 
 
@@ -117,7 +117,9 @@ def _generate_services(services: _ServiceSet, old_items: dict[str, Item], contex
 def _create_service_item(owner: Item, data: dict[str, Any], context: FunctionContext) -> Item:
     template = parse_cached(_TEMPLATE)
     assert isinstance(template, YamlFile)
-    return Item(context.package, _service_path(owner, data["metadata"], context), -1, data, base=template.documents[0])
+    return Item(
+        context.package, _build_service_path(owner, data["metadata"], context), -1, data, base=template.documents[0]
+    )
 
 
 def _build_service(services: _ServiceSet, service: str) -> dict[str, Any]:
@@ -131,7 +133,7 @@ def _build_service(services: _ServiceSet, service: str) -> dict[str, Any]:
     return {**_SERVICE, "metadata": metadata, "spec": {"resourceID": service, **reference}}
 
 
-def _service_path(owner: Item, metadata: dict[str, Any], context: FunctionContext) -> str:
+def _build_service_path(owner: Item, metadata: dict[str, Any], context: FunctionContext) -> str:
     """Return a path next to the owner's file, relative to the package whose pipeline runs."""
     folder = dirname(owner.file.removeprefix(f"{context.package}/") if context.package else owner.file)
     folders = (folder, str(metadata.get("namespace", "")), f"service_{metadata['name']}.yaml")
@@ -173,10 +175,10 @@ def set_project_id(items: Sequence[Item], config: FunctionConfig | None, context
     changed_items = _set_setters(items, project, context)
     if isinstance(changed_items, str):
         return create_failure(items, f"failed to set project-id setter: {changed_items}")
-    return FunctionOutput(tuple(_annotate_project(item, project, context.budget) for item in changed_items))
+    return FunctionOutput(tuple(_add_project_annotation(item, project, context.budget) for item in changed_items))
 
 
-def _annotate_project(item: Item, project: str, budget: FunctionBudget) -> Item:
+def _add_project_annotation(item: Item, project: str, budget: FunctionBudget) -> Item:
     match = _CONNECTOR.fullmatch(item.api_version)
     # The settings of Config Connector itself (group `core`) do not belong to a project.
     if not match or match.group(1) == "core" or get_value_at(item.data, _ANNOTATION) is not None:
@@ -259,7 +261,7 @@ def set_enforcement_action(
         return create_failure(
             items, _format_error(f'expected values for enforcementAction are {expected}, not "{action}"')
         )
-    constraints = {item: None for item in items if item.api_version == _CONSTRAINTS and _takes_action(item)}
+    constraints = {item: None for item in items if item.api_version == _CONSTRAINTS and _has_enforcement_action(item)}
     if not constraints:
         return FunctionOutput(tuple(items), (FunctionResult(f"Found no policy to set to [{action}]", "warning"),))
     results = [FunctionResult(f"Policy name: [{item.name}]", file=item.file) for item in constraints]
@@ -269,7 +271,7 @@ def set_enforcement_action(
     )
 
 
-def _takes_action(item: Item) -> bool:
+def _has_enforcement_action(item: Item) -> bool:
     spec = get_value_at(item.data, ("spec",))
     return spec is None or isinstance(spec, dict)
 

@@ -88,10 +88,10 @@ def _group_violations(violations: Sequence[Violation], depth: int) -> Violation 
 
 
 def _format_kubeconform_message(violation: Violation) -> str:
-    names = [_single_quoted(name) for name in violation.names]
+    names = [_quote(name) for name in violation.names]
     match violation.rule:
         case "type":
-            return f"got {_type_name(violation.value, 'number')}, want {' or '.join(violation.names)}"
+            return f"got {_get_type_name(violation.value, 'number')}, want {' or '.join(violation.names)}"
         case "required":
             return f"missing {'property' if len(names) == 1 else 'properties'} {', '.join(names)}"
         case "unknown":
@@ -113,7 +113,7 @@ def _format_kubeval_messages(violation: Violation) -> Iterator[tuple[tuple[str |
         case "type":
             types = sorted(names, key=lambda name: name == "null")
             expected = types[0] if len(types) == 1 else f"[{','.join(types)}]"
-            yield path, f"Invalid type. Expected: {expected}, given: {_type_name(violation.value, 'integer')}"
+            yield path, f"Invalid type. Expected: {expected}, given: {_get_type_name(violation.value, 'integer')}"
         case "required":
             yield from (((*path, name), f"{name} is required") for name in names)
         case "unknown":
@@ -130,7 +130,7 @@ def _format_kubeval_messages(violation: Violation) -> Iterator[tuple[tuple[str |
             yield path, names[0]
 
 
-def _type_name(value: Any, integer: str) -> str:
+def _get_type_name(value: Any, integer: str) -> str:
     match value:
         case None:
             return "null"
@@ -149,10 +149,10 @@ def _type_name(value: Any, integer: str) -> str:
 
 
 def _format_value(value: Any) -> str:
-    return _single_quoted(value) if isinstance(value, str) else json.dumps(value)
+    return _quote(value) if isinstance(value, str) else json.dumps(value)
 
 
-def _single_quoted(text: str) -> str:
+def _quote(text: str) -> str:
     inner = json.dumps(text, ensure_ascii=False)[1:-1].replace('\\"', '"').replace("'", "\\'")
     return f"'{inner}'"
 

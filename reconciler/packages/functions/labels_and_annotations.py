@@ -140,7 +140,7 @@ def _find_label_fields(item: Item, context: FunctionContext) -> tuple[tuple[Data
 
 def _iterate_label_fields(item: Item, context: FunctionContext) -> Iterator[tuple[DataPath, bool]]:
     for rule in _select_rules(item.group, item.kind, context.profile, context.version < _PER_LABEL_VERSION):
-        create = rule.create and not _would_create_selector(item, rule, context)
+        create = rule.create and not _is_new_selector(item, rule, context)
         for container in FieldSpec(rule.container).find_paths(item) if rule.container else ((),):
             yield (*container, *rule.labels), create
 
@@ -152,7 +152,7 @@ def _select_rules(group: str, kind: str, profile: Profile, is_old: bool) -> tupl
     return tuple(rule for rule in rules if not rule.kinds or {(group, kind), (None, kind)} & {*rule.kinds})
 
 
-def _would_create_selector(item: Item, rule: _Rule, context: FunctionContext) -> bool:
+def _is_new_selector(item: Item, rule: _Rule, context: FunctionContext) -> bool:
     # A Service without a selector may be headless or use its own Endpoints. kpt adds a selector, `safe` does not.
     return item.kind == "Service" and rule.labels == ("spec", "selector") and context.profile == "safe"
 
@@ -208,13 +208,17 @@ def set_annotations(items: Sequence[Item], config: FunctionConfig | None, contex
         item.create_result(message, "info", field) for _, _, field, item in sorted(fields, key=lambda entry: entry[:3])
     ]
     changed_items = tuple(
-        item.with_values(charge_values(_annotation_values(paths_by_item[item], annotations), item, context.budget))
+        item.with_values(
+            charge_values(_iterate_annotation_values(paths_by_item[item], annotations), item, context.budget)
+        )
         for item in items
     )
     return FunctionOutput(changed_items, tuple(results) or (FunctionResult("no annotations applied"),))
 
 
-def _annotation_values(paths: Sequence[DataPath], annotations: dict[str, str]) -> Iterator[tuple[DataPath, str]]:
+def _iterate_annotation_values(
+    paths: Sequence[DataPath], annotations: dict[str, str]
+) -> Iterator[tuple[DataPath, str]]:
     ordered = sorted(paths, key=lambda path: (path != ("metadata", "annotations"), str(path)))
     return (((*path, key), text) for path in ordered for key, text in annotations.items())
 
@@ -271,6 +275,6 @@ def _split_keys(text: str, profile: Profile) -> tuple[str, ...]:
 def _delete_item_annotations(item: Item, keys: Sequence[str]) -> Item:
     if not keys:
         return item
-    kept = {key: value for key, value in item.annotations.items() if key not in keys}
-    metadata = {key: value for key, value in item.metadata.items() if key != "annotations" or kept}
-    return item.with_data({**item.data, "metadata": metadata | ({"annotations": kept} if kept else {})})
+    annotations = {key: value for key, value in item.annotations.items() if key not in keys}
+    metadata = {key: value for key, value in item.metadata.items() if key != "annotations" or annotations}
+    return item.with_data({**item.data, "metadata": metadata | ({"annotations": annotations} if annotations else {})})

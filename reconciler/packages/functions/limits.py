@@ -118,7 +118,7 @@ def estimate_value_bytes(value: Any, depth: int = 0) -> int:
                 total += estimate_text_bytes(node, indent)
             elif isinstance(node, dict):
                 total += sum(estimate_text_bytes(key) for key in node if isinstance(key, str))
-        level = [child for node in level for child in _children(node)]
+        level = [child for node in level for child in _list_children(node)]
         indent += 1
     return total
 
@@ -127,13 +127,13 @@ def find_depth_error(value: Any, depth: int = 0) -> str:
     """Return an error message if data at this depth is nested too deeply to be written, otherwise ""."""
     level = [value]
     for _ in range(MAX_LEVELS + 1 - depth):
-        level = [child for node in level for child in _children(node)]
+        level = [child for node in level for child in _list_children(node)]
         if not level:
             return ""
     return f"fields must not have more than {MAX_LEVELS} levels"
 
 
-def _children(node: Any) -> Iterable[Any]:
+def _list_children(node: Any) -> Iterable[Any]:
     return node.values() if isinstance(node, dict) else node if isinstance(node, list) else ()
 
 
@@ -154,5 +154,5 @@ def _find_entries_error(entries: list[Any]) -> str:
             return "the keys of returned mappings must be strings"
         if any(isinstance(value, float) and not isfinite(value) for value in level):
             return "returned numbers must be finite"
-        level = [inner for value in level for inner in _children(value)]
+        level = [inner for value in level for inner in _list_children(value)]
     return f"returned items must not have more than {MAX_LEVELS} levels" if level else ""

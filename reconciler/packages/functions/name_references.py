@@ -98,47 +98,47 @@ class _Reference:
     field: FieldSpec
 
 
-def _fields(
+def _iterate_references(
     group: str | None, kind: str, referrers: Sequence[str], *paths: str, of: str | None = None
 ) -> Iterator[_Reference]:
     """Yield the references to a kind in these paths of the referring kinds, which are in the group `of`."""
     return (_Reference(group, kind, FieldSpec(path, name, of)) for name in referrers for path in paths)
 
 
-def _in_pods(group: str, kind: str, pods: Mapping[str, str], *paths: str) -> Iterator[_Reference]:
+def _iterate_pod_references(group: str, kind: str, pods: Mapping[str, str], *paths: str) -> Iterator[_Reference]:
     """Yield the references to a kind in these paths of pod specs."""
     for name, spec in pods.items():
-        yield from _fields(group, kind, [name], *(f"{spec}/{path}" for path in paths))
+        yield from _iterate_references(group, kind, [name], *(f"{spec}/{path}" for path in paths))
 
 
-def _in_containers(path: str) -> tuple[str, str]:
+def _expand_container_path(path: str) -> tuple[str, str]:
     return f"containers[]/{path}", f"initContainers[]/{path}"
 
 
 _REFERENCES = (
-    *_in_pods(
+    *_iterate_pod_references(
         _CORE,
         "ConfigMap",
         _PODS,
         "volumes[]/configMap/name",
         "volumes[]/projected/sources[]/configMap/name",
-        *_in_containers("env[]/valueFrom/configMapKeyRef/name"),
-        *_in_containers("envFrom[]/configMapRef/name"),
+        *_expand_container_path("env[]/valueFrom/configMapKeyRef/name"),
+        *_expand_container_path("envFrom[]/configMapRef/name"),
     ),
-    *_fields(_CORE, "ConfigMap", ["Role", "ClusterRole"], "rules[]/resourceNames"),
-    *_fields(_CORE, "ConfigMap", ["Node"], "spec/configSource/configMap"),
-    *_fields(_CORE, "ConfigMap", ["Ingress"], _INGRESS.format("nginx.", "fastcgi-params-configmap")),
-    *_in_pods(
+    *_iterate_references(_CORE, "ConfigMap", ["Role", "ClusterRole"], "rules[]/resourceNames"),
+    *_iterate_references(_CORE, "ConfigMap", ["Node"], "spec/configSource/configMap"),
+    *_iterate_references(_CORE, "ConfigMap", ["Ingress"], _INGRESS.format("nginx.", "fastcgi-params-configmap")),
+    *_iterate_pod_references(
         _CORE,
         "Secret",
         _PODS,
         "volumes[]/secret/secretName",
         "volumes[]/projected/sources[]/secret/name",
-        *_in_containers("env[]/valueFrom/secretKeyRef/name"),
-        *_in_containers("envFrom[]/secretRef/name"),
+        *_expand_container_path("env[]/valueFrom/secretKeyRef/name"),
+        *_expand_container_path("envFrom[]/secretRef/name"),
         "imagePullSecrets[]/name",
     ),
-    *_fields(
+    *_iterate_references(
         _CORE,
         "Secret",
         ["Ingress"],
@@ -147,17 +147,17 @@ _REFERENCES = (
         _INGRESS.format("nginx.", "auth-secret"),
         _INGRESS.format("nginx.", "auth-tls-secret"),
     ),
-    *_fields(_CORE, "Secret", ["ServiceAccount"], "imagePullSecrets[]/name"),
-    *_fields(
+    *_iterate_references(_CORE, "Secret", ["ServiceAccount"], "imagePullSecrets[]/name"),
+    *_iterate_references(
         _CORE,
         "Secret",
         ["StorageClass"],
         *(f"parameters/{name}" for name in ("secretName", "adminSecretName", "userSecretName", "secretRef")),
     ),
-    *_fields(_CORE, "Secret", ["Role", "ClusterRole"], "rules[]/resourceNames"),
-    *_fields(_CORE, "Secret", ["PersistentVolume"], "spec/azureFile/secretName"),
-    *_fields(_CORE, "Service", ["StatefulSet"], "spec/serviceName", of="apps"),
-    *_fields(
+    *_iterate_references(_CORE, "Secret", ["Role", "ClusterRole"], "rules[]/resourceNames"),
+    *_iterate_references(_CORE, "Secret", ["PersistentVolume"], "spec/azureFile/secretName"),
+    *_iterate_references(_CORE, "Service", ["StatefulSet"], "spec/serviceName", of="apps"),
+    *_iterate_references(
         _CORE,
         "Service",
         ["Ingress"],
@@ -166,31 +166,37 @@ _REFERENCES = (
         "spec/backend/serviceName",
         "spec/defaultBackend/service/name",
     ),
-    *_fields(_CORE, "Service", ["APIService"], "spec/service", of="apiregistration.k8s.io"),
-    *_fields(
+    *_iterate_references(_CORE, "Service", ["APIService"], "spec/service", of="apiregistration.k8s.io"),
+    *_iterate_references(
         _CORE,
         "Service",
         ["ValidatingWebhookConfiguration", "MutatingWebhookConfiguration"],
         "webhooks[]/clientConfig/service",
         of=_ADMISSION,
     ),
-    *_fields(_RBAC, "Role", ["RoleBinding"], "roleRef/name", of=_RBAC),
-    *_fields(_RBAC, "ClusterRole", ["RoleBinding", "ClusterRoleBinding"], "roleRef/name", of=_RBAC),
-    *_fields(_CORE, "ServiceAccount", ["RoleBinding", "ClusterRoleBinding"], "subjects", of=_RBAC),
-    *_in_pods(_CORE, "ServiceAccount", _RUNNING_PODS, "serviceAccountName"),
-    *_in_pods(_CORE, "PersistentVolumeClaim", _RUNNING_PODS, "volumes[]/persistentVolumeClaim/claimName"),
-    *_fields(_CORE, "PersistentVolume", ["PersistentVolumeClaim"], "spec/volumeName"),
-    *_fields(_CORE, "PersistentVolume", ["ClusterRole"], "rules[]/resourceNames"),
-    *_fields(_STORAGE, "StorageClass", ["PersistentVolume", "PersistentVolumeClaim"], "spec/storageClassName"),
-    *_fields(_STORAGE, "StorageClass", ["StatefulSet"], "spec/volumeClaimTemplates[]/spec/storageClassName"),
-    *_in_pods("scheduling.k8s.io", "PriorityClass", _RUNNING_PODS, "priorityClassName"),
+    *_iterate_references(_RBAC, "Role", ["RoleBinding"], "roleRef/name", of=_RBAC),
+    *_iterate_references(_RBAC, "ClusterRole", ["RoleBinding", "ClusterRoleBinding"], "roleRef/name", of=_RBAC),
+    *_iterate_references(_CORE, "ServiceAccount", ["RoleBinding", "ClusterRoleBinding"], "subjects", of=_RBAC),
+    *_iterate_pod_references(_CORE, "ServiceAccount", _RUNNING_PODS, "serviceAccountName"),
+    *_iterate_pod_references(
+        _CORE, "PersistentVolumeClaim", _RUNNING_PODS, "volumes[]/persistentVolumeClaim/claimName"
+    ),
+    *_iterate_references(_CORE, "PersistentVolume", ["PersistentVolumeClaim"], "spec/volumeName"),
+    *_iterate_references(_CORE, "PersistentVolume", ["ClusterRole"], "rules[]/resourceNames"),
+    *_iterate_references(
+        _STORAGE, "StorageClass", ["PersistentVolume", "PersistentVolumeClaim"], "spec/storageClassName"
+    ),
+    *_iterate_references(
+        _STORAGE, "StorageClass", ["StatefulSet"], "spec/volumeClaimTemplates[]/spec/storageClassName"
+    ),
+    *_iterate_pod_references("scheduling.k8s.io", "PriorityClass", _RUNNING_PODS, "priorityClassName"),
     *(
         reference
         for kind in ("Deployment", "ReplicaSet", "StatefulSet", "ReplicationController")
-        for reference in _fields(None, kind, ["HorizontalPodAutoscaler"], "spec/scaleTargetRef/name")
+        for reference in _iterate_references(None, kind, ["HorizontalPodAutoscaler"], "spec/scaleTargetRef/name")
     ),
-    *_fields("networking.k8s.io", "IngressClass", ["Ingress"], "spec/ingressClassName"),
-    *_fields(
+    *_iterate_references("networking.k8s.io", "IngressClass", ["Ingress"], "spec/ingressClassName"),
+    *_iterate_references(
         _ADMISSION, "ValidatingAdmissionPolicy", ["ValidatingAdmissionPolicyBinding"], "spec/policyName", of=_ADMISSION
     ),
 )
@@ -216,7 +222,7 @@ def _find_item_references(
     budget: FunctionBudget,
 ) -> Iterator[tuple[DataPath, str]]:
     for reference in references:
-        for path in _named_fields(item, reference.field):
+        for path in _iterate_name_paths(item, reference.field):
             name = get_value_at(item.data, path)
             targets = by_name.get((reference.kind, name), ()) if isinstance(name, str) else ()
             budget.charge_steps(1 + len(targets))
@@ -225,7 +231,7 @@ def _find_item_references(
                 yield path, renamed[target]
 
 
-def _named_fields(item: Item, field: FieldSpec) -> Iterator[DataPath]:
+def _iterate_name_paths(item: Item, field: FieldSpec) -> Iterator[DataPath]:
     """Yield the paths of names: the field itself, its elements, or the `name` of the mappings in it."""
     for path in field.find_paths(item):
         value = get_value_at(item.data, path)

@@ -18,7 +18,7 @@ from reconciler.packages.kptfile import FunctionSpec
 
 _ANY_NUMBER = 1_000_000
 _VERSION = re2.compile(r"[=^~]?\s*v?(\d+)(?:\.(\d+|[x*]))?(?:\.(\d+|[x*]))?")
-# Enough for the images and tags of all packages in progress.
+# Large enough for the images and tags of all packages in progress.
 _MAX_CACHED_TEXTS = 1024
 _MOVING_TAGS = ("", "latest", "unstable")
 
@@ -115,7 +115,7 @@ def _find_release(releases: tuple[FunctionRelease, ...], text: str) -> FunctionM
     if version is None:
         return None
     matching = [
-        release for release in releases if release.since <= version and _lowest_version(version) < release.until
+        release for release in releases if release.since <= version and _get_lowest_version(version) < release.until
     ]
     return FunctionMatch(matching[-1].function, version, identity=matching[-1].identity()) if matching else None
 
@@ -129,7 +129,7 @@ def _parse_version(text: str) -> FunctionVersion | None:
     return major, minor, patch
 
 
-def _lowest_version(version: FunctionVersion) -> FunctionVersion:
+def _get_lowest_version(version: FunctionVersion) -> FunctionVersion:
     major, minor, patch = (0 if part == _ANY_NUMBER else part for part in version)
     return (major, minor, patch)
 

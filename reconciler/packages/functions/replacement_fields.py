@@ -17,7 +17,7 @@ from reconciler.memory import cached
 from reconciler.packages.functions.function import copy_plain_data, format_scalar
 from reconciler.packages.parsing import ParseFailure, edit_document, parse_cached
 
-# Enough for the field paths of all packages in progress.
+# Large enough for the field paths of all packages in progress.
 _MAX_CACHED_PATHS = 1024
 
 
@@ -146,7 +146,7 @@ def _find_step_references(
         )
         indices = list(matches if matching.every else islice(matches, 1))
         if not indices and create:
-            indices = list(_append_element(holder, segment, matching))
+            indices = list(_append_matching_element(holder, segment, matching))
         yield from (FieldReference(holder, index) for index in indices)
 
 
@@ -180,7 +180,7 @@ def _matches_value(text: str, segment: MatchSegment, matching: ElementMatching) 
         raise ReplacementPathError(f'"{segment.value[:200]}" must be a regular expression: {error}') from error
 
 
-def _append_element(holder: list[Any], segment: Segment, matching: ElementMatching) -> Iterator[int]:
+def _append_matching_element(holder: list[Any], segment: Segment, matching: ElementMatching) -> Iterator[int]:
     if isinstance(segment, MatchSegment):
         holder.append({segment.field: segment.value} if segment.field else segment.value)
         yield len(holder) - 1

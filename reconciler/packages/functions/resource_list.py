@@ -69,7 +69,7 @@ def build_resource_list(items: Sequence[Item], config: FunctionConfig | None) ->
     return {
         "apiVersion": "config.kubernetes.io/v1",
         "kind": "ResourceList",
-        "items": [_annotate(item, number) for number, item in enumerate(items)],
+        "items": [_add_internal_annotations(item, number) for number, item in enumerate(items)],
         "functionConfig": dict(config or {}),
     }
 
@@ -98,7 +98,7 @@ def read_returned_results(returned: Any) -> tuple[FunctionResult, ...]:
     )
 
 
-def _annotate(item: Item, number: int) -> Any:
+def _add_internal_annotations(item: Item, number: int) -> Any:
     data = item.data
     if not isinstance(data, dict):
         return data
@@ -169,7 +169,7 @@ def _remove_internal_annotations(entry: dict[str, Any], item: Item | None) -> di
     other_metadata = {key: value for key, value in metadata.items() if key != "annotations"}
     if other_metadata or item is None or isinstance(item.data.get("metadata"), Mapping):
         return {**entry, "metadata": other_metadata}
-    # A resource without metadata, such as a Kustomization, got its metadata from `_annotate`.
+    # A resource without metadata, such as a Kustomization, got its metadata from `_add_internal_annotations`.
     other_fields = {key: value for key, value in entry.items() if key != "metadata"}
     return other_fields | ({"metadata": None} if "metadata" in item.data else {})
 
@@ -197,9 +197,9 @@ def order_keys_like(new: Any, old: Any, *, sort_new_keys: bool = True) -> Any:
 
 
 def _read_result(entry: Mapping[str, Any]) -> FunctionResult:
-    field, file, reference = (_mapping(entry.get(name)) for name in ("field", "file", "resourceRef"))
+    field, file, reference = (_get_mapping(entry.get(name)) for name in ("field", "file", "resourceRef"))
     index = file.get("index")
-    names = {**_mapping(reference.get("metadata")), **reference}
+    names = {**_get_mapping(reference.get("metadata")), **reference}
     resource = tuple(str(names.get(name) or "") for name in ("apiVersion", "kind", "namespace", "name"))
     return FunctionResult(
         message=str(entry.get("message") or ""),
@@ -215,10 +215,10 @@ def _read_result(entry: Mapping[str, Any]) -> FunctionResult:
 
 
 def _read_tags(tags: Any) -> Iterator[tuple[str, str]]:
-    return ((str(key), str(value)) for key, value in _mapping(tags).items())
+    return ((str(key), str(value)) for key, value in _get_mapping(tags).items())
 
 
-def _mapping(value: Any) -> Mapping[str, Any]:
+def _get_mapping(value: Any) -> Mapping[str, Any]:
     return value if isinstance(value, Mapping) else {}
 
 

@@ -75,7 +75,7 @@ def ensure_name_substring(
         for item in items
         for dependencies in [tuple(rename_depends_on(item, values, renamed, settings, context.budget))]
     ]
-    return FunctionOutput(tuple(changed_items if context.profile == "safe" else _in_own_files(changed_items)))
+    return FunctionOutput(tuple(changed_items if context.profile == "safe" else _move_to_own_files(changed_items)))
 
 
 def _read_substring_config(config: FunctionConfig | None) -> _SubstringConfig | str:
@@ -147,7 +147,7 @@ def _has_name(item: Item, dependency: Dependency) -> bool:
     return (item.group, item.kind, item.name) == (dependency.group, dependency.kind, dependency.name)
 
 
-def _in_own_files(items: Sequence[Item]) -> Iterator[Item]:
+def _move_to_own_files(items: Sequence[Item]) -> Iterator[Item]:
     """Yield the items, each in a file that is named after its kind and name, in the default YAML style."""
     counts: dict[tuple[str, str], int] = {}
     for item in items:

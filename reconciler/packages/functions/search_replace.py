@@ -13,11 +13,11 @@ from reconciler.krm.patterns import PatternError, compile_pattern
 from reconciler.krm.yaml import DataPath
 from reconciler.packages.functions.field_edits import (
     EditError,
+    convert_scalar_type,
     edit_items,
     parse_plain_scalar,
     quote_like,
     require_line_comments,
-    retype_scalar,
     walk_fields,
 )
 from reconciler.packages.functions.function import (
@@ -116,12 +116,12 @@ def matches_path_pattern(path: str, pattern: Sequence[str]) -> bool:
             positions = {
                 position + 1
                 for position in positions
-                if position < len(parts) and _element_matches(parts[position], element)
+                if position < len(parts) and _is_element_match(parts[position], element)
             }
     return len(parts) in positions
 
 
-def _element_matches(part: str, pattern: str) -> bool:
+def _is_element_match(part: str, pattern: str) -> bool:
     if pattern in ("*", part):
         return True
     name, bracket, index = part.partition("[")
@@ -228,7 +228,7 @@ def _create_change(
     new_text = search.fill_groups(search.put_value, text, budget) if search.put_value else text
     # Charge before the next text is created. A field without a new value costs its result message.
     budget.charge_output(estimate_text_bytes(new_text, len(path)), "the value", new_text)
-    value = (retype_scalar(new_text, item.document, path),) if search.put_value else ()
+    value = (convert_scalar_type(new_text, item.document, path),) if search.put_value else ()
     comment = f"# {search.fill_groups(search.put_comment, text, budget)}" if search.put_comment else ""
     budget.charge_output(2 * estimate_text_bytes(comment), "the comment", comment)
     written = quote_like(new_text, item.document, path)

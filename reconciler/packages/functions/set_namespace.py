@@ -101,7 +101,7 @@ def set_namespace(items: Sequence[Item], config: FunctionConfig | None, context:
         return FunctionOutput(tuple(items), (FunctionResult(ambiguity, "error"),))
     matcher = _get_single_namespace(visible_items, slots, settings) if behavior.one_namespace else settings.matcher
     if behavior.one_namespace and not matcher:
-        return FunctionOutput(tuple(items), _summarize([], [], settings, behavior))
+        return FunctionOutput(tuple(items), _build_summaries([], [], settings, behavior))
     changes = [slot for slot in slots if _should_change(slot, settings.namespace, matcher, behavior)]
     depends_on_changes = (
         _find_depends_on_changes(visible_items, settings.namespace, matcher, context) if behavior.origins else []
@@ -111,7 +111,8 @@ def set_namespace(items: Sequence[Item], config: FunctionConfig | None, context:
         empty_slots = [slot for slot in slots if not slot.current and slot not in changes]
         new_slots += [replace(slot, current=_DEFAULT) for slot in empty_slots]
     return FunctionOutput(
-        _apply_slots(items, new_slots, context.budget), _summarize(changes, depends_on_changes, settings, behavior)
+        _apply_slots(items, new_slots, context.budget),
+        _build_summaries(changes, depends_on_changes, settings, behavior),
     )
 
 
@@ -227,12 +228,12 @@ def _find_ambiguity(
                 f"found [{' '.join(origins)}]. please switch to use `namespaceMatcher`"
                 "to specify the namespace value you want to change"  # kpt has no blank here either.
             )
-    if behavior.one_namespace and len(_candidates(visible_items, slots, settings)) > 1:
-        return f"more than one namespace is in use: {', '.join(_candidates(visible_items, slots, settings))}"
+    if behavior.one_namespace and len(_list_candidates(visible_items, slots, settings)) > 1:
+        return f"more than one namespace is in use: {', '.join(_list_candidates(visible_items, slots, settings))}"
     return ""
 
 
-def _candidates(visible_items: Sequence[Item], slots: Sequence[_Slot], settings: _NamespaceConfig) -> list[str]:
+def _list_candidates(visible_items: Sequence[Item], slots: Sequence[_Slot], settings: _NamespaceConfig) -> list[str]:
     declared = [item.name for item in visible_items if (item.group, item.kind) == ("", "Namespace")]
     if len(declared) == 1:
         return declared
@@ -240,7 +241,7 @@ def _candidates(visible_items: Sequence[Item], slots: Sequence[_Slot], settings:
 
 
 def _get_single_namespace(visible_items: Sequence[Item], slots: Sequence[_Slot], settings: _NamespaceConfig) -> str:
-    return next(iter(_candidates(visible_items, slots, settings)), "")
+    return next(iter(_list_candidates(visible_items, slots, settings)), "")
 
 
 def _should_change(slot: _Slot, namespace: str, matcher: str, behavior: _Behavior) -> bool:
@@ -291,7 +292,7 @@ def _apply_slots(items: Sequence[Item], slots: Sequence[_Slot], budget: Function
     return tuple(item.with_values(charge_values(values.get(item, ()), item, budget)) for item in items)
 
 
-def _summarize(
+def _build_summaries(
     changes: Sequence[_Slot], depends_on_changes: Sequence[_Slot], settings: _NamespaceConfig, behavior: _Behavior
 ) -> tuple[FunctionResult, ...]:
     if behavior.one_namespace:

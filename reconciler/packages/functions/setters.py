@@ -18,9 +18,9 @@ from reconciler.krm.yaml import DataPath
 from reconciler.memory import cached
 from reconciler.packages.functions.field_edits import (
     EditError,
+    convert_scalar_type,
     edit_items,
     require_line_comments,
-    retype_scalar,
     set_line_comments,
     walk_fields,
 )
@@ -109,7 +109,7 @@ def parse_list_value(text: str) -> list[str] | None:
     return [format_scalar(value) or "" for value in values] if isinstance(values, list) else None
 
 
-# Most clusters set the same values in the same resources.
+# The result is cached, because most clusters set the same values in the same resources.
 _MAX_CACHED_ITEMS = 1024
 
 
@@ -143,7 +143,7 @@ def _set_fields(
     texts: list[str] = []
 
     def values() -> Iterator[tuple[DataPath, Any]]:
-        # One by one, so that each text is charged before the next one is created.
+        # The values are computed one after the other, so that each text is charged before the next one is created.
         for path, pattern, _ in fields:
             texts.append(_compute_text(item, path, pattern, setters, budget))
             is_list = isinstance(get_value_at(item.data, path), list)
@@ -196,7 +196,7 @@ def _convert_text(item: Item, path: DataPath, text: str) -> Any:
     return (
         _parse_list(text)
         if isinstance(get_value_at(item.data, path), list)
-        else retype_scalar(text, item.document, path)
+        else convert_scalar_type(text, item.document, path)
     )
 
 
@@ -228,7 +228,7 @@ def _parse_list(text: str) -> list[Any]:
     return values
 
 
-# Enough for the configurations and resources of all packages in progress.
+# Large enough for the configurations and resources of all packages in progress.
 _MAX_CACHED_SETTERS = 256
 _MAX_CACHED_CREATED_ITEMS = 1024
 
@@ -249,7 +249,7 @@ class _SetterValues:
         except PatternError as error:
             raise EditError(f"the values of the setters are too many or too long to search for: {error}") from error
 
-    def pattern(self, text: str, budget: FunctionBudget) -> str:
+    def build_pattern(self, text: str, budget: FunctionBudget) -> str:
         """Return the text with each value replaced by its setter. Raises LimitError."""
         if not self.texts:
             return text
@@ -358,7 +358,7 @@ def _find_commented_fields(
                 yield path, f"{SETTER_COMMENT}${{{name}}}", f"[{' '.join(elements)}]"
             continue
         text = format_scalar(value) or ""
-        pattern = setters.pattern(text, budget)
+        pattern = setters.build_pattern(text, budget)
         if pattern != text and "\n" not in text and value is not None:
             yield path, f"{SETTER_COMMENT}{pattern}", text
 

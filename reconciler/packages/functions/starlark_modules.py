@@ -18,7 +18,7 @@ import starlark
 from reconciler.krm.patterns import PatternError, compile_pattern
 from reconciler.krm.yaml import emit
 from reconciler.packages.functions import starlark_time
-from reconciler.packages.functions.starlark_syntax import starlark_dialect, starlark_globals
+from reconciler.packages.functions.starlark_syntax import create_starlark_dialect, create_starlark_globals
 from reconciler.packages.parsing import ParseFailure, parse_cached
 
 _REASONS: Mapping[str, tuple[str, str, tuple[str, ...]]] = {
@@ -40,12 +40,12 @@ _REASONS: Mapping[str, tuple[str, str, tuple[str, ...]]] = {
 }
 
 
-def unsupported_modules() -> dict[str, str]:
+def create_unsupported_modules() -> dict[str, str]:
     """Return the source of each module that is not supported, by its name. Every call fails with the reason."""
-    return {module: _unsupported_source(module, *parts) for module, parts in _REASONS.items()}
+    return {module: _format_unsupported_source(module, *parts) for module, parts in _REASONS.items()}
 
 
-def _unsupported_source(module: str, name: str, reason: str, functions: tuple[str, ...]) -> str:
+def _format_unsupported_source(module: str, name: str, reason: str, functions: tuple[str, ...]) -> str:
     refusal = f'def _refuse(*args, **kwargs):\n    fail("{module} cannot be used: {reason}")\n\n'
     members = ", ".join(f"{function}=_refuse" for function in functions)
     return f"{refusal}{name} = {f'struct({members})' if functions else '_refuse'}\n"
@@ -153,11 +153,11 @@ def _decode(text: str, encoding: str = "standard") -> str:
     return (base64.urlsafe_b64decode if url else base64.b64decode)(padded).decode()
 
 
-def _json_encode(value: Any) -> str:
+def _encode_json(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"), sort_keys=True)
 
 
-def _json_indent(text: str, prefix: str = "", indent: str = "\t") -> str:
+def _indent_json(text: str, prefix: str = "", indent: str = "\t") -> str:
     return json.dumps(json.loads(text), ensure_ascii=False, indent=indent).replace("\n", f"\n{prefix}")
 
 
@@ -199,13 +199,13 @@ def _hash(name: str) -> Callable[[str], str]:
 
 
 def _dumps(value: Any) -> str:
-    return emit(_sorted(value))
+    return emit(_sort_keys(value))
 
 
-def _sorted(value: Any) -> Any:
+def _sort_keys(value: Any) -> Any:
     if isinstance(value, dict):
-        return {key: _sorted(value[key]) for key in sorted(value, key=str)}
-    return [_sorted(entry) for entry in value] if isinstance(value, list) else value
+        return {key: _sort_keys(value[key]) for key in sorted(value, key=str)}
+    return [_sort_keys(entry) for entry in value] if isinstance(value, list) else value
 
 
 _MATH_FUNCTIONS = [
@@ -240,7 +240,7 @@ _MATH: dict[str, Callable[..., Any]] = {name: getattr(math, name) for name in _M
 _ModuleSource = tuple[str, Mapping[str, Callable[..., Any]]]
 
 
-def _struct(name: str, functions: Mapping[str, Callable[..., Any]], constants: str = "") -> _ModuleSource:
+def _create_struct_module(name: str, functions: Mapping[str, Callable[..., Any]], constants: str = "") -> _ModuleSource:
     """Return a module with one struct of functions and constants."""
     members = ", ".join(f"{function}=_{function}" for function in functions)
     return f"{name} = struct({members}{constants})\n", {f"_{key}": function for key, function in functions.items()}
@@ -248,22 +248,24 @@ def _struct(name: str, functions: Mapping[str, Callable[..., Any]], constants: s
 
 _MODULES: Mapping[str, _ModuleSource] = {
     "krmfn.star": (_KRMFN, {}),
-    "encoding/json.star": _struct("json", {"encode": _json_encode, "decode": json.loads, "indent": _json_indent}),
-    "encoding/yaml.star": _struct("yaml", {"loads": _loads, "dumps": _dumps}),
-    "encoding/base64.star": _struct("base64", {"encode": _encode, "decode": _decode}),
+    "encoding/json.star": _create_struct_module(
+        "json", {"encode": _encode_json, "decode": json.loads, "indent": _indent_json}
+    ),
+    "encoding/yaml.star": _create_struct_module("yaml", {"loads": _loads, "dumps": _dumps}),
+    "encoding/base64.star": _create_struct_module("base64", {"encode": _encode, "decode": _decode}),
     "re.star": (
         _RE,
         {"_findall": _findall, "_match": _match, "_search": _search, "_split": _split, "_sub": _sub},
     ),
-    "math.star": _struct(
+    "math.star": _create_struct_module(
         "math",
         _MATH | {"mod": math.fmod, "round": round},
         f", e={math.e!r}, pi={math.pi!r}",
     ),
     "encoding/csv.star": (_CSV, {"_rows": _rows, "_lines": _lines}),
-    "hash.star": _struct("hash", {name: _hash(name) for name in ("md5", "sha1", "sha256")}),
+    "hash.star": _create_struct_module("hash", {name: _hash(name) for name in ("md5", "sha1", "sha256")}),
     "time.star": (starlark_time.TIME_MODULE_SOURCE, starlark_time.TIME_MODULE_FUNCTIONS),
-    **{name: (source, {}) for name, source in unsupported_modules().items()},
+    **{name: (source, {}) for name, source in create_unsupported_modules().items()},
 }
 
 
@@ -276,5 +278,5 @@ def load_starlark_module(name: str) -> starlark.FrozenModule:
     module = starlark.Module()
     for key, function in functions.items():
         module.add_callable(key, function)
-    starlark.eval(module, starlark.parse(name, source, starlark_dialect()), starlark_globals())
+    starlark.eval(module, starlark.parse(name, source, create_starlark_dialect()), create_starlark_globals())
     return module.freeze()

@@ -14,13 +14,17 @@ import starlark as interpreter
 
 from reconciler.memory import cached
 from reconciler.packages.functions.limits import find_items_error
-from reconciler.packages.functions.starlark_syntax import find_nesting_error, starlark_dialect, starlark_globals
+from reconciler.packages.functions.starlark_syntax import (
+    create_starlark_dialect,
+    create_starlark_globals,
+    find_nesting_error,
+)
 
 # The interpreter polls once per thousand loop iterations or calls. A script may use ten million of them.
 _MAX_POLLS = 10_000
 _MAX_CALL_DEPTH = 200
 _MAX_LOG_CHARACTERS = 10_000
-# Enough for the scripts of all packages in progress.
+# Large enough for the scripts of all packages in progress.
 _MAX_CACHED_SCRIPTS = 256
 # set() returns a dictionary, because the interpreter has no sets.
 _PRELUDE = """
@@ -108,12 +112,12 @@ def _run_script(name: str, source: str, resources: dict[str, Any], log: Callable
 
 @cached(1)
 def _get_globals() -> interpreter.Globals:
-    return starlark_globals()
+    return create_starlark_globals()
 
 
 @cached(_MAX_CACHED_SCRIPTS)
 def _parse_script(name: str, source: str) -> interpreter.AstModule:
-    return interpreter.parse(name, source, starlark_dialect())
+    return interpreter.parse(name, source, create_starlark_dialect())
 
 
 def _format_reason(text: str, name: str) -> str:

@@ -12,7 +12,7 @@ import starlark
 from reconciler.memory import cached
 
 
-def starlark_dialect() -> starlark.Dialect:
+def create_starlark_dialect() -> starlark.Dialect:
     """Return the dialect of scripts and modules: top-level statements, functions, load, f-strings."""
     dialect = starlark.Dialect.extended()
     dialect.enable_top_level_stmt = True
@@ -20,7 +20,7 @@ def starlark_dialect() -> starlark.Dialect:
     return dialect
 
 
-def starlark_globals() -> starlark.Globals:
+def create_starlark_globals() -> starlark.Globals:
     """Return the built-in names of the language, without `print`, which the caller adds."""
     extension = starlark.LibraryExtension
     return starlark.Globals.extended_by([extension.StructType, extension.Json, extension.Map, extension.Filter])

@@ -36,7 +36,7 @@ _LAYOUT_ELEMENTS: Mapping[str, tuple[str, Callable[[Mapping[str, int]], str]]] =
     "MST": ("UTC", lambda fields: "UTC"),
     "01": (r"(?P<month>\d\d)", lambda fields: f"{fields['month']:02}"),
     "02": (r"(?P<day>\d\d)", lambda fields: f"{fields['day']:02}"),
-    "03": (r"(?P<hour>\d\d)", lambda fields: f"{_twelve_hour(fields):02}"),
+    "03": (r"(?P<hour>\d\d)", lambda fields: f"{_get_twelve_hour(fields):02}"),
     "04": (r"(?P<minute>\d\d)", lambda fields: f"{fields['minute']:02}"),
     "05": (r"(?P<second>\d\d)", lambda fields: f"{fields['second']:02}"),
     "15": (r"(?P<hour>\d\d)", lambda fields: f"{fields['hour']:02}"),
@@ -44,7 +44,7 @@ _LAYOUT_ELEMENTS: Mapping[str, tuple[str, Callable[[Mapping[str, int]], str]]] =
     "_2": (r"(?P<day>[ \d]\d)", lambda fields: f"{fields['day']:2}"),
     "1": (r"(?P<month>\d\d?)", lambda fields: str(fields["month"])),
     "2": (r"(?P<day>\d\d?)", lambda fields: str(fields["day"])),
-    "3": (r"(?P<hour>\d\d?)", lambda fields: str(_twelve_hour(fields))),
+    "3": (r"(?P<hour>\d\d?)", lambda fields: str(_get_twelve_hour(fields))),
     "4": (r"(?P<minute>\d\d?)", lambda fields: str(fields["minute"])),
     "5": (r"(?P<second>\d\d?)", lambda fields: str(fields["second"])),
 }
@@ -100,7 +100,7 @@ def _read(text: str, layout: str, location: str) -> int:
     nanoseconds = _to_nanoseconds(
         [*numbers, hour, int(fields.get("minute", 0)), int(fields.get("second", 0))], location
     )
-    return nanoseconds - _offset(fields.get("zone", "Z"))
+    return nanoseconds - _parse_offset(fields.get("zone", "Z"))
 
 
 def _compile_layout(layout: str) -> Any:
@@ -113,13 +113,13 @@ def _compile_layout(layout: str) -> Any:
     )
 
 
-def _offset(zone: str) -> int:
+def _parse_offset(zone: str) -> int:
     return _parse_timestamp("1970-01-01T00:00:00Z") - _parse_timestamp(f"1970-01-01T00:00:00{zone}")
 
 
 def _parts(nanoseconds: int) -> dict[str, int]:
     """Return the fields of a time in UTC."""
-    fields = _calendar_fields(nanoseconds)
+    fields = _compute_calendar_fields(nanoseconds)
     del fields["weekday"]
     return fields | {
         "nanosecond": nanoseconds % NANOSECONDS_PER_SECOND,
@@ -130,7 +130,7 @@ def _parts(nanoseconds: int) -> dict[str, int]:
 
 def _format(nanoseconds: int, layout: str) -> str:
     """Return a time in a Go layout."""
-    fields = _calendar_fields(nanoseconds)
+    fields = _compute_calendar_fields(nanoseconds)
     return str(_LAYOUT.sub(lambda match: _LAYOUT_ELEMENTS[match.group(0)][1](fields), layout))
 
 
@@ -145,7 +145,7 @@ def _duration(text: str) -> dict[str, Any]:
     return in_units | {"milliseconds": total // 10**6, "microseconds": total // 10**3, "nanoseconds": total}
 
 
-def _calendar_fields(nanoseconds: int) -> dict[str, int]:
+def _compute_calendar_fields(nanoseconds: int) -> dict[str, int]:
     timestamp = Timestamp(nanoseconds)
     names = {"year": "year", "day": "date", "hour": "hours", "minute": "minutes", "second": "seconds"}
     parts = {name: read_calendar_field(timestamp, source_name, "") for name, source_name in names.items()}
@@ -155,7 +155,7 @@ def _calendar_fields(nanoseconds: int) -> dict[str, int]:
     }
 
 
-def _twelve_hour(fields: Mapping[str, int]) -> int:
+def _get_twelve_hour(fields: Mapping[str, int]) -> int:
     return fields["hour"] % 12 or 12
 
 

@@ -177,7 +177,7 @@ def read_kptfile(content: bytes, file: str = KPTFILE) -> Kptfile | tuple[Finding
     return _parse_model(parsed, file)
 
 
-def new_kptfile(name: str) -> Kptfile:
+def create_kptfile(name: str) -> Kptfile:
     """Return a minimal Kptfile."""
     data = {"apiVersion": "kpt.dev/v1", "kind": "Kptfile", "metadata": {"name": name}}
     kptfile = read_kptfile(emit(data).encode())

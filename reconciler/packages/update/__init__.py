@@ -10,7 +10,7 @@ from reconciler.packages.update.fetching import (
     list_ref_candidates,
     update_from_upstream,
 )
-from reconciler.packages.update.options import MergeOptions, compat_options
+from reconciler.packages.update.options import MergeOptions, create_compat_options
 from reconciler.packages.update.sides import UpdateResult
 from reconciler.packages.update.three_way import get_update_strategy, merge_packages, update_package
 
@@ -19,7 +19,7 @@ __all__ = [
     "MergeOptions",
     "PackageFetcher",
     "UpdateResult",
-    "compat_options",
+    "create_compat_options",
     "get_package",
     "get_update_strategy",
     "list_ref_candidates",

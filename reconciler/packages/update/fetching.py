@@ -11,12 +11,12 @@ from reconciler.catalog.files import FileTree
 from reconciler.krm.findings import SourceLocation
 from reconciler.packages.clone import add_merge_comments
 from reconciler.packages.codes import SUBPACKAGE_DEPTH, UPSTREAM_MISSING
-from reconciler.packages.kptfile import KPTFILE, GitUpstream, Kptfile, Strategy, new_kptfile, read_kptfile
+from reconciler.packages.kptfile import KPTFILE, GitUpstream, Kptfile, Strategy, create_kptfile, read_kptfile
 from reconciler.packages.package import Package, join_path
 from reconciler.packages.update.kptfile_merge import merge_kptfile
 from reconciler.packages.update.options import MergeOptions
 from reconciler.packages.update.sides import MergeSides, UpdateResult, find_kptfile, is_below, is_unfetched
-from reconciler.packages.update.three_way import comment_changed_files, get_update_strategy, update_package_tree
+from reconciler.packages.update.three_way import add_comments_to_changed_files, get_update_strategy, update_package_tree
 
 
 @dataclass(frozen=True)
@@ -83,7 +83,7 @@ def update_from_upstream(
         remote_packages = _find_remote_below(result.files, package)
         pending += reversed(remote_packages)
         result = replace(result, files=_set_refs(result.files, remote_packages, root, ref, strategy))
-    return replace(result, files=local) if result.has_failed else comment_changed_files(result, local, options)
+    return replace(result, files=local) if result.has_failed else add_comments_to_changed_files(result, local, options)
 
 
 def _update_single(
@@ -173,7 +173,7 @@ def get_package(
     If the findings contain an error, there are no files.
     """
     location = {"repo": source.repo, "directory": source.directory, "ref": source.ref}
-    kptfile = new_kptfile(name)
+    kptfile = create_kptfile(name)
     upstream = {"type": "git", "git": location, "updateStrategy": strategy}
     new_file = kptfile.with_data({**kptfile.data, "upstream": upstream})
     result = UpdateResult(FileTree().with_files({KPTFILE: new_file.to_bytes()}))

@@ -81,21 +81,21 @@ def pair_functions(before: Sequence[FunctionEntry], after: Sequence[FunctionEntr
 
 def is_variant_function(function: FunctionEntry) -> bool:
     """Return whether a PackageVariant added the function."""
-    return _VARIANT_FUNCTION_NAME.fullmatch(_text(function.get("name"))) is not None
+    return _VARIANT_FUNCTION_NAME.fullmatch(_get_text(function.get("name"))) is not None
 
 
 def get_function_base(function: FunctionEntry) -> tuple[str, str]:
     """Return the base name of a function: ("image", last path segment) or ("exec", first word of the command)."""
-    if image := _text(function.get("image")):
+    if image := _get_text(function.get("image")):
         return "image", image.partition("@")[0].rpartition("/")[2].partition(":")[0]
-    command = _text(function.get("exec")).split(maxsplit=1)
+    command = _get_text(function.get("exec")).split(maxsplit=1)
     return "exec", command[0] if command else ""
 
 
 def _index_names(functions: Sequence[FunctionEntry]) -> dict[str, int]:
     names: dict[str, int] = {}
     for index, function in enumerate(functions):
-        if name := _text(function.get("name")):
+        if name := _get_text(function.get("name")):
             names.setdefault(name, index)
     return names
 
@@ -141,7 +141,7 @@ def _pair_most_similar(
 
 
 def _can_be_paired(old: FunctionEntry, new: FunctionEntry) -> bool:
-    names = _text(old.get("name")), _text(new.get("name"))
+    names = _get_text(old.get("name")), _get_text(new.get("name"))
     return "" in names or names[0] == names[1]
 
 
@@ -159,7 +159,7 @@ def _compute_similarity(old: frozenset[tuple[str, ...]], new: frozenset[tuple[st
     return len(old & new) / (len(old | new) or 1)
 
 
-def _text(value: object) -> str:
+def _get_text(value: object) -> str:
     return value if isinstance(value, str) else ""
 
 
@@ -202,7 +202,7 @@ def merge_functions(sides: SideValues, rules: MergeRules) -> MergeOutcome:
         return sides.one_sided_outcome
     origin, updated, local = sides.map_sides(_list_functions)
     merge = _FunctionListMerge(*number_functions(origin, updated, local), rules)
-    functions, conflicts = merge.result()
+    functions, conflicts = merge.build_result()
     if merge.keeps_additions and origin and not updated:
         conflicts = (_create_conflict("field", sides, "local", "D5"), *conflicts)
     return (sides.local if is_equal_data(functions, local) else functions or ABSENT), conflicts
@@ -222,7 +222,7 @@ class _FunctionListMerge:
         """Whether functions are kept that only the local list has and no PackageVariant added."""
         return any(self._is_addition(number) for number in self.local) and not self._loses_additions
 
-    def result(self) -> tuple[list[FunctionEntry], tuple[Conflict, ...]]:
+    def build_result(self) -> tuple[list[FunctionEntry], tuple[Conflict, ...]]:
         """Return the merged functions in order, and the conflicts with pointers that start at the list."""
         outcomes = {number: self._merge_one(number) for number in self.local | self.updated}
         kept_functions = {number: function for number, (function, _) in outcomes.items() if function is not ABSENT}
@@ -238,7 +238,9 @@ class _FunctionListMerge:
     def _merge_one(self, number: int) -> MergeOutcome:
         if self._is_addition(number) and self._loses_additions:
             return ABSENT, ()
-        return merge_function(SideValues(self.origin, self.updated, self.local).map_sides(_getter(number)), self.rules)
+        return merge_function(
+            SideValues(self.origin, self.updated, self.local).map_sides(_create_getter(number)), self.rules
+        )
 
     @property
     def _loses_additions(self) -> bool:
@@ -288,10 +290,10 @@ def _merge_fields(sides: SideValues, rules: MergeRules) -> MergeOutcome:
     conflicts: list[Conflict] = []
     for name in ("selectors", "exclude"):
         value, selector_conflicts = merge_selectors(
-            fields.map_sides(_getter(name)), rules.winner, empty_means_all=name == "selectors"
+            fields.map_sides(_create_getter(name)), rules.winner, empty_means_all=name == "selectors"
         )
         conflicts += _with_pointer_prefix(selector_conflicts, (name,))
-        fields = fields.map_sides(_setter(name, value))
+        fields = fields.map_sides(_create_setter(name, value))
     merged, field_conflicts = merge_data(*fields, UNKNOWN_SCHEMA, rules)
     removed = dict(_resolve_exclusive(fields, merged, rules.winner))
     merged = {name: value for name, value in merged.items() if name not in removed}
@@ -312,7 +314,8 @@ def _resolve_exclusive(fields: SideValues, merged: FunctionEntry, winner: Chosen
         yield (
             removed_field,
             _with_pointer_prefix(
-                [_create_conflict("field", fields.map_sides(_getter(removed_field)), winner, "D23")], (removed_field,)
+                [_create_conflict("field", fields.map_sides(_create_getter(removed_field)), winner, "D23")],
+                (removed_field,),
             )[0],
         )
 
@@ -321,11 +324,11 @@ def _has_both(function: FunctionEntry, pair: tuple[str, str]) -> bool:
     return all(function.get(field) is not None for field in pair)
 
 
-def _getter(key: Any) -> Callable[[Mapping[Any, Any]], Any]:
+def _create_getter(key: Any) -> Callable[[Mapping[Any, Any]], Any]:
     return lambda side: side.get(key, ABSENT)
 
 
-def _setter(name: str, value: Any) -> Callable[[FunctionEntry], FunctionEntry]:
+def _create_setter(name: str, value: Any) -> Callable[[FunctionEntry], FunctionEntry]:
     if value is not ABSENT:
         return lambda function: {**function, name: value}
     return lambda function: {field: kept for field, kept in function.items() if field != name}

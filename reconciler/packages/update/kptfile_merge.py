@@ -35,9 +35,9 @@ def merge_kptfile_structs(sides: SideValues, rules: MergeRules) -> tuple[StructD
     """
     parts = sides.map_sides(_select_merged_parts)
     if _can_generate_names(parts):
-        parts = parts.map_sides(partial(_with_functions, change=_with_generated_name))
+        parts = parts.map_sides(partial(_map_functions, change=_with_generated_name))
     merged_parts, conflicts = merge_data(*parts, UNKNOWN_SCHEMA, replace(rules, requires_names=True))
-    result = {} if merged_parts is ABSENT else _with_functions(merged_parts, change=_encode_function)
+    result = {} if merged_parts is ABSENT else _map_functions(merged_parts, change=_encode_function)
     return _apply_parts(sides.local, result), conflicts
 
 
@@ -76,14 +76,14 @@ def _decode_string(value: Any) -> str:
 
 def _can_generate_names(sides: SideValues) -> bool:
     """Return whether no function on any side has a name, and the generated names are unique in each list."""
-    for functions in (functions for side in sides for functions in _function_lists(side)):
+    for functions in (functions for side in sides for functions in _iterate_function_lists(side)):
         names = [_generate_name(function) for function in functions]
         if any("name" in function for function in functions) or len(set(names)) < len(names):
             return False
     return True
 
 
-def _function_lists(side: StructData) -> Iterator[list[dict[str, Any]]]:
+def _iterate_function_lists(side: StructData) -> Iterator[list[dict[str, Any]]]:
     pipeline = side.get("pipeline") or {}
     yield from (pipeline[name] for name in _FUNCTION_LISTS if name in pipeline)
 
@@ -92,7 +92,7 @@ def _generate_name(function: StructData) -> str:
     return _GENERATED_NAME_PREFIX + str(function.get("exec") or str(function.get("image", "")).split(":")[0])
 
 
-def _with_functions(side: StructData, change: Callable[[StructData], StructData]) -> StructData:
+def _map_functions(side: StructData, change: Callable[[StructData], StructData]) -> StructData:
     """Return the parts with a function applied to each pipeline function. Empty lists are removed."""
     if "pipeline" not in side:
         return side
@@ -181,8 +181,8 @@ def merge_kptfile(
     sides = SideValues(*(kptfile.data if kptfile else {} for kptfile in (origin, updated, local)))
     if take_upstream:
         sides = sides._replace(local=_with_upstream_of(sides.updated, sides.local))
-    for path in _local_paths(sides.updated, whole=whole):
-        sides = sides.map_sides(_value_setter(path, _get_value(sides.local, path)))
+    for path in _list_local_paths(sides.updated, whole=whole):
+        sides = sides.map_sides(_create_value_setter(path, _get_value(sides.local, path)))
     if options.profile == "compat" and not whole:
         data, conflicts = merge_kptfile_structs(sides, options.rules)
         return local.with_data(data), conflicts
@@ -212,7 +212,7 @@ def _write_data(
     )
 
 
-def _local_paths(updated: Data, *, whole: bool) -> tuple[Path, ...]:
+def _list_local_paths(updated: Data, *, whole: bool) -> tuple[Path, ...]:
     """Return the paths whose local value stays."""
     if not whole:
         return (*_IDENTITY, *_PACKAGE, *_UPSTREAM)
@@ -223,7 +223,7 @@ def _local_paths(updated: Data, *, whole: bool) -> tuple[Path, ...]:
 def _with_upstream_of(updated: Data, local: Data) -> Data:
     for path in _UPSTREAM:
         if (value := _get_value(updated, path)) is not ABSENT:
-            local = _with_value(local, path, value)
+            local = _set_value(local, path, value)
     return local
 
 
@@ -233,7 +233,7 @@ def _merge_data(sides: SideValues, rules: MergeRules) -> tuple[Data, tuple[Confl
         special_conflicts += [
             replace(conflict, pointer=format_pointer(path) + conflict.pointer) for conflict in conflicts
         ]
-        sides = sides.map_sides(_value_setter(path, value))
+        sides = sides.map_sides(_create_value_setter(path, value))
     data, conflicts = merge_data(*sides, KPTFILE_SCHEMA, rules)
     return data, (*conflicts, *special_conflicts)
 
@@ -254,17 +254,17 @@ def _get_value(data: Any, path: Path) -> Any:
     return data
 
 
-def _value_setter(path: Path, value: Any) -> Callable[[Data], Data]:
-    return lambda data: _with_value(data, path, value)
+def _create_value_setter(path: Path, value: Any) -> Callable[[Data], Data]:
+    return lambda data: _set_value(data, path, value)
 
 
-def _with_value(data: Data, path: Path, value: Any) -> Data:
+def _set_value(data: Data, path: Path, value: Any) -> Data:
     """Return data with this value, or without it for ABSENT. A mapping that becomes empty is removed."""
     key, *inner_path = path
     if inner_path:
         inner = data.get(key)
         mapping = inner if isinstance(inner, Mapping) else {}
-        value = _with_value(mapping, tuple(inner_path), value)
+        value = _set_value(mapping, tuple(inner_path), value)
         if not value:
             # A mapping that was empty before stays.
             value = ABSENT if mapping else data.get(key, ABSENT)

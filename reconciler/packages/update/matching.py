@@ -80,7 +80,7 @@ def match_resources(
     path, and `use_annotations` matches by the upstream-identifier annotation, if there is one candidate on each side.
     """
     groups = _match_exactly(sides)
-    for key_of in _weaker_key_functions(follow_moves=follow_moves, use_annotations=use_annotations):
+    for key_of in _iterate_weaker_key_functions(follow_moves=follow_moves, use_annotations=use_annotations):
         groups = _join_groups(groups, key_of)
     return tuple(sorted(groups, key=_sort_key))
 
@@ -131,7 +131,7 @@ def get_move_key(entry: MergeEntry) -> IdentityKey | None:
     return entry.plain_identity if entry.plain_identity[3] else None
 
 
-def _weaker_key_functions(*, follow_moves: bool, use_annotations: bool) -> Iterator[KeyOf]:
+def _iterate_weaker_key_functions(*, follow_moves: bool, use_annotations: bool) -> Iterator[KeyOf]:
     if follow_moves or use_annotations:
         yield lambda entry, is_local: (*entry.plain_identity, entry.path)
     if follow_moves:
@@ -162,12 +162,12 @@ def _join_groups(groups: Sequence[ResourceGroup], key_of: KeyOf) -> list[Resourc
     joined: dict[int, ResourceGroup] = {}
     for candidates in by_key.values():
         parts = [group for group in candidates if id(group) not in joined]
-        united = _unite(parts) if len(parts) > 1 else None
+        united = _combine_groups(parts) if len(parts) > 1 else None
         joined |= {id(group): united for group in parts} if united else {}
     return list(dict.fromkeys(joined.get(id(group), group) for group in groups))
 
 
-def _unite(groups: Sequence[ResourceGroup]) -> ResourceGroup | None:
+def _combine_groups(groups: Sequence[ResourceGroup]) -> ResourceGroup | None:
     union = ResourceGroup()
     for group in groups:
         if any(getattr(union, side) and getattr(group, side) for side in ("origin", "updated", "local")):

@@ -16,7 +16,7 @@ from reconciler.packages.kptfile import Profile
 
 @dataclass(frozen=True)
 class MergeOptions:
-    """How packages are merged. The defaults are the profile `safe`; `compat_options` switches all deviations off.
+    """Options of a merge. The defaults are the profile `safe`; `create_compat_options` switches all deviations off.
 
     `rules.winner` also decides files that both sides changed and that are not merged, except for opaque files. For
     opaque files, the local side always wins.
@@ -48,7 +48,7 @@ class MergeOptions:
     """
 
 
-def compat_options(schemas: MergeSchemas | None = None) -> MergeOptions:
+def create_compat_options(schemas: MergeSchemas | None = None) -> MergeOptions:
     """Return the options that reproduce kpt exactly."""
     return MergeOptions(
         profile="compat",
@@ -93,7 +93,7 @@ DEVIATIONS = (*_RULE_SWITCHES, *_FILE_SWITCHES)
 
 def build_merge_options(profile: Profile, deviations: Mapping[str, bool]) -> MergeOptions:
     """Return a profile's options with some deviations switched on or off by number. Unknown numbers are ignored."""
-    options = MergeOptions() if profile == "safe" else compat_options()
+    options = MergeOptions() if profile == "safe" else create_compat_options()
     rule_switches = {name: deviations[number] for number, name in _RULE_SWITCHES.items() if number in deviations}
     file_switches = {name: deviations[number] for number, name in _FILE_SWITCHES.items() if number in deviations}
     # The keys are names of bool fields.

@@ -23,7 +23,7 @@ _RENDERED = "Rendered"
 _METADATA = ("metadata",)
 
 
-def package_diff(old: FileTree, new: FileTree) -> tuple[str, ...]:
+def list_changed_files(old: FileTree, new: FileTree) -> tuple[str, ...]:
     """Return the sorted paths of the files that differ.
 
     Kptfiles are compared without name, upstream, upstreamLock and render status, and resources without merge comments
@@ -56,10 +56,10 @@ def is_same_resource(old: Document, new: Document, profile: Profile) -> bool:
 
 def is_same_text(old: Document, new: Document) -> bool:
     """Return whether the texts of two documents differ only in changes of tools."""
-    return old.text == new.text or _text_without_tool_changes(old) == _text_without_tool_changes(new)
+    return old.text == new.text or _remove_tool_changes(old) == _remove_tool_changes(new)
 
 
-def _text_without_tool_changes(document: Document) -> str:
+def _remove_tool_changes(document: Document) -> str:
     # A change that cannot be removed is compared.
     with suppress(YamlError):
         if (document.comment(_METADATA) or "").startswith(MERGE_COMMENT):
@@ -85,9 +85,9 @@ def remove_ignored_annotations(data: Any, ignored: tuple[str, ...] = IGNORED_ANN
     annotations = metadata.get("annotations") if isinstance(metadata, Mapping) else None
     if not isinstance(metadata, Mapping) or not isinstance(annotations, Mapping):
         return data
-    kept = {key: value for key, value in annotations.items() if key not in ignored}
+    remaining = {key: value for key, value in annotations.items() if key not in ignored}
     other_metadata = {key: value for key, value in metadata.items() if key != "annotations"}
-    return {**data, "metadata": {**other_metadata, "annotations": kept} if kept else other_metadata}
+    return {**data, "metadata": {**other_metadata, "annotations": remaining} if remaining else other_metadata}
 
 
 def is_resource_file(path: str) -> bool:
@@ -135,8 +135,8 @@ def _remove_tool_fields(file: YamlFile | ParseFailure) -> Any:
     if not isinstance(data, Mapping):
         return data
     compared = {key: value for key, value in data.items() if key not in _TOOL_SECTIONS}
-    compared["metadata"] = {key: value for key, value in _mapping(data.get("metadata")).items() if key != "name"}
-    compared["status"] = without_render_status(_mapping(data.get("status")))
+    compared["metadata"] = {key: value for key, value in _get_mapping(data.get("metadata")).items() if key != "name"}
+    compared["status"] = remove_render_status(_get_mapping(data.get("status")))
     return {key: value for key, value in compared.items() if value}
 
 
@@ -146,14 +146,14 @@ def is_minimal_kptfile(content: bytes) -> bool:
     return isinstance(compared, Mapping) and compared.keys() <= {"apiVersion", "kind"}
 
 
-def without_render_status(status: Mapping[str, Any]) -> dict[str, Any]:
+def remove_render_status(status: Mapping[str, Any]) -> dict[str, Any]:
     """Return a Kptfile's status without the render status that kpt writes."""
-    kept = {key: value for key, value in status.items() if key != "renderStatus"}
-    conditions = kept.get("conditions")
+    remaining = {key: value for key, value in status.items() if key != "renderStatus"}
+    conditions = remaining.get("conditions")
     if isinstance(conditions, list):
-        kept["conditions"] = [entry for entry in conditions if _mapping(entry).get("type") != _RENDERED]
-    return {key: value for key, value in kept.items() if value}
+        remaining["conditions"] = [entry for entry in conditions if _get_mapping(entry).get("type") != _RENDERED]
+    return {key: value for key, value in remaining.items() if value}
 
 
-def _mapping(value: Any) -> Mapping[str, Any]:
+def _get_mapping(value: Any) -> Mapping[str, Any]:
     return value if isinstance(value, Mapping) else {}

@@ -26,10 +26,10 @@ from reconciler.packages.update.options import MergeOptions
 from reconciler.packages.update.sides import MergeSides, UpdateResult
 from reconciler.packages.update.whole_files import (
     DELETED_UPSTREAM,
+    create_single_file_result,
     format_conflict_file,
     merge_executable_bit,
     merge_whole_file,
-    single_file_result,
 )
 
 
@@ -45,7 +45,7 @@ def order_resources(groups: Sequence[ResourceGroup], path: str) -> list[Resource
 
 def order_by_index(groups: Sequence[ResourceGroup]) -> list[ResourceGroup]:
     """Return the resources of a file by their index. The index is merged like a field, as kpt does."""
-    return sorted(groups, key=_merged_index)
+    return sorted(groups, key=_get_merged_index)
 
 
 def _list_side(
@@ -80,23 +80,23 @@ def _insert_new(
     for group in updated:
         if id(group) in placed_ids:
             if pending:
-                position = _position(ordered, group)
+                position = _get_position(ordered, group)
                 ordered[position:position] = pending
                 pending = []
             predecessor = group
         elif predecessor is None:
             pending.append(group)
         else:
-            ordered.insert(_position(ordered, predecessor) + 1, group)
+            ordered.insert(_get_position(ordered, predecessor) + 1, group)
             predecessor = group
     return ordered + pending
 
 
-def _position(ordered: Sequence[ResourceGroup], group: ResourceGroup) -> int:
+def _get_position(ordered: Sequence[ResourceGroup], group: ResourceGroup) -> int:
     return next(index for index, other in enumerate(ordered) if other is group)
 
 
-def _merged_index(group: ResourceGroup) -> int:
+def _get_merged_index(group: ResourceGroup) -> int:
     origin, updated, local = group.origin, group.updated, group.local
     if updated and (not origin or not local or updated.index != origin.index):
         return updated.index
@@ -144,7 +144,7 @@ class ResourceFiles:
         )
         return match_by_position(groups) if self.options.match_positions else groups
 
-    def unmerged_files(self) -> Iterator[UpdateResult]:
+    def iterate_unmerged_files(self) -> Iterator[UpdateResult]:
         """Yield the files that are not merged, as one side has them: files with errors and files without resources."""
         for path in self.paths:
             if path in self.errors_by_path:
@@ -154,14 +154,14 @@ class ResourceFiles:
 
     def _take_whole_file(self, path: str, code: FindingCode, message: str, line: int) -> UpdateResult:
         if not self.options.isolate_broken:
-            return single_file_result(path, self.sides.local.get(path)).with_details(
+            return create_single_file_result(path, self.sides.local.get(path)).with_details(
                 (), [code.finding(message, SourceLocation(path, line))]
             )
-        result = merge_whole_file(self.sides, path, self._winner(path), "D17")
+        result = merge_whole_file(self.sides, path, self._choose_winner(path), "D17")
         text = f"{message}; one side's file was taken as a whole" if result.conflicts else message
         return result.with_details((), [downgrade_to_warning(code.finding(text, SourceLocation(path, line)))])
 
-    def _winner(self, path: str) -> ChosenSide:
+    def _choose_winner(self, path: str) -> ChosenSide:
         """Return the side whose file is taken. A file without errors wins against a file with errors."""
         updated, local = (
             _find_file_error(path, side[path].data) if path in side else None

@@ -31,8 +31,8 @@ from reconciler.packages.update.sides import MergeSides, UpdateResult, combine_r
 from reconciler.packages.update.whole_files import (
     DELETED_LOCALLY,
     DELETED_UPSTREAM,
+    create_single_file_result,
     resolve_one_sided,
-    single_file_result,
 )
 
 _CRD = "CustomResourceDefinition"
@@ -49,9 +49,9 @@ def merge_resource_files(sides: MergeSides, options: MergeOptions) -> UpdateResu
     )
     resource_files = ResourceFiles(sides, tuple(sorted(paths_to_parse)), options)
     whole_files = combine_results(
-        single_file_result(path, file[0]) for path, file in resolved.items() if path not in resource_files.paths
+        create_single_file_result(path, file[0]) for path, file in resolved.items() if path not in resource_files.paths
     )
-    return combine_results([whole_files, *resource_files.unmerged_files(), _merge_files(resource_files)])
+    return combine_results([whole_files, *resource_files.iterate_unmerged_files(), _merge_files(resource_files)])
 
 
 def _resolve_without_parsing(sides: MergeSides, path: str, options: MergeOptions) -> tuple[File | None] | None:
@@ -117,7 +117,7 @@ class _KnownSchemas:
 
     resource_files: ResourceFiles
 
-    def of(self, entry: MergeEntry) -> MergeSchema:
+    def get_schema(self, entry: MergeEntry) -> MergeSchema:
         """Return the merge schema of a resource."""
         schemas = self.resource_files.options.schemas
         kind = (entry.api_version, entry.kind)
@@ -127,11 +127,11 @@ class _KnownSchemas:
     def _with_crds(self) -> MergeSchemas:
         options, sides = self.resource_files.options, self.resource_files.sides
         crd_sides = (sides.updated, sides.local, sides.origin) if options.crds_of_all_sides else (sides.local,)
-        crds = [entry.data for side in crd_sides for path in side for entry in _crds(path, side[path].data)]
+        crds = [entry.data for side in crd_sides for path in side for entry in _iterate_crds(path, side[path].data)]
         return options.schemas.with_crds(*crds, compat=options.profile == "compat")
 
 
-def _crds(path: str, content: bytes) -> Iterator[MergeEntry]:
+def _iterate_crds(path: str, content: bytes) -> Iterator[MergeEntry]:
     if _CRD.encode() in content:
         yield from (entry for entry in parse_entries(path, content) if entry.kind == _CRD)
 
@@ -180,18 +180,18 @@ def _merge_deleted_locally(origin: MergeEntry, updated: MergeEntry, options: Mer
 
 def _merge_changed(group: ResourceGroup, schemas: _KnownSchemas, options: MergeOptions) -> _Outcome:
     entry = group.first
-    origin, updated, local = (_document(side) for side in (group.origin, group.updated, group.local))
+    origin, updated, local = (_get_document(side) for side in (group.origin, group.updated, group.local))
     try:
-        merged = merge3(origin, updated, local, schemas.of(entry), options.rules)
+        merged = merge3(origin, updated, local, schemas.get_schema(entry), options.rules)
     except (MergeError, YamlError) as error:
         finding = MERGE_IMPOSSIBLE.finding(str(error), entry.location)
         return _Outcome(PlacedResource(group, entry.path, entry.document), (), (finding,))
-    path = _merged_path(group)
+    path = _get_merged_path(group)
     conflicts = tuple(replace(_locate_conflict(conflict, entry), file=path) for conflict in merged.conflicts)
     return _Outcome(PlacedResource(group, path, merged.document) if merged.document else None, conflicts)
 
 
-def _merged_path(group: ResourceGroup) -> str:
+def _get_merged_path(group: ResourceGroup) -> str:
     """Return the file of a merged resource: the local one if it was moved locally, otherwise upstream's."""
     origin, updated, local = group.origin, group.updated, group.local
     assert updated is not None
@@ -199,7 +199,7 @@ def _merged_path(group: ResourceGroup) -> str:
     return updated.path if origin and local.path == origin.path else local.path
 
 
-def _document(entry: MergeEntry | None) -> Document | None:
+def _get_document(entry: MergeEntry | None) -> Document | None:
     return entry.document if entry else None
 
 

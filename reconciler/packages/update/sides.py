@@ -73,7 +73,7 @@ class MergeSides:
         """The sorted paths of all sides."""
         return tuple(sorted({path for side in self for path in side}))
 
-    def files_below(self, folder: str) -> MergeSides:
+    def select_files_below(self, folder: str) -> MergeSides:
         """Return the files below a folder, with unchanged paths."""
         return self.map_sides(lambda side: select_files_below(side, folder))
 
@@ -91,7 +91,7 @@ class MergeSides:
     @property
     def packages(self) -> tuple[str, ...]:
         """The paths of all packages below the root on any side, parents before children."""
-        return tuple(sorted({path for side in self for path in Package(side).subpackages}, key=_depth_and_path))
+        return tuple(sorted({path for side in self for path in Package(side).subpackages}, key=_get_depth_and_path))
 
     def has_upstream(self, package: str) -> bool:
         """Return whether the package has its own upstream on any side."""
@@ -138,5 +138,5 @@ def _has_upstream(files: FileTree, package: str) -> bool:
     return kptfile is not None and kptfile.upstream is not None
 
 
-def _depth_and_path(path: str) -> tuple[int, str]:
+def _get_depth_and_path(path: str) -> tuple[int, str]:
     return path.count("/"), path

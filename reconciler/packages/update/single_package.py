@@ -19,12 +19,12 @@ from reconciler.packages.update.sides import MergeSides, UpdateResult, combine_r
 from reconciler.packages.update.whole_files import (
     DELETED_LOCALLY,
     DELETED_UPSTREAM,
+    create_single_file_result,
     format_conflict_file,
     merge_executable_bit,
     merge_opaque_file,
     merge_whole_file,
     resolve_one_sided,
-    single_file_result,
 )
 
 
@@ -74,15 +74,15 @@ def merge_package_kptfile(
     if local is None:
         return _merge_deleted_kptfile(path, origin, updated, options)
     if updated is None and options.profile == "safe":
-        return single_file_result(path, local) if is_root else _merge_removed_kptfile(path, origin, local)
+        return create_single_file_result(path, local) if is_root else _merge_removed_kptfile(path, origin, local)
     if options.keep_untouched and origin == updated:
-        return single_file_result(path, local)
+        return create_single_file_result(path, local)
     return _merge_kptfiles(sides, path, options, is_root=is_root, take_upstream=take_upstream)
 
 
 def _merge_deleted_kptfile(path: str, origin: File | None, updated: File | None, options: MergeOptions) -> UpdateResult:
     if origin is None or options.profile == "compat":
-        return single_file_result(path, updated)
+        return create_single_file_result(path, updated)
     conflict = Conflict(
         "file",
         "",
@@ -93,14 +93,14 @@ def _merge_deleted_kptfile(path: str, origin: File | None, updated: File | None,
         DELETED_LOCALLY,
         file=path,
     )
-    return single_file_result(path, None).with_details([conflict] if updated not in (None, origin) else [])
+    return create_single_file_result(path, None).with_details([conflict] if updated not in (None, origin) else [])
 
 
 def _merge_removed_kptfile(path: str, origin: File | None, local: File) -> UpdateResult:
     if origin is None:
-        return single_file_result(path, local)
+        return create_single_file_result(path, local)
     if is_same_content(path, origin.data, local.data):
-        return single_file_result(path, None)
+        return create_single_file_result(path, None)
     conflict = Conflict(
         "file",
         "",
@@ -111,7 +111,7 @@ def _merge_removed_kptfile(path: str, origin: File | None, local: File) -> Updat
         DELETED_UPSTREAM,
         file=path,
     )
-    return single_file_result(path, local).with_details([conflict])
+    return create_single_file_result(path, local).with_details([conflict])
 
 
 def _merge_whole_kptfile(sides: MergeSides, package: str, options: MergeOptions) -> UpdateResult:
@@ -141,17 +141,17 @@ def _merge_kptfiles(
     try:
         kptfile, conflicts = merge_kptfile(origin, updated, local, options, take_upstream=take_upstream, whole=whole)
     except MergeError as error:
-        return single_file_result(path, sides.local[path]).with_details(
+        return create_single_file_result(path, sides.local[path]).with_details(
             (), [MERGE_IMPOSSIBLE.finding(str(error), SourceLocation(path))]
         )
     mode = merge_executable_bit(*(side.get(path) for side in sides))
     located_conflicts = (Conflict(**{**vars(conflict), "file": path}) for conflict in conflicts)
-    return single_file_result(path, File(kptfile.to_bytes(), mode)).with_details(located_conflicts)
+    return create_single_file_result(path, File(kptfile.to_bytes(), mode)).with_details(located_conflicts)
 
 
 def _take_unreadable(sides: MergeSides, path: str, findings: list[Finding], *, is_isolated: bool) -> UpdateResult:
     if not is_isolated:
-        return single_file_result(path, sides.local.get(path)).with_details((), findings)
+        return create_single_file_result(path, sides.local.get(path)).with_details((), findings)
     return merge_whole_file(sides, path, "local", "D17").with_details((), map(downgrade_to_warning, findings))
 
 

@@ -13,7 +13,7 @@ from reconciler.packages.codes import FAST_FORWARD_LOCAL_CHANGES, SUBPACKAGE_ADD
 from reconciler.packages.kptfile import KPTFILE, Kptfile, Strategy
 from reconciler.packages.package import join_path
 from reconciler.packages.update.options import MergeOptions
-from reconciler.packages.update.package_diff import is_minimal_kptfile, package_diff, without_render_status
+from reconciler.packages.update.package_diff import is_minimal_kptfile, list_changed_files, remove_render_status
 from reconciler.packages.update.sides import MergeSides, UpdateResult, combine_results, find_kptfile
 from reconciler.packages.update.single_package import merge_package, merge_package_kptfile
 from reconciler.packages.update.whole_files import DELETED_LOCALLY, DELETED_UPSTREAM
@@ -50,7 +50,7 @@ def update_unit(unit: UpdateUnit, strategy: Strategy) -> UpdateResult:
         case "resource-merge":
             return _merge_resources(unit)
         case "fast-forward":
-            return _fast_forward(unit)
+            return _update_fast_forward(unit)
         case "force-delete-replace":
             return _replace(unit)
         case "copy-merge":
@@ -72,12 +72,12 @@ def resolve_missing_package(
         case (False, True, True):
             return _resolve_added_twice(sides, package, options)
         case (True, True, False):
-            has_upstream_changes = bool(package_diff(sides.origin, sides.updated))
+            has_upstream_changes = bool(list_changed_files(sides.origin, sides.updated))
             return UpdateResult(sides.local).with_details(
                 [_create_conflict(sides, package, DELETED_LOCALLY)] if has_upstream_changes else []
             )
         case (True, False, True):
-            if not package_diff(sides.origin, sides.local):
+            if not list_changed_files(sides.origin, sides.local):
                 return UpdateResult(FileTree())
             return UpdateResult(sides.local).with_details([_create_conflict(sides, package, DELETED_UPSTREAM)])
         case _:
@@ -89,7 +89,7 @@ def _merge_resources(unit: UpdateUnit) -> UpdateResult:
         return UpdateResult(unit.sides.local)
     parts = [_merge_scope(unit, unit.package)]
     for package in unit.local_packages:
-        exists = unit.sides.files_below(package)
+        exists = unit.sides.select_files_below(package)
         parts.append(
             resolve_missing_package(unit.scopes[package], package, exists, unit.options) or _merge_scope(unit, package)
         )
@@ -108,7 +108,7 @@ def _merge_scope(unit: UpdateUnit, package: str) -> UpdateResult:
     return merge_package(unit.scopes[package], package, unit.options, is_root=is_root, take_upstream=not is_root)
 
 
-def _fast_forward(unit: UpdateUnit) -> UpdateResult:
+def _update_fast_forward(unit: UpdateUnit) -> UpdateResult:
     changed_paths = [
         path for package in (unit.package, *unit.local_packages) for path in _find_local_changes(unit, package)
     ]
@@ -129,12 +129,12 @@ def _fast_forward(unit: UpdateUnit) -> UpdateResult:
 
 
 def _find_local_changes(unit: UpdateUnit, package: str) -> Iterator[str]:
-    package_sides = unit.sides.files_below(package)
+    package_sides = unit.sides.select_files_below(package)
     if package != unit.package and bool(package_sides.local) != bool(package_sides.origin):
         yield f"{package} (package)"
         return
     scope, kptfile = unit.scopes[package], join_path(package, KPTFILE)
-    for path in package_diff(scope.origin, scope.local):
+    for path in list_changed_files(scope.origin, scope.local):
         # The upstream package may have no Kptfile. Then the local one was generated when the package was cloned.
         is_generated = path == kptfile and path not in scope.origin and is_minimal_kptfile(scope.local[path].data)
         if not is_generated or package != unit.package:
@@ -142,7 +142,7 @@ def _find_local_changes(unit: UpdateUnit, package: str) -> Iterator[str]:
 
 
 def _without_status(kptfile: Kptfile) -> Kptfile:
-    status = without_render_status(kptfile.data["status"])
+    status = remove_render_status(kptfile.data["status"])
     other_sections = {key: value for key, value in kptfile.data.items() if key != "status"}
     return kptfile.with_data({**other_sections, "status": status} if status else other_sections)
 
@@ -170,7 +170,7 @@ def _take_kptfile(unit: UpdateUnit) -> UpdateResult:
 
 
 def _resolve_added_twice(sides: MergeSides, package: str, options: MergeOptions) -> UpdateResult:
-    if options.profile == "safe" and not package_diff(sides.updated, sides.local):
+    if options.profile == "safe" and not list_changed_files(sides.updated, sides.local):
         return UpdateResult(sides.local)
     finding = SUBPACKAGE_ADDED_TWICE.finding(
         f'subpackage "{package}" added in both upstream and local, with different content: rename or remove one',

@@ -11,7 +11,7 @@ from reconciler.packages.codes import NO_ORIGIN
 from reconciler.packages.kptfile import KPTFILE, Kptfile, KptfileUpstream, Strategy
 from reconciler.packages.package import Package, join_path
 from reconciler.packages.update.options import MergeOptions
-from reconciler.packages.update.package_diff import is_resource_file, package_diff
+from reconciler.packages.update.package_diff import is_resource_file, list_changed_files
 from reconciler.packages.update.sides import (
     MergeSides,
     UpdateResult,
@@ -43,7 +43,7 @@ def update_package_tree(
         # copy-merge of a package includes the packages in it.
         if options.vendored and _read_strategy(sides.local, package) == "copy-merge":
             copied_packages.append(package)
-        package_sides = sides.files_below(package) if package in copied_packages else sides_by_package[package]
+        package_sides = sides.select_files_below(package) if package in copied_packages else sides_by_package[package]
         results.append(_update_remote(package_sides, package, options))
     return combine_results(results)
 
@@ -63,7 +63,7 @@ def _update_fetched(sides: MergeSides, package: str, options: MergeOptions) -> U
     if is_update_unfetched:
         kptfile = merge_package_kptfile(sides, package, options, is_root=False, take_upstream=True)
         return combine_results([kptfile, UpdateResult(sides.local.without_files(join_path(package, KPTFILE)))])
-    if is_origin_unfetched and (options.profile == "compat" or package_diff(sides.origin, sides.local)):
+    if is_origin_unfetched and (options.profile == "compat" or list_changed_files(sides.origin, sides.local)):
         text = (
             f'no origin available for subpackage "{package}": upstream had not fetched it when this package was cloned'
         )
@@ -94,7 +94,7 @@ def update_package(
         result = _set_lock(result, lock)
     if result.has_failed:
         return replace(result, files=local)
-    return comment_changed_files(result, local, options) if lock else result
+    return add_comments_to_changed_files(result, local, options) if lock else result
 
 
 def merge_packages(base: FileTree, theirs: FileTree, ours: FileTree, options: MergeOptions) -> UpdateResult:
@@ -111,7 +111,7 @@ def get_update_strategy(upstream: KptfileUpstream | None) -> Strategy:
     return (upstream.update_strategy if upstream else None) or "resource-merge"
 
 
-def comment_changed_files(result: UpdateResult, before: FileTree, options: MergeOptions) -> UpdateResult:
+def add_comments_to_changed_files(result: UpdateResult, before: FileTree, options: MergeOptions) -> UpdateResult:
     """Return the result with merge comments in all changed files."""
     unchanged_paths = (
         path for path in result.files if is_resource_file(path) and result.files[path] == before.get(path)

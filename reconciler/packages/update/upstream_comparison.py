@@ -8,12 +8,12 @@ from reconciler.catalog.files import File, FileTree
 from reconciler.krm.findings import Finding, SourceLocation
 from reconciler.packages.clone import add_comments_to_content
 from reconciler.packages.codes import UPSTREAM_MISSING
-from reconciler.packages.kptfile import KPTFILE, GitUpstream, Kptfile, new_kptfile, read_kptfile
+from reconciler.packages.kptfile import KPTFILE, GitUpstream, Kptfile, create_kptfile, read_kptfile
 from reconciler.packages.package import Package, join_path
 from reconciler.packages.parsing import ParseFailure
 from reconciler.packages.resource import UPSTREAM_IDENTIFIER
 from reconciler.packages.update.fetching import FetchedPackage, PackageFetcher, follows_same_ref
-from reconciler.packages.update.package_diff import is_resource_file, package_diff
+from reconciler.packages.update.package_diff import is_resource_file, list_changed_files
 from reconciler.packages.update.sides import find_kptfile, is_below
 
 LATEST = "latest"
@@ -58,7 +58,7 @@ def compare_with_upstream(
         subpackage = _fetch_upstream(subpackage_kptfile, kptfile, fetcher, ref) if subpackage_kptfile else None
         if subpackage_kptfile and subpackage:
             upstream = _add_package(upstream, package, subpackage.files, subpackage_kptfile)
-    differing = package_diff(upstream, local)
+    differing = list_changed_files(upstream, local)
     return UpstreamComparison(
         _select_files(upstream, differing, local), _select_files(local, differing, local), upstream_package
     )
@@ -83,7 +83,7 @@ def _get_git_upstream(kptfile: Kptfile) -> GitUpstream | None:
 
 def _add_package(files: FileTree, package: str, upstream: FileTree, local: Kptfile) -> FileTree:
     """Return the files with an upstream package at the location of the local package."""
-    kptfile = read_kptfile(upstream[KPTFILE].data) if KPTFILE in upstream else new_kptfile(local.name)
+    kptfile = read_kptfile(upstream[KPTFILE].data) if KPTFILE in upstream else create_kptfile(local.name)
     if isinstance(kptfile, Kptfile):
         upstream = upstream.with_files({KPTFILE: _with_local_identity(kptfile, local).to_bytes()})
     outside = {path: file for path, file in files.items() if package and not is_below(path, package)}

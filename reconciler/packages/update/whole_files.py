@@ -20,10 +20,10 @@ def merge_opaque_file(sides: MergeSides, path: str, options: MergeOptions) -> Up
         return merge_whole_file(sides, path, "local", "D16")
     # kpt ignores all paths that contain ".git".
     if ".git" in path:
-        return single_file_result(path, local)
+        return create_single_file_result(path, local)
     if local is not None and local != origin:
-        return single_file_result(path, local)
-    return single_file_result(path, updated)
+        return create_single_file_result(path, local)
+    return create_single_file_result(path, updated)
 
 
 def merge_whole_file(sides: MergeSides, path: str, winner: ChosenSide, rule: str) -> UpdateResult:
@@ -33,7 +33,7 @@ def merge_whole_file(sides: MergeSides, path: str, winner: ChosenSide, rule: str
     """
     origin, updated, local = (side.get(path) for side in sides)
     if (resolved := resolve_one_sided(origin, updated, local)) is not None:
-        return single_file_result(path, resolved[0])
+        return create_single_file_result(path, resolved[0])
     if local is None or updated is None:
         winner, rule = "local", DELETED_LOCALLY if local is None else DELETED_UPSTREAM
     conflict = Conflict(
@@ -46,7 +46,7 @@ def merge_whole_file(sides: MergeSides, path: str, winner: ChosenSide, rule: str
         rule,
         file=path,
     )
-    return single_file_result(path, updated if winner == "upstream" else local).with_details([conflict])
+    return create_single_file_result(path, updated if winner == "upstream" else local).with_details([conflict])
 
 
 def resolve_one_sided(origin: File | None, updated: File | None, local: File | None) -> tuple[File | None] | None:
@@ -71,7 +71,7 @@ def merge_executable_bit(origin: File | None, updated: File | None, local: File 
     return updated.executable if local.executable == base else local.executable
 
 
-def single_file_result(path: str, file: File | None) -> UpdateResult:
+def create_single_file_result(path: str, file: File | None) -> UpdateResult:
     """Return a result with one file, or without files."""
     return UpdateResult(FileTree({path: file} if file else {}))
 

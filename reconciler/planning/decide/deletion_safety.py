@@ -3,7 +3,7 @@
 - Evidence: the state records the config files of each package. A missing object counts as deleted if its file was
   deleted, or is valid and does not contain the object. Otherwise there is an error, and nothing is removed anywhere
   (`Catalog.is_complete`).
-- Acknowledged deletions, which several shards carry out independently.
+- Acknowledged deletions: each shard deletes its own packages, without communication with other shards.
 - Repository resets: a target whose branch and state are missing, although a head of its branch is known.
 """
 
@@ -30,7 +30,10 @@ REGULAR_FILE = "file"
 _MAX_LISTED_NAMES = 5
 
 EntryKindReader = Callable[[Collection[str]], Mapping[str, str]]
-"""Returns the kinds of entries of the config repository by path: `file`, or a description. Missing paths are absent."""
+"""Return the kind of each path of the config repository: `file`, or a description of another kind.
+
+The result does not contain paths that do not exist.
+"""
 
 
 @dataclass(frozen=True)
@@ -87,7 +90,7 @@ def find_unproven_deletions(
 
 
 def _collect_recorded_objects(states: Iterable[TargetState]) -> dict[str, set[ObjectKey]]:
-    # Most packages of a fleet come from few files, whose mappings are one object.
+    # Packages with the same config files share one mapping object. Each mapping is parsed once.
     distinct: dict[int, ConfigSources] = {id(sources): sources for state in states for sources in state.config_sources}
     objects: dict[str, set[ObjectKey]] = {}
     for sources in distinct.values():
@@ -169,10 +172,11 @@ StatesByTarget = Mapping[Target, TargetState]
 def apply_acknowledged_deletions(
     guards: Mapping[ObjectKey, DeletionGuard], states: StatesByTarget
 ) -> dict[ObjectKey, DeletionGuard]:
-    """Return the guards with confirmed deletions allowed, even if another shard has already carried out some of them.
+    """Return the guards, with all deletions allowed that a person confirmed by an annotation.
 
-    A hash covers all packages of one deletion, so that the remaining packages have another hash. For this reason, the
-    state decides: a deletion is confirmed if each remaining package was held with a finding whose hash was confirmed.
+    The annotation contains a hash of all packages of the deletion. After another shard has deleted some of them, the
+    hash of the remaining packages is different. Therefore, the recorded findings are compared: a deletion is confirmed
+    if the finding of each remaining package contains the hash in the annotation.
     """
     by_name = {(target.key.namespace, target.name): state for target, state in states.items()}
 

@@ -232,7 +232,7 @@ def find_metadata_path(target: Target, draft: str) -> str | None:
 
 
 def find_promoter_branch(target: Target, template: str) -> str | None:
-    """Return the draft branch that Promoter uses, if the template gives all packages of the target this branch."""
+    """Return the draft branch that Promoter uses; None if the template gives packages of the target other branches."""
     name = format_draft_branch(template, target, "")
     return name if "{package}" not in template and find_metadata_path(target, name) else None
 
@@ -261,7 +261,7 @@ def add_promoter_actions(plan: TargetPlan, template: str, content: bytes) -> tup
 
 def _add_metadata(push: PushCommits, plan: TargetPlan, content: bytes) -> PushCommits:
     path = find_metadata_path(plan.target, push.branch)
-    assert path, "the branch is Promoter's"
+    assert path, "GitOps Promoter uses this branch"
     return replace(push, expected_head=push.expected_head or plan.heads.promoter_head, metadata_file=(path, content))
 
 

@@ -1,7 +1,7 @@
 """The decision about one package: from its variant, its record and its branches to Draft, Unchanged or Blocked.
 
-A downgrade of the upstream is an ordinary update with a cause that reviewers see. While a moved reference is settling,
-its package stays at the last upstream.
+A downgrade of the upstream is an ordinary update with a cause that reviewers see. A moved reference is settling
+until its `settle` duration has passed. Until then, its package stays at the last upstream.
 """
 
 from __future__ import annotations
@@ -243,12 +243,12 @@ def is_render_current(inputs: DecisionInput, reader: DependencyReader, contents:
     trace = {
         name: fingerprint for name, fingerprint in record.trace.items() if not name.startswith(f"{ROLLOUT_DEPENDENCY} ")
     }
-    # Inherited templates depend on other packages, and no rollout depends on them.
+    # The progress of a rollout does not depend on templates, which change with other packages.
     return not _find_changed_dependencies(settled, remove_template_dependencies(trace), reader, contents)
 
 
 def _keep_recorded_commit(inputs: DecisionInput) -> DecisionInput:
-    """Keep the recorded commit, and so the lock, if the branch head moved without changing the package."""
+    """Keep the recorded commit if a new commit does not change the package, so that the lock does not change."""
     upstream, record = inputs.variant.upstream, inputs.record
     known = record.outcome.get("upstream", {}) if record else {}
     if upstream is None or not _is_same_upstream(upstream, known):
@@ -305,7 +305,10 @@ def _find_unchanged(inputs: DecisionInput, record: PackageRecord, findings: tupl
 
 
 def _clear_pass_flags(observed: ObservedPackage, should_withdraw: bool = False) -> ObservedPackage:
-    """Return the trees that can contain local changes. The flags, and a withdrawn draft, end with this pass."""
+    """Return the observed trees without flags, and without a draft that this pass withdraws.
+
+    The flags block only a new version.
+    """
     return ObservedPackage(observed.published, None if should_withdraw else observed.drafted)
 
 
@@ -386,9 +389,9 @@ def _render(
 def _decline_without_local_changes(
     record: PackageRecord, rendered: PackageRender, inputs: DecisionInput
 ) -> PackageRecord:
-    """Decline a version that was just declined with local changes on its draft, also without these changes.
+    """Decline the rendered version, if the same version with local changes on its draft was just declined.
 
-    This requires that its source and its dependencies are the same.
+    The versions are the same if their sources without local changes and their dependencies are equal.
     """
     if not record.declined_source:
         return record

@@ -435,7 +435,10 @@ def _find_moved_packages(
     published: CommitId,
     removed: Collection[str],
 ) -> set[str]:
-    """Return the packages that the target branch changed since the removal draft started, with approved removals."""
+    """Return the packages of a removal draft that the target branch changed since the draft started.
+
+    These include packages whose removal was merged.
+    """
     return {
         package
         for package in snapshot.state.packages
@@ -483,7 +486,7 @@ def _find_changed_removal_heads(snapshot: TargetSnapshot, decisions: RemovalDeci
 
 
 def _has_draft_changes(record: PackageRecord, observed: ObservedPackage) -> bool:
-    """Return whether the draft of a package has local changes: after its last version, or merged into it."""
+    """Return whether the draft of a package has local changes, including those that a later version merged."""
     version = record.draft_version
     return version is None or observed.drafted not in (None, version.rendered) or version.merged != version.plain
 

@@ -28,7 +28,7 @@ from reconciler.planning.decide.target_inputs import (
 from reconciler.planning.model.cluster_overrides import ROLLOUT_DEPENDENCY, ClusterOverrides
 from reconciler.planning.model.state import ObservedPackage, PackageRecord
 
-# Time in seconds since 1970 since which a package has been seen as published, by cluster and package.
+# Time at which a package was first seen as published, in seconds since 1970, by cluster and package.
 PublishedSince = Mapping[str, Mapping[str, int]]
 
 

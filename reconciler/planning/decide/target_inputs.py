@@ -378,7 +378,8 @@ def find_missing_target(
         state: Recorded state.
         heads: Fetched heads.
         repository: Git objects of the target.
-        last_known_head: Head of the branch at the previous URL by the cache, which an outdated copy does not contain.
+        last_known_head: Cached head of the branch at the previous URL. An outdated copy at the new URL does not contain
+            this commit.
     """
     recorded = (state.url, state.branch, state.directory)
     current = (target.display_url, target.branch, target.directory)

@@ -30,7 +30,8 @@ from reconciler.planning.render.templates import (
     remove_template_dependencies,
 )
 
-# Recorded outcomes after which the content of an existing draft is not a version of the reconciler.
+# Recorded outcomes of packages without a drafted version. If the draft branch contains such a package, that content is
+# not counted.
 _OUTCOMES_WITHOUT_DRAFT = ("published", "published with edits", "adopted", "declined")
 
 
@@ -132,7 +133,7 @@ class _TemplateRound:
             return True
         if has_template_rules_dependency(record.trace) or not record.is_owned or not self.snapshot.target.is_deployment:
             return False
-        # The last render did not search for parents and children, or is unknown. For this reason, the tree is searched.
+        # The last render did not search for parents and children, or is unknown. Therefore, the tree is searched.
         tree = self._get_current_tree(package)
         return tree is not None and self.context.template_merger.has_template_roles_in_tree(
             tree, lambda: self._read_package(package, tree)
@@ -141,9 +142,9 @@ class _TemplateRound:
     def _decide_together(self, members: Sequence[str]) -> dict[str, PackageOutcome]:
         """Decide about packages with merged templates.
 
-        The other packages must not inherit from a package that is not drafted. For this reason, they are decided again
-        without it. A package that was withheld once stays withheld. Otherwise, two packages that exclude each other
-        would alternate.
+        A withheld package is rendered, but not drafted. Other packages must not inherit from it. Therefore, the loop
+        decides about them again without its new content. A withheld package stays withheld until the loop ends.
+        Otherwise, two packages that prevent each other's draft would alternate forever.
         """
         published = self._collect_packages(members, self._get_published_tree).pairs
         withheld: dict[str, PackageOutcome] = {}

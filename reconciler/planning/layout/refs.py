@@ -202,7 +202,10 @@ def _plan_edited_branch(
 def _plan_rebuilt_branch(
     branch: str, draft: DraftBranch, published: CommitId, changes: DraftChanges, history: DraftHistory
 ) -> PushCommits:
-    """Rebuild the draft on the target branch. While a package is stale, keep the old base, so that Git merges it."""
+    """Return the push that rebuilds the draft on the target branch.
+
+    While a package is stale, the draft keeps its old base. Git then merges the local changes of the target branch.
+    """
     base = draft.base if changes.stale_packages else published
     kept_commits = [
         commit
@@ -218,7 +221,7 @@ def _sort_commits(commits: Mapping[str, DraftCommit]) -> tuple[DraftCommit, ...]
 
 @dataclass(frozen=True)
 class TagPolicy:
-    """The packages whose revisions get tags; `used_packages` are the upstream packages of some variant."""
+    """Policy for the tags of revisions: which packages get them. `used_packages` are the upstreams of all variants."""
 
     mode: Literal["used", "all", "none"] = "none"
     used_packages: frozenset[PackageTarget] = frozenset()

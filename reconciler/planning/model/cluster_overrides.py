@@ -100,7 +100,7 @@ class ClusterOverrides:
 
     def _apply_strict_codes(self, result: OverriddenPackage, files: FileTree) -> OverriddenPackage:
         if all(finding.code not in self.strict_codes for finding in result.findings):
-            # The same object, because many clusters share one result.
+            # The result stays the same object, because many clusters share it.
             return result
         findings = tuple(
             upgrade_to_error(finding) if finding.code in self.strict_codes else finding for finding in result.findings
@@ -154,7 +154,7 @@ class ClusterOverrides:
 
 
 def _block_unknown_texts(result: OverriddenPackage, files: FileTree, closed: Iterable[RuleId]) -> OverriddenPackage:
-    """Return the package, blocked if `closed` rules apply to it: it may have been rendered with previous texts."""
+    """Block the package if `closed` rules apply to it, because the published package may contain unknown texts."""
     findings = tuple(_create_unknown_text_finding(rule) for rule in closed if rule in result.rule_texts)
     return replace(result, files=files, findings=(*result.findings, *findings)) if findings else result
 

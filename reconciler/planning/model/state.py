@@ -45,7 +45,7 @@ _PULL_REQUEST_FIELDS = {
     "number": "number", "read": "inputs_digest", "change": "change_digest", "told": "status_digest",
     "readied": "is_marked_ready", "unlabelled": "unlabeled_head",
 }  # fmt: skip
-# Enough for the distinct outcomes, findings and sources of all packages of a large catalog.
+# Large enough for the distinct outcomes, findings and sources of all packages of a large catalog.
 _MAX_SHARED_VALUES = 4_096
 
 

@@ -45,8 +45,8 @@ def test_krmignore(ignores: dict[str, str], hidden: list[str]) -> None:
     package = Package(tree({**NESTED, **ignores}))
 
     assert [path for path in package.files if path.endswith(".yaml") and package.is_ignored(path)] == sorted(hidden)
-    assert not set(hidden) & set(package.krm_files())
-    assert set(hidden) <= set(package.opaque_files())
+    assert not set(hidden) & set(package.iterate_krm_paths())
+    assert set(hidden) <= set(package.iterate_opaque_paths())
 
 
 def test_resources_carry_package_path_and_index() -> None:

@@ -6,7 +6,12 @@ from typing import Any
 
 import pytest
 
-from reconciler.packages.functions.field_edits import is_quoted_scalar, parse_plain_scalar, quote_like, retype_scalar
+from reconciler.packages.functions.field_edits import (
+    convert_scalar_type,
+    is_quoted_scalar,
+    parse_plain_scalar,
+    quote_like,
+)
 from reconciler.packages.functions.field_specs import get_resource_scope
 from tests.unit.packages.builders import items
 
@@ -70,7 +75,7 @@ def test_in_quotes(line: str, expected: str) -> None:
     ],
 )
 def test_retyped(line: str, text: str, expected: Any) -> None:
-    assert retype_scalar(text, items(line + "\n")[0].document, ("v",)) == expected
+    assert convert_scalar_type(text, items(line + "\n")[0].document, ("v",)) == expected
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from textwrap import dedent
 import pytest
 
 from reconciler.krm.objects import Condition
-from reconciler.packages.kptfile import Kptfile, new_kptfile, read_kptfile
+from reconciler.packages.kptfile import Kptfile, create_kptfile, read_kptfile
 
 HEAD = "apiVersion: kpt.dev/v1\nkind: Kptfile\n"
 COMMENTED = """\
@@ -181,7 +181,7 @@ status: {{custom: kept, conditions: [{{type: old, status: "True"}}]}}
 
 
 def test_new_sections_stand_where_upstream_writes_them() -> None:
-    followed = new_kptfile("app").with_pipeline([{"image": "a"}], []).with_upstream("r", "/d", "main", "c0ffee")
+    followed = create_kptfile("app").with_pipeline([{"image": "a"}], []).with_upstream("r", "/d", "main", "c0ffee")
 
     assert list(followed.data) == ["apiVersion", "kind", "metadata", "upstream", "upstreamLock", "pipeline"]
     assert followed.data["upstreamLock"]["git"] == {"repo": "r", "directory": "d", "ref": "main", "commit": "c0ffee"}

@@ -5,7 +5,7 @@ from dataclasses import fields, replace
 import pytest
 
 from reconciler.krm.merge3 import COMPAT, SAFE
-from reconciler.packages.update import MergeOptions, compat_options
+from reconciler.packages.update import MergeOptions, create_compat_options
 from reconciler.packages.update.options import DEVIATIONS, build_merge_options
 
 
@@ -28,6 +28,6 @@ def test_a_profile_is_its_deviations() -> None:
     assert build_merge_options("safe", {}).rules == SAFE
     assert build_merge_options("compat", {}).rules == COMPAT
     off = build_merge_options("safe", dict.fromkeys(DEVIATIONS, False))
-    whole = switches(replace(compat_options(), profile="safe"))
+    whole = switches(replace(create_compat_options(), profile="safe"))
     # whether remote subpackages are updated along is no deviation with a number
     assert {name for name, on in switches(off).items() if on != whole[name]} <= {"vendored"}

@@ -12,7 +12,7 @@ from reconciler.krm.merge3 import SAFE, MergeError
 from reconciler.krm.merge3.rules import ABSENT, Conflict
 from reconciler.packages.kptfile import Kptfile, read_kptfile
 from reconciler.packages.update.kptfile_merge import merge_kptfile
-from reconciler.packages.update.options import MergeOptions, compat_options
+from reconciler.packages.update.options import MergeOptions, create_compat_options
 
 HEAD = "apiVersion: kpt.dev/v1\nkind: Kptfile\nmetadata:\n  name: app\n"
 OPTIONS = MergeOptions()
@@ -356,7 +356,9 @@ def test_a_whole_merge_mixes_no_places_and_tells_what_it_overrules() -> None:
     ]
 
 
-@pytest.mark.parametrize("options", [pytest.param(OPTIONS, id="safe"), pytest.param(compat_options(), id="compat")])
+@pytest.mark.parametrize(
+    "options", [pytest.param(OPTIONS, id="safe"), pytest.param(create_compat_options(), id="compat")]
+)
 @pytest.mark.parametrize("whole", [True, False])
 def test_a_side_without_a_kptfile_says_nothing(options: MergeOptions, whole: bool) -> None:
     local = pipeline(A)
@@ -427,7 +429,7 @@ def test_switches(rules: dict[str, Any], updated: str, local: str, merged: str) 
     ],
 )  # fmt: skip
 def test_compat(origin: str, updated: str, local: str, merged: str) -> None:
-    result, _ = merge_kptfile(pipeline(origin), pipeline(updated), pipeline(local), compat_options())
+    result, _ = merge_kptfile(pipeline(origin), pipeline(updated), pipeline(local), create_compat_options())
 
     assert result.data == pipeline(merged).data
 
@@ -440,26 +442,26 @@ def test_compat(origin: str, updated: str, local: str, merged: str) -> None:
     ],
 )
 def test_compat_with_a_name(updated: str, local: str, merged: str) -> None:
-    result, _ = merge_kptfile(pipeline(SPEC_ORIGIN), pipeline(updated), pipeline(local), compat_options())
+    result, _ = merge_kptfile(pipeline(SPEC_ORIGIN), pipeline(updated), pipeline(local), create_compat_options())
 
     assert result.data == pipeline(merged).data
 
 
 def test_compat_fails_where_only_one_side_has_names() -> None:
     with pytest.raises(MergeError, match="conflicting merge keys"):
-        merge_kptfile(pipeline(A), pipeline(A + B), pipeline(OF_A_VARIANT), compat_options())
+        merge_kptfile(pipeline(A), pipeline(A + B), pipeline(OF_A_VARIANT), create_compat_options())
 
 
 @pytest.mark.parametrize("local", ["", "pipeline: {}\n"])
 def test_compat_writes_no_empty_list(local: str) -> None:
-    result, _ = merge_kptfile(pipeline(A), pipeline(A), kptfile(local), compat_options())
+    result, _ = merge_kptfile(pipeline(A), pipeline(A), kptfile(local), create_compat_options())
 
     assert result.data["pipeline"] == {}
 
 
 def test_compat_drops_what_structs_do_not_write() -> None:
     body = "info: {site: '', emails: []}\npipeline:\n  mutators: [{image: a, configMap: {x: , n: 1}, selectors: []}]\n"
-    result, _ = merge_kptfile(kptfile(body), kptfile(body), kptfile(body), compat_options())
+    result, _ = merge_kptfile(kptfile(body), kptfile(body), kptfile(body), create_compat_options())
 
     assert result.data["info"] == {}
     assert result.data["pipeline"] == {"mutators": [{"image": "a", "configMap": {"x": "", "n": "1"}}]}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import yaml
 
-from reconciler.packages.update import MergeOptions, compat_options
+from reconciler.packages.update import MergeOptions, create_compat_options
 from tests.unit.packages.builders import texts
 from tests.unit.packages.update.builders import SAFE, package, run
 
@@ -30,7 +30,7 @@ def merge(options: MergeOptions, *sides: str) -> object:
     return yaml.safe_load(texts(result.files)["kustomization.yaml"])
 
 
-@pytest.mark.parametrize("options", [pytest.param(SAFE, id="safe"), pytest.param(compat_options(), id="compat")])
+@pytest.mark.parametrize("options", [pytest.param(SAFE, id="safe"), pytest.param(create_compat_options(), id="compat")])
 @pytest.mark.parametrize("field", ["configMapGenerator", "secretGenerator"])
 @pytest.mark.parametrize("head", [pytest.param("", id="without-a-name"), pytest.param(NAMED, id="with-a-name")])
 @pytest.mark.parametrize(
@@ -66,7 +66,7 @@ def test_generators_are_merged_by_name(
     ("options", "expected"),
     [
         pytest.param(SAFE, [{"name": "local", "files": ["mine.txt"]}], id="safe-keeps-the-local-entry"),
-        pytest.param(compat_options(), None, id="kpt-removes-a-list-that-upstream-removed"),
+        pytest.param(create_compat_options(), None, id="kpt-removes-a-list-that-upstream-removed"),
     ],
 )
 def test_a_list_that_upstream_removed(options: MergeOptions, expected: object) -> None:
@@ -78,7 +78,7 @@ def test_a_list_that_upstream_removed(options: MergeOptions, expected: object) -
     assert result.get("configMapGenerator") == expected
 
 
-@pytest.mark.parametrize("options", [pytest.param(SAFE, id="safe"), pytest.param(compat_options(), id="compat")])
+@pytest.mark.parametrize("options", [pytest.param(SAFE, id="safe"), pytest.param(create_compat_options(), id="compat")])
 def test_other_lists_of_a_kustomization_take_the_side_that_changed(options: MergeOptions) -> None:
     sides = [
         kustomization("configMapGenerator", "base", resources=("web.yaml", "new.yaml")),

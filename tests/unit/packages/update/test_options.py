@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from reconciler.krm.findings import Severity
-from reconciler.packages.update import MergeOptions, compat_options
+from reconciler.packages.update import MergeOptions, create_compat_options
 from tests.unit.packages.builders import texts
 from tests.unit.packages.update.builders import SAFE, package, run, sub, thing
 from tests.unit.packages.update.test_three_way import CRD, custom
@@ -94,7 +94,7 @@ def test_every_deviation_is_off_in_compat() -> None:
     switches = [field.name for field in fields(MergeOptions) if field.type == "bool"]
 
     assert {*CASES, "isolate_broken", "match_positions"} == set(switches)
-    assert not any(getattr(compat_options(), name) for name in switches)
+    assert not any(getattr(create_compat_options(), name) for name in switches)
 
 
 def test_what_a_local_krmignore_hides_counts_as_deleted_in_compat() -> None:
@@ -103,7 +103,7 @@ def test_what_a_local_krmignore_hides_counts_as_deleted_in_compat() -> None:
         package({"r.yaml": thing("a", "2")}),
         package({"r.yaml": A, ".krmignore": "r.yaml\n"}),
     ]
-    result = run(sides, compat_options())
+    result = run(sides, create_compat_options())
 
     assert result.files == sides[2]
 
@@ -111,7 +111,7 @@ def test_what_a_local_krmignore_hides_counts_as_deleted_in_compat() -> None:
 def test_documents_are_ordered_by_their_merged_number_in_compat() -> None:
     c = thing("c", "1")
     sides = [package({"r.yaml": "---\n".join(item)}) for item in ([A, B], [B, A], [A, B, c])]
-    result = run(sides, compat_options())
+    result = run(sides, create_compat_options())
 
     assert texts(result.files)["r.yaml"] == "---\n".join([B, A, c])
 
@@ -119,7 +119,7 @@ def test_documents_are_ordered_by_their_merged_number_in_compat() -> None:
 @pytest.mark.parametrize("path", [".gitignore", ".github/owners.txt"])
 def test_paths_with_git_in_their_name_stay_in_compat(path: str) -> None:
     sides = [package({path: text}) for text in "121"]
-    result = run(sides, compat_options())
+    result = run(sides, create_compat_options())
 
     assert texts(result.files)[path] == "1"
 
@@ -127,6 +127,6 @@ def test_paths_with_git_in_their_name_stay_in_compat(path: str) -> None:
 def test_a_kptfile_that_upstream_took_away_stays_without_upstreams_part_in_compat() -> None:
     kptfile = sub("s") + "info:\n  site: x\n"
     sides = [package({"s/Kptfile": kptfile, "s/r.yaml": A}), package({"s/r.yaml": A}), package({"s/Kptfile": kptfile})]
-    result = run(sides, compat_options())
+    result = run(sides, create_compat_options())
 
     assert texts(result.files)["s/Kptfile"] == sub("s") + "info: {}\n"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from reconciler.catalog.files import File, FileTree
-from reconciler.packages.update.package_diff import is_minimal_kptfile, package_diff
+from reconciler.packages.update.package_diff import is_minimal_kptfile, list_changed_files
 from tests.unit.packages.update.builders import sub, thing
 
 A = thing("a", "1")
@@ -52,14 +52,14 @@ NOTED = "metadata:\n  annotations:\n    {}: x\n"
 def test_package_diff(path: str, old: str, new: str, differs: bool) -> None:
     trees = [FileTree({path: File(text.encode())}) for text in (old, new)]
 
-    assert package_diff(*trees) == ((path,) if differs else ())
+    assert list_changed_files(*trees) == ((path,) if differs else ())
 
 
 def test_missing_files_and_modes_are_differences() -> None:
     old = FileTree({"a": File(b"x"), "b": File(b"x"), "c": File(b"x")})
     new = FileTree({"b": File(b"x", executable=True), "c": File(b"x"), "d": File(b"x")})
 
-    assert package_diff(old, new) == ("a", "b", "d")
+    assert list_changed_files(old, new) == ("a", "b", "d")
 
 
 @pytest.mark.parametrize(

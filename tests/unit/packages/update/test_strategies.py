@@ -9,7 +9,7 @@ import pytest
 from reconciler.krm.findings import select_errors
 from reconciler.packages.clone import ResolvedUpstream, clone_package
 from reconciler.packages.kptfile import Strategy
-from reconciler.packages.update import MergeOptions, compat_options, update_package
+from reconciler.packages.update import MergeOptions, create_compat_options, update_package
 from tests.unit.packages.builders import texts
 from tests.unit.packages.update.builders import SAFE, package, sub, thing
 
@@ -117,7 +117,7 @@ def test_fast_forward_takes_upstream_where_only_tools_wrote() -> None:
         pytest.param({"Kptfile": sub("app") + "info:\n  site: x\n"}, "Kptfile", id="the-kptfile"),
     ],
 )
-@pytest.mark.parametrize("options", [SAFE, compat_options()], ids=["safe", "compat"])
+@pytest.mark.parametrize("options", [SAFE, create_compat_options()], ids=["safe", "compat"])
 def test_fast_forward_names_what_was_changed(change: Files, named: str, options: MergeOptions) -> None:
     origin = package({"r.yaml": A, **OLD})
     local = package({"r.yaml": A, **OLD, **change})

@@ -14,7 +14,13 @@ from reconciler.krm.yaml import compose
 from reconciler.packages.clone import ResolvedUpstream, add_comments_to_content
 from reconciler.packages.kptfile import Kptfile, read_kptfile
 from reconciler.packages.parsing import parse_cached
-from reconciler.packages.update import MergeOptions, compat_options, get_update_strategy, merge_packages, update_package
+from reconciler.packages.update import (
+    MergeOptions,
+    create_compat_options,
+    get_update_strategy,
+    merge_packages,
+    update_package,
+)
 from reconciler.packages.update import resource_files as reading
 from reconciler.packages.update import resource_merge as resources
 from tests.unit.packages.builders import texts, tree
@@ -128,7 +134,7 @@ def test_what_both_sides_changed(
     ],
 )
 def test_kpt_cannot_remove_the_last_resources(origin: str, local: str, expected: str) -> None:
-    text, _ = merged(origin, "", local, compat_options())
+    text, _ = merged(origin, "", local, create_compat_options())
 
     assert text == expected
 

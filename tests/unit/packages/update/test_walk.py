@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from reconciler.packages.update import compat_options, update_from_upstream
+from reconciler.packages.update import create_compat_options, update_from_upstream
 from tests.unit.packages.builders import texts, tree
 from tests.unit.packages.update.builders import SAFE, Repositories, package, sub, thing
 
@@ -107,7 +107,7 @@ def test_what_has_no_upstream_cannot_be_updated(kptfile: str, code: str) -> None
 def test_renamed_resources_are_found_in_compat_by_the_comments_of_all_sides() -> None:
     repositories = Repositories({OLD: {"r.yaml": A}, NEW: {"r.yaml": thing("a", "2")}})
     local = tree({"Kptfile": sub("app", "r / v1", "v1"), "r.yaml": commented(A).replace("name: a", "name: site-a")})
-    result = update_from_upstream(local, repositories, compat_options(), ref="v2")
+    result = update_from_upstream(local, repositories, create_compat_options(), ref="v2")
 
     assert "value: 2" in texts(result.files)["r.yaml"]
     assert "name: site-a" in texts(result.files)["r.yaml"]

@@ -72,7 +72,7 @@ def test_equal_on_every_machine() -> None:
 
 
 def test_another_process_says_the_same() -> None:
-    code = "from reconciler.planning.model.shard import _shard_of; print([_shard_of(f'edge-{n:04}', 7) for n in range(50)])"
+    code = "from reconciler.planning.model.shard import _get_shard_index; print([_get_shard_index(f'edge-{n:04}', 7) for n in range(50)])"
     values = {
         subprocess.run(
             [sys.executable, "-c", code], env={**os.environ, "PYTHONHASHSEED": seed}, capture_output=True, check=True
