@@ -63,14 +63,14 @@ class MemoryForge:
         self.budget = budget
         self.calls: Counter[str] = Counter()
 
-    def open_requests(self) -> Sequence[PullRequest]:
+    def list_open_requests(self) -> Sequence[PullRequest]:
         self.calls["list"] += 1
         self._mirror.fetch("target")
         refs = self._mirror.refs()
         known = {number: replace(one, commit=refs[f"refs/heads/{one.head}"]) for number, one in self._open.items()}
         return [one for _, one in sorted(known.items())]
 
-    def request(self, number: int) -> PullRequest:
+    def get_request(self, number: int) -> PullRequest:
         self.calls["read"] += 1
         return self._open[number]
 
@@ -79,7 +79,7 @@ class MemoryForge:
         return next((one for one in self._open.values() if (one.head, one.base) == (head, base)), None)
 
     def create(self, new: NewRequest) -> PullRequest:
-        self.budget.take_new()
+        self.budget.count_new_request()
         self.calls["create"] += 1
         number = len(self._open) + 1
         self._open[number] = PullRequest(
@@ -100,7 +100,7 @@ class MemoryForge:
         self.calls["close"] += 1
         del self._open[request.number]
 
-    def report(self, commit: CommitId, verdict: Verdict) -> None:
+    def set_check(self, commit: CommitId, verdict: Verdict) -> None:
         self.calls["check"] += 1
 
     def merge(self, request: PullRequest, method: MergeMethod, message: str) -> None:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from reconciler.forge.hosts import Hosts
 
 
-def gitlab_push_options_announcer(settings: Settings) -> PushOptionsAnnouncer:
+def create_gitlab_announcer(settings: Settings) -> PushOptionsAnnouncer:
     """Return a function that builds the push options with which GitLab opens merge requests.
 
     The function returns () for a target whose forge is not of the kind gitlab-push-options.
@@ -27,7 +27,7 @@ def gitlab_push_options_announcer(settings: Settings) -> PushOptionsAnnouncer:
     forges, forge_settings = ForgeRegistry(settings, time.time), settings.forge
 
     def announce(plan: TargetPlan) -> tuple[str, ...]:
-        if forges.kind(plan.target.url) != "gitlab-push-options":
+        if forges.get_kind(plan.target.url) != "gitlab-push-options":
             return ()
         (first_push, *_) = list_pushes(plan)
         title, body = format_announcement(plan)
@@ -42,19 +42,19 @@ class ForgeRegistry:
     """The forges of the settings, by the URL of a repository. Without forges, no forge module is imported."""
 
     def __init__(self, settings: Settings, clock: Callable[[], float]) -> None:
-        self._hosts = _hosts(settings.forge, clock) if settings.forge.hosts else None
+        self._hosts = _build_hosts(settings.forge, clock) if settings.forge.hosts else None
 
-    def of(self, url: str) -> Forge | None:
+    def get_forge(self, url: str) -> Forge | None:
         """Return the client for a repository, or None if its host is not a configured forge."""
-        return self._hosts.forge(*split_host_and_path(parse_url(url))) if self._hosts else None
+        return self._hosts.get_forge(*split_host_and_path(parse_url(url))) if self._hosts else None
 
-    def kind(self, url: str) -> str | None:
+    def get_kind(self, url: str) -> str | None:
         """Return the kind of forge of a repository, or None."""
-        return self._hosts.kind(*split_host_and_path(parse_url(url))) if self._hosts else None
+        return self._hosts.get_kind(*split_host_and_path(parse_url(url))) if self._hosts else None
 
-    def page(self, url: GitUrl, commit: str) -> str:
+    def build_commit_url(self, url: GitUrl, commit: str) -> str:
         """Return the URL of a commit's web page, or "" if there is none."""
-        return self._hosts.page(*split_host_and_path(url), commit) if self._hosts else ""
+        return self._hosts.build_commit_url(*split_host_and_path(url), commit) if self._hosts else ""
 
     def close(self) -> None:
         """Close all connections."""
@@ -62,7 +62,7 @@ class ForgeRegistry:
             self._hosts.close()
 
 
-def _hosts(settings: ForgeSettings, clock: Callable[[], float]) -> Hosts:
+def _build_hosts(settings: ForgeSettings, clock: Callable[[], float]) -> Hosts:
     from reconciler.forge.hosts import Host, Hosts
 
     hosts = [

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from reconciler.bootstrap.forges import gitlab_push_options_announcer
+from reconciler.bootstrap.forges import create_gitlab_announcer
 from reconciler.bootstrap.options import INITIAL_BACKOFF_SECONDS, build_git_options, get_cache_file
 from reconciler.catalog.files import EXECUTABLE_MODE, FILE_MODE
 from reconciler.git.mirror import Mirror
@@ -58,7 +58,7 @@ def build_push_publisher(settings: Settings) -> PushPublisher:
     approvals = AnnotationApprovals(settings.state_ref, settings.drafts.branch, first_seen, settings.git.max_pushes)
     return PushPublisher(
         settings.state_ref, url.connection_url, settings.status.branch, _create_status_builder(settings),
-        format_status_message, tags, approvals, gitlab_push_options_announcer(settings),
+        format_status_message, tags, approvals, create_gitlab_announcer(settings),
     )  # fmt: skip
 
 

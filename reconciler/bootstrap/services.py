@@ -289,7 +289,7 @@ class _Builder:
 
     def _build_pull_requests(self) -> PullRequests:
         settings = self._settings.forge
-        forges = ForgeLookup(self.forges.of if self._fetches else lambda url: None, self.forges.kind)
+        forges = ForgeLookup(self.forges.get_forge if self._fetches else lambda url: None, self.forges.get_kind)
         options = PullRequestOptions(
             settings.draft, settings.labels, settings.max_open, settings.check, settings.merge or None
         )
@@ -300,7 +300,7 @@ class _Builder:
             url = self._source.url if not repo and isinstance(self._source, RepositorySource) else parse_url(repo)
         except GitError:
             return ""
-        return self.forges.page(url, commit)
+        return self.forges.build_commit_url(url, commit)
 
     def _read_file(self, data: bytes) -> YamlFile:
         return parse_yaml(data, self._limits)

@@ -42,14 +42,14 @@ class Gitea:
         self._pulls = f"{self._root}/pulls"
         self._approvals = ApprovalCache(client.clock)
 
-    def open_requests(self) -> Sequence[PullRequest]:
+    def list_open_requests(self) -> Sequence[PullRequest]:
         """Return the open pull requests from branches of this repository. Fetch reviews only after a change."""
-        listed = self._fields(self._client.pages(self._pulls, {"state": "open", "limit": _PAGE}))
-        found = {item.number("number"): item for item in listed if _is_own(item)}
-        self._approvals.retain(found)
-        return [self._read(found[number]) for number in sorted(found)]
+        listed = self._create_fields(self._client.get_all_pages(self._pulls, {"state": "open", "limit": _PAGE}))
+        items = {item.get_number("number"): item for item in listed if _is_own(item)}
+        self._approvals.retain(items)
+        return [self._read(items[number]) for number in sorted(items)]
 
-    def request(self, number: int) -> PullRequest:
+    def get_request(self, number: int) -> PullRequest:
         """Return one pull request in any state."""
         path = f"{self._pulls}/{number}"
         return self._read(ResponseFields(self._client.get(path), f"GET {path}"))
@@ -61,14 +61,14 @@ class Gitea:
         Gitea 1.24, the list contains only pull requests to this base.
         """
         numbers: list[int] = []
-        found: list[ResponseFields] = []
+        candidates: list[ResponseFields] = []
         for page in range(1, MAX_PAGES + 1):
-            listed = self._page({"state": "all", "base_branch": base, "limit": _PAGE, "page": page})
-            numbers += [item.number("number") for item in listed]
-            found += [item for item in listed if _is_own(item) and _branches(item) == (head, base)]
+            listed = self._fetch_page({"state": "all", "base_branch": base, "limit": _PAGE, "page": page})
+            numbers += [item.get_number("number") for item in listed]
+            candidates += [item for item in listed if _is_own(item) and _get_branches(item) == (head, base)]
             # The order of the list is not documented. Stop only if the list is sorted by descending number.
-            if not listed or (found and all(number > following for number, following in pairwise(numbers))):
-                newest = max(found, key=lambda item: item.number("number"), default=None)
+            if not listed or (candidates and all(number > following for number, following in pairwise(numbers))):
+                newest = max(candidates, key=lambda item: item.get_number("number"), default=None)
                 return None if newest is None else self._read(newest)
         raise ForgeAnswerError(f"GET {self._pulls}: there are more than {MAX_PAGES} pages")
 
@@ -80,9 +80,9 @@ class Gitea:
         """
         title = GITEA_DRAFT.apply(new.title, new.draft)
         body = {"head": new.head, "base": new.base, "title": title, "body": new.body}
-        labels = {"labels": self._label_ids(new.labels)} if new.labels else {}
-        made = self._client.send("POST", self._pulls, {**body, **labels}, opens=True)
-        return _read(ResponseFields(made, f"POST {self._pulls}"))
+        labels = {"labels": self._find_label_ids(new.labels)} if new.labels else {}
+        response = self._client.send("POST", self._pulls, {**body, **labels}, is_new_request=True)
+        return _read(ResponseFields(response, f"POST {self._pulls}"))
 
     def update(self, request: PullRequest, title: str, body: str) -> PullRequest:
         """Set title and body of a pull request. The draft mark stays as in `request`."""
@@ -96,16 +96,16 @@ class Gitea:
     def remove_label(self, request: PullRequest, label: str) -> None:
         """Remove a label from a pull request. Do nothing if it does not have the label."""
         path = f"{self._root}/issues/{request.number}/labels"
-        for item in (ResponseFields(one, f"GET {path}") for one in self._client.pages(path)):
+        for item in (ResponseFields(label_data, f"GET {path}") for label_data in self._client.get_all_pages(path)):
             # A label of the organization and a label of the repository can have the same name.
-            if item.text("name") == label:
-                self._client.send("DELETE", f"{path}/{item.number('id')}", {})
+            if item.get_text("name") == label:
+                self._client.send("DELETE", f"{path}/{item.get_number('id')}", {})
 
     def close(self, request: PullRequest) -> None:
         """Close a pull request without merging it."""
         self._edit(request, {"state": "closed"})
 
-    def report(self, commit: CommitId, verdict: Verdict) -> None:
+    def set_check(self, commit: CommitId, verdict: Verdict) -> None:
         """Set the commit status `reconciler`."""
         state = "success" if verdict.passed else "failure"
         status = {"context": "reconciler", "state": state, "description": to_one_line(verdict.summary)}
@@ -123,8 +123,8 @@ class Gitea:
         if not request.commit:
             # Gitea ignores an empty commit id, and would merge any head.
             raise HeadMovedError(f"pull request {request.number} has no head")
-        title, _, rest = message.partition("\n")
-        texts = {} if method == "rebase" else {"MergeTitleField": title, "MergeMessageField": rest.strip()}
+        title, _, description = message.partition("\n")
+        texts = {} if method == "rebase" else {"MergeTitleField": title, "MergeMessageField": description.strip()}
         options = {"Do": method, "head_commit_id": request.commit, "delete_branch_after_merge": False}
         try:
             self._client.send("POST", f"{self._pulls}/{request.number}/merge", {**options, **texts})
@@ -138,7 +138,7 @@ class Gitea:
     def _classify_merge_error(self, request: PullRequest, error: ForgeError) -> ForgeError:
         if _BASE_MOVED in error.message:
             return ForgeUnreachableError(error.message)
-        current = self.request(request.number)
+        current = self.get_request(request.number)
         if current.commit != request.commit:
             return HeadMovedError(f"{error.message}: the head is {current.commit}")
         return error if current.state == "open" else ForgeRefusedError(f"{error.message}: it is {current.state}")
@@ -146,29 +146,31 @@ class Gitea:
     def _edit(self, request: PullRequest, changes: Mapping[str, str]) -> None:
         self._client.send("PATCH", f"{self._pulls}/{request.number}", changes)
 
-    def _label_ids(self, names: Sequence[str]) -> list[int]:
+    def _find_label_ids(self, names: Sequence[str]) -> list[int]:
         path = f"{self._root}/labels"
-        listed = [ResponseFields(item, f"GET {path}") for item in self._client.pages(path, {"limit": _PAGE})]
-        known = {item.text("name"): item.number("id") for item in listed}
-        if missing := [name for name in names if name not in known]:
+        listed = [ResponseFields(item, f"GET {path}") for item in self._client.get_all_pages(path, {"limit": _PAGE})]
+        ids = {item.get_text("name"): item.get_number("id") for item in listed}
+        if missing := [name for name in names if name not in ids]:
             raise ForgeRefusedError(f"the repository must have the requested labels; missing: {missing}")
-        return [known[name] for name in names]
+        return [ids[name] for name in names]
 
-    def _page(self, parameters: Mapping[str, str | int]) -> list[ResponseFields]:
+    def _fetch_page(self, parameters: Mapping[str, str | int]) -> list[ResponseFields]:
         listed = self._client.get(self._pulls, parameters)
         if not isinstance(listed, list):
             raise ForgeAnswerError(f"GET {self._pulls}: the response must be a list")
-        return self._fields(listed)
+        return self._create_fields(listed)
 
-    def _fields(self, listed: Iterable[object]) -> list[ResponseFields]:
+    def _create_fields(self, listed: Iterable[object]) -> list[ResponseFields]:
         return [ResponseFields(item, f"GET {self._pulls}") for item in listed]
 
     def _read(self, item: ResponseFields) -> PullRequest:
         request = _read(item)
         is_waiting = request.state == "open" and not request.draft
-        return replace(request, hold=self._hold(request, item.moment("updated_at"))) if is_waiting else request
+        return (
+            replace(request, hold=self._determine_hold(request, item.get_time("updated_at"))) if is_waiting else request
+        )
 
-    def _hold(self, request: PullRequest, updated: int) -> Hold:
+    def _determine_hold(self, request: PullRequest, updated: int) -> Hold:
         approved = self._approvals.is_approved(
             request.number, updated, request.commit, lambda: self._fetch_approval(request)
         )
@@ -176,52 +178,54 @@ class Gitea:
 
     def _fetch_approval(self, request: PullRequest) -> bool:
         path = f"{self._pulls}/{request.number}/reviews"
-        reviews = [ResponseFields(item, f"GET {path}") for item in self._client.pages(path, {"limit": _PAGE})]
+        reviews = [ResponseFields(item, f"GET {path}") for item in self._client.get_all_pages(path, {"limit": _PAGE})]
         return _is_approved(reviews, request.commit)
 
 
 def _read(item: ResponseFields) -> PullRequest:
-    title = item.text("title")
-    head, base = _branches(item)
+    title = item.get_text("title")
+    head, base = _get_branches(item)
     return PullRequest(
-        number=item.number("number"),
-        url=item.text("html_url"),
+        number=item.get_number("number"),
+        url=item.get_text("html_url"),
         title=GITEA_DRAFT.strip(title),
-        body=item.text("body", default=""),
+        body=item.get_text("body", default=""),
         head=head,
         base=base,
-        commit=CommitId(item.text("head", "sha", default="")),
-        state=_state(item),
-        draft=item.truth("draft", default=GITEA_DRAFT.matches(title)),
-        created=item.moment("created_at"),
-        labels=item.names("labels", part="name"),
+        commit=CommitId(item.get_text("head", "sha", default="")),
+        state=_get_state(item),
+        draft=item.get_bool("draft", default=GITEA_DRAFT.matches(title)),
+        created=item.get_time("created_at"),
+        labels=item.get_names("labels", field="name"),
     )
 
 
-def _branches(item: ResponseFields) -> tuple[str, str]:
+def _get_branches(item: ResponseFields) -> tuple[str, str]:
     # After the deletion of the branch, `ref` is refs/pull/N/head.
-    return item.text("head", "label"), item.text("base", "ref")
+    return item.get_text("head", "label"), item.get_text("base", "ref")
 
 
 def _is_own(item: ResponseFields) -> bool:
-    return item.text("head", "label") != "" and item.number("head", "repo_id") == item.number("base", "repo_id")
+    return item.get_text("head", "label") != "" and item.get_number("head", "repo_id") == item.get_number(
+        "base", "repo_id"
+    )
 
 
-def _state(item: ResponseFields) -> State:
-    if item.truth("merged"):
+def _get_state(item: ResponseFields) -> State:
+    if item.get_bool("merged"):
         return "merged"
-    return "open" if item.text("state") == "open" else "closed"
+    return "open" if item.get_text("state") == "open" else "closed"
 
 
 def _is_approved(reviews: Iterable[ResponseFields], commit: CommitId) -> bool:
     # A comment does not change the previous verdict of its author.
     latest: dict[str, ResponseFields] = {}
     for review in reviews:
-        if review.text("state") in {"APPROVED", "REQUEST_CHANGES"}:
-            latest[review.text("user", "login", default="")] = review
+        if review.get_text("state") in {"APPROVED", "REQUEST_CHANGES"}:
+            latest[review.get_text("user", "login", default="")] = review
     verdicts = {
-        (review.text("state"), review.text("commit_id", default=""))
+        (review.get_text("state"), review.get_text("commit_id", default=""))
         for review in latest.values()
-        if not review.truth("dismissed", default=False)
+        if not review.get_bool("dismissed", default=False)
     }
     return ("APPROVED", commit) in verdicts and all(state != "REQUEST_CHANGES" for state, _ in verdicts)

@@ -46,16 +46,16 @@ class GitHub:
         self._root = f"/repos/{owner}/{name}"
         self._approvals = ApprovalCache(client.clock)
 
-    def open_requests(self) -> tuple[PullRequest, ...]:
+    def list_open_requests(self) -> tuple[PullRequest, ...]:
         """Return the open pull requests from branches of this repository, sorted by number."""
-        listed = self._client.pages(f"{self._root}/pulls", {"state": "open", "per_page": 100})
-        found = {shown.number("number"): shown for shown in self._own(listed)}
-        self._approvals.retain(found)
-        return tuple(self._read(found[number]) for number in sorted(found))
+        listed = self._client.get_all_pages(f"{self._root}/pulls", {"state": "open", "per_page": 100})
+        items = {item.get_number("number"): item for item in self._select_own(listed)}
+        self._approvals.retain(items)
+        return tuple(self._read(items[number]) for number in sorted(items))
 
-    def request(self, number: int) -> PullRequest:
+    def get_request(self, number: int) -> PullRequest:
         """Return one pull request in any state."""
-        return self._read(self._show(number))
+        return self._read(self._fetch_item(number))
 
     def find(self, head: str, base: str) -> PullRequest | None:
         """Return the newest pull request of these branches in any state, or None."""
@@ -66,7 +66,7 @@ class GitHub:
         )
         if not isinstance(listed, list):
             raise ForgeAnswerError(f"GET {self._root}/pulls: the response must be a list")
-        return next((self._read(shown) for shown in self._own(listed)), None)
+        return next((self._read(shown) for shown in self._select_own(listed)), None)
 
     def create(self, new: NewRequest) -> PullRequest:
         """Open a pull request.
@@ -78,24 +78,24 @@ class GitHub:
         """
         body = {"title": new.title, "body": new.body, "head": new.head, "base": new.base, "draft": new.draft}
         path = f"{self._root}/pulls"
-        made = _request(ResponseFields(self._client.send("POST", path, body, opens=True), f"POST {path}"))
+        request = _read(ResponseFields(self._client.send("POST", path, body, is_new_request=True), f"POST {path}"))
         if new.labels:
-            self._label(made, new.labels)
-        return made
+            self._add_labels(request, new.labels)
+        return request
 
     def update(self, request: PullRequest, title: str, body: str) -> PullRequest:
         """Set title and body of a pull request."""
-        self._client.send("PATCH", self._path(request), {"title": title, "body": body})
+        self._client.send("PATCH", self._build_path(request), {"title": title, "body": body})
         return replace(request, title=title, body=body)
 
     def set_draft(self, request: PullRequest, draft: bool) -> None:
         """Mark a pull request as a draft, or as ready for review."""
-        shown = self._show(request.number)
-        if shown.truth("draft") == draft:
+        item = self._fetch_item(request.number)
+        if item.get_bool("draft") == draft:
             return
         mutation = _TO_DRAFT if draft else _TO_READY
-        answer = self._mutate(mutation, shown.text("node_id"))
-        if answer.truth("data", mutation, "pullRequest", "isDraft") != draft:
+        answer = self._run_mutation(mutation, item.get_text("node_id"))
+        if answer.get_bool("data", mutation, "pullRequest", "isDraft") != draft:
             raise ForgeRefusedError(f"{mutation}: GitHub did not change pull request {request.number}")
 
     def remove_label(self, request: PullRequest, label: str) -> None:
@@ -108,9 +108,9 @@ class GitHub:
 
     def close(self, request: PullRequest) -> None:
         """Close a pull request without merging it."""
-        self._client.send("PATCH", self._path(request), {"state": "closed"})
+        self._client.send("PATCH", self._build_path(request), {"state": "closed"})
 
-    def report(self, commit: CommitId, verdict: Verdict) -> None:
+    def set_check(self, commit: CommitId, verdict: Verdict) -> None:
         """Set the commit status `reconciler`. GitHub limits its description to 140 characters."""
         description = " ".join(verdict.summary.split())
         if len(description) > _MAX_DESCRIPTION_CHARACTERS:
@@ -128,54 +128,54 @@ class GitHub:
             HeadMovedError: The head is another commit.
             ForgeRefusedError: GitHub rejected the merge.
         """
-        title, _, rest = message.partition("\n")
-        texts = {} if method == "rebase" else {"commit_title": title, "commit_message": rest.strip()}
+        title, _, description = message.partition("\n")
+        texts = {} if method == "rebase" else {"commit_title": title, "commit_message": description.strip()}
         try:
             self._client.send(
-                "PUT", f"{self._path(request)}/merge", {"sha": request.commit, "merge_method": method, **texts}
+                "PUT", f"{self._build_path(request)}/merge", {"sha": request.commit, "merge_method": method, **texts}
             )
         except ForgeRefusedError as error:
             raise _classify_merge_error(error) from None
 
-    def _show(self, number: int) -> ResponseFields:
+    def _fetch_item(self, number: int) -> ResponseFields:
         path = f"{self._root}/pulls/{number}"
         return ResponseFields(self._client.get(path), f"GET {path}")
 
-    def _own(self, listed: Iterable[object]) -> list[ResponseFields]:
+    def _select_own(self, listed: Iterable[object]) -> list[ResponseFields]:
         requests = [ResponseFields(item, f"GET {self._root}/pulls") for item in listed]
-        return [shown for shown in requests if _is_own(shown)]
+        return [item for item in requests if _is_own(item)]
 
-    def _path(self, request: PullRequest) -> str:
+    def _build_path(self, request: PullRequest) -> str:
         return f"{self._root}/pulls/{request.number}"
 
-    def _read(self, shown: ResponseFields) -> PullRequest:
-        request = _request(shown)
-        return replace(request, hold=self._hold(request, shown)) if request.state == "open" else request
+    def _read(self, item: ResponseFields) -> PullRequest:
+        request = _read(item)
+        return replace(request, hold=self._determine_hold(request, item)) if request.state == "open" else request
 
-    def _hold(self, request: PullRequest, shown: ResponseFields) -> Hold:
-        if shown.find("auto_merge") is not None:
+    def _determine_hold(self, request: PullRequest, item: ResponseFields) -> Hold:
+        if item.find("auto_merge") is not None:
             return "auto-merge"
         if request.draft:
             return ""
-        updated = shown.moment("updated_at")
+        updated = item.get_time("updated_at")
         approved = self._approvals.is_approved(
             request.number, updated, request.commit, lambda: self._fetch_approval(request)
         )
         return "approved" if approved else ""
 
     def _fetch_approval(self, request: PullRequest) -> bool:
-        path = f"{self._path(request)}/reviews"
-        reviews = self._client.pages(path, {"per_page": 100})
+        path = f"{self._build_path(request)}/reviews"
+        reviews = self._client.get_all_pages(path, {"per_page": 100})
         return _is_approved([ResponseFields(review, f"GET {path}") for review in reviews], request.commit)
 
-    def _label(self, made: PullRequest, labels: tuple[str, ...]) -> None:
+    def _add_labels(self, request: PullRequest, labels: tuple[str, ...]) -> None:
         try:
-            self._client.send("POST", f"{self._root}/issues/{made.number}/labels", {"labels": list(labels)})
+            self._client.send("POST", f"{self._root}/issues/{request.number}/labels", {"labels": list(labels)})
         except (ForgeRefusedError, ForgeMissingError) as error:
-            message = f"pull request {made.number} is open, but without its labels: {error.message}"
+            message = f"pull request {request.number} is open, but without its labels: {error.message}"
             raise ForgeRefusedError(message) from None
 
-    def _mutate(self, mutation: str, node: str) -> ResponseFields:
+    def _run_mutation(self, mutation: str, node: str) -> ResponseFields:
         query = f"mutation($id: ID!) {{ {mutation}(input: {{pullRequestId: $id}}) {{ pullRequest {{ isDraft }} }} }}"
         answer = self._client.send(
             "POST", _get_graphql_url(self._client.api), {"query": query, "variables": {"id": node}}
@@ -213,43 +213,43 @@ def _get_graphql_url(api: str) -> str:
     return f"{api.removesuffix('/v3')}/graphql"
 
 
-def _is_own(shown: ResponseFields) -> bool:
+def _is_own(item: ResponseFields) -> bool:
     # Compare both sides of the response, because GitHub ignores case and follows renames. The repository of a deleted
     # fork is null.
-    home = shown.text("base", "repo", "full_name")
-    return shown.text("head", "repo", "full_name", default="") == home
+    base_repository = item.get_text("base", "repo", "full_name")
+    return item.get_text("head", "repo", "full_name", default="") == base_repository
 
 
-def _request(shown: ResponseFields) -> PullRequest:
+def _read(item: ResponseFields) -> PullRequest:
     return PullRequest(
-        number=shown.number("number"),
-        url=shown.text("html_url"),
-        title=shown.text("title"),
-        body=shown.text("body", default=""),
-        head=shown.text("head", "ref"),
-        base=shown.text("base", "ref"),
-        commit=shown.commit("head", "sha"),
-        state=_state(shown),
-        draft=shown.truth("draft"),
-        created=shown.moment("created_at"),
-        labels=shown.names("labels", part="name"),
+        number=item.get_number("number"),
+        url=item.get_text("html_url"),
+        title=item.get_text("title"),
+        body=item.get_text("body", default=""),
+        head=item.get_text("head", "ref"),
+        base=item.get_text("base", "ref"),
+        commit=item.get_commit("head", "sha"),
+        state=_get_state(item),
+        draft=item.get_bool("draft"),
+        created=item.get_time("created_at"),
+        labels=item.get_names("labels", field="name"),
     )
 
 
-def _state(shown: ResponseFields) -> State:
-    if shown.text("merged_at", default=""):
+def _get_state(item: ResponseFields) -> State:
+    if item.get_text("merged_at", default=""):
         return "merged"
-    return "open" if shown.text("state") == "open" else "closed"
+    return "open" if item.get_text("state") == "open" else "closed"
 
 
 def _is_approved(reviews: Iterable[ResponseFields], commit: CommitId) -> bool:
     # A comment does not change the previous verdict of its author.
     latest: dict[str, tuple[str, str]] = {}
     for review in reviews:
-        state = review.text("state")
+        state = review.get_text("state")
         if state in {"APPROVED", "CHANGES_REQUESTED", "DISMISSED"}:
-            author = review.text("user", "login", default="")
-            latest[author] = (state, review.text("commit_id", default=""))
+            author = review.get_text("user", "login", default="")
+            latest[author] = (state, review.get_text("commit_id", default=""))
     verdicts = latest.values()
     return ("APPROVED", commit) in verdicts and all(state != "CHANGES_REQUESTED" for state, _ in verdicts)
 

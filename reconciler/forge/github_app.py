@@ -61,26 +61,26 @@ class AppToken:
         """Return the header, or raise ForgeError."""
         with self._lock:
             if self._token is None or self._token.until - self._clock() < _RENEW_SECONDS:
-                self._token = self._renew()
+                self._token = self._renew_token()
             return {"Authorization": f"Bearer {self._token.text}"}
 
     def close(self) -> None:
         """Close all connections."""
         self._client.close()
 
-    def _renew(self) -> _Token:
+    def _renew_token(self) -> _Token:
         installation = self._installation or self._find_installation()
         path = f"/app/installations/{installation}/access_tokens"
         answer = ResponseFields(self._client.send("POST", path, {}), f"POST {path}")
-        token = answer.text("token")
+        token = answer.get_text("token")
         if not is_token(token):
             raise ForgeAnswerError(f"POST {path}: the token in the response must be printable ASCII characters")
-        return _Token(token, answer.moment("expires_at"))
+        return _Token(token, answer.get_time("expires_at"))
 
     def _find_installation(self) -> int:
         # The id is requested for every token, because a repeated installation of the App has another id.
         path = f"/repos/{self._repository}/installation"
-        return ResponseFields(self._client.get(path), f"GET {path}").number("id")
+        return ResponseFields(self._client.get(path), f"GET {path}").get_number("id")
 
     def _sign(self) -> Mapping[str, str]:
         try:

@@ -43,13 +43,15 @@ class GitLab:
         self._requests = f"{self._root}/merge_requests"
         self._approvals = ApprovalCache(client.clock)
 
-    def open_requests(self) -> Sequence[PullRequest]:
+    def list_open_requests(self) -> Sequence[PullRequest]:
         """Return the open merge requests from branches of this project. Fetch approvals only after a change."""
-        found = {item.number("iid"): item for item in self._list({"state": "opened", "sort": "asc", "per_page": 100})}
-        self._approvals.retain(found)
-        return [self._read(found[number]) for number in sorted(found)]
+        items = {
+            item.get_number("iid"): item for item in self._list({"state": "opened", "sort": "asc", "per_page": 100})
+        }
+        self._approvals.retain(items)
+        return [self._read(items[number]) for number in sorted(items)]
 
-    def request(self, number: int) -> PullRequest:
+    def get_request(self, number: int) -> PullRequest:
         """Return one merge request in any state, with its current approvals."""
         self._approvals.discard(number)
         path = f"{self._requests}/{number}"
@@ -58,8 +60,8 @@ class GitLab:
     def find(self, head: str, base: str) -> PullRequest | None:
         """Return the newest merge request of these branches in any state, or None."""
         branches = {"source_branch": head, "target_branch": base, "state": "all"}
-        found = self._list({**branches, "sort": "desc", "per_page": 20})
-        return self._read(max(found, key=lambda item: item.number("iid"))) if found else None
+        items = self._list({**branches, "sort": "desc", "per_page": 20})
+        return self._read(max(items, key=lambda item: item.get_number("iid"))) if items else None
 
     def create(self, new: NewRequest) -> PullRequest:
         """Open a merge request.
@@ -74,9 +76,9 @@ class GitLab:
             "description": escape_commands(new.body),
             "remove_source_branch": False,
         }
-        labels = {"labels": ",".join(_label(label) for label in new.labels)} if new.labels else {}
-        made = self._client.send("POST", self._requests, {**body, **labels}, opens=True)
-        return _read(ResponseFields(made, f"POST {self._requests}"))
+        labels = {"labels": ",".join(_check_label(label) for label in new.labels)} if new.labels else {}
+        response = self._client.send("POST", self._requests, {**body, **labels}, is_new_request=True)
+        return _read(ResponseFields(response, f"POST {self._requests}"))
 
     def update(self, request: PullRequest, title: str, body: str) -> PullRequest:
         """Set title and body of a merge request. The draft mark stays as in `request`."""
@@ -89,13 +91,13 @@ class GitLab:
 
     def remove_label(self, request: PullRequest, label: str) -> None:
         """Remove a label from a merge request. Do nothing if it does not have the label."""
-        self._edit(request, {"remove_labels": _label(label)})
+        self._edit(request, {"remove_labels": _check_label(label)})
 
     def close(self, request: PullRequest) -> None:
         """Close a merge request without merging it."""
         self._edit(request, {"state_event": "close"})
 
-    def report(self, commit: CommitId, verdict: Verdict) -> None:
+    def set_check(self, commit: CommitId, verdict: Verdict) -> None:
         """Set the external status `reconciler` of a commit."""
         state = "success" if verdict.passed else "failed"
         status = {
@@ -127,69 +129,71 @@ class GitLab:
         texts = {key: message} if message else {}
         options = {"squash": method == "squash", "should_remove_source_branch": False}
         try:
-            self._client.send("PUT", self._path(request, "/merge"), {"sha": request.commit, **options, **texts})
+            self._client.send("PUT", self._build_path(request, "/merge"), {"sha": request.commit, **options, **texts})
         except ForgeCredentialsError as error:
             # GitLab also responds with 401 if a valid account has no permission to push to the base. This request fails
             # if the credentials are invalid.
-            self.request(request.number)
+            self.get_request(request.number)
             raise ForgeRefusedError(f"{error.message}: this account may not merge into {request.base}") from None
         except ForgeRefusedError as error:
             raise HeadMovedError(error.message, error.status) if error.status == 409 else error from None
 
     def _edit(self, request: PullRequest, changes: dict[str, str]) -> None:
-        self._client.send("PUT", self._path(request), changes)
+        self._client.send("PUT", self._build_path(request), changes)
 
-    def _path(self, request: PullRequest, below: str = "") -> str:
-        return f"{self._requests}/{request.number}{below}"
+    def _build_path(self, request: PullRequest, suffix: str = "") -> str:
+        return f"{self._requests}/{request.number}{suffix}"
 
     def _list(self, parameters: Mapping[str, str | int]) -> list[ResponseFields]:
         query: dict[str, str | int] = {"scope": "all", "order_by": "created_at", **parameters}
-        items = [ResponseFields(item, f"GET {self._requests}") for item in self._client.pages(self._requests, query)]
+        items = [
+            ResponseFields(item, f"GET {self._requests}") for item in self._client.get_all_pages(self._requests, query)
+        ]
         # Merge requests from forks can have a branch with the same name.
-        return [item for item in items if item.number("source_project_id") == item.number("target_project_id")]
+        return [item for item in items if item.get_number("source_project_id") == item.get_number("target_project_id")]
 
     def _read(self, item: ResponseFields) -> PullRequest:
         request = _read(item)
-        return replace(request, hold=self._hold(request, item)) if request.state == "open" else request
+        return replace(request, hold=self._determine_hold(request, item)) if request.state == "open" else request
 
-    def _hold(self, request: PullRequest, item: ResponseFields) -> Hold:
-        if item.text("state") == "locked":
+    def _determine_hold(self, request: PullRequest, item: ResponseFields) -> Hold:
+        if item.get_text("state") == "locked":
             return "queued"
-        if item.truth("merge_when_pipeline_succeeds"):
+        if item.get_bool("merge_when_pipeline_succeeds"):
             return "auto-merge"
         if request.draft:
             return ""
-        updated = item.moment("updated_at")
+        updated = item.get_time("updated_at")
         approved = self._approvals.is_approved(
             request.number, updated, request.commit, lambda: self._fetch_approval(request)
         )
         return "approved" if approved else ""
 
     def _fetch_approval(self, request: PullRequest) -> bool:
-        path = self._path(request, "/approvals")
+        path = self._build_path(request, "/approvals")
         answer = ResponseFields(self._client.get(path), f"GET {path}")
         # Without an approval rule, a merge request is approved from the start, with an empty list of approvers.
-        return answer.truth("approved") and bool(answer.find("approved_by"))
+        return answer.get_bool("approved") and bool(answer.find("approved_by"))
 
 
 def _read(item: ResponseFields) -> PullRequest:
     return PullRequest(
-        number=item.number("iid"),
-        url=item.text("web_url"),
-        title=GITLAB_DRAFT.strip(item.text("title")),
-        body=unescape_commands(item.text("description", default="")),
-        head=item.text("source_branch"),
-        base=item.text("target_branch"),
+        number=item.get_number("iid"),
+        url=item.get_text("web_url"),
+        title=GITLAB_DRAFT.strip(item.get_text("title")),
+        body=unescape_commands(item.get_text("description", default="")),
+        head=item.get_text("source_branch"),
+        base=item.get_text("target_branch"),
         # The value is null if the branch was deleted before GitLab read it.
-        commit=CommitId(item.text("sha", default="")),
-        state=_STATES.get(item.text("state"), "closed"),
-        draft=item.truth("draft"),
-        created=item.moment("created_at"),
-        labels=item.names("labels"),
+        commit=CommitId(item.get_text("sha", default="")),
+        state=_STATES.get(item.get_text("state"), "closed"),
+        draft=item.get_bool("draft"),
+        created=item.get_time("created_at"),
+        labels=item.get_names("labels"),
     )
 
 
-def _label(name: str) -> str:
+def _check_label(name: str) -> str:
     if "," in name:
         raise ForgeRefusedError(f"a label on GitLab must not contain a comma: {name!r}")
     return name

@@ -39,7 +39,7 @@ class Host:
     app_key_file: str = ""
     app_installation: int = 0
 
-    def holds(self, host: str, path: str) -> bool:
+    def contains_repository(self, host: str, path: str) -> bool:
         """Return whether a repository is on this forge."""
         is_inside = not self.path or path == self.path or path.startswith(f"{self.path}/")
         return host == self.host and is_inside
@@ -65,27 +65,27 @@ class Hosts:
         self._hosts = tuple(hosts)
         self._rate_limiters = {host: RateLimiter(writes_per_minute, new_per_hour, clock) for host in self._hosts}
         self._clock = clock
-        self._built: dict[tuple[str, str], Forge | None] = {}
+        self._forges: dict[tuple[str, str], Forge | None] = {}
         self._clients: dict[tuple[Host, str], ForgeClient] = {}
         self._apps: list[AppToken] = []
         self._lock = Lock()
 
-    def kind(self, host: str, path: str) -> Kind | None:
+    def get_kind(self, host: str, path: str) -> Kind | None:
         """Return the kind of the forge of a repository, or None. The forge with the longest path applies."""
         forge_host = self._find_host(host, path)
         return forge_host.kind if forge_host else None
 
-    def forge(self, host: str, path: str) -> Forge | None:
+    def get_forge(self, host: str, path: str) -> Forge | None:
         """Return the client of a repository, or None without a forge or for a forge that uses only pushes."""
         with self._lock:
             key = (host, path)
-            if key not in self._built:
-                self._built[key] = self._build(host, path)
-            return self._built[key]
+            if key not in self._forges:
+                self._forges[key] = self._build(host, path)
+            return self._forges[key]
 
-    def page(self, host: str, path: str, commit: str) -> str:
+    def build_commit_url(self, host: str, path: str, commit: str) -> str:
         """Return the URL of a commit's page, or "" for repositories without a forge or on this machine."""
-        kind = self.kind(host, path) if host else None
+        kind = self.get_kind(host, path) if host else None
         # The URL is inserted into Markdown, where other characters could end the link.
         if kind is None or not _PLAIN.fullmatch(path):
             return ""
@@ -100,7 +100,7 @@ class Hosts:
                 app.close()
 
     def _find_host(self, host: str, path: str) -> Host | None:
-        matches = (candidate for candidate in self._hosts if candidate.holds(host, path))
+        matches = (candidate for candidate in self._hosts if candidate.contains_repository(host, path))
         return max(matches, key=lambda candidate: len(candidate.path), default=None)
 
     def _build(self, host: str, path: str) -> Forge | None:

@@ -14,7 +14,7 @@ import httpx
 from reconciler.forge.errors import ForgeAnswerError, ForgeBusyError, ForgeUnreachableError
 from reconciler.forge.rate_limits import RateLimiter
 from reconciler.forge.response_cache import CachedResponse, ResponseCache
-from reconciler.forge.responses import error_for_status, parse_json, refusal_message, to_one_line
+from reconciler.forge.responses import create_status_error, extract_error_message, parse_json, to_one_line
 
 Authorize = Callable[[], Mapping[str, str]]
 """Returns the headers with the credentials, or raises ForgeCredentialsError."""
@@ -49,18 +49,18 @@ class ForgeClient:
         self,
         api: str,
         authorize: Authorize,
-        budget: RateLimiter,
+        rate_limiter: RateLimiter,
         clock: Callable[[], float],
         transport: httpx.BaseTransport | None = None,
     ) -> None:
-        self.api = _checked_root(api)
-        self._root = httpx.URL(self.api)
+        self.api = _parse_root(api)
+        self._root_url = httpx.URL(self.api)
         self._authorize = authorize
-        self._budget = budget
+        self._rate_limiter = rate_limiter
         self.clock = clock
         self._headers: Mapping[str, str] = {"Accept": "application/json", "User-Agent": "reconciler"}
         self._connections = _Connections(transport)
-        self._memory = ResponseCache()
+        self._cache = ResponseCache()
 
     def with_headers(self, headers: Mapping[str, str]) -> ForgeClient:
         """Return a client with the same connections that adds these headers to every request."""
@@ -76,90 +76,90 @@ class ForgeClient:
         """Return the JSON at a path below the URL of the API, or at a URL of the same origin."""
         return self._read(path, params)[0]
 
-    def pages(self, path: str, params: Mapping[str, str | int] = _NONE) -> list[Any]:
+    def get_all_pages(self, path: str, params: Mapping[str, str | int] = _NONE) -> list[Any]:
         """Return the items of all pages of a list. The method follows the links to the next page (RFC 8288)."""
         items: list[Any] = []
         call = f"GET {path}"
         for _ in range(MAX_PAGES):
-            page, following = self._read(path, params)
+            page, next_page = self._read(path, params)
             if not isinstance(page, list):
                 raise ForgeAnswerError(f"{call}: the response must be a list")
             items += page
-            if not following:
+            if not next_page:
                 return items
-            path, params = following, _NONE
+            path, params = next_page, _NONE
         raise ForgeAnswerError(f"{call}: there are more than {MAX_PAGES} pages")
 
-    def send(self, method: str, path: str, body: Mapping[str, Any], *, opens: bool = False) -> Any:
+    def send(self, method: str, path: str, body: Mapping[str, Any], *, is_new_request: bool = False) -> Any:
         """Send a write request, and return the JSON of the response or None.
 
-        The rate limiter counts the write. If `opens` is set, it also counts a new pull request.
+        The rate limiter counts the write. If `is_new_request` is set, it also counts a new pull request.
         """
-        take = self._budget.take_new if opens else self._budget.take
-        take()
-        answer = self._ask(method, self._place(path, _NONE), _NONE, body)
+        count_request = self._rate_limiter.count_new_request if is_new_request else self._rate_limiter.count_write
+        count_request()
+        answer = self._send_request(method, self._build_url(path, _NONE), _NONE, body)
         return parse_json(answer.content, f"{method} {path}") if answer.content.strip() else None
 
     def record_rate_limit(self, message: str) -> ForgeBusyError:
         """Pause the rate limiter for a limit that the forge did not report with an HTTP status. Return the error."""
         error = ForgeBusyError(message, self.clock() + 60)
-        self._budget.pause_until(error.until)
+        self._rate_limiter.pause_until(error.until)
         return error
 
     def _read(self, path: str, params: Mapping[str, str | int]) -> tuple[Any, str]:
-        self._budget.check_pause()
-        place = self._place(path, params)
-        known = self._memory.get(str(place))
-        answer = self._ask("GET", place, {"If-None-Match": known.tag} if known else _NONE, None)
-        if answer.status == 304 and known:
-            content, following = known.content, answer.following or known.following
+        self._rate_limiter.check_pause()
+        url = self._build_url(path, params)
+        cached = self._cache.get(str(url))
+        answer = self._send_request("GET", url, {"If-None-Match": cached.tag} if cached else _NONE, None)
+        if answer.status == 304 and cached:
+            content, next_page = cached.content, answer.following or cached.following
         else:
-            content, following = answer.content, answer.following
+            content, next_page = answer.content, answer.following
             if tag := answer.headers.get("etag"):
-                self._memory.keep(str(place), CachedResponse(tag, content, following))
-        return parse_json(content, f"GET {place.path}"), following
+                self._cache.store(str(url), CachedResponse(tag, content, next_page))
+        return parse_json(content, f"GET {url.path}"), next_page
 
-    def _place(self, path: str, params: Mapping[str, str | int]) -> httpx.URL:
-        place = httpx.URL(path) if "://" in path.partition("?")[0] else httpx.URL(self.api + path)
-        if not self._is_ours(place):
-            raise ForgeAnswerError(f"the forge at {self._root.host} refers to another host, {place.host!r}")
-        return place.copy_merge_params(params) if params else place
+    def _build_url(self, path: str, params: Mapping[str, str | int]) -> httpx.URL:
+        url = httpx.URL(path) if "://" in path.partition("?")[0] else httpx.URL(self.api + path)
+        if not self._is_same_origin(url):
+            raise ForgeAnswerError(f"the forge at {self._root_url.host} refers to another host, {url.host!r}")
+        return url.copy_merge_params(params) if params else url
 
-    def _is_ours(self, place: httpx.URL) -> bool:
-        root = self._root
-        return (place.scheme, place.host, place.port) == (root.scheme, root.host, root.port) and not place.userinfo
+    def _is_same_origin(self, url: httpx.URL) -> bool:
+        root_url = self._root_url
+        return (url.scheme, url.host, url.port) == (root_url.scheme, root_url.host, root_url.port) and not url.userinfo
 
-    def _ask(
-        self, method: str, place: httpx.URL, headers: Mapping[str, str], body: Mapping[str, Any] | None
+    def _send_request(
+        self, method: str, url: httpx.URL, headers: Mapping[str, str], body: Mapping[str, Any] | None
     ) -> _Answer:
         credentials = self._authorize()
-        call = f"{method} {place.path}"
+        call = f"{method} {url.path}"
         for _ in range(_MAX_REDIRECTS + 1):
             request = self._connections.http.build_request(
-                method, place, json=body, headers={**self._headers, **headers, **credentials}
+                method, url, json=body, headers={**self._headers, **headers, **credentials}
             )
-            answer = self._exchange(request, call)
-            onward = self._onward(method, place, answer)
-            if not onward:
-                return self._checked(answer, call, credentials, conditional=bool(headers))
-            place = onward
+            answer = self._fetch_answer(request, call)
+            redirect = self._find_redirect(method, url, answer)
+            if not redirect:
+                return self._check_answer(answer, call, credentials, is_conditional=bool(headers))
+            url = redirect
         raise ForgeAnswerError(f"{call}: more than {_MAX_REDIRECTS} redirects")
 
-    def _onward(self, method: str, place: httpx.URL, answer: _Answer) -> httpx.URL | None:
+    def _find_redirect(self, method: str, url: httpx.URL, answer: _Answer) -> httpx.URL | None:
         # A renamed repository has a redirect. A write is repeated only if the status preserves its method and body.
         followed = {301, 302, 303, 307, 308} if method == "GET" else {307, 308}
         location = answer.headers.get("location")
         if answer.status not in followed or not location:
             return None
-        onward = place.join(location)
-        return onward if self._is_ours(onward) else None
+        redirect = url.join(location)
+        return redirect if self._is_same_origin(redirect) else None
 
-    def _exchange(self, request: httpx.Request, call: str) -> _Answer:
+    def _fetch_answer(self, request: httpx.Request, call: str) -> _Answer:
         # The original exceptions are omitted, because messages of the HTTP client can contain a header.
         try:
             answer = self._connections.http.send(request, stream=True)
             try:
-                content = self._content(answer, call)
+                content = self._read_content(answer, call)
             finally:
                 answer.close()
         except httpx.TimeoutException as error:
@@ -170,28 +170,30 @@ class ForgeClient:
             ) from None
         except httpx.HTTPError as error:
             raise ForgeUnreachableError(f"{call}: no answer of {request.url.host} ({type(error).__name__})") from None
-        return _Answer(answer.status_code, answer.headers, content, _following(answer, request.url))
+        return _Answer(answer.status_code, answer.headers, content, _get_next_page(answer, request.url))
 
-    def _content(self, answer: httpx.Response, call: str) -> bytes:
-        pieces, size, started = [], 0, self.clock()
-        for piece in answer.iter_bytes():
-            size += len(piece)
+    def _read_content(self, answer: httpx.Response, call: str) -> bytes:
+        chunks, size, started = [], 0, self.clock()
+        for chunk in answer.iter_bytes():
+            size += len(chunk)
             if size > MAX_RESPONSE_BYTES:
                 raise ForgeAnswerError(f"{call}: the answer is larger than {MAX_RESPONSE_BYTES} bytes")
             if self.clock() - started > _MAX_RESPONSE_SECONDS:
                 raise ForgeUnreachableError(f"{call}: the answer took more than {_MAX_RESPONSE_SECONDS} seconds")
-            pieces.append(piece)
-        return b"".join(pieces)
+            chunks.append(chunk)
+        return b"".join(chunks)
 
-    def _checked(self, answer: _Answer, call: str, credentials: Mapping[str, str], conditional: bool) -> _Answer:
-        if answer.status < 300 or (answer.status == 304 and conditional):
+    def _check_answer(
+        self, answer: _Answer, call: str, credentials: Mapping[str, str], is_conditional: bool
+    ) -> _Answer:
+        if answer.status < 300 or (answer.status == 304 and is_conditional):
             return answer
-        message = to_one_line(_remove_credentials(refusal_message(answer.content), credentials))
+        message = to_one_line(_remove_credentials(extract_error_message(answer.content), credentials))
         if 300 <= answer.status < 400:
-            message = f"a redirect to {_host_of(answer)}, which the client does not follow"
-        error = error_for_status(answer.status, answer.headers, message, call, self.clock())
+            message = f"a redirect to {_get_redirect_host(answer)}, which the client does not follow"
+        error = create_status_error(answer.status, answer.headers, message, call, self.clock())
         if isinstance(error, ForgeBusyError):
-            self._budget.pause_until(error.until)
+            self._rate_limiter.pause_until(error.until)
         raise error
 
 
@@ -207,7 +209,9 @@ class _Connections:
     def http(self) -> httpx.Client:
         with self._lock:
             if self._open is None:
-                self._open = httpx.Client(timeout=_TIMEOUT, transport=self._transport, cookies=_no_cookies())
+                self._open = httpx.Client(
+                    timeout=_TIMEOUT, transport=self._transport, cookies=_create_empty_cookie_jar()
+                )
             return self._open
 
     def close(self) -> None:
@@ -217,7 +221,7 @@ class _Connections:
             self._open = None
 
 
-def _checked_root(api: str) -> str:
+def _parse_root(api: str) -> str:
     try:
         root = httpx.URL(api)
     except httpx.InvalidURL:
@@ -227,20 +231,20 @@ def _checked_root(api: str) -> str:
     return api.rstrip("/")
 
 
-def _no_cookies() -> CookieJar:
+def _create_empty_cookie_jar() -> CookieJar:
     # With a session cookie, a request could run as another account than that of the token.
     return CookieJar(DefaultCookiePolicy(allowed_domains=[]))
 
 
-def _following(answer: httpx.Response, place: httpx.URL) -> str:
+def _get_next_page(answer: httpx.Response, url: httpx.URL) -> str:
     try:
         link = answer.links.get("next", {}).get("url", "")
-        return str(place.join(link)) if link else ""
+        return str(url.join(link)) if link else ""
     except httpx.InvalidURL:
-        raise ForgeAnswerError(f"GET {place.path}: the link to the next page is not a URL") from None
+        raise ForgeAnswerError(f"GET {url.path}: the link to the next page is not a URL") from None
 
 
-def _host_of(answer: _Answer) -> str:
+def _get_redirect_host(answer: _Answer) -> str:
     try:
         return httpx.URL(answer.headers.get("location", "")).host or "nowhere"
     except httpx.InvalidURL:

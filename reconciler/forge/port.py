@@ -70,11 +70,11 @@ class Forge(Protocol):
     All methods raise ForgeError. No method waits for a rate limit.
     """
 
-    def open_requests(self) -> Sequence[PullRequest]:
+    def list_open_requests(self) -> Sequence[PullRequest]:
         """Return the open pull requests from branches of this repository, sorted by number."""
         ...
 
-    def request(self, number: int) -> PullRequest:
+    def get_request(self, number: int) -> PullRequest:
         """Return one pull request in any state."""
         ...
 
@@ -106,7 +106,7 @@ class Forge(Protocol):
         """Close a pull request without merging it."""
         ...
 
-    def report(self, commit: CommitId, verdict: Verdict) -> None:
+    def set_check(self, commit: CommitId, verdict: Verdict) -> None:
         """Set the check `reconciler` of a commit."""
         ...
 

@@ -38,7 +38,7 @@ def build_gitlab_push_options(new: NewRequest) -> tuple[str, ...]:
     )
 
 
-def agit(new: NewRequest) -> tuple[str, tuple[str, ...]]:
+def build_agit_push(new: NewRequest) -> tuple[str, tuple[str, ...]]:
     """Return the ref and the push options with which Gitea or Forgejo opens a pull request for a pushed commit.
 
     The topic is the name of the head. A second push updates the pull request, but not its title and body. A body with

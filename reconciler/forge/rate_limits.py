@@ -30,11 +30,11 @@ class RateLimiter:
         self._paused_until = 0.0
         self._lock = Lock()
 
-    def take(self) -> None:
+    def count_write(self) -> None:
         """Count one write, or raise ForgeBusyError."""
         self._take(self._writes)
 
-    def take_new(self) -> None:
+    def count_new_request(self) -> None:
         """Count one new pull request and its write, or raise ForgeBusyError and count neither."""
         self._take(self._writes, self._new)
 

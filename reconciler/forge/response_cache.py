@@ -23,25 +23,25 @@ class ApprovalCache:
 
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
-        self._known: dict[int, tuple[int, CommitId, bool]] = {}
+        self._approvals: dict[int, tuple[int, CommitId, bool]] = {}
 
     def is_approved(self, number: int, updated: int, commit: CommitId, fetch: Callable[[], bool]) -> bool:
         """Return whether this head is approved. Call `fetch` only if the pull request changed since the last call."""
-        cached = self._known.get(number)
+        cached = self._approvals.get(number)
         if cached is not None and cached[:2] == (updated, commit):
             return cached[2]
         approved = fetch()
         if self._clock() - updated > _MIN_AGE_SECONDS:
-            self._known[number] = (updated, commit, approved)
+            self._approvals[number] = (updated, commit, approved)
         return approved
 
     def discard(self, number: int) -> None:
         """Remove a pull request from the cache."""
-        self._known.pop(number, None)
+        self._approvals.pop(number, None)
 
     def retain(self, numbers: Collection[int]) -> None:
         """Remove all other pull requests from the cache, because they are not open any longer."""
-        self._known = {number: known for number, known in self._known.items() if number in numbers}
+        self._approvals = {number: approval for number, approval in self._approvals.items() if number in numbers}
 
 
 _MAX_BYTES = 32 * 1024 * 1024
@@ -77,7 +77,7 @@ class ResponseCache:
             self._entries.move_to_end(url)
         return replace(entry, content=zlib.decompress(entry.content))
 
-    def keep(self, url: str, response: CachedResponse) -> None:
+    def store(self, url: str, response: CachedResponse) -> None:
         """Store a response, and evict other responses if the cache is too large."""
         entry = replace(response, content=zlib.compress(response.content, 1))
         with self._lock:

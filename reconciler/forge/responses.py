@@ -39,13 +39,13 @@ def parse_json(content: bytes, call: str) -> Any:
         raise ForgeAnswerError(f"{call}: the response is not JSON") from None
 
 
-def to_one_line(words: str) -> str:
+def to_one_line(text: str) -> str:
     """Convert a text to one line of at most 500 characters, without credentials in URLs."""
-    text = redact(" ".join("".join(c if c.isprintable() else " " for c in words).split()))
-    return text if len(text) <= _MAX_MESSAGE_CHARACTERS else text[: _MAX_MESSAGE_CHARACTERS - 1] + "…"
+    line = redact(" ".join("".join(c if c.isprintable() else " " for c in text).split()))
+    return line if len(line) <= _MAX_MESSAGE_CHARACTERS else line[: _MAX_MESSAGE_CHARACTERS - 1] + "…"
 
 
-def refusal_message(content: bytes) -> str:
+def extract_error_message(content: bytes) -> str:
     """Return the message of an error response: the fields `message`, `error` and `errors`, otherwise the text."""
     try:
         answer = json.loads(content)
@@ -70,18 +70,20 @@ def _list_texts(value: object) -> Iterator[str]:
         yield str(value)
 
 
-def retry_time(status: int, headers: Mapping[str, str], words: str, now: float) -> float | None:
+def compute_retry_time(status: int, headers: Mapping[str, str], message: str, now: float) -> float | None:
     """Return the time of the next allowed request in seconds since 1970, or None if the response has no rate limit."""
-    spent = any(headers.get(name) == "0" for name in _REMAINING)
-    if status == 429 or (status == 403 and (spent or "retry-after" in headers or _RATE_LIMIT_TEXT.search(words))):
-        until = _retry_after(headers, now) or (_reset(headers) if spent else None) or 0.0
+    is_exhausted = any(headers.get(name) == "0" for name in _REMAINING)
+    if status == 429 or (
+        status == 403 and (is_exhausted or "retry-after" in headers or _RATE_LIMIT_TEXT.search(message))
+    ):
+        until = _read_retry_after(headers, now) or (_read_reset_time(headers) if is_exhausted else None) or 0.0
         return min(until if until > now else now + _DEFAULT_PAUSE_SECONDS, now + _MAX_PAUSE_SECONDS)
-    if status == 503 and (until_then := _retry_after(headers, now)):
+    if status == 503 and (until_then := _read_retry_after(headers, now)):
         return min(until_then, now + _MAX_PAUSE_SECONDS)
     return None
 
 
-def _retry_after(headers: Mapping[str, str], now: float) -> float | None:
+def _read_retry_after(headers: Mapping[str, str], now: float) -> float | None:
     value = headers.get("retry-after", "").strip()
     if re.fullmatch(r"[0-9]{1,9}", value):
         return now + max(int(value), 1)
@@ -91,15 +93,15 @@ def _retry_after(headers: Mapping[str, str], now: float) -> float | None:
         return None
 
 
-def _reset(headers: Mapping[str, str]) -> float | None:
+def _read_reset_time(headers: Mapping[str, str]) -> float | None:
     values = (headers.get(name, "").strip() for name in _RESETS)
     return next((float(value) for value in values if re.fullmatch(r"[0-9]{1,12}", value)), None)
 
 
-def error_for_status(status: int, headers: Mapping[str, str], words: str, call: str, now: float) -> ForgeError:
+def create_status_error(status: int, headers: Mapping[str, str], text: str, call: str, now: float) -> ForgeError:
     """Return the error for a response with a status of 300 or more."""
-    message = f"{call}: {status} {words}".rstrip()
-    if (until := retry_time(status, headers, words, now)) is not None:
+    message = f"{call}: {status} {text}".rstrip()
+    if (until := compute_retry_time(status, headers, text, now)) is not None:
         return ForgeBusyError(message, until)
     if status >= 500:
         return ForgeUnreachableError(message)
@@ -126,7 +128,7 @@ class ResponseFields:
         self._value = value
         self._call = call
         if not isinstance(value, Mapping):
-            raise ForgeAnswerError(f"{call}: the response must be an object, not {_kind(value)}")
+            raise ForgeAnswerError(f"{call}: the response must be an object, not {_describe_type(value)}")
 
     def find(self, *path: str) -> object:
         """Return the value at a path, or None if it is null or missing."""
@@ -135,67 +137,67 @@ class ResponseFields:
             value = value.get(name) if isinstance(value, Mapping) else None
         return value
 
-    def text(self, *path: str, default: str | None = None) -> str:
+    def get_text(self, *path: str, default: str | None = None) -> str:
         """Return the text at a path."""
-        value = self._present(path, default)
+        value = self._get_value(path, default)
         if not isinstance(value, str):
-            raise self._error(path, "text", value)
+            raise self._create_error(path, "text", value)
         return value
 
-    def number(self, *path: str) -> int:
+    def get_number(self, *path: str) -> int:
         """Return the whole number at a path."""
         value = self.find(*path)
         # In Python, bool is a subclass of int.
         if not isinstance(value, int) or isinstance(value, bool):
-            raise self._error(path, "a number", value)
+            raise self._create_error(path, "a number", value)
         return value
 
-    def truth(self, *path: str, default: bool | None = None) -> bool:
+    def get_bool(self, *path: str, default: bool | None = None) -> bool:
         """Return the truth value at a path."""
-        value = self._present(path, default)
+        value = self._get_value(path, default)
         if not isinstance(value, bool):
-            raise self._error(path, "true or false", value)
+            raise self._create_error(path, "true or false", value)
         return value
 
-    def names(self, *path: str, part: str = "") -> tuple[str, ...]:
-        """Return the sorted texts of a list at a path, or of the field `part` of its objects. A missing list is ()."""
+    def get_names(self, *path: str, field: str = "") -> tuple[str, ...]:
+        """Return the sorted texts of a list at a path, or of the given field of its objects. A missing list is ()."""
         listed = self.find(*path)
         if listed is None:
             return ()
         if not isinstance(listed, list):
-            raise self._error(path, "a list", listed)
-        names = [item.get(part) if part and isinstance(item, Mapping) else item for item in listed]
+            raise self._create_error(path, "a list", listed)
+        names = [item.get(field) if field and isinstance(item, Mapping) else item for item in listed]
         if not all(isinstance(name, str) for name in names):
-            raise self._error(path, "a list of texts", listed)
+            raise self._create_error(path, "a list of texts", listed)
         return tuple(sorted(map(str, names)))
 
-    def commit(self, *path: str) -> CommitId:
+    def get_commit(self, *path: str) -> CommitId:
         """Return the commit id at a path."""
-        text = self.text(*path)
+        text = self.get_text(*path)
         if not _COMMIT.fullmatch(text):
-            raise self._error(path, "a commit", text)
+            raise self._create_error(path, "a commit", text)
         return CommitId(text)
 
-    def moment(self, *path: str) -> int:
+    def get_time(self, *path: str) -> int:
         """Return the RFC 3339 time at a path in seconds since 1970."""
-        text = self.text(*path)
+        text = self.get_text(*path)
         try:
-            when = datetime.fromisoformat(text)
+            time = datetime.fromisoformat(text)
         except ValueError:
-            raise self._error(path, "a time", text) from None
+            raise self._create_error(path, "a time", text) from None
         # Python would interpret a time without a time zone in the time zone of this machine.
-        if when.tzinfo is None:
-            raise self._error(path, "a time with a time zone", text)
-        return int(when.timestamp())
+        if time.tzinfo is None:
+            raise self._create_error(path, "a time with a time zone", text)
+        return int(time.timestamp())
 
-    def _present(self, path: tuple[str, ...], default: str | bool | None) -> object:
+    def _get_value(self, path: tuple[str, ...], default: str | bool | None) -> object:
         value = self.find(*path)
         return default if value is None else value
 
-    def _error(self, path: tuple[str, ...], expected: str, value: object) -> ForgeAnswerError:
-        shown = repr(value[:40]) if isinstance(value, str) else _kind(value)
-        return ForgeAnswerError(f"{self._call}: {'.'.join(path)} must be {expected}, not {shown}")
+    def _create_error(self, path: tuple[str, ...], expected: str, value: object) -> ForgeAnswerError:
+        actual = repr(value[:40]) if isinstance(value, str) else _describe_type(value)
+        return ForgeAnswerError(f"{self._call}: {'.'.join(path)} must be {expected}, not {actual}")
 
 
-def _kind(value: object) -> str:
+def _describe_type(value: object) -> str:
     return "null" if value is None else type(value).__name__

@@ -73,7 +73,7 @@ def test_a_token_opens_the_forge(world: World) -> None:
     with world.token() as token:
         client = ForgeClient(world.url, token, RateLimiter(0, 0, world.clock), world.clock)
 
-        assert GitHub(client, "acme", "fleet").open_requests() == ()
+        assert GitHub(client, "acme", "fleet").list_open_requests() == ()
         client.close()
 
 

@@ -25,7 +25,7 @@ def test_no_more_writes_than_the_limit_in_any_minute() -> None:
     budget = RateLimiter(2, 0, clock)
     moments = []
     while clock.now < 125:
-        moments += [clock.now] if taken(budget.take) else []
+        moments += [clock.now] if taken(budget.count_write) else []
         clock.now += 1
 
     assert moments == [0, 1, 60, 61, 120, 121]
@@ -36,7 +36,7 @@ def test_no_more_new_pull_requests_than_the_limit_in_any_hour() -> None:
     budget = RateLimiter(0, 2, clock)
     moments = []
     while clock.now < 7300:
-        moments += [clock.now] if taken(budget.take_new) else []
+        moments += [clock.now] if taken(budget.count_new_request) else []
         clock.now += 100
 
     assert moments == [0, 100, 3600, 3700, 7200]
@@ -45,46 +45,46 @@ def test_no_more_new_pull_requests_than_the_limit_in_any_hour() -> None:
 def test_who_is_refused_hears_when_to_come_again() -> None:
     clock = Clock(1000)
     budget = RateLimiter(1, 0, clock)
-    budget.take()
+    budget.count_write()
     clock.now += 20
     with pytest.raises(ForgeBusyError, match="1 writes per minute") as refused:
-        budget.take()
+        budget.count_write()
 
     assert refused.value.until == 1060
 
 
 def test_a_new_pull_request_is_also_a_write() -> None:
     budget = RateLimiter(1, 5, Clock())
-    budget.take_new()
+    budget.count_new_request()
 
-    assert not taken(budget.take)
+    assert not taken(budget.count_write)
 
 
 def test_without_a_write_left_no_new_pull_request_is_used_up() -> None:
     clock = Clock()
     budget = RateLimiter(1, 1, clock)
-    budget.take()
-    assert not taken(budget.take_new)
+    budget.count_write()
+    assert not taken(budget.count_new_request)
     clock.now += 60
 
-    assert taken(budget.take_new)
+    assert taken(budget.count_new_request)
 
 
 def test_without_a_new_pull_request_left_no_write_is_used_up() -> None:
     budget = RateLimiter(2, 1, Clock())
-    budget.take_new()
-    assert not taken(budget.take_new)
+    budget.count_new_request()
+    assert not taken(budget.count_new_request)
 
-    assert taken(budget.take)
+    assert taken(budget.count_write)
 
 
 def test_zero_is_without_limit() -> None:
     budget = RateLimiter(0, 0, Clock())
 
-    assert all(taken(budget.take_new) for _ in range(1000))
+    assert all(taken(budget.count_new_request) for _ in range(1000))
 
 
-@pytest.mark.parametrize("call", ["take", "take_new", "check_pause"])
+@pytest.mark.parametrize("call", ["count_write", "count_new_request", "check_pause"])
 def test_a_forge_that_asked_for_patience_is_left_alone(call: str) -> None:
     clock = Clock(0)
     budget = RateLimiter(0, 0, clock)
@@ -102,15 +102,15 @@ def test_a_forge_that_asked_for_patience_is_left_alone(call: str) -> None:
 def test_a_clock_that_is_set_back_does_not_block_for_hours() -> None:
     clock = Clock(100_000)
     budget = RateLimiter(1, 1, clock)
-    budget.take_new()
+    budget.count_new_request()
     clock.now = 50_000
 
-    assert taken(budget.take_new)
+    assert taken(budget.count_new_request)
 
 
 def test_threads_together_get_no_more_than_the_limit() -> None:
     budget = RateLimiter(50, 0, Clock())
     with ThreadPoolExecutor(8) as pool:
-        got = list(pool.map(lambda _: taken(budget.take), range(200)))
+        got = list(pool.map(lambda _: taken(budget.count_write), range(200)))
 
     assert sum(got) == 50

@@ -55,30 +55,30 @@ def test_a_draft_from_its_opening_to_its_merge(scene: Scene) -> None:
     )
     assert pull_request.created == scene.clock.now
     assert pull_request.url.startswith(f"{scene.forge.url}/acme/fleet/")
-    assert driver.find(HEAD, BASE) == pull_request == driver.request(1)
-    assert list(driver.open_requests()) == [pull_request]
+    assert driver.find(HEAD, BASE) == pull_request == driver.get_request(1)
+    assert list(driver.list_open_requests()) == [pull_request]
 
     updated = driver.update(pull_request, "east: api 1.3", "Another change.")
     assert updated == replace(pull_request, title="east: api 1.3", body="Another change.")
-    assert driver.request(1) == updated
+    assert driver.get_request(1) == updated
 
     with pytest.raises(ForgeRefusedError):
         driver.merge(updated, "merge", "too early")
     driver.set_draft(updated, draft=False)
-    driver.report(pull_request.commit, PASSED)
-    ready = driver.request(1)
+    driver.set_check(pull_request.commit, PASSED)
+    ready = driver.get_request(1)
     assert ready == replace(updated, draft=False)
 
     pushed = scene.push(data=b"1.3")
     with pytest.raises(HeadMovedError):
         driver.merge(ready, "merge", "a head that was")
-    now = driver.request(1)
+    now = driver.get_request(1)
     assert now == replace(ready, commit=pushed)
     driver.merge(now, "merge", "east: api 1.3\n\nReviewed-by: Ada")
 
-    assert driver.request(1) == replace(now, state="merged")
+    assert driver.get_request(1) == replace(now, state="merged")
     assert driver.find(HEAD, BASE) == replace(now, state="merged")
-    assert list(driver.open_requests()) == []
+    assert list(driver.list_open_requests()) == []
     assert read_file(scene.repository.bare, BASE, "api.yaml") == "1.3"
     assert git(scene.repository.bare, "log", "-1", "--format=%B", BASE) == "east: api 1.3\n\nReviewed-by: Ada"
     assert scene.commit(HEAD) == pushed
@@ -92,16 +92,16 @@ def test_everything_a_second_time_is_silent_or_refused(scene: Scene) -> None:
         driver.create(NEW)
     for _ in range(2):
         driver.update(pull_request, NEW.title, NEW.body)
-        driver.report(pull_request.commit, PASSED)
+        driver.set_check(pull_request.commit, PASSED)
         driver.set_draft(pull_request, draft=True)
-    assert driver.request(1) == pull_request
+    assert driver.get_request(1) == pull_request
     for _ in range(2):
         driver.set_draft(pull_request, draft=False)
-    ready = driver.request(1)
+    ready = driver.get_request(1)
     assert ready == replace(pull_request, draft=False)
     for _ in range(2):
         driver.close(ready)
-    closed = driver.request(1)
+    closed = driver.get_request(1)
     assert closed == replace(ready, state="closed")
     with pytest.raises(ForgeRefusedError):
         driver.merge(closed, "merge", "closed")
@@ -116,7 +116,7 @@ def test_what_was_closed_may_be_opened_anew(scene: Scene) -> None:
 
     assert (second.number, second.draft) == (2, False)
     assert driver.find(HEAD, BASE) == second
-    assert list(driver.open_requests()) == [second]
+    assert list(driver.list_open_requests()) == [second]
     driver.close(second)
     driver.update(first, "old", "older")
     assert driver.find(HEAD, BASE) == replace(second, state="closed")
@@ -140,7 +140,7 @@ def test_a_branch_of_a_stranger_is_not_ours(scene: Scene) -> None:
     scene.repository.open(HEAD, BASE, "mine", "", draft=False, from_fork="eve/fleet")
 
     assert scene.driver.find(HEAD, BASE) is None
-    assert list(scene.driver.open_requests()) == []
+    assert list(scene.driver.list_open_requests()) == []
 
 
 def test_a_request_whose_branch_is_gone_is_closed(scene: Scene) -> None:
@@ -148,7 +148,7 @@ def test_a_request_whose_branch_is_gone_is_closed(scene: Scene) -> None:
 
     git(scene.repository.bare, "update-ref", "-d", f"refs/heads/{HEAD}")
 
-    assert scene.driver.request(1) == replace(pull_request, state="closed") == scene.driver.find(HEAD, BASE)
+    assert scene.driver.get_request(1) == replace(pull_request, state="closed") == scene.driver.find(HEAD, BASE)
 
 
 def test_more_than_a_page(scene: Scene) -> None:
@@ -164,7 +164,7 @@ def test_more_than_a_page(scene: Scene) -> None:
 
     first = scene.driver.find("drafts/1", BASE)
 
-    assert [request.number for request in scene.driver.open_requests()] == list(numbers)
+    assert [request.number for request in scene.driver.list_open_requests()] == list(numbers)
     assert first is not None
     assert first.number == 1
 
@@ -182,7 +182,7 @@ def test_ways_to_merge(scene: Scene, method: MergeMethod) -> None:
         parents = git(scene.repository.bare, "log", "-1", "--format=%P", BASE).split()
         subject = git(scene.repository.bare, "log", "-1", "--format=%s", BASE)
         assert (len(parents), subject) == (2 if method == "merge" else 1, "change" if method == "rebase" else "words")
-        assert scene.driver.request(1).state == "merged"
+        assert scene.driver.get_request(1).state == "merged"
 
 
 def test_a_conflict_is_refused(scene: Scene) -> None:
@@ -193,33 +193,33 @@ def test_a_conflict_is_refused(scene: Scene) -> None:
         scene.driver.merge(pull_request, "merge", "words")
 
     assert not isinstance(error.value, HeadMovedError)
-    assert scene.driver.request(1) == pull_request
+    assert scene.driver.get_request(1) == pull_request
 
 
 def test_an_approval_holds(scene: Scene) -> None:
     driver = scene.driver
     pull_request = driver.create(NEW)
     scene.repository.review(1, "ada", "APPROVED")
-    assert driver.request(1).hold == ""  # a draft
+    assert driver.get_request(1).hold == ""  # a draft
 
     driver.set_draft(pull_request, draft=False)
-    assert driver.request(1).hold == "approved"
-    assert [request.hold for request in driver.open_requests()] == ["approved"]
-    assert [request.hold for request in driver.open_requests()] == ["approved"]
+    assert driver.get_request(1).hold == "approved"
+    assert [request.hold for request in driver.list_open_requests()] == ["approved"]
+    assert [request.hold for request in driver.list_open_requests()] == ["approved"]
     scene.repository.review(1, "ada", "DISMISSED")
-    assert [request.hold for request in driver.open_requests()] == [""]
+    assert [request.hold for request in driver.list_open_requests()] == [""]
 
 
 def test_reviews_are_asked_for_once_where_nothing_can_come_any_more(scene: Scene) -> None:
     scene.driver.create(replace(NEW, draft=False))
 
     # its date is this second's: a review may come within it
-    values = [len(scene.calls_of(scene.driver.open_requests)) for _ in range(2)]
+    values = [len(scene.calls_of(scene.driver.list_open_requests)) for _ in range(2)]
     scene.clock.now += 61
-    values += [len(scene.calls_of(scene.driver.open_requests)) for _ in range(2)]
+    values += [len(scene.calls_of(scene.driver.list_open_requests)) for _ in range(2)]
     scene.repository.review(1, "ada", "COMMENTED")
     scene.clock.now += 61
-    values += [len(scene.calls_of(scene.driver.open_requests)) for _ in range(2)]
+    values += [len(scene.calls_of(scene.driver.list_open_requests)) for _ in range(2)]
     assert values == [2, 2, 2, 1, 2, 1]
 
 
@@ -228,15 +228,15 @@ def test_a_request_that_will_merge_by_itself(scene: Scene) -> None:
     scene.repository.request(1).auto_merge = True
 
     # Gitea keeps it to itself
-    assert scene.driver.request(1).hold == ("" if scene.product == "gitea" else "auto-merge")
+    assert scene.driver.get_request(1).hold == ("" if scene.product == "gitea" else "auto-merge")
 
 
 def test_the_check_of_a_commit(scene: Scene) -> None:
     pull_request, failed = scene.driver.create(NEW), Verdict(passed=False, summary="waits for\nwest" + "!" * 300)
 
-    scene.driver.report(pull_request.commit, failed)
+    scene.driver.set_check(pull_request.commit, failed)
     before = scene.repository.status(pull_request.commit, "reconciler")
-    scene.driver.report(pull_request.commit, PASSED)
+    scene.driver.set_check(pull_request.commit, PASSED)
     after = scene.repository.status(pull_request.commit, "reconciler")
 
     assert before is not None
@@ -252,14 +252,14 @@ def test_labels_are_read_and_removed(scene: Scene) -> None:
     for name in ("ready to go/now", "api"):
         scene.repository.set_label(1, name)
 
-    listed = driver.request(1)
+    listed = driver.get_request(1)
     assert listed.labels == ("api", "ready to go/now")
-    assert driver.open_requests()[0].labels == listed.labels
+    assert driver.list_open_requests()[0].labels == listed.labels
     for _ in range(2):
         driver.remove_label(listed, "ready to go/now")
     driver.remove_label(pull_request, "nobody set it")
 
-    assert driver.request(1) == replace(pull_request, labels=("api",))
+    assert driver.get_request(1) == replace(pull_request, labels=("api",))
 
 
 def test_labels_that_are_there(scene: Scene) -> None:
@@ -279,20 +279,20 @@ def test_branches_that_are_not_there(scene: Scene) -> None:
         with pytest.raises(refused):
             scene.driver.create(new)
 
-    assert list(scene.driver.open_requests()) == []
+    assert list(scene.driver.list_open_requests()) == []
 
 
 def failures_of(driver: Forge, pull_request: PullRequest, other: PullRequest) -> list[ForgeError | None]:
     calls: Sequence[Callable[[], object]] = [
-        driver.open_requests,
-        lambda: driver.request(pull_request.number),
+        driver.list_open_requests,
+        lambda: driver.get_request(pull_request.number),
         lambda: driver.find(HEAD, BASE),
         lambda: driver.create(replace(NEW, head="drafts/third")),
         lambda: driver.update(pull_request, "t", "b"),
         lambda: driver.set_draft(pull_request, not pull_request.draft),
         lambda: driver.set_draft(pull_request, pull_request.draft),
         lambda: driver.close(other),
-        lambda: driver.report(pull_request.commit, PASSED),
+        lambda: driver.set_check(pull_request.commit, PASSED),
         lambda: driver.merge(pull_request, "merge", "m"),
     ]
     return [failure_of(call) for call in calls]
@@ -361,7 +361,7 @@ def test_what_is_forbidden_is_refused_in_the_forge_s_words(scene: Scene) -> None
 
 def test_what_is_missing_has_a_name(scene: Scene) -> None:
     with pytest.raises(ForgeMissingError):
-        scene.driver.request(7)
+        scene.driver.get_request(7)
     absent = PullRequest(7, "", "t", "b", HEAD, BASE, CommitId("1" * 40))
     for act in (scene.driver.close, lambda value: scene.driver.merge(value, "merge", "m")):
         with pytest.raises(ForgeMissingError):
@@ -371,7 +371,11 @@ def test_what_is_missing_has_a_name(scene: Scene) -> None:
 def test_another_product_is_told_apart(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(scene.wire, "answer", lambda value: Answer(200, {"number": "one"}))
 
-    for call in (scene.driver.open_requests, lambda: scene.driver.request(1), lambda: scene.driver.create(NEW)):
+    for call in (
+        scene.driver.list_open_requests,
+        lambda: scene.driver.get_request(1),
+        lambda: scene.driver.create(NEW),
+    ):
         with pytest.raises(ForgeAnswerError):
             call()
 

@@ -24,17 +24,17 @@ Read = Callable[[ResponseFields], object]
 @pytest.mark.parametrize(
     ("read", "value"),
     [
-        pytest.param(lambda fields: fields.text("title"), "t", id="text"),
-        pytest.param(lambda fields: fields.text("head", "ref"), "x", id="below"),
-        pytest.param(lambda fields: fields.text("nothing", default=""), "", id="null-has-a-default"),
-        pytest.param(lambda fields: fields.text("none", "at", "all", default="-"), "-", id="absent-has-a-default"),
-        pytest.param(lambda fields: fields.number("number"), 7, id="number"),
-        pytest.param(lambda fields: fields.truth("draft"), False, id="truth"),
-        pytest.param(lambda fields: fields.truth("nothing", default=True), True, id="truth-by-default"),
-        pytest.param(lambda fields: fields.truth("draft", default=True), False, id="false-is-no-absence"),
-        pytest.param(lambda fields: fields.commit("head", "sha"), "a" * 40, id="commit"),
-        pytest.param(lambda fields: fields.commit("head", "long"), "b" * 64, id="commit-of-sha-256"),
-        pytest.param(lambda fields: fields.moment("created_at"), 1795309200, id="moment"),
+        pytest.param(lambda fields: fields.get_text("title"), "t", id="text"),
+        pytest.param(lambda fields: fields.get_text("head", "ref"), "x", id="below"),
+        pytest.param(lambda fields: fields.get_text("nothing", default=""), "", id="null-has-a-default"),
+        pytest.param(lambda fields: fields.get_text("none", "at", "all", default="-"), "-", id="absent-has-a-default"),
+        pytest.param(lambda fields: fields.get_number("number"), 7, id="number"),
+        pytest.param(lambda fields: fields.get_bool("draft"), False, id="truth"),
+        pytest.param(lambda fields: fields.get_bool("nothing", default=True), True, id="truth-by-default"),
+        pytest.param(lambda fields: fields.get_bool("draft", default=True), False, id="false-is-no-absence"),
+        pytest.param(lambda fields: fields.get_commit("head", "sha"), "a" * 40, id="commit"),
+        pytest.param(lambda fields: fields.get_commit("head", "long"), "b" * 64, id="commit-of-sha-256"),
+        pytest.param(lambda fields: fields.get_time("created_at"), 1795309200, id="moment"),
         pytest.param(lambda fields: fields.find("list"), [], id="find"),
         pytest.param(lambda fields: fields.find("list", "x"), None, id="find-below-a-list"),
     ],
@@ -46,14 +46,22 @@ def test_what_is_there_is_read(read: Read, value: object) -> None:
 @pytest.mark.parametrize(
     ("read", "words"),
     [
-        pytest.param(lambda fields: fields.text("nothing"), "nothing must be text, not null", id="null"),
-        pytest.param(lambda fields: fields.text("head", "label"), "head.label must be text, not null", id="absent"),
-        pytest.param(lambda fields: fields.text("number", default=""), "number must be text, not int", id="default"),
-        pytest.param(lambda fields: fields.number("draft"), "draft must be a number, not bool", id="false-is-no-zero"),
-        pytest.param(lambda fields: fields.number("title"), "title must be a number, not 't'", id="text-is-no-number"),
-        pytest.param(lambda fields: fields.truth("number"), "number must be true or false, not int", id="number"),
-        pytest.param(lambda fields: fields.commit("head", "ref"), "head.ref must be a commit, not 'x'", id="no-commit"),
-        pytest.param(lambda fields: fields.moment("title"), "title must be a time, not 't'", id="no-moment"),
+        pytest.param(lambda fields: fields.get_text("nothing"), "nothing must be text, not null", id="null"),
+        pytest.param(lambda fields: fields.get_text("head", "label"), "head.label must be text, not null", id="absent"),
+        pytest.param(
+            lambda fields: fields.get_text("number", default=""), "number must be text, not int", id="default"
+        ),
+        pytest.param(
+            lambda fields: fields.get_number("draft"), "draft must be a number, not bool", id="false-is-no-zero"
+        ),
+        pytest.param(
+            lambda fields: fields.get_number("title"), "title must be a number, not 't'", id="text-is-no-number"
+        ),
+        pytest.param(lambda fields: fields.get_bool("number"), "number must be true or false, not int", id="number"),
+        pytest.param(
+            lambda fields: fields.get_commit("head", "ref"), "head.ref must be a commit, not 'x'", id="no-commit"
+        ),
+        pytest.param(lambda fields: fields.get_time("title"), "title must be a time, not 't'", id="no-moment"),
     ],
 )
 def test_what_is_not_as_documented_is_named(read: Read, words: str) -> None:
@@ -65,7 +73,7 @@ def test_what_is_not_as_documented_is_named(read: Read, words: str) -> None:
 
 def test_a_moment_without_its_zone_is_no_moment() -> None:
     with pytest.raises(ForgeAnswerError, match="a time with a time zone, not '2026-11-22T01:00:00'"):
-        ResponseFields({"at": "2026-11-22T01:00:00"}, "GET /a").moment("at")
+        ResponseFields({"at": "2026-11-22T01:00:00"}, "GET /a").get_time("at")
 
 
 @pytest.mark.parametrize("answer", [None, [], "text", 7])

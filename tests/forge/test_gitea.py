@@ -95,8 +95,10 @@ def test_a_list_without_an_end_is_given_up() -> None:
 def test_a_request_of_agit_has_no_branch() -> None:
     agit = {**PULL, "head": {"label": "", "ref": "refs/pull/1/head", "sha": "1" * 40, "repo_id": 3}}
 
-    assert list(hearing(httpx.Response(200, json=[agit])).open_requests()) == []
-    assert [pull_request.head for pull_request in hearing(httpx.Response(200, json=[PULL])).open_requests()] == [HEAD]
+    assert list(hearing(httpx.Response(200, json=[agit])).list_open_requests()) == []
+    assert [pull_request.head for pull_request in hearing(httpx.Response(200, json=[PULL])).list_open_requests()] == [
+        HEAD
+    ]
 
 
 @pytest.mark.parametrize(
@@ -109,7 +111,7 @@ def test_a_request_of_agit_has_no_branch() -> None:
     ],
 )
 def test_marks_of_drafts(title: str, bare: str) -> None:
-    shown = hearing(httpx.Response(200, json={**PULL, "title": title})).request
+    shown = hearing(httpx.Response(200, json={**PULL, "title": title})).get_request
     # an answer of a version that does not tell is a draft by its title
     draft = title != bare
 
@@ -138,7 +140,7 @@ def test_reviews(scene: Scene, reviews: list[tuple[str, ReviewState]], pushed: b
     if pushed:
         scene.push(data=b"1.3")
 
-    assert scene.driver.request(1).hold == hold
+    assert scene.driver.get_request(1).hold == hold
 
 
 def test_a_base_that_moved_meanwhile_is_tried_again(scene: Scene) -> None:
@@ -149,7 +151,7 @@ def test_a_base_that_moved_meanwhile_is_tried_again(scene: Scene) -> None:
         scene.driver.merge(pull_request, "merge", "m")
 
     scene.driver.merge(pull_request, "merge", "m")
-    assert scene.driver.request(1).state == "merged"
+    assert scene.driver.get_request(1).state == "merged"
 
 
 @pytest.mark.parametrize(
@@ -166,7 +168,7 @@ def test_one_number_for_many_refusals(now: dict[str, Any], kind: type[ForgeRefus
             return httpx.Response(409, json={"message": "PushRejected without remote error message"})
         return httpx.Response(200, json={**PULL, **now})
 
-    pull_request = hearing(httpx.Response(200, json=PULL)).request(1)
+    pull_request = hearing(httpx.Response(200, json=PULL)).get_request(1)
 
     with pytest.raises(ForgeRefusedError, match=words) as error:
         Gitea(answer_client(answer), "acme", "fleet").merge(pull_request, "merge", "m")
@@ -180,7 +182,7 @@ def test_without_a_head_nothing_is_merged() -> None:
     driver = hearing(httpx.Response(200, json=deleted))
 
     with pytest.raises(HeadMovedError, match="no head"):
-        driver.merge(driver.request(1), "merge", "m")
+        driver.merge(driver.get_request(1), "merge", "m")
 
 
 def test_a_message_has_a_title(scene: Scene) -> None:
@@ -209,7 +211,7 @@ def test_a_name_is_no_way_to_another_place() -> None:
         values.append(request.url.raw_path.decode())
         return httpx.Response(200, json=[])
 
-    Gitea(answer_client(answer), "a/../b", "c?d").open_requests()
+    Gitea(answer_client(answer), "a/../b", "c?d").list_open_requests()
 
     assert values == ["/api/repos/a%2F..%2Fb/c%3Fd/pulls?state=open&limit=50"]
 
@@ -219,7 +221,7 @@ def test_a_name_is_no_way_to_another_place() -> None:
 )
 def test_a_field_of_another_kind_is_named(path: str, value: object) -> None:
     with pytest.raises(ForgeAnswerError, match=rf"GET .*/1: {path}[a-z.]* must be"):
-        hearing(httpx.Response(200, json={**PULL, path: value})).request(1)
+        hearing(httpx.Response(200, json={**PULL, path: value})).get_request(1)
 
 
 @pytest.mark.parametrize(

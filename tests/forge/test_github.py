@@ -87,7 +87,7 @@ def world(tmp_path: Path, ground: Path) -> Iterator[World]:
 def test_it_is_a_forge(world: World) -> None:
     port: Forge = world.driver()
 
-    assert port.open_requests() == ()
+    assert port.list_open_requests() == ()
 
 
 # the life of a pull request
@@ -117,7 +117,7 @@ def test_a_pull_request_need_not_be_a_draft_nor_say_anything(world: World) -> No
     pull_request = github.create(NewRequest(HEAD, BASE, "t", "", draft=False))
 
     assert (pull_request.draft, pull_request.body) == (False, "")
-    assert github.request(1) == pull_request
+    assert github.get_request(1) == pull_request
 
 
 def test_labels_are_given_by_a_second_call(world: World) -> None:
@@ -132,7 +132,7 @@ def test_labels_that_are_refused_leave_the_pull_request_and_the_error_says_so(wo
     with pytest.raises(ForgeRefusedError, match=r"pull request 1 is open, but without its labels: .* 422"):
         github.create(NewRequest(HEAD, BASE, "t", "b", labels=("",)))
 
-    assert [pull_request.number for pull_request in github.open_requests()] == [1]
+    assert [pull_request.number for pull_request in github.list_open_requests()] == [1]
 
 
 def test_open_requests_are_listed_by_number_over_all_pages(world: World) -> None:
@@ -143,7 +143,7 @@ def test_open_requests_are_listed_by_number_over_all_pages(world: World) -> None
         world.repository.open(f"drafts/{number}", BASE, f"number {number}", "", draft=True)
     world.repository.close(world.repository.request(7))
 
-    assert [pull_request.number for pull_request in github.open_requests()] == [*range(1, 7), *range(8, 104)]
+    assert [pull_request.number for pull_request in github.list_open_requests()] == [*range(1, 7), *range(8, 104)]
     assert world.asked() == ["/pulls", "/pulls"]
 
 
@@ -155,7 +155,7 @@ def test_requests_from_forks_are_not_ours(world: World, fork: str) -> None:
     world.repository.open(HEAD, BASE, "mine!", "", draft=False, from_fork=fork)
     pull_request = github.find(HEAD, BASE)
 
-    assert [request.number for request in github.open_requests()] == [1]
+    assert [request.number for request in github.list_open_requests()] == [1]
     assert pull_request is not None
     assert pull_request.number == 1
 
@@ -178,7 +178,7 @@ def test_the_pull_request_of_two_branches_that_was_opened_last_is_found(world: W
 def test_title_and_body_are_changed(world: World) -> None:
     github = world.driver()
     github.update(github.create(NEW), "another", "")
-    changed = github.request(1)
+    changed = github.get_request(1)
 
     assert (changed.title, changed.body, changed.draft) == ("another", "", True)
 
@@ -189,7 +189,7 @@ def test_a_draft_becomes_ready_and_a_draft_again(world: World) -> None:
     values = []
     for draft in (False, False, True, True):
         github.set_draft(pull_request, draft)
-        values.append(github.request(1).draft)
+        values.append(github.get_request(1).draft)
 
     assert values == [False, False, True, True]
     assert [path for path in world.asked("POST") if path == "/graphql"] == ["/graphql"] * 2
@@ -212,15 +212,15 @@ def test_a_closed_request_stays_closed(world: World) -> None:
     github.close(pull_request)
     github.close(pull_request)
 
-    assert github.request(1).state == "closed"
-    assert github.open_requests() == ()
+    assert github.get_request(1).state == "closed"
+    assert github.list_open_requests() == ()
 
 
 @pytest.mark.parametrize(("passed", "state"), [(True, "success"), (False, "failure")])
 def test_a_verdict_is_a_commit_status(world: World, passed: bool, state: str) -> None:
     github = world.driver()
     commit = github.create(NEW).commit
-    github.report(commit, Verdict(passed, "why\nnot"))
+    github.set_check(commit, Verdict(passed, "why\nnot"))
     status = world.repository.status(commit, "reconciler")
 
     assert status is not None
@@ -230,7 +230,7 @@ def test_a_verdict_is_a_commit_status(world: World, passed: bool, state: str) ->
 def test_a_long_verdict_is_cut(world: World) -> None:
     github = world.driver()
     commit = github.create(NEW).commit
-    github.report(commit, Verdict(True, "é" * 141))
+    github.set_check(commit, Verdict(True, "é" * 141))
     status = world.repository.status(commit, "reconciler")
 
     assert status is not None
@@ -241,10 +241,10 @@ def test_the_branch_is_what_counts(world: World) -> None:
     github = world.driver()
     github.create(NEW)
     pushed = world.commit(HEAD, {"nginx/b.yaml": b"b: 1\n"})
-    assert github.request(1).commit == pushed
+    assert github.get_request(1).commit == pushed
     git(world.bare, "branch", "-D", HEAD)
 
-    assert github.request(1).state == "closed"
+    assert github.get_request(1).state == "closed"
 
 
 def test_a_merge_by_hand_counts(world: World) -> None:
@@ -253,7 +253,7 @@ def test_a_merge_by_hand_counts(world: World) -> None:
     world.branch(BASE, HEAD)
     git(world.bare, "branch", "-D", HEAD)
 
-    assert github.request(1).state == "merged"
+    assert github.get_request(1).state == "merged"
 
 
 # merging
@@ -274,7 +274,7 @@ def test_a_merge_ends_on_the_base_branch(world: World, method: MergeMethod, subj
     github.merge(pull_request, method, "publish east\n\nwith words\n\nTrailer: yes\n")
     message = git(world.bare, "log", "-1", "--format=%B", BASE)
 
-    assert github.request(1).state == "merged"
+    assert github.get_request(1).state == "merged"
     assert read_file(world.bare, BASE, "nginx/a.yaml") == "a: 2"
     assert read_file(world.bare, BASE, "other/b.yaml") == "b: 1"
     assert len(git(world.bare, "log", "-1", "--format=%P", BASE).split()) == parents
@@ -291,7 +291,7 @@ def test_a_head_that_moved_is_not_merged(world: World) -> None:
         github.merge(pull_request, "merge", "m")
 
     assert git(world.bare, "rev-parse", BASE) == before
-    assert github.request(1).state == "open"
+    assert github.get_request(1).state == "open"
 
 
 def close_it(world: World, github: GitHub, pull_request: PullRequest) -> None:
@@ -383,9 +383,9 @@ def test_what_holds_a_pull_request(world: World, happens: Callable[[World], None
     happens(world)
     pull_request = github.find(HEAD, BASE)
 
-    assert [request.hold for request in github.open_requests()] == [hold]
-    assert pull_request == github.request(1)
-    assert github.request(1).hold == hold
+    assert [request.hold for request in github.list_open_requests()] == [hold]
+    assert pull_request == github.get_request(1)
+    assert github.get_request(1).hold == hold
 
 
 def test_a_draft_is_held_by_nobody_and_its_reviews_are_not_asked_for(world: World) -> None:
@@ -393,7 +393,7 @@ def test_a_draft_is_held_by_nobody_and_its_reviews_are_not_asked_for(world: Worl
     github.create(NEW)
     world.repository.review(1, "ada", "APPROVED")
 
-    assert github.request(1).hold == ""
+    assert github.get_request(1).hold == ""
     assert world.asked() == ["/pulls/1"]
 
 
@@ -403,17 +403,17 @@ def test_what_is_over_is_held_by_nobody(world: World) -> None:
     world.repository.review(1, "ada", "APPROVED")
     github.close(pull_request)
 
-    assert github.request(1).hold == ""
+    assert github.get_request(1).hold == ""
 
 
 def test_reviews_are_asked_for_once_for_every_change(world: World) -> None:
     github = world.driver()
     github.create(NewRequest(HEAD, BASE, "t", "b", draft=False))
     world.clock.now += 100
-    holds = [github.open_requests()[0].hold for _ in range(3)]
+    holds = [github.list_open_requests()[0].hold for _ in range(3)]
     world.repository.review(1, "ada", "APPROVED")
     world.clock.now += 100
-    holds += [github.open_requests()[0].hold for _ in range(3)]
+    holds += [github.list_open_requests()[0].hold for _ in range(3)]
 
     assert holds == ["", "", "", "approved", "approved", "approved"]
     assert world.asked().count("/pulls/1/reviews") == 2
@@ -422,10 +422,10 @@ def test_reviews_are_asked_for_once_for_every_change(world: World) -> None:
 def test_a_review_in_the_second_of_the_last_change_is_not_missed(world: World) -> None:
     github = world.driver()
     github.create(NewRequest(HEAD, BASE, "t", "b", draft=False))
-    before = github.request(1).hold
+    before = github.get_request(1).hold
     world.repository.review(1, "ada", "APPROVED")
 
-    assert (before, github.request(1).hold) == ("", "approved")
+    assert (before, github.get_request(1).hold) == ("", "approved")
 
 
 def test_what_did_not_change_is_answered_with_nothing_new(world: World) -> None:
@@ -442,9 +442,9 @@ def test_what_did_not_change_is_answered_with_nothing_new(world: World) -> None:
     )
     github = GitHub(client, "acme", "fleet")
     world.repository.open(HEAD, BASE, "t", "b", draft=True)
-    pull_requestses = [github.open_requests() for _ in range(2)]
+    pull_requestses = [github.list_open_requests() for _ in range(2)]
     world.repository.close(world.repository.request(1))
-    pull_requestses.append(github.open_requests())
+    pull_requestses.append(github.list_open_requests())
     client.close()
 
     assert pull_requestses[0] == pull_requestses[1] != pull_requestses[2] == ()
@@ -474,7 +474,7 @@ def test_what_github_does_not_open_is_told_in_its_words(world: World, new: NewRe
     with pytest.raises(ForgeRefusedError, match=words):
         github.create(new)
 
-    assert len(github.open_requests()) == 1
+    assert len(github.list_open_requests()) == 1
 
 
 def test_a_repository_without_drafts_says_so(world: World) -> None:
@@ -493,18 +493,18 @@ def test_what_is_closed_becomes_no_draft(world: World) -> None:
 
 def test_a_status_of_a_commit_that_was_never_pushed_is_refused(world: World) -> None:
     with pytest.raises(ForgeRefusedError, match="422 No commit found for SHA: 1111"):
-        world.driver().report(CommitId("1" * 40), Verdict(True, ""))
+        world.driver().set_check(CommitId("1" * 40), Verdict(True, ""))
 
 
 CALLS: list[tuple[str, Callable[[GitHub, PullRequest], object]]] = [
-    ("open_requests", lambda github, _: github.open_requests()),
-    ("request", lambda github, pull_request: github.request(pull_request.number)),
+    ("open_requests", lambda github, _: github.list_open_requests()),
+    ("request", lambda github, pull_request: github.get_request(pull_request.number)),
     ("find", lambda github, _: github.find(HEAD, BASE)),
     ("create", lambda github, _: github.create(NewRequest("drafts/west", BASE, "t", "b", labels=("x",)))),
     ("update", lambda github, pull_request: github.update(pull_request, "t", "b")),
     ("set_draft", lambda github, pull_request: github.set_draft(pull_request, False)),
     ("close", lambda github, pull_request: github.close(pull_request)),
-    ("report", lambda github, pull_request: github.report(pull_request.commit, Verdict(False, "no"))),
+    ("report", lambda github, pull_request: github.set_check(pull_request.commit, Verdict(False, "no"))),
     ("merge", lambda github, pull_request: github.merge(pull_request, "merge", "m")),
 ]
 every_call = pytest.mark.parametrize("call", [pytest.param(call, id=name) for name, call in CALLS])
@@ -608,10 +608,10 @@ def test_a_field_that_is_missing_or_wrong_is_named(
     world: World, made: PullRequest, change: Callable[[dict[str, Any]], object], field: str
 ) -> None:
     with pytest.raises(ForgeAnswerError, match=f"GET /repos/acme/fleet/pulls/1: .*{field}"):
-        answer_with(world, change).request(1)
+        answer_with(world, change).get_request(1)
 
 
-@pytest.mark.parametrize("call", [lambda github: github.find(HEAD, BASE), lambda github: github.open_requests()])
+@pytest.mark.parametrize("call", [lambda github: github.find(HEAD, BASE), lambda github: github.list_open_requests()])
 def test_a_list_must_be_a_list(world: World, made: PullRequest, call: Callable[[GitHub], object]) -> None:
     with pytest.raises(ForgeAnswerError, match="must be a list"):
         call(answer_with(world, lambda _: None))
@@ -663,7 +663,7 @@ def test_graphql_s_limit_lets_the_forge_rest(made: PullRequest) -> None:
         github.set_draft(made, False)
     assert refused.value.until == Clock().now + 60
     with pytest.raises(ForgeBusyError, match="requested a pause"):
-        github.request(1)
+        github.get_request(1)
 
 
 def test_a_base_that_moved_while_merging_is_tried_again(world: World, made: PullRequest) -> None:

@@ -72,8 +72,8 @@ def test_a_body_gives_no_commands(scene: Scene, body: str) -> None:
     scene.driver.update(pull_request, "title", f"{body}\n{body}")
 
     assert pull_request.body == body
-    assert scene.driver.request(1).body == f"{body}\n{body}"
-    assert scene.driver.request(1).state == "open"
+    assert scene.driver.get_request(1).body == f"{body}\n{body}"
+    assert scene.driver.get_request(1).state == "open"
     assert wire_of(scene).commands == []
 
 
@@ -90,7 +90,7 @@ def test_the_fake_does_what_a_body_says(scene: Scene) -> None:
     scene.client.send("PUT", f"{REQUESTS}/1", {"description": "first\n/close\n"})
 
     assert wire_of(scene).commands == ["/close"]
-    assert (scene.driver.request(1).state, scene.driver.request(1).body) == ("closed", "first")
+    assert (scene.driver.get_request(1).state, scene.driver.get_request(1).body) == ("closed", "first")
 
 
 @given(st.text(alphabet="/ a\n`"))
@@ -132,7 +132,7 @@ def test_an_approval_counts_when_none_is_lacking(scene: Scene, required: int, us
     for user in users:
         scene.repository.review(1, user, "APPROVED")
 
-    assert scene.driver.request(1).hold == hold
+    assert scene.driver.get_request(1).hold == hold
 
 
 def test_approvals_outlive_a_push_unless_the_project_says_otherwise(scene: Scene) -> None:
@@ -141,28 +141,28 @@ def test_approvals_outlive_a_push_unless_the_project_says_otherwise(scene: Scene
 
     scene.push(data=b"1.3")
 
-    assert scene.driver.request(1).hold == "approved"
+    assert scene.driver.get_request(1).hold == "approved"
 
 
 def test_one_request_is_asked_for_its_approvals_anew(scene: Scene) -> None:
     scene.driver.create(READY)
     scene.clock.now += 61
-    scene.driver.open_requests()
+    scene.driver.list_open_requests()
     request = scene.repository.request(1)
 
     # the note that changes the date comes after the approval
     scene.repository.review(1, "ada", "APPROVED")
     request.updated = request.created
 
-    assert [pull_request.hold for pull_request in scene.driver.open_requests()] == [""]
-    assert scene.driver.request(1).hold == "approved"
+    assert [pull_request.hold for pull_request in scene.driver.list_open_requests()] == [""]
+    assert scene.driver.get_request(1).hold == "approved"
 
 
 def test_a_draft_may_be_set_to_merge_by_itself(scene: Scene) -> None:
     scene.driver.create(NEW)
     scene.repository.request(1).auto_merge = True
 
-    assert scene.driver.request(1).hold == "auto-merge"
+    assert scene.driver.get_request(1).hold == "auto-merge"
 
 
 def test_a_request_while_it_is_merged(scene: Scene) -> None:
@@ -181,14 +181,14 @@ def test_a_list_that_goes_on_from_a_cursor(scene: Scene) -> None:
         scene.push(f"drafts/{name}")
         scene.repository.open(f"drafts/{name}", BASE, name, "", draft=True)
 
-    assert [request.title for request in scene.driver.open_requests()] == ["a", "b", "c", "d", "e"]
+    assert [request.title for request in scene.driver.list_open_requests()] == ["a", "b", "c", "d", "e"]
 
 
 def test_a_project_in_groups(scene: Scene) -> None:
     scene.forge.create_repository("acme/teams/fleet")
     driver = GitLab(scene.client, "acme/teams/fleet")
 
-    assert list(driver.open_requests()) == []
+    assert list(driver.list_open_requests()) == []
     assert scene.forge.calls[-1] == ("GET", "/api/v4/projects/acme%2Fteams%2Ffleet/merge_requests")
 
 
@@ -228,7 +228,7 @@ def test_a_squash_has_the_message(scene: Scene) -> None:
     ],
 )
 def test_refusals_of_a_merge(status: int, content: object, kind: type[ForgeRefusedError], words: str) -> None:
-    pull_request = hearing(httpx.Response(200, json=MERGE_REQUEST)).request(1)
+    pull_request = hearing(httpx.Response(200, json=MERGE_REQUEST)).get_request(1)
 
     with pytest.raises(ForgeRefusedError, match=words) as error:
         hearing(httpx.Response(status, json=content)).merge(pull_request, "merge", "m")
@@ -249,18 +249,18 @@ def test_a_check_that_says_so_already(words: str, silent: bool) -> None:
     commit, passed = CommitId("1" * 40), Verdict(passed=True, summary="")
 
     if silent:
-        driver.report(commit, passed)
+        driver.set_check(commit, passed)
     else:
         with pytest.raises(ForgeRefusedError, match="from :"):
-            driver.report(commit, passed)
+            driver.set_check(commit, passed)
 
 
 def test_what_gitlab_shows() -> None:
-    request = hearing(httpx.Response(200, json=MERGE_REQUEST)).request(1)
+    request = hearing(httpx.Response(200, json=MERGE_REQUEST)).get_request(1)
 
     assert (request.title, request.body, request.draft) == ("east", "", True)
     assert request.created == 1_767_319_445
-    pull_request = hearing(httpx.Response(200, json={**MERGE_REQUEST, "sha": None, "state": "closed"})).request(1)
+    pull_request = hearing(httpx.Response(200, json={**MERGE_REQUEST, "sha": None, "state": "closed"})).get_request(1)
     assert (pull_request.commit, pull_request.state) == ("", "closed")
 
 
@@ -270,7 +270,7 @@ def test_what_gitlab_shows() -> None:
 )
 def test_a_field_of_another_kind_is_named(name: str, value: object) -> None:
     with pytest.raises(ForgeAnswerError, match=rf"GET .*/1: {name} must be"):
-        hearing(httpx.Response(200, json={**MERGE_REQUEST, name: value})).request(1)
+        hearing(httpx.Response(200, json={**MERGE_REQUEST, name: value})).get_request(1)
 
 
 def test_a_label_has_no_comma(scene: Scene) -> None:

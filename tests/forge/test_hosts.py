@@ -43,10 +43,10 @@ def make_hosts() -> Hosts:
 )
 def test_the_longest_place_decides(host: str, path: str, kind: str | None, driver: type | None) -> None:
     hosts = make_hosts()
-    forge = hosts.forge(host, path)
-    assert hosts.kind(host, path) == kind
+    forge = hosts.get_forge(host, path)
+    assert hosts.get_kind(host, path) == kind
     assert (None if forge is None else type(forge)) is driver
-    assert hosts.forge(host, path) is forge, "a driver remembers, and is built once"
+    assert hosts.get_forge(host, path) is forge, "a driver remembers, and is built once"
 
 
 @pytest.mark.parametrize(
@@ -75,4 +75,4 @@ def test_where_the_api_usually_is(host: Host, root: str) -> None:
     ],
 )
 def test_the_page_of_a_commit(host: str, path: str, page: str) -> None:
-    assert make_hosts().page(host, path, "1234") == page
+    assert make_hosts().build_commit_url(host, path, "1234") == page

@@ -117,10 +117,10 @@ def test_nothing_new_is_no_answer_to_who_knew_nothing() -> None:
 def test_memory_forgets_what_was_not_asked_for_longest() -> None:
     memory = ResponseCache(max_bytes=2500)
     for address in "ab":
-        memory.keep(address, CachedResponse(address, random.Random(address).randbytes(1000), ""))
+        memory.store(address, CachedResponse(address, random.Random(address).randbytes(1000), ""))
     memory.get("a")
-    memory.keep("c", CachedResponse("c", random.Random("c").randbytes(1000), ""))
-    memory.keep("c", CachedResponse("c2", random.Random("c2").randbytes(1100), "next"))
+    memory.store("c", CachedResponse("c", random.Random("c").randbytes(1000), ""))
+    memory.store("c", CachedResponse("c2", random.Random("c2").randbytes(1100), "next"))
 
     assert [address for address in "abc" if memory.get(address)] == ["a", "c"]
     assert memory.get("c") == CachedResponse("c2", random.Random("c2").randbytes(1100), "next")
@@ -128,14 +128,14 @@ def test_memory_forgets_what_was_not_asked_for_longest() -> None:
 
 def test_memory_does_not_keep_what_is_too_large_for_it() -> None:
     memory = ResponseCache(max_bytes=1000)
-    memory.keep("a", CachedResponse("a", random.Random(1).randbytes(1001), ""))
+    memory.store("a", CachedResponse("a", random.Random(1).randbytes(1001), ""))
 
     assert memory.get("a") is None
 
 
 def test_memory_packs_what_repeats_itself() -> None:
     memory = ResponseCache(max_bytes=1000)
-    memory.keep("a", CachedResponse("a", b"https://forge.example/" * 1000, ""))
+    memory.store("a", CachedResponse("a", b"https://forge.example/" * 1000, ""))
 
     assert memory.get("a") == CachedResponse("a", b"https://forge.example/" * 1000, "")
 
@@ -176,7 +176,7 @@ def test_all_pages_are_read() -> None:
         httpx.Response(200, json=[3], headers={"link": f'<{API}/a>; rel="prev"'}),
     )
 
-    assert make_client(answering).pages("/a", {"per_page": 2}) == [1, 2, 3]
+    assert make_client(answering).get_all_pages("/a", {"per_page": 2}) == [1, 2, 3]
     assert str(values[1].url) == f"{API}/a?cursor=x%2Fy&per_page=2"
 
 
@@ -189,7 +189,7 @@ def test_pages_that_did_not_change_lead_on_as_before() -> None:
     )
     client = make_client(answering)
 
-    assert client.pages("/a") == client.pages("/a") == [1, 2]
+    assert client.get_all_pages("/a") == client.get_all_pages("/a") == [1, 2]
 
 
 @pytest.mark.parametrize(
@@ -205,24 +205,24 @@ def test_pages_that_did_not_change_lead_on_as_before() -> None:
 def test_a_next_page_elsewhere_is_not_asked_for(url: str) -> None:
     answering, values = in_turn(httpx.Response(200, json=[1], headers=next_page(url)))
     with pytest.raises(ForgeAnswerError, match="refers to another host"):
-        make_client(answering).pages("/a")
+        make_client(answering).get_all_pages("/a")
 
     assert len(values) == 1
 
 
 def test_a_next_page_without_an_address_is_no_forge_s() -> None:
     with pytest.raises(ForgeAnswerError, match="the link to the next page is not a URL"):
-        make_client(always(200, json=[], headers=next_page("https://forge.example:port/"))).pages("/a")
+        make_client(always(200, json=[], headers=next_page("https://forge.example:port/"))).get_all_pages("/a")
 
 
 def test_pages_without_end_are_given_up() -> None:
     with pytest.raises(ForgeAnswerError, match="more than 100 pages"):
-        make_client(always(200, json=[1], headers=next_page(f"{API}/a?page=2"))).pages("/a")
+        make_client(always(200, json=[1], headers=next_page(f"{API}/a?page=2"))).get_all_pages("/a")
 
 
 def test_a_page_must_be_a_list() -> None:
     with pytest.raises(ForgeAnswerError, match="must be a list"):
-        make_client(always(200, json={"a": 1})).pages("/a")
+        make_client(always(200, json={"a": 1})).get_all_pages("/a")
 
 
 # writes
@@ -244,9 +244,9 @@ def test_a_write_over_the_budget_is_not_sent() -> None:
     clock = Clock()
     answering, values = in_turn(httpx.Response(204), httpx.Response(204))
     client = make_client(answering, clock, RateLimiter(2, 1, clock))
-    client.send("POST", "/a", {}, opens=True)
+    client.send("POST", "/a", {}, is_new_request=True)
     with pytest.raises(ForgeBusyError, match="1 new pull requests per hour"):
-        client.send("POST", "/a", {}, opens=True)
+        client.send("POST", "/a", {}, is_new_request=True)
     client.send("PATCH", "/a", {})
     with pytest.raises(ForgeBusyError, match="2 writes per minute"):
         client.send("PATCH", "/a", {})

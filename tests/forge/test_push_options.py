@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from reconciler.catalog.files import CommitId
 from reconciler.forge.port import NewRequest
-from reconciler.forge.push_options import agit, build_gitlab_push_options
+from reconciler.forge.push_options import build_agit_push, build_gitlab_push_options
 from reconciler.git.mirror import Mirror
 from reconciler.git.names import check_push_option
 from reconciler.git.object_writer import NewCommit, PutFile
@@ -87,7 +87,7 @@ def test_gitea_hears_a_pull_request_without_any_ref(tmp_path: Path) -> None:
     hook = Path(__file__).parents[1] / "support" / "agit_hook.py"
     write_hook(remote, "proc-receive", f"exec python3 {hook} ok")
     mirror = open_mirror(tmp_path, remote)
-    commit, (ref, options) = write(mirror), agit(NEW)
+    commit, (ref, options) = write(mirror), build_agit_push(NEW)
 
     outcome = mirror.push_for_review(commit, ref, options)
 
@@ -129,7 +129,7 @@ def test_gitea_hears_a_pull_request_without_any_ref(tmp_path: Path) -> None:
     ],
 )
 def test_what_arrives(new: NewRequest, gitlab: dict[str, list[str]], gitea: dict[str, str]) -> None:
-    heard, read = read_as_gitlab(build_gitlab_push_options(new)), read_as_gitea(agit(new)[1])
+    heard, read = read_as_gitlab(build_gitlab_push_options(new)), read_as_gitea(build_agit_push(new)[1])
 
     assert {key: heard[key] for key in gitlab} == gitlab
     assert {key: read[key] for key in gitea} == gitea
@@ -140,24 +140,24 @@ def test_what_is_no_utf8_is_replaced() -> None:
     new = replace(NEW, title="a\udcff", body="b\udcff")
 
     assert read_as_gitlab(build_gitlab_push_options(new))["description"] == ["b?"]
-    assert read_as_gitea(agit(new)[1])["title"] == "WIP: a?"
+    assert read_as_gitea(build_agit_push(new)[1])["title"] == "WIP: a?"
 
 
 def test_an_empty_body_is_left_out() -> None:
     new = replace(NEW, body="\n ")
 
     assert "description" not in read_as_gitlab(build_gitlab_push_options(new))
-    assert "description" not in read_as_gitea(agit(new)[1])
+    assert "description" not in read_as_gitea(build_agit_push(new)[1])
 
 
 @pytest.mark.parametrize("unit", ["x", "é", "\n", "/\n", "\\n"])
 def test_what_is_too_long_is_cut_and_says_so(unit: str) -> None:
     new = replace(NEW, body=f"a{unit * 80_000}a")
 
-    for options in (build_gitlab_push_options(new), agit(new)[1]):
+    for options in (build_gitlab_push_options(new), build_agit_push(new)[1]):
         assert all(check_push_option(option) for option in options)
     assert read_as_gitlab(build_gitlab_push_options(new))["description"][0].endswith("…")
-    assert read_as_gitea(agit(new)[1])["description"].endswith("…")
+    assert read_as_gitea(build_agit_push(new)[1])["description"].endswith("…")
 
 
 @given(bodies)
@@ -169,11 +169,11 @@ def test_what_is_too_long_is_cut_and_says_so(unit: str) -> None:
 def test_no_body_is_a_command_or_breaks_an_option(body: str) -> None:
     new = replace(NEW, body=body)
 
-    for option in (*build_gitlab_push_options(new), *agit(new)[1]):
+    for option in (*build_gitlab_push_options(new), *build_agit_push(new)[1]):
         assert check_push_option(option)
         assert "\0" not in option
     lines = (
         "\n".join(read_as_gitlab(build_gitlab_push_options(new)).get("description", [])).replace("\r", "").split("\n")
     )
     assert not any(line.startswith("/") for line in lines)
-    assert read_as_gitea(agit(new)[1]).get("description", "") == body.replace("\0", "").strip()
+    assert read_as_gitea(build_agit_push(new)[1]).get("description", "") == body.replace("\0", "").strip()

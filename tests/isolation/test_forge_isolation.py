@@ -24,7 +24,7 @@ class _Forge:
     def __init__(self, error: type[Exception] | None = None) -> None:
         self._error = error
 
-    def open_requests(self) -> tuple[()]:
+    def list_open_requests(self) -> tuple[()]:
         if self._error:
             raise self._error("injected")
         return ()
@@ -70,7 +70,7 @@ STAGES = {
     ),
     "describing-a-request": (
         "reconciler.reconcile.pull_requests.open_requests._build_text",
-        lambda draft, *_: draft.destination.name == "berlin",
+        lambda draft, *_: draft.target.name == "berlin",
     ),
     "reading-the-drafts-of-a-cluster": (
         "reconciler.reconcile.pull_requests.synchronizer.list_request_tasks",

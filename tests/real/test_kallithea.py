@@ -103,7 +103,7 @@ class KallitheaWorld(World):
 
     def open_requests(self) -> dict[str, PullRequest]:
         """Return the open pull requests by their branches; two of one branch are an error."""
-        pull_requests = self.forge.open_requests()
+        pull_requests = self.forge.list_open_requests()
         assert len({pull_request.head for pull_request in pull_requests}) == len(pull_requests), pull_requests
         return {pull_request.head: pull_request for pull_request in pull_requests}
 
@@ -243,7 +243,7 @@ def test_a_head_that_moves_makes_another_request(name: str, journey: Journey) ->
     assert second.number > first.number
     assert second.commit == journey.moved.did.after[f"refs/heads/drafts/{name}"] != first.commit
     assert second.title.startswith(f"{name}/web: update v1 → v2")
-    assert journey.world.forge.request(first.number).state == "closed"
+    assert journey.world.forge.get_request(first.number).state == "closed"
 
 
 def test_closing_what_it_became_declines(journey: Journey) -> None:
@@ -266,7 +266,7 @@ def test_merged_is_published_and_removed_though_kallithea_never_notices(journey:
 def test_what_it_cannot_do_is_refused(journey: Journey) -> None:
     forge, request = journey.world.forge, journey.ended.open["drafts/lisbon"]
     with pytest.raises(ForgeRefusedError, match="no checks"):
-        forge.report(request.commit, Verdict(True, "fine"))
+        forge.set_check(request.commit, Verdict(True, "fine"))
     with pytest.raises(ForgeRefusedError, match="merges nothing"):
         forge.merge(request, "merge", "")
     with pytest.raises(ForgeRefusedError, match="no labels"):

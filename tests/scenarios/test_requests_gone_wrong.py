@@ -203,7 +203,7 @@ def test_closed_while_our_push_is_on_its_way_a_service_opens_another_by_itself(t
 def test_a_list_that_lags_behind_opens_nothing_twice_and_hides_no_closing(tmp_path: Path) -> None:
     with github_world(tmp_path, ("lisbon",)) as world:
         service = world.service()
-        with patch.object(GitHub, "open_requests", lambda _: ()):
+        with patch.object(GitHub, "list_open_requests", lambda _: ()):
             for _ in range(3):
                 service.run()
             assert numbers(world) == [(1, "open")]

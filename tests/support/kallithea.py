@@ -143,10 +143,10 @@ class KallitheaForge:
         self._repository = repository
         self._key = who.key
 
-    def open_requests(self) -> Sequence[PullRequest]:
+    def list_open_requests(self) -> Sequence[PullRequest]:
         return [pull_request for pull_request in self._requests() if pull_request.state == "open"]
 
-    def request(self, number: int) -> PullRequest:
+    def get_request(self, number: int) -> PullRequest:
         return self._read(self._get(number))
 
     def find(self, head: str, base: str) -> PullRequest | None:
@@ -173,7 +173,7 @@ class KallitheaForge:
             "pullrequest_title": _title(new.title, new.draft),
             "pullrequest_desc": new.body,
         }
-        return self.request(self._post("pull-request/new", fields))
+        return self.get_request(self._post("pull-request/new", fields))
 
     def update(self, request: PullRequest, title: str, body: str) -> PullRequest:
         standing = self._get(request.number)
@@ -196,7 +196,7 @@ class KallitheaForge:
     def close(self, request: PullRequest) -> None:
         self._call("comment_pullrequest", pull_request_id=request.number, close_pr=True)
 
-    def report(self, commit: CommitId, verdict: Verdict) -> None:
+    def set_check(self, commit: CommitId, verdict: Verdict) -> None:
         raise ForgeRefusedError("Kallithea has no checks of commits")
 
     def merge(self, request: PullRequest, method: MergeMethod, message: str) -> None:

@@ -215,7 +215,7 @@ class PullRequestCache:
 
     def _read_request(self, url: str, number: int, forge: Forge) -> None:
         try:
-            request = forge.request(number)
+            request = forge.get_request(number)
         except ForgeMissingError:
             # A person may have deleted it.
             self._ended[url, number] = None
@@ -235,7 +235,7 @@ def _format_backoff_key(url: str) -> str:
 def _read_open_requests(url: str, forge: Forge) -> Sequence[PullRequest] | ForgeError:
     try:
         with forge_boundary(f"the pull requests of {url}"):
-            return forge.open_requests()
+            return forge.list_open_requests()
     except ForgeError as error:
         return error
 

@@ -236,7 +236,7 @@ class PullRequestUpdater:
         return [request for request in requests if BRANCH_PREFIX + request.head not in branches]
 
     def _close(self, url: str, forge: Forge, request: PullRequest) -> None:
-        current = forge.request(request.number)
+        current = forge.get_request(request.number)
         if current.state == "open":
             forge.close(current)
             current = replace(current, state="closed")
@@ -354,7 +354,7 @@ class PullRequestUpdater:
             forge.remove_label(request, ACCEPT_CONFLICTS)
             log.info("label_removed", branch=request.head, url=request.url, label=ACCEPT_CONFLICTS)
         # One response contains head and labels. Another writer, or a reviewer, may have changed them in the meantime.
-        current = forge.request(request.number)
+        current = forge.get_request(request.number)
         self._cache.record(url, current)
         if current.commit == task.head and not current.accepts_conflicts:
             result.recorded = replace(result.recorded, unlabeled_head=task.head)
@@ -384,7 +384,7 @@ class PullRequestUpdater:
         )
         digest = compute_digest([task.head, verdict.passed, verdict.summary])
         if digest != result.recorded.status_digest:
-            forge.report(task.head, verdict)
+            forge.set_check(task.head, verdict)
             result.recorded = replace(result.recorded, status_digest=digest)
 
 

@@ -15,7 +15,7 @@ from math import ceil
 from reconciler.catalog.files import CommitId
 from reconciler.forge.errors import ForgeBusyError, ForgeError, ForgeMissingError, InternalForgeError
 from reconciler.forge.port import PullRequest
-from reconciler.forge.push_options import agit
+from reconciler.forge.push_options import build_agit_push
 from reconciler.git.errors import GitError, InternalGitError
 from reconciler.git.push_outcomes import PushDone, PushFailed, PushOutcome, PushPostponed
 from reconciler.krm.findings import Finding, create_internal_error_finding
@@ -265,7 +265,7 @@ class PullRequests:
         result = PullRequestResult(task, task.recorded, self._backoff.get_error(task))
         if self._backoff.is_waiting(task):
             return result
-        ref, options = agit(self.options.build_request(task, text))
+        ref, options = build_agit_push(self.options.build_request(task, text))
         try:
             with forge_boundary(f"{task.target.title}: the pull request of {task.branch}"):
                 outcome = remote.mirror.push_for_review(task.head, ref, options)
