@@ -20,10 +20,10 @@ from reconciler.planning.render.templates import TEMPLATE_DEPENDENCY, TEMPLATE_R
 _NEW_PACKAGE_TASKS = frozenset({"clone", "adopt"})
 
 
-def format_causes(draft: Draft, destination: Target) -> tuple[str, ...]:
+def format_causes(draft: Draft, target: Target) -> tuple[str, ...]:
     """Return one phrase for each cause of the draft, in the order of the causes."""
     causes = (cause for cause in draft.causes if cause != DOWNGRADE_CAUSE)
-    return tuple(to_one_line(_format_cause(cause, draft, destination)) for cause in causes)
+    return tuple(to_one_line(_format_cause(cause, draft, target)) for cause in causes)
 
 
 def format_upstream_change(draft: Draft) -> str:
@@ -58,11 +58,11 @@ def _format_owner(owner: PackageOwner) -> str:
     return format_object(owner.key) + parent
 
 
-def _format_cause(cause: str, draft: Draft, destination: Target) -> str:
+def _format_cause(cause: str, draft: Draft, target: Target) -> str:
     is_absent = draft.record.trace.get(cause) == ABSENT_FINGERPRINT
     match cause.split(" ", 4):
         case ["variant"] if draft.variant.owner.key.kind == PLACEMENT:
-            return f"{_format_placed_resources(draft.variant.owner.key.name)} are placed on {destination.name}"
+            return f"{_format_placed_resources(draft.variant.owner.key.name)} are placed on {target.name}"
         case ["variant"]:
             is_new = draft.task in _NEW_PACKAGE_TASKS or draft.variant.upstream is None
             return f"{_format_owner(draft.variant.owner)} {'requests this package' if is_new else 'changed'}"
@@ -77,20 +77,20 @@ def _format_cause(cause: str, draft: Draft, destination: Target) -> str:
         case ["rollout", text, _]:
             rule = parse_rule_id(text)
             name = f"{rule.rule} of {format_object(rule.policy)}" if rule else text
-            return f"rule {name} {_format_rollout(draft.record.trace.get(cause, ''), destination.name)}"
+            return f"rule {name} {_format_rollout(draft.record.trace.get(cause, ''), target.name)}"
         case [dependency, group, kind, namespace, name] if dependency == TEMPLATE_DEPENDENCY:
             key = ObjectKey(group, kind, "" if namespace == "-" else namespace, name)
             return f"the template settings of {format_object(key)} changed"
         case [dependency, *_] if dependency == TEMPLATE_DEPENDENCY:
-            return f"the template parents or children on {destination.name} changed"
+            return f"the template parents or children on {target.name} changed"
         case [dependency, *_] if dependency == TEMPLATE_RULES_DEPENDENCY:
             return "the template merge rules for its kinds changed"
         case ["repository"]:
-            return f"{destination.title} changed"
+            return f"{target.title} changed"
         case ["engine"]:
             return "this version of the reconciler renders the package differently"
         case ["branch"]:
-            return f"the package on branch {destination.branch} or its draft changed"
+            return f"the package on branch {target.branch} or its draft changed"
         case ["function", _, name, *_]:
             return f"function {name.replace('%20', ' ').replace('%25', '%')} changed"
         case ["kind", _, kind]:

@@ -66,13 +66,13 @@ class DryCommit:
 
 
 def format_draft_message(
-    draft: Draft, destination: Target, config: str, changes: PackageChanges, dry_commit: DryCommit | None = None
+    draft: Draft, target: Target, config: str, changes: PackageChanges, dry_commit: DryCommit | None = None
 ) -> str:
     """Return the message of the commit that puts a draft's package on its branch.
 
     Args:
         draft: The draft with its package.
-        destination: The target of the draft.
+        target: The target of the draft.
         config: The config commit, or `tree:<id>` for a plain folder.
         changes: The differences between the package before and the rendered package.
         dry_commit: The config commit with its author and message; None for a plain folder.
@@ -87,16 +87,14 @@ def format_draft_message(
         _format_section("Files:", changes.format_file_lines(_LINES_PER_LIST)),
         _format_section("Children:", format_children(build_changed_children(draft), _LINES_PER_LIST)),
         _format_section("Overridden:", format_new_overrides(draft, _LINES_PER_LIST)),
-        _format_section("Why:", format_causes(draft, destination)),
+        _format_section("Why:", format_causes(draft, target)),
         _format_section("Not to be published before:", format_unmet_gates(draft.rendered)),
-        "\n".join(_draft_trailers(draft, destination, config)),
+        "\n".join(_list_draft_trailers(draft, target, config)),
     )
     return "\n\n".join((title, *filter(None, sections))) + "\n"
 
 
-def format_removal_message(
-    removal: RemovalOutcome, destination: Target, config: str, changes: PackageChanges | None
-) -> str:
+def format_removal_message(removal: RemovalOutcome, target: Target, config: str, changes: PackageChanges | None) -> str:
     """Return the message of the commit that deletes a package.
 
     Args:
@@ -105,7 +103,7 @@ def format_removal_message(
     trailers = {
         "Owner": format_object(removal.owner.key),
         "Task": REMOVAL_TASK,
-        "Repository": destination.name,
+        "Repository": target.name,
         "Package": removal.package,
         "Config-Commit": config,
     }
@@ -126,14 +124,14 @@ def format_status_message(files: Mapping[str, bytes]) -> str:
     return f"status: {format_totals(summary['totals'])}\n"
 
 
-def format_state_message(destination: Target) -> str:
+def format_state_message(target: Target) -> str:
     """Return the message of a state commit. It has no details, because equal states must have equal commits."""
-    return f"state: record packages of {destination.name}\n"
+    return f"state: record packages of {target.name}\n"
 
 
-def format_sync_message(destination: Target) -> str:
+def format_sync_message(target: Target) -> str:
     """Return the message of the merge that updates an edited draft with the cluster branch."""
-    return f"sync: merge {destination.branch} into the draft\n"
+    return f"sync: merge {target.branch} into the draft\n"
 
 
 def format_draft_title(draft: Draft, changes: PackageChanges) -> str:
@@ -184,11 +182,11 @@ def _format_section(title: str, lines: tuple[str, ...]) -> str:
     return "\n".join((title, *(f"- {line}" for line in lines))) if lines else ""
 
 
-def _draft_trailers(draft: Draft, destination: Target, config: str) -> Iterable[str]:
+def _list_draft_trailers(draft: Draft, target: Target, config: str) -> Iterable[str]:
     trailers = {
         "Owner": format_object(draft.variant.owner.key),
         "Task": draft.task,
-        "Repository": destination.name,
+        "Repository": target.name,
         "Package": draft.variant.target.package,
         **({"Upstream": draft.variant.source.summary} if draft.variant.upstream else {}),
         "Config-Commit": config,
@@ -225,10 +223,10 @@ def format_publish_message(
     sections = ["\n".join(lines), "\n".join([_CONFLICTS_TITLE, *conflicts]) if conflicts else ""]
     body, summary = "\n\n".join(filter(None, sections)), _format_summary(draft, chosen)
     message = _format_message("publish", draft, chosen, summary, body, reason)
-    return message + "".join(f"{line}\n" for line in _approval_trailers(reason, via, person))
+    return message + "".join(f"{line}\n" for line in _list_approval_trailers(reason, via, person))
 
 
-def _approval_trailers(reason: str, via: str, person: tuple[str, str] | None) -> Iterator[str]:
+def _list_approval_trailers(reason: str, via: str, person: tuple[str, str] | None) -> Iterator[str]:
     if person:
         yield f"Reconciler-Approved-By: {to_one_line(person[0])} <{to_one_line(person[1])}>"
     yield f"Reconciler-Approved-Via: {via}"
@@ -282,7 +280,7 @@ def _format_message(
     # The reason is one paragraph, and no line of it may look like a trailer.
     lines = [to_one_line(line.strip()) for line in reason.splitlines() if line.strip()]
     paragraph = "\n".join(f"> {line}" if line.startswith(_TRAILER_PREFIX) else line for line in lines)
-    trailers = "\n".join(_review_trailers(task, draft, packages))
+    trailers = "\n".join(_list_review_trailers(task, draft, packages))
     return "\n\n".join(filter(None, (title, paragraph, body, trailers))) + "\n"
 
 
@@ -296,7 +294,7 @@ def _describe_package(package: DraftedPackage) -> str:
     return "delete it" if package.is_removed else format_task(package.status) or "local changes"
 
 
-def _review_trailers(task: str, draft: OpenDraft, packages: tuple[DraftedPackage, ...]) -> Iterator[str]:
+def _list_review_trailers(task: str, draft: OpenDraft, packages: tuple[DraftedPackage, ...]) -> Iterator[str]:
     yield f"Reconciler-Task: {task}"
     yield f"Reconciler-Repository: {draft.target.name}"
     for package in packages:
@@ -316,7 +314,7 @@ def _format_source(upstream: Mapping[str, Any]) -> str:
     return " ".join(filter(None, (place, read_text(upstream, "ref"), read_text(upstream, "commit"))))
 
 
-def format_tag_message(tag: MissingTag, destination: Target) -> str:
+def format_tag_message(tag: MissingTag, target: Target) -> str:
     """Return the message of a revision tag.
 
     The trailers contain all data from which a lost state is rebuilt. Labels and annotations are those of the published
@@ -327,7 +325,7 @@ def format_tag_message(tag: MissingTag, destination: Target) -> str:
         "Task": "publish",
         "Owner": format_object(owner.key),
         "Owner-UID": owner.key.uid,
-        "Repository": destination.name,
+        "Repository": target.name,
         "Package": tag.package,
         "Workspace": f"packagevariant-{revision.workspace}" if revision.workspace else "",
         "Revision": str(revision.number),

@@ -32,7 +32,7 @@ def to_json_data(value: object) -> Any:
     return json.loads(json.dumps(value, default=str))
 
 
-def mask_secrets(data: Any, previous: Any = None, *, compared: bool = False) -> Any:
+def mask_secrets(data: Any, previous: Any = None, *, should_mark_changes: bool = False) -> Any:
     """Return a copy of the data in which the values of all Secrets are masked.
 
     Args:
@@ -40,15 +40,18 @@ def mask_secrets(data: Any, previous: Any = None, *, compared: bool = False) -> 
         compared: Whether to mark each masked value that differs from `previous` as changed.
     """
     if isinstance(data, str):
-        return _mask_value(data, previous, compared) if is_secret_manifest_text(data) else data
+        return _mask_value(data, previous, should_mark_changes) if is_secret_manifest_text(data) else data
     if isinstance(data, list):
         items = previous if isinstance(previous, list) else []
-        return [mask_secrets(item, _get_item(items, index), compared=compared) for index, item in enumerate(data)]
+        return [
+            mask_secrets(item, _get_item(items, index), should_mark_changes=should_mark_changes)
+            for index, item in enumerate(data)
+        ]
     if not isinstance(data, Mapping):
         return data
     previous_fields = previous if isinstance(previous, Mapping) else {}
     mask_field = _mask_secret_field if is_secret(data) else _mask_nested_field
-    return {key: mask_field(key, value, previous_fields.get(key), compared) for key, value in data.items()}
+    return {key: mask_field(key, value, previous_fields.get(key), should_mark_changes) for key, value in data.items()}
 
 
 def mask_trace(trace: Trace) -> dict[str, str]:
@@ -61,24 +64,24 @@ def mask_trace(trace: Trace) -> dict[str, str]:
     }
 
 
-def _mask_nested_field(_key: str, value: Any, previous: Any, compared: bool) -> Any:
-    return mask_secrets(value, previous, compared=compared)
+def _mask_nested_field(_key: str, value: Any, previous: Any, should_mark_changes: bool) -> Any:
+    return mask_secrets(value, previous, should_mark_changes=should_mark_changes)
 
 
-def _mask_secret_field(key: str, value: Any, previous: Any, compared: bool) -> Any:
+def _mask_secret_field(key: str, value: Any, previous: Any, should_mark_changes: bool) -> Any:
     previous_values = previous if isinstance(previous, Mapping) else {}
     if key in SECRET_VALUE_FIELDS and isinstance(value, Mapping):
-        return {name: _mask_value(item, previous_values.get(name), compared) for name, item in value.items()}
+        return {name: _mask_value(item, previous_values.get(name), should_mark_changes) for name, item in value.items()}
     if key == "metadata" and isinstance(value, Mapping) and isinstance(value.get("annotations"), Mapping):
         annotations = {
             name: MASK if name == LAST_APPLIED_ANNOTATION else text for name, text in value["annotations"].items()
         }
         return {**value, "annotations": annotations}
-    return _mask_value(value, previous, compared) if key in SECRET_VALUE_FIELDS else value
+    return _mask_value(value, previous, should_mark_changes) if key in SECRET_VALUE_FIELDS else value
 
 
-def _mask_value(value: object, previous: object, compared: bool) -> str:
-    return f"{MASK} (changed)" if compared and previous is not None and value != previous else MASK
+def _mask_value(value: object, previous: object, should_mark_changes: bool) -> str:
+    return f"{MASK} (changed)" if should_mark_changes and previous is not None and value != previous else MASK
 
 
 def _get_item(items: list[Any], index: int) -> Any:

@@ -17,8 +17,8 @@ from reconciler.git.errors import CacheUnusableError, GitError, GitTimeoutError,
 from reconciler.git.push_outcomes import PushDone, PushFailed, PushOutcome, PushPostponed, PushRefused, PushStale
 from reconciler.krm.findings import INTERNAL_ERROR, Finding, FindingCode, create_internal_error_finding
 from reconciler.krm.objects import Condition, ObjectKey
-from reconciler.output.status.destination_statuses import find_blocked_objects
 from reconciler.output.status.removals import list_pending_removals
+from reconciler.output.status.target_statuses import find_blocked_objects
 from reconciler.planning.carry_over.other_shards import OtherShardPlans
 from reconciler.planning.decide.fleet_plan import FleetPlan, TargetPlan
 from reconciler.planning.decide.package_decision import VALID_CONDITION

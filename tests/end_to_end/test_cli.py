@@ -310,7 +310,7 @@ def test_status_tells_how_the_fleet_stands(world: Path) -> None:
     assert (result.returncode, result.stdout.splitlines()) == (
         1,
         [
-            "17 packages on 4 destinations: 17 drafted, 1 not ready",
+            "17 packages on 4 targets: 17 drafted, 1 not ready",
             "not ready  PluginPreset shops/watchman: AllPluginsReady: 0 of 2 plugins are ready",
         ],
     )

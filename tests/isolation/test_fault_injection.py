@@ -171,7 +171,7 @@ STAGES = {
         "nothing",
     ),
     "collecting-the-status-of-an-object": Boundary(
-        "reconciler.output.status.destination_statuses._build_outcome_status",
+        "reconciler.output.status.target_statuses._build_outcome_status",
         lambda outcome, _: outcome.variant.owner.key.name == "berlin-web",
         "nothing",
     ),

@@ -166,7 +166,7 @@ def test_an_approval_that_fails_leaves_everything_unpublished_and_is_reported(
 ) -> None:
     small_world(tmp_path / "world")
     world = World(tmp_path / "world", approvals={"by_annotation": True})
-    is_berlin = lambda plan: plan.destination.name == "berlin"  # noqa: E731
+    is_berlin = lambda plan: plan.target.name == "berlin"  # noqa: E731
     monkeypatch.setattr(
         approvals, "find_approvable_packages", _raising(approvals.find_approvable_packages, error, is_berlin)
     )

@@ -332,8 +332,8 @@ def test_templates_say_which_pods_restart(tmp_path: Path) -> None:
     synced = {place for place, outcome in world.sync().outcomes.items() if outcome == "draft"}
     assert drafts(overview) == synced == {"berlin/kafka", "berlin/brokers", "berlin/readers"}
     risks = [risk for risk in find_risks(overview) if risk.kind == "restarts pods"]
-    assert {risk.where for risk in risks} == {"berlin/brokers"}
-    assert all("pods restart" in risk.what for risk in risks)
+    assert {risk.packages for risk in risks} == {"berlin/brokers"}
+    assert all("pods restart" in risk.reason for risk in risks)
 
 
 def run(world: World, *arguments: str) -> CommandResult:

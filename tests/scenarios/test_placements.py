@@ -695,7 +695,7 @@ def test_a_plan_tells_what_has_no_place(tmp_path: Path) -> None:
 
     assert ended.returncode == 1
     assert ended.stdout.count("NoDestination") == 2
-    assert "1 draft for 1 destination" in ended.stdout.splitlines()[0]
+    assert "1 draft for 1 target" in ended.stdout.splitlines()[0]
 
 
 # what people are told on the command line

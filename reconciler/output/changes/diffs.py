@@ -83,7 +83,7 @@ def _mask_document(document: Document, previous: dict[str, Any] | None) -> str:
         return document.text
     # Only the data of a Secret is shown, because a comment can contain an earlier value.
     previous_data = (previous or {}).get(_identify(document.data))
-    return emit(mask_secrets(document.data, previous_data, compared=previous is not None))
+    return emit(mask_secrets(document.data, previous_data, should_mark_changes=previous is not None))
 
 
 def _identify(data: Any) -> str:

@@ -55,7 +55,7 @@ class FileObject(KrmResource):
         return bool(self.api_version and self.kind and self.name)
 
     @cached_property
-    def holds_secret(self) -> bool:
+    def has_secret(self) -> bool:
         """Whether the object is a Secret or contains one."""
         return contains_secret(self.content)
 
@@ -203,7 +203,7 @@ def _is_secret_change(change: FieldChange, after: FileObject) -> bool:
     is_secret_field = (after.group, after.kind) == ("", "Secret") and is_secret_path(change.path)
     # A path contains the names of list items and not their kinds. So each path that could belong to a Secret in a List
     # is treated as secret.
-    is_nested_field = after.holds_secret and any(
+    is_nested_field = after.has_secret and any(
         is_secret_path(change.path[start:]) for start in range(1, len(change.path))
     )
     return is_secret_field or is_nested_field or contains_secret([change.before, change.after])

@@ -195,7 +195,7 @@ class PackageChanges:
         """Data that is equal for equal changes of different packages."""
         return [
             [[*change.key, change.change_type, change.digest] for change in self.objects],
-            [[kptfile.path, kptfile.upstream, *map(_field_key, kptfile.fields)] for kptfile in self.kptfiles],
+            [[kptfile.path, kptfile.upstream, *map(_build_field_key, kptfile.fields)] for kptfile in self.kptfiles],
             [[*vars(file).values()] for file in self.files],
         ]
 
@@ -252,7 +252,7 @@ def limit_lines(lines: list[str], limit: int) -> tuple[str, ...]:
     return (*lines[: limit - 1], f"and {len(lines) - limit + 1} more")
 
 
-def _field_key(change: FieldChange) -> list[Any]:
+def _build_field_key(change: FieldChange) -> list[Any]:
     return [change.path_text, *([] if value is ABSENT_FIELD else [value] for value in (change.before, change.after))]
 
 

@@ -103,7 +103,7 @@ def _find_changed_field(file: str, before: FileTree, after: FileTree) -> tuple[s
 
 
 def _format_change(old: Any, new: Any, path: SegmentPath) -> str:
-    values = (get_value(data, path) for data in (mask_secrets(old), mask_secrets(new, old, compared=True)))
+    values = (get_value(data, path) for data in (mask_secrets(old), mask_secrets(new, old, should_mark_changes=True)))
     before, after = (fields.ABSENT_FIELD if value is ABSENT else value for value in values)
     return fields.FieldChange((), before, after).format_line().strip()
 

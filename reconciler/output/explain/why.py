@@ -248,7 +248,7 @@ def _build_object_change(old: ConfigObject | None, new: ConfigObject | None) -> 
     if old is None or new is None:
         line = manifest.location.line
         return ConfigObjectChange(str(manifest.key), "added" if new else "removed", manifest.file, line)
-    before, after = mask_secrets(old.data), mask_secrets(new.data, old.data, compared=True)
+    before, after = mask_secrets(old.data), mask_secrets(new.data, old.data, should_mark_changes=True)
     is_hidden = new.key.group == GROUP
     changes = list(fields.find_field_changes(before, after))
     lines = tuple(change.path_text if is_hidden else change.format_line() for change in changes[:_MAX_FIELDS])

@@ -40,7 +40,7 @@ _EFFECTS = {
     FindingScope.FILE: "nothing is read from the file, and no objects are treated as deleted meanwhile",
     FindingScope.OBJECT: "the object creates nothing new, and its existing packages stay as they are",
     FindingScope.PACKAGE: "the package on that cluster stays as it is",
-    FindingScope.DESTINATION: "nothing is written to the destination",
+    FindingScope.DESTINATION: "nothing is written to the target",
     FindingScope.CONFIG: "no change of the config itself is proposed",
     FindingScope.CLUSTER: "nothing is blocked, but the cluster would refuse the resource",
 }
@@ -211,15 +211,15 @@ def build_sarif_log(
         codes: All finding codes, for the descriptions of the rules.
         category: Name of the analysis. Uploads of different categories do not replace each other.
     """
-    kept, codes_by_name = _select_results(located), index_codes_by_name(codes)
-    names = sorted({entry.finding.code for entry in kept})
+    selected, codes_by_name = _select_results(located), index_codes_by_name(codes)
+    names = sorted({entry.finding.code for entry in selected})
     driver = {"name": "reconciler", "version": version, "rules": [_build_rule(codes_by_name[name]) for name in names]}
     run = {
         "tool": {"driver": driver},
         "automationDetails": {"id": f"reconciler/{category}/"},
         "columnKind": "unicodeCodePoints",
-        "invocations": [_build_invocation(len(located) - len(kept))],
-        "results": [_build_result(entry, names.index(entry.finding.code)) for entry in kept],
+        "invocations": [_build_invocation(len(located) - len(selected))],
+        "results": [_build_result(entry, names.index(entry.finding.code)) for entry in selected],
     }
     return {"$schema": _SCHEMA, "version": "2.1.0", "runs": [run]}
 

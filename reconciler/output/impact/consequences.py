@@ -24,7 +24,11 @@ class Consequence:
 
     level: ConsequenceLevel
     resource: str
-    why: str
+    reason: str
+
+    def as_data(self) -> dict[str, Any]:
+        """Return the consequence as JSON data."""
+        return {"level": self.level, "resource": self.resource, "why": self.reason}
 
 
 @dataclass(frozen=True)
@@ -38,17 +42,17 @@ class _Rule:
     """
 
     level: ConsequenceLevel
-    why: str
+    reason_template: str
     fields: tuple[FieldPath, ...]
     exceptions: tuple[FieldPath, ...] = ()
     is_defaulted: bool = False
 
-    def applies_to(self, change: FieldChange) -> bool:
+    def matches(self, change: FieldChange) -> bool:
         """Return whether a change has the consequence."""
         if self.is_defaulted and change.after is ABSENT_FIELD:
             return False
         is_exception = any(change.path[: len(field)] == field for field in self.exceptions)
-        return not is_exception and any(_touches(change, field) for field in self.fields)
+        return not is_exception and any(_is_affected(change, field) for field in self.fields)
 
 
 _POD = (("spec", "template"),)
@@ -120,7 +124,7 @@ def find_consequences(changes: PackageChanges) -> tuple[Consequence, ...]:
 
 
 def _rank(consequence: Consequence) -> tuple[int, str, str]:
-    return CONSEQUENCE_LEVELS.index(consequence.level), consequence.resource, consequence.why
+    return CONSEQUENCE_LEVELS.index(consequence.level), consequence.resource, consequence.reason
 
 
 def _find_for_object(change: ObjectChange) -> Iterator[Consequence]:
@@ -130,14 +134,14 @@ def _find_for_object(change: ObjectChange) -> Iterator[Consequence]:
     if change.change_type == "changed":
         yield from _find_removed_versions(change)
         for rule in _RULES.get(kind, ()):
-            if why := _apply_rule(rule, change):
-                yield Consequence(rule.level, change.name, why)
+            if reason := _apply_rule(rule, change):
+                yield Consequence(rule.level, change.name, reason)
         yield from _find_stopped(change)
 
 
 def _apply_rule(rule: _Rule, change: ObjectChange) -> str:
-    field = next((field for field in change.fields if rule.applies_to(field)), None)
-    return rule.why.format(field=field.path_text) if field else ""
+    field = next((field for field in change.fields if rule.matches(field)), None)
+    return rule.reason_template.format(field=field.path_text) if field else ""
 
 
 def _find_stopped(change: ObjectChange) -> Iterator[Consequence]:
@@ -156,7 +160,7 @@ def _find_removed_versions(change: ObjectChange) -> Iterator[Consequence]:
             yield Consequence("destroys", change.name, f"version {version} is removed: requests with it are refused")
 
 
-def _touches(change: FieldChange, field: FieldPath) -> bool:
+def _is_affected(change: FieldChange, field: FieldPath) -> bool:
     """Return whether a change is inside of a field, or changes a value that contains the field."""
     path = change.path
     if len(path) >= len(field):

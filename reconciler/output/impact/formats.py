@@ -60,12 +60,12 @@ class Risk:
     """One risk of an impact: its kind, the packages, and the reason."""
 
     kind: str
-    where: str
-    what: str
+    packages: str
+    reason: str
 
     def as_data(self) -> dict[str, Any]:
         """Return the risk as JSON data."""
-        return dict(vars(self))
+        return {"kind": self.kind, "where": self.packages, "what": self.reason}
 
 
 def find_risks(overview: ImpactOverview) -> tuple[Risk, ...]:
@@ -74,25 +74,25 @@ def find_risks(overview: ImpactOverview) -> tuple[Risk, ...]:
     # An error in a package blocks the package, which is a risk of its own.
     config_errors = (error for error in overview.new_errors if not error.location.package)
     return (
-        *(Risk("removes", where, _format_removal(first)) for where, first in groups if first.kind == "removed"),
-        *(risk for where, first in groups for risk in _find_removed_resources(where, first)),
-        *(risk for where, first in groups for risk in _find_consequences(where, first, "destroys")),
-        *(Risk("conflict", where, line) for where, first in groups for line in first.conflicts),
+        *(Risk("removes", packages, _format_removal(first)) for packages, first in groups if first.kind == "removed"),
+        *(risk for packages, first in groups for risk in _find_removed_resources(packages, first)),
+        *(risk for packages, first in groups for risk in _find_consequences(packages, first, "destroys")),
+        *(Risk("conflict", packages, line) for packages, first in groups for line in first.conflicts),
         *(
-            Risk("holds up", where, to_one_line(first.blocked_reason))
-            for where, first in groups
+            Risk("holds up", packages, to_one_line(first.blocked_reason))
+            for packages, first in groups
             if first.kind == "heldUp"
         ),
         *(Risk("new error", "config", line) for line in format_findings(config_errors)),
         *(
             risk
             for level in CONSEQUENCE_LEVELS[1:]
-            for where, first in groups
-            for risk in _find_consequences(where, first, level)
+            for packages, first in groups
+            for risk in _find_consequences(packages, first, level)
         ),
         *(
-            Risk(_LEVEL_LABELS["restarts"], where, line)
-            for where, first in groups
+            Risk(_LEVEL_LABELS["restarts"], packages, line)
+            for packages, first in groups
             for line in _list_template_risks(first)
         ),
     )
@@ -118,21 +118,21 @@ def _format_removal(package: AffectedPackage) -> str:
     return to_one_line(f"the package is proposed for removal: {package.effect.after.message}")
 
 
-def _find_removed_resources(where: str, package: AffectedPackage) -> Iterator[Risk]:
+def _find_removed_resources(packages: str, package: AffectedPackage) -> Iterator[Risk]:
     changes = package.changes.objects if package.changes and package.kind != "removed" else ()
     names = [change.name for change in changes if change.change_type == "removed" and not change.is_local_config]
     if names:
-        yield Risk("removes", where, format_names(names, _MAX_RISK_NAMES * 2))
+        yield Risk("removes", packages, format_names(names, _MAX_RISK_NAMES * 2))
 
 
-def _find_consequences(where: str, package: AffectedPackage, level: ConsequenceLevel) -> Iterator[Risk]:
+def _find_consequences(packages: str, package: AffectedPackage, level: ConsequenceLevel) -> Iterator[Risk]:
     by_reason: dict[str, list[Consequence]] = {}
     for consequence in package.consequences:
         if consequence.level == level:
-            by_reason.setdefault(consequence.why, []).append(consequence)
+            by_reason.setdefault(consequence.reason, []).append(consequence)
     for reason, consequences in by_reason.items():
         resources = format_names([consequence.resource for consequence in consequences], _MAX_RISK_NAMES)
-        yield Risk(_LEVEL_LABELS[level], where, f"{resources}: {to_one_line(reason)}")
+        yield Risk(_LEVEL_LABELS[level], packages, f"{resources}: {to_one_line(reason)}")
 
 
 def _list_template_risks(package: AffectedPackage) -> Iterator[str]:
@@ -150,7 +150,7 @@ def format_impact_text(overview: ImpactOverview, max_diff_lines: int = 0) -> str
     Args:
         max_diff_lines: Limit of lines per file; 0 for no diffs.
     """
-    risks = (f"{_format_risk_kind(risk)}: {risk.where}: {risk.what}" for risk in find_risks(overview))
+    risks = (f"{_format_risk_kind(risk)}: {risk.packages}: {risk.reason}" for risk in find_risks(overview))
     sections = [
         _format_headline(overview),
         _format_section("Unknown", _format_unknown(overview)),
@@ -293,8 +293,8 @@ def _format_by_code(findings: Iterable[Finding]) -> list[str]:
     for finding in findings:
         by_code.setdefault(finding.code, []).append(finding)
     lines: list[str] = []
-    for code, same in by_code.items():
-        code_lines = format_findings(same)
+    for code, same_code in by_code.items():
+        code_lines = format_findings(same_code)
         rest = len(code_lines) - _MAX_FINDINGS_PER_CODE
         lines += [*code_lines[:_MAX_FINDINGS_PER_CODE], *([f"and {rest} more of {code}"] if rest > 0 else [])]
     return lines
@@ -338,7 +338,7 @@ def _format_risk_table(risks: Sequence[Risk]) -> str:
     if not risks:
         return ""
     rows = [
-        f"| {_format_risk_kind(risk)} | {_format_cell(risk.where)} | {_format_cell(risk.what)} |"
+        f"| {_format_risk_kind(risk)} | {_format_cell(risk.packages)} | {_format_cell(risk.reason)} |"
         for risk in risks[:_MAX_ROWS]
     ]
     more = [f"\nand {len(risks) - _MAX_ROWS} more"] if len(risks) > _MAX_ROWS else []
@@ -388,7 +388,7 @@ def _build_group_data(group: ImpactGroup, overview: ImpactOverview, max_diff_lin
         "clusters": clusters,
         "label": overview.clusters.find_common_label(clusters),
         "changes": build_changes_data(first.changes) if first.changes is not None else None,
-        "consequences": [dict(vars(consequence)) for consequence in first.consequences],
+        "consequences": [consequence.as_data() for consequence in first.consequences],
         **drop_empty({
             "conflicts": list(first.conflicts), "waitingFor": list(draft.waiting) if draft else [],
             "templates": list(draft.templates) if draft else [], "overridden": list(draft.overrides) if draft else [],

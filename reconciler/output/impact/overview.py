@@ -75,24 +75,24 @@ class FleetClusters:
 
         A label with up to three values can also describe the clusters: `region=eu or region=us`.
         """
-        wanted = frozenset(names)
-        labels = (self._describe(key, wanted) for key in self._names_by_label) if len(wanted) > 1 else iter(())
+        selected = frozenset(names)
+        labels = (self._describe(key, selected) for key in self._names_by_label) if len(selected) > 1 else iter(())
         return min((label for label in labels if label), key=lambda label: (label.count(" or "), label), default="")
 
-    def _describe(self, key: str, wanted: frozenset[str]) -> str:
-        values = {self.labels[name].get(key) for name in wanted if name in self.labels}
+    def _describe(self, key: str, selected: frozenset[str]) -> str:
+        values = {self.labels[name].get(key) for name in selected if name in self.labels}
         # A label whose value differs on nearly every cluster is only another name of the cluster.
-        if None in values or len(values) > min(_MAX_LABEL_VALUES, len(wanted) // 2):
+        if None in values or len(values) > min(_MAX_LABEL_VALUES, len(selected) // 2):
             return ""
         clusters = [self._names_by_label[key][value] for value in values if value is not None]
         label = " or ".join(f"{key}={value}" for value in sorted(filter(None, values)))
-        return to_one_line(label) if frozenset().union(*clusters) == wanted else ""
+        return to_one_line(label) if frozenset().union(*clusters) == selected else ""
 
     def format_clusters(self, names: Collection[str]) -> str:
         """Return the number of clusters, with a common label if there is one: `all 40 clusters with region=eu`."""
-        known = {*names} & self.labels.keys()
-        if len(known) > 1 and known == self.labels.keys() == {*names}:
-            return _format_all(len(known))
+        existing = {*names} & self.labels.keys()
+        if len(existing) > 1 and existing == self.labels.keys() == {*names}:
+            return _format_all(len(existing))
         label = self.find_common_label(names)
         return f"{_format_all(len({*names}))} with {label}" if label else format_count(len({*names}), "cluster")
 
@@ -143,7 +143,7 @@ class AffectedPackage:
 
     @property
     def cluster(self) -> str:
-        """The name of the destination, "" if it is unknown."""
+        """The name of the target, "" if it is unknown."""
         return self.effect.target.name if self.effect.target else ""
 
     @property

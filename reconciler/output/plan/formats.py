@@ -191,7 +191,7 @@ def _format_proposal_markdown(proposal: ConfigProposal, max_diff_lines: int) -> 
 
 def _format_headline(overview: PlanOverview) -> str:
     counts = overview.counts
-    drafts = f"{format_count(counts['drafts'], 'draft')} for {format_count(counts['destinations'], 'destination')}"
+    drafts = f"{format_count(counts['drafts'], 'draft')} for {format_count(counts['destinations'], 'target')}"
     is_complete = not any(finding.code in UNREADABLE_CODES for finding in overview.findings)
     nothing = "nothing to draft" if is_complete else "nothing to draft, but not everything could be read"
     parts = [drafts if counts["drafts"] else nothing]
@@ -245,7 +245,7 @@ def _format_group_text(group: DraftGroup, max_diff_lines: int) -> str:
 
 
 def _format_title(draft: DraftOverview) -> str:
-    return to_one_line(f"{draft.draft.task} {draft.target} ({draft.owner})")
+    return to_one_line(f"{draft.draft.task} {draft.target_name} ({draft.owner})")
 
 
 def _format_details(group: DraftGroup) -> Iterator[str]:
@@ -258,14 +258,14 @@ def _format_details(group: DraftGroup) -> Iterator[str]:
     yield from (f"overridden: {line}" for line in first.overrides)
     yield from (f"why: {cause}" for cause in first.causes)
     yield from (f"blocks publication: {condition}" for condition in first.waiting)
-    if others := [draft.target for draft in group[1:]]:
+    if others := [draft.target_name for draft in group[1:]]:
         yield f"same change on {format_count(len(others), 'other target')}: {format_names(others, _MAX_TARGETS)}"
 
 
 def _format_diffs(draft: DraftOverview, max_lines: int) -> Iterator[tuple[str, str]]:
     if not max_lines:
         return iter(())
-    folder = draft.destination.get_package_path(draft.draft.variant.target.package)
+    folder = draft.target.get_package_path(draft.draft.variant.target.package)
     return format_file_diffs(draft.draft.previous_files, draft.draft.rendered.files, folder, max_lines)
 
 
@@ -301,7 +301,7 @@ def _build_group_data(group: DraftGroup, max_diff_lines: int) -> dict[str, Any]:
     template_changes = [change.as_data() for change in first.draft.rendered.template_changes]
     details = {"overridden": first.overrides, "templates": first.children, "templateChanges": template_changes}
     return {
-        "packages": [draft.target for draft in group],
+        "packages": [draft.target_name for draft in group],
         "changes": build_changes_data(first.changes),
         **{name: to_json_data(list(entries)) for name, entries in details.items() if entries},
         "diffs": [{"path": path, "diff": diff} for path, diff in _format_diffs(first, max_diff_lines)],

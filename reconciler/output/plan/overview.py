@@ -43,7 +43,7 @@ class DraftOverview:
     """
 
     draft: Draft
-    destination: Target
+    target: Target
     changes: PackageChanges
     causes: tuple[str, ...]
     waiting: tuple[str, ...]
@@ -53,7 +53,7 @@ class DraftOverview:
     children: tuple[Mapping[str, Any], ...] = ()
 
     @property
-    def target(self) -> str:
+    def target_name(self) -> str:
         """The target as `<repository>/<package>`."""
         return str(self.draft.variant.target)
 
@@ -103,11 +103,11 @@ class PlanOverview:
 
     @property
     def counts(self) -> dict[str, int]:
-        """The numbers of drafts, destinations, removals, blocked items by kind, and errors."""
+        """The numbers of drafts, targets, removals, blocked items by kind, and errors."""
         kinds = [item.kind for item in self.blocked_items]
         return {
             "drafts": len(self.drafts),
-            "destinations": len({draft.destination.key for draft in self.drafts}),
+            "destinations": len({draft.target.key for draft in self.drafts}),
             "removals": len(self.removals),
             "unchanged": self.unchanged,
             **{kind: kinds.count(kind) for kind in _KINDS},
@@ -128,13 +128,13 @@ def _build_drafts(plan: TargetPlan) -> Iterator[DraftOverview]:
     return (build_draft_overview(outcome, plan.target) for outcome in plan.outcomes if isinstance(outcome, Draft))
 
 
-def build_draft_overview(draft: Draft, destination: Target) -> DraftOverview:
+def build_draft_overview(draft: Draft, target: Target) -> DraftOverview:
     """Return the overview of a draft, compared with the version that it replaces."""
     return DraftOverview(
         draft,
-        destination,
+        target,
         changes=compare_packages(draft.previous_files, draft.rendered.files),
-        causes=format_causes(draft, destination),
+        causes=format_causes(draft, target),
         waiting=format_unmet_gates(draft.rendered),
         conflicts=format_conflicts(draft.rendered.conflicts),
         overrides=format_new_overrides(draft, _OVERRIDES_PER_DRAFT),

@@ -101,7 +101,7 @@ def format_drafts_text(drafts: Iterable[DraftDetails], now: int, unread_count: i
 
     Args:
         now: The current time in seconds since 1970, for ages.
-        unread_count: Number of destinations whose drafts are unknown.
+        unread_count: Number of targets whose drafts are unknown.
     """
     listed = tuple(drafts)
     lines = [
@@ -111,7 +111,7 @@ def format_drafts_text(drafts: Iterable[DraftDetails], now: int, unread_count: i
     ]
     proposed = sum(details.draft.lifecycle == "Proposed" for details in listed)
     totals = [f"{format_count(len(listed), 'open draft')}, {proposed} proposed"] if listed else []
-    totals += [f"the drafts of {format_count(unread_count, 'destination')} are unknown"] if unread_count else []
+    totals += [f"the drafts of {format_count(unread_count, 'target')} are unknown"] if unread_count else []
     return "\n".join(map(to_one_line, (*lines, "; ".join(totals) or "no draft is open")))
 
 

@@ -76,17 +76,17 @@ class PullRequestText:
     content_digest: str
     conflicts: tuple[BlockingReason, ...] = ()
 
-    def can_publish(self, *, accepted: bool = False) -> bool:
+    def can_publish(self, *, has_accepted_conflicts: bool = False) -> bool:
         """Return whether nothing blocks publication.
 
         Args:
             accepted: Whether a reviewer accepted the conflicts.
         """
-        return not self._list_reasons(accepted)
+        return not self._list_reasons(has_accepted_conflicts)
 
-    def format_verdict(self, *, accepted: bool = False) -> str:
+    def format_verdict(self, *, has_accepted_conflicts: bool = False) -> str:
         """Return the first blocking reason with the number of the others, or that nothing blocks publication."""
-        reasons = self._list_reasons(accepted)
+        reasons = self._list_reasons(has_accepted_conflicts)
         if not reasons:
             acceptance = ": a reviewer accepted the conflicts" if self.conflicts else ""
             return f"nothing blocks publication{acceptance}"
@@ -94,8 +94,8 @@ class PullRequestText:
         first = to_one_line(f"{reasons[0].reason}: {reasons[0].message}")
         return shorten(first, VERDICT_WIDTH - len(more)) + more
 
-    def _list_reasons(self, accepted: bool) -> tuple[BlockingReason, ...]:
-        return self.blocking_reasons if accepted else (*self.conflicts, *self.blocking_reasons)
+    def _list_reasons(self, has_accepted_conflicts: bool) -> tuple[BlockingReason, ...]:
+        return self.blocking_reasons if has_accepted_conflicts else (*self.conflicts, *self.blocking_reasons)
 
     def format_body(self, other_clusters: Sequence[str]) -> str:
         """Return the generated block of the body.
@@ -151,10 +151,13 @@ def _format_items(lines: Sequence[str]) -> list[str]:
     """Return as many list items as the body has space for. If items are dropped, the last item has their number."""
     items = [_format_item(line) for line in lines]
     sizes = accumulate(len(item) + 1 for item in items)
-    kept = sum(size <= _MAX_LIST_CHARACTERS for size in sizes)
-    if kept == len(items):
+    item_count = sum(size <= _MAX_LIST_CHARACTERS for size in sizes)
+    if item_count == len(items):
         return items
-    return [*items[:kept], f"- and {len(items) - kept} more; the status files on the branch list every conflict"]
+    return [
+        *items[:item_count],
+        f"- and {len(items) - item_count} more; the status files on the branch list every conflict",
+    ]
 
 
 def _compute_change_digest(details: DraftDetails) -> str:

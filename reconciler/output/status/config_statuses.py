@@ -1,6 +1,6 @@
-"""Statuses of config objects that do not belong to one destination: sets, presets and policies, with their paths.
+"""Statuses of config objects that do not belong to one target: sets, presets and policies, with their paths.
 
-`ConfigStatuses` holds the statuses that controllers report. The statuses of packages are in `destination_statuses.py`.
+`ConfigStatuses` holds the statuses that controllers report. The statuses of packages are in `target_statuses.py`.
 """
 
 from __future__ import annotations
@@ -126,7 +126,7 @@ class ConfigStatusCache:
         return self._children_of_large_sets[2]
 
     def get_multi_target_owners(self, variants: Sequence[Variant]) -> frozenset[ObjectKey]:
-        """Return the owners that can have packages on several destinations."""
+        """Return the owners that can have packages on several targets."""
         if not are_identical(self._variants, variants):
             self._variants = variants
             self._multi_target_owners = frozenset(variant.owner.key for variant in variants if variant.is_per_cluster)

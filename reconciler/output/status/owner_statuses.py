@@ -1,4 +1,4 @@
-"""The statuses of owners of packages and of their parents, across all destinations."""
+"""The statuses of owners of packages and of their parents, across all targets."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from reconciler.output.status.config_statuses import (
     build_policy_statuses,
     is_preset,
 )
-from reconciler.output.status.destination_statuses import (
-    DestinationStatusCache,
-    DestinationStatuses,
+from reconciler.output.status.target_statuses import (
     ObjectStatus,
+    TargetStatusCache,
+    TargetStatuses,
     build_downstream_targets,
     build_owner_status,
     merge_config_status,
@@ -38,7 +38,7 @@ class OwnerStatusCache:
 
     def __init__(self) -> None:
         self.configs = ConfigStatusCache()
-        self.destinations = DestinationStatusCache()
+        self.targets = TargetStatusCache()
         self.merged: IdentityCache[ObjectStatus] = IdentityCache()
         self.configured: IdentityCache[ObjectStatus] = IdentityCache()
         self.parents: IdentityCache[ObjectStatus] = IdentityCache()
@@ -46,7 +46,7 @@ class OwnerStatusCache:
 
     def end_pass(self) -> None:
         """End a pass and drop the entries that it did not use."""
-        for cache in (self.destinations, self.merged, self.configured, self.parents, self.children):
+        for cache in (self.targets, self.merged, self.configured, self.parents, self.children):
             cache.end_pass()
 
 
@@ -54,35 +54,33 @@ class OwnerStatusCache:
 class FleetStatuses:
     """The status of every object.
 
-    An object can have several statuses. The last one counts, in this order: a destination itself, `other_statuses`,
-    owners in `destinations`.
+    An object can have several statuses. The last one counts, in this order: a target itself, `other_statuses`,
+    owners in `targets`.
 
     Attributes:
-        other_statuses: Statuses of objects that do not belong to exactly one destination.
+        other_statuses: Statuses of objects that do not belong to exactly one target.
     """
 
     configs: ConfigStatuses
-    destinations: tuple[DestinationStatuses, ...]
+    targets: tuple[TargetStatuses, ...]
     other_statuses: tuple[ObjectStatus, ...]
 
 
 def build_owner_statuses(plan: FleetPlan, cache: OwnerStatusCache | None = None) -> FleetStatuses:
-    """Return the statuses of all owners of packages, of their parents, and of all destinations."""
+    """Return the statuses of all owners of packages, of their parents, and of all targets."""
     cache = cache or OwnerStatusCache()
     configs = cache.configs.get_config_statuses((*build_controller_statuses(plan), *build_policy_statuses(plan)))
     multi_target_owners = cache.configs.get_multi_target_owners(plan.controller_result.variants)
-    destinations = tuple(
-        cache.destinations.get_statuses(target_plan, configs, multi_target_owners) for target_plan in plan.targets
+    targets = tuple(
+        cache.targets.get_statuses(target_plan, configs, multi_target_owners) for target_plan in plan.targets
     )
     owners: dict[ObjectKey, ObjectStatus] = {}
-    for destination in destinations:
-        owners.update(destination.owners)
-    others = _build_other_owners(plan, destinations, owners, multi_target_owners, cache)
+    for target in targets:
+        owners.update(target.owners)
+    others = _build_other_owners(plan, targets, owners, multi_target_owners, cache)
     other_owners = {key: _add_config_status(status, configs, cache) for key, status in others.items()}
     owners.update(other_owners)
-    not_ready = {
-        key for destination in destinations for key in destination.not_ready_owners if not owners[key].is_ready
-    }
+    not_ready = {key for target in targets for key in target.not_ready_owners if not owners[key].is_ready}
     not_ready |= {key for key, status in other_owners.items() if not status.is_ready}
     parents = [
         _build_cached_parent(config, owners, not_ready, cache)
@@ -90,18 +88,18 @@ def build_owner_statuses(plan: FleetPlan, cache: OwnerStatusCache | None = None)
         if config.key not in owners
     ]
     cache.end_pass()
-    return FleetStatuses(configs, destinations, (*parents, *other_owners.values()))
+    return FleetStatuses(configs, targets, (*parents, *other_owners.values()))
 
 
 def _build_other_owners(
     plan: FleetPlan,
-    destinations: Iterable[DestinationStatuses],
+    targets: Iterable[TargetStatuses],
     single_target_owners: Mapping[ObjectKey, ObjectStatus],
     multi_target_owners: Set[ObjectKey],
     cache: OwnerStatusCache,
 ) -> dict[ObjectKey, ObjectStatus]:
-    """Return the statuses of owners without a destination, and of owners with several destinations."""
-    partial_statuses = chain.from_iterable(destination.multi_target_owners for destination in destinations)
+    """Return the statuses of owners without a target, and of owners with several targets."""
+    partial_statuses = chain.from_iterable(target.multi_target_owners for target in targets)
     statuses = [*_build_stalled(plan), *_build_unavailable(plan), *partial_statuses]
     multi_target: dict[ObjectKey, list[ObjectStatus]] = {}
     for status in statuses:
@@ -174,7 +172,7 @@ def _build_stalled(plan: FleetPlan) -> Iterator[ObjectStatus]:
 
 
 def _find_recorded_targets(plan: FleetPlan, owners: Set[ObjectKey]) -> Mapping[ObjectKey, list[dict[str, Any]]]:
-    """Return `downstreamTargets` of the owners, from the states of all destinations."""
+    """Return `downstreamTargets` of the owners, from the states of all targets."""
     targets: dict[ObjectKey, list[dict[str, Any]]] = {}
     kinds = {(key.group, key.kind) for key in owners}
     for target_plan in plan.targets if owners else ():
@@ -188,7 +186,7 @@ def _find_recorded_targets(plan: FleetPlan, owners: Set[ObjectKey]) -> Mapping[O
 
 
 def _build_unavailable(plan: FleetPlan) -> Iterator[ObjectStatus]:
-    """Yield the statuses of variants whose destination cannot be read or written. The variants themselves are valid."""
+    """Yield the statuses of variants whose target cannot be read or written. The variants themselves are valid."""
     errors_by_target = {
         target_plan.target.key: select_errors(target_plan.findings)
         for target_plan in plan.targets

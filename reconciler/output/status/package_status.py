@@ -108,7 +108,7 @@ def list_object_dependencies(trace: Trace) -> Iterator[ObjectDependency]:
                 yield ObjectDependency(api_version, kind, namespace, name, fingerprint)
 
 
-def build_package_status(draft: Draft, destination: Target, config: str) -> bytes:
+def build_package_status(draft: Draft, target: Target, config: str) -> bytes:
     """Return the PackageStatus file of a draft. Equal drafts give equal bytes; the file contains no time.
 
     Args:
@@ -119,15 +119,15 @@ def build_package_status(draft: Draft, destination: Target, config: str) -> byte
         "apiVersion": PACKAGE_STATUS_API_VERSION,
         "kind": PACKAGE_STATUS_KIND,
         "metadata": {"name": package.replace("/", "."), "annotations": _ANNOTATIONS},
-        "status": _insert_draft_metadata(draft, drop_empty(_build_status(draft, destination, config))),
+        "status": _insert_draft_metadata(draft, drop_empty(_build_status(draft, target, config))),
     }
     return emit(document).encode()
 
 
-def _build_status(draft: Draft, destination: Target, config: str) -> dict[str, Any]:
+def _build_status(draft: Draft, target: Target, config: str) -> dict[str, Any]:
     rendered, templates, provenance = draft.rendered, draft.rendered.templates, draft.variant.provenance
     return {
-        "repository": destination.name,
+        "repository": target.name,
         "package": draft.variant.target.package,
         "owner": draft.variant.owner.as_data(),
         "task": draft.task,

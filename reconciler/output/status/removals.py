@@ -23,15 +23,15 @@ _ACTIONS = {
 
 @dataclass(frozen=True)
 class PackageRemoval:
-    """The removal of one package from a destination."""
+    """The removal of one package from a target."""
 
-    destination: Target
+    target: Target
     removal: RemovalOutcome
 
     @property
-    def target(self) -> str:
+    def target_name(self) -> str:
         """The package as `<repository>/<package>`."""
-        return f"{self.destination.name}/{self.removal.package}"
+        return f"{self.target.name}/{self.removal.package}"
 
     @property
     def has_action(self) -> bool:
@@ -41,7 +41,9 @@ class PackageRemoval:
     @property
     def title(self) -> str:
         """The action of this pass, on one line."""
-        return to_one_line(f"{_ACTIONS[self.removal.kind]} {self.target} ({format_object(self.removal.owner.key)})")
+        return to_one_line(
+            f"{_ACTIONS[self.removal.kind]} {self.target_name} ({format_object(self.removal.owner.key)})"
+        )
 
     @property
     def branch(self) -> str:
@@ -52,7 +54,7 @@ class PackageRemoval:
     def as_data(self) -> dict[str, Any]:
         """Return the removal as JSON data."""
         return drop_empty({
-            "repository": self.destination.name, "package": self.removal.package,
+            "repository": self.target.name, "package": self.removal.package,
             "owner": self.removal.owner.as_data(), "state": self.removal.kind, "branch": self.branch,
             "why": self.removal.reason,
         })  # fmt: skip
@@ -63,7 +65,7 @@ def list_removals(plan: FleetPlan) -> tuple[PackageRemoval, ...]:
     removals = [
         PackageRemoval(target_plan.target, removal) for target_plan in plan.targets for removal in target_plan.removals
     ]
-    return tuple(sorted(removals, key=lambda removal: removal.target))
+    return tuple(sorted(removals, key=lambda removal: removal.target_name))
 
 
 def list_pending_removals(plan: TargetPlan) -> tuple[PackageRemoval, ...]:
@@ -78,6 +80,6 @@ def build_pending_removals_data(plan: TargetPlan) -> Iterator[Mapping[str, Any]]
     """Yield the entries of pending removals for the status branch."""
     for pending in list_pending_removals(plan):
         yield drop_empty({
-            "package": pending.target, "state": pending.removal.kind, "branch": pending.branch,
+            "package": pending.target_name, "state": pending.removal.kind, "branch": pending.branch,
             "reason": pending.removal.reason,
         })  # fmt: skip

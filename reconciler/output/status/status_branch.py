@@ -21,9 +21,9 @@ from reconciler.krm.yaml import YamlError, emit, parse_yaml
 from reconciler.memory import cached
 from reconciler.output.data import read_mapping, read_mappings
 from reconciler.output.status.config_statuses import ConfigStatuses, get_object_path
-from reconciler.output.status.destination_statuses import DestinationStatuses, ObjectStatus
 from reconciler.output.status.owner_statuses import FleetStatuses, OwnerStatusCache, build_owner_statuses
 from reconciler.output.status.summary import SUMMARY_FILE, SummaryEntries, build_summary_entries, build_summary_file
+from reconciler.output.status.target_statuses import ObjectStatus, TargetStatuses
 from reconciler.planning.decide.fleet_plan import FleetPlan
 
 MAX_CHILDREN = 1000
@@ -198,17 +198,17 @@ def _add_render_status(target: Mapping[str, Any], render_statuses: Mapping[str, 
 
 
 @dataclass(frozen=True, eq=False)
-class _DestinationFiles:
-    """The files of a destination and of its owners, and the statuses that they were built from."""
+class _TargetFiles:
+    """The files of a target and of its owners, and the statuses that they were built from."""
 
-    statuses: DestinationStatuses
-    destination: ObjectStatusFile
+    statuses: TargetStatuses
+    target_file: ObjectStatusFile
     owners: Mapping[ObjectKey, ObjectStatusFile]
 
     @cached_property
     def unhealthy(self) -> tuple[ObjectStatusFile, ...]:
         """The files that the summary can list."""
-        return tuple(file for file in (self.destination, *self.owners.values()) if not file.is_healthy)
+        return tuple(file for file in (self.target_file, *self.owners.values()) if not file.is_healthy)
 
 
 class StatusCache:
@@ -217,7 +217,7 @@ class StatusCache:
     def __init__(self) -> None:
         self.owners = OwnerStatusCache()
         self._files: dict[ObjectKey, ObjectStatusFile] = {}
-        self._destinations: dict[ObjectKey, _DestinationFiles] = {}
+        self._targets: dict[ObjectKey, _TargetFiles] = {}
         self.failures: dict[ObjectKey, InternalFailure] = {}
         self._stored: tuple[Mapping[str, bytes], Collection[ObjectKey]] | None = None
 
@@ -250,22 +250,22 @@ class StatusCache:
                 self.failures[status.key] = error.failure
                 return build_failed_object_file(status, previous, error.failure)
 
-        def get_destination_files(destination: DestinationStatuses) -> _DestinationFiles:
-            files = self._destinations.get(destination.destination.key)
-            if is_same_branch and files and files.statuses is destination:
+        def get_target_files(target: TargetStatuses) -> _TargetFiles:
+            files = self._targets.get(target.target_status.key)
+            if is_same_branch and files and files.statuses is target:
                 return files
-            owners = {key: get_file(status) for key, status in destination.owners.items()}
-            return _DestinationFiles(destination, get_file(destination.destination), owners)
+            owners = {key: get_file(status) for key, status in target.owners.items()}
+            return _TargetFiles(target, get_file(target.target_status), owners)
 
         files = StatusFiles(
-            [get_destination_files(destination) for destination in statuses.destinations],
+            [get_target_files(target) for target in statuses.targets],
             [get_file(status) for status in statuses.other_statuses],
         )
-        self._destinations = {entry.destination.key: entry for entry in files.destinations}
+        self._targets = {entry.target_file.key: entry for entry in files.targets}
         self._files = files.by_key
         if self.failures:
             # The next pass tries these objects again.
-            self._files, self._destinations = {}, {}
+            self._files, self._targets = {}, {}
         return files
 
     def store(self, files: Mapping[str, bytes], large: Collection[ObjectKey], *, is_plain: bool) -> None:
@@ -281,27 +281,27 @@ class StatusCache:
 class StatusFiles:
     """The files of all objects. For an object with several files, the last one counts (see `FleetStatuses`)."""
 
-    destinations: list[_DestinationFiles]
-    others: list[ObjectStatusFile]
+    targets: list[_TargetFiles]
+    other_files: list[ObjectStatusFile]
 
     @cached_property
     def by_key(self) -> dict[ObjectKey, ObjectStatusFile]:
         """Each file by its object."""
-        files = {entry.destination.key: entry.destination for entry in self.destinations}
-        files.update({file.key: file for file in self.others})
-        for entry in self.destinations:
+        files = {entry.target_file.key: entry.target_file for entry in self.targets}
+        files.update({file.key: file for file in self.other_files})
+        for entry in self.targets:
             files.update(entry.owners)
         return files
 
     @property
     def has_unique_objects(self) -> bool:
         """Whether no object has several files."""
-        return len(self.by_key) == sum(1 + len(entry.owners) for entry in self.destinations) + len(self.others)
+        return len(self.by_key) == sum(1 + len(entry.owners) for entry in self.targets) + len(self.other_files)
 
-    def unhealthy_files(self) -> Iterable[ObjectStatusFile]:
+    def list_unhealthy_files(self) -> Iterable[ObjectStatusFile]:
         """Return the files that the summary can list, without duplicates."""
-        of_destinations = chain.from_iterable(entry.unhealthy for entry in self.destinations)
-        files = chain(of_destinations, (file for file in self.others if not file.is_healthy))
+        of_targets = chain.from_iterable(entry.unhealthy for entry in self.targets)
+        files = chain(of_targets, (file for file in self.other_files if not file.is_healthy))
         return {file.key: file for file in files if self.by_key[file.key] is file}.values()
 
 
@@ -325,11 +325,13 @@ def build_status_files(
     cache = cache or StatusCache()
     statuses = build_owner_statuses(plan, cache.owners)
     large = cache.owners.configs.get_children_of_large_sets(statuses.configs, max_children)
-    now = "" if plan.latest_commit_seconds == FALLBACK_COMMIT_SECONDS else format_rfc3339(plan.latest_commit_seconds)
-    object_files = cache.build_files(statuses, previous, large, now)
+    update_time = (
+        "" if plan.latest_commit_seconds == FALLBACK_COMMIT_SECONDS else format_rfc3339(plan.latest_commit_seconds)
+    )
+    object_files = cache.build_files(statuses, previous, large, update_time)
     failures = dict(cache.failures)
-    for destination in statuses.destinations:
-        failures |= destination.failures
+    for target in statuses.targets:
+        failures |= target.failures
     for key, failure in sorted(failures.items(), key=lambda item: str(item[0])):
         report(create_internal_error_finding(failure, SourceLocation(object=str(key))))
     written = [file for key, file in object_files.by_key.items() if key not in large or not file.is_healthy]
@@ -338,10 +340,8 @@ def build_status_files(
         len(files) == len(written) and object_files.has_unique_objects and not plan.awaited_owners and not failures
     )
     files = _add_kept_files(plan, statuses.configs, {**files, **statuses.configs.own_files}, object_files, previous)
-    entries = (file.summary_entries for file in object_files.unhealthy_files())
-    files[SUMMARY_FILE] = build_summary_file(
-        plan, entries, [destination.package_counts for destination in statuses.destinations]
-    )
+    entries = (file.summary_entries for file in object_files.list_unhealthy_files())
+    files[SUMMARY_FILE] = build_summary_file(plan, entries, [target.package_counts for target in statuses.targets])
     result = previous if files == previous else files
     cache.store(result, large, is_plain=is_plain)
     return result
@@ -355,9 +355,9 @@ def _add_kept_files(
     previous: Mapping[str, bytes],
 ) -> dict[str, bytes]:
     """Return the files together with the previous files of objects without a status in this pass."""
-    if kept := _find_kept_paths(plan, configs, previous):
-        kept -= {SUMMARY_FILE, *files, *(file.path for file in object_files.by_key.values())}
-        files |= {path: previous[path] for path in kept}
+    if kept_paths := _find_kept_paths(plan, configs, previous):
+        kept_paths -= {SUMMARY_FILE, *files, *(file.path for file in object_files.by_key.values())}
+        files |= {path: previous[path] for path in kept_paths}
     if plan.awaited_owners:
         awaited = set(map(get_object_path, {*plan.awaited_owners, *configs.find_parents(plan.awaited_owners)}))
         files = {path: content for path, content in files.items() if path not in awaited}

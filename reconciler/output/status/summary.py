@@ -11,9 +11,9 @@ from reconciler.krm.findings import Severity
 from reconciler.krm.yaml import emit
 from reconciler.output.data import drop_empty, read_mapping, read_mappings
 from reconciler.output.findings.formats import build_findings_data, format_location
-from reconciler.output.status.destination_statuses import PACKAGE_OUTCOMES
 from reconciler.output.status.package_sections import read_text
 from reconciler.output.status.removals import build_pending_removals_data
+from reconciler.output.status.target_statuses import PACKAGE_OUTCOMES
 from reconciler.output.text import format_count, format_object_reference, to_one_line
 from reconciler.planning.decide.fleet_plan import FleetPlan
 
@@ -68,7 +68,7 @@ def build_summary_file(
 
     Args:
         objects: The entries of all objects that are not healthy.
-        package_counts: The package counts of each destination.
+        package_counts: The package counts of each target.
     """
     listed = sorted(
         (entries for entries in objects if entries.not_ready or entries.gated), key=lambda entries: entries.name
@@ -149,7 +149,7 @@ def format_status_text(summary: Mapping[str, Any]) -> str:
 
 def format_totals(totals: Mapping[str, int]) -> str:
     """Return the totals of a summary on one line, without zeros."""
-    packages = f"{format_count(totals['packages'], 'package')} on {format_count(totals['destinations'], 'destination')}"
+    packages = f"{format_count(totals['packages'], 'package')} on {format_count(totals['destinations'], 'target')}"
     rest = [_format_total(name, number) for name, number in totals.items() if number and name not in _FIRST_TOTALS]
     return f"{packages}: {', '.join(rest)}" if rest else packages
 

@@ -379,8 +379,8 @@ class PullRequestUpdater:
         if not self._options.should_report_check or text is None:
             return
         verdict = Verdict(
-            text.can_publish(accepted=task.has_accepted_conflicts),
-            text.format_verdict(accepted=task.has_accepted_conflicts),
+            text.can_publish(has_accepted_conflicts=task.has_accepted_conflicts),
+            text.format_verdict(has_accepted_conflicts=task.has_accepted_conflicts),
         )
         digest = compute_digest([task.head, verdict.passed, verdict.summary])
         if digest != result.recorded.status_digest:

@@ -368,10 +368,10 @@ def test_equal_inputs_have_equal_digests(trace: dict[str, str], other: dict[str,
     [
         pytest.param(
             b"{packages: 5, destinations: 2, blocked: 0, drafted: 3, notReady: 1, findings: 1}",
-            "status: 5 packages on 2 destinations: 3 drafted, 1 not ready, 1 finding\n",
+            "status: 5 packages on 2 targets: 3 drafted, 1 not ready, 1 finding\n",
             id="its-totals-without-zeros",
         ),
-        pytest.param(b"{packages: 1, destinations: 1}", "status: 1 package on 1 destination\n", id="one-of-each"),
+        pytest.param(b"{packages: 1, destinations: 1}", "status: 1 package on 1 target\n", id="one-of-each"),
     ],
 )
 def test_a_status_commit_is_told_from_its_files_alone(totals: bytes, expected: str) -> None:

@@ -41,7 +41,11 @@ def test_values_are_masked(data: Any, expected: Any) -> None:
 def test_a_value_that_changed_is_said_to_be_changed_without_showing_it() -> None:
     before, after = secret(data={"a": "x", "b": "y"}), secret(data={"a": "x", "b": "z", "c": "new"})
 
-    assert mask_secrets(after, before, compared=True)["data"] == {"a": "*****", "b": "***** (changed)", "c": "*****"}
+    assert mask_secrets(after, before, should_mark_changes=True)["data"] == {
+        "a": "*****",
+        "b": "***** (changed)",
+        "c": "*****",
+    }
 
 
 def test_no_hash_of_a_secret_is_shown() -> None:

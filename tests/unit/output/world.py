@@ -17,8 +17,8 @@ from reconciler.controllers.results import (
 )
 from reconciler.krm.findings import Finding, SourceLocation
 from reconciler.krm.objects import Condition, ObjectKey
-from reconciler.output.status.destination_statuses import ObjectStatus
 from reconciler.output.status.owner_statuses import build_owner_statuses
+from reconciler.output.status.target_statuses import ObjectStatus
 from reconciler.planning.decide.fleet_plan import FleetPlan, TargetPlan
 from reconciler.planning.decide.package_decision import VALID_CONDITION
 from reconciler.planning.model.outcomes import (
@@ -224,12 +224,12 @@ def told_of(plan: FleetPlan) -> dict[ObjectKey, ObjectStatus]:
     everybody = {
         object_status.key: object_status
         for object_status in (
-            *(destination_statuses.destination for destination_statuses in fleet_statuses.destinations),
+            *(target_statuses.target_status for target_statuses in fleet_statuses.targets),
             *fleet_statuses.other_statuses,
         )
     }
     return everybody | {
         key: object_status
-        for destination_statuses in fleet_statuses.destinations
-        for key, object_status in destination_statuses.owners.items()
+        for target_statuses in fleet_statuses.targets
+        for key, object_status in target_statuses.owners.items()
     }

@@ -93,7 +93,7 @@ def test_a_version_that_a_definition_drops_is_told_by_name() -> None:
     (consequence,) = find_consequences(compare_packages(tree(before), tree(after)))
 
     assert (consequence.level, consequence.resource) == ("destroys", "CustomResourceDefinition x")
-    assert consequence.why.startswith("version v1 is removed")
+    assert consequence.reason.startswith("version v1 is removed")
 
 
 def test_other_fields_outside_of_spec_count_too() -> None:

@@ -116,7 +116,7 @@ def test_what_is_held_up_says_why_and_is_a_risk() -> None:
 
     overview = seen(base, head)
 
-    assert [(risk.kind, risk.what) for risk in find_risks(overview)] == [
+    assert [(risk.kind, risk.reason) for risk in find_risks(overview)] == [
         ("holds up", "Error: the disk is full"),
         ("new error", "pv.yaml:7: error Broken: the disk is full"),
     ]

@@ -54,7 +54,7 @@ def whole() -> FleetPlan:
 
 def test_the_plan_as_text() -> None:
     assert format_plan_text(whole(), max_diff_lines=12) == (
-        f"Plan for {CONFIG}: 2 drafts for 2 destinations, 1 unchanged, 1 blocked, 1 stalled, 1 held, 2 errors\n"
+        f"Plan for {CONFIG}: 2 drafts for 2 targets, 1 unchanged, 1 blocked, 1 stalled, 1 held, 2 errors\n"
         "\n"
         "PackageVariant default/old: error DeletionHeld: package old is not wanted any more\n"
         "  held: eu-1/old (PackageVariant default/old)\n"
@@ -98,7 +98,7 @@ def test_the_plan_as_markdown() -> None:
     assert format_plan_markdown(
         fleet(destination_plan(new_draft, blocked(variant("ill", package="ill"), "`x` is\n<b>no</b>")))
     ) == (
-        f"# Plan for {CONFIG}: 1 draft for 1 destination, 1 blocked, 1 error\n"
+        f"# Plan for {CONFIG}: 1 draft for 1 target, 1 blocked, 1 error\n"
         "\n"
         "## Findings\n"
         "\n"

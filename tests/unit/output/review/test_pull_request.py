@@ -72,10 +72,16 @@ def test_accepted_conflicts_are_no_fault_any_more_and_gates_stay_one() -> None:
     gated = PullRequestText("", "", gate, (), "", conflicts)
 
     assert (words.can_publish(), words.format_verdict()) == (False, "ConflictsNotAccepted: web")
-    assert words.can_publish(accepted=True)
-    assert words.format_verdict(accepted=True) == "nothing blocks publication: a reviewer accepted the conflicts"
+    assert words.can_publish(has_accepted_conflicts=True)
+    assert (
+        words.format_verdict(has_accepted_conflicts=True)
+        == "nothing blocks publication: a reviewer accepted the conflicts"
+    )
     assert gated.format_verdict() == "ConflictsNotAccepted: web (and 1 more)"
-    assert (gated.can_publish(accepted=True), gated.format_verdict(accepted=True)) == (False, "GateNotMet: web: tested")
+    assert (gated.can_publish(has_accepted_conflicts=True), gated.format_verdict(has_accepted_conflicts=True)) == (
+        False,
+        "GateNotMet: web: tested",
+    )
 
 
 def test_a_long_verdict_is_cut_to_what_a_check_holds() -> None:

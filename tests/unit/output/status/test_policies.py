@@ -11,8 +11,8 @@ from reconciler.controllers.override_policies.read_policies import read_override
 from reconciler.controllers.override_policies.rollout import RolloutGate, parse_rule_id
 from reconciler.krm.objects import Condition
 from reconciler.output.status.config_statuses import build_policy_statuses
-from reconciler.output.status.destination_statuses import ObjectStatus
 from reconciler.output.status.owner_statuses import merge_statuses
+from reconciler.output.status.target_statuses import ObjectStatus
 from reconciler.planning.decide.fleet_plan import FleetPlan, TargetPlan
 from reconciler.planning.model.outcomes import Draft
 from tests.unit.output.world import destination_plan, draft, fleet, key, told_of, variant

@@ -28,7 +28,7 @@ SUMMARY: dict[str, Any] = {
 
 def test_status_text() -> None:
     assert format_status_text(SUMMARY).splitlines() == [
-        "3 packages on 2 destinations: 1 blocked",
+        "3 packages on 2 targets: 1 blocked",
         "not ready  PackageVariant default/x: Error: no⏎way",
         "held       eu-1/old: DeletionHeld: kept",
         "leaving    eu-1/gone: the removal waits for review on removals/eu-1: its owner is gone",

@@ -42,7 +42,7 @@ def test_what_is_no_record_is_left_out(summary: dict[str, Any]) -> None:
 def test_totals_are_told_in_words() -> None:
     assert (
         format_summary_totals({"totals": {"packages": 2, "destinations": 1, "drafted": 1}})
-        == "2 packages on 1 destination: 1 drafted"
+        == "2 packages on 1 target: 1 drafted"
     )
 
 

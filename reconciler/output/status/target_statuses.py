@@ -1,4 +1,4 @@
-"""The status of each destination and of the owners of its packages, and package counts by outcome."""
+"""The status of each target and of the owners of its packages, and package counts by outcome."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _OUTCOMES_OF_UNCHANGED = {"drafted": "drafted", "declined": "declined"}
 
 
 def count_packages(plan: TargetPlan) -> dict[str, int]:
-    """Return the number of packages of a destination by outcome.
+    """Return the number of packages of a target by outcome.
 
     New drafts and existing drafts are counted alike, so that a second pass with the same input has the same counts.
     """
@@ -98,18 +98,18 @@ class ObjectStatus:
 
 
 @dataclass(frozen=True, eq=False)
-class DestinationStatuses:
-    """The status of a destination and of the owners of its packages.
+class TargetStatuses:
+    """The status of a target and of the owners of its packages.
 
     Attributes:
         package_counts: Number of packages by outcome.
-        owners: Statuses of owners whose only destination is this one.
+        owners: Statuses of owners whose only target is this one.
         config_statuses: The statuses that controllers report for `owners`, in the same order.
-        multi_target_owners: Partial statuses of owners with packages on other destinations too.
+        multi_target_owners: Partial statuses of owners with packages on other targets too.
         failures: Unexpected exceptions by owner.
     """
 
-    destination: ObjectStatus
+    target_status: ObjectStatus
     package_counts: Mapping[str, int]
     owners: Mapping[ObjectKey, ObjectStatus]
     config_statuses: tuple[ConfigStatus | None, ...]
@@ -122,8 +122,8 @@ class DestinationStatuses:
         return frozenset(key for key, status in self.owners.items() if not status.is_ready)
 
 
-class DestinationStatusCache:
-    """Caches the statuses of each destination while its plan is the same object. An empty cache gives equal results."""
+class TargetStatusCache:
+    """Caches the statuses of each target while its plan is the same object. An empty cache gives equal results."""
 
     def __init__(self) -> None:
         self._previous: dict[ObjectKey, _CacheEntry] = {}
@@ -135,11 +135,11 @@ class DestinationStatusCache:
 
     def get_statuses(
         self, plan: TargetPlan, configs: ConfigStatuses, multi_target_owners: Set[ObjectKey]
-    ) -> DestinationStatuses:
-        """Return the statuses of a destination and of the owners of its packages."""
+    ) -> TargetStatuses:
+        """Return the statuses of a target and of the owners of its packages."""
         entry = self._previous.get(plan.target.key)
         if entry is None or not entry.is_valid(plan, configs, multi_target_owners):
-            statuses = build_destination_statuses(plan, configs, multi_target_owners)
+            statuses = build_target_statuses(plan, configs, multi_target_owners)
             entry = _CacheEntry(plan, configs, multi_target_owners, statuses)
         elif entry.configs is not configs:
             entry = replace(entry, configs=configs)
@@ -154,7 +154,7 @@ class _CacheEntry:
     plan: TargetPlan
     configs: ConfigStatuses
     multi_target_owners: Set[ObjectKey]
-    statuses: DestinationStatuses
+    statuses: TargetStatuses
 
     def is_valid(self, plan: TargetPlan, configs: ConfigStatuses, multi_target_owners: Set[ObjectKey]) -> bool:
         """Return whether the inputs are the same objects."""
@@ -168,10 +168,10 @@ class _CacheEntry:
         )
 
 
-def build_destination_statuses(
+def build_target_statuses(
     plan: TargetPlan, configs: ConfigStatuses, multi_target_owners: Set[ObjectKey]
-) -> DestinationStatuses:
-    """Return the statuses of a destination and of the owners of its packages."""
+) -> TargetStatuses:
+    """Return the statuses of a target and of the owners of its packages."""
     failures: dict[ObjectKey, InternalFailure] = {}
     statuses = [_build_isolated_status(outcome, plan, failures) for outcome in plan.outcomes]
     single_target = {status.key: status for status in statuses if status.key not in multi_target_owners}
@@ -182,9 +182,7 @@ def build_destination_statuses(
     }
     counts = count_packages(plan)
     multi_target = tuple(status for status in statuses if status.key in multi_target_owners)
-    return DestinationStatuses(
-        _build_destination_status(plan, counts), counts, owners, config_statuses, multi_target, failures
-    )
+    return TargetStatuses(_build_target_status(plan, counts), counts, owners, config_statuses, multi_target, failures)
 
 
 def _list_config_statuses(owners: Iterable[ObjectKey], configs: ConfigStatuses) -> tuple[ConfigStatus | None, ...]:
@@ -306,16 +304,16 @@ def _list_pending_messages(outcome: PackageOutcome) -> list[str]:
             return moves
 
 
-def _build_destination_status(plan: TargetPlan, counts: Mapping[str, int]) -> ObjectStatus:
-    destination = plan.target
+def _build_target_status(plan: TargetPlan, counts: Mapping[str, int]) -> ObjectStatus:
+    target = plan.target
     errors = select_errors(plan.findings)
     messages = "; ".join(error.message for error in errors)
     condition = Condition("Ready", "False", errors[0].code, messages) if errors else _PLANNED
     removals = [{**entry, "package": entry["package"].partition("/")[2]} for entry in build_pending_removals_data(plan)]
     fields = {
-        "branch": destination.branch,
-        "directory": destination.directory,
+        "branch": target.branch,
+        "directory": target.directory,
         "packages": drop_empty(counts),
         "leaving": removals,
     }
-    return ObjectStatus(destination.key, destination.api_version, (condition,), drop_empty(fields))
+    return ObjectStatus(target.key, target.api_version, (condition,), drop_empty(fields))
