@@ -37,7 +37,7 @@ def mask_secrets(data: Any, previous: Any = None, *, should_mark_changes: bool =
 
     Args:
         previous: The same data in an earlier version.
-        compared: Whether to mark each masked value that differs from `previous` as changed.
+        should_mark_changes: Whether to mark each masked value that differs from `previous` as changed.
     """
     if isinstance(data, str):
         return _mask_value(data, previous, should_mark_changes) if is_secret_manifest_text(data) else data

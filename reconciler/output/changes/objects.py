@@ -155,7 +155,7 @@ def _compare_objects(old: FileTree, new: FileTree) -> list[ObjectChange]:
     # Most drafts add a new package. Then no objects have to be matched.
     if not old:
         return [_describe_added(added) for added in _iterate_objects(new)]
-    before, after = _number_objects(old), _number_objects(new)
+    before, after = _index_objects(old), _index_objects(new)
     present = (
         _compare_versions(before[key], file_object) if key in before else _describe_added(file_object)
         for key, file_object in after.items()
@@ -164,7 +164,7 @@ def _compare_objects(old: FileTree, new: FileTree) -> list[ObjectChange]:
     return [change for change in (*present, *removed) if change]
 
 
-def _number_objects(files: FileTree) -> dict[tuple[ObjectKey, int], FileObject]:
+def _index_objects(files: FileTree) -> dict[tuple[ObjectKey, int], FileObject]:
     # A package with two objects of one identity is invalid, but its changes must be visible.
     counts: Counter[ObjectKey] = Counter()
     numbered: dict[tuple[ObjectKey, int], FileObject] = {}

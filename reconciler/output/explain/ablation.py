@@ -89,9 +89,9 @@ def _find_value_without_layer(
         explanation = explain(other, str(other_resource.key), location)
     except ValueNotFoundError:
         return AblationResult()
-    same = [candidate for candidate in explanation.values if value.option or candidate.pointer == location]
+    matching = [candidate for candidate in explanation.values if value.option or candidate.pointer == location]
     # An item that was removed from a list has the same pointer as the next item.
-    results = [candidate.steps[-1].after for candidate in same if candidate.steps[-1].after is not ABSENT]
+    results = [candidate.steps[-1].after for candidate in matching if candidate.steps[-1].after is not ABSENT]
     return AblationResult(results[-1] if results else ABSENT)
 
 

@@ -148,8 +148,8 @@ def _list_step_details(step: ValueStep) -> Iterator[str]:
         yield f"       for each item of {format_value(step.loop)}"
     for expression_input in step.expression_inputs:
         ablation = expression_input.ablation
-        without = f"; without this input: {_format_ablation(ablation)}" if ablation else ""
-        yield f"       input {expression_input.name}: {_format_input_origin(expression_input)}{without}"
+        ablation_text = f"; without this input: {_format_ablation(ablation)}" if ablation else ""
+        yield f"       input {expression_input.name}: {_format_input_origin(expression_input)}{ablation_text}"
     if step.ablation:
         yield f"       without this layer: {_format_ablation(step.ablation)}"
 

@@ -211,9 +211,9 @@ class VerificationResult:
         return self.rerender.verdict
 
 
-def format_changed_inputs(before: Trace, now: Trace) -> tuple[str, ...]:
+def format_changed_inputs(before: Trace, after: Trace) -> tuple[str, ...]:
     """Return a line for each input that differs, with both values. Values of Secrets are masked."""
-    old, new = mask_trace(before), mask_trace(now)
+    old, new = mask_trace(before), mask_trace(after)
     changed = [name for name in sorted({*old, *new}) if old.get(name) != new.get(name)]
     lines = tuple(
         f"{_decode_name(name)}: {_format_fingerprint(old.get(name))} → {_format_fingerprint(new.get(name))}"

@@ -207,7 +207,7 @@ class ConfigObjectChange:
     """A config object that a commit changed, with its location and its changed fields."""
 
     object: str
-    how: Literal["added", "changed", "removed"]
+    change_type: Literal["added", "changed", "removed"]
     file: str
     line: int
     fields: tuple[str, ...] = ()
@@ -340,7 +340,7 @@ def _list_lines(result: WhyResult) -> Iterator[str]:
     for merge in reason.merges:
         yield f"      merged by {format_commit(merge)}"
     for object_change in reason.objects:
-        yield f"      {object_change.object} {object_change.how}  {object_change.file}:{object_change.line}"
+        yield f"      {object_change.object} {object_change.change_type}  {object_change.file}:{object_change.line}"
         yield from (f"        {line}" for line in object_change.fields)
     if reason.upstream:
         yield f"    in the upstream: {format_commit(reason.upstream)}"
@@ -372,8 +372,15 @@ def build_why_data(result: WhyResult) -> dict[str, Any]:
         "reason": reason.kind, "words": reason.message,
         "commits": [build_commit_data(commit) for commit in reason.commits],
         "through": [build_commit_data(merge) for merge in reason.merges],
-        "objects": [drop_empty({**vars(entry), "fields": [*entry.fields]}) for entry in reason.objects],
+        "objects": [_build_object_change_data(entry) for entry in reason.objects],
         "upstream": build_commit_data(reason.upstream) if reason.upstream else None, "by": reason.set_by,
         "configs": drop_empty(dict(zip(("from", "to"), result.config_commits, strict=True))), "notes": [*result.notes],
         "renders": reason.render_count, "among": reason.commit_count,
+    })  # fmt: skip
+
+
+def _build_object_change_data(change: ConfigObjectChange) -> dict[str, Any]:
+    return drop_empty({
+        "object": change.object, "how": change.change_type, "file": change.file, "line": change.line,
+        "fields": [*change.fields],
     })  # fmt: skip

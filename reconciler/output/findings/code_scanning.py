@@ -23,7 +23,7 @@ from reconciler.output.findings.formats import (
     sort_findings,
 )
 from reconciler.output.findings.grouping import map_root_causes
-from reconciler.output.status.config_statuses import percent_encode
+from reconciler.output.status.config_statuses import encode_percent
 from reconciler.output.text import format_object_reference, to_one_line
 
 MAX_RESULTS: Final = 25_000
@@ -196,7 +196,7 @@ def _split_pointer(pointer: str) -> tuple[str, ...]:
 
 def quote_uri_path(path: str) -> str:
     """Return a path as a relative URI reference (RFC 3986, section 2.1)."""
-    return _UNSAFE_IN_URI.sub(percent_encode, path)
+    return _UNSAFE_IN_URI.sub(encode_percent, path)
 
 
 def build_sarif_log(

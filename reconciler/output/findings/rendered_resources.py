@@ -44,8 +44,10 @@ def build_rendered_findings(checked: Iterable[CheckedPackage], objects: ConfigOb
             violations.setdefault(key, []).append((package, violation))
         for resources in package.unchecked:
             unchecked.setdefault((resources.description, resources.builtin_reason), []).append((package, resources))
-    for same in violations.values():
-        yield _build_violation_finding(*same[0], [str(package.variant.target) for package, _ in same[1:]], objects)
+    for same_violations in violations.values():
+        yield _build_violation_finding(
+            *same_violations[0], [str(package.variant.target) for package, _ in same_violations[1:]], objects
+        )
     for _, entries in sorted(unchecked.items(), key=lambda item: item[0]):
         yield _build_unchecked_finding(entries, objects)
 
@@ -57,7 +59,8 @@ def build_unknown_version_findings(unknown: UnknownVersionClusters) -> Iterator[
         names = format_names(unknown.clusters, _MAX_NAMES)
         message = (
             f"the Kubernetes version of {names} is unknown, so packages there are validated for"
-            f" {unknown.assumed_version}; next step: set the annotation reconciler.dev/kubernetes-version on the cluster"  # noqa: E501
+            f" {unknown.assumed_version}; next step: set the annotation reconciler.dev/kubernetes-version on the"
+            " cluster"
         )
         yield KUBERNETES_VERSION_UNKNOWN.finding(message, unknown.locations.get(first, SourceLocation()))
 

@@ -76,7 +76,9 @@ _RULES: dict[tuple[str, str], tuple[_Rule, ...]] = {
     ("batch", "CronJob"): (
         _Rule("restarts", _NEXT_RUN, (("spec", "jobTemplate", "spec", "template"),)),
     ),
-    ("", "Service"): (_Rule("recreates", _IMMUTABLE, (("spec", "clusterIP"), ("spec", "clusterIPs")), is_defaulted=True),),  # noqa: E501
+    ("", "Service"): (
+        _Rule("recreates", _IMMUTABLE, (("spec", "clusterIP"), ("spec", "clusterIPs")), is_defaulted=True),
+    ),
     ("", "PersistentVolumeClaim"): (
         _Rule(
             "recreates", _IMMUTABLE, (("spec",),),

@@ -353,16 +353,16 @@ def _format_cell(text: str) -> str:
 def _join_within_limit(sections: Sequence[str], groups: Sequence[str]) -> str:
     """Return the sections with as many groups as the limit allows, and the number of the other groups."""
     space = MAX_COMMENT_CHARACTERS - sum(len(section) + 2 for section in sections) - _MAX_LINE_CHARACTERS
-    kept: list[str] = []
+    included: list[str] = []
     for group in groups:
         space -= len(group) + 2
         if space < 0:
             break
-        kept.append(group)
-    dropped = len(groups) - len(kept)
+        included.append(group)
+    dropped = len(groups) - len(included)
     count = format_count(dropped, "more group")
     note = f"{count} of equal changes exceeded the limit of a comment. Text and JSON output have all groups."
-    return "\n\n".join([*sections, *kept, *([note] if dropped else [])]) + "\n"
+    return "\n\n".join([*sections, *included, *([note] if dropped else [])]) + "\n"
 
 
 def _build_package_data(package: AffectedPackage, group: int, first: AffectedPackage) -> dict[str, Any]:

@@ -96,18 +96,21 @@ class DraftDetails:
         return tuple(file.path for file in self.draft.files_outside_packages)
 
 
-def format_drafts_text(drafts: Iterable[DraftDetails], now: int, unread_count: int = 0) -> str:
+def format_drafts_text(drafts: Iterable[DraftDetails], current_seconds: int, unread_count: int = 0) -> str:
     """Return a few lines for each draft: its lifecycle, its packages, and everything that blocks publication.
 
     Args:
-        now: The current time in seconds since 1970, for ages.
+        current_seconds: The current time in seconds since 1970, for ages.
         unread_count: Number of targets whose drafts are unknown.
     """
     listed = tuple(drafts)
     lines = [
         line
         for details in listed
-        for line in (_format_headline(details, now), *(f"  {detail}" for detail in _format_packages(details)))
+        for line in (
+            _format_headline(details, current_seconds),
+            *(f"  {detail}" for detail in _format_packages(details)),
+        )
     ]
     proposed = sum(details.draft.lifecycle == "Proposed" for details in listed)
     totals = [f"{format_count(len(listed), 'open draft')}, {proposed} proposed"] if listed else []
@@ -115,10 +118,10 @@ def format_drafts_text(drafts: Iterable[DraftDetails], now: int, unread_count: i
     return "\n".join(map(to_one_line, (*lines, "; ".join(totals) or "no draft is open")))
 
 
-def _format_headline(details: DraftDetails, now: int) -> str:
+def _format_headline(details: DraftDetails, current_seconds: int) -> str:
     draft = details.draft
     parts = [
-        _format_base(details, now),
+        _format_base(details, current_seconds),
         _format_editors(details),
         f"pull request {draft.pull_request_number}" if draft.pull_request_number else "",
         details.rejection.format_line() if details.rejection else "",
@@ -127,9 +130,9 @@ def _format_headline(details: DraftDetails, now: int) -> str:
     return f"{draft.target.name}: {draft.branch} {label}; {'; '.join(filter(None, parts))}"
 
 
-def _format_base(details: DraftDetails, now: int) -> str:
+def _format_base(details: DraftDetails, current_seconds: int) -> str:
     seconds, behind = details.base_seconds, details.behind_count
-    base = "nothing published yet" if seconds is None else f"base {_format_age(now - seconds)} old"
+    base = "nothing published yet" if seconds is None else f"base {_format_age(current_seconds - seconds)} old"
     return f"{base}, {format_count(behind, 'commit')} behind" if behind else base
 
 
@@ -230,9 +233,9 @@ def _build_package_data(package: DraftedPackage) -> dict[str, Any]:
     })  # fmt: skip
 
 
-def format_draft_text(details: DraftDetails, now: int, max_diff_lines: int) -> str:
+def format_draft_text(details: DraftDetails, current_seconds: int, max_diff_lines: int) -> str:
     """Return a draft as plain text: for each package its conflicts, gates, changes, causes and diff."""
-    lines = [_format_headline(details, now), *(f"  {line}" for line in format_draft_lines(details))]
+    lines = [_format_headline(details, current_seconds), *(f"  {line}" for line in format_draft_lines(details))]
     parts = ["\n".join(map(to_one_line, lines)) + "\n"]
     for package in details.packages:
         settings = format_settings_to_repeat(package.package.status.get("templates"))
@@ -242,9 +245,9 @@ def format_draft_text(details: DraftDetails, now: int, max_diff_lines: int) -> s
     return "\n".join(parts)
 
 
-def format_draft_markdown(details: DraftDetails, now: int, max_diff_lines: int) -> str:
+def format_draft_markdown(details: DraftDetails, current_seconds: int, max_diff_lines: int) -> str:
     """Return a draft as Markdown. User input is formatted as code."""
-    sections = [f"# {format_code(to_one_line(_format_headline(details, now)))}"]
+    sections = [f"# {format_code(to_one_line(_format_headline(details, current_seconds)))}"]
     sections += ["\n".join(f"- {format_code(to_one_line(line))}" for line in format_draft_lines(details))]
     for package in details.packages:
         items = [f"- {format_code(to_one_line(line))}" for line in _format_package_lines(details, package)]

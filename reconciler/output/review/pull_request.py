@@ -80,7 +80,7 @@ class PullRequestText:
         """Return whether nothing blocks publication.
 
         Args:
-            accepted: Whether a reviewer accepted the conflicts.
+            has_accepted_conflicts: Whether a reviewer accepted the conflicts.
         """
         return not self._list_reasons(has_accepted_conflicts)
 

@@ -50,10 +50,10 @@ def get_files_folder(folder: str, key: ObjectKey) -> str:
 
 
 def _join_segments(*segments: str) -> str:
-    return "/".join(_UNSAFE_IN_SEGMENT.sub(percent_encode, segment) for segment in segments)
+    return "/".join(_UNSAFE_IN_SEGMENT.sub(encode_percent, segment) for segment in segments)
 
 
-def percent_encode(match: re.Match[str]) -> str:
+def encode_percent(match: re.Match[str]) -> str:
     """Return the matched text with each byte percent-encoded."""
     return "".join(f"%{byte:02X}" for byte in match[0].encode("utf-8", "surrogatepass"))
 

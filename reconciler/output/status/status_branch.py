@@ -55,7 +55,7 @@ class ObjectStatusFile:
         """The new content."""
         return self.previous_content if self.document is None else emit(self.document).encode()
 
-    def with_content(self) -> ObjectStatusFile:
+    def compute_content(self) -> ObjectStatusFile:
         """Compute the content now and return the file."""
         _ = self.content
         return self
@@ -80,18 +80,18 @@ class ObjectStatusFile:
         return content == self.content if content is not None else self.key in large and self.is_healthy
 
 
-def build_object_file(status: ObjectStatus, previous: Mapping[str, bytes], now: str) -> ObjectStatusFile:
+def build_object_file(status: ObjectStatus, previous: Mapping[str, bytes], update_time: str) -> ObjectStatusFile:
     """Return the file of an object. Conditions that did not change keep the time from the file in `previous`.
 
     Args:
-        now: Time of changed conditions, "" if it is unknown. Then these conditions have no time.
+        update_time: Time of changed conditions, "" if it is unknown. Then these conditions have no time.
     """
     path = get_object_path(status.key)
     content = previous.get(path, b"")
     if unchanged := _build_if_unchanged(status, content):
         return ObjectStatusFile(status, path, build_summary_entries(unchanged), content)
     previous_document = read_document(content)
-    document = _build_document(status, previous_document, now)
+    document = _build_document(status, previous_document, update_time)
     return ObjectStatusFile(
         status, path, build_summary_entries(document), content, None if document == previous_document else document
     )
@@ -146,9 +146,9 @@ def _add_time(condition: Condition, time: str) -> dict[str, str]:
     return {**condition.as_data(), **({"lastTransitionTime": time} if time else {})}
 
 
-def _build_document(status: ObjectStatus, previous: Mapping[str, Any], now: str) -> dict[str, Any]:
+def _build_document(status: ObjectStatus, previous: Mapping[str, Any], update_time: str) -> dict[str, Any]:
     previous_status = read_mapping(previous, "status")
-    conditions = _build_conditions(status.conditions, previous_status, now)
+    conditions = _build_conditions(status.conditions, previous_status, update_time)
     return _join_document(status, conditions, _build_fields(status.fields, previous_status))
 
 
@@ -167,14 +167,16 @@ def _build_metadata(status: ObjectStatus) -> dict[str, Any]:
     return {**identity, **status.metadata}
 
 
-def _build_conditions(conditions: Iterable[Condition], previous: Mapping[str, Any], now: str) -> list[dict[str, str]]:
+def _build_conditions(
+    conditions: Iterable[Condition], previous: Mapping[str, Any], update_time: str
+) -> list[dict[str, str]]:
     recorded = {
         (str(entry.get("type")), str(entry.get("status"))): str(entry.get("lastTransitionTime") or "")
         for entry in read_mappings(previous, "conditions")
     }
     times = {name: "" if time == _UNKNOWN_TIME else time for name, time in recorded.items()}
     return [
-        _add_time(condition, times.get((condition.type, condition.status), now))
+        _add_time(condition, times.get((condition.type, condition.status), update_time))
         for condition in upsert_conditions(conditions)
     ]
 
@@ -222,14 +224,14 @@ class StatusCache:
         self._stored: tuple[Mapping[str, bytes], Collection[ObjectKey]] | None = None
 
     def build_files(
-        self, statuses: FleetStatuses, previous: Mapping[str, bytes], large: Collection[ObjectKey], now: str
+        self, statuses: FleetStatuses, previous: Mapping[str, bytes], large: Collection[ObjectKey], update_time: str
     ) -> StatusFiles:
         """Return the new file of each object.
 
         Args:
             previous: The files on the status branch now.
             large: Children of large sets, whose files are omitted while they are healthy.
-            now: Time of changed conditions, "" if it is unknown.
+            update_time: Time of changed conditions, "" if it is unknown.
         """
         cached_files, self.failures = self._files, {}
         is_same_branch = self._stored is not None and self._stored[0] is previous and self._stored[1] is large
@@ -243,9 +245,9 @@ class StatusCache:
         def build_file(status: ObjectStatus) -> ObjectStatusFile:
             try:
                 with isolation_boundary(f"the status of {status.key}"):
-                    file = build_object_file(status, previous, now)
+                    file = build_object_file(status, previous, update_time)
                     # The content is computed inside of the boundary, so that an exception affects this object only.
-                    return file if file.key in large and file.is_healthy else file.with_content()
+                    return file if file.key in large and file.is_healthy else file.compute_content()
             except ScopeFailedError as error:
                 self.failures[status.key] = error.failure
                 return build_failed_object_file(status, previous, error.failure)
