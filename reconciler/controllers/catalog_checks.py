@@ -1,8 +1,8 @@
 """Checks of the whole config: conflicting objects and unused objects.
 
-Conflicts about a branch or directory are in `planning`, conflicts about a package, too. An object is used if a policy
-places it on clusters, a package variant may inject it, or a set selects it. An object in a folder with a Kptfile
-belongs to a package that is stored beside the config.
+Planning checks conflicts about branches, directories and packages. An object is used if a policy places it on clusters,
+a package variant may inject it, or a set selects it. An object in a folder with a Kptfile belongs to a package that is
+stored beside the config.
 """
 
 from __future__ import annotations
@@ -105,7 +105,7 @@ def _get_bound_component(manifest: ConfigObject, names: Collection[tuple[str, st
 def _find_file_conflicts(catalog: Catalog) -> Iterator[DefinitionConflict]:
     """Yield placed resources with the same file, for example of a cluster-scoped kind in two namespaces."""
     manifests_by_file: dict[tuple[str, str], list[ConfigObject]] = {}
-    # Controllers read most kinds of a large config themselves, so that their objects are never placed.
+    # Most objects of a large config have kinds that controllers read. Such objects are never placed.
     kinds = (
         catalog.objects_of_kind(*kind) for kind in catalog.kinds if not is_controller_input(ObjectKey(*kind, "", ""))
     )

@@ -92,7 +92,7 @@ def decide_deletions(
         existing_count: The number of existing packages of the owner.
         blocked_counts: For each package whose deletion was blocked before: the number of existing packages at that
             time.
-        acknowledged_hashes: The deletion hashes that persons have acknowledged.
+        acknowledged_hashes: The deletion hashes that users have acknowledged.
         max_percent: The limit in percent of the existing packages.
         nouns: How the message names the packages, and the object to annotate.
     """

@@ -378,7 +378,7 @@ class DeletionGuard:
         reason: Why other packages are not deleted; "" if there is no such reason.
         existing_count: The number of packages that the limit was calculated with.
         unconfirmed: The packages whose deletion waits for a confirmation.
-        acknowledged_hashes: The deletion hashes that persons have acknowledged.
+        acknowledged_hashes: The deletion hashes that users have acknowledged.
         confirmed: The packages of `targets` that a person has confirmed. No other guard blocks them.
     """
 

@@ -1,6 +1,6 @@
 """The cluster inventory: every cluster of the fleet, from all config objects that describe one.
 
-Also reads the Kubernetes version of each cluster.
+The module also reads the Kubernetes version of each cluster.
 """
 
 from __future__ import annotations

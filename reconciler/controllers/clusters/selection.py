@@ -1,6 +1,6 @@
 """Selection of clusters by name, labels and affinity, as KubeAdmiral's `targetClusters` declares it.
 
-Contains the model, the reader, the evaluation, and the explanation of a selection without a match.
+The module contains the model, the reader, the evaluation, and the explanation of a selection without a match.
 """
 
 from __future__ import annotations

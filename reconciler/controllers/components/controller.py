@@ -1,6 +1,6 @@
 """The component controller: from a catalog to one package per component, environment and cluster.
 
-Also contains the deletion guard of EnvBindings. Rendering and packaging are in separate modules.
+The module also contains the deletion guard of EnvBindings. Rendering and packaging are in separate modules.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Effective values: layers of values, merged and completed with the defaults of a schema.
 
-Also checks which layer may set which field.
+The module also checks which layer may set which field.
 """
 
 from __future__ import annotations

@@ -142,7 +142,7 @@ def _append_to_path(path: str, key: str) -> str:
 def build_complete_template(properties: tuple[TemplateProperty, ...], path: DataPath) -> Any:
     """Return a template at its path with everything that the child would inherit, and the child's own values on top.
 
-    Mappings are united, and so are lists with named entries; for all other values, the child's own value is used.
+    Mappings and lists with named entries are combined; for all other values, the child's own value is used.
     Properties that the child does not set are inherited anyway and are omitted. Properties that it resets stay reset,
     so that the result can replace the child's template.
     """

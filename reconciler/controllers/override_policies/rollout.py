@@ -103,7 +103,10 @@ class ProgressUnknown:
 
 @dataclass(frozen=True)
 class ProgressPending:
-    """A package that is not published with the rule's current text. `has_retreated`: it was, and has been reverted."""
+    """A package that is not published with the rule's current text.
+
+    `has_retreated`: the package was published with the current text before, and was then reverted.
+    """
 
     package: str
     has_retreated: bool = False
@@ -123,12 +126,15 @@ ClusterProgress = tuple[str, RolloutProgress]
 
 @dataclass(frozen=True)
 class RolloutGate:
-    """The clusters whose wave is open, and the time at which the next wave opens; None if it depends on people.
+    """The progress of a rollout.
 
     Attributes:
-        wait_reasons: The reason for each closed wave.
-        undecided_clusters: The clusters of closed waves if no package has been reverted from the current text; those
-            that already have the text keep it.
+        open_clusters: Clusters whose wave is open.
+        next_opening_seconds: Time at which the next wave opens, in seconds since 1970; None if a person must publish a
+            package first.
+        wait_reasons: The reason for each closed wave, by number of the wave.
+        undecided_clusters: Clusters of closed waves. A cluster that already has the current text keeps it. Empty if a
+            package was reverted from the current text.
     """
 
     open_clusters: frozenset[str]
@@ -139,22 +145,33 @@ class RolloutGate:
 
 @dataclass(frozen=True)
 class _WaveWait:
-    """The reason why the next wave is closed, and until when if known. `is_unsure`: no package has been reverted."""
+    """The reason why the next wave is closed.
+
+    Attributes:
+        until: Time at which the wave opens, in seconds since 1970; None if the time is unknown.
+        has_reverted_package: Whether a package was reverted from the current text.
+    """
 
     reason: str
     until: int | None = None
-    is_unsure: bool = False
+    has_reverted_package: bool = False
 
 
 def evaluate_gate(
     rule: OverrideRule, clusters: Mapping[str, Cluster], progress: Callable[[str], Iterable[RolloutProgress]], now: int
 ) -> RolloutGate:
-    """Return which waves of a rollout are open: the first one, and each wave after only completed ones.
+    """Return which waves of a rollout are open: the first wave, and each wave whose previous waves are complete.
 
-    A wave is complete when every package that `progress` returns for its clusters is published with the current text,
-    and has been for the soak time. All clusters of a wave count, including those that targetClusters excludes: if an
-    earlier text applied there, the rollout removes its effect, which can fail as well. Without a soak time, dates are
-    ignored, even future ones. `progress` is called once for each cluster of the waves before the first closed wave.
+    A wave is complete when all packages of its clusters have been published with the current text for the soak time.
+    All clusters of a wave count, including those that targetClusters excludes: if an earlier text applied there, the
+    rollout removes its effect, which can fail as well. Without a soak time, dates are ignored, even future ones.
+
+    Args:
+        rule: The rule with the rollout.
+        clusters: All clusters by name.
+        progress: Return the progress of all packages of a cluster. It is called once for each cluster of the waves up
+            to the first wave that is not complete.
+        now: Current time in seconds since 1970.
     """
     assert rule.rollout is not None
     waves = _group_by_wave(rule.rollout, clusters)
@@ -171,7 +188,7 @@ def evaluate_gate(
                 _collect_names(waves[:completed]),
                 wait.until,
                 waits,
-                _collect_names(waves[completed:] if wait.is_unsure else ()),
+                _collect_names(() if wait.has_reverted_package else waves[completed:]),
             )
     return RolloutGate(_collect_names(waves))
 
@@ -200,17 +217,18 @@ def _find_wait(wave_progress: list[ClusterProgress], rollout: Rollout, now: int)
     ]
     if pending:
         more = f"; and {len(pending) - _MAX_LISTED} more" if len(pending) > _MAX_LISTED else ""
-        is_unsure = not any(
+        has_reverted_package = any(
             isinstance(progress, ProgressPending) and progress.has_retreated for _, progress in wave_progress
         )
-        return _WaveWait(f"waits for {'; '.join(pending[:_MAX_LISTED])}{more}", is_unsure=is_unsure)
+        reason = f"waits for {'; '.join(pending[:_MAX_LISTED])}{more}"
+        return _WaveWait(reason, has_reverted_package=has_reverted_package)
     return _find_soak_wait(wave_progress, rollout, now) if rollout.soak_seconds else None
 
 
 def _describe_pending(cluster: str, progress: RolloutProgress) -> str:
     if not progress.package:
         return f"cluster {cluster}: its packages are unknown"
-    # For a package that only this pass renders, the next pass would report the same.
+    # A package that this pass renders has the same message, so that the status does not change in the next pass.
     return f"cluster {cluster}: {progress.package} is not published with this text"
 
 
@@ -225,4 +243,4 @@ def _find_soak_wait(wave_progress: list[ClusterProgress], rollout: Rollout, now:
     if not dates or until <= now:
         return None
     last = f"cluster {cluster} has {package} with this text since {format_rfc3339(since)}"
-    return _WaveWait(f"waits until {format_rfc3339(until)}, for soak {rollout.soak}: {last}", until, is_unsure=True)
+    return _WaveWait(f"waits until {format_rfc3339(until)}, for soak {rollout.soak}: {last}", until)

@@ -27,9 +27,13 @@ def is_retained(preset: Preset | None, cluster: ConfigObject | None) -> bool:
 def find_orphans(
     preset: Preset, known_locations: Collection[PackageLocation], targets: PluginTargets, catalog: Catalog
 ) -> tuple[PackageLocation, ...]:
-    """Return the published Plugins with a preset's label that have no owner, now or after this pass.
+    """Return the published Plugins with a preset's label that have no owner, now or after this pass. They stay.
 
-    `known` are requested Plugins and those with a blocked deletion. The others are reported and stay.
+    Args:
+        preset: The preset.
+        known_locations: Requested Plugins, and Plugins whose deletion is blocked.
+        targets: The existing Plugins.
+        catalog: The config.
     """
     orphans: list[PackageLocation] = []
     for location in targets.labelled_locations.get(preset.key, ()):
@@ -44,9 +48,11 @@ PREVENT_DELETION = f"{GROUP}/prevent-deletion"
 
 @dataclass(frozen=True)
 class GuardedPlugins:
-    """The deletion guard of a preset, and the Plugins `held` whose deletion it blocks.
+    """The deletion guard of a preset.
 
-    `is_guarded`: the limit is exceeded, or the preset prevents all deletions.
+    Attributes:
+        blocked: The Plugins whose deletion the guard blocks.
+        is_guarded: Whether the limit is exceeded, or the preset prevents all deletions.
     """
 
     guard: DeletionGuard

@@ -1,7 +1,7 @@
 """Helm values: option names as paths, and the values that options build together (Helm: `--set-json`).
 
-Helm silently loses a value with an empty path step, and a list item below which another path continues. Both are errors
-here.
+Helm silently drops a value with an empty path step. It also drops a list item if another path continues below it. Both
+are errors here.
 """
 
 from __future__ import annotations

@@ -31,10 +31,11 @@ MAX_PLACEHOLDERS: Final = 256
 
 @dataclass(frozen=True)
 class EvaluatedExpression:
-    """The value of an option on one cluster; None with `faults`.
+    """The value of an option on one cluster; None after an error.
 
-    `retyped` are the strings that YAML reads as another type. Both contain complete sentences, in the order of the
-    text.
+    Attributes:
+        errors: Messages about errors, in the order of the text.
+        retyped: Messages about strings that YAML reads as another type, in the order of the text.
     """
 
     value: Any

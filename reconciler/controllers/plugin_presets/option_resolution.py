@@ -165,7 +165,7 @@ class _Option:
 class _CommonResult:
     """The common results of all Plugins of a definition with the same layers.
 
-    `by_expression` are the names of options with an expression. They are evaluated for each Plugin.
+    `expression_names` are the names of options with an expression. They are evaluated for each Plugin.
     """
 
     assignments: Mapping[str, Sequence[OptionAssignment]]

@@ -211,7 +211,7 @@ class OwnedObject:
 class PluginMutation:
     """Sets the specs of a Plugin's objects, and removes obsolete labels and annotations.
 
-    Other labels and annotations that persons added stay. Manual changes of a spec are overwritten. `values` is the
+    Other labels and annotations that users added stay. Manual changes of a spec are overwritten. `values` is the
     content of values.yaml; None without that file.
     """
 
@@ -220,7 +220,7 @@ class PluginMutation:
     values: bytes | None = None
 
     def __call__(self, files: FileTree, view: CatalogView, earlier: PreviousRender | None = None) -> MutationResult:
-        """Return the package with its objects restored in their files. Persons may have reordered them."""
+        """Return the package with its objects restored. A user may have reordered the objects."""
         restored = {owned.file: _restore(files[owned.file].data, owned, self.name) for owned in self.objects}
         if self.values is not None:
             restored[VALUES_FILE] = self.values

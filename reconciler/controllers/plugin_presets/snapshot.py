@@ -49,7 +49,7 @@ _LAYER_IDS: Final = {ORGANIZATION: ORGANIZATION_OPTIONS, CLUSTER: CLUSTER_OPTION
 class OrganizationClusters:
     """The clusters of each organization by name: those with a Cluster object in its namespace.
 
-    `doubtful` are names of possible clusters with incomplete config. Their packages stay unchanged.
+    `uncertain_names` are names of possible clusters with incomplete config. Their packages stay unchanged.
     """
 
     by_organization: Mapping[str, Mapping[str, Cluster]]
@@ -136,8 +136,10 @@ class OverrideLayer:
 class PresetSnapshot:
     """The objects that presets and Plugins use, by namespace, kind and name.
 
-    `present` are the keys of all definitions, also of invalid ones. `namespace_layers` are the pluginOverrides of
-    Organizations and Clusters. `overrides` are the PluginOverrides by namespace.
+    Attributes:
+        definition_keys: Keys of all definitions, also of invalid ones.
+        namespace_layers: The pluginOverrides of Organizations and Clusters.
+        overrides: The PluginOverrides by namespace.
     """
 
     catalog: Catalog

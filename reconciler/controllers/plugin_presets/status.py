@@ -107,7 +107,7 @@ def complete_status(
     Args:
         status: The status from `build_preset_status`.
         states: The state of each requested Plugin.
-        leaving: The Plugins that are being deleted.
+        deletions: The state of each Plugin that is being deleted.
     """
     rows = status.fields.get("pluginStatuses")
     if not isinstance(rows, list):

@@ -211,7 +211,7 @@ def _compute_next_revision(
 def _keep_written_revisions(
     revisions: Mapping[str, ProposedRevision], snapshot: ConfigBranchSnapshot
 ) -> dict[str, ProposedRevision]:
-    """Return the revisions without new ones, which are not written to a branch with local changes."""
+    """Return the revisions without new ones. New revisions are not written to a branch with local changes."""
     known = snapshot.known_state.revisions
     return {
         name: revision if revision.stage != "offered" else known[name]

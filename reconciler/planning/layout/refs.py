@@ -99,7 +99,7 @@ class DraftHistory(Protocol):
     def has_conflicting_changes(
         self, head: CommitId, base: CommitId, branch: CommitId, outside: Collection[str]
     ) -> bool:
-        """Return whether `head` and `branch` changed a path since `base` differently, except for `outside`."""
+        """Return whether `head` and `branch` changed a path since `base` differently, except for paths in `outside`."""
         ...
 
     def has_unpublished_changes(

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     # The settings use this module, and are read before planning is imported.
     from reconciler.planning.model.targets import Target
 
-# Assigning a target to a shard computes one digest per shard.
+# The assignment of a target computes one digest per shard, so that the number of shards is limited.
 MAX_SHARDS = 1_000
 _TEXT = re.compile(r"([1-9][0-9]{0,3})/([1-9][0-9]{0,3})", re.ASCII)
 
@@ -47,7 +47,10 @@ class Shard:
 
 
 def _get_shard_index(name: str, count: int) -> int:
-    """Return the shard with the highest digest for a name. A new shard takes only its own share."""
+    """Return the shard with the highest digest for a name.
+
+    A new shard changes the assignment of its own targets only.
+    """
     return max(range(1, count + 1), key=lambda index: compute_digest([index, name]))
 
 

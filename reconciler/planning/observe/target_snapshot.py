@@ -173,7 +173,8 @@ def _apply_commit(record: PackageRecord, previous: PackageAtCommit | None, curre
 def _is_new_publication(version: RenderedVersion, previous: PackageAtCommit | None, current: PackageAtCommit) -> bool:
     if current.status == version.status and (previous is None or previous.status != current.status):
         return True
-    # Without a previous commit, a tree that was already published when the version was drafted proves nothing.
+    # Without a previous commit, a tree that was already published when the version was drafted does not prove a
+    # publication.
     known_tree = previous.tree if previous else version.against
     return current.tree == version.rendered and current.tree != known_tree
 
@@ -242,7 +243,8 @@ def _track_branch(
         return draft
     # A branch without a record, as after a lost state, counts as edited.
     draft = draft or DraftBranch(head, heads.target_branch or head, is_removal=name in heads.removal_branches)
-    # After a merge of the target branch into the draft, the old base would restore what the target branch reverted.
+    # After a merge of the target branch into the draft, the old base would restore changes that the target branch
+    # reverted.
     base = repository.find_merge_base(head, heads.target_branch) if heads.target_branch else None
     return replace(draft, base=base or draft.base, is_edited=True)
 

@@ -68,11 +68,11 @@ class TemplateMerger:
         return bool(find_roles(files, self.merge_rules))
 
     def has_template_roles_in_tree(self, tree: TreeId, read_files: Callable[[], FileTree]) -> bool:
-        """Return whether a tree contains a parent or a child. `read` returns the files of the tree."""
+        """Return whether a tree contains a parent or a child. `read_files` returns the files of the tree."""
         return self.roles_cache.get_or_create((self.merge_rules, tree), lambda: self.has_template_roles(read_files()))
 
     def find_pairs(self, contents: PackageTrees, read_package: Callable[[str], FileTree]) -> TemplatePairs:
-        """Return the pairs in the packages of a cluster. `read` returns the files of a package by its path."""
+        """Return the pairs in the packages of a cluster. `read_package` returns the files of a package by its path."""
         key = (self.merge_rules, *sorted(contents.items()))
         return self.pairs_cache.get_or_create(
             key, lambda: find_pairs({name: read_package(name) for name in contents}, self.merge_rules)

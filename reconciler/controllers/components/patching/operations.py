@@ -164,7 +164,8 @@ def apply_operation(
 ) -> tuple[Write, ...]:
     """Apply an operation to all locations of its path in `document`, and return the changes.
 
-    `document` is changed in place. For an `add`, `merges` returns whether to merge with the existing value.
+    `document` is changed in place. For an `add`, `should_merge` returns whether to merge with the
+    existing value.
 
     Raises:
         FieldFindingError: The operation failed. Some locations may already be changed.
