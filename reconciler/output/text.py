@@ -15,6 +15,7 @@ from reconciler.redaction import redact_urls
 
 MAX_VALUE_CHARACTERS = 60
 # Number of characters that are shown before the first difference of two long values.
+_ID_LENGTH = 12
 _CONTEXT_CHARACTERS = 12
 _PLAIN_KEY = re.compile(r"[A-Za-z0-9_-]+")
 _OBJECT_REFERENCE = re.compile(r"([A-Z][A-Za-z0-9]*)/(?:_cluster/|/)?(.+)")
@@ -130,6 +131,12 @@ def _escape(char: str) -> str:
 def _count_common_start(text: str, other: str) -> int:
     pairs = zip(text, other, strict=False)
     return next((index for index, (left, right) in enumerate(pairs) if left != right), min(len(text), len(other)))
+
+
+def shorten_id(name: str) -> str:
+    """Return the start of a commit ID or tree ID. The prefix `tree:` of a config without a commit is kept."""
+    prefix = "tree:" if name.startswith("tree:") else ""
+    return prefix + name.removeprefix("tree:")[:_ID_LENGTH]
 
 
 def format_folded_diffs(diffs: Iterable[tuple[str, str]]) -> list[str]:

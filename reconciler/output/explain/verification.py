@@ -21,7 +21,7 @@ from reconciler.output.changes.diffs import format_file_diffs
 from reconciler.output.data import drop_empty, mask_secrets, mask_trace
 from reconciler.output.explain.builder import explain
 from reconciler.output.explain.model import ExplainedPackage, ValueNotFoundError
-from reconciler.output.text import format_count, shorten, to_one_line
+from reconciler.output.text import format_count, shorten, shorten_id, to_one_line
 from reconciler.packages.package import Package, PackageResource
 from reconciler.planning.attribution.re_render import ReRenderedPackage
 
@@ -150,7 +150,6 @@ VerificationVerdict = Literal["reproduced", "edited", "differs", "unknowable", "
 VERIFICATION_VERDICTS: tuple[VerificationVerdict, ...] = ("differs", "unknowable", "edited", "reproduced", "foreign")
 # Packages with these verdicts have no details of their own, so the text lists them in groups.
 _GROUPED_VERDICTS: tuple[VerificationVerdict, ...] = ("reproduced", "foreign", "unknowable")
-_ID_LENGTH = 12
 _MAX_EDITS = 5
 _MAX_CHANGED_INPUTS = 10
 _MAX_NAMES = 8
@@ -279,13 +278,13 @@ def _list_group_lines(results: Iterable[VerificationResult]) -> Iterator[str]:
     ordered = sorted(groups.items(), key=lambda group: (VERIFICATION_VERDICTS.index(group[0][0]), group[0]))
     for (verdict, repository, branch, commit, reason, notes), packages in ordered:
         names = ", ".join(packages[:_MAX_NAMES]) + (", …" if len(packages) > _MAX_NAMES else "")
-        yield f"{verdict:<11} {repository}  {to_one_line(names)}  ({branch} {_shorten_id(commit)})"
+        yield f"{verdict:<11} {repository}  {to_one_line(names)}  ({branch} {shorten_id(commit)})"
         yield from (f"  {to_one_line(line)}" for line in (reason, *(f"note: {note}" for note in notes)) if line)
 
 
 def _list_package_lines(result: VerificationResult) -> Iterator[str]:
-    config = f"config {_shorten_id(result.config)}, " if result.config else ""
-    location = f"({config}{result.branch} {_shorten_id(result.commit)})"
+    config = f"config {shorten_id(result.config)}, " if result.config else ""
+    location = f"({config}{result.branch} {shorten_id(result.commit)})"
     yield f"{result.verdict:<11} {to_one_line(result.target)}  {location}"
     if result.is_edited:
         yield from _list_edit_lines(result)
@@ -296,7 +295,7 @@ def _list_package_lines(result: VerificationResult) -> Iterator[str]:
 
 def _list_edit_lines(result: VerificationResult) -> Iterator[str]:
     for edit in result.edit_commits[:_MAX_EDITS]:
-        merge = f", merged by {_shorten_id(edit.merge_commit)}" if edit.merge_commit else ""
+        merge = f", merged by {shorten_id(edit.merge_commit)}" if edit.merge_commit else ""
         yield f"  edit: {format_commit(edit)}{merge}"
     if len(result.edit_commits) > _MAX_EDITS:
         yield f"  and {format_count(len(result.edit_commits) - _MAX_EDITS, 'earlier edit')}"
@@ -312,7 +311,7 @@ def format_commit(commit: CommitInfo) -> str:
     committer = f", committed by {to_one_line(commit.committer)}" if commit.committer != commit.author else ""
     day = format_rfc3339(commit.seconds).partition("T")[0]
     subject = shorten(to_one_line(commit.subject))
-    return f"commit {_shorten_id(commit.commit)} by {to_one_line(commit.author)}{committer}, {day}: {subject}"
+    return f"commit {shorten_id(commit.commit)} by {to_one_line(commit.author)}{committer}, {day}: {subject}"
 
 
 def _list_rerender_lines(rerender: RerenderResult) -> Iterator[str]:
@@ -393,8 +392,3 @@ def _build_difference_data(difference: FirstDifference | None) -> dict[str, Any]
             **field, "diff": difference.diff,
         }
     }  # fmt: skip
-
-
-def _shorten_id(name: str) -> str:
-    prefix = "tree:" if name.startswith("tree:") else ""
-    return prefix + name.removeprefix("tree:")[:_ID_LENGTH]
