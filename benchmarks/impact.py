@@ -133,7 +133,7 @@ def _profile() -> None:
 
 def _parts() -> Services:
     own = {"config": {"url": "config"}, "fleet": {"url": "./fleet-0.git"}, "cache": str(Path("cache").absolute())}
-    return build_services(Settings.model_validate(own), "config", missing_is_empty=True)
+    return build_services(Settings.model_validate(own), "config", should_treat_missing_as_empty=True)
 
 
 def _look(parts: Services, name: str) -> ImpactOverview:

@@ -14,7 +14,7 @@ from typing import Generic, TypeVar
 from reconciler import __version__
 from reconciler.bootstrap.options import build_git_options, build_render_engine
 from reconciler.catalog.catalog import Catalog, ConfigObject
-from reconciler.catalog.definition_conflicts import DefinitionConflict, claimed_git_location, find_duplicates
+from reconciler.catalog.definition_conflicts import DefinitionConflict, find_duplicates, get_claimed_git_location
 from reconciler.catalog.files import CommitId, FileTree, TreeId
 from reconciler.catalog.known_kinds import PORCH_GROUP
 from reconciler.catalog.object_isolation import FaultyObjectSearch
@@ -225,18 +225,18 @@ class CatalogServices:
 
     def isolate_faulty_objects(self, catalog: Catalog) -> Catalog:
         """Return the catalog without the Repositories, clusters and policies that cause an unexpected exception."""
-        outcome = self._layout_search.run(catalog, self._layout, self._build_layout)
+        outcome = self._layout_search.run(catalog, self._get_layout, self._build_layout)
         if not outcome.excluded:
             return catalog
         return replace(outcome.catalog, findings=(*catalog.findings, *outcome.findings))
 
     def list_targets(self, catalog: Catalog) -> Sequence[Target]:
         """Return the Repositories and clusters that can receive packages."""
-        return self._layout(catalog).targets
+        return self._get_layout(catalog).targets
 
     def find_target_conflicts(self, catalog: Catalog) -> Mapping[ObjectKey, Finding]:
         """Return a finding for each target that must not be written to."""
-        layout = self._layout(catalog)
+        layout = self._get_layout(catalog)
         conflicts = layout.inventory.conflicts
         deployments = (target for target in layout.targets if target.is_deployment)
         cluster_conflicts = {target.key: conflicts[target.name] for target in deployments if target.name in conflicts}
@@ -252,18 +252,16 @@ class CatalogServices:
     def find_rival_claims(self, catalog: Catalog) -> Sequence[DefinitionConflict]:
         """Return the objects with different identities that define the same cluster, name or target."""
         drafts = self._settings.drafts
-        destinations = self._layout(catalog).targets
+        targets = self._get_layout(catalog).targets
         return [
             *find_conflicting_objects(catalog),
             *(
                 DefinitionConflict(
                     (catalog.objects[first.key], catalog.objects[second.key]),
                     reason,
-                    claimed_location=claimed_git_location,
+                    claimed_location=get_claimed_git_location,
                 )
-                for first, second, reason in find_conflicting_targets(
-                    destinations, (drafts.branch, drafts.removals_branch)
-                )
+                for first, second, reason in find_conflicting_targets(targets, (drafts.branch, drafts.removals_branch))
             ),
         ]
 
@@ -273,7 +271,7 @@ class CatalogServices:
         """Return the targets of the conflicting objects. Objects that define no target are omitted."""
         if not conflicts:
             return {}
-        targets = {target.key: target for target in self._layout(catalog).targets}
+        targets = {target.key: target for target in self._get_layout(catalog).targets}
         claims = (claim for conflict in conflicts for claim in conflict.claims)
         candidates = ((claim, targets.get(claim.key) or self._build_target(claim)) for claim in claims)
         return {claim: target for claim, target in candidates if target}
@@ -308,7 +306,7 @@ class CatalogServices:
 
     def list_urls(self, catalog: Catalog) -> tuple[Sequence[str], Sequence[str]]:
         """Return the URLs of upstreams, and the URLs of targets."""
-        layout = self._layout(catalog)
+        layout = self._get_layout(catalog)
         named = {(package.namespace, package.repository) for package in _list_named_upstreams(catalog)}
         repositories = layout.repositories.items()
         # Which of several duplicates applies is determined after the fetch. An upstream requires its tags before that.
@@ -340,30 +338,30 @@ class CatalogServices:
         self, catalog: Catalog, remotes: Remotes, states: Mapping[Target, TargetState], now: int
     ) -> ControllerResult:
         """Run all controllers and merge their results."""
-        layout = self._layout(catalog)
+        layout = self._get_layout(catalog)
         percent, engine = self._settings.guards.max_delete_percent, _fingerprint_engine(self._settings)
         inventory = layout.inventory
 
-        def variants(part: Catalog, cache: PackageVariantCache) -> ControllerResult:
+        def run_variants(part: Catalog, cache: PackageVariantCache) -> ControllerResult:
             return generate_package_variants(part, self._build_variant_inputs(layout, remotes, states, now), cache)
 
-        def place(part: Catalog, _: None) -> ControllerResult:
+        def run_placement(part: Catalog, _: None) -> ControllerResult:
             before = PlacedPackages(states, remotes)
             return place_resources(part, inventory, PlacementInputs(before, percent, engine, before.held()))
 
-        def plugins(part: Catalog, cache: PluginPresetCache) -> ControllerResult:
+        def run_plugins(part: Catalog, cache: PluginPresetCache) -> ControllerResult:
             published = PublishedPlugins(layout.targets, states, remotes, self._published)
             return generate_plugins(part, inventory, self._build_preset_inputs(published, engine), cache)
 
-        def compose(part: Catalog, cache: ComponentCache) -> ControllerResult:
+        def run_components(part: Catalog, cache: ComponentCache) -> ControllerResult:
             owned = OwnedPackages(states, COMPONENT_GROUP, BINDING)
             return reconcile_components(part, inventory, self._build_component_inputs(owned, engine), cache)
 
         results = [
-            self._controllers.variants.run(catalog, variants, states),
-            self._controllers.placed.run(catalog, place, states),
-            self._controllers.plugins.run(catalog, plugins, states),
-            self._controllers.components.run(catalog, compose, states),
+            self._controllers.variants.run(catalog, run_variants, states),
+            self._controllers.placed.run(catalog, run_placement, states),
+            self._controllers.plugins.run(catalog, run_plugins, states),
+            self._controllers.components.run(catalog, run_components, states),
         ]
         self._published.end_pass()
         reserved = self._find_reserved_branches(layout, catalog)
@@ -378,7 +376,7 @@ class CatalogServices:
 
         Linters that report missing objects do not run if a file cannot be read, because the object can be in that file.
         """
-        layout, rules = self._layout(catalog), self._settings.rules
+        layout, rules = self._get_layout(catalog), self._settings.rules
         findings = [
             *lint_repositories(catalog),
             *lint_package_conflicts(result.variants, catalog.objects),
@@ -396,15 +394,15 @@ class CatalogServices:
 
     def read_cluster_versions(self, catalog: Catalog) -> KnownClusters:
         """Return the clusters with their Kubernetes releases."""
-        return read_known_clusters(catalog, self._layout(catalog).inventory)
+        return read_known_clusters(catalog, self._get_layout(catalog).inventory)
 
     def _build_variant_inputs(
         self, layout: _Layout, remotes: Remotes, states: Mapping[Target, TargetState], now: int
     ) -> PackageVariantInputs:
-        children, held = self._set_packages.of(states)
+        children, blocked = self._set_packages.list_packages(states)
         return PackageVariantInputs(
             layout.repositories, FetchedUpstreams(remotes, self._resolve), children,
-            self._settings.guards.max_delete_percent, _fingerprint_engine(self._settings), self._limits, now, held,
+            self._settings.guards.max_delete_percent, _fingerprint_engine(self._settings), self._limits, now, blocked,
         )  # fmt: skip
 
     def _build_preset_inputs(self, before: PublishedPlugins, engine: str) -> PluginPresetInputs:
@@ -432,7 +430,7 @@ class CatalogServices:
         """Create the renderer of packages for a catalog."""
         rules = self._settings.rules
         options = OverrideOptions(rules.on_missing_policy, read_pod_spec_paths(rules.pod_spec_paths))
-        layout = self._layout(catalog)
+        layout = self._get_layout(catalog)
         clusters = layout.inventory.clusters
         overrides = ClusterOverrides(layout.policies, clusters, options, strict_codes=frozenset(rules.strict))
         self._pairs.end_pass()
@@ -458,7 +456,7 @@ class CatalogServices:
 
     def find_upstream_urls(self, repo: str, catalog: Catalog) -> tuple[str, ...]:
         """Return the URLs of the Repositories that match a repository URL from a Kptfile or status file."""
-        layout, normalized_url = self._layout(catalog), normalize_repository_url(repo)
+        layout, normalized_url = self._get_layout(catalog), normalize_repository_url(repo)
         names = (
             name
             for name, repository in layout.repositories.items()
@@ -466,7 +464,7 @@ class CatalogServices:
         )
         return tuple(dict.fromkeys(layout.urls[name] for name in names))
 
-    def _layout(self, catalog: Catalog) -> _Layout:
+    def _get_layout(self, catalog: Catalog) -> _Layout:
         # A catalog is immutable. Two layouts are cached, because a command can compare two catalogs.
         entry = next((cached for cached in self._layouts if cached[0] is catalog), None)
         if entry is None:
@@ -480,8 +478,8 @@ class CatalogServices:
         return next(
             (
                 layout
-                for other, layout in reversed(self._layouts)
-                if are_identical(_list_layout_objects(other), objects)
+                for cached, layout in reversed(self._layouts)
+                if are_identical(_list_layout_objects(cached), objects)
             ),
             None,
         )
@@ -503,16 +501,17 @@ class CatalogServices:
         fleet_clusters = [name for name, key in inventory.target_keys.items() if (key.group, key.kind) != _REPOSITORY]
         fleet = self._get_fleet_url() if fleet_clusters else ""
         identity = lru_cache(None)(_get_url_identity)
-        destinations = [
-            _build_repository_target(one, urls[name], identity(urls[name])) for name, one in sorted(usable.items())
+        targets = [
+            _build_repository_target(repository, urls[name], identity(urls[name]))
+            for name, repository in sorted(usable.items())
         ]
-        destinations += [
+        targets += [
             _build_fleet_target(catalog.objects[inventory.target_keys[name]], fleet, identity(fleet))
             for name in fleet_clusters
             if fleet
         ]
         definitions = _create_source_finder(catalog)
-        destinations = [replace(one, definition_sources=definitions(one)) for one in destinations]
+        targets = [replace(target, definition_sources=definitions(target)) for target in targets]
         policies = read_override_policies(catalog)
         rule_findings = check_rule_clusters(
             policies.valid.values(), inventory.clusters.values(), inventory.uncertain_names
@@ -522,7 +521,7 @@ class CatalogServices:
             *findings, *refused, *inventory.findings, *policies.findings, *rule_findings, *merge_rules.findings,
         )  # fmt: skip
         return _Layout(
-            urls, usable, inventory, destinations, () if fleet else fleet_clusters, policies, merge_rules, all_findings
+            urls, usable, inventory, targets, () if fleet else fleet_clusters, policies, merge_rules, all_findings
         )
 
     def _get_fleet_url(self) -> str:
@@ -553,40 +552,43 @@ def _list_layout_objects(catalog: Catalog) -> tuple[object, ...]:
     if catalog.unreadable or catalog.findings or catalog.duplicates:
         # The layout of an incomplete catalog depends on more than its objects.
         return (catalog,)
-    return tuple(one for kind in _LAYOUT_KINDS for one in catalog.objects_of_kind(*kind))
+    return tuple(config_object for kind in _LAYOUT_KINDS for config_object in catalog.objects_of_kind(*kind))
 
 
 def _list_named_upstreams(catalog: Catalog) -> Iterator[PackageTarget]:
     """Yield each package that an object names as upstream. Such a package requires tags."""
     for kind in ("PackageVariant", "PackageVariantSet", "PackageRevisionSet"):
-        for one in (*catalog.objects_of_kind(PORCH_GROUP, kind), *catalog.objects_of_kind("reconciler.dev", kind)):
-            spec = one.data.get("spec")
-            listed = [spec.get("upstream"), *_list(spec.get("upstreams"))] if isinstance(spec, dict) else []
-            named = (up for up in listed if isinstance(up, dict))
-            yield from (PackageTarget(one.key.namespace, str(up.get("repo")), str(up.get("package"))) for up in named)
+        objects = (*catalog.objects_of_kind(PORCH_GROUP, kind), *catalog.objects_of_kind("reconciler.dev", kind))
+        for config_object in objects:
+            spec = config_object.data.get("spec")
+            listed = [spec.get("upstream"), *_get_list(spec.get("upstreams"))] if isinstance(spec, dict) else []
+            for upstream in listed:
+                if isinstance(upstream, dict):
+                    repository, package = str(upstream.get("repo")), str(upstream.get("package"))
+                    yield PackageTarget(config_object.key.namespace, repository, package)
 
 
-def _list(value: object) -> list[object]:
+def _get_list(value: object) -> list[object]:
     return value if isinstance(value, list) else []
 
 
-def _build_repository_target(one: Repository, url: str, repository: str) -> Target:
+def _build_repository_target(repository: Repository, url: str, normalized_url: str) -> Target:
     return Target(
-        one.key, url, format_kptfile_url(one.url), one.branch, one.directory, one.deployment, one.where, one.tag_prefix,
-        normalized_url=repository,
+        repository.key, url, format_kptfile_url(repository.url), repository.branch, repository.directory,
+        repository.deployment, repository.where, repository.tag_prefix, normalized_url=normalized_url,
     )  # fmt: skip
 
 
 def _create_source_finder(catalog: Catalog) -> Callable[[Target], ConfigSources]:
     """Return a function that returns the source files of a target: those of its object and of its cluster's objects."""
-    described: dict[str, list[ConfigObject]] = {}
+    objects_by_cluster: dict[str, list[ConfigObject]] = {}
     for kind in CLUSTER_KINDS:
-        for one in catalog.objects_of_kind(*kind) if kind != _REPOSITORY else ():
-            described.setdefault(one.key.name, []).append(one)
+        for config_object in catalog.objects_of_kind(*kind) if kind != _REPOSITORY else ():
+            objects_by_cluster.setdefault(config_object.key.name, []).append(config_object)
 
     def definition(target: Target) -> ConfigSources:
-        of_cluster = described.get(target.name, ()) if target.is_deployment else ()
-        return collect_config_sources((catalog.objects[target.key], *of_cluster))
+        cluster_objects = objects_by_cluster.get(target.name, ()) if target.is_deployment else ()
+        return collect_config_sources((catalog.objects[target.key], *cluster_objects))
 
     return definition
 
@@ -599,40 +601,49 @@ def _remove_targetless_variants(result: ControllerResult, layout: _Layout, catal
     """Remove the packages of clusters without a target, which have neither a Repository nor a fleet repository."""
     if not layout.targetless_clusters:
         return result
-    lost = sorted({one.target.repository for one in result.variants} & set(layout.targetless_clusters))
-    findings = (_no_destination(catalog.objects[layout.inventory.target_keys[name]], name) for name in lost)
-    variants = tuple(one for one in result.variants if one.target.repository not in layout.targetless_clusters)
+    clusters = sorted({variant.target.repository for variant in result.variants} & set(layout.targetless_clusters))
+    findings = (
+        _create_missing_target_finding(catalog.objects[layout.inventory.target_keys[name]], name) for name in clusters
+    )
+    variants = tuple(
+        variant for variant in result.variants if variant.target.repository not in layout.targetless_clusters
+    )
     return replace(result, variants=variants, findings=(*result.findings, *findings))
 
 
-def _no_destination(home: ConfigObject, name: str) -> Finding:
+def _create_missing_target_finding(cluster: ConfigObject, name: str) -> Finding:
     message = (
         f"cluster {name} has no Repository, and fleet.url is not set: its packages have no target; set one of them"
     )
-    return NO_DESTINATION.finding(message, home.location)
+    return NO_DESTINATION.finding(message, cluster.location)
 
 
-def _build_fleet_target(one: ConfigObject, url: str, repository: str) -> Target:
+def _build_fleet_target(cluster: ConfigObject, url: str, normalized_url: str) -> Target:
     """Return the target of a cluster without a Repository: a branch of the fleet repository."""
-    name = one.key.name
+    name = cluster.key.name
     return Target(
-        one.key, url, format_kptfile_url(url), f"clusters/{name}", "", True, one.location, f"{name}/", one.api_version,
-        repository,
+        cluster.key, url, format_kptfile_url(url), f"clusters/{name}", "", True, cluster.location, f"{name}/",
+        cluster.api_version, normalized_url,
     )  # fmt: skip
 
 
-def _create_reserved_branch_finding(one: ConfigObject, branch: str, use: str) -> Finding:
-    message = f'spec.git.branch "{branch}" is reserved: {use}; name another branch, such as clusters/{one.key.name}'
-    return NAME_NOT_USABLE.finding(message, one.location_of(("spec", "git", "branch")))
+def _create_reserved_branch_finding(config_object: ConfigObject, branch: str, use: str) -> Finding:
+    message = (
+        f'spec.git.branch "{branch}" is reserved: {use}; name another branch, such as clusters/{config_object.key.name}'
+    )
+    return NAME_NOT_USABLE.finding(message, config_object.location_of(("spec", "git", "branch")))
 
 
 @dataclass(frozen=True)
 class _SetPackage:
-    """A package of a set. `existing` is the number of packages of the set when this one was first blocked, else 0."""
+    """A package of a set.
 
-    maker: ObjectKey
+    `existing_count` is the number of packages of the set when this package was first blocked; 0 if it is not blocked.
+    """
+
+    set_key: ObjectKey
     key: DownstreamKey
-    existing: int
+    existing_count: int
 
 
 class _SetPackages:
@@ -640,9 +651,9 @@ class _SetPackages:
 
     def __init__(self) -> None:
         self._packages_by_state: IdentityCache[tuple[_SetPackage, ...]] = IdentityCache()
-        self._known: dict[ObjectKey, list[DownstreamKey]] = {}
+        self._packages_by_set: dict[ObjectKey, list[DownstreamKey]] = {}
 
-    def of(
+    def list_packages(
         self, states: Mapping[Target, TargetState]
     ) -> tuple[Mapping[ObjectKey, Sequence[DownstreamKey]], Mapping[ObjectKey, Mapping[DownstreamKey, int]]]:
         """Return the packages of each set, and for blocked packages the number of existing packages.
@@ -650,18 +661,21 @@ class _SetPackages:
         If the packages of a set did not change, the returned list is identical to the list of the previous call.
         """
         children: dict[ObjectKey, list[DownstreamKey]] = {}
-        held: dict[ObjectKey, dict[DownstreamKey, int]] = {}
-        for destination, state in states.items():
-            for one in self._packages_by_state.get_or_create(
-                (state,), partial(_list_set_packages, destination.name, state)
+        blocked: dict[ObjectKey, dict[DownstreamKey, int]] = {}
+        for target, state in states.items():
+            for package in self._packages_by_state.get_or_create(
+                (state,), partial(_list_set_packages, target.name, state)
             ):
-                children.setdefault(one.maker, []).append(one.key)
-                if one.existing:
-                    held.setdefault(one.maker, {})[one.key] = one.existing
+                children.setdefault(package.set_key, []).append(package.key)
+                if package.existing_count:
+                    blocked.setdefault(package.set_key, {})[package.key] = package.existing_count
         self._packages_by_state.end_pass()
-        known = ((maker, self._known.get(maker), found) for maker, found in children.items())
-        self._known = {maker: before if before == found and before else found for maker, before, found in known}
-        return self._known, held
+        previous = self._packages_by_set
+        self._packages_by_set = {
+            set_key: previous[set_key] if previous.get(set_key) == packages else packages
+            for set_key, packages in children.items()
+        }
+        return self._packages_by_set, blocked
 
 
 def _list_set_packages(name: str, state: TargetState) -> tuple[_SetPackage, ...]:

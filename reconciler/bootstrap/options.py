@@ -22,7 +22,7 @@ from reconciler.runners.containers import ContainerEngine, ContainerFunctions, E
 from reconciler.runners.functions import CombinedFunctionProvider
 from reconciler.runners.interrupted_calls import InterruptedCalls
 from reconciler.runners.process import ProcessLimits
-from reconciler.runners.scripts import BackoffScriptRunner, shared_script_process
+from reconciler.runners.scripts import BackoffScriptRunner, get_shared_script_process
 from reconciler.settings import Settings
 
 # The first pause after a failure. The pause doubles with each further failure.
@@ -78,7 +78,7 @@ def build_functions(settings: Settings, backoff: Backoff) -> CombinedFunctionPro
     containers = ContainerFunctions(options.containers, options.image_prefix, engine, process_limits, interrupted)
     limits = FunctionLimits(**settings.limits.functions.model_dump())
     commands = CommandFunctions(options.exec, process_limits, interrupted)
-    scripts = BackoffScriptRunner(shared_script_process(float(options.timeout_seconds)), interrupted)
+    scripts = BackoffScriptRunner(get_shared_script_process(float(options.timeout_seconds)), interrupted)
     return CombinedFunctionProvider(
         replace(BUILTIN_FUNCTIONS, limits=limits), commands, containers, options.image_prefix, scripts
     )

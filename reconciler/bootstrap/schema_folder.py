@@ -41,7 +41,7 @@ class FolderSchemas:
             raise SchemasError(f"{folder}: --schemas must name a folder")
         self._folder = folder
         self._installed = InstalledSchemas()
-        self._releases = _releases(folder)
+        self._releases = _list_releases(folder)
         self._validators: dict[Path, jsonschema_rs.Validator | None] = {}
 
     def find_violations(
@@ -85,19 +85,19 @@ class FolderSchemas:
         return self._validators[path]
 
 
-def _releases(folder: Path) -> Mapping[KubernetesRelease, list[Path]]:
+def _list_releases(folder: Path) -> Mapping[KubernetesRelease, list[Path]]:
     """Return the folders of each release: folders of strict schemas first, then the newest version first."""
     folders: dict[KubernetesRelease, list[Path]] = {}
-    for subfolder in sorted(folder.glob("v*-standalone*"), key=_sort_key):
+    for subfolder in sorted(folder.glob("v*-standalone*"), key=_build_sort_key):
         if release := parse_kubernetes_release(subfolder.name.partition("-")[0]):
             folders.setdefault(release, []).append(subfolder)
     return folders
 
 
-def _sort_key(folder: Path) -> tuple[bool, list[int], str]:
-    version, _, rest = folder.name.partition("-")
+def _build_sort_key(folder: Path) -> tuple[bool, list[int], str]:
+    version, _, suffix = folder.name.partition("-")
     numbers = [-int(part) for part in version.removeprefix("v").split(".") if part.isdecimal()]
-    return not rest.endswith("strict"), numbers, folder.name
+    return not suffix.endswith("strict"), numbers, folder.name
 
 
 def _read(path: Path) -> jsonschema_rs.Validator:

@@ -88,28 +88,28 @@ def build_services(
     settings: Settings,
     config: str,
     *,
-    missing_is_empty: bool = False,
-    at: str = "",
-    offline: bool = False,
-    fetches: bool = True,
-    progress: Progress | None = None,
+    should_treat_missing_as_empty: bool = False,
+    commit: str = "",
+    is_offline: bool = False,
+    can_fetch: bool = True,
+    report_progress: Progress | None = None,
     clock: Callable[[], float] = time.time,
-    steady: Callable[[], float] = time.monotonic,
-    wake: Callable[[], None] | None = None,
+    monotonic_clock: Callable[[], float] = time.monotonic,
+    wake_up: Callable[[], None] | None = None,
 ) -> Services:
     """Build the services of a pass over `config`.
 
     Args:
         settings: The settings.
         config: The URL or path of the config.
-        missing_is_empty: Whether a missing branch counts as an empty branch.
-        at: The commit of the config. "" means the files on disk, or the head of the config branch.
-        offline: Whether clusters without a Repository have a target although the settings have no fleet repository.
-        fetches: Whether remotes and forges are contacted. If not, the services read the data of the last fetch.
-        progress: Receives the stage, the number of completed items, and the total number of items.
+        should_treat_missing_as_empty: Whether a missing branch counts as an empty branch.
+        commit: The commit of the config. "" means the files on disk, or the head of the config branch.
+        is_offline: Whether clusters without a Repository have a target although the settings have no fleet repository.
+        can_fetch: Whether remotes and forges are contacted. If not, the services read the data of the last fetch.
+        report_progress: Receives the stage, the number of completed items, and the total number of items.
         clock: Returns seconds since 1970. It determines the time of actions, not the rendered content.
-        steady: Returns seconds of a monotonic clock.
-        wake: If set, a pass does not wait for slow remotes, and this function is called when a slow remote is ready.
+        monotonic_clock: Returns seconds of a monotonic clock.
+        wake_up: If set, a pass does not wait for slow remotes, and this function is called when a slow remote is ready.
 
     Raises:
         GitError: The URL of the config cannot be used.
@@ -117,21 +117,23 @@ def build_services(
     """
     _raise_open_file_limit()
     prepare_private_folder(Path(settings.cache).expanduser())
-    backoff = Backoff(INITIAL_BACKOFF_SECONDS, settings.max_backoff_seconds, steady)
+    backoff = Backoff(INITIAL_BACKOFF_SECONDS, settings.max_backoff_seconds, monotonic_clock)
     functions = build_functions(settings, backoff)
     source = resolve_source(config, options=build_git_options(settings))
-    limits = _build_remote_limits(settings, steady, wake)
-    rate_limiters = PushRateLimiters(limits.max_wait_seconds, _report_push_wait(progress) if progress else None, steady)
-    builder = _Builder(settings, source, clock, functions, backoff, rate_limiters, fetches=fetches)
+    limits = _build_remote_limits(settings, monotonic_clock, wake_up)
+    rate_limiters = PushRateLimiters(
+        limits.max_wait_seconds, _report_push_wait(report_progress) if report_progress else None, monotonic_clock
+    )
+    builder = _Builder(settings, source, clock, functions, backoff, rate_limiters, can_fetch=can_fetch)
     prefix = settings.state_ref.partition("{repository}")[0]
     remotes = Remotes(
         builder.open_mirror, prefix, backoff, builder.forges.close, limits,
         should_keep_earlier_refs=builder.known_heads.is_empty,
     )  # fmt: skip
-    pass_services = builder.build_pass_services(missing_is_empty, offline, progress)
+    pass_services = builder.build_pass_services(should_treat_missing_as_empty, is_offline, report_progress)
     names = partial(_find_commit, prefix)
     return Services(
-        builder.build_config_source(at),
+        builder.build_config_source(commit),
         remotes,
         backoff,
         pass_services,
@@ -142,14 +144,14 @@ def build_services(
 
 
 def _build_remote_limits(
-    settings: Settings, steady: Callable[[], float], wake: Callable[[], None] | None
+    settings: Settings, monotonic_clock: Callable[[], float], wake_up: Callable[[], None] | None
 ) -> RemoteLimits:
-    limits = RemoteLimits(settings.git.max_fetches, settings.git.max_pushes, clock=steady)
-    return replace(limits, max_wait_seconds=settings.git.patience_seconds, notify=wake) if wake else limits
+    limits = RemoteLimits(settings.git.max_fetches, settings.git.max_pushes, clock=monotonic_clock)
+    return replace(limits, max_wait_seconds=settings.git.patience_seconds, notify=wake_up) if wake_up else limits
 
 
-def _report_push_wait(progress: Progress) -> Callable[[str, float], None]:
-    return lambda url, seconds: progress(f"waiting to push to {url}", int(not seconds), 1)
+def _report_push_wait(report_progress: Progress) -> Callable[[str, float], None]:
+    return lambda url, seconds: report_progress(f"waiting to push to {url}", int(not seconds), 1)
 
 
 def build_pass_cache(settings: Settings, config: str) -> FilePassStore:
@@ -175,7 +177,7 @@ class PackageServices:
 
 
 def build_package_services(
-    settings: Settings, folder: Path, root: str, policy: str = "", fetching: Callable[[str], None] = lambda url: None
+    settings: Settings, folder: Path, root: str, policy: str = "", on_fetch: Callable[[str], None] = lambda url: None
 ) -> PackageServices:
     """Build the services of a command on the package in `folder`.
 
@@ -184,7 +186,7 @@ def build_package_services(
         folder: The folder of the package.
         root: The URL of the package's upstream, or "".
         policy: Overrides the setting merge.conflict_policy.
-        fetching: Receives each URL before its repository is fetched.
+        on_fetch: Receives each URL before its repository is fetched.
 
     Raises:
         GitError: A URL cannot be used.
@@ -195,7 +197,7 @@ def build_package_services(
 
     def open_mirror(repo: str) -> Mirror:
         url = resolve_repository(repo, source, options, str(folder.absolute()))
-        fetching(url.text)
+        on_fetch(url.text)
         return Mirror.open(Path(settings.cache).expanduser(), url, options, on_rebuild=log_mirror_rebuild)
 
     merge = read_merge_options(settings)
@@ -217,25 +219,25 @@ class _Builder:
         backoff: Backoff,
         rate_limiters: PushRateLimiters,
         *,
-        fetches: bool,
+        can_fetch: bool,
     ) -> None:
         self._settings = settings
         self._rate_limiters = rate_limiters
         self._backoff = backoff
         self._source = source
         self._clock = clock
-        self._fetches = fetches
-        self._options = replace(build_git_options(settings), offline=not fetches)
+        self._can_fetch = can_fetch
+        self._options = replace(build_git_options(settings), offline=not can_fetch)
         self._cache = Path(settings.cache).expanduser()
         self._parse_cache: ParseCache = {}
         self._catalog: Catalog | None = None
         self._limits = build_yaml_limits(settings)
         self._functions = functions
 
-    def build_config_source(self, at: str) -> ConfigSource:
-        if at:
+    def build_config_source(self, commit: str) -> ConfigSource:
+        if commit:
             history = self.open_history()
-            return history.source_at(history.find_commit(at))
+            return history.source_at(history.find_commit(commit))
         directory = self._settings.config.directory
         if isinstance(self._source, FolderSource):
             return FolderConfigSource(
@@ -289,7 +291,7 @@ class _Builder:
 
     def _build_pull_requests(self) -> PullRequests:
         settings = self._settings.forge
-        forges = ForgeLookup(self.forges.get_forge if self._fetches else lambda url: None, self.forges.get_kind)
+        forges = ForgeLookup(self.forges.get_forge if self._can_fetch else lambda url: None, self.forges.get_kind)
         options = PullRequestOptions(
             settings.draft, settings.labels, settings.max_open, settings.check, settings.merge or None
         )
@@ -312,8 +314,10 @@ class _Builder:
     def open_mirror(self, url: str) -> Mirror:
         return Mirror.open(self._cache, url, self._options, self._rate_limiters.get, log_mirror_rebuild)
 
-    def build_pass_services(self, missing_is_empty: bool, offline: bool, progress: Progress | None) -> PassServices:
-        catalogs = CatalogServices(self._settings, self._source, self._functions, offline=offline)
+    def build_pass_services(
+        self, should_treat_missing_as_empty: bool, is_offline: bool, report_progress: Progress | None
+    ) -> PassServices:
+        catalogs = CatalogServices(self._settings, self._source, self._functions, offline=is_offline)
         return PassServices(
             read_catalog=partial(self._read_catalog, catalogs.isolate_faulty_objects),
             preload=_preload,
@@ -347,8 +351,8 @@ class _Builder:
             shard=parse_shard(self._settings.shard),
             max_pushes=self._settings.git.max_pushes,
             max_delete_percent=self._settings.guards.max_delete_percent,
-            should_treat_missing_as_empty=missing_is_empty,
-            report_progress=progress or (lambda stage, done, total: None),
+            should_treat_missing_as_empty=should_treat_missing_as_empty,
+            report_progress=report_progress or (lambda stage, done, total: None),
         )
 
     def _read_catalog(self, isolate: Callable[[Catalog], Catalog], snapshot: ConfigSnapshot) -> Catalog:

@@ -62,12 +62,12 @@ class ConfigObject:
     @property
     def labels(self) -> dict[str, str]:
         """The labels; {} if there are none."""
-        return _string_map(self.data["metadata"].get("labels"))
+        return _select_strings(self.data["metadata"].get("labels"))
 
     @property
     def annotations(self) -> dict[str, str]:
         """The annotations; {} if there are none."""
-        return _string_map(self.data["metadata"].get("annotations"))
+        return _select_strings(self.data["metadata"].get("annotations"))
 
     @property
     def location(self) -> SourceLocation:
@@ -246,8 +246,8 @@ class Catalog:
             key: next(copy for copy in self.copies[key] if (copy.file, copy.path) == position)
             for key, position in resolution.effective_definitions.items()
         }
-        kept = {key: value for key, value in self.objects.items() if key not in resolution.rejected}
-        objects = dict(sorted({**kept, **effective}.items()))
+        accepted = {key: value for key, value in self.objects.items() if key not in resolution.rejected}
+        objects = dict(sorted({**accepted, **effective}.items()))
         resolved_locations = {copy.location for key in effective for copy in self.copies[key]}
         findings = (
             finding
@@ -333,11 +333,13 @@ def _read_config_file(
 
 
 def _read_file(path: str, blob: BlobId, documents: tuple[Document, ...], previous: _FileContent | None) -> _FileContent:
-    known = {(value.document, value.path): value for value in previous.objects} if previous else {}
+    previous_objects = {(value.document, value.path): value for value in previous.objects} if previous else {}
     manifests = ((document, manifest) for document in documents for manifest in list_manifests(document.data))
     results = [_read_object(path, document, manifest) for document, manifest in manifests]
     objects = tuple(
-        known.get((value.document, value.path), value) for value in results if isinstance(value, ConfigObject)
+        previous_objects.get((value.document, value.path), value)
+        for value in results
+        if isinstance(value, ConfigObject)
     )
     nameless = tuple(result for result in results if isinstance(result, Finding))
     without_version = tuple(filter(None, (_check_version(path, document) for document in documents)))
@@ -462,7 +464,7 @@ def _would_have_effect(group: str, metadata: object) -> bool:
     """
     if not isinstance(metadata, dict):
         return group in _CONFIG_GROUPS
-    names = (name for field in ("labels", "annotations") for name in _string_map(metadata.get(field)))
+    names = (name for field in ("labels", "annotations") for name in _select_strings(metadata.get(field)))
     has_own_prefix = any(name.startswith(_OWN_PREFIXES) for name in names)
     return not is_local_config(metadata) and (group in _CONFIG_GROUPS or has_own_prefix)
 
@@ -477,9 +479,9 @@ def _create_nameless_finding(path: str, document: Document, manifest: Manifest) 
 
 
 def _create_duplicate_finding(config_object: ConfigObject, copies: list[ConfigObject]) -> Finding:
-    others = ", ".join(f"{copy.file}:{copy.line}" for copy in copies if copy is not config_object)
+    other_locations = ", ".join(f"{copy.file}:{copy.line}" for copy in copies if copy is not config_object)
     rule = f"{config_object.key} must be defined only once"
-    message = f"{rule}; it is also defined at {others}, and no definition has an effect"
+    message = f"{rule}; it is also defined at {other_locations}, and no definition has an effect"
     return DUPLICATE_OBJECT.finding(message, config_object.location)
 
 
@@ -490,6 +492,6 @@ def _group_by_kind(objects: Mapping[ObjectKey, ConfigObject]) -> dict[tuple[str,
     return {kind: tuple(members) for kind, members in kinds.items()}
 
 
-def _string_map(value: Any) -> dict[str, str]:
+def _select_strings(value: Any) -> dict[str, str]:
     entries = value.items() if isinstance(value, dict) else ()
     return {key: text for key, text in entries if isinstance(key, str) and isinstance(text, str)}

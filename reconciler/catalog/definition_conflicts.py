@@ -18,13 +18,13 @@ from reconciler.krm.yaml import DEFAULT_YAML_LIMITS, YamlLimits
 _HAND_OVER_STEP = "to hand over, remove the first definition in the commit that adds the second"
 
 
-def claimed_git_location(repository: ConfigObject) -> object:
+def get_claimed_git_location(repository: ConfigObject) -> object:
     """Return the Git location that a Repository claims, as written."""
     spec = repository.data.get("spec")
     return (spec.get("git"), spec.get("deployment")) if isinstance(spec, dict) else None
 
 
-def _no_location(claim: ConfigObject) -> object:
+def _return_no_location(claim: ConfigObject) -> object:
     return None
 
 
@@ -43,7 +43,7 @@ class DefinitionConflict:
     claims: tuple[ConfigObject, ...]
     reason: str
     package: str = ""
-    claimed_location: Callable[[ConfigObject], object] = _no_location
+    claimed_location: Callable[[ConfigObject], object] = _return_no_location
 
     def find_first(self, earlier: Iterable[FileTree], limits: YamlLimits = DEFAULT_YAML_LIMITS) -> ConfigObject | None:
         """Return the object that the config contained first; None if several were added together.
@@ -74,12 +74,12 @@ class DefinitionConflict:
 
     def resolve(self, holder: ConfigObject) -> ConflictResolution:
         """Return the resolution in which `holder` stays in effect."""
-        others = [claim for claim in self.claims if claim is not holder]
-        is_same_object = {claim.key for claim in others} == {holder.key}
+        rejected_claims = [claim for claim in self.claims if claim is not holder]
+        is_same_object = {claim.key for claim in rejected_claims} == {holder.key}
         return ConflictResolution(
             {holder.key: (holder.file, holder.path)} if is_same_object else {},
-            frozenset() if is_same_object else frozenset(claim.key for claim in others),
-            tuple(self._create_finding(claim, holder) for claim in others),
+            frozenset() if is_same_object else frozenset(claim.key for claim in rejected_claims),
+            tuple(self._create_finding(claim, holder) for claim in rejected_claims),
         )
 
     def _create_finding(self, claim: ConfigObject, holder: ConfigObject) -> Finding:

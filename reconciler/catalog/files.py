@@ -24,14 +24,14 @@ FALLBACK_COMMIT_SECONDS = 946_684_800
 SUBMODULE_MODE = "160000"
 
 
-def _object_id(kind: bytes, content: bytes) -> str:
+def _compute_object_id(kind: bytes, content: bytes) -> str:
     # Git identifies objects by SHA-1. Security does not depend on it.
     return hashlib.sha1(kind + b" %d\0" % len(content) + content, usedforsecurity=False).hexdigest()
 
 
 def compute_blob_id(data: bytes) -> BlobId:
     """Return Git's id of a file with this content."""
-    return BlobId(_object_id(b"blob", data))
+    return BlobId(_compute_object_id(b"blob", data))
 
 
 def compute_tree_id(entries: Iterable[tuple[str, str, str]]) -> TreeId:
@@ -42,16 +42,16 @@ def compute_tree_id(entries: Iterable[tuple[str, str, str]]) -> TreeId:
 
     def order(entry: tuple[str, str, str]) -> bytes:
         mode, name, _ = entry
-        return _encoded(name) + (b"/" if mode == DIRECTORY_MODE else b"")
+        return _encode_name(name) + (b"/" if mode == DIRECTORY_MODE else b"")
 
     content = b"".join(
-        _encoded(f"{mode} {name}") + b"\0" + bytes.fromhex(object_id)
+        _encode_name(f"{mode} {name}") + b"\0" + bytes.fromhex(object_id)
         for mode, name, object_id in sorted(entries, key=order)
     )
-    return TreeId(_object_id(b"tree", content))
+    return TreeId(_compute_object_id(b"tree", content))
 
 
-def _encoded(name: str) -> bytes:
+def _encode_name(name: str) -> bytes:
     # Bytes that are not UTF-8 are preserved.
     return name.encode(errors="surrogateescape")
 
@@ -136,7 +136,9 @@ class FileTree(Mapping[str, File]):
     def id(self) -> TreeId:
         """The Git tree id of all entries. Trees with equal content have equal ids."""
         entries: dict[str, tuple[str, str]] = {path: (file.mode, file.id) for path, file in self._files.items()}
-        return _tree_id({**entries, **{path: (entry.mode, entry.id) for path, entry in self._special.items()}})
+        return _compute_nested_tree_id(
+            {**entries, **{path: (entry.mode, entry.id) for path, entry in self._special.items()}}
+        )
 
     def with_special_entries(self, special: Mapping[str, SpecialEntry]) -> FileTree:
         """Return the same files with exactly these symbolic links and submodules."""
@@ -165,16 +167,16 @@ class FileTree(Mapping[str, File]):
         )
 
 
-def _tree_id(blobs: Mapping[str, tuple[str, str]]) -> TreeId:
+def _compute_nested_tree_id(blobs: Mapping[str, tuple[str, str]]) -> TreeId:
     entries: list[tuple[str, str, str]] = []
     folders: dict[str, dict[str, tuple[str, str]]] = {}
     for path, (mode, object_id) in blobs.items():
-        name, slash, rest = path.partition("/")
+        name, slash, path_in_folder = path.partition("/")
         if slash:
-            folders.setdefault(name, {})[rest] = (mode, object_id)
+            folders.setdefault(name, {})[path_in_folder] = (mode, object_id)
         else:
             entries.append((mode, name, object_id))
-    entries += [(DIRECTORY_MODE, name, _tree_id(children)) for name, children in folders.items()]
+    entries += [(DIRECTORY_MODE, name, _compute_nested_tree_id(children)) for name, children in folders.items()]
     return compute_tree_id(entries)
 
 

@@ -73,7 +73,7 @@ def list_manifests(
     """
     fields = data if isinstance(data, dict) else {}
     own_api_version, own_kind = fields.get("apiVersion", api_version), fields.get("kind", kind)
-    manifest = Manifest(path, data, _string_or_none(own_api_version), _string_or_none(own_kind))
+    manifest = Manifest(path, data, _get_string(own_api_version), _get_string(own_kind))
     items = _read_items(manifest)
     if items is None:
         yield manifest
@@ -94,7 +94,7 @@ def _read_items(manifest: Manifest) -> Sequence[Any] | None:
     return items if isinstance(items, list) and not manifest.name else None
 
 
-def _string_or_none(value: Any) -> str | None:
+def _get_string(value: Any) -> str | None:
     return value if isinstance(value, str) else None
 
 

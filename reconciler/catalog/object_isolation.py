@@ -57,8 +57,8 @@ class FaultyObjectSearch(Generic[_T]):
             self._last_faulty = {}
             return IsolationResult(first[0], catalog)
         search = _Search(catalog, lambda part: self._attempt(part, work_without_reuse))
-        known = [faulty for key, faulty in self._last_faulty.items() if catalog.get(key) is faulty]
-        faulty = search.find(known)
+        previous_faulty = [faulty for key, faulty in self._last_faulty.items() if catalog.get(key) is faulty]
+        faulty = search.find(previous_faulty)
         self._last_faulty = {config_object.key: config_object for config_object in faulty}
         remaining = catalog.without_objects(config_object.key for config_object in faulty)
         result = self._attempt(remaining, work_without_reuse)
@@ -89,19 +89,19 @@ class _Search(Generic[_T]):
         self._attempt = attempt
         self.failures: dict[ObjectKey, InternalFailure] = {}
 
-    def find(self, known: Sequence[ConfigObject]) -> list[ConfigObject]:
-        """Return the objects without which the work succeeds; [] if there is no such set. `known` are tried first."""
-        if known and self._failure_without(known) is None:
-            return self._find_among(known, ())
+    def find(self, candidates: Sequence[ConfigObject]) -> list[ConfigObject]:
+        """Return the objects without which the work succeeds; [] if there is no such set. Try `candidates` first."""
+        if candidates and self._find_failure_without(candidates) is None:
+            return self._find_among(candidates, ())
         all_objects = list(self._catalog.objects.values())
-        if self._failure_without(all_objects) is not None:
+        if self._find_failure_without(all_objects) is not None:
             return []
         faulty = self._find_among(all_objects, ())
         return faulty if len(faulty) <= _MAX_FAULTY_OBJECTS else []
 
     def _find_among(self, candidates: Sequence[ConfigObject], excluded: Sequence[ConfigObject]) -> list[ConfigObject]:
         """Return the faulty objects among `candidates`. The work succeeds without `candidates` and `excluded`."""
-        failure = self._failure_without(excluded)
+        failure = self._find_failure_without(excluded)
         if failure is None:
             return []
         if len(candidates) == 1:
@@ -113,7 +113,7 @@ class _Search(Generic[_T]):
         first = self._find_among(candidates[:middle], (*excluded, *candidates[middle:]))
         return [*first, *self._find_among(candidates[middle:], (*excluded, *first))]
 
-    def _failure_without(self, excluded: Sequence[ConfigObject]) -> InternalFailure | None:
+    def _find_failure_without(self, excluded: Sequence[ConfigObject]) -> InternalFailure | None:
         keys = (config_object.key for config_object in excluded)
         result = self._attempt(self._catalog.without_objects(keys))
         return result if isinstance(result, InternalFailure) else None

@@ -25,8 +25,8 @@ _CATALOG_DEPENDENCIES = ("type", "object", "kind")
 class DependencyReader:
     """Computes the current fingerprints of dependencies.
 
-    `extra` contains functions for the dependencies of controllers, keyed by the first word of a dependency. Each
-    receives the other words. It returns "" for an invalid dependency.
+    `extra` contains functions for the dependencies of controllers, keyed by the first part of a dependency. Each
+    receives the other parts. It returns "" for an invalid dependency.
     """
 
     catalog: Catalog
@@ -39,7 +39,7 @@ class DependencyReader:
 
     def read_fingerprint(self, dependency: str) -> str:
         """Return the current fingerprint of a recorded dependency; "" for an invalid one."""
-        match [word.replace("%20", " ").replace("%25", "%") for word in dependency.split(" ")]:
+        match [part.replace("%20", " ").replace("%25", "%") for part in dependency.split(" ")]:
             case ["type", api_version, kind, namespace]:
                 has_type = (api_version, kind, namespace) in self.catalog.types
                 return PRESENT_FINGERPRINT if has_type else ABSENT_FINGERPRINT
@@ -51,8 +51,8 @@ class DependencyReader:
                 return compute_digest([member.digest for member in members]) if members else ABSENT_FINGERPRINT
             case ["whole"]:
                 return PRESENT_FINGERPRINT if self.catalog.is_complete else ABSENT_FINGERPRINT
-            case [first, *words] if first in self.extra:
-                return self.extra[first](words)
+            case [first, *arguments] if first in self.extra:
+                return self.extra[first](arguments)
             case _:
                 # The trace is read from a branch that other programs can write to.
                 return ""
@@ -96,17 +96,17 @@ class CatalogView:
         """
         return self.record("whole") == PRESENT_FINGERPRINT
 
-    def record(self, *words: str) -> str:
-        """Record a dependency, given by its words, and return its fingerprint."""
-        dependency = format_dependency(*words)
+    def record(self, *parts: str) -> str:
+        """Record the dependency with these parts, and return its fingerprint."""
+        dependency = format_dependency(*parts)
         self.trace[dependency] = fingerprint = self._reader.read_fingerprint(dependency)
         return fingerprint
 
 
-def format_dependency(*words: str) -> str:
+def format_dependency(*parts: str) -> str:
     """Return a dependency as traces contain it."""
-    # User input may contain blanks, which separate the words of a dependency.
-    return " ".join(word.replace("%", "%25").replace(" ", "%20") for word in words)
+    # User input may contain blanks, which separate the parts of a dependency.
+    return " ".join(part.replace("%", "%25").replace(" ", "%20") for part in parts)
 
 
 def find_changed_dependencies(trace: Trace, facts: Trace, reader: DependencyReader) -> tuple[str, ...]:

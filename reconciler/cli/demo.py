@@ -13,7 +13,7 @@ from reconciler.bootstrap import build_push_publisher, build_services
 from reconciler.catalog.files import FileTree
 from reconciler.cli.errors import report_errors
 from reconciler.cli.exit_codes import CannotRunError
-from reconciler.cli.options import progress, read_settings, set_up_logs
+from reconciler.cli.options import read_settings, set_up_logs, show_progress
 from reconciler.git.folder import read_folder
 from reconciler.git.local_repository import create_repository
 from reconciler.git.mirror import Mirror
@@ -63,12 +63,12 @@ def command(folder: Path) -> int:
         raise CannotRunError(f"{folder} must be absent or empty: the demo writes its files there")
     with report_errors():
         _build(folder)
-        _show(folder)
+        _reconcile_and_print(folder)
     return 0
 
 
 def _build(folder: Path) -> None:
-    fixtures = _fixtures()
+    fixtures = _find_fixtures()
     shutil.copytree(fixtures / "config", folder / "config")
     create_repository(folder / "catalog.git")
     create_repository(folder / "fleet.git")
@@ -76,8 +76,10 @@ def _build(folder: Path) -> None:
     mirror = Mirror.open(folder / ".cache", str(folder / "catalog.git"))
     commits = mirror.write_commits(
         [
-            NewCommit((), _puts(first), "gateway: add version 1", _COMMIT_SECONDS),
-            NewCommit((0,), _puts(second), "gateway: run one replica per zone, image 1.5.1", _COMMIT_SECONDS + 86_400),
+            NewCommit((), _build_puts(first), "gateway: add version 1", _COMMIT_SECONDS),
+            NewCommit(
+                (0,), _build_puts(second), "gateway: run one replica per zone, image 1.5.1", _COMMIT_SECONDS + 86_400
+            ),
         ]
     )
     refs = {"heads/main": 1, "tags/gateway/v1": 0, "tags/gateway/v2": 1}
@@ -85,23 +87,23 @@ def _build(folder: Path) -> None:
     assert mirror.push([PushUnit("catalog", updates)]).is_complete
 
 
-def _puts(files: FileTree) -> tuple[PutFile, ...]:
+def _build_puts(files: FileTree) -> tuple[PutFile, ...]:
     return tuple(PutFile(path, file.data, file.mode) for path, file in files.items())
 
 
-def _show(folder: Path) -> None:
-    settings = _settings(folder)
+def _reconcile_and_print(folder: Path) -> None:
+    settings = _read_settings(folder)
     set_up_logs(settings, service=False)
-    report = _pass(settings, build_push_publisher(settings))
+    report = _run_pass(settings, build_push_publisher(settings))
     click.echo(_INTRODUCTION.format(folder=folder))
-    click.echo(_summary(report.plan) + "\n")
+    click.echo(_format_summary(report.plan) + "\n")
     example = f"git -C fleet.git log drafts/{_EXAMPLE_TARGET} -- {_EXAMPLE_PACKAGE}"
     click.echo(f"One of these drafts, as its reviewer reads it ({example}):\n")
-    click.echo(indent(_example_message(report.plan), "  ") + "\n")
+    click.echo(indent(_get_example_message(report.plan), "  ") + "\n")
     click.echo(_NEXT_COMMANDS.format(folder=folder), nl=False)
 
 
-def _summary(plan: FleetPlan) -> str:
+def _format_summary(plan: FleetPlan) -> str:
     """Return the number of drafts, then one line for each target with its draft branch and packages."""
     packages: dict[str, list[str]] = {}
     for target, outcome in plan.list_outcomes():
@@ -112,7 +114,7 @@ def _summary(plan: FleetPlan) -> str:
     return "\n".join([f"Pushed {count} drafts to {len(packages)} draft branches:\n", *lines])
 
 
-def _example_message(plan: FleetPlan) -> str:
+def _get_example_message(plan: FleetPlan) -> str:
     """Return the message of the example's commit without its trailers."""
     steps = (
         step
@@ -126,21 +128,23 @@ def _example_message(plan: FleetPlan) -> str:
     return message.rstrip("\n").rpartition("\n\n")[0]
 
 
-def _pass(settings: Settings, publisher: PlanPublisher) -> PassReport:
-    with progress() as show:
-        parts = build_services(settings, settings.config.url, missing_is_empty=True, progress=show)
-        with parts.remotes as remotes:
-            return run_pass(parts.source, remotes, parts.pass_services, publisher)
+def _run_pass(settings: Settings, publisher: PlanPublisher) -> PassReport:
+    with show_progress() as report_progress:
+        services = build_services(
+            settings, settings.config.url, should_treat_missing_as_empty=True, report_progress=report_progress
+        )
+        with services.remotes as remotes:
+            return run_pass(services.source, remotes, services.pass_services, publisher)
 
 
-def _settings(folder: Path) -> Settings:
+def _read_settings(folder: Path) -> Settings:
     config, fleet, cache = (str(folder / name) for name in ("config", "fleet.git", ".cache"))
     return read_settings(None, config=config, fleet=fleet, cache=cache)
 
 
-def _fixtures() -> Path:
+def _find_fixtures() -> Path:
     package = Path(package_file).parent
-    for place in (package.parent / "fixtures" / "demo", package / "_fixtures" / "demo"):
-        if place.is_dir():
-            return place
+    for folder in (package.parent / "fixtures" / "demo", package / "_fixtures" / "demo"):
+        if folder.is_dir():
+            return folder
     raise CannotRunError("the demo's files are missing from this installation")

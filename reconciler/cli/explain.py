@@ -11,8 +11,8 @@ import click
 from reconciler.bootstrap import build_services
 from reconciler.cli.errors import exit_status_of, report_errors
 from reconciler.cli.exit_codes import ERROR_FINDING, SUCCESS, CannotRunError
-from reconciler.cli.options import progress, require_config_url
-from reconciler.cli.review_options import CommandSetup, TargetType, offline_option, open_history, setup_options
+from reconciler.cli.options import require_config_url, show_progress
+from reconciler.cli.review_options import CommandSetup, TargetType, add_setup_options, offline_option, open_history
 from reconciler.inspect.explain import create_explainer, create_past_explainer
 from reconciler.output.explain.ablation import add_ablations
 from reconciler.output.explain.builder import explain
@@ -55,7 +55,7 @@ class PackageType(TargetType):
 @click.argument("pointer", metavar="[POINTER]]", required=False, default="")
 @offline_option
 @click.option("--at", metavar="COMMIT", default="", help="Explain the package at this commit of its repository.")
-@setup_options
+@add_setup_options
 @click.option("-o", "--output", type=click.Choice(["text", "json"]), default="text", help="The output format.")
 def command(
     target: TargetReference,
@@ -95,10 +95,14 @@ def _explain_package(
     if at:
         with open_history(setup) as (past, resolve_commit):
             return _explain_value(create_past_explainer(target, at, past, resolve_commit), resource, pointer)
-    with report_errors(), progress() as show:
+    with report_errors(), show_progress() as show:
         settings = setup.read()
         services = build_services(
-            settings, require_config_url(settings), missing_is_empty=True, fetches=not setup.offline, progress=show
+            settings,
+            require_config_url(settings),
+            should_treat_missing_as_empty=True,
+            can_fetch=not setup.offline,
+            report_progress=show,
         )
         with services.remotes as remotes:
             explainer = create_explainer(target, services.source, remotes, services.pass_services)

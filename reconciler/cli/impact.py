@@ -9,8 +9,8 @@ import click
 from reconciler.bootstrap import build_services
 from reconciler.cli.errors import report_errors
 from reconciler.cli.exit_codes import DIFFERENCES, ERROR_FINDING, SUCCESS
-from reconciler.cli.options import progress, require_config_url
-from reconciler.cli.review_options import CommandSetup, setup_options
+from reconciler.cli.options import require_config_url, show_progress
+from reconciler.cli.review_options import CommandSetup, add_setup_options
 from reconciler.inspect.impact import CommitRange, ConfigVersions, compute_impact
 from reconciler.output.impact.formats import build_impact_data, format_impact_markdown, format_impact_text
 from reconciler.output.impact.overview import ImpactOverview, build_impact_overview
@@ -36,7 +36,7 @@ class RangeType(click.ParamType[CommitRange]):
 
 @click.command("impact")
 @click.argument("commit_range", metavar="BASE..HEAD", type=RangeType())
-@setup_options
+@add_setup_options
 @click.option(
     "-o", "--output", type=click.Choice(["text", "markdown", "json"]), default="text", help="The output format."
 )
@@ -65,9 +65,11 @@ def command(
 
 
 def _compute_overview(commit_range: CommitRange, setup: CommandSetup) -> ImpactOverview:
-    with report_errors(), progress() as show:
+    with report_errors(), show_progress() as show:
         settings = setup.read()
-        services = build_services(settings, require_config_url(settings), missing_is_empty=True, progress=show)
+        services = build_services(
+            settings, require_config_url(settings), should_treat_missing_as_empty=True, report_progress=show
+        )
         with services.remotes as remotes:
             configs = ConfigVersions(services.source, services.open_config_history(), settings.config.branch)
             return build_impact_overview(compute_impact(commit_range, configs, remotes, services.pass_services))

@@ -154,7 +154,7 @@ def _redact_value(value: Any) -> Any:
 
 
 @contextmanager
-def progress() -> Iterator[Callable[[str, int, int], None]]:
+def show_progress() -> Iterator[Callable[[str, int, int], None]]:
     """Yield a callback that shows progress: one bar per stage on a terminal, after one second. Otherwise show nothing.
 
     The arguments of the callback are the stage, the number of completed items, and the total number of items.

@@ -65,7 +65,7 @@ def command(
         set_up_logs(settings, service=False)
         folder, ref = parse_package_target(target, against)
         local = read_package(folder)
-        services = build_package_services(settings, folder, read_upstream_url(local), fetching=print_fetching)
+        services = build_package_services(settings, folder, read_upstream_url(local), on_fetch=print_fetching)
         with services.upstreams as upstreams:
             if to == "3way":
                 updated = update_from_upstream(local, upstreams, services.merge, "" if ref == LATEST else ref)

@@ -61,7 +61,7 @@ def command(
         upstream = parse_upstream(source, directory, ref)
         folder = destination or Path(_get_package_name(upstream))
         check_new_folder(folder)
-        services = build_package_services(settings, folder, upstream.repo, fetching=print_fetching)
+        services = build_package_services(settings, folder, upstream.repo, on_fetch=print_fetching)
         result = _get_package(services, upstream, folder, strategy or "resource-merge", for_deployment)
         if not select_errors(result.findings):
             write_new_package(folder, result.files)
@@ -81,7 +81,7 @@ def _get_package(
     if not name:
         raise CannotRunError(f"{folder} must have a name, because the package gets the name of its folder")
     with services.upstreams as upstreams:
-        source = upstream.model_copy(update={"ref": upstream.ref or upstreams.default_branch(upstream.repo)})
+        source = upstream.model_copy(update={"ref": upstream.ref or upstreams.find_default_branch(upstream.repo)})
         result = get_package(upstreams, source, name, services.merge, strategy)
         result = replace(result, findings=(*result.findings, *find_skipped_paths(upstreams)))
     if not for_deployment or select_errors(result.findings):

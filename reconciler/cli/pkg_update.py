@@ -112,7 +112,7 @@ class _PackageUpdate:
         return exit_status_of(self.updated.findings) or (DIFFERENCES if has_differences else SUCCESS)
 
     def build_report(self) -> PackageReport:
-        outcome, headline = self._outcome_and_headline()
+        outcome, headline = self._describe_outcome()
         after = self.before if self.has_failed or self.is_blocked else self.updated.files
         locks = {"from": read_upstream_lock(self.before), "to": read_upstream_lock(after)}
         return PackageReport(
@@ -120,7 +120,7 @@ class _PackageUpdate:
             self.updated.findings, is_blocked=self.is_blocked, extra_fields=locks,
         )  # fmt: skip
 
-    def _outcome_and_headline(self) -> tuple[str, str]:
+    def _describe_outcome(self) -> tuple[str, str]:
         if self.has_failed:
             return "failed", f"{self.folder}: nothing is written"
         if self.is_blocked:

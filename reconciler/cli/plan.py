@@ -15,12 +15,12 @@ from reconciler.cli.options import (
     config_argument,
     diff_lines_option,
     fleet_option,
-    progress,
     read_settings,
     require_config_url,
     set_up_logs,
     settings_option,
     shard_option,
+    show_progress,
 )
 from reconciler.git.errors import GitError
 from reconciler.output.plan.formats import build_plan_data, format_plan_markdown, format_plan_text
@@ -57,7 +57,7 @@ def command(
     with report_errors():
         settings = read_settings(settings_file, config=config, fleet=fleet, cache=cache, shard=shard)
         set_up_logs(settings, service=False)
-        services = build_services(settings, require_config_url(settings), missing_is_empty=True)
+        services = build_services(settings, require_config_url(settings), should_treat_missing_as_empty=True)
         if watch:
             return _watch(services, settings, output, diff_lines)
         report = _run_plan(settings)
@@ -66,8 +66,10 @@ def command(
 
 
 def _run_plan(settings: Settings) -> PassReport:
-    with progress() as show:
-        services = build_services(settings, require_config_url(settings), missing_is_empty=True, progress=show)
+    with show_progress() as show:
+        services = build_services(
+            settings, require_config_url(settings), should_treat_missing_as_empty=True, report_progress=show
+        )
         with services.remotes as remotes:
             report = run_pass(services.source, remotes, services.pass_services, build_dry_run_publisher())
             findings = (*report.plan.findings, *find_unread_targets(report.plan, remotes))

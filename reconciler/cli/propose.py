@@ -8,18 +8,18 @@ from reconciler.cli.review_options import (
     CommandSetup,
     DraftSelection,
     accept_conflicts_option,
+    add_selection_options,
     author_option,
-    current_person,
+    get_current_person,
     removals_option,
     run_review_action,
-    selection_options,
 )
 from reconciler.reconcile.remotes.targets import TargetReference
 from reconciler.reconcile.review_actions import ReviewAction
 
 
 @click.command("propose")
-@selection_options
+@add_selection_options
 @removals_option
 @author_option
 @accept_conflicts_option
@@ -42,6 +42,6 @@ def command(
     """
     selection = DraftSelection(targets, is_all, selector, output, removals)
     setup = CommandSetup(config, settings_file, fleet, cache, audits=True)
-    person = current_person(setup, author)
+    person = get_current_person(setup, author)
     action = ReviewAction("propose", person.identity, accepts_conflicts=accept_conflicts, person_source=person.source)
     return run_review_action(setup, selection, action)

@@ -7,17 +7,17 @@ import click
 from reconciler.cli.review_options import (
     CommandSetup,
     DraftSelection,
+    add_selection_options,
     author_option,
-    current_person,
+    get_current_person,
     run_review_action,
-    selection_options,
 )
 from reconciler.reconcile.remotes.targets import TargetReference
 from reconciler.reconcile.review_actions import ReviewAction
 
 
 @click.command("reject")
-@selection_options
+@add_selection_options
 @author_option
 @click.option("--reason", default="", help="The reason. Other commands show it until the draft changes.")
 @click.option("--drop", is_flag=True, help="Delete the draft. A pass creates it again only with different content.")
@@ -37,6 +37,6 @@ def command(
     """Withdraw the proposal of drafts. The next pass can change these drafts again."""
     selection = DraftSelection(targets, is_all, selector, output)
     setup = CommandSetup(config, settings_file, fleet, cache, audits=True)
-    person = current_person(setup, author)
+    person = get_current_person(setup, author)
     action = ReviewAction("drop" if drop else "reject", person.identity, reason, person_source=person.source)
     return run_review_action(setup, selection, action)

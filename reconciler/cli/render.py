@@ -12,12 +12,12 @@ from reconciler.cli.exit_codes import CannotRunError
 from reconciler.cli.options import (
     cache_option,
     config_argument,
-    progress,
     read_settings,
     require_config_url,
     set_up_logs,
     settings_option,
     shard_option,
+    show_progress,
 )
 from reconciler.output.findings.formats import format_findings
 from reconciler.reconcile.publishers import check_output_folder
@@ -43,13 +43,17 @@ def command(
     config: str | None, out: Path, force: bool, settings_file: str | None, cache: str | None, shard: str | None
 ) -> int:
     """Write the content of each draft branch to DIR/<repository>, and of the status branch to DIR/status."""
-    with report_errors(), progress() as show:
+    with report_errors(), show_progress() as show:
         settings = read_settings(settings_file, config=config, cache=cache, shard=shard)
         set_up_logs(settings, service=False)
         if problem := check_output_folder(out, Path(require_config_url(settings)), force):
             raise CannotRunError(problem)
         services = build_services(
-            settings, require_config_url(settings), missing_is_empty=True, offline=True, progress=show
+            settings,
+            require_config_url(settings),
+            should_treat_missing_as_empty=True,
+            is_offline=True,
+            report_progress=show,
         )
         with services.remotes as remotes:
             report = run_pass(services.source, remotes, services.pass_services, build_folder_publisher(settings, out))

@@ -21,11 +21,11 @@ from reconciler.cli.exit_codes import ERROR_FINDING, SUCCESS, CannotRunError
 from reconciler.cli.options import (
     cache_option,
     fleet_option,
-    progress,
     read_settings,
     require_config_url,
     set_up_logs,
     settings_option,
+    show_progress,
 )
 from reconciler.git.local_repository import parse_identity, read_user_identity
 from reconciler.inspect.past import PastReader
@@ -141,7 +141,7 @@ class CommandSetup:
         return settings
 
 
-def setup_options(command: Command) -> Command:
+def add_setup_options(command: Command) -> Command:
     """Add the options of CommandSetup to a command. CONFIG is an option, because the arguments are targets."""
     config = click.option("--config", metavar="CONFIG", help="The config. Overrides the setting config.url.")
     for option in (cache_option, fleet_option, settings_option, config):
@@ -156,9 +156,9 @@ def open_review(setup: CommandSetup) -> Iterator[DraftReview]:
     Raises:
         CannotRunError: The settings, a repository or a target cannot be used.
     """
-    with report_errors(), progress() as show:
+    with report_errors(), show_progress() as show:
         settings = setup.read()
-        services = build_services(settings, require_config_url(settings), progress=show)
+        services = build_services(settings, require_config_url(settings), report_progress=show)
         with services.remotes as remotes:
             try:
                 yield DraftReview(services.source, remotes, services.pass_services)
@@ -166,12 +166,12 @@ def open_review(setup: CommandSetup) -> Iterator[DraftReview]:
                 raise CannotRunError(str(error)) from error
 
 
-def selection_options(command: Command) -> Command:
+def add_selection_options(command: Command) -> Command:
     """Add the arguments and options that select drafts to a command."""
     all_option = click.option("--all", "is_all", is_flag=True, help="Select every open draft.")
     for option in (_output_option, selector_option, all_option, targets_argument):
         command = option(command)
-    return setup_options(command)
+    return add_setup_options(command)
 
 
 @dataclass(frozen=True)
@@ -210,7 +210,7 @@ class Person:
     source: PersonSource
 
 
-def current_person(setup: CommandSetup, author: tuple[str, str] | None) -> Person:
+def get_current_person(setup: CommandSetup, author: tuple[str, str] | None) -> Person:
     """Return the person who acts: from the command line, else the Git identity, else the author in the settings.
 
     A pipeline without an identity acts as the author in the settings, and the output contains this source.
@@ -230,9 +230,11 @@ def open_history(setup: CommandSetup) -> Iterator[tuple[PastReader, CommitResolv
     Raises:
         CannotRunError: The settings, a repository, a target or a value cannot be used.
     """
-    with report_errors(), progress() as show:
+    with report_errors(), show_progress() as show:
         settings = setup.read()
-        services = build_services(settings, require_config_url(settings), fetches=not setup.offline, progress=show)
+        services = build_services(
+            settings, require_config_url(settings), can_fetch=not setup.offline, report_progress=show
+        )
         with services.remotes as remotes:
             try:
                 yield (

@@ -67,7 +67,7 @@ def command(
 def _build_work(settings: Settings, webhooks: WebhookServer, wakeups: WakeupQueue) -> ServiceWork:
     set_up_logs(settings, service=True)
     publisher = build_push_publisher(settings)
-    services = build_services(settings, require_config_url(settings), wake=lambda: wakeups.add(Wakeup.REMOTE))
+    services = build_services(settings, require_config_url(settings), wake_up=lambda: wakeups.add(Wakeup.REMOTE))
     passes = PassRunner(services.source, services.remotes, services.pass_services, publisher)
     start_webhook_server(webhooks, settings)
     schedule = PollSchedule(settings.poll_seconds, settings.poll_jitter_percent, settings.max_backoff_seconds)

@@ -14,11 +14,11 @@ from reconciler.cli.errors import exit_status_of, report_errors
 from reconciler.cli.exit_codes import CannotRunError
 from reconciler.cli.options import (
     cache_option,
-    progress,
     read_settings,
     require_config_url,
     set_up_logs,
     settings_option,
+    show_progress,
 )
 from reconciler.controllers.validation import suggest_name
 from reconciler.krm.findings import Finding
@@ -77,10 +77,10 @@ def _read_generated_kinds(
     config: str, settings_file: str | None, cache: str | None
 ) -> tuple[tuple[Kind, ...], tuple[Finding, ...]]:
     """Return the kinds that component types generate, and the findings of component types without a kind."""
-    with progress() as show:
+    with show_progress() as show:
         settings = read_settings(settings_file, config=config, cache=cache)
         set_up_logs(settings, service=False)
-        services = build_services(settings, require_config_url(settings), progress=show)
+        services = build_services(settings, require_config_url(settings), report_progress=show)
         with services.remotes:
             catalog = services.pass_services.read_catalog(services.source.read())
             generated, findings = services.pass_services.list_generated_kinds(catalog)
@@ -102,8 +102,8 @@ def _format_schema(name: str, kinds: Sequence[Kind]) -> str:
         return settings_schema()
     schema = find_schema(name, kinds)
     if schema is None:
-        known = [*(kind.name for kind in kinds), ALL, SETTINGS]
-        raise CannotRunError(f"KIND must be one of {', '.join(known)}, not {name!r}{suggest_name(name, known)}")
+        names = [*(kind.name for kind in kinds), ALL, SETTINGS]
+        raise CannotRunError(f"KIND must be one of {', '.join(names)}, not {name!r}{suggest_name(name, names)}")
     return format_schema(schema)
 
 

@@ -8,7 +8,7 @@ import click
 
 from reconciler.cli.exit_codes import ERROR_FINDING, SUCCESS
 from reconciler.cli.options import diff_lines_option
-from reconciler.cli.review_options import CommandSetup, TargetType, open_review, setup_options
+from reconciler.cli.review_options import CommandSetup, TargetType, add_setup_options, open_review
 from reconciler.output.review.open_drafts import (
     DraftDetails,
     build_draft_data,
@@ -21,7 +21,7 @@ from reconciler.review.drafts import DraftReview, check_packages_exist
 
 @click.command("show")
 @click.argument("target", metavar="CLUSTER[/PACKAGE]", type=TargetType())
-@setup_options
+@add_setup_options
 @click.option(
     "-o", "--output", type=click.Choice(["text", "markdown", "json"]), default="text", help="The output format."
 )

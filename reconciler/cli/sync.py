@@ -14,12 +14,12 @@ from reconciler.cli.options import (
     cache_option,
     config_argument,
     fleet_option,
-    progress,
     read_settings,
     require_config_url,
     set_up_logs,
     settings_option,
     shard_option,
+    show_progress,
 )
 from reconciler.output.findings.formats import build_findings_data, format_findings
 from reconciler.reconcile.pass_runner import PassRunner, PassSummary, UnpushedDraft
@@ -41,11 +41,11 @@ def command(
     output: str,
 ) -> int:
     """Run one pass: render the drafts of all targets, and push them with status files and state."""
-    with report_errors(), progress() as show:
+    with report_errors(), show_progress() as show:
         settings = read_settings(settings_file, config=config, fleet=fleet, cache=cache, shard=shard)
         set_up_logs(settings, service=False)
         publisher = build_push_publisher(settings)
-        services = build_services(settings, require_config_url(settings), progress=show)
+        services = build_services(settings, require_config_url(settings), report_progress=show)
         passes = PassRunner(
             services.source,
             services.remotes,

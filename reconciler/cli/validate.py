@@ -15,11 +15,11 @@ from reconciler.cli.options import (
     cache_option,
     config_argument,
     fleet_option,
-    progress,
     read_settings,
     require_config_url,
     set_up_logs,
     settings_option,
+    show_progress,
 )
 from reconciler.inspect.validate import ConformanceOptions, validate, validate_rendered
 from reconciler.krm.findings import Finding, Severity
@@ -75,8 +75,10 @@ def command(
         set_up_logs(settings, service=False)
         options = _build_conformance_options(schemas, kubernetes_version, is_rendered=rendered)
         location = locate_config(settings, require_config_url(settings), settings_file)
-        with progress() as show:
-            services = build_services(settings, require_config_url(settings), missing_is_empty=rendered, progress=show)
+        with show_progress() as show:
+            services = build_services(
+                settings, require_config_url(settings), should_treat_missing_as_empty=rendered, report_progress=show
+            )
             with services.remotes as remotes:
                 validated = (
                     validate_rendered(services.source, remotes, services.pass_services, options)

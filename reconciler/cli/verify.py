@@ -7,7 +7,7 @@ import json
 import click
 
 from reconciler.cli.exit_codes import DIFFERENCES, ERROR_FINDING, SUCCESS
-from reconciler.cli.review_options import CommandSetup, TargetType, offline_option, open_history, setup_options
+from reconciler.cli.review_options import CommandSetup, TargetType, add_setup_options, offline_option, open_history
 from reconciler.inspect.verify import VerifyOptions, VerifyResult, verify
 from reconciler.output.explain.verification import build_verification_data, format_verification_text
 from reconciler.reconcile.remotes.targets import TargetReference
@@ -35,7 +35,7 @@ class RepositoryOrPackageType(TargetType):
 @click.option("--diff-lines", metavar="N", type=click.IntRange(0), default=_DEFAULT_DIFF_LINES, show_default=True,
               help="The maximum number of diff lines. 0 omits diffs.")  # fmt: skip
 @offline_option
-@setup_options
+@add_setup_options
 @click.option("-o", "--output", type=click.Choice(["text", "json"]), default="text", help="The output format.")
 def command(
     targets: tuple[TargetReference, ...],

@@ -8,7 +8,7 @@ import click
 
 from reconciler.cli.exit_codes import SUCCESS
 from reconciler.cli.explain import PackageType
-from reconciler.cli.review_options import CommandSetup, offline_option, open_history, setup_options
+from reconciler.cli.review_options import CommandSetup, add_setup_options, offline_option, open_history
 from reconciler.inspect.why import explain_value
 from reconciler.output.explain.why import build_why_data, format_why_text, parse_value_query
 from reconciler.reconcile.remotes.targets import TargetReference
@@ -20,7 +20,7 @@ from reconciler.reconcile.remotes.targets import TargetReference
 @click.argument("pointer", metavar="[POINTER]", required=False, default="")
 @click.option("--draft", "drafts", is_flag=True, help="Explain the value on the draft instead of the published value.")
 @offline_option
-@setup_options
+@add_setup_options
 @click.option("-o", "--output", type=click.Choice(["text", "json"]), default="text", help="The output format.")
 def command(
     target: TargetReference,

@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 
 from reconciler.catalog.catalog import Catalog, ConfigObject
 from reconciler.catalog.codes import UNKNOWN_KIND
-from reconciler.catalog.definition_conflicts import DefinitionConflict, claimed_git_location, group_duplicate_names
+from reconciler.catalog.definition_conflicts import DefinitionConflict, get_claimed_git_location, group_duplicate_names
 from reconciler.catalog.known_kinds import KNOWN_KINDS, PORCH_GROUP, find_known_group, suggest_kind
 from reconciler.controllers.clusters.inventory import CLUSTER_KINDS
 from reconciler.controllers.codes import KAFKA_NOT_PLACED
@@ -58,7 +58,7 @@ def find_conflicting_objects(catalog: Catalog) -> Iterator[DefinitionConflict]:
             yield DefinitionConflict(
                 manifests,
                 f'has the name "{name}", which must be unique in the whole config',
-                claimed_location=claimed_git_location,
+                claimed_location=get_claimed_git_location,
             )
     yield from _find_binding_conflicts(catalog)
     yield from _find_file_conflicts(catalog)
@@ -117,7 +117,7 @@ def _find_file_conflicts(catalog: Catalog) -> Iterator[DefinitionConflict]:
         yield DefinitionConflict(
             manifests,
             f'would be written to the file "{name}" of the package "{namespace}"',
-            claimed_location=claimed_git_location,
+            claimed_location=get_claimed_git_location,
         )
 
 

@@ -76,13 +76,13 @@ def _render_job(job: Job, renderer: PackageRenderer) -> JobResult:
         with isolation_boundary(f"package {job.variant.target}"):
             rendered = renderer(job.variant, job.inputs)
             # The worker compares, because only the worker has the contents of both trees in memory.
-            previous = _previous_files(job.inputs)
+            previous = _get_previous_files(job.inputs)
             return RenderedPackage(rendered, previous.id, compare_packages(previous, rendered.files))
     except (InterruptedFunctionError, ScopeFailedError) as error:
         return error
 
 
-def _previous_files(inputs: RenderInputs) -> FileTree:
+def _get_previous_files(inputs: RenderInputs) -> FileTree:
     """Return the files that the render replaces: the draft if there is one, otherwise the published package."""
     side = inputs.drafted or inputs.published
     return side.files if side else FileTree()

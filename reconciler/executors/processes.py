@@ -99,16 +99,16 @@ class _Pending:
         self._jobs = jobs
         self._running = [self._send(workers, packed) for packed in pack_jobs(context, jobs)]
 
-    def _send(self, workers: Sequence[_Worker], packed: PackedJobs) -> tuple[_Worker, PackedJobs, _Sent]:
-        worker = min(workers, key=lambda worker: worker.waiting)
+    def _send(self, workers: Sequence[_Worker], packed: PackedJobs) -> tuple[_Worker, PackedJobs, _RunningBatch]:
+        worker = min(workers, key=lambda worker: worker.running_count)
         return worker, packed, worker.send(packed, self._context)
 
     def results(self) -> Sequence[JobResult]:
-        return collect_results((packed, self._take(worker, packed, sent)) for worker, packed, sent in self._running)
+        return collect_results((packed, self._take(worker, packed, batch)) for worker, packed, batch in self._running)
 
-    def _take(self, worker: _Worker, packed: PackedJobs, sent: _Sent) -> Sequence[JobResult]:
+    def _take(self, worker: _Worker, packed: PackedJobs, running: _RunningBatch) -> Sequence[JobResult]:
         try:
-            return worker.take(packed, sent)
+            return worker.wait_for_results(packed, running)
         except BrokenProcessPool:
             # The worker process ended. Render each job alone to find the job that ends it.
             return [self._render_alone(worker, number) for number in packed.job_numbers]
@@ -117,14 +117,14 @@ class _Pending:
         """Render one job of a lost batch alone, so that only a job that ends the worker again is reported."""
         packed = pack_batch(self._context, [self._jobs[number]], (number,))
         try:
-            (result,) = worker.take(packed, worker.send(packed, self._context))
+            (result,) = worker.wait_for_results(packed, worker.send(packed, self._context))
         except BrokenProcessPool:
             return InterruptedFunctionError("the worker process ended while it rendered the package")
         return result
 
 
 @dataclass(frozen=True)
-class _Sent:
+class _RunningBatch:
     """A running batch and the process pool that renders it."""
 
     future: Future[bytes]
@@ -140,11 +140,11 @@ class _Worker:
         self._known_ids: set[str] = set()
         self._bytes = 0
         self._pool = self._start_pool()
-        self.waiting = 0
+        self.running_count = 0
 
     def _start_pool(self) -> ProcessPoolExecutor:
         pool = ProcessPoolExecutor(
-            1, _fork_server(self._renderer_factory), _initialize_worker, (self._renderer_factory,)
+            1, _create_fork_server(self._renderer_factory), _initialize_worker, (self._renderer_factory,)
         )
         self._start_check = pool.submit(_report_started)
         return pool
@@ -158,43 +158,45 @@ class _Worker:
         except BrokenProcessPool as error:
             raise ExecutorUnusableError("the worker processes do not start") from error
 
-    def send(self, packed: PackedJobs, context: PackedContext) -> _Sent:
+    def send(self, packed: PackedJobs, context: PackedContext) -> _RunningBatch:
         """Start to render a batch."""
-        self.waiting += 1
+        self.running_count += 1
         try:
             return self._submit(packed, context)
         except BrokenProcessPool:
             self._restart(self._pool)
             return self._submit(packed, context)
 
-    def _submit(self, packed: PackedJobs, context: PackedContext) -> _Sent:
+    def _submit(self, packed: PackedJobs, context: PackedContext) -> _RunningBatch:
         if should_clear := self._bytes > _MAX_CACHED_BYTES:
             self._clear_known_ids()
         contents = pack_trees({key: tree for key, tree in packed.trees.items() if key not in self._known_ids})
         new_context = b"" if context.digest in self._known_ids else context.data
         self._known_ids |= packed.trees.keys() | {context.digest}
         self._bytes += len(contents)
-        return _Sent(self._pool.submit(_render_batch, packed.batch, new_context, contents, should_clear), self._pool)
+        return _RunningBatch(
+            self._pool.submit(_render_batch, packed.batch, new_context, contents, should_clear), self._pool
+        )
 
     def _clear_known_ids(self) -> None:
         self._known_ids.clear()
         self._bytes = 0
 
-    def take(self, packed: PackedJobs, sent: _Sent) -> Sequence[JobResult]:
+    def wait_for_results(self, packed: PackedJobs, running: _RunningBatch) -> Sequence[JobResult]:
         """Wait for a batch and return its results.
 
         Raises:
             BrokenProcessPool: The process ended. Another process is ready.
             ExecutorUnusableError: Processes do not start, or the batch took too long.
         """
-        self.waiting -= 1
+        self.running_count -= 1
         seconds = self._limit.next_timeout_seconds()
         try:
-            data = sent.future.result(seconds)
+            data = running.future.result(seconds)
         except TimeoutError as error:
             raise self._limit.record_timeout() from error
         except BrokenProcessPool:
-            self._restart(sent.pool)
+            self._restart(running.pool)
             raise
         return packed.unpack_results(data)
 
@@ -214,7 +216,7 @@ class _Worker:
             process.kill()
 
 
-def _fork_server(renderer_factory: RendererFactory) -> BaseContext:
+def _create_fork_server(renderer_factory: RendererFactory) -> BaseContext:
     """Return the fork server context. The fork server stays alive and imports the workers' modules once."""
     context = get_context("forkserver")
     context.set_forkserver_preload([__name__, type(renderer_factory).__module__])

@@ -66,19 +66,19 @@ def unpack_with_trees(data: bytes, trees: Trees) -> Any:
     return _unpack(data, trees.__getitem__)
 
 
-def pack_without_files(value: object, known: Collection[FileKey]) -> bytes:
-    """Serialize a value. Files whose key is in `known`, because the receiver has them, are replaced by that key."""
+def pack_without_files(value: object, receiver_keys: Collection[FileKey]) -> bytes:
+    """Serialize a value. Files that the receiver has (`receiver_keys`) are replaced by their keys."""
 
     def name(file: File) -> FileKey | None:
         key = (file.id, file.executable)
-        return key if key in known else None
+        return key if key in receiver_keys else None
 
     return _pack(value, File, name)
 
 
-def unpack_with_files(data: bytes, known: Mapping[FileKey, File]) -> Any:
+def unpack_with_files(data: bytes, files: Mapping[FileKey, File]) -> Any:
     """Deserialize a value of `pack_without_files`."""
-    return _unpack(data, known.__getitem__)
+    return _unpack(data, files.__getitem__)
 
 
 def index_files(trees: Sequence[FileTree]) -> dict[FileKey, File]:

@@ -93,8 +93,8 @@ class GitCommand:
         """
         source = subprocess.PIPE if isinstance(stdin, bytes) else stdin
         with self.start(*arguments, stdin=source, lock_descriptor=lock_descriptor) as process:
-            output, words = self._communicate(process, arguments[0], stdin if isinstance(stdin, bytes) else None)
-            result = GitResult(process.returncode, output, self.clean_output(words))
+            output, error_output = self._communicate(process, arguments[0], stdin if isinstance(stdin, bytes) else None)
+            result = GitResult(process.returncode, output, self.clean_output(error_output))
             if process in self._interrupted:
                 raise InterruptedGitError(f"git {arguments[0]} of {self._url.text} was ended on request")
         if result.exit_code not in accepted_exit_codes:
@@ -121,8 +121,8 @@ class GitCommand:
         if credential is None:
             yield CredentialHelper()
             return
-        with provide_credential(credential, url) as given:
-            yield given
+        with provide_credential(credential, url) as helper:
+            yield helper
 
     @contextmanager
     def _start_process(

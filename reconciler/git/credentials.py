@@ -42,8 +42,8 @@ class Credential:
 
 
 def _is_below(path: str, prefix: str) -> bool:
-    plain, plain_prefix = path.removesuffix(".git"), prefix.removesuffix(".git")
-    return not plain_prefix or plain == plain_prefix or path.startswith(f"{plain_prefix}/")
+    plain_path, plain_prefix = path.removesuffix(".git"), prefix.removesuffix(".git")
+    return not plain_prefix or plain_path == plain_prefix or path.startswith(f"{plain_prefix}/")
 
 
 @dataclass(frozen=True)

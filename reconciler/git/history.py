@@ -136,7 +136,7 @@ class MirrorHistory:
 
     def _resolve_base(self, name: str) -> CommitId | None:
         """Return the commit of a name without ancestry suffix, in the order in which git resolves names."""
-        short = self._mirror.default_branch() if name in ("HEAD", "@") else name
+        short = self._mirror.find_default_branch() if name in ("HEAD", "@") else name
         prefixes = ("", "refs/", "refs/tags/", "refs/heads/")
         refs = (*(prefix + short for prefix in prefixes), f"refs/heads/{short.removeprefix('origin/')}")
         commits = (self._mirror.peel_ref(ref) for ref in refs)

@@ -140,7 +140,7 @@ class Mirror:
         Raises:
             GitError: The fetch failed.
         """
-        self._refspecs |= dict.fromkeys(_refspecs(kind, state_ref_prefix, branches))
+        self._refspecs |= dict.fromkeys(_build_refspecs(kind, state_ref_prefix, branches))
         self._fetch(self._refspecs)
 
     def fetch_tags(self, name_prefixes: Iterable[str]) -> None:
@@ -167,7 +167,7 @@ class Mirror:
             return
         refspec_list = tuple(refspecs)
         # A failure without a known cause may come from the mirror: a fetch into a new mirror decides.
-        self._repairing(lambda: self._fetch_once(refspec_list), GitFailedError)
+        self._run_with_repair(lambda: self._fetch_once(refspec_list), GitFailedError)
 
     def _fetch_once(self, refspecs: Sequence[str]) -> None:
         with self._storage.lock() as lock_descriptor:
@@ -182,21 +182,21 @@ class Mirror:
                 self._read_refs()
                 self._has_new_objects = self._has_new_objects or before != self._refs
 
-    def _repairing(self, attempt: Callable[[], _T], *damage: type[GitError]) -> _T:
+    def _run_with_repair(self, attempt: Callable[[], _T], *damage: type[GitError]) -> _T:
         """Return the result of `attempt`; if it detects damage, rebuild the mirror and try once more.
 
         `damage` are errors, in addition to MirrorCorruptError, that can be signs of damage. If the error also occurs in
         the rebuilt mirror, it does not come from the mirror, and this object does not rebuild it again.
         """
-        signs: tuple[type[GitError], ...] = (MirrorCorruptError, *damage)
+        damage_types: tuple[type[GitError], ...] = (MirrorCorruptError, *damage)
         try:
             return attempt()
-        except signs as error:
+        except damage_types as error:
             if not self._rebuild_after(error):
                 raise
             try:
                 return attempt()
-            except signs:
+            except damage_types:
                 self._is_repair_useless = True
                 raise
 
@@ -245,18 +245,18 @@ class Mirror:
     def _read_refs(self) -> None:
         self._ref_timestamps = self._storage.read_ref_timestamps()
         ref_format = "--format=%(refname) %(objectname) %(objecttype) %(*objectname) %(*objecttype)"
-        rows = [line.split(" ") for line in self._query("for-each-ref", ref_format, TRACKING_PREFIX).lines]
+        rows = [line.split(" ") for line in self._run_query("for-each-ref", ref_format, TRACKING_PREFIX).lines]
         refs = {"refs/" + row[0].removeprefix(TRACKING_PREFIX): row[1:] for row in rows}
-        self._refs = {ref: CommitId(own) for ref, (own, *_) in refs.items()}
-        self._peeled = {ref: CommitId(own) for ref, (own, kind, *_) in refs.items() if kind == "commit"}
+        self._refs = {ref: CommitId(object_id) for ref, (object_id, *_) in refs.items()}
+        self._peeled = {ref: CommitId(object_id) for ref, (object_id, kind, *_) in refs.items() if kind == "commit"}
         self._peeled |= {ref: CommitId(inner) for ref, (_, _, inner, kind) in refs.items() if kind == "commit"}
-        self._peel({ref: own for ref, (own, _, _, kind) in refs.items() if kind == "tag"})
+        self._peel({ref: object_id for ref, (object_id, _, _, kind) in refs.items() if kind == "tag"})
 
     def _peel(self, tags: Mapping[str, str]) -> None:
         if not tags:
             return
         request = "".join(f"{tag}^{{commit}}\n" for tag in tags.values())
-        lines = self._query("cat-file", "--batch-check=%(objectname) %(objecttype)", stdin=request.encode()).lines
+        lines = self._run_query("cat-file", "--batch-check=%(objectname) %(objecttype)", stdin=request.encode()).lines
         results = zip(tags, (line.split(" ") for line in lines), strict=True)
         self._peeled |= {ref: CommitId(columns[0]) for ref, columns in results if columns[1:] == ["commit"]}
 
@@ -264,14 +264,18 @@ class Mirror:
         """Return a reader of this mirror's objects; close it, or use it as a context manager."""
         options = self._options
         return ObjectReader(
-            self._storage.command, options.timeout_seconds, options.max_object_bytes, self._repairing, self._is_head
+            self._storage.command,
+            options.timeout_seconds,
+            options.max_object_bytes,
+            self._run_with_repair,
+            self._is_head,
         )
 
     def _is_head(self, commit: str) -> bool:
         """Return whether a ref of the remote points to this commit, so that the mirror must contain it."""
         return commit in self.refs().values()
 
-    def default_branch(self) -> str:
+    def find_default_branch(self) -> str:
         """Return the short name of the remote's default branch.
 
         Raises:
@@ -330,11 +334,11 @@ class Mirror:
             GitError: The mirror does not contain one of the commits.
         """
         ids = (check_object_id(ancestor), check_object_id(commit))
-        return self._query("merge-base", "--is-ancestor", *ids, accepted_exit_codes=(0, 1)).exit_code == 0
+        return self._run_query("merge-base", "--is-ancestor", *ids, accepted_exit_codes=(0, 1)).exit_code == 0
 
     def merge_base(self, first: CommitId, second: CommitId) -> CommitId | None:
         """Return the last commit in both histories (git chooses among several); None if there is none."""
-        lines = self._query(
+        lines = self._run_query(
             "merge-base", check_object_id(first), check_object_id(second), accepted_exit_codes=(0, 1)
         ).lines
         return CommitId(lines[0]) if lines else None
@@ -358,12 +362,12 @@ class Mirror:
         )
         if not exists or not self.is_ancestor(old, new):
             return None
-        lines = self._query("rev-list", "--first-parent", "--reverse", new, f"^{old}", "--").lines
+        lines = self._run_query("rev-list", "--first-parent", "--reverse", new, f"^{old}", "--").lines
         return [CommitId(line) for line in lines]
 
     def find_last_change(self, commit: CommitId, path: str) -> CommitId | None:
         """Return the last commit along first parents up to `commit` that changed a file or directory."""
-        lines = self._query(
+        lines = self._run_query(
             "rev-list", "-1", "--first-parent", check_object_id(commit), "--", f":(literal){path}"
         ).lines
         return CommitId(lines[0]) if lines else None
@@ -375,7 +379,7 @@ class Mirror:
         """
         excluded = [f"^{check_object_id(since)}"] if since else []
         arguments = ("--first-parent", check_object_id(commit), *excluded, "--", f":(literal){path}")
-        return [CommitId(line) for line in self._query("rev-list", *arguments).lines]
+        return [CommitId(line) for line in self._run_query("rev-list", *arguments).lines]
 
     def list_commits_changing_any(self, commit: CommitId, paths: Iterable[str], limit: int) -> list[CommitId]:
         """Return at most `limit` commits along first parents up to `commit` that changed any path, newest first."""
@@ -386,12 +390,12 @@ class Mirror:
             "--",
             *(f":(literal){path}" for path in paths),
         )
-        return [CommitId(line) for line in self._query("rev-list", *arguments).lines]
+        return [CommitId(line) for line in self._run_query("rev-list", *arguments).lines]
 
     def list_merged_commits_changing(self, merge: CommitId, path: str) -> list[CommitId]:
         """Return the commits of the merged branch that changed a file or directory, newest first, without the merge."""
         arguments = (check_object_id(merge), f"^{merge}^1", "--", f":(literal){path}")
-        lines = self._query("rev-list", "--full-history", *arguments).lines
+        lines = self._run_query("rev-list", "--full-history", *arguments).lines
         return [CommitId(line) for line in lines if line != merge]
 
     def write_commits(self, commits: Sequence[NewCommit]) -> list[CommitId]:
@@ -431,7 +435,7 @@ class Mirror:
         if not commits:
             return []
         self._has_new_objects = True
-        return self._repairing(lambda: self._import_once(commits, author))
+        return self._run_with_repair(lambda: self._import_once(commits, author))
 
     def _import_once(self, commits: Sequence[NewCommit], author: tuple[str, str]) -> list[CommitId]:
         with self._storage.lock() as lock_descriptor, self._import_stream(commits, author) as stream:
@@ -546,13 +550,13 @@ class Mirror:
         self._root = None
         self._storage.discard()
 
-    def _query(self, *arguments: str, stdin: bytes = b"", accepted_exit_codes: tuple[int, ...] = (0,)) -> GitResult:
+    def _run_query(self, *arguments: str, stdin: bytes = b"", accepted_exit_codes: tuple[int, ...] = (0,)) -> GitResult:
         """Run a command that reads the mirror; if the mirror is damaged, rebuild it."""
 
         def run() -> GitResult:
             return self._run(*arguments, stdin=stdin, accepted_exit_codes=accepted_exit_codes)
 
-        return self._repairing(run, GitFailedError)
+        return self._run_with_repair(run, GitFailedError)
 
     def _run(
         self,
@@ -566,7 +570,7 @@ class Mirror:
         )
 
 
-def _refspecs(kind: FetchKind, state_ref_prefix: str, branches: Sequence[str] | None) -> list[str]:
+def _build_refspecs(kind: FetchKind, state_ref_prefix: str, branches: Sequence[str] | None) -> list[str]:
     # The patterns end with a star, because an exact name that the remote does not have fails the whole fetch.
     patterns = ["refs/heads/*"] if branches is None else [check_ref(f"refs/heads/{name}") + "*" for name in branches]
     if kind in ("upstream", "both"):

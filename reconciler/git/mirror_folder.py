@@ -37,7 +37,7 @@ class MirrorFolder:
     """One mirror's folder in the cache. `path` and `command` are for the code that works in it."""
 
     def __init__(self, cache_folder: Path, url: GitUrl, options: GitOptions) -> None:
-        self.path = cache_folder.absolute() / mirror_folder_name(url)
+        self.path = cache_folder.absolute() / build_mirror_folder_name(url)
         self.command = GitCommand(self.path, url, options)
         self._unfinished_command = GitCommand(self._unfinished, url, options)
         self._url = url
@@ -273,7 +273,7 @@ def translate_write_errors(folder: Path) -> Iterator[None]:
         raise CacheUnusableError(f"{folder} cannot be written: {error.strerror or error}") from error
 
 
-def mirror_folder_name(url: GitUrl) -> str:
+def build_mirror_folder_name(url: GitUrl) -> str:
     """Return the folder name of a URL's mirror: a readable part and a unique hash.
 
     All spellings of a remote URL share a mirror. Two local paths that differ only in `.git` may be two repositories.

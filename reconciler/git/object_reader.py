@@ -249,8 +249,8 @@ class ObjectReader:
         while pending:
             folder, folder_prefix, depth = pending.pop()
             entries = self.tree(folder)
-            if faults := find_malformed_entries(entries):
-                raise TreeMalformedError(f"{folder_prefix or 'the folder'}: {next(iter(faults.values()))}")
+            if malformed := find_malformed_entries(entries):
+                raise TreeMalformedError(f"{folder_prefix or 'the folder'}: {next(iter(malformed.values()))}")
             count += len(entries)
             if count > max_entries or depth > _MAX_DEPTH:
                 hint = "" if max_entries == _MAX_ENTRIES else ", or raise the setting limits.folder_files"
@@ -294,12 +294,12 @@ class ObjectReader:
         return self._read_answer(object_id)
 
     def _read_with_repair(self, read: Callable[[], _T], *damage: type[GitError]) -> _T:
-        signs: tuple[type[GitError], ...] = (MirrorCorruptError, *damage)
+        damage_types: tuple[type[GitError], ...] = (MirrorCorruptError, *damage)
 
         def attempt() -> _T:
             try:
                 return read()
-            except signs:
+            except damage_types:
                 # The process has opened the files of the damaged mirror.
                 self.close()
                 raise

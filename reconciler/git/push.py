@@ -284,7 +284,7 @@ class RefPusher:
             lock_descriptor,
             "-c",
             _TRACK_ALL_REFS,
-            how=[*atomic, "--force-with-lease"],
+            flags=[*atomic, "--force-with-lease"],
         )
         return self._read_attempt(result)
 
@@ -294,10 +294,10 @@ class RefPusher:
         options: Sequence[str],
         lock_descriptor: int,
         *settings: str,
-        how: Sequence[str] = (),
+        flags: Sequence[str] = (),
     ) -> GitResult:
         return self._command.run(
-            *settings, "push", "--porcelain", *how, "--no-verify", "--no-progress", "--no-signed",
+            *settings, "push", "--porcelain", *flags, "--no-verify", "--no-progress", "--no-signed",
             "--recurse-submodules=no", *(f"--push-option={option}" for option in options), "origin", *refspecs,
             lock_descriptor=lock_descriptor, accepted_exit_codes=(0, 1, 128, 255),
         )  # fmt: skip
@@ -366,8 +366,8 @@ def _check_units(units: Sequence[PushUnit]) -> None:
                 check_object_id(object_id)
 
 
-def _find_conflicting_units(units: Sequence[PushUnit], known: Mapping[str, str]) -> dict[str, PushOutcome]:
-    names = set(known) - {update.ref for unit in units for update in unit.updates if update.new is None}
+def _find_conflicting_units(units: Sequence[PushUnit], existing_refs: Mapping[str, str]) -> dict[str, PushOutcome]:
+    names = set(existing_refs) - {update.ref for unit in units for update in unit.updates if update.new is None}
     folders = {folder for name in names for folder in list_parent_folders(name)}
     outcomes: dict[str, PushOutcome] = {}
     for unit in sorted(units, key=lambda unit: unit.name):
@@ -439,11 +439,11 @@ def find_ref_moved_by_push(
     Such a branch had the commit of a pushed ref before the push, and has it after the push.
     """
     # The push cannot have gone through a symbolic ref whose target is another branch.
-    others = {
+    other_refs = {
         ref: value for ref, value in after.commits.items() if ref not in pushed and ref not in after.symbolic_targets
     }
     for update in filter(_is_moving, unit.updates):
-        for ref, value in others.items():
+        for ref, value in other_refs.items():
             previous = before.commits.get(ref)
             if (value, previous) == (update.new, update.expected):
                 return SymbolicRefError(

@@ -183,10 +183,10 @@ def push_until_settled(
 
 
 def _sort_group(
-    group: Sequence[PushUnit], attempt: PushAttempt, look: ListRemoteRefs
+    group: Sequence[PushUnit], attempt: PushAttempt, list_remote_refs: ListRemoteRefs
 ) -> tuple[dict[str, PushOutcome], list[PushUnit]]:
     try:
-        remote = look()
+        remote = list_remote_refs()
     except GitError as error:
         return {unit.name: PushFailed(attempt.error or error) for unit in group}, []
     is_alone = len(group) == 1 and _without_present_updates(group[0], remote) == group[0]

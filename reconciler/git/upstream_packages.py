@@ -53,18 +53,18 @@ class UpstreamPackages:
             self._fetched[key] = self._fetch(*key)
         return self._fetched[key]
 
-    def default_branch(self, repo: str) -> str:
+    def find_default_branch(self, repo: str) -> str:
         """Return the default branch of a repository.
 
         Raises:
             GitError: The repository cannot be read.
         """
-        return self._open_repository(repo)[0].default_branch()
+        return self._open_repository(repo)[0].find_default_branch()
 
     def _fetch(self, repo: str, directory: str, ref: str) -> FetchedPackage:
         mirror, reader = self._open_repository(repo)
         folder = normpath(f"/{directory}").strip("/")
-        resolved_ref, commit = _resolve(mirror, folder, ref or mirror.default_branch())
+        resolved_ref, commit = _resolve(mirror, folder, ref or mirror.find_default_branch())
         entry = reader.entry(reader.commit(commit).tree, folder)
         if entry is None or not entry.is_tree:
             raise ObjectMissingError(f'{mirror.url} must have a folder "{folder}" at {resolved_ref} ({commit[:12]})')

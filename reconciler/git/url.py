@@ -47,7 +47,7 @@ class GitUrl:
     @property
     def identity(self) -> str:
         """The normal form that is equal for all spellings of one repository; only for comparison, never for access."""
-        return _local_identity(self.text) if self.is_local else normalize_repository_url(self.text)
+        return _find_local_identity(self.text) if self.is_local else normalize_repository_url(self.text)
 
 
 def parse_url(text: str, base: str = "") -> GitUrl:
@@ -69,7 +69,7 @@ def parse_url(text: str, base: str = "") -> GitUrl:
     if scp and scp["host"].lower() in _SCHEMES:
         raise UrlRefusedError(f"the URL {redact_url(text)!r} must have two slashes after its scheme")
     if scp and not text.startswith(("/", "./", "../")) and "/" not in text.split(":", 1)[0]:
-        return _remote(text, "ssh", text, unquote(scp["path"]))
+        return _create_remote_url(text, "ssh", text, unquote(scp["path"]))
     return _resolve(text, base)
 
 
@@ -108,24 +108,24 @@ def _parse_with_scheme(text: str) -> GitUrl:
     bracketed_host = f"[{host}]" if ":" in host else host
     suffix = f":{port}" if port and port != _PORTS[scheme] else ""
     normal = f"{scheme}://{user}{bracketed_host}{suffix}{parts.path.rstrip('/')}"
-    return _remote(normal, scheme, text.rstrip("/"), unquote(parts.path))
+    return _create_remote_url(normal, scheme, text.rstrip("/"), unquote(parts.path))
 
 
-def _remote(text: str, scheme: str, connect: str, path: str) -> GitUrl:
+def _create_remote_url(text: str, scheme: str, connection_url: str, path: str) -> GitUrl:
     # A path with ".." (also written as %2e%2e) would leave the allowed prefix.
     if ".." in path.split("/") or path.lstrip("/").startswith("-") or not path.strip("/"):
         raise UrlRefusedError(f"the URL {redact_url(text)!r} must have a plain path")
     checked_scheme: Scheme = "https" if scheme == "https" else "http" if scheme == "http" else "ssh"
-    return GitUrl(text, checked_scheme, connect)
+    return GitUrl(text, checked_scheme, connection_url)
 
 
 def _parse_file(text: str, host: str, path: str) -> GitUrl:
     if host not in {"", "localhost"} or not path.startswith("/"):
         raise UrlRefusedError(f"the URL {redact_url(text)!r} must name an absolute path: file:///path")
-    return _local(path)
+    return _create_local_url(path)
 
 
-def _local(path: str) -> GitUrl:
+def _create_local_url(path: str) -> GitUrl:
     normal = posixpath.normpath(path)
     return GitUrl(normal, "file", normal)
 
@@ -134,7 +134,7 @@ def _resolve(text: str, base: str) -> GitUrl:
     if base.lower().startswith("file://"):
         base = parse_url(base).text
     if text.startswith("/") or base.startswith("/") or ":" not in base:
-        return _local(posixpath.join(Path.cwd(), base, text))
+        return _create_local_url(posixpath.join(Path.cwd(), base, text))
     head, path = _split_host(base)
     joined = posixpath.normpath(posixpath.join("/", path, text))
     return parse_url(head + (joined if path.startswith("/") else joined.lstrip("/")))
@@ -146,7 +146,7 @@ def _split_host(url: str) -> tuple[str, str]:
     return (url[:start], url[start:]) if start > 0 else (url, "/")
 
 
-def _local_identity(path: str) -> str:
+def _find_local_identity(path: str) -> str:
     """Return the folder that Git uses for a path: `.git` of the work tree, the path itself, or the path with `.git`."""
     for folder in (f"{path}/.git", path, f"{path}.git"):
         if (Path(folder) / "HEAD").exists():
@@ -183,11 +183,11 @@ def check_url_allowed(url: GitUrl, allowed: tuple[str, ...]) -> None:
     """
     if not allowed and url.scheme == "http":
         raise UrlRefusedError(f"{url.text!r} must use https: http is allowed only where allowed_urls names it")
-    if allowed and not any(_matches(form, pattern) for form in _forms(url) for pattern in allowed):
+    if allowed and not any(_matches(form, pattern) for form in _list_forms(url) for pattern in allowed):
         raise UrlRefusedError(f"{url.text!r} is not among the allowed_urls of the settings")
 
 
-def _forms(url: GitUrl) -> tuple[str, ...]:
+def _list_forms(url: GitUrl) -> tuple[str, ...]:
     if url.is_local:
         return (url.text, f"file://{url.text}")
     if _WITH_SCHEME.match(url.text):
@@ -199,5 +199,5 @@ def _forms(url: GitUrl) -> tuple[str, ...]:
 def _matches(text: str, pattern: str) -> bool:
     if any(character in pattern for character in "*?"):
         return fnmatchcase(text, pattern)
-    exact = pattern.rstrip("/")
-    return text == exact or text.startswith(exact + "/") or (exact.endswith(":") and text.startswith(exact))
+    prefix = pattern.rstrip("/")
+    return text == prefix or text.startswith(prefix + "/") or (prefix.endswith(":") and text.startswith(prefix))

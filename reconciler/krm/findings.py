@@ -21,8 +21,8 @@ MAX_MESSAGE_CHARACTERS = 4_000
 def join_messages(messages: Iterable[str]) -> str:
     """Return the first five different messages as one text, with the number of the others: `a; b; … and 95 more`."""
     distinct = tuple(dict.fromkeys(messages))
-    rest = len(distinct) - MAX_EXAMPLES
-    return "; ".join([*distinct[:MAX_EXAMPLES], *([f"… and {rest} more"] if rest > 0 else [])])
+    more_count = len(distinct) - MAX_EXAMPLES
+    return "; ".join([*distinct[:MAX_EXAMPLES], *([f"… and {more_count} more"] if more_count > 0 else [])])
 
 
 def truncate_message(message: str) -> str:
@@ -62,8 +62,8 @@ class SourceLocation:
     owner: str = ""
 
     def __str__(self) -> str:
-        place = f"{self.file}:{self.line}" if self.file and self.line else self.file
-        return " ".join(part for part in (self.package, place, self.object, self.pointer, self.owner) if part)
+        file_and_line = f"{self.file}:{self.line}" if self.file and self.line else self.file
+        return " ".join(part for part in (self.package, file_and_line, self.object, self.pointer, self.owner) if part)
 
 
 @dataclass(frozen=True)

@@ -100,15 +100,15 @@ def _is_panic(error: BaseException) -> bool:
 def _find_raising_function(error: BaseException) -> str:
     """Return the qualified name of the innermost function of this program in the traceback."""
     frames = (frame for frame, _ in traceback.walk_tb(error.__traceback__))
-    functions = [_qualified_name(frame) for frame in frames if _module_name(frame).startswith("reconciler.")]
+    functions = [_get_qualified_name(frame) for frame in frames if _get_module_name(frame).startswith("reconciler.")]
     return functions[-1] if functions else ""
 
 
-def _qualified_name(frame: FrameType) -> str:
-    return f"{_module_name(frame)}.{frame.f_code.co_qualname}"
+def _get_qualified_name(frame: FrameType) -> str:
+    return f"{_get_module_name(frame)}.{frame.f_code.co_qualname}"
 
 
-def _module_name(frame: FrameType) -> str:
+def _get_module_name(frame: FrameType) -> str:
     return str(frame.f_globals.get("__name__", ""))
 
 

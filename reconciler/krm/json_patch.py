@@ -49,7 +49,7 @@ def _apply_one(data: Any, operation: Any, index: int) -> Any:
         return patch.apply(data, in_place=True)
     # jsonpatch does not convert the errors of its pointer library.
     except (jsonpatch.JsonPatchException, jsonpointer.JsonPointerException) as error:
-        raise PatchError(index, pointer, _sentence(error)) from error
+        raise PatchError(index, pointer, _format_reason(error)) from error
 
 
 def _read(operation: Any, index: int) -> tuple[str, jsonpatch.JsonPatch]:
@@ -63,8 +63,8 @@ def _read(operation: Any, index: int) -> tuple[str, jsonpatch.JsonPatch]:
     try:
         return pointer, jsonpatch.JsonPatch([dict(operation)])
     except (jsonpatch.JsonPatchException, jsonpointer.JsonPointerException) as error:
-        raise PatchError(index, pointer, _sentence(error)) from error
+        raise PatchError(index, pointer, _format_reason(error)) from error
 
 
-def _sentence(error: Exception) -> str:
+def _format_reason(error: Exception) -> str:
     return str(error).splitlines()[0] if str(error) else type(error).__name__

@@ -65,7 +65,7 @@ class CommandFunctions:
             )
         if not (Path(command[0]).is_file() and os.access(command[0], os.X_OK)):
             return FunctionUnavailable(f"{command[0]} is not an executable file", ABSENT_FINGERPRINT)
-        identity = f"{self._digest(command[0])} {self._limits.memory_bytes} {self._limits.output_bytes}"
+        identity = f"{self._compute_digest(command[0])} {self._limits.memory_bytes} {self._limits.output_bytes}"
         return FunctionMatch(_Command(command, self._limits, self._interrupted_calls), (0, 0, 0), identity=identity)
 
     def refresh(self) -> None:
@@ -77,7 +77,7 @@ class CommandFunctions:
         is_plain_path = path.is_absolute() and str(path) == program and ".." not in path.parts
         return is_plain_path and any(path.match(pattern) for pattern in self._patterns)
 
-    def _digest(self, program: str) -> str:
+    def _compute_digest(self, program: str) -> str:
         if program not in self._digests:
             try:
                 with Path(program).open("rb") as content:
@@ -91,7 +91,7 @@ class CommandFunctions:
 class _Command:
     """One command as a function."""
 
-    words: tuple[str, ...]
+    arguments: tuple[str, ...]
     limits: ProcessLimits
     interrupted_calls: InterruptedCalls
 
@@ -100,9 +100,9 @@ class _Command:
     ) -> FunctionOutput:
         """Run the command. Raises InterruptedFunctionError."""
         stdin = format_request(items, config).encode()
-        key = f"{shlex.join(self.words)} {hashlib.sha256(stdin).hexdigest()}"
+        key = f"{shlex.join(self.arguments)} {hashlib.sha256(stdin).hexdigest()}"
         return self.interrupted_calls.call(
-            key, lambda: read_function_output(self.words[0], items, self._run(stdin), self.limits)
+            key, lambda: read_function_output(self.arguments[0], items, self._run(stdin), self.limits)
         )
 
     def _run(self, stdin: bytes) -> ProcessResult:
@@ -110,9 +110,9 @@ class _Command:
         with _create_empty_folder() as directory:
             environment = {**_ENVIRONMENT, "HOME": directory, "TMPDIR": directory}
             spec = ProcessSpec(
-                (sys.executable, "-I", "-S", _LIMIT_PROGRAM, *limits, *self.words), Path(directory), environment
+                (sys.executable, "-I", "-S", _LIMIT_PROGRAM, *limits, *self.arguments), Path(directory), environment
             )
-            result = run_limited(self.words[0], spec, stdin, self.limits)
+            result = run_limited(self.arguments[0], spec, stdin, self.limits)
         return ProcessResult(result.exit_code, result.output, clean_log(result.stderr, directory), result.is_too_large)
 
 

@@ -70,7 +70,9 @@ class ContainerEngine:
         image, name = self.image_id(reference), f"reconciler-{uuid.uuid4().hex}"
         result = None
         try:
-            command = self._command("run", *_sandbox_flags(self._limits), *self._engine_flags(), "--name", name, image)
+            command = self._build_command(
+                "run", *_build_sandbox_flags(self._limits), *self._build_engine_flags(), "--name", name, image
+            )
             result = run_limited(reference, ProcessSpec(command), stdin, self._limits)
         finally:
             # The engine's command line process has ended, but its container may still run.
@@ -82,17 +84,17 @@ class ContainerEngine:
         return ProcessResult(result.exit_code, result.output, stderr, result.is_too_large)
 
     def _find_image(self, reference: str) -> str:
-        image_id = None if self._options.pull == "Always" else self._inspect(reference)
+        image_id = None if self._options.pull == "Always" else self._find_image_id(reference)
         if image_id is None and self._options.pull != "Never":
             self._run_checked("pull", "--quiet", reference)
-            image_id = self._inspect(reference)
+            image_id = self._find_image_id(reference)
         if image_id is None:
             raise InterruptedFunctionError(
                 f"{reference} is not on this machine, and the setting functions.pull is Never"
             )
         return image_id
 
-    def _inspect(self, reference: str) -> str | None:
+    def _find_image_id(self, reference: str) -> str | None:
         result = self._run_engine("image", "inspect", "--format", "{{.Id}}", reference)
         return result.output.decode(errors="replace").strip() or None if result.exit_code == 0 else None
 
@@ -100,17 +102,17 @@ class ContainerEngine:
         result = self._run_engine(*arguments)
         if result.exit_code:
             reason = clean_log(result.stderr) or "no reason given"
-            raise InterruptedFunctionError(f"{self._program()} {' '.join(arguments)} failed: {reason}")
+            raise InterruptedFunctionError(f"{self._find_program()} {' '.join(arguments)} failed: {reason}")
 
     def _run_engine(self, *arguments: str) -> ProcessResult:
-        command = self._command(*arguments)
+        command = self._build_command(*arguments)
         limits = ProcessLimits(self._limits.seconds, 0, _MAX_OUTPUT_BYTES)
         return run_limited(" ".join(command), ProcessSpec(command), b"", limits)
 
-    def _command(self, *arguments: str) -> tuple[str, ...]:
-        return (self._program(), *arguments)
+    def _build_command(self, *arguments: str) -> tuple[str, ...]:
+        return (self._find_program(), *arguments)
 
-    def _program(self) -> str:
+    def _find_program(self) -> str:
         candidates = (self._options.name,) if self._options.name else ENGINES
         program = next((name for name in candidates if shutil.which(name)), None)
         if program is None:
@@ -119,19 +121,21 @@ class ContainerEngine:
             )
         return program
 
-    def _engine_flags(self) -> tuple[str, ...]:
+    def _build_engine_flags(self) -> tuple[str, ...]:
         # podman would pass its own proxy settings, including credentials, to the container.
-        return ("--http-proxy=false",) if self._program() == "podman" else ()
+        return ("--http-proxy=false",) if self._find_program() == "podman" else ()
 
     def _remove(self, name: str) -> None:
         limits = ProcessLimits(_REMOVAL_SECONDS, 0, _MAX_OUTPUT_BYTES)
         try:
-            run_limited("the removal of a container", ProcessSpec(self._command("rm", "--force", name)), b"", limits)
+            run_limited(
+                "the removal of a container", ProcessSpec(self._build_command("rm", "--force", name)), b"", limits
+            )
         except InterruptedFunctionError as error:
             raise InterruptedFunctionError(f"a container could not be removed: {error}") from error
 
 
-def _sandbox_flags(limits: ProcessLimits) -> tuple[str, ...]:
+def _build_sandbox_flags(limits: ProcessLimits) -> tuple[str, ...]:
     memory = f"{limits.memory_bytes}b"
     return (
         "--rm", "-i", "--pull", "never",

@@ -54,7 +54,7 @@ def _exit_with_parent(life_pipe: int) -> None:
 
 def _limit_memory(memory_bytes: int) -> None:
     """Limit the address space to its current size plus `memory_bytes`. macOS accepts this limit and ignores it."""
-    limit = _address_space() + memory_bytes
+    limit = _get_address_space_size() + memory_bytes
     hard = resource.getrlimit(resource.RLIMIT_AS)[1]
     limit = limit if hard == resource.RLIM_INFINITY else min(limit, hard)
     resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
@@ -62,7 +62,7 @@ def _limit_memory(memory_bytes: int) -> None:
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
 
-def _address_space() -> int:
+def _get_address_space_size() -> int:
     try:
         return int(Path("/proc/self/statm").read_bytes().split()[0]) * resource.getpagesize()
     except OSError:
@@ -73,11 +73,11 @@ def _limit_cpu(seconds: int) -> None:
     """Let the kernel end this process after this many seconds of CPU time: by a timer and by a higher limit."""
     signal.signal(signal.SIGPROF, signal.SIG_DFL)
     signal.setitimer(signal.ITIMER_PROF, seconds)
-    used = resource.getrusage(resource.RUSAGE_SELF)
-    hard = resource.getrlimit(resource.RLIMIT_CPU)[1]
-    limit = int(used.ru_utime + used.ru_stime) + seconds + 2
-    limit = limit if hard == resource.RLIM_INFINITY else min(limit, hard)
-    resource.setrlimit(resource.RLIMIT_CPU, (limit, hard))
+    usage = resource.getrusage(resource.RUSAGE_SELF)
+    hard_limit = resource.getrlimit(resource.RLIMIT_CPU)[1]
+    limit = int(usage.ru_utime + usage.ru_stime) + seconds + 2
+    limit = limit if hard_limit == resource.RLIM_INFINITY else min(limit, hard_limit)
+    resource.setrlimit(resource.RLIMIT_CPU, (limit, hard_limit))
 
 
 def _read(size: int) -> bytes:

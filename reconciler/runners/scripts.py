@@ -136,7 +136,7 @@ class ScriptProcess:
             return _read(worker.answers, size, deadline)
         except _ProcessEndedError:
             self._drop_worker()
-            raise _error_for_exit(worker.end(), limits) from None
+            raise _create_exit_error(worker.end(), limits) from None
         except _ScriptTimeoutError:
             self.end()
             raise InterruptedFunctionError(
@@ -183,7 +183,7 @@ class BackoffScriptRunner:
 
 
 @lru_cache(maxsize=4)
-def shared_script_process(timeout_seconds: float) -> ScriptProcess:
+def get_shared_script_process(timeout_seconds: float) -> ScriptProcess:
     """Return the script process that all callers in this process share."""
     return ScriptProcess(timeout_seconds)
 
@@ -218,7 +218,7 @@ def _start_worker(memory_bytes: int) -> _ScriptWorker:
     return worker
 
 
-def _error_for_exit(code: int, limits: FunctionLimits) -> Exception:
+def _create_exit_error(code: int, limits: FunctionLimits) -> Exception:
     """Return the error for a process that ended during a call: a limit, a crash, or an event in the environment."""
     if -code in _CPU_SIGNALS:
         return LimitError(

@@ -122,7 +122,10 @@ class CaseWorld:
 
     def _pass(self, publisher: PlanPublisher, missing_is_empty: bool) -> PassReport:
         parts = build_services(
-            self.settings, str(self.folder / "config"), missing_is_empty=missing_is_empty, offline=missing_is_empty
+            self.settings,
+            str(self.folder / "config"),
+            should_treat_missing_as_empty=missing_is_empty,
+            is_offline=missing_is_empty,
         )
         with parts.remotes as remotes:
             return run_pass(parts.source, remotes, parts.pass_services, publisher)

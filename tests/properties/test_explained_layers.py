@@ -46,7 +46,7 @@ WORLDS = find_cases() if "RECONCILER_LAYERS" in os.environ else find_cases()[::3
 def beginning(world: CaseWorld) -> Iterator[tuple[PassSnapshot, Remotes, PassServices]]:
     """Yield what explanations begin with in a world."""
     config = str(world.folder / "config")
-    parts = build_services(world.settings, config, missing_is_empty=True, offline=True)
+    parts = build_services(world.settings, config, should_treat_missing_as_empty=True, is_offline=True)
     with parts.remotes as remotes:
         yield take_snapshot(parts.source, remotes, parts.pass_services), remotes, parts.pass_services
 

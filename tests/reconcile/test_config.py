@@ -28,7 +28,7 @@ def mirror(tmp_path: Path, remote: Path) -> Mirror:
 
 def parts_of(config: Path, cache: Path, at: str = "", directory: str = "") -> Services:
     settings = Settings.model_validate({"cache": str(cache), "config": {"directory": directory}})
-    return build_services(settings, str(config), at=at)
+    return build_services(settings, str(config), commit=at)
 
 
 def test_a_branch_and_its_commits_are_read_alike(mirror: Mirror, remote: Path) -> None:

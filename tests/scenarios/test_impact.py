@@ -75,7 +75,7 @@ def look(world: World, base: str = "HEAD~1", head: str = "HEAD", *, forks: bool 
     guards = {"max_delete_percent": 100}
     own = {"fleet": {"url": str(world.fleet)}, "cache": str(world.folder / "cache"), "guards": guards}
     settings = Settings.model_validate(own)
-    parts = build_services(settings, world.source, missing_is_empty=True, clock=lambda: world.now)
+    parts = build_services(settings, world.source, should_treat_missing_as_empty=True, clock=lambda: world.now)
     with parts.remotes as remotes:
         configs = ConfigVersions(parts.source, parts.open_config_history(), settings.config.branch)
         return build_impact_overview(

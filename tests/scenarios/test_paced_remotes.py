@@ -33,7 +33,11 @@ class Paced:
         own = {"fleet": {"url": str(self.world.fleet)}, "cache": str(folder / "cache")}
         self.settings = Settings.model_validate({**own, **(settings or {}), "git": limits})
         parts = build_services(
-            self.settings, self.world.source, clock=lambda: self.now, steady=lambda: self.now, wake=lambda: None
+            self.settings,
+            self.world.source,
+            clock=lambda: self.now,
+            monotonic_clock=lambda: self.now,
+            wake_up=lambda: None,
         )
         self.passes = PassRunner(parts.source, parts.remotes, parts.pass_services, build_push_publisher(self.settings))
 

@@ -34,7 +34,9 @@ class Service:
         own = {"fleet": {"url": str(self.world.fleet)}, "cache": str(folder / "cache")}
         git = {"allowed_urls": ["/*", "http://127.0.0.1*"], "patience_seconds": PATIENCE, "timeout_seconds": 300}
         self.settings = Settings.model_validate({**own, "git": git})
-        parts = build_services(self.settings, self.world.source, clock=lambda: self.world.now, wake=self.woken.release)
+        parts = build_services(
+            self.settings, self.world.source, clock=lambda: self.world.now, wake_up=self.woken.release
+        )
         self.remotes = parts.remotes
         self.passes = PassRunner(parts.source, parts.remotes, parts.pass_services, build_push_publisher(self.settings))
 

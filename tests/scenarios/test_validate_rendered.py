@@ -75,7 +75,7 @@ def world_of(folder: Path, files: Mapping[str, str], release: str = "1.31") -> W
 def validated(folder: Path, release: KubernetesRelease | None = (1, 37), **settings: object) -> ValidationResult:
     places = {"fleet": {"url": str(folder / "fleet.git")}, "cache": str(folder / "cache")}
     built = build_services(
-        Settings.model_validate({**places, **settings}), str(folder / "config"), missing_is_empty=True
+        Settings.model_validate({**places, **settings}), str(folder / "config"), should_treat_missing_as_empty=True
     )
     with built.remotes as remotes:
         return validate_rendered(

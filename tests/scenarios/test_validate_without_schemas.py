@@ -35,7 +35,7 @@ def validated(
     world = World.create(folder)
     world.write({"berlin.yaml": repository("berlin"), **files})
     settings = Settings.model_validate({"fleet": {"url": str(world.fleet)}, "cache": str(folder / "cache")})
-    built = build_services(settings, str(world.config), missing_is_empty=True)
+    built = build_services(settings, str(world.config), should_treat_missing_as_empty=True)
     with built.remotes as remotes:
         return validate_rendered(
             built.source, remotes, built.pass_services, ConformanceOptions(build_schemas(schemas), release)

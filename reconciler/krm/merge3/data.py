@@ -74,7 +74,7 @@ class _FieldMerge:
             if is_equal_data(local, origin):
                 return updated
         sides = (local, origin, updated)
-        if len(types := {_type_of(side) for side in sides} - {"nothing"}) > 1:
+        if len(types := {_describe_type(side) for side in sides} - {"nothing"}) > 1:
             return self._merge_different_types(local, origin, updated, path)
         if types <= {"scalar"} or self._is_about_null(local, origin, updated):
             return self._merge_atomic(local, origin, updated, path)
@@ -98,7 +98,7 @@ class _FieldMerge:
             types = ", ".join(
                 f"{side} a {type_name}"
                 for side, value in (("local", local), ("origin", origin), ("upstream", updated))
-                if (type_name := _type_of(value)) != "nothing"
+                if (type_name := _describe_type(value)) != "nothing"
             )
             pointer = format_pointer(map(str, path)) or "the document"
             raise MergeError(f"{pointer} must have the same type on all sides: {types}")
@@ -138,7 +138,7 @@ class _FieldMerge:
     # mappings
 
     def _merge_mapping(self, local: Any, origin: Any, updated: Any, schema: MergeSchema, path: _Path) -> Any:
-        ours, base, theirs = _mapping_or_empty(local), _mapping_or_empty(origin), _mapping_or_empty(updated)
+        ours, base, theirs = _get_mapping(local), _get_mapping(origin), _get_mapping(updated)
 
         def merge_fields(names: Iterable[str]) -> dict[str, Any]:
             merged = {
@@ -150,12 +150,12 @@ class _FieldMerge:
             }  # fmt: skip
             return {name: value for name, value in merged.items() if not self._is_absent(value)}
 
-        kept = merge_fields(ours)
-        new = [name for name in theirs if name not in ours]
+        existing = merge_fields(ours)
+        new_names = [name for name in theirs if name not in ours]
         if self.rules.keeps_upstream_order:
-            result = interleave(kept, merge_fields(new), theirs)
+            result = interleave(existing, merge_fields(new_names), theirs)
         else:
-            result = kept | merge_fields(sorted(new))
+            result = existing | merge_fields(sorted(new_names))
         return ABSENT if not result and self._is_removed(local, origin, updated) else result
 
     def _is_absent(self, value: Any) -> bool:
@@ -215,7 +215,7 @@ class _FieldMerge:
             )
             if value is not ABSENT:
                 merged[identity] = value
-        identities = [keys.identity(element) for element in local]
+        identities = [keys.get_identity(element) for element in local]
         order: list[ElementIdentity | None] = [*order_like_local(merged, identities)]
         if self.rules.keeps_upstream_order and identities == list(base):
             order = [*order_like_upstream(merged, base, theirs)]
@@ -283,13 +283,13 @@ def _find_positions(local: list[Any], updated: list[Any], keys: ElementKeys) -> 
     positions: dict[ElementIdentity, _Position] = {}
     for side in (local, updated):
         for index, element in enumerate(side):
-            identity = keys.identity(element)
+            identity = keys.get_identity(element)
             if identity is not None:
                 positions.setdefault(identity, _Position(index))
     return positions
 
 
-def _type_of(value: Any) -> Literal["mapping", "list", "scalar", "nothing"]:
+def _describe_type(value: Any) -> Literal["mapping", "list", "scalar", "nothing"]:
     if isinstance(value, dict):
         return "mapping"
     if isinstance(value, list):
@@ -305,7 +305,7 @@ def _is_collection(value: Any) -> bool:
     return isinstance(value, dict | list)
 
 
-def _mapping_or_empty(value: Any) -> dict[str, Any]:
+def _get_mapping(value: Any) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
 
 

@@ -28,7 +28,7 @@ class ElementKeys:
     fields: tuple[str, ...] = ()
     defaults: Mapping[str, str] = field(default_factory=dict)
 
-    def identity(self, element: Any) -> ElementIdentity | None:
+    def get_identity(self, element: Any) -> ElementIdentity | None:
         """Return the identity of an element; None if it has none of the key fields."""
         if not self.fields:
             is_scalar = element is not None and not isinstance(element, dict | list)
@@ -47,7 +47,7 @@ class ElementKeys:
         """Return the elements by identity. Of several elements with the same identity, the first one is returned."""
         elements_by_identity: dict[ElementIdentity, Any] = {}
         for element in elements:
-            identity = self.identity(element)
+            identity = self.get_identity(element)
             if identity is not None:
                 elements_by_identity.setdefault(identity, element)
         return elements_by_identity
@@ -148,8 +148,8 @@ def _overlaps(change: _Change, following: _Change) -> bool:
 K = TypeVar("K")
 
 
-def interleave(kept: Mapping[K, Any], new: Mapping[K, Any], order: Iterable[K]) -> dict[K, Any]:
-    """Return `kept` and `new` in the order of `kept`. Each new key follows its predecessor in `order`.
+def interleave(existing: Mapping[K, Any], new: Mapping[K, Any], order: Iterable[K]) -> dict[K, Any]:
+    """Return `existing` and `new` in the order of `existing`. Each new key follows its predecessor in `order`.
 
     New keys without a predecessor come before the first shared key. If there are no shared keys, they come last.
     """
@@ -157,14 +157,14 @@ def interleave(kept: Mapping[K, Any], new: Mapping[K, Any], order: Iterable[K]) 
     first: K | None = None
     predecessor: K | None = None
     for key in order:
-        if key in kept:
+        if key in existing:
             predecessor = key
             first = key if first is None else first
         elif key in new:
             followers.setdefault(predecessor, []).append(key)
     result: dict[K, Any] = {}
     leading = {key: new[key] for key in followers.pop(None, ())}
-    for key, value in kept.items():
+    for key, value in existing.items():
         if key == first:
             result |= leading
         result[key] = value
@@ -174,9 +174,9 @@ def interleave(kept: Mapping[K, Any], new: Mapping[K, Any], order: Iterable[K]) 
 
 def order_like_upstream(merged: Mapping[K, Any], local: Iterable[K], updated: Iterable[K]) -> list[K]:
     """Return the keys of `merged` in upstream's order. A key that upstream lacks follows its local predecessor."""
-    kept = {key: merged[key] for key in updated if key in merged}
-    rest = {key: value for key, value in merged.items() if key not in kept}
-    return list(interleave(kept, rest, local))
+    upstream_keys = {key: merged[key] for key in updated if key in merged}
+    local_keys = {key: value for key, value in merged.items() if key not in upstream_keys}
+    return list(interleave(upstream_keys, local_keys, local))
 
 
 def order_like_local(merged: Mapping[K, Any], local: Iterable[K | None]) -> list[K | None]:
@@ -185,9 +185,9 @@ def order_like_local(merged: Mapping[K, Any], local: Iterable[K | None]) -> list
     None represents an element without a key. kpt moves these elements to the front, because it cannot distinguish them.
     """
     local_keys = list(local)
-    kept: list[K | None] = [key for key in local_keys if key is not None and key in merged]
-    kept_keys = set(kept)
-    return [None] * local_keys.count(None) + kept + [key for key in merged if key not in kept_keys]
+    remaining_keys: list[K | None] = [key for key in local_keys if key is not None and key in merged]
+    remaining_key_set = set(remaining_keys)
+    return [None] * local_keys.count(None) + remaining_keys + [key for key in merged if key not in remaining_key_set]
 
 
 # The value of each key field of an element; "" if it is missing.
@@ -214,14 +214,14 @@ def merge_keyed_list_like_kpt(
     )
     if len(fields) > 1:
         identities = _fill_missing_values(identities)
-    used = tuple(name for index, name in enumerate(fields) if any(values[index] for values in identities))
-    used_fields = used or tuple(fields)
+    names_with_values = tuple(name for index, name in enumerate(fields) if any(values[index] for values in identities))
+    key_fields = names_with_values or tuple(fields)
     changed: list[Any] = []
     for values in identities:
-        pairs = [(name, value) for name, value in zip(fields, values, strict=True) if name in used_fields]
+        pairs = [(name, value) for name, value in zip(fields, values, strict=True) if name in key_fields]
         pairs_with_value = [(name, value) for name, value in pairs if value]
         sides = [_find_element(side, pairs_with_value or pairs) for side in (result, origin, updated)]
-        element = _with_keys(merge(*sides), pairs_with_value, sides)
+        element = _add_keys(merge(*sides), pairs_with_value, sides)
         if sides[0] is not ABSENT:
             replacement = {} if element is ABSENT else element
             result = [replacement if other is sides[0] else other for other in result]
@@ -229,10 +229,10 @@ def merge_keyed_list_like_kpt(
             result = _set_element(result, pairs, ABSENT)
         else:
             changed = _set_element(changed, pairs, element)
-    return _apply_changed(result, changed, used_fields) if identities else result
+    return _apply_changed(result, changed, key_fields) if identities else result
 
 
-def _with_keys(merged: Any, pairs: Sequence[tuple[str, str]], sides: Sequence[Any]) -> Any:
+def _add_keys(merged: Any, pairs: Sequence[tuple[str, str]], sides: Sequence[Any]) -> Any:
     """Return the merged element with its key fields; ABSENT if nothing remains of it."""
     if merged is ABSENT or merged is None or merged == {}:
         return ABSENT
@@ -254,8 +254,8 @@ def _fill_missing_values(identities: list[_KeyValues]) -> list[_KeyValues]:
     filled = list(identities)
     for first in range(len(filled)):
         values = filled[first]
-        for second, others in enumerate(filled):
-            pairs = list(zip(values, others, strict=True))
+        for second, other_values in enumerate(filled):
+            pairs = list(zip(values, other_values, strict=True))
             has_equal_value = any(value == other for value, other in pairs)
             if has_equal_value and all(value == other or not value or not other for value, other in pairs):
                 filled[first] = filled[second] = tuple(value or other for value, other in pairs)

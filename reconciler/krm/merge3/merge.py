@@ -42,11 +42,11 @@ def _iterate_comments(document: Document) -> Iterable[tuple[DataPath, str]]:
 def _replace_schema(schema: MergeSchema, path: DataPath, comment_schema: MergeSchema) -> MergeSchema:
     if not path:
         return comment_schema
-    step, rest = path[0], path[1:]
+    step, remaining_path = path[0], path[1:]
     if isinstance(step, int):
-        return replace(schema, items=_replace_schema(schema.element_schema, rest, comment_schema))
+        return replace(schema, items=_replace_schema(schema.element_schema, remaining_path, comment_schema))
     return replace(
-        schema, fields={**schema.fields, step: _replace_schema(schema.find_field(step), rest, comment_schema)}
+        schema, fields={**schema.fields, step: _replace_schema(schema.find_field(step), remaining_path, comment_schema)}
     )
 
 

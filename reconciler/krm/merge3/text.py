@@ -54,9 +54,13 @@ def count_lost_lines(origin: str, side: str, result: str) -> int:
 
     If only their order differs, the number is 1.
     """
-    before, now, after = (_count_lines(text) for text in (origin, side, result))
-    missing = sum(max(0, count - after[line]) for line, count in (now - before).items() if now[line] > after[line])
-    return missing or int(now == before and side != origin and not _has_same_order(side, result))
+    origin_counts, side_counts, result_counts = (_count_lines(text) for text in (origin, side, result))
+    missing = sum(
+        max(0, count - result_counts[line])
+        for line, count in (side_counts - origin_counts).items()
+        if side_counts[line] > result_counts[line]
+    )
+    return missing or int(side_counts == origin_counts and side != origin and not _has_same_order(side, result))
 
 
 def _has_same_order(side: str, result: str) -> bool:
@@ -134,7 +138,7 @@ def write_merged_document(
     collector.visit((), data, sides, schema)
     edited = local.with_data(data, updated.reuse_formatting(collector.sources))
     comments, leading = edited.comments(), edited.leading_comments()
-    excluded = () if _can_distinguish_top(edited, (local, origin, updated)) else ((), (_first_step(edited.data),))
+    excluded = () if _can_distinguish_top(edited, (local, origin, updated)) else ((), (_get_first_key(edited.data),))
     edited = edited.with_comments(
         {path: comment for path, comment in collector.line_comments.items() if comments.get(path) != comment},
         {
@@ -169,11 +173,11 @@ def _can_distinguish_top(edited: Document, sides: tuple[Document, Document | Non
     If another entry is now the first one, the comments stay above the document.
     """
     local, origin, updated = sides
-    first, leading, theirs = _first_step(edited.data), edited.leading_comments(), updated.leading_comments()
-    if any(_first_step(side.data) != first for side in (origin, updated) if side is not None):
+    first, leading, theirs = _get_first_key(edited.data), edited.leading_comments(), updated.leading_comments()
+    if any(_get_first_key(side.data) != first for side in (origin, updated) if side is not None):
         return False
     is_clean = all(leading.get(path, ()) in ((), theirs.get(path, ())) for path in ((), (first,)))
-    return is_clean or _first_step(local.data) == first
+    return is_clean or _get_first_key(local.data) == first
 
 
 class _FromUpstream(NamedTuple):
@@ -333,7 +337,7 @@ class _FormattingCollector:
         return not is_equal_as_text(updated.data, ABSENT if origin is None else origin.data)
 
 
-def _first_step(data: Any) -> str | int:
+def _get_first_key(data: Any) -> str | int:
     return next(iter(data), "") if isinstance(data, dict) else 0
 
 
@@ -344,9 +348,9 @@ def _find_entry(side: _Value | None, name: str) -> _Value | None:
 
 
 def _pair_by_identity(elements: list[Any], merged: list[Any], keys: ElementKeys) -> Iterator[tuple[int | None, int]]:
-    indexes = {keys.identity(element): index for index, element in reversed(list(enumerate(elements)))}
+    indexes = {keys.get_identity(element): index for index, element in reversed(list(enumerate(elements)))}
     for index, element in enumerate(merged):
-        identity = keys.identity(element)
+        identity = keys.get_identity(element)
         yield (None if identity is None else indexes.get(identity)), index
 
 

@@ -30,8 +30,10 @@ def load_builtin_merge_schemas() -> MergeSchemas:
     """Return the merge schemas of built-in kinds and of kustomize's Kustomization. The data is loaded once."""
     definitions = _load_definitions()
     kinds = _load_data()["kinds"].items()
-    known = {(version, kind): definitions.find_schema(name) for version, names in kinds for kind, name in names.items()}
-    return MergeSchemas({**known, ("kustomize.config.k8s.io/v1beta1", "Kustomization"): _KUSTOMIZATION})
+    schemas = {
+        (version, kind): definitions.find_schema(name) for version, names in kinds for kind, name in names.items()
+    }
+    return MergeSchemas({**schemas, ("kustomize.config.k8s.io/v1beta1", "Kustomization"): _KUSTOMIZATION})
 
 
 def find_builtin_definition(name: str) -> MergeSchema | None:

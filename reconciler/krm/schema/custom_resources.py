@@ -62,7 +62,7 @@ class CustomResourceKinds:
         """Return whether a kind is defined."""
         return (group, kind) in self.kinds
 
-    def versions(self, group: str, kind: str) -> Mapping[str, CustomResourceVersion]:
+    def get_versions(self, group: str, kind: str) -> Mapping[str, CustomResourceVersion]:
         """Return the versions of a kind, by name."""
         return self.kinds.get((group, kind), {})
 
@@ -75,8 +75,8 @@ def read_custom_resource_kinds(definitions: Iterable[Mapping[str, Any]]) -> Cust
     """Return the kinds that CustomResourceDefinitions define. Other documents and invalid definitions are ignored."""
     kinds: dict[tuple[str, str], Mapping[str, CustomResourceVersion]] = {}
     for definition in definitions:
-        spec = _mapping_or_empty(definition.get("spec"))
-        group, kind = spec.get("group"), _mapping_or_empty(spec.get("names")).get("kind")
+        spec = _get_mapping(definition.get("spec"))
+        group, kind = spec.get("group"), _get_mapping(spec.get("names")).get("kind")
         is_crd = definition.get("kind") == "CustomResourceDefinition" and definition.get("apiVersion") in _API_VERSIONS
         if is_crd and isinstance(group, str) and isinstance(kind, str) and (versions := _read_versions(spec)):
             kinds[group, kind] = versions
@@ -84,11 +84,11 @@ def read_custom_resource_kinds(definitions: Iterable[Mapping[str, Any]]) -> Cust
 
 
 def _read_versions(spec: Mapping[str, Any]) -> dict[str, CustomResourceVersion]:
-    shared = _mapping_or_empty(spec.get("validation")).get("openAPIV3Schema")
+    shared = _get_mapping(spec.get("validation")).get("openAPIV3Schema")
     entries = spec.get("versions") or [{"name": spec.get("version")}]
     versions: dict[str, CustomResourceVersion] = {}
     for entry in (entry for entry in entries if isinstance(entry, Mapping)) if isinstance(entries, list) else ():
-        schema = _mapping_or_empty(entry.get("schema")).get("openAPIV3Schema", shared)
+        schema = _get_mapping(entry.get("schema")).get("openAPIV3Schema", shared)
         if isinstance(name := entry.get("name"), str):
             is_served = entry.get("served") is not False
             versions[name] = CustomResourceVersion(is_served, schema if isinstance(schema, Mapping) else None)
@@ -104,7 +104,7 @@ class _SchemaConverter:
     def convert_root(self, schema: Mapping[str, Any]) -> dict[str, Any]:
         """Return the JSON Schema of whole resources. `apiVersion`, `kind` and `metadata` are always allowed."""
         converted = self.convert(schema, 0)
-        return {**converted, "properties": {**_mapping_or_empty(converted.get("properties")), **_OBJECT}}
+        return {**converted, "properties": {**_get_mapping(converted.get("properties")), **_OBJECT}}
 
     def convert(self, schema: Any, depth: int, *, is_closed: bool = True) -> dict[str, Any]:
         """Return the JSON Schema of a structural schema. If `is_closed`, unknown fields are rejected."""
@@ -157,5 +157,5 @@ def _make_nullable(converted: dict[str, Any]) -> dict[str, Any]:
     return {"anyOf": [{"type": "null"}, converted]}
 
 
-def _mapping_or_empty(value: object) -> Mapping[str, Any]:
+def _get_mapping(value: object) -> Mapping[str, Any]:
     return value if isinstance(value, Mapping) else {}

@@ -182,7 +182,7 @@ def find_unknown_field(api_version: str, kind: str, path: Sequence[str]) -> Unkn
             continue
         if not field_type:
             return None
-        fields = _fields_of(field_type)
+        fields = _get_fields(field_type)
         if step not in fields:
             return UnknownField(index, tuple(fields))
         field_type = fields[step]
@@ -197,7 +197,7 @@ def _load_field_names() -> Mapping[str, Mapping[str, Mapping[str, str]]]:
 
 
 @cache
-def _fields_of(definition: str) -> Mapping[str, str]:
+def _get_fields(definition: str) -> Mapping[str, str]:
     """Return the fields of a definition with their types.
 
     A type is another definition, `[]` and a definition, or "" for any type.

@@ -77,8 +77,8 @@ def read_crd_merge_schemas(
         metadata: Merge schema of the metadata of all objects. None selects kpt's behavior (profile `compat`): only
             Kubernetes' patch extensions are used.
     """
-    spec = _mapping_or_empty(crd.get("spec"))
-    group, kind = spec.get("group"), _mapping_or_empty(spec.get("names")).get("kind")
+    spec = _get_mapping(crd.get("spec"))
+    group, kind = spec.get("group"), _get_mapping(spec.get("names")).get("kind")
     is_crd = crd.get("kind") == "CustomResourceDefinition" and crd.get("apiVersion") in _API_VERSIONS
     if not is_crd or not isinstance(group, str) or not isinstance(kind, str):
         return
@@ -99,17 +99,17 @@ def _read_versions(spec: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, 
 
     In v1beta1, all versions can share one schema, and a version can be defined outside of the list.
     """
-    shared = _mapping_or_empty(spec.get("validation")).get("openAPIV3Schema")
+    shared = _get_mapping(spec.get("validation")).get("openAPIV3Schema")
     entries = spec.get("versions")
     versions = [version for version in entries if isinstance(version, Mapping)] if isinstance(entries, list) else []
     for version in versions or [{"name": spec.get("version")}]:
-        name, schema = version.get("name"), _mapping_or_empty(version.get("schema")).get("openAPIV3Schema", shared)
+        name, schema = version.get("name"), _get_mapping(version.get("schema")).get("openAPIV3Schema", shared)
         if isinstance(name, str) and isinstance(schema, Mapping):
             yield name, schema
 
 
 def _with_metadata(merge_schema: MergeSchema, schema: Mapping[str, Any], metadata: MergeSchema) -> MergeSchema:
-    properties = {**_mapping_or_empty(schema.get("properties")), "metadata": {}}
+    properties = {**_get_mapping(schema.get("properties")), "metadata": {}}
     return replace(merge_schema, fields=_LazyFields(properties, _SchemaConverter(depth=1), {"metadata": metadata}))
 
 
@@ -128,13 +128,13 @@ class _SchemaConverter:
 
     def _convert_list(self, schema: Mapping[str, Any]) -> MergeSchema:
         keys = self._read_keys(schema)
-        items = _mapping_or_empty(schema.get("items"))
+        items = _get_mapping(schema.get("items"))
         return MergeSchema(
             items=self._nested.convert(items), keys=keys, defaults=_read_defaults(keys, items), is_closed=True
         )
 
     def _convert_map(self, schema: Mapping[str, Any]) -> MergeSchema:
-        properties = _mapping_or_empty(schema.get("properties"))
+        properties = _get_mapping(schema.get("properties"))
         additional = schema.get("additionalProperties")
         has_fields = bool(properties) or isinstance(additional, Mapping)
         return MergeSchema(
@@ -155,7 +155,7 @@ class _SchemaConverter:
             case "map":
                 return keys or None
             case "set":
-                return () if _mapping_or_empty(schema.get("items")).get("type") in _SCALARS else None
+                return () if _get_mapping(schema.get("items")).get("type") in _SCALARS else None
             case _:
                 return None
 
@@ -193,12 +193,12 @@ def _is_list(schema: Mapping[str, Any]) -> bool:
 
 
 def _read_defaults(keys: tuple[str, ...] | None, items: Mapping[str, Any]) -> dict[str, str]:
-    properties = _mapping_or_empty(items.get("properties"))
-    values = {key: _mapping_or_empty(properties.get(key)).get("default") for key in keys or ()}
+    properties = _get_mapping(items.get("properties"))
+    values = {key: _get_mapping(properties.get(key)).get("default") for key in keys or ()}
     return {key: value for key, value in values.items() if isinstance(value, str)}
 
 
-def _mapping_or_empty(value: object) -> Mapping[str, Any]:
+def _get_mapping(value: object) -> Mapping[str, Any]:
     return value if isinstance(value, Mapping) else {}
 
 
@@ -279,12 +279,14 @@ def _set_keys(schema: MergeSchema, steps: tuple[str, ...], keys: tuple[str, ...]
     if not steps:
         # Keys of an atomic list must not be inferred.
         return replace(schema, keys=keys, is_closed=schema.is_closed or keys is None)
-    step, rest = steps[0], steps[1:]
+    step, remaining_steps = steps[0], steps[1:]
     if step == _ELEMENT:
-        return replace(schema, items=_set_keys(schema.element_schema, rest, keys))
+        return replace(schema, items=_set_keys(schema.element_schema, remaining_steps, keys))
     if step == _ADDITIONAL_FIELDS:
-        return replace(schema, additional_fields=_set_keys(schema.find_field(_ADDITIONAL_FIELDS), rest, keys))
-    return replace(schema, fields={**schema.fields, step: _set_keys(schema.find_field(step), rest, keys)})
+        return replace(
+            schema, additional_fields=_set_keys(schema.find_field(_ADDITIONAL_FIELDS), remaining_steps, keys)
+        )
+    return replace(schema, fields={**schema.fields, step: _set_keys(schema.find_field(step), remaining_steps, keys)})
 
 
 # All objects have the same metadata. The schema of ConfigMap contains nothing else.
@@ -295,7 +297,7 @@ _CONFIG_MAP = ("v1", "ConfigMap")
 class MergeSchemas:
     """Merge schemas by apiVersion and kind. Immutable."""
 
-    known: Mapping[tuple[str, str], MergeSchema] = field(default_factory=dict)
+    schemas: Mapping[tuple[str, str], MergeSchema] = field(default_factory=dict)
     table: tuple[ListKeys, ...] = ()
     _with_keys: dict[tuple[str, str], MergeSchema] = field(default_factory=dict, init=False, compare=False, repr=False)
 
@@ -303,7 +305,7 @@ class MergeSchemas:
         """Return the merge schema of a kind; `UNKNOWN_SCHEMA` if there is none."""
         key = (api_version, kind)
         if not self.table:
-            return self.known.get(key, UNKNOWN_SCHEMA)
+            return self.schemas.get(key, UNKNOWN_SCHEMA)
         if key not in self._with_keys:
             self._with_keys[key] = self._apply_list_keys(api_version, kind)
         return self._with_keys[key]
@@ -311,7 +313,7 @@ class MergeSchemas:
     def _apply_list_keys(self, api_version: str, kind: str) -> MergeSchema:
         group, _ = split_api_version(api_version)
         entries = (entry for entry in self.table if (entry.group, entry.kind) == (group, kind))
-        return apply_list_keys(self.known.get((api_version, kind), UNKNOWN_SCHEMA), entries)
+        return apply_list_keys(self.schemas.get((api_version, kind), UNKNOWN_SCHEMA), entries)
 
     def with_crds(self, *crds: Mapping[str, Any], compat: bool = False) -> MergeSchemas:
         """Return a collection with the schemas of CustomResourceDefinitions added. Existing schemas are kept (D19).
@@ -319,16 +321,16 @@ class MergeSchemas:
         With `compat`, only Kubernetes' patch extensions are used, as in kpt. Otherwise list types are used too (D22),
         and custom resources have the metadata of all objects. Other objects and invalid schemas are ignored.
         """
-        metadata = None if compat else self.known.get(_CONFIG_MAP, UNKNOWN_SCHEMA).find_field("metadata")
-        known = dict(self.known)
+        metadata = None if compat else self.schemas.get(_CONFIG_MAP, UNKNOWN_SCHEMA).find_field("metadata")
+        schemas = dict(self.schemas)
         for crd in crds:
             for kind, schema in read_crd_merge_schemas(crd, metadata):
-                known.setdefault(kind, schema)
-        return MergeSchemas(known, self.table)
+                schemas.setdefault(kind, schema)
+        return MergeSchemas(schemas, self.table)
 
     def with_list_keys(self, table: Iterable[ListKeys]) -> MergeSchemas:
         """Return a collection with a table of list keys added.
 
         A table overrides every schema (D22); the last entry wins.
         """
-        return MergeSchemas(self.known, (*self.table, *table))
+        return MergeSchemas(self.schemas, (*self.table, *table))

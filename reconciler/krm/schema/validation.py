@@ -57,9 +57,9 @@ class KubernetesSchemas:
         name = self.kinds.get(_group_version_kind(data))
         if name is None:
             return None
-        return find_violations(self._validator(name), data)
+        return find_violations(self._get_validator(name), data)
 
-    def _validator(self, name: str) -> jsonschema_rs.Validator:
+    def _get_validator(self, name: str) -> jsonschema_rs.Validator:
         if name not in self._validators:
             schema = {"$ref": f"{self.uri}#/$defs/{name}"}
             validator = import_module("jsonschema_rs").Draft202012Validator
@@ -80,7 +80,9 @@ def find_violations(validator: jsonschema_rs.Validator, data: Mapping[str, Any])
         for violation in violations
         if violation.rule == "type" or not (violation.path in paths_of_wrong_types or _is_allowed_null(violation))
     )
-    return tuple(sorted(_join_violations(reported), key=lambda violation: _document_order(instance, violation.path)))
+    return tuple(
+        sorted(_join_violations(reported), key=lambda violation: _get_document_order(instance, violation.path))
+    )
 
 
 def create_draft4_validator(schema: Mapping[str, Any]) -> jsonschema_rs.Validator:
@@ -98,7 +100,7 @@ def list_installed_releases() -> tuple[KubernetesRelease, ...]:
     """Return the Kubernetes releases with installed schemas, oldest first. Without the extra, there are none."""
     if not find_schemas_version():
         return ()
-    folders = (folder.name for folder in _schemas_root().iterdir() if folder.name.endswith("-local"))
+    folders = (folder.name for folder in _find_schemas_folder().iterdir() if folder.name.endswith("-local"))
     return tuple(sorted(release for name in folders if (release := parse_kubernetes_release(name.partition("-")[0]))))
 
 
@@ -114,7 +116,7 @@ def load_kubernetes_schemas(*, strict: bool, release: KubernetesRelease | None =
     if selected is None or selected not in list_installed_releases():
         return None
     suffix = "-local-strict" if strict else "-local"
-    folders = (folder for folder in _schemas_root().iterdir() if folder.name.endswith(suffix))
+    folders = (folder for folder in _find_schemas_folder().iterdir() if folder.name.endswith(suffix))
     newest = max(
         (folder for folder in folders if _parse_version(folder.name)[:2] == selected),
         key=lambda folder: _parse_version(folder.name),
@@ -134,7 +136,7 @@ def find_schemas_version() -> str:
         return ""
 
 
-def _schemas_root() -> Traversable:
+def _find_schemas_folder() -> Traversable:
     return resources.files("kubernetes_validate").joinpath("kubernetes-json-schema")
 
 
@@ -191,7 +193,7 @@ def _is_allowed_null(violation: Violation) -> bool:
     return violation.rule == "one-of" and violation.value is None
 
 
-def _document_order(instance: Any, path: tuple[str | int, ...]) -> tuple[int, ...]:
+def _get_document_order(instance: Any, path: tuple[str | int, ...]) -> tuple[int, ...]:
     order = []
     for step in path:
         order.append(step if isinstance(step, int) else list(instance).index(step))

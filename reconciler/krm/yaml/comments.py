@@ -178,8 +178,8 @@ def find_comment_offset(layout: TextLayout, root: YamlNode, path: DataPath) -> i
     except KeyError as error:
         raise YamlError("YamlComment", f"there is no value at {path!r}") from error
     offset = _find_value_end(layout, node) if not is_block_collection(node) else _find_header_end(layout, node, parent)
-    rest = REST_OF_LINE.match(layout.text, offset) if offset is not None else None
-    if offset is None or rest is None or rest[1]:
+    rest_of_line = REST_OF_LINE.match(layout.text, offset) if offset is not None else None
+    if offset is None or rest_of_line is None or rest_of_line[1]:
         raise YamlError(
             "YamlComment", f"the value at {path!r} is not the last one on its line, so that no line comment is possible"
         )

@@ -194,33 +194,33 @@ class _Editor:
             header := _BLOCK_HEADER.match(self.source, self.layout.find_content_start(node))
         ):
             offset = header.end()
-        rest = REST_OF_LINE.match(self.source, offset)
-        if rest is None:
+        rest_of_line = REST_OF_LINE.match(self.source, offset)
+        if rest_of_line is None:
             raise UnsupportedEditError("other text follows the value on its line")
-        return rest[0].rstrip(" \t") if rest[1] else ""
+        return rest_of_line[0].rstrip(" \t") if rest_of_line[1] else ""
 
     # mappings
 
     def _edit_map(self, node: MappingNode, new: dict[str, Any], slot: ValueSlot) -> None:
         entries = list(node.entries())
         names = [get_key_name(key) for key, _ in entries]
-        kept = [self._can_keep_entry(name, value, new) for name, (_, value) in zip(names, entries, strict=True)]
-        if not any(kept) or (self._has_no_braces(node) and new.keys() != node.data.keys()):
+        is_kept = [self._can_keep_entry(name, value, new) for name, (_, value) in zip(names, entries, strict=True)]
+        if not any(is_kept) or (self._has_no_braces(node) and new.keys() != node.data.keys()):
             self._replace(node, new, slot)
             return
         column = self.layout.column(entries[0][0].start)
-        for (key, value), name, keep in zip(entries, names, kept, strict=True):
+        for (key, value), name, keep in zip(entries, names, is_kept, strict=True):
             if keep and name is not None:
                 if self._differs(value, new[name]):
                     self.edit(value, new[name], self._create_value_slot(node, key, value, column, (*slot.path, name)))
                 self.new_data[id(key)] = key.data
-        added = self._find_added_names(node, new, names, kept)
-        if all(kept) and not added:
+        added = self._find_added_names(node, new, names, is_kept)
+        if all(is_kept) and not added:
             return
         if node.flow:
-            self._change_flow_entries(node, new, kept, added)
+            self._change_flow_entries(node, new, is_kept, added)
         else:
-            self._change_block_entries(entries, new, kept, added, slot.path)
+            self._change_block_entries(entries, new, is_kept, added, slot.path)
 
     def _has_no_braces(self, node: MappingNode) -> bool:
         # [a: b] is a list of one mapping.
@@ -251,7 +251,7 @@ class _Editor:
         return ValueSlot("hidden", path=path) if is_block_collection(value) or _is_block_scalar(value) else _IN_FLOW
 
     def _find_added_names(
-        self, node: MappingNode, new: dict[str, Any], names: list[str | None], kept: list[bool]
+        self, node: MappingNode, new: dict[str, Any], names: list[str | None], is_kept: list[bool]
     ) -> list[tuple[int | None, list[str]]]:
         """Return the names that need new entries, grouped by the index of the entry that they follow.
 
@@ -259,11 +259,11 @@ class _Editor:
         """
         merged: dict[str, Any] = {}
         for key, value in node.entries():
-            if is_merge_key(key) and kept[names.index(None)]:
+            if is_merge_key(key) and is_kept[names.index(None)]:
                 for source in self._read_merge_sources(value):
                     merged = source | merged
-        positions = {name: index for index, name in enumerate(names) if name is not None and kept[index]}
-        position = None if self.formatting.sources else max(index for index, keep in enumerate(kept) if keep)
+        positions = {name: index for index, name in enumerate(names) if name is not None and is_kept[index]}
+        position = None if self.formatting.sources else max(index for index, keep in enumerate(is_kept) if keep)
         added: dict[int | None, list[str]] = {}
         for name in new:
             position = positions.get(name, position)
@@ -272,16 +272,16 @@ class _Editor:
         return list(added.items())
 
     def _change_flow_entries(
-        self, node: MappingNode, new: dict[str, Any], kept: list[bool], added: list[tuple[int | None, list[str]]]
+        self, node: MappingNode, new: dict[str, Any], is_kept: list[bool], added: list[tuple[int | None, list[str]]]
     ) -> None:
         spans = [(key.start, max(key.end, value.end)) for key, value in node.entries()]
-        self.flow_items.remove(spans, kept)
+        self.flow_items.remove(spans, is_kept)
         for index, names in added:
-            self._add_to_flow(spans, kept, index, [self._format_flow({name: new[name]})[1:-1] for name in names])
+            self._add_to_flow(spans, is_kept, index, [self._format_flow({name: new[name]})[1:-1] for name in names])
 
-    def _add_to_flow(self, spans: list[TextSpan], kept: list[bool], index: int | None, texts: list[str]) -> None:
+    def _add_to_flow(self, spans: list[TextSpan], is_kept: list[bool], index: int | None, texts: list[str]) -> None:
         if index is None:
-            self.flow_items.insert_first(spans[kept.index(True)], texts)
+            self.flow_items.insert_first(spans[is_kept.index(True)], texts)
         else:
             self.flow_items.insert_after(spans[index], texts)
 
@@ -289,22 +289,22 @@ class _Editor:
         self,
         entries: list[tuple[YamlNode, YamlNode]],
         new: dict[str, Any],
-        kept: list[bool],
+        is_kept: list[bool],
         added: list[tuple[int | None, list[str]]],
         path: DataPath,
     ) -> None:
         spans = [(key.start, self.layout.find_content_end(value)) for key, value in entries]
         column = self.layout.column(spans[0][0])
-        self.block_lines.remove(spans, kept, column)
+        self.block_lines.remove(spans, is_kept, column)
         for index, names in added:
             texts = [self.formatting.format_entry_lines((*path, name), name, new[name], self.style) for name in names]
-            self._add_block_lines(spans, kept, index, list(chain(*texts)), column)
+            self._add_block_lines(spans, is_kept, index, list(chain(*texts)), column)
 
     def _add_block_lines(
-        self, spans: list[TextSpan], kept: list[bool], index: int | None, lines: list[str], column: int
+        self, spans: list[TextSpan], is_kept: list[bool], index: int | None, lines: list[str], column: int
     ) -> None:
         if index is None:
-            self.block_lines.insert_before(spans[kept.index(True)][0], strip_leading_blank_lines(lines), column)
+            self.block_lines.insert_before(spans[is_kept.index(True)][0], strip_leading_blank_lines(lines), column)
         else:
             self.block_lines.insert_after(spans[index][1], lines, column)
 
@@ -312,24 +312,24 @@ class _Editor:
 
     def _edit_seq(self, node: SequenceNode, new: list[Any], slot: ValueSlot) -> None:
         pairs = align_items(node.data, new)
-        kept = [False] * len(node.children)
+        is_kept = [False] * len(node.children)
         for old_index, new_index in pairs:
             if old_index is not None:
-                kept[old_index] = new_index is not None
-        if not any(kept):
+                is_kept[old_index] = new_index is not None
+        if not any(is_kept):
             self._replace(node, new, slot)
         elif node.flow:
-            self._edit_flow_seq(node, new, pairs, kept)
+            self._edit_flow_seq(node, new, pairs, is_kept)
         else:
-            self._edit_block_seq(node, new, pairs, kept, slot.path)
+            self._edit_block_seq(node, new, pairs, is_kept, slot.path)
 
-    def _edit_flow_seq(self, node: SequenceNode, new: list[Any], pairs: list[IndexPair], kept: list[bool]) -> None:
-        for old_index, new_index in _kept_pairs(pairs):
+    def _edit_flow_seq(self, node: SequenceNode, new: list[Any], pairs: list[IndexPair], is_kept: list[bool]) -> None:
+        for old_index, new_index in _select_paired(pairs):
             self.edit(node.children[old_index], new[new_index], _IN_FLOW)
         spans = [(child.start, child.end) for child in node.children]
-        self.flow_items.remove(spans, kept)
+        self.flow_items.remove(spans, is_kept)
         for index, new_indexes in _group_added_items(pairs):
-            self._add_to_flow(spans, kept, index, [self._format_flow(new[new_index]) for new_index in new_indexes])
+            self._add_to_flow(spans, is_kept, index, [self._format_flow(new[new_index]) for new_index in new_indexes])
 
     def _find_dash(self, node: SequenceNode, index: int) -> int:
         after = self.layout.find_dash_end(node, index)
@@ -338,31 +338,31 @@ class _Editor:
         return after - 1
 
     def _edit_block_seq(
-        self, node: SequenceNode, new: list[Any], pairs: list[IndexPair], kept: list[bool], path: DataPath
+        self, node: SequenceNode, new: list[Any], pairs: list[IndexPair], is_kept: list[bool], path: DataPath
     ) -> None:
         column = self.layout.column(self._find_dash(node, 0))
-        for old_index, new_index in _kept_pairs(pairs):
+        for old_index, new_index in _select_paired(pairs):
             if self._differs(node.children[old_index], new[new_index]):
                 slot = ValueSlot("seq", self._find_dash(node, old_index) + 1, column, (*path, new_index))
                 self.edit(node.children[old_index], new[new_index], slot)
         added = _group_added_items(pairs)
-        if all(kept) and not added:
+        if all(is_kept) and not added:
             return
         spans = [
             (self._find_dash(node, index), self.layout.find_content_end(child))
             for index, child in enumerate(node.children)
         ]
-        self.block_lines.remove(spans, kept, column)
-        removed = self._index_removed_items(node, kept)
+        self.block_lines.remove(spans, is_kept, column)
+        removed = self._index_removed_items(node, is_kept)
         for index, new_indexes in added:
             texts = [
                 self._format_item_lines(node, removed, (*path, new_index), new[new_index]) for new_index in new_indexes
             ]
-            self._add_block_lines(spans, kept, index, list(chain(*texts)), column)
+            self._add_block_lines(spans, is_kept, index, list(chain(*texts)), column)
 
-    def _index_removed_items(self, node: SequenceNode, kept: list[bool]) -> dict[str, int]:
+    def _index_removed_items(self, node: SequenceNode, is_kept: list[bool]) -> dict[str, int]:
         """Return the removed items by fingerprint. An item that moves to another position keeps its lines."""
-        return {compute_fingerprint(node.data[index]): index for index, keep in enumerate(kept) if not keep}
+        return {compute_fingerprint(node.data[index]): index for index, keep in enumerate(is_kept) if not keep}
 
     def _format_item_lines(self, node: SequenceNode, removed: dict[str, int], path: DataPath, value: Any) -> list[str]:
         index = removed.get(compute_fingerprint(value)) if removed else None
@@ -379,7 +379,7 @@ def _is_block_scalar(node: YamlNode) -> bool:
     return isinstance(node, ScalarNode) and node.style in ("|", ">")
 
 
-def _kept_pairs(pairs: list[IndexPair]) -> list[tuple[int, int]]:
+def _select_paired(pairs: list[IndexPair]) -> list[tuple[int, int]]:
     return [(old_index, new_index) for old_index, new_index in pairs if old_index is not None and new_index is not None]
 
 

@@ -101,12 +101,12 @@ def format_non_string(value: Any) -> str:
         case int():
             return int.__repr__(value)
         case float():
-            return _float_text(value)
+            return _format_float(value)
         case _:
             raise YamlError("YamlValue", f"{type(value).__name__} is not supported in YAML")
 
 
-def _float_text(value: float) -> str:
+def _format_float(value: float) -> str:
     if not math.isfinite(value):
         return ".nan" if math.isnan(value) else ".inf" if value > 0 else "-.inf"
     mantissa, exponent, power = repr(float(value)).partition("e")

@@ -44,8 +44,8 @@ def resolve_plain(text: str) -> Any:
     """Return the value of a plain scalar: str, int, float, bool or None."""
     if text and text[0] not in _FIRST_CHARACTERS:
         return text
-    word = _WORDS.get(text, _MISSING)
-    return _resolve_number(text) if word is _MISSING else word
+    value = _WORDS.get(text, _MISSING)
+    return _resolve_number(text) if value is _MISSING else value
 
 
 def _resolve_number(text: str) -> Any:

@@ -63,14 +63,14 @@ class BlockLineEditor:
         """Return the lines indented to `column`, each preceded by a line end."""
         return "".join(self.layout.newline + line for line in indent_lines(lines, column))
 
-    def remove(self, spans: list[TextSpan], kept: list[bool], column: int) -> None:
+    def remove(self, spans: list[TextSpan], is_kept: list[bool], column: int) -> None:
         """Remove the entries that are not kept. At least one entry must be kept."""
         first_kept = 0
-        if not kept[0] and not self.layout.is_first_on_line(spans[0][0]):
-            first_kept = kept.index(True)
+        if not is_kept[0] and not self.layout.is_first_on_line(spans[0][0]):
+            first_kept = is_kept.index(True)
             self._remove_first_entries(spans[0][0], spans[first_kept - 1][1], spans[first_kept][0])
         for index in range(first_kept, len(spans)):
-            if not kept[index]:
+            if not is_kept[index]:
                 self._remove_lines(spans[index], column)
 
     def _remove_first_entries(self, start: int, tail: int, following: int) -> None:
@@ -124,15 +124,15 @@ class FlowItemEditor:
         self.layout = layout
         self.splices = splices
 
-    def remove(self, spans: list[TextSpan], kept: list[bool]) -> None:
+    def remove(self, spans: list[TextSpan], is_kept: list[bool]) -> None:
         """Remove the items that are not kept, each with one comma. At least one item must be kept.
 
         Raises:
             UnsupportedEditError: There are comments between items that share a line.
         """
-        first = kept.index(True)
+        first = is_kept.index(True)
         cuts = [(spans[0][0], spans[first][0], spans[:first])] if first else []
-        removed = [index for index in range(first + 1, len(spans)) if not kept[index]]
+        removed = [index for index in range(first + 1, len(spans)) if not is_kept[index]]
         cuts += [(spans[index - 1][1], spans[index][1], [spans[index]]) for index in removed]
         if any(self._contains_comment(*cut) for cut in cuts):
             for index in [*range(first), *removed]:

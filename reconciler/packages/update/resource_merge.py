@@ -121,7 +121,7 @@ class _KnownSchemas:
         """Return the merge schema of a resource."""
         schemas = self.resource_files.options.schemas
         kind = (entry.api_version, entry.kind)
-        return (schemas if kind in schemas.known else self._with_crds).find_schema(*kind)
+        return (schemas if kind in schemas.schemas else self._with_crds).find_schema(*kind)
 
     @cached_property
     def _with_crds(self) -> MergeSchemas:

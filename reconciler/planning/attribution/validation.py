@@ -170,7 +170,7 @@ class ConformanceChecker:
     ) -> tuple[tuple[ResourceViolation, ...], bool]:
         """Return the violations of a resource, and whether a schema or a list of served versions was found for it."""
         if custom_kinds.contains(resource.group, resource.kind):
-            violations = _check_custom_resource(resource, custom_kinds.versions(resource.group, resource.kind))
+            violations = _check_custom_resource(resource, custom_kinds.get_versions(resource.group, resource.kind))
             return violations or (), violations is not None
         removal = _check_api_removal(resource, release)
         removals = (removal,) if removal else ()

@@ -24,7 +24,7 @@ def of_spec(**properties: Any) -> dict[str, Any]:
 
 def said(schema: Any, spec: Any, **more: Any) -> list[str] | None:
     data = {"apiVersion": "example.org/v1", "kind": "Site", "metadata": {"name": "a"}, "spec": spec, **more}
-    version = read_custom_resource_kinds([crd(schema)]).versions("example.org", "Site")["v1"]
+    version = read_custom_resource_kinds([crd(schema)]).get_versions("example.org", "Site")["v1"]
     violations = version.find_violations(data)
     if violations is None:
         return None
@@ -109,7 +109,7 @@ def test_a_version_that_is_not_served_and_one_schema_for_all() -> None:
     spec = {"group": "example.org", "names": {"kind": "Site"}, "validation": {"openAPIV3Schema": of_spec(a={})},
             "versions": [{"name": "v1"}, {"name": "v2", "served": False}]}  # fmt: skip
     old = {"apiVersion": "apiextensions.k8s.io/v1beta1", "kind": "CustomResourceDefinition", "spec": spec}
-    versions = read_custom_resource_kinds([old]).versions("example.org", "Site")
+    versions = read_custom_resource_kinds([old]).get_versions("example.org", "Site")
 
     assert {name: custom_resource_version.served for name, custom_resource_version in versions.items()} == {
         "v1": True,
@@ -120,6 +120,6 @@ def test_a_version_that_is_not_served_and_one_schema_for_all() -> None:
 
 def test_the_definition_on_the_cluster_counts_before_that_of_the_config() -> None:
     config, cluster = read_custom_resource_kinds([crd(of_spec(a={}))]), read_custom_resource_kinds([crd(of_spec(b={}))])
-    version = config.with_overrides(cluster).versions("example.org", "Site")["v1"]
+    version = config.with_overrides(cluster).get_versions("example.org", "Site")["v1"]
 
     assert version.find_violations({"spec": {"b": 1}}) == ()
