@@ -1,4 +1,4 @@
-"""Whatever people write, reading it ends in errors and never in a crash."""
+"""Tests of the field reader: any input gives a spec or errors, and never an exception."""
 
 from __future__ import annotations
 
@@ -64,16 +64,16 @@ def test_reading_gives_a_spec_or_errors(read: Any, version: str, spec: Any, meta
         pytest.param(None, "null", id="null"),
     ],
 )
-def test_shown(value: Any, text: str) -> None:
+def test_json_value_is_formatted_compactly(value: Any, text: str) -> None:
     assert format_json_value(value) == text
 
 
-def test_a_field_of_a_wrong_type_is_told_and_reads_as_absent() -> None:
-    faults = VariantFieldErrors()
-    fields = VariantFieldReader("spec", {"a": 1, "b": [1], "c": "x", "d": {"e": 2}}, faults)
+def test_field_of_a_wrong_type_is_reported_and_read_as_absent() -> None:
+    errors = VariantFieldErrors()
+    fields = VariantFieldReader("spec", {"a": 1, "b": [1], "c": "x", "d": {"e": 2}}, errors)
 
     assert (fields.text("a"), fields.texts("b"), fields.texts("c"), fields.string_map("d")) == ("", (), (), {})
-    assert faults.errors == [
+    assert errors.errors == [
         "spec.a must be a string, not 1",
         "spec.b[0] must be a string, not 1",
         "spec.c must be a list",

@@ -1,4 +1,4 @@
-"""What is odd about PackageVariants and sets, though a pass does what they say."""
+"""Tests of the lint warnings about PackageVariants and PackageVariantSets."""
 
 from __future__ import annotations
 
@@ -8,7 +8,12 @@ from reconciler.controllers.package_variants.inputs import PackageVariantInputs
 from reconciler.controllers.package_variants.lint import lint_variants
 from reconciler.controllers.repositories import read_repositories
 from tests.support.catalogs import catalog_of
-from tests.unit.controllers.package_variants.room_world import REPOSITORIES, World, variant, variant_set
+from tests.unit.controllers.package_variants.controller_world import (
+    REPOSITORIES,
+    FakeUpstreams,
+    build_variant,
+    build_variant_set,
+)
 
 NORTH = "{repositorySelector: {matchLabels: {region: north}}}"
 SITE = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: site-north, namespace: default}\n"
@@ -16,9 +21,9 @@ TEAM = "apiVersion: example.com/v1\nkind: Team\nmetadata: {name: red, labels: {s
 
 
 def lint(*documents: str, text: str = SITE) -> list[str]:
-    """Return what is told of the Repositories, these documents in `variants.yaml`, and others elsewhere."""
+    """Return the lint findings of the Repositories, these documents in `variants.yaml`, and `text` in another file."""
     catalog = catalog_of(repositories=REPOSITORIES, variants="---\n".join(documents), others=text)
-    findings = lint_variants(catalog, PackageVariantInputs(read_repositories(catalog)[0], World()))
+    findings = lint_variants(catalog, PackageVariantInputs(read_repositories(catalog)[0], FakeUpstreams()))
     return [f"{finding.location.line} {finding.code}: {finding.message}" for finding in findings]
 
 
@@ -47,28 +52,28 @@ def lint(*documents: str, text: str = SITE) -> list[str]:
                      id="what-all-have"),
     ],
 )  # fmt: skip
-def test_a_target_that_matches_nothing(target: str, why: str) -> None:
-    # the selector stands where all of a target does, on the eighth line
-    result = lint(variant_set("edge", f"[{NORTH}, {target}]"), text=TEAM)
+def test_target_without_match_is_reported(target: str, why: str) -> None:
+    # All targets are on the eighth line, and the selector too.
+    result = lint(build_variant_set("edge", f"[{NORTH}, {target}]"), text=TEAM)
 
     assert result == [f"8 SelectorMatchesNothing: spec.targets[1].{why}"]
 
 
-def test_a_kind_that_nobody_knows_is_told_as_that_alone() -> None:
-    assert lint(variant_set("edge", "[{objectSelector: {apiVersion: v9, kind: Nobody}}]")) == []
+def test_unknown_kind_is_not_reported_as_a_target_without_match() -> None:
+    assert lint(build_variant_set("edge", "[{objectSelector: {apiVersion: v9, kind: Nobody}}]")) == []
 
 
-def test_a_target_that_repeats_another_one() -> None:
-    (item,) = lint(variant_set("edge", "[{repositories: [{name: berlin}]}, {repositories: [{name: berlin}]}]"))
+def test_repeated_target_is_reported() -> None:
+    (item,) = lint(build_variant_set("edge", "[{repositories: [{name: berlin}]}, {repositories: [{name: berlin}]}]"))
 
     assert item.startswith("8 TargetRepeated: spec.targets[1] requests only packages that spec.targets[0] requests")
 
 
-def test_a_target_that_asks_for_more_as_well_repeats_none() -> None:
-    # catalog and away are Repositories, too, and nobody else asks for them
+def test_target_that_requests_more_packages_is_not_repeated() -> None:
+    # The selector also selects catalog and away, which no other target requests.
     targets = "[{repositories: [{name: berlin}]}, {repositories: [{name: lisbon}]}, {repositorySelector: {}}]"
 
-    assert lint(variant_set("edge", targets)) == []
+    assert lint(build_variant_set("edge", targets)) == []
 
 
 @pytest.mark.parametrize(
@@ -81,18 +86,18 @@ def test_a_target_that_asks_for_more_as_well_repeats_none() -> None:
         pytest.param("{name: nobody}", "no object of namespace default has this name", id="any-kind"),
     ],
 )  # fmt: skip
-def test_an_injector_that_names_nothing(injector: str, why: str) -> None:
-    result = lint(variant("gateway", extra=f"injectors: [{{name: site-north}}, {injector}]"))
+def test_injector_without_match_is_reported(injector: str, why: str) -> None:
+    result = lint(build_variant("gateway", extra=f"injectors: [{{name: site-north}}, {injector}]"))
 
     name = injector.partition("name: ")[2].rstrip("}")
     assert result == [f'8 InjectorMatchesNothing: spec.injectors[1] names "{name}", but {why}']
 
 
-def test_an_injector_of_a_set_is_told_once_for_all_that_have_it() -> None:
+def test_injector_of_a_set_is_reported_once_for_all_its_variants() -> None:
     by_region = "\"'site-' + repository.labels['region']\""
     injectors = f"[{{name: here}}, {{nameExpr: {by_region}}}]"
     target = f"{{repositories: [{{name: berlin}}, {{name: lisbon}}], template: {{injectors: {injectors}}}}}"
-    here, south = lint(variant_set("edge", f"[{target}]"))
+    here, south = lint(build_variant_set("edge", f"[{target}]"))
 
     makes = "8 InjectorMatchesNothing: spec.targets[0] generates an injector of"
     assert here.startswith(f'{makes} berlin/gateway, lisbon/gateway that names "here", but no object')
@@ -100,7 +105,7 @@ def test_an_injector_of_a_set_is_told_once_for_all_that_have_it() -> None:
     assert south.endswith("did you mean site-north?")
 
 
-def test_nothing_is_odd_about_what_is_right() -> None:
-    right = variant("gateway", extra="injectors: [{name: site-north}]")
+def test_valid_variant_and_set_have_no_findings() -> None:
+    right = build_variant("gateway", extra="injectors: [{name: site-north}]")
 
-    assert lint(right, variant_set("edge", f"[{NORTH}]")) == []
+    assert lint(right, build_variant_set("edge", f"[{NORTH}]")) == []

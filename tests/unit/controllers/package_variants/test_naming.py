@@ -1,4 +1,4 @@
-"""Names of generated variants: Porch's, and unambiguous where Porch's are not (porch 11.5)."""
+"""Tests of the names of generated variants: the names of Porch, with a suffix where two of them are equal."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_variant_name(set_name: str, repo: str, package: str, expected: str) -> 
     assert name == expected
 
 
-def test_ids_that_collide_get_names_that_do_not() -> None:
+def test_colliding_names_get_a_suffix() -> None:
     first, second = DownstreamKey("a", "b-c"), DownstreamKey("a-b", "c")
     names = name_variants("s", [second, first])
 
@@ -54,7 +54,7 @@ PART = st.text("ab-", min_size=1, max_size=30)
 
 
 @given(st.lists(st.builds(DownstreamKey, PART, PART), max_size=8), st.randoms(use_true_random=False))
-def test_names_differ_and_do_not_depend_on_the_order(keys: list[DownstreamKey], chance: random.Random) -> None:
+def test_names_are_unique_and_independent_of_the_order(keys: list[DownstreamKey], chance: random.Random) -> None:
     names = name_variants("s", keys)
     shuffled = list(keys)
     chance.shuffle(shuffled)

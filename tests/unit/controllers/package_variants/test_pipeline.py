@@ -1,4 +1,4 @@
-"""A variant's functions go first; whose a function is, its name says when read from the right (porch 8.2)."""
+"""Tests of the pipeline functions of a variant: they run first, and their names contain the name of the variant."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from reconciler.controllers.package_variants.mutation import is_variant_function
         pytest.param(None, "my-pv", False, id="no-name"),
     ],
 )
-def test_ownership(name: object, variant: str, owned: bool) -> None:
+def test_function_name_identifies_its_variant(name: object, variant: str, owned: bool) -> None:
     assert is_variant_function(name, variant) is owned
 
 
@@ -63,8 +63,10 @@ STAMP = PipelineFunction(image="set-annotations:v0.1.4", name="stamp", config_ma
         pytest.param([OLD, FOREIGN, OLD], [], [FOREIGN], id="own-older-ones-go"),
     ],
 )
-def test_prepend(existing: list[dict[str, Any]], own: list[PipelineFunction], expected: list[dict[str, Any]]) -> None:
-    once = prepend_functions(existing, own, "pv")
+def test_functions_are_prepended_once(
+    existing: list[dict[str, Any]], own: list[PipelineFunction], expected: list[dict[str, Any]]
+) -> None:
+    result = prepend_functions(existing, own, "pv")
 
-    assert once == expected
-    assert prepend_functions(once, own, "pv") == once
+    assert result == expected
+    assert prepend_functions(result, own, "pv") == result

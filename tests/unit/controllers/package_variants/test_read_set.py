@@ -1,4 +1,4 @@
-"""A PackageVariantSet is read with every fault at once, in the order and words of porch 11.1."""
+"""Tests of the PackageVariantSet reader: all errors are reported together, in the order and with the texts of Porch."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ OPERATOR = 'matchExpressions[0].operator must be one of In, NotIn, Exists, DoesN
 ONE_SELECTION = "must specify one of `repositories`, `repositorySelector`, or `objectSelector`"
 
 
-def variant_set(spec: Any, version: str = "v1alpha2") -> dict[str, Any]:
+def build_variant_set(spec: Any, version: str = "v1alpha2") -> dict[str, Any]:
     return {
         "apiVersion": f"config.porch.kpt.dev/{version}",
         "kind": "PackageVariantSet",
@@ -36,20 +36,20 @@ def variant_set(spec: Any, version: str = "v1alpha2") -> dict[str, Any]:
     }
 
 
-def targets(*entries: Any, **mapping: Any) -> dict[str, Any]:
+def build_spec_with_targets(*entries: Any, **mapping: Any) -> dict[str, Any]:
     return {"upstream": UPSTREAM, "targets": list(entries), **mapping}
 
 
-def template(**fields: Any) -> dict[str, Any]:
-    return targets({"repositories": [{"name": "r"}], "template": fields})
+def build_spec_with_template(**fields: Any) -> dict[str, Any]:
+    return build_spec_with_targets({"repositories": [{"name": "r"}], "template": fields})
 
 
-def upstream(**fields: Any) -> dict[str, Any]:
-    return targets({"repositories": [{"name": "r"}]}, upstream=fields)
+def build_spec_with_upstream(**fields: Any) -> dict[str, Any]:
+    return build_spec_with_targets({"repositories": [{"name": "r"}]}, upstream=fields)
 
 
-def without_allowed(error: str) -> str:
-    """Return an error without the list of fields that it might have meant."""
+def remove_allowed_fields(error: str) -> str:
+    """Return an error without the list of allowed fields."""
     return error.partition(" (allowed: ")[0]
 
 
@@ -62,7 +62,7 @@ def without_allowed(error: str) -> str:
             id="empty",
         ),
         pytest.param(
-            upstream(),
+            build_spec_with_upstream(),
             [
                 "spec.upstream.package is a required field",
                 "spec.upstream.repo is a required field",
@@ -71,63 +71,63 @@ def without_allowed(error: str) -> str:
             id="empty-upstream",
         ),
         pytest.param(
-            upstream(repo="a", package="p", revision=1, tag="x"),
+            build_spec_with_upstream(repo="a", package="p", revision=1, tag="x"),
             ["spec.upstream must specify only one of revision, workspaceName and tag"],
             id="two-references",
         ),
         pytest.param(
-            upstream(repo="a", package="p", revision=2.0),
+            build_spec_with_upstream(repo="a", package="p", revision=2.0),
             ["spec.upstream.revision must be a string or an integer, not 2.0: quote it"],
             id="float-revision",
         ),
         pytest.param(
-            upstream(repo="a", package="p/", revision=1),
+            build_spec_with_upstream(repo="a", package="p/", revision=1),
             [f"spec.upstream.package is not a valid package path: {validate_package_path('p/')}"],
             id="package-path",
         ),
-        pytest.param(targets({}), [f"{T0} {ONE_SELECTION}"], id="target-without-selection"),
+        pytest.param(build_spec_with_targets({}), [f"{T0} {ONE_SELECTION}"], id="target-without-selection"),
         pytest.param(
-            targets({"repositories": [{"name": "r"}], "repositorySelector": {}}),
+            build_spec_with_targets({"repositories": [{"name": "r"}], "repositorySelector": {}}),
             [f"{T0} {ONE_SELECTION}"],
             id="two-selections",
         ),
         pytest.param(
-            targets({"repositories": []}),
+            build_spec_with_targets({"repositories": []}),
             [f"{T0}.repositories must not be an empty list if specified"],
             id="empty-list",
         ),
         pytest.param(
-            targets({"repositories": [{"name": ""}, {"name": "r", "packageNames": ["a", ""]}]}),
+            build_spec_with_targets({"repositories": [{"name": ""}, {"name": "r", "packageNames": ["a", ""]}]}),
             [f"{T0}.repositories[0].name cannot be empty", f"{T0}.repositories[1].packageNames[1] cannot be empty"],
             id="empty-names",
         ),
         pytest.param(
-            targets({"repositorySelector": {"matchExpressions": [{"key": "a", "operator": "Is"}]}}),
+            build_spec_with_targets({"repositorySelector": {"matchExpressions": [{"key": "a", "operator": "Is"}]}}),
             [f"{T0}.repositorySelector: {OPERATOR}"],
             id="bad-operator",
         ),
         pytest.param(
-            targets({"repositorySelector": {"packageNames": [""]}}),
+            build_spec_with_targets({"repositorySelector": {"packageNames": [""]}}),
             [f"{T0}.repositorySelector.packageNames[0] cannot be empty"],
             id="empty-package-name-in-a-selector",
         ),
         pytest.param(
-            targets({"objectSelector": {}}),
+            build_spec_with_targets({"objectSelector": {}}),
             [f"{T0}.objectselector.apiVersion cannot be empty", f"{T0}.objectselector.kind cannot be empty"],
             id="object-selector-without-type",
         ),
         pytest.param(
-            targets({"repositorySelector": {"packageNames": ["a"]}, "packageNames": ["b"]}),
+            build_spec_with_targets({"repositorySelector": {"packageNames": ["a"]}, "packageNames": ["b"]}),
             [f"{T0}: packageNames is set in two places with different names"],
             id="package-names-twice",
         ),
         pytest.param(
-            targets({"repositories": [{"name": "r"}], "packageNames": ["b"]}),
+            build_spec_with_targets({"repositories": [{"name": "r"}], "packageNames": ["b"]}),
             [f"{T0}.packageNames requires a selector in the same target"],
             id="package-names-beside-a-list",
         ),
         pytest.param(
-            template(adoptionPolicy="x", deletionPolicy="y"),
+            build_spec_with_template(adoptionPolicy="x", deletionPolicy="y"),
             [
                 f'{TEMPLATE}.adoptionPolicy can only be "adoptNone" or "adoptExisting"',
                 f'{TEMPLATE}.deletionPolicy can only be "orphan" or "delete"',
@@ -135,7 +135,9 @@ def without_allowed(error: str) -> str:
             id="policies",
         ),
         pytest.param(
-            template(downstream={"repo": "a", "repoExpr": "repoDefault", "package": "b", "packageExpr": "repoDefault"}),
+            build_spec_with_template(
+                downstream={"repo": "a", "repoExpr": "repoDefault", "package": "b", "packageExpr": "repoDefault"}
+            ),
             [
                 f"{TEMPLATE} may specify only one of `downstream.repo` and `downstream.repoExpr`",
                 f"{TEMPLATE} may specify only one of `downstream.package` and `downstream.packageExpr`",
@@ -143,7 +145,9 @@ def without_allowed(error: str) -> str:
             id="downstream-twice",
         ),
         pytest.param(
-            template(labelExprs=[{"key": "a", "keyExpr": "repoDefault", "value": "b", "valueExpr": "repoDefault"}]),
+            build_spec_with_template(
+                labelExprs=[{"key": "a", "keyExpr": "repoDefault", "value": "b", "valueExpr": "repoDefault"}]
+            ),
             [
                 f"{TEMPLATE}.labelExprs[0] may specify only one of `key` and `keyExpr`",
                 f"{TEMPLATE}.labelExprs[0] may specify only one of `value` and `valueExpr`",
@@ -151,16 +155,18 @@ def without_allowed(error: str) -> str:
             id="map-entry-twice",
         ),
         pytest.param(
-            template(annotationExprs=[{}]),
+            build_spec_with_template(annotationExprs=[{}]),
             [
                 f"{TEMPLATE}.annotationExprs[0] must specify `key` or `keyExpr`",
                 f"{TEMPLATE}.annotationExprs[0] must specify `value` or `valueExpr`",
             ],
             id="map-entry-empty",
         ),
-        pytest.param(template(labelExprs=[{"key": "a", "value": ""}]), [], id="an-empty-value-is-a-value"),
         pytest.param(
-            template(injectors=[{"name": "a", "nameExpr": "repoDefault"}, {}]),
+            build_spec_with_template(labelExprs=[{"key": "a", "value": ""}]), [], id="an-empty-value-is-a-value"
+        ),
+        pytest.param(
+            build_spec_with_template(injectors=[{"name": "a", "nameExpr": "repoDefault"}, {}]),
             [
                 f"{TEMPLATE}.injectors[0] may specify only one of `name` and `nameExpr`",
                 f"{TEMPLATE}.injectors[1] must specify either `name` or `nameExpr`",
@@ -168,7 +174,7 @@ def without_allowed(error: str) -> str:
             id="injector-names",
         ),
         pytest.param(
-            template(pipeline={"mutators": [{"name": "a.b"}], "validators": [{"image": ""}]}),
+            build_spec_with_template(pipeline={"mutators": [{"name": "a.b"}], "validators": [{"image": ""}]}),
             [
                 f"{TEMPLATE}.pipeline.mutators[0].image must not be empty",
                 f"{TEMPLATE}.pipeline.mutators[0].name must not contain '.'",
@@ -177,7 +183,7 @@ def without_allowed(error: str) -> str:
             id="functions",
         ),
         pytest.param(
-            template(
+            build_spec_with_template(
                 pipeline={
                     "mutators": [{"image": "i", "configPath": "f", "configMapExprs": [{"key": "a", "value": "b"}]}]
                 }
@@ -186,17 +192,17 @@ def without_allowed(error: str) -> str:
             id="config-twice",
         ),
         pytest.param(
-            targets({"repositorySelector": {}}, errorPolicy="goOn"),
+            build_spec_with_targets({"repositorySelector": {}}, errorPolicy="goOn"),
             ['spec.errorPolicy can only be one of stopAll, skipTarget, not "goOn"'],
             id="error-policy",
         ),
         pytest.param(
-            targets({"repositorySelector": {}, "templates": {}}, upstreamz=[]),
+            build_spec_with_targets({"repositorySelector": {}, "templates": {}}, upstreamz=[]),
             ['unknown field "spec.upstreamz"', f'unknown field "{T0}.templates"'],
             id="unknown-fields",
         ),
         pytest.param(
-            targets({"repositorySelector": {}}, upstreams=[UPSTREAM]),
+            build_spec_with_targets({"repositorySelector": {}}, upstreams=[UPSTREAM]),
             ["spec.upstream must not be specified together with spec.upstreams or spec.upstreamSets"],
             id="one-upstream-or-several",
         ),
@@ -207,10 +213,10 @@ def without_allowed(error: str) -> str:
         ),
     ],
 )
-def test_errors(spec: Any, errors: list[str]) -> None:
-    read = read_package_variant_set(variant_set(spec), ExpressionLimits())
+def test_errors_are_reported(spec: Any, errors: list[str]) -> None:
+    read = read_package_variant_set(build_variant_set(spec), ExpressionLimits())
 
-    assert [without_allowed(error) for error in read.errors] == errors
+    assert [remove_allowed_fields(error) for error in read.errors] == errors
     assert (read.spec is None) == bool(errors)
 
 
@@ -240,8 +246,10 @@ def test_errors(spec: Any, errors: list[str]) -> None:
         ),
     ],
 )
-def test_expressions_are_checked_before_any_target_is_seen(fields: dict[str, Any], path: str) -> None:
-    (error,) = read_package_variant_set(variant_set(template(**fields)), ExpressionLimits()).errors
+def test_expressions_are_checked_without_targets(fields: dict[str, Any], path: str) -> None:
+    (error,) = read_package_variant_set(
+        build_variant_set(build_spec_with_template(**fields)), ExpressionLimits()
+    ).errors
 
     assert error.startswith(f"{TEMPLATE}.{path}: ")
 
@@ -249,14 +257,16 @@ def test_expressions_are_checked_before_any_target_is_seen(fields: dict[str, Any
 @pytest.mark.parametrize(
     "text", ["repoDefault", "packageDefault", "upstream.name", "target.package", "repository.name"]
 )
-def test_every_declared_variable_may_be_used(text: str) -> None:
-    read = read_package_variant_set(variant_set(template(downstream={"packageExpr": text})), ExpressionLimits())
+def test_each_declared_variable_can_be_used(text: str) -> None:
+    read = read_package_variant_set(
+        build_variant_set(build_spec_with_template(downstream={"packageExpr": text})), ExpressionLimits()
+    )
 
     assert read.errors == ()
 
 
-def test_the_old_api_is_refused() -> None:
-    read = read_package_variant_set(variant_set({}, "v1alpha1"), ExpressionLimits())
+def test_v1alpha1_api_is_refused() -> None:
+    read = read_package_variant_set(build_variant_set({}, "v1alpha1"), ExpressionLimits())
 
     assert read.errors == ("unsupported PackageVariantSet apiVersion config.porch.kpt.dev/v1alpha1; use v1alpha2",)
 
@@ -265,29 +275,29 @@ def test_the_old_api_is_refused() -> None:
     ("spec", "plain", "warnings"),
     [
         pytest.param(
-            template(labelExprs={"key": "a", "value": "b"}),
-            template(labelExprs=[{"key": "a", "value": "b"}]),
+            build_spec_with_template(labelExprs={"key": "a", "value": "b"}),
+            build_spec_with_template(labelExprs=[{"key": "a", "value": "b"}]),
             [f"{TEMPLATE}.labelExprs is written as a mapping and read as a list of one"],
             id="mapping-as-a-list",
         ),
         pytest.param(
-            template(injectors=[{"name": "a"}], injectorExprs=[{"nameExpr": "repoDefault"}]),
-            template(injectors=[{"name": "a"}, {"nameExpr": "repoDefault"}]),
+            build_spec_with_template(injectors=[{"name": "a"}], injectorExprs=[{"nameExpr": "repoDefault"}]),
+            build_spec_with_template(injectors=[{"name": "a"}, {"nameExpr": "repoDefault"}]),
             [f"{TEMPLATE}.injectorExprs is read as more injectors"],
             id="injector-exprs",
         ),
         pytest.param(
-            targets({"repositorySelector": {}, "packageNames": ["a"]}),
-            targets({"repositorySelector": {"packageNames": ["a"]}}),
+            build_spec_with_targets({"repositorySelector": {}, "packageNames": ["a"]}),
+            build_spec_with_targets({"repositorySelector": {"packageNames": ["a"]}}),
             [f"{T0}.packageNames is read as {T0}.repositorySelector.packageNames"],
             id="package-names-beside-the-selector",
         ),
     ],
 )
-def test_aliases(spec: Any, plain: Any, warnings: list[str]) -> None:
+def test_aliases_are_read_with_a_warning(spec: Any, plain: Any, warnings: list[str]) -> None:
     read, expected = (
-        read_package_variant_set(variant_set(spec), ExpressionLimits()),
-        read_package_variant_set(variant_set(plain), ExpressionLimits()),
+        read_package_variant_set(build_variant_set(spec), ExpressionLimits()),
+        read_package_variant_set(build_variant_set(plain), ExpressionLimits()),
     )
 
     assert list(read.warnings) == warnings
@@ -296,7 +306,7 @@ def test_aliases(spec: Any, plain: Any, warnings: list[str]) -> None:
 
 
 def read_spec(spec: Any) -> PackageVariantSetSpec:
-    read = read_package_variant_set(variant_set(spec), ExpressionLimits())
+    read = read_package_variant_set(build_variant_set(spec), ExpressionLimits())
     assert read.spec is not None, read.errors
     return read.spec
 
@@ -321,8 +331,8 @@ def read_spec(spec: Any) -> PackageVariantSetSpec:
         ),
     ],
 )
-def test_selections(target: Any, selection: Any) -> None:
-    assert read_spec(targets(target)).targets[0].selection == selection
+def test_selections_are_read(target: Any, selection: Any) -> None:
+    assert read_spec(build_spec_with_targets(target)).targets[0].selection == selection
 
 
 def test_several_upstreams_overlay_the_template() -> None:
@@ -345,14 +355,14 @@ def test_several_upstreams_overlay_the_template() -> None:
     assert (target.upstream_templates[1].deletion_policy, target.template.deletion_policy) == ("orphan", None)
 
 
-def revision_set(*upstreams: Any) -> dict[str, Any]:
+def build_revision_set(*upstreams: Any) -> dict[str, Any]:
     metadata = {"name": "shared"}
     spec = {"upstreams": list(upstreams)}
     return {"apiVersion": "reconciler.dev/v1alpha1", "kind": "PackageRevisionSet", "metadata": metadata, "spec": spec}
 
 
-def test_revision_set() -> None:
-    read = read_revision_set(revision_set(UPSTREAM, {"repo": "catalog", "package": "q", "tag": "stable"}))
+def test_revision_set_is_read() -> None:
+    read = read_revision_set(build_revision_set(UPSTREAM, {"repo": "catalog", "package": "q", "tag": "stable"}))
 
     assert read.upstreams == (
         UpstreamSpec("catalog", "p", RevisionReference("v1", 1)),
@@ -363,13 +373,13 @@ def test_revision_set() -> None:
 @pytest.mark.parametrize(
     ("data", "error"),
     [
-        pytest.param(revision_set(), "must specify at least one item in spec.upstreams", id="empty"),
+        pytest.param(build_revision_set(), "must specify at least one item in spec.upstreams", id="empty"),
         pytest.param(
-            revision_set({**UPSTREAM, "template": {}}),
+            build_revision_set({**UPSTREAM, "template": {}}),
             'unknown field "spec.upstreams[0].template"',
             id="no-template-here",
         ),
     ],
 )
-def test_revision_set_errors(data: Any, error: str) -> None:
-    assert [without_allowed(error) for error in read_revision_set(data).errors] == [error]
+def test_revision_set_errors_are_reported(data: Any, error: str) -> None:
+    assert [remove_allowed_fields(error) for error in read_revision_set(data).errors] == [error]

@@ -1,4 +1,4 @@
-"""A PackageVariant is read with every fault at once, in the order and words of porch 2."""
+"""Tests of the PackageVariant reader: all errors are reported together, in the order and with the texts of Porch."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ ADOPTION = 'spec.adoptionPolicy field can only be "adoptNone" or "adoptExisting"
 DELETION = 'spec.deletionPolicy can only be "orphan" or "delete"'
 
 
-def variant(spec: Any, **mapping: Any) -> dict[str, Any]:
+def build_variant(spec: Any, **mapping: Any) -> dict[str, Any]:
     return {
         "apiVersion": "config.porch.kpt.dev/v1alpha1",
         "kind": "PackageVariant",
@@ -35,21 +35,21 @@ def variant(spec: Any, **mapping: Any) -> dict[str, Any]:
     }
 
 
-def sound(**changes: Any) -> dict[str, Any]:
+def build_valid_spec(**changes: Any) -> dict[str, Any]:
     return {"upstream": UPSTREAM, "downstream": DOWNSTREAM, **changes}
 
 
-def upstream(**changes: Any) -> dict[str, Any]:
+def build_spec_with_upstream(**changes: Any) -> dict[str, Any]:
     fields = {"repo": "catalog", "package": "net/uplink", **changes}
-    return sound(upstream={name: value for name, value in fields.items() if value is not None})
+    return build_valid_spec(upstream={name: value for name, value in fields.items() if value is not None})
 
 
-def function(**fields: Any) -> dict[str, Any]:
-    return sound(pipeline={"mutators": [fields]})
+def build_spec_with_function(**fields: Any) -> dict[str, Any]:
+    return build_valid_spec(pipeline={"mutators": [fields]})
 
 
-def without_allowed(error: str) -> str:
-    """Return an error without the list of fields that it might have meant."""
+def remove_allowed_fields(error: str) -> str:
+    """Return an error without the list of allowed fields."""
     return error.partition(" (allowed: ")[0]
 
 
@@ -81,11 +81,13 @@ def without_allowed(error: str) -> str:
             ["missing required field spec.upstream.repo", ONE_OF, "missing required field spec.downstream.repo"],
             id="repositories-missing",
         ),
-        pytest.param(sound(adoptionPolicy="always", deletionPolicy="keep"), [ADOPTION, DELETION], id="policies"),
-        pytest.param(sound(adoptionPolicy="", deletionPolicy=""), [], id="empty-policies-are-the-defaults"),
-        pytest.param(sound(adoptionPolicy=["adoptNone"]), [ADOPTION], id="policy-of-a-wrong-type"),
         pytest.param(
-            sound(packageContext={"data": {"name": "x", "a": "b"}, "removeKeys": ["package-path"]}),
+            build_valid_spec(adoptionPolicy="always", deletionPolicy="keep"), [ADOPTION, DELETION], id="policies"
+        ),
+        pytest.param(build_valid_spec(adoptionPolicy="", deletionPolicy=""), [], id="empty-policies-are-the-defaults"),
+        pytest.param(build_valid_spec(adoptionPolicy=["adoptNone"]), [ADOPTION], id="policy-of-a-wrong-type"),
+        pytest.param(
+            build_valid_spec(packageContext={"data": {"name": "x", "a": "b"}, "removeKeys": ["package-path"]}),
             [
                 'spec.packageContext.data: Invalid value: {"a":"b","name":"x"}: must not contain the key "name"',
                 f'{REMOVE_KEYS}: Invalid value: ["package-path"]: must not contain the key "package-path"',
@@ -93,7 +95,7 @@ def without_allowed(error: str) -> str:
             id="reserved-keys",
         ),
         pytest.param(
-            sound(packageContext={"data": {"package-path": ""}, "removeKeys": ["name"]}),
+            build_valid_spec(packageContext={"data": {"package-path": ""}, "removeKeys": ["name"]}),
             [
                 'spec.packageContext.data: Invalid value: {"package-path":""}: must not contain the key "package-path"',
                 'spec.packageContext.removeKeys: Invalid value: ["name"]: must not contain the key "name"',
@@ -101,95 +103,105 @@ def without_allowed(error: str) -> str:
             id="the-other-reserved-keys",
         ),
         pytest.param(
-            sound(packageContext={"data": {"k": "v"}, "removeKeys": ["k"]}),
+            build_valid_spec(packageContext={"data": {"k": "v"}, "removeKeys": ["k"]}),
             ['spec.packageContext: key "k" is in both data and removeKeys'],
             id="key-both-set-and-removed",
         ),
         pytest.param(
-            sound(packageContext={"data": {"k": 5}}),
+            build_valid_spec(packageContext={"data": {"k": 5}}),
             ['spec.packageContext.data must map strings to strings, not "k" to 5'],
             id="context-value-is-a-number",
         ),
         pytest.param(
-            sound(injectors=[{"name": "a"}, {"kind": "Site", "name": ""}]),
+            build_valid_spec(injectors=[{"name": "a"}, {"kind": "Site", "name": ""}]),
             ["spec.injectors[1].name must not be empty"],
             id="injector-without-name",
         ),
         pytest.param(
-            sound(labels={"kpt.dev/latest-revision": "true"}),
+            build_valid_spec(labels={"kpt.dev/latest-revision": "true"}),
             ['spec.labels must not contain the key "kpt.dev/latest-revision"'],
             id="computed-label",
         ),
         pytest.param(
-            sound(downstream={"repo": "catalog", "package": "net/uplink"}),
+            build_valid_spec(downstream={"repo": "catalog", "package": "net/uplink"}),
             ["spec.downstream must differ from spec.upstream"],
             id="onto-itself",
         ),
-        pytest.param(sound(injector=[]), ['unknown field "spec.injector"'], id="unknown-field"),
+        pytest.param(build_valid_spec(injector=[]), ['unknown field "spec.injector"'], id="unknown-field"),
         pytest.param(
-            sound(upstream={**UPSTREAM, "branch": "x"}, adoptionPolicy="no"),
+            build_valid_spec(upstream={**UPSTREAM, "branch": "x"}, adoptionPolicy="no"),
             [ADOPTION, 'unknown field "spec.upstream.branch"'],
             id="unknown-fields-come-last",
         ),
-        pytest.param(function(name="x"), ["spec.pipeline.mutators[0].image must not be empty"], id="no-image"),
-        pytest.param(function(exec="./fn"), [], id="exec-instead-of-an-image"),
         pytest.param(
-            function(image="i", exec="./fn"),
+            build_spec_with_function(name="x"), ["spec.pipeline.mutators[0].image must not be empty"], id="no-image"
+        ),
+        pytest.param(build_spec_with_function(exec="./fn"), [], id="exec-instead-of-an-image"),
+        pytest.param(
+            build_spec_with_function(image="i", exec="./fn"),
             ["spec.pipeline.mutators[0] may specify only one of image and exec"],
             id="image-and-exec",
         ),
         pytest.param(
-            function(image="i", name="a.b"),
+            build_spec_with_function(image="i", name="a.b"),
             ["spec.pipeline.mutators[0].name must not contain '.'"],
             id="function-name-with-a-dot",
         ),
         pytest.param(
-            function(image="i", configPath="f.yaml", configMap={"a": "b"}),
+            build_spec_with_function(image="i", configPath="f.yaml", configMap={"a": "b"}),
             ["spec.pipeline.mutators[0] may specify only one of configPath and configMap"],
             id="two-configurations",
         ),
         pytest.param(
-            sound(pipeline={"validators": [{"image": ""}]}),
+            build_valid_spec(pipeline={"validators": [{"image": ""}]}),
             ["spec.pipeline.validators[0].image must not be empty"],
             id="validators-too",
         ),
         pytest.param(
-            function(image="i", selectors=[{"kind": "A", "names": "x"}]),
+            build_spec_with_function(image="i", selectors=[{"kind": "A", "names": "x"}]),
             ['unknown field "spec.pipeline.mutators[0].selectors[0].names"'],
             id="unknown-field-in-a-selector",
         ),
         pytest.param(
-            sound(updateStrategy="merge", conflictPolicy="ours"),
+            build_valid_spec(updateStrategy="merge", conflictPolicy="ours"),
             [
                 f'spec.updateStrategy can only be one of {", ".join(UPDATE_STRATEGIES)}, not "merge"',
                 'spec.conflictPolicy can only be one of upstream, local, block, not "ours"',
             ],
             id="unknown-strategies",
         ),
-        pytest.param(upstream(revision="v1", workspaceName="main"), [ONLY_ONE_OF], id="two-references"),
-        pytest.param(upstream(), [ONE_OF], id="no-reference"),
+        pytest.param(build_spec_with_upstream(revision="v1", workspaceName="main"), [ONLY_ONE_OF], id="two-references"),
+        pytest.param(build_spec_with_upstream(), [ONE_OF], id="no-reference"),
         pytest.param(
-            upstream(tag="a", ref="b"), ["spec.upstream may specify only one of tag and ref"], id="a-tag-and-its-alias"
+            build_spec_with_upstream(tag="a", ref="b"),
+            ["spec.upstream may specify only one of tag and ref"],
+            id="a-tag-and-its-alias",
         ),
-        pytest.param(upstream(revision=0), ["spec.upstream.revision must not be 0 or empty"], id="revision-zero"),
-        pytest.param(upstream(revision=""), ["spec.upstream.revision must not be 0 or empty"], id="revision-empty"),
         pytest.param(
-            upstream(revision=1.4),
+            build_spec_with_upstream(revision=0), ["spec.upstream.revision must not be 0 or empty"], id="revision-zero"
+        ),
+        pytest.param(
+            build_spec_with_upstream(revision=""),
+            ["spec.upstream.revision must not be 0 or empty"],
+            id="revision-empty",
+        ),
+        pytest.param(
+            build_spec_with_upstream(revision=1.4),
             ["spec.upstream.revision must be a string or an integer, not 1.4: quote it"],
             id="revision-is-a-float",
         ),
         pytest.param(
-            upstream(revision=True),
+            build_spec_with_upstream(revision=True),
             ["spec.upstream.revision must be a string or an integer, not true: quote it"],
             id="revision-is-a-boolean",
         ),
         pytest.param(
-            upstream(tag="v12"),
+            build_spec_with_upstream(tag="v12"),
             ['spec.upstream.tag is invalid: "v12" names a revision; write it as revision'],
             id="tag-like-a-revision",
         ),
         pytest.param(
-            upstream(tag="stable", tagMode="push", tagPolicy={"settle": "soon", "x": 1}),
+            build_spec_with_upstream(tag="stable", tagMode="push", tagPolicy={"settle": "soon", "x": 1}),
             [
                 'spec.upstream.tagMode can only be one of follow, rewrite, not "push"',
                 'spec.upstream.tagPolicy.settle must be a duration such as "10m" or "1h30m", not "soon"',
@@ -198,57 +210,59 @@ def without_allowed(error: str) -> str:
             id="tag-mode-and-settle",
         ),
         pytest.param(
-            upstream(tag="stable", tagPolicy={"settle": 10}),
+            build_spec_with_upstream(tag="stable", tagPolicy={"settle": 10}),
             ["spec.upstream.tagPolicy.settle must be a string, not 10"],
             id="settle-is-a-number",
         ),
         pytest.param(
-            upstream(revision="v1", tag="stable"),
+            build_spec_with_upstream(revision="v1", tag="stable"),
             ["spec.upstream must specify only one of revision, workspaceName and tag"],
             id="a-tag-that-is-followed-beside-a-revision",
         ),
         pytest.param(
-            upstream(workspaceName="w", tag="stable", tagMode="rewrite"),
+            build_spec_with_upstream(workspaceName="w", tag="stable", tagMode="rewrite"),
             ["spec.upstream must specify only one of revision, workspaceName and tag"],
             id="a-tag-that-is-rewritten-beside-a-workspace",
         ),
         pytest.param(
-            upstream(revision="v1", tagMode="rewrite"),
+            build_spec_with_upstream(revision="v1", tagMode="rewrite"),
             ['spec.upstream.tagMode "rewrite" needs spec.upstream.tag: the tag to look at'],
             id="rewrite-without-a-tag",
         ),
     ],
 )
-def test_errors(spec: Any, errors: list[str]) -> None:
-    read = read_package_variant(variant(spec))
+def test_errors_are_reported(spec: Any, errors: list[str]) -> None:
+    read = read_package_variant(build_variant(spec))
 
-    assert [without_allowed(error) for error in read.errors] == errors
+    assert [remove_allowed_fields(error) for error in read.errors] == errors
     assert (read.spec is None) == bool(errors)
 
 
 @pytest.mark.parametrize(
     ("spec", "start"),
     [
-        pytest.param(upstream(workspaceName="a b"), "spec.upstream.workspaceName is invalid: ", id="workspace"),
-        pytest.param(upstream(revision="a..b"), "spec.upstream.revision is invalid: ", id="revision"),
-        pytest.param(upstream(tag="-x"), "spec.upstream.tag is invalid: ", id="tag"),
         pytest.param(
-            sound(upstream={**UPSTREAM, "package": "/a"}),
+            build_spec_with_upstream(workspaceName="a b"), "spec.upstream.workspaceName is invalid: ", id="workspace"
+        ),
+        pytest.param(build_spec_with_upstream(revision="a..b"), "spec.upstream.revision is invalid: ", id="revision"),
+        pytest.param(build_spec_with_upstream(tag="-x"), "spec.upstream.tag is invalid: ", id="tag"),
+        pytest.param(
+            build_valid_spec(upstream={**UPSTREAM, "package": "/a"}),
             "spec.upstream.package is not a valid package path: ",
             id="upstream-path",
         ),
         pytest.param(
-            sound(downstream={"repo": "e", "package": "../a"}),
+            build_valid_spec(downstream={"repo": "e", "package": "../a"}),
             "spec.downstream.package is not a valid package path: ",
             id="downstream-path",
         ),
-        pytest.param(sound(labels={"a b": "c"}), "spec.labels: ", id="label-key"),
-        pytest.param(sound(labels={"a": "c d"}), "spec.labels: ", id="label-value"),
-        pytest.param(sound(annotations={"a b": "c"}), "spec.annotations: ", id="annotation-key"),
+        pytest.param(build_valid_spec(labels={"a b": "c"}), "spec.labels: ", id="label-key"),
+        pytest.param(build_valid_spec(labels={"a": "c d"}), "spec.labels: ", id="label-value"),
+        pytest.param(build_valid_spec(annotations={"a b": "c"}), "spec.annotations: ", id="annotation-key"),
     ],
 )
-def test_errors_with_a_reason(spec: Any, start: str) -> None:
-    (error,) = read_package_variant(variant(spec)).errors
+def test_errors_with_a_reason_are_reported(spec: Any, start: str) -> None:
+    (error,) = read_package_variant(build_variant(spec)).errors
 
     assert error.startswith(start)
 
@@ -268,12 +282,12 @@ def test_errors_with_a_reason(spec: Any, start: str) -> None:
         ),
     ],
 )
-def test_errors_of_the_whole_object(mapping: dict[str, Any], error: str) -> None:
-    assert read_package_variant(variant(sound(), **mapping)).errors == (error,)
+def test_errors_outside_the_spec_are_reported(mapping: dict[str, Any], error: str) -> None:
+    assert read_package_variant(build_variant(build_valid_spec(), **mapping)).errors == (error,)
 
 
-def test_a_name_that_cannot_be_an_objects_is_refused() -> None:
-    (error,) = read_package_variant(variant(sound(), metadata={"name": "../up"})).errors
+def test_invalid_object_name_is_refused() -> None:
+    (error,) = read_package_variant(build_variant(build_valid_spec(), metadata={"name": "../up"})).errors
 
     assert error.startswith("metadata.name is invalid: ")
 
@@ -296,44 +310,47 @@ def test_a_name_that_cannot_be_an_objects_is_refused() -> None:
         pytest.param({"ref": "stable"}, TagReference("stable"), id="ref-is-an-alias-of-tag"),
     ],
 )
-def test_references(written: dict[str, Any], expected: UpstreamReference) -> None:
-    read = read_package_variant(variant(upstream(**written)))
+def test_references_are_read(written: dict[str, Any], expected: UpstreamReference) -> None:
+    read = read_package_variant(build_variant(build_spec_with_upstream(**written)))
 
     assert read.errors == ()
     assert read.spec is not None
     assert read.spec.upstream.reference == expected
-    assert read_package_variant(variant(read.spec.as_data())).spec == read.spec
+    assert read_package_variant(build_variant(read.spec.as_data())).spec == read.spec
 
 
 @pytest.mark.parametrize(
     ("spec", "warning", "same_as"),
     [
         pytest.param(
-            sound(adoptionPolicy="adopt"),
+            build_valid_spec(adoptionPolicy="adopt"),
             'spec.adoptionPolicy "adopt" is read as "adoptExisting"',
-            sound(adoptionPolicy="adoptExisting"),
+            build_valid_spec(adoptionPolicy="adoptExisting"),
             id="adopt",
         ),
         pytest.param(
-            sound(injectors={"name": "x"}),
+            build_valid_spec(injectors={"name": "x"}),
             "spec.injectors is written as a mapping and read as a list of one",
-            sound(injectors=[{"name": "x"}]),
+            build_valid_spec(injectors=[{"name": "x"}]),
             id="injectors-as-a-mapping",
         ),
         pytest.param(
-            upstream(ref="beta"), "spec.upstream.ref is read as spec.upstream.tag", upstream(tag="beta"), id="ref"
+            build_spec_with_upstream(ref="beta"),
+            "spec.upstream.ref is read as spec.upstream.tag",
+            build_spec_with_upstream(tag="beta"),
+            id="ref",
         ),
     ],
 )
 def test_aliases_are_read_with_a_warning(spec: Any, warning: str, same_as: Any) -> None:
-    read, plain = read_package_variant(variant(spec)), read_package_variant(variant(same_as))
+    read, plain = read_package_variant(build_variant(spec)), read_package_variant(build_variant(same_as))
 
     assert read.warnings == (warning,)
     assert (read.spec, read.errors) == (plain.spec, ())
     assert plain.warnings == ()
 
 
-EVERYTHING = sound(
+EVERYTHING = build_valid_spec(
     upstream={"repo": "catalog", "package": "p", "tag": "stable", "tagMode": "follow", "tagPolicy": {"settle": "10m"}},
     adoptionPolicy="adoptExisting",
     deletionPolicy="orphan",
@@ -356,24 +373,24 @@ REWRITE = {"repo": "catalog", "package": "p", "tag": "stable", "tagMode": "rewri
 @pytest.mark.parametrize(
     "spec",
     [
-        pytest.param(sound(), id="least"),
+        pytest.param(build_valid_spec(), id="least"),
         pytest.param(EVERYTHING, id="everything"),
-        pytest.param(sound(upstream=REWRITE), id="a-tag-that-waits-for-its-first-revision"),
-        pytest.param(sound(upstream={**REWRITE, "revision": "v3"}), id="a-tag-beside-its-revision"),
+        pytest.param(build_valid_spec(upstream=REWRITE), id="a-tag-that-waits-for-its-first-revision"),
+        pytest.param(build_valid_spec(upstream={**REWRITE, "revision": "v3"}), id="a-tag-beside-its-revision"),
     ],
 )
-def test_what_is_written_back_reads_the_same_and_is_stable(spec: Any) -> None:
-    read = read_package_variant(variant(spec))
+def test_serialized_spec_is_read_as_the_same_spec(spec: Any) -> None:
+    read = read_package_variant(build_variant(spec))
     assert read.spec is not None
-    read_variant = read_package_variant(variant(read.spec.as_data()))
+    read_variant = read_package_variant(build_variant(read.spec.as_data()))
 
     assert read_variant.spec == read.spec
     assert read_variant.spec.as_data() == read.spec.as_data()
     assert pickle.loads(pickle.dumps(read.spec)) == read.spec
 
 
-def test_an_empty_group_is_the_core_group_and_an_absent_one_any() -> None:
-    read = read_package_variant(variant(EVERYTHING))
+def test_empty_group_is_the_core_group_and_absent_group_is_any() -> None:
+    read = read_package_variant(build_variant(EVERYTHING))
     assert read.spec is not None
     core, any_group = read.spec.injectors
 

@@ -1,4 +1,6 @@
-"""Real packages and real PackageVariants of other projects: they read, and mutating them touches only what it must."""
+"""Tests with packages and PackageVariants of other projects: they are read, and a mutation changes only the Kptfile
+and injection points.
+"""
 
 from __future__ import annotations
 
@@ -29,12 +31,12 @@ READERS: dict[str, Any] = {
 }
 
 
-def load(folder: Path) -> FileTree:
+def load_tree(folder: Path) -> FileTree:
     files = (path for path in folder.rglob("*") if path.is_file() and not path.is_symlink())
     return FileTree({path.relative_to(folder).as_posix(): File(path.read_bytes()) for path in files})
 
 
-def variants() -> Iterator[Any]:
+def find_variants() -> Iterator[Any]:
     for path in sorted(ROOT.rglob("*.yaml")):
         try:
             documents = parse_yaml(path.read_bytes()).documents
@@ -46,15 +48,15 @@ def variants() -> Iterator[Any]:
                 yield pytest.param(data, id=f"{path.relative_to(ROOT).as_posix()}:{document.line}")
 
 
-@pytest.mark.parametrize("data", list(variants()))
-def test_every_real_variant_reads(data: dict[str, Any]) -> None:
+@pytest.mark.parametrize("data", list(find_variants()))
+def test_real_variant_is_read_without_errors(data: dict[str, Any]) -> None:
     read = READERS[data["kind"]](data)
 
     assert read.errors == ()
 
 
-def sources(files: FileTree) -> CatalogView:
-    """A context object for each injection point of a package."""
+def build_sources(files: FileTree) -> CatalogView:
+    """Return a view with a context object for each injection point of a package."""
     objects = [
         {
             "apiVersion": point.api_version,
@@ -73,9 +75,9 @@ def sources(files: FileTree) -> CatalogView:
 
 
 @pytest.mark.parametrize("folder", [pytest.param(path, id=path.relative_to(ROOT).as_posix()) for path in PACKAGES])
-def test_mutating_a_real_package_touches_only_its_kptfile_and_its_points(folder: Path) -> None:
-    files = load(folder)
-    view = sources(files)
+def test_mutation_of_a_real_package_changes_only_its_kptfile_and_points(folder: Path) -> None:
+    files = load_tree(folder)
+    view = build_sources(files)
     read = read_variant_spec(
         {
             "upstream": {"repo": "catalog", "package": "p", "revision": "v1"},
@@ -86,18 +88,18 @@ def test_mutating_a_real_package_touches_only_its_kptfile_and_its_points(folder:
     )
     assert read.spec is not None
     mutate = build_mutation(read.spec, "pv", "default")
-    once = mutate(files, view)
+    mutated = mutate(files, view)
     points = {point.file for point in find_injection_points(files).points}
-    changed = {path for path in once.files if once.files[path] != files.get(path)}
+    changed = {path for path in mutated.files if mutated.files[path] != files.get(path)}
 
-    assert once.findings == ()
-    assert len(once.injections) == len(find_injection_points(files).points)
+    assert mutated.findings == ()
+    assert len(mutated.injections) == len(find_injection_points(files).points)
     assert changed == {"Kptfile", *points}
-    assert mutate(once.files, view).files == once.files
-    assert removed_lines(files, once.files, "Kptfile") == []
+    assert mutate(mutated.files, view).files == mutated.files
+    assert list_removed_lines(files, mutated.files, "Kptfile") == []
 
 
-def removed_lines(before: FileTree, after: FileTree, path: str) -> list[str]:
-    """The lines of a file that went away; a changed line is one of them."""
+def list_removed_lines(before: FileTree, after: FileTree, path: str) -> list[str]:
+    """Return the removed lines of a file. A changed line counts as removed."""
     texts = (before[path].data.decode().splitlines(), after[path].data.decode().splitlines())
     return [line for line in difflib.ndiff(*texts) if line.startswith("- ")]

@@ -1,4 +1,4 @@
-"""Pins: which revisions of the config keep up with a tag, and what the tag names today."""
+"""Tests of revision pins: the revisions in the config that follow a tag, and the revision that the tag names now."""
 
 from __future__ import annotations
 
@@ -13,15 +13,21 @@ from reconciler.controllers.package_variants.upstream_resolution import (
 )
 from reconciler.controllers.results import RevisionPin
 from reconciler.krm.findings import Severity
-from tests.unit.controllers.package_variants.room_world import TAGGED, World, room, variant, variant_set
-from tests.unit.controllers.package_variants.test_upstream import Refs
+from tests.unit.controllers.package_variants.controller_world import (
+    TAGGED,
+    FakeUpstreams,
+    build_variant,
+    build_variant_set,
+    run_controller,
+)
+from tests.unit.controllers.package_variants.test_upstream import FakeRefs
 
 STABLE = "repo: catalog, package: gateway, tag: stable, tagMode: rewrite"
 LATEST = "repo: catalog, package: gateway, tag: latest, tagMode: rewrite"
 
 
-def pins(*documents: str, now: int = 0, world: World | None = None) -> tuple[RevisionPin, ...]:
-    return room(*documents, now=now, world=world).pins
+def find_pins(*documents: str, now: int = 0, upstreams: FakeUpstreams | None = None) -> tuple[RevisionPin, ...]:
+    return run_controller(*documents, now=now, upstreams=upstreams).pins
 
 
 @pytest.mark.parametrize(
@@ -36,10 +42,10 @@ def pins(*documents: str, now: int = 0, world: World | None = None) -> tuple[Rev
         pytest.param(LATEST, None, "v2", False, False, id="none-yet"),
     ],
 )
-def test_what_a_variant_is_to_keep_up_with(
+def test_pin_contains_the_written_and_the_tagged_revision(
     upstream: str, written: object, named: object, holds: bool, backwards: bool
 ) -> None:
-    (pin,) = pins(variant("gw", upstream))
+    (pin,) = find_pins(build_variant("gw", upstream))
 
     assert (pin.written_revision, pin.tagged_revision, pin.is_same_package, pin.is_downgrade) == (
         written,
@@ -51,17 +57,19 @@ def test_what_a_variant_is_to_keep_up_with(
     assert pin.location.line == 6
 
 
-def test_what_is_followed_needs_no_pin() -> None:
-    assert pins(variant("gw", "repo: catalog, package: gateway, tag: stable"), variant("gw2")) == ()
+def test_floating_reference_has_no_pin() -> None:
+    assert find_pins(build_variant("gw", "repo: catalog, package: gateway, tag: stable"), build_variant("gw2")) == ()
 
 
-def test_a_set_pins_its_own_file_and_its_variants_nothing() -> None:
-    (pin,) = pins(variant_set("all", "[{repositories: [{name: berlin}]}]", upstream=f"{LATEST}, revision: v1"))
+def test_pin_of_a_set_is_for_the_set_and_not_for_its_variants() -> None:
+    (pin,) = find_pins(
+        build_variant_set("all", "[{repositories: [{name: berlin}]}]", upstream=f"{LATEST}, revision: v1")
+    )
 
     assert (str(pin.key), pin.tagged_revision) == ("PackageVariantSet/default/all", "v2")
 
 
-def test_every_upstream_of_a_list_is_pinned_on_its_own() -> None:
+def test_each_upstream_of_a_list_has_its_own_pin() -> None:
     both = (
         f"[{{{LATEST}, revision: v1}}, {{{STABLE}, revision: v1}}, {{repo: catalog, package: gateway, revision: v1}}]"
     )
@@ -69,7 +77,7 @@ def test_every_upstream_of_a_list_is_pinned_on_its_own() -> None:
         "apiVersion: reconciler.dev/v1alpha1\nkind: PackageRevisionSet\nmetadata: {name: shared, namespace: default}\n"
         f"spec:\n  upstreams: {both}\n"
     )
-    revision_pins = pins(shared)
+    revision_pins = find_pins(shared)
 
     assert [(pin.path, pin.tagged_revision, pin.is_same_package) for pin in revision_pins] == [
         (("spec", "upstreams", 0), "v2", False),
@@ -77,13 +85,13 @@ def test_every_upstream_of_a_list_is_pinned_on_its_own() -> None:
     ]
 
 
-def test_an_unsound_object_pins_nothing() -> None:
-    assert pins(variant("gw", f"{LATEST}, revision: v1, more: x")) == ()
+def test_invalid_object_has_no_pin() -> None:
+    assert find_pins(build_variant("gw", f"{LATEST}, revision: v1, more: x")) == ()
 
 
-def test_a_move_waits_until_it_has_settled_but_what_counts_does_not() -> None:
-    settling = variant("gw", f"{LATEST}, revision: v1, tagPolicy: {{settle: 10s}}")
-    waiting, after = room(settling, now=TAGGED + 9), room(settling, now=TAGGED + 10)
+def test_pin_waits_until_the_tag_settles_and_the_variant_does_not() -> None:
+    settling = build_variant("gw", f"{LATEST}, revision: v1, tagPolicy: {{settle: 10s}}")
+    waiting, after = run_controller(settling, now=TAGGED + 9), run_controller(settling, now=TAGGED + 10)
     (pin,) = waiting.pins
 
     assert pin.tagged_revision is None
@@ -94,9 +102,9 @@ def test_a_move_waits_until_it_has_settled_but_what_counts_does_not() -> None:
     assert [revision_pin.tagged_revision for revision_pin in after.pins] == ["v2"]
 
 
-def test_a_tag_that_is_not_there_is_warned_of_and_withholds_nothing() -> None:
-    controller_result = room(
-        variant("gw", "repo: catalog, package: gateway, tag: beta, tagMode: rewrite, revision: v1")
+def test_missing_tag_is_a_warning_and_the_variant_stays() -> None:
+    controller_result = run_controller(
+        build_variant("gw", "repo: catalog, package: gateway, tag: beta, tagMode: rewrite, revision: v1")
     )
 
     assert [revision_pin.tagged_revision for revision_pin in controller_result.pins] == [None]
@@ -106,8 +114,10 @@ def test_a_tag_that_is_not_there_is_warned_of_and_withholds_nothing() -> None:
     assert len(controller_result.variants) == 1
 
 
-def test_a_repository_that_cannot_be_read_says_nothing_of_its_tags() -> None:
-    controller_result = room(variant("gw", "repo: away, package: gateway, tag: stable, tagMode: rewrite, revision: v1"))
+def test_unreadable_repository_gives_a_pin_without_revision() -> None:
+    controller_result = run_controller(
+        build_variant("gw", "repo: away, package: gateway, tag: stable, tagMode: rewrite, revision: v1")
+    )
 
     assert [revision_pin.tagged_revision for revision_pin in controller_result.pins] == [None]
     assert controller_result.findings == ()
@@ -116,49 +126,49 @@ def test_a_repository_that_cannot_be_read_says_nothing_of_its_tags() -> None:
 CATALOG = UpstreamRepository("catalog", "main", "base")
 
 
-def at(ref: str, commit: str = "c2", tree: str = "c2:base/gw") -> ResolvedRevision:
+def build_revision(ref: str, commit: str = "c2", tree: str = "c2:base/gw") -> ResolvedRevision:
     return ResolvedRevision("catalog", "gw", ref, -1, CommitId(commit), TreeId(tree), True, "base/gw")
 
 
 @pytest.mark.parametrize(
     ("resolved_revision", "tag", "tags", "ref"),
     [
-        pytest.param(at("base/gw/v3"), "stable", {}, "base/gw/v3", id="a-channel-or-latest-says-it-itself"),
+        pytest.param(build_revision("base/gw/v3"), "stable", {}, "base/gw/v3", id="a-channel-or-latest-says-it-itself"),
         pytest.param(
-            at("base/gw/stable"), "stable", {"base/gw/v1": "c1", "base/gw/v2": "c2", "base/gw/stable": "c2"},
+            build_revision("base/gw/stable"), "stable", {"base/gw/v1": "c1", "base/gw/v2": "c2", "base/gw/stable": "c2"},
             "base/gw/v2", id="a-tag-by-its-commit",
         ),
         pytest.param(
-            at("base/gw/stable"), "stable", {"base/gw/v2": "c2", "base/gw/v10": "c2", "base/gw/v9.1": "c2"},
+            build_revision("base/gw/stable"), "stable", {"base/gw/v2": "c2", "base/gw/v10": "c2", "base/gw/v9.1": "c2"},
             "base/gw/v10", id="the-highest-number-of-several",
         ),
         pytest.param(
-            at("base/gw/stable"), "stable", {"base/gw/v1.9": "c2", "base/gw/v1.10.1": "c2", "base/gw/beta": "c2"},
+            build_revision("base/gw/stable"), "stable", {"base/gw/v1.9": "c2", "base/gw/v1.10.1": "c2", "base/gw/beta": "c2"},
             "base/gw/v1.10.1", id="else-the-latest-version",
         ),
         pytest.param(
-            at("base/gw/1.x"), "1.x", {"base/gw/1.x": "c2", "base/gw/1.4": "c2"}, "base/gw/1.4",
+            build_revision("base/gw/1.x"), "1.x", {"base/gw/1.x": "c2", "base/gw/1.4": "c2"}, "base/gw/1.4",
             id="a-tag-that-looks-like-a-revision-is-not-its-own",
         ),
         pytest.param(
-            at("base/gw/stable", "c5"), "stable", {"base/gw/v1": "c1", "base/gw/v2": "c2"}, "base/gw/v2",
+            build_revision("base/gw/stable", "c5"), "stable", {"base/gw/v1": "c1", "base/gw/v2": "c2"}, "base/gw/v2",
             id="a-later-commit-of-the-same-package",
         ),
-        pytest.param(at("gw/stable"), "stable", {"gw/v2": "c2"}, "gw/v2", id="tags-without-the-directory"),
+        pytest.param(build_revision("gw/stable"), "stable", {"gw/v2": "c2"}, "gw/v2", id="tags-without-the-directory"),
     ],
 )  # fmt: skip
-def test_the_revision_that_a_tag_names(
+def test_revision_of_a_tag_is_found(
     resolved_revision: ResolvedRevision, tag: str, tags: dict[str, str], ref: str
 ) -> None:
-    revision = find_revision(resolved_revision, tag, CATALOG, Refs(tags))
+    revision = find_revision(resolved_revision, tag, CATALOG, FakeRefs(tags))
 
     assert isinstance(revision, ResolvedRevision)
     assert revision.ref == ref
 
 
-def test_a_tag_where_no_revision_stands_says_how_to_make_one() -> None:
+def test_tag_without_revision_reports_how_to_create_one() -> None:
     tags = {"base/gw/v1": "c1", "base/gw/beta": "c2", "base/gw/v1/sub": "c2"}
-    failure = find_revision(at("base/gw/stable"), "stable", CATALOG, Refs(tags))
+    failure = find_revision(build_revision("base/gw/stable"), "stable", CATALOG, FakeRefs(tags))
 
     assert failure == UnresolvedUpstream(
         "TagUnpinned",

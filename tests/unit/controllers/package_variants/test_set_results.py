@@ -1,4 +1,4 @@
-"""A PackageVariantSet becomes its variants, or is kept as it was with a reason and a line (porch 11, design 10.33)."""
+"""Tests of the results of a PackageVariantSet: its variants, its status, and the reason with a line if it fails."""
 
 from __future__ import annotations
 
@@ -10,7 +10,13 @@ from reconciler.controllers.package_variants.set_targets import DownstreamKey
 from reconciler.controllers.results import ConfigStatus, ControllerResult
 from reconciler.krm.findings import Severity
 from reconciler.krm.objects import ObjectKey
-from tests.unit.controllers.package_variants.room_world import V1, World, room, variant, variant_set
+from tests.unit.controllers.package_variants.controller_world import (
+    V1,
+    FakeUpstreams,
+    build_variant,
+    build_variant_set,
+    run_controller,
+)
 
 BOTH = "[{repositories: [{name: berlin}, {name: lisbon}]}]"
 SET = ObjectKey("config.porch.kpt.dev", "PackageVariantSet", "default", "s")
@@ -23,36 +29,36 @@ spec: {group: fleet.example, names: {kind: Site}}
 """
 
 
-def places(result: ControllerResult) -> list[str]:
+def list_targets(result: ControllerResult) -> list[str]:
     return [str(item.target) for item in result.variants]
 
 
-def told(result: ControllerResult, name: str = "s") -> ConfigStatus:
+def find_set_status(result: ControllerResult, name: str = "s") -> ConfigStatus:
     (config_status,) = [
         status for status in result.statuses if (status.key.kind, status.key.name) == ("PackageVariantSet", name)
     ]
     return config_status
 
 
-def ready(result: ControllerResult, name: str = "s") -> str:
+def read_ready_condition(result: ControllerResult, name: str = "s") -> str:
     return next(
         f"{condition.status} {condition.reason}"
-        for condition in told(result, name).conditions
+        for condition in find_set_status(result, name).conditions
         if condition.type == "Ready"
     )
 
 
-def test_a_set_becomes_its_variants() -> None:
-    result = room(variant_set("s", BOTH))
+def test_set_generates_its_variants() -> None:
+    result = run_controller(build_variant_set("s", BOTH))
 
-    assert places(result) == ["berlin/gateway", "lisbon/gateway"]
+    assert list_targets(result) == ["berlin/gateway", "lisbon/gateway"]
     assert {item.owner.parent for item in result.variants} == {SET}
     assert [item.owner.key.name for item in result.variants] == ["s-berlin-gateway", "s-lisbon-gateway"]
     assert (result.findings, result.stalled, result.kept_owners) == ((), (), frozenset())
 
 
-def test_what_is_told_of_a_set() -> None:
-    status = told(room(variant_set("s", BOTH)))
+def test_status_of_a_set_lists_its_targets() -> None:
+    status = find_set_status(run_controller(build_variant_set("s", BOTH)))
 
     assert status.fields == {
         "targets": [
@@ -75,15 +81,17 @@ def test_what_is_told_of_a_set() -> None:
         pytest.param("repositories: [{name: nowhere}]", "", id="failed"),
     ],
 )
-def test_an_alias_is_noted_in_the_status_of_the_set(selection: str, template: str) -> None:
-    result = room(variant_set("s", f"[{{{selection}, template: {{injectors: {{name: x}}{template}}}}}]"))
+def test_alias_is_a_condition_of_the_set(selection: str, template: str) -> None:
+    result = run_controller(
+        build_variant_set("s", f"[{{{selection}, template: {{injectors: {{name: x}}{template}}}}}]")
+    )
 
-    (noted,) = [condition for condition in told(result).conditions if condition.type == "Deprecated"]
-    assert [noted.message] == [finding.message for finding in result.findings if finding.code == "Deprecated"]
+    (deprecated,) = [condition for condition in find_set_status(result).conditions if condition.type == "Deprecated"]
+    assert [deprecated.message] == [finding.message for finding in result.findings if finding.code == "Deprecated"]
 
 
-def test_a_generated_variant_is_told_whole() -> None:
-    generated, *_ = room(variant_set("s", BOTH)).statuses
+def test_status_contains_the_whole_generated_variant() -> None:
+    generated, *_ = run_controller(build_variant_set("s", BOTH)).statuses
 
     assert str(generated.key) == "PackageVariant/default/s-berlin-gateway"
     assert generated.spec is not None
@@ -110,10 +118,10 @@ def test_a_generated_variant_is_told_whole() -> None:
         pytest.param("repository.namespace", "default", id="the-namespace"),
     ],
 )
-def test_what_expressions_see(expression: str, expected: str) -> None:
+def test_variables_of_expressions(expression: str, expected: str) -> None:
     template = f'template: {{labelExprs: [{{key: x, valueExpr: "{expression}"}}]}}'
 
-    (item,) = room(variant_set("s", f"[{{repositories: [{{name: berlin}}], {template}}}]")).variants
+    (item,) = run_controller(build_variant_set("s", f"[{{repositories: [{{name: berlin}}], {template}}}]")).variants
 
     assert item.labels == {"x": expected}
 
@@ -131,32 +139,32 @@ LABEL_EXPRESSION = "spec.targets[0].template.labelExprs[0].valueExpr"
         pytest.param("target.repo.split('e').join() + nowhere.x.upperAscii()", None, id="a-faulty-one-is-an-error"),
     ],
 )
-def test_what_other_engines_may_not_know_is_noted(expression: str, expected: str | None) -> None:
+def test_non_standard_cel_is_an_info(expression: str, expected: str | None) -> None:
     template = f'template: {{labelExprs: [{{key: x, valueExpr: "{expression}"}}]}}'
 
-    findings = room(variant_set("s", f"[{{repositories: [{{name: berlin}}], {template}}}]")).findings
+    findings = run_controller(build_variant_set("s", f"[{{repositories: [{{name: berlin}}], {template}}}]")).findings
 
     notes = [(finding.severity, finding.message) for finding in findings if finding.code == "NotPortable"]
     words = "not standard CEL; other engines may reject it"
     assert notes == ([(Severity.INFO, f"{LABEL_EXPRESSION} uses {expected}, which is {words}")] if expected else [])
 
 
-def test_what_other_engines_may_not_know_is_noted_where_it_stands() -> None:
+def test_non_standard_cel_is_reported_at_its_location() -> None:
     expression = "template: {labelExprs: [{key: x,\n    valueExpr: repository.name.upperAscii()}]}"
 
-    (note,) = room(variant_set("s", f"[{{repositories: [{{name: berlin}}], {expression}}}]")).findings
+    (note,) = run_controller(build_variant_set("s", f"[{{repositories: [{{name: berlin}}], {expression}}}]")).findings
 
     assert note.location.pointer == "/spec/targets/0/template/labelExprs/0/valueExpr"
     assert note.location.line > 1
 
 
-def test_an_expression_that_an_upstream_overlays_is_noted_once() -> None:
+def test_expression_that_an_upstream_overlays_is_reported_once() -> None:
     shared, own = (f"{{key: x, valueExpr: repository.name.{method}()}}" for method in ("upperAscii", "trim"))
     upstream = f"upstreams: [{{{V1}, template: {{annotationExprs: [{own}]}}}}]"
     targets = f"targets: [{{repositories: [{{name: berlin}}], template: {{labelExprs: [{shared}]}}}}]"
     header = "kind: PackageVariantSet\napiVersion: config.porch.kpt.dev/v1alpha2\nmetadata: {name: s}\n"
 
-    notes = room(f"{header}spec: {{{upstream}, {targets}}}\n").findings
+    notes = run_controller(f"{header}spec: {{{upstream}, {targets}}}\n").findings
 
     assert [finding.message.split(", which")[0].rpartition(" uses ")[::2] for finding in notes] == [
         (LABEL_EXPRESSION, "upperAscii"),
@@ -173,10 +181,10 @@ def test_an_expression_that_an_upstream_overlays_is_noted_once() -> None:
         pytest.param(SITE_DEFINITION, [], id="none-but-its-definition"),
     ],
 )
-def test_a_set_over_objects(text: str, expected: list[str]) -> None:
-    result = room(variant_set("s", SITES), content=text)
+def test_set_selects_objects(text: str, expected: list[str]) -> None:
+    result = run_controller(build_variant_set("s", SITES), content=text)
 
-    assert places(result) == expected
+    assert list_targets(result) == expected
     assert [finding.code for finding in result.findings] == ([] if expected else ["NoMatch"])
 
 
@@ -189,97 +197,107 @@ def test_a_set_over_objects(text: str, expected: list[str]) -> None:
         pytest.param("Site", id="no-mapping"),
     ],
 )
-def test_a_definition_that_defines_something_else(spec: str) -> None:
+def test_definition_of_another_kind_is_not_used(spec: str) -> None:
     definition = f"{SITE_DEFINITION[: SITE_DEFINITION.index('spec:')]}spec: {spec}\n"
 
-    assert ready(room(variant_set("s", SITES), content=definition)) == "False NoMatchingTargets"
+    assert (
+        read_ready_condition(run_controller(build_variant_set("s", SITES), content=definition))
+        == "False NoMatchingTargets"
+    )
 
 
-def test_an_object_of_another_namespace_is_no_target() -> None:
+def test_object_of_another_namespace_is_not_selected() -> None:
     site = "kind: Site\napiVersion: fleet.example/v1\nmetadata: {name: lisbon, namespace: other}\n"
 
-    assert places(room(variant_set("s", SITES), content=site)) == []
+    assert list_targets(run_controller(build_variant_set("s", SITES), content=site)) == []
 
 
-def test_upstreams_that_sets_share() -> None:
+def test_revision_set_is_shared_by_sets() -> None:
     shared = f"""\
 apiVersion: reconciler.dev/v1alpha1
 kind: PackageRevisionSet
 metadata: {{name: base, namespace: default}}
 spec: {{upstreams: [{{{V1}}}]}}
 """
-    document = variant_set("s", BOTH, "upstreamSets: [base]\n").replace(f"  upstream: {{{V1}}}\n", "")
+    document = build_variant_set("s", BOTH, "upstreamSets: [base]\n").replace(f"  upstream: {{{V1}}}\n", "")
 
-    assert places(room(document, content=shared)) == ["berlin/gateway", "lisbon/gateway"]
+    assert list_targets(run_controller(document, content=shared)) == ["berlin/gateway", "lisbon/gateway"]
 
 
 @pytest.mark.parametrize(
     ("document", "code", "line"),
     [
-        pytest.param(variant_set("s", "[]"), "ValidationError", 8, id="no-target"),
-        pytest.param(variant_set("s", BOTH, "errorPolicy: x\n"), "ValidationError", 9, id="an-invalid-field"),
+        pytest.param(build_variant_set("s", "[]"), "ValidationError", 8, id="no-target"),
+        pytest.param(build_variant_set("s", BOTH, "errorPolicy: x\n"), "ValidationError", 9, id="an-invalid-field"),
         pytest.param(
-            variant_set("s", "\n  - repositories: [{name: berlin}]\n    template: {downstream: {packageExpr: 'a b'}}"),
+            build_variant_set(
+                "s", "\n  - repositories: [{name: berlin}]\n    template: {downstream: {packageExpr: 'a b'}}"
+            ),
             "ValidationError",
             10,
             id="an-expression-that-is-none",
         ),
         pytest.param(
-            variant_set(
+            build_variant_set(
                 "s", "[{repositories: [{name: berlin}], template: {downstream: {packageExpr: \"target['x']\"}}}]"
             ),
             "RenderError",
             8,
             id="an-expression-that-fails",
         ),
-        pytest.param(variant_set("s", "[{repositories: [{name: oslo}]}]"), "RenderError", 8, id="no-such-repository"),
-        pytest.param(variant_set("s", SITES), "NoMatchingTargets", 8, id="a-kind-that-nobody-knows"),
         pytest.param(
-            variant_set("s", BOTH, upstream=V1.replace("v1", "v7")), "UpstreamNotFound", 7, id="no-such-revision"
+            build_variant_set("s", "[{repositories: [{name: oslo}]}]"), "RenderError", 8, id="no-such-repository"
+        ),
+        pytest.param(build_variant_set("s", SITES), "NoMatchingTargets", 8, id="a-kind-that-nobody-knows"),
+        pytest.param(
+            build_variant_set("s", BOTH, upstream=V1.replace("v1", "v7")), "UpstreamNotFound", 7, id="no-such-revision"
         ),
         pytest.param(
-            variant_set("s", BOTH, upstream=V1.replace("catalog", "nowhere")),
+            build_variant_set("s", BOTH, upstream=V1.replace("catalog", "nowhere")),
             "UpstreamNotFound",
             7,
             id="no-such-upstream",
         ),
         pytest.param(
-            variant_set("s", BOTH, upstream=V1.replace("catalog", "away")), "UpstreamUnreachable", 7, id="no-connection"
+            build_variant_set("s", BOTH, upstream=V1.replace("catalog", "away")),
+            "UpstreamUnreachable",
+            7,
+            id="no-connection",
         ),
     ],
 )
-def test_a_set_that_fails_is_kept_as_it_was(document: str, code: str, line: int) -> None:
-    result = room(document, variant("other"))
+def test_failed_set_keeps_its_packages(document: str, code: str, line: int) -> None:
+    result = run_controller(document, build_variant("other"))
 
     (finding,) = result.findings
     assert (finding.code, finding.severity, finding.location.line) == (code, Severity.ERROR, line)
-    assert (result.kept_owners, ready(result)) == (frozenset({SET}), f"False {code}")
+    assert (result.kept_owners, read_ready_condition(result)) == (frozenset({SET}), f"False {code}")
     assert [item.owner.key.name for item in result.variants] == ["other"]
 
 
-def test_one_failing_target_may_be_skipped() -> None:
+def test_failing_target_is_skipped_with_the_skip_policy() -> None:
     targets = "[{repositories: [{name: berlin}]}, {repositories: [{name: oslo}]}]"
-    result = room(variant_set("s", targets, "errorPolicy: skipTarget\n"))
+    result = run_controller(build_variant_set("s", targets, "errorPolicy: skipTarget\n"))
 
-    assert places(result) == ["berlin/gateway"]
+    assert list_targets(result) == ["berlin/gateway"]
     assert [finding.code for finding in result.findings] == ["RenderError"]
-    assert (result.kept_owners, ready(result)) == (frozenset({SET}), "False TargetsSkipped")
-    assert told(result).fields["skipped"] == 1
+    assert (result.kept_owners, read_ready_condition(result)) == (frozenset({SET}), "False TargetsSkipped")
+    assert find_set_status(result).fields["skipped"] == 1
 
 
 @pytest.mark.parametrize(
     ("documents", "conflicting"),
     [
-        pytest.param([variant("s-berlin-gateway")], ["s"], id="with-one-written-by-hand"),
+        pytest.param([build_variant("s-berlin-gateway")], ["s"], id="with-one-written-by-hand"),
         pytest.param(
-            [variant("s-berlin-gateway").replace("metadata:\n", "metadata:\n  namespace: other\n")],
+            [build_variant("s-berlin-gateway").replace("metadata:\n", "metadata:\n  namespace: other\n")],
             [],
             id="not-with-one-of-another-namespace",
         ),
     ],
 )
-def test_names_that_are_taken(documents: list[str], conflicting: list[str]) -> None:
-    result = room(variant_set("s", BOTH), *documents)
+def test_name_of_another_variant_is_a_conflict(documents: list[str], conflicting: list[str]) -> None:
+    result = run_controller(build_variant_set("s", BOTH), *documents)
 
     assert [
         finding.location.object.rpartition("/")[2] for finding in result.findings if finding.code == "NameConflict"
@@ -287,7 +305,7 @@ def test_names_that_are_taken(documents: list[str], conflicting: list[str]) -> N
     assert {key.name for key in result.kept_owners} == set(conflicting)
 
 
-def test_two_sets_that_come_to_one_name() -> None:
+def test_two_sets_that_generate_the_same_name() -> None:
     repositories = """\
 apiVersion: config.porch.kpt.dev/v1alpha1
 kind: Repository
@@ -299,26 +317,29 @@ kind: Repository
 metadata: {name: b}
 spec: {git: {repo: x}}
 """
-    first = variant_set("s", "[{repositories: [{name: a-b}]}]")
-    second = variant_set("s-a", "[{repositories: [{name: b}]}]")
+    first = build_variant_set("s", "[{repositories: [{name: a-b}]}]")
+    second = build_variant_set("s-a", "[{repositories: [{name: b}]}]")
 
-    result = room(second, first, content=repositories)
+    result = run_controller(second, first, content=repositories)
 
     assert [(item.owner.key.name, str(item.target)) for item in result.variants] == [("s-a-b-gateway", "a-b/gateway")]
-    assert ready(result, "s-a") == "False NameConflict"
+    assert read_ready_condition(result, "s-a") == "False NameConflict"
 
 
 GONE = [DownstreamKey("lisbon", "a"), DownstreamKey("lisbon", "b")]
 
 
 @pytest.mark.parametrize(
-    ("document", "codes", "told_ready"),
+    ("document", "codes", "ready"),
     [
         pytest.param(
-            variant_set("s", "[{repositories: [{name: berlin}]}]"), ["DeletionHeld"], "False DeletionHeld", id="held"
+            build_variant_set("s", "[{repositories: [{name: berlin}]}]"),
+            ["DeletionHeld"],
+            "False DeletionHeld",
+            id="held",
         ),
         pytest.param(
-            variant_set(
+            build_variant_set(
                 "s",
                 "[{repositories: [{name: berlin}]}]",
                 annotations=f'{{reconciler.dev/ack-deletions: "{compute_deletion_hash(GONE)}"}}',
@@ -328,13 +349,13 @@ GONE = [DownstreamKey("lisbon", "a"), DownstreamKey("lisbon", "b")]
             id="acknowledged",
         ),
         pytest.param(
-            variant_set("s", "[{repositorySelector: {matchLabels: {region: west}}}]"),
+            build_variant_set("s", "[{repositorySelector: {matchLabels: {region: west}}}]"),
             ["NoTargets"],
             "False NoTargets",
             id="all",
         ),
         pytest.param(
-            variant_set(
+            build_variant_set(
                 "s",
                 "[{repositorySelector: {matchLabels: {region: west}}}]",
                 annotations='{reconciler.dev/allow-empty: "true"}',
@@ -345,15 +366,17 @@ GONE = [DownstreamKey("lisbon", "a"), DownstreamKey("lisbon", "b")]
         ),
     ],
 )
-def test_what_would_go_is_guarded(document: str, codes: list[str], told_ready: str) -> None:
-    result = room(document, children={SET: [*GONE, DownstreamKey("berlin", "gateway")]})
+def test_deletions_of_a_set_are_guarded(document: str, codes: list[str], ready: str) -> None:
+    result = run_controller(document, children={SET: [*GONE, DownstreamKey("berlin", "gateway")]})
 
     assert [finding.code for finding in result.findings] == codes
-    assert ready(result) == told_ready
+    assert read_ready_condition(result) == ready
 
 
 def test_no_match_is_a_warning() -> None:
-    (finding,) = room(variant_set("s", "[{repositorySelector: {matchLabels: {region: west}}}]")).findings
+    (finding,) = run_controller(
+        build_variant_set("s", "[{repositorySelector: {matchLabels: {region: west}}}]")
+    ).findings
 
     assert (finding.code, finding.severity) == ("NoMatch", Severity.WARNING)
 
@@ -366,18 +389,22 @@ def test_no_match_is_a_warning() -> None:
         pytest.param(ExpressionLimits(steps=1), "RenderError", id="too-costly-to-be-evaluated"),
     ],
 )
-def test_what_an_expression_may_cost(cel: ExpressionLimits, code: str) -> None:
+def test_cost_of_an_expression_is_limited(cel: ExpressionLimits, code: str) -> None:
     template = "template: {downstream: {packageExpr: \"'a' + 'b' + packageDefault\"}}"
 
-    result = room(variant_set("s", f"[{{repositories: [{{name: berlin}}], {template}}}]"), cel=cel)
+    result = run_controller(build_variant_set("s", f"[{{repositories: [{{name: berlin}}], {template}}}]"), cel=cel)
 
     assert [finding.code for finding in result.findings] == ([code] if code else [])
-    assert places(result) == ([] if code else ["berlin/abgateway"])
+    assert list_targets(result) == ([] if code else ["berlin/abgateway"])
 
 
-def test_a_revision_is_described_once_for_all_sets() -> None:
-    world = World()
+def test_upstream_is_resolved_once_for_all_sets() -> None:
+    upstreams = FakeUpstreams()
 
-    room(variant_set("s", BOTH), variant_set("t", "[{repositories: [{name: berlin, packageNames: [x]}]}]"), world=world)
+    run_controller(
+        build_variant_set("s", BOTH),
+        build_variant_set("t", "[{repositories: [{name: berlin, packageNames: [x]}]}]"),
+        upstreams=upstreams,
+    )
 
-    assert set(world.asked) == {"catalog"}
+    assert set(upstreams.requested) == {"catalog"}

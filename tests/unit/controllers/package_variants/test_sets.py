@@ -1,4 +1,4 @@
-"""A set becomes exactly the variants that its targets ask for, or none and a reason (porch 11.2 to 11.6)."""
+"""Tests of the expansion of a set: it gives exactly the variants of its targets, or a failure with a reason."""
 
 from __future__ import annotations
 
@@ -34,36 +34,36 @@ SITE = ("fleet.example/v1", "Site")
 
 
 @dataclass(frozen=True)
-class Thing:
+class FakeObject:
     key: ObjectKey
     labels: Mapping[str, str] = field(default_factory=dict)
     annotations: Mapping[str, str] = field(default_factory=dict)
 
 
-def repository(name: str, **labels: str) -> Thing:
-    return Thing(ObjectKey(PORCH, "Repository", "default", name), labels)
+def build_repository(name: str, **labels: str) -> FakeObject:
+    return FakeObject(ObjectKey(PORCH, "Repository", "default", name), labels)
 
 
-def site(name: str, **labels: str) -> Thing:
-    return Thing(ObjectKey("fleet.example", "Site", "", name), labels)
+def build_site(name: str, **labels: str) -> FakeObject:
+    return FakeObject(ObjectKey("fleet.example", "Site", "", name), labels)
 
 
 @dataclass(frozen=True)
-class World:
-    """Repositories, sites and one catalog, in memory."""
+class FakeSnapshot:
+    """Fake snapshot in memory: Repositories, sites and one catalog."""
 
-    repositories: Sequence[Thing] = ()
-    sites: Sequence[Thing] = ()
+    repositories: Sequence[FakeObject] = ()
+    sites: Sequence[FakeObject] = ()
     missing: frozenset[str] = frozenset()
     revision_sets: Mapping[str, Any] = field(default_factory=dict)
 
     def has_kind(self, api_version: str, kind: str) -> bool:
         return kind in ("Repository", "Site")
 
-    def list_objects(self, api_version: str, kind: str) -> Sequence[Thing]:
+    def list_objects(self, api_version: str, kind: str) -> Sequence[FakeObject]:
         return self.repositories if kind == "Repository" else self.sites
 
-    def find_repository(self, name: str) -> Thing | None:
+    def find_repository(self, name: str) -> FakeObject | None:
         return next((thing for thing in self.repositories if thing.key.name == name), None)
 
     def describe_upstream(self, upstream: UpstreamSpec) -> Mapping[str, Any] | UnresolvedUpstream:
@@ -76,13 +76,17 @@ class World:
         return self.revision_sets.get(name)
 
 
-WORLD = World(
-    [repository("eu", zone="e"), repository("us", zone="u"), repository("ap")],
-    [site("nyc", cluster="us", tier="edge"), site("ber", cluster="eu", tier="edge"), site("lab", tier="test")],
+SNAPSHOT = FakeSnapshot(
+    [build_repository("eu", zone="e"), build_repository("us", zone="u"), build_repository("ap")],
+    [
+        build_site("nyc", cluster="us", tier="edge"),
+        build_site("ber", cluster="eu", tier="edge"),
+        build_site("lab", tier="test"),
+    ],
 )
 
 
-def wanted(*targets: Any, name: str = "s", **mapping: Any) -> PackageVariantSet:
+def build_set(*targets: Any, name: str = "s", **mapping: Any) -> PackageVariantSet:
     spec = {"upstream": {"repo": "catalog", "package": "p", "revision": "v1"}, "targets": list(targets), **mapping}
     spec = {field: value for field, value in spec.items() if value is not None}
     data = {"apiVersion": f"{PORCH}/v1alpha2", "kind": "PackageVariantSet", "metadata": {"name": name}, "spec": spec}
@@ -91,29 +95,31 @@ def wanted(*targets: Any, name: str = "s", **mapping: Any) -> PackageVariantSet:
     return PackageVariantSet(ObjectKey(PORCH, "PackageVariantSet", "default", name), "uid-1", read.spec)
 
 
-def expand(*targets: Any, world: World = WORLD, **mapping: Any) -> SetExpansion:
-    expansion = expand_set(wanted(*targets, **mapping), world, ExpressionLimits())
+def expand(*targets: Any, snapshot: FakeSnapshot = SNAPSHOT, **mapping: Any) -> SetExpansion:
+    expansion = expand_set(build_set(*targets, **mapping), snapshot, ExpressionLimits())
     assert isinstance(expansion, SetExpansion), expansion
     return expansion
 
 
-def fail(*targets: Any, world: World = WORLD, **mapping: Any) -> SetFailure:
-    failure = expand_set(wanted(*targets, **mapping), world, ExpressionLimits())
+def expand_with_failure(*targets: Any, snapshot: FakeSnapshot = SNAPSHOT, **mapping: Any) -> SetFailure:
+    failure = expand_set(build_set(*targets, **mapping), snapshot, ExpressionLimits())
     assert isinstance(failure, SetFailure)
     return failure
 
 
-def listed(*names: str, packages: Sequence[str] = (), **template: Any) -> dict[str, Any]:
+def build_repository_target(*names: str, packages: Sequence[str] = (), **template: Any) -> dict[str, Any]:
     entries = [{"name": name, "packageNames": list(packages)} if packages else {"name": name} for name in names]
     return {"repositories": entries, "template": template}
 
 
-def sites(packages: Sequence[str] = (), labels: Mapping[str, str] | None = None, /, **template: Any) -> dict[str, Any]:
+def build_site_target(
+    packages: Sequence[str] = (), labels: Mapping[str, str] | None = None, /, **template: Any
+) -> dict[str, Any]:
     selector: dict[str, Any] = {"apiVersion": SITE[0], "kind": SITE[1], "matchLabels": dict(labels or {})}
     return {"objectSelector": {**selector, "packageNames": list(packages)}, "template": template}
 
 
-def keys(expansion: SetExpansion) -> list[str]:
+def list_targets(expansion: SetExpansion) -> list[str]:
     return [str(variant.key) for variant in expansion.variants]
 
 
@@ -123,9 +129,11 @@ EDGE = {"downstream": {"repoExpr": "target.labels['cluster']"}}
 @pytest.mark.parametrize(
     ("targets", "expected"),
     [
-        pytest.param([listed("eu", "us")], ["eu/p", "us/p"], id="the-upstreams-package-name"),
+        pytest.param([build_repository_target("eu", "us")], ["eu/p", "us/p"], id="the-upstreams-package-name"),
         pytest.param(
-            [listed("eu"), listed("us", packages=["b", "a"])], ["eu/p", "us/a", "us/b"], id="package-names-of-a-list"
+            [build_repository_target("eu"), build_repository_target("us", packages=["b", "a"])],
+            ["eu/p", "us/a", "us/b"],
+            id="package-names-of-a-list",
         ),
         pytest.param([{"repositorySelector": {}}], ["ap/p", "eu/p", "us/p"], id="empty-selector-selects-all"),
         pytest.param([{"repositorySelector": {"matchLabels": {"zone": "e"}}}], ["eu/p"], id="selector"),
@@ -141,7 +149,9 @@ EDGE = {"downstream": {"repoExpr": "target.labels['cluster']"}}
             ["eu/x", "eu/y", "us/x", "us/y"],
             id="package-names-of-a-selector",
         ),
-        pytest.param([sites(["a", "b"], {"tier": "edge"}, **EDGE)], ["eu/a", "eu/b", "us/a", "us/b"], id="objects"),
+        pytest.param(
+            [build_site_target(["a", "b"], {"tier": "edge"}, **EDGE)], ["eu/a", "eu/b", "us/a", "us/b"], id="objects"
+        ),
         pytest.param(
             [{"objectSelector": {"apiVersion": SITE[0], "kind": "Site", "name": "ber"}, "template": EDGE}],
             ["eu/p"],
@@ -150,40 +160,48 @@ EDGE = {"downstream": {"repoExpr": "target.labels['cluster']"}}
         pytest.param([{"repositorySelector": {"matchLabels": {"zone": "none"}}}], [], id="no-match-is-no-failure"),
         pytest.param(
             [
-                sites(
+                build_site_target(
                     (), {"tier": "edge"}, downstream={"repo": "ap", "packageExpr": "packageDefault + '-' + target.name"}
                 )
             ],
             ["ap/p-ber", "ap/p-nyc"],
             id="one-repository-for-all",
         ),
-        pytest.param([listed("eu"), listed("eu")], ["eu/p"], id="equal-twice-is-once"),
         pytest.param(
-            [listed("eu", downstream={"repo": "us", "package": "q"})], ["us/q"], id="fixed-downstream-beats-the-default"
+            [build_repository_target("eu"), build_repository_target("eu")], ["eu/p"], id="equal-twice-is-once"
+        ),
+        pytest.param(
+            [build_repository_target("eu", downstream={"repo": "us", "package": "q"})],
+            ["us/q"],
+            id="fixed-downstream-beats-the-default",
         ),
     ],
 )
-def test_what_targets_ask_for(targets: list[Any], expected: list[str]) -> None:
+def test_targets_are_expanded(targets: list[Any], expected: list[str]) -> None:
     expansion = expand(*targets)
 
-    assert keys(expansion) == expected
+    assert list_targets(expansion) == expected
 
 
-def test_the_order_of_targets_and_objects_changes_nothing() -> None:
-    targets = [listed("eu"), sites(["a"], {"tier": "edge"}, **EDGE), listed("us", packages=["b"])]
-    backwards = World(list(reversed(WORLD.repositories)), list(reversed(WORLD.sites)))
+def test_order_of_targets_and_objects_does_not_matter() -> None:
+    targets = [
+        build_repository_target("eu"),
+        build_site_target(["a"], {"tier": "edge"}, **EDGE),
+        build_repository_target("us", packages=["b"]),
+    ]
+    backwards = FakeSnapshot(list(reversed(SNAPSHOT.repositories)), list(reversed(SNAPSHOT.sites)))
 
     first = [(generated_variant.name, generated_variant.as_data()) for generated_variant in expand(*targets).variants]
     second = [
         (generated_variant.name, generated_variant.as_data())
-        for generated_variant in expand(*reversed(targets), world=backwards).variants
+        for generated_variant in expand(*reversed(targets), snapshot=backwards).variants
     ]
 
     assert first == second
 
 
-def rendered(**template: Any) -> dict[str, Any]:
-    (variant,) = expand(sites(["a"], {"cluster": "eu"}, **EDGE, **template)).variants
+def expand_to_data(**template: Any) -> dict[str, Any]:
+    (variant,) = expand(build_site_target(["a"], {"cluster": "eu"}, **EDGE, **template)).variants
     return variant.spec.as_data()
 
 
@@ -249,35 +267,37 @@ def rendered(**template: Any) -> dict[str, Any]:
         pytest.param({"conflictPolicy": "local"}, ["conflictPolicy"], "local", id="conflict-policy"),
     ],
 )
-def test_templates(template: dict[str, Any], path: list[str], expected: Any) -> None:
-    value: Any = rendered(**template)
+def test_templates_are_evaluated(template: dict[str, Any], path: list[str], expected: Any) -> None:
+    value: Any = expand_to_data(**template)
     for step in path:
         value = value[step]
 
     assert value == expected
 
 
-def test_nothing_empty_is_written() -> None:
-    assert set(rendered()) == {"upstream", "downstream", "adoptionPolicy", "deletionPolicy"}
+def test_empty_fields_are_omitted() -> None:
+    assert set(expand_to_data()) == {"upstream", "downstream", "adoptionPolicy", "deletionPolicy"}
 
 
 @pytest.mark.parametrize(
     ("target", "reason", "message"),
     [
         pytest.param(
-            sites(labelExprs=[{"key": "a", "valueExpr": "target.labels['cluster']"}], downstream={"repo": "eu"}),
+            build_site_target(
+                labelExprs=[{"key": "a", "valueExpr": "target.labels['cluster']"}], downstream={"repo": "eu"}
+            ),
             "RenderError",
             "spec.targets[0] (lab/p): template.labelExprs[0].valueExpr: no such key: cluster",
             id="missing-label",
         ),
         pytest.param(
-            listed("mars"),
+            build_repository_target("mars"),
             "RenderError",
             'spec.targets[0] (mars/p): repository "mars" could not be loaded',
             id="missing",
         ),
         pytest.param(
-            listed("eu", packages=["Upper"]),
+            build_repository_target("eu", packages=["Upper"]),
             "ValidationError",
             'spec.targets[0] (eu/Upper): spec.downstream.package is not a valid package path: "Upper" must be '
             'lower-case letters, digits and "-", and start and end with a letter or digit',
@@ -291,49 +311,55 @@ def test_nothing_empty_is_written() -> None:
         ),
     ],
 )
-def test_failures(target: Any, reason: str, message: str) -> None:
-    failure = fail(target)
+def test_failures_have_a_reason_and_a_message(target: Any, reason: str, message: str) -> None:
+    failure = expand_with_failure(target)
 
     assert failure.reason == reason
     assert message in failure.message
 
 
-def test_an_expression_must_give_a_string() -> None:
-    failure = fail(listed("eu", labelExprs=[{"key": "a", "valueExpr": "target"}]))
+def test_result_of_an_expression_must_be_a_string() -> None:
+    failure = expand_with_failure(build_repository_target("eu", labelExprs=[{"key": "a", "valueExpr": "target"}]))
 
     assert "template.labelExprs[0].valueExpr" in failure.message
     assert "non-string value" in failure.message
 
 
-def test_two_different_variants_of_one_package() -> None:
-    failure = fail(listed("eu", labels={"a": "1"}), listed("us"), listed("eu", labels={"a": "2"}))
+def test_different_variants_of_one_target_are_a_failure() -> None:
+    failure = expand_with_failure(
+        build_repository_target("eu", labels={"a": "1"}),
+        build_repository_target("us"),
+        build_repository_target("eu", labels={"a": "2"}),
+    )
 
     assert failure.reason == "DuplicateTarget"
     assert failure.message == "eu/p is requested with different specs by spec.targets[0], spec.targets[2]"
 
 
-def test_a_missing_upstream() -> None:
-    assert fail(listed("eu"), world=World(missing=frozenset({"p"}))) == SetFailure("UpstreamNotFound", "no p")
+def test_missing_upstream_is_a_failure() -> None:
+    assert expand_with_failure(
+        build_repository_target("eu"), snapshot=FakeSnapshot(missing=frozenset({"p"}))
+    ) == SetFailure("UpstreamNotFound", "no p")
 
 
-def test_skipping_the_failing_target_only() -> None:
+def test_only_the_failing_target_is_skipped() -> None:
     broken = {"labelExprs": [{"key": "a", "valueExpr": "repository.labels['zone']"}]}
-    expansion = expand(listed("ap", "eu", **broken), errorPolicy="skipTarget")
+    expansion = expand(build_repository_target("ap", "eu", **broken), errorPolicy="skipTarget")
 
-    assert keys(expansion) == ["eu/p"]
+    assert list_targets(expansion) == ["eu/p"]
     (skipped,) = expansion.skipped
     assert (skipped.index, skipped.key, skipped.reason) == (0, DownstreamKey("ap", "p"), "RenderError")
 
 
 def test_a_skipped_target_whose_downstream_is_unknown_has_no_key() -> None:
-    expansion = expand(sites(**EDGE), errorPolicy="skipTarget")
+    expansion = expand(build_site_target(**EDGE), errorPolicy="skipTarget")
 
-    assert keys(expansion) == ["eu/p", "us/p"]
+    assert list_targets(expansion) == ["eu/p", "us/p"]
     assert [skipped.key for skipped in expansion.skipped] == [None]
 
 
-def test_a_generated_variant_is_a_whole_object() -> None:
-    (variant,) = expand(listed("eu")).variants
+def test_generated_variant_is_a_complete_object() -> None:
+    (variant,) = expand(build_repository_target("eu")).variants
     data = variant.as_data()
 
     assert data["apiVersion"] == f"{PORCH}/v1alpha1"
@@ -365,18 +391,26 @@ SHARED = {
 }
 
 
-def test_several_upstreams_go_to_each_target() -> None:
-    world = World(WORLD.repositories, revision_sets={"shared": SHARED})
-    expansion = expand(listed("eu", "us"), world=world, upstream=None, upstreams=UPSTREAMS, upstreamSets=["shared"])
+def test_each_target_receives_all_upstreams() -> None:
+    snapshot = FakeSnapshot(SNAPSHOT.repositories, revision_sets={"shared": SHARED})
+    expansion = expand(
+        build_repository_target("eu", "us"),
+        snapshot=snapshot,
+        upstream=None,
+        upstreams=UPSTREAMS,
+        upstreamSets=["shared"],
+    )
 
-    assert keys(expansion) == ["eu/p", "eu/q", "eu/r", "us/p", "us/q", "us/r"]
+    assert list_targets(expansion) == ["eu/p", "eu/q", "eu/r", "us/p", "us/q", "us/r"]
     assert expansion.variants[2].spec.upstream.package == "r"
 
 
-def test_a_set_of_upstreams_that_is_invalid_itself() -> None:
-    world = World(WORLD.repositories, revision_sets={"shared": {**SHARED, "spec": {}}})
+def test_invalid_revision_set_is_a_failure() -> None:
+    snapshot = FakeSnapshot(SNAPSHOT.repositories, revision_sets={"shared": {**SHARED, "spec": {}}})
 
-    assert fail(listed("eu"), world=world, upstream=None, upstreamSets=["shared"]) == SetFailure(
+    assert expand_with_failure(
+        build_repository_target("eu"), snapshot=snapshot, upstream=None, upstreamSets=["shared"]
+    ) == SetFailure(
         "ValidationError",
         'PackageRevisionSet "shared": must specify at least one item in spec.upstreams',
     )
@@ -386,7 +420,7 @@ def test_a_set_of_upstreams_that_is_invalid_itself() -> None:
     ("target", "mapping", "reason", "message"),
     [
         pytest.param(
-            listed("eu", packages=["x"]),
+            build_repository_target("eu", packages=["x"]),
             {"upstreams": UPSTREAMS},
             "ValidationError",
             "spec.targets[0]: packageNames cannot be used with more than one upstream",
@@ -400,14 +434,14 @@ def test_a_set_of_upstreams_that_is_invalid_itself() -> None:
             id="one-name-beside-a-selector",
         ),
         pytest.param(
-            listed("eu"),
+            build_repository_target("eu"),
             {"upstreamSets": ["none"]},
             "UpstreamNotFound",
             'could not find PackageRevisionSet "none"',
             id="no-such-revision-set",
         ),
         pytest.param(
-            listed("eu", downstream={"package": "x"}),
+            build_repository_target("eu", downstream={"package": "x"}),
             {"upstreams": UPSTREAMS},
             "DuplicateTarget",
             "eu/x is requested with different specs by spec.targets[0]",
@@ -415,16 +449,18 @@ def test_a_set_of_upstreams_that_is_invalid_itself() -> None:
         ),
     ],
 )
-def test_failures_of_several_upstreams(target: Any, mapping: dict[str, Any], reason: str, message: str) -> None:
-    assert fail(target, upstream=None, **mapping) == SetFailure(reason, message)
+def test_failures_of_several_upstreams_have_a_reason(
+    target: Any, mapping: dict[str, Any], reason: str, message: str
+) -> None:
+    assert expand_with_failure(target, upstream=None, **mapping) == SetFailure(reason, message)
 
 
-def expansion_of(names: Sequence[str], skipped: Sequence[SkippedTarget] = ()) -> SetExpansion:
-    variants = expand(listed("eu", packages=names)).variants if names else ()
+def build_expansion(names: Sequence[str], skipped: Sequence[SkippedTarget] = ()) -> SetExpansion:
+    variants = expand(build_repository_target("eu", packages=names)).variants if names else ()
     return SetExpansion(variants, tuple(skipped))
 
 
-def eu(*names: str) -> list[DownstreamKey]:
+def build_eu_keys(*names: str) -> list[DownstreamKey]:
     return [DownstreamKey("eu", name) for name in names]
 
 
@@ -444,27 +480,31 @@ TEN = [f"p{number}" for number in range(10)]
         pytest.param([], TEN, {"reconciler.dev/allow-empty": "true"}, None, id="empty-is-allowed"),
         pytest.param([], TEN, {"reconciler.dev/allow-empty": "yes"}, "NoTargets", id="only-true-allows"),
         pytest.param(
-            TEN[:6], TEN, {"reconciler.dev/ack-deletions": compute_deletion_hash(eu(*TEN[6:]))}, None, id="acknowledged"
+            TEN[:6], TEN, {"reconciler.dev/ack-deletions": compute_deletion_hash(build_eu_keys(*TEN[6:]))}, None, id="acknowledged"
         ),
         pytest.param(
-            TEN[:5], TEN, {"reconciler.dev/ack-deletions": compute_deletion_hash(eu(*TEN[6:]))}, "DeletionHeld",
+            TEN[:5], TEN, {"reconciler.dev/ack-deletions": compute_deletion_hash(build_eu_keys(*TEN[6:]))}, "DeletionHeld",
             id="another-list-was-acknowledged",
         ),
     ],
 )  # fmt: skip
-def test_guards(remaining: list[str], existing: list[str], annotations: dict[str, str], reason: str | None) -> None:
-    deletions = guard_deletions(expansion_of(remaining), eu(*existing), annotations)
+def test_deletions_are_guarded(
+    remaining: list[str], existing: list[str], annotations: dict[str, str], reason: str | None
+) -> None:
+    deletions = guard_deletions(build_expansion(remaining), build_eu_keys(*existing), annotations)
 
-    downstream_keys = tuple(sorted(set(eu(*existing)) - set(eu(*remaining))))
+    downstream_keys = tuple(sorted(set(build_eu_keys(*existing)) - set(build_eu_keys(*remaining))))
     assert (deletions.allowed, deletions.blocked) == (((), downstream_keys) if reason else (downstream_keys, ()))
     assert (deletions.failure.reason if deletions.failure else None) == reason
 
 
-def test_a_held_deletion_says_how_to_confirm_it() -> None:
-    deletions = guard_deletions(expansion_of(TEN[:5]), eu(*TEN), {})
+def test_message_of_a_blocked_deletion_contains_its_confirmation() -> None:
+    deletions = guard_deletions(build_expansion(TEN[:5]), build_eu_keys(*TEN), {})
     assert deletions.failure is not None
     set_deletions = guard_deletions(
-        expansion_of(TEN[:5]), eu(*TEN), {"reconciler.dev/ack-deletions": deletions.failure.message.split('"')[-2]}
+        build_expansion(TEN[:5]),
+        build_eu_keys(*TEN),
+        {"reconciler.dev/ack-deletions": deletions.failure.message.split('"')[-2]},
     )
 
     assert set_deletions.allowed == deletions.blocked
@@ -479,26 +519,28 @@ def test_a_held_deletion_says_how_to_confirm_it() -> None:
         pytest.param(TEN[1:], {"p5": 1}, None, id="what-is-wanted-again-does-not-count"),
     ],
 )
-def test_what_was_held_is_counted_as_it_was(remaining: list[str], held: dict[str, int], reason: str | None) -> None:
-    counts = dict(zip(eu(*held), held.values(), strict=True))
+def test_blocked_deletion_keeps_its_original_package_count(
+    remaining: list[str], held: dict[str, int], reason: str | None
+) -> None:
+    counts = dict(zip(build_eu_keys(*held), held.values(), strict=True))
 
-    deletions = guard_deletions(expansion_of(remaining), eu(*remaining, *held), {}, blocked_counts=counts)
+    deletions = guard_deletions(build_expansion(remaining), build_eu_keys(*remaining, *held), {}, blocked_counts=counts)
 
     assert (deletions.failure.reason if deletions.failure else None) == reason
 
 
-def test_what_a_skipped_target_may_stand_for_is_not_deleted() -> None:
+def test_possible_variants_of_a_skipped_target_are_not_deleted() -> None:
     known = SkippedTarget(0, "RenderError", "", DownstreamKey("eu", "p1"))
 
-    there = eu("p0", "p1", "p2", "p3")
+    there = build_eu_keys("p0", "p1", "p2", "p3")
 
-    assert guard_deletions(expansion_of(["p0", "p3"], [known]), there, {}).allowed == tuple(eu("p2"))
+    assert guard_deletions(build_expansion(["p0", "p3"], [known]), there, {}).allowed == tuple(build_eu_keys("p2"))
     unknown = SkippedTarget(0, "RenderError", "")
-    assert guard_deletions(expansion_of(["p0"], [unknown]), eu("p0", "p1", "p2"), {}) == SetDeletions()
+    assert guard_deletions(build_expansion(["p0"], [unknown]), build_eu_keys("p0", "p1", "p2"), {}) == SetDeletions()
 
 
-def test_a_name_that_is_somebody_elses() -> None:
-    expansion = expand(listed("eu", "us"))
+def test_name_of_another_object_is_a_conflict() -> None:
+    expansion = expand(build_repository_target("eu", "us"))
 
     assert find_name_conflict(expansion, {"other"}) is None
     failure = find_name_conflict(expansion, {"s-us-p"})

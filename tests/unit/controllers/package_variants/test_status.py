@@ -1,4 +1,4 @@
-"""The conditions of variants and sets, word for word (porch 10, 11.7)."""
+"""Tests of the conditions of variants and sets: status, reason and message."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An upstream reference means one commit and tree, or says why it means none (porch 2.1, 3, 14.1)."""
+"""Tests of upstream resolution: a reference gives one commit and tree, or the reason why it gives none."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ CATALOG = UpstreamRepository("catalog", "main")
 
 
 @dataclass
-class Refs:
-    """A repository in memory: a commit is its own name, its trees are `<commit>:<path>`."""
+class FakeRefs:
+    """Refs of a repository in memory. The ID of a commit is its name, the IDs of its trees are `<commit>:<path>`."""
 
     tag_names: dict[str, str] = field(default_factory=dict)
     branches: dict[str, str] = field(default_factory=lambda: {"main": "c9"})
@@ -75,7 +75,7 @@ TAGS = {
 }
 
 
-def upstream(reference: UpstreamReference, package: str = "broker") -> UpstreamSpec:
+def build_upstream(reference: UpstreamReference, package: str = "broker") -> UpstreamSpec:
     return UpstreamSpec("catalog", package, reference)
 
 
@@ -93,46 +93,54 @@ def upstream(reference: UpstreamReference, package: str = "broker") -> UpstreamS
         pytest.param(TagReference("latest"), "broker/v10", 10, "c10", True, id="latest-counts-in-numbers"),
     ],
 )
-def test_resolved(reference: UpstreamReference, ref: str, number: int, commit: str, floating: bool) -> None:
-    resolved = resolve_upstream(upstream(reference), CATALOG, Refs(TAGS))
+def test_reference_is_resolved(
+    reference: UpstreamReference, ref: str, number: int, commit: str, floating: bool
+) -> None:
+    resolved = resolve_upstream(build_upstream(reference), CATALOG, FakeRefs(TAGS))
 
     tree = TreeId(f"{commit}:broker")
     assert resolved == ResolvedRevision("catalog", "broker", ref, number, CommitId(commit), tree, floating, "broker")
 
 
-def ours(workspace: str, package: str = "broker") -> str:
+def build_publish_message(workspace: str, package: str = "broker") -> str:
     return f"publish(x/{package}): v1\n\nReconciler-Package: {package}\nReconciler-Workspace: {workspace}\n"
 
 
 @pytest.mark.parametrize(
     ("messages", "ref"),
     [
-        pytest.param({"broker/v2": ours("w")}, "broker/v2", id="a-tag-of-ours"),
-        pytest.param({"broker/v2": ours("w"), "broker/v10": ours("w")}, "broker/v10", id="the-highest-of-several"),
+        pytest.param({"broker/v2": build_publish_message("w")}, "broker/v2", id="a-tag-of-ours"),
+        pytest.param(
+            {"broker/v2": build_publish_message("w"), "broker/v10": build_publish_message("w")},
+            "broker/v10",
+            id="the-highest-of-several",
+        ),
         pytest.param(
             {"broker/v1": 'Approving\n\nkpt:{"package":"broker","workspaceName":"w"}'}, "broker/v1", id="porch"
         ),
-        pytest.param({"broker/v1": ours("w", "other")}, "", id="of-another-package"),
-        pytest.param({"broker/v99/x": ours("w")}, "", id="of-a-package-below"),
-        pytest.param({"broker/v1": ours("w2")}, "", id="another-workspace"),
+        pytest.param({"broker/v1": build_publish_message("w", "other")}, "", id="of-another-package"),
+        pytest.param({"broker/v99/x": build_publish_message("w")}, "", id="of-a-package-below"),
+        pytest.param({"broker/v1": build_publish_message("w2")}, "", id="another-workspace"),
     ],
 )
-def test_the_revision_of_a_workspace(messages: dict[str, str], ref: str) -> None:
-    result = resolve_upstream(upstream(WorkspaceReference("w")), CATALOG, Refs(TAGS, messages=messages))
+def test_workspace_is_resolved_to_its_revision(messages: dict[str, str], ref: str) -> None:
+    result = resolve_upstream(build_upstream(WorkspaceReference("w")), CATALOG, FakeRefs(TAGS, messages=messages))
 
     assert (result.ref if isinstance(result, ResolvedRevision) else "") == ref
 
 
-def test_a_revision_called_like_the_workspace_goes_before_one_that_had_it() -> None:
+def test_revision_named_like_a_workspace_is_preferred() -> None:
     result = resolve_upstream(
-        upstream(WorkspaceReference("v2")), CATALOG, Refs(TAGS, messages={"broker/v10": ours("v2")})
+        build_upstream(WorkspaceReference("v2")),
+        CATALOG,
+        FakeRefs(TAGS, messages={"broker/v10": build_publish_message("v2")}),
     )
 
     assert isinstance(result, ResolvedRevision)
     assert result.ref == "broker/v2"
 
 
-def missing(revision: str, instead: str) -> str:
+def format_missing_revision(revision: str, instead: str) -> str:
     return f"could not find upstream package revision 'broker/{revision}' in repo 'catalog'; {instead}"
 
 
@@ -141,78 +149,78 @@ def missing(revision: str, instead: str) -> str:
     [
         pytest.param(
             RevisionReference("v4", 4),
-            Refs(TAGS),
+            FakeRefs(TAGS),
             "UpstreamNotFound",
-            missing("v4", "there are v10, v3.0.0-rc.1, v2, v1, stable"),
+            format_missing_revision("v4", "there are v10, v3.0.0-rc.1, v2, v1, stable"),
             id="no-such-revision",
         ),
         pytest.param(
             RevisionReference("v99/x", -1),
-            Refs(TAGS),
+            FakeRefs(TAGS),
             "UpstreamNotFound",
-            missing("v99/x", "there are v10, v3.0.0-rc.1, v2, v1, stable"),
+            format_missing_revision("v99/x", "there are v10, v3.0.0-rc.1, v2, v1, stable"),
             id="a-package-below-is-another-package",
         ),
         pytest.param(
             WorkspaceReference("w"),
-            Refs(TAGS),
+            FakeRefs(TAGS),
             "UpstreamNotFound",
-            missing("w", "there are v10, v3.0.0-rc.1, v2, v1, stable"),
+            format_missing_revision("w", "there are v10, v3.0.0-rc.1, v2, v1, stable"),
             id="no-such-workspace",
         ),
         pytest.param(
             WorkspaceReference("w"),
-            Refs(TAGS, {"main": "c9", "drafts/broker/w": "c5"}),
+            FakeRefs(TAGS, {"main": "c9", "drafts/broker/w": "c5"}),
             "UpstreamNotPublished",
             'workspace "w" of catalog/broker is not published; an upstream must be published',
             id="workspace-of-a-draft",
         ),
         pytest.param(
             WorkspaceReference("w"),
-            Refs(TAGS, {"proposed/catalog/broker/w": "c5"}),
+            FakeRefs(TAGS, {"proposed/catalog/broker/w": "c5"}),
             "UpstreamNotPublished",
             'workspace "w" of catalog/broker is not published; an upstream must be published',
             id="workspace-of-a-proposal",
         ),
         pytest.param(
             BranchHeadReference(),
-            Refs({"broker/p/v1": "c1"}, {}),
+            FakeRefs({"broker/p/v1": "c1"}, {}),
             "UpstreamNotFound",
-            missing("main", "no tag starts with broker/, branch main does not exist"),
+            format_missing_revision("main", "no tag starts with broker/, branch main does not exist"),
             id="neither-branch-nor-tag",
         ),
         pytest.param(
             RevisionReference("v1", 1),
-            Refs({"other/v1": "c1"}),
+            FakeRefs({"other/v1": "c1"}),
             "UpstreamNotFound",
-            missing("v1", "no tag starts with broker/, revision -1 is the head of main"),
+            format_missing_revision("v1", "no tag starts with broker/, revision -1 is the head of main"),
             id="no-tag-at-all",
         ),
         pytest.param(
             RevisionReference("v9", 9),
-            Refs({f"broker/v{number}": "c1" for number in range(7)}),
+            FakeRefs({f"broker/v{number}": "c1" for number in range(7)}),
             "UpstreamNotFound",
-            missing("v9", "there are v6, v5, v4, v3, v2, ..."),
+            format_missing_revision("v9", "there are v6, v5, v4, v3, v2, ..."),
             id="many-tags",
         ),
         pytest.param(
             TagReference("latest"),
-            Refs({"broker/v2.0.0": "c1"}),
+            FakeRefs({"broker/v2.0.0": "c1"}),
             "UpstreamNotFound",
-            missing("latest", "there are v2.0.0"),
+            format_missing_revision("latest", "there are v2.0.0"),
             id="nothing-numbered",
         ),
         pytest.param(
             RevisionReference("v1", 1),
-            Refs(TAGS, without_kptfile=frozenset({"broker"})),
+            FakeRefs(TAGS, without_kptfile=frozenset({"broker"})),
             "UpstreamNotFound",
             "no Kptfile at broker in catalog@broker/v1",
             id="no-kptfile",
         ),
     ],
 )
-def test_unresolved(reference: UpstreamReference, refs: Refs, reason: str, message: str) -> None:
-    assert resolve_upstream(upstream(reference), CATALOG, refs) == UnresolvedUpstream(reason, message)
+def test_reference_is_not_resolved(reference: UpstreamReference, refs: FakeRefs, reason: str, message: str) -> None:
+    assert resolve_upstream(build_upstream(reference), CATALOG, refs) == UnresolvedUpstream(reason, message)
 
 
 @pytest.mark.parametrize(
@@ -231,8 +239,10 @@ def test_unresolved(reference: UpstreamReference, refs: Refs, reason: str, messa
         ),
     ],
 )  # fmt: skip
-def test_where_tags_are_looked_for(repository: UpstreamRepository, tags: dict[str, str], ref: str) -> None:
-    resolved = resolve_upstream(upstream(RevisionReference("v1", 1)), repository, Refs(tags))
+def test_tag_is_found_below_the_directory_or_the_prefix(
+    repository: UpstreamRepository, tags: dict[str, str], ref: str
+) -> None:
+    resolved = resolve_upstream(build_upstream(RevisionReference("v1", 1)), repository, FakeRefs(tags))
 
     assert isinstance(resolved, ResolvedRevision)
     assert resolved.ref == ref
@@ -247,17 +257,17 @@ def test_where_tags_are_looked_for(repository: UpstreamRepository, tags: dict[st
         pytest.param(b"channels: {beta: v2}", "broker/stable", id="another-channel-leaves-the-tag"),
     ],
 )
-def test_channel_file(content: bytes, expected: str) -> None:
-    refs = Refs(TAGS, files={"c9:channels/broker.yaml": content})
-    resolved = resolve_upstream(upstream(TagReference("stable")), CATALOG, refs)
+def test_channel_file_is_used(content: bytes, expected: str) -> None:
+    refs = FakeRefs(TAGS, files={"c9:channels/broker.yaml": content})
+    resolved = resolve_upstream(build_upstream(TagReference("stable")), CATALOG, refs)
 
     assert isinstance(resolved, ResolvedRevision)
     assert (resolved.ref, resolved.is_floating) == (expected, True)
 
 
-def test_a_channel_file_and_a_tag_that_disagree_are_warned_of() -> None:
-    refs = Refs(TAGS, files={"c9:channels/broker.yaml": b"channels: {stable: v2}"})
-    resolved = resolve_upstream(upstream(TagReference("stable")), CATALOG, refs)
+def test_contradiction_of_channel_file_and_tag_is_a_warning() -> None:
+    refs = FakeRefs(TAGS, files={"c9:channels/broker.yaml": b"channels: {stable: v2}"})
+    resolved = resolve_upstream(build_upstream(TagReference("stable")), CATALOG, refs)
 
     assert isinstance(resolved, ResolvedRevision)
     assert resolved.warnings == (
@@ -285,25 +295,23 @@ DATES = {"broker/v2": 200, "broker/stable": 500, "broker/v10": 900, "c9:channels
         pytest.param(BranchHeadReference(), {}, 700, id="a-branch-since-the-package-changed"),
     ],
 )  # fmt: skip
-def test_since_when_a_reference_means_what_it_means(
-    reference: UpstreamReference, files: dict[str, bytes], since: int
-) -> None:
-    upstream_spec = replace(upstream(reference), settle="1s")
-    resolved = resolve_upstream(upstream_spec, CATALOG, Refs(TAGS, files=files, dates=DATES))
+def test_start_time_of_a_reference(reference: UpstreamReference, files: dict[str, bytes], since: int) -> None:
+    upstream_spec = replace(build_upstream(reference), settle="1s")
+    resolved = resolve_upstream(upstream_spec, CATALOG, FakeRefs(TAGS, files=files, dates=DATES))
 
     assert isinstance(resolved, ResolvedRevision)
     assert resolved.since_seconds == since
 
 
-def test_dates_are_read_for_those_who_wait_only() -> None:
-    resolved = resolve_upstream(upstream(TagReference("stable")), CATALOG, Refs(TAGS, dates={}))
+def test_dates_are_read_only_for_settling_references() -> None:
+    resolved = resolve_upstream(build_upstream(TagReference("stable")), CATALOG, FakeRefs(TAGS, dates={}))
 
     assert isinstance(resolved, ResolvedRevision)
     assert resolved.since_seconds == 0
 
 
-def test_a_tag_that_is_rewritten_means_nothing_without_a_revision() -> None:
-    failure = resolve_upstream(replace(upstream(TagReference("stable")), tag="stable"), CATALOG, Refs(TAGS))
+def test_rewritten_tag_without_revision_is_pending() -> None:
+    failure = resolve_upstream(replace(build_upstream(TagReference("stable")), tag="stable"), CATALOG, FakeRefs(TAGS))
 
     assert isinstance(failure, UnresolvedUpstream)
     assert failure.reason == "RevisionPending"
@@ -315,7 +323,7 @@ def test_a_tag_that_is_rewritten_means_nothing_without_a_revision() -> None:
     [
         pytest.param(
             b"channels: {stable: v7}",
-            missing("v7", "there are v10, v3.0.0-rc.1, v2, v1, stable"),
+            format_missing_revision("v7", "there are v10, v3.0.0-rc.1, v2, v1, stable"),
             id="revision-that-is-not-there",
         ),
         pytest.param(
@@ -330,25 +338,25 @@ def test_a_tag_that_is_rewritten_means_nothing_without_a_revision() -> None:
         ),
     ],
 )
-def test_a_faulty_channel_file_is_never_passed_over(content: bytes, message: str) -> None:
-    refs = Refs(TAGS, files={"c9:channels/broker.yaml": content})
+def test_invalid_channel_file_is_never_ignored(content: bytes, message: str) -> None:
+    refs = FakeRefs(TAGS, files={"c9:channels/broker.yaml": content})
 
-    assert resolve_upstream(upstream(TagReference("stable")), CATALOG, refs) == UnresolvedUpstream(
+    assert resolve_upstream(build_upstream(TagReference("stable")), CATALOG, refs) == UnresolvedUpstream(
         "UpstreamNotFound", message
     )
 
 
-def test_a_channel_file_that_is_no_yaml_names_the_line() -> None:
-    refs = Refs(TAGS, files={"c9:channels/broker.yaml": b"channels: {stable: [v2\n"})
-    failure = resolve_upstream(upstream(TagReference("stable")), CATALOG, refs)
+def test_invalid_yaml_in_a_channel_file_is_reported_with_its_line() -> None:
+    refs = FakeRefs(TAGS, files={"c9:channels/broker.yaml": b"channels: {stable: [v2\n"})
+    failure = resolve_upstream(build_upstream(TagReference("stable")), CATALOG, refs)
 
     assert isinstance(failure, UnresolvedUpstream)
     assert failure.message.startswith("channels/broker.yaml in catalog: line ")
 
 
-def test_expressions_see_the_upstream_by_its_revision_name() -> None:
+def test_expressions_receive_the_revision_name_of_the_upstream() -> None:
     resolved = resolve_upstream(
-        upstream(RevisionReference("v2", 2), "net/broker"), CATALOG, Refs({"net/broker/v2": "c2"})
+        build_upstream(RevisionReference("v2", 2), "net/broker"), CATALOG, FakeRefs({"net/broker/v2": "c2"})
     )
     assert isinstance(resolved, ResolvedRevision)
 

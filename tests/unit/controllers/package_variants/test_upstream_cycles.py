@@ -1,4 +1,4 @@
-"""Upstreams that lead in a circle: who is on one, who only hangs below it, and what is told."""
+"""Tests of cycles of upstreams: which variants are on a cycle, which only depend on one, and the finding."""
 
 from __future__ import annotations
 
@@ -10,7 +10,12 @@ from hypothesis import strategies as st
 
 from reconciler.controllers.package_variants.upstream_cycles import BranchPath, UpstreamLink, find_cycles
 from reconciler.krm.objects import ObjectKey
-from tests.unit.controllers.package_variants.room_world import V1, room, variant, variant_set
+from tests.unit.controllers.package_variants.controller_world import (
+    V1,
+    build_variant,
+    build_variant_set,
+    run_controller,
+)
 
 REASON = "UpstreamCycle"
 TWIN = """\
@@ -37,11 +42,11 @@ spec: {git: {repo: https://git.example/fleet, branch: main}}
 """
 
 
-def made(name: str, upstream: str, downstream: str) -> str:
-    """Return a PackageVariant between two places that are written as `repository/package`."""
+def build_variant_between(name: str, upstream: str, downstream: str) -> str:
+    """Return a PackageVariant from an upstream to a downstream. Both are written as `repository/package`."""
     (repo, _, package), (to, _, what) = upstream.partition("/"), downstream.partition("/")
     source = f"repo: {repo}, package: {package}, revision: v1"
-    return variant(name, source, f"repo: {to}, package: {what}")
+    return build_variant(name, source, f"repo: {to}, package: {what}")
 
 
 @pytest.mark.parametrize(
@@ -61,7 +66,7 @@ def made(name: str, upstream: str, downstream: str) -> str:
         pytest.param(
             {"a": "berlin/y berlin/x", "b": "berlin/x berlin/y", "c": "berlin/x lisbon/z", "d": "lisbon/z lisbon/w",
              "e": "lisbon/w lisbon/z"},
-            "a b d e", id="what-leads-from-one-to-another-is-not-on-them",
+            "a b d e", id="what-reachable-from-one-to-another-is-not-on-them",
         ),
         pytest.param(
             {"a": "berlin/y berlin/x", "b": "berlin/x berlin/y", "c": "berlin/y berlin/z", "d": "berlin/z berlin/x"},
@@ -75,8 +80,10 @@ def made(name: str, upstream: str, downstream: str) -> str:
         pytest.param({"a": "away/y berlin/x", "b": "berlin/x away/y"}, "a b", id="a-remote-that-cannot-be-read"),
     ],
 )  # fmt: skip
-def test_who_is_on_a_cycle(variants: dict[str, str], on_cycles: str) -> None:
-    result = room(*(made(name, *places.split()) for name, places in variants.items()), content=TWIN)
+def test_variants_on_a_cycle_stall(variants: dict[str, str], on_cycles: str) -> None:
+    result = run_controller(
+        *(build_variant_between(name, *places.split()) for name, places in variants.items()), content=TWIN
+    )
 
     stalled = {
         stalled_variant.owner.key.name: {c.type: c.reason for c in stalled_variant.conditions}
@@ -87,8 +94,10 @@ def test_who_is_on_a_cycle(variants: dict[str, str], on_cycles: str) -> None:
     assert len(result.stalled) + len(result.variants) == len(variants)
 
 
-def test_a_member_is_told_all_of_them_in_order_and_where_it_says_so() -> None:
-    result = room(made("b", "berlin/x", "lisbon/y"), made("a", "lisbon/y", "berlin/x"))
+def test_finding_names_all_members_in_order_at_the_upstream_line() -> None:
+    result = run_controller(
+        build_variant_between("b", "berlin/x", "lisbon/y"), build_variant_between("a", "lisbon/y", "berlin/x")
+    )
 
     message = (
         "a package cannot be made from itself:"
@@ -107,12 +116,12 @@ def test_a_member_is_told_all_of_them_in_order_and_where_it_says_so() -> None:
     assert places == [(14, "/spec/upstream"), (6, "/spec/upstream")]
 
 
-def test_variants_of_sets_are_on_cycles_too_and_the_set_says_where() -> None:
+def test_generated_variants_on_a_cycle_are_reported_at_their_set() -> None:
     targets = "[{repositories: [{name: berlin, packageNames: [x]}]}]"
-    # what a set creates is known only while its upstream is there
-    output = variant_set("fan", targets, upstream="repo: main, package: gateway, revision: -1")
+    # A generated variant exists only while its upstream exists.
+    output = build_variant_set("fan", targets, upstream="repo: main, package: gateway, revision: -1")
 
-    result = room(output, made("back", "berlin/x", "main/gateway"), content=MAIN)
+    result = run_controller(output, build_variant_between("back", "berlin/x", "main/gateway"), content=MAIN)
 
     stalled = {stalled_variant.owner.key.name: stalled_variant.findings[0] for stalled_variant in result.stalled}
     assert stalled.keys() == {"back", "fan-berlin-x"}
@@ -121,7 +130,7 @@ def test_variants_of_sets_are_on_cycles_too_and_the_set_says_where() -> None:
     assert "default/fan-berlin-x creates berlin/x from main/gateway" in stalled["back"].message
 
 
-def test_a_cycle_over_two_namespaces() -> None:
+def test_cycle_over_two_namespaces_is_found() -> None:
     far = textwrap.dedent("""\
         apiVersion: config.porch.kpt.dev/v1alpha1
         kind: Repository
@@ -134,9 +143,9 @@ def test_a_cycle_over_two_namespaces() -> None:
         spec: {deployment: true, git: {repo: https://git.example/fleet, branch: clusters/lisbon}}
         ---
         """)
-    back = made("back", "south/y", "north/x").replace("name: back", "name: back\n  namespace: far")
+    back = build_variant_between("back", "south/y", "north/x").replace("name: back", "name: back\n  namespace: far")
 
-    result = room(made("there", "berlin/x", "lisbon/y"), content=far + back)
+    result = run_controller(build_variant_between("there", "berlin/x", "lisbon/y"), content=far + back)
 
     assert [str(stalled_variant.owner.key) for stalled_variant in result.stalled] == [
         "PackageVariant/default/there",
@@ -144,11 +153,13 @@ def test_a_cycle_over_two_namespaces() -> None:
     ]
 
 
-def test_a_long_cycle_names_the_first_of_its_members() -> None:
+def test_long_cycle_names_its_first_members() -> None:
     size = 25
-    ring = [made(f"v{at:02}", f"berlin/p{at:02}", f"berlin/p{(at + 1) % size:02}") for at in range(size)]
+    ring = [
+        build_variant_between(f"v{at:02}", f"berlin/p{at:02}", f"berlin/p{(at + 1) % size:02}") for at in range(size)
+    ]
 
-    result = room(*ring)
+    result = run_controller(*ring)
 
     assert len(result.stalled) == size
     (message,) = {stalled_variant.findings[0].message for stalled_variant in result.stalled}
@@ -156,26 +167,25 @@ def test_a_long_cycle_names_the_first_of_its_members() -> None:
     assert message.endswith("default/v19 creates berlin/p20 from berlin/p19, and 5 more")
 
 
-def test_what_is_sound_is_left_as_it_is() -> None:
-    assert [item.target.package for item in room(variant("gw", V1)).variants] == ["gateway"]
+def test_variant_without_cycle_is_unchanged() -> None:
+    assert [item.target.package for item in run_controller(build_variant("gw", V1)).variants] == ["gateway"]
 
 
-# graphs
+def build_link(at: int, start: int, end: int) -> UpstreamLink:
+    return UpstreamLink(
+        ObjectKey("g", "PackageVariant", "default", f"v{at:03}"), build_branch_path(start), build_branch_path(end)
+    )
 
 
-def link(at: int, start: int, end: int) -> UpstreamLink:
-    return UpstreamLink(ObjectKey("g", "PackageVariant", "default", f"v{at:03}"), spot(start), spot(end))
-
-
-def spot(at: int) -> BranchPath:
+def build_branch_path(at: int) -> BranchPath:
     return ("url", "main", f"p{at}")
 
 
 GRAPHS = st.lists(st.tuples(st.integers(0, 6), st.integers(0, 6)), max_size=14)
 
 
-def reachable(pairs: list[tuple[int, int]]) -> set[tuple[int, int]]:
-    """Return which spot leads to which, by adding steps until nothing is new."""
+def find_reachable_pairs(pairs: list[tuple[int, int]]) -> set[tuple[int, int]]:
+    """Return all pairs of numbers where the first reachable to the second, over any number of steps."""
     result = set(pairs)
     while True:
         more = result | {(a, d) for a, b in result for c, d in result if b == c}
@@ -185,10 +195,10 @@ def reachable(pairs: list[tuple[int, int]]) -> set[tuple[int, int]]:
 
 
 @given(GRAPHS, st.randoms())
-def test_the_cycles_of_any_graph(pairs: list[tuple[int, int]], random: object) -> None:
-    links = [link(at, start, end) for at, (start, end) in enumerate(pairs)]
-    leads = reachable(pairs)
-    expected = {link(at, s, e).key for at, (s, e) in enumerate(pairs) if s == e or (e, s) in leads}
+def test_cycles_of_random_graphs(pairs: list[tuple[int, int]], random: object) -> None:
+    links = [build_link(at, start, end) for at, (start, end) in enumerate(pairs)]
+    reachable = find_reachable_pairs(pairs)
+    expected = {build_link(at, s, e).key for at, (s, e) in enumerate(pairs) if s == e or (e, s) in reachable}
 
     cycles = list(find_cycles(links))
 
@@ -203,9 +213,9 @@ def test_the_cycles_of_any_graph(pairs: list[tuple[int, int]], random: object) -
     assert list(find_cycles(links)) == cycles
 
 
-def test_a_long_chain_and_a_long_ring_are_quick() -> None:
-    chain = [link(at, at, at + 1) for at in range(900)]
-    ring = [link(at, at, (at + 1) % 900) for at in range(900)]
+def test_long_chain_and_long_cycle_are_fast() -> None:
+    chain = [build_link(at, at, at + 1) for at in range(900)]
+    ring = [build_link(at, at, (at + 1) % 900) for at in range(900)]
 
     assert list(find_cycles(chain)) == []
     assert [len(cycle) for cycle in find_cycles(ring)] == [900]

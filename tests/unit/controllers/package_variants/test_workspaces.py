@@ -1,4 +1,4 @@
-"""Which workspace a message says a revision had: in a trailer of ours, or in Porch's line (porch 15.1, 15.3)."""
+"""Tests of the workspace in a commit message: in a trailer of the reconciler, or in the line of Porch."""
 
 import pytest
 
@@ -24,5 +24,5 @@ from reconciler.controllers.package_variants.upstream_resolution import parse_wo
         pytest.param("", "", id="empty"),
     ],
 )
-def test_workspace_of(message: str, expected: str) -> None:
+def test_workspace_is_parsed(message: str, expected: str) -> None:
     assert parse_workspace(message, "gw") == expected

@@ -1,4 +1,4 @@
-"""A variant's steps one after another: context, pipeline, injection; twice is once (porch 8)."""
+"""Tests of the mutation of a variant: package context, pipeline and injection. A second mutation changes nothing."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ data:
 """
 
 
-def spec(**fields: Any) -> PackageVariantSpec:
+def build_spec(**fields: Any) -> PackageVariantSpec:
     read = read_variant_spec(
         {
             "upstream": {"repo": "catalog", "package": "p", "revision": "v1"},
@@ -60,27 +60,27 @@ def spec(**fields: Any) -> PackageVariantSpec:
     return read.spec
 
 
-def tree(context: str | None = CONTEXT, kptfile: str = KPTFILE) -> FileTree:
+def build_tree(context: str | None = CONTEXT, kptfile: str = KPTFILE) -> FileTree:
     files = {"Kptfile": kptfile, **({"package-context.yaml": context} if context is not None else {})}
     return FileTree({path: File(text.encode()) for path, text in files.items()})
 
 
-def view() -> CatalogView:
+def build_view() -> CatalogView:
     return CatalogView(DependencyReader(read_catalog(FileTree())))
 
 
-def mutated(
+def mutate_package(
     files: FileTree, package_variant_spec: PackageVariantSpec, earlier: PreviousRender | None = None
 ) -> FileTree:
     mutate = pickle.loads(pickle.dumps(build_mutation(package_variant_spec, "front", "default")))
-    result = mutate(files, view(), earlier)
+    result = mutate(files, build_view(), earlier)
     assert result.findings == ()
-    assert mutate(result.files, view(), earlier).files == result.files
+    assert mutate(result.files, build_view(), earlier).files == result.files
     files_after: FileTree = result.files
     return files_after
 
 
-def context_of(files: FileTree) -> dict[str, str]:
+def read_context(files: FileTree) -> dict[str, str]:
     data: dict[str, str] = parse_yaml(files["package-context.yaml"].data).documents[0].data["data"]
     return data
 
@@ -110,10 +110,10 @@ def context_of(files: FileTree) -> dict[str, str]:
         ),
     ],
 )
-def test_package_context(changes: dict[str, Any], expected: dict[str, str]) -> None:
-    files = mutated(tree(), spec(packageContext=changes))
+def test_package_context_is_changed(changes: dict[str, Any], expected: dict[str, str]) -> None:
+    files = mutate_package(build_tree(), build_spec(packageContext=changes))
 
-    assert list(context_of(files).items()) == list(expected.items())
+    assert list(read_context(files).items()) == list(expected.items())
     assert "# the catalog team answers the pager" in files["package-context.yaml"].data.decode()
 
 
@@ -129,41 +129,43 @@ def test_package_context(changes: dict[str, Any], expected: dict[str, str]) -> N
         pytest.param(CONTEXT.partition("\ndata:")[0], "PackageContext no data field found", id="no-data"),
     ],
 )
-def test_a_package_context_that_cannot_be_changed_blocks_the_draft(context: str | None, message: str) -> None:
-    mutate = build_mutation(spec(packageContext={"data": {"a": "b"}}), "front", "default")
-    result = mutate(tree(context), view())
+def test_invalid_package_context_blocks_the_draft(context: str | None, message: str) -> None:
+    mutate = build_mutation(build_spec(packageContext={"data": {"a": "b"}}), "front", "default")
+    result = mutate(build_tree(context), build_view())
 
     assert [finding.message for finding in result.findings] == [message]
 
 
-def test_without_changes_the_package_context_need_not_exist() -> None:
-    assert "package-context.yaml" not in mutated(tree(None), spec())
+def test_package_context_is_optional_without_changes() -> None:
+    assert "package-context.yaml" not in mutate_package(build_tree(None), build_spec())
 
 
 STAMP = {"image": "set-labels:v0.2.0", "name": "stamp", "configMap": {"region": "eu"}}
 
 
-def functions(files: FileTree, kind: str = "mutators") -> list[Any]:
+def read_functions(files: FileTree, kind: str = "mutators") -> list[Any]:
     pipeline = parse_yaml(files["Kptfile"].data).documents[0].data.get("pipeline") or {}
     return pipeline.get(kind) or []
 
 
-def test_functions_go_first_and_comments_stay() -> None:
-    files = mutated(tree(), spec(pipeline={"mutators": [STAMP, {"image": "b"}], "validators": [{"image": "c"}]}))
+def test_functions_are_added_first_and_comments_stay() -> None:
+    files = mutate_package(
+        build_tree(), build_spec(pipeline={"mutators": [STAMP, {"image": "b"}], "validators": [{"image": "c"}]})
+    )
 
-    assert functions(files) == [
+    assert read_functions(files) == [
         {"image": "set-labels:v0.2.0", "name": "PackageVariant.front.stamp.0", "configMap": {"region": "eu"}},
         {"image": "b", "name": "PackageVariant.front..1"},
         {"image": "set-annotations:v0.1.4", "configMap": {"review": "done"}},
     ]
-    assert functions(files, "validators") == [{"image": "c", "name": "PackageVariant.front..0"}]
+    assert read_functions(files, "validators") == [{"image": "c", "name": "PackageVariant.front..0"}]
     text = files["Kptfile"].data.decode()
     assert "  # the reviewers' verdict comes last\n  - image: set-annotations:v0.1.4 # pinned\n" in text
 
 
-def test_a_pipeline_left_empty_goes() -> None:
+def test_empty_pipeline_is_removed() -> None:
     only_ours = KPTFILE.partition("  # the reviewers'")[0]
-    files = mutated(tree(kptfile=only_ours), spec())
+    files = mutate_package(build_tree(kptfile=only_ours), build_spec())
 
     assert files["Kptfile"].data.decode() == KPTFILE.partition("pipeline:")[0]
 
@@ -181,32 +183,36 @@ def test_earlier_functions_of_the_variant_are_removed_from_both_lists(
     pipeline = "".join(f"  {kind}: [{', '.join(entries)}]\n" for kind, entries in lists.items() if entries)
     kptfile = f"apiVersion: kpt.dev/v1\nkind: Kptfile\nmetadata:\n  name: p\npipeline:\n{pipeline or '  {}'}\n"
 
-    files = mutated(tree(kptfile=kptfile), spec())
+    files = mutate_package(build_tree(kptfile=kptfile), build_spec())
 
-    assert functions(files, "mutators") == [{"image": "b"}] * mutators.count(FOREIGN)
-    assert functions(files, "validators") == [{"image": "b"}] * validators.count(FOREIGN)
+    assert read_functions(files, "mutators") == [{"image": "b"}] * mutators.count(FOREIGN)
+    assert read_functions(files, "validators") == [{"image": "b"}] * validators.count(FOREIGN)
 
 
-def test_a_kptfile_that_is_none_takes_no_functions() -> None:
+def test_invalid_kptfile_is_reported_for_functions() -> None:
     functions = {"mutators": [{"image": "i"}]}
 
-    result = build_mutation(spec(pipeline=functions), "front", "default")(tree(kptfile="kind: [\n"), view(), None)
+    result = build_mutation(build_spec(pipeline=functions), "front", "default")(
+        build_tree(kptfile="kind: [\n"), build_view(), None
+    )
 
     assert [finding.code for finding in result.findings] == ["KptfileSyntax", "InjectionPointInvalid"]
 
 
-def test_nothing_asked_nothing_changed() -> None:
-    plain = tree(kptfile=KPTFILE.replace("PackageVariant.front", "PackageVariant.back"))
+def test_spec_without_mutations_changes_nothing() -> None:
+    plain = build_tree(kptfile=KPTFILE.replace("PackageVariant.front", "PackageVariant.back"))
 
-    assert mutated(plain, spec()) == plain
+    assert mutate_package(plain, build_spec()) == plain
 
 
-def test_what_an_earlier_output_had_set_in_the_context_stays() -> None:
-    base = tree()
-    earlier = PreviousRender(mutated(base, spec(packageContext={"data": {"region": "west", "tier": "silver"}})), base)
-    files = mutated(tree(CONTEXT.replace("verbose", "quiet")), spec(), earlier)
+def test_context_values_of_the_previous_render_stay() -> None:
+    base = build_tree()
+    earlier = PreviousRender(
+        mutate_package(base, build_spec(packageContext={"data": {"region": "west", "tier": "silver"}})), base
+    )
+    files = mutate_package(build_tree(CONTEXT.replace("verbose", "quiet")), build_spec(), earlier)
 
-    assert context_of(files) == {
+    assert read_context(files) == {
         "name": "p",
         "owner": "catalog-team",
         "tier": "silver",
@@ -215,25 +221,25 @@ def test_what_an_earlier_output_had_set_in_the_context_stays() -> None:
     }
 
 
-def test_what_upstream_changed_since_then_is_upstreams() -> None:
-    base = tree()
-    earlier = PreviousRender(mutated(base, spec(packageContext={"data": {"tier": "silver"}})), base)
-    files = mutated(tree(CONTEXT.replace("gold", "platinum")), spec(), earlier)
+def test_context_value_that_upstream_changes_later_is_used() -> None:
+    base = build_tree()
+    earlier = PreviousRender(mutate_package(base, build_spec(packageContext={"data": {"tier": "silver"}})), base)
+    files = mutate_package(build_tree(CONTEXT.replace("gold", "platinum")), build_spec(), earlier)
 
-    assert context_of(files)["tier"] == "platinum"
-
-
-def test_what_an_earlier_output_had_set_can_be_removed() -> None:
-    base = tree()
-    earlier = PreviousRender(mutated(base, spec(packageContext={"data": {"region": "west"}})), base)
-    files = mutated(base, spec(packageContext={"removeKeys": ["region"]}), earlier)
-
-    assert "region" not in context_of(files)
+    assert read_context(files)["tier"] == "platinum"
 
 
-def test_every_fault_of_every_step_is_told() -> None:
+def test_context_value_of_the_previous_render_can_be_removed() -> None:
+    base = build_tree()
+    earlier = PreviousRender(mutate_package(base, build_spec(packageContext={"data": {"region": "west"}})), base)
+    files = mutate_package(base, build_spec(packageContext={"removeKeys": ["region"]}), earlier)
+
+    assert "region" not in read_context(files)
+
+
+def test_errors_of_all_steps_are_reported() -> None:
     bad = "apiVersion: a/v1\nkind: A\nmetadata: {name: a, annotations: {kpt.dev/config-injection: maybe}}\n"
-    files = tree(None).with_files({"a.yaml": bad.encode()})
-    result = build_mutation(spec(packageContext={"data": {"a": "b"}}), "front", "default")(files, view())
+    files = build_tree(None).with_files({"a.yaml": bad.encode()})
+    result = build_mutation(build_spec(packageContext={"data": {"a": "b"}}), "front", "default")(files, build_view())
 
     assert len(result.findings) == 2

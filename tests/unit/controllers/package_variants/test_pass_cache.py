@@ -1,4 +1,6 @@
-"""A service remembers what sets came to: nothing comes out otherwise, and what is not touched is not expanded again."""
+"""Tests of the controller's cache: results are the same with and without it, and an unchanged set is not expanded
+again.
+"""
 
 from __future__ import annotations
 
@@ -22,26 +24,31 @@ from reconciler.controllers.package_variants.set_targets import DownstreamKey
 from reconciler.controllers.repositories import read_repositories
 from reconciler.controllers.results import ControllerResult
 from reconciler.krm.objects import ObjectKey
-from tests.unit.controllers.package_variants.room_world import REPOSITORIES, World, variant, variant_set
+from tests.unit.controllers.package_variants.controller_world import (
+    REPOSITORIES,
+    FakeUpstreams,
+    build_variant,
+    build_variant_set,
+)
 
 CITY = "{{apiVersion: example.com/v1, kind: City, metadata: {{name: {name}, labels: {{size: {size}}}}}}}\n"
-BY_LABELS = variant_set("by-labels", "[{repositorySelector: {matchLabels: {region: north}}}]")
-BY_OBJECTS = variant_set(
+BY_LABELS = build_variant_set("by-labels", "[{repositorySelector: {matchLabels: {region: north}}}]")
+BY_OBJECTS = build_variant_set(
     "by-objects",
     "[{objectSelector: {apiVersion: example.com/v1, kind: City, matchLabels: {size: big}},"
     " template: {downstream: {repo: berlin, packageExpr: target.name}}}]",
 )
-BY_NAMES = variant_set(
+BY_NAMES = build_variant_set(
     "by-names",
     "[{repositories: [{name: lisbon, packageNames: [a, b]}], template: {packageContext: {data: {k: v}}}}]",
     upstream="repo: catalog, package: gateway, tag: stable, tagPolicy: {settle: 10s}",
 )
-WORLD: Mapping[str, str] = {
+BASE_FILES: Mapping[str, str] = {
     "repositories.yaml": REPOSITORIES,
     "labels.yaml": BY_LABELS,
     "objects.yaml": BY_OBJECTS,
     "names.yaml": BY_NAMES,
-    "written.yaml": variant("written"),
+    "written.yaml": build_variant("written"),
     "cities.yaml": "---\n".join(CITY.format(name=name, size="big") for name in ("rome", "oslo")),
 }
 CHANGES: Mapping[str, Mapping[str, str]] = {
@@ -54,7 +61,7 @@ CHANGES: Mapping[str, Mapping[str, str]] = {
     "an-object-is-relabelled": {"cities.yaml": CITY.format(name="rome", size="small")},
     "a-set-changes": {"labels.yaml": BY_LABELS.replace("revision: v1", "revision: v2")},
     "a-set-is-gone": {"names.yaml": ""},
-    "a-name-is-taken": {"written.yaml": variant("by-names-lisbon-a")},
+    "a-name-is-taken": {"written.yaml": build_variant("by-names-lisbon-a")},
     "nothing-that-is-looked-at": {"more.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\n"},
 }
 SET = ObjectKey("config.porch.kpt.dev", "PackageVariantSet", "default", "by-objects")
@@ -62,23 +69,23 @@ SET = ObjectKey("config.porch.kpt.dev", "PackageVariantSet", "default", "by-obje
 
 @dataclass
 class Passes:
-    """Passes over one config after the other, of which each remembers the one before."""
+    """Passes over a sequence of configs. With a cache, each pass reuses the results of the previous pass."""
 
     catalog: Catalog | None = None
-    memory: PackageVariantCache | None = None
+    cache: PackageVariantCache | None = None
 
     def run(self, changes: Sequence[str], now: int = 0, children: int = 0) -> ControllerResult:
-        """Return what a pass comes to with these changes on top of the world."""
-        files = dict(WORLD)
+        """Run a pass on the base config with these changes."""
+        files = dict(BASE_FILES)
         for change in changes:
             files |= CHANGES[change]
         tree = FileTree({path: File(text.encode()) for path, text in files.items() if text})
         catalog = read_catalog(tree, previous=self.catalog)
-        if self.memory:
+        if self.cache:
             self.catalog = catalog
         owned = {SET: [DownstreamKey("berlin", f"city-{number}") for number in range(children)]}
-        around = PackageVariantInputs(read_repositories(catalog)[0], World(), owned, now_seconds=now)
-        return generate_package_variants(catalog, around, self.memory)
+        inputs = PackageVariantInputs(read_repositories(catalog)[0], FakeUpstreams(), owned, now_seconds=now)
+        return generate_package_variants(catalog, inputs, self.cache)
 
 
 STEPS = st.tuples(
@@ -89,11 +96,11 @@ STEPS = st.tuples(
 
 @settings(max_examples=40, deadline=None)
 @for_all(st.lists(STEPS, min_size=2, max_size=4))
-def test_a_pass_with_a_memory_comes_to_the_same(steps: list[tuple[list[str], int, int]]) -> None:
-    remembering = Passes(memory=PackageVariantCache())
+def test_pass_with_a_cache_has_the_same_result(steps: list[tuple[list[str], int, int]]) -> None:
+    cached_passes = Passes(cache=PackageVariantCache())
 
     for changes, now, children in steps:
-        assert remembering.run(changes, now, children) == Passes().run(changes, now, children)
+        assert cached_passes.run(changes, now, children) == Passes().run(changes, now, children)
 
 
 @pytest.mark.parametrize(
@@ -106,30 +113,28 @@ def test_a_pass_with_a_memory_comes_to_the_same(steps: list[tuple[list[str], int
         pytest.param("a-repository-moves", ["by-labels", "by-names", "by-objects"], id="a-repository"),
     ],
 )
-def test_only_sets_that_hear_otherwise_are_expanded(
-    change: str, expanded: list[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    passes, result = Passes(memory=PackageVariantCache()), list[str]()
+def test_only_changed_sets_are_expanded(change: str, expanded: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    passes, result = Passes(cache=PackageVariantCache()), list[str]()
     passes.run([])
     expand = set_results.expand_set
 
-    def counted(package_variant_set: set_results.PackageVariantSet, *more: object) -> object:
+    def record_expansion(package_variant_set: set_results.PackageVariantSet, *more: object) -> object:
         result.append(package_variant_set.key.name)
         return expand(package_variant_set, *more)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(set_results, "expand_set", counted)
+    monkeypatch.setattr(set_results, "expand_set", record_expansion)
 
     passes.run([change])
 
     assert sorted(result) == expanded
 
 
-def test_variants_that_nothing_touched_are_the_same_objects() -> None:
-    passes = Passes(memory=PackageVariantCache())
+def test_unchanged_variants_are_the_same_objects() -> None:
+    passes = Passes(cache=PackageVariantCache())
 
     first, second = passes.run([]), passes.run(["nothing-that-is-looked-at"])
 
     variants = [item for item in second.variants if item.owner.parent]
     assert len(variants) == 5
-    assert all(any(item is item for item in first.variants) for item in variants)
+    assert all(any(item is previous for previous in first.variants) for item in variants)
     assert replace(first, variants=()) == replace(second, variants=())

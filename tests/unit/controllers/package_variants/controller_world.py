@@ -1,4 +1,6 @@
-"""A config in memory and upstreams that keep their promises, for what the room makes of them."""
+"""Test environment of the package variant controller: a config in memory, fake upstreams, and a function that runs
+the controller.
+"""
 
 from __future__ import annotations
 
@@ -43,8 +45,8 @@ KPTFILE = b"apiVersion: kpt.dev/v1\nkind: Kptfile\nmetadata: {name: gateway, lab
 
 
 @dataclass(frozen=True)
-class Refs:
-    """One upstream: tags and the head of main, with a tree for each package that is there."""
+class FakeRefs:
+    """One upstream: its tags, the head of main, and one tree for each existing package."""
 
     commits: Mapping[str, str]
     files: Mapping[str, bytes]
@@ -74,21 +76,23 @@ class Refs:
 
 
 @dataclass
-class World:
-    """A catalog, and a repository that cannot be read; notes who was asked for. `files` are those of the catalog."""
+class FakeUpstreams:
+    """Fake of all upstreams: one catalog, and one repository that cannot be read. `files` are the files of the
+    catalog. It records each requested repository.
+    """
 
     files: Mapping[str, bytes] = field(default_factory=dict)
-    asked: list[str] = field(default_factory=list)
+    requested: list[str] = field(default_factory=list)
     skipped: tuple[str, ...] = ()
 
-    def refs(self, repository: Repository) -> Refs | str:
-        self.asked.append(repository.key.name)
+    def refs(self, repository: Repository) -> FakeRefs | str:
+        self.requested.append(repository.key.name)
         if repository.key.name == "away":
             return "Repository away cannot be read: no route to host"
-        return Refs(TAGS, {"packages/gateway/Kptfile": KPTFILE, **self.files}, skipped=self.skipped)
+        return FakeRefs(TAGS, {"packages/gateway/Kptfile": KPTFILE, **self.files}, skipped=self.skipped)
 
     def url(self, repository: Repository) -> str:
-        # an address is a remote, whatever Repositories call it
+        # The URL identifies a remote. The Repository names do not matter.
         return f"remote of {format_kptfile_url(repository.url).rpartition('/')[2].removesuffix('.git')}"
 
     def seconds(self, repository: Repository, commit: CommitId) -> int:
@@ -99,8 +103,8 @@ V1 = "repo: catalog, package: gateway, revision: v1"
 BERLIN = "repo: berlin, package: gateway"
 
 
-def variant(name: str, upstream: str = V1, downstream: str = BERLIN, extra: str = "") -> str:
-    """Return a PackageVariant of eight lines; `extra` are more lines of its spec."""
+def build_variant(name: str, upstream: str = V1, downstream: str = BERLIN, extra: str = "") -> str:
+    """Return a PackageVariant of eight lines; `extra` contains more lines of its spec."""
     return (
         "apiVersion: config.porch.kpt.dev/v1alpha1\nkind: PackageVariant\n"
         f"metadata:\n  name: {name}\nspec:\n"
@@ -108,8 +112,8 @@ def variant(name: str, upstream: str = V1, downstream: str = BERLIN, extra: str 
     )
 
 
-def variant_set(name: str, targets: str, extra: str = "", upstream: str = V1, annotations: str = "{}") -> str:
-    """Return a PackageVariantSet; `targets` is a flow list, `extra` are more lines of its spec."""
+def build_variant_set(name: str, targets: str, extra: str = "", upstream: str = V1, annotations: str = "{}") -> str:
+    """Return a PackageVariantSet; `targets` is a flow list, `extra` contains more lines of its spec."""
     return (
         "apiVersion: config.porch.kpt.dev/v1alpha2\nkind: PackageVariantSet\n"
         f"metadata:\n  name: {name}\n  annotations: {annotations}\nspec:\n"
@@ -117,22 +121,22 @@ def variant_set(name: str, targets: str, extra: str = "", upstream: str = V1, an
     )
 
 
-def room(
+def run_controller(
     *documents: str,
-    world: World | None = None,
+    upstreams: FakeUpstreams | None = None,
     children: Mapping[ObjectKey, list[DownstreamKey]] | None = None,
     engine: str = "engine 1",
     cel: ExpressionLimits | None = None,
     content: str = "",
     now: int = 0,
 ) -> ControllerResult:
-    """Return what the room makes of the Repositories, these documents in `variants.yaml`, and others elsewhere."""
+    """Run the controller on the Repositories, these documents in `variants.yaml`, and `content` in another file."""
     texts = {"repositories": REPOSITORIES, "variants": "---\n".join(documents), "others": content}
     catalog = read_catalog(FileTree({f"{name}.yaml": File(text.encode()) for name, text in texts.items()}))
     assert (catalog.unreadable, catalog.findings) == ((), ())
-    repositories, faults = read_repositories(catalog)
-    assert faults == ()
-    around = PackageVariantInputs(
-        repositories, world or World(), children or {}, 30, engine, cel or ExpressionLimits(), now
+    repositories, findings = read_repositories(catalog)
+    assert findings == ()
+    inputs = PackageVariantInputs(
+        repositories, upstreams or FakeUpstreams(), children or {}, 30, engine, cel or ExpressionLimits(), now
     )
-    return generate_package_variants(catalog, around)
+    return generate_package_variants(catalog, inputs)

@@ -1,4 +1,4 @@
-"""A PackageVariant becomes one variant, or stalls with a reason and a line."""
+"""Tests of single PackageVariants: each gives one variant, or stalls with a reason and a line."""
 
 from __future__ import annotations
 
@@ -8,32 +8,34 @@ import pytest
 
 from reconciler.controllers.results import PackageTarget, StalledVariant, Variant
 from reconciler.krm.findings import Finding, Severity
-from tests.unit.controllers.package_variants.room_world import V1, World, room, variant
+from tests.unit.controllers.package_variants.controller_world import V1, FakeUpstreams, build_variant, run_controller
 
 BERLIN = PackageTarget("default", "berlin", "gateway")
 
 
-def only(document: str, engine: str = "engine 1") -> Variant:
-    result = room(document, engine=engine)
+def read_only_variant(document: str, engine: str = "engine 1") -> Variant:
+    result = run_controller(document, engine=engine)
     assert (result.stalled, result.findings) == ((), ())
     (item,) = result.variants
     return item
 
 
-def stalled(document: str) -> tuple[StalledVariant, Finding]:
-    result = room(document)
+def read_stalled_variant(document: str) -> tuple[StalledVariant, Finding]:
+    result = run_controller(document)
     assert (result.variants, result.kept_owners) == ((), frozenset())
     (stalled_variant,) = result.stalled
     return stalled_variant, stalled_variant.findings[0]
 
 
-def conditions(stalled_variant: StalledVariant) -> dict[str, str]:
+def list_conditions(stalled_variant: StalledVariant) -> dict[str, str]:
     return {condition.type: f"{condition.status} {condition.reason}" for condition in stalled_variant.conditions}
 
 
-def test_what_a_variant_says() -> None:
+def test_variant_contains_the_fields_of_its_object() -> None:
     policies = "adoptionPolicy: adoptExisting\ndeletionPolicy: orphan\n"
-    actual_variant = only(variant("gw", extra=f"{policies}labels: {{a: b}}\nannotations: {{c: d}}\n"))
+    actual_variant = read_only_variant(
+        build_variant("gw", extra=f"{policies}labels: {{a: b}}\nannotations: {{c: d}}\n")
+    )
 
     assert str(actual_variant.owner.key) == "PackageVariant/default/gw"
     assert (actual_variant.owner.parent, actual_variant.target) == (None, BERLIN)
@@ -42,8 +44,8 @@ def test_what_a_variant_says() -> None:
     assert pickle.loads(pickle.dumps(actual_variant)) == actual_variant
 
 
-def test_where_its_package_comes_from() -> None:
-    upstream = only(variant("gw")).upstream
+def test_upstream_of_a_variant() -> None:
+    upstream = read_only_variant(build_variant("gw")).upstream
 
     assert upstream.as_data() == {
         "repo": "https://git.example/catalog.git",
@@ -62,27 +64,35 @@ def test_where_its_package_comes_from() -> None:
         pytest.param("repo: catalog, package: copy", False, id="of-a-catalog"),
     ],
 )
-def test_a_deployment_is_told_from_a_copy(downstream: str, expected: bool) -> None:
-    assert only(variant("gw", downstream=downstream)).deployment is expected
+def test_deployment_follows_the_target_repository(downstream: str, expected: bool) -> None:
+    assert read_only_variant(build_variant("gw", downstream=downstream)).deployment is expected
 
 
 @pytest.mark.parametrize(
     ("changed", "facts"),
     [
-        pytest.param(only(variant("gw", extra="labels: {a: b}")), {"variant"}, id="what-it-asks-for"),
-        pytest.param(only(variant("gw2")), {"variant"}, id="its-name-that-marks-functions"),
         pytest.param(
-            only(variant("gw", V1.replace("v1", "v2"))), {"variant", "upstream"}, id="a-revision-of-another-content"
+            read_only_variant(build_variant("gw", extra="labels: {a: b}")), {"variant"}, id="what-it-asks-for"
         ),
-        pytest.param(only(variant("gw"), engine="engine 2"), {"engine"}, id="what-renders-it"),
+        pytest.param(read_only_variant(build_variant("gw2")), {"variant"}, id="its-name-that-marks-functions"),
         pytest.param(
-            only(variant("gw", downstream="repo: catalog, package: copy")), {"variant", "repository"}, id="its-place"
+            read_only_variant(build_variant("gw", V1.replace("v1", "v2"))),
+            {"variant", "upstream"},
+            id="a-revision-of-another-content",
         ),
-        pytest.param(only("# a comment\n" + variant("gw", extra="labels: {}")), set(), id="nothing-of-meaning"),
+        pytest.param(read_only_variant(build_variant("gw"), engine="engine 2"), {"engine"}, id="what-renders-it"),
+        pytest.param(
+            read_only_variant(build_variant("gw", downstream="repo: catalog, package: copy")),
+            {"variant", "repository"},
+            id="its-place",
+        ),
+        pytest.param(
+            read_only_variant("# a comment\n" + build_variant("gw", extra="labels: {}")), set(), id="nothing-of-meaning"
+        ),
     ],
 )
-def test_the_facts_name_what_has_changed(changed: Variant, facts: set[str]) -> None:
-    before = only(variant("gw")).dependencies
+def test_dependencies_name_the_changed_input(changed: Variant, facts: set[str]) -> None:
+    before = read_only_variant(build_variant("gw")).dependencies
 
     assert {name for name, fact in changed.dependencies.items() if fact != before[name]} == facts
 
@@ -91,35 +101,35 @@ def test_the_facts_name_what_has_changed(changed: Variant, facts: set[str]) -> N
     ("document", "code", "message", "mapping"),
     [
         pytest.param(
-            variant("gw", downstream="repo: oslo, package: gateway"),
+            build_variant("gw", downstream="repo: oslo, package: gateway"),
             "DownstreamNotFound",
             'could not find Repository "oslo" in namespace "default"; there are away, berlin, catalog, lisbon',
             {"Ready": "False DownstreamNotFound", "Stalled": "True DownstreamNotFound"},
             id="no-such-downstream",
         ),
         pytest.param(
-            variant("gw", "repo: catalogue, package: gateway, revision: v1"),
+            build_variant("gw", "repo: catalogue, package: gateway, revision: v1"),
             "UpstreamNotFound",
             'could not find Repository "catalogue" in namespace "default"; there are away, berlin, catalog, lisbon',
             {"Ready": "False Error", "Stalled": "True UpstreamNotFound"},
             id="no-such-upstream-repository",
         ),
         pytest.param(
-            variant("gw", "repo: catalog, package: gateway, revision: v7"),
+            build_variant("gw", "repo: catalog, package: gateway, revision: v7"),
             "UpstreamNotFound",
             "could not find upstream package revision 'gateway/v7' in repo 'catalog'; there are v2, v1, stable",
             {"Ready": "False Error", "Stalled": "True UpstreamNotFound"},
             id="no-such-revision",
         ),
         pytest.param(
-            variant("gw", "repo: catalog, package: broker, revision: -1"),
+            build_variant("gw", "repo: catalog, package: broker, revision: -1"),
             "UpstreamNotFound",
             "no Kptfile at broker in catalog@main",
             {"Ready": "False Error", "Stalled": "True UpstreamNotFound"},
             id="no-such-package",
         ),
         pytest.param(
-            variant("gw", "repo: away, package: gateway, revision: v1"),
+            build_variant("gw", "repo: away, package: gateway, revision: v1"),
             "UpstreamUnreachable",
             "Repository away cannot be read: no route to host",
             {"Ready": "False Error", "Stalled": "False Valid"},
@@ -127,12 +137,12 @@ def test_the_facts_name_what_has_changed(changed: Variant, facts: set[str]) -> N
         ),
     ],
 )
-def test_a_variant_stalls(document: str, code: str, message: str, mapping: dict[str, str]) -> None:
-    stalled_variant, finding = stalled(document)
+def test_missing_input_stalls_the_variant(document: str, code: str, message: str, mapping: dict[str, str]) -> None:
+    stalled_variant, finding = read_stalled_variant(document)
 
     assert (finding.code, finding.message, finding.severity) == (code, message, Severity.ERROR)
     assert (finding.location.file, finding.location.line) == ("variants.yaml", 7 if code == "DownstreamNotFound" else 6)
-    assert conditions(stalled_variant) == mapping
+    assert list_conditions(stalled_variant) == mapping
     assert stalled_variant.target is not None
 
 
@@ -140,42 +150,42 @@ def test_a_variant_stalls(document: str, code: str, message: str, mapping: dict[
     ("document", "line", "pointer", "message"),
     [
         pytest.param(
-            variant("gw", extra="injectors:\n- name: a\n- kind: B\n"),
+            build_variant("gw", extra="injectors:\n- name: a\n- kind: B\n"),
             10,
             "/spec/injectors/1/name",
             "spec.injectors[1].name must not be empty",
             id="an-item-of-a-list",
         ),
         pytest.param(
-            variant("gw", extra="deletionPolicy: keep\n"),
+            build_variant("gw", extra="deletionPolicy: keep\n"),
             8,
             "/spec/deletionPolicy",
             'spec.deletionPolicy can only be "orphan" or "delete"',
             id="a-field",
         ),
         pytest.param(
-            variant("gw", "package: gateway, revision: v1"),
+            build_variant("gw", "package: gateway, revision: v1"),
             6,
             "/spec/upstream/repo",
             "missing required field spec.upstream.repo",
             id="a-field-that-is-not-there",
         ),
         pytest.param(
-            variant("gw", extra="labels: {kpt.dev/latest-revision: x}\n"),
+            build_variant("gw", extra="labels: {kpt.dev/latest-revision: x}\n"),
             8,
             "/spec/labels",
             'spec.labels must not contain the key "kpt.dev/latest-revision"',
             id="a-key-that-looks-like-a-path",
         ),
         pytest.param(
-            variant("gw").replace("v1alpha1", "v1alpha3"),
+            build_variant("gw").replace("v1alpha1", "v1alpha3"),
             1,
             "/apiVersion",
             "unsupported PackageVariant apiVersion config.porch.kpt.dev/v1alpha3; use v1alpha1",
             id="another-version",
         ),
         pytest.param(
-            variant("gw") + "more: 1\n",
+            build_variant("gw") + "more: 1\n",
             8,
             "/more",
             'unknown field "more" (allowed: apiVersion, kind, metadata, spec, status)',
@@ -183,16 +193,18 @@ def test_a_variant_stalls(document: str, code: str, message: str, mapping: dict[
         ),
     ],
 )
-def test_what_is_invalid_is_told_at_its_line(document: str, line: int, pointer: str, message: str) -> None:
-    stalled_variant, finding = stalled(document)
+def test_invalid_field_is_reported_at_its_line(document: str, line: int, pointer: str, message: str) -> None:
+    stalled_variant, finding = read_stalled_variant(document)
 
     assert finding.message == message
     assert (finding.code, finding.location.line, finding.location.pointer) == ("ValidationError", line, pointer)
-    assert conditions(stalled_variant) == {"Ready": "False Error", "Stalled": "True ValidationError"}
+    assert list_conditions(stalled_variant) == {"Ready": "False Error", "Stalled": "True ValidationError"}
 
 
-def test_everything_that_is_invalid_is_told_at_once() -> None:
-    stalled_variant, _ = stalled(variant("gw", "package: gateway, revision: v1", extra="adoptionPolicy: x\nmore: 1\n"))
+def test_all_invalid_fields_are_reported_together() -> None:
+    stalled_variant, _ = read_stalled_variant(
+        build_variant("gw", "package: gateway, revision: v1", extra="adoptionPolicy: x\nmore: 1\n")
+    )
 
     assert [(finding.location.line, finding.code) for finding in stalled_variant.findings] == [
         (6, "ValidationError"),
@@ -211,20 +223,20 @@ def test_everything_that_is_invalid_is_told_at_once() -> None:
         pytest.param("", None, id="not-said"),
     ],
 )
-def test_an_invalid_variant_keeps_its_place(downstream: str, place: PackageTarget | None) -> None:
-    stalled_variant, _ = stalled(variant("gw", downstream=downstream, extra="adoptionPolicy: x\n"))
+def test_invalid_variant_keeps_its_target(downstream: str, place: PackageTarget | None) -> None:
+    stalled_variant, _ = read_stalled_variant(build_variant("gw", downstream=downstream, extra="adoptionPolicy: x\n"))
 
     assert stalled_variant.target == place
 
 
-def test_a_place_that_is_no_mapping_is_none() -> None:
-    stalled_variant, _ = stalled(variant("gw").replace("{repo: berlin, package: gateway}", "berlin"))
+def test_downstream_that_is_no_mapping_gives_no_target() -> None:
+    stalled_variant, _ = read_stalled_variant(build_variant("gw").replace("{repo: berlin, package: gateway}", "berlin"))
 
     assert stalled_variant.target is None
 
 
-def test_a_spelling_that_is_read_otherwise_is_a_warning_at_its_line() -> None:
-    result = room(variant("gw", extra="adoptionPolicy: adopt\n"))
+def test_alias_is_a_warning_at_its_line() -> None:
+    result = run_controller(build_variant("gw", extra="adoptionPolicy: adopt\n"))
 
     (finding,) = result.findings
     assert (finding.code, finding.severity, finding.location.line) == ("Deprecated", Severity.WARNING, 8)
@@ -238,22 +250,24 @@ def test_a_spelling_that_is_read_otherwise_is_a_warning_at_its_line() -> None:
         pytest.param("adoptionPolicy: adopt\ndeletionPolicy: x\n", id="invalid"),
     ],
 )
-def test_a_spelling_that_is_read_otherwise_is_noted_in_the_status(extra: str) -> None:
-    (noted,) = room(variant("gw", extra=extra)).statuses
+def test_alias_is_a_condition_of_the_variant(extra: str) -> None:
+    (status,) = run_controller(build_variant("gw", extra=extra)).statuses
 
-    (condition,) = noted.conditions
+    (condition,) = status.conditions
     assert (condition.type, condition.status) == ("Deprecated", "True")
     assert condition.message == 'spec.adoptionPolicy "adopt" is read as "adoptExisting"'
 
 
-def test_what_is_spelled_well_has_no_note() -> None:
-    assert room(variant("gw")).statuses == ()
+def test_variant_without_alias_has_no_status() -> None:
+    assert run_controller(build_variant("gw")).statuses == ()
 
 
-def test_a_warning_of_the_upstream_is_the_variants() -> None:
-    world = World({"packages/channels/gateway.yaml": b"channels: {stable: v2}\n"})
+def test_warning_of_the_upstream_is_a_finding_of_the_variant() -> None:
+    upstreams = FakeUpstreams({"packages/channels/gateway.yaml": b"channels: {stable: v2}\n"})
 
-    (item,) = room(variant("gw", "repo: catalog, package: gateway, tag: stable"), world=world).variants
+    (item,) = run_controller(
+        build_variant("gw", "repo: catalog, package: gateway, tag: stable"), upstreams=upstreams
+    ).variants
 
     assert item.upstream.commit == "c2"
     assert [(finding.code, finding.severity) for finding in item.findings] == [("UpstreamWarning", Severity.WARNING)]
@@ -266,17 +280,19 @@ def test_a_warning_of_the_upstream_is_the_variants() -> None:
         pytest.param(tuple("abcdefg"), "a, b, c, d, e, …", id="many"),
     ],
 )
-def test_what_is_not_copied_is_told(skipped: tuple[str, ...], text: str) -> None:
-    (item,) = room(variant("gw"), world=World(skipped=skipped)).variants
+def test_skipped_links_are_reported(skipped: tuple[str, ...], text: str) -> None:
+    (item,) = run_controller(build_variant("gw"), upstreams=FakeUpstreams(skipped=skipped)).variants
 
     (finding,) = item.findings
     assert (finding.code, finding.severity) == ("LinkSkipped", Severity.WARNING)
     assert finding.message == f"links and submodules of gateway are not copied: {text}"
 
 
-def test_an_upstream_is_asked_for_once() -> None:
-    world = World()
+def test_upstream_is_requested_once() -> None:
+    upstreams = FakeUpstreams()
 
-    room(*(variant(f"gw-{n}", downstream=f"repo: berlin, package: gw-{n}") for n in range(5)), world=world)
+    run_controller(
+        *(build_variant(f"gw-{n}", downstream=f"repo: berlin, package: gw-{n}") for n in range(5)), upstreams=upstreams
+    )
 
-    assert world.asked == ["catalog"]
+    assert upstreams.requested == ["catalog"]
