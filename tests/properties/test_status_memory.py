@@ -15,9 +15,18 @@ from reconciler.krm.objects import Condition, ObjectKey
 from reconciler.output.status.status_branch import StatusCache, build_status_files
 from reconciler.planning.decide.fleet_plan import TargetPlan
 from reconciler.planning.model.outcomes import PackageOutcome
-from tests.unit.output.world import blocked, destination_plan, draft, fleet, key, leaving, unchanged, variant
+from tests.unit.output.builders import (
+    build_blocked,
+    build_draft,
+    build_fleet_plan,
+    build_key,
+    build_removal,
+    build_target_plan,
+    build_unchanged,
+    build_variant,
+)
 
-SET = key("PackageVariantSet", "edge")
+SET = build_key("PackageVariantSet", "edge")
 CLUSTERS = ("eu-1", "eu-2", "eu-3")
 READY = Condition("Ready", "True", "Reconciled", "all is well")
 API_VERSION = "config.porch.kpt.dev/v1alpha1"
@@ -25,7 +34,7 @@ OWNERS = ("one", "two", "three", "wide")
 
 
 def _wanted(name: str, cluster: str) -> Variant:
-    result = variant(name, cluster, f"gw-{name}")
+    result = build_variant(name, cluster, f"gw-{name}")
     return replace(result, is_per_cluster=name == "wide")
 
 
@@ -33,11 +42,11 @@ def _outcome(name: str, cluster: str, end: str) -> PackageOutcome:
     desired_variant = _wanted(name, cluster)
     match end:
         case "drafted now":
-            return draft({}, {"a": "x"}, desired_variant=desired_variant)
+            return build_draft({}, {"a": "x"}, desired_variant=desired_variant)
         case "blocked":
-            return blocked(desired_variant)
+            return build_blocked(desired_variant)
         case _:
-            return unchanged(desired_variant, end)
+            return build_unchanged(desired_variant, end)
 
 
 ENDS = ("drafted now", "drafted", "published", "blocked")
@@ -55,7 +64,9 @@ class Planned:
         """Return it as a plan."""
         outcomes = [_outcome(name, cluster, end) for name, end in self.ends]
         findings = (Finding("DestinationMissing", "it is gone"),) if self.is_gone else ()
-        return destination_plan(*outcomes, name=cluster, findings=findings, leaving=(leaving(),) if self.leaves else ())
+        return build_target_plan(
+            *outcomes, name=cluster, findings=findings, leaving=(build_removal(),) if self.leaves else ()
+        )
 
 
 @dataclass(frozen=True)
@@ -72,8 +83,8 @@ class Said:
         """Return it as the result of the rooms."""
         of_set = ConfigStatus(SET, API_VERSION, (READY,), children=tuple(_key(name) for name, _ in self.made))
         files = {"stay": None, "none": {}, "one": {"crd.yaml": b"x"}}[self.files]
-        own = ConfigStatus(key("ComponentType", "web"), API_VERSION, (READY,), folder="types", files=files)
-        odd = [ConfigStatus(key("Repository", "eu-1"), API_VERSION, (READY,))] if self.of_destination else []
+        own = ConfigStatus(build_key("ComponentType", "web"), API_VERSION, (READY,), folder="types", files=files)
+        odd = [ConfigStatus(build_key("Repository", "eu-1"), API_VERSION, (READY,))] if self.of_destination else []
         no = (Condition("Ready", "False", "Error", "no"),)
         return ControllerResult(
             tuple(_wanted(name, cluster) for cluster in CLUSTERS for name in OWNERS),
@@ -95,7 +106,7 @@ class Pass:
 
 
 def _key(name: str) -> ObjectKey:
-    return key("PackageVariant", name)
+    return build_key("PackageVariant", name)
 
 
 def _made(name: str, words: str) -> ConfigStatus:
@@ -136,7 +147,7 @@ def test_what_is_told_does_not_depend_on_what_is_remembered(
     for number, pass_result in enumerate([FIRST, *more]):
         plans |= {name: moved.plan(name) for name, moved in pass_result.plans.items()}
         room = pass_result.said.room() if pass_result.said else room
-        whole = fleet(*plans.values(), room=room, as_of=1_700_000_000 + number)
+        whole = build_fleet_plan(*plans.values(), room=room, as_of=1_700_000_000 + number)
         plan = replace(whole, is_complete=pass_result.complete, awaited_owners=frozenset(map(_key, pass_result.awaits)))
 
         status_files = build_status_files(plan, standing, limit, memory)

@@ -13,8 +13,15 @@ from reconciler.output.report.model import ReportCluster
 from reconciler.output.report.page import format_report_page
 from reconciler.planning.lifecycle.open_drafts import BlockingReason
 from tests.support.browser import AXE, MISSING, Tab, open_tab
-from tests.unit.output.report.test_page import SUMMARY, hostile
-from tests.unit.output.report.values import CONFLICT, STATUS, cluster, drafted, published, report
+from tests.unit.output.report.builders import (
+    CONFLICT,
+    STATUS,
+    build_cluster,
+    build_drafted_package,
+    build_published_package,
+    build_report,
+)
+from tests.unit.output.report.test_page import SUMMARY, build_hostile_report
 
 pytestmark = pytest.mark.skipif(bool(MISSING), reason=MISSING)
 
@@ -29,12 +36,20 @@ def _cluster(number: int) -> ReportCluster:
     match number % 50:
         case 1:
             conflicting = {**STATUS, "conflicts": [CONFLICT]}
-            return cluster(name, drafted(cluster=name, status=conflicting)[0], published("other"))
+            return build_cluster(
+                name, build_drafted_package(cluster=name, status=conflicting)[0], build_published_package("other")
+            )
         case 2:
-            return cluster(name, published(state="blocked", reasons=(BlockingReason("Broken", f"{name}: it broke"),)))
+            return build_cluster(
+                name, build_published_package(state="blocked", reasons=(BlockingReason("Broken", f"{name}: it broke"),))
+            )
         case 3:
-            return cluster(name, drafted(cluster=name, new=f"web:{number}{'x' * 80}")[0], labels={"region": "north"})
-    return cluster(name, published(), published("other", number=12), published("third"))
+            return build_cluster(
+                name, build_drafted_package(cluster=name, new=f"web:{number}{'x' * 80}")[0], labels={"region": "north"}
+            )
+    return build_cluster(
+        name, build_published_package(), build_published_package("other", number=12), build_published_package("third")
+    )
 
 
 @pytest.fixture(scope="module")
@@ -46,9 +61,9 @@ def tab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tab]:
 @pytest.fixture(scope="module")
 def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A fleet of 300 clusters, of which 18 need somebody and one cannot be read."""
-    clusters = [*map(_cluster, range(299)), cluster("eu-299", read_error="Repository eu-299: unreachable")]
+    clusters = [*map(_cluster, range(299)), build_cluster("eu-299", read_error="Repository eu-299: unreachable")]
     file = tmp_path_factory.mktemp("page") / "report.html"
-    file.write_text(format_report_page(report(*clusters, summary=SUMMARY), " --config config"), encoding="utf-8")
+    file.write_text(format_report_page(build_report(*clusters, summary=SUMMARY), " --config config"), encoding="utf-8")
     return file
 
 
@@ -163,7 +178,7 @@ def test_on_paper_changes_are_unfolded_and_what_is_well_is_left_out(tab: Tab, pa
 @pytest.mark.parametrize("text", ["<script>document.title='!'</script>", "\"><img src=x onerror=document.title='!'>"])
 def test_hostile_names_do_nothing(tab: Tab, tmp_path: Path, text: str) -> None:
     file = tmp_path / "hostile.html"
-    file.write_text(format_report_page(hostile(text), f" --config {text}"), encoding="utf-8")
+    file.write_text(format_report_page(build_hostile_report(text), f" --config {text}"), encoding="utf-8")
     tab.show(file)
 
     assert tab.run("return document.title") == "Fleet report of 2026-01-02"

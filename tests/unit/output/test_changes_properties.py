@@ -1,4 +1,4 @@
-"""No difference goes untold, whatever the files hold."""
+"""Property tests of changes: every difference is reported, whatever the files contain."""
 
 from __future__ import annotations
 
@@ -11,12 +11,19 @@ from hypothesis import strategies as st
 from reconciler.catalog.files import File, FileTree
 from reconciler.output.changes.diffs import format_file_diffs
 from reconciler.output.changes.package_changes import compare_packages
-from tests.unit.output.world import COMMIT, OLD_COMMIT, deployment, endpoints, kptfile, secret
+from tests.unit.output.builders import (
+    COMMIT,
+    OLD_COMMIT,
+    format_deployment,
+    format_endpoints,
+    format_kptfile,
+    format_secret,
+)
 
 SHARED = Path(__file__).resolve().parents[3] / "../shared/data/packages"
 DOCUMENTS = st.sampled_from([
-    deployment(3), deployment(5), endpoints("a"), endpoints("b"), secret("a"), secret("b"), kptfile("v3", OLD_COMMIT),
-    kptfile("v4", COMMIT), "# why\n" + deployment(3), "a: 1\n", "a: [\n", "", "\0", "- x\n", "kind: Secret\n",
+    format_deployment(3), format_deployment(5), format_endpoints("a"), format_endpoints("b"), format_secret("a"), format_secret("b"), format_kptfile("v3", OLD_COMMIT),
+    format_kptfile("v4", COMMIT), "# why\n" + format_deployment(3), "a: 1\n", "a: [\n", "", "\0", "- x\n", "kind: Secret\n",
 ])  # fmt: skip
 CONTENTS = st.lists(DOCUMENTS, max_size=3).map(lambda documents: "---\n".join(documents).encode())
 FILES = st.builds(File, CONTENTS, st.booleans())
@@ -26,7 +33,7 @@ TREES = st.dictionaries(PATHS, FILES, max_size=4).map(FileTree)
 
 @settings(max_examples=200, deadline=None)
 @given(TREES, TREES)
-def test_changes_are_told_when_and_only_when_something_differs(before: FileTree, after: FileTree) -> None:
+def test_changes_are_reported_only_for_different_packages(before: FileTree, after: FileTree) -> None:
     changes = compare_packages(before, after)
 
     assert bool(changes) == (before != after)
@@ -36,29 +43,29 @@ def test_changes_are_told_when_and_only_when_something_differs(before: FileTree,
 
 @settings(max_examples=100, deadline=None)
 @given(TREES, TREES)
-def test_every_content_that_differs_has_a_diff(before: FileTree, after: FileTree) -> None:
-    paths = {path for path in {*before, *after} if _content(before, path) != _content(after, path)}
+def test_every_changed_content_has_a_diff(before: FileTree, after: FileTree) -> None:
+    paths = {path for path in {*before, *after} if _read_content(before, path) != _read_content(after, path)}
 
     assert {path for path, _ in format_file_diffs(before, after)} == paths
 
 
-def _content(files: FileTree, path: str) -> bytes:
+def _read_content(files: FileTree, path: str) -> bytes:
     return files[path].data if path in files else b""
 
 
-def package(folder: Path) -> FileTree:
+def read_package(folder: Path) -> FileTree:
     return FileTree(
         {str(path.relative_to(folder)): File(path.read_bytes()) for path in folder.rglob("*") if path.is_file()}
     )
 
 
 @pytest.mark.skipif(not SHARED.exists(), reason="the packages of other projects are not here")
-def test_real_packages_are_told_whole() -> None:
+def test_every_file_of_real_packages_is_reported() -> None:
     folders = sorted(path.parent for path in SHARED.rglob("Kptfile"))
     assert folders
 
     for folder in folders:
-        files = package(folder)
+        files = read_package(folder)
         added = compare_packages(FileTree(), files)
 
         assert len(added.kptfiles) == sum(path.rpartition("/")[2] == "Kptfile" for path in files)

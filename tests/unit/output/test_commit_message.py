@@ -18,45 +18,50 @@ from reconciler.output.commits import (
     format_status_message,
 )
 from reconciler.planning.model.outcomes import Draft, PackageRender
-from tests.unit.output.world import (
+from tests.unit.output.builders import (
     COMMIT,
     CONFIG,
     OLD_COMMIT,
     TREE,
-    deployment,
-    destination,
-    draft,
-    endpoints,
-    kptfile,
-    leaving,
-    owner,
-    tree,
-    upstream,
-    variant,
+    build_draft,
+    build_owner,
+    build_removal,
+    build_target,
+    build_tree,
+    build_upstream,
+    build_variant,
+    format_deployment,
+    format_endpoints,
+    format_kptfile,
 )
 
-OLD = {"Kptfile": kptfile("v3", OLD_COMMIT), "a.yaml": deployment(3), "b.yaml": endpoints("a")}
-NEW = {"Kptfile": kptfile("v4", COMMIT), "a.yaml": deployment(5), "b.yaml": endpoints("b"), "README.md": "x"}
+OLD = {"Kptfile": format_kptfile("v3", OLD_COMMIT), "a.yaml": format_deployment(3), "b.yaml": format_endpoints("a")}
+NEW = {
+    "Kptfile": format_kptfile("v4", COMMIT),
+    "a.yaml": format_deployment(5),
+    "b.yaml": format_endpoints("b"),
+    "README.md": "x",
+}
 REGION = "object x.io/v1 Region default eu-west"
 POLICY = "policy core.kubeadmiral.io/v1alpha1 OverridePolicy shop web eu-1"
 ROLLOUT = "rollout ClusterOverridePolicy/_cluster/edge#mirror eu-1"
 
 
-def message(new_draft: Draft) -> str:
+def format_message(new_draft: Draft) -> str:
     return format_draft_message(
-        new_draft, destination(), CONFIG, compare_packages(new_draft.previous_files, new_draft.rendered.files)
+        new_draft, build_target(), CONFIG, compare_packages(new_draft.previous_files, new_draft.rendered.files)
     )
 
 
-def test_an_update_tells_what_changed_then_why_then_what_made_it() -> None:
+def test_update_lists_changes_then_causes_then_trailers() -> None:
     rendered = PackageRender(
         FileTree(),
         conditions=(Condition("Rendered", "False", "FunctionFailed", "starlark:v0.5 in .: no such\nfield"),),
         readiness_gates=("config.injection.Site.here", "Rendered"),
     )
-    new_draft = draft(OLD, NEW, causes=("upstream", REGION), trace={REGION: "sha256:5"}, rendered=rendered)
+    new_draft = build_draft(OLD, NEW, causes=("upstream", REGION), trace={REGION: "sha256:5"}, rendered=rendered)
 
-    assert message(new_draft) == (
+    assert format_message(new_draft) == (
         "gw v3 → v4: replicas, api\n"
         "\n"
         "Changed:\n"
@@ -85,68 +90,78 @@ def test_an_update_tells_what_changed_then_why_then_what_made_it() -> None:
     )
 
 
-LONG_KEY = f"{endpoints('b')}  {'k' * 80}: x\n"
+LONG_KEY = f"{format_endpoints('b')}  {'k' * 80}: x\n"
 
 
 @pytest.mark.parametrize(
     ("new_draft", "expected"),
     [
-        pytest.param(draft({}, NEW, task="clone"), "install gw v4", id="a-new-package"),
-        pytest.param(draft(OLD, NEW, task="adopt", causes=("variant",)), "adopt gw v3 → v4", id="an-adoption"),
-        pytest.param(draft(OLD, NEW, task="upgrade"), "gw v3 → v4: replicas, api", id="an-upgrade"),
+        pytest.param(build_draft({}, NEW, task="clone"), "install gw v4", id="a-new-package"),
+        pytest.param(build_draft(OLD, NEW, task="adopt", causes=("variant",)), "adopt gw v3 → v4", id="an-adoption"),
+        pytest.param(build_draft(OLD, NEW, task="upgrade"), "gw v3 → v4: replicas, api", id="an-upgrade"),
         pytest.param(
-            draft(OLD, {**NEW, "b.yaml": LONG_KEY}), "gw v3 → v4: replicas, api (+1 more)", id="more-than-two-names"
+            build_draft(OLD, {**NEW, "b.yaml": LONG_KEY}),
+            "gw v3 → v4: replicas, api (+1 more)",
+            id="more-than-two-names",
         ),
         pytest.param(
-            draft(OLD, {name: text for name, text in NEW.items() if name != "b.yaml"}),
+            build_draft(OLD, {name: text for name, text in NEW.items() if name != "b.yaml"}),
             "gw v3 → v4: ConfigMap removed, replicas",
             id="a-removed-object",
         ),
-        pytest.param(draft(OLD, {**OLD, "Kptfile": NEW["Kptfile"]}), "gw v3 → v4: Kptfile", id="the-version-alone"),
         pytest.param(
-            draft({**OLD, "Kptfile": kptfile("v4", OLD_COMMIT)}, NEW),
+            build_draft(OLD, {**OLD, "Kptfile": NEW["Kptfile"]}), "gw v3 → v4: Kptfile", id="the-version-alone"
+        ),
+        pytest.param(
+            build_draft({**OLD, "Kptfile": format_kptfile("v4", OLD_COMMIT)}, NEW),
             f"gw v4 moved to {COMMIT[:7]}: replicas, api",
             id="a-tag-that-was-moved",
         ),
         pytest.param(
-            draft({**OLD, "Kptfile": kptfile("v5")}, NEW, causes=("upstream", "downgrade")),
+            build_draft({**OLD, "Kptfile": format_kptfile("v5")}, NEW, causes=("upstream", "downgrade")),
             "gw downgrade v5 → v4: replicas, api",
             id="a-downgrade",
         ),
         pytest.param(
-            draft({**OLD, "Kptfile": kptfile("v3").replace("directory: gateway", "directory: edge/gateway")}, NEW),
+            build_draft(
+                {**OLD, "Kptfile": format_kptfile("v3").replace("directory: gateway", "directory: edge/gateway")}, NEW
+            ),
             "gw edge/gateway gateway/v3 → gateway v4: replicas, api",
             id="another-package",
         ),
         pytest.param(
-            draft({**OLD, "Kptfile": kptfile("v3").replace("catalog.git", "catalog")}, NEW),
+            build_draft({**OLD, "Kptfile": format_kptfile("v3").replace("catalog.git", "catalog")}, NEW),
             "gw v3 → v4: replicas, api",
             id="the-same-repository-with-another-spelling",
         ),
         pytest.param(
-            draft(OLD, NEW, task="edit", causes=("variant",)), "re-render gw: replicas, api", id="the-same-version"
+            build_draft(OLD, NEW, task="edit", causes=("variant",)),
+            "re-render gw: replicas, api",
+            id="the-same-version",
         ),
-        pytest.param(draft(NEW, NEW, task="edit", causes=("engine",)), "re-render gw", id="without-any-change"),
+        pytest.param(build_draft(NEW, NEW, task="edit", causes=("engine",)), "re-render gw", id="without-any-change"),
         pytest.param(
-            draft(OLD, NEW, desired_variant=replace(variant(), target=PackageTarget("default", "eu-1", "a" * 80))),
+            build_draft(
+                OLD, NEW, desired_variant=replace(build_variant(), target=PackageTarget("default", "eu-1", "a" * 80))
+            ),
             f"{'a' * 80} v3 → v4: replicas, api",
             id="a-long-name-is-not-cut",
         ),
     ],
 )
-def test_the_title_names_the_package_its_version_change_and_changed_fields(new_draft: Draft, expected: str) -> None:
-    assert message(new_draft).splitlines()[0] == expected
+def test_title_contains_package_version_change_and_changed_fields(new_draft: Draft, expected: str) -> None:
+    assert format_message(new_draft).splitlines()[0] == expected
 
 
-def test_the_config_commit_is_named_with_its_subject_and_author() -> None:
-    new_draft = draft(OLD, NEW)
+def test_config_commit_is_shown_with_subject_and_author() -> None:
+    new_draft = build_draft(OLD, NEW)
     commit = DryCommit(CommitId(CONFIG), "", "Ada Lovelace <ada@example.com>", 0, "Frankfurt: new pool\n\nMore nodes.")
     changes = compare_packages(new_draft.previous_files, new_draft.rendered.files)
 
-    body = format_draft_message(new_draft, destination(), CONFIG, changes, commit).split("\n\n")
+    body = format_draft_message(new_draft, build_target(), CONFIG, changes, commit).split("\n\n")
 
     assert body[1] == f"Caused by: {CONFIG[:7]} Frankfurt: new pool (Ada Lovelace)"
-    assert "Caused by" not in message(new_draft)
+    assert "Caused by" not in format_message(new_draft)
 
 
 @pytest.mark.parametrize(
@@ -260,17 +275,21 @@ def test_the_config_commit_is_named_with_its_subject_and_author() -> None:
         pytest.param("edit", ("strategy",), {}, "strategy changed", id="a-fact-by-its-own-name"),
     ],
 )
-def test_each_cause_has_words(task: str, causes: tuple[str, ...], trace: dict[str, str], expected: str) -> None:
-    new_draft = draft(OLD, NEW, task=task, causes=causes, trace=trace)
+def test_each_cause_has_a_text(task: str, causes: tuple[str, ...], trace: dict[str, str], expected: str) -> None:
+    new_draft = build_draft(OLD, NEW, task=task, causes=causes, trace=trace)
 
-    assert f"Why:\n- {expected}\n" in message(new_draft)
+    assert f"Why:\n- {expected}\n" in format_message(new_draft)
 
 
 @pytest.mark.parametrize("known", [pytest.param(True, id="read"), pytest.param(False, id="too-large-to-read")])
-def test_a_removal_tells_what_goes_and_why(known: bool) -> None:
-    changes = compare_packages(tree({"Kptfile": kptfile(), "a.yaml": deployment()}), FileTree()) if known else None
+def test_removal_lists_deleted_content_and_reason(known: bool) -> None:
+    changes = (
+        compare_packages(build_tree({"Kptfile": format_kptfile(), "a.yaml": format_deployment()}), FileTree())
+        if known
+        else None
+    )
 
-    assert format_removal_message(leaving(before=TREE), destination(), CONFIG, changes) == (
+    assert format_removal_message(build_removal(before=TREE), build_target(), CONFIG, changes) == (
         "delete gone\n"
         "\n"
         + (
@@ -288,10 +307,12 @@ def test_a_removal_tells_what_goes_and_why(known: bool) -> None:
     )
 
 
-def test_a_set_is_named_beside_the_variant_that_it_made() -> None:
-    new_draft = draft({}, NEW, desired_variant=variant(made_by="edge"), task="clone", causes=("variant",))
+def test_parent_set_is_shown_with_its_variant() -> None:
+    new_draft = build_draft({}, NEW, desired_variant=build_variant(made_by="edge"), task="clone", causes=("variant",))
 
-    assert "- PackageVariant default/edge-gw, created by PackageVariantSet default/edge requests" in message(new_draft)
+    assert "- PackageVariant default/edge-gw, created by PackageVariantSet default/edge requests" in format_message(
+        new_draft
+    )
 
 
 @pytest.mark.parametrize(
@@ -301,21 +322,21 @@ def test_a_set_is_named_beside_the_variant_that_it_made() -> None:
         pytest.param("_cluster", "resources without a namespace are placed on eu-1", id="of-none"),
     ],
 )
-def test_placed_resources_are_told_by_where_they_go(namespace: str, words: str) -> None:
+def test_placed_resources_are_described_by_their_scope(namespace: str, words: str) -> None:
     desired_variant = replace(
-        variant(package=f"resources/{namespace}"),
+        build_variant(package=f"resources/{namespace}"),
         owner=build_placement_owner(namespace),
         source=GeneratedSource(FileTree()),
     )
-    new_draft = draft(
-        {}, {"a.yaml": deployment()}, desired_variant=desired_variant, task="generate", causes=("variant",)
+    new_draft = build_draft(
+        {}, {"a.yaml": format_deployment()}, desired_variant=desired_variant, task="generate", causes=("variant",)
     )
 
-    assert f"Why:\n- {words}\n" in message(new_draft)
+    assert f"Why:\n- {words}\n" in format_message(new_draft)
 
 
-def test_sections_without_lines_are_left_out() -> None:
-    body = message(draft({}, {"a.yaml": deployment()}, task="clone", causes=("variant",)))
+def test_empty_sections_are_omitted() -> None:
+    body = format_message(build_draft({}, {"a.yaml": format_deployment()}, task="clone", causes=("variant",)))
 
     assert "Files:" not in body
     assert "Not to be published" not in body
@@ -327,16 +348,20 @@ TRAILER = "\\n\\nReconciler-Owner: PackageVariant default/evil"
 @pytest.mark.parametrize(
     ("before", "after"),
     [
-        pytest.param({"b.yaml": endpoints()}, {"b.yaml": endpoints(f'"x{TRAILER}"')}, id="a-value"),
-        pytest.param({}, {"b.yaml": f'{endpoints()}  "x{TRAILER}": y\n'}, id="a-new-object"),
-        pytest.param({"b.yaml": endpoints()}, {"b.yaml": f'{endpoints()}  "x{TRAILER}": y\n'}, id="a-key"),
+        pytest.param({"b.yaml": format_endpoints()}, {"b.yaml": format_endpoints(f'"x{TRAILER}"')}, id="a-value"),
+        pytest.param({}, {"b.yaml": f'{format_endpoints()}  "x{TRAILER}": y\n'}, id="a-new-object"),
+        pytest.param(
+            {"b.yaml": format_endpoints()}, {"b.yaml": f'{format_endpoints()}  "x{TRAILER}": y\n'}, id="a-key"
+        ),
         pytest.param({}, {"b.yaml": f'apiVersion: v1\nkind: "X{TRAILER}"\nmetadata: {{name: x}}\n'}, id="a-kind"),
         pytest.param({}, {TRAILER.replace("\\n", "\n"): "x"}, id="a-file-name"),
-        pytest.param({"Kptfile": f'upstreamLock: {{git: {{ref: "x{TRAILER}"}}}}'}, {"Kptfile": kptfile()}, id="a-lock"),
+        pytest.param(
+            {"Kptfile": f'upstreamLock: {{git: {{ref: "x{TRAILER}"}}}}'}, {"Kptfile": format_kptfile()}, id="a-lock"
+        ),
     ],
 )
-def test_nothing_that_people_wrote_can_pose_as_a_trailer(before: dict[str, str], after: dict[str, str]) -> None:
-    body = message(draft(before, after))
+def test_config_text_cannot_forge_a_trailer(before: dict[str, str], after: dict[str, str]) -> None:
+    body = format_message(build_draft(before, after))
 
     assert [line for line in body.splitlines() if line.startswith("Reconciler-Owner")] == [
         "Reconciler-Owner: PackageVariant default/edge-gw"
@@ -357,7 +382,7 @@ def test_nothing_that_people_wrote_can_pose_as_a_trailer(before: dict[str, str],
     ],
 )
 def test_equal_inputs_have_equal_digests(trace: dict[str, str], other: dict[str, str], equal: bool) -> None:
-    text, two = (message(draft(OLD, NEW, trace=answers)).splitlines()[-1] for answers in (trace, other))
+    text, two = (format_message(build_draft(OLD, NEW, trace=answers)).splitlines()[-1] for answers in (trace, other))
 
     assert text.startswith("Reconciler-Inputs: sha256:")
     assert (text == two) is equal
@@ -374,11 +399,11 @@ def test_equal_inputs_have_equal_digests(trace: dict[str, str], other: dict[str,
         pytest.param(b"{packages: 1, destinations: 1}", "status: 1 package on 1 target\n", id="one-of-each"),
     ],
 )
-def test_a_status_commit_is_told_from_its_files_alone(totals: bytes, expected: str) -> None:
+def test_status_message_depends_only_on_the_status_files(totals: bytes, expected: str) -> None:
     assert format_status_message({"summary.yaml": b"totals: " + totals}) == expected
 
 
-def test_a_summary_that_is_too_large_to_be_read_has_totals_all_the_same() -> None:
+def test_too_large_summary_still_has_totals() -> None:
     totals = b"totals:\n  destinations: 1\n  packages: 3\n  drafted: 1\n  unchanged: 2\n  blocked: 0\n  held: 0\n"
     findings = b"findings:\n- message: " + b"x" * 5_000_000 + b"\n"
 
@@ -387,13 +412,13 @@ def test_a_summary_that_is_too_large_to_be_read_has_totals_all_the_same() -> Non
     assert both[0] == both[1]
 
 
-def test_a_state_commit_tells_its_destination_and_nothing_of_the_pass() -> None:
-    assert format_state_message(destination("eu-1")) == "state: record packages of eu-1\n"
+def test_state_message_contains_the_target_and_no_data_of_the_pass() -> None:
+    assert format_state_message(build_target("eu-1")) == "state: record packages of eu-1\n"
 
 
-def test_the_owner_and_upstream_in_trailers_are_those_of_the_variant() -> None:
-    desired_variant = replace(variant(), owner=owner("other"), source=upstream("main"))
-    trailers = message(draft(OLD, NEW, desired_variant=desired_variant)).splitlines()[-7:]
+def test_trailers_contain_owner_and_upstream_of_the_variant() -> None:
+    desired_variant = replace(build_variant(), owner=build_owner("other"), source=build_upstream("main"))
+    trailers = format_message(build_draft(OLD, NEW, desired_variant=desired_variant)).splitlines()[-7:]
 
     assert trailers[0] == "Reconciler-Owner: PackageVariant default/other"
     assert trailers[4] == f"Reconciler-Upstream: catalog/gateway main {COMMIT}"

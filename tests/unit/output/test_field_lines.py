@@ -1,4 +1,4 @@
-"""Where fields stand that provenance names in words."""
+"""Tests of the lines of fields that provenance refers to."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from reconciler.catalog.catalog import read_catalog
 from reconciler.controllers.validation import format_path
 from reconciler.krm.yaml import DataPath
 from reconciler.output.config_fields import ConfigFieldLocator, parse_field_path
-from tests.unit.output.world import tree
+from tests.unit.output.builders import build_tree
 
 DATA = {"a": {"b": [{"c": 1}, [2]], "b.c": 3, "x/y.z": {"w": 4}}, "a.b": 5, "": 6}
 
@@ -18,12 +18,12 @@ DATA = {"a": {"b": [{"c": 1}, [2]], "b.c": 3, "x/y.z": {"w": 4}}, "a.b": 5, "": 
     [(), ("a",), ("a", "b", 0, "c"), ("a", "b", 1, 0), ("a", "b.c"), ("a", "x/y.z", "w"), ("a.b",)],
     ids=format_path,
 )
-def test_a_path_is_found_by_its_words(path: DataPath) -> None:
+def test_formatted_path_is_parsed_to_the_same_path(path: DataPath) -> None:
     assert parse_field_path(DATA, format_path(path)) == path
 
 
 @pytest.mark.parametrize("field", ["b", "a.c", "a.b[2]", "a.b[0].d", "a.bc", "a.b[0].c.d", "a.b (earlier text)"])
-def test_what_is_not_there_has_none(field: str) -> None:
+def test_unknown_path_is_not_found(field: str) -> None:
     assert parse_field_path(DATA, field) is None
 
 
@@ -43,7 +43,9 @@ OTHER = ONE.replace("x/v1", "y/v1")
         pytest.param({"p.yaml": ONE, "q.yaml": OTHER}, "Policy/site", "spec", "q.yaml", ("q.yaml", 5), id="by-file"),
     ],
 )
-def test_file_and_line(files: dict[str, str], name: str, field: str, file: str, expected: tuple[str, int]) -> None:
-    lines = ConfigFieldLocator(read_catalog(tree(files)).objects.values())
+def test_file_and_line_of_a_field(
+    files: dict[str, str], name: str, field: str, file: str, expected: tuple[str, int]
+) -> None:
+    lines = ConfigFieldLocator(read_catalog(build_tree(files)).objects.values())
 
     assert lines.find_line(name, field, file) == expected

@@ -1,4 +1,4 @@
-"""hydrator.metadata says what Argo CD's hydrator would, and leaves out what there is nothing to say of."""
+"""Tests of hydrator.metadata: the same fields as Argo CD's hydrator, without empty fields."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ DRY = DryCommit(
 )
 
 
-def test_the_bytes() -> None:
+def test_full_metadata_file() -> None:
     dry_commit = replace(DRY, message="Größe: 3 → 5\n\nThe fair.\n\nReviewed-by: Grace\n")
 
     assert format_hydrator_metadata(dry_commit).decode() == (
@@ -34,7 +34,7 @@ def test_the_bytes() -> None:
         pytest.param(replace(DRY, message="\n"), {"body", "subject"}, id="no-message"),
     ],
 )
-def test_what_is_empty_is_left_out(dry: DryCommit, absent: set[str]) -> None:
+def test_empty_fields_are_omitted(dry: DryCommit, absent: set[str]) -> None:
     every = {"repoURL", "drySha", "author", "date", "subject", "body"}
 
     assert json.loads(format_hydrator_metadata(dry)).keys() == every - absent

@@ -9,26 +9,30 @@ from reconciler.output.data import mask_secrets, mask_trace
 LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 
 
-def secret(**fields: Any) -> dict[str, Any]:
+def build_secret(**fields: Any) -> dict[str, Any]:
     return {"apiVersion": "v1", "kind": "Secret", **fields}
 
 
 @pytest.mark.parametrize(
     ("data", "expected"),
     [
-        pytest.param(secret(data={"a": "eA=="}), secret(data={"a": "*****"}), id="data"),
+        pytest.param(build_secret(data={"a": "eA=="}), build_secret(data={"a": "*****"}), id="data"),
         pytest.param(
-            secret(stringData={"a": "x", "b": 1}), secret(stringData={"a": "*****", "b": "*****"}), id="stringdata"
+            build_secret(stringData={"a": "x", "b": 1}),
+            build_secret(stringData={"a": "*****", "b": "*****"}),
+            id="stringdata",
         ),
-        pytest.param(secret(data="oops"), secret(data="*****"), id="data-of-a-wrong-type"),
-        pytest.param(secret(type="Opaque"), secret(type="Opaque"), id="the-rest-stays"),
+        pytest.param(build_secret(data="oops"), build_secret(data="*****"), id="data-of-a-wrong-type"),
+        pytest.param(build_secret(type="Opaque"), build_secret(type="Opaque"), id="the-rest-stays"),
         pytest.param(
-            secret(metadata={"name": "n", "annotations": {LAST_APPLIED: "{}", "a": "b"}}),
-            secret(metadata={"name": "n", "annotations": {LAST_APPLIED: "*****", "a": "b"}}),
+            build_secret(metadata={"name": "n", "annotations": {LAST_APPLIED: "{}", "a": "b"}}),
+            build_secret(metadata={"name": "n", "annotations": {LAST_APPLIED: "*****", "a": "b"}}),
             id="kubectls-copy-of-them",
         ),
         pytest.param(
-            {"items": [secret(data={"a": "x"})]}, {"items": [secret(data={"a": "*****"})]}, id="inside-a-list"
+            {"items": [build_secret(data={"a": "x"})]},
+            {"items": [build_secret(data={"a": "*****"})]},
+            id="inside-a-list",
         ),
         pytest.param({"data": {"m": "kind: Secret"}}, {"data": {"m": "*****"}}, id="a-manifest-in-a-text"),
         pytest.param({"data": {"a": "x"}}, {"data": {"a": "x"}}, id="what-is-no-secret-stays"),
@@ -38,8 +42,8 @@ def test_values_are_masked(data: Any, expected: Any) -> None:
     assert mask_secrets(data) == expected
 
 
-def test_a_value_that_changed_is_said_to_be_changed_without_showing_it() -> None:
-    before, after = secret(data={"a": "x", "b": "y"}), secret(data={"a": "x", "b": "z", "c": "new"})
+def test_changed_value_is_marked_without_the_value() -> None:
+    before, after = build_secret(data={"a": "x", "b": "y"}), build_secret(data={"a": "x", "b": "z", "c": "new"})
 
     assert mask_secrets(after, before, should_mark_changes=True)["data"] == {
         "a": "*****",
@@ -48,7 +52,7 @@ def test_a_value_that_changed_is_said_to_be_changed_without_showing_it() -> None
     }
 
 
-def test_no_hash_of_a_secret_is_shown() -> None:
+def test_hash_of_a_secret_is_masked() -> None:
     trace = {
         "object v1 Secret default login": "sha256:1",
         "object v1 Secret default gone": "absent",

@@ -24,7 +24,7 @@ from reconciler.output.text import format_both_values, format_count, format_valu
         pytest.param("x" * 70, "x" * 59 + "…", id="a-long-one-is-cut"),
     ],
 )
-def test_a_value_is_shown_on_one_line(value: object, expected: str) -> None:
+def test_value_is_formatted_on_one_line(value: object, expected: str) -> None:
     assert format_value(value) == expected
 
 
@@ -37,12 +37,12 @@ def test_a_value_is_shown_on_one_line(value: object, expected: str) -> None:
         pytest.param("p" * 70, "q", ("p" * 59 + "…", "q"), id="nothing-in-common-nothing-left-out"),
     ],
 )
-def test_of_two_values_the_difference_can_be_seen(before: object, after: object, expected: tuple[str, str]) -> None:
+def test_difference_of_two_values_is_visible(before: object, after: object, expected: tuple[str, str]) -> None:
     assert format_both_values(before, after) == expected
 
 
 @given(st.text(max_size=200), st.text(max_size=200), st.text(max_size=100))
-def test_two_values_that_differ_early_enough_look_different(start: str, one: str, other: str) -> None:
+def test_values_with_an_early_difference_have_different_texts(start: str, one: str, other: str) -> None:
     before, after = format_both_values(f"{start}1{one}", f"{start}2{other}")
 
     assert before != after
@@ -50,7 +50,7 @@ def test_two_values_that_differ_early_enough_look_different(start: str, one: str
 
 
 @given(st.text())
-def test_what_is_shown_never_breaks_the_line(text: str) -> None:
+def test_formatted_text_has_no_line_break(text: str) -> None:
     assert to_one_line(text).isprintable()
     assert len(to_one_line(text).splitlines()) <= 1
 
@@ -79,7 +79,7 @@ def test_count(number: int, expected: str) -> None:
     assert format_count(number, "draft") == expected
 
 
-def test_values_are_shown_without_credentials_of_urls() -> None:
+def test_values_are_formatted_without_credentials_of_urls() -> None:
     data = {"url": "postgres://web:ses/ame@db.example/web"}
 
     assert format_value(data) == '{"url": "postgres://db.example/web"}'

@@ -6,7 +6,15 @@ import pytest
 
 from reconciler.catalog.files import File
 from reconciler.output.changes.package_changes import compare_packages
-from tests.unit.output.world import COMMIT, OLD_COMMIT, deployment, endpoints, kptfile, secret, tree
+from tests.unit.output.builders import (
+    COMMIT,
+    OLD_COMMIT,
+    build_tree,
+    format_deployment,
+    format_endpoints,
+    format_kptfile,
+    format_secret,
+)
 
 Files = Mapping[str, str | bytes | File]
 LOCAL = """\
@@ -21,7 +29,7 @@ data:
 """
 
 
-def config_map(name: str, namespace: str = "") -> str:
+def format_config_map(name: str, namespace: str = "") -> str:
     return f"apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: {name}\n" + (
         f"  namespace: {namespace}\n" if namespace else ""
     )
@@ -30,48 +38,58 @@ def config_map(name: str, namespace: str = "") -> str:
 @pytest.mark.parametrize(
     ("before", "after", "expected"),
     [
-        pytest.param({"a.yaml": deployment()}, {"a.yaml": deployment()}, (), id="equal-trees-say-nothing"),
         pytest.param(
-            {"a.yaml": deployment(3)}, {"a.yaml": deployment(5)}, ("Deployment web: replicas 3 → 5",), id="a-field"
+            {"a.yaml": format_deployment()}, {"a.yaml": format_deployment()}, (), id="equal-trees-say-nothing"
         ),
         pytest.param(
-            {"a.yaml": endpoints("a")}, {"a.yaml": endpoints("b")}, ("ConfigMap endpoints: data.api a → b",), id="data"
+            {"a.yaml": format_deployment(3)},
+            {"a.yaml": format_deployment(5)},
+            ("Deployment web: replicas 3 → 5",),
+            id="a-field",
         ),
         pytest.param(
-            {"a.yaml": deployment(3, "web:1")},
-            {"a.yaml": deployment(5, "web:2")},
+            {"a.yaml": format_endpoints("a")},
+            {"a.yaml": format_endpoints("b")},
+            ("ConfigMap endpoints: data.api a → b",),
+            id="data",
+        ),
+        pytest.param(
+            {"a.yaml": format_deployment(3, "web:1")},
+            {"a.yaml": format_deployment(5, "web:2")},
             ("Deployment web: replicas 3 → 5; template.spec.containers[web].image web:1 → web:2",),
             id="two-fields-on-one-line",
         ),
-        pytest.param({"a.yaml": deployment()}, {"b.yaml": deployment()}, (), id="a-moved-object-has-not-changed"),
         pytest.param(
-            {"a.yaml": deployment(3)},
-            {"b.yaml": endpoints() + "---\n" + deployment(5)},
+            {"a.yaml": format_deployment()}, {"b.yaml": format_deployment()}, (), id="a-moved-object-has-not-changed"
+        ),
+        pytest.param(
+            {"a.yaml": format_deployment(3)},
+            {"b.yaml": format_endpoints() + "---\n" + format_deployment(5)},
             ("Deployment web: replicas 3 → 5", "ConfigMap endpoints: added"),
             id="moved-and-changed-is-changed",
         ),
         pytest.param(
-            {"a.yaml": config_map("x", "one")},
-            {"a.yaml": config_map("x", "two")},
+            {"a.yaml": format_config_map("x", "one")},
+            {"a.yaml": format_config_map("x", "two")},
             ("ConfigMap one/x: removed", "ConfigMap two/x: added"),
             id="another-namespace-is-another-object",
         ),
-        pytest.param({"a.yaml": deployment()}, {}, ("Deployment web: removed",), id="removed"),
+        pytest.param({"a.yaml": format_deployment()}, {}, ("Deployment web: removed",), id="removed"),
         pytest.param(
-            {"z.yaml": config_map("old")},
-            {"a.yaml": config_map("new"), "b.yaml": deployment()},
+            {"z.yaml": format_config_map("old")},
+            {"a.yaml": format_config_map("new"), "b.yaml": format_deployment()},
             ("ConfigMap old: removed", "Deployment web: added", "ConfigMap new: added"),
             id="removals-first-workloads-before-the-rest",
         ),
         pytest.param(
-            {"c.yaml": LOCAL.format(name="a"), "d.yaml": endpoints("a")},
-            {"c.yaml": LOCAL.format(name="b"), "d.yaml": endpoints("b")},
+            {"c.yaml": LOCAL.format(name="a"), "d.yaml": format_endpoints("a")},
+            {"c.yaml": LOCAL.format(name="b"), "d.yaml": format_endpoints("b")},
             ("ConfigMap endpoints: data.api a → b", "ConfigMap kptfile.kpt.dev: data.name a → b"),
             id="what-is-never-applied-last",
         ),
         pytest.param(
             {},
-            {**{f"{n}.yaml": config_map(n) for n in "abc"}, "d.yaml": deployment()},
+            {**{f"{n}.yaml": format_config_map(n) for n in "abc"}, "d.yaml": format_deployment()},
             ("4 objects added: 1 Deployment, 3 ConfigMap",),
             id="many-of-a-kind-are-counted",
         ),
@@ -82,8 +100,8 @@ def config_map(name: str, namespace: str = "") -> str:
             id="many-fields-are-counted",
         ),
         pytest.param(
-            {"a.yaml": endpoints("a"), "b.yaml": endpoints("b")},
-            {"a.yaml": endpoints("a") + "# x\n", "b.yaml": endpoints("c")},
+            {"a.yaml": format_endpoints("a"), "b.yaml": format_endpoints("b")},
+            {"a.yaml": format_endpoints("a") + "# x\n", "b.yaml": format_endpoints("c")},
             ("ConfigMap endpoints: data.api b → c",),
             id="of-an-identity-that-stands-twice-each",
         ),
@@ -95,8 +113,8 @@ def config_map(name: str, namespace: str = "") -> str:
         ),
     ],
 )
-def test_objects_are_told_apart_from_files(before: Files, after: Files, expected: tuple[str, ...]) -> None:
-    changes = compare_packages(tree(before), tree(after))
+def test_objects_and_other_files_are_distinguished(before: Files, after: Files, expected: tuple[str, ...]) -> None:
+    changes = compare_packages(build_tree(before), build_tree(after))
 
     assert changes.format_summary_lines() == expected
 
@@ -105,21 +123,24 @@ def test_objects_are_told_apart_from_files(before: Files, after: Files, expected
     ("before", "after", "expected"),
     [
         pytest.param(
-            {"a.yaml": deployment(3)}, {"a.yaml": deployment(5)}, (), id="what-objects-tell-is-not-told-again"
+            {"a.yaml": format_deployment(3)},
+            {"a.yaml": format_deployment(5)},
+            (),
+            id="what-objects-tell-is-not-told-again",
         ),
         pytest.param({}, {"README.md": "x"}, ("README.md: added",), id="added"),
         pytest.param({"README.md": "x"}, {"README.md": "y"}, ("README.md: changed",), id="changed"),
         pytest.param({"README.md": "x"}, {}, ("README.md: removed",), id="removed"),
         pytest.param({"a.md": "x"}, {"b/a.md": "x"}, ("b/a.md: moved from a.md",), id="moved"),
         pytest.param(
-            {"a.yaml": deployment()},
-            {"b.yaml": deployment()},
+            {"a.yaml": format_deployment()},
+            {"b.yaml": format_deployment()},
             ("b.yaml: moved from a.yaml",),
             id="a-resource-file-moved",
         ),
         pytest.param(
-            {"a.yaml": deployment()},
-            {"a.yaml": "# why\n" + deployment()},
+            {"a.yaml": format_deployment()},
+            {"a.yaml": "# why\n" + format_deployment()},
             ("a.yaml: reformatted",),
             id="only-a-comment",
         ),
@@ -131,20 +152,20 @@ def test_objects_are_told_apart_from_files(before: Files, after: Files, expected
         ),
         pytest.param({"a.yaml": "a: ["}, {"a.yaml": "b: ["}, ("a.yaml: changed",), id="yaml-that-does-not-parse"),
         pytest.param(
-            {"a.yaml": deployment(3)},
-            {"a.yaml": deployment(5) + "---\nnote: x\n"},
+            {"a.yaml": format_deployment(3)},
+            {"a.yaml": format_deployment(5) + "---\nnote: x\n"},
             ("a.yaml: changed",),
             id="an-object-and-something-else-in-one-file",
         ),
         pytest.param(
-            {"Kptfile": kptfile("v3", OLD_COMMIT)},
-            {"Kptfile": kptfile("v4", COMMIT)},
+            {"Kptfile": format_kptfile("v3", OLD_COMMIT)},
+            {"Kptfile": format_kptfile("v4", COMMIT)},
             (f"Kptfile: upstream gateway@v3 ({OLD_COMMIT[:7]}) → gateway@v4 ({COMMIT[:7]})",),
             id="the-upstream-of-a-kptfile",
         ),
         pytest.param(
-            {"Kptfile": kptfile("v3", COMMIT).replace("directory: gateway", "directory: /gateway")},
-            {"Kptfile": kptfile("v4", COMMIT).replace("directory: gateway", "directory: /gateway")},
+            {"Kptfile": format_kptfile("v3", COMMIT).replace("directory: gateway", "directory: /gateway")},
+            {"Kptfile": format_kptfile("v4", COMMIT).replace("directory: gateway", "directory: /gateway")},
             (f"Kptfile: upstream /gateway@v3 ({COMMIT[:7]}) → /gateway@v4 ({COMMIT[:7]})",),
             id="a-directory-with-a-slash",
         ),
@@ -162,28 +183,31 @@ def test_objects_are_told_apart_from_files(before: Files, after: Files, expected
         ),
         pytest.param(
             {},
-            {"Kptfile": kptfile()},
+            {"Kptfile": format_kptfile()},
             (f"Kptfile: added, from gateway@v4 ({COMMIT[:7]})",),
             id="a-new-one",
         ),
         pytest.param(
-            {"Kptfile": kptfile()}, {}, (f"Kptfile: removed, from gateway@v4 ({COMMIT[:7]})",), id="one-that-went"
+            {"Kptfile": format_kptfile()},
+            {},
+            (f"Kptfile: removed, from gateway@v4 ({COMMIT[:7]})",),
+            id="one-that-went",
         ),
         pytest.param({}, {"Kptfile": "a: 1"}, ("Kptfile: added",), id="a-new-one-from-nowhere"),
         pytest.param({"Kptfile": "a: 1"}, {"Kptfile": "a: 1 # x"}, ("Kptfile: reformatted",), id="a-kptfiles-comment"),
         pytest.param({"sub/Kptfile": "a: 1"}, {"sub/Kptfile": "a: 2"}, ("sub/Kptfile: a 1 → 2",), id="of-a-subpackage"),
     ],
 )
-def test_kptfiles_and_files_no_object_tells(before: Files, after: Files, expected: tuple[str, ...]) -> None:
-    changes = compare_packages(tree(before), tree(after))
+def test_kptfiles_and_files_without_objects_are_listed(before: Files, after: Files, expected: tuple[str, ...]) -> None:
+    changes = compare_packages(build_tree(before), build_tree(after))
 
     assert changes.format_file_lines() == expected
 
 
-def test_values_of_secrets_are_never_told() -> None:
-    before = {"a.yaml": secret("hunter2") + "data:\n  k: b2xk\n"}
-    after = {"a.yaml": secret("correct-horse") + "data:\n  k: bmV3\n  l: bDI=\n"}
-    changes = compare_packages(tree(before), tree(after))
+def test_secret_values_are_masked() -> None:
+    before = {"a.yaml": format_secret("hunter2") + "data:\n  k: b2xk\n"}
+    after = {"a.yaml": format_secret("correct-horse") + "data:\n  k: bmV3\n  l: bDI=\n"}
+    changes = compare_packages(build_tree(before), build_tree(after))
 
     assert changes.format_summary_lines() == (
         "Secret login: stringData.password changed (*****); data.k changed (*****); data.l added (*****)",
@@ -192,34 +216,39 @@ def test_values_of_secrets_are_never_told() -> None:
     assert "horse" not in repr(changes)
 
 
-def test_annotations_of_a_secret_that_come_whole_may_hold_kubectls_copy() -> None:
+def test_new_annotations_of_a_secret_are_masked_completely() -> None:
     copy = "  annotations:\n    kubectl.kubernetes.io/last-applied-configuration: hunter2\n"
     changes = compare_packages(
-        tree({"a.yaml": secret()}), tree({"a.yaml": secret().replace("stringData", copy + "stringData")})
+        build_tree({"a.yaml": format_secret()}),
+        build_tree({"a.yaml": format_secret().replace("stringData", copy + "stringData")}),
     )
 
     assert changes.format_summary_lines() == ("Secret login: metadata.annotations added (*****)",)
 
 
-def test_values_of_a_secret_in_another_object_are_never_told() -> None:
+def test_secret_values_in_another_object_are_masked() -> None:
     kit = "apiVersion: x.io/v1\nkind: Kit\nmetadata:\n  name: k\nitems:\n- kind: Secret\n  stringData: {{p: {}}}\n"
-    changes = compare_packages(tree({"a.yaml": kit.format("hunter2")}), tree({"a.yaml": kit.format("correct-horse")}))
+    changes = compare_packages(
+        build_tree({"a.yaml": kit.format("hunter2")}), build_tree({"a.yaml": kit.format("correct-horse")})
+    )
 
     assert changes.format_summary_lines() == ("Kit k: items[0].stringData.p changed (*****)",)
 
 
-def test_a_secret_in_a_list_of_another_object_is_masked() -> None:
+def test_secret_in_a_text_field_of_another_object_is_masked() -> None:
     template = (
         "apiVersion: x.io/v1\nkind: Kit\nmetadata:\n  name: k\nmanifest: |\n  kind: Secret\n  stringData: {{p: {}}}\n"
     )
-    changes = compare_packages(tree({"a.yaml": template.format("old")}), tree({"a.yaml": template.format("new")}))
+    changes = compare_packages(
+        build_tree({"a.yaml": template.format("old")}), build_tree({"a.yaml": template.format("new")})
+    )
 
     assert changes.format_summary_lines() == ("Kit k: manifest changed (*****)",)
 
 
-def test_a_limit_counts_what_it_leaves_out() -> None:
-    before = tree({f"{n}.yaml": endpoints("a").replace("endpoints", n) for n in "abcdef"})
-    after = tree({f"{n}.yaml": endpoints("b").replace("endpoints", n) for n in "abcdef"})
+def test_limited_summary_counts_the_omitted_lines() -> None:
+    before = build_tree({f"{n}.yaml": format_endpoints("a").replace("endpoints", n) for n in "abcdef"})
+    after = build_tree({f"{n}.yaml": format_endpoints("b").replace("endpoints", n) for n in "abcdef"})
 
     assert compare_packages(before, after).format_summary_lines(3) == (
         "ConfigMap a: data.api a → b",
@@ -228,14 +257,18 @@ def test_a_limit_counts_what_it_leaves_out() -> None:
     )
 
 
-def test_equal_changes_have_equal_digests_and_others_have_not() -> None:
-    def digest(old: str, new: str) -> str:
-        return compare_packages(tree({"a.yaml": secret(old)}), tree({"a.yaml": secret(new)})).objects[0].digest
+def test_digests_are_equal_only_for_equal_changes() -> None:
+    def compute_change_digest(old: str, new: str) -> str:
+        return (
+            compare_packages(build_tree({"a.yaml": format_secret(old)}), build_tree({"a.yaml": format_secret(new)}))
+            .objects[0]
+            .digest
+        )
 
-    assert digest("a", "b") == digest("a", "b")
-    assert digest("a", "b") != digest("a", "c")
+    assert compute_change_digest("a", "b") == compute_change_digest("a", "b")
+    assert compute_change_digest("a", "b") != compute_change_digest("a", "c")
 
 
-def test_changes_are_false_only_when_nothing_differs() -> None:
-    assert not compare_packages(tree({"a": "x"}), tree({"a": "x"}))
-    assert compare_packages(tree({"a": "x"}), tree({"a": "y"}))
+def test_changes_are_false_only_for_equal_packages() -> None:
+    assert not compare_packages(build_tree({"a": "x"}), build_tree({"a": "x"}))
+    assert compare_packages(build_tree({"a": "x"}), build_tree({"a": "y"}))

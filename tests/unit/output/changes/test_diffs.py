@@ -4,13 +4,13 @@ import pytest
 
 from reconciler.catalog.files import File
 from reconciler.output.changes.diffs import format_file_diffs
-from tests.unit.output.world import endpoints, secret, tree
+from tests.unit.output.builders import build_tree, format_endpoints, format_secret
 
-WITH_COMMENT = "# was hunter1\n" + secret("{}")
+WITH_COMMENT = "# was hunter1\n" + format_secret("{}")
 
 
-def diffs(before: dict[str, str | bytes | File], after: dict[str, str | bytes | File], **options: int) -> str:
-    return "".join(diff for _, diff in format_file_diffs(tree(before), tree(after), "gw", **options))
+def format_diffs(before: dict[str, str | bytes | File], after: dict[str, str | bytes | File], **options: int) -> str:
+    return "".join(diff for _, diff in format_file_diffs(build_tree(before), build_tree(after), "gw", **options))
 
 
 @pytest.mark.parametrize(
@@ -44,20 +44,20 @@ def diffs(before: dict[str, str | bytes | File], after: dict[str, str | bytes | 
     ],
 )
 def test_diffs(before: dict[str, str | bytes | File], after: dict[str, str | bytes | File], expected: str) -> None:
-    assert diffs(before, after) == expected
+    assert format_diffs(before, after) == expected
 
 
-def test_a_long_diff_is_cut_and_the_rest_counted() -> None:
-    assert diffs({}, {"a": "x\n" * 10}, max_lines=5) == (
+def test_long_diff_is_truncated_and_the_omitted_lines_are_counted() -> None:
+    assert format_diffs({}, {"a": "x\n" * 10}, max_lines=5) == (
         "--- /dev/null\n+++ b/gw/a\n@@ -0,0 +1,10 @@\n+x\n+x\n(8 more lines)\n"
     )
 
 
-def test_a_secret_is_shown_without_values_and_comments_but_what_changed_is() -> None:
-    before = {"a.yaml": WITH_COMMENT.format("hunter2") + "  user: me\n---\n" + endpoints("a")}
-    after = {"a.yaml": WITH_COMMENT.format("hunter3") + "  user: me\n---\n" + endpoints("b")}
+def test_diff_of_a_secret_omits_values_and_comments_but_marks_changes() -> None:
+    before = {"a.yaml": WITH_COMMENT.format("hunter2") + "  user: me\n---\n" + format_endpoints("a")}
+    after = {"a.yaml": WITH_COMMENT.format("hunter3") + "  user: me\n---\n" + format_endpoints("b")}
 
-    assert diffs(before, after) == (
+    assert format_diffs(before, after) == (
         "--- a/gw/a.yaml\n"
         "+++ b/gw/a.yaml\n"
         "@@ -3,7 +3,7 @@\n"
@@ -81,7 +81,7 @@ def test_a_secret_is_shown_without_values_and_comments_but_what_changed_is() -> 
 @pytest.mark.parametrize(
     ("path", "content"),
     [
-        pytest.param("a.yaml", secret("{}"), id="yaml"),
+        pytest.param("a.yaml", format_secret("{}"), id="yaml"),
         pytest.param("a.json", '{{"apiVersion": "v1", "kind": "Secret", "data": {{"p": "{}"}}}}', id="json"),
         pytest.param("a.yaml", "kind: List\nitems:\n- kind: Secret\n  data: {{p: {}}}\n", id="in-a-list"),
         pytest.param("a.yaml", "m: |\n  kind: Secret\n  data: {{p: {}}}\n", id="as-a-text-in-yaml"),
@@ -92,13 +92,13 @@ def test_a_secret_is_shown_without_values_and_comments_but_what_changed_is() -> 
         pytest.param("a.yaml", '"kind": "\\x53ecret"\ndata: {{p: {}}}\n', id="spelt-with-an-escape"),
     ],
 )
-def test_no_value_of_a_secret_is_in_a_diff(path: str, content: str) -> None:
-    assert "hunter" not in diffs({path: content.format("hunter1")}, {path: content.format("hunter2")})
+def test_diff_contains_no_secret_values(path: str, content: str) -> None:
+    assert "hunter" not in format_diffs({path: content.format("hunter1")}, {path: content.format("hunter2")})
 
 
-def test_a_diff_contains_no_credentials_of_urls() -> None:
+def test_diff_contains_no_credentials_of_urls() -> None:
     before = "upstream: {git: {repo: 'https://robot:ses/ame@git.example/x.git'}}\n"
 
-    ((_, diff),) = format_file_diffs(tree({"Kptfile": before}), tree({"Kptfile": "upstream: {}\n"}))
+    ((_, diff),) = format_file_diffs(build_tree({"Kptfile": before}), build_tree({"Kptfile": "upstream: {}\n"}))
 
     assert "-upstream: {git: {repo: 'https://git.example/x.git'}}\n" in diff

@@ -62,13 +62,13 @@ def test_field_changes(before: dict[str, Any], after: dict[str, Any], expected: 
     assert [change.format_line() for change in find_field_changes(before, after)] == expected
 
 
-def test_changes_come_in_the_order_of_the_fields_then_of_the_new_ones() -> None:
+def test_changed_fields_come_before_new_fields() -> None:
     changes = find_field_changes({"b": 1, "a": 1}, {"z": 1, "a": 2, "b": 2})
 
     assert [change.path_text for change in changes] == ["b", "a", "z"]
 
 
-def test_null_and_absent_are_told_apart() -> None:
+def test_null_and_absent_fields_are_distinguished() -> None:
     assert list(find_field_changes({"a": None}, {})) == [FieldChange(("a",), None, ABSENT_FIELD)]
 
 
@@ -86,14 +86,16 @@ def test_data_does_not_differ_from_its_copy(data: Any) -> None:
     assert list(find_field_changes(data, copy.deepcopy(data))) == []
 
 
-def strictly(data: Any) -> Any:
-    """Data in a form where equality means equality in YAML."""
+def convert_to_typed_values(data: Any) -> Any:
+    """Return the data with the type of each scalar, so that equality has the meaning of YAML."""
     if isinstance(data, dict):
-        return {key: strictly(value) for key, value in data.items()}
-    return [strictly(item) for item in data] if isinstance(data, list) else (type(data), data)
+        return {key: convert_to_typed_values(value) for key, value in data.items()}
+    return [convert_to_typed_values(item) for item in data] if isinstance(data, list) else (type(data), data)
 
 
 @settings(max_examples=200)
 @given(DATA, DATA)
-def test_what_differs_is_told(before: Any, after: Any) -> None:
-    assert bool(list(find_field_changes(before, after))) == (strictly(before) != strictly(after))
+def test_changes_are_found_only_for_different_data(before: Any, after: Any) -> None:
+    assert bool(list(find_field_changes(before, after))) == (
+        convert_to_typed_values(before) != convert_to_typed_values(after)
+    )

@@ -1,4 +1,4 @@
-"""The explanation of a package: which values are told, in which words, and what is hidden."""
+"""Tests of the explanation of a package: which values it contains, their text, and masked values."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from reconciler.packages.package import Package
 from reconciler.planning.attribution.re_render import ConfigField, LocalEdit, RemovableLayer
 from reconciler.planning.model.outcomes import PackageRender, PolicyStage
 from reconciler.planning.model.sources import PackageSource
-from tests.unit.output.world import COMMIT, CONFIG, deployment, secret, tree, variant
+from tests.unit.output.builders import COMMIT, CONFIG, build_tree, build_variant, format_deployment, format_secret
 
 POLICY = """\
 apiVersion: core.kubeadmiral.io/v1alpha1
@@ -36,36 +36,36 @@ spec:
 SITE = "ClusterOverridePolicy/site"
 PATCH, IMAGE = "spec.overrideRules[0].overriders.jsonpatch", "spec.overrideRules[0].overriders.image"
 REPLICAS, CONTAINER = "/spec/replicas", "/spec/template/spec/containers/0"
-CAME = {"web.yaml": deployment(2, "web:0"), "login.yaml": secret()}
+CAME = {"web.yaml": format_deployment(2, "web:0"), "login.yaml": format_secret()}
 Turns = list[tuple[str, int, str]]
 """Where in the policy, and the replicas and the image afterwards."""
 TWICE: Turns = [(f"{IMAGE}[0]", 2, "m/web:0"), (f"{IMAGE}[1]", 2, "web:1")]
 EARLIER: Turns = [(f"{PATCH}[0] (earlier text)", 3, "web:0")]
 
 
-def explained(turns: Turns = TWICE, more: str = "", **rendered: Any) -> ExplainedPackage:
-    """Return what is known of a package on which a policy has acted; `more` is appended to its Deployment."""
-    came = tree({**CAME, "web.yaml": CAME["web.yaml"] + more})
+def build_explained_package(turns: Turns = TWICE, more: str = "", **rendered: Any) -> ExplainedPackage:
+    """Return a package that an override policy changed. `more` is appended to its Deployment."""
+    came = build_tree({**CAME, "web.yaml": CAME["web.yaml"] + more})
     resource = next(
         package_resource for package_resource in Package(came).resources if package_resource.kind == "Deployment"
     )
-    datas = [Package(tree({"a.yaml": deployment(*item)})).resources[0].data for _, *item in turns]
+    datas = [Package(build_tree({"a.yaml": format_deployment(*item)})).resources[0].data for _, *item in turns]
     override_stages = tuple(OverrideStage(SITE, where, data) for (where, *_), data in zip(turns, datas, strict=True))
-    files = tree({**CAME, "web.yaml": deployment(*turns[-1][1:]) if turns else CAME["web.yaml"] + more})
+    files = build_tree({**CAME, "web.yaml": format_deployment(*turns[-1][1:]) if turns else CAME["web.yaml"] + more})
     stage = PolicyStage((OverriddenResource(resource, resource.document, stages=override_stages),))
     package_render = PackageRender(files, source=PackageSource(came, came, came), stages=(stage,), **rendered)
-    desired_variant = variant()
+    desired_variant = build_variant()
     return ExplainedPackage(
         "eu-1/gw",
         CONFIG,
-        read_catalog(tree({"policies.yaml": POLICY})).objects,
+        read_catalog(build_tree({"policies.yaml": POLICY})).objects,
         desired_variant.owner,
         desired_variant,
         package_render,
     )
 
 
-def pointers(known: ExplainedPackage, place: str = "", *, plain: bool = False) -> list[str]:
+def list_pointers(known: ExplainedPackage, place: str = "", *, plain: bool = False) -> list[str]:
     return [
         explained_value.pointer
         for explained_value in explain(known, "Deployment/web", place).values
@@ -73,8 +73,8 @@ def pointers(known: ExplainedPackage, place: str = "", *, plain: bool = False) -
     ]
 
 
-def test_each_step_has_its_place_and_the_last_one_wins() -> None:
-    assert format_explanation(explain(explained())) == (
+def test_each_step_has_its_location_and_the_last_step_wins() -> None:
+    assert format_explanation(explain(build_explained_package())) == (
         "eu-1/gw\n"
         f"  config: {CONFIG[:12]}\n"
         "  owner: PackageVariant/default/edge-gw\n"
@@ -88,8 +88,8 @@ def test_each_step_has_its_place_and_the_last_one_wins() -> None:
     )
 
 
-def test_what_is_added_and_removed_says_so() -> None:
-    known = explained([(f"{IMAGE}[0]", 2, "web:0")], "  strategy: {a: 1}\n")
+def test_added_and_removed_values_are_marked() -> None:
+    known = build_explained_package([(f"{IMAGE}[0]", 2, "web:0")], "  strategy: {a: 1}\n")
 
     text = format_explanation(explain(known, "Deployment/web", "/spec/strategy"))
 
@@ -98,11 +98,11 @@ def test_what_is_added_and_removed_says_so() -> None:
     assert '2. policy    removed, was {"a": 1}  ClusterOverridePolicy' in text
 
 
-def test_an_earlier_text_of_a_rule_has_no_line_of_today() -> None:
-    (value,) = explain(explained(EARLIER)).values
+def test_step_of_an_earlier_rule_text_has_no_line() -> None:
+    (value,) = explain(build_explained_package(EARLIER)).values
 
     assert (value.steps[-1].file, value.steps[-1].line) == ("", 0)
-    assert f"{SITE} ({PATCH}[0] (earlier text))" in format_explanation(explain(explained(EARLIER)))
+    assert f"{SITE} ({PATCH}[0] (earlier text))" in format_explanation(explain(build_explained_package(EARLIER)))
 
 
 @pytest.mark.parametrize(
@@ -116,17 +116,18 @@ def test_an_earlier_text_of_a_rule_has_no_line_of_today() -> None:
         pytest.param("/spec/template/spec/containers", False, [f"{CONTAINER}/image"], id="a-list-around-one"),
     ],
 )
-def test_what_is_told_of_a_place(place: str, plain: bool, expected: list[str]) -> None:
-    assert pointers(explained(), place, plain=plain) == expected
+def test_values_at_a_pointer(place: str, plain: bool, expected: list[str]) -> None:
+    assert list_pointers(build_explained_package(), place, plain=plain) == expected
 
 
-def test_what_a_rule_set_in_a_text_is_told_by_itself() -> None:
+def test_value_inside_a_text_field_has_its_own_entry() -> None:
     text = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\ndata: {app.ini: 'a = 1'}\n"
-    files = tree({"c.yaml": text})
+    files = build_tree({"c.yaml": text})
     step = {"by": SITE, "where": "x", "op": "replaced", "before": 1, "after": 2}
     inside = {"file": "c.yaml", "resource": "ConfigMap/_cluster/c", "pointer": "/data/app.ini!/a", "steps": [step]}
     known = replace(
-        explained(), rendered=PackageRender(files, source=PackageSource(files, files, files), overrides=(inside,))
+        build_explained_package(),
+        rendered=PackageRender(files, source=PackageSource(files, files, files), overrides=(inside,)),
     )
 
     for place, expected in (
@@ -150,15 +151,15 @@ def test_what_a_rule_set_in_a_text_is_told_by_itself() -> None:
         pytest.param("Deployment/web", "/~2", "0 or 1 must follow \"~\"", id="bad-escape"),
     ],
 )  # fmt: skip
-def test_what_is_not_there_is_told_with_what_is(resource: str, place: str, text: str) -> None:
+def test_unknown_value_is_reported_with_existing_values(resource: str, place: str, text: str) -> None:
     with pytest.raises(ValueNotFoundError) as error:
-        explain(explained(), resource, place)
+        explain(build_explained_package(), resource, place)
 
     assert text in str(error.value)
 
 
-def test_what_is_as_its_source_has_it_is_told_in_one() -> None:
-    text = format_explanation(explain(explained(), "Deployment/web"))
+def test_unchanged_values_are_summarized_with_their_source() -> None:
+    text = format_explanation(explain(build_explained_package(), "Deployment/web"))
 
     assert text.endswith(
         "Deployment/_cluster/web in web.yaml, all other values:\n"
@@ -166,34 +167,40 @@ def test_what_is_as_its_source_has_it_is_told_in_one() -> None:
     )
 
 
-def test_values_that_one_step_gave_alike_are_told_in_one() -> None:
-    rendered = explained().rendered
+def test_values_of_the_same_step_are_grouped() -> None:
+    rendered = build_explained_package().rendered
     assert rendered
-    added = {**CAME, "a.yaml": deployment(2, "web:0").replace("name: web", "name: one", 1)}
-    grown = replace(rendered, stages=(), files=tree(added), source=replace(rendered.source, files=tree(added)))
+    added = {**CAME, "a.yaml": format_deployment(2, "web:0").replace("name: web", "name: one", 1)}
+    grown = replace(
+        rendered, stages=(), files=build_tree(added), source=replace(rendered.source, files=build_tree(added))
+    )
 
-    text = format_explanation(explain(replace(explained(), rendered=grown)))
+    text = format_explanation(explain(replace(build_explained_package(), rendered=grown)))
 
     assert (
         "layer draft, set by a person, on the draft branch (a.yaml):\n  Deployment/_cluster/one /apiVersion: apps/v1\n"
     ) in text
 
 
-def test_the_values_of_a_secret_are_masked() -> None:
-    package_explanation = explain(explained(), "Secret/login", "/stringData/password")
+def test_secret_values_are_masked() -> None:
+    package_explanation = explain(build_explained_package(), "Secret/login", "/stringData/password")
 
     assert [explained_value.steps[-1].after for explained_value in package_explanation.values] == ["*****"]
     assert "hunter2" not in format_explanation(package_explanation) + repr(build_explanation_data(package_explanation))
 
 
-def test_an_item_that_went_is_told_with_what_would_be_where_it_was() -> None:
-    def known(left: str) -> ExplainedPackage:
-        came, files = (tree({"web.yaml": f"{deployment()}        args: {item}\n"}) for item in ("[a, b]", left))
-        return replace(explained([]), rendered=PackageRender(files, source=PackageSource(files, files, came)))
+def test_removed_list_item_is_compared_with_the_item_that_takes_its_index() -> None:
+    def explain_edited_list(left: str) -> ExplainedPackage:
+        came, files = (
+            build_tree({"web.yaml": f"{format_deployment()}        args: {item}\n"}) for item in ("[a, b]", left)
+        )
+        return replace(
+            build_explained_package([]), rendered=PackageRender(files, source=PackageSource(files, files, came))
+        )
 
     package_explanation = add_ablations(
-        explain(known("[b]"), "Deployment/web", f"{CONTAINER}/args"),
-        lambda layer: known("[a, b]") if isinstance(layer, LocalEdit) else known("[b]"),
+        explain(explain_edited_list("[b]"), "Deployment/web", f"{CONTAINER}/args"),
+        lambda layer: explain_edited_list("[a, b]") if isinstance(layer, LocalEdit) else explain_edited_list("[b]"),
     )
 
     mapping = {
@@ -205,19 +212,19 @@ def test_an_item_that_went_is_told_with_what_would_be_where_it_was() -> None:
     assert mapping == {"a": [("upstream", ABSENT), ("edit", "a")], "b": [("upstream", "b")]}
 
 
-def test_the_values_of_a_secret_in_another_object_are_masked() -> None:
+def test_secret_values_in_another_object_are_masked() -> None:
     more = "  spare: {kind: Secret, data: {p: hunter2}}\n"
-    package_explanation = explain(explained([], more), "Deployment/web", "/spec/spare/data")
+    package_explanation = explain(build_explained_package([], more), "Deployment/web", "/spec/spare/data")
 
     assert [explained_value.pointer for explained_value in package_explanation.values] == ["/spec/spare/data/p"]
     assert "hunter2" not in format_explanation(package_explanation) + repr(build_explanation_data(package_explanation))
 
 
-def test_what_was_injected_and_asked_stands_above() -> None:
+def test_injected_objects_and_inputs_are_listed_first() -> None:
     injected = ConfigInjection("config", "web.yaml", "Region", "default", "north", "sha256:1", "regions.yaml")
     mapping = {"object v1 ConfigMap default north": "sha256:2"}
     inputs = {("ConfigMap", "default", "north"): "regions.yaml"}
-    known = explained([], injections=(injected,), trace=mapping, input_files=inputs)
+    known = build_explained_package([], injections=(injected,), trace=mapping, input_files=inputs)
 
     text = format_explanation(explain(known))
 
@@ -226,16 +233,16 @@ def test_what_was_injected_and_asked_stands_above() -> None:
     assert "All values are unchanged from the source." in text
 
 
-def test_a_package_that_is_withheld_says_why() -> None:
-    known = replace(explained(), rendered=None, blocked_reason="Error: it cannot be")
+def test_blocked_package_shows_its_reason() -> None:
+    known = replace(build_explained_package(), rendered=None, blocked_reason="Error: it cannot be")
 
     text = format_explanation(explain(known, "Deployment/web"))
 
     assert "  blocked: Error: it cannot be\n" in text
 
 
-def test_the_data_says_the_same() -> None:
-    data = build_explanation_data(explain(explained(), "Deployment/web", f"{CONTAINER}/image"))
+def test_data_contains_the_same_steps_as_the_text() -> None:
+    data = build_explanation_data(explain(build_explained_package(), "Deployment/web", f"{CONTAINER}/image"))
 
     (value,) = data["values"]
     assert (value["file"], value["resource"], value["pointer"]) == (
@@ -253,7 +260,7 @@ def test_the_data_says_the_same() -> None:
     }  # fmt: skip
 
 
-def test_names_that_look_alike_come_first() -> None:
+def test_similar_names_are_listed_first() -> None:
     assert format_closest_names("web", ["api", "wed", "web2"]) == "web2, wed, api"
     assert format_closest_names("web", []) == "none"
     assert format_closest_names("x", map(str, range(25))).endswith(" and 5 more")
@@ -269,8 +276,8 @@ BY_ADDON = {
 
 
 @dataclass(frozen=True)
-class Told:
-    """What a room tells of a package that it makes."""
+class FixedProvenance:
+    """Provenance with a fixed list of layers."""
 
     entries: list[dict[str, Any]]
 
@@ -284,18 +291,18 @@ class Told:
         return []
 
 
-def entry(pointer: str, *steps: Mapping[str, Any]) -> dict[str, Any]:
+def build_layer_entry(pointer: str, *steps: Mapping[str, Any]) -> dict[str, Any]:
     return {"file": "web.yaml", "resource": "Deployment/_cluster/web", "pointer": pointer, "steps": list(steps)}
 
 
-def composed() -> ExplainedPackage:
-    whole = entry("", {**MADE, "where": IMAGE, "forEach": "${spec.images}"})
-    known, came = explained([]), tree(CAME)
-    collector = Told([whole, entry(f"{CONTAINER}/image", BY_ADDON)])
-    return replace(known, variant=replace(variant(), source=GeneratedSource(came), provenance=collector))
+def build_composed_package() -> ExplainedPackage:
+    whole = build_layer_entry("", {**MADE, "where": IMAGE, "forEach": "${spec.images}"})
+    known, came = build_explained_package([]), build_tree(CAME)
+    collector = FixedProvenance([whole, build_layer_entry(f"{CONTAINER}/image", BY_ADDON)])
+    return replace(known, variant=replace(build_variant(), source=GeneratedSource(came), provenance=collector))
 
 
-def test_what_an_expression_read_is_told_with_who_gave_it() -> None:
+def test_inputs_of_an_expression_are_listed_with_their_layers() -> None:
     assert (
         f"Deployment/_cluster/web {CONTAINER}/image in web.yaml: web:0\n"
         "  1. pin/main  added web:0 = ${spec.image}:${item}"
@@ -303,25 +310,27 @@ def test_what_an_expression_read_is_told_with_who_gave_it() -> None:
         "       for each item of ${spec.images}\n"
         f"       input spec.image: layer default, {SITE} (policies.yaml:9 {IMAGE}[1])\n"
         "       input spec.tag: not set\n"
-    ) in format_explanation(explain(composed(), "Deployment/web", f"{CONTAINER}/image"))
+    ) in format_explanation(explain(build_composed_package(), "Deployment/web", f"{CONTAINER}/image"))
 
 
-def test_what_a_template_has_as_it_is_is_told_by_the_template() -> None:
-    assert format_explanation(explain(composed(), "Deployment/web")).endswith(
+def test_unchanged_template_values_are_summarized_with_the_template() -> None:
+    assert format_explanation(explain(build_composed_package(), "Deployment/web")).endswith(
         "Deployment/_cluster/web in web.yaml, all other values:\n"
         f"  from the template of the layer definition: {SITE} (policies.yaml), for each item of ${{spec.images}}\n"
     )
 
 
-def test_a_template_takes_no_place_that_is_not_there() -> None:
+def test_absent_template_value_is_reported_as_not_found() -> None:
     with pytest.raises(
         ValueNotFoundError, match=f"no value at /spec/paused; existing values, closest match first: {REPLICAS}, "
     ):
-        explain(composed(), "Deployment/web", "/spec/paused")
+        explain(build_composed_package(), "Deployment/web", "/spec/paused")
 
 
-def test_the_data_has_what_was_read_with_lines() -> None:
-    (value,) = build_explanation_data(explain(composed(), "Deployment/web", f"{CONTAINER}/image"))["values"]
+def test_data_lists_the_inputs_of_an_expression_with_lines() -> None:
+    (value,) = build_explanation_data(explain(build_composed_package(), "Deployment/web", f"{CONTAINER}/image"))[
+        "values"
+    ]
 
     (step,) = value["steps"]
     assert (step["layer"], step["instance"], step["forEach"]) == ("addon", "pin/main", "${spec.images}")
@@ -331,15 +340,17 @@ def test_the_data_has_what_was_read_with_lines() -> None:
     ]
 
 
-def without_policies(layer: RemovableLayer) -> ExplainedPackage | str:
-    """Do without the second image of the policy; nothing else can be tried."""
+def render_without_layer(layer: RemovableLayer) -> ExplainedPackage | str:
+    """Render without the second image of the policy. All other layers are blocked."""
     if isinstance(layer, ConfigField):
-        return explained(TWICE[:1])
+        return build_explained_package(TWICE[:1])
     return "it cannot be"
 
 
-def test_what_would_stand_there_without_each_layer() -> None:
-    package_explanation = add_ablations(explain(explained(), "Deployment/web", f"{CONTAINER}/image"), without_policies)
+def test_ablation_shows_the_value_without_each_layer() -> None:
+    package_explanation = add_ablations(
+        explain(build_explained_package(), "Deployment/web", f"{CONTAINER}/image"), render_without_layer
+    )
 
     (value,) = package_explanation.values
     assert [

@@ -60,7 +60,7 @@ def test_lines(findings: list[Finding], expected: list[str]) -> None:
     assert format_findings(findings) == expected
 
 
-def test_the_order_is_by_place_then_errors_first_whatever_the_order_of_finding() -> None:
+def test_findings_are_sorted_by_location_then_severity() -> None:
     same_place = Finding("Zed", "z", ODD.location)
 
     assert [item["code"] for item in build_findings_data([FAR, BAD, ODD, same_place, LOST])] == [
@@ -71,26 +71,26 @@ def test_the_order_is_by_place_then_errors_first_whatever_the_order_of_finding()
     )
 
 
-def test_packages_follow_the_config() -> None:
+def test_findings_of_packages_come_after_findings_of_the_config() -> None:
     assert [item["code"] for item in build_findings_data([INSIDE, WHOLE, BAD, LOST])] == [
         "NoDestination", "NameMissing", "InjectionPointInvalid", "KptfileInvalid",
     ]  # fmt: skip
 
 
-def test_data_names_package_and_owner() -> None:
+def test_data_contains_package_and_owner() -> None:
     assert build_findings_data([INSIDE]) == [{
         "severity": "error", "code": "KptfileInvalid", "message": "wrong", "file": "Kptfile", "line": 2,
         "pointer": "info.site", "package": "berlin/gateway", "owner": OWNER,
     }]  # fmt: skip
 
 
-def test_data_leaves_out_what_is_unknown() -> None:
+def test_data_omits_unknown_fields() -> None:
     assert build_findings_data([LOST]) == [
         {"severity": "error", "code": "NoDestination", "message": "nowhere to go", "object": "Plugin/x/y"}
     ]
 
 
-def test_the_page_of_findings_has_a_row_for_each_code() -> None:
+def test_findings_page_has_a_row_for_each_code() -> None:
     *_, first, second = format_findings_page([CODES[2], CODES[0]]).splitlines()
 
     assert first == "| `NameMissing` | error | object | No name. |"

@@ -1,4 +1,4 @@
-"""Every finding has one place in the config's repository, to the column, and keeps its fingerprint when lines move."""
+"""Tests of located findings: line, column, path, and a fingerprint that does not depend on line numbers."""
 
 from __future__ import annotations
 
@@ -43,11 +43,11 @@ CODES = (
 )
 
 
-def located(*findings: Finding, text: str = SITE, root: str = "") -> list[LocatedFinding]:
+def locate(*findings: Finding, text: str = SITE, root: str = "") -> list[LocatedFinding]:
     return locate_findings(findings, FindingLocator(catalog_of(site=text).objects.values()), root, "reconciler.yaml")
 
 
-def door(pointer: str = "", line: int = 0, message: str = "no") -> Finding:
+def build_door_finding(pointer: str = "", line: int = 0, message: str = "no") -> Finding:
     return Finding("Door", message, SourceLocation("site.yaml", line, OWNER, pointer))
 
 
@@ -70,8 +70,8 @@ def door(pointer: str = "", line: int = 0, message: str = "no") -> Finding:
         pytest.param(SourceLocation(), (0, 0), id="nowhere"),
     ],
 )
-def test_the_place_of_a_finding(where: SourceLocation, place: tuple[int, int]) -> None:
-    (located_finding,) = located(Finding("Door", "no", where))
+def test_location_of_a_finding(where: SourceLocation, place: tuple[int, int]) -> None:
+    (located_finding,) = locate(Finding("Door", "no", where))
 
     assert (located_finding.line, located_finding.column) == place
 
@@ -90,15 +90,15 @@ def test_the_place_of_a_finding(where: SourceLocation, place: tuple[int, int]) -
         ),
     ],
 )
-def test_the_path_of_a_finding(where: SourceLocation, root: str, path: str) -> None:
-    (located_finding,) = located(Finding("Door", "no", where), root=root)
+def test_path_of_a_finding(where: SourceLocation, root: str, path: str) -> None:
+    (located_finding,) = locate(Finding("Door", "no", where), root=root)
 
     assert located_finding.path == path
 
 
-def test_a_fingerprint_stays_when_lines_move_and_words_change() -> None:
-    before = located(door("/spec/doors/1/open", 14))
-    after = located(door("/spec/doors/1/open", 16, "a better word"), text=f"# new\n\n{SITE}")
+def test_fingerprint_does_not_depend_on_lines_or_the_message() -> None:
+    before = locate(build_door_finding("/spec/doors/1/open", 14))
+    after = locate(build_door_finding("/spec/doors/1/open", 16, "a better word"), text=f"# new\n\n{SITE}")
 
     assert [located_finding.fingerprint for located_finding in before] == [
         located_finding.fingerprint for located_finding in after
@@ -106,14 +106,18 @@ def test_a_fingerprint_stays_when_lines_move_and_words_change() -> None:
     assert [located_finding.line for located_finding in after] == [16]
 
 
-def test_findings_alike_at_one_field_have_fingerprints_of_their_own() -> None:
-    located_findings = located(door("/spec", message="one"), door("/spec", message="two"), door("/metadata"))
+def test_similar_findings_of_one_field_have_different_fingerprints() -> None:
+    located_findings = locate(
+        build_door_finding("/spec", message="one"),
+        build_door_finding("/spec", message="two"),
+        build_door_finding("/metadata"),
+    )
 
     assert len({located_finding.fingerprint for located_finding in located_findings}) == 3
 
 
-def test_lines_and_data_have_the_place_of_the_field() -> None:
-    located_findings = located(door("/spec/doors/1/open", 6))
+def test_lines_and_data_contain_the_location_of_the_field() -> None:
+    located_findings = locate(build_door_finding("/spec/doors/1/open", 6))
 
     assert format_located_findings(located_findings) == ["site.yaml:14: error Door: no"]
     assert build_located_findings_data(located_findings) == [{
@@ -122,12 +126,12 @@ def test_lines_and_data_have_the_place_of_the_field() -> None:
     }]  # fmt: skip
 
 
-def log_of(*findings: Finding, root: str = "") -> dict[str, Any]:
-    return build_sarif_log(located(*findings, root=root), "1.2.3", CODES, "validate")["runs"][0]
+def build_log_run(*findings: Finding, root: str = "") -> dict[str, Any]:
+    return build_sarif_log(locate(*findings, root=root), "1.2.3", CODES, "validate")["runs"][0]
 
 
 def test_sarif() -> None:
-    log = build_sarif_log(located(door("/spec/doors/1/open"), root="ü b"), "1.2.3", CODES, "validate")
+    log = build_sarif_log(locate(build_door_finding("/spec/doors/1/open"), root="ü b"), "1.2.3", CODES, "validate")
     (run,) = log["runs"]
     (result,) = run["results"]
 
@@ -152,8 +156,10 @@ def test_sarif() -> None:
     assert json.loads(json.dumps(log)) == log
 
 
-def test_a_rule_says_what_it_costs() -> None:
-    door_rule, wall = log_of(door(), Finding("Wall", "w", SourceLocation(), Severity.INFO))["tool"]["driver"]["rules"]
+def test_sarif_rule_describes_its_effect() -> None:
+    door_rule, wall = build_log_run(build_door_finding(), Finding("Wall", "w", SourceLocation(), Severity.INFO))[
+        "tool"
+    ]["driver"]["rules"]
 
     assert door_rule["defaultConfiguration"] == {"level": "error"}
     assert door_rule["fullDescription"]["text"].startswith(
@@ -163,8 +169,8 @@ def test_a_rule_says_what_it_costs() -> None:
     assert wall["help"]["text"].startswith("A wall. It blocks nothing.")
 
 
-def test_every_result_has_a_place_that_scanners_take() -> None:
-    results = log_of(Finding("Door", "no"), Finding("Door", "whole", SourceLocation("site.yaml")))["results"]
+def test_every_sarif_result_has_a_location() -> None:
+    results = build_log_run(Finding("Door", "no"), Finding("Door", "whole", SourceLocation("site.yaml")))["results"]
 
     places = [result["locations"][0]["physicalLocation"] for result in results]
     assert places == [
@@ -173,10 +179,10 @@ def test_every_result_has_a_place_that_scanners_take() -> None:
     ]
 
 
-def test_what_lies_in_a_package_is_told_in_the_message() -> None:
-    (result,) = log_of(Finding("Wall", "crooked", SourceLocation("k.yaml", 2, "Pod/x/y", "/spec", "berlin/gw", OWNER)))[
-        "results"
-    ]
+def test_location_inside_a_package_is_part_of_the_message() -> None:
+    (result,) = build_log_run(
+        Finding("Wall", "crooked", SourceLocation("k.yaml", 2, "Pod/x/y", "/spec", "berlin/gw", OWNER))
+    )["results"]
 
     assert result["message"]["text"] == "berlin/gw k.yaml:2 Pod x/y: crooked"
     assert result["locations"][0]["physicalLocation"]["artifactLocation"] == {"uri": "site.yaml"}
@@ -185,10 +191,10 @@ def test_what_lies_in_a_package_is_told_in_the_message() -> None:
     ]  # fmt: skip
 
 
-def test_beyond_the_limit_errors_stay(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_sarif_limit_omits_infos_before_errors(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sarif_module, "MAX_RESULTS", 2)
     wall = Finding("Wall", "w", SourceLocation("site.yaml", 1, "Site/_cluster/a"), Severity.INFO)
-    run = log_of(wall, door("/spec"), door("/metadata"))
+    run = build_log_run(wall, build_door_finding("/spec"), build_door_finding("/metadata"))
 
     assert [result["ruleId"] for result in run["results"]] == ["Door", "Door"]
     assert (
@@ -199,7 +205,7 @@ def test_beyond_the_limit_errors_stay(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_code_quality() -> None:
     inside = Finding("Wall", "two\nlines", SourceLocation("k.yaml", 2, "", "", "berlin/gw", OWNER), Severity.INFO)
-    located_findings = located(door("/spec/doors"), inside, root="prod")
+    located_findings = locate(build_door_finding("/spec/doors"), inside, root="prod")
 
     assert build_code_quality_report(located_findings) == [
         {

@@ -1,4 +1,4 @@
-"""Sets of clusters in words."""
+"""Tests of the text for a set of clusters."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ FLEET = {
         pytest.param(["ams", "elsewhere"], "2 clusters", id="one-that-is-no-cluster"),
     ],
 )
-def test_clusters_are_told_by_the_label_that_they_share(names: list[str], text: str) -> None:
+def test_clusters_are_described_by_their_common_label(names: list[str], text: str) -> None:
     assert FleetClusters(FLEET).format_clusters(names) == text
 
 
-def test_of_many_names_the_first_are_told() -> None:
+def test_long_list_of_names_is_truncated() -> None:
     assert format_names(["a", "b", "c", "d"], 2) == "a, b and 2 more"
     assert format_names(["a", "b\n"], 2) == "a, b⏎"

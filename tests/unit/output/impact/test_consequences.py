@@ -1,4 +1,4 @@
-"""What a change of a resource does on its cluster besides, one row for each rule of Kubernetes."""
+"""Tests of the consequences of a changed resource on its cluster. Each row tests one Kubernetes rule."""
 
 from __future__ import annotations
 
@@ -10,21 +10,23 @@ import pytest
 
 from reconciler.output.changes.package_changes import compare_packages
 from reconciler.output.impact.consequences import find_consequences
-from tests.unit.output.world import tree
+from tests.unit.output.builders import build_tree
 
 APPS, RBAC = "apps/v1", "rbac.authorization.k8s.io/v1"
 CRD = "apiextensions.k8s.io/v1"
 
 
-def one(api: str, kind: str, **fields: Any) -> dict[str, str]:
+def build_resource_file(api: str, kind: str, **fields: Any) -> dict[str, str]:
     return {"a.yaml": json.dumps({"apiVersion": api, "kind": kind, "metadata": {"name": "x"}, **fields})}
 
 
-def levels(before: Mapping[str, str], after: Mapping[str, str]) -> list[str]:
-    return [consequence.level for consequence in find_consequences(compare_packages(tree(before), tree(after)))]
+def find_consequence_levels(before: Mapping[str, str], after: Mapping[str, str]) -> list[str]:
+    return [
+        consequence.level for consequence in find_consequences(compare_packages(build_tree(before), build_tree(after)))
+    ]
 
 
-def versions(*names: str) -> dict[str, Any]:
+def build_crd_versions(*names: str) -> dict[str, Any]:
     return {"spec": {"versions": [{"name": name, "served": True} for name in names]}}
 
 
@@ -62,12 +64,12 @@ def versions(*names: str) -> dict[str, Any]:
         pytest.param(APPS, "Deployment", None, {"template": {"a": 1}}, ["restarts"], id="all-that-it-stands-in"),
     ],
 )  # fmt: skip
-def test_a_changed_field_means(
+def test_consequence_of_a_changed_field(
     api: str, kind: str, before: dict[str, Any] | None, after: dict[str, Any], expected: list[str]
 ) -> None:
-    was = one(api, kind) if before is None else one(api, kind, spec=before)
+    was = build_resource_file(api, kind) if before is None else build_resource_file(api, kind, spec=before)
 
-    assert levels(was, one(api, kind, spec=after)) == expected
+    assert find_consequence_levels(was, build_resource_file(api, kind, spec=after)) == expected
 
 
 @pytest.mark.parametrize(
@@ -82,29 +84,33 @@ def test_a_changed_field_means(
         pytest.param("example.com/v1", "Namespace", [], id="a-namesake"),
     ],
 )
-def test_a_removed_object_means(api: str, kind: str, expected: list[str]) -> None:
-    assert levels(one(api, kind), {}) == expected
-    assert levels({}, one(api, kind)) == []
+def test_consequence_of_a_removed_object(api: str, kind: str, expected: list[str]) -> None:
+    assert find_consequence_levels(build_resource_file(api, kind), {}) == expected
+    assert find_consequence_levels({}, build_resource_file(api, kind)) == []
 
 
-def test_a_version_that_a_definition_drops_is_told_by_name() -> None:
-    before, after = (one(CRD, "CustomResourceDefinition", **versions(*names)) for names in (("v1", "v2"), ("v2",)))
+def test_dropped_version_of_a_crd_is_named() -> None:
+    before, after = (
+        build_resource_file(CRD, "CustomResourceDefinition", **build_crd_versions(*names))
+        for names in (("v1", "v2"), ("v2",))
+    )
 
-    (consequence,) = find_consequences(compare_packages(tree(before), tree(after)))
+    (consequence,) = find_consequences(compare_packages(build_tree(before), build_tree(after)))
 
     assert (consequence.level, consequence.resource) == ("destroys", "CustomResourceDefinition x")
     assert consequence.reason.startswith("version v1 is removed")
 
 
-def test_other_fields_outside_of_spec_count_too() -> None:
-    assert levels(one(RBAC, "RoleBinding", roleRef={"name": "a"}), one(RBAC, "RoleBinding", roleRef={"name": "b"})) == [
-        "recreates"
-    ]
+def test_fields_outside_of_spec_have_consequences() -> None:
+    assert find_consequence_levels(
+        build_resource_file(RBAC, "RoleBinding", roleRef={"name": "a"}),
+        build_resource_file(RBAC, "RoleBinding", roleRef={"name": "b"}),
+    ) == ["recreates"]
 
 
-def test_what_is_local_to_the_config_goes_to_no_cluster() -> None:
-    local = one("v1", "Namespace")["a.yaml"].replace(
+def test_local_config_resource_has_no_consequence() -> None:
+    local = build_resource_file("v1", "Namespace")["a.yaml"].replace(
         '"name": "x"', '"name": "x", "annotations": {"config.kubernetes.io/local-config": "true"}'
     )
 
-    assert levels({"a.yaml": local}, {}) == []
+    assert find_consequence_levels({"a.yaml": local}, {}) == []

@@ -1,4 +1,4 @@
-"""The impact as people read it: risks first, equal changes once; nothing that people wrote breaks out."""
+"""Tests of the impact report: risks come first, equal changes are grouped, and hostile input is escaped."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ from reconciler.output.impact.formats import (
 from reconciler.output.impact.overview import FleetImpact, ImpactOverview, build_impact_overview
 from reconciler.planning.attribution.impact import PackageImpact, ProjectedPackage, compare_plans
 from reconciler.planning.decide.fleet_plan import FleetPlan
-from tests.unit.output.world import (
-    blocked,
-    deployment,
-    destination,
-    destination_plan,
-    draft,
-    endpoints,
-    fleet,
-    leaving,
-    secret,
-    tree,
-    variant,
+from tests.unit.output.builders import (
+    build_blocked,
+    build_draft,
+    build_fleet_plan,
+    build_removal,
+    build_target,
+    build_target_plan,
+    build_tree,
+    build_variant,
+    format_deployment,
+    format_endpoints,
+    format_secret,
 )
 
 Files = Mapping[str, str]
@@ -42,36 +42,40 @@ EU = {f"eu-{index}": {"region": "eu"} for index in range(1, 4)}
 LABELS = {**EU, "us-1": {"region": "us"}}
 
 
-def plan(files: Files, *clusters: str, objects: str = "") -> FleetPlan:
-    """Return a fleet in which each cluster is to have a package of these files."""
+def build_plan(files: Files, *clusters: str, objects: str = "") -> FleetPlan:
+    """Return a fleet plan in which each cluster receives a package with these files."""
     plans = (
-        destination_plan(draft({}, files, desired_variant=variant(repository=cluster)), name=cluster)
+        build_target_plan(build_draft({}, files, desired_variant=build_variant(repository=cluster)), name=cluster)
         for cluster in clusters
     )
-    return replace(fleet(*plans), objects=read_catalog(FileTree({"config.yaml": File(objects.encode())})).objects)
+    return replace(
+        build_fleet_plan(*plans), objects=read_catalog(FileTree({"config.yaml": File(objects.encode())})).objects
+    )
 
 
-def seen(base: FleetPlan, head: FleetPlan, had: Files | None = None, has: Files | None = None) -> ImpactOverview:
-    """Return what is told of two plans, of which each package had, and is to have, these files."""
+def build_overview(
+    base: FleetPlan, head: FleetPlan, had: Files | None = None, has: Files | None = None
+) -> ImpactOverview:
+    """Return the impact of two plans, with these files before and after for each package."""
     package_impacts = [
-        replace(package_impact, files_before=tree(had or {}), files_after=tree(has or {}))
+        replace(package_impact, files_before=build_tree(had or {}), files_after=build_tree(has or {}))
         for package_impact in compare_plans(base, head)
     ]
     return build_impact_overview(FleetImpact(base, head, tuple(package_impacts), LABELS))
 
 
-def changed(had: Files, has: Files, *clusters: str) -> ImpactOverview:
-    return seen(plan(had, *clusters), plan(has, *clusters), had, has)
+def build_changed_overview(had: Files, has: Files, *clusters: str) -> ImpactOverview:
+    return build_overview(build_plan(had, *clusters), build_plan(has, *clusters), had, has)
 
 
-ROLLED = ({"a.yaml": deployment(2, "web:1")}, {"a.yaml": deployment(2, "web:2")})
+ROLLED = ({"a.yaml": format_deployment(2, "web:1")}, {"a.yaml": format_deployment(2, "web:2")})
 
 
-def test_equal_changes_are_told_once_by_the_label_of_their_clusters() -> None:
+def test_equal_changes_are_grouped_by_the_label_of_their_clusters() -> None:
     where, field = "gw on all 3 clusters with region=eu", "template.spec.containers[web].image"
     why = "  why: upstream catalog/gateway: v4\n"
 
-    headline, *values = format_impact_text(changed(*ROLLED, *EU)).split("\n\n")
+    headline, *values = format_impact_text(build_changed_overview(*ROLLED, *EU)).split("\n\n")
 
     assert headline.endswith(": 3 packages on 3 clusters")
     assert values == [
@@ -80,14 +84,17 @@ def test_equal_changes_are_told_once_by_the_label_of_their_clusters() -> None:
     ]
 
 
-def test_different_changes_are_told_apart_and_the_riskiest_come_first() -> None:
-    base = plan({"a.yaml": deployment(1)}, "eu-1", "us-1")
-    outcomes = [destination_plan(leaving=[leaving(package="gw")], name="us-1")]
-    head = fleet(
-        destination_plan(draft({}, {"a.yaml": deployment(2)}, desired_variant=variant()), name="eu-1"), *outcomes
+def test_different_changes_are_separate_and_the_highest_risk_comes_first() -> None:
+    base = build_plan({"a.yaml": format_deployment(1)}, "eu-1", "us-1")
+    outcomes = [build_target_plan(leaving=[build_removal(package="gw")], name="us-1")]
+    head = build_fleet_plan(
+        build_target_plan(
+            build_draft({}, {"a.yaml": format_deployment(2)}, desired_variant=build_variant()), name="eu-1"
+        ),
+        *outcomes,
     )
 
-    overview = seen(base, head, {"a.yaml": deployment(1)}, {"a.yaml": deployment(2)})
+    overview = build_overview(base, head, {"a.yaml": format_deployment(1)}, {"a.yaml": format_deployment(2)})
 
     assert [[package.target for package in group] for group in overview.groups] == [["us-1/gw"], ["eu-1/gw"]]
     assert [risk.kind for risk in find_risks(overview)] == ["removes"]
@@ -97,9 +104,9 @@ def test_different_changes_are_told_apart_and_the_riskiest_come_first() -> None:
 @pytest.mark.parametrize(
     ("had", "has", "kinds"),
     [
-        pytest.param({"a.yaml": deployment(2)}, {"a.yaml": deployment(3)}, [], id="no-risk"),
-        pytest.param({"a.yaml": deployment(2)}, {"a.yaml": deployment(0)}, ["stops pods"], id="stops"),
-        pytest.param({"a.yaml": endpoints()}, {}, ["removes"], id="a-resource-goes"),
+        pytest.param({"a.yaml": format_deployment(2)}, {"a.yaml": format_deployment(3)}, [], id="no-risk"),
+        pytest.param({"a.yaml": format_deployment(2)}, {"a.yaml": format_deployment(0)}, ["stops pods"], id="stops"),
+        pytest.param({"a.yaml": format_endpoints()}, {}, ["removes"], id="a-resource-goes"),
         pytest.param(
             {"a.yaml": "apiVersion: v1\nkind: Namespace\nmetadata: {name: x}\n"}, {}, ["removes", "may destroy"],
             id="a-namespace-goes",
@@ -107,14 +114,14 @@ def test_different_changes_are_told_apart_and_the_riskiest_come_first() -> None:
     ],
 )  # fmt: skip
 def test_risks_are_rows(had: Files, has: Files, kinds: list[str]) -> None:
-    assert [risk.kind for risk in find_risks(changed(had, has, "eu-1"))] == kinds
+    assert [risk.kind for risk in find_risks(build_changed_overview(had, has, "eu-1"))] == kinds
 
 
-def test_what_is_held_up_says_why_and_is_a_risk() -> None:
-    base = plan({}, "eu-1")
-    head = fleet(destination_plan(blocked(variant(), "the disk is full")))
+def test_blocked_package_has_its_reason_and_is_a_risk() -> None:
+    base = build_plan({}, "eu-1")
+    head = build_fleet_plan(build_target_plan(build_blocked(build_variant(), "the disk is full")))
 
-    overview = seen(base, head)
+    overview = build_overview(base, head)
 
     assert [(risk.kind, risk.reason) for risk in find_risks(overview)] == [
         ("holds up", "Error: the disk is full"),
@@ -123,29 +130,29 @@ def test_what_is_held_up_says_why_and_is_a_risk() -> None:
     assert "blocked: eu-1/gw\n  Error: the disk is full\n" in format_impact_text(overview)
 
 
-def with_findings(*findings: Finding) -> FleetPlan:
-    return replace(fleet(), findings=findings)
+def build_plan_with_findings(*findings: Finding) -> FleetPlan:
+    return replace(build_fleet_plan(), findings=findings)
 
 
-def error(line: int = 1, message: str = "a.yaml:1: odd", severity: Severity = Severity.ERROR) -> Finding:
+def build_error(line: int = 1, message: str = "a.yaml:1: odd", severity: Severity = Severity.ERROR) -> Finding:
     return Finding("Odd", message, SourceLocation("a.yaml", line), severity)
 
 
 @pytest.mark.parametrize(
     ("before", "after", "values"),
     [
-        pytest.param([], [error()], (1, 0, 0), id="new"),
-        pytest.param([error()], [], (0, 1, 0), id="mended"),
-        pytest.param([error()], [error()], (0, 0, 1), id="standing"),
-        pytest.param([error()], [error(7, "a.yaml:7: odd")], (0, 0, 1), id="moved-by-some-lines"),
-        pytest.param([error()], [error(message="odd in another way")], (1, 1, 0), id="another"),
-        pytest.param([], [error(severity=Severity.WARNING)], (0, 0, 0), id="a-warning-is-no-error"),
+        pytest.param([], [build_error()], (1, 0, 0), id="new"),
+        pytest.param([build_error()], [], (0, 1, 0), id="mended"),
+        pytest.param([build_error()], [build_error()], (0, 0, 1), id="standing"),
+        pytest.param([build_error()], [build_error(7, "a.yaml:7: odd")], (0, 0, 1), id="moved-by-some-lines"),
+        pytest.param([build_error()], [build_error(message="odd in another way")], (1, 1, 0), id="another"),
+        pytest.param([], [build_error(severity=Severity.WARNING)], (0, 0, 0), id="a-warning-is-no-error"),
     ],
 )
-def test_errors_are_new_mended_or_stood_before(
+def test_errors_are_counted_as_new_fixed_or_unchanged(
     before: list[Finding], after: list[Finding], values: tuple[int, int, int]
 ) -> None:
-    overview = seen(with_findings(*before), with_findings(*after))
+    overview = build_overview(build_plan_with_findings(*before), build_plan_with_findings(*after))
 
     assert tuple(overview.counts[name] for name in ("newErrors", "mendedErrors", "standingErrors")) == values
 
@@ -165,47 +172,55 @@ CONFIG = "apiVersion: config.porch.kpt.dev/v1alpha1\nkind: PackageVariant\nmetad
         pytest.param(CONFIG, "", ["PackageVariant default/edge-gw removed (config.yaml)"], id="removed"),
     ],
 )
-def test_the_config_that_is_different_is_named_and_is_why(before: str, after: str, values: list[str]) -> None:
-    base, head = plan(ROLLED[0], "eu-1", objects=before), plan(ROLLED[1], "eu-1", objects=after)
+def test_changed_config_is_listed_as_the_cause(before: str, after: str, values: list[str]) -> None:
+    base, head = build_plan(ROLLED[0], "eu-1", objects=before), build_plan(ROLLED[1], "eu-1", objects=after)
 
-    overview = seen(base, head, *ROLLED)
+    overview = build_overview(base, head, *ROLLED)
 
     assert [config_change.summary for config_change in overview.config] == values
     assert [config_change.summary for config_change in overview.affected[0].config_changes] == values
 
 
-def test_names_of_clusters_are_no_difference_but_values_are() -> None:
-    def settings(cluster: str, value: str) -> dict[str, str]:
-        return {"a.yaml": endpoints(value).replace("name: endpoints", f"name: endpoints-{cluster}")}
+def test_cluster_names_are_no_difference_but_values_are() -> None:
+    def build_settings(cluster: str, value: str) -> dict[str, str]:
+        return {"a.yaml": format_endpoints(value).replace("name: endpoints", f"name: endpoints-{cluster}")}
 
-    def both(values: Mapping[str, str]) -> ImpactOverview:
-        base, head = plan({}, *values), plan({"a.yaml": endpoints()}, *values)
+    def build_settings_overview(values: Mapping[str, str]) -> ImpactOverview:
+        base, head = build_plan({}, *values), build_plan({"a.yaml": format_endpoints()}, *values)
         package_impacts = [
-            replace(package_impact, files_before=tree(settings(name, "old")), files_after=tree(settings(name, value)))
+            replace(
+                package_impact,
+                files_before=build_tree(build_settings(name, "old")),
+                files_after=build_tree(build_settings(name, value)),
+            )
             for package_impact, (name, value) in zip(compare_plans(base, head), values.items(), strict=True)
         ]
         return build_impact_overview(FleetImpact(base, head, tuple(package_impacts), LABELS))
 
-    alike = both({"eu-1": "new", "eu-2": "new"})
+    alike = build_settings_overview({"eu-1": "new", "eu-2": "new"})
     assert len(alike.groups) == 1
     first, other = build_impact_data(alike)["packages"]
     assert "changes" not in first
     assert other["changes"]["objects"][0]["name"] == "endpoints-eu-2"
-    assert len(both({"eu-1": "new", "eu-2": "newer"}).groups) == 2
+    assert len(build_settings_overview({"eu-1": "new", "eu-2": "newer"}).groups) == 2
 
 
-def test_what_is_too_large_is_said_to_be() -> None:
-    (package_impact,) = compare_plans(plan({}, "eu-1"), plan({"a": "b"}, "eu-1"))
+def test_omitted_large_files_are_reported() -> None:
+    (package_impact,) = compare_plans(build_plan({}, "eu-1"), build_plan({"a": "b"}, "eu-1"))
     overview = build_impact_overview(
-        FleetImpact(fleet(), fleet(), (replace(package_impact, files_before=None, files_after=None),), {})
+        FleetImpact(
+            build_fleet_plan(), build_fleet_plan(), (replace(package_impact, files_before=None, files_after=None),), {}
+        )
     )
 
     assert "  too large to compare\n" in format_impact_text(overview)
     assert json.loads(json.dumps(build_impact_data(overview, 5)))["groups"][0]["changes"] is None
 
 
-def test_markdown_is_marked_and_shows_what_people_wrote_as_code() -> None:
-    overview = changed({"a.yaml": deployment(0, "a|b`</details>")}, {"a.yaml": deployment(0, "x|y")}, "eu-1")
+def test_markdown_has_a_marker_and_escapes_config_text() -> None:
+    overview = build_changed_overview(
+        {"a.yaml": format_deployment(0, "a|b`</details>")}, {"a.yaml": format_deployment(0, "x|y")}, "eu-1"
+    )
 
     lines = format_impact_markdown(overview, 20).splitlines()
 
@@ -216,30 +231,32 @@ def test_markdown_is_marked_and_shows_what_people_wrote_as_code() -> None:
     assert "## Changed: `eu-1/gw`" in lines
 
 
-def test_markdown_fits_into_a_comment_and_counts_what_is_left_out() -> None:
+def test_markdown_is_limited_to_the_size_of_a_comment() -> None:
     names = [f"cluster-{index}" for index in range(900)]
-    base = plan({}, *names)
-    head = fleet(
+    base = build_plan({}, *names)
+    head = build_fleet_plan(
         *(
-            destination_plan(blocked(variant(repository=item), f"{index} {'y' * 300}"), name=item)
+            build_target_plan(build_blocked(build_variant(repository=item), f"{index} {'y' * 300}"), name=item)
             for index, item in enumerate(names)
         )
     )
 
-    impact_markdown = format_impact_markdown(seen(base, head))
+    impact_markdown = format_impact_markdown(build_overview(base, head))
 
     assert len(impact_markdown) <= MAX_COMMENT_CHARACTERS
     assert "and 1770 more\n" in impact_markdown
     assert re.search(r"\n\d+ more groups of equal changes exceeded the limit of a comment\. .*\n\Z", impact_markdown)
-    assert len(build_impact_data(seen(base, head))["packages"]) == 900
+    assert len(build_impact_data(build_overview(base, head))["packages"]) == 900
 
 
 @pytest.mark.parametrize(
     "form",
     [format_impact_text, format_impact_markdown, lambda value, lines: json.dumps(build_impact_data(value, lines))],
 )
-def test_no_form_shows_a_secret(form: object) -> None:
-    overview = changed({"a.yaml": secret("hunter2")}, {"a.yaml": secret("hunter3")}, "eu-1")
+def test_secret_values_are_masked_in_every_format(form: object) -> None:
+    overview = build_changed_overview(
+        {"a.yaml": format_secret("hunter2")}, {"a.yaml": format_secret("hunter3")}, "eu-1"
+    )
 
     result = form(overview, 50)  # type: ignore[operator]
 
@@ -247,8 +264,8 @@ def test_no_form_shows_a_secret(form: object) -> None:
     assert "*****" in result
 
 
-def test_json_names_the_group_and_the_outlooks_of_each_package() -> None:
-    data = build_impact_data(changed(*ROLLED, *EU), 20)
+def test_json_contains_the_group_and_the_consequences_of_each_package() -> None:
+    data = build_impact_data(build_changed_overview(*ROLLED, *EU), 20)
 
     assert [package["group"] for package in data["packages"]] == [0, 0, 0]
     assert data["packages"][0] == {
@@ -262,20 +279,22 @@ def test_json_names_the_group_and_the_outlooks_of_each_package() -> None:
     assert "+        image: web:2" in group["diffs"][0]["diff"]
 
 
-def test_nothing_different_is_said() -> None:
-    overview = seen(fleet(), fleet())
+def test_impact_without_changes_says_so() -> None:
+    overview = build_overview(build_fleet_plan(), build_fleet_plan())
 
     assert format_impact_text(overview).endswith(": no effect on any package\n")
     assert format_impact_markdown(overview).startswith(f"{COMMENT_MARKER}\n# Impact of ")
 
 
-def test_an_owner_without_a_place_is_told_by_its_name() -> None:
-    owner = variant().owner
+def test_owner_without_target_is_shown_by_its_name() -> None:
+    owner = build_variant().owner
     package_impact = PackageImpact(
         None, "", ProjectedPackage(), ProjectedPackage("stalled", owner, reason="Missing", message="it is not there")
     )
 
-    impact_text = format_impact_text(build_impact_overview(FleetImpact(fleet(), fleet(), (package_impact,), {})))
+    impact_text = format_impact_text(
+        build_impact_overview(FleetImpact(build_fleet_plan(), build_fleet_plan(), (package_impact,), {}))
+    )
 
     assert "blocked: PackageVariant default/edge-gw\n  Missing: it is not there\n" in impact_text
-    assert destination().name not in impact_text
+    assert build_target().name not in impact_text

@@ -12,48 +12,52 @@ from reconciler.krm.objects import Condition
 from reconciler.output.plan.formats import build_plan_data, format_plan_markdown, format_plan_text
 from reconciler.planning.decide.fleet_plan import FleetPlan
 from reconciler.planning.model.outcomes import Draft, PackageRender
-from tests.unit.output.world import (
+from tests.unit.output.builders import (
     COMMIT,
     CONFIG,
     OLD_COMMIT,
     TREE,
-    blocked,
-    deployment,
-    destination_plan,
-    draft,
-    endpoints,
-    fleet,
-    held,
-    kptfile,
-    leaving,
-    owner,
-    secret,
-    unchanged,
-    variant,
+    build_blocked,
+    build_draft,
+    build_fleet_plan,
+    build_held_removal,
+    build_owner,
+    build_removal,
+    build_target_plan,
+    build_unchanged,
+    build_variant,
+    format_deployment,
+    format_endpoints,
+    format_kptfile,
+    format_secret,
 )
 
-OLD = {"Kptfile": kptfile("v3", OLD_COMMIT), "a.yaml": deployment(3)}
-NEW = {"Kptfile": kptfile("v4", COMMIT), "a.yaml": deployment(5)}
+OLD = {"Kptfile": format_kptfile("v3", OLD_COMMIT), "a.yaml": format_deployment(3)}
+NEW = {"Kptfile": format_kptfile("v4", COMMIT), "a.yaml": format_deployment(5)}
 KPTFILE_LINE = f"Kptfile: upstream gateway@v3 ({OLD_COMMIT[:7]}) → gateway@v4 ({COMMIT[:7]})"
 
 
-def update(name: str = "edge-gw", repository: str = "eu-1", **fields: object) -> Draft:
-    new_draft = draft(OLD, NEW, desired_variant=variant(name, repository))
+def build_update(name: str = "edge-gw", repository: str = "eu-1", **fields: object) -> Draft:
+    new_draft = build_draft(OLD, NEW, desired_variant=build_variant(name, repository))
     return replace(new_draft, **fields)  # type: ignore[arg-type]
 
 
-def whole() -> FleetPlan:
-    """One of everything."""
+def build_full_plan() -> FleetPlan:
+    """Return a plan with one outcome of each kind."""
     warned = Finding("Alias", "old spelling", SourceLocation("pv.yaml", 3), Severity.WARNING)
-    stalled = StalledVariant(owner("odd"), (Condition("Stalled", "True", "ValidationError", "name it"),), ())
-    target_plan = destination_plan(update(), blocked(variant("ill", package="ill")), holding=[held()])
-    other = destination_plan(update("us-gw", "us-1"), unchanged(variant("calm", "us-1", "calm")), name="us-1")
-    plan = fleet(target_plan, other)
+    stalled = StalledVariant(build_owner("odd"), (Condition("Stalled", "True", "ValidationError", "name it"),), ())
+    target_plan = build_target_plan(
+        build_update(), build_blocked(build_variant("ill", package="ill")), holding=[build_held_removal()]
+    )
+    other = build_target_plan(
+        build_update("us-gw", "us-1"), build_unchanged(build_variant("calm", "us-1", "calm")), name="us-1"
+    )
+    plan = build_fleet_plan(target_plan, other)
     return replace(plan, controller_result=replace(plan.controller_result, stalled=(stalled,)), findings=(warned,))
 
 
-def test_the_plan_as_text() -> None:
-    assert format_plan_text(whole(), max_diff_lines=12) == (
+def test_plan_as_text() -> None:
+    assert format_plan_text(build_full_plan(), max_diff_lines=12) == (
         f"Plan for {CONFIG}: 2 drafts for 2 targets, 1 unchanged, 1 blocked, 1 stalled, 1 held, 2 errors\n"
         "\n"
         "PackageVariant default/old: error DeletionHeld: package old is not wanted any more\n"
@@ -92,11 +96,15 @@ def test_the_plan_as_text() -> None:
     )
 
 
-def test_the_plan_as_markdown() -> None:
-    new_draft = draft({"b.yaml": endpoints("a")}, {"b.yaml": endpoints("b")}, causes=("variant",), task="edit")
+def test_plan_as_markdown() -> None:
+    new_draft = build_draft(
+        {"b.yaml": format_endpoints("a")}, {"b.yaml": format_endpoints("b")}, causes=("variant",), task="edit"
+    )
 
     assert format_plan_markdown(
-        fleet(destination_plan(new_draft, blocked(variant("ill", package="ill"), "`x` is\n<b>no</b>")))
+        build_fleet_plan(
+            build_target_plan(new_draft, build_blocked(build_variant("ill", package="ill"), "`x` is\n<b>no</b>"))
+        )
     ) == (
         f"# Plan for {CONFIG}: 1 draft for 1 target, 1 blocked, 1 error\n"
         "\n"
@@ -127,10 +135,10 @@ def test_the_plan_as_markdown() -> None:
     )
 
 
-def test_no_fence_in_a_file_ends_the_diff() -> None:
-    new_draft = draft({"README.md": "x\n"}, {"README.md": "```\n</details>\n````\n"})
+def test_code_fence_in_a_file_does_not_end_the_diff() -> None:
+    new_draft = build_draft({"README.md": "x\n"}, {"README.md": "```\n</details>\n````\n"})
 
-    assert "\n`````diff\n" in format_plan_markdown(fleet(destination_plan(new_draft)))
+    assert "\n`````diff\n" in format_plan_markdown(build_fleet_plan(build_target_plan(new_draft)))
 
 
 @pytest.mark.parametrize(
@@ -141,14 +149,14 @@ def test_no_fence_in_a_file_ends_the_diff() -> None:
         pytest.param("it is `x`", ": it is `x` ``", id="a-blank-between-ticks"),
     ],
 )
-def test_a_code_span_ends_where_it_should(message: str, expected: str) -> None:
-    text = format_plan_markdown(fleet(destination_plan(blocked(variant(), message))))
+def test_code_span_is_closed_correctly(message: str, expected: str) -> None:
+    text = format_plan_markdown(build_fleet_plan(build_target_plan(build_blocked(build_variant(), message))))
 
     assert f"{expected}\n" in text
 
 
-def test_the_plan_as_data() -> None:
-    data = build_plan_data(whole())
+def test_plan_as_data() -> None:
+    data = build_plan_data(build_full_plan())
 
     assert json.loads(json.dumps(data)) == data
     assert data["counts"] == {
@@ -191,15 +199,15 @@ def test_the_plan_as_data() -> None:
     assert [finding["code"] for finding in data["findings"]] == ["DeletionHeld", "Alias", "Broken"]
 
 
-def test_a_plan_without_anything_to_do_says_so() -> None:
+def test_empty_plan_says_so() -> None:
     assert (
-        format_plan_text(fleet(destination_plan(unchanged(variant()))))
+        format_plan_text(build_fleet_plan(build_target_plan(build_unchanged(build_variant()))))
         == f"Plan for {CONFIG}: nothing to draft, 1 unchanged\n"
     )
 
 
-def groups(*drafts: Draft) -> list[list[str]]:
-    return [group["packages"] for group in build_plan_data(fleet(*map(destination_plan, drafts)))["groups"]]
+def list_groups(*drafts: Draft) -> list[list[str]]:
+    return [group["packages"] for group in build_plan_data(build_fleet_plan(*map(build_target_plan, drafts)))["groups"]]
 
 
 PIPELINE = "pipeline: {{mutators: [{{name: PackageVariant.{}.ns.0, image: set-namespace}}]}}\n"
@@ -208,111 +216,121 @@ PIPELINE = "pipeline: {{mutators: [{{name: PackageVariant.{}.ns.0, image: set-na
 @pytest.mark.parametrize(
     ("value", "other", "same"),
     [
-        pytest.param(update(), update("us-gw", "us-1"), True, id="equal-changes"),
-        pytest.param(update(), update("us-gw", "us-1", task="upgrade"), False, id="another-task"),
+        pytest.param(build_update(), build_update("us-gw", "us-1"), True, id="equal-changes"),
+        pytest.param(build_update(), build_update("us-gw", "us-1", task="upgrade"), False, id="another-task"),
         pytest.param(
-            draft({"a.yaml": deployment(3) + "# eu\n"}, {"a.yaml": deployment(5) + "# eu\n"}),
-            draft({"a.yaml": deployment(3)}, {"a.yaml": deployment(5)}, desired_variant=variant("us-gw", "us-1")),
+            build_draft({"a.yaml": format_deployment(3) + "# eu\n"}, {"a.yaml": format_deployment(5) + "# eu\n"}),
+            build_draft(
+                {"a.yaml": format_deployment(3)},
+                {"a.yaml": format_deployment(5)},
+                desired_variant=build_variant("us-gw", "us-1"),
+            ),
             True,
             id="what-did-not-change-may-differ",
         ),
         pytest.param(
-            draft({}, {"a.yaml": deployment(3)}),
-            draft({}, {"a.yaml": deployment(4)}, desired_variant=variant("us-gw", "us-1")),
+            build_draft({}, {"a.yaml": format_deployment(3)}),
+            build_draft({}, {"a.yaml": format_deployment(4)}, desired_variant=build_variant("us-gw", "us-1")),
             False,
             id="another-content-of-what-is-new",
         ),
         pytest.param(
-            draft({"a.yaml": secret("a")}, {"a.yaml": secret("b")}),
-            draft({"a.yaml": secret("a")}, {"a.yaml": secret("c")}, desired_variant=variant("us-gw", "us-1")),
+            build_draft({"a.yaml": format_secret("a")}, {"a.yaml": format_secret("b")}),
+            build_draft(
+                {"a.yaml": format_secret("a")},
+                {"a.yaml": format_secret("c")},
+                desired_variant=build_variant("us-gw", "us-1"),
+            ),
             False,
             id="another-value-of-a-secret",
         ),
         pytest.param(
-            draft({"Kptfile": "a: 1"}, {"Kptfile": "a: 1\n" + PIPELINE.format("edge-gw")}),
-            draft(
+            build_draft({"Kptfile": "a: 1"}, {"Kptfile": "a: 1\n" + PIPELINE.format("edge-gw")}),
+            build_draft(
                 {"Kptfile": "a: 1"},
                 {"Kptfile": "a: 1\n" + PIPELINE.format("us-gw")},
-                desired_variant=variant("us-gw", "us-1"),
+                desired_variant=build_variant("us-gw", "us-1"),
             ),
             True,
             id="whose-function-it-is-is-no-difference",
         ),
         pytest.param(
-            draft({"x.md": "1"}, {"x.md": "2"}),
-            draft({"x.md": "1"}, {"x.md": "3"}, desired_variant=variant("us-gw", "us-1")),
+            build_draft({"x.md": "1"}, {"x.md": "2"}),
+            build_draft({"x.md": "1"}, {"x.md": "3"}, desired_variant=build_variant("us-gw", "us-1")),
             False,
             id="another-content-of-a-file",
         ),
         pytest.param(
-            update(),
-            update("us-gw", "us-1", rendered=replace(update().rendered, readiness_gates=("here",))),
+            build_update(),
+            build_update("us-gw", "us-1", rendered=replace(build_update().rendered, readiness_gates=("here",))),
             False,
             id="one-that-waits-for-a-gate",
         ),
     ],
 )
-def test_equal_changes_are_told_once(value: Draft, other: Draft, same: bool) -> None:
-    assert groups(value, other) == ([["eu-1/gw", "us-1/gw"]] if same else [["eu-1/gw"], ["us-1/gw"]])
+def test_equal_changes_are_grouped(value: Draft, other: Draft, same: bool) -> None:
+    assert list_groups(value, other) == ([["eu-1/gw", "us-1/gw"]] if same else [["eu-1/gw"], ["us-1/gw"]])
 
 
-def test_the_largest_group_comes_first_and_its_places_are_counted() -> None:
-    alone = draft({}, {"z.yaml": endpoints()}, desired_variant=variant("aa", "aa-1"))
-    same = [update(f"gw-{number}", f"eu-{number}") for number in range(8)]
-    text = format_plan_text(fleet(*map(destination_plan, [alone, *same])), max_diff_lines=0)
+def test_largest_group_comes_first_and_its_targets_are_counted() -> None:
+    alone = build_draft({}, {"z.yaml": format_endpoints()}, desired_variant=build_variant("aa", "aa-1"))
+    same = [build_update(f"gw-{number}", f"eu-{number}") for number in range(8)]
+    text = format_plan_text(build_fleet_plan(*map(build_target_plan, [alone, *same])), max_diff_lines=0)
 
     assert "same change on 7 other targets: eu-1/gw, eu-2/gw, eu-3/gw, eu-4/gw, eu-5/gw and 2 more\n" in text
     assert text.index("update eu-0/gw") < text.index("update aa-1/gw")
 
 
-def test_what_a_draft_waits_for_is_told() -> None:
+def test_unmet_gate_of_a_draft_is_shown() -> None:
     rendered = PackageRender(
         FileTree(), (Condition("Rendered", "False", "RenderFailed", "no starlark"),), ("Rendered",)
     )
-    text = format_plan_text(fleet(destination_plan(draft(OLD, NEW, rendered=rendered))))
+    text = format_plan_text(build_fleet_plan(build_target_plan(build_draft(OLD, NEW, rendered=rendered))))
 
     assert "  blocks publication: Rendered is False: no starlark\n" in text
 
 
 @pytest.mark.parametrize("format_", [pytest.param(format_plan_text, id="text"), pytest.param(format_plan_markdown, id="markdown"),
                                      pytest.param(lambda plan: json.dumps(build_plan_data(plan)), id="json")])  # fmt: skip
-def test_no_value_of_a_secret_is_in_any_format(format_) -> None:  # type: ignore[no-untyped-def]
-    new_draft = draft({"a.yaml": secret("hunter2")}, {"a.yaml": secret("correct-horse")})
-    text = format_(fleet(destination_plan(new_draft)))
+def test_secret_values_are_masked_in_every_format(format_) -> None:  # type: ignore[no-untyped-def]
+    new_draft = build_draft({"a.yaml": format_secret("hunter2")}, {"a.yaml": format_secret("correct-horse")})
+    text = format_(build_fleet_plan(build_target_plan(new_draft)))
 
     assert "login" in text
     assert "hunter2" not in text
     assert "horse" not in text
 
 
-def test_the_order_of_destinations_does_not_matter() -> None:
-    plan = whole()
+def test_order_of_targets_does_not_change_the_text() -> None:
+    plan = build_full_plan()
 
     assert format_plan_text(replace(plan, targets=plan.targets[::-1])) == format_plan_text(plan)
 
 
-def test_a_stalled_owner_with_a_known_place_names_it() -> None:
-    stalled = StalledVariant(owner(), (Condition("Stalled", "True", "UpstreamNotFound", "no"),), (), variant().target)
+def test_stalled_owner_with_a_known_target_shows_the_target() -> None:
+    stalled = StalledVariant(
+        build_owner(), (Condition("Stalled", "True", "UpstreamNotFound", "no"),), (), build_variant().target
+    )
 
     assert "stalled eu-1/gw (PackageVariant default/edge-gw): UpstreamNotFound: no" in format_plan_text(
-        fleet(room=ControllerResult(stalled=(stalled,)))
+        build_fleet_plan(room=ControllerResult(stalled=(stalled,)))
     )
 
 
 @pytest.fixture
-def given_up() -> FleetPlan:
+def plan_with_removals() -> FleetPlan:
     ways = [
-        leaving("proposed", "new", before=TREE),
-        leaving("proposed", "waiting"),
-        leaving("declined", "spared"),
-        leaving("withdrawn", "unborn"),
-        leaving("orphaned", "free"),
+        build_removal("proposed", "new", before=TREE),
+        build_removal("proposed", "waiting"),
+        build_removal("declined", "spared"),
+        build_removal("withdrawn", "unborn"),
+        build_removal("orphaned", "free"),
     ]
-    return fleet(destination_plan(leaving=ways))
+    return build_fleet_plan(build_target_plan(leaving=ways))
 
 
-def test_what_is_done_about_packages_that_nothing_wants_is_told(given_up: FleetPlan) -> None:
-    assert format_plan_text(given_up) == (
+def test_removals_are_listed_in_the_text(plan_with_removals: FleetPlan) -> None:
+    assert format_plan_text(plan_with_removals) == (
         f"Plan for {CONFIG}: nothing to draft, 3 removals\n"
         "\n"
         "orphan eu-1/free (PackageVariant default/old)\n"
@@ -324,14 +342,14 @@ def test_what_is_done_about_packages_that_nothing_wants_is_told(given_up: FleetP
     )
 
 
-def test_in_markdown_too(given_up: FleetPlan) -> None:
-    plan_markdown = format_plan_markdown(given_up)
+def test_removals_are_listed_in_markdown(plan_with_removals: FleetPlan) -> None:
+    plan_markdown = format_plan_markdown(plan_with_removals)
 
     assert "## Removals\n\n- `orphan eu-1/free (PackageVariant default/old): " in plan_markdown
 
 
-def test_as_data_all_of_them_are_told_with_how_far_they_are(given_up: FleetPlan) -> None:
-    removals = build_plan_data(given_up)["removals"]
+def test_data_contains_all_removals_with_their_state(plan_with_removals: FleetPlan) -> None:
+    removals = build_plan_data(plan_with_removals)["removals"]
 
     assert [(removal["package"], removal["state"], removal.get("branch")) for removal in removals] == [
         ("free", "orphaned", None),

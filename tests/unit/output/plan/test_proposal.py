@@ -1,4 +1,4 @@
-"""The words of a proposal to the config: its commit message, and what a plan shows of it."""
+"""Tests of the text of a config proposal: its commit message and its part of the plan."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from reconciler.output.plan.formats import (
     format_proposal_message,
 )
 from reconciler.planning.layout.config_proposal import ConfigProposal, RevisionEdit
-from tests.unit.output.world import fleet
+from tests.unit.output.builders import build_fleet_plan
 
 BEFORE, AFTER = File(b"spec: {upstream: {revision: v1}}\n"), File(b"spec: {upstream: {revision: v2}}\n")
 
 
-def edit(
+def build_edit(
     name: str = "gw", package: str = "catalog/gateway", written: str | None = "v1", **more: object
 ) -> RevisionEdit:
     key = ObjectKey("config.porch.kpt.dev", "PackageVariant", "default", name)
@@ -32,13 +32,13 @@ def edit(
     return RevisionEdit(replace(whole, **more), "v2")  # type: ignore[arg-type]
 
 
-def proposal(*edits: RevisionEdit, layout: str = "write") -> ConfigProposal:
+def build_proposal(*edits: RevisionEdit, layout: str = "write") -> ConfigProposal:
     trees = FileTree({"gw.yaml": BEFORE}), FileTree({"gw.yaml": AFTER})
     return ConfigProposal("drafts/config", layout, edits, *trees)  # type: ignore[arg-type]
 
 
-def test_the_message_names_every_object_with_its_line() -> None:
-    message = format_proposal_message(proposal(edit(), edit("other", "catalog/metrics")), "c0ffee")
+def test_message_lists_every_object_with_its_line() -> None:
+    message = format_proposal_message(build_proposal(build_edit(), build_edit("other", "catalog/metrics")), "c0ffee")
 
     assert message == (
         "rewrite(config): 2 revisions of 2 packages with moved tags\n\n"
@@ -52,32 +52,32 @@ def test_the_message_names_every_object_with_its_line() -> None:
 @pytest.mark.parametrize(
     ("edits", "subject"),
     [
-        pytest.param([edit()], "rewrite(config): catalog/gateway v1 → v2 (tag stable)", id="one"),
+        pytest.param([build_edit()], "rewrite(config): catalog/gateway v1 → v2 (tag stable)", id="one"),
         pytest.param(
-            [edit(), edit("b")], "rewrite(config): catalog/gateway v1 → v2 (tag stable, 2 objects)", id="the-same-twice"
+            [build_edit(), build_edit("b")], "rewrite(config): catalog/gateway v1 → v2 (tag stable, 2 objects)", id="the-same-twice"
         ),
-        pytest.param([edit(written=None)], "rewrite(config): catalog/gateway at v2 (tag stable)", id="the-first"),
+        pytest.param([build_edit(written=None)], "rewrite(config): catalog/gateway at v2 (tag stable)", id="the-first"),
         pytest.param(
-            [edit(written="v3", is_downgrade=True)], "rewrite(config): catalog/gateway downgrade v3 → v2 (tag stable)",
+            [build_edit(written="v3", is_downgrade=True)], "rewrite(config): catalog/gateway downgrade v3 → v2 (tag stable)",
             id="downgrade",
         ),
     ],
 )  # fmt: skip
-def test_the_subject(edits: list[RevisionEdit], subject: str) -> None:
-    assert format_proposal_message(proposal(*edits), "c").splitlines()[0] == subject
+def test_subject(edits: list[RevisionEdit], subject: str) -> None:
+    assert format_proposal_message(build_proposal(*edits), "c").splitlines()[0] == subject
 
 
-def test_a_subject_is_short_and_a_body_too() -> None:
-    many = [edit(f"gw{number}", "catalog/" + "long/" * 30) for number in range(150)]
-    lines = format_proposal_message(proposal(*many), "c").splitlines()
+def test_subject_and_body_are_limited() -> None:
+    many = [build_edit(f"gw{number}", "catalog/" + "long/" * 30) for number in range(150)]
+    lines = format_proposal_message(build_proposal(*many), "c").splitlines()
 
     assert len(lines[0]) <= 72
     assert lines[103] == "- and 50 more"
 
 
 @pytest.mark.parametrize("show", [format_plan_text, format_plan_markdown])
-def test_a_plan_shows_what_is_proposed_anew(show: Callable[..., str]) -> None:
-    text = show(replace(fleet(), proposal=proposal(edit())))
+def test_plan_shows_a_new_proposal(show: Callable[..., str]) -> None:
+    text = show(replace(build_fleet_plan(), proposal=build_proposal(build_edit())))
 
     assert "propose a config change on drafts/config: catalog/gateway v1 → v2 (tag stable)" in text
     assert "gw.yaml:7: PackageVariant default/gw: catalog/gateway v1 → v2 (tag stable)" in text
@@ -85,20 +85,23 @@ def test_a_plan_shows_what_is_proposed_anew(show: Callable[..., str]) -> None:
 
 
 @pytest.mark.parametrize("show", [format_plan_text, format_plan_markdown])
-def test_a_plan_says_nothing_of_what_stands(show: Callable[..., str]) -> None:
-    standing = replace(fleet(), proposal=proposal(edit(), layout="keep"))
+def test_plan_omits_an_unchanged_proposal(show: Callable[..., str]) -> None:
+    standing = replace(build_fleet_plan(), proposal=build_proposal(build_edit(), layout="keep"))
 
-    assert show(standing) == show(fleet())
+    assert show(standing) == show(build_fleet_plan())
 
 
-def test_a_plan_says_that_a_branch_ends() -> None:
+def test_plan_shows_the_deletion_of_the_proposal_branch() -> None:
     assert "delete drafts/config: the config already has the revisions of its tags" in format_plan_text(
-        replace(fleet(), proposal=replace(proposal(layout="end"), files_before=FileTree(), files_after=FileTree()))
+        replace(
+            build_fleet_plan(),
+            proposal=replace(build_proposal(layout="end"), files_before=FileTree(), files_after=FileTree()),
+        )
     )
 
 
-def test_a_plan_of_a_folder_says_that_people_write_it() -> None:
-    text = format_plan_text(replace(fleet(), proposal=replace(proposal(edit()), branch="")))
+def test_plan_of_a_plain_folder_requires_a_manual_edit() -> None:
+    text = format_plan_text(replace(build_fleet_plan(), proposal=replace(build_proposal(build_edit()), branch="")))
 
     assert (
         "propose a config change (apply it manually, because the config is a plain folder): catalog/gateway v1 → v2"
@@ -106,8 +109,8 @@ def test_a_plan_of_a_folder_says_that_people_write_it() -> None:
     )
 
 
-def test_a_plan_as_data() -> None:
-    data = build_plan_data(replace(fleet(), proposal=proposal(edit())))["proposal"]
+def test_proposal_as_data() -> None:
+    data = build_plan_data(replace(build_fleet_plan(), proposal=build_proposal(build_edit())))["proposal"]
 
     assert (data["branch"], data["change"]) == ("drafts/config", "write")
     assert data["edits"] == [
@@ -117,4 +120,4 @@ def test_a_plan_as_data() -> None:
         }
     ]  # fmt: skip
     assert [diff["path"] for diff in data["diffs"]] == ["gw.yaml"]
-    assert build_plan_data(fleet())["proposal"] is None
+    assert build_plan_data(build_fleet_plan())["proposal"] is None

@@ -1,4 +1,4 @@
-"""What a report tells of a fleet: entries, what waits for whom, conflicts, equal changes once, explanations."""
+"""Tests of the fleet report: entries, pending work, conflicts, grouped changes and explanations."""
 
 from __future__ import annotations
 
@@ -11,44 +11,44 @@ from reconciler.catalog.files import CommitId
 from reconciler.output.report.model import FleetReport, MatrixEntry, PendingItem, ReportCluster, ReportPackage
 from reconciler.output.review.open_drafts import Rejection
 from reconciler.planning.lifecycle.open_drafts import BlockingReason
-from tests.unit.output.report.values import (
+from tests.unit.output.builders import build_tree, format_secret
+from tests.unit.output.report.builders import (
     CONFLICT,
     DAY,
     GATE,
     HEAD,
     STATUS,
-    cluster,
-    drafted,
-    published,
-    report,
+    build_cluster,
+    build_drafted_package,
+    build_published_package,
+    build_report,
 )
-from tests.unit.output.world import secret, tree
 
 BROKEN = BlockingReason("Broken", "it broke")
 
 
-def of(report_package: ReportPackage, **sheet: Any) -> FleetReport:
-    """Return the report of a fleet with one package, whose sheet says more."""
-    report_cluster = cluster("eu-1", report_package)
-    return report(
+def build_package_report(report_package: ReportPackage, **sheet: Any) -> FleetReport:
+    """Return the report of a fleet with one package. The keywords replace fields of its draft details."""
+    report_cluster = build_cluster("eu-1", report_package)
+    return build_report(
         replace(report_cluster, drafts={name: replace(known, **sheet) for name, known in report_cluster.drafts.items()})
     )
 
 
-def entry(fleet_report: FleetReport) -> MatrixEntry:
+def get_entry(fleet_report: FleetReport) -> MatrixEntry:
     return fleet_report.rows[0].entries["gw"]
 
 
-def waiting(fleet_report: FleetReport) -> PendingItem:
+def get_pending_item(fleet_report: FleetReport) -> PendingItem:
     (pending_item,) = fleet_report.pending_items
     return pending_item
 
 
-# entries
+# Matrix entries
 
 
-def test_an_entry_has_its_state_version_and_since_when() -> None:
-    matrix_entry = entry(of(drafted()[0]))
+def test_entry_has_its_state_version_and_time() -> None:
+    matrix_entry = get_entry(build_package_report(build_drafted_package()[0]))
 
     assert (
         matrix_entry.state,
@@ -65,110 +65,119 @@ def test_an_entry_has_its_state_version_and_since_when() -> None:
     )
 
 
-def test_an_entry_counts_the_conflicts_of_its_draft_and_what_is_in_its_way() -> None:
-    matrix_entry = entry(of(drafted(status={**STATUS, "conflicts": [CONFLICT]}, unmet=[GATE])[0]))
+def test_entry_counts_conflicts_and_refusals_of_its_draft() -> None:
+    matrix_entry = get_entry(
+        build_package_report(build_drafted_package(status={**STATUS, "conflicts": [CONFLICT]}, unmet=[GATE])[0])
+    )
 
     assert (matrix_entry.conflict_count, matrix_entry.refusal_count) == (1, 1)
 
 
-def test_conflicts_that_were_published_are_not_open() -> None:
-    fleet_report = of(published(status={**STATUS, "conflicts": [CONFLICT]}))
+def test_published_conflicts_are_not_open() -> None:
+    fleet_report = build_package_report(build_published_package(status={**STATUS, "conflicts": [CONFLICT]}))
 
-    assert (entry(fleet_report).conflict_count, fleet_report.conflicts, fleet_report.pending_items) == (0, (), ())
+    assert (get_entry(fleet_report).conflict_count, fleet_report.conflicts, fleet_report.pending_items) == (0, (), ())
     assert fleet_report.explanations[0].conflicts
 
 
 @pytest.mark.parametrize(
     ("report_package", "expected"),
     [
-        pytest.param(published(is_edited=True), ("local changes",), id="edited-where-it-is-published"),
-        pytest.param(drafted(state="blocked", reasons=(BROKEN,))[0], ("open draft",), id="blocked-with-a-draft"),
-        pytest.param(drafted(proposed_head=CommitId("0"))[0], ("changed after proposal",), id="stale"),
+        pytest.param(build_published_package(is_edited=True), ("local changes",), id="edited-where-it-is-published"),
         pytest.param(
-            drafted(state="proposed", proposed_head=HEAD, reasons=(BROKEN,))[0], ("update pending",), id="frozen"
+            build_drafted_package(state="blocked", reasons=(BROKEN,))[0], ("open draft",), id="blocked-with-a-draft"
         ),
-        pytest.param(published(), (), id="nothing-more-to-say"),
+        pytest.param(build_drafted_package(proposed_head=CommitId("0"))[0], ("changed after proposal",), id="stale"),
+        pytest.param(
+            build_drafted_package(state="proposed", proposed_head=HEAD, reasons=(BROKEN,))[0],
+            ("update pending",),
+            id="frozen",
+        ),
+        pytest.param(build_published_package(), (), id="nothing-more-to-say"),
     ],
 )
-def test_an_entry_notes_what_its_state_does_not_say(report_package: ReportPackage, expected: tuple[str, ...]) -> None:
-    assert entry(of(report_package)).notes == expected
+def test_entry_notes_add_information_to_its_state(report_package: ReportPackage, expected: tuple[str, ...]) -> None:
+    assert get_entry(build_package_report(report_package)).notes == expected
 
 
-def test_a_cluster_is_well_when_nothing_on_it_needs_anybody() -> None:
-    rows = report(
-        cluster("eu-1", published()),
-        cluster("eu-2", drafted(cluster="eu-2")[0]),
-        cluster("eu-3", read_error="unreachable"),
+def test_cluster_without_pending_work() -> None:
+    rows = build_report(
+        build_cluster("eu-1", build_published_package()),
+        build_cluster("eu-2", build_drafted_package(cluster="eu-2")[0]),
+        build_cluster("eu-3", read_error="unreachable"),
     ).rows
 
     assert [row.has_pending_work for row in rows] == [False, True, True]
 
 
-# what waits
+# Pending work
 
 
 @pytest.mark.parametrize(
     ("report_packages", "sheet", "expected"),
     [
         pytest.param(
-            drafted(), {}, ("draft", "reviewers", "update v1 → v2", "reconciler propose eu-1/gw"), id="a-draft"
+            build_drafted_package(),
+            {},
+            ("draft", "reviewers", "update v1 → v2", "reconciler propose eu-1/gw"),
+            id="a-draft",
         ),
         pytest.param(
-            drafted(state="edited"),
+            build_drafted_package(state="edited"),
             {"editors": ("Ada", "Grace")},
             ("draft", "reviewers", "update v1 → v2, edited by Ada, Grace", "reconciler propose eu-1/gw"),
             id="an-edited-draft",
         ),
         pytest.param(
-            drafted(proposed_head=CommitId("0")),
+            build_drafted_package(proposed_head=CommitId("0")),
             {},
             ("draft", "reviewers", "update v1 → v2, changed after it was proposed", "reconciler propose eu-1/gw"),
             id="a-stale-proposal",
         ),
         pytest.param(
-            drafted(state="proposed", proposed_head=HEAD),
+            build_drafted_package(state="proposed", proposed_head=HEAD),
             {},
             ("proposed", "approvers", "update v1 → v2, proposed", "reconciler approve eu-1/gw"),
             id="a-proposal",
         ),
         pytest.param(
-            drafted(state="removal"),
+            build_drafted_package(state="removal"),
             {},
             ("removal", "approvers", "remove the package", "reconciler approve eu-1/gw --propose"),
             id="a-removal",
         ),
         pytest.param(
-            drafted(),
+            build_drafted_package(),
             {"rejection": Rejection("Ada", "too early")},
             ("rejected", "config maintainers", "rejected by Ada: too early", "reconciler show eu-1/gw"),
             id="a-rejection",
         ),
         pytest.param(
-            drafted(unmet=[GATE]),
+            build_drafted_package(unmet=[GATE]),
             {},
             ("refused", "gate owners", "GateNotMet: gw: tested is not reported", "reconciler show eu-1/gw"),
             id="a-gate",
         ),
         pytest.param(
-            drafted(status={**STATUS, "conflicts": [CONFLICT, "no conflict"]}),
+            build_drafted_package(status={**STATUS, "conflicts": [CONFLICT, "no conflict"]}),
             {},
             ("conflict", "reviewers", "update v1 → v2; review 1 conflict", "reconciler show eu-1/gw"),
             id="a-conflict",
         ),
         pytest.param(
-            drafted(state="blocked", reasons=(BROKEN,)),
+            build_drafted_package(state="blocked", reasons=(BROKEN,)),
             {},
             ("blocked", "config maintainers", "Broken: it broke", "reconciler explain eu-1/gw"),
             id="blocked-with-a-draft",
         ),
         pytest.param(
-            (published(state="held", reasons=(BROKEN,)),),
+            (build_published_package(state="held", reasons=(BROKEN,)),),
             {},
             ("held", "config maintainers", "Broken: it broke", "reconciler explain eu-1/gw"),
             id="held",
         ),
         pytest.param(
-            (published(state="declined"),),
+            (build_published_package(state="declined"),),
             {},
             (
                 "declined",
@@ -180,10 +189,10 @@ def test_a_cluster_is_well_when_nothing_on_it_needs_anybody() -> None:
         ),
     ],
 )
-def test_what_waits_says_for_whom_and_how_to_go_on(
+def test_pending_item_names_the_responsible_people_and_the_next_command(
     report_packages: tuple[ReportPackage, ...], sheet: dict[str, Any], expected: tuple[str, ...]
 ) -> None:
-    pending_item = waiting(of(report_packages[0], **sheet))
+    pending_item = get_pending_item(build_package_report(report_packages[0], **sheet))
 
     assert (
         pending_item.kind,
@@ -193,18 +202,25 @@ def test_what_waits_says_for_whom_and_how_to_go_on(
     ) == expected
 
 
-def test_what_waits_on_many_clusters_is_told_once_with_one_command_for_all() -> None:
-    pending_item = waiting(report(*(cluster(name, drafted(cluster=name)[0]) for name in ("eu-1", "eu-2"))))
+def test_pending_item_of_many_clusters_is_listed_once_with_one_command() -> None:
+    pending_item = get_pending_item(
+        build_report(*(build_cluster(name, build_drafted_package(cluster=name)[0]) for name in ("eu-1", "eu-2")))
+    )
 
     assert [str(report_target) for report_target in pending_item.targets] == ["eu-1/gw", "eu-2/gw"]
     assert pending_item.has_bulk_command
     assert pending_item.format_command(pending_item.targets) == "reconciler propose eu-1/gw eu-2/gw"
 
 
-def test_sentences_that_differ_by_the_name_of_the_cluster_alone_are_one() -> None:
+def test_messages_that_differ_only_by_the_cluster_name_are_merged() -> None:
     blocking_reasons = [BlockingReason("Broken", f"{name}/gw: it broke") for name in ("eu-1", "eu-2")]
-    pending_item = waiting(
-        report(*(cluster(f"eu-{n}", published(state="blocked", reasons=(blocking_reasons[n - 1],))) for n in (1, 2)))
+    pending_item = get_pending_item(
+        build_report(
+            *(
+                build_cluster(f"eu-{n}", build_published_package(state="blocked", reasons=(blocking_reasons[n - 1],)))
+                for n in (1, 2)
+            )
+        )
     )
 
     assert (pending_item.message, pending_item.has_target_names, len(pending_item.targets)) == (
@@ -214,11 +230,12 @@ def test_sentences_that_differ_by_the_name_of_the_cluster_alone_are_one() -> Non
     )
 
 
-def test_what_is_in_the_way_of_many_packages_alike_is_told_once() -> None:
+def test_same_refusal_of_several_packages_is_listed_once() -> None:
     drafts = [
-        drafted(name, unmet=[BlockingReason("GateNotMet", f"{name}: tested is not reported")])[0] for name in ("a", "b")
+        build_drafted_package(name, unmet=[BlockingReason("GateNotMet", f"{name}: tested is not reported")])[0]
+        for name in ("a", "b")
     ]
-    pending_item = waiting(report(cluster("eu-1", *drafts)))
+    pending_item = get_pending_item(build_report(build_cluster("eu-1", *drafts)))
 
     assert (pending_item.packages, pending_item.has_target_names, len(pending_item.change_keys)) == (
         ("a", "b"),
@@ -227,31 +244,37 @@ def test_what_is_in_the_way_of_many_packages_alike_is_told_once() -> None:
     )
 
 
-def test_the_oldest_comes_first_and_what_nobody_dated_last() -> None:
+def test_oldest_item_comes_first_and_undated_item_last() -> None:
     ages = {"a": DAY, "b": DAY - 1, "c": None}
-    drafts = [drafted(name, since=since)[0] for name, since in ages.items()]
+    drafts = [build_drafted_package(name, since=since)[0] for name, since in ages.items()]
 
-    assert [pending_item.packages for pending_item in report(cluster("eu-1", *drafts)).pending_items] == [
+    assert [pending_item.packages for pending_item in build_report(build_cluster("eu-1", *drafts)).pending_items] == [
         ("b",),
         ("a",),
         ("c",),
     ]
 
 
-def test_what_is_on_no_draft_waits_since_nobody_knows_when() -> None:
-    fleet_report = of(published(state="blocked", reasons=(BROKEN,)))
+def test_blocked_package_without_draft_has_no_pending_time() -> None:
+    fleet_report = build_package_report(build_published_package(state="blocked", reasons=(BROKEN,)))
 
-    assert (entry(fleet_report).since, waiting(fleet_report).since) == (DAY, None)
-
-
-def test_a_place_with_odd_letters_is_quoted_in_commands() -> None:
-    assert waiting(of(drafted("a b")[0])).format_command(waiting(of(drafted("a b")[0])).targets).endswith("'eu-1/a b'")
+    assert (get_entry(fleet_report).since, get_pending_item(fleet_report).since) == (DAY, None)
 
 
-def test_an_open_conflict_is_told_with_all_its_sides() -> None:
+def test_target_with_blanks_is_quoted_in_commands() -> None:
+    assert (
+        get_pending_item(build_package_report(build_drafted_package("a b")[0]))
+        .format_command(get_pending_item(build_package_report(build_drafted_package("a b")[0])).targets)
+        .endswith("'eu-1/a b'")
+    )
+
+
+def test_open_conflict_contains_all_sides() -> None:
     status = {**STATUS, "conflicts": [{**CONFLICT, "local": {"deep": [1]}}, {"kind": "no conflict"}]}
-    report_cluster, two = (cluster(name, drafted(cluster=name, status=status)[0]) for name in ("eu-1", "eu-2"))
-    (reported_conflict,) = report(report_cluster, two).conflicts
+    report_cluster, two = (
+        build_cluster(name, build_drafted_package(cluster=name, status=status)[0]) for name in ("eu-1", "eu-2")
+    )
+    (reported_conflict,) = build_report(report_cluster, two).conflicts
 
     assert (reported_conflict.base, reported_conflict.local, reported_conflict.upstream, reported_conflict.chosen) == (
         "1",
@@ -266,12 +289,12 @@ def test_an_open_conflict_is_told_with_all_its_sides() -> None:
     )
 
 
-# changes
+# Changes
 
 
-def changes(*images: tuple[str, str, str]) -> list[tuple[list[str], bool]]:
-    reported_changes = report(
-        *(cluster(name, drafted(cluster=name, old=old, new=new)[0]) for name, old, new in images)
+def list_changes(*images: tuple[str, str, str]) -> list[tuple[list[str], bool]]:
+    reported_changes = build_report(
+        *(build_cluster(name, build_drafted_package(cluster=name, old=old, new=new)[0]) for name, old, new in images)
     ).changes
     return [
         ([place.cluster for place in reported_change.targets], reported_change.has_target_names)
@@ -298,14 +321,12 @@ def changes(*images: tuple[str, str, str]) -> list[tuple[list[str], bool]]:
         ),
     ],
 )
-def test_equal_changes_are_told_once(
-    images: list[tuple[str, str, str]], expected: list[tuple[list[str], bool]]
-) -> None:
-    assert changes(*images) == expected
+def test_equal_changes_are_grouped(images: list[tuple[str, str, str]], expected: list[tuple[list[str], bool]]) -> None:
+    assert list_changes(*images) == expected
 
 
-def test_a_change_is_told_by_resources_with_its_causes_and_its_diff() -> None:
-    (reported_change,) = of(drafted()[0]).changes
+def test_change_contains_resources_causes_and_diff() -> None:
+    (reported_change,) = build_package_report(build_drafted_package()[0]).changes
 
     assert reported_change.summary_lines == ("Deployment web: template.spec.containers[web].image web:1 → web:2",)
     assert (reported_change.action, reported_change.owner, reported_change.causes) == (
@@ -320,28 +341,30 @@ def test_a_change_is_told_by_resources_with_its_causes_and_its_diff() -> None:
     )
 
 
-def test_the_values_of_secrets_are_masked() -> None:
-    report_package, _ = drafted()
+def test_secret_values_are_masked() -> None:
+    report_package, _ = build_drafted_package()
     assert report_package.details is not None
     sheet = replace(
-        report_package.details, before=tree({"s.yaml": secret("hunter2")}), after=tree({"s.yaml": secret("hunter3")})
+        report_package.details,
+        before=build_tree({"s.yaml": format_secret("hunter2")}),
+        after=build_tree({"s.yaml": format_secret("hunter3")}),
     )
-    (reported_change,) = of(replace(report_package, details=sheet)).changes
+    (reported_change,) = build_package_report(replace(report_package, details=sheet)).changes
 
     assert "hunter" not in str(reported_change)
     assert "*****" in str(reported_change.diffs)
 
 
-# explanations
+# Explanations
 
 
-def explained(status: object, names: tuple[str, ...] = ("eu-1",)) -> list[Any]:
-    fleet_report = report(*(cluster(name, published(status=status)) for name in names))  # type: ignore[arg-type]
+def build_explanations(status: object, names: tuple[str, ...] = ("eu-1",)) -> list[Any]:
+    fleet_report = build_report(*(build_cluster(name, build_published_package(status=status)) for name in names))  # type: ignore[arg-type]
     return [*fleet_report.explanations]
 
 
-def test_an_explanation_tells_the_source_and_each_step_of_each_value() -> None:
-    (item,) = explained(STATUS)
+def test_explanation_contains_the_source_and_each_step_of_each_value() -> None:
+    (item,) = build_explanations(STATUS)
 
     assert item.facts == (
         ("owner", "PackageVariant default/edge-gw"),
@@ -355,8 +378,8 @@ def test_an_explanation_tells_the_source_and_each_step_of_each_value() -> None:
     assert item.explain_command == "reconciler explain eu-1/gw"
 
 
-def test_equal_explanations_are_told_once() -> None:
-    (item,) = explained(STATUS, ("eu-1", "eu-2"))
+def test_equal_explanations_are_grouped() -> None:
+    (item,) = build_explanations(STATUS, ("eu-1", "eu-2"))
 
     assert ([target.cluster for target in item.targets], item.has_target_names) == (["eu-1", "eu-2"], False)
 
@@ -370,26 +393,26 @@ def test_equal_explanations_are_told_once() -> None:
         pytest.param({"conflicts": [{"chosen": "me"}], "templates": 7}, id="no-conflicts"),
     ],
 )
-def test_whatever_people_make_of_a_status_file_is_told_or_left_out(status: object) -> None:
-    (item,) = explained(status)
+def test_invalid_status_file_has_no_values(status: object) -> None:
+    (item,) = build_explanations(status)
 
     assert item.values == ()
 
 
-def test_a_value_of_a_secret_that_somebody_wrote_there_is_masked() -> None:
+def test_secret_value_in_a_status_file_is_masked() -> None:
     step = {
         "by": "p",
         "op": "replaced",
         "before": "x",
         "after": {"kind": "Secret", "apiVersion": "v1", "data": {"a": "aHVudGVy"}},
     }
-    (item,) = explained({"overrides": [{"resource": "r", "pointer": "/x", "steps": [step]}]})
+    (item,) = build_explanations({"overrides": [{"resource": "r", "pointer": "/x", "steps": [step]}]})
 
     assert "aHVudGVy" not in str(item)
 
 
-def test_status_files_of_ours_that_differ_in_what_is_not_told_are_alike() -> None:
-    def file(name: str, value: int, tree_id: str) -> bytes:
+def test_status_files_that_differ_only_in_hashes_and_names_are_grouped() -> None:
+    def build_status_file(name: str, value: int, tree_id: str) -> bytes:
         return (
             f"status:\n  repository: {name}\n  trees:\n    base: {tree_id}\n    rendered: {tree_id}\n"
             f"  inputs:\n    config: {tree_id}\n    digest: {tree_id}\n    objects:\n    - kind: ConfigMap\n"
@@ -397,10 +420,16 @@ def test_status_files_of_ours_that_differ_in_what_is_not_told_are_alike() -> Non
             f"  overrides:\n  - resource: r\n    pointer: /x\n    steps:\n    - by: p\n      after: {value}\n"
         ).encode()
 
-    def read(name: str, value: int, tree_id: str) -> ReportCluster:
-        return cluster(name, replace(published(), status_file=file(name, value, tree_id)))
+    def build_cluster_with_status(name: str, value: int, tree_id: str) -> ReportCluster:
+        return build_cluster(
+            name, replace(build_published_package(), status_file=build_status_file(name, value, tree_id))
+        )
 
-    reported_explanations = report(read("eu-1", 1, "aa"), read("eu-2", 1, "bb"), read("eu-3", 2, "aa")).explanations
+    reported_explanations = build_report(
+        build_cluster_with_status("eu-1", 1, "aa"),
+        build_cluster_with_status("eu-2", 1, "bb"),
+        build_cluster_with_status("eu-3", 2, "aa"),
+    ).explanations
 
     assert [
         ([place.cluster for place in reported_explanation.targets], reported_explanation.has_target_names)

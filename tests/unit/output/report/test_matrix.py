@@ -1,4 +1,4 @@
-"""The matrix: which lines it has, what folds, and which way round it stands."""
+"""Tests of the matrix: its lines, folded lines, and its orientation."""
 
 from __future__ import annotations
 
@@ -9,18 +9,20 @@ from reconciler.output.report.page import Matrix, build_matrix
 from reconciler.planning.lifecycle.open_drafts import PackageState
 
 
-def row(cluster: str, states: dict[str, PackageState], **fields: object) -> ClusterRow:
+def build_row(cluster: str, states: dict[str, PackageState], **fields: object) -> ClusterRow:
     entries = {name: MatrixEntry(ReportTarget(cluster, name), state, 1) for name, state in states.items()}
     return ClusterRow(cluster, {"region": "north"}, entries, **fields)  # type: ignore[arg-type]
 
 
-def matrix(*rows: ClusterRow) -> Matrix:
+def build_test_matrix(*rows: ClusterRow) -> Matrix:
     return build_matrix(rows, tuple(sorted({name for cluster_row in rows for name in cluster_row.entries})))
 
 
-def test_lines_are_clusters_and_those_that_are_well_stand_apart() -> None:
-    actual_matrix = matrix(
-        row("a", {"x": "published"}), row("b", {"x": "draft", "y": "published"}), row("c", {}, read_error="gone")
+def test_lines_are_clusters_and_completed_lines_are_separate() -> None:
+    actual_matrix = build_test_matrix(
+        build_row("a", {"x": "published"}),
+        build_row("b", {"x": "draft", "y": "published"}),
+        build_row("c", {}, read_error="gone"),
     )
 
     assert (actual_matrix.axis, actual_matrix.columns) == ("cluster", ("x", "y"))
@@ -30,13 +32,13 @@ def test_lines_are_clusters_and_those_that_are_well_stand_apart() -> None:
     assert actual_matrix.completed_lines[0].entries[1] is None
 
 
-def test_a_line_is_found_by_name_and_label() -> None:
-    assert matrix(row("Berlin", {"x": "draft"})).pending_lines[0].search_text == "berlin region=north"
+def test_search_text_of_a_line_contains_name_and_labels() -> None:
+    assert build_test_matrix(build_row("Berlin", {"x": "draft"})).pending_lines[0].search_text == "berlin region=north"
 
 
-def test_more_packages_than_clusters_stand_in_lines() -> None:
+def test_packages_become_lines_when_there_are_more_packages_than_clusters() -> None:
     states: dict[str, PackageState] = {f"p{number:02}": "published" for number in range(20)}
-    actual_matrix = matrix(row("a", {**states, "p01": "draft"}), row("b", states))
+    actual_matrix = build_test_matrix(build_row("a", {**states, "p01": "draft"}), build_row("b", states))
 
     assert (actual_matrix.axis, actual_matrix.columns, len(actual_matrix.completed_lines)) == (
         "package",
@@ -51,10 +53,12 @@ def test_more_packages_than_clusters_stand_in_lines() -> None:
     [pytest.param(10, 10, id="all-of-a-small-fleet"), pytest.param(2_001, 2, id="of-a-large-one")],
 )
 @pytest.mark.parametrize("state", ["published", "draft"])
-def test_equal_lines_of_a_large_fleet_fold(clusters: int, lines: int, state: PackageState) -> None:
+def test_equal_lines_of_a_large_fleet_are_folded(clusters: int, lines: int, state: PackageState) -> None:
     states: dict[str, PackageState] = {f"p{number}": state for number in range(10)}
-    rows = [row(f"c{number:04}", states) for number in range(clusters - 1)]
-    actual_matrix = matrix(*rows, row("odd", {"p1": state}), row("gone", {}, read_error="unreachable"))
+    rows = [build_row(f"c{number:04}", states) for number in range(clusters - 1)]
+    actual_matrix = build_test_matrix(
+        *rows, build_row("odd", {"p1": state}), build_row("gone", {}, read_error="unreachable")
+    )
     folded = actual_matrix.completed_lines if state == "published" else actual_matrix.pending_lines
 
     assert len([matrix_line for matrix_line in folded if not matrix_line.read_error]) == lines

@@ -1,4 +1,4 @@
-"""The page: nothing is loaded, nothing that people wrote does anything, and every link leads somewhere."""
+"""Tests of the HTML page: it loads nothing, it runs no script from config text, and every link has a target."""
 
 from __future__ import annotations
 
@@ -15,8 +15,16 @@ import pytest
 from reconciler.output.report.model import FleetReport, build_report_data
 from reconciler.output.report.page import format_report_page
 from reconciler.planning.lifecycle.open_drafts import BlockingReason
-from tests.unit.output.report.values import CONFLICT, DAY, STATUS, cluster, drafted, published, report
-from tests.unit.output.world import tree
+from tests.unit.output.builders import build_tree
+from tests.unit.output.report.builders import (
+    CONFLICT,
+    DAY,
+    STATUS,
+    build_cluster,
+    build_drafted_package,
+    build_published_package,
+    build_report,
+)
 
 VOID = {"meta", "br", "wbr", "input"}
 SUMMARY = {
@@ -35,8 +43,8 @@ HOSTILE = [
 ]
 
 
-class Page(HTMLParser):
-    """What a browser finds in a page: elements with their attributes, ids, links, text; and that all is closed."""
+class ParsedPage(HTMLParser):
+    """Elements with attributes, IDs, links and text of a page. It checks that all elements are closed."""
 
     def __init__(self, text: str) -> None:
         super().__init__()
@@ -59,30 +67,30 @@ class Page(HTMLParser):
         if self._open and self._open[-1] not in ("style", "script"):
             self.words.append(data)
 
-    def values(self, attribute: str) -> list[str]:
+    def list_values(self, attribute: str) -> list[str]:
         """Return the values of an attribute."""
         return [value for _, attributes in self.elements if (value := attributes.get(attribute)) is not None]
 
     @property
     def text(self) -> str:
-        """All text that is read, runs of blanks as one."""
+        """All visible text, with runs of blanks collapsed."""
         return " ".join("".join(self.words).split())
 
 
-def whole() -> FleetReport:
-    """A fleet with something in every section."""
+def build_full_report() -> FleetReport:
+    """Return a fleet report with content in every section."""
     status = {**STATUS, "conflicts": [CONFLICT]}
-    blocked = published(state="blocked", reasons=(BlockingReason("Broken", "it broke"),))
-    return report(
-        cluster("eu-1", drafted(status=status)[0], published("other")),
-        cluster("eu-2", blocked),
-        cluster("eu-3", read_error="Repository eu-3: unreachable"),
+    blocked = build_published_package(state="blocked", reasons=(BlockingReason("Broken", "it broke"),))
+    return build_report(
+        build_cluster("eu-1", build_drafted_package(status=status)[0], build_published_package("other")),
+        build_cluster("eu-2", blocked),
+        build_cluster("eu-3", read_error="Repository eu-3: unreachable"),
         summary=SUMMARY,
     )
 
 
-def hostile(text: str) -> FleetReport:
-    """A fleet in which everything that people can write is the text."""
+def build_hostile_report(text: str) -> FleetReport:
+    """Return a fleet report in which every text from outside is the given text."""
     conflict = {**CONFLICT, "file": text, "resource": text, "pointer": text, "local": text, "rule": text}
     step = {"by": text, "where": text, "layer": text, "before": text, "after": text, "expression": text}
     status = {
@@ -91,21 +99,27 @@ def hostile(text: str) -> FleetReport:
         "injected": [{"point": text, "object": text}], "templates": [{"resource": text, "parent": text}],
     }  # fmt: skip
     reason = (BlockingReason(text, text),)
-    report_package, _ = drafted(text, status=status)
+    report_package, _ = build_drafted_package(text, status=status)
     assert report_package.details is not None
     sheet = replace(
-        report_package.details, before=tree({text: "a: 1\n"}), after=tree({text: f"{text}\n"}), causes=(text,)
+        report_package.details,
+        before=build_tree({text: "a: 1\n"}),
+        after=build_tree({text: f"{text}\n"}),
+        causes=(text,),
     )
-    here = cluster(
-        "eu-1", replace(report_package, details=sheet), published("~", "blocked", reasons=reason), labels={text: text}
+    here = build_cluster(
+        "eu-1",
+        replace(report_package, details=sheet),
+        build_published_package("~", "blocked", reasons=reason),
+        labels={text: text},
     )
     finding = {"severity": "error", "code": text, "message": text, "file": text}
     summary = {"findings": [finding], "notReady": [{"object": text, "reason": text, "message": text}]}
-    return report(here, cluster("eu-2", read_error=text), summary=summary)
+    return build_report(here, build_cluster("eu-2", read_error=text), summary=summary)
 
 
-def test_a_page_tells_everything_that_its_report_does() -> None:
-    text = Page(format_report_page(whole(), " --config c")).text
+def test_page_contains_everything_that_its_report_contains() -> None:
+    text = ParsedPage(format_report_page(build_full_report(), " --config c")).text
 
     for item in (
         "3 packages on 3 clusters", "1 cluster cannot be read.", "Repository eu-3: unreachable", "2026-01-02",
@@ -116,27 +130,27 @@ def test_a_page_tells_everything_that_its_report_does() -> None:
         assert item in text
 
 
-def test_links_lead_to_places_that_are_there_and_are_there_once() -> None:
-    page = Page(format_report_page(whole()))
-    ids = Counter(page.values("id"))
+def test_links_have_targets_and_ids_are_unique() -> None:
+    page = ParsedPage(format_report_page(build_full_report()))
+    ids = Counter(page.list_values("id"))
 
     assert max(ids.values()) == 1
-    assert {link.removeprefix("#") for link in page.values("href")} <= ids.keys()
-    assert {label for value in page.values("aria-labelledby") for label in value.split()} <= ids.keys()
+    assert {link.removeprefix("#") for link in page.list_values("href")} <= ids.keys()
+    assert {label for value in page.list_values("aria-labelledby") for label in value.split()} <= ids.keys()
     assert {"change-1", "explanation-1", "pending-1", "conflicts"} <= ids.keys()
 
 
-def test_a_draft_leads_to_its_change_and_its_version_to_what_made_it() -> None:
-    page = format_report_page(whole())
+def test_draft_links_to_its_change_and_version_links_to_its_explanation() -> None:
+    page = format_report_page(build_full_report())
 
     assert re.search(r'<td class="draft"><a href="#change-1">.*?draft</a>.*?<a href="#explanation-\d">v1</a>', page)
     assert re.search(r'<td class="published"><a href="#explanation-\d">v1</a>', page)
     assert re.search(r'<td class="blocked"><a href="#pending-\d">', page)
 
 
-def test_nothing_is_loaded_and_nothing_runs_but_what_the_policy_names() -> None:
-    text = format_report_page(whole())
-    page = Page(text)
+def test_page_loads_nothing_and_runs_only_the_script_of_its_policy() -> None:
+    text = format_report_page(build_full_report())
+    page = ParsedPage(text)
     (policy,) = (item["content"] for tag, item in page.elements if item.get("http-equiv") == "Content-Security-Policy")
     (style,), (script,) = (re.findall(f"<{tag}>(.*?)</{tag}>", text, re.DOTALL) for tag in ("style", "script"))
     hashes = [f"'sha256-{b64encode(sha256(item.encode()).digest()).decode()}'" for item in (style, script)]
@@ -146,18 +160,18 @@ def test_nothing_is_loaded_and_nothing_runs_but_what_the_policy_names() -> None:
     )
     assert not {"src", "style", "srcset", "action"} & {name for _, item in page.elements for name in item}
     assert not [name for _, item in page.elements for name in item if name.startswith("on")]
-    assert all(link.startswith("#") for link in page.values("href"))
+    assert all(link.startswith("#") for link in page.list_values("href"))
     assert "url(" not in style
     assert "@import" not in style
 
 
 @pytest.mark.parametrize("text", HOSTILE)
-def test_whatever_people_write_is_only_text(text: str) -> None:
-    page = Page(format_report_page(hostile(text), f" --config {text}"))
-    plain = Page(format_report_page(hostile("plain"), " --config plain"))
+def test_hostile_text_does_not_change_the_elements(text: str) -> None:
+    page = ParsedPage(format_report_page(build_hostile_report(text), f" --config {text}"))
+    plain = ParsedPage(format_report_page(build_hostile_report("plain"), " --config plain"))
 
-    def shape(value: Page) -> list[tuple[str, list[str]]]:
-        # a name may be broken at its slashes, and a file with other line ends has more lines
+    def get_page_shape(value: ParsedPage) -> list[tuple[str, list[str]]]:
+        # A name can be broken at its slashes, and a file with other line ends has more lines.
         values = [
             element
             for element in value.elements
@@ -165,24 +179,24 @@ def test_whatever_people_write_is_only_text(text: str) -> None:
         ]
         return [(tag, sorted(attributes)) for tag, attributes in values]
 
-    assert shape(page) == shape(plain)
+    assert get_page_shape(page) == get_page_shape(plain)
     assert not re.search("[\u202a-\u202e\u2066-\u2069\0\x1b]", page.text)
 
 
-def test_equal_reports_are_equal_pages() -> None:
-    assert format_report_page(whole()) == format_report_page(whole())
-    assert json.dumps(build_report_data(whole())) == json.dumps(build_report_data(whole()))
+def test_equal_reports_have_equal_pages() -> None:
+    assert format_report_page(build_full_report()) == format_report_page(build_full_report())
+    assert json.dumps(build_report_data(build_full_report())) == json.dumps(build_report_data(build_full_report()))
 
 
-def test_an_empty_fleet_is_a_page_too() -> None:
-    text = Page(format_report_page(report())).text
+def test_empty_fleet_has_a_page() -> None:
+    text = ParsedPage(format_report_page(build_report())).text
 
     assert "0 packages on 0 clusters: the config contains no clusters." in text
     assert "No work is pending." in text
 
 
-def test_the_data_names_changes_and_explanations_by_keys_that_are_there() -> None:
-    data = json.loads(json.dumps(build_report_data(whole())))
+def test_data_refers_to_existing_changes_and_explanations() -> None:
+    data = json.loads(json.dumps(build_report_data(build_full_report())))
     packages = [package for row in data["clusters"] for package in row["packages"]]
 
     assert {package["change"] for package in packages if "change" in package} == {
@@ -199,11 +213,11 @@ def test_the_data_names_changes_and_explanations_by_keys_that_are_there() -> Non
     assert DAY == 1_767_312_000
 
 
-def test_diffs_end_where_there_is_no_more_room(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_diffs_beyond_the_line_limit_are_omitted(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("reconciler.output.report.builder._MAX_DIFF_LINES", 1)
-    drafts = [drafted(name, new=f"web:{name}")[0] for name in ("a", "b")]
-    first, second = report(cluster("eu-1", *drafts)).changes
+    drafts = [build_drafted_package(name, new=f"web:{name}")[0] for name in ("a", "b")]
+    first, second = build_report(build_cluster("eu-1", *drafts)).changes
 
     assert (bool(first.diffs), first.is_diff_omitted) == (True, False)
     assert (second.diffs, second.is_diff_omitted) == ((), True)
-    assert "The diff is omitted" in format_report_page(report(cluster("eu-1", *drafts)))
+    assert "The diff is omitted" in format_report_page(build_report(build_cluster("eu-1", *drafts)))

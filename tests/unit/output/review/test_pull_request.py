@@ -1,4 +1,4 @@
-"""The words of pull requests: what must stay ours, what is people's, and that nothing in them is obeyed."""
+"""Tests of the text of pull requests: the generated block, the text of people around it, and escaped input."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ NEWER = PullRequestText("c1/web: clone v2", "0123456789ab", (), ("### web 2",), 
         (["`@all`"], "Same change as 1 other, `0123456789ab`: `` `@all` ``."),
     ],
 )  # fmt: skip
-def test_equal_changes_say_so(values: list[str], expected: str) -> None:
+def test_equal_changes_are_described_once(values: list[str], expected: str) -> None:
     assert WORDS.format_body(values).splitlines()[1] == expected
 
 
-def test_what_people_write_around_our_words_stays() -> None:
+def test_text_around_the_generated_block_stays() -> None:
     standing = f"Before.\n{WORDS.format_body([])}\nAfter."
     assert replace_generated_block(standing, NEWER.format_body([])) == f"Before.\n{NEWER.format_body([])}\nAfter."
 
@@ -44,7 +44,7 @@ def test_what_people_write_around_our_words_stays() -> None:
         pytest.param("", id="nothing"),
     ],
 )
-def test_what_is_no_reason_to_write(standing: str) -> None:
+def test_unchanged_or_missing_block_is_not_written(standing: str) -> None:
     assert replace_generated_block(standing, WORDS.format_body([])) is None
     assert has_generated_block(standing) == ("reconciler:begin" in standing)
 
@@ -61,12 +61,12 @@ def test_what_is_no_reason_to_write(standing: str) -> None:
         ([BlockingReason("GateNotMet", "a\nb")], "GateNotMet: a⏎b"),
     ],
 )
-def test_a_verdict_is_one_line(reasons: list[BlockingReason], expected: str) -> None:
+def test_verdict_is_one_line(reasons: list[BlockingReason], expected: str) -> None:
     words = PullRequestText("", "", tuple(reasons), (), "")
     assert (words.can_publish(), words.format_verdict()) == (not reasons, expected)
 
 
-def test_accepted_conflicts_are_no_fault_any_more_and_gates_stay_one() -> None:
+def test_accepted_conflicts_do_not_block_but_gates_do() -> None:
     conflicts, gate = (BlockingReason("ConflictsNotAccepted", "web"),), (BlockingReason("GateNotMet", "web: tested"),)
     words = PullRequestText("", "", (), (), "", conflicts)
     gated = PullRequestText("", "", gate, (), "", conflicts)
@@ -84,7 +84,7 @@ def test_accepted_conflicts_are_no_fault_any_more_and_gates_stay_one() -> None:
     )
 
 
-def test_a_long_verdict_is_cut_to_what_a_check_holds() -> None:
+def test_long_verdict_is_truncated_to_the_width_of_a_check() -> None:
     words = PullRequestText(
         "", "", (BlockingReason("GateNotMet", "x" * 500), BlockingReason("GateNotMet", "y")), (), ""
     )

@@ -70,7 +70,7 @@ WORD_OR_NOTHING = [{"enum": ["yes", "no"]}, {"type": ["string", "null"], "maxLen
         ),
     ],
 )
-def test_expand(node: dict[str, Any], schema: dict[str, Any]) -> None:
+def test_expand_notation(node: dict[str, Any], schema: dict[str, Any]) -> None:
     expanded = expand(node, {"word": {"enum": ["yes", "no"], "description": "A word."}})
 
     assert expanded == schema

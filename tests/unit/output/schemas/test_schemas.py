@@ -38,32 +38,32 @@ POLICY = {"apiVersion": "core.kubeadmiral.io/v1alpha1", "kind": "ClusterOverride
 
 
 @pytest.mark.parametrize("kind", [*KINDS, SHOP], ids=lambda kind: kind.name)
-def test_every_schema_is_one(kind: Kind) -> None:
+def test_every_schema_is_valid_and_documented(kind: Kind) -> None:
     Draft7Validator.check_schema(build_kind_schema(kind))
 
-    assert [at for at, item in fields(kind.body) if not item["description"].endswith((".", "…"))] == []
+    assert [at for at, item in list_fields(kind.body) if not item["description"].endswith((".", "…"))] == []
     assert "$ref" not in json.dumps(kind.body)
-    # it is of its own dialect, and no part of it of another
+    # The schema declares its dialect once, and no part of it declares another dialect.
     assert json.dumps(build_kind_schema(kind)).count("$schema") == 1
 
 
-def fields(schema: Mapping[str, Any], at: str = "") -> Iterator[tuple[str, Mapping[str, Any]]]:
+def list_fields(schema: Mapping[str, Any], at: str = "") -> Iterator[tuple[str, Mapping[str, Any]]]:
     for name, item in schema.get("properties", {}).items():
         yield f"{at}.{name}".lstrip("."), item
-        yield from fields(item, f"{at}.{name}".lstrip("."))
+        yield from list_fields(item, f"{at}.{name}".lstrip("."))
     for key in ("items", "then", "else", "additionalProperties"):
         if isinstance(schema.get(key), dict):
-            yield from fields(schema[key], at)
+            yield from list_fields(schema[key], at)
     for item in schema.get("anyOf", ()):
-        yield from fields(item, at)
+        yield from list_fields(item, at)
 
 
-def test_every_kind_that_is_read_has_a_schema() -> None:
-    # nobody writes a Placement: it is what owns the resources of a namespace
+def test_every_read_kind_has_a_schema() -> None:
+    # No user writes a Placement. It is the internal owner of the resources of a namespace.
     assert READ_KINDS - {kind.name for kind in KINDS} == {"Placement"}
 
 
-def test_no_kind_is_there_twice() -> None:
+def test_kinds_are_unique() -> None:
     assert len({(kind.group, kind.name) for kind in KINDS}) == len(KINDS)
 
 
@@ -93,13 +93,13 @@ def test_no_kind_is_there_twice() -> None:
         ),
     ],
 )
-def test_the_index_picks_by_kind(document: dict[str, Any], is_valid: bool) -> None:
+def test_index_selects_the_schema_by_kind(document: dict[str, Any], is_valid: bool) -> None:
     index = build_index_schema([*KINDS, SHOP])
 
     assert jsonschema_rs.validator_for(index).is_valid(document) is is_valid
 
 
-def test_files_lie_where_validators_look_for_crds() -> None:
+def test_schema_files_have_the_paths_of_crd_validators() -> None:
     files = build_schema_files([*KINDS, SHOP], {"title": "Settings"})
 
     assert [*files][:2] == ["all.json", "settings.json"]
@@ -115,13 +115,13 @@ def test_files_lie_where_validators_look_for_crds() -> None:
         pytest.param("PluginPresets", None, id="not-of-many"),
     ],
 )
-def test_schema_named(name: str, title: str | None) -> None:
+def test_find_schema_by_name(name: str, title: str | None) -> None:
     schema = find_schema(name, KINDS)
 
     assert (schema or {}).get("title") == title
 
 
-def test_kinds_are_listed_by_their_groups() -> None:
+def test_kinds_are_listed_by_group() -> None:
     lines = format_kind_lines([*KINDS, SHOP])
 
     assert "  ShopApp                   A component of the type shop-app." in lines

@@ -1,4 +1,4 @@
-"""Conflicts in words."""
+"""Tests of the text of conflicts."""
 
 from dataclasses import replace
 
@@ -31,11 +31,11 @@ PLACE = "web.yaml: Deployment default/web: spec.replicas"
         ),
     ],
 )
-def test_each_conflict_is_a_line(conflict: Conflict, expected: str) -> None:
+def test_each_conflict_is_one_line(conflict: Conflict, expected: str) -> None:
     assert format_conflicts([conflict], 5) == (expected,)
 
 
-def test_many_conflicts_are_counted() -> None:
+def test_conflicts_beyond_the_limit_are_counted() -> None:
     lines = format_conflicts([replace(REPLICAS, pointer=f"/{index}") for index in range(7)], 5)
 
     assert (len(lines), lines[-1]) == (6, "and 2 more")

@@ -15,20 +15,20 @@ from reconciler.output.status.status_branch import StatusCache, build_status_fil
 from reconciler.planning.decide.fleet_plan import FleetPlan
 from reconciler.planning.decide.package_decision import READY_CONDITION, VALID_CONDITION
 from reconciler.planning.model.outcomes import Draft, PackageRender
-from tests.unit.output.world import (
+from tests.unit.output.builders import (
     COMMIT,
     GROUP,
     TREE,
-    blocked,
-    destination_plan,
-    draft,
-    fleet,
-    held,
-    key,
-    leaving,
-    owner,
-    unchanged,
-    variant,
+    build_blocked,
+    build_draft,
+    build_fleet_plan,
+    build_held_removal,
+    build_key,
+    build_owner,
+    build_removal,
+    build_target_plan,
+    build_unchanged,
+    build_variant,
 )
 
 GW = "objects/default/PackageVariant/edge-gw.yaml"
@@ -41,31 +41,35 @@ SITE = "object x.io/v1 Site default berlin"
 ASKED = {SITE: "sha256:1", "object x.io/v1 Site default paris": "absent", "variant": "sha256:2"}
 
 
-def loaded(files: Mapping[str, bytes], path: str) -> dict[str, Any]:
+def read_document(files: Mapping[str, bytes], path: str) -> dict[str, Any]:
     return parse_yaml(files[path]).documents[0].data
 
 
-def status(files: Mapping[str, bytes], path: str) -> dict[str, Any]:
-    return loaded(files, path)["status"]
+def read_status(files: Mapping[str, bytes], path: str) -> dict[str, Any]:
+    return read_document(files, path)["status"]
 
 
-def condition(files: Mapping[str, bytes], path: str, name: str) -> tuple[str, str]:
-    result = next(item for item in status(files, path)["conditions"] if item["type"] == name)
+def read_condition(files: Mapping[str, bytes], path: str, name: str) -> tuple[str, str]:
+    result = next(item for item in read_status(files, path)["conditions"] if item["type"] == name)
     return result["status"], result["reason"]
 
 
-def a_draft(rendered: PackageRender | None = None, **fields: Any) -> Draft:
-    return draft({}, {"a": "x"}, task="clone", causes=("variant",), trace=ASKED, rendered=rendered, **fields)
+def build_clone_draft(rendered: PackageRender | None = None, **fields: Any) -> Draft:
+    return build_draft({}, {"a": "x"}, task="clone", causes=("variant",), trace=ASKED, rendered=rendered, **fields)
 
 
-def of_set(*names: str, ready: bool = True, remaining: bool = False) -> FleetPlan:
-    """A set with children of these names; those that are not ready are blocked."""
-    variants = [variant(name, package=name, made_by="edge") for name in names]
-    outcomes = [unchanged(item) if ready else blocked(item) for item in variants]
+def build_set_plan(*names: str, ready: bool = True, remaining: bool = False) -> FleetPlan:
+    """Return the plan of a set with these children. Children that are not ready are blocked."""
+    variants = [build_variant(name, package=name, made_by="edge") for name in names]
+    outcomes = [build_unchanged(item) if ready else build_blocked(item) for item in variants]
     children = tuple(item.owner.key for item in variants)
     targets = [{"repo": "eu-1", "package": name, "packageVariant": name, "targetIndex": 0} for name in names]
     own = ConfigStatus(
-        key("PackageVariantSet", "edge"), f"{GROUP}/v1alpha2", (SET_READY,), {"targets": targets}, children=children
+        build_key("PackageVariantSet", "edge"),
+        f"{GROUP}/v1alpha2",
+        (SET_READY,),
+        {"targets": targets},
+        children=children,
     )
     config_statuses = [
         ConfigStatus(
@@ -78,11 +82,11 @@ def of_set(*names: str, ready: bool = True, remaining: bool = False) -> FleetPla
         statuses=(own, *config_statuses),
         kept_owners=frozenset({own.key}) if remaining else frozenset(),
     )
-    return fleet(destination_plan(*outcomes), room=room)
+    return build_fleet_plan(build_target_plan(*outcomes), room=room)
 
 
-def test_a_variant_written_by_hand_has_its_identity_and_its_status() -> None:
-    files = build_status_files(fleet(destination_plan(a_draft())), {})
+def test_hand_written_variant_has_only_identity_and_status() -> None:
+    files = build_status_files(build_fleet_plan(build_target_plan(build_clone_draft())), {})
 
     assert files[GW].decode() == (
         "apiVersion: config.porch.kpt.dev/v1alpha1\n"
@@ -127,8 +131,8 @@ def test_a_variant_written_by_hand_has_its_identity_and_its_status() -> None:
     )
 
 
-def test_a_generated_variant_stands_there_whole() -> None:
-    data = loaded(build_status_files(of_set("one"), {}), "objects/default/PackageVariant/one.yaml")
+def test_generated_variant_is_written_completely() -> None:
+    data = read_document(build_status_files(build_set_plan("one"), {}), "objects/default/PackageVariant/one.yaml")
 
     assert list(data) == ["apiVersion", "kind", "metadata", "spec", "status"]
     assert data["spec"] == {"upstream": {"repo": "catalog"}}
@@ -141,32 +145,40 @@ STALLED = (Condition("Stalled", "True", "ValidationError", "no"), Condition("Rea
 @pytest.mark.parametrize(
     ("plan", "expected"),
     [
-        pytest.param(fleet(destination_plan(a_draft())), [("True", "NoErrors"), ("False", "Valid")], id="drafted"),
         pytest.param(
-            fleet(destination_plan(unchanged(variant()))), [("True", "NoErrors"), ("False", "Valid")], id="published"
+            build_fleet_plan(build_target_plan(build_clone_draft())),
+            [("True", "NoErrors"), ("False", "Valid")],
+            id="drafted",
         ),
         pytest.param(
-            fleet(destination_plan(blocked(variant()))), [("False", "Error"), ("False", "Valid")], id="blocked"
+            build_fleet_plan(build_target_plan(build_unchanged(build_variant()))),
+            [("True", "NoErrors"), ("False", "Valid")],
+            id="published",
         ),
         pytest.param(
-            fleet(room=ControllerResult(stalled=(StalledVariant(owner(), STALLED, ()),))),
+            build_fleet_plan(build_target_plan(build_blocked(build_variant()))),
+            [("False", "Error"), ("False", "Valid")],
+            id="blocked",
+        ),
+        pytest.param(
+            build_fleet_plan(room=ControllerResult(stalled=(StalledVariant(build_owner(), STALLED, ()),))),
             [("False", "Error"), ("True", "ValidationError")],
             id="stalled",
         ),
         pytest.param(
-            fleet(
-                destination_plan(findings=[Finding("DestinationMissing", "it is gone")]),
-                room=ControllerResult((variant(),)),
+            build_fleet_plan(
+                build_target_plan(findings=[Finding("DestinationMissing", "it is gone")]),
+                room=ControllerResult((build_variant(),)),
             ),
             [("False", "Error"), ("False", "Valid")],
             id="its-destination-is-gone",
         ),
     ],
 )
-def test_the_conditions_of_an_owner(plan: FleetPlan, expected: list[tuple[str, str]]) -> None:
+def test_conditions_of_an_owner(plan: FleetPlan, expected: list[tuple[str, str]]) -> None:
     files = build_status_files(plan, {})
 
-    assert [condition(files, GW, name) for name in ("Ready", "Stalled")] == expected
+    assert [read_condition(files, GW, name) for name in ("Ready", "Stalled")] == expected
 
 
 @pytest.mark.parametrize(
@@ -176,67 +188,82 @@ def test_the_conditions_of_an_owner(plan: FleetPlan, expected: list[tuple[str, s
         pytest.param("edge/gw", "eu-1.edge.gw.packagevariant-3", id="slashes-become-dots"),
     ],
 )
-def test_the_name_of_a_downstream_target(package: str, expected: str) -> None:
-    files = build_status_files(fleet(destination_plan(a_draft(desired_variant=variant(package=package)))), {})
+def test_name_of_a_downstream_target(package: str, expected: str) -> None:
+    files = build_status_files(
+        build_fleet_plan(build_target_plan(build_clone_draft(desired_variant=build_variant(package=package)))), {}
+    )
 
-    assert status(files, GW)["downstreamTargets"][0]["name"] == expected
+    assert read_status(files, GW)["downstreamTargets"][0]["name"] == expected
 
 
-def test_a_package_that_belongs_to_somebody_else_is_no_target() -> None:
-    target_plan = destination_plan(blocked(variant()))
-    other = unchanged(variant("other")).record
+def test_package_of_another_owner_is_no_target() -> None:
+    target_plan = build_target_plan(build_blocked(build_variant()))
+    other = build_unchanged(build_variant("other")).record
     target_plan = replace(target_plan, next_state=replace(target_plan.next_state, packages={"gw": other}))
 
-    assert "downstreamTargets" not in status(build_status_files(fleet(target_plan), {}), GW)
+    assert "downstreamTargets" not in read_status(build_status_files(build_fleet_plan(target_plan), {}), GW)
 
 
-def test_what_waits_for_a_proposal_says_so() -> None:
+def test_package_with_a_proposed_draft_is_pending() -> None:
     waiting = Condition("Ready", "False", "DownstreamProposed", "it is proposed")
-    outcome = replace(blocked(variant()), conditions=(VALID_CONDITION, waiting))
+    outcome = replace(build_blocked(build_variant()), conditions=(VALID_CONDITION, waiting))
 
-    assert status(build_status_files(fleet(destination_plan(outcome)), {}), GW)["pending"] == ["it is proposed"]
+    assert read_status(build_status_files(build_fleet_plan(build_target_plan(outcome)), {}), GW)["pending"] == [
+        "it is proposed"
+    ]
 
 
-def gated() -> PackageRender:
+def build_gated_render() -> PackageRender:
     return PackageRender(FileTree(), (Condition("Rendered", "False", "RenderFailed", "no starlark"),), ("Rendered",))
 
 
-@pytest.mark.parametrize("rendered", [pytest.param(None, id="rendered"), pytest.param(gated(), id="gated")])
-def test_a_second_pass_over_the_same_world_writes_nothing(rendered: PackageRender | None) -> None:
-    first = a_draft(rendered)
-    plan = destination_plan(first)
+@pytest.mark.parametrize(
+    "rendered", [pytest.param(None, id="rendered"), pytest.param(build_gated_render(), id="gated")]
+)
+def test_second_pass_over_the_same_fleet_writes_nothing(rendered: PackageRender | None) -> None:
+    first = build_clone_draft(rendered)
+    plan = build_target_plan(first)
     drafted = replace(
-        unchanged(variant(), "drafted"), record=replace(unchanged(variant(), "drafted").record, trace=ASKED)
+        build_unchanged(build_variant(), "drafted"),
+        record=replace(build_unchanged(build_variant(), "drafted").record, trace=ASKED),
     )
-    before = build_status_files(fleet(plan, as_of=THEN), {})
+    before = build_status_files(build_fleet_plan(plan, as_of=THEN), {})
 
-    assert build_status_files(fleet(destination_plan(drafted), as_of=NOW), before) == before
-
-
-def test_times_move_only_with_the_status_of_their_condition() -> None:
-    before = build_status_files(fleet(destination_plan(blocked(variant(), "no")), as_of=THEN), {})
-    other_words = build_status_files(fleet(destination_plan(blocked(variant(), "still no")), as_of=NOW), before)
-    cured = build_status_files(fleet(destination_plan(unchanged(variant())), as_of=NOW), before)
-
-    assert [item["lastTransitionTime"] for item in status(other_words, GW)["conditions"]] == [THEN_TEXT, THEN_TEXT]
-    assert [item["lastTransitionTime"] for item in status(cured, GW)["conditions"]] == [NOW_TEXT, THEN_TEXT]
+    assert build_status_files(build_fleet_plan(build_target_plan(drafted), as_of=NOW), before) == before
 
 
-def times(files: Mapping[str, bytes]) -> list[str | None]:
-    return [item.get("lastTransitionTime") for item in status(files, GW)["conditions"]]
+def test_times_change_only_with_the_status_of_their_condition() -> None:
+    before = build_status_files(
+        build_fleet_plan(build_target_plan(build_blocked(build_variant(), "no")), as_of=THEN), {}
+    )
+    other_words = build_status_files(
+        build_fleet_plan(build_target_plan(build_blocked(build_variant(), "still no")), as_of=NOW), before
+    )
+    cured = build_status_files(build_fleet_plan(build_target_plan(build_unchanged(build_variant())), as_of=NOW), before)
+
+    assert [item["lastTransitionTime"] for item in read_status(other_words, GW)["conditions"]] == [THEN_TEXT, THEN_TEXT]
+    assert [item["lastTransitionTime"] for item in read_status(cured, GW)["conditions"]] == [NOW_TEXT, THEN_TEXT]
+
+
+def list_transition_times(files: Mapping[str, bytes]) -> list[str | None]:
+    return [item.get("lastTransitionTime") for item in read_status(files, GW)["conditions"]]
 
 
 def test_an_unknown_date_is_omitted() -> None:
-    undated = build_status_files(fleet(destination_plan(blocked(variant())), as_of=FALLBACK_COMMIT_SECONDS), {})
-    dated = build_status_files(fleet(destination_plan(unchanged(variant())), as_of=NOW), undated)
+    undated = build_status_files(
+        build_fleet_plan(build_target_plan(build_blocked(build_variant())), as_of=FALLBACK_COMMIT_SECONDS), {}
+    )
+    dated = build_status_files(
+        build_fleet_plan(build_target_plan(build_unchanged(build_variant())), as_of=NOW), undated
+    )
 
     assert b"lastTransitionTime" not in undated[GW]
     # Ready became True at a known date. The date of Stalled stays unknown, because its status is the same.
-    assert times(dated) == [NOW_TEXT, None]
+    assert list_transition_times(dated) == [NOW_TEXT, None]
 
 
 def test_a_second_pass_without_a_date_writes_nothing() -> None:
-    plan = fleet(destination_plan(blocked(variant())), as_of=FALLBACK_COMMIT_SECONDS)
+    plan = build_fleet_plan(build_target_plan(build_blocked(build_variant())), as_of=FALLBACK_COMMIT_SECONDS)
     before = build_status_files(plan, {})
 
     assert build_status_files(plan, before) is before
@@ -244,20 +271,22 @@ def test_a_second_pass_without_a_date_writes_nothing() -> None:
 
 
 def test_a_known_date_stays_when_a_pass_reads_no_commit_with_a_date() -> None:
-    before = build_status_files(fleet(destination_plan(blocked(variant())), as_of=THEN), {})
-    cured = build_status_files(fleet(destination_plan(unchanged(variant())), as_of=FALLBACK_COMMIT_SECONDS), before)
+    before = build_status_files(build_fleet_plan(build_target_plan(build_blocked(build_variant())), as_of=THEN), {})
+    cured = build_status_files(
+        build_fleet_plan(build_target_plan(build_unchanged(build_variant())), as_of=FALLBACK_COMMIT_SECONDS), before
+    )
 
-    assert times(cured) == [None, THEN_TEXT]
+    assert list_transition_times(cured) == [None, THEN_TEXT]
 
 
 def test_the_substitute_date_of_earlier_versions_is_removed() -> None:
-    plan = fleet(destination_plan(blocked(variant())), as_of=THEN)
+    plan = build_fleet_plan(build_target_plan(build_blocked(build_variant())), as_of=THEN)
     before = {
         path: status_file.replace(THEN_TEXT.encode(), b"2000-01-01T00:00:00Z")
         for path, status_file in build_status_files(plan, {}).items()
     }
 
-    assert times(build_status_files(plan, before)) == [None, None]
+    assert list_transition_times(build_status_files(plan, before)) == [None, None]
 
 
 @pytest.mark.parametrize(
@@ -271,20 +300,22 @@ def test_the_substitute_date_of_earlier_versions_is_removed() -> None:
         pytest.param(b"status: {conditions: [{type: [1]}], downstreamTargets: [{name: {}}]}", id="lists-for-names"),
     ],
 )
-def test_a_spoilt_file_is_written_anew(content: bytes) -> None:
-    plan = fleet(destination_plan(a_draft()))
+def test_invalid_status_file_is_written_again(content: bytes) -> None:
+    plan = build_fleet_plan(build_target_plan(build_clone_draft()))
 
     assert build_status_files(plan, {GW: content}) == build_status_files(plan, {})
 
 
-def test_what_is_no_more_is_dropped() -> None:
-    assert GW not in build_status_files(fleet(), build_status_files(fleet(destination_plan(a_draft())), {}))
+def test_status_of_a_deleted_object_is_removed() -> None:
+    assert GW not in build_status_files(
+        build_fleet_plan(), build_status_files(build_fleet_plan(build_target_plan(build_clone_draft())), {})
+    )
 
 
-def test_what_an_unreadable_file_may_still_hold_stays() -> None:
-    before = build_status_files(fleet(destination_plan(a_draft())), {})
+def test_status_of_an_object_in_an_unreadable_file_stays() -> None:
+    before = build_status_files(build_fleet_plan(build_target_plan(build_clone_draft())), {})
 
-    assert build_status_files(replace(fleet(), is_complete=False), before)[GW] == before[GW]
+    assert build_status_files(replace(build_fleet_plan(), is_complete=False), before)[GW] == before[GW]
 
 
 @pytest.mark.parametrize(
@@ -294,14 +325,14 @@ def test_what_an_unreadable_file_may_still_hold_stays() -> None:
         pytest.param(False, ("False", "NotReady"), (2, 0, 2), id="none-ready"),
     ],
 )
-def test_a_set_knows_how_its_variants_stand(
+def test_set_counts_its_ready_and_failed_variants(
     ready: bool, variants_ready: tuple[str, str], counts: tuple[int, int, int]
 ) -> None:
-    files = build_status_files(of_set("one", "two", ready=ready), {})
-    result = status(files, SET)
+    files = build_status_files(build_set_plan("one", "two", ready=ready), {})
+    result = read_status(files, SET)
 
-    assert condition(files, SET, "VariantsReady") == variants_ready
-    assert condition(files, SET, "Ready") == ("True", "Reconciled")
+    assert read_condition(files, SET, "VariantsReady") == variants_ready
+    assert read_condition(files, SET, "Ready") == ("True", "Reconciled")
     assert (result["desired"], result["ready"], result["failed"]) == counts
     assert [target["ready"] for target in result["targets"]] == [ready, ready]
 
@@ -309,31 +340,31 @@ def test_a_set_knows_how_its_variants_stand(
 @pytest.mark.parametrize(
     ("plan", "limit", "written"),
     [
-        pytest.param(of_set("one", "two"), 2, 2, id="up-to-the-limit-all-are-written"),
-        pytest.param(of_set("one", "two"), 1, 0, id="above-it-healthy-ones-are-counted"),
-        pytest.param(of_set("one", "two", ready=False), 1, 2, id="the-others-are-always-written"),
+        pytest.param(build_set_plan("one", "two"), 2, 2, id="up-to-the-limit-all-are-written"),
+        pytest.param(build_set_plan("one", "two"), 1, 0, id="above-it-healthy-ones-are-counted"),
+        pytest.param(build_set_plan("one", "two", ready=False), 1, 2, id="the-others-are-always-written"),
     ],
 )
-def test_a_large_sets_healthy_variants_are_counted(plan: FleetPlan, limit: int, written: int) -> None:
+def test_ready_variants_of_a_large_set_are_only_counted(plan: FleetPlan, limit: int, written: int) -> None:
     files = build_status_files(plan, {}, limit)
 
     assert sum("/PackageVariant/" in path for path in files) == written
-    assert status(files, SET)["desired"] == 2
+    assert read_status(files, SET)["desired"] == 2
 
 
-def test_a_gated_variant_of_a_large_set_is_written() -> None:
-    plan = of_set("one", "two")
-    outcome = replace(a_draft(gated()), variant=plan.controller_result.variants[0])
+def test_gated_variant_of_a_large_set_is_written() -> None:
+    plan = build_set_plan("one", "two")
+    outcome = replace(build_clone_draft(build_gated_render()), variant=plan.controller_result.variants[0])
     outcome = replace(outcome, record=replace(outcome.record, owner=outcome.variant.owner))
     files = build_status_files(
-        replace(plan, targets=(destination_plan(outcome, *plan.targets[0].outcomes[1:]),)), {}, 1
+        replace(plan, targets=(build_target_plan(outcome, *plan.targets[0].outcomes[1:]),)), {}, 1
     )
 
     assert [path for path in files if "/PackageVariant/" in path] == ["objects/default/PackageVariant/one.yaml"]
 
 
-def test_a_maker_that_lists_no_targets_counts_its_children() -> None:
-    plan = of_set("one")
+def test_parent_without_targets_counts_its_children() -> None:
+    plan = build_set_plan("one")
     own, config_status = plan.controller_result.statuses
     files = build_status_files(
         replace(
@@ -342,27 +373,29 @@ def test_a_maker_that_lists_no_targets_counts_its_children() -> None:
         {},
     )
 
-    assert "targets" not in status(files, SET)
-    assert status(files, SET)["ready"] == 1
+    assert "targets" not in read_status(files, SET)
+    assert read_status(files, SET)["ready"] == 1
 
 
-def test_a_name_with_blanks_is_one_name() -> None:
-    requested_draft = draft({}, {"a": "x"}, trace={"object v1 ConfigMap default a b": "absent"})
+def test_name_with_blanks_is_one_name() -> None:
+    requested_draft = build_draft({}, {"a": "x"}, trace={"object v1 ConfigMap default a b": "absent"})
 
     assert (
-        status(build_status_files(fleet(destination_plan(requested_draft)), {}), GW)["contextDependencies"][0]["name"]
+        read_status(build_status_files(build_fleet_plan(build_target_plan(requested_draft)), {}), GW)[
+            "contextDependencies"
+        ][0]["name"]
         == "a b"
     )
 
 
-def test_the_variants_of_a_set_that_failed_stay_as_they_are() -> None:
-    whole = of_set("one")
+def test_variant_status_of_a_failed_set_stays() -> None:
+    whole = build_set_plan("one")
     reference = {"ownerReferences": [{"kind": "PackageVariantSet", "name": "edge"}]}
     own, config_status = whole.controller_result.statuses
     room = replace(whole.controller_result, statuses=(own, replace(config_status, metadata=reference)))
     before = build_status_files(replace(whole, controller_result=room), {})
     failed = replace(own, conditions=(Condition("Ready", "False", "RenderError", "no"),), fields={}, children=())
-    after = fleet(room=ControllerResult(statuses=(failed,), kept_owners=frozenset({own.key})))
+    after = build_fleet_plan(room=ControllerResult(statuses=(failed,), kept_owners=frozenset({own.key})))
 
     text = "objects/default/PackageVariant/one.yaml"
     assert build_status_files(after, before)[text] == before[text]
@@ -371,24 +404,28 @@ def test_the_variants_of_a_set_that_failed_stay_as_they_are() -> None:
     )
 
 
-def test_an_object_that_is_told_of_twice_is_listed_by_its_last_word() -> None:
-    target_plan = destination_plan(findings=[Finding("DestinationMissing", "it is gone")])
+def test_object_with_two_statuses_is_listed_by_the_last_status() -> None:
+    target_plan = build_target_plan(findings=[Finding("DestinationMissing", "it is gone")])
     ready = Condition("Ready", "True", "Reconciled", "fine")
     config_status = ConfigStatus(target_plan.target.key, "config.porch.kpt.dev/v1alpha1", (ready,))
 
-    def listed(room: ControllerResult) -> object:
-        return loaded(build_status_files(fleet(target_plan, room=room), {}), "summary.yaml")["totals"]["notReady"]
+    def count_not_ready(room: ControllerResult) -> object:
+        return read_document(build_status_files(build_fleet_plan(target_plan, room=room), {}), "summary.yaml")[
+            "totals"
+        ]["notReady"]
 
-    assert (listed(ControllerResult()), listed(ControllerResult(statuses=(config_status,)))) == (1, 0)
+    assert (count_not_ready(ControllerResult()), count_not_ready(ControllerResult(statuses=(config_status,)))) == (1, 0)
 
 
-def test_an_owner_with_two_packages_that_are_blocked_is_listed_once() -> None:
-    target_plan, other = (destination_plan(blocked(variant(repository=name)), name=name) for name in ("eu-1", "eu-2"))
+def test_owner_with_two_blocked_packages_is_listed_once() -> None:
+    target_plan, other = (
+        build_target_plan(build_blocked(build_variant(repository=name)), name=name) for name in ("eu-1", "eu-2")
+    )
     memory = StatusCache()
-    before = build_status_files(fleet(target_plan, other), {}, cache=memory)
+    before = build_status_files(build_fleet_plan(target_plan, other), {}, cache=memory)
 
-    for files in (before, build_status_files(fleet(target_plan, other), before, cache=memory)):
-        assert loaded(files, "summary.yaml")["totals"]["notReady"] == 1
+    for files in (before, build_status_files(build_fleet_plan(target_plan, other), before, cache=memory)):
+        assert read_document(files, "summary.yaml")["totals"]["notReady"] == 1
 
 
 @pytest.mark.parametrize(
@@ -401,23 +438,27 @@ def test_an_owner_with_two_packages_that_are_blocked_is_listed_once() -> None:
         ),
     ],
 )
-def test_a_repository_that_receives_packages(findings: list[Finding], expected: tuple[str, str]) -> None:
-    files = build_status_files(fleet(destination_plan(findings=findings)), {})
+def test_status_of_a_deployment_repository(findings: list[Finding], expected: tuple[str, str]) -> None:
+    files = build_status_files(build_fleet_plan(build_target_plan(findings=findings)), {})
 
-    assert condition(files, REPOSITORY, "Ready") == expected
-    assert status(files, REPOSITORY)["branch"] == "clusters/eu-1"
+    assert read_condition(files, REPOSITORY, "Ready") == expected
+    assert read_status(files, REPOSITORY)["branch"] == "clusters/eu-1"
 
 
-def test_the_summary() -> None:
-    ill, behind_gate = variant("ill", package="ill"), variant("slow", package="slow")
+def test_summary() -> None:
+    ill, behind_gate = build_variant("ill", package="ill"), build_variant("slow", package="slow")
     alias = Finding("Alias", "old spelling", SourceLocation("pv.yaml", 3), Severity.WARNING)
     outcomes = (
-        replace(unchanged(variant()), findings=(alias,)),
-        blocked(ill),
-        a_draft(gated(), desired_variant=behind_gate),
-        unchanged(variant(package="x"), "declined"),
+        replace(build_unchanged(build_variant()), findings=(alias,)),
+        build_blocked(ill),
+        build_clone_draft(build_gated_render(), desired_variant=behind_gate),
+        build_unchanged(build_variant(package="x"), "declined"),
     )
-    plan = fleet(destination_plan(*outcomes, holding=[held()], leaving=[leaving(), leaving("withdrawn", "new")]))
+    plan = build_fleet_plan(
+        build_target_plan(
+            *outcomes, holding=[build_held_removal()], leaving=[build_removal(), build_removal("withdrawn", "new")]
+        )
+    )
 
     assert build_status_files(plan, {})["summary.yaml"].decode() == (
         "totals:\n"
@@ -472,21 +513,21 @@ def test_the_summary() -> None:
     )
 
 
-def test_a_long_list_of_the_summary_ends_and_is_counted() -> None:
+def test_long_list_of_the_summary_is_limited_and_counted() -> None:
     many = tuple(Finding("Odd", f"no {number:04}") for number in range(1_200))
-    summary = loaded(build_status_files(replace(fleet(), findings=many), {}), "summary.yaml")
+    summary = read_document(build_status_files(replace(build_fleet_plan(), findings=many), {}), "summary.yaml")
 
     assert summary["totals"]["findings"] == 1_200
     assert len(summary["findings"]) == 1_000
 
 
-def test_no_name_leaves_the_folder() -> None:
+def test_object_name_cannot_leave_the_folder() -> None:
     evil = StalledVariant(
-        replace(owner(), key=key("PackageVariant", "../../../x")), (VALID_CONDITION, READY_CONDITION), ()
+        replace(build_owner(), key=build_key("PackageVariant", "../../../x")), (VALID_CONDITION, READY_CONDITION), ()
     )
 
     assert "objects/default/PackageVariant/%2E.%2F..%2F..%2Fx.yaml" in build_status_files(
-        fleet(room=ControllerResult(stalled=(evil,))), {}
+        build_fleet_plan(room=ControllerResult(stalled=(evil,))), {}
     )
 
 
@@ -501,18 +542,21 @@ def test_no_name_leaves_the_folder() -> None:
         ),
     ],
 )  # fmt: skip
-def test_files_of_an_object_beside_its_status(files: dict[str, bytes] | None, expected: dict[str, bytes]) -> None:
+def test_extra_files_of_an_object_are_replaced(files: dict[str, bytes] | None, expected: dict[str, bytes]) -> None:
     before = {f"types/default/{name}.yaml": b"old" for name in ("web/crd", "web/plan", "webs/crd")}
     config_status = ConfigStatus(
-        key("ComponentType", "web"), "platform/v1alpha1", (READY_CONDITION,), folder="types", files=files
+        build_key("ComponentType", "web"), "platform/v1alpha1", (READY_CONDITION,), folder="types", files=files
     )
 
-    after = build_status_files(fleet(room=ControllerResult(statuses=(config_status,))), before)
+    after = build_status_files(build_fleet_plan(room=ControllerResult(statuses=(config_status,))), before)
 
     assert {path: content for path, content in after.items() if path.startswith("types/")} == expected
 
 
-def test_files_of_an_object_stay_while_it_may_be_in_an_unreadable_file() -> None:
+def test_extra_files_of_an_object_in_an_unreadable_file_stay() -> None:
     before = {"types/default/web/crd.yaml": b"old"}
 
-    assert build_status_files(replace(fleet(), is_complete=False), before)["types/default/web/crd.yaml"] == b"old"
+    assert (
+        build_status_files(replace(build_fleet_plan(), is_complete=False), before)["types/default/web/crd.yaml"]
+        == b"old"
+    )

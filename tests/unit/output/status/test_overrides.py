@@ -9,22 +9,22 @@ from reconciler.output.changes.package_changes import compare_packages
 from reconciler.output.commits import format_draft_message
 from reconciler.output.status.package_sections import format_overrides
 from reconciler.planning.model.outcomes import PackageRender
-from tests.unit.output.world import CONFIG, deployment, destination, draft, kptfile
+from tests.unit.output.builders import CONFIG, build_draft, build_target, format_deployment, format_kptfile
 
 EDGE = "ClusterOverridePolicy/edge"
 SHOP = "OverridePolicy/shop/till"
-NEW = {"Kptfile": kptfile("v4"), "a.yaml": deployment(5)}
+NEW = {"Kptfile": format_kptfile("v4"), "a.yaml": format_deployment(5)}
 
 
-def record(*steps: dict[str, Any], pointer: str = "/spec/replicas") -> dict[str, Any]:
+def build_record(*steps: dict[str, Any], pointer: str = "/spec/replicas") -> dict[str, Any]:
     return {"file": "a.yaml", "resource": "Deployment/shop/till", "pointer": pointer, "steps": list(steps)}
 
 
-def step(by: str = EDGE, **values: Any) -> dict[str, Any]:
+def build_step(by: str = EDGE, **values: Any) -> dict[str, Any]:
     return {"by": by, "where": "spec.overrideRules[0].overriders.jsonpatch[0]", "op": "replaced", **values}
 
 
-REPLACED = record(step(before=3, after=1))
+REPLACED = build_record(build_step(before=3, after=1))
 
 
 @pytest.mark.parametrize(
@@ -32,37 +32,41 @@ REPLACED = record(step(before=3, after=1))
     [
         pytest.param(REPLACED, "spec.replicas: 3 → 1 by ClusterOverridePolicy edge", id="replaced"),
         pytest.param(
-            record(step(before=3, after=1), step(SHOP, before=1, after=7)),
+            build_record(build_step(before=3, after=1), build_step(SHOP, before=1, after=7)),
             "spec.replicas: 3 → 7 by ClusterOverridePolicy edge, OverridePolicy shop/till",
             id="first-and-last-of-several-steps",
         ),
         pytest.param(
-            record(step(before=3, after=2), step(before=2, after=1)),
+            build_record(build_step(before=3, after=2), build_step(before=2, after=1)),
             "spec.replicas: 3 → 1 by ClusterOverridePolicy edge",
             id="a-policy-is-named-once",
         ),
-        pytest.param(record(step(after="x")), "spec.replicas: added, x by ClusterOverridePolicy edge", id="added"),
         pytest.param(
-            record(step(before="x")), "spec.replicas: removed, was x by ClusterOverridePolicy edge", id="removed"
+            build_record(build_step(after="x")), "spec.replicas: added, x by ClusterOverridePolicy edge", id="added"
         ),
         pytest.param(
-            record(step(after="x"), step(SHOP, before="x")),
+            build_record(build_step(before="x")),
+            "spec.replicas: removed, was x by ClusterOverridePolicy edge",
+            id="removed",
+        ),
+        pytest.param(
+            build_record(build_step(after="x"), build_step(SHOP, before="x")),
             "spec.replicas: added and removed by ClusterOverridePolicy edge, OverridePolicy shop/till",
             id="nothing-is-left-of-it",
         ),
         pytest.param(
-            record(step(before=5, after="5")),
+            build_record(build_step(before=5, after="5")),
             'spec.replicas: 5 → "5" by ClusterOverridePolicy edge',
             id="another-type",
         ),
         pytest.param(
-            record(step(before=60, after=5), pointer="/data/app.yaml!/ttl"),
+            build_record(build_step(before=60, after=5), pointer="/data/app.yaml!/ttl"),
             "ttl in data[app.yaml]: 60 → 5 by ClusterOverridePolicy edge",
             id="inside-of-text",
         ),
     ],
 )
-def test_a_place_that_policies_changed_is_one_line(mapping: dict[str, Any], line: str) -> None:
+def test_field_that_policies_changed_is_one_line(mapping: dict[str, Any], line: str) -> None:
     assert format_overrides([mapping], 5) == (f"Deployment shop/till: {line}",)
 
 
@@ -78,11 +82,11 @@ def test_a_place_that_policies_changed_is_one_line(mapping: dict[str, Any], line
         pytest.param([{"steps": REPLACED["steps"]}], id="no-place"),
     ],
 )
-def test_what_people_broke_is_left_out(recorded: object) -> None:
+def test_invalid_record_is_omitted(recorded: object) -> None:
     assert format_overrides(recorded, 5) == ()
 
 
-def test_the_rest_is_counted() -> None:
+def test_records_beyond_the_limit_are_counted() -> None:
     assert format_overrides([REPLACED] * 5, 2)[2:] == ("and 3 more",)
 
 
@@ -90,13 +94,13 @@ def test_the_rest_is_counted() -> None:
     ("before", "value"),
     [
         pytest.param({}, True, id="a-new-package"),
-        pytest.param({"a.yaml": deployment(3)}, False, id="its-changes-tell-of-any-other"),
+        pytest.param({"a.yaml": format_deployment(3)}, False, id="its-changes-tell-of-any-other"),
     ],
 )
-def test_a_commit_tells_what_policies_made_of_a_package(before: dict[str, str], value: bool) -> None:
-    new_draft = draft(before, NEW, task="clone", rendered=PackageRender(FileTree(), overrides=(REPLACED,)))
+def test_commit_message_lists_the_changes_of_policies(before: dict[str, str], value: bool) -> None:
+    new_draft = build_draft(before, NEW, task="clone", rendered=PackageRender(FileTree(), overrides=(REPLACED,)))
     message = format_draft_message(
-        new_draft, destination(), CONFIG, compare_packages(new_draft.previous_files, new_draft.rendered.files)
+        new_draft, build_target(), CONFIG, compare_packages(new_draft.previous_files, new_draft.rendered.files)
     )
 
     assert (

@@ -24,7 +24,7 @@ from reconciler.output.status.config_statuses import get_object_path
         ),
     ],
 )
-def test_the_path_of_an_object(key: ObjectKey, expected: str) -> None:
+def test_path_of_an_object(key: ObjectKey, expected: str) -> None:
     assert get_object_path(key) == expected
 
 
@@ -36,5 +36,5 @@ def test_different_objects_have_different_paths_inside_the_folder(one: tuple[str
     assert all(path.count("/") == 3 and "/." not in path for path in paths)
 
 
-def test_a_path_as_a_uri() -> None:
+def test_path_as_uri() -> None:
     assert quote_uri_path("a b/ü~c#1.yaml") == "a%20b/%C3%BC~c%231.yaml"

@@ -1,4 +1,4 @@
-"""What presets are told of their Plugins on the status branch."""
+"""Tests of the status of presets, which depends on their Plugins."""
 
 from dataclasses import replace
 
@@ -7,12 +7,21 @@ import pytest
 from reconciler.controllers.results import ConfigStatus, ControllerResult, PackageOwner, Variant
 from reconciler.krm.objects import Condition
 from reconciler.planning.model.outcomes import PackageOutcome
-from tests.unit.output.world import blocked, destination_plan, draft, fleet, key, told_of, unchanged, variant
+from tests.unit.output.builders import (
+    build_blocked,
+    build_draft,
+    build_fleet_plan,
+    build_key,
+    build_target_plan,
+    build_unchanged,
+    build_variant,
+    list_object_statuses,
+)
 
 GROUP = "greenhouse.sap"
-PRESET = key("PluginPreset", "logs", "org", GROUP)
-PLUGIN = PackageOwner(key("Plugin", "logs-eu-1", "org", GROUP), f"{GROUP}/v1alpha1", PRESET)
-WANTED: Variant = replace(variant(), owner=PLUGIN)
+PRESET = build_key("PluginPreset", "logs", "org", GROUP)
+PLUGIN = PackageOwner(build_key("Plugin", "logs-eu-1", "org", GROUP), f"{GROUP}/v1alpha1", PRESET)
+WANTED: Variant = replace(build_variant(), owner=PLUGIN)
 KNOWN = (Condition("PluginFailed", "False", "NoneFailed"), Condition("ClusterListEmpty", "False", "ClustersMatch"))
 ROWS = {"pluginStatuses": [{"pluginName": "logs-eu-1", "clusterName": "eu-1", "state": "", "codes": []}]}
 
@@ -20,19 +29,19 @@ ROWS = {"pluginStatuses": [{"pluginName": "logs-eu-1", "clusterName": "eu-1", "s
 @pytest.mark.parametrize(
     ("outcome", "state", "ready"),
     [
-        pytest.param(draft({}, {"a": "x"}, desired_variant=WANTED), "Draft", "False", id="drafted-now"),
-        pytest.param(unchanged(WANTED, "drafted"), "Draft", "False", id="drafted-before"),
-        pytest.param(unchanged(WANTED, "declined"), "Draft", "False", id="declined"),
-        pytest.param(unchanged(WANTED), "UpToDate", "True", id="published"),
-        pytest.param(unchanged(WANTED, "published with edits"), "UpToDate", "True", id="published-with-edits"),
-        pytest.param(blocked(WANTED), "Failed", "False", id="blocked"),
+        pytest.param(build_draft({}, {"a": "x"}, desired_variant=WANTED), "Draft", "False", id="drafted-now"),
+        pytest.param(build_unchanged(WANTED, "drafted"), "Draft", "False", id="drafted-before"),
+        pytest.param(build_unchanged(WANTED, "declined"), "Draft", "False", id="declined"),
+        pytest.param(build_unchanged(WANTED), "UpToDate", "True", id="published"),
+        pytest.param(build_unchanged(WANTED, "published with edits"), "UpToDate", "True", id="published-with-edits"),
+        pytest.param(build_blocked(WANTED), "Failed", "False", id="blocked"),
     ],
 )
-def test_a_preset_is_ready_when_its_plugins_are_published(outcome: PackageOutcome, state: str, ready: str) -> None:
+def test_preset_is_ready_when_its_plugins_are_published(outcome: PackageOutcome, state: str, ready: str) -> None:
     status = ConfigStatus(PRESET, f"{GROUP}/v1alpha1", KNOWN, ROWS, children=(PLUGIN.key,))
-    plan = fleet(destination_plan(outcome), room=ControllerResult((WANTED,), statuses=(status,)))
+    plan = build_fleet_plan(build_target_plan(outcome), room=ControllerResult((WANTED,), statuses=(status,)))
 
-    object_status = told_of(plan)[PRESET]
+    object_status = list_object_statuses(plan)[PRESET]
 
     assert [row["state"] for row in object_status.fields["pluginStatuses"]] == [state]
     assert {condition.type: condition.status for condition in object_status.conditions}["Ready"] == ready

@@ -14,39 +14,39 @@ from reconciler.krm.yaml import parse_yaml
 from reconciler.output.status.package_status import build_package_status
 from reconciler.planning.model.outcomes import Draft, PackageRender
 from reconciler.planning.model.state import RenderedVersion
-from tests.unit.output.world import (
+from tests.unit.output.builders import (
     COMMIT,
     CONFIG,
     OLD_COMMIT,
     TREE,
-    deployment,
-    destination,
-    draft,
-    kptfile,
-    tree,
-    variant,
+    build_draft,
+    build_target,
+    build_tree,
+    build_variant,
+    format_deployment,
+    format_kptfile,
 )
 
 SITE = "object x.io/v1 Site default berlin"
 LOGIN = "object v1 Secret default login"
 
 
-def status_of(new_draft: Draft) -> dict[str, Any]:
-    return parse_yaml(build_package_status(new_draft, destination(), CONFIG)).documents[0].data["status"]
+def read_status(new_draft: Draft) -> dict[str, Any]:
+    return parse_yaml(build_package_status(new_draft, build_target(), CONFIG)).documents[0].data["status"]
 
 
-def rendered(**fields: Any) -> PackageRender:
+def build_render(**fields: Any) -> PackageRender:
     return PackageRender(FileTree(), **fields)
 
 
-def test_a_whole_status_file_reads_like_this() -> None:
-    after = {"Kptfile": kptfile("v4"), "a.yaml": deployment()}
-    new_draft = draft(
-        {"Kptfile": kptfile("v3", OLD_COMMIT)},
+def test_full_status_file() -> None:
+    after = {"Kptfile": format_kptfile("v4"), "a.yaml": format_deployment()}
+    new_draft = build_draft(
+        {"Kptfile": format_kptfile("v3", OLD_COMMIT)},
         after,
-        desired_variant=variant(package="edge/gw", made_by="edge"),
+        desired_variant=build_variant(package="edge/gw", made_by="edge"),
         trace={SITE: "sha256:5", "object x.io/v1 Site default gone": "absent", "variant": "sha256:6"},
-        rendered=rendered(
+        rendered=build_render(
             conditions=(Condition("Rendered", "False", "RenderFailed", "function starlark: no"),),
             readiness_gates=("Rendered",),
             injections=(ConfigInjection("here", "site.yaml", "Site", "default", "berlin", "sha256:5", "sites.yaml"),),
@@ -62,7 +62,7 @@ def test_a_whole_status_file_reads_like_this() -> None:
     )
 
     inputs = compute_digest({SITE: "sha256:5", "object x.io/v1 Site default gone": "absent", "variant": "sha256:6"})
-    assert build_package_status(new_draft, destination(), CONFIG).decode() == (
+    assert build_package_status(new_draft, build_target(), CONFIG).decode() == (
         "apiVersion: reconciler.dev/v1alpha1\n"
         "kind: PackageStatus\n"
         "metadata:\n"
@@ -97,7 +97,7 @@ def test_a_whole_status_file_reads_like_this() -> None:
         "  trees:\n"
         f"    base: {TREE}\n"
         f"    merged: {TREE}\n"
-        f"    rendered: {tree(after).id}\n"
+        f"    rendered: {build_tree(after).id}\n"
         "  inputs:\n"
         f"    config: {CONFIG}\n"
         f"    digest: {inputs}\n"
@@ -145,37 +145,37 @@ def test_a_whole_status_file_reads_like_this() -> None:
         pytest.param("warnings", id="warnings"),
     ],
 )
-def test_what_is_empty_is_left_out(name: str) -> None:
-    assert name not in status_of(draft({}, {"a": "x"}))
+def test_empty_fields_are_omitted(name: str) -> None:
+    assert name not in read_status(build_draft({}, {"a": "x"}))
 
 
-def test_without_an_earlier_lock_there_is_no_from() -> None:
-    assert list(status_of(draft({}, {"Kptfile": kptfile()}))["upstream"]) == ["to"]
+def test_upstream_without_earlier_lock_has_no_from() -> None:
+    assert list(read_status(build_draft({}, {"Kptfile": format_kptfile()}))["upstream"]) == ["to"]
 
 
-def offer(rendered: str) -> RenderedVersion:
+def build_version(rendered: str) -> RenderedVersion:
     return RenderedVersion(*map(TreeId, (rendered, "5" * 40, "b" * 40, "c" * 40, "d" * 40)), "")  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
     ("rendered", "expected"),
     [
-        pytest.param(tree({"Kptfile": kptfile("v3")}).id, "b" * 40, id="as-we-offered-it"),
-        pytest.param(tree({"Kptfile": kptfile("v2")}).id, None, id="changed-by-people"),
+        pytest.param(build_tree({"Kptfile": format_kptfile("v3")}).id, "b" * 40, id="as-we-offered-it"),
+        pytest.param(build_tree({"Kptfile": format_kptfile("v2")}).id, None, id="changed-by-people"),
     ],
 )
 @pytest.mark.parametrize(
     "kind", [pytest.param("draft_version", id="drafted"), pytest.param("published_version", id="published")]
 )
-def test_the_tree_of_the_earlier_lock_is_told_where_it_is_known(kind: str, rendered: str, expected: str | None) -> None:
-    new_draft = draft({"Kptfile": kptfile("v3")}, {"Kptfile": kptfile("v4")})
-    known = replace(new_draft, record=replace(new_draft.record, **{kind: offer(rendered)}))
+def test_tree_of_the_earlier_lock_is_written_if_known(kind: str, rendered: str, expected: str | None) -> None:
+    new_draft = build_draft({"Kptfile": format_kptfile("v3")}, {"Kptfile": format_kptfile("v4")})
+    known = replace(new_draft, record=replace(new_draft.record, **{kind: build_version(rendered)}))
 
-    assert status_of(known)["upstream"]["from"].get("tree") == expected
+    assert read_status(known)["upstream"]["from"].get("tree") == expected
 
 
-def test_an_unreadable_earlier_kptfile_has_no_lock() -> None:
-    assert list(status_of(draft({"Kptfile": "a: ["}, {"Kptfile": kptfile()}))["upstream"]) == ["to"]
+def test_unreadable_earlier_kptfile_has_no_lock() -> None:
+    assert list(read_status(build_draft({"Kptfile": "a: ["}, {"Kptfile": format_kptfile()}))["upstream"]) == ["to"]
 
 
 @pytest.mark.parametrize(
@@ -186,43 +186,43 @@ def test_an_unreadable_earlier_kptfile_has_no_lock() -> None:
         pytest.param(Condition("there", "True", "R"), False, id="missing"),
     ],
 )
-def test_a_gate_is_met_by_a_true_condition_only(condition: Condition, met: bool) -> None:
-    new_draft = draft({}, {"a": "x"}, rendered=rendered(conditions=(condition,), readiness_gates=("here",)))
+def test_gate_is_met_only_by_a_true_condition(condition: Condition, met: bool) -> None:
+    new_draft = build_draft({}, {"a": "x"}, rendered=build_render(conditions=(condition,), readiness_gates=("here",)))
 
-    assert status_of(new_draft)["readinessGates"] == [{"conditionType": "here", "met": met}]
+    assert read_status(new_draft)["readinessGates"] == [{"conditionType": "here", "met": met}]
 
 
-def test_no_hash_of_a_secret_is_written() -> None:
+def test_hash_of_a_secret_is_masked() -> None:
     injected = (ConfigInjection("here", "s.yaml", "Secret", "default", "login", "sha256:short", "secrets.yaml"),)
     files = {("Secret", "default", "login"): "secrets.yaml"}
-    new_draft = draft(
-        {}, {"a": "x"}, trace={LOGIN: "sha256:short"}, rendered=rendered(injections=injected, input_files=files)
+    new_draft = build_draft(
+        {}, {"a": "x"}, trace={LOGIN: "sha256:short"}, rendered=build_render(injections=injected, input_files=files)
     )
 
-    assert b"sha256:short" not in build_package_status(new_draft, destination(), CONFIG)
-    assert status_of(new_draft)["inputs"]["objects"] == [
+    assert b"sha256:short" not in build_package_status(new_draft, build_target(), CONFIG)
+    assert read_status(new_draft)["inputs"]["objects"] == [
         {"kind": "Secret", "namespace": "default", "name": "login", "file": "secrets.yaml", "hash": "*****"}
     ]
 
 
-def test_a_name_with_blanks_is_one_name() -> None:
-    new_draft = draft({}, {"a": "x"}, trace={"object v1 ConfigMap default a b": "sha256:1"})
+def test_name_with_blanks_is_one_name() -> None:
+    new_draft = build_draft({}, {"a": "x"}, trace={"object v1 ConfigMap default a b": "sha256:1"})
 
-    assert [item["name"] for item in status_of(new_draft)["inputs"]["objects"]] == ["a b"]
+    assert [item["name"] for item in read_status(new_draft)["inputs"]["objects"]] == ["a b"]
 
 
-def test_a_policy_is_an_input_by_what_it_says_to_the_cluster() -> None:
+def test_policy_is_an_input_with_the_hash_of_its_rules_for_the_cluster() -> None:
     files = {("OverridePolicy", "shop", "web"): "web.yaml"}
     trace = {"policy core.kubeadmiral.io/v1alpha1 OverridePolicy shop web eu-1": "sha256:1"}
-    new_draft = draft({}, {"a": "x"}, trace=trace, rendered=rendered(input_files=files))
+    new_draft = build_draft({}, {"a": "x"}, trace=trace, rendered=build_render(input_files=files))
 
-    assert status_of(new_draft)["inputs"]["objects"] == [
+    assert read_status(new_draft)["inputs"]["objects"] == [
         {"kind": "OverridePolicy", "namespace": "shop", "name": "web", "file": "web.yaml", "hash": "sha256:1"}
     ]
 
 
-def test_the_order_of_the_trace_does_not_matter() -> None:
-    result = draft({}, {"a": "x"}, trace={SITE: "1", LOGIN: "2"})
-    other = draft({}, {"a": "x"}, trace={LOGIN: "2", SITE: "1"})
+def test_order_of_the_trace_does_not_change_the_file() -> None:
+    result = build_draft({}, {"a": "x"}, trace={SITE: "1", LOGIN: "2"})
+    other = build_draft({}, {"a": "x"}, trace={LOGIN: "2", SITE: "1"})
 
-    assert build_package_status(result, destination(), CONFIG) == build_package_status(other, destination(), CONFIG)
+    assert build_package_status(result, build_target(), CONFIG) == build_package_status(other, build_target(), CONFIG)

@@ -1,4 +1,4 @@
-"""Templates in words: what restarts stands first, then who decided what, and what a child hides."""
+"""Tests of the text about templates: possible restarts first, then the decisive source, then hidden settings."""
 
 from __future__ import annotations
 
@@ -33,7 +33,14 @@ from reconciler.output.text import format_object
 from reconciler.planning.model.outcomes import Draft, FilesStage, PackageRender
 from reconciler.planning.model.sources import PackageSource
 from tests.unit.controllers.kafka_templates.template_world import PACKAGE, kafka, key, merge, pool, tree
-from tests.unit.output.world import CONFIG, destination, destination_plan, draft, fleet, variant
+from tests.unit.output.builders import (
+    CONFIG,
+    build_draft,
+    build_fleet_plan,
+    build_target,
+    build_target_plan,
+    build_variant,
+)
 
 POD = {"priorityClassName": "high"}
 CONTAINER = {"env": [{"name": "TZ", "value": "UTC"}], "securityContext": {"runAsUser": 7}}
@@ -57,39 +64,40 @@ REPEAT = [
 ]
 
 
-def files(pod: Mapping[str, Any] | None = None, own: Any = None) -> dict[str, str]:
+def build_files(pod: Mapping[str, Any] | None = None, own: Any = None) -> dict[str, str]:
     shared = {"pod": POD if pod is None else pod, "kafkaContainer": CONTAINER}
     return {"kafka.yaml": kafka(shared), "pool.yaml": pool({"kafkaContainer": OWN} if own is None else own)}
 
 
-def rendered(options: TemplateOptions | None = None, own: Any = None) -> PackageRender:
-    """Return a package whose Kafka got another priority class, so that its pool did."""
-    package = merge(files(own=own), options=options)
+def build_render(options: TemplateOptions | None = None, own: Any = None) -> PackageRender:
+    """Return a package whose Kafka received another priority class, so that its pool inherits it."""
+    package = merge(build_files(own=own), options=options)
     before, now = (
-        find_pairs({PACKAGE: tree(item)}) for item in (files({"priorityClassName": "low"}, own), files(own=own))
+        find_pairs({PACKAGE: tree(item)})
+        for item in (build_files({"priorityClassName": "low"}, own), build_files(own=own))
     )
-    plain = tree(files(own=own))
+    plain = tree(build_files(own=own))
     return PackageRender(
         package.files, templates=package, template_changes=find_template_changes(before, now), findings=package.findings,
         source=PackageSource(plain, plain, plain), stages=(FilesStage("template", package.files),),
     )  # fmt: skip
 
 
-def changed(*, is_new: bool = False, **options: Any) -> Draft:
-    package_render = rendered(TemplateOptions(**options))
-    before = FileTree() if is_new else merge(files({"priorityClassName": "low"})).files
-    return draft(before, package_render.files, rendered=package_render, task="edit", causes=("variant",))
+def build_changed_draft(*, is_new: bool = False, **options: Any) -> Draft:
+    package_render = build_render(TemplateOptions(**options))
+    before = FileTree() if is_new else merge(build_files({"priorityClassName": "low"})).files
+    return build_draft(before, package_render.files, rendered=package_render, task="edit", causes=("variant",))
 
 
-def message(new_draft: Draft) -> str:
+def format_message(new_draft: Draft) -> str:
     return format_draft_message(
-        new_draft, destination(), CONFIG, compare_packages(new_draft.previous_files, new_draft.rendered.files)
+        new_draft, build_target(), CONFIG, compare_packages(new_draft.previous_files, new_draft.rendered.files)
     )
 
 
-def status(new_draft: Draft) -> dict[str, Any]:
+def read_status(new_draft: Draft) -> dict[str, Any]:
     value: dict[str, Any] = (
-        parse_yaml(build_package_status(new_draft, destination(), CONFIG)).documents[0].data["status"]
+        parse_yaml(build_package_status(new_draft, build_target(), CONFIG)).documents[0].data["status"]
     )
     return value
 
@@ -130,11 +138,11 @@ def status(new_draft: Draft) -> dict[str, Any]:
         ),
     ],
 )
-def test_what_a_change_does_in_a_line(change: TemplateChange, expected: str) -> None:
+def test_template_change_is_one_line(change: TemplateChange, expected: str) -> None:
     assert format_template_changes(PackageRender(FileTree(), template_changes=(change,)), 5) == (expected,)
 
 
-def test_what_may_restart_stands_first() -> None:
+def test_possible_restarts_come_first() -> None:
     calm = TemplateChange(BROKERS, ("podSet",), ("StrimziPodSet",), False)
     moved = replace(calm, child=LAST, properties=(), previous_parent=key("old", "Kafka"))
     rolls, unknown = (replace(calm, child=key(name), restarts_pods=value) for name, value in (("x", True), ("y", None)))
@@ -175,8 +183,8 @@ def test_what_may_restart_stands_first() -> None:
         ),
     ],
 )
-def test_who_decided_what_in_a_line(own: Any, options: TemplateOptions, expected: str) -> None:
-    package_render = rendered(options, own)
+def test_sources_of_template_properties_are_one_line(own: Any, options: TemplateOptions, expected: str) -> None:
+    package_render = build_render(options, own)
 
     assert package_render.templates is not None
     assert format_children([template_effect.as_data() for template_effect in package_render.templates.effects], 5) == (
@@ -184,7 +192,7 @@ def test_who_decided_what_in_a_line(own: Any, options: TemplateOptions, expected
     )
 
 
-def test_a_child_without_any_template_says_so() -> None:
+def test_child_without_template_says_so() -> None:
     package = merge({"kafka.yaml": kafka(), "pool.yaml": pool()})
 
     assert format_children([template_effect.as_data() for template_effect in package.effects], 5) == (
@@ -200,7 +208,7 @@ def test_a_child_without_any_template_says_so() -> None:
         pytest.param([7, {"resource": "a"}, {"parent": "b"}, {"resource": {}, "parent": 1}], id="no-children"),
     ],
 )
-def test_a_status_file_that_people_broke_tells_nothing(recorded: object) -> None:
+def test_invalid_status_file_has_no_template_lines(recorded: object) -> None:
     assert (
         format_children(recorded, 5),
         list(format_settings_to_repeat(recorded)),
@@ -208,7 +216,7 @@ def test_a_status_file_that_people_broke_tells_nothing(recorded: object) -> None
     ) == ((), [], [])
 
 
-def test_what_people_wrote_stays_on_its_line() -> None:
+def test_text_from_status_files_stays_on_one_line() -> None:
     mapping = {
         "resource": "a\nb",
         "parent": "p",
@@ -224,32 +232,32 @@ def test_what_people_wrote_stays_on_its_line() -> None:
     ]
 
 
-def test_the_yaml_to_repeat_is_told_where_something_is_hidden() -> None:
-    assert list(format_settings_to_repeat(build_changed_children(changed()))) == REPEAT
-    assert format_folded_settings(build_changed_children(changed()))[1:4] == [
+def test_yaml_to_repeat_is_shown_when_settings_are_hidden() -> None:
+    assert list(format_settings_to_repeat(build_changed_children(build_changed_draft()))) == REPEAT
+    assert format_folded_settings(build_changed_children(build_changed_draft()))[1:4] == [
         "<details><summary>Templates that repeat the inherited settings</summary>", "", "```yaml\n" + "\n".join(REPEAT) + "\n```",
     ]  # fmt: skip
 
 
-def test_a_reset_hides_on_purpose() -> None:
-    package = merge(files(own={"pod": {}}))
+def test_reset_hides_settings_intentionally() -> None:
+    package = merge(build_files(own={"pod": {}}))
 
     assert list(format_settings_to_repeat([template_effect.as_data() for template_effect in package.effects])) == []
 
 
-# where it stands
+# Commit messages, plans and status files
 
 
-def test_a_commit_tells_the_risk_before_what_changed() -> None:
-    text = message(changed())
+def test_commit_message_shows_restarts_before_changes() -> None:
+    text = format_message(build_changed_draft())
 
     assert f"\n\nTemplates:\n- {RESTARTS}\n\nChanged:\n" in text
     assert f"\n\nChildren:\n- {HIDES}\n\nWhy:\n" in text
     assert parse_templates(text) == (RESTARTS,)
 
 
-def test_a_commit_of_a_package_without_templates_tells_nothing_of_them() -> None:
-    text = message(draft({}, {"a.yaml": "a: 1\n"}))
+def test_commit_message_without_templates_has_no_template_section() -> None:
+    text = format_message(build_draft({}, {"a.yaml": "a: 1\n"}))
 
     assert "Templates:" not in text
     assert "Children:" not in text
@@ -259,19 +267,23 @@ def test_a_commit_of_a_package_without_templates_tells_nothing_of_them() -> None
 @pytest.mark.parametrize(
     ("new_draft", "expected"),
     [
-        pytest.param(changed(), [HIDES], id="what-changed"),
-        pytest.param(replace(changed(), rendered=replace(rendered(), template_changes=())), [], id="what-did-not"),
+        pytest.param(build_changed_draft(), [HIDES], id="what-changed"),
         pytest.param(
-            replace(changed(is_new=True), rendered=replace(rendered(), template_changes=())), [HIDES], id="what-is-new"
+            replace(build_changed_draft(), rendered=replace(build_render(), template_changes=())), [], id="what-did-not"
+        ),
+        pytest.param(
+            replace(build_changed_draft(is_new=True), rendered=replace(build_render(), template_changes=())),
+            [HIDES],
+            id="what-is-new",
         ),
     ],
 )
-def test_which_children_a_draft_is_about(new_draft: Draft, expected: list[str]) -> None:
+def test_changed_children_of_a_draft(new_draft: Draft, expected: list[str]) -> None:
     assert [*format_children(build_changed_children(new_draft), 5)] == expected
 
 
-def test_the_plan_has_all_of_it_in_every_format() -> None:
-    plan = fleet(destination_plan(changed()))
+def test_plan_contains_templates_in_every_format() -> None:
+    plan = build_fleet_plan(build_target_plan(build_changed_draft()))
     text, (group,) = format_plan_text(plan, 0).splitlines(), build_plan_data(plan, 0)["groups"]
 
     at = text.index(f"  templates: {RESTARTS}")
@@ -286,75 +298,78 @@ def test_the_plan_has_all_of_it_in_every_format() -> None:
     assert [template["resource"] for template in group["templates"]] == ["KafkaNodePool/shop/brokers"]
 
 
-def test_equal_files_with_another_risk_are_no_equal_changes() -> None:
-    result = changed(mode="report")
+def test_equal_files_with_different_restarts_are_separate_groups() -> None:
+    result = build_changed_draft(mode="report")
     (change,) = result.rendered.template_changes
     calm = replace(result.rendered, template_changes=(replace(change, restarts_pods=False),))
-    other = replace(result, rendered=calm, variant=variant("edge-gw", "us-1"))
-    plan = fleet(destination_plan(result), destination_plan(other, name="us-1"))
+    other = replace(result, rendered=calm, variant=build_variant("edge-gw", "us-1"))
+    plan = build_fleet_plan(build_target_plan(result), build_target_plan(other, name="us-1"))
 
     assert len(build_plan_data(plan, 0)["groups"]) == 2
 
 
-def test_the_status_file_tells_the_state_and_not_what_changed() -> None:
-    result = changed()
+def test_status_file_contains_templates_and_not_their_changes() -> None:
+    result = build_changed_draft()
     other = replace(result, rendered=replace(result.rendered, template_changes=()))
 
-    assert status(result) == status(other)
-    assert [(template["resource"], template["mode"]) for template in status(result)["templates"]] == [
+    assert read_status(result) == read_status(other)
+    assert [(template["resource"], template["mode"]) for template in read_status(result)["templates"]] == [
         ("KafkaNodePool/shop/brokers", "materialise")
     ]
-    assert status(result)["templates"][0]["toRepeat"].startswith("spec:\n  template:\n    kafkaContainer:\n")
-    assert "templateChanges" not in status(result)
+    assert read_status(result)["templates"][0]["toRepeat"].startswith("spec:\n  template:\n    kafkaContainer:\n")
+    assert "templateChanges" not in read_status(result)
 
 
 @pytest.mark.parametrize(
     ("package_render", "other", "is_same"),
     [
-        pytest.param(rendered(), rendered(), True, id="the-same"),
+        pytest.param(build_render(), build_render(), True, id="the-same"),
         pytest.param(
-            rendered(TemplateOptions("report")), rendered(TemplateOptions("report"), {}), False, id="another-report"
+            build_render(TemplateOptions("report")),
+            build_render(TemplateOptions("report"), {}),
+            False,
+            id="another-report",
         ),
-        pytest.param(rendered(), rendered(own={}), True, id="what-is-written-the-tree-tells"),
+        pytest.param(build_render(), build_render(own={}), True, id="what-is-written-the-tree-tells"),
     ],
 )
-def test_a_report_is_part_of_what_makes_a_commit(
+def test_template_report_is_part_of_the_review_digest(
     package_render: PackageRender, other: PackageRender, is_same: bool
 ) -> None:
     assert (package_render.review_digest == other.review_digest) is is_same
 
 
-def test_what_a_template_writes_of_a_secret_is_shown_nowhere() -> None:
+def test_secret_in_a_template_is_masked_everywhere() -> None:
     manifest = "apiVersion: v1\nkind: Secret\nstringData: {password: hunter2}\n"
     own = {"kafkaContainer": {"env": [{"name": "MANIFEST", "value": manifest}]}}
-    new_draft = draft({}, {}, rendered=rendered(TemplateOptions("report"), own))
-    plan = fleet(destination_plan(new_draft))
-    known = ExplainedPackage("eu-1/gw", CONFIG, {}, variant().owner, variant(), new_draft.rendered)
+    new_draft = build_draft({}, {}, rendered=build_render(TemplateOptions("report"), own))
+    plan = build_fleet_plan(build_target_plan(new_draft))
+    known = ExplainedPackage("eu-1/gw", CONFIG, {}, build_variant().owner, build_variant(), new_draft.rendered)
     package_explanation = explain(known, "KafkaNodePool/brokers")
     values = [
-        str(status(new_draft)),
-        message(new_draft),
+        str(read_status(new_draft)),
+        format_message(new_draft),
         format_plan_text(plan, 0),
         str(build_plan_data(plan, 0)),
         str(build_explanation_data(package_explanation)),
     ]
 
     assert [text for text in values if "hunter2" in text] == []
-    assert status(new_draft)["templates"][0]["template"]["kafkaContainer"]["env"][0]["value"] == "*****"
+    assert read_status(new_draft)["templates"][0]["template"]["kafkaContainer"]["env"][0]["value"] == "*****"
 
 
-# explaining it
+# Explanations
 
 
-def explained(**options: Any) -> ExplainedPackage:
+def build_explained_package(**options: Any) -> ExplainedPackage:
     objects = read_catalog(tree({"kafka.yaml": kafka({"pod": POD, "kafkaContainer": CONTAINER})})).objects
     return ExplainedPackage(
-        "eu-1/gw", CONFIG, objects, variant().owner, variant(), rendered(TemplateOptions(**options))
+        "eu-1/gw", CONFIG, objects, build_variant().owner, build_variant(), build_render(TemplateOptions(**options))
     )
 
 
-def test_an_inherited_value_leads_to_its_kafka() -> None:
-    text = format_explanation(explain(explained(), "KafkaNodePool/brokers", "/spec/template/pod"))
+def test_inherited_value_is_explained_by_its_kafka() -> None:
+    text = format_explanation(explain(build_explained_package(), "KafkaNodePool/brokers", "/spec/template/pod"))
 
     assert (
         "KafkaNodePool/shop/brokers /spec/template/pod/priorityClassName in pool.yaml: high\n"
@@ -362,8 +377,10 @@ def test_an_inherited_value_leads_to_its_kafka() -> None:
     ) in text
 
 
-def test_what_a_pool_replaces_is_told_after_what_it_would_inherit() -> None:
-    (value,) = explain(explained(), "KafkaNodePool/brokers", "/spec/template/kafkaContainer/env/0/name").values[-1:]
+def test_replaced_value_is_explained_after_the_inherited_value() -> None:
+    (value,) = explain(
+        build_explained_package(), "KafkaNodePool/brokers", "/spec/template/kafkaContainer/env/0/name"
+    ).values[-1:]
 
     assert [(step.layer, step.set_by, step.before, step.after) for step in value.steps] == [
         ("template", "Kafka/shop/orders", ABSENT, "TZ"),
@@ -371,15 +388,15 @@ def test_what_a_pool_replaces_is_told_after_what_it_would_inherit() -> None:
     ]
 
 
-def test_a_whole_pool_is_explained_with_what_it_hides() -> None:
-    package_explanation = explain(explained(), "KafkaNodePool/brokers")
+def test_explanation_of_a_pool_contains_its_hidden_settings() -> None:
+    package_explanation = explain(build_explained_package(), "KafkaNodePool/brokers")
 
     assert format_explanation(package_explanation).endswith("\n".join([HIDES, *REPEAT]) + "\n")
     assert [template["resource"] for template in build_explanation_data(package_explanation)["templates"]] == [
         "KafkaNodePool/shop/brokers"
     ]
-    assert explain(explained(), "Kafka/orders").template_children == ()
+    assert explain(build_explained_package(), "Kafka/orders").template_children == ()
 
 
-def test_what_is_only_reported_is_explained_too() -> None:
-    assert f"{OF}, template is only reported)" in format_explanation(explain(explained(mode="report")))
+def test_template_in_report_mode_is_explained() -> None:
+    assert f"{OF}, template is only reported)" in format_explanation(explain(build_explained_package(mode="report")))

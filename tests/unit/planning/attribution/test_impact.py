@@ -14,32 +14,32 @@ from reconciler.planning.attribution.impact import TARGET_GONE, PackageImpact, c
 from reconciler.planning.decide.fleet_plan import FleetPlan, TargetPlan
 from reconciler.planning.model.outcomes import Draft
 from reconciler.planning.model.state import PackageRecord
-from tests.unit.output.world import (
-    blocked,
-    deployment,
-    destination,
-    destination_plan,
-    draft,
-    fleet,
-    held,
-    leaving,
-    owner,
-    unchanged,
-    variant,
+from tests.unit.output.builders import (
+    build_blocked,
+    build_draft,
+    build_fleet_plan,
+    build_held_removal,
+    build_owner,
+    build_removal,
+    build_target,
+    build_target_plan,
+    build_unchanged,
+    build_variant,
+    format_deployment,
 )
 
-ONE, TWO = {"a.yaml": deployment(1)}, {"a.yaml": deployment(2)}
+ONE, TWO = {"a.yaml": format_deployment(1)}, {"a.yaml": format_deployment(2)}
 STALLED = Condition("Stalled", "True", "Missing", "it is not there")
 
 
 def plan(*outcomes: Any, **more: Any) -> FleetPlan:
-    return fleet(destination_plan(*outcomes, **more))
+    return build_fleet_plan(build_target_plan(*outcomes, **more))
 
 
 def standing(desired_draft: Draft) -> Any:
     """Return what a draft is once it was offered: unchanged, with the tree and the review of its record."""
     return replace(
-        unchanged(desired_draft.variant, "drafted"),
+        build_unchanged(desired_draft.variant, "drafted"),
         record=replace(desired_draft.record, review_digest=desired_draft.rendered.review_digest),
     )
 
@@ -51,8 +51,8 @@ def told(base: FleetPlan, head: FleetPlan) -> list[tuple[str, str, str]]:
     ]
 
 
-FIRST, SECOND = draft({}, ONE), draft({}, TWO)
-GONE = plan(leaving=[leaving(package="gw")])
+FIRST, SECOND = build_draft({}, ONE), build_draft({}, TWO)
+GONE = plan(leaving=[build_removal(package="gw")])
 
 
 @pytest.mark.parametrize(
@@ -62,21 +62,21 @@ GONE = plan(leaving=[leaving(package="gw")])
         pytest.param(plan(FIRST), plan(standing(FIRST)), [], id="drafted-or-to-be-drafted-is-the-same"),
         pytest.param(plan(FIRST), plan(SECOND), [("eu-1/gw", "wanted", "wanted")], id="another-tree"),
         pytest.param(plan(), plan(FIRST), [("eu-1/gw", "none", "wanted")], id="new"),
-        pytest.param(plan(FIRST), plan(blocked(variant())), [("eu-1/gw", "wanted", "blocked")], id="blocked"),
-        pytest.param(plan(blocked(variant())), plan(blocked(variant())), [], id="blocked-as-before"),
+        pytest.param(plan(FIRST), plan(build_blocked(build_variant())), [("eu-1/gw", "wanted", "blocked")], id="blocked"),
+        pytest.param(plan(build_blocked(build_variant())), plan(build_blocked(build_variant())), [], id="blocked-as-before"),
         pytest.param(
-            plan(blocked(variant(), "a")), plan(blocked(variant(), "b")), [("eu-1/gw", "blocked", "blocked")],
+            plan(build_blocked(build_variant(), "a")), plan(build_blocked(build_variant(), "b")), [("eu-1/gw", "blocked", "blocked")],
             id="blocked-for-another-reason",
         ),
         pytest.param(plan(FIRST), GONE, [("eu-1/gw", "wanted", "leaving")], id="leaving"),
         pytest.param(GONE, plan(FIRST), [("eu-1/gw", "leaving", "wanted")], id="not-leaving-any-more"),
         pytest.param(
-            GONE, plan(leaving=[leaving(how="orphaned", package="gw")]),
+            GONE, plan(leaving=[build_removal(how="orphaned", package="gw")]),
             [("eu-1/gw", "leaving", "leaving")], id="leaving-in-another-way",
         ),
-        pytest.param(plan(FIRST), plan(holding=[held("gw")]), [("eu-1/gw", "wanted", "held")], id="held"),
+        pytest.param(plan(FIRST), plan(holding=[build_held_removal("gw")]), [("eu-1/gw", "wanted", "held")], id="held"),
         pytest.param(
-            plan(FIRST), plan(unchanged(variant(), "declined")), [("eu-1/gw", "wanted", "declined")], id="declined"
+            plan(FIRST), plan(build_unchanged(build_variant(), "declined")), [("eu-1/gw", "wanted", "declined")], id="declined"
         ),
     ],
 )  # fmt: skip
@@ -87,7 +87,7 @@ def test_a_package_is_told_where_it_comes_to_something_else(
 
 
 def known(target_plan: TargetPlan) -> TargetPlan:
-    record = PackageRecord(owner(), is_owned=True)
+    record = PackageRecord(build_owner(), is_owned=True)
     return replace(target_plan, next_state=replace(target_plan.next_state, packages={"gw": record}))
 
 
@@ -98,58 +98,58 @@ def of_owner(**more: Any) -> ControllerResult:
 @pytest.mark.parametrize(
     ("head", "reason"),
     [
-        pytest.param(fleet(known(destination_plan())), "Kept", id="nobody-says-why"),
+        pytest.param(build_fleet_plan(known(build_target_plan())), "Kept", id="nobody-says-why"),
         pytest.param(
-            fleet(known(destination_plan()), room=of_owner(stalled=(StalledVariant(owner(), (STALLED,), ()),))),
+            build_fleet_plan(known(build_target_plan()), room=of_owner(stalled=(StalledVariant(build_owner(), (STALLED,), ()),))),
             "Missing", id="its-owner-is-stalled",
         ),
         pytest.param(
-            fleet(
-                known(destination_plan()),
-                room=of_owner(findings=(Finding("Odd", "odd", SourceLocation(object=str(owner().key))),)),
+            build_fleet_plan(
+                known(build_target_plan()),
+                room=of_owner(findings=(Finding("Odd", "odd", SourceLocation(object=str(build_owner().key))),)),
             ),
             "Odd", id="something-is-wrong-with-its-owner",
         ),
         pytest.param(
-            fleet(known(destination_plan(findings=[Finding("Unreachable", "no answer")]))), "Unreachable",
+            build_fleet_plan(known(build_target_plan(findings=[Finding("Unreachable", "no answer")]))), "Unreachable",
             id="its-destination-cannot-be-read",
         ),
-        pytest.param(fleet(), TARGET_GONE, id="its-destination-is-gone"),
+        pytest.param(build_fleet_plan(), TARGET_GONE, id="its-destination-is-gone"),
     ],
 )  # fmt: skip
 def test_a_package_of_which_a_plan_says_nothing_stays_for_a_reason(head: FleetPlan, reason: str) -> None:
     (package_impact,) = compare_plans(plan(FIRST), head)
 
     assert package_impact.after.reason == reason
-    assert package_impact.owner == owner()
+    assert package_impact.owner == build_owner()
 
 
 def test_a_destination_that_gets_its_first_package_is_not_gone_before() -> None:
-    base = replace(fleet(), objects={destination().key: None})  # type: ignore[dict-item]
+    base = replace(build_fleet_plan(), objects={build_target().key: None})  # type: ignore[dict-item]
 
     assert told(base, plan(FIRST)) == [("eu-1/gw", "none", "wanted")]
     assert told(plan(FIRST), base) == [("eu-1/gw", "wanted", "none")]
 
 
 def test_an_owner_without_any_place_is_told_by_itself_and_only_where_none_of_its_packages_is() -> None:
-    room = of_owner(stalled=(StalledVariant(owner(), (STALLED,), ()),))
+    room = of_owner(stalled=(StalledVariant(build_owner(), (STALLED,), ()),))
 
-    (alone,) = compare_plans(fleet(), fleet(room=room))
-    (package_impact,) = compare_plans(plan(FIRST), fleet(known(destination_plan()), room=room))
+    (alone,) = compare_plans(build_fleet_plan(), build_fleet_plan(room=room))
+    (package_impact,) = compare_plans(plan(FIRST), build_fleet_plan(known(build_target_plan()), room=room))
 
     assert (alone.target_name, alone.after.reason) == ("", "Missing")
     assert (package_impact.target_name, package_impact.after.reason) == ("eu-1/gw", "Missing")
 
 
 def test_two_who_want_one_package_are_told_apart() -> None:
-    loser = blocked(variant("other"))
+    loser = build_blocked(build_variant("other"))
 
     (package_impact,) = compare_plans(plan(FIRST), plan(FIRST, loser))
 
     assert (package_impact.before.kind, package_impact.after.kind, package_impact.owner) == (
         "none",
         "blocked",
-        owner("other"),
+        build_owner("other"),
     )
 
 
@@ -164,18 +164,21 @@ def test_two_who_want_one_package_are_told_apart() -> None:
 def test_the_causes_are_what_was_answered_otherwise(
     before: dict[str, str], after: dict[str, str], expected: tuple[str, ...]
 ) -> None:
-    (package_impact,) = compare_plans(plan(draft({}, ONE, trace=before)), plan(draft({}, TWO, trace=after)))
+    (package_impact,) = compare_plans(plan(build_draft({}, ONE, trace=before)), plan(build_draft({}, TWO, trace=after)))
 
     assert package_impact.causes == expected
 
 
 def test_effects_stand_by_place() -> None:
     plans = [
-        destination_plan(draft({}, ONE, desired_variant=variant(repository=name)), name=name) for name in ("b", "a")
+        build_target_plan(build_draft({}, ONE, desired_variant=build_variant(repository=name)), name=name)
+        for name in ("b", "a")
     ]
 
-    assert [package_impact.target_name for package_impact in compare_plans(fleet(), fleet(*plans))] == ["a/gw", "b/gw"]
+    assert [
+        package_impact.target_name for package_impact in compare_plans(build_fleet_plan(), build_fleet_plan(*plans))
+    ] == ["a/gw", "b/gw"]
     assert all(
         isinstance(package_impact, PackageImpact) and package_impact.creates_draft
-        for package_impact in compare_plans(fleet(), fleet(*plans))
+        for package_impact in compare_plans(build_fleet_plan(), build_fleet_plan(*plans))
     )

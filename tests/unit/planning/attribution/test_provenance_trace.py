@@ -16,7 +16,7 @@ from reconciler.packages.package import Package
 from reconciler.planning.attribution.provenance_trace import ResourceTrace, find_previous_path, trace_resources
 from reconciler.planning.model.outcomes import FilesStage, FunctionStage, PackageRender, PolicyStage, RenderStage
 from reconciler.planning.model.sources import PackageSource
-from tests.unit.output.world import tree
+from tests.unit.output.builders import build_tree
 
 FILE = "web.yaml"
 MAP = "apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: web{more}}}\ndata: {data}\n"
@@ -28,7 +28,7 @@ def text(data: str, more: str = "") -> str:
 
 def tracks(stages: Sequence[Mapping[str, str]], *more: RenderStage) -> tuple[ResourceTrace, ...]:
     """Return tracks; the trees are as it came, with the branch's edits, with the draft's, and as rendered."""
-    came, merged, drafted, files = map(tree, stages)
+    came, merged, drafted, files = map(build_tree, stages)
     remaining = (*more, FilesStage("room", files))
     return trace_resources(PackageRender(files, source=PackageSource(drafted, merged, came), stages=remaining))
 
@@ -114,7 +114,7 @@ def test_a_resource_that_is_taken_away_ends_its_track() -> None:
 
 
 def items(files: Mapping[str, str]) -> list[Item]:
-    result = enumerate(Package(tree(files)).resources)
+    result = enumerate(Package(build_tree(files)).resources)
     return [
         Item(
             package_resource.package,
@@ -153,7 +153,7 @@ def test_functions_are_followed_by_what_they_were_given() -> None:
 
 def test_each_item_of_a_policy_is_a_step() -> None:
     came, mapping = {FILE: text("{a: 1}")}, {FILE: text("{a: 3}")}
-    (resource,) = Package(tree(came)).resources
+    (resource,) = Package(build_tree(came)).resources
 
     def turn(by: str, where: str, value: Any) -> OverrideStage:
         return OverrideStage(by, where, {**resource.data, "data": {"a": value}})

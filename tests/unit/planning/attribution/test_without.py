@@ -12,7 +12,7 @@ from reconciler.packages.package import Package
 from reconciler.packages.update import MergeOptions
 from reconciler.planning.attribution.re_render import LocalEdit, remove_from_source, undo_change
 from reconciler.planning.model.sources import PackageSource
-from tests.unit.output.world import tree
+from tests.unit.output.builders import build_tree
 
 A, B, C = {"name": "a", "v": 1}, {"name": "b", "v": 2}, {"name": "c", "v": 3}
 
@@ -57,7 +57,7 @@ ONE, TWO = (f"kind: ConfigMap\nmetadata: {{name: {name}}}\ndata: {{a: b}} # {nam
 def test_a_resource_that_was_taken_away_is_given_back(
     came: dict[str, str], edited: dict[str, str], text: Literal["branch", "draft"]
 ) -> None:
-    base, files = tree(came), tree(edited)
+    base, files = build_tree(came), build_tree(edited)
     source = PackageSource(files, base if text == "draft" else files, base)
     layer = LocalEdit("a.yaml", 0, ("data", "a"), Package(base).resources[0].data, ABSENT, is_removed=True, origin=text)
 
@@ -65,7 +65,9 @@ def test_a_resource_that_was_taken_away_is_given_back(
 
 
 def test_a_comment_that_went_with_an_edit_comes_back() -> None:
-    base, files = (tree({"a.yaml": f"kind: X\nmetadata: {{name: x}}\n{rest}"}) for rest in ("n: 1 # as agreed\n", ""))
+    base, files = (
+        build_tree({"a.yaml": f"kind: X\nmetadata: {{name: x}}\n{rest}"}) for rest in ("n: 1 # as agreed\n", "")
+    )
     layer = LocalEdit(
         "a.yaml", 0, ("n",), Package(base).resources[0].data, Package(files).resources[0].data, True, "branch"
     )

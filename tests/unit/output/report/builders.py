@@ -1,4 +1,4 @@
-"""Values for the tests of reports: clusters as they are read, small and whole."""
+"""Builders of small report clusters and packages for the tests of reports."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from reconciler.planning.lifecycle.open_drafts import (
     TargetPackage,
 )
 from reconciler.planning.model.state import PackageRecord, PublishedRevision, RenderedVersion
-from tests.unit.output.world import TREE, deployment, destination, owner, tree
+from tests.unit.output.builders import TREE, build_owner, build_target, build_tree, format_deployment
 
 DAY = 1_767_312_000
 HEAD, BASE = CommitId("d1" * 20), CommitId("b0" * 20)
@@ -47,7 +47,7 @@ CONFLICT = {
 }  # fmt: skip
 
 
-def drafted(
+def build_drafted_package(
     package: str = "gw",
     state: PackageState = "draft",
     *,
@@ -59,12 +59,14 @@ def drafted(
     **fields: Any,
 ) -> tuple[ReportPackage, OpenDraft]:
     """Return a package on an open draft that changes its image, and the draft."""
-    record = PackageRecord(owner(f"gw-{cluster}"), is_owned=True, draft_version=OFFER, draft_branch=f"drafts/{cluster}")
+    record = PackageRecord(
+        build_owner(f"gw-{cluster}"), is_owned=True, draft_version=OFFER, draft_branch=f"drafts/{cluster}"
+    )
     unmet = tuple(fields.pop("unmet", ()))
     drafted_package = DraftedPackage(package, record, TREE, TREE, status, unmet_gates=unmet)
-    draft = OpenDraft(destination(cluster), f"drafts/{cluster}", HEAD, BASE, BASE, None, False, (drafted_package,), ())
+    draft = OpenDraft(build_target(cluster), f"drafts/{cluster}", HEAD, BASE, BASE, None, False, (drafted_package,), ())
     draft = replace(draft, **{name: fields.pop(name) for name in ("proposed_head", "is_edited") if name in fields})
-    before, after = (tree({"d.yaml": deployment(image=image)}) for image in (old, new))
+    before, after = (build_tree({"d.yaml": format_deployment(image=image)}) for image in (old, new))
     sheet = DraftPackageDetails(drafted_package, before, after, ("upstream moved",), since=since)
     cell = TargetPackage(
         package,
@@ -79,28 +81,28 @@ def drafted(
     return ReportPackage(cell, since, sheet), draft
 
 
-def published(
+def build_published_package(
     package: str = "gw", state: PackageState = "published", *, status: Mapping[str, Any] = STATUS, **fields: Any
 ) -> ReportPackage:
     """Return a package that is on no draft."""
     number = fields.pop("number", 1)
-    record = PackageRecord(owner(), is_owned=True, published_version=OFFER)
+    record = PackageRecord(build_owner(), is_owned=True, published_version=OFFER)
     revision = PublishedRevision(number, BASE, OFFER) if number else None
     cell = TargetPackage(package, record, state, TREE, OFFER.status, revision, **fields)
     return ReportPackage(cell, DAY, None, emit({"status": dict(status)}).encode())
 
 
-def cluster(name: str = "eu-1", *packages: ReportPackage, **fields: Any) -> ReportCluster:
-    """Return a cluster with these packages; the sheets of their drafts tell nothing more."""
+def build_cluster(name: str = "eu-1", *packages: ReportPackage, **fields: Any) -> ReportCluster:
+    """Return a cluster with these packages and minimal details of their drafts."""
     sheets = {
         report_package.package_state.draft.branch: DraftDetails(report_package.package_state.draft, DAY, 0)
         for report_package in packages
         if report_package.package_state.draft
     }
-    return ReportCluster(destination(name), packages=packages, **{"drafts": sheets, "seconds": DAY, **fields})
+    return ReportCluster(build_target(name), packages=packages, **{"drafts": sheets, "seconds": DAY, **fields})
 
 
-def report(*clusters: ReportCluster, summary: Mapping[str, Any] | None = None) -> FleetReport:
+def build_report(*clusters: ReportCluster, summary: Mapping[str, Any] | None = None) -> FleetReport:
     """Return the report of these clusters."""
     return build_fleet_report(clusters, "41ab" * 10, summary or {})
 

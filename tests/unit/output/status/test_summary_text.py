@@ -41,7 +41,7 @@ def test_status_text() -> None:
     ]
 
 
-def test_of_many_troubles_the_rest_is_counted() -> None:
+def test_problems_beyond_the_limit_are_counted() -> None:
     lines = format_status_text({**SUMMARY, "findings": SUMMARY["findings"] * 20}).splitlines()
 
     assert len(lines) == 42
@@ -59,5 +59,5 @@ def test_of_many_troubles_the_rest_is_counted() -> None:
         pytest.param({"gated": SUMMARY["gated"]}, False, id="a-gate-is-for-the-reviewer"),
     ],
 )
-def test_not_well(summary: dict[str, Any], expected: bool) -> None:
+def test_has_problems(summary: dict[str, Any], expected: bool) -> None:
     assert has_problems(summary) is expected

@@ -1,4 +1,4 @@
-"""Values for the tests of reporting: small, whole, and the same every time."""
+"""Builders of small fixed values for the tests of output."""
 
 from __future__ import annotations
 
@@ -91,59 +91,63 @@ upstreamLock:
 """
 
 
-def deployment(replicas: int = 3, image: str = "web:1") -> str:
+def format_deployment(replicas: int = 3, image: str = "web:1") -> str:
     return DEPLOYMENT.format(replicas=replicas, image=image)
 
 
-def endpoints(api: str = "a") -> str:
+def format_endpoints(api: str = "a") -> str:
     return ENDPOINTS.format(api=api)
 
 
-def secret(password: str = "hunter2") -> str:
+def format_secret(password: str = "hunter2") -> str:
     return SECRET.format(password=password)
 
 
-def kptfile(ref: str = "v4", commit: str = COMMIT) -> str:
+def format_kptfile(ref: str = "v4", commit: str = COMMIT) -> str:
     return KPTFILE.format(ref=ref, commit=commit)
 
 
-def tree(files: Mapping[str, str | bytes | File]) -> FileTree:
+def build_tree(files: Mapping[str, str | bytes | File]) -> FileTree:
     mapping = {p: file.encode() if isinstance(file, str) else file for p, file in files.items()}
     return FileTree({p: item if isinstance(item, File) else File(item) for p, item in mapping.items()})
 
 
-def key(kind: str, name: str, namespace: str = "default", group: str = GROUP) -> ObjectKey:
+def build_key(kind: str, name: str, namespace: str = "default", group: str = GROUP) -> ObjectKey:
     return ObjectKey(group, kind, namespace, name)
 
 
-def destination(name: str = "eu-1", directory: str = "") -> Target:
+def build_target(name: str = "eu-1", directory: str = "") -> Target:
     where = SourceLocation("repos.yaml", 3, f"Repository/default/{name}")
     url = "https://git.example/fleet"
-    return Target(key("Repository", name), url, f"{url}.git", f"clusters/{name}", directory, True, where)
+    return Target(build_key("Repository", name), url, f"{url}.git", f"clusters/{name}", directory, True, where)
 
 
-def owner(name: str = "edge-gw", made_by: str | None = None) -> PackageOwner:
+def build_owner(name: str = "edge-gw", made_by: str | None = None) -> PackageOwner:
     return PackageOwner(
-        key("PackageVariant", name), f"{GROUP}/v1alpha1", key("PackageVariantSet", made_by) if made_by else None
+        build_key("PackageVariant", name),
+        f"{GROUP}/v1alpha1",
+        build_key("PackageVariantSet", made_by) if made_by else None,
     )
 
 
-def untouched(files: FileTree, _view: CatalogView) -> MutationResult:
+def keep_files(files: FileTree, _view: CatalogView) -> MutationResult:
     return MutationResult(files)
 
 
-def upstream(ref: str = "gateway/v4") -> UpstreamPackage:
+def build_upstream(ref: str = "gateway/v4") -> UpstreamPackage:
     url = "https://git.example/catalog"
     return UpstreamPackage("default", "catalog", url, f"{url}.git", "gateway", "gateway", ref, COMMIT, TREE)
 
 
-def variant(
+def build_variant(
     name: str = "edge-gw", repository: str = "eu-1", package: str = "gw", made_by: str | None = None
 ) -> Variant:
-    return Variant(owner(name, made_by), PackageTarget("default", repository, package), upstream(), untouched, {})
+    return Variant(
+        build_owner(name, made_by), PackageTarget("default", repository, package), build_upstream(), keep_files, {}
+    )
 
 
-def draft(
+def build_draft(
     before: Mapping[str, str | bytes | File] | FileTree,
     after: Mapping[str, str | bytes | File] | FileTree,
     *,
@@ -153,8 +157,8 @@ def draft(
     trace: Mapping[str, str] | None = None,
     rendered: PackageRender | None = None,
 ) -> Draft:
-    desired_variant = desired_variant or variant()
-    old, new = (files if isinstance(files, FileTree) else tree(files) for files in (before, after))
+    desired_variant = desired_variant or build_variant()
+    old, new = (files if isinstance(files, FileTree) else build_tree(files) for files in (before, after))
     package_render = replace(rendered or PackageRender(new), files=new, trace=trace or {})
     known = PackageRecord(
         desired_variant.owner, is_owned=True, last_workspace=3, trace=trace or {}, desired_tree=new.id
@@ -163,7 +167,7 @@ def draft(
     return Draft(desired_variant, package_render, record, ObservedPackage(), TREE, TREE, TREE, task, old, causes)
 
 
-def unchanged(desired_variant: Variant, why: str = "published") -> Unchanged:
+def build_unchanged(desired_variant: Variant, why: str = "published") -> Unchanged:
     offer = RenderedVersion(TREE, TREE, TREE, TREE, TREE, "")  # type: ignore[arg-type]
     put, ours = (offer, None) if why == "drafted" else (None, offer)
     return Unchanged(
@@ -175,30 +179,32 @@ def unchanged(desired_variant: Variant, why: str = "published") -> Unchanged:
     )
 
 
-def blocked(desired_variant: Variant, message: str = "it cannot be") -> Blocked:
+def build_blocked(desired_variant: Variant, message: str = "it cannot be") -> Blocked:
     finding = Finding("Broken", message, SourceLocation("pv.yaml", 7, str(desired_variant.owner.key)))
     conditions = (VALID_CONDITION, Condition("Ready", "False", "Error", message))
     return Blocked(desired_variant, None, conditions, (finding,), ObservedPackage())
 
 
-def held(package: str = "old") -> HeldRemoval:
+def build_held_removal(package: str = "old") -> HeldRemoval:
     finding = Finding(
         "DeletionHeld", f"package {package} is not wanted any more", SourceLocation(object="PackageVariant/default/old")
     )
-    return HeldRemoval(package, PackageRecord(owner("old"), is_owned=True), finding)
+    return HeldRemoval(package, PackageRecord(build_owner("old"), is_owned=True), finding)
 
 
-def leaving(how: RemovalKind = "proposed", package: str = "gone", *, before: TreeId | None = None) -> RemovalOutcome:
+def build_removal(
+    how: RemovalKind = "proposed", package: str = "gone", *, before: TreeId | None = None
+) -> RemovalOutcome:
     removal = (
         ProposedRemoval("removals/eu-1", TREE, is_declined=how == "declined")
         if how in ("proposed", "declined")
         else None
     )
-    record = PackageRecord(owner("old"), is_owned=removal is not None, removal=removal)
-    return RemovalOutcome(package, owner("old"), how, record, "PackageVariant/default/old is gone", before)
+    record = PackageRecord(build_owner("old"), is_owned=removal is not None, removal=removal)
+    return RemovalOutcome(package, build_owner("old"), how, record, "PackageVariant/default/old is gone", before)
 
 
-def destination_plan(
+def build_target_plan(
     *outcomes: PackageOutcome,
     name: str = "eu-1",
     holding: Sequence[HeldRemoval] = (),
@@ -209,17 +215,17 @@ def destination_plan(
     packages = {outcome.variant.target.package: outcome.record for outcome in outcomes if outcome.record}
     after = replace(state, packages=packages)
     return TargetPlan(
-        destination(name), TargetHeads(), state, after, outcomes, tuple(holding), (), tuple(findings), removals=tuple(leaving)
+        build_target(name), TargetHeads(), state, after, outcomes, tuple(holding), (), tuple(findings), removals=tuple(leaving)
     )  # fmt: skip
 
 
-def fleet(*plans: TargetPlan, room: ControllerResult | None = None, as_of: int = 1_700_000_000) -> FleetPlan:
+def build_fleet_plan(*plans: TargetPlan, room: ControllerResult | None = None, as_of: int = 1_700_000_000) -> FleetPlan:
     variants = tuple(outcome.variant for plan in plans for outcome in plan.outcomes)
     return FleetPlan(CONFIG, as_of, room or ControllerResult(variants), plans)
 
 
-def told_of(plan: FleetPlan) -> dict[ObjectKey, ObjectStatus]:
-    """Return what is told of each object of the status branch."""
+def list_object_statuses(plan: FleetPlan) -> dict[ObjectKey, ObjectStatus]:
+    """Return the status of each object of the status branch."""
     fleet_statuses = build_owner_statuses(plan)
     everybody = {
         object_status.key: object_status

@@ -1,4 +1,4 @@
-"""Texts that differ by a cluster's own names alone, and such as only look so."""
+"""Tests of texts that differ only by the names of their target."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reconciler.output.report.model import TargetNames
-from tests.unit.output.world import tree
+from tests.unit.output.builders import build_tree
 
 EAST, WEST = TargetNames("east", "gw-east"), TargetNames("west", "gw-west")
 
@@ -26,18 +26,18 @@ EAST, WEST = TargetNames("east", "gw-east"), TargetNames("west", "gw-west")
         pytest.param("east", "\ue000", False, id="a-mark-that-somebody-wrote"),
     ],
 )
-def test_texts_are_alike_apart_from_own_names(text: str, other: str, alike: bool) -> None:
+def test_texts_are_equal_after_own_names_are_masked(text: str, other: str, alike: bool) -> None:
     assert (EAST.mask_names(text) == WEST.mask_names(other)) == alike
 
 
-def test_of_two_names_of_which_one_is_part_of_the_other_the_longer_is_meant() -> None:
+def test_longer_name_is_masked_first_when_one_name_contains_the_other() -> None:
     assert TargetNames("edge-1", "edge").mask_names("edge-1 edge") == TargetNames("edge-2", "edge").mask_names(
         "edge-2 edge"
     )
 
 
-def test_files_that_are_no_text_stay() -> None:
-    files = tree({"a": b"\xff east", "b": "east"})
+def test_binary_files_are_not_masked() -> None:
+    files = build_tree({"a": b"\xff east", "b": "east"})
 
     apart = EAST.mask_file_names(files)
 
@@ -45,7 +45,7 @@ def test_files_that_are_no_text_stay() -> None:
 
 
 @given(st.lists(st.sampled_from(["east", "west", "gw-east", "gw-west", "-", ".", "x", " "])).map("".join))
-def test_texts_that_are_alike_become_equal_by_putting_in_the_names(text: str) -> None:
+def test_masked_text_with_inserted_names_is_the_original_text(text: str) -> None:
     apart = EAST.mask_names(text)
 
     assert apart.replace("\ue001", EAST.owner).replace("\ue000", EAST.cluster) == text

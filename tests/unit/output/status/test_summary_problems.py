@@ -1,4 +1,4 @@
-"""What a summary says is not well; what people made of it is told or left out."""
+"""Tests of the problems in a summary. Invalid entries are omitted."""
 
 from __future__ import annotations
 
@@ -35,18 +35,18 @@ def test_errors_come_before_warnings() -> None:
         pytest.param({"findings": [1, {"severity": "loud"}], "totals": {"packages": "many"}}, id="no-records"),
     ],
 )
-def test_what_is_no_record_is_left_out(summary: dict[str, Any]) -> None:
+def test_invalid_entries_are_omitted(summary: dict[str, Any]) -> None:
     assert (list_summary_problems(summary), format_summary_totals(summary)) == ((), "")
 
 
-def test_totals_are_told_in_words() -> None:
+def test_totals_as_text() -> None:
     assert (
         format_summary_totals({"totals": {"packages": 2, "destinations": 1, "drafted": 1}})
         == "2 packages on 1 target: 1 drafted"
     )
 
 
-def test_troubles_are_counted_by_kind() -> None:
+def test_problems_are_counted_by_kind() -> None:
     kinds = ("warning", "not ready", "error", "info", "error")
 
     assert (

@@ -1,4 +1,4 @@
-"""What reviewers read: open drafts, what became of their acts, messages of their commits; hostile files included."""
+"""Tests of review texts: open drafts, results of actions, and commit messages, also for hostile files."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from reconciler.output.review.pull_request import build_pull_request_text
 from reconciler.output.status.package_sections import format_recorded_owner, format_task
 from reconciler.planning.lifecycle.open_drafts import BlockingReason, DraftedFile, DraftedPackage, OpenDraft
 from reconciler.planning.model.state import PackageRecord
-from tests.unit.output.world import TREE, deployment, destination, owner, tree
+from tests.unit.output.builders import TREE, build_owner, build_target, build_tree, format_deployment
 
 UPSTREAM = {
     "from": {"ref": "gateway/v1", "directory": "gateway"},
@@ -51,32 +51,35 @@ STATUS: dict[str, Any] = {
 }  # fmt: skip
 GATE = BlockingReason("GateNotMet", "gw: tested is not reported")
 GW = DraftedPackage(
-    "gw", PackageRecord(owner()), TREE, TREE, STATUS, (Condition("Rendered", "True", "RenderSuccess"),), (GATE,),
+    "gw", PackageRecord(build_owner()), TREE, TREE, STATUS, (Condition("Rendered", "True", "RenderSuccess"),), (GATE,),
     is_edited=True,
 )  # fmt: skip
 HEAD, BASE = CommitId("d1" * 20), CommitId("b0" * 20)
 
 
-def draft(*packages: DraftedPackage, **fields: Any) -> OpenDraft:
+def build_draft(*packages: DraftedPackage, **fields: Any) -> OpenDraft:
     paths = fields.pop("paths", (DraftedFile("gw/d.yaml", ObjectId("f"), FILE_MODE, True),))
-    open_draft = OpenDraft(destination(), "drafts/eu-1", HEAD, BASE, BASE, None, False, packages or (GW,), paths)
+    open_draft = OpenDraft(build_target(), "drafts/eu-1", HEAD, BASE, BASE, None, False, packages or (GW,), paths)
     return replace(open_draft, **fields)
 
 
-def sheet(open_draft: OpenDraft | None = None, **fields: Any) -> DraftDetails:
-    return replace(DraftDetails(open_draft or draft(), 1_000, 0), **fields)
+def build_details(open_draft: OpenDraft | None = None, **fields: Any) -> DraftDetails:
+    return replace(DraftDetails(open_draft or build_draft(), 1_000, 0), **fields)
 
 
 CHANGED = DraftPackageDetails(
-    GW, tree({"d.yaml": deployment(3)}), tree({"d.yaml": deployment(5)}), ("a region changed",)
+    GW,
+    build_tree({"d.yaml": format_deployment(3)}),
+    build_tree({"d.yaml": format_deployment(5)}),
+    ("a region changed",),
 )
 
 
-def test_a_list_of_drafts_tells_where_each_stands_and_what_is_in_its_way() -> None:
-    people = sheet(draft(is_edited=True, proposed_head=HEAD), behind_count=2, editors=("Ada", "Grace"))
+def test_list_of_drafts_shows_states_and_refusals() -> None:
+    people = build_details(build_draft(is_edited=True, proposed_head=HEAD), behind_count=2, editors=("Ada", "Grace"))
 
     assert format_drafts_text(
-        [people, sheet(rejection=Rejection("Ada", "too early"))], 1_000 + 3 * 86_400
+        [people, build_details(rejection=Rejection("Ada", "too early"))], 1_000 + 3 * 86_400
     ).splitlines() == [
         "eu-1: drafts/eu-1 Proposed; base 3 days old, 2 commits behind; edited by Ada, Grace",
         "  gw update v1 → v2 (PackageVariant default/edge-gw) edited",
@@ -93,34 +96,36 @@ def test_a_list_of_drafts_tells_where_each_stands_and_what_is_in_its_way() -> No
 @pytest.mark.parametrize(
     ("draft_details", "line"),
     [
-        pytest.param(sheet(draft(proposed_head=BASE)), "Draft (changed after it was proposed); base", id="stale"),
-        pytest.param(sheet(base_seconds=None), "Draft; nothing published yet", id="a-new-cluster"),
-        pytest.param(sheet(base_seconds=9_970), "base less than a minute old", id="seconds"),
-        pytest.param(sheet(base_seconds=9_940), "base 1 minute old", id="a-minute"),
-        pytest.param(sheet(base_seconds=2_800), "base 2 hours old", id="hours"),
-        pytest.param(sheet(draft(is_edited=True)), "; edited", id="edited-by-nobody-knows-whom"),
-        pytest.param(sheet(draft(replace(GW, drafted_tree=None, status={}))), "gw removed", id="a-removal"),
+        pytest.param(build_details(build_draft(proposed_head=BASE)), "Draft (changed after it was proposed); base", id="stale"),
+        pytest.param(build_details(base_seconds=None), "Draft; nothing published yet", id="a-new-cluster"),
+        pytest.param(build_details(base_seconds=9_970), "base less than a minute old", id="seconds"),
+        pytest.param(build_details(base_seconds=9_940), "base 1 minute old", id="a-minute"),
+        pytest.param(build_details(base_seconds=2_800), "base 2 hours old", id="hours"),
+        pytest.param(build_details(build_draft(is_edited=True)), "; edited", id="edited-by-nobody-knows-whom"),
+        pytest.param(build_details(build_draft(replace(GW, drafted_tree=None, status={}))), "gw removed", id="a-removal"),
         pytest.param(
-            sheet(draft(paths=(DraftedFile("gw/d.yaml", None, "", False),))), "BranchMoved: both drafts/eu-1", id="a-clash"
+            build_details(build_draft(paths=(DraftedFile("gw/d.yaml", None, "", False),))), "BranchMoved: both drafts/eu-1", id="a-clash"
         ),
         pytest.param(
-            sheet(draft(paths=(DraftedFile("README.md", None, "", True),))), "files outside of packages: README.md", id="beside"
+            build_details(build_draft(paths=(DraftedFile("README.md", None, "", True),))), "files outside of packages: README.md", id="beside"
         ),
         pytest.param(
-            sheet(draft(target=replace(destination(), is_deployment=False))), "warning: GateNotMet", id="a-warning"
+            build_details(build_draft(target=replace(build_target(), is_deployment=False))), "warning: GateNotMet", id="a-warning"
         ),
     ],
 )  # fmt: skip
-def test_one_line_about_a_draft(draft_details: DraftDetails, line: str) -> None:
+def test_summary_line_of_a_draft(draft_details: DraftDetails, line: str) -> None:
     assert line in format_drafts_text([draft_details], 10_000)
 
 
-def test_nothing_open_is_said() -> None:
+def test_empty_list_says_so() -> None:
     assert format_drafts_text([], 0) == "no draft is open"
 
 
-def test_the_data_of_a_draft_has_what_the_text_tells() -> None:
-    (data,) = build_drafts_data([sheet(draft(is_edited=True, proposed_head=BASE), editors=("Ada",), behind_count=1)])
+def test_data_of_a_draft_contains_the_fields_of_the_text() -> None:
+    (data,) = build_drafts_data(
+        [build_details(build_draft(is_edited=True, proposed_head=BASE), editors=("Ada",), behind_count=1)]
+    )
 
     assert data["lifecycle"] == "Draft"
     assert data["staleProposal"] == BASE
@@ -132,8 +137,8 @@ def test_the_data_of_a_draft_has_what_the_text_tells() -> None:
     assert package["unmetGates"] == data["refusals"]
 
 
-def test_a_draft_whole_has_conflicts_first_and_how_to_reproduce_it() -> None:
-    lines = format_draft_text(sheet(packages=(CHANGED,)), 10_000, 50).splitlines()
+def test_draft_text_shows_conflicts_first_and_commands_to_reproduce() -> None:
+    lines = format_draft_text(build_details(packages=(CHANGED,)), 10_000, 50).splitlines()
 
     assert lines[3:11] == [
         "  conflict: d.yaml: Deployment web: spec.replicas: upstream 3 replaces local 2",
@@ -145,32 +150,34 @@ def test_a_draft_whole_has_conflicts_first_and_how_to_reproduce_it() -> None:
         "  reproduce: reconciler render CONFIG --output OUT, with CONFIG at commit 41ab41ab41ab, writes OUT/eu-1/gw",
         "--- a/gw/d.yaml",
     ]
-    assert "+++" not in format_draft_text(sheet(packages=(CHANGED,)), 10_000, 0)
-    (shown,) = build_draft_data(sheet(packages=(CHANGED,)), 50)["contents"]
+    assert "+++" not in format_draft_text(build_details(packages=(CHANGED,)), 10_000, 0)
+    (shown,) = build_draft_data(build_details(packages=(CHANGED,)), 50)["contents"]
     assert shown["causes"] == ["a region changed"]
     assert shown["diffs"][0]["path"] == "d.yaml"
 
 
-def test_what_policies_changed_stands_between_what_changed_and_why() -> None:
+def test_changes_of_policies_are_listed_between_changes_and_causes() -> None:
     step = {"by": "ClusterOverridePolicy/edge", "before": 3, "after": 5}
     record = {"resource": "Deployment/web", "pointer": "/spec/replicas", "steps": [step]}
     draft_package_details = replace(CHANGED, package=replace(GW, status={**STATUS, "overrides": [record]}))
-    lines = format_draft_text(sheet(packages=(draft_package_details,)), 10_000, 50).splitlines()
+    lines = format_draft_text(build_details(packages=(draft_package_details,)), 10_000, 50).splitlines()
 
     at = lines.index("  overridden: Deployment web: spec.replicas: 3 → 5 by ClusterOverridePolicy edge")
     assert lines[at - 1 : at + 2 : 2] == ["  Deployment web: replicas 3 → 5", "  why: a region changed"]
-    (shown,) = build_draft_data(sheet(packages=(draft_package_details,)), 50)["contents"]
+    (shown,) = build_draft_data(build_details(packages=(draft_package_details,)), 50)["contents"]
     assert shown["overridden"] == ["Deployment web: spec.replicas: 3 → 5 by ClusterOverridePolicy edge"]
 
 
-def test_what_restarts_stands_before_everything_but_conflicts() -> None:
+def test_restarts_are_listed_after_conflicts_and_before_the_rest() -> None:
     child = {
         "resource": "KafkaNodePool/shop/brokers", "parent": "Kafka/shop/orders", "mode": "materialise",
         "properties": [{"name": "pod", "source": "pool", "shadowed": ["priorityClassName"]}],
         "toRepeat": "spec: {}\n",
     }  # fmt: skip
     package = replace(GW, status={**STATUS, "templates": [child]})
-    draft_details = sheet(packages=(replace(CHANGED, package=package, templates=("brokers restarts its pods",)),))
+    draft_details = build_details(
+        packages=(replace(CHANGED, package=package, templates=("brokers restarts its pods",)),)
+    )
     text = "KafkaNodePool shop/brokers (parent Kafka shop/orders, template is written): pod from pool hides priorityClassName"
     lines = format_draft_text(draft_details, 10_000, 0).splitlines()
 
@@ -188,10 +195,10 @@ def test_what_restarts_stands_before_everything_but_conflicts() -> None:
     assert (shown["templates"], shown["children"]) == (["brokers restarts its pods"], [text])
 
 
-def test_markdown_keeps_what_people_wrote_as_code() -> None:
+def test_markdown_escapes_text_from_files() -> None:
     hostile = replace(CHANGED, package=replace(GW, status={**STATUS, "owner": {"kind": "`<b>` # x\n- y"}}))
 
-    text = format_draft_markdown(sheet(packages=(hostile,)), 10_000, 50)
+    text = format_draft_markdown(build_details(packages=(hostile,)), 10_000, 50)
 
     assert "## ``gw update v1 → v2 (`<b>` # x⏎- y) edited``" in text.splitlines()
     assert "<details><summary>Diff</summary>" in text
@@ -206,9 +213,9 @@ def test_markdown_keeps_what_people_wrote_as_code() -> None:
         pytest.param({}, id="empty"),
     ],
 )
-def test_a_status_file_that_people_broke_breaks_nothing(status: dict[str, Any]) -> None:
+def test_invalid_status_file_is_ignored(status: dict[str, Any]) -> None:
     draft_package_details = replace(CHANGED, package=replace(GW, status=status))
-    broken = sheet(draft(draft_package_details.package), packages=(draft_package_details,))
+    broken = build_details(build_draft(draft_package_details.package), packages=(draft_package_details,))
 
     assert "conflict:" not in format_draft_text(broken, 10_000, 50)
     assert build_drafts_data([broken])
@@ -218,8 +225,8 @@ def test_a_status_file_that_people_broke_breaks_nothing(status: dict[str, Any]) 
     )
 
 
-def test_the_message_of_a_publication_says_what_by_whom_and_from_where() -> None:
-    open_draft = draft()
+def test_publish_message_contains_package_approver_and_source() -> None:
+    open_draft = build_draft()
 
     text = "fine\n by me\nReconciler-Package: other\n"
     assert format_publish_message(open_draft, open_draft.packages, text, "cli", ("Ada", "ada@example.com")) == (
@@ -239,9 +246,9 @@ def test_the_message_of_a_publication_says_what_by_whom_and_from_where() -> None
     )
 
 
-def test_the_message_of_several_packages_lists_them() -> None:
+def test_publish_message_lists_several_packages() -> None:
     removed = replace(GW, package="old", drafted_tree=None, status={})
-    open_draft = draft(GW, removed)
+    open_draft = build_draft(GW, removed)
 
     subject, listed, conflicts, _ = format_publish_message(open_draft, open_draft.packages, "", "cli").split("\n\n")
 
@@ -251,15 +258,18 @@ def test_the_message_of_several_packages_lists_them() -> None:
 
 
 @pytest.mark.parametrize("reason", ["", "too early", "one\ntwo"])
-def test_the_reason_of_a_rejection_is_read_back(reason: str) -> None:
-    assert parse_reason(format_reject_message(draft(), reason)) == reason
+def test_reason_of_a_rejection_is_parsed_from_its_message(reason: str) -> None:
+    assert parse_reason(format_reject_message(build_draft(), reason)) == reason
 
 
-def test_more_conflicts_than_a_pull_request_holds_are_counted() -> None:
+def test_conflicts_beyond_the_size_of_a_pull_request_are_counted() -> None:
     conflicts = [{**STATUS["conflicts"][0], "pointer": f"/data/key{number}"} for number in range(3_000)]
     draft_package_details = replace(CHANGED, package=replace(GW, status={**STATUS, "conflicts": conflicts}))
     body = build_pull_request_text(
-        sheet(draft(draft_package_details.package), packages=(draft_package_details,)), (), lambda repo, commit: "", "x"
+        build_details(build_draft(draft_package_details.package), packages=(draft_package_details,)),
+        (),
+        lambda repo, commit: "",
+        "x",
     ).format_body([])
 
     assert len(body) < 60_000
@@ -268,20 +278,20 @@ def test_more_conflicts_than_a_pull_request_holds_are_counted() -> None:
     assert "sets the label `x`" in body
 
 
-def test_a_package_that_is_taken_out_is_named() -> None:
-    message = format_withdraw_message(draft(), draft().packages, "not here")
+def test_withdraw_message_contains_the_package() -> None:
+    message = format_withdraw_message(build_draft(), build_draft().packages, "not here")
 
     assert message.startswith("reject gw: remove from drafts/eu-1\n\nnot here\n\n")
 
 
-def test_causes_are_read_from_our_own_commit_messages() -> None:
+def test_causes_are_parsed_from_generated_commit_messages() -> None:
     message = "update(eu-1/gw): x\n\nChanged:\n- y\n\nWhy:\n- a region changed\n- and more\n\nReconciler-Package: gw\n"
 
     assert parse_causes(message) == ("a region changed", "and more")
     assert parse_causes("by hand\n") == ()
 
 
-def test_what_became_of_an_act_is_told_a_line_each() -> None:
+def test_each_action_result_is_one_line() -> None:
     acted = [
         ReviewActionResult("eu-1", "drafts/eu-1", ("gw",), "approve", "done", commit="9f2c" * 10, warnings=(GATE,)),
         ReviewActionResult("eu-2", "drafts/eu-2", ("gw",), "approve", "refused", reasons=(GATE,)),
