@@ -1,4 +1,4 @@
-"""One place for every journey of a process, so that worlds can be copied (tests/support/prepared_worlds.py)."""
+"""Fixture for the scenario tests: all tests of a process use the same folder, so that they can copy prepared worlds."""
 
 import shutil
 from pathlib import Path
@@ -8,8 +8,8 @@ import pytest
 
 @pytest.fixture
 def tmp_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return an empty folder, always the same one: the commits of a world tell where its upstream is."""
-    folder = tmp_path_factory.getbasetemp() / "journey"
+    """Return an empty folder that has the same path in all tests, because commits contain the URL of the upstream."""
+    folder = tmp_path_factory.getbasetemp() / "scenario"
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir()
     return folder

@@ -1,7 +1,8 @@
-"""Expected values of the showcase, derived by hand from its files: more than a hundred.
+"""Expected values of the showcase.
 
-A change of a file in `fixtures/showcase` requires new values in the rows of its controller. `layer`, `by` and
-`file` are those of the step that wins. `given` is who gave what a template read, and where.
+The values were derived by hand from the files of the showcase. A change of a file in `fixtures/showcase` requires new
+values in the rows of its controller. `layer`, `by` and `file` belong to the provenance step that sets the final value.
+`given` is the source of a value that a template reads.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ CONTROLLERS, BROKERS = "KafkaNodePool/streams/controllers", "KafkaNodePool/strea
 
 @dataclass(frozen=True)
 class Row:
-    """A value of a resource in a package on the draft of a cluster, and the step that wins there."""
+    """The expected value of a resource field on the draft of a cluster, and the provenance step that sets it."""
 
     cluster: Cluster
     package: str
@@ -52,7 +53,7 @@ class Row:
 
     @property
     def id(self) -> str:
-        """Where it is, in short."""
+        """The short location of the value."""
         name = self.resource.rpartition("/")[2]
         return f"{self.cluster}-{self.resource.partition('/')[0]}-{name}{self.pointer}".replace("~1", ":")
 
@@ -72,13 +73,13 @@ PACKAGES: dict[Cluster, list[str]] = {
 def gateway(
     cluster: Cluster, resource: str, pointer: str, value: Any, layer: str, by: str = IN_CATALOG, file: str = ""
 ) -> Row:
-    """Return a row of a gateway."""
+    """Return a row for the gateway package."""
     return Row(cluster, GATEWAY, resource, pointer, value, layer, by, file)
 
 
 IN_DEPLOYMENT, IN_KPTFILE = "gateway/deployment.yaml", "gateway/Kptfile"
 VARIANTS = [
-    # as the catalog has it
+    # These values come from the catalog.
     gateway("chicago", DEPLOYMENT, "/kind", "Deployment", "upstream", file=IN_DEPLOYMENT),
     gateway("chicago", DEPLOYMENT, "/metadata/name", "gateway", "upstream", file=IN_DEPLOYMENT),
     gateway("chicago", DEPLOYMENT, "/spec/selector/matchLabels/app", "gateway", "upstream", file=IN_DEPLOYMENT),
@@ -99,7 +100,7 @@ VARIANTS = [
         "chicago", ENDPOINTS, "/metadata/annotations/kpt.dev~1config-injection", "required", "upstream",
         file="gateway/endpoints.yaml",
     ),
-    # the region's own
+    # These values come from the objects of the region.
     gateway("chicago", ENDPOINTS, "/data/api", "https://api.us-east.example.com", "injection", US, "regions.yaml"),
     gateway("chicago", ENDPOINTS, "/data/auth", "https://auth.us-east.example.com", "injection", US, "regions.yaml"),
     gateway("boston", ENDPOINTS, "/data/api", "https://api.us-east.example.com", "injection", US, "regions.yaml"),
@@ -109,14 +110,14 @@ VARIANTS = [
         "lisbon", ENDPOINTS, "/metadata/annotations/kpt.dev~1injected-resource-name", "endpoints-eu-west", "injection",
         EU, "regions.yaml",
     ),
-    # the set's context, and what comes of it
+    # These values come from the package context of the set.
     gateway("chicago", CONTEXT, "/data/cluster", "chicago", "context", GATEWAYS, "gateway.yaml"),
     gateway("berlin", CONTEXT, "/data/cluster", "berlin", "context", GATEWAYS, "gateway.yaml"),
     gateway("chicago", CONTEXT, "/data/name", "gateway", "context", "the reconciler, for the package name"),
     gateway("chicago", CLUSTER, "/data/name", "chicago", "function", REPLACE, IN_KPTFILE),
     gateway("boston", CLUSTER, "/data/name", "boston", "function", REPLACE, IN_KPTFILE),
     gateway("lisbon", CLUSTER, "/data/name", "lisbon", "function", REPLACE, IN_KPTFILE),
-    # a function of the set, and one of the package
+    # A function of the set and functions of the package set these values.
     gateway("chicago", DEPLOYMENT, "/metadata/namespace", "edge", "function", SET_NAMESPACE, "gateway.yaml"),
     gateway("lisbon", SERVICE, "/metadata/namespace", "edge", "function", SET_NAMESPACE, "gateway.yaml"),
     gateway("berlin", CLUSTER, "/metadata/namespace", "edge", "function", SET_NAMESPACE, "gateway.yaml"),
@@ -126,13 +127,13 @@ VARIANTS = [
         IN_KPTFILE,
     ),
     gateway("boston", SERVICE, f"/spec/selector/{OUR_LABEL}", "gateway", "function", SET_LABELS, IN_KPTFILE),
-    # its Kptfile
+    # These are fields of the Kptfile of the package.
     gateway(
         "chicago", KPTFILE, "/upstream/git/ref", "gateway/v1", "clone", "the reconciler, for the upstream of the package"
     ),
     gateway("chicago", KPTFILE, "/pipeline/mutators/0/image", SET_NAMESPACE, "pipeline", GATEWAYS, "gateway.yaml"),
     gateway("chicago", KPTFILE, "/pipeline/mutators/1/image", REPLACE, "upstream", file=IN_KPTFILE),
-    # somebody was there
+    # These values come from local changes.
     Row("chicago", GATEWAY, SERVICE, "/spec/ports/0/port", 8443, "draft", "a person, on the draft branch",
         "gateway/service.yaml"),
     Row("berlin", "monitoring", "DaemonSet/_cluster/collector", f"{MAIN}/args/0", "--interval=10s", "edit",
@@ -149,7 +150,7 @@ POLICIES = [
         "boston", DEPLOYMENT, f"{MAIN}/image", "mirror.us-east.example.com/gateway:1.4.0", "policy", MIRROR,
         "policies.yaml",
     ),
-    # the mirror's policy has had its turn
+    # This policy applies after the policy for the mirror.
     gateway(
         "chicago", DEPLOYMENT, f"{MAIN}/image", "mirror.us-east.example.com/night/gateway:1.4.0", "policy", NIGHT,
         "policies.yaml",
@@ -173,48 +174,50 @@ POLICIES = [
 def option(
     cluster: Cluster, number: int, name: str, value: Any, layer: str, by: str = PRESET, file: str = "plugins.yaml"
 ) -> Row:
-    """Return a row of an option of the watchman; options stand in the order of their names."""
+    """Return a row for an option of the watchman. The options are sorted by name."""
     package, watchman = WATCHMAN[cluster]
     return Row(cluster, package, watchman, f"/spec/optionValues/{number}", {"name": name, **value}, layer, by, file)
 
 
 def plugin(cluster: Cluster, pointer: str, value: Any) -> Row:
-    """Return a row of a field of the watchman that is no option."""
+    """Return a row for a watchman field that is not an option."""
     package, name = WATCHMAN[cluster]
     return Row(cluster, package, name, pointer, value, "generated", PRESET, "plugins.yaml")
 
 
-def is_(value: Any) -> dict[str, Any]:
-    """Return the value of an option as it stands in a Plugin."""
+def wrap_value(value: Any) -> dict[str, Any]:
+    """Return the value of an option in the form of a Plugin."""
     return {"value": value}
 
 
 TOKEN = {"valueFrom": {"secret": {"name": "watchman", "key": "token"}}}
 ORGANIZATION = "Organization/_cluster/shops"
 PRESETS = [
-    # what only Chicago has
-    option("chicago", 3, "interval", is_(10), "preset-cluster"),
-    option("chicago", 4, "keep.days", is_(30), "override-cluster-definition", "PluginOverride/shops/history"),
-    option("chicago", 6, "sampling", is_("half"), "cluster", "Cluster/shops/chicago"),
-    # what is left of the layers elsewhere
-    option("boston", 3, "interval", is_(30), "preset"),
-    option("boston", 4, "keep.days", is_(14), "organization", ORGANIZATION),
-    option("boston", 6, "sampling", is_("all"), "definition-default", DEFINED),
-    # what both have
+    # Only Chicago has these layers.
+    option("chicago", 3, "interval", wrap_value(10), "preset-cluster"),
+    option("chicago", 4, "keep.days", wrap_value(30), "override-cluster-definition", "PluginOverride/shops/history"),
+    option("chicago", 6, "sampling", wrap_value("half"), "cluster", "Cluster/shops/chicago"),
+    # Without these layers, the values come from lower layers.
+    option("boston", 3, "interval", wrap_value(30), "preset"),
+    option("boston", 4, "keep.days", wrap_value(14), "organization", ORGANIZATION),
+    option("boston", 6, "sampling", wrap_value("all"), "definition-default", DEFINED),
+    # Both clusters have these values.
     *(
         row
         for city in ("boston", "chicago")
         for row in (
-            option(city, 5, "quiet", is_(True), "default-generic", "PluginOverride/shops/quiet"),
+            option(city, 5, "quiet", wrap_value(True), "default-generic", "PluginOverride/shops/quiet"),
             option(city, 7, "store.token", TOKEN, "preset"),
-            option(city, 8, "store.url", is_("https://store.us-east.example.com"), "preset"),
+            option(city, 8, "store.url", wrap_value("https://store.us-east.example.com"), "preset"),
         )
     ),
-    # what nobody says, and every Plugin has
-    option("chicago", 0, "global.greenhouse.clusterName", is_("chicago"), "injected"),
-    option("boston", 0, "global.greenhouse.clusterName", is_("boston"), "injected"),
-    option("chicago", 1, "global.greenhouse.metadata.region", is_("us-east"), "injected", "Cluster/shops/chicago"),
-    option("chicago", 2, "global.greenhouse.organizationName", is_("shops"), "injected"),
+    # The daemon injects these values, or generates them for all Plugins.
+    option("chicago", 0, "global.greenhouse.clusterName", wrap_value("chicago"), "injected"),
+    option("boston", 0, "global.greenhouse.clusterName", wrap_value("boston"), "injected"),
+    option(
+        "chicago", 1, "global.greenhouse.metadata.region", wrap_value("us-east"), "injected", "Cluster/shops/chicago"
+    ),
+    option("chicago", 2, "global.greenhouse.organizationName", wrap_value("shops"), "injected"),
     plugin("chicago", "/metadata/name", "watchman-chicago"),
     plugin("chicago", "/spec/clusterName", "chicago"),
     plugin("chicago", "/spec/displayName", "Watchman"),
@@ -224,55 +227,59 @@ PRESETS = [
 ]
 
 
-def made(cluster: Cluster, resource: str, pointer: str, value: Any, layer: str, by: str, text: str = "") -> Row:
-    """Return a row of the component: whose template has it, and who gave what the template read."""
+def build_component_row(
+    cluster: Cluster, resource: str, pointer: str, value: Any, layer: str, by: str, text: str = ""
+) -> Row:
+    """Return a row for the component: the template that contains the value, and the source of the values that it
+    reads.
+    """
     return Row(cluster, FAIR if cluster == "lisbon" else MARKET, resource, pointer, value, layer, by, "apps.yaml", text)
 
 
 OF_APP = f"{APP} apps.yaml"
 COMPOSITION = [
-    # environments say how many, and builds which image
-    made("lisbon", NUMBERS, "/spec/replicas", 2, "definition", WEB_APP, "EnvBinding/edge/numbers-fair apps.yaml"),
-    made("chicago", NUMBERS, "/spec/replicas", 4, "definition", WEB_APP, "EnvBinding/edge/numbers-market market.yaml"),
-    made(
+    # Environments set the number of replicas, and Builds set the image.
+    build_component_row("lisbon", NUMBERS, "/spec/replicas", 2, "definition", WEB_APP, "EnvBinding/edge/numbers-fair apps.yaml"),
+    build_component_row("chicago", NUMBERS, "/spec/replicas", 4, "definition", WEB_APP, "EnvBinding/edge/numbers-market market.yaml"),
+    build_component_row(
         "lisbon", NUMBERS, f"{MAIN}/image", "registry.example.com/numbers:1.0", "definition", WEB_APP,
         "Build/edge/numbers apps.yaml",
     ),
-    made(
+    build_component_row(
         "chicago", NUMBERS, f"{MAIN}/image", "registry.example.com/numbers-market:0.9", "definition", WEB_APP,
         "Build/edge/numbers.market market.yaml",
     ),
-    # the addon has a default, and Chicago another gateway
-    made("lisbon", FENCE, ALLOWED, "gateway", "addon", FENCING, f"{FENCING} apps.yaml"),
-    made("chicago", FENCE, ALLOWED, "night-gateway", "addon", FENCING, "EnvBinding/edge/numbers-market market.yaml"),
-    # the rest is the same in both
+    # The addon has a default, and Chicago has another gateway.
+    build_component_row("lisbon", FENCE, ALLOWED, "gateway", "addon", FENCING, f"{FENCING} apps.yaml"),
+    build_component_row("chicago", FENCE, ALLOWED, "night-gateway", "addon", FENCING, "EnvBinding/edge/numbers-market market.yaml"),
+    # These values are the same on both clusters.
     *(
         row
         for city in ("lisbon", "chicago")
         for row in (
-            made(city, NUMBERS, "/kind", "Deployment", "definition", WEB_APP),
-            made(city, NUMBERS, "/metadata/name", "numbers", "definition", WEB_APP, OF_APP),
-            made(city, NUMBERS, "/metadata/namespace", "edge", "definition", WEB_APP, OF_APP),
-            made(city, NUMBERS, "/spec/selector/matchLabels/app", "numbers", "definition", WEB_APP, OF_APP),
-            made(city, NUMBERS, f"{MAIN}/name", "app", "definition", WEB_APP),
-            made(city, NUMBERS, f"{MAIN}/ports/0/containerPort", 8080, "definition", WEB_APP, OF_APP),
-            made(city, NUMBERS, "/spec/template/metadata/labels/fenced", "yes", "addon", FENCING),
-            made(city, FENCE, "/metadata/name", "numbers-fence", "addon", FENCING, OF_APP),
-            made(city, FENCE, "/spec/podSelector/matchLabels/app", "numbers", "addon", FENCING, OF_APP),
-            made(city, FENCE, "/spec/policyTypes/0", "Ingress", "addon", FENCING),
+            build_component_row(city, NUMBERS, "/kind", "Deployment", "definition", WEB_APP),
+            build_component_row(city, NUMBERS, "/metadata/name", "numbers", "definition", WEB_APP, OF_APP),
+            build_component_row(city, NUMBERS, "/metadata/namespace", "edge", "definition", WEB_APP, OF_APP),
+            build_component_row(city, NUMBERS, "/spec/selector/matchLabels/app", "numbers", "definition", WEB_APP, OF_APP),
+            build_component_row(city, NUMBERS, f"{MAIN}/name", "app", "definition", WEB_APP),
+            build_component_row(city, NUMBERS, f"{MAIN}/ports/0/containerPort", 8080, "definition", WEB_APP, OF_APP),
+            build_component_row(city, NUMBERS, "/spec/template/metadata/labels/fenced", "yes", "addon", FENCING),
+            build_component_row(city, FENCE, "/metadata/name", "numbers-fence", "addon", FENCING, OF_APP),
+            build_component_row(city, FENCE, "/spec/podSelector/matchLabels/app", "numbers", "addon", FENCING, OF_APP),
+            build_component_row(city, FENCE, "/spec/policyTypes/0", "Ingress", "addon", FENCING),
         )
     ),
 ]  # fmt: skip
 
 
 def stream(cluster: Cluster, resource: str, pointer: str, value: Any, layer: str, by: str = "", text: str = "") -> Row:
-    """Return a row of the Kafka and its pools; what they say themselves is told by themselves."""
+    """Return a row for the Kafka or one of its pools. The resource itself is the default for `by`."""
     return Row(cluster, STREAMS, resource, pointer, value, layer, by or resource, "streams.yaml", text)
 
 
 POD, CONTAINER, CLAIM = (f"/spec/template/{item}" for item in ("pod", "kafkaContainer", "persistentVolumeClaim"))
 TEMPLATES = [
-    # Chicago's policy changes the Kafka, and so what its pools have
+    # The policy for Chicago changes the Kafka, and its pools inherit the change.
     *(
         stream(city, pool, f"{POD}/priorityClassName", value, "template", KAFKA, item)
         for city, value, item in (
@@ -281,7 +288,7 @@ TEMPLATES = [
         )
         for pool in (CONTROLLERS, BROKERS)
     ),
-    # all that the Kafka says of pods
+    # The pools inherit these pod settings from the Kafka.
     *(
         row
         for city in ("boston", "chicago")
@@ -292,7 +299,7 @@ TEMPLATES = [
                 city, CONTROLLERS, f"{CLAIM}/metadata/annotations/example.com~1backup", "weekly", "template", KAFKA
             ),
             stream(city, CONTROLLERS, f"{CONTAINER}/env/0/value", "America/New_York", "template", KAFKA),
-            # the brokers have clocks of their own, and no backup
+            # The brokers have their own time zone, and no backup.
             stream(city, BROKERS, f"{CONTAINER}/env/0/value", "UTC", "resource"),
             stream(city, BROKERS, CLAIM, {}, "resource"),
             stream(city, BROKERS, "/spec/storage/size", "200Gi", "resource"),
@@ -319,7 +326,7 @@ PLACEMENT = [
     ),
 ]  # fmt: skip
 
-ROOMS: dict[str, list[Row]] = {
+ROWS_BY_CONTROLLER: dict[str, list[Row]] = {
     "variants": VARIANTS,
     "policies": POLICIES,
     "presets": PRESETS,

@@ -1,4 +1,4 @@
-"""Objects that the config lacks although nobody deleted them: their packages stay, and an error says where to look."""
+"""Tests of objects that the config lacks without evidence of a deletion: packages stay, and an error names the file."""
 
 from __future__ import annotations
 
@@ -25,39 +25,39 @@ OTHER = config_map("other")
 LFS = "version https://git-lfs.github.com/spec/v1\noid sha256:4d7a2146\nsize 12345\n"
 
 
-def errors(pass_result: PassResult) -> dict[str, str]:
-    """Return the errors of a pass: by code where each is."""
+def errors_by_code(pass_result: PassResult) -> dict[str, str]:
+    """Return the locations of the errors of a pass, by code."""
     return {
         finding.code: str(finding.location) for finding in pass_result.findings if finding.severity is Severity.ERROR
     }
 
 
 def is_kept(pass_result: PassResult, code: str, where: str = "") -> bool:
-    """Return whether the package of Berlin stays as it is, with this error at that place."""
-    result = errors(pass_result)
+    """Return whether the package of Berlin is held with this error at this location."""
+    result = errors_by_code(pass_result)
     return pass_result.outcomes.get("berlin/metrics") == "DeletionHeld" and result.get(code, "").startswith(where or "")
 
 
-def removals(world: World) -> list[str]:
+def list_removal_branches(world: World) -> list[str]:
     return [name for name in read_refs(world.fleet) if name.startswith("refs/heads/removals/")]
 
 
-# the content of a file
+# The tests of this section change the content of one file.
 
 
 @pytest.fixture(scope="module")
-def shared(tmp_path_factory: pytest.TempPathFactory) -> World:
-    """Everything is published; tests only plan, and bring the config back to what it was."""
+def shared_world(tmp_path_factory: pytest.TempPathFactory) -> World:
+    """Return a world with published packages. The tests only plan, and the fixture `config` restores the config."""
     return begin(tmp_path_factory.mktemp("absence") / "world", prepared_worlds.published)
 
 
 @pytest.fixture
-def config(shared: World) -> Iterator[World]:
-    shutil.rmtree(shared.folder / "config-before", ignore_errors=True)
-    shutil.copytree(shared.config, shared.folder / "config-before", symlinks=True)
-    yield shared
-    shutil.rmtree(shared.config)
-    (shared.folder / "config-before").rename(shared.config)
+def config(shared_world: World) -> Iterator[World]:
+    shutil.rmtree(shared_world.folder / "config-before", ignore_errors=True)
+    shutil.copytree(shared_world.config, shared_world.folder / "config-before", symlinks=True)
+    yield shared_world
+    shutil.rmtree(shared_world.config)
+    (shared_world.folder / "config-before").rename(shared_world.config)
 
 
 @pytest.mark.parametrize(
@@ -96,18 +96,16 @@ def config(shared: World) -> Iterator[World]:
         pytest.param(METRICS.replace("  name: metrics-berlin\n", "  labels: {}\n"), "NameMissing", id="no-name"),
     ],
 )
-def test_a_file_that_is_no_valid_config_any_more_keeps_its_packages(
-    config: World, content: str | bytes, code: str
-) -> None:
+def test_file_with_invalid_config_keeps_its_packages(config: World, content: str | bytes, code: str) -> None:
     (config.config / "metrics.yaml").write_bytes(content.encode() if isinstance(content, str) else content)
 
     after = config.plan()
 
-    assert is_kept(after, code, "metrics.yaml:"), errors(after)
+    assert is_kept(after, code, "metrics.yaml:"), errors_by_code(after)
 
 
-def validation_errors(world: World, source: Path) -> dict[str, str]:
-    """Return the errors of `validate`: by code where each is."""
+def find_validation_errors(world: World, source: Path) -> dict[str, str]:
+    """Return the locations of the errors of `validate`, by code."""
     settings = Settings.model_validate({"fleet": {"url": str(world.fleet)}, "cache": str(world.folder / "cache")})
     parts = build_services(settings, str(source))
     with parts.remotes as remotes:
@@ -116,15 +114,15 @@ def validation_errors(world: World, source: Path) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("content", [LFS, '{"message":"Not Found"}\n', ""], ids=["lfs-pointer", "json-error", "empty"])
-def test_validate_reports_a_file_that_does_not_prove_a_deletion(config: World, content: str) -> None:
-    before = validation_errors(config, config.config)
+def test_validate_reports_file_that_is_no_evidence_of_a_deletion(config: World, content: str) -> None:
+    before = find_validation_errors(config, config.config)
     config.write({"metrics.yaml": content})
 
-    assert (before, validation_errors(config, config.config)) == ({}, {"FileInconclusive": "metrics.yaml:1"})
+    assert (before, find_validation_errors(config, config.config)) == ({}, {"FileInconclusive": "metrics.yaml:1"})
 
 
 @pytest.mark.parametrize("name", ["metrics.YAML", "metrics.Yml", "Metrics.JSON"])
-def test_a_file_whose_extension_is_in_another_case_keeps_its_packages(config: World, name: str) -> None:
+def test_file_extension_in_another_case_keeps_its_packages(config: World, name: str) -> None:
     config.write({"metrics.yaml": None, name: METRICS})
 
     after = config.plan()
@@ -151,10 +149,10 @@ def test_evidence_of_a_deletion_leads_to_a_removal_draft(config: World, files: M
 
     after = config.plan()
 
-    assert (after.outcomes["berlin/metrics"], errors(after)) == ("proposed", {})
+    assert (after.outcomes["berlin/metrics"], errors_by_code(after)) == ("proposed", {})
 
 
-def listed(text: str, kind: str = "List", api_version: str = "v1") -> str:
+def wrap_in_list(text: str, kind: str = "List", api_version: str = "v1") -> str:
     item = textwrap.indent(text, "    ").replace("    ", "  - ", 1)
     return f"apiVersion: {api_version}\nkind: {kind}\nitems:\n{item}"
 
@@ -165,13 +163,14 @@ BARE = METRICS.partition("kind: PackageVariant\n")[2]
 @pytest.mark.parametrize(
     "files",
     [
-        pytest.param({"metrics.yaml": listed(METRICS)}, id="v1-List"),
-        pytest.param({"metrics.yaml": listed(listed(METRICS))}, id="a-List-in-a-List"),
+        pytest.param({"metrics.yaml": wrap_in_list(METRICS)}, id="v1-List"),
+        pytest.param({"metrics.yaml": wrap_in_list(wrap_in_list(METRICS))}, id="a-List-in-a-List"),
         pytest.param(
-            {"metrics.yaml": listed(METRICS, "PackageVariantList", "config.porch.kpt.dev/v1alpha1")}, id="typed-list"
+            {"metrics.yaml": wrap_in_list(METRICS, "PackageVariantList", "config.porch.kpt.dev/v1alpha1")},
+            id="typed-list",
         ),
         pytest.param(
-            {"metrics.yaml": listed(BARE, "PackageVariantList", "config.porch.kpt.dev/v1alpha1")},
+            {"metrics.yaml": wrap_in_list(BARE, "PackageVariantList", "config.porch.kpt.dev/v1alpha1")},
             id="typed-list-whose-items-leave-out-the-kind",
         ),
         pytest.param({"metrics.yaml": None, "all/m.yml": METRICS}, id="another-file"),
@@ -179,63 +178,63 @@ BARE = METRICS.partition("kind: PackageVariant\n")[2]
         pytest.param({"metrics.yaml": None, "Metrics.yaml": METRICS}, id="the-name-in-another-case"),
     ],
 )
-def test_an_object_that_is_somewhere_else_keeps_its_package(config: World, files: Mapping[str, str | None]) -> None:
+def test_moved_object_keeps_its_package(config: World, files: Mapping[str, str | None]) -> None:
     config.write(files)
 
     after = config.plan()
 
-    assert (after.outcomes["berlin/metrics"], errors(after)) == ("published", {})
+    assert (after.outcomes["berlin/metrics"], errors_by_code(after)) == ("published", {})
 
 
-def dangling(file: Path) -> None:
+def make_dangling_link(file: Path) -> None:
     file.symlink_to("nowhere.yaml")
 
 
-def link(file: Path) -> None:
+def make_link(file: Path) -> None:
     (file.parent / "target.txt").write_text(METRICS)
     file.symlink_to("target.txt")
 
 
-def folder(file: Path) -> None:
+def make_folder(file: Path) -> None:
     file.mkdir()
 
 
-def full_folder(file: Path) -> None:
+def make_full_folder(file: Path) -> None:
     file.mkdir()
     (file / "readme.md").write_text("moved\n")
 
 
-@pytest.mark.parametrize("make", [dangling, link, folder, full_folder])
-def test_what_is_no_regular_file_any_more_keeps_its_packages(config: World, make: Callable[[Path], None]) -> None:
+@pytest.mark.parametrize("make", [make_dangling_link, make_link, make_folder, make_full_folder])
+def test_path_that_is_not_a_regular_file_keeps_its_packages(config: World, make: Callable[[Path], None]) -> None:
     file = config.config / "metrics.yaml"
     file.unlink()
     make(file)
 
     after = config.plan()
 
-    assert is_kept(after, "FileInconclusive", "metrics.yaml:1"), errors(after)
+    assert is_kept(after, "FileInconclusive", "metrics.yaml:1"), errors_by_code(after)
 
 
 @pytest.mark.parametrize("pattern", ["metrics.yaml", "*.yaml\n!clusters/*\n!catalog.yaml\n!gateway.yaml", "/m*"])
-def test_an_ignored_file_keeps_its_packages(config: World, pattern: str) -> None:
+def test_ignored_file_keeps_its_packages(config: World, pattern: str) -> None:
     config.write({".krmignore": pattern})
 
     after = config.plan()
 
-    assert is_kept(after, "FileInconclusive", "metrics.yaml:1"), errors(after)
+    assert is_kept(after, "FileInconclusive", "metrics.yaml:1"), errors_by_code(after)
 
 
 @pytest.mark.parametrize("content", [LFS, "[]\n", ""])
-def test_a_set_whose_file_is_no_valid_config_keeps_all_its_packages(config: World, content: str) -> None:
+def test_set_in_a_file_with_invalid_config_keeps_all_its_packages(config: World, content: str) -> None:
     config.write({"gateway.yaml": content})
 
     after = config.plan()
 
-    assert errors(after).get("FileInconclusive", "").startswith("gateway.yaml:1")
+    assert errors_by_code(after).get("FileInconclusive", "").startswith("gateway.yaml:1")
     assert {after.outcomes[f"{cluster}/gateway"] for cluster in ("berlin", "lisbon")} == {"DeletionHeld"}
 
 
-def test_one_finding_stands_for_all_objects_of_a_file(config: World) -> None:
+def test_file_has_one_finding_for_all_its_objects(config: World) -> None:
     config.write({"gateway.yaml": "# nothing\n", "metrics.yaml": "# nothing\n"})
 
     findings = [finding for finding in config.plan().findings if finding.code == "FileInconclusive"]
@@ -244,17 +243,17 @@ def test_one_finding_stands_for_all_objects_of_a_file(config: World) -> None:
     assert "PackageVariantSet/default/gateway" in findings[0].message
 
 
-# the whole config
+# The tests of this section change the whole config.
 
 
-def test_a_config_without_any_file_is_an_error(config: World) -> None:
+def test_config_without_files_is_an_error(config: World) -> None:
     for path in sorted(config.config.rglob("*.yaml")):
         path.unlink()
 
-    assert "ConfigEmpty" in errors(config.plan())
+    assert "ConfigEmpty" in errors_by_code(config.plan())
 
 
-def test_a_config_whose_files_are_all_ignored_is_an_error(config: World) -> None:
+def test_config_with_only_ignored_files_is_an_error(config: World) -> None:
     config.write({".krmignore": "*\n"})
 
     (finding,) = [item for item in config.plan().findings if item.severity is Severity.ERROR]
@@ -262,13 +261,13 @@ def test_a_config_whose_files_are_all_ignored_is_an_error(config: World) -> None
     assert (finding.code, "hidden by .krmignore" in finding.message) == ("ConfigEmpty", True)
 
 
-def test_a_config_that_keeps_its_repositories_is_emptied_on_purpose(config: World) -> None:
+def test_deletion_of_all_owners_is_held_when_the_repositories_stay(config: World) -> None:
     config.write(dict.fromkeys(("gateway.yaml", "metrics.yaml", "regions/north.yaml", "regions/south.yaml")))
 
     after = config.plan()
 
-    # whoever deletes all owners confirms it at each target, for another folder may have been read
-    assert set(errors(after)) == {"DeletionHeld"}
+    # The daemon can have read another folder. Therefore each target requires a confirmation.
+    assert set(errors_by_code(after)) == {"DeletionHeld"}
 
 
 SITES = """\
@@ -283,13 +282,19 @@ spec:
 """
 
 
-def site(name: str) -> str:
+def selected_config_map(name: str) -> str:
     return config_map(name).replace(f"  name: {name}\n", f"  name: {name}\n  labels: {{site: 'yes'}}\n")
 
 
-def test_an_object_that_a_set_selects_is_not_gone_because_its_file_is_no_valid_config(tmp_path: Path) -> None:
+def test_selected_object_is_not_deleted_when_its_file_is_invalid(tmp_path: Path) -> None:
     world = begin(tmp_path, prepared_worlds.published)
-    world.write({"sites.yaml": SITES, "sites/berlin.yaml": site("berlin"), "sites/lisbon.yaml": site("lisbon")})
+    world.write(
+        {
+            "sites.yaml": SITES,
+            "sites/berlin.yaml": selected_config_map("berlin"),
+            "sites/lisbon.yaml": selected_config_map("lisbon"),
+        }
+    )
     assert world.sync().outcomes["lisbon/site"] == "draft"
     world.merge("lisbon", "squash")
     world.sync_until_unchanged()
@@ -297,26 +302,30 @@ def test_an_object_that_a_set_selects_is_not_gone_because_its_file_is_no_valid_c
 
     after = world.sync()
 
-    assert errors(after)["FileInconclusive"].startswith("sites/lisbon.yaml:1")
-    assert (after.outcomes["lisbon/site"], removals(world)) == ("DeletionHeld", [])
+    assert errors_by_code(after)["FileInconclusive"].startswith("sites/lisbon.yaml:1")
+    assert (after.outcomes["lisbon/site"], list_removal_branches(world)) == ("DeletionHeld", [])
 
 
-# from one pass to the next
+# The tests of this section run several passes.
 
 
 @pytest.fixture
 def world(tmp_path: Path) -> World:
-    """Berlin and Lisbon have all packages published."""
+    """Return a world in which all packages of Berlin and Lisbon are published."""
     return begin(tmp_path, prepared_worlds.published)
 
 
-def test_the_error_stays_until_the_file_is_mended_or_deleted(world: World) -> None:
+def test_error_stays_until_the_file_is_corrected_or_deleted(world: World) -> None:
     world.write({"metrics.yaml": LFS})
     assert is_kept(world.sync(), "FileInconclusive")
     pass_result = world.sync()
-    assert (pass_result.is_unchanged, is_kept(pass_result, "FileInconclusive"), removals(world)) == (True, True, [])
+    assert (pass_result.is_unchanged, is_kept(pass_result, "FileInconclusive"), list_removal_branches(world)) == (
+        True,
+        True,
+        [],
+    )
     world.write({"metrics.yaml": METRICS})
-    assert (world.sync_until_unchanged().outcomes["berlin/metrics"], errors(world.sync())) == ("published", {})
+    assert (world.sync_until_unchanged().outcomes["berlin/metrics"], errors_by_code(world.sync())) == ("published", {})
     world.write({"metrics.yaml": LFS})
     world.sync()
     world.write({"metrics.yaml": None})
@@ -325,7 +334,7 @@ def test_the_error_stays_until_the_file_is_mended_or_deleted(world: World) -> No
     assert world.sync().is_unchanged
 
 
-def test_a_service_reports_it_in_every_pass_and_sees_a_link_that_is_deleted(world: World) -> None:
+def test_service_reports_dangling_link_in_every_pass_until_its_deletion(world: World) -> None:
     with_link = world.config / "metrics.yaml"
     service = world.service()
     service.run()
@@ -334,15 +343,15 @@ def test_a_service_reports_it_in_every_pass_and_sees_a_link_that_is_deleted(worl
     for _ in range(3):
         service.run()
         assert "FileInconclusive" in {finding.code for finding in service.summary.findings}
-    assert removals(world) == []
+    assert list_removal_branches(world) == []
     with_link.unlink()
 
     service.run()
 
-    assert removals(world) == ["refs/heads/removals/berlin"]
+    assert list_removal_branches(world) == ["refs/heads/removals/berlin"]
 
 
-def test_a_file_that_moved_before_is_looked_for_where_it_was_last(world: World) -> None:
+def test_moved_file_is_checked_at_its_last_path(world: World) -> None:
     world.write({"metrics.yaml": None, "moved/m.yaml": METRICS})
     assert world.sync().changed_branches == set()
     assert world.sync().is_unchanged
@@ -350,11 +359,11 @@ def test_a_file_that_moved_before_is_looked_for_where_it_was_last(world: World) 
 
     after = world.sync()
 
-    assert (after.outcomes["berlin/metrics"], errors(after)) == ("proposed", {})
+    assert (after.outcomes["berlin/metrics"], errors_by_code(after)) == ("proposed", {})
 
 
-def test_a_state_that_does_not_record_files_is_written_once(world: World) -> None:
-    forget_sources(world)
+def test_state_without_source_files_is_rewritten_once(world: World) -> None:
+    remove_recorded_sources(world)
 
     first = world.sync()
 
@@ -362,12 +371,12 @@ def test_a_state_that_does_not_record_files_is_written_once(world: World) -> Non
     assert {name for name in first.after if first.after[name] != first.before[name]} >= {
         f"refs/reconciler/state/{cluster}" for cluster in ("berlin", "lisbon")
     }
-    assert errors(first) == {}
+    assert errors_by_code(first) == {}
     assert world.sync().is_unchanged
 
 
-def test_a_state_that_does_not_record_files_is_no_proof(world: World) -> None:
-    forget_sources(world)
+def test_state_without_source_files_is_no_evidence(world: World) -> None:
+    remove_recorded_sources(world)
     world.write({"metrics.yaml": None})
 
     after = world.sync()
@@ -376,8 +385,8 @@ def test_a_state_that_does_not_record_files_is_no_proof(world: World) -> None:
     assert "earlier version" in next(finding.message for finding in after.findings if finding.code == "DeletionHeld")
 
 
-def forget_sources(world: World) -> None:
-    """Write the states as versions did that recorded no files."""
+def remove_recorded_sources(world: World) -> None:
+    """Write the states in the format of versions that recorded no source files."""
     for cluster in ("berlin", "lisbon"):
         ref = f"refs/reconciler/state/{cluster}"
         for name in git(world.fleet, "ls-tree", "-r", "--name-only", ref).splitlines():
@@ -387,11 +396,11 @@ def forget_sources(world: World) -> None:
                 commit_files(world.fleet, ref, {name: json.dumps(record).encode()})
 
 
-# a config in a repository
+# The tests of this section use a config in a Git repository.
 
 
 class ConfigWorld(World):
-    """A world whose config is in a repository."""
+    """A world with a config in a Git repository."""
 
     @property
     def source(self) -> str:
@@ -406,23 +415,23 @@ class ConfigWorld(World):
         return commit_files(self.repo, f"refs/heads/{branch}", data, "by hand", 1_200_000_000)
 
     def replace_tree(self, path: str, mode: str, object_id: str) -> None:
-        """Commit a tree in which a path is something else."""
+        """Commit a tree with another kind of entry at the path."""
         index = self.folder / "index"
         index.unlink(missing_ok=True)
-        desk = self.folder / "config-desk"
-        git(self.folder, "clone", "--quiet", str(self.repo), str(desk))
-        git(desk, "rm", "--quiet", "-r", "--cached", path)
-        git(desk, "update-index", "--add", "--cacheinfo", f"{mode},{object_id},{path}")
-        git(desk, "commit", "--quiet", "-m", "by hand")
-        git(desk, "push", "--quiet", "origin", "HEAD:main")
+        work_tree = self.folder / "config-worktree"
+        git(self.folder, "clone", "--quiet", str(self.repo), str(work_tree))
+        git(work_tree, "rm", "--quiet", "-r", "--cached", path)
+        git(work_tree, "update-index", "--add", "--cacheinfo", f"{mode},{object_id},{path}")
+        git(work_tree, "commit", "--quiet", "-m", "by hand")
+        git(work_tree, "push", "--quiet", "origin", "HEAD:main")
 
 
 OWNERS = {f"apps/{name}.yaml": variant(name, "berlin", name, upstream="metrics") for name in ("a", "b", "c", "d")}
 TARGETS = {"catalog.yaml": catalog(), "targets/berlin.yaml": repository("berlin")}
 
 
-def in_git(folder: Path) -> ConfigWorld:
-    """Four packages of Berlin, published; the config is in a repository."""
+def create_git_world(folder: Path) -> ConfigWorld:
+    """Return a world with four published packages of Berlin and a config in a Git repository."""
     world = ConfigWorld(folder)
     for name in ("catalog", "fleet", "config"):
         make_bare(folder / f"{name}.git")
@@ -436,17 +445,17 @@ def in_git(folder: Path) -> ConfigWorld:
 
 @pytest.fixture
 def git_world(tmp_path: Path) -> ConfigWorld:
-    return begin(tmp_path, in_git)
+    return begin(tmp_path, create_git_world)
 
 
-def stays(world: World, pass_result: PassResult, code: str) -> bool:
-    """Return whether nothing at all is removed, with an error of this code, now and in a second pass."""
+def is_nothing_removed(world: World, pass_result: PassResult, code: str) -> bool:
+    """Return whether this pass and a second pass remove nothing and report an error with this code."""
     second_pass_result = world.sync()
     return (
-        code in errors(pass_result)
-        and code in errors(second_pass_result)
+        code in errors_by_code(pass_result)
+        and code in errors_by_code(second_pass_result)
         and second_pass_result.is_unchanged
-        and removals(world) == []
+        and list_removal_branches(world) == []
     )
 
 
@@ -460,19 +469,19 @@ def stays(world: World, pass_result: PassResult, code: str) -> bool:
         pytest.param("apps", "100644", id="its-folder-is-a-file"),
     ],
 )
-def test_an_entry_of_another_kind_keeps_the_packages(git_world: ConfigWorld, path: str, mode: str) -> None:
+def test_tree_entry_of_another_kind_keeps_the_packages(git_world: ConfigWorld, path: str, mode: str) -> None:
     blob = git(git_world.repo, "hash-object", "-w", "--stdin", stdin=b"elsewhere")
     git_world.replace_tree(path, mode, "1" * 40 if mode == "160000" else blob)
 
-    assert stays(git_world, git_world.sync(), "FileInconclusive")
+    assert is_nothing_removed(git_world, git_world.sync(), "FileInconclusive")
 
 
-def test_a_deleted_file_of_a_repository_is_evidence(git_world: ConfigWorld) -> None:
+def test_deleted_file_in_a_repository_is_evidence(git_world: ConfigWorld) -> None:
     git_world.commit_config({"apps/a.yaml": None})
 
     after = git_world.sync()
 
-    assert (after.outcomes["berlin/a"], errors(after)) == ("proposed", {})
+    assert (after.outcomes["berlin/a"], errors_by_code(after)) == ("proposed", {})
     assert git_world.sync().is_unchanged
 
 
@@ -485,16 +494,18 @@ def test_a_deleted_file_of_a_repository_is_evidence(git_world: ConfigWorld) -> N
         pytest.param({**TARGETS, **OWNERS, "README.md": "new\n"}, id="all-owners"),
     ],
 )
-def test_an_unrelated_history_removes_nothing(git_world: ConfigWorld, files: dict[str, str]) -> None:
+def test_unrelated_history_removes_nothing(git_world: ConfigWorld, files: dict[str, str]) -> None:
     git_world.commit_config(files, "other")
     git(git_world.repo, "update-ref", "refs/heads/main", "refs/heads/other")
 
     after = git_world.sync()
 
-    assert stays(git_world, after, "ConfigEmpty" if "catalog.yaml" not in files else "ConfigHistoryReplaced")
+    assert is_nothing_removed(
+        git_world, after, "ConfigEmpty" if "catalog.yaml" not in files else "ConfigHistoryReplaced"
+    )
 
 
-def test_an_unrelated_history_is_accepted_by_an_annotation_or_by_a_merge(git_world: ConfigWorld) -> None:
+def test_unrelated_history_is_accepted_by_annotation_or_merge(git_world: ConfigWorld) -> None:
     old = git(git_world.repo, "rev-parse", "main")
     root = git(git_world.repo, "rev-list", "--max-parents=0", "main")
     deleted = {**TARGETS, **{path: text for path, text in OWNERS.items() if path != "apps/a.yaml"}}
@@ -506,7 +517,7 @@ def test_an_unrelated_history_is_accepted_by_an_annotation_or_by_a_merge(git_wor
     assert f'reconciler.dev/ack-reset: "{root[:12]}"' in result
     merged = git(git_world.repo, "commit-tree", f"{new}^{{tree}}", "-p", new, "-p", old, "-m", "keep the history")
     git(git_world.repo, "update-ref", "refs/heads/main", merged)
-    assert (errors(git_world.plan()), git_world.plan().outcomes["berlin/a"]) == ({}, "proposed")
+    assert (errors_by_code(git_world.plan()), git_world.plan().outcomes["berlin/a"]) == ({}, "proposed")
     git(git_world.repo, "update-ref", "refs/heads/main", new)
     line = f'  annotations: {{reconciler.dev/ack-reset: "{root[:12]}"}}\n'
     accepting = repository("berlin").replace("metadata:\n", f"metadata:\n{line}")
@@ -515,69 +526,69 @@ def test_an_unrelated_history_is_accepted_by_an_annotation_or_by_a_merge(git_wor
 
     assert git_world.sync().outcomes["berlin/a"] == "proposed"
     git_world.commit_config({"targets/berlin.yaml": repository("berlin")})
-    assert errors(git_world.sync()) == {}
+    assert errors_by_code(git_world.sync()) == {}
 
 
-def test_a_rewritten_history_with_the_same_beginning_is_related(git_world: ConfigWorld) -> None:
+def test_rewritten_history_with_the_same_root_is_related(git_world: ConfigWorld) -> None:
     git_world.commit_config({"notes.md": "one\n"})
     git_world.sync()
     git(git_world.repo, "update-ref", "refs/heads/main", "refs/heads/main~1")
     git_world.commit_config({"apps/a.yaml": None})
 
-    assert errors(git_world.sync()) == {}
+    assert errors_by_code(git_world.sync()) == {}
 
 
-# config.directory
+# The tests of this section change the setting `config.directory`.
 
 
-def moved_to(world: World, directory: str, **more: object) -> ConfigWorld:
+def use_directory(world: World, directory: str, **more: object) -> ConfigWorld:
     return ConfigWorld(world.folder, config={"directory": directory}, **more)
 
 
-def test_a_directory_that_is_not_there_removes_nothing(git_world: ConfigWorld) -> None:
-    elsewhere = moved_to(git_world, "prod")
+def test_missing_directory_of_a_repository_removes_nothing(git_world: ConfigWorld) -> None:
+    elsewhere = use_directory(git_world, "prod")
 
-    assert stays(elsewhere, elsewhere.sync(), "ConfigDirectoryMissing")
+    assert is_nothing_removed(elsewhere, elsewhere.sync(), "ConfigDirectoryMissing")
 
 
-def test_a_directory_of_a_folder_that_is_not_there_removes_nothing(world: World) -> None:
+def test_missing_directory_of_a_folder_removes_nothing(world: World) -> None:
     elsewhere = World(world.folder, config={"directory": "prod"})
 
-    assert stays(elsewhere, elsewhere.sync(), "ConfigDirectoryMissing")
+    assert is_nothing_removed(elsewhere, elsewhere.sync(), "ConfigDirectoryMissing")
 
 
-def test_a_directory_that_hides_most_owners_removes_nothing(git_world: ConfigWorld) -> None:
+def test_directory_that_hides_most_owners_removes_nothing(git_world: ConfigWorld) -> None:
     git_world.commit_config({"prod/catalog.yaml": catalog(), "prod/berlin.yaml": repository("berlin")})
-    elsewhere = moved_to(git_world, "prod")
+    elsewhere = use_directory(git_world, "prod")
 
-    assert stays(elsewhere, elsewhere.sync(), "ConfigDirectoryHides")
+    assert is_nothing_removed(elsewhere, elsewhere.sync(), "ConfigDirectoryHides")
 
 
-def test_a_directory_that_hides_few_owners_removes_these(git_world: ConfigWorld) -> None:
+def test_directory_that_hides_few_owners_removes_their_packages(git_world: ConfigWorld) -> None:
     three = {f"prod/{path}": text for path, text in OWNERS.items() if path != "apps/a.yaml"}
     git_world.commit_config({**{f"prod/{path}": text for path, text in TARGETS.items()}, **three})
-    elsewhere = moved_to(git_world, "prod", guards={"max_delete_percent": 30})
+    elsewhere = use_directory(git_world, "prod", guards={"max_delete_percent": 30})
 
     after = elsewhere.sync()
 
-    assert (after.outcomes["berlin/a"], errors(after)) == ("proposed", {})
+    assert (after.outcomes["berlin/a"], errors_by_code(after)) == ("proposed", {})
     assert elsewhere.sync().is_unchanged
 
 
-def test_a_config_that_moves_into_a_directory_removes_nothing(git_world: ConfigWorld) -> None:
+def test_config_that_moves_into_a_directory_removes_nothing(git_world: ConfigWorld) -> None:
     files = {**TARGETS, **OWNERS}
     git_world.commit_config({**{f"prod/{path}": text for path, text in files.items()}, **dict.fromkeys(files)})
-    elsewhere = moved_to(git_world, "prod")
+    elsewhere = use_directory(git_world, "prod")
 
     after = elsewhere.sync()
 
-    assert (after.changed_branches, errors(after)) == (set(), {})
+    assert (after.changed_branches, errors_by_code(after)) == (set(), {})
     assert elsewhere.sync().is_unchanged
     elsewhere.commit_config({"prod/apps/a.yaml": LFS})
-    assert errors(elsewhere.sync())["FileInconclusive"].startswith("apps/a.yaml:1")
+    assert errors_by_code(elsewhere.sync())["FileInconclusive"].startswith("apps/a.yaml:1")
 
 
-# owners that are not ready
+# The tests of this section have owners that are not ready.
 
 
 def in_namespace(text: str, namespace: str) -> str:
@@ -616,7 +627,7 @@ GATEWAYS = injected_set("gateway", ("berlin", "lisbon"))
         ),
     ],
 )
-def test_nothing_goes_while_an_owner_that_is_not_ready_may_ask_for_it(
+def test_removal_waits_when_an_owner_that_is_not_ready_may_request_the_package(
     config: World, files: Mapping[str, str | None]
 ) -> None:
     config.write(files)
@@ -624,7 +635,7 @@ def test_nothing_goes_while_an_owner_that_is_not_ready_may_ask_for_it(
     after = config.plan()
 
     assert {after.outcomes[f"{cluster}/gateway"] for cluster in ("berlin", "lisbon")} == {"RemovalWaits"}
-    assert errors(after)
+    assert errors_by_code(after)
 
 
 @pytest.mark.parametrize(
@@ -634,59 +645,59 @@ def test_nothing_goes_while_an_owner_that_is_not_ready_may_ask_for_it(
         pytest.param(METRICS.replace("metrics-berlin", "new").replace("v1}", "v9}"), id="another-name"),
     ],
 )
-def test_a_package_variant_that_moves_and_is_not_ready_keeps_its_package(config: World, text: str) -> None:
+def test_moved_package_variant_that_is_not_ready_keeps_its_package(config: World, text: str) -> None:
     config.write({"metrics.yaml": text})
 
     after = config.plan()
 
-    # one that is asked for, and cannot be made now, is not decided on
+    # A requested package that the daemon cannot render now has no removal decision.
     assert after.outcomes.get("berlin/metrics") in ("RemovalWaits", None)
-    assert errors(after)
+    assert errors_by_code(after)
 
 
-def test_an_owner_that_is_not_ready_and_asks_for_something_else_is_no_obstacle(config: World) -> None:
+def test_owner_that_is_not_ready_and_requests_another_package_does_not_delay_removal(config: World) -> None:
     config.write({"metrics.yaml": None, "x.yaml": variant("x", "lisbon", "metrics", "v9")})
 
     assert config.plan().outcomes["berlin/metrics"] == "proposed"
 
 
-# the share of a target
+# The tests of this section set the deletion limit of a target.
 
 
-def acknowledged(text: str, token: str) -> str:
+def acknowledge_deletions(text: str, token: str) -> str:
     return text.replace("metadata:\n", f'metadata:\n  annotations: {{reconciler.dev/ack-deletions: "{token}"}}\n', 1)
 
 
-def test_a_target_gives_up_its_share_and_more_when_its_repository_says_so(git_world: ConfigWorld) -> None:
+def test_acknowledged_deletions_exceed_the_limit_of_the_target(git_world: ConfigWorld) -> None:
     guarded = ConfigWorld(git_world.folder, guards={"max_delete_percent": 30})
     guarded.commit_config({"apps/a.yaml": None, "apps/b.yaml": None})
 
     held = guarded.sync()
 
     assert {held.outcomes[f"berlin/{item}"] for item in "ab"} == {"DeletionHeld"}
-    assert errors(held) == {"DeletionHeld": "targets/berlin.yaml:1 Repository/default/berlin"}
+    assert errors_by_code(held) == {"DeletionHeld": "targets/berlin.yaml:1 Repository/default/berlin"}
     assert guarded.sync().is_unchanged
     message = next(finding.message for finding in held.findings if finding.code == "DeletionHeld")
     (token,) = re.findall(r'annotate Repository berlin with reconciler.dev/ack-deletions: "([0-9a-f]{16})"', message)
-    guarded.commit_config({"targets/berlin.yaml": acknowledged(repository("berlin"), token)})
+    guarded.commit_config({"targets/berlin.yaml": acknowledge_deletions(repository("berlin"), token)})
     after = guarded.sync()
     assert {after.outcomes[f"berlin/{item}"] for item in "ab"} == {"proposed"}
-    assert errors(after) == {}
+    assert errors_by_code(after) == {}
     assert guarded.sync().is_unchanged
 
 
-def test_one_of_four_packages_goes_without_a_question(git_world: ConfigWorld) -> None:
+def test_deletion_below_the_limit_needs_no_acknowledgment(git_world: ConfigWorld) -> None:
     guarded = ConfigWorld(git_world.folder, guards={"max_delete_percent": 30})
     guarded.commit_config({"apps/a.yaml": None})
 
     assert guarded.sync().outcomes["berlin/a"] == "proposed"
 
 
-def test_all_packages_of_a_target_at_once_are_held(git_world: ConfigWorld) -> None:
+def test_deletion_of_all_packages_of_a_target_is_held(git_world: ConfigWorld) -> None:
     guarded = ConfigWorld(git_world.folder, guards={"max_delete_percent": 30})
     guarded.commit_config(dict.fromkeys(OWNERS))
 
     after = guarded.sync()
 
     assert {after.outcomes[f"berlin/{item}"] for item in "abcd"} == {"DeletionHeld"}
-    assert removals(guarded) == []
+    assert list_removal_branches(guarded) == []

@@ -1,4 +1,4 @@
-"""Conflicting claims: a later definition is rejected, and what the first one has continues to work."""
+"""Tests of conflicting definitions: a later definition is rejected, and the first one stays valid."""
 
 from pathlib import Path
 
@@ -20,12 +20,12 @@ NEWCOMERS = [
 
 @pytest.fixture
 def world(tmp_path: Path) -> World:
-    """Berlin has both packages published."""
+    """Return a world in which both packages of Berlin are published."""
     return begin(tmp_path, berlin_published)
 
 
 class GitWorld(World):
-    """The small world with its config in a repository, and without any state."""
+    """The small world with its config in a repository and without state."""
 
     @property
     def source(self) -> str:
@@ -36,8 +36,8 @@ class GitWorld(World):
         commit_files(self.folder / "config.git", "refs/heads/main", data, "by hand", 1_200_000_000)
 
 
-def in_git(folder: Path, *commits: dict[str, str | None]) -> GitWorld:
-    """Return a world whose config has these commits; the first one also has the catalog."""
+def create_git_world(folder: Path, *commits: dict[str, str | None]) -> GitWorld:
+    """Return a world whose config has these commits. The first commit also contains the catalog."""
     world = GitWorld.create(folder)
     make_bare(folder / "config.git")
     world.release("metrics", "v1", package("metrics"))
@@ -47,25 +47,25 @@ def in_git(folder: Path, *commits: dict[str, str | None]) -> GitWorld:
     return world
 
 
-def rejected(after: PassResult) -> set[str]:
+def list_rejected_files(after: PassResult) -> set[str]:
     return {finding.location.file for finding in after.findings if finding.code == "ClaimConflict"}
 
 
 @pytest.mark.parametrize("newcomer", NEWCOMERS)
-def test_a_second_repository_does_not_stop_a_cluster(world: World, newcomer: str) -> None:
+def test_second_repository_does_not_stop_the_cluster(world: World, newcomer: str) -> None:
     undisturbed = world.plan()
     world.write({"newcomer.yaml": newcomer})
 
     after = world.sync()
 
-    assert rejected(after) == {"newcomer.yaml"}
+    assert list_rejected_files(after) == {"newcomer.yaml"}
     assert after.changed_branches == set()
     assert after.outcomes == undisturbed.outcomes
     assert world.sync().is_unchanged
 
 
 @pytest.mark.parametrize("newcomer", NEWCOMERS)
-def test_edits_of_the_holder_continue_to_apply(world: World, newcomer: str) -> None:
+def test_changes_of_the_first_definition_apply(world: World, newcomer: str) -> None:
     world.write({"newcomer.yaml": newcomer, "regions/north.yaml": config_map("region-north", api="new")})
     world.write(
         {BERLIN: repository("berlin").replace("metadata: {name: berlin", "metadata: {name: berlin, labels: {a: b}")}
@@ -74,26 +74,26 @@ def test_edits_of_the_holder_continue_to_apply(world: World, newcomer: str) -> N
     after = world.sync()
 
     assert "drafts/berlin" in after.changed_branches
-    assert rejected(after) == {"newcomer.yaml"}
+    assert list_rejected_files(after) == {"newcomer.yaml"}
 
 
 CLUSTER = "apiVersion: greenhouse.sap/v1alpha1\nkind: Cluster\nmetadata: {name: berlin, namespace: %s}\nspec: {}\n"
 
 
 @pytest.mark.parametrize("namespace", ["mine", "other"])
-def test_a_second_cluster_object_does_not_stop_a_cluster(world: World, namespace: str) -> None:
+def test_second_cluster_object_does_not_stop_the_cluster(world: World, namespace: str) -> None:
     world.write({"z-cluster.yaml": CLUSTER % "mine"})
     world.sync()
     world.write({"a-newcomer.yaml": CLUSTER % namespace, "regions/north.yaml": config_map("region-north", api="new")})
 
     after = world.sync()
 
-    assert rejected(after) == {"a-newcomer.yaml"}
+    assert list_rejected_files(after) == {"a-newcomer.yaml"}
     assert "drafts/berlin" in after.changed_branches
     assert not {"DestinationConflict", "DuplicateObject"} & after.codes
 
 
-def test_a_second_definition_of_an_owner_is_rejected(world: World) -> None:
+def test_second_definition_of_an_owner_is_rejected(world: World) -> None:
     world.write({"a-newcomer.yaml": variant("metrics-berlin", "berlin", "metrics", "v2")})
 
     after = world.sync()
@@ -105,7 +105,7 @@ def test_a_second_definition_of_an_owner_is_rejected(world: World) -> None:
     assert world.sync().is_unchanged
 
 
-def test_a_handover_in_one_commit_needs_nothing_else(world: World) -> None:
+def test_definition_can_move_to_another_file_in_one_commit(world: World) -> None:
     before = (world.config / BERLIN).read_text()
     world.write({"newcomer.yaml": before, BERLIN: None})
 
@@ -115,7 +115,7 @@ def test_a_handover_in_one_commit_needs_nothing_else(world: World) -> None:
     assert after.changed_branches == set()
 
 
-def test_without_a_record_both_definitions_are_rejected(tmp_path: Path) -> None:
+def test_both_definitions_are_rejected_without_a_record(tmp_path: Path) -> None:
     world = small_world(tmp_path)
     world.write({"twin.yaml": variant("new", "lisbon", "new", "v1", "metrics")})
     world.write({"twin-2.yaml": variant("new", "lisbon", "new", "v2", "metrics")})
@@ -130,18 +130,18 @@ def test_without_a_record_both_definitions_are_rejected(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("newcomer", NEWCOMERS[:4])
-def test_the_history_shows_which_definition_was_first(tmp_path: Path, newcomer: str) -> None:
+def test_config_history_shows_the_first_definition(tmp_path: Path, newcomer: str) -> None:
     mine = {BERLIN: repository("berlin"), "metrics.yaml": variant("metrics", "berlin", "metrics")}
-    world = in_git(tmp_path, mine, {"a-newcomer.yaml": newcomer})
+    world = create_git_world(tmp_path, mine, {"a-newcomer.yaml": newcomer})
 
     after = world.sync()
 
-    assert rejected(after) == {"a-newcomer.yaml"}
+    assert list_rejected_files(after) == {"a-newcomer.yaml"}
     assert after.outcomes == {"berlin/metrics": "draft"}
 
 
-def test_a_place_that_was_taken_by_an_edit_belongs_to_the_one_who_had_it(tmp_path: Path) -> None:
-    world = in_git(
+def test_edit_that_takes_a_used_target_is_rejected(tmp_path: Path) -> None:
+    world = create_git_world(
         tmp_path,
         {"a-old.yaml": repository("a-old", branch="main")},
         {BERLIN: repository("berlin"), "metrics.yaml": variant("metrics", "berlin", "metrics")},
@@ -150,12 +150,12 @@ def test_a_place_that_was_taken_by_an_edit_belongs_to_the_one_who_had_it(tmp_pat
 
     after = world.sync()
 
-    assert rejected(after) == {"a-old.yaml"}
+    assert list_rejected_files(after) == {"a-old.yaml"}
     assert after.outcomes == {"berlin/metrics": "draft"}
 
 
-def test_claims_of_one_commit_are_both_rejected(tmp_path: Path) -> None:
-    world = in_git(
+def test_two_definitions_in_one_commit_are_both_rejected(tmp_path: Path) -> None:
+    world = create_git_world(
         tmp_path,
         {"metrics.yaml": variant("metrics", "berlin", "metrics")},
         {BERLIN: repository("berlin"), "b.yaml": repository("b", branch="clusters/berlin")},
@@ -164,11 +164,11 @@ def test_claims_of_one_commit_are_both_rejected(tmp_path: Path) -> None:
     assert world.sync().codes == {"DestinationConflict"}
 
 
-def test_commands_agree_with_a_pass(world: World) -> None:
+def test_commands_reject_the_same_definitions_as_a_pass(world: World) -> None:
     world.write({"newcomer.yaml": repository("berlin", branch="main")})
 
     after = world.plan()
     (sheet,) = world.list_open_drafts("berlin") or [None]
 
-    assert rejected(after) == {"newcomer.yaml"}
+    assert list_rejected_files(after) == {"newcomer.yaml"}
     assert sheet is None

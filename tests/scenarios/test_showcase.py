@@ -22,7 +22,7 @@ from reconciler.output.explain.model import ExplainedPackage
 from reconciler.reconcile.remotes.targets import TargetReference
 from reconciler.reconcile.snapshot import PassSnapshot, take_snapshot
 from reconciler.settings import Settings
-from tests.scenarios.showcase import MAIN, PACKAGES, ROOMS, Row
+from tests.scenarios.showcase import MAIN, PACKAGES, ROWS_BY_CONTROLLER, Row
 from tests.support.command_line import run_in
 from tests.support.git_repositories import commit_files, git, read_file, read_ref
 from tests.support.showcase_environment import build_showcase
@@ -98,7 +98,7 @@ def edit(fleet: Path, branch: str, file: str, old: str, new: str) -> None:
 
 
 def rows() -> Iterator[Any]:
-    for room, item in ROOMS.items():
+    for room, item in ROWS_BY_CONTROLLER.items():
         for row in item:
             yield pytest.param(row, id=f"{room}-{row.id}")
 
@@ -124,7 +124,7 @@ def test_a_value_is_told_with_who_set_it(world: Showcase, row: Row) -> None:
 
 
 def test_every_room_has_its_say() -> None:
-    actual_rows = [row for room in ROOMS.values() for row in room]
+    actual_rows = [row for room in ROWS_BY_CONTROLLER.values() for row in room]
 
     assert len(actual_rows) > 100
     assert len({row.id for row in actual_rows}) == len(actual_rows)
