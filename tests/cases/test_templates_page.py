@@ -16,7 +16,7 @@ from reconciler.output.status.package_sections import format_children
 from reconciler.reconcile.failures import ALL_CODES
 from reconciler.settings import RuleSettings
 from tests.cases.case_world import Case, CaseWorld
-from tests.unit.controllers.kafka_templates.template_world import tree
+from tests.unit.controllers.kafka_templates.template_builders import tree
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "reference" / "kafka-templates.md"
 EXAMPLE, POOL, REPEAT, RULE = re.findall(r"^```yaml\n(.*?)^```", PAGE.read_text(), re.DOTALL | re.MULTILINE)

@@ -1,4 +1,4 @@
-"""What a property hides, by path; and what has to be repeated by whoever wants to inherit and add."""
+"""Tests of hidden settings: which inherited settings a property hides, and the template that keeps all of them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from reconciler.controllers.kafka_templates.merge import find_hidden_settings
 from reconciler.krm.yaml import parse_yaml
 from reconciler.krm.yaml.compare import is_equal_data
-from tests.unit.controllers.kafka_templates.template_world import pair, template_of
+from tests.unit.controllers.kafka_templates.template_builders import pair, template_of
 
 ENV = [{"name": "A", "value": "1"}, {"name": "B", "value": "2"}]
 
@@ -17,15 +17,15 @@ ENV = [{"name": "A", "value": "1"}, {"name": "B", "value": "2"}]
 @pytest.mark.parametrize(
     ("inherited", "own", "shadowed", "overridden"),
     [
-        pytest.param({}, {"a": 1}, [], [], id="nothing-to-lose"),
+        pytest.param({}, {"a": 1}, [], [], id="nothing-inherited"),
         pytest.param({"a": 1}, {"a": 1, "b": 2}, [], [], id="repeated"),
-        pytest.param({"a": 1}, {}, ["a"], [], id="gone"),
+        pytest.param({"a": 1}, {}, ["a"], [], id="missing"),
         pytest.param({"a": 1}, {"a": 2}, [], ["a"], id="another"),
         pytest.param({"a": 1}, {"a": 1.0}, [], ["a"], id="a-float-is-another"),
         pytest.param({"a": False}, {}, ["a"], [], id="falsy-values-are-settings"),
         pytest.param({"a": None}, {"a": 1}, [], ["a"], id="null-is-there"),
         pytest.param({"a": {"b": {"c": 1, "d": 2}}}, {"a": {"b": {"d": 2}}}, ["a.b.c"], [], id="deep"),
-        pytest.param({"a": {"b": 1, "c": 2}}, {"a": "x"}, ["a.b", "a.c"], [], id="below-what-is-no-mapping"),
+        pytest.param({"a": {"b": 1, "c": 2}}, {"a": "x"}, ["a.b", "a.c"], [], id="text-replaces-mapping"),
         pytest.param({"a": {"x.y/z": 1}}, {"a": {}}, ['a["x.y/z"]'], [], id="dots-are-quoted"),
         pytest.param({"x.y": {"b": 1}}, {}, ['["x.y"].b'], [], id="dots-first"),
         pytest.param({"a": {'"': 1}}, {}, ['a["\\""]'], [], id="quotes-are-escaped"),
@@ -49,14 +49,16 @@ ENV = [{"name": "A", "value": "1"}, {"name": "B", "value": "2"}]
         pytest.param({"volumes": ["x"]}, {}, ["volumes[]"], [], id="entries-without-a-name"),
     ],
 )
-def test_hidden(inherited: Any, own: Any, shadowed: list[str], overridden: list[str]) -> None:
+def test_hidden_settings_are_found_by_path(
+    inherited: Any, own: Any, shadowed: list[str], overridden: list[str]
+) -> None:
     hidden_settings = find_hidden_settings(inherited, own)
 
     assert [*hidden_settings.shadowed] == shadowed
     assert [*hidden_settings.overridden] == overridden
 
 
-def test_it_is_told_once_for_every_property() -> None:
+def test_hidden_settings_are_reported_once_per_property() -> None:
     parent = {
         "pod": {"priorityClassName": "a", "tolerations": [{"key": "k"}]},
         "podSet": {"metadata": {"labels": {"a": "b"}}},
@@ -108,11 +110,11 @@ def test_it_is_told_once_for_every_property() -> None:
             {"pod": {"priorityClassName": "a"}, "podSet": {"metadata": {}}},
             {"pod": {"hostUsers": False}, "podSet": {}, "kafkaContainer": {"env": []}},
             {"pod": {"priorityClassName": "a", "hostUsers": False}, "podSet": {}, "kafkaContainer": {"env": []}},
-            id="what-is-reset-stays-reset",
+            id="reset-is-kept",
         ),
     ],
 )
-def test_to_repeat(parent: Any, child: Any, expected: Any) -> None:
+def test_full_template_repeats_the_inherited_settings(parent: Any, child: Any, expected: Any) -> None:
     (effect,) = pair(parent, child).effects
     data = parse_yaml(effect.full_template_yaml).documents[0].data
 
@@ -125,7 +127,7 @@ def test_to_repeat(parent: Any, child: Any, expected: Any) -> None:
 
 
 @pytest.mark.parametrize("child", [None, {}, {"pod": None}, {"kafkaContainer": {"env": []}}])
-def test_nothing_to_repeat(child: Any) -> None:
+def test_full_template_is_empty_when_nothing_is_hidden(child: Any) -> None:
     (effect,) = pair({"pod": {"hostUsers": False}}, child).effects
 
     assert effect.full_template_yaml == ""

@@ -1,4 +1,4 @@
-"""The merge of a Kafka's template and its pool's, from file to file: every row is a pair, and what becomes of it."""
+"""Tests of the merge of a Kafka template with a pool template. Each row is one pair of templates and its result."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ import pytest
 from reconciler.controllers.kafka_templates.package_templates import apply_templates
 from reconciler.controllers.kafka_templates.pairing import find_pairs
 from reconciler.krm.yaml.compare import is_equal_data
-from tests.unit.controllers.kafka_templates.template_world import (
+from tests.unit.controllers.kafka_templates.template_builders import (
     MISSING,
     PACKAGE,
-    codes,
+    format_codes,
     kafka,
     merge,
     pair,
     pool,
-    sources,
+    sources_of,
     template_of,
     tree,
 )
@@ -25,7 +25,7 @@ from tests.unit.controllers.kafka_templates.template_world import (
 K = {"metadata": {"labels": {"tier": "gold"}}, "priorityClassName": "high"}
 V = {"terminationGracePeriodSeconds": 90}
 SIDES: dict[str, Any] = {"missing": MISSING, "null": None, "empty": {}}
-# Kafka's, the pool's, what is in effect, and who decided it (strimzi 14.1)
+# The columns are the Kafka template, the pool template, the merged value and its source.
 MATRIX = [
     ("missing", "missing", MISSING, "unset"),
     ("missing", "null", MISSING, "unset"),
@@ -52,13 +52,13 @@ def side(name: str, value: Any) -> Any:
 
 
 @pytest.mark.parametrize(("parent", "child", "expected", "source"), MATRIX, ids=[f"{k}-{p}" for k, p, *_ in MATRIX])
-def test_sixteen_combinations(parent: str, child: str, expected: Any, source: str) -> None:
+def test_all_combinations_of_missing_null_empty_and_value(parent: str, child: str, expected: Any, source: str) -> None:
     package = pair(side(parent, K), side(child, V))
 
     written = template_of(package)
     assert written is MISSING if expected is MISSING else is_equal_data(written, {"pod": expected})
-    assert sources(package).get("pod", "unset") == source
-    assert ("W NullTemplateProperty" in codes(package.findings)) == (child == "null")
+    assert sources_of(package).get("pod", "unset") == source
+    assert ("W NullTemplateProperty" in format_codes(package.findings)) == (child == "null")
 
 
 ORDERS = {
@@ -80,7 +80,7 @@ OF_CONTAINER = ["securityContext.runAsUser", "env[TZ]"]
 
 
 @pytest.mark.parametrize(
-    ("child", "expected", "who", "lost", "values"),
+    ("child", "expected", "source_by_property", "hidden", "values"),
     [
         pytest.param(MISSING, SHARED, ALL_KAFKA, {}, [], id="A-missing"),
         pytest.param({}, SHARED, ALL_KAFKA, {}, [], id="A-empty"),
@@ -116,7 +116,7 @@ OF_CONTAINER = ["securityContext.runAsUser", "env[TZ]"]
             {**ALL_KAFKA, "pod": "pool"},
             {"pod": OF_POD[:2]},
             ["W ShadowedTemplateFields"],
-            id="F-what-is-repeated-is-not-lost",
+            id="F-repeated-settings-are-kept",
         ),
         pytest.param(
             {"podSet": {"metadata": {"labels": {"team": "a"}}}},
@@ -140,18 +140,20 @@ OF_CONTAINER = ["securityContext.runAsUser", "env[TZ]"]
             {**ALL_KAFKA, "pod": "pool-reset", "kafkaContainer": "pool"},
             {"pod": OF_POD, "kafkaContainer": OF_CONTAINER},
             ["W ShadowedTemplateFields"],
-            id="I-seed-004",
+            id="I-reset-and-own-value",
         ),
     ],
 )
-def test_worked_examples(child: Any, expected: Any, who: Any, lost: Any, values: list[str]) -> None:
+def test_merged_templates_of_a_complete_kafka(
+    child: Any, expected: Any, source_by_property: Any, hidden: Any, values: list[str]
+) -> None:
     package = pair(ORDERS, child, storage=CLAIMS)
 
     assert is_equal_data(template_of(package), expected)
-    assert sources(package) == who
+    assert sources_of(package) == source_by_property
     (effect,) = package.effects
-    assert {item["name"]: item["shadowed"] for item in effect.as_data()["properties"] if "shadowed" in item} == lost
-    assert codes(package.findings) == values
+    assert {item["name"]: item["shadowed"] for item in effect.as_data()["properties"] if "shadowed" in item} == hidden
+    assert format_codes(package.findings) == values
 
 
 @pytest.mark.parametrize(
@@ -200,7 +202,7 @@ def test_worked_examples(child: Any, expected: Any, who: Any, lost: Any, values:
         pytest.param(None, {"pod": {}}, {"pod": {}}, id="a-null-template-of-kafka"),
     ],
 )
-def test_edge_cases(parent: Any, child: Any, expected: Any) -> None:
+def test_merge_edge_cases(parent: Any, child: Any, expected: Any) -> None:
     package = pair(parent, child)
 
     written = template_of(package)
@@ -208,16 +210,16 @@ def test_edge_cases(parent: Any, child: Any, expected: Any) -> None:
 
 
 @pytest.mark.parametrize("role", ["controller", "broker"])
-def test_roles_do_not_matter(role: str) -> None:
+def test_merge_does_not_depend_on_roles(role: str) -> None:
     parent = {"perPodService": {"metadata": {"labels": {"a": "b"}}}, "initContainer": {"env": []}}
 
     package = merge({"k.yaml": kafka(parent), "p.yaml": pool(roles=[role]), "o.yaml": pool(name="others")})
 
     assert is_equal_data(template_of(package, "p.yaml"), parent)
-    assert codes(package.findings).count("I TemplateWithoutEffect") == 4
+    assert format_codes(package.findings).count("I TemplateWithoutEffect") == 4
 
 
-def test_properties_stand_in_the_rules_order() -> None:
+def test_properties_have_the_order_of_the_rule() -> None:
     names = ["initContainer", "kafkaContainer", "pod", "podSet"]
 
     package = pair({name: {} for name in names}, {"perPodIngress": {}, "persistentVolumeClaim": {}})
@@ -232,7 +234,7 @@ def test_properties_stand_in_the_rules_order() -> None:
     ]
 
 
-def test_a_property_that_kafka_drops_is_gone_in_the_next_pass() -> None:
+def test_property_that_kafka_drops_is_absent_in_the_next_pass() -> None:
     both = {"pod": K, "kafkaContainer": {"env": []}}
     first, then = pair(both, {"podSet": {}}), pair({"pod": K}, {"podSet": {}})
     last = pair({}, MISSING)
@@ -242,16 +244,16 @@ def test_a_property_that_kafka_drops_is_gone_in_the_next_pass() -> None:
     assert last.files["pool.yaml"].data.decode() == pool()
 
 
-def test_what_was_merged_once_is_refused_as_input() -> None:
+def test_merged_output_is_refused_as_input() -> None:
     once = pair({"pod": K}, {"podSet": {}})
 
     package = merge(once.files)
 
-    assert codes(package.findings) == ["E MaterialisedInput"]
+    assert format_codes(package.findings) == ["E MaterialisedInput"]
     assert package.files == once.files
 
 
-def test_the_same_input_gives_the_same_bytes() -> None:
+def test_same_input_gives_the_same_bytes() -> None:
     files = tree({"kafka.yaml": kafka(ORDERS), "pool.yaml": pool({"pod": {}})})
     pairs = find_pairs({PACKAGE: files})
 
@@ -261,7 +263,7 @@ def test_the_same_input_gives_the_same_bytes() -> None:
     assert first.files["kafka.yaml"] == files["kafka.yaml"]
 
 
-def test_pools_share_no_value() -> None:
+def test_pools_do_not_share_values() -> None:
     package = merge({"k.yaml": kafka({"pod": K}), "a.yaml": pool(name="a"), "b.yaml": pool(name="b")})
 
     entry, other = (
@@ -286,16 +288,16 @@ def test_pools_share_no_value() -> None:
         pytest.param({}, {"pod": "x", "podSet": []}, ["/spec/template/podSet", "/spec/template/pod"], id="properties"),
     ],
 )
-def test_what_is_no_mapping_is_an_error(parent: Any, child: Any, pointers: list[str]) -> None:
+def test_template_that_is_no_mapping_is_an_error(parent: Any, child: Any, pointers: list[str]) -> None:
     package = pair(parent, child)
 
-    assert codes(package.findings) == ["E InvalidTemplateType"] * len(pointers)
+    assert format_codes(package.findings) == ["E InvalidTemplateType"] * len(pointers)
     assert [finding.location.pointer for finding in package.findings] == pointers
     assert package.files == tree({"kafka.yaml": kafka(parent), "pool.yaml": pool(child)})
     assert package.effects == ()
 
 
-def test_an_equal_property_is_told() -> None:
+def test_property_equal_to_the_inherited_one_is_reported() -> None:
     package = pair({"pod": V}, {"pod": dict(V)})
 
-    assert codes(package.findings) == ["I RedundantOverride"]
+    assert format_codes(package.findings) == ["I RedundantOverride"]

@@ -1,4 +1,4 @@
-"""Templates over a package: which bytes change, and in which order; reports instead of changes."""
+"""Tests of template merges in a package: changed bytes, order of properties, report mode and provenance."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ import pytest
 from reconciler.controllers.kafka_templates.model import TemplateOptions
 from reconciler.krm.yaml import parse_yaml
 from reconciler.krm.yaml.compare import is_equal_data
-from tests.unit.controllers.kafka_templates.template_world import (
+from tests.unit.controllers.kafka_templates.template_builders import (
     MISSING,
-    codes,
     data_of,
+    format_codes,
     kafka,
     merge,
     pair,
@@ -71,16 +71,16 @@ INHERITED = """\
 """
 
 
-def test_only_the_template_and_the_mark_are_written() -> None:
+def test_only_the_template_and_the_annotation_change() -> None:
     package = merge({"kafka.yaml": PARENT, "pool.yaml": CHILD})
 
-    assert codes(package.findings) == []
+    assert format_codes(package.findings) == []
     assert package.files["kafka.yaml"].data.decode() == PARENT
     expected = CHILD.replace(LABELS, MARKED).replace("    # dumps help\n", f"{INHERITED}    # dumps help\n")
     assert package.files["pool.yaml"].data.decode() == expected
 
 
-def test_a_pool_beside_others_in_one_file() -> None:
+def test_pool_in_a_file_with_other_resources() -> None:
     other = "---\n# somebody else's\napiVersion: v1\nkind: ConfigMap\nmetadata: {name:   x}\n"
 
     package = merge({"all.yaml": f"{PARENT}---\n{CHILD}{other}"})
@@ -100,7 +100,7 @@ def test_a_pool_beside_others_in_one_file() -> None:
         pytest.param(CHILD[CHILD.index("  template:") :], "  template: {podSet: ~}  # c\n", None, id="null-property"),
     ],
 )
-def test_an_inherited_template(old: str, new: str, expected: list[str] | None) -> None:
+def test_template_is_inherited(old: str, new: str, expected: list[str] | None) -> None:
     package = merge({"kafka.yaml": PARENT, "pool.yaml": CHILD.replace(old, new)})
 
     pod = {"priorityClassName": "high", "terminationGracePeriodSeconds": 0}
@@ -108,7 +108,7 @@ def test_an_inherited_template(old: str, new: str, expected: list[str] | None) -
     assert [line for line in expected or [] if line not in package.files["pool.yaml"].data.decode().splitlines()] == []
 
 
-def test_json() -> None:
+def test_json_file_is_merged() -> None:
     child = json.dumps(parse_yaml(CHILD).documents[0].data, indent=4) + "\n"
 
     package = merge({"kafka.yaml": PARENT, "pool.json": child})
@@ -119,14 +119,14 @@ def test_json() -> None:
 
 
 @pytest.mark.parametrize("child", [MISSING, {"pod": {}}, {"podSet": {"metadata": {}}, "pod": {"hostUsers": False}}])
-def test_a_pool_that_inherits_nothing_stays_to_the_byte(child: Any) -> None:
+def test_pool_that_inherits_nothing_keeps_its_bytes(child: Any) -> None:
     package = pair({"podDisruptionBudget": {}}, child)
 
     assert package.files["pool.yaml"].data.decode() == pool(child)
     assert package.as_data() == []
 
 
-def test_what_a_pool_has_already_is_kept_beside_the_mark() -> None:
+def test_existing_annotations_are_kept() -> None:
     package = pair({"pod": {}}, MISSING, annotations={"a": "b"})
 
     assert data_of(package)["metadata"]["annotations"] == {"a": "b", "reconciler.dev/materialised-template": "true"}
@@ -140,12 +140,12 @@ MATERIALISE = {"reconciler.dev/template-mode": "materialise"}
     ("options", "annotations", "is_written"),
     [
         pytest.param(TemplateOptions(), {}, True, id="by-default"),
-        pytest.param(TemplateOptions(), REPORT, False, id="the-pool-reports"),
-        pytest.param(TemplateOptions("report"), {}, False, id="all-report"),
-        pytest.param(TemplateOptions("report"), MATERIALISE, True, id="the-pool-is-written-all-the-same"),
+        pytest.param(TemplateOptions(), REPORT, False, id="pool-annotation-report"),
+        pytest.param(TemplateOptions("report"), {}, False, id="report-for-all"),
+        pytest.param(TemplateOptions("report"), MATERIALISE, True, id="pool-annotation-overrides-report"),
     ],
 )
-def test_modes(options: TemplateOptions, annotations: dict[str, str], is_written: bool) -> None:
+def test_template_mode(options: TemplateOptions, annotations: dict[str, str], is_written: bool) -> None:
     files = {
         "kafka.yaml": kafka({"pod": {"hostUsers": False}}),
         "pool.yaml": pool({"podSet": {}}, annotations=annotations),
@@ -160,7 +160,7 @@ def test_modes(options: TemplateOptions, annotations: dict[str, str], is_written
     assert bool(package.as_data()) is is_written
 
 
-def test_a_mode_that_is_none() -> None:
+def test_unknown_mode_is_an_error() -> None:
     package = pair({}, {}, annotations={"reconciler.dev/template-mode": "Report"})
 
     (finding,) = package.findings
@@ -168,17 +168,17 @@ def test_a_mode_that_is_none() -> None:
     assert finding.message == 'reconciler.dev/template-mode must be materialise or report, not "Report"'
 
 
-def test_an_error_leaves_the_package_as_it_was() -> None:
+def test_error_leaves_the_package_unchanged() -> None:
     files = {"kafka.yaml": kafka({"pod": {}}), "a.yaml": pool(name="a"), "b.yaml": pool({"pod": 1}, name="b")}
 
     package = merge(files)
 
-    assert codes(package.findings) == ["E InvalidTemplateType"]
+    assert format_codes(package.findings) == ["E InvalidTemplateType"]
     assert package.files == tree(files)
     assert [template_effect.child.key.name for template_effect in package.effects] == ["a"]
 
 
-def test_a_package_without_pairs_is_the_very_same() -> None:
+def test_package_without_pairs_is_returned_unchanged() -> None:
     files = tree({"x.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: x}\n", "readme.md": "hello"})
 
     package = merge(files)
@@ -188,10 +188,10 @@ def test_a_package_without_pairs_is_the_very_same() -> None:
 
 
 @pytest.mark.parametrize("unknown", ["bridge", "podSets"])
-def test_unknown_properties(unknown: str) -> None:
+def test_unknown_properties_are_reported(unknown: str) -> None:
     package = pair({unknown: {}, "podDisruptionBudget": {}}, {unknown: {}, "podDisruptionBudget": {}})
 
-    assert codes(package.findings) == ["W UnknownTemplateProperty"] * 3
+    assert format_codes(package.findings) == ["W UnknownTemplateProperty"] * 3
     assert f"spec.kafka.template.{unknown} is unknown" in package.findings[0].message
     assert f"spec.template.{unknown} is ignored: it must be one of podSet, pod, " in package.findings[1].message
     assert "podDisruptionBudget can only be set in the Kafka object" in package.findings[2].message
@@ -228,7 +228,7 @@ def test_provenance() -> None:
     assert {(item["file"], item["resource"]) for item in package.as_data()} == {("pool.yaml", of_pool)}
 
 
-def test_a_reset_in_the_provenance() -> None:
+def test_provenance_of_a_reset() -> None:
     package = pair({"pod": {"priorityClassName": "high"}}, {"pod": {}})
 
     (entry,) = package.as_data()
@@ -250,10 +250,10 @@ def test_anchors_are_read_before_the_merge(template: str) -> None:
     assert shared in package.files["pool.yaml"].data.decode()
 
 
-def test_a_key_twice_spoils_the_file() -> None:
+def test_duplicate_key_is_reported_and_the_file_stays() -> None:
     files = {"kafka.yaml": PARENT, "pool.yaml": CHILD + "  template: {}\n"}
 
     package = merge(files)
 
     assert package.files == tree(files)
-    assert codes(package.findings) == ["E NoUsablePool"]
+    assert format_codes(package.findings) == ["E NoUsablePool"]

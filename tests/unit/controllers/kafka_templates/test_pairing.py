@@ -1,4 +1,4 @@
-"""Pairs: who belongs to whom on a cluster, and what is said of those that belong to nobody."""
+"""Tests of pairing: which pools belong to which Kafka on a cluster, and the findings about pools without a Kafka."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from typing import Any
 import pytest
 
 from reconciler.controllers.kafka_templates.pairing import find_pairs
-from tests.unit.controllers.kafka_templates.template_world import (
+from tests.unit.controllers.kafka_templates.template_builders import (
     MISSING,
     PACKAGE,
-    codes,
+    find_resource,
+    format_codes,
     kafka,
     key,
     merge,
-    of,
     pool,
     template_of,
     tree,
@@ -24,7 +24,7 @@ TEMPLATE = {"pod": {"priorityClassName": "high"}}
 KAFKA = kafka(TEMPLATE)
 
 
-def local(text: str) -> str:
+def add_local_config_annotation(text: str) -> str:
     mark = '  annotations: {config.kubernetes.io/local-config: "true"}\n'
     return text.replace("metadata:\n", f"metadata:\n{mark}", 1)
 
@@ -38,39 +38,39 @@ def local(text: str) -> str:
         pytest.param(kafka(TEMPLATE, namespace=""), pool(namespace=""), [], id="without-a-namespace"),
     ],
 )
-def test_a_pair(parent: str, child: str, values: list[str]) -> None:
+def test_pool_inherits_from_its_kafka(parent: str, child: str, values: list[str]) -> None:
     package = merge({"kafka.yaml": parent, "pool.yaml": child})
 
     assert template_of(package) == TEMPLATE
-    assert codes(package.findings) == values
+    assert format_codes(package.findings) == values
 
 
 @pytest.mark.parametrize(
     ("parent", "child", "text"),
     [
-        pytest.param(KAFKA, pool(of=MISSING), "W PoolWithoutCluster", id="no-label"),
-        pytest.param(KAFKA, pool(of=""), "W PoolWithoutCluster", id="empty-label"),
-        pytest.param(KAFKA, pool(of=7), "W PoolWithoutCluster", id="a-label-that-is-no-text"),
-        pytest.param(KAFKA, pool(of="Orders"), "W OrphanPool", id="case-matters"),
+        pytest.param(KAFKA, pool(cluster=MISSING), "W PoolWithoutCluster", id="no-label"),
+        pytest.param(KAFKA, pool(cluster=""), "W PoolWithoutCluster", id="empty-label"),
+        pytest.param(KAFKA, pool(cluster=7), "W PoolWithoutCluster", id="a-label-that-is-no-text"),
+        pytest.param(KAFKA, pool(cluster="Orders"), "W OrphanPool", id="case-matters"),
         pytest.param(KAFKA, pool(namespace="other"), "W OrphanPool", id="another-namespace"),
         pytest.param(KAFKA, pool(namespace=""), "W OrphanPool", id="only-the-pool-has-no-namespace"),
         pytest.param(kafka(TEMPLATE, namespace=""), pool(), "W OrphanPool", id="only-the-kafka-has-no-namespace"),
-        pytest.param(local(KAFKA), pool(), "W OrphanPool", id="local-config-is-no-parent"),
+        pytest.param(add_local_config_annotation(KAFKA), pool(), "W OrphanPool", id="local-config-is-no-parent"),
         pytest.param("a: 1\n", pool(), "W OrphanPool", id="a-kafka-that-comes-later"),
         pytest.param(kafka(TEMPLATE, version="v2"), pool(), "W OrphanPool", id="a-kafka-of-another-version"),
         pytest.param(KAFKA, pool(version="v1alpha1"), "W TemplateVersionUnknown", id="a-pool-of-another-version"),
-        pytest.param(KAFKA, local(pool(of="elsewhere")), None, id="a-local-pool"),
+        pytest.param(KAFKA, add_local_config_annotation(pool(cluster="elsewhere")), None, id="a-local-pool"),
     ],
 )
-def test_no_pair(parent: str, child: str, text: str | None) -> None:
+def test_pool_without_kafka_keeps_its_bytes(parent: str, child: str, text: str | None) -> None:
     package = merge({"kafka.yaml": parent, "pool.yaml": child})
 
     assert package.files["pool.yaml"].data.decode() == child
-    values = [code for code in codes(package.findings) if code not in ("E NoUsablePool",)]
+    values = [code for code in format_codes(package.findings) if code not in ("E NoUsablePool",)]
     assert [item for item in values if item != "W TemplateVersionUnknown" or text == item] == ([text] if text else [])
 
 
-def test_an_orphan_is_told_of_a_namesake_elsewhere() -> None:
+def test_orphan_finding_names_the_kafka_in_another_namespace() -> None:
     package = merge({"k.yaml": KAFKA, "p.yaml": pool(), "stray.yaml": pool(name="stray", namespace="lake")})
 
     (orphan,) = package.findings
@@ -88,13 +88,13 @@ def test_pairs_across_packages() -> None:
     assert package.dependencies == (key("orders", "Kafka"), key("brokers"))
 
 
-def test_pools_of_several_kafkas() -> None:
+def test_pools_inherit_from_their_own_kafka() -> None:
     files = {
-        "a.yaml": kafka({"pod": {"priorityClassName": "a"}}, name="a") + "---\n" + pool(name="x", of="a"),
-        "b.yaml": kafka({"pod": {"priorityClassName": "b"}}, name="b") + "---\n" + pool(name="y", of="b"),
+        "a.yaml": kafka({"pod": {"priorityClassName": "a"}}, name="a") + "---\n" + pool(name="x", cluster="a"),
+        "b.yaml": kafka({"pod": {"priorityClassName": "b"}}, name="b") + "---\n" + pool(name="y", cluster="b"),
         "c.yaml": kafka({"pod": {"priorityClassName": "c"}}, name="a", namespace="n")
         + "---\n"
-        + pool(name="x", of="a", namespace="n"),
+        + pool(name="x", cluster="a", namespace="n"),
     }
 
     package = merge(files)
@@ -126,7 +126,7 @@ def test_pools_of_several_kafkas() -> None:
         ),
     ],
 )
-def test_what_stands_there_twice_counts_for_nothing(files: Any, value: Any, values: set[str]) -> None:
+def test_duplicate_objects_have_no_effect(files: Any, value: Any, values: set[str]) -> None:
     package = merge(files, value)
 
     assert package.files == tree(files)
@@ -140,7 +140,7 @@ def test_what_stands_there_twice_counts_for_nothing(files: Any, value: Any, valu
     assert package.effects == ()
 
 
-def test_a_copy_is_told_with_its_places() -> None:
+def test_duplicate_finding_lists_all_files() -> None:
     package = merge({"a.yaml": pool()}, {"more": {"x/b.yaml": pool()}})
 
     (finding,) = package.findings
@@ -169,30 +169,30 @@ def test_a_copy_is_told_with_its_places() -> None:
         pytest.param(kafka(), [pool(), pool(name="b", roles=["zookeeper"])], ["PoolWithoutRole"], id="unknown-role"),
     ],
 )
-def test_families(parent: str, pools: list[str], values: list[str]) -> None:
+def test_required_roles_and_replicas(parent: str, pools: list[str], values: list[str]) -> None:
     package = merge({"k.yaml": parent, **{f"p{number}.yaml": text for number, text in enumerate(pools)}})
 
-    assert codes(package.findings) == [f"E {code}" for code in values]
+    assert format_codes(package.findings) == [f"E {code}" for code in values]
 
 
-def test_what_is_wrong_with_a_family_does_not_hide_the_effect() -> None:
+def test_missing_role_does_not_hide_the_effect() -> None:
     package = merge({"k.yaml": kafka(TEMPLATE), "p.yaml": pool(roles=["broker"])})
 
-    assert codes(package.findings) == ["E NoControllerPool"]
+    assert format_codes(package.findings) == ["E NoControllerPool"]
     assert [dict(template_effect.template) for template_effect in package.effects] == [TEMPLATE]
     assert package.files["p.yaml"].data.decode() == pool(roles=["broker"])
 
 
-def test_names_that_collide() -> None:
-    first = {"a.yaml": kafka(name="a"), "p.yaml": pool(name="b-c", of="a")}
-    second = {"b.yaml": kafka(name="a-b"), "q.yaml": pool(name="c", of="a-b")}
+def test_colliding_component_names_are_errors() -> None:
+    first = {"a.yaml": kafka(name="a"), "p.yaml": pool(name="b-c", cluster="a")}
+    second = {"b.yaml": kafka(name="a-b"), "q.yaml": pool(name="c", cluster="a-b")}
 
     package = merge({**first, **second})
     apart = merge(
-        {**first, "b.yaml": kafka(name="a-b", namespace="n"), "q.yaml": pool(name="c", of="a-b", namespace="n")}
+        {**first, "b.yaml": kafka(name="a-b", namespace="n"), "q.yaml": pool(name="c", cluster="a-b", namespace="n")}
     )
 
-    assert codes(package.findings) == ["E ComponentNameCollision"] * 2
+    assert format_codes(package.findings) == ["E ComponentNameCollision"] * 2
     assert {finding.location.object for finding in package.findings} == {
         "KafkaNodePool/shop/b-c",
         "KafkaNodePool/shop/c",
@@ -200,46 +200,46 @@ def test_names_that_collide() -> None:
     assert apart.findings == ()
 
 
-def test_digests_say_who_depends_on_what() -> None:
+def test_digest_changes_only_with_the_inherited_values() -> None:
     base = find_pairs({PACKAGE: tree({"k.yaml": KAFKA, "p.yaml": pool()})})
 
-    def other(parent: str, *more: str) -> Any:
+    def pair_with(parent: str, *more: str) -> Any:
         return find_pairs(
             {PACKAGE: tree({"k.yaml": parent, "p.yaml": pool(), **{f"m{i}.yaml": t for i, t in enumerate(more)}})}
         )
 
     orders, brokers = key("orders", "Kafka"), key("brokers")
     same = [
-        other(kafka({**TEMPLATE, "podDisruptionBudget": {"maxUnavailable": 1}})),
-        other(kafka(TEMPLATE, config={"a": "b"})),
-        other(KAFKA, pool(name="more", roles=["broker"])),
+        pair_with(kafka({**TEMPLATE, "podDisruptionBudget": {"maxUnavailable": 1}})),
+        pair_with(kafka(TEMPLATE, config={"a": "b"})),
+        pair_with(KAFKA, pool(name="more", roles=["broker"])),
     ]
     different = [
-        other(kafka({"pod": {}})),
-        other(kafka({})),
-        other(kafka(TEMPLATE, rack={"topologyKey": "zone"})),
-        other(kafka(TEMPLATE, listeners=[{"name": "x", "type": "nodeport"}])),
-        other(kafka(TEMPLATE, jvmOptions={})),
-        other(kafka(TEMPLATE, name="another")),
+        pair_with(kafka({"pod": {}})),
+        pair_with(kafka({})),
+        pair_with(kafka(TEMPLATE, rack={"topologyKey": "zone"})),
+        pair_with(kafka(TEMPLATE, listeners=[{"name": "x", "type": "nodeport"}])),
+        pair_with(kafka(TEMPLATE, jvmOptions={})),
+        pair_with(kafka(TEMPLATE, name="another")),
     ]
 
     assert {item.compute_digest(orders) for item in same} == {base.compute_digest(orders)}
     assert base.compute_digest(orders) not in {item.compute_digest(orders) for item in different}
-    assert base.compute_digest(brokers) != other(KAFKA, pool()).compute_digest(brokers)
+    assert base.compute_digest(brokers) != pair_with(KAFKA, pool()).compute_digest(brokers)
     assert len({item.compute_digest(orders) for item in different}) == len(different)
 
 
-def test_what_came_out_is_asked_for() -> None:
-    package = merge({"k.yaml": KAFKA, "p.yaml": pool(), "q.yaml": pool(name="stray", of="nobody")})
+def test_dependencies_include_missing_kafkas() -> None:
+    package = merge({"k.yaml": KAFKA, "p.yaml": pool(), "q.yaml": pool(name="stray", cluster="nobody")})
 
     assert package.dependencies == (key("nobody", "Kafka"), key("orders", "Kafka"), key("brokers"), key("stray"))
-    assert of(package, "stray").dependencies == (key("stray"), key("nobody", "Kafka"))
+    assert find_resource(package, "stray").dependencies == (key("stray"), key("nobody", "Kafka"))
 
 
-def test_a_kafka_moves_exactly_the_pools_that_inherit() -> None:
+def test_kafka_change_updates_only_the_pools_that_inherit() -> None:
     names = [f"kafka-{number:02}" for number in range(50)]
 
-    def world(changed: str, value: str) -> dict[str, str]:
+    def build_files(changed: str, value: str) -> dict[str, str]:
         texts = {}
         for name in names:
             texts[f"{name}.yaml"] = kafka(
@@ -247,12 +247,12 @@ def test_a_kafka_moves_exactly_the_pools_that_inherit() -> None:
             )
             for number in range(6):
                 own = {"pod": {}} if number == 1 else {"kafkaContainer": {"env": []}} if number == 2 else MISSING
-                texts[f"{name}-{number}.yaml"] = pool(own, name=f"p{number}", of=name, namespace="shop").replace(
+                texts[f"{name}-{number}.yaml"] = pool(own, name=f"p{number}", cluster=name, namespace="shop").replace(
                     f"name: p{number}", f"name: {name}-p{number}"
                 )
         return texts
 
-    before, after = merge(world("", "")), merge(world("kafka-07", "high"))
+    before, after = merge(build_files("", "")), merge(build_files("kafka-07", "high"))
 
     moved = [path for path in before.files if before.files[path] != after.files[path]]
     assert moved == ["kafka-07-0.yaml", *(f"kafka-07-{number}.yaml" for number in (2, 3, 4, 5)), "kafka-07.yaml"]

@@ -1,4 +1,4 @@
-"""Template merge rules: what they may say, which of them stand beside each other, and that Kafka is but one of them."""
+"""Tests of TemplateMergeRule objects: validation, several rules together, and a rule for kinds other than Kafka."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from reconciler.controllers.kafka_templates.read_merge_rules import (
 from reconciler.controllers.kafka_templates.template_effects import find_template_changes
 from reconciler.krm.yaml import emit
 from reconciler.krm.yaml.compare import is_equal_data
-from tests.unit.controllers.kafka_templates.template_world import (
+from tests.unit.controllers.kafka_templates.template_builders import (
     PACKAGE,
     SHARED,
-    codes,
     data_of,
+    format_codes,
     kafka,
     merge,
     pool,
@@ -58,7 +58,7 @@ def side(name: str, **changed: Any) -> dict[str, Any]:
     return {name: {**BARNS[name], **changed}}
 
 
-def test_the_built_in_rule() -> None:
+def test_built_in_rule() -> None:
     template_merge_rule = load_built_in_rule()
 
     assert template_merge_rule.properties == SHARED
@@ -99,20 +99,20 @@ def test_the_built_in_rule() -> None:
             {"parent": {"kind": "Secret", "path": "stringData"}},
             "/spec/parent/kind",
             "must not be Secret, because its values must not be shown",
-            id="secrets-give-nothing",
+            id="secret-as-parent",
         ),
         pytest.param(
             {"child": {"kind": "Secret", "path": "stringData", "parentLabel": "x"}},
             "/spec/child/kind",
             "must not be Secret, because its values must not be shown",
-            id="secrets-take-nothing",
+            id="secret-as-child",
         ),
     ],
 )
-def test_faults(changed: Any, pointer: str, message: str) -> None:
+def test_invalid_spec_is_reported(changed: Any, pointer: str, message: str) -> None:
     template_merge_rules = read(rule(**changed))
 
-    assert codes(template_merge_rules.findings)[0] == "E TemplateRuleInvalid"
+    assert format_codes(template_merge_rules.findings)[0] == "E TemplateRuleInvalid"
     assert template_merge_rules.findings[0].location.pointer == pointer
     assert message in template_merge_rules.findings[0].message
     assert template_merge_rules.rules == (load_built_in_rule(),)
@@ -126,10 +126,10 @@ def test_faults(changed: Any, pointer: str, message: str) -> None:
     ],
     ids=["version", "namespace"],
 )
-def test_faults_of_the_object(text: str) -> None:
+def test_invalid_version_or_namespace_is_reported(text: str) -> None:
     template_merge_rules = read(text)
 
-    assert codes(template_merge_rules.findings) == ["E TemplateRuleInvalid"]
+    assert format_codes(template_merge_rules.findings) == ["E TemplateRuleInvalid"]
     assert template_merge_rules.rules == (load_built_in_rule(),)
 
 
@@ -160,11 +160,11 @@ KAFKA_POOLS = {"apiGroup": "kafka.strimzi.io", "kind": "KafkaNodePool", "path": 
             id="a-parent-of-two-rules",
         ),
         pytest.param(
-            [rule("kafka-node-pool", child=KAFKA_POOLS)], ["kafka-node-pool"], [], id="in-the-built-ins-place"
+            [rule("kafka-node-pool", child=KAFKA_POOLS)], ["kafka-node-pool"], [], id="replaces-the-built-in-rule"
         ),
     ],
 )
-def test_rules_beside_each_other(texts: list[str], names: list[str], pointers: list[str]) -> None:
+def test_several_rules(texts: list[str], names: list[str], pointers: list[str]) -> None:
     template_merge_rules = read(*texts)
 
     assert [template_merge_rule.name for template_merge_rule in template_merge_rules.rules] == names
@@ -187,12 +187,12 @@ spec:
 """
 
 
-def rules() -> tuple[TemplateMergeRule, ...]:
+def farm_rules() -> tuple[TemplateMergeRule, ...]:
     return read(rule()).rules
 
 
-def test_another_pair() -> None:
-    package = merge({"farm.yaml": FARM, "barn.yaml": BARN}, rules=rules())
+def test_rule_for_other_kinds() -> None:
+    package = merge({"farm.yaml": FARM, "barn.yaml": BARN}, rules=farm_rules())
 
     assert package.findings == ()
     assert package.files["farm.yaml"].data.decode() == FARM
@@ -213,12 +213,12 @@ def test_another_pair() -> None:
     }
 
 
-def test_another_pairs_findings_speak_of_it() -> None:
+def test_findings_name_the_kinds_of_the_rule() -> None:
     barn = BARN.replace("{walls: {}}", "{fence: {}, gate: {}, roof: null}")
 
     package = merge(
         {"farm.yaml": FARM, "barn.yaml": barn, "stray.yaml": BARN.replace("hill", "dale").replace("north", "x")},
-        rules=rules(),
+        rules=farm_rules(),
     )
 
     assert [finding.message for finding in package.findings] == [
@@ -229,7 +229,7 @@ def test_another_pairs_findings_speak_of_it() -> None:
     ]
 
 
-def test_kafkas_of_two_rules() -> None:
+def test_one_kafka_is_the_parent_in_two_rules() -> None:
     users = rule(
         "users",
         parent={**BARNS["parent"], "apiGroup": "kafka.strimzi.io", "kind": "Kafka", "path": "spec.kafka.people"},
@@ -247,9 +247,9 @@ def test_kafkas_of_two_rules() -> None:
     assert is_equal_data(data_of(package, "b.yaml")["spec"]["build"], {"roof": {}, "walls": {}})
 
 
-def test_nobody_knows_what_another_pair_restarts() -> None:
-    before = find_pairs({PACKAGE: tree({"farm.yaml": FARM, "barn.yaml": BARN})}, rules())
-    now = find_pairs({PACKAGE: tree({"farm.yaml": FARM.replace("red", "blue"), "barn.yaml": BARN})}, rules())
+def test_restart_effect_is_unknown_for_other_kinds() -> None:
+    before = find_pairs({PACKAGE: tree({"farm.yaml": FARM, "barn.yaml": BARN})}, farm_rules())
+    now = find_pairs({PACKAGE: tree({"farm.yaml": FARM.replace("red", "blue"), "barn.yaml": BARN})}, farm_rules())
 
     (template_change,) = find_template_changes(before, now)
 

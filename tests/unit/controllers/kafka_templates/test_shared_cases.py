@@ -1,4 +1,4 @@
-"""The shared acceptance cases, as far as templates alone decide them: what lies together on each cluster."""
+"""Tests of template merges with the shared acceptance cases: the packages of each cluster are merged together."""
 
 from __future__ import annotations
 
@@ -16,36 +16,39 @@ from reconciler.krm.findings import select_errors
 from reconciler.krm.json_pointer import PointerError, parse_pointer, resolve_pointer
 from reconciler.krm.yaml import parse_yaml
 from reconciler.krm.yaml.compare import is_equal_data
-from tests.unit.controllers.kafka_templates.template_world import tree
+from tests.unit.controllers.kafka_templates.template_builders import tree
 
 CASES = Path(__file__).resolve().parents[4] / "../shared/cases/templates"
 pytestmark = pytest.mark.skipif(not CASES.is_dir(), reason="the shared cases are not on this machine")
 PLACED = "reconciler.dev/clusters"
 
 
-def cases() -> list[Any]:
+def load_cases() -> list[Any]:
     return [
         pytest.param(parse_yaml(path.read_text()).documents[0].data, id=path.stem)
         for path in sorted(CASES.glob("*.yaml"))
     ]
 
 
-def packages_of(case: Any) -> dict[str, dict[str, FileTree]]:
-    """Return the packages of every cluster, as they are before templates are merged."""
+def build_packages(case: Any) -> dict[str, dict[str, FileTree]]:
+    """Return the packages of each cluster before the merge of templates."""
     config = read_catalog(tree(case["config"]))
     names = [
         config_object.key.name
         for config_object in config.objects_of_kind("config.porch.kpt.dev", "Repository")
-        if _is_cluster(config_object.data)
+        if _is_deployment(config_object.data)
     ]
-    return {name: {**_placed(config, name), **_variants(config, name, case["repos"])} for name in names}
+    return {
+        name: {**_build_placed_packages(config, name), **_build_variant_packages(config, name, case["repos"])}
+        for name in names
+    }
 
 
-def _is_cluster(repository: Mapping[str, Any]) -> bool:
+def _is_deployment(repository: Mapping[str, Any]) -> bool:
     return bool(repository["spec"].get("deployment"))
 
 
-def _placed(config: Catalog, cluster: str) -> dict[str, FileTree]:
+def _build_placed_packages(config: Catalog, cluster: str) -> dict[str, FileTree]:
     mapping: dict[str, dict[str, str]] = {}
     for config_object in config.objects.values():
         part = config_object.annotations.get(PLACED, "").split(",")
@@ -57,7 +60,7 @@ def _placed(config: Catalog, cluster: str) -> dict[str, FileTree]:
     return {name: tree(texts) for name, texts in mapping.items()}
 
 
-def _variants(config: Catalog, cluster: str, repos: Any) -> dict[str, FileTree]:
+def _build_variant_packages(config: Catalog, cluster: str, repos: Any) -> dict[str, FileTree]:
     mapping = {}
     for config_object in config.objects_of_kind("config.porch.kpt.dev", "PackageVariant"):
         upstream, downstream = config_object.data["spec"]["upstream"], config_object.data["spec"]["downstream"]
@@ -67,16 +70,16 @@ def _variants(config: Catalog, cluster: str, repos: Any) -> dict[str, FileTree]:
     return mapping
 
 
-def merged(case: Any) -> dict[str, dict[str, TemplatedPackage]]:
+def merge_case(case: Any) -> dict[str, dict[str, TemplatedPackage]]:
     return {
         cluster: {name: apply_templates(files, find_pairs(packages)) for name, files in packages.items()}
-        for cluster, packages in packages_of(case).items()
+        for cluster, packages in build_packages(case).items()
     }
 
 
-@pytest.mark.parametrize("case", cases())
-def test_case(case: Any) -> None:
-    result = merged(case)
+@pytest.mark.parametrize("case", load_cases())
+def test_shared_case(case: Any) -> None:
+    result = merge_case(case)
 
     checked = 0
     for file, checks in case["expect"]["files"].items():
@@ -85,9 +88,9 @@ def test_case(case: Any) -> None:
             package = result[cluster][path.removeprefix(".reconciler/").removesuffix(".yaml")]
             assert {check["contains"] for check in checks} <= {finding.code for finding in package.findings}
             continue
-        text = next(text for name, text in texts_of(result[cluster]) if name == path)
+        text = next(text for name, text in list_file_texts(result[cluster]) if name == path)
         for check in checks:
-            holds(text, check)
+            assert_check(text, check)
             checked += 1
     assert checked
     assert [
@@ -98,22 +101,22 @@ def test_case(case: Any) -> None:
     ] == []
 
 
-@pytest.mark.parametrize("case", cases())
-def test_a_second_time_on_the_same_input_is_the_same(case: Any) -> None:
-    once, second_result = merged(case), merged(case)
+@pytest.mark.parametrize("case", load_cases())
+def test_second_merge_of_the_same_input_is_equal(case: Any) -> None:
+    once, second_result = merge_case(case), merge_case(case)
 
     assert {c: {n: p.files for n, p in item.items()} for c, item in once.items()} == {
         c: {n: p.files for n, p in item.items()} for c, item in second_result.items()
     }
 
 
-def texts_of(packages: Mapping[str, TemplatedPackage]) -> Iterator[tuple[str, str]]:
+def list_file_texts(packages: Mapping[str, TemplatedPackage]) -> Iterator[tuple[str, str]]:
     for name, package in packages.items():
         for path, file in package.files.items():
             yield f"{name}/{path}", file.data.decode()
 
 
-def holds(text: str, check: Mapping[str, Any]) -> None:
+def assert_check(text: str, check: Mapping[str, Any]) -> None:
     if "contains" in check:
         assert check["contains"] in text
         return

@@ -1,4 +1,4 @@
-"""What operators make of a template: what they refuse, drop or ignore, and what lands where (strimzi 6)."""
+"""Tests of the Strimzi operator model: templates that it refuses, drops or ignores, and the objects that it creates."""
 
 from __future__ import annotations
 
@@ -9,15 +9,24 @@ import pytest
 
 from reconciler.controllers.kafka_templates.codes import STRICT
 from reconciler.controllers.kafka_templates.model import StrimziOperator, TemplateOptions
-from tests.unit.controllers.kafka_templates.template_world import MISSING, SHARED, codes, kafka, merge, pair, pool, tree
+from tests.unit.controllers.kafka_templates.template_builders import (
+    MISSING,
+    SHARED,
+    format_codes,
+    kafka,
+    merge,
+    pair,
+    pool,
+    tree,
+)
 
 NODEPORT = {"name": "outside", "port": 9099, "type": "nodeport"}
 EVERYTHING = [NODEPORT, {"name": "r", "port": 9100, "type": "route"}, {"name": "i", "port": 9101, "type": "ingress"}]
 CLAIMS = {"type": "jbod", "volumes": [{"id": 0, "type": "persistent-claim"}, {"id": 1, "type": "persistent-claim"}]}
 
 
-def whole(template: Any, operator: StrimziOperator | None = None, **spec: Any) -> Any:
-    """Return a pool for which every property has an effect, with its own template."""
+def merge_with_all_listeners(template: Any, operator: StrimziOperator | None = None, **spec: Any) -> Any:
+    """Merge a pool with its own template. Its Kafka has all listeners, so that each property has an effect."""
     files = {
         "kafka.yaml": kafka(listeners=EVERYTHING, rack={"topologyKey": "zone"}),
         "pool.yaml": pool(template, storage=CLAIMS, **spec),
@@ -61,18 +70,22 @@ MILD_LABEL, MILD_ANNOTATION = ["W ReservedLabel"], ["W ReservedAnnotation"]
         ),
     ],
 )
-def test_label_traps(name: str, own: Any, cluster: Any, base: Any, annotation: Any, app: Any) -> None:
+def test_reserved_labels_and_annotations(
+    name: str, own: Any, cluster: Any, base: Any, annotation: Any, app: Any
+) -> None:
     values = [
-        codes(whole(labels(name, labels={OWN: "x"})).findings),
-        codes(whole(labels(name, labels={CLUSTER: "x"})).findings),
-        codes(whole(labels(name, labels={BASE: "x"})).findings),
-        codes(whole(labels(name, annotations={OWN: "x"})).findings),
-        codes(whole(labels(name, annotations={BASE: "x"})).findings),
+        format_codes(merge_with_all_listeners(labels(name, labels={OWN: "x"})).findings),
+        format_codes(merge_with_all_listeners(labels(name, labels={CLUSTER: "x"})).findings),
+        format_codes(merge_with_all_listeners(labels(name, labels={BASE: "x"})).findings),
+        format_codes(merge_with_all_listeners(labels(name, annotations={OWN: "x"})).findings),
+        format_codes(merge_with_all_listeners(labels(name, annotations={BASE: "x"})).findings),
     ]
 
     assert values == [own, cluster, base, annotation, app]
-    assert codes(whole(labels(name, labels={"my.strimzi.io": "x"})).findings) == MILD_LABEL
-    assert codes(whole(labels(name, labels={"app.kubernetes.io.example/x": "y"})).findings) == []
+    assert format_codes(merge_with_all_listeners(labels(name, labels={"my.strimzi.io": "x"})).findings) == MILD_LABEL
+    assert (
+        format_codes(merge_with_all_listeners(labels(name, labels={"app.kubernetes.io.example/x": "y"})).findings) == []
+    )
 
 
 def pod(**fields: Any) -> dict[str, Any]:
@@ -133,7 +146,7 @@ TYPE = ["E InvalidTemplateType"]
         pytest.param(env({"name": "A", "value": 1}), TYPE, id="env-number"),
         pytest.param(env({"value": "1"}), TYPE, id="env-without-a-name"),
         pytest.param(env({"name": "A"}), ["W EnvWithoutValue"], id="env-without-value"),
-        pytest.param(env({"name": "A", "valueFrom": {}}), ["W EnvWithoutValue"], id="env-from-nowhere"),
+        pytest.param(env({"name": "A", "valueFrom": {}}), ["W EnvWithoutValue"], id="env-without-reference"),
         pytest.param(env({"name": "A", "valueFrom": SECRET_REF}), NOTHING, id="env-from-a-secret"),
         pytest.param(
             env({"name": "A", "value": "1", "valueFrom": CONFIG_REF}), ["E InvalidEnvSource"], id="env-two-values"
@@ -145,7 +158,7 @@ TYPE = ["E InvalidTemplateType"]
         ),
         pytest.param(env(*[{"name": "A", "value": "1"}] * 2), ["W DuplicateEnvName"], id="env-twice"),
         pytest.param(env({"name": "KAFKA_CLUSTER_NAME", "value": "x"}), ["W EnvNameReserved"], id="env-reserved"),
-        pytest.param(env({"name": "NO_PROXY", "value": "x"}), ["W EnvNameReserved"], id="env-reserved-at-times"),
+        pytest.param(env({"name": "NO_PROXY", "value": "x"}), ["W EnvNameReserved"], id="env-reserved-for-proxies"),
         pytest.param(env({"name": "NODE_NAME", "value": "x"}), NOTHING, id="env-of-the-other-container"),
         pytest.param(env({"name": "DB_PASSWORD", "value": "x"}), ["W LiteralSecretSuspected"], id="env-password"),
         pytest.param(env({"name": "apiToken", "value": "x"}), ["W LiteralSecretSuspected"], id="env-token"),
@@ -195,19 +208,21 @@ TYPE = ["E InvalidTemplateType"]
         pytest.param(mounted("/mnt/a"), NOTHING, id="mount"),
         pytest.param(mounted("/mnt/a", "/mnt/b"), NOTHING, id="mounts"),
         pytest.param(mounted("/mnt/a", "/mnt/a"), ["E DuplicateMountPath"], id="mount-path-twice"),
-        pytest.param(mounted("/opt/a"), ["E ForbiddenMountPath"], id="mount-elsewhere"),
+        pytest.param(mounted("/opt/a"), ["E ForbiddenMountPath"], id="mount-outside-mnt"),
         pytest.param(mounted("/mntx"), ["W ForbiddenMountPath"], id="mount-almost-below"),
         pytest.param(
-            container(volumeMounts=[{"name": "no", "mountPath": "/mnt/a"}]), ["W MountWithoutVolume"], id="mount-lost"
+            container(volumeMounts=[{"name": "no", "mountPath": "/mnt/a"}]),
+            ["W MountWithoutVolume"],
+            id="mount-of-unknown-volume",
         ),
         pytest.param(container(volumeMounts=[{"name": "data-1", "mountPath": "/mnt/a"}]), NOTHING, id="mount-of-data"),
         pytest.param(pod(volumes=[{"name": "unused", "emptyDir": {}}]), NOTHING, id="volume-without-mount"),
     ],
 )
-def test_values(template: Any, values: list[str]) -> None:
-    result = whole(template)
+def test_template_values_are_validated(template: Any, values: list[str]) -> None:
+    result = merge_with_all_listeners(template)
 
-    assert codes(result.findings) == values
+    assert format_codes(result.findings) == values
 
 
 @pytest.mark.parametrize(
@@ -218,10 +233,10 @@ def test_values(template: Any, values: list[str]) -> None:
         pytest.param(labels("podSet", labels={BASE: "x"}), ["E OperatorLabelReplaced"], id="operators-label"),
         pytest.param(mounted("/mntx"), ["E ForbiddenMountPath"], id="mount"),
         pytest.param({"podDisruptionBudget": {}}, ["E UnknownTemplateProperty"], id="property"),
-        pytest.param(labels("pod", labels={BASE: "x"}), ["W IgnoredLabel"], id="what-is-dropped-stays-a-warning"),
+        pytest.param(labels("pod", labels={BASE: "x"}), ["W IgnoredLabel"], id="ignored-label-stays-a-warning"),
     ],
 )
-def test_strictly(template: Any, values: list[str]) -> None:
+def test_strict_mode_turns_warnings_into_errors(template: Any, values: list[str]) -> None:
     files = {
         "kafka.yaml": kafka({"podSet": {}}, listeners=EVERYTHING),
         "pool.yaml": pool(template),
@@ -229,19 +244,19 @@ def test_strictly(template: Any, values: list[str]) -> None:
 
     package = merge(files, options=TemplateOptions(strict=STRICT))
 
-    assert codes(package.findings) == values
+    assert format_codes(package.findings) == values
     assert (package.files == tree(files)) is values[0].startswith("E")
 
 
-def test_a_finding_names_the_place() -> None:
-    (finding,) = whole(pod(tmpDirSizeLimit="lots")).findings
+def test_finding_names_file_and_field() -> None:
+    (finding,) = merge_with_all_listeners(pod(tmpDirSizeLimit="lots")).findings
 
     assert finding.message == 'spec.template.pod.tmpDirSizeLimit: must be a quantity such as 5Mi, not "lots"'
     assert (finding.location.file, finding.location.pointer) == ("pool.yaml", "/spec/template/pod/tmpDirSizeLimit")
     assert finding.location.line > 0
 
 
-def test_a_finding_about_what_is_inherited_names_the_kafka() -> None:
+def test_finding_about_an_inherited_value_names_the_kafka() -> None:
     (finding,) = pair(pod(tmpDirSizeLimit="lots"), {}).findings
 
     start = "Kafka/shop/orders spec.kafka.template.pod.tmpDirSizeLimit, inherited: must be"
@@ -249,35 +264,37 @@ def test_a_finding_about_what_is_inherited_names_the_kafka() -> None:
     assert (finding.location.object, finding.location.pointer) == ("KafkaNodePool/shop/brokers", "/spec/template")
 
 
-def test_a_fault_that_every_pool_hides_is_none() -> None:
+def test_invalid_value_that_all_pools_hide_is_not_reported() -> None:
     assert pair(pod(tmpDirSizeLimit="lots"), {"pod": {}}).findings == ()
 
 
-def test_mounts_of_volumes_that_a_pool_replaced() -> None:
+def test_mount_of_a_volume_that_the_pool_replaces() -> None:
     parent = mounted("/mnt/a")
 
     package = pair(parent, {"pod": {"volumes": [{"name": "other", "emptyDir": {}}]}})
     reverse = pair(parent, {"kafkaContainer": {}})
 
-    assert codes(package.findings) == ["W ShadowedTemplateFields", "W MountWithoutVolume"]
+    assert format_codes(package.findings) == ["W ShadowedTemplateFields", "W MountWithoutVolume"]
     assert reverse.findings == ()
 
 
 @pytest.mark.parametrize(("is_restricted", "values"), [(True, ["W SecurityContextReplaced"]), (False, [])])
-def test_a_restricted_profile(is_restricted: bool, values: list[str]) -> None:
-    result = whole(container(securityContext={"runAsUser": 1}), StrimziOperator(is_restricted=is_restricted))
+def test_restricted_profile_replaces_security_context(is_restricted: bool, values: list[str]) -> None:
+    result = merge_with_all_listeners(
+        container(securityContext={"runAsUser": 1}), StrimziOperator(is_restricted=is_restricted)
+    )
 
-    assert codes(result.findings) == values
+    assert format_codes(result.findings) == values
 
 
 @pytest.mark.parametrize(
     ("key", "values"),
     [("strimzi.io/mine", ["E ReservedLabel"]), ("strimzi.io/cluster-x", []), ("app.kubernetes.io/name", []), ("x", [])],
 )
-def test_labels_of_the_pool_itself(key: str, values: list[str]) -> None:
+def test_reserved_labels_of_the_pool(key: str, values: list[str]) -> None:
     package = pair({}, {}, labels={key: "x"})
 
-    assert codes(package.findings) == values
+    assert format_codes(package.findings) == values
 
 
 @pytest.mark.parametrize(
@@ -342,13 +359,13 @@ def test_properties_without_effect(kafka_spec: Any, spec: Any, idle: set[str]) -
     } == idle
 
 
-def objects(value: Any) -> dict[str, Mapping[str, Any]]:
+def objects_of(value: Any) -> dict[str, Mapping[str, Any]]:
     (effect,) = value.effects
     return {f"{item['kind']} {' '.join(item['names'])}": item for item in effect.as_data()["objects"]}
 
 
-def only(data: Mapping[str, Any], field: str = "labels") -> dict[str, Any]:
-    """Return what does not come from the operator."""
+def select_user_fields(data: Mapping[str, Any], field: str = "labels") -> dict[str, Any]:
+    """Return the labels or annotations that the operator does not add."""
     return {
         key: value
         for key, value in data.get(field, {}).items()
@@ -356,8 +373,8 @@ def only(data: Mapping[str, Any], field: str = "labels") -> dict[str, Any]:
     }
 
 
-def test_names() -> None:
-    result = objects(whole({}))
+def test_object_names() -> None:
+    result = objects_of(merge_with_all_listeners({}))
 
     assert [*result] == [
         "StrimziPodSet orders-brokers",
@@ -371,14 +388,14 @@ def test_names() -> None:
     ]
 
 
-def test_names_where_the_nodes_are_known() -> None:
+def test_object_names_with_known_node_ids() -> None:
     listeners = [{"name": "external", "port": 9094, "type": "tlsroute"}]
     files = {
         "k.yaml": kafka(listeners=listeners),
         "p.yaml": pool(status={"nodeIds": [5, 3]}, storage={"type": "persistent-claim"}),
     }
 
-    assert [*objects(merge(files))] == [
+    assert [*objects_of(merge(files))] == [
         "StrimziPodSet orders-brokers",
         "Pod orders-brokers-3 orders-brokers-5",
         "PersistentVolumeClaim data-orders-brokers-3 data-orders-brokers-5",
@@ -387,7 +404,7 @@ def test_names_where_the_nodes_are_known() -> None:
     ]
 
 
-def test_base_labels() -> None:
+def test_labels_that_the_operator_adds() -> None:
     own = {
         "team": "a",
         "app.kubernetes.io/name": "x",
@@ -395,7 +412,7 @@ def test_base_labels() -> None:
         "kustomize.toolkit.fluxcd.io/n": "z",
     }
 
-    result = objects(pair({}, {}, labels=own))
+    result = objects_of(pair({}, {}, labels=own))
 
     assert result["StrimziPodSet orders-brokers"]["labels"] == {
         "strimzi.io/cluster": "orders",
@@ -411,11 +428,11 @@ def test_base_labels() -> None:
     }
 
 
-def test_labels_that_land() -> None:
+def test_template_labels_on_created_objects() -> None:
     mapping = {"a": "b", "app.kubernetes.io/name": "mine"}
     names = ("podSet", "pod", "perPodService", "perPodRoute", "perPodIngress", "persistentVolumeClaim")
 
-    result = objects(whole({name: {"metadata": {"labels": mapping}} for name in names}))
+    result = objects_of(merge_with_all_listeners({name: {"metadata": {"labels": mapping}} for name in names}))
 
     assert {name.split()[0]: item["labels"]["app.kubernetes.io/name"] for name, item in result.items()} == {
         "StrimziPodSet": "mine",
@@ -428,7 +445,7 @@ def test_labels_that_land() -> None:
     assert {item["labels"]["a"] for item in result.values()} == {"b"}
 
 
-def test_listeners_and_templates_meet() -> None:
+def test_broker_labels_of_listeners_replace_template_labels() -> None:
     broker = {"broker": 0, "labels": {"from": "listener"}, "annotations": {"from": "listener"}}
     listeners = [
         {"name": name, "type": name, "port": 1, "configuration": {"brokers": [broker]}} for name in ("route", "ingress")
@@ -437,7 +454,7 @@ def test_listeners_and_templates_meet() -> None:
     template = {"perPodService": mapping, "perPodRoute": mapping, "perPodIngress": mapping}
     files = {"k.yaml": kafka(listeners=listeners), "p.yaml": pool(template, status={"nodeIds": [0, 1]})}
 
-    result = objects(merge(files))
+    result = objects_of(merge(files))
 
     fields = {
         name: (item["labels"]["from"], item["annotations"]["from"])
@@ -457,10 +474,10 @@ def test_listeners_and_templates_meet() -> None:
     assert "nginx.ingress.kubernetes.io/ssl-passthrough" in result["Ingress orders-brokers-ingress-1"]["annotations"]
 
 
-def test_brokers_of_a_listener_where_no_node_is_known() -> None:
+def test_listener_brokers_without_known_node_ids() -> None:
     listener = {**NODEPORT, "configuration": {"brokers": [{"broker": 2, "annotations": {"a": "b"}}]}}
 
-    result = objects(merge({"k.yaml": kafka(listeners=[listener]), "p.yaml": pool()}))
+    result = objects_of(merge({"k.yaml": kafka(listeners=[listener]), "p.yaml": pool()}))
 
     assert [name for name in result if name.startswith("Service")] == [
         "Service orders-brokers-outside-{nodeId}",
@@ -472,7 +489,7 @@ DEFAULTS = {"terminationGracePeriodSeconds": 30, "schedulerName": "default-sched
 
 
 def pod_of(value: Any) -> Mapping[str, Any]:
-    return next(item for name, item in objects(value).items() if name.startswith("Pod "))
+    return next(item for name, item in objects_of(value).items() if name.startswith("Pod "))
 
 
 @pytest.mark.parametrize(
@@ -501,11 +518,11 @@ def pod_of(value: Any) -> Mapping[str, Any]:
         pytest.param({"initContainer": {"securityContext": {"runAsUser": 1}}}, DEFAULTS, id="no-init-container"),
     ],
 )
-def test_pods(template: Any, expected: Any) -> None:
+def test_pod_fields(template: Any, expected: Any) -> None:
     assert pod_of(pair(template, {}))["fields"] == expected
 
 
-def test_the_pod_of_example_b() -> None:
+def test_pod_with_inherited_and_own_properties() -> None:
     parent = {
         "pod": {
             "metadata": {"labels": {"tier": "streaming"}, "annotations": {"team.example.com/owner": "data-platform"}},
@@ -518,17 +535,19 @@ def test_the_pod_of_example_b() -> None:
     package = pair(parent, env({"name": "HEAP_DUMP", "value": "on"}), storage={"type": "persistent-claim"})
 
     result = pod_of(package)
-    assert only(result) == {"tier": "streaming"}
+    assert select_user_fields(result) == {"tier": "streaming"}
     assert result["annotations"] == {"team.example.com/owner": "data-platform"}
     assert result["fields"] == {
         **DEFAULTS,
         "priorityClassName": "platform-high",
         "kafkaContainer": {"env": [{"name": "HEAP_DUMP", "value": "on"}]},
     }
-    assert only(objects(package)["PersistentVolumeClaim data-orders-brokers-{nodeId}"]) == {"backup": "nightly"}
+    assert select_user_fields(objects_of(package)["PersistentVolumeClaim data-orders-brokers-{nodeId}"]) == {
+        "backup": "nightly"
+    }
 
 
-def test_pod_labels() -> None:
+def test_pod_labels_of_template_and_operator() -> None:
     files = {"k.yaml": kafka({"pod": {"metadata": {"labels": {"a": "template"}}}}), "p.yaml": pool()}
     operator = StrimziOperator(pod_labels={"a": "operator", "b": "operator"})
 
@@ -564,10 +583,10 @@ REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
         ),
     ],
 )
-def test_a_rack_is_asked_for_in_every_term(affinity: Any, terms: Any) -> None:
+def test_rack_adds_an_expression_to_each_node_selector_term(affinity: Any, terms: Any) -> None:
     template = {} if affinity is MISSING else pod(affinity=affinity)
-    value = pod_of(whole(template))["fields"]["affinity"]
-    controllers = pod_of(whole(template, roles=["controller"]))["fields"]
+    value = pod_of(merge_with_all_listeners(template))["fields"]["affinity"]
+    controllers = pod_of(merge_with_all_listeners(template, roles=["controller"]))["fields"]
 
     assert value["nodeAffinity"][REQUIRED]["nodeSelectorTerms"] == terms
     assert controllers.get("affinity", MISSING) == affinity
@@ -588,7 +607,7 @@ def test_a_rack_is_asked_for_in_every_term(affinity: Any, terms: Any) -> None:
         ),
     ],
 )
-def test_jvm_options(inherited: Any, own: Any, expected: Any) -> None:
+def test_jvm_options_are_inherited(inherited: Any, own: Any, expected: Any) -> None:
     (effect,) = merge({"k.yaml": kafka(**inherited), "p.yaml": pool(**own)}).effects
 
     jvm_options = effect.as_data().get("settings", {}).get("jvmOptions")

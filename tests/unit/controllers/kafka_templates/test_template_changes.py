@@ -1,4 +1,4 @@
-"""What a change does to templates: which properties, which objects, and whether pods restart."""
+"""Tests of template changes: changed properties, affected objects, and pod restarts."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 
 from reconciler.controllers.kafka_templates.pairing import TemplatePairs, find_pairs
 from reconciler.controllers.kafka_templates.template_effects import find_template_changes
-from tests.unit.controllers.kafka_templates.template_world import MISSING, PACKAGE, kafka, key, merge, pool, tree
+from tests.unit.controllers.kafka_templates.template_builders import MISSING, PACKAGE, kafka, key, merge, pool, tree
 
 HIGH, LOW = {"priorityClassName": "high"}, {"priorityClassName": "low"}
 LABEL = {"metadata": {"labels": {"a": "b"}}}
@@ -16,7 +16,7 @@ CLAIM = {"storage": {"type": "persistent-claim"}}
 NODEPORT = {"listeners": [{"name": "x", "type": "nodeport", "port": 9099}]}
 
 
-def pairs(parent: Any, child: Any, kafka_spec: Any = None, **spec: Any) -> TemplatePairs:
+def pair_templates(parent: Any, child: Any, kafka_spec: Any = None, **spec: Any) -> TemplatePairs:
     files = {"k.yaml": kafka(parent, **(kafka_spec or {})), "p.yaml": pool(child, **spec)}
     return find_pairs({PACKAGE: tree(files)})
 
@@ -57,8 +57,10 @@ def pairs(parent: Any, child: Any, kafka_spec: Any = None, **spec: Any) -> Templ
         ),
     ],
 )
-def test_a_change(before: Any, now: Any, spec: Any, properties: list[str], objects: list[str], rolls: bool) -> None:
-    (template_change,) = find_template_changes(pairs(*before, **spec), pairs(*now, **spec))
+def test_change_reports_properties_objects_and_restarts(
+    before: Any, now: Any, spec: Any, properties: list[str], objects: list[str], rolls: bool
+) -> None:
+    (template_change,) = find_template_changes(pair_templates(*before, **spec), pair_templates(*now, **spec))
 
     assert template_change.as_data() == {
         "resource": "KafkaNodePool/shop/brokers",
@@ -68,8 +70,8 @@ def test_a_change(before: Any, now: Any, spec: Any, properties: list[str], objec
     }
 
 
-def test_an_init_container_that_is_there_rolls() -> None:
-    before, now = pairs({}, {}, NODEPORT), pairs({"initContainer": {"env": []}}, {}, NODEPORT)
+def test_change_of_an_existing_init_container_restarts_pods() -> None:
+    before, now = pair_templates({}, {}, NODEPORT), pair_templates({"initContainer": {"env": []}}, {}, NODEPORT)
 
     (template_change,) = find_template_changes(before, now)
 
@@ -83,39 +85,39 @@ def test_an_init_container_that_is_there_rolls() -> None:
         pytest.param(({"podDisruptionBudget": {}}, {}), ({}, {}), id="of-kafka-alone"),
         pytest.param(({"pod": HIGH}, {}), ({"pod": HIGH}, {"pod": HIGH}), id="repeated"),
         pytest.param(({}, None), ({}, {"pod": None}), id="nulls"),
-        pytest.param(({}, {}), ({"pod": 7}, {}), id="what-is-no-template"),
+        pytest.param(({}, {}), ({"pod": 7}, {}), id="invalid-property"),
     ],
 )
-def test_no_change(before: Any, now: Any) -> None:
-    assert find_template_changes(pairs(*before), pairs(*now)) == ()
+def test_change_without_effect_is_not_reported(before: Any, now: Any) -> None:
+    assert find_template_changes(pair_templates(*before), pair_templates(*now)) == ()
 
 
-def test_what_is_published_materialised_is_no_change() -> None:
+def test_published_merged_template_is_no_change() -> None:
     files = {"k.yaml": kafka({"pod": HIGH, "podSet": {}}), "p.yaml": pool({"podSet": LABEL})}
     published = find_pairs({PACKAGE: merge(files).files})
 
     assert find_template_changes(published, find_pairs({PACKAGE: tree(files)})) == ()
     assert [
         template_change.restarts_pods
-        for template_change in find_template_changes(published, pairs({"pod": LOW}, {"podSet": LABEL}))
+        for template_change in find_template_changes(published, pair_templates({"pod": LOW}, {"podSet": LABEL}))
     ] == [True]
 
 
-def test_a_pool_that_moves() -> None:
+def test_pool_with_a_new_parent() -> None:
     kafkas = {"a.yaml": kafka({"pod": HIGH}, name="a"), "b.yaml": kafka({"pod": HIGH}, name="b")}
 
-    def moved(name: str) -> TemplatePairs:
-        return find_pairs({PACKAGE: tree({**kafkas, "p.yaml": pool(of=name)})})
+    def pair_with(name: str) -> TemplatePairs:
+        return find_pairs({PACKAGE: tree({**kafkas, "p.yaml": pool(cluster=name)})})
 
-    (template_change,) = find_template_changes(moved("a"), moved("b"))
+    (template_change,) = find_template_changes(pair_with("a"), pair_with("b"))
 
     assert (template_change.properties, template_change.previous_parent) == ((), key("a", "Kafka"))
     assert template_change.as_data()["movedFrom"] == "Kafka/shop/a"
 
 
-def test_new_pools_and_orphans_are_no_change() -> None:
+def test_new_pools_and_orphans_are_not_reported() -> None:
     nothing, orphan = find_pairs({}), find_pairs({PACKAGE: tree({"p.yaml": pool({"pod": HIGH})})})
-    whole = pairs({"pod": LOW}, MISSING)
+    whole = pair_templates({"pod": LOW}, MISSING)
 
     assert (
         find_template_changes(nothing, whole)

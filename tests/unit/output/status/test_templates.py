@@ -32,7 +32,7 @@ from reconciler.output.status.package_status import build_package_status
 from reconciler.output.text import format_object
 from reconciler.planning.model.outcomes import Draft, FilesStage, PackageRender
 from reconciler.planning.model.sources import PackageSource
-from tests.unit.controllers.kafka_templates.template_world import PACKAGE, kafka, key, merge, pool, tree
+from tests.unit.controllers.kafka_templates.template_builders import PACKAGE, kafka, key, merge, pool, tree
 from tests.unit.output.builders import (
     CONFIG,
     build_draft,

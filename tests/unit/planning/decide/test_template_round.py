@@ -25,7 +25,7 @@ from reconciler.planning.render.templates import ALL_TEMPLATES_DEPENDENCY
 from tests.support.decided_fleet import InMemoryTrees
 from tests.support.templates import kafka, pool
 from tests.support.world import config_map
-from tests.unit.controllers.kafka_templates.template_world import tree
+from tests.unit.controllers.kafka_templates.template_builders import tree
 from tests.unit.planning.values import Tables, commit, destination, owner, record, state, variant
 
 Packages = Mapping[str, Mapping[str, str]]

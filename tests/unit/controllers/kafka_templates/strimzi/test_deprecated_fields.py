@@ -1,4 +1,4 @@
-"""What Kafkas and node pools spell in a way that present Strimzi does not know."""
+"""Tests of the check for Kafka and KafkaNodePool fields that current Strimzi versions do not support."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from reconciler.controllers.kafka_templates.strimzi.kafka_checks import find_dep
 from reconciler.packages.package import Package
 
 
-def spelled(api_version: str, kind: str, spec: str) -> list[str]:
+def read_messages(api_version: str, kind: str, spec: str) -> list[str]:
     text = f"apiVersion: {api_version}\nkind: {kind}\nmetadata: {{name: a, namespace: b}}\nspec: {spec}\n"
     (resource,) = Package(FileTree({"a.yaml": File(text.encode())})).resources
     return [note.message for note in find_deprecated_fields(resource)]
@@ -30,8 +30,8 @@ def spelled(api_version: str, kind: str, spec: str) -> list[str]:
         pytest.param("example.com/v1beta2", "Kafka", "{kafka: {replicas: 1}}", [], id="another-group"),
     ],
 )  # fmt: skip
-def test_old_spellings(api_version: str, kind: str, spec: str, expected: list[str]) -> None:
-    result = spelled(api_version, kind, spec)
+def test_deprecated_fields_are_reported(api_version: str, kind: str, spec: str, expected: list[str]) -> None:
+    result = read_messages(api_version, kind, spec)
 
     assert len(result) == len(expected)
     assert all(word in message for word, message in zip(expected, result, strict=True))

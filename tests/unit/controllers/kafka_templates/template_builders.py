@@ -1,4 +1,4 @@
-"""A small world of Kafkas and their pools: written as YAML, paired and merged as the engine does it."""
+"""Builders of Kafka and KafkaNodePool manifests as YAML, and functions that merge their templates."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def kafka(
 def pool(
     template: Any = MISSING,
     name: str = "brokers",
-    of: Any = "orders",
+    cluster: Any = "orders",
     namespace: str = "shop",
     version: str = "v1",
     annotations: Mapping[str, str] | None = None,
@@ -56,9 +56,9 @@ def pool(
     status: Any = MISSING,
     **spec: Any,
 ) -> str:
-    named = {} if of is MISSING else {"strimzi.io/cluster": of}
+    labels_of_cluster = {} if cluster is MISSING else {"strimzi.io/cluster": cluster}
     metadata: dict[str, Any] = {"name": name, **({"namespace": namespace} if namespace else {})}
-    metadata |= {"labels": {**named, **(labels or {})}} if named or labels else {}
+    metadata |= {"labels": {**labels_of_cluster, **(labels or {})}} if labels_of_cluster or labels else {}
     metadata |= {"annotations": dict(annotations)} if annotations else {}
     own = {"replicas": 3, "roles": ["controller", "broker"], "storage": {"type": "ephemeral"}, **spec}
     own |= {} if template is MISSING else {"template": template}
@@ -72,14 +72,14 @@ def merge(
     options: TemplateOptions | None = None,
     rules: tuple[TemplateMergeRule, ...] | None = None,
 ) -> TemplatedPackage:
-    """Return a package with the templates of its pools merged, beside other packages of its cluster."""
+    """Merge the templates of the pools in a package. `mapping` contains the other packages on the same cluster."""
     own = files if isinstance(files, FileTree) else tree(files)
     packages = {PACKAGE: own, **{name: tree(texts) for name, texts in (mapping or {}).items()}}
     return apply_templates(own, find_pairs(packages, rules), options)
 
 
 def pair(parent: Any, child: Any, options: TemplateOptions | None = None, **spec: Any) -> TemplatedPackage:
-    """Return a package of one Kafka and one pool with these templates."""
+    """Merge a package of one Kafka and one pool with these templates."""
     return merge({"kafka.yaml": kafka(parent), "pool.yaml": pool(child, **spec)}, options=options)
 
 
@@ -91,18 +91,18 @@ def template_of(package: TemplatedPackage, path: str = "pool.yaml") -> Any:
     return data_of(package, path)["spec"].get("template", MISSING)
 
 
-def codes(findings: Iterable[Finding]) -> list[str]:
+def format_codes(findings: Iterable[Finding]) -> list[str]:
     return [f"{finding.severity[0].upper()} {finding.code}" for finding in findings]
 
 
-def of(package: TemplatedPackage, name: str) -> TemplatedResource:
+def find_resource(package: TemplatedPackage, name: str) -> TemplatedResource:
     return next(
         templated_resource for templated_resource in package.resources if templated_resource.resource.name == name
     )
 
 
-def sources(package: TemplatedPackage, name: str = "brokers") -> dict[str, str]:
-    effect = of(package, name).effect
+def sources_of(package: TemplatedPackage, name: str = "brokers") -> dict[str, str]:
+    effect = find_resource(package, name).effect
     assert effect is not None
     return {item["name"]: item["source"] for item in effect.as_data().get("properties", ())}
 
