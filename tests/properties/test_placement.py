@@ -18,18 +18,18 @@ from reconciler.controllers.results import ControllerResult
 from reconciler.krm.objects import ObjectKey
 from reconciler.krm.yaml import parse_yaml
 from reconciler.krm.yaml.compare import is_equal_data
-from tests.unit.controllers.placement.placement_world import (
+from tests.unit.controllers.placement.controller_world import (
     CLUSTER_POLICY_LABEL,
     CLUSTERS,
     FLEET,
     POLICY_LABEL,
     UNREADABLE,
-    Branches,
-    catalog_of,
-    config_map,
-    files_of,
-    policy,
-    room,
+    FakeBranches,
+    build_catalog,
+    build_config_map,
+    build_policy,
+    read_files,
+    run_controller,
 )
 
 DATA = Path(__file__).resolve().parents[2] / "../shared/data/packages"
@@ -51,7 +51,7 @@ def resources(draw: st.DrawFn) -> str:
     """Return a resource with any marks; few names, so that some stand twice and some share a file's name."""
     labels = {label: draw(POLICIES) for label in (POLICY_LABEL, CLUSTER_POLICY_LABEL) if draw(st.booleans())}
     clusters = draw(st.none() | WISHES)
-    text = config_map(draw(NAMES), draw(NAMESPACES), labels=labels, clusters=clusters, kind=draw(KINDS))
+    text = build_config_map(draw(NAMES), draw(NAMESPACES), labels=labels, clusters=clusters, kind=draw(KINDS))
     return draw(HEADS) + text + draw(TAILS)
 
 
@@ -59,8 +59,8 @@ def resources(draw: st.DrawFn) -> str:
 def policies(draw: st.DrawFn) -> str:
     name, spec = draw(st.sampled_from("pq")), draw(SPECS)
     if draw(st.booleans()):
-        return policy(spec, name, "", kind="ClusterPropagationPolicy")
-    return policy(spec, name, draw(st.sampled_from(["ferry", "harbour"])))
+        return build_policy(spec, name, "", kind="ClusterPropagationPolicy")
+    return build_policy(spec, name, draw(st.sampled_from(["ferry", "harbour"])))
 
 
 DOCUMENTS = st.lists(resources() | policies(), max_size=6)
@@ -73,7 +73,7 @@ def in_files(documents: list[str], per_file: int) -> dict[str, str]:
 
 
 def outcome(result: ControllerResult) -> object:
-    packages = [(variant.target, variant.adoption, files_of(variant).id) for variant in result.variants]
+    packages = [(variant.target, variant.adoption, read_files(variant).id) for variant in result.variants]
     counter = Counter((finding.code, finding.location.object, finding.location.pointer) for finding in result.findings)
     return packages, counter, result.statuses, result.kept_owners, result.guards
 
@@ -83,7 +83,7 @@ def placed_objects(result: ControllerResult) -> set[tuple[str, ObjectKey]]:
     return {
         (variant.target.repository, key)
         for variant in result.variants
-        for key in read_catalog(files_of(variant)).objects
+        for key in read_catalog(read_files(variant)).objects
     }
 
 
@@ -92,20 +92,22 @@ def placed_objects(result: ControllerResult) -> set[tuple[str, ObjectKey]]:
 def test_the_order_of_documents_and_files_does_not_matter(
     documents: list[str], later: list[str], data: st.DataObject, per_file: int
 ) -> None:
-    branches = Branches.of(room(in_files(documents, 1)))
+    branches = FakeBranches.of(run_controller(in_files(documents, 1)))
     shuffled = data.draw(st.permutations(later))
 
-    assert outcome(room(in_files(shuffled, per_file), branches)) == outcome(room(in_files(later, 1), branches))
+    assert outcome(run_controller(in_files(shuffled, per_file), branches)) == outcome(
+        run_controller(in_files(later, 1), branches)
+    )
 
 
 @ROUNDS
 @given(documents=DOCUMENTS, per_file=st.integers(1, 3))
 def test_every_file_is_one_document_of_the_config(documents: list[str], per_file: int) -> None:
     files = in_files(documents, per_file)
-    sources = catalog_of(files).objects
+    sources = build_catalog(files).objects
 
-    for variant in room(files).variants:
-        for file in files_of(variant).values():
+    for variant in run_controller(files).variants:
+        for file in read_files(variant).values():
             (document,) = parse_yaml(file.data).documents
             source = next(
                 config_object for config_object in sources.values() if is_equal_data(config_object.data, document.data)
@@ -135,9 +137,9 @@ def spoiled(documents: list[str], how: str, number: int) -> dict[str, str]:
 def test_nothing_vanishes_by_accident(documents: list[str], how: str, data: st.DataObject) -> None:
     """Whatever cannot be read, stands twice or makes no sense: what clusters have they still have."""
     number = data.draw(st.integers(0, len(documents) - 1))
-    before = room(in_files(documents, 1))
+    before = run_controller(in_files(documents, 1))
 
-    after = room(spoiled(documents, how, number), Branches.of(before))
+    after = run_controller(spoiled(documents, how, number), FakeBranches.of(before))
 
     assert placed_objects(before) <= placed_objects(after)
 
@@ -147,10 +149,10 @@ def test_nothing_vanishes_by_accident(documents: list[str], how: str, data: st.D
 def test_nothing_vanishes_with_what_says_which_clusters_there_are(documents: list[str], how: str, file: str) -> None:
     """A package of a cluster that nobody knows now cannot be made, and is left alone with all of its owner."""
     files = in_files(documents, 1)
-    before = room(files)
+    before = run_controller(files)
     second_result = f"{FLEET[file]}---\n{FLEET[file]}" if how == "twice" else UNREADABLE
 
-    after = room(files, Branches.of(before), {**FLEET, file: second_result})
+    after = run_controller(files, FakeBranches.of(before), {**FLEET, file: second_result})
 
     assert {variant.owner.key for variant in before.variants if variant.target.repository in file} <= after.kept_owners
     assert {(name, key) for name, key in placed_objects(before) if name not in file} <= placed_objects(after)
@@ -160,12 +162,12 @@ def test_nothing_vanishes_with_what_says_which_clusters_there_are(documents: lis
 @given(documents=DOCUMENTS)
 def test_what_is_published_stands_as_it_is(documents: list[str]) -> None:
     files = in_files(documents, 1)
-    once = room(files)
+    once = run_controller(files)
 
-    controller_result = room(files, Branches.of(once))
+    controller_result = run_controller(files, FakeBranches.of(once))
 
-    assert [(variant.target, files_of(variant)) for variant in controller_result.variants] == [
-        (variant.target, files_of(variant)) for variant in once.variants
+    assert [(variant.target, read_files(variant)) for variant in controller_result.variants] == [
+        (variant.target, read_files(variant)) for variant in once.variants
     ]
 
 

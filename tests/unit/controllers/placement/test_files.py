@@ -1,4 +1,4 @@
-"""Files of placed resources: the bytes of a document, and a name that no other file has."""
+"""Tests of the files of placed resources: the bytes of the document, and a unique name."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ import pytest
 from reconciler.controllers.file_names import assign_file_names
 from reconciler.controllers.placement.resources import build_resource_file
 from reconciler.krm.objects import ObjectKey
-from tests.unit.controllers.placement.placement_world import catalog_of
+from tests.unit.controllers.placement.controller_world import build_catalog
 
 
-def key(text: str) -> ObjectKey:
+def build_key(text: str) -> ObjectKey:
     group, kind, name = text.split(" ")
     return ObjectKey("" if group == "core" else group, kind, "ferry", name)
 
@@ -35,8 +35,8 @@ def key(text: str) -> ObjectKey:
         ),
     ],
 )
-def test_names(keys: list[str], names: list[str]) -> None:
-    assert list(assign_file_names(map(key, keys)).values()) == names
+def test_file_names(keys: list[str], names: list[str]) -> None:
+    assert list(assign_file_names(map(build_key, keys)).values()) == names
 
 
 @pytest.mark.parametrize(
@@ -74,7 +74,7 @@ def test_names(keys: list[str], names: list[str]) -> None:
         ),
     ],
 )
-def test_bytes(path: str, text: str, expected: str) -> None:
-    (config_object,) = catalog_of({path: text}).objects.values()
+def test_file_content(path: str, text: str, expected: str) -> None:
+    (config_object,) = build_catalog({path: text}).objects.values()
 
     assert build_resource_file(config_object).data.decode() == expected

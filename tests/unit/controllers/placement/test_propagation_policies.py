@@ -1,4 +1,4 @@
-"""Propagation policies: what they may say, what of it has no effect here, and each fault at its line."""
+"""Tests of the propagation policy reader: allowed fields, fields without effect, and errors with their lines."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ import pytest
 from reconciler.controllers.placement.model import PropagationPolicy
 from reconciler.controllers.placement.propagation_policies import read_propagation_policies, read_propagation_policy
 from reconciler.krm.findings import Finding
-from tests.unit.controllers.placement.placement_world import catalog_of, cluster_policy, policy
+from tests.unit.controllers.placement.controller_world import build_catalog, build_cluster_policy, build_policy
 
 
 def read(text: str) -> tuple[PropagationPolicy | None, tuple[Finding, ...]]:
-    (config_object,) = catalog_of({"policy.yaml": text}).objects.values()
+    (config_object,) = build_catalog({"policy.yaml": text}).objects.values()
     return read_propagation_policy(config_object)
 
 
-def in_effect(text: str) -> PropagationPolicy:
+def read_valid_policy(text: str) -> PropagationPolicy:
     propagation_policy, findings = read(text)
     assert findings == ()
     assert propagation_policy is not None
@@ -25,21 +25,21 @@ def in_effect(text: str) -> PropagationPolicy:
 @pytest.mark.parametrize(
     ("text", "clusters"),
     [
-        pytest.param(policy(), (), id="nothing-means-every-cluster"),
-        pytest.param(policy("{placement: [{cluster: b}, {cluster: a}]}"), ("b", "a"), id="names"),
-        pytest.param(policy("{placement: []}"), (), id="no-names-are-no-restriction"),
-        pytest.param(policy("{schedulingMode: Duplicate}"), (), id="the-mode-that-is-in-effect"),
-        pytest.param(policy("{schedulingMode: null, maxClusters: null}"), (), id="null-is-nothing"),
-        pytest.param(cluster_policy("{placement: [{cluster: a}]}"), ("a",), id="of-the-cluster"),
+        pytest.param(build_policy(), (), id="nothing-means-every-cluster"),
+        pytest.param(build_policy("{placement: [{cluster: b}, {cluster: a}]}"), ("b", "a"), id="names"),
+        pytest.param(build_policy("{placement: []}"), (), id="no-names-are-no-restriction"),
+        pytest.param(build_policy("{schedulingMode: Duplicate}"), (), id="the-mode-that-is-in-effect"),
+        pytest.param(build_policy("{schedulingMode: null, maxClusters: null}"), (), id="null-is-nothing"),
+        pytest.param(build_cluster_policy("{placement: [{cluster: a}]}"), ("a",), id="of-the-cluster"),
     ],
 )
-def test_what_is_in_effect(text: str, clusters: tuple[str, ...]) -> None:
-    assert in_effect(text).targets.clusters == clusters
+def test_targets_of_a_policy(text: str, clusters: tuple[str, ...]) -> None:
+    assert read_valid_policy(text).targets.clusters == clusters
 
 
-def test_selectors_are_those_of_override_rules() -> None:
-    targets = in_effect(
-        policy("{clusterSelector: {a: b}, clusterAffinity: [{matchExpressions: [{key: a, operator: Exists}]}]}")
+def test_selectors_are_the_same_as_in_override_rules() -> None:
+    targets = read_valid_policy(
+        build_policy("{clusterSelector: {a: b}, clusterAffinity: [{matchExpressions: [{key: a, operator: Exists}]}]}")
     ).targets
 
     assert targets.selector == {"a": "b"}
@@ -79,8 +79,8 @@ def test_selectors_are_those_of_override_rules() -> None:
         ),
     ],
 )  # fmt: skip
-def test_what_only_a_scheduler_can_do_is_told(spec: str, field: str, value: str) -> None:
-    propagation_policy, findings = read(policy(f"\n  {spec}"))
+def test_scheduler_field_without_effect_is_reported(spec: str, field: str, value: str) -> None:
+    propagation_policy, findings = read(build_policy(f"\n  {spec}"))
 
     assert propagation_policy is not None
     (finding,) = findings
@@ -89,8 +89,8 @@ def test_what_only_a_scheduler_can_do_is_told(spec: str, field: str, value: str)
     assert str(finding.location).startswith("policy.yaml:5")
 
 
-def test_every_field_without_effect_is_told_once() -> None:
-    _, findings = read(policy("{schedulingMode: Divide, maxClusters: 1, stickyCluster: true}"))
+def test_each_field_without_effect_is_reported_once() -> None:
+    _, findings = read(build_policy("{schedulingMode: Divide, maxClusters: 1, stickyCluster: true}"))
 
     assert sorted(finding.location.pointer for finding in findings) == [
         "/spec/maxClusters", "/spec/schedulingMode", "/spec/stickyCluster",
@@ -101,58 +101,58 @@ def test_every_field_without_effect_is_told_once() -> None:
     ("text", "code", "message"),
     [
         pytest.param(
-            policy(kind="ClusterPropagationPolicy"), "PropagationPolicyInvalid", "must be absent", id="a-namespace"
+            build_policy(kind="ClusterPropagationPolicy"), "PropagationPolicyInvalid", "must be absent", id="a-namespace"
         ),
-        pytest.param(policy("null"), "PropagationPolicyInvalid", "spec must be a mapping", id="no-spec"),
-        pytest.param(policy("[]"), "PropagationPolicyInvalid", "spec must be a mapping, not []", id="a-list"),
+        pytest.param(build_policy("null"), "PropagationPolicyInvalid", "spec must be a mapping", id="no-spec"),
+        pytest.param(build_policy("[]"), "PropagationPolicyInvalid", "spec must be a mapping, not []", id="a-list"),
         pytest.param(
-            policy().replace("v1alpha1", "v1"), "PropagationPolicyInvalid", "must be core.kubeadmiral.io/v1alpha1, not",
+            build_policy().replace("v1alpha1", "v1"), "PropagationPolicyInvalid", "must be core.kubeadmiral.io/v1alpha1, not",
             id="another-version",
         ),
         pytest.param(
-            policy("{clusterSelectors: {a: b}}"), "PropagationPolicyInvalid", "did you mean clusterSelector?",
+            build_policy("{clusterSelectors: {a: b}}"), "PropagationPolicyInvalid", "did you mean clusterSelector?",
             id="a-typo",
         ),
         pytest.param(
-            policy("{excludeClusters: [a]}"), "PropagationPolicyInvalid", "excludeClusters is unknown",
+            build_policy("{excludeClusters: [a]}"), "PropagationPolicyInvalid", "excludeClusters is unknown",
             id="a-field-of-override-rules",
         ),
         pytest.param(
-            policy("{placement: [{cluster: a, prefrences: {}}]}"), "PropagationPolicyInvalid",
+            build_policy("{placement: [{cluster: a, prefrences: {}}]}"), "PropagationPolicyInvalid",
             "spec.placement[0].prefrences is unknown; allowed are cluster, preferences; did you mean preferences?",
             id="a-typo-below",
         ),
         pytest.param(
-            policy("{placement: [{preferences: {}}]}"), "PropagationPolicyInvalid", "spec.placement[0].cluster must be",
+            build_policy("{placement: [{preferences: {}}]}"), "PropagationPolicyInvalid", "spec.placement[0].cluster must be",
             id="a-placement-without-cluster",
         ),
         pytest.param(
-            policy("{placement: [a]}"), "PropagationPolicyInvalid", 'spec.placement[0] must be a mapping, not "a"',
+            build_policy("{placement: [a]}"), "PropagationPolicyInvalid", 'spec.placement[0] must be a mapping, not "a"',
             id="names-alone",
         ),
         pytest.param(
-            policy("{placement: [{cluster: a, preferences: {wait: 1}}]}"), "PropagationPolicyInvalid",
+            build_policy("{placement: [{cluster: a, preferences: {wait: 1}}]}"), "PropagationPolicyInvalid",
             "preferences.wait is unknown", id="what-the-api-does-not-know-without-effect",
         ),
         pytest.param(
-            policy("{tolerations: [{keys: a}]}"), "PropagationPolicyInvalid", "tolerations[0].keys is unknown",
+            build_policy("{tolerations: [{keys: a}]}"), "PropagationPolicyInvalid", "tolerations[0].keys is unknown",
             id="nor-in-a-list",
         ),
         pytest.param(
-            policy("{reschedulePolicy: {rescheduleWhen: {joined: true}}}"), "PropagationPolicyInvalid",
+            build_policy("{reschedulePolicy: {rescheduleWhen: {joined: true}}}"), "PropagationPolicyInvalid",
             "rescheduleWhen.joined is unknown", id="nor-deeper",
         ),
         pytest.param(
-            policy("{schedulingMode: Copy}"), "PropagationPolicyInvalid", "must be one of Duplicate, Divide, not",
+            build_policy("{schedulingMode: Copy}"), "PropagationPolicyInvalid", "must be one of Duplicate, Divide, not",
             id="no-mode",
         ),
         pytest.param(
-            policy("{clusterAffinity: [{matchExpressions: [{key: a, operator: Gt, values: [x]}]}]}"), "SelectorInvalid",
+            build_policy("{clusterAffinity: [{matchExpressions: [{key: a, operator: Gt, values: [x]}]}]}"), "SelectorInvalid",
             "must be one 64-bit integer", id="no-number",
         ),
     ],
 )  # fmt: skip
-def test_what_is_refused(text: str, code: str, message: str) -> None:
+def test_invalid_policy_is_refused(text: str, code: str, message: str) -> None:
     propagation_policy, findings = read(text)
 
     assert propagation_policy is None
@@ -161,10 +161,10 @@ def test_what_is_refused(text: str, code: str, message: str) -> None:
     assert message in finding.message
 
 
-def test_an_invalid_policy_hides_a_sound_one_of_its_name() -> None:
-    texts = {"a.yaml": cluster_policy(), "b.yaml": policy(kind="ClusterPropagationPolicy")}
+def test_invalid_policy_hides_a_valid_policy_with_the_same_name() -> None:
+    texts = {"a.yaml": build_cluster_policy(), "b.yaml": build_policy(kind="ClusterPropagationPolicy")}
 
-    propagation_policies = read_propagation_policies(catalog_of(texts))
+    propagation_policies = read_propagation_policies(build_catalog(texts))
 
     assert not propagation_policies.valid
     assert [str(key) for key in propagation_policies.invalid] == ["ClusterPropagationPolicy/_cluster/edge"]

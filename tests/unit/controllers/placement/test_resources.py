@@ -1,4 +1,4 @@
-"""What a resource says of where it goes: which words count, and what is wrong with others."""
+"""Tests of the placement request of a resource: its annotation, its labels, and the errors in them."""
 
 from __future__ import annotations
 
@@ -6,14 +6,19 @@ import pytest
 
 from reconciler.controllers.placement.resources import check_placeable, has_placement, read_placement_request
 from reconciler.krm.findings import select_errors
-from tests.unit.controllers.placement.placement_world import CLUSTER_POLICY_LABEL, POLICY_LABEL, catalog_of, config_map
+from tests.unit.controllers.placement.controller_world import (
+    CLUSTER_POLICY_LABEL,
+    POLICY_LABEL,
+    build_catalog,
+    build_config_map,
+)
 
 NAMES = "reconciler.dev/clusters"
 
 
-def read(text: str) -> tuple[tuple[tuple[str, ...], str] | None, list[str]]:
-    """Return the clusters and the policy, and the codes of what is told."""
-    (config_object,) = catalog_of({"a.yaml": text}).objects.values()
+def read_request(text: str) -> tuple[tuple[tuple[str, ...], str] | None, list[str]]:
+    """Return the clusters and the policy, and the codes of the findings."""
+    (config_object,) = build_catalog({"a.yaml": text}).objects.values()
     assert has_placement(config_object)
     assert check_placeable(config_object) is None
     marks, findings = read_placement_request(config_object)
@@ -40,8 +45,10 @@ def read(text: str) -> tuple[tuple[tuple[str, ...], str] | None, list[str]]:
         pytest.param("[a]", None, id="a-list"),
     ],
 )
-def test_the_annotation(value: str, names: tuple[str, ...] | None) -> None:
-    assert read(config_map(clusters=value)) == (((names, ""), []) if names else (None, ["PlacementInvalid"]))
+def test_annotation_names_the_clusters(value: str, names: tuple[str, ...] | None) -> None:
+    assert read_request(build_config_map(clusters=value)) == (
+        ((names, ""), []) if names else (None, ["PlacementInvalid"])
+    )
 
 
 HERE = "PropagationPolicy/ferry/p"
@@ -80,14 +87,16 @@ EVERYWHERE = "ClusterPropagationPolicy/_cluster/c"
         pytest.param("ferry", "v1 ConfigMap", {CLUSTER_POLICY_LABEL: "7"}, None, ["PlacementInvalid"], id="a-number"),
     ],
 )  # fmt: skip
-def test_labels(namespace: str, kind: str, labels: dict[str, str], policy: str | None, codes: list[str]) -> None:
+def test_label_names_the_policy(
+    namespace: str, kind: str, labels: dict[str, str], policy: str | None, codes: list[str]
+) -> None:
     read_as = None if policy is None else ((), policy)
 
-    assert read(config_map("a", namespace, labels=labels, kind=kind)) == (read_as, codes)
+    assert read_request(build_config_map("a", namespace, labels=labels, kind=kind)) == (read_as, codes)
 
 
 @pytest.mark.parametrize(
-    ("kind", "extra", "why"),
+    ("kind", "extra", "message"),
     [
         pytest.param("config.porch.kpt.dev/v1alpha1 PackageVariant", "", "a controller reads", id="a-package-variant"),
         pytest.param("core.kubeadmiral.io/v1alpha1 OverridePolicy", "", "a controller reads", id="a-policy"),
@@ -101,18 +110,18 @@ def test_labels(namespace: str, kind: str, labels: dict[str, str], policy: str |
         pytest.param("my.dev/v1 ConfigMapList", "", "", id="a-kind-that-is-only-called-so"),
     ],
 )
-def test_kinds_that_are_not_placed(kind: str, extra: str, why: str) -> None:
-    (config_object,) = catalog_of({"a.yaml": config_map(clusters="a", kind=kind) + extra}).objects.values()
+def test_kinds_that_are_not_placed(kind: str, extra: str, message: str) -> None:
+    (config_object,) = build_catalog({"a.yaml": build_config_map(clusters="a", kind=kind) + extra}).objects.values()
 
     finding = check_placeable(config_object)
 
-    assert bool(finding) == bool(why)
+    assert bool(finding) == bool(message)
     if finding:
         assert (finding.code, finding.severity, finding.location.line) == ("NotPlaced", "warning", 6)
-        assert why in finding.message
+        assert message in finding.message
 
 
-def test_what_says_nothing_is_not_marked() -> None:
-    (config_object,) = catalog_of({"a.yaml": config_map(labels={"app": "a"})}).objects.values()
+def test_resource_without_request_has_no_placement() -> None:
+    (config_object,) = build_catalog({"a.yaml": build_config_map(labels={"app": "a"})}).objects.values()
 
     assert not has_placement(config_object)

@@ -1,4 +1,4 @@
-"""A small fleet, resources that want to go there, and what its branches have: written as YAML."""
+"""Test environment of the placement controller: a small fleet, resources with placements, and branches in memory."""
 
 from __future__ import annotations
 
@@ -22,20 +22,20 @@ CLUSTERS = "reconciler.dev/clusters"
 UNREADABLE = "a: ]\n"
 
 
-def cluster(name: str, labels: str = "{}") -> str:
+def build_cluster(name: str, labels: str = "{}") -> str:
     metadata = f"{{name: {name}, namespace: acme, labels: {labels}}}"
     return f"apiVersion: greenhouse.sap/v1alpha1\nkind: Cluster\nmetadata: {metadata}\n"
 
 
 FLEET = {
-    "fleet/east.yaml": cluster("east", "{tier: edge, zone: e}"),
-    "fleet/north.yaml": cluster("north", "{tier: core, zone: n}"),
-    "fleet/west.yaml": cluster("west", "{tier: edge, zone: w}"),
+    "fleet/east.yaml": build_cluster("east", "{tier: edge, zone: e}"),
+    "fleet/north.yaml": build_cluster("north", "{tier: core, zone: n}"),
+    "fleet/west.yaml": build_cluster("west", "{tier: edge, zone: w}"),
 }
 ALL = ["east", "north", "west"]
 
 
-def config_map(
+def build_config_map(
     name: str = "tuning",
     namespace: str = "ferry",
     *,
@@ -44,21 +44,21 @@ def config_map(
     annotations: Mapping[str, str] | None = None,
     kind: str = "v1 ConfigMap",
 ) -> str:
-    """Return a resource; `clusters` is its annotation, texts are written as they are."""
+    """Return a resource. `clusters` is its annotation; the texts are written unchanged."""
     annotations = {**(annotations or {}), **({} if clusters is None else {CLUSTERS: clusters})}
     api_version, kind = kind.split()
     lines = [f"apiVersion: {api_version}", f"kind: {kind}", "metadata:", f"  name: {name}"]
     lines += [f"  namespace: {namespace}"] if namespace else []
-    lines += [f"  labels: {_flow(labels)}"] if labels else []
-    lines += [f"  annotations: {_flow(annotations)}"] if annotations else []
+    lines += [f"  labels: {_format_flow_mapping(labels)}"] if labels else []
+    lines += [f"  annotations: {_format_flow_mapping(annotations)}"] if annotations else []
     return "\n".join([*lines, "data: {size: '4'}  # as measured", ""])
 
 
-def _flow(entries: Mapping[str, str]) -> str:
+def _format_flow_mapping(entries: Mapping[str, str]) -> str:
     return "{" + ", ".join(f"{key}: {value}" for key, value in entries.items()) + "}"
 
 
-def policy(
+def build_policy(
     spec: str = "{}", name: str = "edge", namespace: str = "ferry", *, kind: str = "PropagationPolicy", ack: str = ""
 ) -> str:
     annotations = f", annotations: {{reconciler.dev/ack-deletions: '{ack}'}}" if ack else ""
@@ -69,95 +69,95 @@ def policy(
     )
 
 
-def cluster_policy(spec: str = "{}", name: str = "edge", *, ack: str = "") -> str:
-    return policy(spec, name, "", kind="ClusterPropagationPolicy", ack=ack)
+def build_cluster_policy(spec: str = "{}", name: str = "edge", *, ack: str = "") -> str:
+    return build_policy(spec, name, "", kind="ClusterPropagationPolicy", ack=ack)
 
 
-def by_policy(name: str = "edge") -> dict[str, str]:
+def build_policy_label(name: str = "edge") -> dict[str, str]:
     return {POLICY_LABEL: name}
 
 
 @dataclass
-class Branches:
-    """What clusters have, as trees by cluster and package; notes which of them were looked at.
+class FakeBranches:
+    """Published packages as trees by cluster and package. It records the packages that the controller reads.
 
-    `lost` are clusters that cannot be looked at, `leaving` those whose packages are on their way out.
+    The packages of `deleting_clusters` are being deleted.
     """
 
     packages: Mapping[tuple[str, str], FileTree] = field(default_factory=dict)
-    asked: list[tuple[str, str]] = field(default_factory=list)
-    lost: Collection[str] = ()
-    leaving: Collection[str] = ()
+    requested: list[tuple[str, str]] = field(default_factory=list)
+    unreadable_clusters: Collection[str] = ()
+    deleting_clusters: Collection[str] = ()
 
     @classmethod
-    def of(cls, result: ControllerResult) -> Branches:
-        """Return the branches on which all of a result was published."""
+    def of(cls, result: ControllerResult) -> FakeBranches:
+        """Return branches on which all packages of a result are published."""
         return cls(
-            {(variant.target.repository, variant.target.package): files_of(variant) for variant in result.variants}
+            {(variant.target.repository, variant.target.package): read_files(variant) for variant in result.variants}
         )
 
     def find_clusters_by_owner(self) -> Mapping[ObjectKey, Collection[str]]:
         mapping: dict[ObjectKey, list[str]] = {}
         for name, package in self.packages:
-            if name in self.leaving:
+            if name in self.deleting_clusters:
                 continue
             owner = ObjectKey("reconciler.dev", "Placement", "", package.rpartition("/")[2])
             mapping.setdefault(owner, []).append(name)
         return mapping
 
     def read_last_draft(self, cluster: str, package: str) -> FileTree | None:
-        self.asked.append((cluster, package))
-        return None if cluster in self.lost else self.packages.get((cluster, package))
+        self.requested.append((cluster, package))
+        return None if cluster in self.unreadable_clusters else self.packages.get((cluster, package))
 
 
-def files_of(variant: Variant) -> FileTree:
+def read_files(variant: Variant) -> FileTree:
     assert isinstance(variant.source, GeneratedSource)
     return variant.source.files
 
 
-def catalog_of(files: Mapping[str, str]) -> Catalog:
+def build_catalog(files: Mapping[str, str]) -> Catalog:
     return read_catalog(FileTree({path: File(text.encode()) for path, text in files.items()}))
 
 
-def room(
+def run_controller(
     files: Mapping[str, str],
-    branches: Branches | None = None,
+    branches: FakeBranches | None = None,
     fleet: Mapping[str, str] = FLEET,
     held: Mapping[ObjectKey, Mapping[PackageLocation, int]] | None = None,
 ) -> ControllerResult:
-    catalog = catalog_of({**fleet, **files})
+    catalog = build_catalog({**fleet, **files})
     inventory = read_inventory(catalog, read_repositories(catalog)[0])
-    return place_resources(catalog, inventory, PlacementInputs(branches or Branches(), 30, "engine-1", held or {}))
+    return place_resources(catalog, inventory, PlacementInputs(branches or FakeBranches(), 30, "engine-1", held or {}))
 
 
-def one_file(*texts: str) -> dict[str, str]:
+def build_single_file(*texts: str) -> dict[str, str]:
     return {"app.yaml": "---\n".join(texts)}
 
 
-def listing(result: ControllerResult) -> dict[str, list[str]]:
+def list_files(result: ControllerResult) -> dict[str, list[str]]:
     """Return the files of each cluster, with their packages."""
     mapping: dict[str, list[str]] = {}
     for variant in result.variants:
         package = variant.target.package.removeprefix("resources/")
-        mapping.setdefault(variant.target.repository, []).extend(f"{package}/{path}" for path in files_of(variant))
+        mapping.setdefault(variant.target.repository, []).extend(f"{package}/{path}" for path in read_files(variant))
     return mapping
 
 
-def clusters_of(result: ControllerResult) -> list[str]:
+def list_clusters(result: ControllerResult) -> list[str]:
     return [variant.target.repository for variant in result.variants]
 
 
-def content(result: ControllerResult, name: str, path: str) -> str:
-    """Return a file of a cluster."""
+def read_content(result: ControllerResult, name: str, path: str) -> str:
+    """Return the content of a file on a cluster."""
     package, _, file = path.rpartition("/")
     (variant,) = (item for item in result.variants if item.target.repository == name and item.target.package == package)
-    return files_of(variant)[file].data.decode()
+    return read_files(variant)[file].data.decode()
 
 
-def told(result: ControllerResult) -> list[str]:
+def list_codes(result: ControllerResult) -> list[str]:
     return [item.code for item in result.findings]
 
 
-def finding(result: ControllerResult, code: str) -> Finding:
+def find_finding(result: ControllerResult, code: str) -> Finding:
     (item,) = (entry for entry in result.findings if entry.code == code)
     return item
