@@ -347,7 +347,7 @@ class CatalogServices:
 
         def run_placement(part: Catalog, _: None) -> ControllerResult:
             before = PlacedPackages(states, remotes)
-            return place_resources(part, inventory, PlacementInputs(before, percent, engine, before.held()))
+            return place_resources(part, inventory, PlacementInputs(before, percent, engine, before.get_held_counts()))
 
         def run_plugins(part: Catalog, cache: PluginPresetCache) -> ControllerResult:
             published = PublishedPlugins(layout.targets, states, remotes, self._published)
@@ -408,16 +408,22 @@ class CatalogServices:
     def _build_preset_inputs(self, before: PublishedPlugins, engine: str) -> PluginPresetInputs:
         rules = self._settings.rules
         return PluginPresetInputs(
-            before, self._settings.guards.max_delete_percent, engine, before.held(), rules.base_domain,
+            before, self._settings.guards.max_delete_percent, engine, before.get_held_counts(), rules.base_domain,
             rules.central_cluster, rules.expressions, self._limits, frozenset(rules.plugin_outputs),
         )  # fmt: skip
 
     def _build_component_inputs(self, before: OwnedPackages, engine: str) -> ComponentControllerInputs:
         rules = self._settings.rules
         return ComponentControllerInputs(
-            before, self._settings.guards.max_delete_percent, engine, before.held(), rules.runtime_composition,
-            rules.crd_group, _RESERVED_KINDS, self._limits,
-        )  # fmt: skip
+            before,
+            self._settings.guards.max_delete_percent,
+            engine,
+            before.get_held_counts(),
+            rules.runtime_composition,
+            rules.crd_group,
+            _RESERVED_KINDS,
+            self._limits,
+        )
 
     def list_generated_kinds(self, catalog: Catalog) -> tuple[tuple[GeneratedKind, ...], tuple[Finding, ...]]:
         """Return the kinds that component types generate, and findings for component types without a kind."""

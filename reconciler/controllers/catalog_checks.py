@@ -202,19 +202,19 @@ def _is_in_package(file: str, folders: frozenset[str]) -> bool:
 def _iterate_specs(catalog: Catalog, kind: str) -> Iterator[Mapping[str, Any]]:
     copies = [duplicates for key, duplicates in catalog.copies.items() if (key.group, key.kind) == (PORCH_GROUP, kind)]
     for manifest in (*catalog.objects_of_kind(PORCH_GROUP, kind), *chain.from_iterable(copies)):
-        yield _mapping(manifest.data.get("spec"))
+        yield _get_mapping(manifest.data.get("spec"))
 
 
 def _iterate_injectors(spec: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
     """Yield the injectors of a PackageVariant or of a set's templates, even if the rest of the spec is invalid."""
-    templates = (_mapping(target.get("template")) for target in _mappings(spec.get("targets")))
+    templates = (_get_mapping(target.get("template")) for target in _get_mappings(spec.get("targets")))
     for owner in (spec, *templates):
-        yield from _mappings(owner.get("injectors"))
+        yield from _get_mappings(owner.get("injectors"))
 
 
 def _iterate_selected_kinds(spec: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    for target in _mappings(spec.get("targets")):
-        selector = _mapping(target.get("objectSelector"))
+    for target in _get_mappings(spec.get("targets")):
+        selector = _get_mapping(target.get("objectSelector"))
         yield split_api_version(str(selector.get("apiVersion", "")))[0], str(selector.get("kind", ""))
 
 
@@ -225,9 +225,9 @@ def _admits(injector: Mapping[str, Any], manifest: ConfigObject) -> bool:
     return is_named and all(required in (None, "", actual) for required, actual in conditions)
 
 
-def _mapping(value: object) -> Mapping[str, Any]:
+def _get_mapping(value: object) -> Mapping[str, Any]:
     return value if isinstance(value, Mapping) else {}
 
 
-def _mappings(value: object) -> list[Mapping[str, Any]]:
+def _get_mappings(value: object) -> list[Mapping[str, Any]]:
     return [item for item in value if isinstance(item, Mapping)] if isinstance(value, list) else []

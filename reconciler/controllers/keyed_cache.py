@@ -35,9 +35,9 @@ class KeyedCache(Generic[Value]):
         return self._current[key]
 
 
-def are_identical(left: Sequence[object], right: Sequence[object]) -> bool:
+def are_identical(first: Sequence[object], second: Sequence[object]) -> bool:
     """Return whether two sequences contain the identical objects. The comparison is cheap at any length."""
-    return len(left) == len(right) and all(map(is_, left, right))
+    return len(first) == len(second) and all(map(is_, first, second))
 
 
 @dataclass(frozen=True, eq=False)

@@ -41,6 +41,6 @@ def copy_with_item(data: Any, path: DataPath, value: Any) -> Any:
 
 def copy_without_value(data: Any, path: DataPath) -> Any:
     """Return a copy without the value at a path. The value must exist."""
-    kept = get_value(data, path[:-1]).copy()
-    del kept[path[-1]]
-    return copy_with_value(data, path[:-1], kept)
+    container = get_value(data, path[:-1]).copy()
+    del container[path[-1]]
+    return copy_with_value(data, path[:-1], container)

@@ -71,8 +71,8 @@ def explain_missing_repository(repositories: Repositories, namespace: str, name:
 
 def read_repository(manifest: ConfigObject) -> Repository | list[Finding]:
     """Return a Repository, or the errors of its fields. Unknown fields are ignored."""
-    spec = _mapping(manifest.data.get("spec"))
-    git = _mapping(spec.get("git"))
+    spec = _get_mapping(manifest.data.get("spec"))
+    git = _get_mapping(spec.get("git"))
     errors = [*_find_text_errors(manifest, git), *_find_spec_errors(manifest, spec)]
     if errors:
         return errors
@@ -101,7 +101,7 @@ def read_repository(manifest: ConfigObject) -> Repository | list[Finding]:
     )
 
 
-def _mapping(value: object) -> Mapping[str, Any]:
+def _get_mapping(value: object) -> Mapping[str, Any]:
     return value if isinstance(value, dict) else {}
 
 

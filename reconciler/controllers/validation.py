@@ -50,7 +50,7 @@ class FieldReader:
         self.quotes = quotes
         self.data: Mapping[Any, Any] = value if isinstance(value, Mapping) else {}
         if value is not None and not isinstance(value, Mapping):
-            faults.add(path, f"must be a mapping{self._not(value)}")
+            faults.add(path, f"must be a mapping{self._format_found_value(value)}")
         if known is not None:
             self._refuse_unknown(known)
 
@@ -59,98 +59,98 @@ class FieldReader:
         for name in map(str, (name for name in self.data if name not in known)):
             suggestion = suggest_name(name, known)
             if self.quotes or suggestion:
-                self.fault(name, f"is unknown; allowed are {allowed}{suggestion}")
+                self.add_finding(name, f"is unknown; allowed are {allowed}{suggestion}")
             else:
                 self.faults.add(self.path, f"must have no other fields than {allowed}")
 
-    def _not(self, value: object) -> str:
+    def _format_found_value(self, value: object) -> str:
         return f", not {describe_value(value)}" if self.quotes else ""
 
-    def fault(self, name: str, message: str, code: FindingCode | None = None) -> None:
+    def add_finding(self, name: str, message: str, code: FindingCode | None = None) -> None:
         """Add a finding for a field."""
         self.faults.add((*self.path, name), message, code)
 
-    def has(self, name: str) -> bool:
+    def has_value(self, name: str) -> bool:
         """Return whether a field has a value other than null."""
         return self.data.get(name) is not None
 
-    def text(self, name: str, *, required: bool = False) -> str:
+    def read_text(self, name: str, *, required: bool = False) -> str:
         """Return a string; "" if absent. A required string must not be empty."""
         value = self.data.get(name)
         if value is not None and not isinstance(value, str):
-            self.fault(name, f"must be a string{self._not(value)}: quote it")
+            self.add_finding(name, f"must be a string{self._format_found_value(value)}: quote it")
         elif required and not value:
-            self.fault(name, "must be a string that is not empty")
+            self.add_finding(name, "must be a string that is not empty")
         return value if isinstance(value, str) else ""
 
-    def choice(self, name: str, allowed: Sequence[str], default: str = "", code: FindingCode | None = None) -> str:
+    def read_choice(self, name: str, allowed: Sequence[str], default: str = "", code: FindingCode | None = None) -> str:
         """Return one of the allowed strings, or the default if the value is absent, empty or not allowed."""
         value = self.data.get(name)
         if value in (None, "") and default:
             return default
         if isinstance(value, str) and value in allowed:
             return value
-        self.fault(name, f"must be one of {', '.join(allowed)}{self._not(value)}", code)
+        self.add_finding(name, f"must be one of {', '.join(allowed)}{self._format_found_value(value)}", code)
         return default or allowed[0]
 
-    def mapping(self, name: str, known: Sequence[str] | None, *, quotes: bool = True) -> Self:
+    def read_mapping(self, name: str, known: Sequence[str] | None, *, quotes: bool = True) -> Self:
         """Return a reader of the mapping in a field; empty if absent.
 
         With `quotes=False` the message does not quote a value that is not a mapping.
         """
         value = self.data.get(name)
         if not quotes and value is not None and not isinstance(value, Mapping):
-            self.fault(name, "must be a mapping")
+            self.add_finding(name, "must be a mapping")
             value = None
         return type(self)(value, (*self.path, name), self.faults, known, quotes=self.quotes)
 
-    def items(self, name: str) -> Iterator[tuple[DataPath, Any]]:
+    def iterate_items(self, name: str) -> Iterator[tuple[DataPath, Any]]:
         """Yield path and value of each list item; nothing if the list is absent."""
         value = self.data.get(name)
         if value is None:
             return
         if not isinstance(value, list):
-            self.fault(name, f"must be a list{self._not(value)}")
+            self.add_finding(name, f"must be a list{self._format_found_value(value)}")
             return
         for index, item in enumerate(value):
             yield (*self.path, name, index), item
 
-    def mappings(self, name: str, known: Sequence[str] | None) -> Iterator[Self]:
+    def iterate_mappings(self, name: str, known: Sequence[str] | None) -> Iterator[Self]:
         """Yield a reader of each mapping in a list."""
-        for path, item in self.items(name):
+        for path, item in self.iterate_items(name):
             if isinstance(item, Mapping):
                 yield type(self)(item, path, self.faults, known, quotes=self.quotes)
             else:
-                self.faults.add(path, f"must be a mapping{self._not(item)}")
+                self.faults.add(path, f"must be a mapping{self._format_found_value(item)}")
 
-    def texts(self, name: str) -> tuple[str, ...]:
+    def read_texts(self, name: str) -> tuple[str, ...]:
         """Return a list of strings; () if absent."""
         texts = []
-        for path, item in self.items(name):
+        for path, item in self.iterate_items(name):
             if isinstance(item, str):
                 texts.append(item)
             else:
-                self.faults.add(path, f"must be a string{self._not(item)}: quote it")
+                self.faults.add(path, f"must be a string{self._format_found_value(item)}: quote it")
         return tuple(texts)
 
-    def string_map(self, name: str) -> dict[str, str]:
+    def read_string_map(self, name: str) -> dict[str, str]:
         """Return a mapping of strings to strings; {} if absent."""
         value, strings = self.data.get(name), {}
         if value is not None and not isinstance(value, Mapping):
-            self.fault(name, f"must be a mapping{self._not(value)}")
+            self.add_finding(name, f"must be a mapping{self._format_found_value(value)}")
             return {}
         for key, text in (value or {}).items():
             if isinstance(text, str):
                 strings[key] = text
             else:
                 path = (*self.path, name, key) if self.quotes else (*self.path, name)
-                self.faults.add(path, f"must be a string{self._not(text)}: quote it")
+                self.faults.add(path, f"must be a string{self._format_found_value(text)}: quote it")
         return strings
 
     def require(self, name: str, requirement: str, code: FindingCode | None = None) -> None:
         """Add a finding if a field has no value."""
-        if not self.has(name):
-            self.fault(name, f"must be {requirement}", code)
+        if not self.has_value(name):
+            self.add_finding(name, f"must be {requirement}", code)
 
 
 def format_path(path: DataPath) -> str:

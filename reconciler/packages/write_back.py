@@ -20,10 +20,10 @@ def replace_documents(files: FileTree, edits: Iterable[tuple[PackageResource, Do
     for resource, document in edits:
         if document is not resource.document:
             documents_by_file.setdefault(resource.file, {})[resource.index] = document
-    written = {
+    new_contents = {
         path: _build_edited_content(path, files[path].data, documents) for path, documents in documents_by_file.items()
     }
-    return files.with_files(written) if written else files
+    return files.with_files(new_contents) if new_contents else files
 
 
 def _build_edited_content(path: str, old: bytes, documents: Mapping[int, Document]) -> bytes:

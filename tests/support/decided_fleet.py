@@ -145,13 +145,13 @@ class DecidedFleet:
         )
         return draft.record.with_draft_version(offer, "drafts")
 
-    def owned(self) -> Mapping[PackageLocation, PackageOwner]:
+    def get_owned_packages(self) -> Mapping[PackageLocation, PackageOwner]:
         return {unit: record.owner for unit, record in self._records.items()}
 
-    def inputs(self) -> Mapping[PackageLocation, Collection[str]]:
+    def get_recorded_inputs(self) -> Mapping[PackageLocation, Collection[str]]:
         return {unit: record.trace.keys() for unit, record in self._records.items()}
 
-    def published(self, cluster: str) -> Mapping[str, Mapping[str, Any]]:
+    def read_published(self, cluster: str) -> Mapping[str, Mapping[str, Any]]:
         return {}
 
 

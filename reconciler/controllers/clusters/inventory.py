@@ -188,6 +188,6 @@ def read_cluster_versions(catalog: Catalog, inventory: ClusterInventory) -> Clus
                     f"metadata.annotations.{VERSION_ANNOTATION} must be a Kubernetes version such as"
                     f' "1.31", not {quote_value(text)}'
                 )
-                where = manifest.location_of(("metadata", "annotations", VERSION_ANNOTATION))
-                findings.append(KUBERNETES_VERSION_INVALID.finding(message, where))
+                location = manifest.location_of(("metadata", "annotations", VERSION_ANNOTATION))
+                findings.append(KUBERNETES_VERSION_INVALID.finding(message, location))
     return ClusterVersions(versions, tuple(findings))

@@ -122,33 +122,37 @@ _FIELD_OPERATORS = ("In", "NotIn")
 
 def read_target_clusters(rule: FieldReader) -> ClusterSelection:
     """Return the `targetClusters` of a rule. Without this field, the rule applies to every cluster."""
-    return read_cluster_selection(rule.mapping("targetClusters", CLUSTER_SELECTION_FIELDS))
+    return read_cluster_selection(rule.read_mapping("targetClusters", CLUSTER_SELECTION_FIELDS))
 
 
 def read_cluster_selection(targets: FieldReader) -> ClusterSelection:
     """Return the selection that the CLUSTER_SELECTION_FIELDS of a mapping declare."""
-    selector = targets.string_map("clusterSelector")
+    selector = targets.read_string_map("clusterSelector")
     for key, value in selector.items():
         if error := validate_label_key(key) or validate_label_value(value):
-            targets.fault("clusterSelector", f"must be a mapping of valid labels: {error}", SELECTOR_INVALID)
-    terms = tuple(_read_term(term) for term in targets.mappings("clusterAffinity", _TERM_FIELDS))
-    return ClusterSelection(targets.texts("clusters"), targets.texts("excludeClusters"), selector, terms)
+            targets.add_finding("clusterSelector", f"must be a mapping of valid labels: {error}", SELECTOR_INVALID)
+    terms = tuple(_read_term(term) for term in targets.iterate_mappings("clusterAffinity", _TERM_FIELDS))
+    return ClusterSelection(targets.read_texts("clusters"), targets.read_texts("excludeClusters"), selector, terms)
 
 
 def _read_term(term: FieldReader) -> ClusterAffinityTerm:
     expressions = (
-        _read_label_requirement(requirement) for requirement in term.mappings("matchExpressions", _REQUIREMENT_FIELDS)
+        _read_label_requirement(requirement)
+        for requirement in term.iterate_mappings("matchExpressions", _REQUIREMENT_FIELDS)
     )
-    fields = (_read_field_requirement(requirement) for requirement in term.mappings("matchFields", _REQUIREMENT_FIELDS))
+    fields = (
+        _read_field_requirement(requirement)
+        for requirement in term.iterate_mappings("matchFields", _REQUIREMENT_FIELDS)
+    )
     return ClusterAffinityTerm(tuple(expressions), tuple(fields))
 
 
 def _read_label_requirement(fields: FieldReader) -> ClusterRequirement:
     key, operator, values = _read_parts(fields, OPERATORS)
     if error := validate_label_key(key):
-        fields.fault("key", f"must be a valid label key: {error}", SELECTOR_INVALID)
+        fields.add_finding("key", f"must be a valid label key: {error}", SELECTOR_INVALID)
     for error in _check_values(operator, values):
-        fields.fault("values", error, SELECTOR_INVALID)
+        fields.add_finding("values", error, SELECTOR_INVALID)
     return ClusterRequirement(key, operator, values)
 
 
@@ -165,14 +169,20 @@ def _check_values(operator: str, values: tuple[str, ...]) -> Iterator[str]:
 def _read_field_requirement(fields: FieldReader) -> ClusterRequirement:
     key, operator, values = _read_parts(fields, _FIELD_OPERATORS)
     if key != CLUSTER_NAME:
-        fields.fault("key", f"must be {CLUSTER_NAME}, not {quote_value(key)}", SELECTOR_INVALID)
+        fields.add_finding("key", f"must be {CLUSTER_NAME}, not {quote_value(key)}", SELECTOR_INVALID)
     if len(values) != 1:
-        fields.fault("values", f"must be a list with one cluster name, not {quote_value(values)}", SELECTOR_INVALID)
+        fields.add_finding(
+            "values", f"must be a list with one cluster name, not {quote_value(values)}", SELECTOR_INVALID
+        )
     return ClusterRequirement(key, operator, values)
 
 
 def _read_parts(fields: FieldReader, operators: tuple[str, ...]) -> tuple[str, str, tuple[str, ...]]:
-    return fields.text("key"), fields.choice("operator", operators, code=SELECTOR_INVALID), fields.texts("values")
+    return (
+        fields.read_text("key"),
+        fields.read_choice("operator", operators, code=SELECTOR_INVALID),
+        fields.read_texts("values"),
+    )
 
 
 def explain_no_cluster(selection: ClusterSelection, clusters: Mapping[str, Cluster]) -> str:

@@ -31,13 +31,13 @@ class _Edge:
 
 
 def order_instances(
-    instances: Iterable[AddonInstance], constraints: Mapping[str, AddonOrderConstraints], at: DataPath
+    instances: Iterable[AddonInstance], constraints: Mapping[str, AddonOrderConstraints], path: DataPath
 ) -> tuple[AddonInstance, ...] | FieldFinding:
-    """Return instances in execution order, or an error at `at` if the constraints contain a cycle."""
+    """Return instances in execution order, or an error at `path` if the constraints contain a cycle."""
     all_instances = tuple(instances)
     queue = _InstanceQueue(all_instances, constraints)
     ordered = tuple(queue.iter_ready())
-    return ordered if len(ordered) == len(all_instances) else _build_cycle_finding(queue.find_cycle(), at)
+    return ordered if len(ordered) == len(all_instances) else _build_cycle_finding(queue.find_cycle(), path)
 
 
 def is_order_declared(
@@ -49,7 +49,7 @@ def is_order_declared(
 
 
 def find_unsatisfiable_order(
-    platform: Iterable[str], developer: Iterable[str], constraints: Mapping[str, AddonOrderConstraints], at: DataPath
+    platform: Iterable[str], developer: Iterable[str], constraints: Mapping[str, AddonOrderConstraints], path: DataPath
 ) -> tuple[FieldFinding, ...]:
     """Return an error for each constraint against the rule that platform addons run before developer addons."""
     platform_addons, developer_addons = frozenset(platform), frozenset(developer)
@@ -69,7 +69,7 @@ def find_unsatisfiable_order(
     ]
     rule = "must not contradict the rule that platform addons run before developer addons"
     return tuple(
-        build_field_finding(LOAD_ORDER_UNSATISFIABLE, at, f"{rule}: {text}") for text in dict.fromkeys(declared)
+        build_field_finding(LOAD_ORDER_UNSATISFIABLE, path, f"{rule}: {text}") for text in dict.fromkeys(declared)
     )
 
 
@@ -118,11 +118,11 @@ class _InstanceQueue:
         return [*cycle[start:], *cycle[:start]]
 
 
-def _build_cycle_finding(cycle: list[_Edge], at: DataPath) -> FieldFinding:
+def _build_cycle_finding(cycle: list[_Edge], path: DataPath) -> FieldFinding:
     names = " → ".join([*(edge.first for edge in cycle), cycle[0].first])
     declared = ", ".join(edge.declared for edge in cycle)
     return build_field_finding(
-        ADDON_ORDER_CYCLE, at, f"must not declare a cycle in the order of addons: {names} ({declared})"
+        ADDON_ORDER_CYCLE, path, f"must not declare a cycle in the order of addons: {names} ({declared})"
     )
 
 

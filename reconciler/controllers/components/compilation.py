@@ -306,12 +306,12 @@ def check_instance_ids(
 ) -> Iterator[Finding]:
     """Yield the errors in instance ids. An addon with several instances needs an id for each of them."""
     counts = Counter(instance.addon for instance, _, _ in declarations)
-    seen: set[AddonInstance] = set()
+    checked_instances: set[AddonInstance] = set()
     for instance, has_id, path in declarations:
         if counts[instance.addon] > 1 and not has_id:
             message = f"{instance.addon} has {counts[instance.addon]} instances, so each of them must set instanceId"
             yield INSTANCE_ID_MISSING.finding(message, manifest.location_of(path))
-        elif instance in seen:
+        elif instance in checked_instances:
             yield INSTANCE_ID_DUPLICATE.finding(
                 f"{instance} is declared twice; instanceId must be unique for each addon",
                 manifest.location_of((*path, "instanceId")),
@@ -322,7 +322,7 @@ def check_instance_ids(
                 " change when a second instance is added"
             )
             yield INSTANCE_ID_IMPLICIT.finding(message, manifest.location_of(path))
-        seen.add(instance)
+        checked_instances.add(instance)
 
 
 def check_compatibility(

@@ -362,11 +362,11 @@ def _describe_changes(resource: RenderedResource) -> str:
 
 def _find_duplicates(resources: Sequence[RenderedResource]) -> Iterator[Finding]:
     """Yield an error for resources that have the same identity or file name after patching."""
-    seen: dict[tuple[str, str, str], RenderedResource] = {}
+    first_resources: dict[tuple[str, str, str], RenderedResource] = {}
     for resource in resources:
         creation, other = (
             resource.changes[0],
-            seen.setdefault((resource.key.group, resource.key.kind.lower(), resource.key.name), resource),
+            first_resources.setdefault((resource.key.group, resource.key.kind.lower(), resource.key.name), resource),
         )
         if other is not resource:
             message = f"{resource.key} must be rendered once, not by {describe_creators(other, resource)}"

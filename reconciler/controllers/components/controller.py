@@ -119,7 +119,7 @@ def reconcile_components(
                 (*controller_pass.snapshot.findings, *controller_pass.findings, *controller_pass.check_guards(guards))
             )
         ),
-        frozenset(controller_pass.kept),
+        frozenset(controller_pass.kept_objects),
         guards=guards,
     )
     cache.end_pass()
@@ -193,13 +193,13 @@ class _ComponentPass:
     packages: list[ComponentPackages] = field(default_factory=list)
     stalled: list[StalledVariant] = field(default_factory=list)
     findings: list[Finding] = field(default_factory=list)
-    kept: set[ObjectKey] = field(default_factory=set)
+    kept_objects: set[ObjectKey] = field(default_factory=set)
     _statuses: list[ConfigStatus] = field(default_factory=list)
     _validations: dict[ObjectKey, RenderedComponent | None] = field(default_factory=dict)
     _rendered: dict[ObjectKey, list[RenderedComponent]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self._owners = self.inputs.records.owned()
+        self._owners = self.inputs.records.get_owned_packages()
         self._types_by_kind = index_by_kind(self.snapshot.types)
         self._package_builder = PackageBuilder(
             self.inventory, partial(self.cache.read, compute_manifest_digest), self.inputs.engine
@@ -279,7 +279,9 @@ class _ComponentPass:
         names = [(namespace, f"{name}.{resolved.binding.environment}"), (namespace, name)]
         candidates = names[: names.index((build.manifest.key.namespace, build.manifest.key.name))] if build else names
         # A Build without a namespace may belong to any namespace.
-        for key in (found for candidate in candidates for found in (candidate, ("", candidate[1]))):
+        for key in (
+            key_or_unscoped_key for candidate in candidates for key_or_unscoped_key in (candidate, ("", candidate[1]))
+        ):
             if key in self.snapshot.uncertain_builds:
                 return f"the package is kept, because Build/{'/'.join(key)} cannot be used"
         if self._is_catalog_complete:
@@ -306,7 +308,7 @@ class _ComponentPass:
 
     @cached_property
     def _recorded_inputs(self) -> Mapping[PackageLocation, Collection[str]]:
-        return self.inputs.records.inputs()
+        return self.inputs.records.get_recorded_inputs()
 
     def _process_unresolved(self, unresolved: UnresolvedBinding) -> None:
         if unresolved.is_component_missing:
@@ -321,7 +323,7 @@ class _ComponentPass:
         """Record a binding whose packages are kept as they are."""
         # A binding without a namespace may be the owner in any namespace.
         if not manifest.key.namespace:
-            self.kept |= {owner.key for owner in self._owners.values() if owner.key.name == manifest.key.name}
+            self.kept_objects |= {owner.key for owner in self._owners.values() if owner.key.name == manifest.key.name}
         stall_errors = select_errors(tuple(findings))
         code = stall_errors[0].code if stall_errors else "InDoubt"
         message = "; ".join(error.message for error in stall_errors) or reason

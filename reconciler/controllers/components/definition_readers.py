@@ -68,10 +68,10 @@ def read_component_definition(
     scope = _build_scope(COMPONENT_VARIABLES, schema, limits)
     resources = tuple(
         _read_wrapped_object(entry, "template", scope, COMPONENT_DEFINITION_INVALID)
-        for entry in spec.mappings("resources", _RESOURCE_FIELDS)
+        for entry in spec.iterate_mappings("resources", _RESOURCE_FIELDS)
     )
     if spec.data.get("resources") in (None, []):
-        spec.fault("resources", "must be a list with at least one resource")
+        spec.add_finding("resources", "must be a list with at least one resource")
     for entry in resources:
         findings.add_field_findings(entry.field_findings, manifest)
     _check_unique_ids(resources, findings, is_required=True)
@@ -87,7 +87,7 @@ def read_addon(manifest: ConfigObject, limits: ExpressionLimits) -> tuple[Addon 
     spec, findings = open_spec(manifest, ADDON_INVALID, API_VERSION, _ADDON_FIELDS)
     spec.reject_unsupported("outputs")
     for name in ("displayName", "icon"):
-        spec.text(name)
+        spec.read_text(name)
     schema = _read_schema(spec, findings, manifest)
     scope = _build_scope(ADDON_VARIABLES, schema, limits)
     creates, patches = (
@@ -101,15 +101,15 @@ def read_addon(manifest: ConfigObject, limits: ExpressionLimits) -> tuple[Addon 
     for part in parts:
         findings.add_field_findings(part.field_findings, manifest)
     _check_unique_ids(creates, findings, is_required=False)
-    dependencies = spec.mapping("dependencies", _DEPENDENCY_FIELDS)
-    order = dependencies.mapping("loadOrder", ("after", "before"))
+    dependencies = spec.read_mapping("dependencies", _DEPENDENCY_FIELDS)
+    order = dependencies.read_mapping("loadOrder", ("after", "before"))
     if not creates and not patches and not findings.findings:
         message = f"{manifest.key} neither creates nor patches a resource"
         findings.non_errors.append(ADDON_EMPTY.finding(message, manifest.location))
     addon = Addon(
         manifest,
         read_label_text(manifest, VERSION),
-        spec.text("description"),
+        spec.read_text("description"),
         _read_roles(manifest, findings),
         schema,
         condition,
@@ -141,7 +141,7 @@ def _get_condition(spec: Spec, schema: ComponentSchema) -> Any:
     Without a condition, an addon with a boolean field `enabled` uses this field.
     """
     enabled = schema.full.get("properties", {}).get(ENABLED, {})
-    if spec.has("condition") or enabled.get("type") != "boolean":
+    if spec.has_value("condition") or enabled.get("type") != "boolean":
         return spec.data.get("condition")
     return f"${{spec.{ENABLED}}}"
 
@@ -157,7 +157,7 @@ def _read_roles(manifest: ConfigObject, findings: ManifestFindings) -> frozenset
 
 
 def _read_targets(spec: Spec, findings: ManifestFindings, manifest: ConfigObject) -> Iterator[PatchTarget]:
-    for path, data in spec.items("targets"):
+    for path, data in spec.iterate_items("targets"):
         target = read_patch_target_template(data, path)
         if isinstance(target, PatchTarget):
             yield target
@@ -166,9 +166,9 @@ def _read_targets(spec: Spec, findings: ManifestFindings, manifest: ConfigObject
 
 
 def _read_creations(spec: Spec, scope: TemplateScope) -> Iterator[ObjectTemplate]:
-    for entry in spec.mappings("creates", None):
-        if entry.has("kind") or entry.has("apiVersion"):
-            if mixed := [name for name in _WRAPPER_FIELDS if entry.has(name)]:
+    for entry in spec.iterate_mappings("creates", None):
+        if entry.has_value("kind") or entry.has_value("apiVersion"):
+            if mixed := [name for name in _WRAPPER_FIELDS if entry.has_value(name)]:
                 message = (
                     f"must be a resource, or a wrapper with the field `resource`, not both: it has {', '.join(mixed)}"
                 )
@@ -176,20 +176,26 @@ def _read_creations(spec: Spec, scope: TemplateScope) -> Iterator[ObjectTemplate
             yield _compile_object(entry, "", None, entry.data, entry.path, scope, ADDON_INVALID)
             continue
         wrapper = Spec(entry.data, entry.path, entry.faults, _WRAPPER_FIELDS)
-        if wrapper.has("resource") == wrapper.has("template"):
+        if wrapper.has_value("resource") == wrapper.has_value("template"):
             entry.faults.add(
                 entry.path, "must be a resource, or a wrapper with exactly one of the fields `resource` and `template`"
             )
         else:
             yield _read_wrapped_object(
-                wrapper, "resource" if wrapper.has("resource") else "template", scope, ADDON_INVALID
+                wrapper, "resource" if wrapper.has_value("resource") else "template", scope, ADDON_INVALID
             )
 
 
 def _read_wrapped_object(entry: Spec, field: str, scope: TemplateScope, code: FindingCode) -> ObjectTemplate:
     """Return the compiled entry of a wrapper with the resource in `field`."""
     return _compile_object(
-        entry, entry.identifier("id"), entry, entry.mapping(field, None).data, (*entry.path, field), scope, code
+        entry,
+        entry.read_identifier("id"),
+        entry,
+        entry.read_mapping(field, None).data,
+        (*entry.path, field),
+        scope,
+        code,
     )
 
 
@@ -215,17 +221,17 @@ def _read_patches(
     spec: Spec, schema: ComponentSchema, scope: TemplateScope, findings: ManifestFindings, manifest: ConfigObject
 ) -> Iterator[AddonPatch]:
     operation_scope = _build_scope(PATCH_VARIABLES, schema, scope.limits)
-    for entry in spec.mappings("patches", _PATCH_FIELDS):
-        field = "includeWhen" if entry.has("includeWhen") else "condition"
-        if entry.has("condition") and entry.has("includeWhen"):
-            entry.fault("includeWhen", "must not be set together with condition, which has the same meaning")
+    for entry in spec.iterate_mappings("patches", _PATCH_FIELDS):
+        field = "includeWhen" if entry.has_value("includeWhen") else "condition"
+        if entry.has_value("condition") and entry.has_value("includeWhen"):
+            entry.add_finding("includeWhen", "must not be set together with condition, which has the same meaning")
         loop = compile_loop(entry.data.get("forEach"), entry.data.get("var"), entry.path, scope)
         loop_scope = compile_loop(entry.data.get("forEach"), entry.data.get("var"), entry.path, operation_scope).scope
         target = compile_template(entry.data.get("target"), (*entry.path, "target"), loop.scope)
         target_result = read_patch_target_template(entry.data.get("target"), (*entry.path, "target"))
         findings.add_field_findings(target_result if isinstance(target_result, tuple) else (), manifest)
         condition = compile_condition(entry.data.get(field), (*entry.path, field), scope)
-        should_skip = entry.choice("onMissing", _ON_MISSING_VALUES, "error") == "skip"
+        should_skip = entry.read_choice("onMissing", _ON_MISSING_VALUES, "error") == "skip"
         places = tuple(
             _compile_operation(operation, loop_scope) for operation in _read_operations(entry, findings, manifest)
         )
@@ -233,10 +239,14 @@ def _read_patches(
 
 
 def _read_operations(entry: Spec, findings: ManifestFindings, manifest: ConfigObject) -> Iterator[OperationTemplate]:
-    if entry.has("patch") == entry.has("operations"):
+    if entry.has_value("patch") == entry.has_value("operations"):
         entry.faults.add(entry.path, "must have exactly one of the fields patch and operations")
         return
-    entries = [((*entry.path, "patch"), entry.data["patch"])] if entry.has("patch") else entry.items("operations")
+    entries = (
+        [((*entry.path, "patch"), entry.data["patch"])]
+        if entry.has_value("patch")
+        else entry.iterate_items("operations")
+    )
     for path, data in entries:
         operation = read_operation(data, path)
         if isinstance(operation, OperationTemplate):
@@ -250,28 +260,28 @@ def _compile_operation(operation: OperationTemplate, scope: TemplateScope) -> Co
     value = None if operation.op == "remove" else operation.value
     return CompiledOperation(
         operation,
-        None if path is None else compile_template(path, (*operation.at, "path"), scope),
-        None if operation.op == "remove" else compile_template(value, (*operation.at, "value"), scope),
+        None if path is None else compile_template(path, (*operation.field_path, "path"), scope),
+        None if operation.op == "remove" else compile_template(value, (*operation.field_path, "value"), scope),
     )
 
 
 def _check_unique_ids(entries: tuple[ObjectTemplate, ...], findings: ManifestFindings, *, is_required: bool) -> None:
-    seen: set[str] = set()
+    checked_ids: set[str] = set()
     for entry in entries:
         if is_required and not entry.id:
             findings.add((*entry.path, "id"), "must be a unique id")
-        elif entry.id and entry.id in seen:
+        elif entry.id and entry.id in checked_ids:
             findings.add((*entry.path, "id"), f"must be unique, and {quote_value(entry.id)} is used twice")
-        seen.add(entry.id)
+        checked_ids.add(entry.id)
 
 
 def _read_references(spec: Spec, name: str) -> Iterator[AddonReference]:
-    for entry in spec.mappings(name, ("addon", "reason")):
-        yield AddonReference(entry.text("addon", required=True), (*entry.path, "addon"), entry.text("reason"))
+    for entry in spec.iterate_mappings(name, ("addon", "reason")):
+        yield AddonReference(entry.read_text("addon", required=True), (*entry.path, "addon"), entry.read_text("reason"))
 
 
 def _read_names(spec: Spec, name: str) -> Iterator[AddonReference]:
-    for path, item in spec.items(name):
+    for path, item in spec.iterate_items(name):
         if isinstance(item, str) and item:
             yield AddonReference(item, path)
         else:

@@ -21,11 +21,11 @@ from reconciler.krm.objects import ObjectKey
 class ComponentRecords(Protocol):
     """Recorded state about the packages of components on clusters."""
 
-    def owned(self) -> Mapping[PackageLocation, PackageOwner]:
+    def get_owned_packages(self) -> Mapping[PackageLocation, PackageOwner]:
         """Return the owners of all drafted and published packages that are not about to be deleted."""
         ...
 
-    def inputs(self) -> Mapping[PackageLocation, Collection[str]]:
+    def get_recorded_inputs(self) -> Mapping[PackageLocation, Collection[str]]:
         """Return the recorded inputs of the last render of each package."""
         ...
 

@@ -69,15 +69,15 @@ class ValueHistory:
         """Drop the histories of list items, because the list was replaced."""
         self.items.clear()
 
-    def iter_steps(self, at: DataPath = ()) -> Iterator[tuple[DataPath, list[dict[str, Any]]]]:
+    def iter_steps(self, path: DataPath = ()) -> Iterator[tuple[DataPath, list[dict[str, Any]]]]:
         """Yield every path that has steps."""
         if self.steps:
-            yield at, self.steps
+            yield path, self.steps
         for key, child in self.fields.items():
-            yield from child.iter_steps((*at, key))
+            yield from child.iter_steps((*path, key))
         for index, item in enumerate(self.items):
             if item:
-                yield from item.iter_steps((*at, index))
+                yield from item.iter_steps((*path, index))
 
 
 def iter_changes(write: Write) -> Iterator[ValueChange]:

@@ -81,26 +81,26 @@ class Spec(FieldReader):
     def _refuse_unknown(self, known: Sequence[str]) -> None:
         for name in map(str, self.data):
             if name not in known and not name.startswith(EXTENSION_PREFIX):
-                self.fault(
+                self.add_finding(
                     name, f"is unknown; allowed are {', '.join(known)}{suggest_name(name, known)}", UNKNOWN_FIELD
                 )
 
-    def values(self, name: str) -> Values:
+    def read_values(self, name: str) -> Values:
         """Return a mapping whose fields another part of the code checks; {} if absent."""
-        return self.mapping(name, None).data
+        return self.read_mapping(name, None).data
 
-    def identifier(self, name: str, default: str = "") -> str:
+    def read_identifier(self, name: str, default: str = "") -> str:
         """Return an id, or the default if it is absent or not valid."""
-        text = self.text(name)
+        text = self.read_text(name)
         if self.data.get(name) == text and not ID_PATTERN.fullmatch(text):
-            self.fault(name, f"must be {ID_DESCRIPTION}, not {quote_value(text)}")
+            self.add_finding(name, f"must be {ID_DESCRIPTION}, not {quote_value(text)}")
             return default
         return text or default
 
     def reject_unsupported(self, name: str) -> None:
         """Add an error if the field is set, because its feature is not supported."""
-        if self.has(name):
-            self.fault(name, "is not supported; remove the field", FEATURE_NOT_SUPPORTED)
+        if self.has_value(name):
+            self.add_finding(name, "is not supported; remove the field", FEATURE_NOT_SUPPORTED)
 
 
 def open_spec(
@@ -126,9 +126,14 @@ def open_spec(
 
 def read_rules(spec: Spec) -> tuple[ValidationRule, ...]:
     """Return the rules in `validation.rules`. Their expressions are not compiled yet."""
-    entries = spec.mapping("validation", ("rules",)).mappings("rules", ("name", "expression", "message"))
+    entries = spec.read_mapping("validation", ("rules",)).iterate_mappings("rules", ("name", "expression", "message"))
     rules = [
-        ValidationRule(entry.text("name"), entry.text("expression", required=True), entry.text("message"), entry.path)
+        ValidationRule(
+            entry.read_text("name"),
+            entry.read_text("expression", required=True),
+            entry.read_text("message"),
+            entry.path,
+        )
         for entry in entries
     ]
     return tuple(rule for rule in rules if rule.expression)
@@ -136,7 +141,7 @@ def read_rules(spec: Spec) -> tuple[ValidationRule, ...]:
 
 def read_instance_id(spec: Spec) -> tuple[str, bool]:
     """Return the id of an addon instance, and whether it is set explicitly."""
-    return spec.identifier("instanceId", DEFAULT_INSTANCE), spec.has("instanceId")
+    return spec.read_identifier("instanceId", DEFAULT_INSTANCE), spec.has_value("instanceId")
 
 
 def read_label_text(manifest: ConfigObject, name: str) -> str:
@@ -166,17 +171,17 @@ _ALLOWED_ADDON_FIELDS = ("name", "description", "defaults", "presets")
 def read_component_type(manifest: ConfigObject) -> tuple[ComponentType | None, tuple[Finding, ...]]:
     """Read a component type. Return None instead of the model if it has errors."""
     spec, findings = open_spec(manifest, COMPONENT_TYPE_INVALID, API_VERSION, _TYPE_FIELDS)
-    reference = spec.mapping("componentDefinitionRef", ("name", "version"))
-    definition = reference.text("name", required=True)
+    reference = spec.read_mapping("componentDefinitionRef", ("name", "version"))
+    definition = reference.read_text("name", required=True)
     platform_addons = tuple(_read_platform_addons(spec))
-    developer_addons = tuple(_read_allowed_addons(spec.mapping("developerAddons", ("allowed",))))
+    developer_addons = tuple(_read_allowed_addons(spec.read_mapping("developerAddons", ("allowed",))))
     flattened_name = manifest.annotations.get(FLATTEN_ANNOTATION, "")
     if flattened_name and (error := validate_dns_subdomain(flattened_name)):
         findings.add(("metadata", "annotations", FLATTEN_ANNOTATION), f"must be a valid object name: {error}")
     model = ComponentType(
         manifest,
         definition,
-        reference.text("version"),
+        reference.read_text("version"),
         platform_addons,
         developer_addons,
         read_rules(spec),
@@ -186,22 +191,26 @@ def read_component_type(manifest: ConfigObject) -> tuple[ComponentType | None, t
 
 
 def _read_platform_addons(spec: Spec) -> Iterator[PlatformAddon]:
-    for entry in spec.mappings("platformAddons", _PLATFORM_ADDON_FIELDS):
-        addon, (instance, is_named) = entry.text("name", required=True), read_instance_id(entry)
+    for entry in spec.iterate_mappings("platformAddons", _PLATFORM_ADDON_FIELDS):
+        addon, (instance, is_named) = entry.read_text("name", required=True), read_instance_id(entry)
         yield PlatformAddon(
-            AddonInstance(addon, instance), entry.values("config"), entry.path, is_named, entry.data.get("condition")
+            AddonInstance(addon, instance),
+            entry.read_values("config"),
+            entry.path,
+            is_named,
+            entry.data.get("condition"),
         )
 
 
 def _read_allowed_addons(spec: Spec) -> Iterator[AllowedAddon]:
-    seen: set[str] = set()
-    for entry in spec.mappings("allowed", _ALLOWED_ADDON_FIELDS):
-        name = entry.text("name", required=True)
-        if name in seen:
-            entry.fault("name", f"must be unique, and {quote_value(name)} is used twice")
-        seen.add(name)
+    checked_names: set[str] = set()
+    for entry in spec.iterate_mappings("allowed", _ALLOWED_ADDON_FIELDS):
+        name = entry.read_text("name", required=True)
+        if name in checked_names:
+            entry.add_finding("name", f"must be unique, and {quote_value(name)} is used twice")
+        checked_names.add(name)
         entry.reject_unsupported("presets")
-        yield AllowedAddon(name, entry.values("defaults"), entry.path, entry.text("description"))
+        yield AllowedAddon(name, entry.read_values("defaults"), entry.path, entry.read_text("description"))
 
 
 _COMPONENT_FIELDS = ("componentDefinition", "parameters", "addons")
@@ -219,27 +228,27 @@ def read_component(manifest: ConfigObject) -> tuple[Component | None, tuple[Find
         return (None if findings.findings else Component(manifest, spec.data)), findings.all_findings
     spec, findings = open_spec(manifest, COMPONENT_INVALID, API_VERSION, _COMPONENT_FIELDS, validate_name_segment)
     check_namespace(manifest, findings)
-    definition, addons = spec.text("componentDefinition", required=True), tuple(_read_listed_addons(spec))
-    model = Component(manifest, spec.values("parameters"), definition, addons)
+    definition, addons = spec.read_text("componentDefinition", required=True), tuple(_read_listed_addons(spec))
+    model = Component(manifest, spec.read_values("parameters"), definition, addons)
     return (None if findings.findings else model), findings.all_findings
 
 
 def _read_listed_addons(spec: Spec) -> Iterator[ListedAddon]:
-    for entry in spec.mappings("addons", ("name", "instanceId", "config")):
-        addon, (instance, is_named) = entry.text("name", required=True), read_instance_id(entry)
-        yield ListedAddon(AddonInstance(addon, instance), entry.values("config"), entry.path, is_named)
+    for entry in spec.iterate_mappings("addons", ("name", "instanceId", "config")):
+        addon, (instance, is_named) = entry.read_text("name", required=True), read_instance_id(entry)
+        yield ListedAddon(AddonInstance(addon, instance), entry.read_values("config"), entry.path, is_named)
 
 
 def read_binding(manifest: ConfigObject) -> tuple[EnvBinding | None, tuple[Finding, ...]]:
     """Read an EnvBinding. Return None instead of the model if it has errors."""
     spec, findings = open_spec(manifest, ENV_BINDING_INVALID, API_VERSION, _BINDING_FIELDS)
     check_namespace(manifest, findings)
-    owner = spec.mapping("owner", ("componentName", "namespace"))
-    environment = spec.text("environment", required=True)
+    owner = spec.read_mapping("owner", ("componentName", "namespace"))
+    environment = spec.read_text("environment", required=True)
     if environment and (error := validate_name_segment(environment)):
-        spec.fault("environment", f"must be a valid environment name: {error}")
+        spec.add_finding("environment", f"must be a valid environment name: {error}")
     overrides = EnvironmentOverrides(
-        spec.values("overrides"),
+        spec.read_values("overrides"),
         _read_addon_overrides(spec, "platformAddonOverrides"),
         _read_addon_overrides(spec, "addonOverrides"),
     )
@@ -247,8 +256,8 @@ def read_binding(manifest: ConfigObject) -> tuple[EnvBinding | None, tuple[Findi
     acknowledged = manifest.annotations.get(ACK_DELETIONS, "").split(",")
     model = EnvBinding(
         manifest,
-        owner.text("componentName"),
-        owner.text("namespace") or manifest.key.namespace,
+        owner.read_text("componentName"),
+        owner.read_text("namespace") or manifest.key.namespace,
         environment,
         overrides,
         endpoints,
@@ -258,16 +267,16 @@ def read_binding(manifest: ConfigObject) -> tuple[EnvBinding | None, tuple[Findi
 
 
 def _read_endpoints(spec: Spec) -> Iterator[dict[str, object]]:
-    for entry in spec.mappings("endpoints", ("name", "host")):
+    for entry in spec.iterate_mappings("endpoints", ("name", "host")):
         for name in ("name", "host"):
-            entry.text(name)
+            entry.read_text(name)
         yield dict(entry.data)
 
 
 def _read_addon_overrides(spec: Spec, name: str) -> dict[str, object]:
     """Return overrides by addon key. Each of them must be a mapping."""
-    mapping = spec.mapping(name, None)
-    return {str(key): dict(mapping.mapping(str(key), None).data) for key in mapping.data}
+    mapping = spec.read_mapping(name, None)
+    return {str(key): dict(mapping.read_mapping(str(key), None).data) for key in mapping.data}
 
 
 _ENVIRONMENT_FIELDS = ("clusters", "clusterSelector", "context")
@@ -276,17 +285,17 @@ _ENVIRONMENT_FIELDS = ("clusters", "clusterSelector", "context")
 def read_environment(manifest: ConfigObject) -> tuple[ComponentEnvironment | None, tuple[Finding, ...]]:
     """Read an Environment. Return None instead of the model if it has errors."""
     spec, findings = open_spec(manifest, ENVIRONMENT_INVALID, RECONCILER_API_VERSION, _ENVIRONMENT_FIELDS)
-    names, selector = spec.texts("clusters"), _read_selector(spec)
-    model = ComponentEnvironment(manifest, names, selector, spec.values("context"))
+    names, selector = spec.read_texts("clusters"), _read_selector(spec)
+    model = ComponentEnvironment(manifest, names, selector, spec.read_values("context"))
     return (None if findings.findings else model), findings.all_findings
 
 
 def _read_selector(spec: Spec) -> LabelSelector | None:
-    if not spec.has("clusterSelector"):
+    if not spec.has_value("clusterSelector"):
         return None
     selector, errors = read_label_selector(spec.data["clusterSelector"])
     for error in errors:
-        spec.fault("clusterSelector", error, SELECTOR_INVALID)
+        spec.add_finding("clusterSelector", error, SELECTOR_INVALID)
     return selector
 
 
@@ -294,6 +303,6 @@ def read_build(manifest: ConfigObject) -> tuple[Build | None, tuple[Finding, ...
     """Read a Build, whose spec may contain any fields. Return None instead of the model if it has errors."""
     spec, findings = open_spec(manifest, BUILD_INVALID, RECONCILER_API_VERSION, None)
     check_namespace(manifest, findings)
-    if spec.has("workload"):
-        spec.mapping("workload", None)
+    if spec.has_value("workload"):
+        spec.read_mapping("workload", None)
     return (None if findings.findings else Build(manifest, spec.data)), findings.all_findings

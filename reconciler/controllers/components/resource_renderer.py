@@ -216,9 +216,9 @@ class ResourceRenderer:
             message = f"{instance} patches nothing: no resource matches {format_path(patch.target.path)}"
             self.findings.append(PATCH_TARGET_NOT_FOUND.finding(message, manifest.location_of((*patch.path, "target"))))
 
-    def _select_resources(self, target: PatchTarget, at: DataPath) -> list[RenderedResource]:
+    def _select_resources(self, target: PatchTarget, field_path: DataPath) -> list[RenderedResource]:
         self.patch_budget.charge_reads(
-            sum(estimate_match_cost(target, resource.data) for resource in self.resources), at
+            sum(estimate_match_cost(target, resource.data) for resource in self.resources), field_path
         )
         return [resource for resource in self.resources if is_target_match(target, resource.data, resource.id)]
 
@@ -231,7 +231,7 @@ class ResourceRenderer:
         manifest: ConfigObject,
         instance: AddonInstance,
     ) -> None:
-        at = compiled.operation.at
+        at = compiled.operation.field_path
         target_binding = (
             {"target": self.patch_budget.copy_for_expressions(resource.data, at)}
             if "target" in compiled.variables
@@ -246,10 +246,12 @@ class ResourceRenderer:
             resource.data, operation, instance, self.patch_budget, skip_missing=patch.should_skip_missing
         )
         resource.changes += (
-            ResourceChange(manifest, instance, compiled.operation.at, write, origins, patch.loop)
+            ResourceChange(manifest, instance, compiled.operation.field_path, write, origins, patch.loop)
             for write in result.writes
         )
-        self.findings += (_build_note_finding(note, resource, manifest, compiled.operation.at) for note in result.notes)
+        self.findings += (
+            _build_note_finding(note, resource, manifest, compiled.operation.field_path) for note in result.notes
+        )
 
 
 @contextmanager
@@ -275,7 +277,7 @@ def _render_target(patch: AddonPatch, bindings: VariableBindings, budget: Expres
 
 
 def _build_note_finding(
-    note: ResourceIssue, resource: RenderedResource, manifest: ConfigObject, at: DataPath
+    note: ResourceIssue, resource: RenderedResource, manifest: ConfigObject, path: DataPath
 ) -> Finding:
     """Return a note about a resource as a finding at the operation that caused it."""
-    return note.code.finding(f"{resource.key}: {note.message}", manifest.location_of(at))
+    return note.code.finding(f"{resource.key}: {note.message}", manifest.location_of(path))

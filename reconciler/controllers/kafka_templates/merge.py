@@ -149,7 +149,7 @@ def build_complete_template(properties: tuple[TemplateProperty, ...], path: Data
     template: Any = {
         template_property.name: template_property.own
         if template_property.inherited is ABSENT or template_property.source == "reset"
-        else _unite(template_property.inherited, template_property.own, "")
+        else _merge_values(template_property.inherited, template_property.own, "")
         for template_property in properties
         if template_property.own is not ABSENT
     }
@@ -158,10 +158,10 @@ def build_complete_template(properties: tuple[TemplateProperty, ...], path: Data
     return template
 
 
-def _unite(inherited: Any, own: Any, name: str) -> Any:
+def _merge_values(inherited: Any, own: Any, name: str) -> Any:
     if isinstance(inherited, dict) and isinstance(own, dict):
         updated_entries = {
-            key: _unite(inherited[key], value, key) if key in inherited else value for key, value in own.items()
+            key: _merge_values(inherited[key], value, key) if key in inherited else value for key, value in own.items()
         }
         return {**inherited, **updated_entries}
     field = NAMED_LISTS.get(name)

@@ -73,43 +73,45 @@ def read_merge_rule(rule_object: ConfigObject) -> tuple[TemplateMergeRule | None
     errors = FieldFindings(rule_object.location_of, TEMPLATE_RULE_INVALID)
     reader = FieldReader(rule_object.data, (), errors, _OBJECT_FIELDS)
     if rule_object.api_version != TEMPLATE_RULE_API_VERSION:
-        reader.fault("apiVersion", f"must be {TEMPLATE_RULE_API_VERSION}, not {quote_value(rule_object.api_version)}")
+        reader.add_finding(
+            "apiVersion", f"must be {TEMPLATE_RULE_API_VERSION}, not {quote_value(rule_object.api_version)}"
+        )
     if rule_object.key.namespace:
         errors.add(
             ("metadata", "namespace"),
             f"must be absent, not {rule_object.key.namespace}: a {TEMPLATE_RULE_KIND} has no namespace",
         )
-    spec = reader.mapping("spec", _SPEC_FIELDS)
-    parent, child = spec.mapping("parent", _SIDE_FIELDS), spec.mapping("child", _CHILD_FIELDS)
+    spec = reader.read_mapping("spec", _SPEC_FIELDS)
+    parent, child = spec.read_mapping("parent", _SIDE_FIELDS), spec.read_mapping("child", _CHILD_FIELDS)
     sides = _read_side(parent), _read_side(child)
-    label = child.text("parentLabel", required=True)
+    label = child.read_text("parentLabel", required=True)
     properties, parent_only = _read_properties(spec)
-    spec.choice("nullMeans", ("inherit",), "inherit")
-    spec.choice("emptyMeans", ("reset",), "reset")
+    spec.read_choice("nullMeans", ("inherit",), "inherit")
+    spec.read_choice("emptyMeans", ("reset",), "reset")
     if (sides[0].group, sides[0].kind) == (sides[1].group, sides[1].kind):
-        child.fault("kind", f"must differ from the parent's kind {quote_value(sides[0].kind)}")
+        child.add_finding("kind", f"must differ from the parent's kind {quote_value(sides[0].kind)}")
     if errors.findings:
         return None, tuple(errors.findings)
     return TemplateMergeRule(rule_object.key.name, *sides, label, properties, parent_only), ()
 
 
 def _read_side(fields: FieldReader) -> RuleSide:
-    group, kind = fields.text("apiGroup"), fields.text("kind", required=True)
-    label = fields.text("called") or kind.lower()
+    group, kind = fields.read_text("apiGroup"), fields.read_text("kind", required=True)
+    label = fields.read_text("called") or kind.lower()
     if (group, kind) == ("", "Secret"):
         # Status files, plans and explanations contain the result of a template.
-        fields.fault("kind", "must not be Secret, because its values must not be shown")
-    return RuleSide(group, kind, _read_path(fields), label, fields.texts("versions"))
+        fields.add_finding("kind", "must not be Secret, because its values must not be shown")
+    return RuleSide(group, kind, _read_path(fields), label, fields.read_texts("versions"))
 
 
 def _read_path(fields: FieldReader) -> DataPath:
-    text = fields.text("path", required=True)
+    text = fields.read_text("path", required=True)
     path = tuple(text.split("."))
     if text and (not all(path) or path[0] in _OBJECT_FIELDS[:3]):
         requirement = (
             "must be the path of the template, such as spec.template, outside of apiVersion, kind and metadata"
         )
-        fields.fault("path", f"{requirement}, not {quote_value(text)}")
+        fields.add_finding("path", f"{requirement}, not {quote_value(text)}")
     return path
 
 
@@ -117,16 +119,16 @@ def _read_properties(spec: FieldReader) -> tuple[tuple[str, ...], tuple[str, ...
     """Return the shared properties, and those that only the parent can have."""
     properties, parent_only = _read_names(spec, "properties"), _read_names(spec, "parentOnly")
     if not properties:
-        spec.fault("properties", "must contain the properties that parent and child share")
+        spec.add_finding("properties", "must contain the properties that parent and child share")
     for name in sorted({*properties} & {*parent_only}):
-        spec.fault("parentOnly", f"must not contain {quote_value(name)}, which is also in properties")
+        spec.add_finding("parentOnly", f"must not contain {quote_value(name)}, which is also in properties")
     return properties, parent_only
 
 
 def _read_names(fields: FieldReader, name: str) -> tuple[str, ...]:
-    names = fields.texts(name)
+    names = fields.read_texts(name)
     for duplicate in sorted({candidate for candidate in names if names.count(candidate) > 1}):
-        fields.fault(name, f"must not contain {quote_value(duplicate)} twice")
+        fields.add_finding(name, f"must not contain {quote_value(duplicate)} twice")
     return names
 
 

@@ -86,7 +86,7 @@ def _change_image(data: Any, path: DataPath, item: ImageItem) -> OverrideEffect:
         )
     after = before
     for operation in item.operations:
-        if operation.operator == "addIfAbsent" and after.component(operation.component):
+        if operation.operator == "addIfAbsent" and after.get_component(operation.component):
             message = f"addIfAbsent requires an image without {operation.component}"
             return OverrideEffect(data, (ResourceIssue(COMPONENT_PRESENT, message, path, str(after)),))
         after = _change_component(after, operation)
@@ -130,7 +130,7 @@ class ImageReference:
         tag, digest = f":{self.tag}" if self.tag else "", f"@{self.digest}" if self.digest else ""
         return f"{start}{self.repository}{tag}{digest}"
 
-    def component(self, name: ImageComponent) -> str:
+    def get_component(self, name: ImageComponent) -> str:
         """Return one component."""
         value: str = getattr(self, name.lower())
         return value

@@ -160,7 +160,7 @@ class PackageOverrider:
         matched = {policy.key: match_rules(policy, cluster, texts) for policy in valid}
         effective_texts = {policy.key: find_effective_texts(policy, cluster, texts) for policy in valid}
         lost_policies = tuple(
-            sorted(key for key in {*previous_policies}.difference(candidate_policies) if policies.may_exist(key))
+            sorted(key for key in {*previous_policies}.difference(candidate_policies) if policies.can_exist(key))
         )
         rules = tuple((policy.rule_numbers, tuple(effective_texts[key].items())) for key, policy in matched.items())
         rule_texts = {name: text for texts in effective_texts.values() for name, text in texts.items()}
@@ -218,7 +218,7 @@ class PackageOverrider:
         )
         with_policies = tuple(resource for resource in overridden if resource.candidate_policies)
         candidates = tuple(sorted({*package_content.candidate_policies, *case.lost_policies}))
-        unreadable = tuple(filter(self._policies.may_exist, candidates))
+        unreadable = tuple(filter(self._policies.can_exist, candidates))
         return OverriddenPackage(changed, with_policies, findings, candidates, case.texts, unreadable)
 
     def _override(self, resource: _AttachedResource, case: _OverrideCase) -> OverriddenResource:

@@ -236,14 +236,14 @@ def _check_policy(
 ) -> Iterator[Finding]:
     for number, rule in enumerate(policy.rules):
         field = f"spec.overrideRules[{number}].targetClusters"
-        where = SourceLocation(
+        location = SourceLocation(
             policy.file, policy.line, str(policy.key), f"/spec/overrideRules/{number}/targetClusters"
         )
-        yield from _check_cluster_names(rule.targets, {*known, *uncertain_clusters}, field, where)
+        yield from _check_cluster_names(rule.targets, {*known, *uncertain_clusters}, field, location)
         if not any(is_cluster_selected(rule.targets, cluster) for cluster in known.values()):
-            why = explain_no_cluster(rule.targets, known)
+            reason = explain_no_cluster(rule.targets, known)
             yield RULE_MATCHES_NO_CLUSTER.finding(
-                f"{field} selects no cluster, so that the rule has no effect; {why}", where
+                f"{field} selects no cluster, so that the rule has no effect; {reason}", location
             )
         if rule.rollout:
             yield from _check_waves(policy, number, rule.rollout, known, uncertain_clusters)
@@ -260,16 +260,18 @@ def _check_waves(
     for number, wave in enumerate(rollout.waves):
         field = f"spec.overrideRules[{rule}].rollout.waves[{number}]"
         pointer = f"/spec/overrideRules/{rule}/rollout/waves/{number}"
-        where = SourceLocation(policy.file, policy.line, str(policy.key), pointer)
-        yield from _check_cluster_names(wave, {*known, *uncertain_clusters}, field, where)
+        location = SourceLocation(policy.file, policy.line, str(policy.key), pointer)
+        yield from _check_cluster_names(wave, {*known, *uncertain_clusters}, field, location)
         if number not in in_use:
             message = f"{field} selects no cluster that is not in an earlier wave, and is skipped"
-            yield WAVE_MATCHES_NO_CLUSTER.finding(message, where)
+            yield WAVE_MATCHES_NO_CLUSTER.finding(message, location)
 
 
 def _check_cluster_names(
-    targets: ClusterSelection, known: Collection[str], field: str, where: SourceLocation
+    targets: ClusterSelection, known: Collection[str], field: str, location: SourceLocation
 ) -> Iterator[Finding]:
     for name in dict.fromkeys((*targets.clusters, *targets.excluded_clusters)):
         if name not in known:
-            yield UNKNOWN_CLUSTER.finding(f'{field} contains "{name}", but there is no cluster with this name', where)
+            yield UNKNOWN_CLUSTER.finding(
+                f'{field} contains "{name}", but there is no cluster with this name', location
+            )

@@ -46,7 +46,7 @@ class OverridePolicies:
     is_complete: bool = True
     selectors: Mapping[ObjectKey, tuple[ResourceSelector, ...]] = field(default_factory=dict)
 
-    def may_exist(self, key: ObjectKey) -> bool:
+    def can_exist(self, key: ObjectKey) -> bool:
         """Return whether a policy is unknown and may be in a file that could not be read."""
         return not self.is_complete and not (key in self.valid or key in self.invalid or key in self.duplicates)
 
@@ -76,8 +76,8 @@ def read_override_policies(catalog: Catalog) -> OverridePolicies:
     findings: list[Finding] = []
     for kind in _KINDS:
         for policy_object in catalog.objects_of_kind(KUBEADMIRAL_GROUP, kind):
-            policy, faults = read_override_policy(policy_object)
-            findings += faults
+            policy, errors = read_override_policy(policy_object)
+            findings += errors
             if policy:
                 sound[_get_policy_key(policy_object)] = policy
             else:
@@ -118,11 +118,13 @@ def read_override_policy(policy_object: ConfigObject) -> tuple[OverridePolicy | 
     errors = FieldFindings(policy_object.location_of, POLICY_INVALID)
     reader = FieldReader(policy_object.data, (), errors, _OBJECT_FIELDS)
     if policy_object.api_version != KUBEADMIRAL_API_VERSION:
-        reader.fault("apiVersion", f"must be {KUBEADMIRAL_API_VERSION}, not {quote_value(policy_object.api_version)}")
+        reader.add_finding(
+            "apiVersion", f"must be {KUBEADMIRAL_API_VERSION}, not {quote_value(policy_object.api_version)}"
+        )
     _check_namespace(policy_object, errors)
-    if not reader.has("spec"):
-        reader.fault("spec", "must be a mapping")
-    spec = reader.mapping("spec", _SPEC_FIELDS)
+    if not reader.has_value("spec"):
+        reader.add_finding("spec", "must be a mapping")
+    spec = reader.read_mapping("spec", _SPEC_FIELDS)
     read_selectors(spec, _get_policy_namespace(policy_object))
     rules = read_override_rules(spec)
     if errors.findings:
@@ -140,7 +142,11 @@ def read_policy_selectors(policy_object: ConfigObject) -> tuple[ResourceSelector
     errors, namespace = FieldFindings(policy_object.location_of, POLICY_INVALID), _get_policy_namespace(policy_object)
     spec = FieldReader(policy_object.data.get("spec"), ("spec",), errors, None)
     selectors = read_selectors(spec, namespace)
-    return (ResourceSelector(namespace=namespace),) if errors.findings and spec.has("resourceSelectors") else selectors
+    return (
+        (ResourceSelector(namespace=namespace),)
+        if errors.findings and spec.has_value("resourceSelectors")
+        else selectors
+    )
 
 
 def _get_policy_namespace(policy_object: ConfigObject) -> str:
@@ -160,29 +166,29 @@ def _check_namespace(policy_object: ConfigObject, errors: FieldFindings) -> None
 def read_selectors(spec: FieldReader, namespace: str) -> tuple[ResourceSelector, ...]:
     """Return the selectors of a policy in `namespace` ("" for a cluster policy); no selectors select nothing."""
     return tuple(
-        _read_selector(selector, namespace) for selector in spec.mappings("resourceSelectors", _SELECTOR_FIELDS)
+        _read_selector(selector, namespace) for selector in spec.iterate_mappings("resourceSelectors", _SELECTOR_FIELDS)
     )
 
 
 def _read_selector(selector: FieldReader, namespace: str) -> ResourceSelector:
-    group, _ = split_api_version(selector.text("apiVersion", required=True))
+    group, _ = split_api_version(selector.read_text("apiVersion", required=True))
     kind, name, written_namespace = (
-        selector.text("kind", required=True),
-        selector.text("name"),
-        selector.text("namespace"),
+        selector.read_text("kind", required=True),
+        selector.read_text("name"),
+        selector.read_text("namespace"),
     )
     if namespace and written_namespace not in ("", namespace):
-        selector.fault(
+        selector.add_finding(
             "namespace",
             f"must be {namespace}, the namespace of the policy, or absent, not {quote_value(written_namespace)}",
         )
-    if name and selector.has("labelSelector"):
-        selector.fault("labelSelector", "must be absent if there is a name")
+    if name and selector.has_value("labelSelector"):
+        selector.add_finding("labelSelector", "must be absent if there is a name")
     labels, faults = read_label_selector(selector.data.get("labelSelector"))
     for fault in faults:
-        selector.fault("labelSelector", f"must be a label selector: {fault}")
+        selector.add_finding("labelSelector", f"must be a label selector: {fault}")
     return ResourceSelector(
-        group, kind, namespace or written_namespace, name, labels if selector.has("labelSelector") else None
+        group, kind, namespace or written_namespace, name, labels if selector.has_value("labelSelector") else None
     )
 
 

@@ -91,59 +91,62 @@ _MAX_CACHED_TEXTS = 1024
 
 def read_overriders(rule: FieldReader) -> tuple[tuple[Overrider, tuple[OverrideItem, ...]], ...]:
     """Return the items of a rule by overrider, in the order in which they are applied."""
-    overriders = rule.mapping("overriders", OVERRIDERS)
+    overriders = rule.read_mapping("overriders", OVERRIDERS)
     read = {
-        name: tuple(_READERS[name](item) for item in overriders.mappings(name, _FIELDS[name])) for name in OVERRIDERS
+        name: tuple(_READERS[name](item) for item in overriders.iterate_mappings(name, _FIELDS[name]))
+        for name in OVERRIDERS
     }
     return tuple((name, items) for name, items in read.items() if items)
 
 
 def _read_image(item: FieldReader) -> ImageItem:
-    if not item.has("operations"):
-        item.fault("operations", "must be a list")
-    operations = item.mappings("operations", ("imageComponent", "operator", "value"))
-    path, text = None, item.text("imagePath")
+    if not item.has_value("operations"):
+        item.add_finding("operations", "must be a list")
+    operations = item.iterate_mappings("operations", ("imageComponent", "operator", "value"))
+    path, text = None, item.read_text("imagePath")
     if text:
-        path = _pointer(item, "imagePath", text, IMAGE_PATH_INVALID)
-    return ImageItem(item.texts("containerNames"), path, tuple(map(_read_image_operation, operations)))
+        path = _read_pointer(item, "imagePath", text, IMAGE_PATH_INVALID)
+    return ImageItem(item.read_texts("containerNames"), path, tuple(map(_read_image_operation, operations)))
 
 
 def _read_image_operation(operation: FieldReader) -> ImageOperation:
-    component = cast("ImageComponent", operation.choice("imageComponent", COMPONENTS))
-    operator = cast("ImageOperator", operation.choice("operator", IMAGE_OPERATORS, "overwrite", OPERATOR_UNSUPPORTED))
-    value = operation.text("value")
+    component = cast("ImageComponent", operation.read_choice("imageComponent", COMPONENTS))
+    operator = cast(
+        "ImageOperator", operation.read_choice("operator", IMAGE_OPERATORS, "overwrite", OPERATOR_UNSUPPORTED)
+    )
+    value = operation.read_text("value")
     if operator != "delete":
         if operation.data.get("value") in (None, ""):
-            operation.fault(
+            operation.add_finding(
                 "value", f"must not be empty for {operator}; use delete to remove {component}", VALUE_REQUIRED
             )
         elif value and component == "Tag" and (fault := validate_tag(value)):
-            operation.fault("value", f"{fault}, not {quote_value(value)}", TAG_INVALID)
+            operation.add_finding("value", f"{fault}, not {quote_value(value)}", TAG_INVALID)
         elif value and component == "Digest" and (fault := validate_digest(value)):
-            operation.fault("value", f"{fault}, not {quote_value(value)}", DIGEST_INVALID)
+            operation.add_finding("value", f"{fault}, not {quote_value(value)}", DIGEST_INVALID)
     return ImageOperation(component, operator, value)
 
 
 def _read_list(item: FieldReader) -> ListItem:
     item.require("value", "a list of strings", VALUE_REQUIRED)
-    container, value = item.text("containerName", required=True), item.texts("value")
-    operator = cast("ListOperator", item.choice("operator", LIST_OPERATORS, "overwrite", OPERATOR_UNSUPPORTED))
+    container, value = item.read_text("containerName", required=True), item.read_texts("value")
+    operator = cast("ListOperator", item.read_choice("operator", LIST_OPERATORS, "overwrite", OPERATOR_UNSUPPORTED))
     if operator == "append" and item.data.get("value") == []:
-        item.fault("value", "must not be empty for append", VALUE_REQUIRED)
+        item.add_finding("value", "must not be empty for append", VALUE_REQUIRED)
     return ListItem(container, operator, value)
 
 
 def _read_env(item: FieldReader) -> EnvItem:
     item.require("value", "a list of variables", VALUE_REQUIRED)
-    container, operator = item.text("containerName", required=True), _map_operator(item)
+    container, operator = item.read_text("containerName", required=True), _map_operator(item)
     # A variable may have other fields, because newer versions of Kubernetes define more of them.
     entries = []
-    for entry in item.mappings("value", None):
-        entry.text("name", required=True)
-        entry.text("value")
+    for entry in item.iterate_mappings("value", None):
+        entry.read_text("name", required=True)
+        entry.read_text("value")
         entries.append(entry.data)
     if operator == "addIfAbsent" and item.data.get("value") == []:
-        item.fault("value", "must not be empty for addIfAbsent", VALUE_REQUIRED)
+        item.add_finding("value", "must not be empty for addIfAbsent", VALUE_REQUIRED)
     return EnvItem(container, operator, tuple(entries))
 
 
@@ -157,22 +160,22 @@ def _read_annotations(item: FieldReader) -> MapItem:
 
 def _read_map(item: FieldReader, fault_of: Callable[[str, str], str | None]) -> MapItem:
     item.require("value", "a mapping of strings", VALUE_REQUIRED)
-    operator, value = _map_operator(item), item.string_map("value")
+    operator, value = _map_operator(item), item.read_string_map("value")
     if operator == "addIfAbsent" and item.data.get("value") == {}:
-        item.fault("value", "must not be empty for addIfAbsent", VALUE_REQUIRED)
+        item.add_finding("value", "must not be empty for addIfAbsent", VALUE_REQUIRED)
     for key, text in value.items() if operator != "delete" else ():
         if fault := fault_of(key, text):
-            item.fault("value", f"must be valid: {fault}")
+            item.add_finding("value", f"must be valid: {fault}")
     return MapItem(operator, value)
 
 
 def _read_field(item: FieldReader) -> FieldItem:
-    path = _pointer(item, "fieldPath", item.text("fieldPath"), FIELD_PATH_INVALID)
+    path = _read_pointer(item, "fieldPath", item.read_text("fieldPath"), FIELD_PATH_INVALID)
     written = [name for name in TEXT_FORMATS if item.data.get(name)]
     if len(written) != 1:
         item.faults.add(item.path, f"must have exactly one of {', '.join(TEXT_FORMATS)}, with operations in it")
     name = written[0] if written else TEXT_FORMATS[0]
-    operations = item.mappings(name, ("operator", "subPath", "value"))
+    operations = item.iterate_mappings(name, ("operator", "subPath", "value"))
     return FieldItem(
         path, cast("TextFormat", name), tuple(_read_operation(operation, "subPath") for operation in operations)
     )
@@ -180,33 +183,33 @@ def _read_field(item: FieldReader) -> FieldItem:
 
 def _read_patch(item: FieldReader) -> PatchItem:
     if item.data.get("path") in FORBIDDEN_PATHS:
-        item.fault("path", f"must not be one of {', '.join(FORBIDDEN_PATHS)}", FORBIDDEN_PATH)
+        item.add_finding("path", f"must not be one of {', '.join(FORBIDDEN_PATHS)}", FORBIDDEN_PATH)
     return _read_operation(item, "path")
 
 
 def _read_operation(item: FieldReader, field: str) -> PatchItem:
-    operator = cast("PatchOperator", item.choice("operator", PATCH_OPERATORS, "replace", OPERATOR_UNSUPPORTED))
-    path = _pointer(item, field, item.text(field), PATCH_PATH_INVALID)
+    operator = cast("PatchOperator", item.read_choice("operator", PATCH_OPERATORS, "replace", OPERATOR_UNSUPPORTED))
+    path = _read_pointer(item, field, item.read_text(field), PATCH_PATH_INVALID)
     if operator == "remove":
         return PatchItem(operator, path)
     if "value" not in item.data and item.data.get("operator") in (None, "", operator):
-        item.fault("value", f"is required for {operator}; null is allowed", PATCH_VALUE_MISSING)
+        item.add_finding("value", f"is required for {operator}; null is allowed", PATCH_VALUE_MISSING)
     return PatchItem(operator, path, item.data.get("value", ABSENT))
 
 
-def _pointer(item: FieldReader, name: str, text: str, code: Any) -> tuple[str, ...]:
+def _read_pointer(item: FieldReader, name: str, text: str, code: Any) -> tuple[str, ...]:
     try:
         path = parse_pointer(text)
     except PointerError as error:
-        item.fault(name, f"must be a JSON pointer: {error}", code)
+        item.add_finding(name, f"must be a JSON pointer: {error}", code)
         return ()
     if not path:
-        item.fault(name, "must start with /: a patch of the whole document is not allowed", code)
+        item.add_finding(name, "must start with /: a patch of the whole document is not allowed", code)
     return path
 
 
 def _map_operator(item: FieldReader) -> MapOperator:
-    return cast("MapOperator", item.choice("operator", MAP_OPERATORS, "overwrite", OPERATOR_UNSUPPORTED))
+    return cast("MapOperator", item.read_choice("operator", MAP_OPERATORS, "overwrite", OPERATOR_UNSUPPORTED))
 
 
 _READERS: Mapping[Overrider, Callable[[FieldReader], OverrideItem]] = {
@@ -223,7 +226,7 @@ _READERS: Mapping[Overrider, Callable[[FieldReader], OverrideItem]] = {
 
 def read_override_rules(spec: FieldReader) -> tuple[OverrideRule, ...]:
     """Return the rules of a spec; a policy without rules is valid and has no effect."""
-    rule_readers = [*spec.mappings("overrideRules", _RULE_FIELDS)]
+    rule_readers = [*spec.iterate_mappings("overrideRules", _RULE_FIELDS)]
     rules = tuple(map(_read_written_rule, rule_readers))
     _check_names(rule_readers)
     return rules
@@ -236,9 +239,9 @@ def read_rule_text(text: str) -> OverrideRule | None:
         data = json.loads(text)
     except (ValueError, RecursionError):
         return None
-    faults = _create_unlocated_findings()
-    rule = _read_rule(FieldReader(data, (), faults, _TEXT_FIELDS))
-    return None if faults.findings or data is None else replace(rule, text=text)
+    errors = _create_unlocated_findings()
+    rule = _read_rule(FieldReader(data, (), errors, _TEXT_FIELDS))
+    return None if errors.findings or data is None else replace(rule, text=text)
 
 
 def resolve_rule(rule: OverrideRule, number: int, cluster: Cluster) -> OverrideRule | tuple[ResourceIssue, ...]:
@@ -254,9 +257,9 @@ def resolve_rule(rule: OverrideRule, number: int, cluster: Cluster) -> OverrideR
             )
             for variable in unresolved
         )
-    faults = _create_unlocated_findings()
-    overriders = read_overriders(FieldReader({"overriders": data}, path, faults, None))
-    messages = (f"on {cluster.name}, {variable.message}" for variable in faults.findings)
+    errors = _create_unlocated_findings()
+    overriders = read_overriders(FieldReader({"overriders": data}, path, errors, None))
+    messages = (f"on {cluster.name}, {variable.message}" for variable in errors.findings)
     return tuple(ResourceIssue(VARIABLE_UNRESOLVED, message) for message in messages) or replace(
         rule, overriders=overriders
     )
@@ -285,11 +288,13 @@ def _format_rule_text(rule: Any) -> str:
 
 
 def _read_name(rule: FieldReader) -> str:
-    name = rule.text("name", required=rule.has("name"))
+    name = rule.read_text("name", required=rule.has_value("name"))
     if name and (fault := validate_dns_label(name)):
-        rule.fault("name", f"must be a DNS label: {fault}")
+        rule.add_finding("name", f"must be a DNS label: {fault}")
     elif name.isdigit():
-        rule.fault("name", f"must contain a letter, not {quote_value(name)}: a number identifies rules without a name")
+        rule.add_finding(
+            "name", f"must contain a letter, not {quote_value(name)}: a number identifies rules without a name"
+        )
     return name
 
 
@@ -298,19 +303,21 @@ def _check_names(rules: Iterable[FieldReader]) -> None:
     for rule in rules:
         name = rule.data.get("name")
         if isinstance(name, str) and name and first.setdefault(name, rule) is not rule:
-            rule.fault("name", f"must be unique: {format_path(first[name].path)} also has the name {quote_value(name)}")
+            rule.add_finding(
+                "name", f"must be unique: {format_path(first[name].path)} also has the name {quote_value(name)}"
+            )
 
 
 def _read_rollout(rule: FieldReader) -> Rollout | None:
-    if not rule.has("rollout"):
+    if not rule.has_value("rollout"):
         return None
-    rollout = rule.mapping("rollout", ("waves", "soak"))
+    rollout = rule.read_mapping("rollout", ("waves", "soak"))
     if rollout.data.get("waves") in (None, []):
-        rollout.fault("waves", "must be a list of at least one wave")
-    waves = tuple(map(read_cluster_selection, rollout.mappings("waves", CLUSTER_SELECTION_FIELDS)))
-    soak = rollout.text("soak")
+        rollout.add_finding("waves", "must be a list of at least one wave")
+    waves = tuple(map(read_cluster_selection, rollout.iterate_mappings("waves", CLUSTER_SELECTION_FIELDS)))
+    soak = rollout.read_text("soak")
     if soak and parse_duration_seconds(soak) is None:
-        rollout.fault("soak", f'must be a duration such as "10m" or "1h30m", not {quote_value(soak)}')
+        rollout.add_finding("soak", f'must be a duration such as "10m" or "1h30m", not {quote_value(soak)}')
     return Rollout(waves, soak)
 
 

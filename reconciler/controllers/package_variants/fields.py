@@ -31,7 +31,7 @@ class VariantFieldErrors:
         """Add a warning about deprecated notation."""
         self.warnings.append(message)
 
-    def all(self) -> tuple[str, ...]:
+    def list_all(self) -> tuple[str, ...]:
         """Return every error."""
         return (*self.errors, *self.unknown)
 
@@ -49,101 +49,103 @@ class VariantFieldReader:
         if data is not None and not isinstance(data, Mapping):
             errors.add(f"{path} must be a mapping")
 
-    def at(self, name: str) -> str:
+    def get_path(self, name: str) -> str:
         """Return the path of a field."""
         return f"{self.path}.{name}" if self.path else name
 
-    def has(self, name: str) -> bool:
+    def has_value(self, name: str) -> bool:
         """Return whether a field has a value other than null."""
         return self.data.get(name) is not None
 
-    def raw(self, name: str) -> Any:
+    def get_value(self, name: str) -> Any:
         """Return a field's value without checks; None if absent."""
         return self.data.get(name)
 
-    def text(self, name: str) -> str:
+    def read_text(self, name: str) -> str:
         """Return a string; "" if absent."""
         value = self.data.get(name)
         if value is None or isinstance(value, str):
             return value or ""
-        self.errors.add(f"{self.at(name)} must be a string, not {format_json_value(value)}")
+        self.errors.add(f"{self.get_path(name)} must be a string, not {format_json_value(value)}")
         return ""
 
-    def optional_text(self, name: str) -> str | None:
+    def read_optional_text(self, name: str) -> str | None:
         """Return a string; None if absent. Use it for fields where "" has a meaning."""
-        return self.text(name) if self.has(name) else None
+        return self.read_text(name) if self.has_value(name) else None
 
-    def choice(self, name: str, allowed: Sequence[str], error_message: str = "") -> str | None:
+    def read_choice(self, name: str, allowed: Sequence[str], error_message: str = "") -> str | None:
         """Return one of the allowed strings; None if the value is absent, empty or not allowed."""
         value = self.data.get(name)
         for word in allowed:
             if value == word:
                 return word
         if value not in (None, ""):
-            default_message = f"{self.at(name)} can only be one of {', '.join(allowed)}, not {format_json_value(value)}"
+            default_message = (
+                f"{self.get_path(name)} can only be one of {', '.join(allowed)}, not {format_json_value(value)}"
+            )
             self.errors.add(error_message or default_message)
         return None
 
-    def fields(self, name: str) -> VariantFieldReader:
+    def read_mapping(self, name: str) -> VariantFieldReader:
         """Return a reader of the mapping in a field; empty if absent."""
-        return VariantFieldReader(self.at(name), self.data.get(name), self.errors)
+        return VariantFieldReader(self.get_path(name), self.data.get(name), self.errors)
 
-    def string_map(self, name: str) -> dict[str, str]:
+    def read_string_map(self, name: str) -> dict[str, str]:
         """Return a mapping of strings to strings; {} if absent."""
         strings = {}
-        for key, value in self.fields(name).data.items():
+        for key, value in self.read_mapping(name).data.items():
             if isinstance(key, str) and isinstance(value, str):
                 strings[key] = value
             else:
                 self.errors.add(
-                    f"{self.at(name)} must map strings to strings,"
+                    f"{self.get_path(name)} must map strings to strings,"
                     f" not {format_json_value(key)} to {format_json_value(value)}"
                 )
         return strings
 
-    def items(self, name: str) -> Iterator[tuple[str, Any]]:
+    def iterate_items(self, name: str) -> Iterator[tuple[str, Any]]:
         """Yield (path, value) of each list item; nothing if the list is absent."""
         value = self.data.get(name)
         if value is None:
             return
         if not isinstance(value, list | tuple):
-            self.errors.add(f"{self.at(name)} must be a list")
+            self.errors.add(f"{self.get_path(name)} must be a list")
             return
         for index, item in enumerate(value):
-            yield f"{self.at(name)}[{index}]", item
+            yield f"{self.get_path(name)}[{index}]", item
 
-    def entries(self, name: str) -> Iterator[VariantFieldReader]:
+    def iterate_mappings(self, name: str) -> Iterator[VariantFieldReader]:
         """Yield a reader of each mapping in a list."""
-        for path, item in self.items(name):
+        for path, item in self.iterate_items(name):
             yield VariantFieldReader(path, {} if item is None else item, self.errors)
 
-    def texts(self, name: str) -> tuple[str, ...]:
+    def read_texts(self, name: str) -> tuple[str, ...]:
         """Return a list of strings."""
         strings = []
-        for path, item in self.items(name):
+        for path, item in self.iterate_items(name):
             if isinstance(item, str):
                 strings.append(item)
             else:
                 self.errors.add(f"{path} must be a string, not {format_json_value(item)}")
         return tuple(strings)
 
-    def one_or_many(self, name: str) -> VariantFieldReader:
+    def convert_to_list(self, name: str) -> VariantFieldReader:
         """Return this reader with a mapping at `name` read as a list with one item, with a warning."""
         if not isinstance(self.data.get(name), Mapping):
             return self
-        self.errors.warn(f"{self.at(name)} is written as a mapping and read as a list of one")
-        return self.replaced({name: [self.data[name]]})
+        self.errors.warn(f"{self.get_path(name)} is written as a mapping and read as a list of one")
+        return self.replace_fields({name: [self.data[name]]})
 
-    def replaced(self, changes: Mapping[str, Any]) -> VariantFieldReader:
+    def replace_fields(self, changes: Mapping[str, Any]) -> VariantFieldReader:
         """Return a reader with changed fields; a change to None removes a field."""
         data = {name: value for name, value in {**self.data, **changes}.items() if value is not None}
         return VariantFieldReader(self.path, data, self.errors)
 
-    def refuse_unknown(self, *known: str) -> None:
+    def report_unknown_fields(self, *known: str) -> None:
         """Add an error for every unknown field."""
         unknown = (name for name in self.data if name not in known)
         self.errors.unknown += [
-            f'unknown field "{self.at(str(name))}" (allowed: {", ".join(known)})' for name in unknown
+            f'unknown field "{self.get_path(str(name))}" (allowed: {", ".join(known)})' for name in unknown
         ]
 
 

@@ -27,15 +27,15 @@ from reconciler.packages.kptfile import KPTFILE, Kptfile, KptfileMetadata, read_
 class UpstreamRepositories(Protocol):
     """The upstream repositories of one pass."""
 
-    def refs(self, repository: Repository) -> UpstreamRefs | str:
+    def get_refs(self, repository: Repository) -> UpstreamRefs | str:
         """Return a Repository's refs, or the reason why it is unreadable now."""
         ...
 
-    def url(self, repository: Repository) -> str:
+    def get_url(self, repository: Repository) -> str:
         """Return the remote's address in this pass."""
         ...
 
-    def seconds(self, repository: Repository, commit: CommitId) -> int:
+    def get_commit_seconds(self, repository: Repository, commit: CommitId) -> int:
         """Return a commit's date in seconds since 1970."""
         ...
 
@@ -94,7 +94,7 @@ class UpstreamResolver:
         if not isinstance(resolution, ResolvedRevision):
             return resolution
         repository = self._inputs.repositories[namespace, upstream.repo]
-        refs = self._inputs.upstreams.refs(repository)
+        refs = self._inputs.upstreams.get_refs(repository)
         assert not isinstance(refs, str), "the repository was readable when the upstream was resolved"
         return find_revision(resolution, upstream.tag, _select_repository_fields(repository), refs)
 
@@ -116,15 +116,15 @@ class UpstreamResolver:
             return UnresolvedUpstream(
                 "UpstreamNotFound", explain_missing_repository(self._inputs.repositories, namespace, upstream.repo)
             )
-        refs = self._inputs.upstreams.refs(repository)
+        refs = self._inputs.upstreams.get_refs(repository)
         if isinstance(refs, str):
             return UnreachableUpstream(refs)
         return resolve_upstream(upstream, _select_repository_fields(repository), refs)
 
     def _read_metadata(self, namespace: str, revision: ResolvedRevision) -> KptfileMetadata:
-        refs = self._inputs.upstreams.refs(self._inputs.repositories[namespace, revision.repository])
+        refs = self._inputs.upstreams.get_refs(self._inputs.repositories[namespace, revision.repository])
         assert not isinstance(refs, str), "the repository was readable when the upstream was resolved"
-        content = refs.file(revision.commit, f"{revision.directory}/{KPTFILE}")
+        content = refs.read_file(revision.commit, f"{revision.directory}/{KPTFILE}")
         kptfile = read_kptfile(content) if content else ()
         return kptfile.model.metadata if isinstance(kptfile, Kptfile) else KptfileMetadata()
 

@@ -65,8 +65,8 @@ class SetContextStep:
 
     def apply(self, files: FileTree, view: CatalogView, earlier: PreviousRender | None) -> MutationResult:
         """Return the package with its context changed."""
-        kept = _find_kept_keys(files, earlier) if earlier else {}
-        data = {**kept, **self.changes.data}
+        existing_data = _find_kept_keys(files, earlier) if earlier else {}
+        data = {**existing_data, **self.changes.data}
         remove_keys = self.changes.remove_keys
         new_data = {key: value for key, value in data.items() if key not in remove_keys}
         changed, findings = update_package_context(files, new_data, remove_keys, self.package)

@@ -150,9 +150,9 @@ def _get_target(owner: PackageOwner, spec: PackageVariantSpec) -> PackageTarget:
 def _build_upstream(namespace: str, revision: ResolvedRevision, inputs: PackageVariantInputs) -> UpstreamPackage:
     repository = inputs.repositories[namespace, revision.repository]
     return UpstreamPackage(
-        namespace, revision.repository, inputs.upstreams.url(repository), format_kptfile_url(repository.url),
+        namespace, revision.repository, inputs.upstreams.get_url(repository), format_kptfile_url(repository.url),
         revision.directory, revision.package, revision.ref, revision.commit, revision.tree,
-        inputs.upstreams.seconds(repository, revision.commit), revision.is_floating,
+        inputs.upstreams.get_commit_seconds(repository, revision.commit), revision.is_floating,
     )  # fmt: skip
 
 

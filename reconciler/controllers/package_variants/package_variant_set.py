@@ -327,8 +327,8 @@ def _iterate_inputs(expansion: SetExpansion, view: _SetView) -> Iterator[Hashabl
         yield resolution
         if isinstance(resolution, ResolvedRevision):
             repository = inputs.repositories[namespace, resolution.repository]
-            seconds = inputs.upstreams.seconds(repository, resolution.commit)
-            yield (repository.url, inputs.upstreams.url(repository), seconds)
+            seconds = inputs.upstreams.get_commit_seconds(repository, resolution.commit)
+            yield (repository.url, inputs.upstreams.get_url(repository), seconds)
 
 
 def _build_guard(manifest: ConfigObject, deletions: SetDeletions) -> DeletionGuard:

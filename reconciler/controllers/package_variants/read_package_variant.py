@@ -49,12 +49,12 @@ _REVISION_LIKE = re.compile(r"v?[0-9]+")
 
 def read_upstream_aliases(upstream: VariantFieldReader) -> VariantFieldReader:
     """Return the upstream with `ref` read as `tag`."""
-    if not upstream.has("ref"):
+    if not upstream.has_value("ref"):
         return upstream
-    upstream.errors.warn(f"{upstream.at('ref')} is read as {upstream.at('tag')}")
-    if upstream.has("tag"):
+    upstream.errors.warn(f"{upstream.get_path('ref')} is read as {upstream.get_path('tag')}")
+    if upstream.has_value("tag"):
         upstream.errors.add(f"{upstream.path} may specify only one of tag and ref")
-    return upstream.replaced({"ref": None, "tag": upstream.raw("ref")})
+    return upstream.replace_fields({"ref": None, "tag": upstream.get_value("ref")})
 
 
 def read_references(upstream: VariantFieldReader) -> list[UpstreamReference]:
@@ -68,13 +68,13 @@ def count_references(upstream: VariantFieldReader) -> int:
 
     With `tagMode: rewrite` a tag and the revision beside it count as one.
     """
-    names = [name for name in ("workspaceName", "tag") if upstream.raw(name) not in (None, "")]
-    is_pair = "tag" in names and upstream.has("revision") and upstream.raw("tagMode") == TAG_MODE_REWRITE
-    return upstream.has("revision") + len(names) - is_pair
+    names = [name for name in ("workspaceName", "tag") if upstream.get_value(name) not in (None, "")]
+    is_pair = "tag" in names and upstream.has_value("revision") and upstream.get_value("tagMode") == TAG_MODE_REWRITE
+    return upstream.has_value("revision") + len(names) - is_pair
 
 
 def _read_revision(upstream: VariantFieldReader) -> UpstreamReference | None:
-    revision, path = upstream.raw("revision"), upstream.at("revision")
+    revision, path = upstream.get_value("revision"), upstream.get_path("revision")
     if revision is None:
         return None
     if isinstance(revision, bool) or not isinstance(revision, int | str):
@@ -99,17 +99,17 @@ def _parse_revision(text: str, path: str, errors: VariantFieldErrors) -> Upstrea
 
 
 def _read_workspace(upstream: VariantFieldReader) -> UpstreamReference | None:
-    name = upstream.text("workspaceName")
+    name = upstream.read_text("workspaceName")
     if name and (error := validate_workspace_name(name)):
-        upstream.errors.add(f"{upstream.at('workspaceName')} is invalid: {error}")
+        upstream.errors.add(f"{upstream.get_path('workspaceName')} is invalid: {error}")
         return None
     return WorkspaceReference(name) if name else None
 
 
 def _read_tag(upstream: VariantFieldReader) -> UpstreamReference | None:
-    name = upstream.text("tag")
+    name = upstream.read_text("tag")
     if error := name and _validate_tag(name):
-        upstream.errors.add(f"{upstream.at('tag')} is invalid: {error}")
+        upstream.errors.add(f"{upstream.get_path('tag')} is invalid: {error}")
         return None
     return TagReference(name) if name else None
 
@@ -123,11 +123,11 @@ def _validate_tag(name: str) -> str | None:
 
 def build_upstream(upstream: VariantFieldReader, repo: str, package: str, reference: UpstreamReference) -> UpstreamSpec:
     """Return the upstream with the fields about following its tag."""
-    mode = upstream.choice("tagMode", ("follow", TAG_MODE_REWRITE))
-    tag = upstream.raw("tag")
+    mode = upstream.read_choice("tagMode", ("follow", TAG_MODE_REWRITE))
+    tag = upstream.get_value("tag")
     if mode == TAG_MODE_REWRITE and not tag:
         upstream.errors.add(
-            f'{upstream.at("tagMode")} "{TAG_MODE_REWRITE}" needs {upstream.at("tag")}: the tag to look at'
+            f'{upstream.get_path("tagMode")} "{TAG_MODE_REWRITE}" needs {upstream.get_path("tag")}: the tag to look at'
         )
     return UpstreamSpec(
         repo, package, reference, _read_settle(upstream), str(tag or "") if mode == TAG_MODE_REWRITE else ""
@@ -135,22 +135,22 @@ def build_upstream(upstream: VariantFieldReader, repo: str, package: str, refere
 
 
 def _read_settle(upstream: VariantFieldReader) -> str:
-    policy = upstream.fields("tagPolicy")
-    policy.refuse_unknown("settle")
-    settle = policy.text("settle")
+    policy = upstream.read_mapping("tagPolicy")
+    policy.report_unknown_fields("settle")
+    settle = policy.read_text("settle")
     if settle and parse_duration_seconds(settle) is None:
         upstream.errors.add(
-            f'{policy.at("settle")} must be a duration such as "10m" or "1h30m", not {format_json_value(settle)}'
+            f'{policy.get_path("settle")} must be a duration such as "10m" or "1h30m", not {format_json_value(settle)}'
         )
     return settle
 
 
 def read_labels(fields: VariantFieldReader, name: str) -> dict[str, str]:
     """Return labels of a package revision. The key that Porch computes is an error."""
-    labels = fields.string_map(name)
-    fields.errors.add(*(f"{fields.at(name)}: {error}" for error in _validate_labels(labels)))
+    labels = fields.read_string_map(name)
+    fields.errors.add(*(f"{fields.get_path(name)}: {error}" for error in _validate_labels(labels)))
     if LATEST_REVISION in labels:
-        fields.errors.add(f'{fields.at(name)} must not contain the key "{LATEST_REVISION}"')
+        fields.errors.add(f'{fields.get_path(name)} must not contain the key "{LATEST_REVISION}"')
     return labels
 
 
@@ -161,30 +161,30 @@ def _validate_labels(labels: Mapping[str, str]) -> Iterator[str]:
 
 def read_annotations(fields: VariantFieldReader, name: str) -> dict[str, str]:
     """Return annotations of a package revision."""
-    annotations = fields.string_map(name)
+    annotations = fields.read_string_map(name)
     messages = (validate_annotation_key(key) for key in annotations)
-    fields.errors.add(*(f"{fields.at(name)}: {message}" for message in messages if message))
+    fields.errors.add(*(f"{fields.get_path(name)}: {message}" for message in messages if message))
     return annotations
 
 
 def read_function(entry: VariantFieldReader) -> PipelineFunction:
     """Return one pipeline entry and add its errors."""
     function = PipelineFunction(
-        image=entry.text("image"),
-        exec=entry.text("exec"),
-        name=entry.text("name"),
-        tag=entry.text("tag"),
-        config_path=entry.text("configPath"),
-        config_map=entry.string_map("configMap"),
+        image=entry.read_text("image"),
+        exec=entry.read_text("exec"),
+        name=entry.read_text("name"),
+        tag=entry.read_text("tag"),
+        config_path=entry.read_text("configPath"),
+        config_map=entry.read_string_map("configMap"),
         selectors=_read_selectors(entry, "selectors"),
         exclude=_read_selectors(entry, "exclude"),
     )
     if not function.image and not function.exec:
-        entry.errors.add(f"{entry.at('image')} must not be empty")
+        entry.errors.add(f"{entry.get_path('image')} must not be empty")
     if function.image and function.exec:
         entry.errors.add(f"{entry.path} may specify only one of image and exec")
     if "." in function.name:
-        entry.errors.add(f"{entry.at('name')} must not contain '.'")
+        entry.errors.add(f"{entry.get_path('name')} must not contain '.'")
     return function
 
 
@@ -195,22 +195,24 @@ def read_function_config(entry: VariantFieldReader, function: PipelineFunction, 
 
 
 def _read_selectors(entry: VariantFieldReader, name: str) -> tuple[dict[str, object], ...]:
-    return tuple(_read_selector(selector) for selector in entry.entries(name))
+    return tuple(_read_selector(selector) for selector in entry.iterate_mappings(name))
 
 
 def _read_selector(selector: VariantFieldReader) -> dict[str, object]:
-    selector.refuse_unknown(*_SELECTOR_FIELDS)
+    selector.report_unknown_fields(*_SELECTOR_FIELDS)
     values: dict[str, object] = {}
     for name in _SELECTOR_FIELDS:
-        if selector.has(name):
-            values[name] = selector.string_map(name) if name in ("labels", "annotations") else selector.text(name)
+        if selector.has_value(name):
+            values[name] = (
+                selector.read_string_map(name) if name in ("labels", "annotations") else selector.read_text(name)
+            )
     return values
 
 
 def read_merge_choices(fields: VariantFieldReader) -> tuple[UpdateStrategy | None, ConflictPolicy | None]:
     """Return updateStrategy and conflictPolicy; None if the Kptfile or the settings decide."""
-    strategy = fields.choice("updateStrategy", UPDATE_STRATEGIES)
-    conflicts = fields.choice("conflictPolicy", CONFLICT_POLICIES)
+    strategy = fields.read_choice("updateStrategy", UPDATE_STRATEGIES)
+    conflicts = fields.read_choice("conflictPolicy", CONFLICT_POLICIES)
     return cast("UpdateStrategy | None", strategy), cast("ConflictPolicy | None", conflicts)
 
 
@@ -237,39 +239,39 @@ def read_package_variant(data: Mapping[str, Any]) -> ReadVariant:
     version = data.get("apiVersion")
     if version != VARIANT_API_VERSION:
         errors.add(f"unsupported PackageVariant apiVersion {version}; use v1alpha1")
-        return ReadVariant(None, errors.all(), ())
+        return ReadVariant(None, errors.list_all(), ())
     spec = _read_spec(VariantFieldReader("spec", data.get("spec"), errors))
     reader = VariantFieldReader("", data, errors)
-    reader.refuse_unknown(*OBJECT_FIELDS)
+    reader.report_unknown_fields(*OBJECT_FIELDS)
     read_name(reader)
-    return ReadVariant(None if errors.all() else spec, errors.all(), tuple(errors.warnings))
+    return ReadVariant(None if errors.list_all() else spec, errors.list_all(), tuple(errors.warnings))
 
 
 def read_variant_spec(spec: Mapping[str, Any]) -> ReadVariant:
     """Read a spec without its object: the result of a set's template, before it has a name."""
     errors = VariantFieldErrors()
     variant_spec = _read_spec(VariantFieldReader("spec", spec, errors))
-    return ReadVariant(None if errors.all() else variant_spec, errors.all(), tuple(errors.warnings))
+    return ReadVariant(None if errors.list_all() else variant_spec, errors.list_all(), tuple(errors.warnings))
 
 
 def read_name(reader: VariantFieldReader) -> None:
     """Add an error for a name that is invalid in Kubernetes."""
-    if error := validate_dns_subdomain(reader.fields("metadata").text("name")):
+    if error := validate_dns_subdomain(reader.read_mapping("metadata").read_text("name")):
         reader.errors.add(f"metadata.name is invalid: {error}")
 
 
 def _read_spec(spec: VariantFieldReader) -> PackageVariantSpec:
-    spec = spec.one_or_many("injectors")
-    spec.refuse_unknown(*_SPEC_FIELDS)
+    spec = spec.convert_to_list("injectors")
+    spec.report_unknown_fields(*_SPEC_FIELDS)
     upstream = _read_upstream(spec)
     downstream = _read_downstream(spec)
     _check_packages(spec, upstream, downstream)
     adoption, deletion = _read_policies(spec)
     labels = read_labels(spec, "labels")
     annotations = read_annotations(spec, "annotations")
-    context = _read_context(spec.fields("packageContext"))
-    pipeline = _read_pipeline(spec.fields("pipeline"))
-    injectors = tuple(_read_injector(entry) for entry in spec.entries("injectors"))
+    context = _read_context(spec.read_mapping("packageContext"))
+    pipeline = _read_pipeline(spec.read_mapping("pipeline"))
+    injectors = tuple(_read_injector(entry) for entry in spec.iterate_mappings("injectors"))
     strategy, conflicts = read_merge_choices(spec)
     return PackageVariantSpec(
         upstream=upstream,
@@ -287,11 +289,11 @@ def _read_spec(spec: VariantFieldReader) -> PackageVariantSpec:
 
 
 def _read_upstream(spec: VariantFieldReader) -> UpstreamSpec:
-    if not spec.has("upstream"):
+    if not spec.has_value("upstream"):
         spec.errors.add("missing required field spec.upstream")
         return UpstreamSpec("", "", BranchHeadReference())
-    upstream = read_upstream_aliases(spec.fields("upstream"))
-    upstream.refuse_unknown(*UPSTREAM_FIELDS)
+    upstream = read_upstream_aliases(spec.read_mapping("upstream"))
+    upstream.report_unknown_fields(*UPSTREAM_FIELDS)
     repo, package = _read_required_text(upstream, "repo"), _read_required_text(upstream, "package")
     references = read_references(upstream)
     match count_references(upstream):
@@ -305,18 +307,18 @@ def _read_upstream(spec: VariantFieldReader) -> UpstreamSpec:
 
 
 def _read_downstream(spec: VariantFieldReader) -> Downstream:
-    if not spec.has("downstream"):
+    if not spec.has_value("downstream"):
         spec.errors.add("missing required field spec.downstream")
         return Downstream("", "")
-    downstream = spec.fields("downstream")
-    downstream.refuse_unknown("repo", "package")
+    downstream = spec.read_mapping("downstream")
+    downstream.report_unknown_fields("repo", "package")
     return Downstream(_read_required_text(downstream, "repo"), _read_required_text(downstream, "package"))
 
 
 def _read_required_text(fields: VariantFieldReader, name: str) -> str:
-    if fields.raw(name) in (None, ""):
-        fields.errors.add(f"missing required field {fields.at(name)}")
-    return fields.text(name)
+    if fields.get_value(name) in (None, ""):
+        fields.errors.add(f"missing required field {fields.get_path(name)}")
+    return fields.read_text(name)
 
 
 def _check_packages(spec: VariantFieldReader, upstream: UpstreamSpec, downstream: Downstream) -> None:
@@ -332,28 +334,28 @@ def _check_packages(spec: VariantFieldReader, upstream: UpstreamSpec, downstream
 
 
 def _read_policies(spec: VariantFieldReader) -> tuple[str | None, str | None]:
-    if spec.raw("adoptionPolicy") == "adopt":
+    if spec.get_value("adoptionPolicy") == "adopt":
         # Some documentation of Porch uses this alias.
         spec.errors.warn('spec.adoptionPolicy "adopt" is read as "adoptExisting"')
-        spec = spec.replaced({"adoptionPolicy": "adoptExisting"})
-    adoption = spec.choice(
+        spec = spec.replace_fields({"adoptionPolicy": "adoptExisting"})
+    adoption = spec.read_choice(
         "adoptionPolicy",
         ("adoptNone", "adoptExisting"),
         'spec.adoptionPolicy field can only be "adoptNone" or "adoptExisting"',
     )
-    deletion = spec.choice(
+    deletion = spec.read_choice(
         "deletionPolicy", ("delete", "orphan"), 'spec.deletionPolicy can only be "orphan" or "delete"'
     )
     return adoption, deletion
 
 
 def _read_context(context: VariantFieldReader) -> PackageContext:
-    context.refuse_unknown("data", "removeKeys")
-    data, remove_keys = context.string_map("data"), context.texts("removeKeys")
+    context.report_unknown_fields("data", "removeKeys")
+    data, remove_keys = context.read_string_map("data"), context.read_texts("removeKeys")
     for name, keys, value in (("data", set(data), data), ("removeKeys", set(remove_keys), list(remove_keys))):
         for key in RESERVED_KEYS:
             if key in keys:
-                invalid = f"{context.at(name)}: Invalid value: {format_json_value(value)}"
+                invalid = f"{context.get_path(name)}: Invalid value: {format_json_value(value)}"
                 context.errors.add(f'{invalid}: must not contain the key "{key}"')
     shared = sorted(set(data) & set(remove_keys))
     context.errors.add(*(f'{context.path}: key "{key}" is in both data and removeKeys' for key in shared))
@@ -361,14 +363,14 @@ def _read_context(context: VariantFieldReader) -> PackageContext:
 
 
 def _read_pipeline(pipeline: VariantFieldReader) -> PipelineSpec:
-    pipeline.refuse_unknown("mutators", "validators")
+    pipeline.report_unknown_fields("mutators", "validators")
     return PipelineSpec(_read_functions(pipeline, "mutators"), _read_functions(pipeline, "validators"))
 
 
 def _read_functions(pipeline: VariantFieldReader, name: str) -> tuple[PipelineFunction, ...]:
     functions = []
-    for entry in pipeline.entries(name):
-        entry.refuse_unknown(*FUNCTION_FIELDS)
+    for entry in pipeline.iterate_mappings(name):
+        entry.report_unknown_fields(*FUNCTION_FIELDS)
         function = read_function(entry)
         read_function_config(entry, function)
         functions.append(function)
@@ -376,9 +378,9 @@ def _read_functions(pipeline: VariantFieldReader, name: str) -> tuple[PipelineFu
 
 
 def _read_injector(entry: VariantFieldReader) -> Injector:
-    entry.refuse_unknown("group", "version", "kind", "name")
-    name = entry.text("name")
+    entry.report_unknown_fields("group", "version", "kind", "name")
+    name = entry.read_text("name")
     if not name:
-        entry.errors.add(f"{entry.at('name')} must not be empty")
-    group, version, kind = (entry.optional_text(field) for field in ("group", "version", "kind"))
+        entry.errors.add(f"{entry.get_path('name')} must not be empty")
+    group, version, kind = (entry.read_optional_text(field) for field in ("group", "version", "kind"))
     return Injector(name, group, version, kind)

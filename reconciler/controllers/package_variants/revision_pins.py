@@ -127,7 +127,7 @@ def _create_pin(
             if settling:
                 return create_pin(settling=settling), tuple(_create_settling_findings(settling, location))
             is_downgrade = isinstance(current, ResolvedRevision) and is_older(tagged.suffix, current.suffix)
-            seconds = inputs.upstreams.seconds(inputs.repositories[namespace, upstream.repo], tagged.commit)
+            seconds = inputs.upstreams.get_commit_seconds(inputs.repositories[namespace, upstream.repo], tagged.commit)
             return (
                 create_pin(
                     _format_like(written, tagged),

@@ -126,7 +126,7 @@ class _Locations:
         if repository is None:
             return None
         if repository_key not in self._urls:
-            self._urls[repository_key] = format_kptfile_url(self._inputs.upstreams.url(repository))
+            self._urls[repository_key] = format_kptfile_url(self._inputs.upstreams.get_url(repository))
         return self._urls[repository_key], repository.branch, join_path(repository.directory, target.package)
 
 

@@ -105,35 +105,35 @@ class PackageDirectory(NamedTuple):
 class UpstreamRefs(Protocol):
     """The refs of one upstream repository from a single listing. Names have no `refs/…/` prefix."""
 
-    def tag(self, name: str) -> CommitId | None:
+    def find_tag(self, name: str) -> CommitId | None:
         """Return the commit that a tag peels to."""
         ...
 
-    def branch(self, name: str) -> CommitId | None:
+    def find_branch(self, name: str) -> CommitId | None:
         """Return the head of a branch."""
         ...
 
-    def tags(self, prefix: str) -> Iterable[str]:
+    def list_tags(self, prefix: str) -> Iterable[str]:
         """Return the names of all tags with a prefix, in any order."""
         ...
 
-    def package(self, commit: CommitId, directory: str, package: str) -> PackageDirectory | None:
+    def find_package(self, commit: CommitId, directory: str, package: str) -> PackageDirectory | None:
         """Return a package's directory below `directory` ("" is the root); None if there is none."""
         ...
 
-    def file(self, commit: CommitId, path: str) -> bytes | None:
+    def read_file(self, commit: CommitId, path: str) -> bytes | None:
         """Return a file's content."""
         ...
 
-    def message(self, name: str) -> str:
+    def read_message(self, name: str) -> str:
         """Return the message of an annotated tag, or of the commit that a lightweight tag names."""
         ...
 
-    def tagged_seconds(self, name: str) -> int:
+    def read_tag_seconds(self, name: str) -> int:
         """Return the date of an annotated tag, or of the commit that a lightweight tag names."""
         ...
 
-    def changed_seconds(self, commit: CommitId, path: str) -> int:
+    def read_change_seconds(self, commit: CommitId, path: str) -> int:
         """Return the date of the last first-parent commit up to `commit` that changed a path."""
         ...
 
@@ -215,7 +215,7 @@ def resolve_upstream(
     ref = lookup.find_ref(upstream.reference)
     if isinstance(ref, UnresolvedUpstream):
         return ref
-    package = refs.package(ref.commit, repository.directory, upstream.package)
+    package = refs.find_package(ref.commit, repository.directory, upstream.package)
     if package is None or not package.has_kptfile:
         message = f"no Kptfile at {upstream.package} in {upstream.repo}@{ref.name}"
         return UnresolvedUpstream("UpstreamNotFound", message)
@@ -266,9 +266,11 @@ class _Lookup:
         """Return the date since which a reference names its commit, from Git's dates."""
         if not ref.is_tag:
             # A branch head moves with every package of its repository. Only the last change of this package counts.
-            return self.refs.changed_seconds(ref.commit, join_path(self.repository.directory, self.upstream.package))
-        tagged = self.refs.tagged_seconds(ref.name)
-        return max(tagged, self.refs.changed_seconds(*ref.channel)) if ref.channel else tagged
+            return self.refs.read_change_seconds(
+                ref.commit, join_path(self.repository.directory, self.upstream.package)
+            )
+        tagged = self.refs.read_tag_seconds(ref.name)
+        return max(tagged, self.refs.read_change_seconds(*ref.channel)) if ref.channel else tagged
 
     def explain_pending_revision(self) -> UnresolvedUpstream:
         """Return the error for `tagMode: rewrite` without a revision."""
@@ -281,7 +283,7 @@ class _Lookup:
 
     def _find_head(self) -> _FoundRef | UnresolvedUpstream:
         branch = self.repository.branch
-        commit = self.refs.branch(branch)
+        commit = self.refs.find_branch(branch)
         return (
             _FoundRef(branch, -1, commit, is_floating=True, is_tag=False) if commit else self._explain_not_found(branch)
         )
@@ -289,7 +291,7 @@ class _Lookup:
     def _find_tag(self, suffix: str, *, is_floating: bool = False) -> _FoundRef | None:
         # A slash would match tags of a package below this one.
         for name in () if "/" in suffix else (f"{prefix}/{suffix}" for prefix in self._list_tag_prefixes()):
-            if commit := self.refs.tag(name):
+            if commit := self.refs.find_tag(name):
                 return _FoundRef(name, parse_revision_number(suffix), commit, is_floating)
         return None
 
@@ -297,20 +299,20 @@ class _Lookup:
         """Return the published revision whose tag message or commit message names this workspace."""
         package = self.upstream.package
         for prefix in self._list_tag_prefixes():
-            names = self.refs.tags(f"{prefix}/")
+            names = self.refs.list_tags(f"{prefix}/")
             suffixes = sorted(
                 (name.removeprefix(f"{prefix}/") for name in names), key=get_revision_sort_key, reverse=True
             )
             for suffix in suffixes:
                 ref = self._find_tag(suffix)
-                if ref and parse_workspace(self.refs.message(ref.name), package) == workspace:
+                if ref and parse_workspace(self.refs.read_message(ref.name), package) == workspace:
                     return ref
         return None
 
     def _explain_unpublished(self, workspace: str) -> UnresolvedUpstream | None:
         for state in ("drafts", "proposed"):
             for prefix in (*self._list_tag_prefixes(), join_path(self.repository.name, self.upstream.package)):
-                if self.refs.branch(f"{state}/{prefix}/{workspace}"):
+                if self.refs.find_branch(f"{state}/{prefix}/{workspace}"):
                     package = f"{self.upstream.repo}/{self.upstream.package}"
                     message = f'workspace "{workspace}" of {package} is not published; an upstream must be published'
                     return UnresolvedUpstream("UpstreamNotPublished", message)
@@ -318,7 +320,7 @@ class _Lookup:
 
     def _find_latest(self) -> _FoundRef | None:
         for prefix in self._list_tag_prefixes():
-            suffixes = (name.removeprefix(f"{prefix}/") for name in self.refs.tags(f"{prefix}/"))
+            suffixes = (name.removeprefix(f"{prefix}/") for name in self.refs.list_tags(f"{prefix}/"))
             numbers = [number for suffix in suffixes if (number := parse_revision_number(suffix)) > 0]
             if numbers:
                 return self._find_tag(f"v{max(numbers)}", is_floating=True)
@@ -339,9 +341,9 @@ class _Lookup:
         return listed_ref
 
     def _find_listed_revision(self, channel: str) -> _FoundRef | UnresolvedUpstream | None:
-        head = self.refs.branch(self.repository.branch)
+        head = self.refs.find_branch(self.repository.branch)
         for path in self._list_channel_paths() if head else ():
-            content = self.refs.file(head, path) if head else None
+            content = self.refs.read_file(head, path) if head else None
             if content is None:
                 continue
             revision = _read_channel_revision(content, channel)
@@ -369,14 +371,16 @@ class _Lookup:
         names = {
             name.removeprefix(f"{prefix}/")
             for prefix in self._list_tag_prefixes()
-            for name in self.refs.tags(f"{prefix}/")
+            for name in self.refs.list_tags(f"{prefix}/")
         }
         revisions = sorted((name for name in names if "/" not in name), key=get_revision_sort_key, reverse=True)
         if revisions:
             return f"there are {', '.join(revisions[:_MAX_LISTED])}{', ...' if len(revisions) > _MAX_LISTED else ''}"
         branch = self.repository.branch
         branch_hint = (
-            f"revision -1 is the head of {branch}" if self.refs.branch(branch) else f"branch {branch} does not exist"
+            f"revision -1 is the head of {branch}"
+            if self.refs.find_branch(branch)
+            else f"branch {branch} does not exist"
         )
         return f"no tag starts with {self._list_tag_prefixes()[-1]}/, {branch_hint}"
 
@@ -421,7 +425,7 @@ def find_revision(
         for suffix in _iterate_revision_names(prefix, refs)
     }
     commits_by_tag = {
-        name: commit for name, suffix in suffixes_by_tag.items() if suffix != tag and (commit := refs.tag(name))
+        name: commit for name, suffix in suffixes_by_tag.items() if suffix != tag and (commit := refs.find_tag(name))
     }
     matching_tags = [name for name, commit in commits_by_tag.items() if commit == revision.commit]
     matching_tags = matching_tags or [
@@ -441,14 +445,14 @@ def find_revision(
 
 
 def _iterate_revision_names(prefix: str, refs: UpstreamRefs) -> Iterator[str]:
-    suffixes = (name.removeprefix(f"{prefix}/") for name in refs.tags(f"{prefix}/"))
+    suffixes = (name.removeprefix(f"{prefix}/") for name in refs.list_tags(f"{prefix}/"))
     return (suffix for suffix in suffixes if "/" not in suffix and is_immutable_name(suffix))
 
 
 def _has_same_tree(
     commit: CommitId, revision: ResolvedRevision, repository: UpstreamRepository, refs: UpstreamRefs
 ) -> bool:
-    package = refs.package(commit, repository.directory, revision.package)
+    package = refs.find_package(commit, repository.directory, revision.package)
     return package is not None and package.tree == revision.tree
 
 

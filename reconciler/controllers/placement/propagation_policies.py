@@ -106,14 +106,16 @@ def read_propagation_policy(config_object: ConfigObject) -> tuple[PropagationPol
     errors = FieldFindings(config_object.location_of, PROPAGATION_POLICY_INVALID)
     reader = FieldReader(config_object.data, (), errors, _OBJECT_FIELDS)
     if config_object.api_version != KUBEADMIRAL_API_VERSION:
-        reader.fault("apiVersion", f"must be {KUBEADMIRAL_API_VERSION}, not {quote_value(config_object.api_version)}")
+        reader.add_finding(
+            "apiVersion", f"must be {KUBEADMIRAL_API_VERSION}, not {quote_value(config_object.api_version)}"
+        )
     _check_namespace(config_object, errors)
     reader.require("spec", "a mapping")
-    spec = reader.mapping("spec", _SPEC_FIELDS)
-    placements = tuple(spec.mappings("placement", _PLACEMENT_FIELDS))
-    names = tuple(placement.text("cluster", required=True) for placement in placements)
+    spec = reader.read_mapping("spec", _SPEC_FIELDS)
+    placements = tuple(spec.iterate_mappings("placement", _PLACEMENT_FIELDS))
+    names = tuple(placement.read_text("cluster", required=True) for placement in placements)
     targets = replace(read_cluster_selection(spec), clusters=names)
-    spec.choice(_SCHEDULING_MODE, _SCHEDULING_MODES, _SCHEDULING_MODES[0])
+    spec.read_choice(_SCHEDULING_MODE, _SCHEDULING_MODES, _SCHEDULING_MODES[0])
     for name, subfields in _INEFFECTIVE_FIELDS.items():
         _check_field_names(spec, name, subfields)
     for placement in placements:
@@ -138,7 +140,11 @@ def _check_field_names(fields: FieldReader, name: str, subfields: _FieldTree | N
     """Report unknown fields inside a field; values are not checked, because they have no effect."""
     if subfields is None:
         return
-    readers = fields.mappings(name, tuple(subfields)) if name in _LISTS else [fields.mapping(name, tuple(subfields))]
+    readers = (
+        fields.iterate_mappings(name, tuple(subfields))
+        if name in _LISTS
+        else [fields.read_mapping(name, tuple(subfields))]
+    )
     for reader in readers:
         for key, nested_subfields in subfields.items():
             _check_field_names(reader, key, nested_subfields)
@@ -147,10 +153,10 @@ def _check_field_names(fields: FieldReader, name: str, subfields: _FieldTree | N
 def _check_ineffective_fields(
     config_object: ConfigObject, spec: FieldReader, placements: tuple[FieldReader, ...]
 ) -> Iterator[Finding]:
-    ineffective = [(spec, name) for name in _INEFFECTIVE_FIELDS if spec.has(name)]
+    ineffective = [(spec, name) for name in _INEFFECTIVE_FIELDS if spec.has_value(name)]
     if spec.data.get(_SCHEDULING_MODE) == _SCHEDULING_MODES[1]:
         ineffective.append((spec, _SCHEDULING_MODE))
-    ineffective += [(placement, "preferences") for placement in placements if placement.has("preferences")]
+    ineffective += [(placement, "preferences") for placement in placements if placement.has_value("preferences")]
     for fields, name in ineffective:
         path = (*fields.path, name)
         message = f"{format_path(path)} is {quote_value(fields.data[name])} and has no effect here"

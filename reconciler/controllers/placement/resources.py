@@ -302,7 +302,7 @@ def _find_shared_files(resources: Sequence[PlacementResource]) -> tuple[frozense
     resources_by_file: dict[tuple[str, str], list[PlacementResource]] = {}
     for resource in resources:
         resources_by_file.setdefault((resource.namespace, format_full_file_name(resource.key)), []).append(resource)
-    shared = {place: sharing for place, sharing in resources_by_file.items() if len(sharing) > 1}
+    shared = {location: sharing for location, sharing in resources_by_file.items() if len(sharing) > 1}
     findings: list[Finding] = []
     for (_, name), sharing in shared.items():
         others = ", ".join(

@@ -147,7 +147,7 @@ class _PresetPass:
             if preset is None:
                 self.kept_owners.add(manifest.key)
                 self.statuses.append(build_invalid_status(manifest, select_errors(findings), _SELECTOR_CODES))
-            elif preset.spec.definition.key(manifest.key.namespace) not in self.snapshot.definitions:
+            elif preset.spec.definition.build_key(manifest.key.namespace) not in self.snapshot.definitions:
                 self._report_missing_definition(preset)
             else:
                 self._select_clusters(preset)
@@ -170,7 +170,7 @@ class _PresetPass:
         self.statuses.append(build_missing_definition_status(preset, finding.code, finding.message, label))
 
     def _create_definition_finding(self, requester: Preset | StandalonePlugin) -> Finding:
-        key = requester.spec.definition.key(requester.manifest.key.namespace)
+        key = requester.spec.definition.build_key(requester.manifest.key.namespace)
         code = DEFINITION_INVALID if key in self.snapshot.definition_keys else PLUGIN_DEFINITION_NOT_FOUND
         path = (
             ("spec", "plugin", "pluginDefinitionRef")
@@ -216,7 +216,7 @@ class _PresetPass:
         self.findings += (outcome.finding for outcome in self.outcomes if isinstance(outcome, SkippedPlugin))
 
     def _build(self, request: PluginRequest, builder: PluginBuilder) -> PluginOutcome:
-        definition = self.snapshot.definitions.get(request.spec.definition.key(request.key.namespace))
+        definition = self.snapshot.definitions.get(request.spec.definition.build_key(request.key.namespace))
         if cluster_change := _find_cluster_change(request, self.targets):
             return create_failure(request, (cluster_change,))
         if definition is None:
@@ -262,7 +262,7 @@ class _PresetPass:
             outcomes.setdefault(outcome.request.manifest.key, []).append(outcome)
         requested_locations = self._list_requested_locations()
         for preset, guarded in guards:
-            definition = self.snapshot.definitions[preset.spec.definition.key(preset.key.namespace)]
+            definition = self.snapshot.definitions[preset.spec.definition.build_key(preset.key.namespace)]
             orphans = find_orphans(
                 preset, {*requested_locations, *guarded.blocked}, self.targets, self.snapshot.catalog
             )

@@ -25,15 +25,15 @@ _PER_PASS_FIELDS = ("previous", "blocked_counts", "max_delete_percent")
 class PreviousPlugins(Protocol):
     """The Plugins on the branches of clusters, from recorded state and from the branches."""
 
-    def owned(self) -> Mapping[PackageLocation, PackageOwner]:
+    def get_owned_packages(self) -> Mapping[PackageLocation, PackageOwner]:
         """Return the owners of drafted or published Plugins, except of those that are being deleted."""
         ...
 
-    def inputs(self) -> Mapping[PackageLocation, Collection[str]]:
+    def get_recorded_inputs(self) -> Mapping[PackageLocation, Collection[str]]:
         """Return the objects that each Plugin was last built from, as text. There may be other objects, too."""
         ...
 
-    def published(self, cluster: str) -> Mapping[str, Mapping[str, Any]]:
+    def read_published(self, cluster: str) -> Mapping[str, Mapping[str, Any]]:
         """Return all Plugins on a cluster's branch by package path; {} for an unreadable one."""
         ...
 

@@ -74,7 +74,7 @@ def _find_idle_presets(snapshot: PresetSnapshot) -> Iterator[Finding]:
         if preset is None or select_clusters(preset, snapshot.clusters):
             continue
         namespace = manifest.key.namespace
-        label_sets = [cluster.labels for cluster in snapshot.clusters.of(namespace).values()]
+        label_sets = [cluster.labels for cluster in snapshot.clusters.get_clusters(namespace).values()]
         reason = explain_no_match(list_requirements(preset.selector), label_sets, f"Cluster of {namespace}")
         message = f"spec.clusterSelector matches no cluster, so that no Plugin is created: {reason}"
         yield SELECTOR_MATCHES_NOTHING.finding(message, manifest.location_of(("spec", "clusterSelector")))
@@ -93,7 +93,7 @@ def _iterate_valid_overrides(snapshot: PresetSnapshot) -> Iterator[OverrideLayer
 
 def _find_idle_selectors(override: PluginOverride, snapshot: PresetSnapshot) -> Iterator[Finding]:
     namespace = override.manifest.key.namespace
-    label_sets = [cluster.labels for cluster in snapshot.clusters.of(namespace).values()]
+    label_sets = [cluster.labels for cluster in snapshot.clusters.get_clusters(namespace).values()]
     for choice in override.clusters.choices:
         selector = choice.selector
         if selector is not None and not any(selector.matches(labels) for labels in label_sets):

@@ -82,7 +82,7 @@ class DefinitionRef:
     kind: str
     name: str
 
-    def key(self, namespace: str) -> ObjectKey:
+    def build_key(self, namespace: str) -> ObjectKey:
         """Return the identity of the definition for Plugins of a namespace."""
         return ObjectKey(GROUP, self.kind, namespace if self.kind == DEFINITION else "", self.name)
 

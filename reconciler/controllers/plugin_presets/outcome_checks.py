@@ -190,7 +190,9 @@ def withhold_secrets(
         return list(outcomes)
     literal_names = {name for shared in shared_options for name, _ in shared.literals}
     uncertain = _find_uncertain_definitions(snapshot, kept_owners)
-    keys = uncertain | {outcome.request.spec.definition.key(outcome.request.key.namespace) for outcome in outcomes}
+    keys = uncertain | {
+        outcome.request.spec.definition.build_key(outcome.request.key.namespace) for outcome in outcomes
+    }
     secret_names = {key: names for key in keys if (names := literal_names & _list_secret_names(snapshot, key))}
     # Usually no definition declares one of these options as a secret.
     if not secret_names:
@@ -218,7 +220,7 @@ def _list_uses(
     }
     uses: dict[tuple[LayerOptions, ObjectKey], None] = {}
     for request in requests.values():
-        key = request.spec.definition.key(request.key.namespace)
+        key = request.spec.definition.build_key(request.key.namespace)
         layers = _iterate_layers_for(request, snapshot, matcher)
         uses |= {(layer, key): None for layer in layers if layer in shared_by_layer}
     return [(shared_by_layer[layer], key) for layer, key in uses]
@@ -329,10 +331,10 @@ def _withhold(outcome: PluginOutcome, secrets: _SecretEntries) -> PluginOutcome:
         case BuiltPlugin():
             return _withhold_from_plugin(outcome, secrets)
         case FailedPlugin(request=request, findings=findings) if any(
-            _quotes_secret(finding, secrets) for finding in findings
+            _has_quoted_secret(finding, secrets) for finding in findings
         ):
             hidden = tuple(
-                secrets.create_finding(finding.location) if _quotes_secret(finding, secrets) else finding
+                secrets.create_finding(finding.location) if _has_quoted_secret(finding, secrets) else finding
                 for finding in findings
             )
             return create_failure(request, select_errors(hidden), hidden)
@@ -340,7 +342,7 @@ def _withhold(outcome: PluginOutcome, secrets: _SecretEntries) -> PluginOutcome:
             return outcome
 
 
-def _quotes_secret(finding: Finding, secrets: _SecretEntries) -> bool:
+def _has_quoted_secret(finding: Finding, secrets: _SecretEntries) -> bool:
     return finding.code in _CODES_WITH_VALUES and finding.location in secrets.entries
 
 
@@ -357,7 +359,7 @@ def _withhold_from_plugin(plugin: BuiltPlugin, secrets: _SecretEntries) -> Plugi
         and check_type("secret", option.source.value)
     )
     if errors:
-        others = (finding for finding in plugin.variant.findings if not _quotes_secret(finding, secrets))
+        others = (finding for finding in plugin.variant.findings if not _has_quoted_secret(finding, secrets))
         return create_failure(plugin.request, errors, (*errors, *others))
     resolution = replace(provenance.resolution, options=tuple(options))
     return replace(plugin, variant=replace(plugin.variant, provenance=replace(provenance, resolution=resolution)))

@@ -246,12 +246,12 @@ def _is_object(data: Any, kind: str, name: str) -> bool:
 
 
 def _remove_metadata(metadata: Mapping[str, Any], owned: OwnedObject) -> dict[str, Any]:
-    kept = dict(metadata)
+    remaining = dict(metadata)
     for name, removed_keys in (("labels", owned.removed_labels), ("annotations", owned.removed_annotations)):
-        entries = _remove_keys(kept.pop(name, None), removed_keys)
+        entries = _remove_keys(remaining.pop(name, None), removed_keys)
         if entries:
-            kept[name] = entries
-    return {name: kept[name] for name in metadata if name in kept}
+            remaining[name] = entries
+    return {name: remaining[name] for name in metadata if name in remaining}
 
 
 def _remove_keys(entries: Any, keys: Collection[str]) -> Any:

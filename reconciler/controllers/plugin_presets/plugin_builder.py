@@ -176,7 +176,7 @@ class PluginBuilder:
 
     @cached_property
     def _recorded_inputs(self) -> Mapping[PackageLocation, Collection[str]]:
-        return self._inputs.previous.inputs()
+        return self._inputs.previous.get_recorded_inputs()
 
     def _find_unreadable_input(self, request: PluginRequest) -> FailedPlugin | None:
         """Return a failure if an object that the Plugin was built from may be in an unreadable file."""

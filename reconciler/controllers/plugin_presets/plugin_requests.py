@@ -53,7 +53,7 @@ class PluginTargets:
     @cached_property
     def owners(self) -> Mapping[PackageLocation, PackageOwner]:
         """The owners of the existing Plugins."""
-        return dict(sorted(self.inputs.previous.owned().items()))
+        return dict(sorted(self.inputs.previous.get_owned_packages().items()))
 
     @cached_property
     def locations_by_owner(self) -> Mapping[ObjectKey, Sequence[PackageLocation]]:
@@ -78,7 +78,7 @@ class PluginTargets:
     def list_published(self, cluster: str) -> Mapping[str, PublishedPlugin]:
         """Return the Plugins on a cluster's branch, by package path."""
         if cluster not in self._published_by_cluster:
-            items = self.inputs.previous.published(cluster).items()
+            items = self.inputs.previous.read_published(cluster).items()
             self._published_by_cluster[cluster] = {
                 package: self.cache.intern_published(data) for package, data in items
             }
@@ -93,7 +93,7 @@ class PluginTargets:
         return PluginRequest(
             key,
             PackageTarget(self.inventory.target_keys[cluster].namespace, cluster, package),
-            self.clusters.of(requester.manifest.key.namespace)[cluster] if is_for_cluster else None,
+            self.clusters.get_clusters(requester.manifest.key.namespace)[cluster] if is_for_cluster else None,
             requester,
             published.get(package, _NOT_PUBLISHED),
             package in published,
@@ -123,7 +123,7 @@ def create_preset_requests(
 def create_plugin_request(plugin: StandalonePlugin, targets: PluginTargets) -> PluginRequest | Finding:
     """Return the request of a Plugin in the config, or the error if it has no target."""
     name, namespace = plugin.manifest.key.name, plugin.manifest.key.namespace
-    if plugin.cluster in targets.clusters.of(namespace):
+    if plugin.cluster in targets.clusters.get_clusters(namespace):
         return targets.create_request(plugin, name, plugin.cluster)
     central_cluster = targets.inputs.central_cluster
     if not plugin.cluster and central_cluster in targets.inventory.clusters:

@@ -63,20 +63,20 @@ def read_plugin_spec(
     fields: FieldReader, wait_for: tuple[WaitForEntry, ...], option_findings: OptionFindings, *, strict: bool = True
 ) -> PluginSpec:
     """Return the fields that presets and Plugins share. With `strict` unknown fields below them are errors."""
-    release = fields.text("releaseName")
+    release = fields.read_text("releaseName")
     if release and (error := validate_release_name(release)):
-        fields.fault("releaseName", f"must be a valid Helm release name: {error}", RELEASE_NAME_INVALID)
-    if fields.has("deletionPolicy"):
-        fields.choice("deletionPolicy", DELETION_POLICIES)
+        fields.add_finding("releaseName", f"must be a valid Helm release name: {error}", RELEASE_NAME_INVALID)
+    if fields.has_value("deletionPolicy"):
+        fields.read_choice("deletionPolicy", DELETION_POLICIES)
     _check_ignore_differences(fields, strict=strict)
     return PluginSpec(
         read_definition_ref(fields, strict=strict),
         read_entries(fields, "optionValues", option_findings, strict=strict),
-        fields.text("displayName"),
+        fields.read_text("displayName"),
         release,
-        fields.text("releaseNamespace"),
+        fields.read_text("releaseNamespace"),
         wait_for,
-        {name: fields.data[name] for name in _COPIED_FIELDS if fields.has(name)},
+        {name: fields.data[name] for name in _COPIED_FIELDS if fields.has_value(name)},
     )
 
 
@@ -91,14 +91,14 @@ def validate_release_name(name: str) -> str:
 
 def read_definition_ref(fields: FieldReader, *, strict: bool) -> DefinitionRef:
     """Return the reference to the definition, in either notation."""
-    if fields.has(SHORT_REF) and not fields.has(REF):
-        return DefinitionRef(DEFINITION, fields.text(SHORT_REF))
-    ref = fields.mapping(REF, ("name", "kind") if strict else None)
-    kind, name = ref.choice("kind", DEFINITION_KINDS, DEFINITION), ref.text("name")
+    if fields.has_value(SHORT_REF) and not fields.has_value(REF):
+        return DefinitionRef(DEFINITION, fields.read_text(SHORT_REF))
+    ref = fields.read_mapping(REF, ("name", "kind") if strict else None)
+    kind, name = ref.read_choice("kind", DEFINITION_KINDS, DEFINITION), ref.read_text("name")
     if not name:
-        ref.fault("name", "must name a plugin definition", DEFINITION_REF_MISSING)
-    if fields.has(SHORT_REF) and fields.data[SHORT_REF] != name:
-        fields.fault(
+        ref.add_finding("name", "must name a plugin definition", DEFINITION_REF_MISSING)
+    if fields.has_value(SHORT_REF) and fields.data[SHORT_REF] != name:
+        fields.add_finding(
             SHORT_REF, f"must be omitted beside {REF} or have the same name, not {quote_value(fields.data[SHORT_REF])}"
         )
     return DefinitionRef(kind, name)
@@ -107,14 +107,14 @@ def read_definition_ref(fields: FieldReader, *, strict: bool) -> DefinitionRef:
 def read_wait_for(fields: FieldReader, *, strict: bool = True) -> tuple[WaitForEntry, ...]:
     """Return the waitFor entries. Each names one Plugin or preset, and all are distinct."""
     entries: dict[WaitForEntry, DataPath] = {}
-    for reader in fields.mappings("waitFor", ("pluginRef",) if strict else None):
-        ref = reader.mapping("pluginRef", ("name", "pluginPreset") if strict else None)
-        entry = WaitForEntry(ref.text("name"), ref.text("pluginPreset"))
+    for reader in fields.iterate_mappings("waitFor", ("pluginRef",) if strict else None):
+        ref = reader.read_mapping("pluginRef", ("name", "pluginPreset") if strict else None)
+        entry = WaitForEntry(ref.read_text("name"), ref.read_text("pluginPreset"))
         if bool(entry.name) == bool(entry.preset):
             both = "not both" if entry.name else "it has neither"
-            reader.fault("pluginRef", f"must have one of name and pluginPreset; {both}", WAIT_FOR_INVALID)
+            reader.add_finding("pluginRef", f"must have one of name and pluginPreset; {both}", WAIT_FOR_INVALID)
         elif entry in entries:
-            reader.fault(
+            reader.add_finding(
                 "pluginRef", f"must not name {quote_value(entry.name or entry.preset)} again", WAIT_FOR_DUPLICATE
             )
         entries.setdefault(entry, reader.path)
@@ -124,17 +124,17 @@ def read_wait_for(fields: FieldReader, *, strict: bool = True) -> tuple[WaitForE
 def check_object(fields: FieldReader, api_version: str, expected: str) -> None:
     """Add errors for another apiVersion and for a missing spec."""
     if api_version != expected:
-        fields.fault("apiVersion", f"must be {expected}, not {quote_value(api_version)}")
-    if not fields.has("spec"):
-        fields.fault("spec", "must be a mapping")
+        fields.add_finding("apiVersion", f"must be {expected}, not {quote_value(api_version)}")
+    if not fields.has_value("spec"):
+        fields.add_finding("spec", "must be a mapping")
 
 
 def _check_ignore_differences(fields: FieldReader, *, strict: bool) -> None:
-    for reader in fields.mappings("ignoreDifferences", _IGNORED_FIELDS if strict else None):
+    for reader in fields.iterate_mappings("ignoreDifferences", _IGNORED_FIELDS if strict else None):
         for name in _IGNORED_FIELDS[:-1]:
-            reader.text(name)
-        if not reader.texts("paths"):
-            reader.fault("paths", "must be a list of paths that is not empty")
+            reader.read_text(name)
+        if not reader.read_texts("paths"):
+            reader.add_finding("paths", "must be a list of paths that is not empty")
 
 
 def read_plugin(manifest: ConfigObject) -> tuple[StandalonePlugin | None, tuple[Finding, ...]]:
@@ -144,9 +144,9 @@ def read_plugin(manifest: ConfigObject) -> tuple[StandalonePlugin | None, tuple[
     check_object(reader, manifest.api_version, API_VERSION)
     if error := validate_name_segment(manifest.key.name):
         field_findings.add(("metadata", "name"), f"must be a valid folder name: {error}", PLUGIN_NAME_INVALID)
-    spec = reader.mapping("spec", None, quotes=False)
+    spec = reader.read_mapping("spec", None, quotes=False)
     plugin = read_plugin_spec(spec, read_wait_for(spec, strict=False), option_findings, strict=False)
-    cluster = spec.text("clusterName")
+    cluster = spec.read_text("clusterName")
     valid_plugin = None if field_findings.findings else StandalonePlugin(manifest, plugin, cluster)
     return valid_plugin, (*field_findings.findings, *option_findings.findings)
 
@@ -161,11 +161,13 @@ def read_preset(manifest: ConfigObject) -> tuple[Preset | None, tuple[Finding, .
     reader = FieldReader(manifest.data, (), field_findings, _OBJECT_FIELDS)
     check_object(reader, manifest.api_version, API_VERSION)
     _check_names(manifest, field_findings)
-    spec = reader.mapping("spec", _PRESET_FIELDS, quotes=False)
+    spec = reader.read_mapping("spec", _PRESET_FIELDS, quotes=False)
     selector = _read_selector(spec)
-    plugin = read_plugin_spec(spec.mapping("plugin", SPEC_FIELDS, quotes=False), read_wait_for(spec), option_findings)
+    plugin = read_plugin_spec(
+        spec.read_mapping("plugin", SPEC_FIELDS, quotes=False), read_wait_for(spec), option_findings
+    )
     cluster_options, paths = _read_cluster_options(spec, option_findings)
-    policy = cast("DeletionPolicy", spec.choice("deletionPolicy", DELETION_POLICIES, "Delete"))
+    policy = cast("DeletionPolicy", spec.read_choice("deletionPolicy", DELETION_POLICIES, "Delete"))
     if field_findings.findings or selector is None:
         return None, (*field_findings.findings, *option_findings.findings)
     return Preset(manifest, plugin, selector, cluster_options, paths, policy), tuple(option_findings.findings)
@@ -187,11 +189,11 @@ def _read_selector(spec: FieldReader) -> LabelSelector | None:
     data = spec.data.get("clusterSelector")
     selector, errors = read_label_selector(data)
     for error in errors:
-        spec.fault("clusterSelector", f"is not valid: {error}", SELECTOR_INVALID)
+        spec.add_finding("clusterSelector", f"is not valid: {error}", SELECTOR_INVALID)
     if selector == LabelSelector():
         # Greenhouse rejects an empty selector in a new preset, and selects all clusters after an update.
         message = f"must have a non-empty {' or '.join(SELECTOR_FIELDS)}, not {quote_value(data)}"
-        spec.fault("clusterSelector", message, SELECTOR_EMPTY)
+        spec.add_finding("clusterSelector", message, SELECTOR_EMPTY)
     return selector
 
 
@@ -202,9 +204,9 @@ def _read_cluster_options(
     options_by_cluster: dict[str, OptionList] = {}
     paths: dict[str, DataPath] = {}
     for reader in read_unquoted_mappings(spec, "clusterOptionOverrides", ("clusterName", "overrides")):
-        name = reader.text("clusterName", required=True)
-        if not reader.has("overrides"):
-            reader.fault("overrides", "must be a list of options")
+        name = reader.read_text("clusterName", required=True)
+        if not reader.has_value("overrides"):
+            reader.add_finding("overrides", "must be a list of options")
         options = read_entries(reader, "overrides", option_findings)
         if name and name in options_by_cluster:
             message = (
@@ -231,11 +233,11 @@ def read_override(manifest: ConfigObject) -> tuple[PluginOverride, tuple[Finding
     field_findings, option_findings = FieldFindings(manifest.location_of, PLUGIN_OVERRIDE_INVALID), OptionFindings()
     reader = FieldReader(manifest.data, (), field_findings, _OVERRIDE_FIELDS)
     check_object(reader, manifest.api_version, API_VERSION)
-    spec = reader.mapping("spec", _SPEC_FIELDS, quotes=False)
+    spec = reader.read_mapping("spec", _SPEC_FIELDS, quotes=False)
     options = read_entries(spec, "overrides", option_findings, duplicate_code=DUPLICATE_OVERRIDE)
     if not spec.data.get("overrides"):
-        spec.fault("overrides", "must be a list of options that is not empty")
-    mode = cast("OverrideMode", spec.choice("mode", MODES, "Override"))
+        spec.add_finding("overrides", "must be a list of options that is not empty")
+    mode = cast("OverrideMode", spec.read_choice("mode", MODES, "Override"))
     priority = _read_priority(spec)
     error_count = len(field_findings.findings)
     clusters, definitions = _read_clusters(spec), tuple(_read_definition_names(spec))
@@ -263,12 +265,12 @@ def _read_priority(spec: FieldReader) -> int:
     value = spec.data.get("priority")
     if value is None or (isinstance(value, int) and not isinstance(value, bool)):
         return value or 0
-    spec.fault("priority", f"must be a whole number, not {quote_value(value)}")
+    spec.add_finding("priority", f"must be a whole number, not {quote_value(value)}")
     return 0
 
 
 def _read_definition_names(spec: FieldReader) -> Iterator[DefinitionNameFilter]:
-    for index, text in enumerate(spec.texts("pluginDefinitionNames")):
+    for index, text in enumerate(spec.read_texts("pluginDefinitionNames")):
         kind, slash, name = text.rpartition("/")
         if not name or (slash and kind not in DEFINITION_KINDS):
             allowed = ", ".join(("NAME", *(f"{definition_kind}/NAME" for definition_kind in DEFINITION_KINDS)))
@@ -283,7 +285,7 @@ def _read_clusters(spec: FieldReader) -> OverrideClusterSelection:
     choices: list[OverrideClusterChoice] = []
     ignored: list[str] = []
     for reader in _iterate_selector_items(spec):
-        choice, ignored_names = _read_cluster_choice(reader), reader.texts("ignoreClusters")
+        choice, ignored_names = _read_cluster_choice(reader), reader.read_texts("ignoreClusters")
         ignored += ignored_names
         # An item that only ignores clusters selects all others. An empty item selects all clusters.
         choices.append(choice or OverrideClusterChoice(LabelSelector()))
@@ -296,7 +298,7 @@ def _iterate_selector_items(spec: FieldReader) -> Iterator[FieldReader]:
     if value is None:
         return
     items: list[tuple[DataPath, Any]] = (
-        list(spec.items("clusterSelector")) if isinstance(value, list) else [(path, value)]
+        list(spec.iterate_items("clusterSelector")) if isinstance(value, list) else [(path, value)]
     )
     for item_path, item in items:
         is_bare = isinstance(item, Mapping) and any(name in item for name in SELECTOR_FIELDS)
@@ -309,7 +311,7 @@ def _iterate_selector_items(spec: FieldReader) -> Iterator[FieldReader]:
 def _read_cluster_choice(reader: FieldReader) -> OverrideClusterChoice | None:
     selector, errors = read_label_selector(reader.data.get("labelSelector"))
     for error in errors:
-        reader.fault("labelSelector", f"is not valid: {error}", SELECTOR_INVALID)
-    names = reader.texts("clusterNames")
+        reader.add_finding("labelSelector", f"is not valid: {error}", SELECTOR_INVALID)
+    names = reader.read_texts("clusterNames")
     non_empty_selector = selector if selector != LabelSelector() else None
     return OverrideClusterChoice(non_empty_selector, names) if non_empty_selector or names else None

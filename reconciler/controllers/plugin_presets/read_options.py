@@ -105,10 +105,10 @@ def read_unquoted_mappings(
 
     The readers quote values only with `quotes`.
     """
-    if fields.has(name) and not isinstance(fields.data[name], list):
-        fields.fault(name, "must be a list of mappings")
+    if fields.has_value(name) and not isinstance(fields.data[name], list):
+        fields.add_finding(name, "must be a list of mappings")
         return
-    for path, item in fields.items(name):
+    for path, item in fields.iterate_items(name):
         if _is_mapping(item, path, fields.faults):
             yield FieldReader(item, path, fields.faults, known, quotes=quotes)
 
@@ -122,15 +122,15 @@ def _is_mapping(value: object, path: DataPath, field_findings: FieldFindings) ->
 
 
 def _read_entry(reader: FieldReader, *, strict: bool) -> OptionEntry | None:
-    name, path = reader.text("name"), reader.text("path")
+    name, path = reader.read_text("name"), reader.read_text("path")
     if name and path and name != path:
-        reader.fault("path", f"must be {quote_option_name(name)}, like the name, or omitted", ALIAS_CONFLICT)
+        reader.add_finding("path", f"must be {quote_option_name(name)}, like the name, or omitted", ALIAS_CONFLICT)
     name = name or path
     if not name:
-        reader.fault("name", "must be a string that is not empty", OPTION_NAME_INVALID)
+        reader.add_finding("name", "must be a string that is not empty", OPTION_NAME_INVALID)
     elif error := check_option_name(name):
-        reader.fault(
-            "name" if reader.has("name") else "path", f"{error}: {quote_option_name(name)}", OPTION_NAME_INVALID
+        reader.add_finding(
+            "name" if reader.has_value("name") else "path", f"{error}: {quote_option_name(name)}", OPTION_NAME_INVALID
         )
     source = _read_source(reader, name, strict=strict)
     return OptionEntry(name, source, reader.path) if name and source else None
@@ -142,7 +142,7 @@ def quote_option_name(name: str) -> str:
 
 
 def _read_source(reader: FieldReader, name: str, *, strict: bool) -> ValueSource | None:
-    sources = [source for source in _SOURCES if reader.has(source)]
+    sources = [source for source in _SOURCES if reader.has_value(source)]
     if not sources:
         reader.faults.add(
             reader.path,
@@ -163,32 +163,32 @@ def _read_source(reader: FieldReader, name: str, *, strict: bool) -> ValueSource
         case "expression":
             if isinstance(reader.data["expression"], str):
                 return OptionExpression(reader.data["expression"])
-            reader.fault("expression", "must be a string: quote it")
+            reader.add_finding("expression", "must be a string: quote it")
             return None
         case _:
             if not isinstance(reader.data["valueFrom"], Mapping):
-                reader.fault("valueFrom", "must be a mapping with a secret")
+                reader.add_finding("valueFrom", "must be a mapping with a secret")
                 return None
-            return _read_value_from(reader.mapping("valueFrom", _FROM_FIELDS if strict else None))
+            return _read_value_from(reader.read_mapping("valueFrom", _FROM_FIELDS if strict else None))
 
 
 def _read_value_from(reader: FieldReader) -> SecretRef | None:
-    if reader.has("ref"):
-        reader.fault("ref", "must be omitted: only references to secrets are supported", UNSUPPORTED_VALUE_SOURCE)
+    if reader.has_value("ref"):
+        reader.add_finding("ref", "must be omitted: only references to secrets are supported", UNSUPPORTED_VALUE_SOURCE)
         return None
     secret = reader.data.get("secret")
     if isinstance(secret, str):
-        return _create_secret_ref(reader, secret, reader.text("key"))
+        return _create_secret_ref(reader, secret, reader.read_text("key"))
     if secret is not None and not isinstance(secret, Mapping):
-        reader.fault("secret", "must be a mapping with a name and a key")
+        reader.add_finding("secret", "must be a mapping with a name and a key")
         return None
-    secret_reader = reader.mapping("secret", ("name", "key"))
-    name, key = secret_reader.text("name"), secret_reader.text("key")
-    if reader.has("key") and reader.data["key"] != key:
-        reader.fault(
+    secret_reader = reader.read_mapping("secret", ("name", "key"))
+    name, key = secret_reader.read_text("name"), secret_reader.read_text("key")
+    if reader.has_value("key") and reader.data["key"] != key:
+        reader.add_finding(
             "key", "must be omitted beside a secret with a name and a key, or be equal to that key", ALIAS_CONFLICT
         )
-    return _create_secret_ref(secret_reader if reader.has("secret") else reader, name, key)
+    return _create_secret_ref(secret_reader if reader.has_value("secret") else reader, name, key)
 
 
 def _create_secret_ref(reader: FieldReader, name: str, key: str) -> SecretRef | None:
@@ -234,10 +234,10 @@ def read_definition(manifest: ConfigObject) -> tuple[PluginDefinition | None, tu
     """Return the definition without findings, or None with all errors. Unknown fields are ignored."""
     field_findings = FieldFindings(manifest.location_of, DEFINITION_INVALID)
     reader = FieldReader(manifest.data, (), field_findings, None)
-    spec = reader.mapping("spec", None, quotes=False)
-    version = spec.text("version", required=True)
-    if not spec.has("helmChart") and not spec.has("uiApplication"):
-        spec.fault("helmChart", "is required unless uiApplication is set: there is nothing to deploy")
+    spec = reader.read_mapping("spec", None, quotes=False)
+    version = spec.read_text("version", required=True)
+    if not spec.has_value("helmChart") and not spec.has_value("uiApplication"):
+        spec.add_finding("helmChart", "is required unless uiApplication is set: there is nothing to deploy")
     chart = _read_texts(spec, "helmChart", _CHART_FIELDS)
     _read_texts(spec, "uiApplication", _INTERFACE_FIELDS)
     options = _read_options(spec)
@@ -250,10 +250,10 @@ def read_definition(manifest: ConfigObject) -> tuple[PluginDefinition | None, tu
 
 def _read_texts(spec: FieldReader, name: str, required: tuple[str, ...]) -> str:
     """Return the name in a mapping with required texts; "" without the mapping."""
-    if not spec.has(name):
+    if not spec.has_value(name):
         return ""
-    fields = spec.mapping(name, None)
-    texts = [fields.text(field_name, required=True) for field_name in required]
+    fields = spec.read_mapping(name, None)
+    texts = [fields.read_text(field_name, required=True) for field_name in required]
     return texts[0]
 
 
@@ -262,7 +262,7 @@ def _read_options(spec: FieldReader) -> Mapping[str, OptionDeclaration]:
     for fields in read_unquoted_mappings(spec, "options", None, quotes=True):
         option = _read_option(fields)
         if option.name in options:
-            fields.fault(
+            fields.add_finding(
                 "name", f"must not declare {quote_option_name(option.name)} again", DUPLICATE_OPTION_DEFINITION
             )
         options.setdefault(option.name, option)
@@ -270,16 +270,16 @@ def _read_options(spec: FieldReader) -> Mapping[str, OptionDeclaration]:
 
 
 def _read_option(fields: FieldReader) -> OptionDeclaration:
-    name = fields.text("name", required=True)
+    name = fields.read_text("name", required=True)
     if name and (error := check_option_name(name)):
-        fields.fault("name", f"{error}: {quote_option_name(name)}")
-    option_type = cast("OptionType", fields.choice("type", OPTION_TYPES))
+        fields.add_finding("name", f"{error}: {quote_option_name(name)}")
+    option_type = cast("OptionType", fields.read_choice("type", OPTION_TYPES))
     required = fields.data.get("required")
     if required is not None and not isinstance(required, bool):
-        fields.fault("required", f"must be true or false, not {quote_value(required)}")
-    regex = fields.text("regex")
+        fields.add_finding("required", f"must be true or false, not {quote_value(required)}")
+    regex = fields.read_text("regex")
     if error := check_pattern(regex):
-        fields.fault("regex", error)
+        fields.add_finding("regex", error)
     return OptionDeclaration(
         name, option_type, required is True, _read_default(fields, option_type), regex, fields.path
     )
@@ -287,9 +287,9 @@ def _read_option(fields: FieldReader) -> OptionDeclaration:
 
 def _read_default(fields: FieldReader, option_type: OptionType) -> LiteralValue | None:
     # With an invalid type it is unknown whether the option is a secret.
-    if not fields.has("default") or fields.data.get("type") not in OPTION_TYPES:
+    if not fields.has_value("default") or fields.data.get("type") not in OPTION_TYPES:
         return None
     value = fields.data["default"]
     if error := check_default(option_type, value):
-        fields.fault("default", error)
+        fields.add_finding("default", error)
     return LiteralValue(value)

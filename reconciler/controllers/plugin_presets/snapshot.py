@@ -55,7 +55,7 @@ class OrganizationClusters:
     by_organization: Mapping[str, Mapping[str, Cluster]]
     uncertain_names: frozenset[str] = frozenset()
 
-    def of(self, namespace: str) -> Mapping[str, Cluster]:
+    def get_clusters(self, namespace: str) -> Mapping[str, Cluster]:
         """Return the clusters of an organization."""
         return self.by_organization.get(namespace, {})
 
@@ -74,7 +74,7 @@ def find_organization_clusters(
 
 def select_clusters(preset: Preset, organization_clusters: OrganizationClusters) -> tuple[Cluster, ...]:
     """Return the clusters that a preset selects, by name."""
-    clusters = organization_clusters.of(preset.key.namespace).values()
+    clusters = organization_clusters.get_clusters(preset.key.namespace).values()
     return tuple(cluster for cluster in clusters if preset.selector.matches(cluster.labels))
 
 
@@ -113,7 +113,7 @@ def check_preset_clusters(
 
 
 def _is_unknown(name: str, namespace: str, clusters: OrganizationClusters) -> bool:
-    return name not in clusters.of(namespace) and name not in clusters.uncertain_names
+    return name not in clusters.get_clusters(namespace) and name not in clusters.uncertain_names
 
 
 @dataclass(frozen=True, eq=False)
@@ -179,7 +179,7 @@ def read_preset_snapshot(catalog: Catalog, inventory: ClusterInventory, cache: P
         usable, errors = cache.read(_read_usable_definition, manifest)
         findings += errors
         if usable:
-            definitions[DefinitionRef(manifest.key.kind, manifest.key.name).key(manifest.key.namespace)] = usable
+            definitions[DefinitionRef(manifest.key.kind, manifest.key.name).build_key(manifest.key.namespace)] = usable
     clusters = find_organization_clusters(catalog, inventory, cache)
     namespace_layers = dict(_read_namespace_layers(catalog, cache, findings))
     definition_keys = frozenset(_iterate_definition_keys(catalog))
@@ -196,7 +196,7 @@ def _iterate_definition_keys(catalog: Catalog) -> Iterator[ObjectKey]:
     """Yield the identities of all definitions, duplicates included. Cluster-scoped ones have no namespace."""
     for key in (*catalog.objects, *catalog.duplicates):
         if key.group == GROUP and key.kind in DEFINITION_KINDS:
-            yield DefinitionRef(key.kind, key.name).key(key.namespace)
+            yield DefinitionRef(key.kind, key.name).build_key(key.namespace)
 
 
 def _read_namespace_layers(
@@ -256,7 +256,7 @@ def _iterate_override_manifests(catalog: Catalog) -> Iterator[ConfigObject]:
 def _check_definition_names(override: PluginOverride, definition_keys: frozenset[ObjectKey]) -> Iterator[Finding]:
     for index, name_filter in enumerate(override.definitions):
         refs = [DefinitionRef(kind, name_filter.name) for kind in DEFINITION_KINDS if name_filter.kind in ("", kind)]
-        keys = {ref.key(override.manifest.key.namespace) for ref in refs}
+        keys = {ref.build_key(override.manifest.key.namespace) for ref in refs}
         if not keys & definition_keys:
             path: DataPath = ("spec", "pluginDefinitionNames", index)
             alternatives = " or ".join(map(str, sorted(keys)))

@@ -156,16 +156,18 @@ def _remove_internal_annotations(entry: dict[str, Any], item: Item | None) -> di
         return entry
     original_annotations = item.annotations if item else {}
     # Annotations that were in the package stay, even if they have the internal names.
-    kept = {
+    remaining = {
         key: original_annotations.get(key) if key in _INTERNAL_ANNOTATIONS else value
         for key, value in annotations.items()
     }
-    kept = {
-        key: value for key, value in kept.items() if key not in _INTERNAL_ANNOTATIONS or key in original_annotations
+    remaining = {
+        key: value
+        for key, value in remaining.items()
+        if key not in _INTERNAL_ANNOTATIONS or key in original_annotations
     }
     # A mapping that only contained internal annotations is removed. A mapping that was empty before stays.
-    if kept or (item and item.metadata.get("annotations") == {}):
-        return {**entry, "metadata": {**metadata, "annotations": kept}}
+    if remaining or (item and item.metadata.get("annotations") == {}):
+        return {**entry, "metadata": {**metadata, "annotations": remaining}}
     other_metadata = {key: value for key, value in metadata.items() if key != "annotations"}
     if other_metadata or item is None or isinstance(item.data.get("metadata"), Mapping):
         return {**entry, "metadata": other_metadata}

@@ -331,7 +331,7 @@ def _create_getter(key: Any) -> Callable[[Mapping[Any, Any]], Any]:
 def _create_setter(name: str, value: Any) -> Callable[[FunctionEntry], FunctionEntry]:
     if value is not ABSENT:
         return lambda function: {**function, name: value}
-    return lambda function: {field: kept for field, kept in function.items() if field != name}
+    return lambda function: {field: kept_value for field, kept_value in function.items() if field != name}
 
 
 def _list_functions(value: Any) -> list[FunctionEntry]:

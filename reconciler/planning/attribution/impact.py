@@ -299,8 +299,8 @@ def _project_undecided(
     if plan.findings:
         return replace(_project_unreadable_target(plan), owner=owner)
     candidates = (unknown_owners.get(str(key)) for key in (owner.key, owner.parent) if key)
-    kept = ProjectedPackage("left", reason="Kept", message=_UNKNOWN_MESSAGE)
-    return replace(next((projected for projected in candidates if projected), kept), owner=owner)
+    default = ProjectedPackage("left", reason="Kept", message=_UNKNOWN_MESSAGE)
+    return replace(next((projected for projected in candidates if projected), default), owner=owner)
 
 
 def _project_unreadable_target(plan: TargetPlan) -> ProjectedPackage:

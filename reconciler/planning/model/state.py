@@ -483,7 +483,7 @@ def _serialize_record(record: PackageRecord) -> dict[str, Any]:
         "review": record.review_digest,
         "render": dict(record.render_status),
         "outcome": dict(record.outcome),
-        **({"conflicts": [dict(one) for one in record.conflicts]} if record.conflicts else {}),
+        **({"conflicts": [dict(conflict) for conflict in record.conflicts]} if record.conflicts else {}),
         **({"deletion": record.deletion_policy} if record.deletion_policy != "delete" else {}),
         **({"removal": record.removal.as_data()} if record.removal else {}),
         **({"dropped": record.declined_source} if record.declined_source else {}),

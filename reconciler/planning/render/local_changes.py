@@ -283,8 +283,8 @@ def _is_merged(part: str, removed: Iterable[str], result: Iterable[str]) -> bool
         return False
     before = {word for line in removed if (found := _WORD.findall(line))[:1] == words[:1] for word in found}
     return any(
-        found[:1] == words[:1] and {*words} <= {*found} and not (before - {*words}) & {*found}
-        for found in map(_WORD.findall, result)
+        line_words[:1] == words[:1] and {*words} <= {*line_words} and not (before - {*words}) & {*line_words}
+        for line_words in map(_WORD.findall, result)
     )
 
 

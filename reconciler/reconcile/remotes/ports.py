@@ -123,7 +123,7 @@ class FetchedUpstreamRefs:
         self._remote = remote
         self._refs = remote.refs
 
-    def tag(self, name: str) -> CommitId | None:
+    def find_tag(self, name: str) -> CommitId | None:
         """Return the commit of a tag; None without such a tag, or if the tag points to another kind of object."""
         commit = self._remote.peel_ref(f"refs/tags/{name}") if f"refs/tags/{name}" in self._refs else None
         return commit if commit and self._is_commit(commit) else None
@@ -135,16 +135,16 @@ class FetchedUpstreamRefs:
             return False
         return True
 
-    def branch(self, name: str) -> CommitId | None:
+    def find_branch(self, name: str) -> CommitId | None:
         """Return the head of a branch."""
         return self._refs.get(f"refs/heads/{name}")
 
-    def tags(self, prefix: str) -> Iterable[str]:
+    def list_tags(self, prefix: str) -> Iterable[str]:
         """Return the names of all tags that start with `prefix`."""
         start = f"refs/tags/{prefix}"
         return [ref.removeprefix("refs/tags/") for ref in self._refs if ref.startswith(start)]
 
-    def package(self, commit: CommitId, directory: str, package: str) -> PackageDirectory | None:
+    def find_package(self, commit: CommitId, directory: str, package: str) -> PackageDirectory | None:
         """Return the directory of a package at a commit."""
         path = f"{directory}/{package}" if directory else package
         tree = self._remote.find_tree_at(commit, path)
@@ -153,19 +153,19 @@ class FetchedUpstreamRefs:
         has_kptfile = self._remote.find_blob_at(commit, f"{path}/{KPTFILE}") is not None
         return PackageDirectory(tree, self._remote.list_skipped_entries(tree), has_kptfile)
 
-    def tagged_seconds(self, name: str) -> int:
+    def read_tag_seconds(self, name: str) -> int:
         """Return the date of a tag, in seconds since 1970."""
         return self._remote.read_tag_seconds(f"refs/tags/{name}")
 
-    def message(self, name: str) -> str:
+    def read_message(self, name: str) -> str:
         """Return the message of an annotated tag, or the message of the commit of a lightweight tag."""
         return self._remote.read_message(f"refs/tags/{name}")
 
-    def changed_seconds(self, commit: CommitId, path: str) -> int:
+    def read_change_seconds(self, commit: CommitId, path: str) -> int:
         """Return the date of the last change of a path along first parents up to `commit`, in seconds since 1970."""
         return self._remote.read_change_seconds(commit, path)
 
-    def file(self, commit: CommitId, path: str) -> bytes | None:
+    def read_file(self, commit: CommitId, path: str) -> bytes | None:
         """Return the content of a file; for a file above the size limit, content that no parser accepts."""
         blob = self._remote.find_blob_at(commit, path)
         try:
@@ -182,7 +182,7 @@ class FetchedUpstreams:
         self._resolve = lru_cache(None)(resolve)
         self._refs = lru_cache(None)(FetchedUpstreamRefs)
 
-    def refs(self, repository: Repository) -> FetchedUpstreamRefs | str:
+    def get_refs(self, repository: Repository) -> FetchedUpstreamRefs | str:
         """Return the refs of a Repository, or why it cannot be read now."""
         try:
             url = self._resolve(repository.url)
@@ -195,13 +195,13 @@ class FetchedUpstreams:
         message = failure.full_message if failure else "the repository was not fetched"
         return f"Repository {repository.key.name} cannot be read: {message}"
 
-    def url(self, repository: Repository) -> str:
+    def get_url(self, repository: Repository) -> str:
         """Return the URL of the remote of a Repository."""
         return self._resolve(repository.url)
 
-    def seconds(self, repository: Repository, commit: CommitId) -> int:
+    def get_commit_seconds(self, repository: Repository, commit: CommitId) -> int:
         """Return the date of a commit, in seconds since 1970."""
-        remote = self._remotes.get_upstream(self.url(repository))
+        remote = self._remotes.get_upstream(self.get_url(repository))
         assert remote is not None
         return remote.read_commit(commit).seconds
 
@@ -213,15 +213,15 @@ class OwnedPackages:
         self._states = {target.name: state for target, state in states.items() if target.is_deployment}
         self._kind = (group, kind)
 
-    def owned(self) -> Mapping[PackageLocation, PackageOwner]:
+    def get_owned_packages(self) -> Mapping[PackageLocation, PackageOwner]:
         """Return the owners of all packages that were drafted or published and are not being removed."""
         return {location: record.owner for location, record in self._records()}
 
-    def inputs(self) -> Mapping[PackageLocation, Collection[str]]:
+    def get_recorded_inputs(self) -> Mapping[PackageLocation, Collection[str]]:
         """Return the dependencies of the last render of each package."""
         return {location: record.trace.keys() for location, record in self._records()}
 
-    def held(self) -> Mapping[ObjectKey, Mapping[PackageLocation, int]]:
+    def get_held_counts(self) -> Mapping[ObjectKey, Mapping[PackageLocation, int]]:
         """Return the packages with held removals, by the parent of their owner (or the owner without a parent).
 
         The values are the numbers of packages that the parent had when the removal was first held.
@@ -249,7 +249,7 @@ class PlacedPackages(OwnedPackages):
     def find_clusters_by_owner(self) -> dict[ObjectKey, list[str]]:
         """Return the clusters that have a package of each owner now."""
         clusters: dict[ObjectKey, list[str]] = {}
-        for (cluster, _), owner in self.owned().items():
+        for (cluster, _), owner in self.get_owned_packages().items():
             clusters.setdefault(owner.key, []).append(cluster)
         return clusters
 
@@ -302,7 +302,7 @@ class PublishedPlugins(OwnedPackages):
         self._remotes = remotes
         self._cache = cache
 
-    def published(self, cluster: str) -> PublishedPluginData:
+    def read_published(self, cluster: str) -> PublishedPluginData:
         """Return all Plugins on the branch of a cluster by package; {} if the branch cannot be read.
 
         The result includes Plugins that the reconciler does not manage.

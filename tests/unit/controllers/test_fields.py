@@ -17,13 +17,13 @@ def told(data: Any, *, quotes: bool) -> list[str]:
     """Return what is told of a mapping of which every field is read as every type."""
     faults = FieldFindings(lambda path: SourceLocation("a.yaml"), PLUGIN_INVALID)
     fields = FieldReader(data, ("spec",), faults, ("name", "inner", "items"), quotes=quotes)
-    fields.text("name")
-    fields.choice("name", ("a", "b"), "a")
-    fields.mapping("inner", ("value",)).text("value")
-    for field_reader in fields.mappings("items", ("value",)):
-        field_reader.text("value")
-    fields.texts("items")
-    fields.string_map("inner")
+    fields.read_text("name")
+    fields.read_choice("name", ("a", "b"), "a")
+    fields.read_mapping("inner", ("value",)).read_text("value")
+    for field_reader in fields.iterate_mappings("items", ("value",)):
+        field_reader.read_text("value")
+    fields.read_texts("items")
+    fields.read_string_map("inner")
     return [finding.message for finding in faults.findings]
 
 

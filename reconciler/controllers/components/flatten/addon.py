@@ -160,9 +160,9 @@ class FlattenedAddon:
 
     def _list_used_fields(self, template: CompiledTemplate, loop: str) -> Iterator[DataPath]:
         for _, program in iter_programs(template.root):
-            for at, name in program.variable_positions:
+            for position, name in program.variable_positions:
                 if name in self.values.bindings and name != loop:
-                    steps = parse_field_steps(program.text, at + len(name), self.use.schema)
+                    steps = parse_field_steps(program.text, position + len(name), self.use.schema)
                     yield tuple(step.name for step in steps)
 
     def _check_known_variables(self, template: CompiledTemplate, loop: str) -> Iterator[FieldFinding]:

@@ -63,17 +63,17 @@ class FieldStep:
     is_optional: bool
 
 
-def parse_field_steps(text: str, at: int, schema: Schema) -> tuple[FieldStep, ...]:
-    """Return the declared fields that the text accesses after a variable, from index `at`."""
+def parse_field_steps(text: str, position: int, schema: Schema) -> tuple[FieldStep, ...]:
+    """Return the declared fields that the text accesses after a variable, from index `position`."""
     steps: list[FieldStep] = []
-    while step := _FIELD_STEP_PATTERN.match(text, at):
+    while step := _FIELD_STEP_PATTERN.match(text, position):
         name = step["name"] or step["double"] or step["single"] or ""
         child: Schema | None = schema.get("properties", {}).get(name)
         if child is None:
             break
         schema = child
-        steps.append(FieldStep(name, at, step.end(), step["dot"] == ".?"))
-        at = step.end()
+        steps.append(FieldStep(name, position, step.end(), step["dot"] == ".?"))
+        position = step.end()
     return tuple(steps)
 
 
@@ -182,13 +182,13 @@ class ExpressionRewriter:
             FieldFindingError: The expression cannot be rewritten.
         """
         text, is_known = program.text, True
-        for at, name in reversed(program.variable_positions):
+        for position, name in reversed(program.variable_positions):
             if name not in self.addon_variables and name not in self.known_variables:
                 is_known = False
                 continue
-            before = _LEADING_DOT.sub("", text[:at])
+            before = _LEADING_DOT.sub("", text[:position])
             occurrence = _Occurrence(
-                text, before, "" if before == text[:at] else ".", at + len(name), path, program.text
+                text, before, "" if before == text[:position] else ".", position + len(name), path, program.text
             )
             replacement = self._replace_occurrence(name, occurrence)
             is_known = is_known and replacement.is_known

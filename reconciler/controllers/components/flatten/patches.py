@@ -38,7 +38,7 @@ _LABELS: DataPath = ("metadata", "labels")
 _OMIT = re.compile(r"\b(oc_)?omit\b")
 
 
-def is_patch_target(target: PatchTarget, template: Any, name: str, at: DataPath) -> bool:
+def is_patch_target(target: PatchTarget, template: Any, name: str, field_path: DataPath) -> bool:
     """Return whether every resource that the template renders matches the target.
 
     Raises:
@@ -49,7 +49,7 @@ def is_patch_target(target: PatchTarget, template: Any, name: str, at: DataPath)
     if not can_match_target(target, template, name) and not _find_templated_keys(target, template):
         return False
     for text in (*_find_templated_keys(target, template), *_find_templated_values(target, template)):
-        raise _build_dependency_error(at, text)
+        raise _build_dependency_error(field_path, text)
     return is_target_match(target, template, name)
 
 
@@ -70,15 +70,17 @@ def require_static_result(
     Raises:
         FieldFindingError: The result depends on an expression.
     """
-    at, steps = (*operation.at, "path"), operation.path.steps
+    field_path, steps = (*operation.field_path, "path"), operation.path.steps
     for number, step in enumerate(steps):
         prefix = PatchPath(operation.path.text, steps[:number])
-        for location in find_locations(template, prefix, "remove", budget, at, skip_missing=skip_missing):
+        for location in find_locations(template, prefix, "remove", budget, field_path, skip_missing=skip_missing):
             for text in _find_deciding_texts(get_value(template, location), step):
-                raise _build_dependency_error(at, text)
-    for location in find_locations(template, operation.path, operation.op, budget, at, skip_missing=skip_missing):
+                raise _build_dependency_error(field_path, text)
+    for location in find_locations(
+        template, operation.path, operation.op, budget, field_path, skip_missing=skip_missing
+    ):
         for value_path, text in _find_deciding_texts_at(template, location, operation, tracker, instance, is_scalar):
-            raise _build_dependency_error((*operation.at, *value_path), text)
+            raise _build_dependency_error((*operation.field_path, *value_path), text)
 
 
 def _find_deciding_texts(container: Any, step: PathStep) -> Iterator[str]:
@@ -137,22 +139,22 @@ def _can_merge(value: Any, is_scalar: IsScalar) -> bool:
 
 
 def _find_deciding_merge_texts(
-    old: Any, value: Any, at: DataPath, is_scalar: IsScalar
+    old: Any, value: Any, field_path: DataPath, is_scalar: IsScalar
 ) -> Iterator[tuple[DataPath, str]]:
     """Yield the expressions that influence how a value is merged."""
     if old is ABSENT:
         return
     if isinstance(old, dict) and isinstance(value, dict):
-        yield from ((at, key) for item in (old, value) for key in item if EXPRESSION_START in key)
+        yield from ((field_path, key) for item in (old, value) for key in item if EXPRESSION_START in key)
         for key, child in value.items():
-            yield from _find_deciding_merge_texts(old.get(key, ABSENT), child, (*at, key), is_scalar)
+            yield from _find_deciding_merge_texts(old.get(key, ABSENT), child, (*field_path, key), is_scalar)
     elif old is None:
-        yield from [(at, value)] if _can_omit(value) else []
+        yield from [(field_path, value)] if _can_omit(value) else []
     else:
         texts = (
             item for item in (old, value) if _can_omit(item) or (_is_single_expression(item) and not is_scalar(item))
         )
-        yield from ((at, item) for item in texts)
+        yield from ((field_path, item) for item in texts)
 
 
 def _find_templated_keys(target: PatchTarget, template: Any) -> list[str]:
@@ -202,6 +204,6 @@ def _is_single_expression(value: Any) -> bool:
     return len(pieces) == 1 and isinstance(pieces[0], EmbeddedExpression)
 
 
-def _build_dependency_error(at: DataPath, text: str) -> FieldFindingError:
+def _build_dependency_error(field_path: DataPath, text: str) -> FieldFindingError:
     message = f"must be known before a render, but it depends on {quote_value(text)}"
-    return FieldFindingError(build_field_finding(NOT_FLATTENABLE, at, message))
+    return FieldFindingError(build_field_finding(NOT_FLATTENABLE, field_path, message))

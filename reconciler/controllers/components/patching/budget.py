@@ -27,34 +27,34 @@ class PatchBudget:
 
     remaining: int = MAX_PATCH_COST
 
-    def charge_operation(self, at: DataPath) -> None:
+    def charge_operation(self, field_path: DataPath) -> None:
         """Charge one operation."""
-        self.charge(_OPERATION_COST, at)
+        self.charge(_OPERATION_COST, field_path)
 
-    def charge(self, characters: int, at: DataPath) -> None:
+    def charge(self, characters: int, field_path: DataPath) -> None:
         """Charge work in characters."""
         self.remaining -= characters
         if self.remaining < 0:
             limit = f"{MAX_PATCH_COST:,} written characters or equivalent work"
             message = f"exceeds the limit for the patches of a render: {limit}"
-            raise FieldFindingError(build_field_finding(PATCH_TOO_LARGE, at, message))
+            raise FieldFindingError(build_field_finding(PATCH_TOO_LARGE, field_path, message))
 
-    def copy_for_expressions(self, value: Any, at: DataPath) -> Any:
+    def copy_for_expressions(self, value: Any, field_path: DataPath) -> Any:
         """Return a copy for expressions. Strings are shared, so their length is not charged."""
-        self.charge(_VALUE_COST, at)
+        self.charge(_VALUE_COST, field_path)
         match value:
             case dict():
-                return {key: self.copy_for_expressions(item, at) for key, item in value.items()}
+                return {key: self.copy_for_expressions(item, field_path) for key, item in value.items()}
             case list():
-                return [self.copy_for_expressions(item, at) for item in value]
+                return [self.copy_for_expressions(item, field_path) for item in value]
             case _:
                 return value
 
-    def charge_reads(self, count: int, at: DataPath) -> None:
+    def charge_reads(self, count: int, field_path: DataPath) -> None:
         """Charge reads of values."""
-        self.charge(_READ_COST * count, at)
+        self.charge(_READ_COST * count, field_path)
 
-    def copy_value(self, value: Any, depth: int, at: DataPath) -> Any:
+    def copy_value(self, value: Any, depth: int, field_path: DataPath) -> Any:
         """Return a deep copy of a value for a location that is `depth` steps below the root.
 
         Raises:
@@ -62,13 +62,13 @@ class PatchBudget:
         """
         if depth > MAX_DEPTH:
             message = f"must not be nested more than {MAX_DEPTH} levels deep"
-            raise FieldFindingError(build_field_finding(PATCH_TOO_LARGE, at, message))
-        self.charge(_VALUE_COST + len(value) if isinstance(value, str) else _VALUE_COST, at)
+            raise FieldFindingError(build_field_finding(PATCH_TOO_LARGE, field_path, message))
+        self.charge(_VALUE_COST + len(value) if isinstance(value, str) else _VALUE_COST, field_path)
         match value:
             case dict():
-                self.charge(sum(map(len, value)), at)
-                return {key: self.copy_value(item, depth + 1, at) for key, item in value.items()}
+                self.charge(sum(map(len, value)), field_path)
+                return {key: self.copy_value(item, depth + 1, field_path) for key, item in value.items()}
             case list():
-                return [self.copy_value(item, depth + 1, at) for item in value]
+                return [self.copy_value(item, depth + 1, field_path) for item in value]
             case _:
                 return value

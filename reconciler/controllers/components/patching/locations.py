@@ -43,7 +43,13 @@ _OPS_CREATING_PARENTS = ("add", "merge")
 
 
 def find_locations(
-    document: Any, path: PatchPath, op: PatchOp, budget: PatchBudget, at: DataPath, *, skip_missing: bool = False
+    document: Any,
+    path: PatchPath,
+    op: PatchOp,
+    budget: PatchBudget,
+    field_path: DataPath,
+    *,
+    skip_missing: bool = False,
 ) -> tuple[Location, ...]:
     """Return every location that a path addresses, in document order.
 
@@ -53,7 +59,7 @@ def find_locations(
     Raises:
         FieldFindingError: The path does not match, and this is not a missing value with `skip_missing`.
     """
-    walk = _PathWalk(path, op, budget, at, skip_missing)
+    walk = _PathWalk(path, op, budget, field_path, skip_missing)
     start = _find_start(document, path)
     nodes = [start]
     for number, step in enumerate(path.steps[len(start.location) :], len(start.location) + 1):
@@ -101,7 +107,7 @@ class _PathWalk:
     path: PatchPath
     op: PatchOp
     budget: PatchBudget
-    at: DataPath
+    field_path: DataPath
     skip_missing: bool
 
     def advance(self, nodes: list[_Node], step: PathStep, *, is_last: bool) -> list[_Node]:
@@ -112,7 +118,7 @@ class _PathWalk:
                 if len(matches) == MAX_LOCATIONS:
                     raise self._build_error(PATH_TOO_MANY, f"must match at most {MAX_LOCATIONS:,} values")
                 matches.append(match)
-        self.budget.charge(_LOCATION_COST * len(matches), self.at)
+        self.budget.charge(_LOCATION_COST * len(matches), self.field_path)
         if nodes and not matches and isinstance(step, WildcardStep | FilterStep) and not self.skip_missing:
             raise self._build_error(PATCH_PATH_NOT_FOUND, f"must match an item in {nodes[0]}, but no item matches")
         return matches
@@ -140,7 +146,7 @@ class _PathWalk:
 
     def _get_items(self, node: _Node) -> Iterator[tuple[int, Any]]:
         items = self._get_list(node)
-        self.budget.charge(len(items), self.at)
+        self.budget.charge(len(items), self.field_path)
         return enumerate(items)
 
     def _resolve_key(self, node: _Node, name: str, *, is_last: bool) -> Iterator[_Node]:
@@ -184,7 +190,9 @@ class _PathWalk:
         raise self._build_error(PATH_NOT_ARRAY, f"requires {expected} at {node}, which is {_describe_type(node.value)}")
 
     def _build_error(self, code: FindingCode, message: str) -> FieldFindingError:
-        return FieldFindingError(build_field_finding(code, self.at, f"{message}: {quote_value(self.path.text)}"))
+        return FieldFindingError(
+            build_field_finding(code, self.field_path, f"{message}: {quote_value(self.path.text)}")
+        )
 
 
 def _is_filter_match(item: Any, step: FilterStep) -> bool:

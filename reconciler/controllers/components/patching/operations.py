@@ -37,7 +37,7 @@ class PatchOperation:
     op: PatchOp
     path: PatchPath
     value: Any
-    at: DataPath
+    field_path: DataPath
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class OperationTemplate:
     op: PatchOp
     path: PatchPath | str
     value: Any
-    at: DataPath
+    field_path: DataPath
 
     def render(self, value: Any, path: Any = None) -> PatchOperation:
         """Return the operation with a rendered value and, if the path is a template, a rendered path.
@@ -56,70 +56,72 @@ class OperationTemplate:
             FieldFindingError: The path is not valid for this operation.
         """
         if isinstance(self.path, PatchPath):
-            return PatchOperation(self.op, self.path, value, self.at)
-        patch_path = _read_path(self.op, path, self.at)
+            return PatchOperation(self.op, self.path, value, self.field_path)
+        patch_path = _read_path(self.op, path, self.field_path)
         if isinstance(patch_path, FieldFinding):
             raise FieldFindingError(patch_path)
-        return PatchOperation(self.op, patch_path, value, self.at)
+        return PatchOperation(self.op, patch_path, value, self.field_path)
 
 
-def read_operation(data: Any, at: DataPath) -> OperationTemplate | tuple[FieldFinding, ...]:
-    """Read the operation at `at`, or return all errors."""
+def read_operation(data: Any, field_path: DataPath) -> OperationTemplate | tuple[FieldFinding, ...]:
+    """Read the operation at `field_path`, or return all errors."""
     if not isinstance(data, Mapping):
         return (
             build_field_finding(
-                ADDON_INVALID, at, f"must be a mapping of op, path and value, not {describe_value(data)}"
+                ADDON_INVALID, field_path, f"must be a mapping of op, path and value, not {describe_value(data)}"
             ),
         )
-    errors = [*_check_unknown_fields(data, at)]
+    errors = [*_check_unknown_fields(data, field_path)]
     op, text = data.get("op"), data.get("path")
     if op not in PATCH_OPS:
         errors.append(
             build_field_finding(
-                PATCH_OP_UNSUPPORTED, (*at, "op"), f"must be one of {', '.join(PATCH_OPS)}, not {describe_value(op)}"
+                PATCH_OP_UNSUPPORTED,
+                (*field_path, "op"),
+                f"must be one of {', '.join(PATCH_OPS)}, not {describe_value(op)}",
             )
         )
         return tuple(errors)
     is_templated = isinstance(text, str) and EXPRESSION_START in text
-    path = text if is_templated else _read_path(op, text, at)
+    path = text if is_templated else _read_path(op, text, field_path)
     if isinstance(path, FieldFinding):
         errors.append(path)
     if ("value" in data) == (op == "remove"):
         requirement = "must not be set for remove" if op == "remove" else f"must be set for {op}"
-        errors.append(build_field_finding(ADDON_INVALID, (*at, "value"), requirement))
+        errors.append(build_field_finding(ADDON_INVALID, (*field_path, "value"), requirement))
     if errors or isinstance(path, FieldFinding) or path is None:
         return tuple(errors)
-    return OperationTemplate(op, path, data.get("value", ABSENT), at)
+    return OperationTemplate(op, path, data.get("value", ABSENT), field_path)
 
 
-def _check_unknown_fields(data: Mapping[Any, Any], at: DataPath) -> Iterator[FieldFinding]:
+def _check_unknown_fields(data: Mapping[Any, Any], field_path: DataPath) -> Iterator[FieldFinding]:
     for name in map(str, data):
         if name not in _FIELDS and not name.startswith(EXTENSION_PREFIX):
             message = f"is unknown; allowed are {', '.join(_FIELDS)}{suggest_name(name, _FIELDS)}"
-            yield build_field_finding(UNKNOWN_FIELD, (*at, name), message)
+            yield build_field_finding(UNKNOWN_FIELD, (*field_path, name), message)
 
 
-def _read_path(op: PatchOp, text: Any, at: DataPath) -> PatchPath | FieldFinding:
-    at = (*at, "path")
+def _read_path(op: PatchOp, text: Any, field_path: DataPath) -> PatchPath | FieldFinding:
+    field_path = (*field_path, "path")
     if not isinstance(text, str):
         return build_field_finding(
             PATH_SYNTAX,
-            at,
+            field_path,
             f"must be a string, such as /spec/replicas, not {describe_value(None if text is OMIT else text)}",
         )
-    path = parse_patch_path(text, at)
+    path = parse_patch_path(text, field_path)
     if isinstance(path, FieldFinding):
         return path
     if path.is_append and op != "add":
         return build_field_finding(
             PATH_DASH_ONLY_ADD,
-            at,
+            field_path,
             "must address an existing item, because only add supports the position after the last item,"
             f" not {op}: {quote_value(text)}",
         )
     if path.can_match_many and op == "add":
         return build_field_finding(
-            PATH_AMBIGUOUS_ADD, at, f"must address one position for add, such as - or [0]: {quote_value(text)}"
+            PATH_AMBIGUOUS_ADD, field_path, f"must address one position for add, such as - or [0]: {quote_value(text)}"
         )
     return path
 
@@ -150,7 +152,7 @@ class Write:
     path_in_after: Location = ()
 
 
-def _never_merge(_: Location) -> bool:
+def _should_not_merge(_: Location) -> bool:
     return False
 
 
@@ -160,7 +162,7 @@ def apply_operation(
     budget: PatchBudget,
     *,
     skip_missing: bool = False,
-    should_merge: Callable[[Location], bool] = _never_merge,
+    should_merge: Callable[[Location], bool] = _should_not_merge,
 ) -> tuple[Write, ...]:
     """Apply an operation to all locations of its path in `document`, and return the changes.
 
@@ -172,10 +174,10 @@ def apply_operation(
     """
     if operation.value is OMIT:
         return ()
-    at = (*operation.at, "path")
-    budget.charge_operation(at)
-    locations = find_locations(document, operation.path, operation.op, budget, at, skip_missing=skip_missing)
-    run = _OperationRun(document, (*operation.at, "value"), budget)
+    field_path = (*operation.field_path, "path")
+    budget.charge_operation(field_path)
+    locations = find_locations(document, operation.path, operation.op, budget, field_path, skip_missing=skip_missing)
+    run = _OperationRun(document, (*operation.field_path, "value"), budget)
     # Remove from the end, so that the indexes of the other items do not change.
     locations = locations[::-1] if operation.op == "remove" else locations
     return tuple(

@@ -94,10 +94,10 @@ class PatchPath:
         return isinstance(self.steps[-1], AppendStep)
 
 
-def parse_patch_path(text: str, at: DataPath = ()) -> PatchPath | FieldFinding:
-    """Parse a path that is written at `at`, or return the error."""
+def parse_patch_path(text: str, field_path: DataPath = ()) -> PatchPath | FieldFinding:
+    """Parse a path that is written at `field_path`, or return the error."""
     try:
-        return PatchPath(text, _PathParser(text, at).parse())
+        return PatchPath(text, _PathParser(text, field_path).parse())
     except FieldFindingError as error:
         return error.field_finding
 
@@ -105,9 +105,9 @@ def parse_patch_path(text: str, at: DataPath = ()) -> PatchPath | FieldFinding:
 class _PathParser:
     """Parses one path from left to right."""
 
-    def __init__(self, text: str, at: DataPath) -> None:
+    def __init__(self, text: str, field_path: DataPath) -> None:
         self._text = text
-        self._at = at
+        self._field_path = field_path
         self._position = 0
 
     def parse(self) -> tuple[PathStep, ...]:
@@ -241,7 +241,7 @@ class _PathParser:
         return quote_value(self._text[self._position - lookback :])
 
     def _build_error(self, message: str, code: FindingCode = PATH_SYNTAX) -> FieldFindingError:
-        return FieldFindingError(build_field_finding(code, self._at, f"{message}: {quote_value(self._text)}"))
+        return FieldFindingError(build_field_finding(code, self._field_path, f"{message}: {quote_value(self._text)}"))
 
 
 def _is_closed(text: str, start: int) -> bool:

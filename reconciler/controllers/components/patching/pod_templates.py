@@ -39,11 +39,11 @@ def get_value_or_text(data: Any, path: DataPath) -> Any:
     return data
 
 
-def iter_mappings(items: Any, at: DataPath) -> Iterator[tuple[DataPath, dict[str, Any]]]:
+def iter_mappings(items: Any, list_path: DataPath) -> Iterator[tuple[DataPath, dict[str, Any]]]:
     """Yield the mappings in a list with their paths. Anything else than a list has none."""
     for number, item in enumerate(items if isinstance(items, list) else ()):
         if isinstance(item, dict):
-            yield (*at, number), item
+            yield (*list_path, number), item
 
 
 def iter_containers(resource: Any) -> Iterator[tuple[DataPath, dict[str, Any]]]:

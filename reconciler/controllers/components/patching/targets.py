@@ -35,14 +35,14 @@ class PatchTarget:
     is_templated: bool = False
 
 
-def read_patch_target(data: Any, at: DataPath) -> PatchTarget | tuple[FieldFinding, ...]:
+def read_patch_target(data: Any, field_path: DataPath) -> PatchTarget | tuple[FieldFinding, ...]:
     """Read a rendered target, or return all errors."""
-    return _TargetReader(at, templates=False).read(data)
+    return _TargetReader(field_path, templates=False).read(data)
 
 
-def read_patch_target_template(data: Any, at: DataPath) -> PatchTarget | tuple[FieldFinding, ...]:
+def read_patch_target_template(data: Any, field_path: DataPath) -> PatchTarget | tuple[FieldFinding, ...]:
     """Read a target as declared in an addon, or return all errors. Templated parts are unrestricted."""
-    return _TargetReader(at, templates=True).read(data)
+    return _TargetReader(field_path, templates=True).read(data)
 
 
 def is_target_match(target: PatchTarget, resource: Any, resource_id: str) -> bool:
@@ -115,8 +115,8 @@ class _TargetMatcher:
 class _TargetReader:
     """Reads one target. With `templates`, templated parts are left unrestricted."""
 
-    def __init__(self, at: DataPath, *, templates: bool) -> None:
-        self._at = at
+    def __init__(self, field_path: DataPath, *, templates: bool) -> None:
+        self._field_path = field_path
         self._templates = templates
         self._errors: list[FieldFinding] = []
         self._has_templates = False
@@ -142,7 +142,7 @@ class _TargetReader:
         for name in map(str, data):
             if name not in known and not name.startswith(EXTENSION_PREFIX):
                 message = f"is unknown; allowed are {', '.join(known)}{suggest_name(name, known)}"
-                self._errors.append(build_field_finding(UNKNOWN_FIELD, (*self._at, *path, name), message))
+                self._errors.append(build_field_finding(UNKNOWN_FIELD, (*self._field_path, *path, name), message))
 
     def _read_texts(self, data: Mapping[Any, Any], name: str) -> tuple[str, ...] | None:
         value = data.get(name)
@@ -198,7 +198,7 @@ class _TargetReader:
             return replace(target, is_templated=True)
         if target == PatchTarget():
             message = f"must have at least one of {', '.join(TARGET_FIELDS)}; otherwise it matches every resource"
-            return (build_field_finding(TARGET_EMPTY, self._at, message),)
+            return (build_field_finding(TARGET_EMPTY, self._field_path, message),)
         return target
 
     def _is_templated(self, value: Any) -> bool:
@@ -207,7 +207,7 @@ class _TargetReader:
         return is_open
 
     def _add_error(self, path: DataPath, message: str) -> None:
-        self._errors.append(build_field_finding(TARGET_INVALID, (*self._at, *path), message))
+        self._errors.append(build_field_finding(TARGET_INVALID, (*self._field_path, *path), message))
 
 
 def _is_template(value: Any) -> bool:

@@ -200,11 +200,11 @@ class _WriteMark:
             mark = mark.get_child(step) if mark else None
         return list(mark.iter_marks(location)) if mark else []
 
-    def iter_marks(self, at: Location) -> Iterator[tuple[Location, AddonInstance]]:
-        """Yield the locations below this mark, which is at `at`, that addons set."""
+    def iter_marks(self, location: Location) -> Iterator[tuple[Location, AddonInstance]]:
+        """Yield the locations below this mark, which is at `location`, that addons set."""
         steps: list[tuple[str | int, _WriteMark | None]] = [*self.fields.items(), *enumerate(self.items)]
         for step, mark in steps:
             if mark and mark.is_set and mark.instance:
-                yield (*at, step), mark.instance
+                yield (*location, step), mark.instance
             if mark:
-                yield from mark.iter_marks((*at, step))
+                yield from mark.iter_marks((*location, step))

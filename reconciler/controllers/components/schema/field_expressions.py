@@ -180,9 +180,9 @@ def parse_field_expression(text: str) -> FieldExpression:
 class _MarkerParser:
     """Parses the text after the first `|`."""
 
-    def __init__(self, text: str, at: int) -> None:
+    def __init__(self, text: str, position: int) -> None:
         self.text = text
-        self.at = at
+        self.position = position
 
     def read(self) -> list[Marker]:
         markers: list[Marker] = []
@@ -198,53 +198,59 @@ class _MarkerParser:
         return markers
 
     def _skip_separators(self) -> bool:
-        while self.at < len(self.text) and (self.text[self.at].isspace() or self.text[self.at] == "|"):
-            self.at += 1
-        return self.at < len(self.text)
+        while self.position < len(self.text) and (
+            self.text[self.position].isspace() or self.text[self.position] == "|"
+        ):
+            self.position += 1
+        return self.position < len(self.text)
 
     def _read_marker(self) -> Marker:
-        start = self.at
-        while self.at < len(self.text) and not self.text[self.at].isspace() and self.text[self.at] != "=":
-            self.at += 1
-        key = self.text[start : self.at]
-        if not self.text.startswith("=", self.at):
+        start = self.position
+        while (
+            self.position < len(self.text)
+            and not self.text[self.position].isspace()
+            and self.text[self.position] != "="
+        ):
+            self.position += 1
+        key = self.text[start : self.position]
+        if not self.text.startswith("=", self.position):
             raise ShorthandError(codes.SHORTHAND_MARKER_NO_VALUE, _describe_missing_value(key, start + 1))
         if not key:
             raise ShorthandError(codes.SHORTHAND_SYNTAX, f"has a value without a marker name at column {start + 1}")
-        self.at += 1
+        self.position += 1
         return Marker(key, self._read_value(), start + 1)
 
     def _read_value(self) -> str:
         """Return the text between "=" and the next space outside of quotes and brackets."""
-        start = self.at
+        start = self.position
         can_begin_quote = True
-        while self.at < len(self.text) and not self.text[self.at].isspace():
-            character = self.text[self.at]
+        while self.position < len(self.text) and not self.text[self.position].isspace():
+            character = self.text[self.position]
             if can_begin_quote and character in _QUOTES:
                 self._skip_quoted()
-            elif self.at == start and character in _BRACKETS:
+            elif self.position == start and character in _BRACKETS:
                 self._skip_bracketed()
             else:
-                self.at += 1
+                self.position += 1
             can_begin_quote = character == ","
-        return self.text[start : self.at]
+        return self.text[start : self.position]
 
     def _skip_quoted(self) -> None:
-        start, self.at = self.at, _find_end_of_quote(self.text, self.at)
-        if not self.at:
+        start, self.position = self.position, _find_end_of_quote(self.text, self.position)
+        if not self.position:
             raise ShorthandError(codes.SHORTHAND_SYNTAX, f"has an unclosed quote at column {start + 1}")
 
     def _skip_bracketed(self) -> None:
-        start, closing = self.at, [_BRACKETS[self.text[self.at]]]
-        self.at += 1
+        start, closing = self.position, [_BRACKETS[self.text[self.position]]]
+        self.position += 1
         while closing:
-            if self.at >= len(self.text):
+            if self.position >= len(self.text):
                 raise ShorthandError(
                     codes.SHORTHAND_SYNTAX,
                     f"has {self.text[start]} without {closing[0]} at column {start + 1};"
                     " put the value in double quotes",
                 )
-            character = self.text[self.at]
+            character = self.text[self.position]
             if character == '"':
                 self._skip_quoted()
                 continue
@@ -252,7 +258,7 @@ class _MarkerParser:
                 closing.append(_BRACKETS[character])
             elif character == closing[-1]:
                 closing.pop()
-            self.at += 1
+            self.position += 1
 
 
 def unquote(value: str) -> str | None:
@@ -279,43 +285,43 @@ def split_items(text: str, *, quotes: bool) -> list[str]:
 
     Commas in quotes are kept or, without `quotes`, commas after a backslash.
     """
-    items, at, item = [], 0, ""
-    while at < len(text):
-        if quotes and not item and text[at] in _QUOTES:
-            end = _find_end_of_quote(text, at)
-            item, at = text[at:end], end
-        elif not quotes and text.startswith("\\,", at):
-            item, at = f"{item},", at + 2
-        elif text[at] == ",":
+    items, position, item = [], 0, ""
+    while position < len(text):
+        if quotes and not item and text[position] in _QUOTES:
+            end = _find_end_of_quote(text, position)
+            item, position = text[position:end], end
+        elif not quotes and text.startswith("\\,", position):
+            item, position = f"{item},", position + 2
+        elif text[position] == ",":
             items.append(item)
-            item, at = "", at + 1
+            item, position = "", position + 1
         else:
-            item, at = item + text[at], at + 1
+            item, position = item + text[position], position + 1
     return [*items, item]
 
 
 def _find_end_of_quote(text: str, start: int) -> int:
     """Return the index after the quoted text that begins at `start`, or 0 if it is not closed."""
-    quote, at = text[start], start + 1
-    while at < len(text):
-        if quote == '"' and text[at] == "\\" and text[at + 1 : at + 2] in ('"', "\\"):
-            at += 2
-        elif text[at] != quote:
-            at += 1
-        elif quote == "'" and text.startswith("'", at + 1):
-            at += 2
+    quote, position = text[start], start + 1
+    while position < len(text):
+        if quote == '"' and text[position] == "\\" and text[position + 1 : position + 2] in ('"', "\\"):
+            position += 2
+        elif text[position] != quote:
+            position += 1
+        elif quote == "'" and text.startswith("'", position + 1):
+            position += 2
         else:
-            return at + 1
+            return position + 1
     return 0
 
 
 def _remove_escapes(text: str) -> str:
-    kept, at = [], 0
-    while at < len(text):
-        at += text[at] == "\\" and text[at + 1 : at + 2] in ('"', "\\")
-        kept.append(text[at])
-        at += 1
-    return "".join(kept)
+    characters, position = [], 0
+    while position < len(text):
+        position += text[position] == "\\" and text[position + 1 : position + 2] in ('"', "\\")
+        characters.append(text[position])
+        position += 1
+    return "".join(characters)
 
 
 def _describe_missing_value(key: str, column: int) -> str:

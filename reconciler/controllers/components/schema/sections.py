@@ -28,32 +28,38 @@ def merge_sections(
     return _merge_objects(parameters, env_overrides, path, findings), tuple(findings)
 
 
-def _merge_objects(left: Schema, right: Schema, path: DataPath, findings: list[FieldFinding]) -> Schema:
-    properties = dict(left["properties"])
-    for name, node in right["properties"].items():
+def _merge_objects(parameters: Schema, env_overrides: Schema, path: DataPath, findings: list[FieldFinding]) -> Schema:
+    properties = dict(parameters["properties"])
+    for name, node in env_overrides["properties"].items():
         properties[name] = _merge_field(properties.get(name), node, (*path, name), findings)
-    required = {*left.get("required", ()), *right.get("required", ())}
+    required = {*parameters.get("required", ()), *env_overrides.get("required", ())}
     object_schema = build_object_schema(properties, list(required))
-    merged = {keyword: value for keyword, value in (right | left).items() if keyword != "default"} | object_schema
-    return sort_keywords(_merge_default(merged, left, right, path, findings))
+    merged = {
+        keyword: value for keyword, value in (env_overrides | parameters).items() if keyword != "default"
+    } | object_schema
+    return sort_keywords(_merge_default(merged, parameters, env_overrides, path, findings))
 
 
-def _merge_field(left: Schema | None, right: Schema, path: DataPath, findings: list[FieldFinding]) -> Schema:
-    if left is None:
-        return right
-    if "properties" in left and "properties" in right:
-        return _merge_objects(left, right, path, findings)
+def _merge_field(
+    parameter: Schema | None, env_override: Schema, path: DataPath, findings: list[FieldFinding]
+) -> Schema:
+    if parameter is None:
+        return env_override
+    if "properties" in parameter and "properties" in env_override:
+        return _merge_objects(parameter, env_override, path, findings)
     message = f"{format_path(path)} is also declared in parameters; a field must be in one section only"
     findings.append(FieldFinding(codes.SCHEMA_FIELD_COLLISION, path, message))
-    return left
+    return parameter
 
 
-def _merge_default(merged: Schema, left: Schema, right: Schema, path: DataPath, findings: list[FieldFinding]) -> Schema:
+def _merge_default(
+    merged: Schema, parameters: Schema, env_overrides: Schema, path: DataPath, findings: list[FieldFinding]
+) -> Schema:
     """Return an object with the merged defaults of both sections.
 
     An empty default is dropped if the other section has a required field.
     """
-    defaults = [section["default"] for section in (left, right) if "default" in section]
+    defaults = [section["default"] for section in (parameters, env_overrides) if "default" in section]
     if not defaults:
         return merged
     result = merged | {"default": _overlay_defaults(defaults, merged)}

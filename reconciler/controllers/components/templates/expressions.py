@@ -54,9 +54,9 @@ def split_expressions(text: str, path: DataPath) -> tuple[Piece, ...]:
 
 def _find_end(text: str, start: int, path: DataPath) -> int:
     """Return the index of the brace that closes the expression that begins at `start`."""
-    depth, at, pattern = 1, start + len(EXPRESSION_START), _TOKEN
-    while token := pattern.search(text, at):
-        matched, at = token[0], token.end()
+    depth, position, pattern = 1, start + len(EXPRESSION_START), _TOKEN
+    while token := pattern.search(text, position):
+        matched, position = token[0], token.end()
         if matched == EXPRESSION_START:
             raise FieldFindingError(_build_nested_finding(text[start:], path))
         if matched in "{}":
@@ -66,18 +66,18 @@ def _find_end(text: str, start: int, path: DataPath) -> int:
         elif matched in ("//", "\n"):
             # An apostrophe in a comment does not begin a string.
             pattern = _TOKEN_IN_COMMENT if matched == "//" else _TOKEN
-        elif (at := _find_end_of_string(text, matched, at)) < 0:
+        elif (position := _find_end_of_string(text, matched, position)) < 0:
             break
     raise FieldFindingError(_build_unterminated_finding(text[start:], path))
 
 
-def _find_end_of_string(text: str, opening: str, at: int) -> int:
-    """Return the index after the string literal whose content begins at `at`, or -1 if it is not closed."""
+def _find_end_of_string(text: str, opening: str, start: int) -> int:
+    """Return the index after the string literal whose content begins at `start`, or -1 if it is not closed."""
     quotes = opening.lstrip("bBrR")
     if quotes != opening:
-        end = text.find(quotes, at)
+        end = text.find(quotes, start)
         return -1 if end < 0 else end + len(quotes)
-    closing = _CLOSING_QUOTES[quotes].match(text, at)
+    closing = _CLOSING_QUOTES[quotes].match(text, start)
     return closing.end() if closing else -1
 
 

@@ -45,8 +45,8 @@ class RenderState:
 class TemplateNode(Protocol):
     """Node of a template."""
 
-    def render(self, state: RenderState, at: DataPath) -> Any:
-        """Render the node to a new value or `OMIT`. `at` is the path of the value, if origins are collected."""
+    def render(self, state: RenderState, value_path: DataPath) -> Any:
+        """Render the node to a new value or `OMIT`. `value_path` is used if origins are collected."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +55,7 @@ class StaticNode:
 
     value: Any
 
-    def render(self, state: RenderState, at: DataPath) -> Any:
+    def render(self, state: RenderState, value_path: DataPath) -> Any:
         """Return a copy of the data."""
         return _copy_data(self.value)
 
@@ -68,11 +68,11 @@ class ExpressionNode:
     text: str
     program: CelProgram
 
-    def render(self, state: RenderState, at: DataPath) -> Any:
+    def render(self, state: RenderState, value_path: DataPath) -> Any:
         """Evaluate the expression."""
         value = evaluate_expression(self.program, state.bindings, state.budget, self.path)
         if state.origins is not None and value is not OMIT:
-            state.origins[at] = ValueOrigin(self.path, self.text, self.reads)
+            state.origins[value_path] = ValueOrigin(self.path, self.text, self.reads)
         return value
 
     @property
@@ -89,14 +89,14 @@ class InterpolatedNode:
     text: str
     pieces: tuple[str | CelProgram, ...]
 
-    def render(self, state: RenderState, at: DataPath) -> str:
+    def render(self, state: RenderState, value_path: DataPath) -> str:
         """Return the text with the results of the expressions."""
         text = "".join(
             piece if isinstance(piece, str) else self._evaluate_to_text(piece, state) for piece in self.pieces
         )
         charge_budget(state.budget, 0, 4 * len(text), self.path)
         if state.origins is not None:
-            state.origins[at] = ValueOrigin(self.path, self.text, self.reads)
+            state.origins[value_path] = ValueOrigin(self.path, self.text, self.reads)
         return text
 
     @property
@@ -137,12 +137,12 @@ class TemplateMapNode:
 
     entries: tuple[TemplateMapEntry, ...]
 
-    def render(self, state: RenderState, at: DataPath) -> dict[str, Any]:
+    def render(self, state: RenderState, value_path: DataPath) -> dict[str, Any]:
         """Return the map without omitted entries."""
         result: dict[str, Any] = {}
         for entry in self.entries:
-            key = entry.key if isinstance(entry.key, str) else _render_key(entry, entry.key, state, at)
-            value = entry.value.render(state, at if state.origins is None else (*at, key))
+            key = entry.key if isinstance(entry.key, str) else _render_key(entry, entry.key, state, value_path)
+            value = entry.value.render(state, value_path if state.origins is None else (*value_path, key))
             if value is OMIT:
                 continue
             if key in result:
@@ -151,7 +151,7 @@ class TemplateMapNode:
             result[key] = value
             if state.origins is not None and not isinstance(entry.key, str):
                 # The origin of the value takes precedence over the origin of the key.
-                state.origins.setdefault((*at, key), ValueOrigin(entry.path, entry.key.text, entry.key.reads))
+                state.origins.setdefault((*value_path, key), ValueOrigin(entry.path, entry.key.text, entry.key.reads))
         return result
 
 
@@ -161,20 +161,20 @@ class TemplateListNode:
 
     items: tuple[TemplateNode, ...]
 
-    def render(self, state: RenderState, at: DataPath) -> list[Any]:
+    def render(self, state: RenderState, value_path: DataPath) -> list[Any]:
         """Return the list without omitted items."""
         result: list[Any] = []
         for item in self.items:
-            value = item.render(state, at if state.origins is None else (*at, len(result)))
+            value = item.render(state, value_path if state.origins is None else (*value_path, len(result)))
             if value is not OMIT:
                 result.append(value)
         return result
 
 
 def _render_key(
-    entry: TemplateMapEntry, node: ExpressionNode | InterpolatedNode, state: RenderState, at: DataPath
+    entry: TemplateMapEntry, node: ExpressionNode | InterpolatedNode, state: RenderState, value_path: DataPath
 ) -> str:
-    key = node.render(RenderState(state.bindings, state.budget), at)
+    key = node.render(RenderState(state.bindings, state.budget), value_path)
     if isinstance(key, str):
         return key
     result = "omit()" if key is OMIT else describe_value(key)

@@ -167,7 +167,7 @@ class CompiledTemplate:
 def compile_template(data: Any, path: DataPath, scope: TemplateScope) -> CompiledTemplate:
     """Compile the template at `path` of a document, and collect all errors."""
     compiler = _Compiler(scope)
-    root = compiler.node(data, path, 0)
+    root = compiler.compile_node(data, path, 0)
     return CompiledTemplate(
         path, tuple(compiler.findings), frozenset(compiler.names), root, compiler.steps, compiler.size
     )
@@ -212,7 +212,7 @@ class _Compiler:
     steps: int = 0
     size: int = 0
 
-    def node(self, data: Any, path: DataPath, depth: int) -> TemplateNode:
+    def compile_node(self, data: Any, path: DataPath, depth: int) -> TemplateNode:
         self.steps += 1
         self.size += _NODE_BYTES
         match data:
@@ -225,7 +225,7 @@ class _Compiler:
                 is_static = all(isinstance(entry.key, str) and isinstance(entry.value, StaticNode) for entry in entries)
                 return StaticNode(data) if is_static else TemplateMapNode(entries)
             case list():
-                items = tuple(self.node(item, (*path, index), depth + 1) for index, item in enumerate(data))
+                items = tuple(self.compile_node(item, (*path, index), depth + 1) for index, item in enumerate(data))
                 return (
                     StaticNode(data) if all(isinstance(item, StaticNode) for item in items) else TemplateListNode(items)
                 )
@@ -233,7 +233,7 @@ class _Compiler:
                 return StaticNode(data)
 
     def _compile_entry(self, key: Any, value: Any, path: DataPath, depth: int) -> TemplateMapEntry:
-        node = self.node(value, path, depth)
+        node = self.compile_node(value, path, depth)
         if not isinstance(key, str):
             message = f"{format_path(path)} must have a string as key, not {quote_value(key)}; quote it"
             self.findings.append(FieldFinding(TEMPLATE_KEY_TYPE, path, message))

@@ -206,10 +206,10 @@ class Branches:
             {unit: variant.dependencies.keys() for unit, variant in units.items()},
         )
 
-    def owned(self) -> Mapping[PackageLocation, PackageOwner]:
+    def get_owned_packages(self) -> Mapping[PackageLocation, PackageOwner]:
         return self.owners
 
-    def inputs(self) -> Mapping[PackageLocation, Collection[str]]:
+    def get_recorded_inputs(self) -> Mapping[PackageLocation, Collection[str]]:
         return self.made_of
 
 

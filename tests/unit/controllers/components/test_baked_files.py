@@ -43,10 +43,10 @@ spec:
 
 
 class Nothing:
-    def owned(self) -> dict[PackageLocation, PackageOwner]:
+    def get_owned_packages(self) -> dict[PackageLocation, PackageOwner]:
         return {}
 
-    def inputs(self) -> dict[PackageLocation, list[str]]:
+    def get_recorded_inputs(self) -> dict[PackageLocation, list[str]]:
         return {}
 
 

@@ -68,10 +68,10 @@ class FakeRefs:
     def file(self, commit: CommitId, path: str) -> bytes | None:
         return self.files.get(path)
 
-    def tagged_seconds(self, name: str) -> int:
+    def read_tag_seconds(self, name: str) -> int:
         return TAGGED
 
-    def changed_seconds(self, commit: CommitId, path: str) -> int:
+    def read_change_seconds(self, commit: CommitId, path: str) -> int:
         return TAGGED
 
 

@@ -39,29 +39,29 @@ class FakeRefs:
     dates: dict[str, int] = field(default_factory=dict)
     messages: dict[str, str] = field(default_factory=dict)
 
-    def message(self, name: str) -> str:
+    def read_message(self, name: str) -> str:
         return self.messages.get(name, "")
 
-    def tag(self, name: str) -> CommitId | None:
+    def find_tag(self, name: str) -> CommitId | None:
         return CommitId(self.tag_names[name]) if name in self.tag_names else None
 
-    def branch(self, name: str) -> CommitId | None:
+    def find_branch(self, name: str) -> CommitId | None:
         return CommitId(self.branches[name]) if name in self.branches else None
 
-    def tags(self, prefix: str) -> Iterable[str]:
+    def list_tags(self, prefix: str) -> Iterable[str]:
         return (name for name in self.tag_names if name.startswith(prefix))
 
-    def package(self, commit: CommitId, directory: str, package: str) -> PackageDirectory | None:
+    def find_package(self, commit: CommitId, directory: str, package: str) -> PackageDirectory | None:
         path = f"{directory}/{package}" if directory else package
         return PackageDirectory(TreeId(f"{commit}:{path}"), (), path not in self.without_kptfile)
 
-    def file(self, commit: CommitId, path: str) -> bytes | None:
+    def read_file(self, commit: CommitId, path: str) -> bytes | None:
         return self.files.get(f"{commit}:{path}")
 
-    def tagged_seconds(self, name: str) -> int:
+    def read_tag_seconds(self, name: str) -> int:
         return self.dates[name]
 
-    def changed_seconds(self, commit: CommitId, path: str) -> int:
+    def read_change_seconds(self, commit: CommitId, path: str) -> int:
         return self.dates[f"{commit}:{path}"]
 
 

@@ -155,13 +155,13 @@ class Branches:
             {unit: variant.dependencies.keys() for unit, variant in units.items()},
         )
 
-    def owned(self) -> Mapping[PackageLocation, PackageOwner]:
+    def get_owned_packages(self) -> Mapping[PackageLocation, PackageOwner]:
         return self.owners
 
-    def inputs(self) -> Mapping[PackageLocation, Collection[str]]:
+    def get_recorded_inputs(self) -> Mapping[PackageLocation, Collection[str]]:
         return self.made_of
 
-    def published(self, cluster: str) -> Mapping[str, Data]:
+    def read_published(self, cluster: str) -> Mapping[str, Data]:
         return {package: data for (name, package), data in self.plugins.items() if name == cluster}
 
     def with_plugin(self, unit: PackageLocation, data: Data) -> Branches:

@@ -513,9 +513,9 @@ def test_each_branch_is_looked_at_once() -> None:
     items: list[str] = []
 
     class Noting(Branches):
-        def published(self, cluster: str) -> Any:
+        def read_published(self, cluster: str) -> Any:
             items.append(cluster)
-            return super().published(cluster)
+            return super().read_published(cluster)
 
     room([*WIDE, SIZE, preset(), preset(name="b", plugin={"releaseName": "b"})], Noting())
 
