@@ -53,19 +53,19 @@ class FakeRefs:
     packages: frozenset[str] = frozenset({"gateway"})
     skipped: tuple[str, ...] = ()
 
-    def tag(self, name: str) -> CommitId | None:
+    def find_tag(self, name: str) -> CommitId | None:
         return CommitId(self.commits[name]) if name in self.commits else None
 
-    def branch(self, name: str) -> CommitId | None:
+    def find_branch(self, name: str) -> CommitId | None:
         return CommitId("head") if name == "main" else None
 
-    def tags(self, prefix: str) -> Iterable[str]:
+    def list_tags(self, prefix: str) -> Iterable[str]:
         return [name for name in self.commits if name.startswith(prefix)]
 
-    def package(self, commit: CommitId, directory: str, package: str) -> PackageDirectory | None:
+    def find_package(self, commit: CommitId, directory: str, package: str) -> PackageDirectory | None:
         return PackageDirectory(TreeId(f"{commit}:{package}"), self.skipped) if package in self.packages else None
 
-    def file(self, commit: CommitId, path: str) -> bytes | None:
+    def read_file(self, commit: CommitId, path: str) -> bytes | None:
         return self.files.get(path)
 
     def read_tag_seconds(self, name: str) -> int:
@@ -85,17 +85,17 @@ class FakeUpstreams:
     requested: list[str] = field(default_factory=list)
     skipped: tuple[str, ...] = ()
 
-    def refs(self, repository: Repository) -> FakeRefs | str:
+    def get_refs(self, repository: Repository) -> FakeRefs | str:
         self.requested.append(repository.key.name)
         if repository.key.name == "away":
             return "Repository away cannot be read: no route to host"
         return FakeRefs(TAGS, {"packages/gateway/Kptfile": KPTFILE, **self.files}, skipped=self.skipped)
 
-    def url(self, repository: Repository) -> str:
+    def get_url(self, repository: Repository) -> str:
         # The URL identifies a remote. The Repository names do not matter.
         return f"remote of {format_kptfile_url(repository.url).rpartition('/')[2].removesuffix('.git')}"
 
-    def seconds(self, repository: Repository, commit: CommitId) -> int:
+    def get_commit_seconds(self, repository: Repository, commit: CommitId) -> int:
         return {"c1": 1_000, "c2": 2_000}.get(commit, 0)
 
 

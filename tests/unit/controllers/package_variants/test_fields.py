@@ -72,7 +72,12 @@ def test_field_of_a_wrong_type_is_reported_and_read_as_absent() -> None:
     errors = VariantFieldErrors()
     fields = VariantFieldReader("spec", {"a": 1, "b": [1], "c": "x", "d": {"e": 2}}, errors)
 
-    assert (fields.text("a"), fields.texts("b"), fields.texts("c"), fields.string_map("d")) == ("", (), (), {})
+    assert (fields.read_text("a"), fields.read_texts("b"), fields.read_texts("c"), fields.read_string_map("d")) == (
+        "",
+        (),
+        (),
+        {},
+    )
     assert errors.errors == [
         "spec.a must be a string, not 1",
         "spec.b[0] must be a string, not 1",
