@@ -125,7 +125,7 @@ def test_label_without_recorded_state_does_not_count(world: ForgeWorld) -> None:
 
     world.sync_until_unchanged()
 
-    assert read_check_state(world) == "failure", "with the state, the proof is lost, and the safe end is to ask again"
+    assert read_check_state(world) == "failure", "without the state, the label has no proof and is required again"
     world.on_forge.set_label(pull_request.number, LABEL)
     world.sync_until_unchanged()
     assert read_check_state(world) == "success"

@@ -1,4 +1,4 @@
-"""Components through whole passes: what comes, changes and goes, and what is people's (openchoreo 12, 14)."""
+"""Tests of components through whole passes: new, changed, removed and blocked packages."""
 
 import re
 from pathlib import Path
@@ -52,66 +52,68 @@ EVERYWHERE = {f"drafts/{cluster}" for cluster in CLUSTERS}
 
 
 @pytest.fixture
-def drafted(tmp_path: Path) -> World:
-    """Everything is drafted: `cart` and `till` in both environments, `feed` in production."""
+def drafted_world(tmp_path: Path) -> World:
+    """Return a world with drafts of `cart` and `till` in both environments, and of `feed` in production."""
     return begin(tmp_path, components_drafted)
 
 
 @pytest.fixture
 def world(tmp_path: Path) -> World:
-    """The same, and everything published."""
+    """Return a world with published packages of all components."""
     return begin(tmp_path, components_published)
 
 
-# what comes
+# The tests of this section create components.
 
 
-def test_a_component_has_a_package_on_each_cluster_of_each_of_its_environments(drafted: World) -> None:
-    assert {cluster: components_on(drafted, f"drafts/{cluster}") for cluster in CLUSTERS} == {
+def test_component_has_a_package_on_each_cluster_of_its_environments(drafted_world: World) -> None:
+    assert {cluster: components_on(drafted_world, f"drafts/{cluster}") for cluster in CLUSTERS} == {
         "berlin": ["staging/cart", "staging/till"],
         "lisbon": ["production/cart", "production/feed", "production/till"],
         "oslo": ["production/cart", "production/feed", "production/till"],
     }
-    assert drafted.paths(drafted.fleet, "drafts/oslo", package_of("cart")) == [
+    assert drafted_world.paths(drafted_world.fleet, "drafts/oslo", package_of("cart")) == [
         "deployment-cart.yaml", "networkpolicy-cart-fence.yaml", "service-cart.yaml",
     ]  # fmt: skip
-    assert drafted.tree("drafts/oslo", package_of("cart")) == drafted.tree("drafts/lisbon", package_of("cart"))
-    assert drafted.sync().is_unchanged
-    assert_sound(drafted.fleet)
+    assert drafted_world.tree("drafts/oslo", package_of("cart")) == drafted_world.tree(
+        "drafts/lisbon", package_of("cart")
+    )
+    assert drafted_world.sync().is_unchanged
+    assert_sound(drafted_world.fleet)
 
 
-def test_what_templates_see_is_of_the_environment(drafted: World) -> None:
-    assert object_on(drafted, "drafts/berlin", kind="fence")["spec"]["environment"] == STAGING
-    assert object_on(drafted, "drafts/oslo", kind="fence")["spec"]["environment"] == PRODUCTION
-    containers = object_on(drafted, "drafts/oslo")["spec"]["template"]["spec"]["containers"]
+def test_templates_read_the_values_of_the_environment(drafted_world: World) -> None:
+    assert object_on(drafted_world, "drafts/berlin", kind="fence")["spec"]["environment"] == STAGING
+    assert object_on(drafted_world, "drafts/oslo", kind="fence")["spec"]["environment"] == PRODUCTION
+    containers = object_on(drafted_world, "drafts/oslo")["spec"]["template"]["spec"]["containers"]
     assert [container["image"] for container in containers] == ["cart:1", "agent:1.0"]
 
 
 @pytest.mark.parametrize("how", MERGES)
-def test_components_are_published_however_people_merge(drafted: World, how: str) -> None:
-    drafted.merge("oslo", how)
+def test_components_are_published_with_each_merge_method(drafted_world: World, how: str) -> None:
+    drafted_world.merge("oslo", how)
 
-    after = drafted.sync()
+    after = drafted_world.sync()
 
     assert after.outcomes[package_target("oslo", "cart")] == "published"
-    assert drafted.record("oslo", package_of("cart"))["revision"] == 1
-    assert drafted.sync().is_unchanged
+    assert drafted_world.record("oslo", package_of("cart"))["revision"] == 1
+    assert drafted_world.sync().is_unchanged
 
 
-def test_one_component_can_be_published_alone(drafted: World) -> None:
-    drafted.pick("oslo", package_of("cart"))
+def test_one_component_can_be_published_alone(drafted_world: World) -> None:
+    drafted_world.pick("oslo", package_of("cart"))
 
-    after = drafted.sync()
+    after = drafted_world.sync()
 
-    assert components_on(drafted, "clusters/oslo") == ["production/cart"]
+    assert components_on(drafted_world, "clusters/oslo") == ["production/cart"]
     assert (after.outcomes[package_target("oslo", "cart")], after.outcomes[package_target("oslo", "till")]) == (
         "published",
         "drafted",
     )
-    assert drafted.sync().is_unchanged
+    assert drafted_world.sync().is_unchanged
 
 
-def test_a_new_component_comes_with_its_bindings(world: World) -> None:
+def test_new_component_with_a_binding_is_drafted(world: World) -> None:
     world.write({"shop/desk.yaml": component("desk"), "shop/desk-staging.yaml": binding("desk", STAGING)})
 
     after = world.sync()
@@ -121,7 +123,7 @@ def test_a_new_component_comes_with_its_bindings(world: World) -> None:
     assert world.sync().is_unchanged
 
 
-# what an edit moves
+# The tests of this section change objects.
 
 
 @pytest.mark.parametrize(
@@ -160,7 +162,7 @@ def test_a_new_component_comes_with_its_bindings(world: World) -> None:
         pytest.param({"catalog.yaml": catalog()}, 0, (), id="something-else"),
     ],
 )  # fmt: skip
-def test_an_edit_moves_the_drafts_that_it_reaches(
+def test_change_updates_the_affected_drafts_only(
     world: World, files: dict[str, str | None], renders: int, moved: tuple[str, ...]
 ) -> None:
     world.write(files)
@@ -172,7 +174,7 @@ def test_an_edit_moves_the_drafts_that_it_reaches(
 
 
 @pytest.mark.parametrize("cluster", CLUSTERS)
-def test_a_build_moves_the_packages_of_its_component_and_no_others(world: World, cluster: str) -> None:
+def test_build_updates_the_packages_of_its_component_only(world: World, cluster: str) -> None:
     world.write({CART_BUILD: build("cart", "cart:2")})
 
     after = world.sync()
@@ -184,7 +186,7 @@ def test_a_build_moves_the_packages_of_its_component_and_no_others(world: World,
     assert changed == [f".reconciler/{name}.yaml", f"{name}/deployment-cart.yaml"]
 
 
-def test_the_build_of_an_environment_wins_there_and_the_other_when_it_goes(world: World) -> None:
+def test_build_of_an_environment_has_precedence_until_its_deletion(world: World) -> None:
     world.write({"shop/cart-new.yaml": build("cart.staging", "cart:2")})
     world.sync()
     publish(world, "berlin")
@@ -198,7 +200,7 @@ def test_the_build_of_an_environment_wins_there_and_the_other_when_it_goes(world
     assert world.sync().is_unchanged
 
 
-def test_an_override_is_of_its_environment_alone(world: World) -> None:
+def test_override_applies_to_its_environment_only(world: World) -> None:
     world.write({CART_PRODUCTION: binding("cart", PRODUCTION, overrides={"replicas": 7})})
     world.sync()
 
@@ -210,11 +212,11 @@ def test_an_override_is_of_its_environment_alone(world: World) -> None:
     assert world.sync_until_unchanged().is_unchanged
 
 
-# what goes
+# The tests of this section remove objects.
 
 
-def ack_of(after: PassResult) -> str:
-    """Return what acknowledges that packages go."""
+def find_acknowledgment(after: PassResult) -> str:
+    """Return the token that acknowledges the held deletions."""
     result = next(
         finding.message
         for finding in after.findings
@@ -225,18 +227,18 @@ def ack_of(after: PassResult) -> str:
     return match[1]
 
 
-def acknowledged(these: str) -> dict[str, str]:
-    return {"reconciler.dev/ack-deletions": these}
+def acknowledge_deletions(token: str) -> dict[str, str]:
+    return {"reconciler.dev/ack-deletions": token}
 
 
-def remove(world: World, *clusters: str) -> None:
-    """Merge the removals of clusters, and let passes take note of that."""
+def merge_removals(world: World, *clusters: str) -> None:
+    """Merge the removal drafts of clusters, and run passes until a pass changes nothing."""
     for cluster in clusters:
         world.merge(cluster, "squash", draft=f"removals/{cluster}")
     world.sync_until_unchanged()
 
 
-def test_an_environment_that_gains_a_cluster_drafts_all_of_its_components_there(world: World) -> None:
+def test_new_cluster_of_an_environment_receives_all_components(world: World) -> None:
     world.write({"clusters/rome.yaml": repository("rome"), PRODUCED: environment(PRODUCTION, *LIVE, "rome")})
 
     after = world.sync()
@@ -247,7 +249,7 @@ def test_an_environment_that_gains_a_cluster_drafts_all_of_its_components_there(
     assert world.sync().is_unchanged
 
 
-def test_an_environment_chooses_clusters_by_their_labels(world: World) -> None:
+def test_environment_selects_clusters_by_labels(world: World) -> None:
     chosen = environment(PRODUCTION, clusterSelector={"matchLabels": {"region": "south"}})
     world.write({PRODUCED: chosen.replace('"clusterSelector"', '"clusters": ["oslo"], "clusterSelector"')})
     quiet = world.sync()
@@ -260,7 +262,7 @@ def test_an_environment_chooses_clusters_by_their_labels(world: World) -> None:
     assert world.sync().is_unchanged
 
 
-def test_an_environment_that_loses_one_cluster_of_two_lets_its_packages_go(world: World) -> None:
+def test_removed_cluster_of_an_environment_loses_its_packages(world: World) -> None:
     world.write({PRODUCED: environment(PRODUCTION, "lisbon")})
 
     after = world.sync()
@@ -268,13 +270,13 @@ def test_an_environment_that_loses_one_cluster_of_two_lets_its_packages_go(world
     assert {after.outcomes[f"oslo/{package_of(item)}"] for item in ("cart", "feed", "till")} == {"proposed"}
     assert after.changed_branches == {"removals/oslo"}
     assert world.sync().is_unchanged
-    remove(world, "oslo")
+    merge_removals(world, "oslo")
     assert components_on(world, "clusters/oslo") == []
     assert len(components_on(world, "clusters/lisbon")) == 3
     assert world.sync_until_unchanged().is_unchanged
 
 
-def test_a_cluster_that_comes_back_keeps_what_it_has(world: World) -> None:
+def test_restored_cluster_of_an_environment_keeps_its_packages(world: World) -> None:
     world.write({PRODUCED: environment(PRODUCTION, "lisbon")})
     world.sync()
     world.write({PRODUCED: environment(PRODUCTION, *LIVE)})
@@ -286,7 +288,7 @@ def test_a_cluster_that_comes_back_keeps_what_it_has(world: World) -> None:
     assert world.sync().is_unchanged
 
 
-def test_an_environment_that_moves_to_other_clusters_is_held_until_somebody_says_so(world: World) -> None:
+def test_move_of_an_environment_is_held_until_an_acknowledgment(world: World) -> None:
     world.write({PRODUCED: environment(PRODUCTION, "berlin")})
     held = world.sync()
     assert world.sync().is_unchanged
@@ -296,7 +298,7 @@ def test_an_environment_that_moves_to_other_clusters_is_held_until_somebody_says
         if finding.code == "DeletionHeld" and "cart-production" in finding.message
     ]
     ack = next(match.group(1) for match in (re.search(r'ack-deletions: "(\w+)"', item) for item in values) if match)
-    world.write({CART_PRODUCTION: binding("cart", PRODUCTION, acknowledged(ack))})
+    world.write({CART_PRODUCTION: binding("cart", PRODUCTION, acknowledge_deletions(ack))})
 
     after = world.sync()
 
@@ -310,7 +312,7 @@ def test_an_environment_that_moves_to_other_clusters_is_held_until_somebody_says
     assert world.sync().is_unchanged
 
 
-def test_a_binding_that_goes_takes_its_packages_along(world: World) -> None:
+def test_deleted_binding_removes_its_packages(world: World) -> None:
     world.write({CART_PRODUCTION: None})
 
     after = world.sync()
@@ -318,27 +320,27 @@ def test_a_binding_that_goes_takes_its_packages_along(world: World) -> None:
     assert {after.outcomes[package_target(cluster, "cart")] for cluster in LIVE} == {"proposed"}
     assert after.changed_branches == {"removals/lisbon", "removals/oslo"}
     assert world.sync().is_unchanged
-    remove(world, *LIVE)
+    merge_removals(world, *LIVE)
     assert components_on(world, "clusters/oslo") == ["production/feed", "production/till"]
     assert components_on(world, "clusters/berlin") == ["staging/cart", "staging/till"]
 
 
-def test_before_it_is_published_what_is_not_wanted_just_goes(drafted: World) -> None:
-    drafted.write({CART_PRODUCTION: None})
+def test_deleted_binding_of_unpublished_packages_withdraws_them(drafted_world: World) -> None:
+    drafted_world.write({CART_PRODUCTION: None})
 
-    after = drafted.sync()
+    after = drafted_world.sync()
 
     assert after.changed_branches == {"drafts/lisbon", "drafts/oslo"}
-    assert components_on(drafted, "drafts/oslo") == ["production/feed", "production/till"]
-    assert drafted.sync().is_unchanged
+    assert components_on(drafted_world, "drafts/oslo") == ["production/feed", "production/till"]
+    assert drafted_world.sync().is_unchanged
 
 
-def test_a_component_that_goes_while_it_is_bound_is_held_until_somebody_says_so(world: World) -> None:
+def test_deletion_of_a_bound_component_is_held_until_an_acknowledgment(world: World) -> None:
     world.write({CART: None, CART_STAGING: None})
     held = world.sync()
     assert world.sync().is_unchanged
     result = condition_of(world, "shop/EnvBinding/cart-production")
-    world.write({CART_PRODUCTION: binding("cart", PRODUCTION, acknowledged(ack_of(held)))})
+    world.write({CART_PRODUCTION: binding("cart", PRODUCTION, acknowledge_deletions(find_acknowledgment(held)))})
 
     after = world.sync()
 
@@ -349,11 +351,11 @@ def test_a_component_that_goes_while_it_is_bound_is_held_until_somebody_says_so(
     assert {after.outcomes[package_target(cluster, "cart")] for cluster in LIVE} == {"proposed"}
     assert after.changed_branches == {"removals/lisbon", "removals/oslo"}
     assert world.sync().is_unchanged
-    remove(world, *LIVE)
+    merge_removals(world, *LIVE)
     assert components_on(world, "clusters/oslo") == ["production/feed", "production/till"]
 
 
-def test_a_component_that_returns_has_what_was_held(world: World) -> None:
+def test_restored_component_keeps_its_held_packages(world: World) -> None:
     before = {cluster: world.head(f"clusters/{cluster}") for cluster in CLUSTERS}
     world.write({CART: None})
     world.sync()
@@ -369,11 +371,11 @@ def test_a_component_that_returns_has_what_was_held(world: World) -> None:
     assert world.sync().is_unchanged
 
 
-def test_a_binding_for_another_environment_is_another_package(world: World) -> None:
+def test_binding_for_another_environment_creates_another_package(world: World) -> None:
     world.write({CART_STAGING: binding("cart", STAGING, of="trial"), "trial.yaml": environment("trial", "berlin")})
     held = world.sync()
     assert world.sync_until_unchanged().is_unchanged
-    ack = acknowledged(ack_of(held))
+    ack = acknowledge_deletions(find_acknowledgment(held))
     world.write({CART_STAGING: binding("cart", STAGING, ack, of="trial")})
 
     after = world.sync()
@@ -387,11 +389,11 @@ def test_a_binding_for_another_environment_is_another_package(world: World) -> N
     assert world.sync_until_unchanged().is_unchanged
 
 
-# what an addon leaves behind
+# The tests of this section remove addons.
 
 
-def test_an_addon_that_leaves_the_type_takes_the_files_along_that_it_made(world: World) -> None:
-    """The edge case of row 56: they go with the next draft, from each component that had them."""
+def test_removed_addon_removes_its_generated_files(world: World) -> None:
+    """The next draft of each component removes the files of the addon."""
     world.write({BACKEND: component_type("backend", "service", (), ["trace-agent"])})
 
     after = world.sync()
@@ -408,7 +410,7 @@ def test_an_addon_that_leaves_the_type_takes_the_files_along_that_it_made(world:
     ]
 
 
-def test_a_file_with_peoples_additions_stays_when_its_addon_leaves_and_that_is_told(world: World) -> None:
+def test_removed_addon_keeps_its_locally_changed_file_and_reports_a_conflict(world: World) -> None:
     mine = path_on("clusters/oslo", kind="fence")
     world.edit("clusters/oslo", mine, "  name: cart-fence\n", "  name: cart-fence\n  labels: {own: mine}\n")
     world.sync_until_unchanged()
@@ -425,26 +427,26 @@ def test_a_file_with_peoples_additions_stays_when_its_addon_leaves_and_that_is_t
     assert world.sync().is_unchanged
 
 
-# what is not ready
+# The tests of this section have objects that are not ready.
 
 
 BROKEN = component_type("backend", "service", [platform_addon("fence", frm=[])], ["trace-agent"])
-NEEDY = service(fields=", team: string | required=true")
+REQUIRES_TEAM = service(fields=", team: string | required=true")
 
 
-TWICE = "again.yaml"
+DUPLICATE = "again.yaml"
 UNUSABLE = build("cart", "cart:1").replace('"cart:1"', '"cart:1", "workload": 1')
-NOT_MADE: dict[str, tuple[dict[str, str | None], str, str]] = {
+BLOCKED_CASES: dict[str, tuple[dict[str, str | None], str, str]] = {
     "no-type": ({BACKEND: None}, "ComponentTypeNotFound", "no ComponentType generates the kind"),
     "a-type-that-is-not-ready": ({BACKEND: BROKEN}, "ComponentTypeNotReady", "frm"),
     "of-no-definition": ({BACKEND: component_type("backend", "sevice")}, "ComponentTypeNotReady", "sevice"),
     "without-an-addon": ({FENCE: None}, "ComponentTypeNotReady", "fence"),
     "with-a-broken-addon": ({FENCE: fence(more="  patchs: []\n")}, "ComponentTypeNotReady", "fence"),
     "without-its-definition": ({SERVICE: None}, "ComponentTypeNotReady", "service"),
-    "a-required-field-more": ({SERVICE: NEEDY}, "SchemaValidation", "team"),
+    "a-required-field-more": ({SERVICE: REQUIRES_TEAM}, "SchemaValidation", "team"),
     "a-value-that-may-not-be": ({CART: component("cart", replicas=0)}, "SchemaValidation", "replicas"),
     "a-field-that-is-not-there": ({CART: component("cart", bogus=1)}, "UnknownField", "bogus"),
-    "its-name-is-another-s": ({TWICE: component("cart", "NightJob")}, "EnvBindingOwnerUnresolved", "NightJob"),
+    "its-name-is-another-s": ({DUPLICATE: component("cart", "NightJob")}, "EnvBindingOwnerUnresolved", "NightJob"),
     "no-environment": ({PRODUCED: None}, "EnvironmentNotFound", "production"),
     "no-cluster": ({PRODUCED: environment(PRODUCTION)}, "EnvironmentNotFound", "has no cluster"),
     "no-such-cluster": ({PRODUCED: environment(PRODUCTION, "rome")}, "EnvironmentNotFound", "has no cluster"),
@@ -460,9 +462,9 @@ NOT_MADE: dict[str, tuple[dict[str, str | None], str, str]] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize(("files", "reason", "words"), NOT_MADE.values(), ids=NOT_MADE)
-def test_what_cannot_be_made_stays_as_it_is_and_says_why(
-    world: World, files: dict[str, str | None], reason: str, words: str
+@pytest.mark.parametrize(("files", "reason", "message_part"), BLOCKED_CASES.values(), ids=BLOCKED_CASES)
+def test_blocked_component_keeps_its_packages_and_reports_the_reason(
+    world: World, files: dict[str, str | None], reason: str, message_part: str
 ) -> None:
     before = {path: (world.config / path).read_text() for path in files if (world.config / path).exists()}
     heads = {cluster: world.head(f"clusters/{cluster}") for cluster in CLUSTERS}
@@ -473,21 +475,21 @@ def test_what_cannot_be_made_stays_as_it_is_and_says_why(
     assert (after.changed_branches, after.report.render_count) == (set(), 0)
     status, text, message = condition_of(world, "shop/EnvBinding/cart-production")
     assert (status, text) == ("False", reason)
-    assert words in message
+    assert message_part in message
     assert world.sync_until_unchanged().is_unchanged
     world.write({**dict.fromkeys(files), **before})
-    healed = world.sync()
-    assert {healed.outcomes[package_target(cluster, "cart")] for cluster in CLUSTERS} == {"published"}
-    assert (healed.changed_branches, {cluster: world.head(f"clusters/{cluster}") for cluster in CLUSTERS}) == (
+    restored = world.sync()
+    assert {restored.outcomes[package_target(cluster, "cart")] for cluster in CLUSTERS} == {"published"}
+    assert (restored.changed_branches, {cluster: world.head(f"clusters/{cluster}") for cluster in CLUSTERS}) == (
         set(),
         heads,
     )
     assert world.sync_until_unchanged().is_unchanged
 
 
-def test_a_required_field_more_is_told_of_every_component_that_lacks_it(world: World) -> None:
-    """The edge case of row 53: the old output stays, and those who have the field go on."""
-    world.write({SERVICE: NEEDY, "shop/till.yaml": component("till", team="front")})
+def test_new_required_field_is_reported_for_each_component_without_it(world: World) -> None:
+    """Components without the field keep their published output. Components with the field stay valid."""
+    world.write({SERVICE: REQUIRES_TEAM, "shop/till.yaml": component("till", team="front")})
 
     after = world.sync()
 
@@ -505,7 +507,7 @@ def test_a_required_field_more_is_told_of_every_component_that_lacks_it(world: W
     assert world.sync().is_unchanged
 
 
-def test_one_bad_component_spoils_no_other(world: World) -> None:
+def test_invalid_component_does_not_block_other_components(world: World) -> None:
     world.write({CART: component("cart", replicas=0), FENCE: fence(444)})
 
     after = world.sync()
@@ -517,7 +519,7 @@ def test_one_bad_component_spoils_no_other(world: World) -> None:
     assert world.sync().is_unchanged
 
 
-def test_the_files_of_a_type_that_is_not_ready_any_more_stay(world: World) -> None:
+def test_type_that_is_not_ready_keeps_its_files(world: World) -> None:
     before = world.files(world.fleet, "reconciler/status", "types/_cluster/backend")
     world.write({BACKEND: BROKEN})
     world.sync()
@@ -533,7 +535,7 @@ def test_the_files_of_a_type_that_is_not_ready_any_more_stay(world: World) -> No
     assert world.sync().is_unchanged
 
 
-# what is not known
+# The tests of this section have unreadable files and duplicate objects.
 
 
 @pytest.mark.parametrize(
@@ -560,7 +562,7 @@ def test_the_files_of_a_type_that_is_not_ready_any_more_stay(world: World) -> No
         pytest.param({"copy.yaml": component_type("backend", "service")}, id="a-type-twice"),
     ],
 )  # fmt: skip
-def test_nothing_vanishes_while_not_all_is_known(world: World, files: dict[str, str | None]) -> None:
+def test_unreadable_or_duplicate_object_removes_no_package(world: World, files: dict[str, str | None]) -> None:
     before = {path: (world.config / path).read_text() for path in files if (world.config / path).exists()}
     heads = {cluster: world.head(f"clusters/{cluster}") for cluster in CLUSTERS}
     world.write(files)
@@ -571,15 +573,15 @@ def test_nothing_vanishes_while_not_all_is_known(world: World, files: dict[str, 
     assert after.findings
     assert world.sync_until_unchanged().is_unchanged
     world.write({**dict.fromkeys(files), **before})
-    healed = world.sync()
-    assert healed.changed_branches == set()
-    assert set(healed.outcomes.values()) == {"published"}
+    restored = world.sync()
+    assert restored.changed_branches == set()
+    assert set(restored.outcomes.values()) == {"published"}
     assert {cluster: world.head(f"clusters/{cluster}") for cluster in CLUSTERS} == heads
     assert world.sync_until_unchanged().is_unchanged
 
 
-def test_a_build_for_one_environment_that_cannot_be_read_is_not_taken_for_gone(world: World) -> None:
-    """There is another for all environments, which is not to be fallen back to."""
+def test_unreadable_build_of_an_environment_keeps_the_package(world: World) -> None:
+    """The daemon does not use the Build for all environments instead."""
     world.write({"shop/cart-new.yaml": build("cart.staging", "cart:2")})
     world.sync()
     publish(world, "berlin")
@@ -594,14 +596,14 @@ def test_a_build_for_one_environment_that_cannot_be_read_is_not_taken_for_gone(w
     assert world.sync_until_unchanged().is_unchanged
 
 
-def test_what_is_on_clusters_in_doubt_is_neither_held_nor_acknowledged_away(world: World) -> None:
+def test_packages_of_a_cluster_with_duplicate_definitions_are_not_held(world: World) -> None:
     names = ("lisbon", "oslo", "rome")
     world.write({PRODUCED: environment(PRODUCTION, clusterSelector={"matchLabels": {"stage": "live"}})})
     world.write({f"clusters/{name}.yaml": repository(name) for name in names})
     world.write({f"stages/{name}.yaml": greenhouse_cluster(name, stage="live") for name in names})
     world.sync()
     publish(world, *names)
-    # two definitions in one file: none of them is the first
+    # Both definitions are in one file. Therefore neither is the first definition.
     world.write(
         {f"stages/{name}.yaml": "---\n".join([greenhouse_cluster(name, stage="live")] * 2) for name in names[1:]}
     )
@@ -616,7 +618,7 @@ def test_what_is_on_clusters_in_doubt_is_neither_held_nor_acknowledged_away(worl
     assert world.sync_until_unchanged().is_unchanged
 
 
-def test_a_binding_of_another_name_takes_over_what_there_is(world: World) -> None:
+def test_renamed_binding_takes_over_the_packages(world: World) -> None:
     world.write({CART_PRODUCTION: None, "shop/prod.yaml": binding("cart", "prod", of=PRODUCTION)})
     renamed = world.sync()
     assert world.sync().is_unchanged
@@ -629,7 +631,7 @@ def test_a_binding_of_another_name_takes_over_what_there_is(world: World) -> Non
     assert world.sync().is_unchanged
 
 
-def test_a_binding_of_another_name_that_is_not_ready_keeps_what_there_is(world: World) -> None:
+def test_renamed_binding_that_is_not_ready_keeps_the_packages(world: World) -> None:
     broken = binding("cart", "prod", of=PRODUCTION, overrides={"replicas": "two"})
     world.write({CART_PRODUCTION: None, "shop/prod.yaml": broken})
 
@@ -639,7 +641,7 @@ def test_a_binding_of_another_name_that_is_not_ready_keeps_what_there_is(world: 
     assert "EnvBinding/shop/cart-prod, which is not ready, may request it" in str(after.findings)
 
 
-def test_a_component_of_another_kind_is_made_anew_where_it_was(world: World) -> None:
+def test_component_of_another_kind_replaces_the_package(world: World) -> None:
     world.write({CART: component("cart", "NightJob")})
 
     after = world.sync()
@@ -652,7 +654,7 @@ def test_a_component_of_another_kind_is_made_anew_where_it_was(world: World) -> 
     assert world.paths(world.fleet, "clusters/oslo", package_of("cart")) == ["cronjob-cart.yaml"]
 
 
-def test_a_cluster_that_goes_takes_nothing_with_it(world: World) -> None:
+def test_deleted_cluster_keeps_its_packages(world: World) -> None:
     oslo = (world.config / "clusters/oslo.yaml").read_text()
     world.write({"clusters/oslo.yaml": None})
 

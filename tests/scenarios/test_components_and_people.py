@@ -1,4 +1,4 @@
-"""Components that people have changed, what is lost, raced for or overridden, and what is told (design 10.8, 10.14)."""
+"""Tests of components with local changes, lost state, concurrent passes, override policies and command output."""
 
 import json
 import os
@@ -47,15 +47,15 @@ from tests.support.world import World
 
 @pytest.fixture
 def world(tmp_path: Path) -> World:
-    """Everything is published: `cart` and `till` in both environments, `feed` in production."""
+    """Return a world with published packages: `cart` and `till` in both environments, `feed` in production."""
     return begin(tmp_path, components_published)
 
 
-# people
+# The tests of this section change packages locally.
 
 
 @pytest.mark.parametrize("branch", ["clusters/oslo", "drafts/oslo"])
-def test_a_field_that_we_emit_is_restored_with_a_conflict_record(tmp_path: Path, branch: str) -> None:
+def test_local_change_of_a_generated_field_is_reverted_with_a_conflict(tmp_path: Path, branch: str) -> None:
     world = begin(tmp_path, components_drafted if branch.startswith("drafts") else components_published)
     world.edit(branch, path_on(branch), "replicas: 2", "replicas: 9")
 
@@ -70,7 +70,7 @@ def test_a_field_that_we_emit_is_restored_with_a_conflict_record(tmp_path: Path,
 
 
 @pytest.mark.parametrize("branch", ["clusters/oslo", "drafts/oslo"])
-def test_what_people_add_beside_is_kept_through_changes_of_ours(tmp_path: Path, branch: str) -> None:
+def test_local_additions_are_kept_when_the_component_changes(tmp_path: Path, branch: str) -> None:
     world = begin(tmp_path, components_drafted if branch.startswith("drafts") else components_published)
     own = f"{package_of('cart')}/own.yaml"
     world.edit(branch, path_on(branch), "    app: cart\n", "    app: cart\n    pager: night # until May\n")
@@ -89,7 +89,7 @@ def test_what_people_add_beside_is_kept_through_changes_of_ours(tmp_path: Path, 
     assert "pager: night" in world.text("clusters/oslo", path_on(branch))
 
 
-def test_an_item_that_people_add_to_a_list_is_kept_through_changes_of_ours(world: World) -> None:
+def test_locally_added_list_item_is_kept_when_the_component_changes(world: World) -> None:
     world.edit(
         "clusters/oslo", path_on("clusters/oslo"), "        - name: agent\n",
         "        - name: shell\n          image: shell:1\n        - name: agent\n",
@@ -109,7 +109,7 @@ def test_an_item_that_people_add_to_a_list_is_kept_through_changes_of_ours(world
     assert world.sync().is_unchanged
 
 
-def test_a_file_that_people_delete_is_drafted_again(world: World) -> None:
+def test_locally_deleted_file_is_drafted_again(world: World) -> None:
     world.commit("clusters/oslo", {path_on("clusters/oslo", kind="fence"): None})
 
     after = world.sync()
@@ -119,7 +119,7 @@ def test_a_file_that_people_delete_is_drafted_again(world: World) -> None:
     assert world.sync().is_unchanged
 
 
-def test_a_declined_draft_stays_declined_until_it_would_say_something_else(world: World) -> None:
+def test_declined_draft_stays_declined_until_its_content_changes(world: World) -> None:
     world.write({CART_BUILD: build("cart", "cart:2")})
     world.sync()
     world.delete("drafts/oslo")
@@ -139,10 +139,10 @@ def test_a_declined_draft_stays_declined_until_it_would_say_something_else(world
     assert world.sync().is_unchanged
 
 
-# what is others'
+# The test of this section has a directory that the daemon does not own.
 
 
-def _with_a_foreign_directory(folder: Path) -> World:
+def _create_world_with_unowned_directory(folder: Path) -> World:
     world = component_world(folder)
     world.write({CART_PRODUCTION: None})
     world.sync()
@@ -153,8 +153,8 @@ def _with_a_foreign_directory(folder: Path) -> World:
     return world
 
 
-def test_a_directory_of_others_is_left_alone_until_the_binding_says_adopt(tmp_path: Path) -> None:
-    world = begin(tmp_path, _with_a_foreign_directory)
+def test_unowned_directory_is_kept_until_the_binding_adopts_it(tmp_path: Path) -> None:
+    world = begin(tmp_path, _create_world_with_unowned_directory)
     before = world.sync()
     result = condition_of(world, "shop/EnvBinding/cart-production")
     assert world.sync_until_unchanged().is_unchanged
@@ -174,11 +174,11 @@ def test_a_directory_of_others_is_left_alone_until_the_binding_says_adopt(tmp_pa
     assert world.record("oslo", package_of("cart"))["owned"]
 
 
-# what is lost
+# The tests of this section delete the state, or run passes at the same time.
 
 
 @pytest.mark.parametrize("start", [components_drafted, components_published])
-def test_with_its_state_lost_everything_is_known_again(tmp_path: Path, start: Callable[[Path], World]) -> None:
+def test_lost_state_is_restored_without_changes(tmp_path: Path, start: Callable[[Path], World]) -> None:
     world = begin(tmp_path, start)
     before = {cluster: (world.head(f"clusters/{cluster}"), world.head(f"drafts/{cluster}")) for cluster in CLUSTERS}
     git(world.fleet, "update-ref", "-d", "refs/reconciler/state/oslo")
@@ -194,7 +194,7 @@ def test_with_its_state_lost_everything_is_known_again(tmp_path: Path, start: Ca
     assert world.sync().is_unchanged
 
 
-def test_with_state_and_binding_lost_together_nothing_is_removed(world: World) -> None:
+def test_lost_state_and_deleted_binding_remove_nothing(world: World) -> None:
     git(world.fleet, "update-ref", "-d", "refs/reconciler/state/oslo")
     world.write({CART_PRODUCTION: None})
 
@@ -205,7 +205,7 @@ def test_with_state_and_binding_lost_together_nothing_is_removed(world: World) -
     assert world.sync_until_unchanged().is_unchanged
 
 
-def test_an_interrupted_pass_and_a_second_daemon_come_to_the_same(world: World) -> None:
+def test_interrupted_pass_and_second_daemon_create_the_same_commit(world: World) -> None:
     world.write({"shop/cart-new.yaml": build("cart.staging", "cart:2")})
 
     world.sync_while(world.sync)
@@ -214,7 +214,7 @@ def test_an_interrupted_pass_and_a_second_daemon_come_to_the_same(world: World) 
     assert world.sync_until_unchanged().is_unchanged
 
 
-def test_two_daemons_write_the_same_commits(tmp_path: Path) -> None:
+def test_two_daemons_create_the_same_trees(tmp_path: Path) -> None:
     heads = []
     for name in ("one", "other"):
         world = begin(tmp_path / name / "world", components_drafted)
@@ -223,10 +223,10 @@ def test_two_daemons_write_the_same_commits(tmp_path: Path) -> None:
     assert heads[0] == heads[1]
 
 
-# with override policies
+# The tests of this section use override policies.
 
 
-def test_a_policy_that_a_template_names_overrides_what_it_makes(world: World) -> None:
+def test_policy_named_in_a_template_overrides_the_generated_resource(world: World) -> None:
     slow = policy("slow", [patch("/spec/replicas", 1, {"clusters": ["oslo"]})])
     world.write({SERVICE: service(label=f", {ATTACHED}: slow"), "policies/slow.yaml": slow})
     world.sync()
@@ -244,7 +244,7 @@ def test_a_policy_that_a_template_names_overrides_what_it_makes(world: World) ->
     assert world.sync().is_unchanged
 
 
-def test_without_the_policy_that_it_names_a_component_stays_as_it_is(world: World) -> None:
+def test_missing_policy_keeps_the_published_component(world: World) -> None:
     world.write({SERVICE: service(label=f", {ATTACHED}: slow")})
 
     after = world.sync()
@@ -254,21 +254,21 @@ def test_without_the_policy_that_it_names_a_component_stays_as_it_is(world: Worl
     assert world.sync_until_unchanged().is_unchanged
 
 
-# by command
+# The tests of this section check the output of commands.
 
 
-def command(world: World, *arguments: str) -> CommandResult:
-    """Run a command on the world as people would."""
+def run_command(world: World, *arguments: str) -> CommandResult:
+    """Run a command with a settings file for the world."""
     (world.folder / "reconciler.yaml").write_text(
         f"config: {{url: {world.config}}}\nfleet: {{url: {world.fleet}}}\ncache: {world.folder / 'cache'}\n"
     )
     return run_in(world.folder, {"PATH": os.environ["PATH"], "HOME": "/nonexistent"}, *arguments)
 
 
-def test_a_plan_tells_what_moves_where_and_what_made_it(world: World) -> None:
+def test_plan_shows_changes_and_causes_for_each_target(world: World) -> None:
     world.write({FENCE: fence(444), CART_STAGING: binding("cart", STAGING, overrides={"replicas": 5})})
 
-    result = command(world, "plan")
+    result = run_command(world, "plan")
 
     assert result.returncode == 2
     assert (
@@ -292,10 +292,10 @@ generate lisbon/components/production/shop/cart (EnvBinding shop/cart-production
     )
 
 
-def test_what_is_wrong_with_the_catalogue_is_told_where_it_stands_and_whom_it_hits(world: World) -> None:
+def test_validate_shows_catalog_errors_and_the_affected_components(world: World) -> None:
     world.write({FENCE: "# as we agreed\n" + fence(more="  x: 1\n")})
 
-    data = json.loads(command(world, "validate", "-o", "json").stdout)
+    data = json.loads(run_command(world, "validate", "-o", "json").stdout)
 
     assert {(item["object"], item["code"], item.get("pointer"), item["file"], item["line"]) for item in data} == {
         ("Addon/_cluster/fence", "UnknownField", "/spec/x", FENCE, 15),
@@ -305,10 +305,10 @@ def test_what_is_wrong_with_the_catalogue_is_told_where_it_stands_and_whom_it_hi
     }
 
 
-def test_what_is_wrong_with_a_component_is_told_once_for_all_of_its_environments(world: World) -> None:
+def test_validate_shows_a_component_error_once_for_all_environments(world: World) -> None:
     world.write({CART: component("cart", replicas=0, traceAgnt={})})
 
-    data = json.loads(command(world, "validate", "-o", "json").stdout)
+    data = json.loads(run_command(world, "validate", "-o", "json").stdout)
 
     assert [(item["object"], item["pointer"], item["message"]) for item in data] == [
         ("Backend/shop/cart", "/spec/replicas", "spec.replicas must be at least 1, not 0"),
@@ -320,7 +320,7 @@ def test_what_is_wrong_with_a_component_is_told_once_for_all_of_its_environments
     ]
 
 
-def test_a_status_file_names_what_made_each_value(world: World) -> None:
+def test_status_file_contains_the_origin_of_each_value(world: World) -> None:
     result = world.package_status("clusters/oslo", package_of("cart"))
 
     assert [(item["kind"], item["name"]) for item in result["inputs"]["objects"]] == [
@@ -341,10 +341,10 @@ def test_a_status_file_names_what_made_each_value(world: World) -> None:
     ]
 
 
-def test_the_steps_of_a_value_are_explained(world: World) -> None:
+def test_explain_shows_the_steps_of_a_value(world: World) -> None:
     world.write({CART_PRODUCTION: binding("cart", PRODUCTION, overrides={"replicas": 5})})
 
-    result = command(world, "explain", f"oslo/{package_of('cart')}", "Deployment/cart", "/spec/replicas")
+    result = run_command(world, "explain", f"oslo/{package_of('cart')}", "Deployment/cart", "/spec/replicas")
 
     assert (result.returncode, result.stderr) == (0, "")
     assert "Deployment/_cluster/cart /spec/replicas in deployment-cart.yaml: 5" in result.stdout
@@ -352,7 +352,7 @@ def test_the_steps_of_a_value_are_explained(world: World) -> None:
     assert f"{SERVICE}:17 spec.resources[0].template.spec.replicas" in result.stdout
 
 
-def test_a_type_leaves_its_files_on_the_status_branch(world: World) -> None:
+def test_status_branch_contains_the_files_of_a_type(world: World) -> None:
     files = world.files(world.fleet, "reconciler/status", "types/_cluster/backend")
 
     assert list(files) == ["crd.yaml", "plan.yaml", "schema.json"]
@@ -374,7 +374,7 @@ def test_a_type_leaves_its_files_on_the_status_branch(world: World) -> None:
     assert {file for file in files if files[file] != after[file]} == {"plan.yaml"}
 
 
-def test_bindings_and_components_are_told_of_on_the_status_branch(world: World) -> None:
+def test_status_branch_contains_the_status_of_bindings_and_components(world: World) -> None:
     binding = status_of(world, "shop/EnvBinding/cart-production")
 
     assert {name: binding[name] for name in ("component", "environment", "clusters", "addons")} == {

@@ -1,4 +1,4 @@
-"""What people do to the config: conflicts, adoption, removals, renames, broken files. Nothing published is removed."""
+"""Tests of config changes: conflicts, adoption, renames and invalid files. Published packages stay."""
 
 from pathlib import Path
 
@@ -8,54 +8,54 @@ from tests.support.git_repositories import make_bare
 from tests.support.prepared_worlds import begin, berlin_published
 from tests.support.world import World, catalog, config_map, injected_set, package, repository, small_world, variant
 
-KEPT = "berlin/metrics"
+METRICS = "berlin/metrics"
 
 
 @pytest.fixture
 def world(tmp_path: Path) -> World:
-    """Berlin has both packages published."""
+    """Return a world in which both packages of Berlin are published."""
     return begin(tmp_path, berlin_published)
 
 
-def nothing_removed(world: World) -> bool:
-    """Whether all that was published at Berlin is there, and no draft of Berlin takes anything away."""
+def is_nothing_removed(world: World) -> bool:
+    """Return whether the target branch and the draft of Berlin contain all published packages."""
     branches = [name for name in ("clusters/berlin", "drafts/berlin") if world.head(name)]
     return all(world.tree(name, path) for name in branches for path in ("gateway", "metrics"))
 
 
-def test_a_renamed_variant_takes_its_package_over_without_a_word_to_the_cluster(world: World) -> None:
+def test_renamed_variant_takes_over_its_package_without_a_draft(world: World) -> None:
     world.write({"metrics.yaml": variant("measurements", "berlin", "metrics")})
 
     after = world.sync()
 
-    assert after.outcomes[KEPT] != "DeletionHeld"
-    assert nothing_removed(world)
+    assert after.outcomes[METRICS] != "DeletionHeld"
+    assert is_nothing_removed(world)
     owner = world.record("berlin", "metrics")["owner"]
     assert isinstance(owner, dict)
     assert owner["name"] == "measurements"
-    assert world.sync_until_unchanged().outcomes[KEPT] == "published"
+    assert world.sync_until_unchanged().outcomes[METRICS] == "published"
 
 
-def test_an_owner_passes_nothing_on_while_a_config_file_is_unreadable(world: World) -> None:
+def test_unreadable_config_file_delays_the_change_of_the_owner(world: World) -> None:
     world.write({"metrics.yaml": variant("measurements", "berlin", "metrics"), "broken.yaml": "a: [\n"})
 
     after = world.sync()
 
-    assert after.outcomes[KEPT] == "OwnershipConflict"
+    assert after.outcomes[METRICS] == "OwnershipConflict"
     assert world.sync().is_unchanged
     world.write({"broken.yaml": None})
-    assert world.sync_until_unchanged().outcomes[KEPT] == "published"
+    assert world.sync_until_unchanged().outcomes[METRICS] == "published"
 
 
-def test_a_variant_that_comes_back_finds_its_package_as_it_left_it(world: World) -> None:
+def test_restored_variant_keeps_its_published_package(world: World) -> None:
     world.write({"metrics.yaml": None})
     world.sync_until_unchanged()
     world.write({"metrics.yaml": variant("metrics-berlin", "berlin", "metrics")})
 
-    assert world.sync_until_unchanged().outcomes[KEPT] == "published"
+    assert world.sync_until_unchanged().outcomes[METRICS] == "published"
 
 
-def test_of_two_variants_for_one_place_the_first_by_name_gets_it(tmp_path: Path) -> None:
+def test_first_of_two_variants_by_name_gets_an_unused_target(tmp_path: Path) -> None:
     world = small_world(tmp_path)
     world.write({"rival.yaml": variant("a-rival", "berlin", "metrics")})
 
@@ -67,7 +67,7 @@ def test_of_two_variants_for_one_place_the_first_by_name_gets_it(tmp_path: Path)
     assert world.sync().is_unchanged
 
 
-def test_of_two_variants_for_one_place_the_one_that_has_it_keeps_it(world: World) -> None:
+def test_owner_keeps_its_target_when_a_second_variant_requests_it(world: World) -> None:
     world.write({"rival.yaml": variant("a-rival", "berlin", "metrics")})
 
     after = world.sync()
@@ -78,7 +78,7 @@ def test_of_two_variants_for_one_place_the_one_that_has_it_keeps_it(world: World
 
 
 @pytest.mark.parametrize("place", [pytest.param("metrics/inner", id="below"), pytest.param("gateway/x/y", id="deeper")])
-def test_a_package_inside_another_is_refused(world: World, place: str) -> None:
+def test_package_inside_another_package_is_rejected(world: World, place: str) -> None:
     world.write({"inner.yaml": variant("a-inner", "berlin", place, upstream="metrics")})
 
     after = world.sync()
@@ -88,19 +88,19 @@ def test_a_package_inside_another_is_refused(world: World, place: str) -> None:
     assert world.sync().is_unchanged
 
 
-def test_a_foreign_package_is_never_overwritten(tmp_path: Path) -> None:
+def test_unowned_package_is_never_overwritten(tmp_path: Path) -> None:
     world = small_world(tmp_path)
     world.commit("clusters/berlin", {"metrics/Kptfile": package("metrics")["Kptfile"], "metrics/own.yaml": "a: 1\n"})
 
     after = world.sync()
 
-    assert after.outcomes[KEPT] == "DownstreamExists"
+    assert after.outcomes[METRICS] == "DownstreamExists"
     assert after.outcomes["berlin/gateway"] == "draft"
     assert world.text("drafts/berlin", "metrics/own.yaml") == "a: 1\n"
     assert world.sync().is_unchanged
 
 
-def test_a_package_at_the_wanted_upstream_is_adopted_with_everything_people_made_of_it(world: World) -> None:
+def test_adopted_package_at_the_requested_upstream_keeps_local_changes(world: World) -> None:
     files = world.files(world.fleet, "clusters/berlin", "metrics")
     theirs = {f"metrics/{name}": content + "\n" for name, content in files.items()}
     theirs["metrics/deployment.yaml"] = theirs["metrics/deployment.yaml"].replace("replicas: 2", "replicas: 7")
@@ -114,7 +114,7 @@ def test_a_package_at_the_wanted_upstream_is_adopted_with_everything_people_made
     assert world.sync_until_unchanged().outcomes["lisbon/metrics"] == "adopted"
 
 
-def test_a_package_whose_lock_leads_nowhere_is_left_alone(tmp_path: Path) -> None:
+def test_package_with_an_unknown_lock_is_unchanged(tmp_path: Path) -> None:
     world = small_world(tmp_path)
     git = f"git: {{repo: ./catalog.git, directory: metrics, ref: metrics/v0, commit: {'a' * 40}}}"
     elsewhere = f"\nupstreamLock: {{type: git, {git}}}\n"
@@ -123,11 +123,11 @@ def test_a_package_whose_lock_leads_nowhere_is_left_alone(tmp_path: Path) -> Non
 
     after = world.sync()
 
-    assert after.outcomes[KEPT] == "MergeBaseMissing"
+    assert after.outcomes[METRICS] == "MergeBaseMissing"
     assert world.sync().is_unchanged
 
 
-def test_a_package_without_a_lock_is_adopted_mutated_and_never_updated(tmp_path: Path) -> None:
+def test_adopted_package_without_a_lock_is_mutated_and_not_updated(tmp_path: Path) -> None:
     world = small_world(tmp_path)
     theirs = {"metrics/Kptfile": package("metrics")["Kptfile"], "metrics/own.yaml": "a: 1\n"}
     world.commit("clusters/berlin", theirs)
@@ -136,14 +136,14 @@ def test_a_package_without_a_lock_is_adopted_mutated_and_never_updated(tmp_path:
 
     after = world.sync()
 
-    assert after.outcomes[KEPT] == "draft"
+    assert after.outcomes[METRICS] == "draft"
     assert world.sync().is_unchanged
     assert world.text("drafts/berlin", "metrics/own.yaml") == "a: 1\n"
     assert "region: eu" in world.text("drafts/berlin", "metrics/package-context.yaml")
     assert "upstreamLock" not in world.text("drafts/berlin", "metrics/Kptfile")
 
 
-def test_one_broken_file_among_a_hundred_spoils_itself_only(tmp_path: Path) -> None:
+def test_invalid_file_blocks_only_its_own_package(tmp_path: Path) -> None:
     world = small_world(tmp_path)
     world.write(
         {f"many/{n:02}.yaml": variant(f"m-{n:02}", "lisbon", f"m{n:02}", upstream="metrics") for n in range(30)}
@@ -174,7 +174,7 @@ def test_one_broken_file_among_a_hundred_spoils_itself_only(tmp_path: Path) -> N
         pytest.param({"clusters/berlin.yaml": repository("berlin", directory="sub")}, id="another-directory"),
     ],
 )
-def test_a_repository_that_points_elsewhere_is_left_alone(world: World, change: dict[str, str]) -> None:
+def test_repository_with_another_branch_or_directory_changes_nothing(world: World, change: dict[str, str]) -> None:
     world.write(change)
 
     after = world.sync()
@@ -184,7 +184,7 @@ def test_a_repository_that_points_elsewhere_is_left_alone(world: World, change: 
     assert world.sync().is_unchanged
 
 
-def test_a_cluster_branch_that_is_gone_is_not_made_again(world: World) -> None:
+def test_deleted_target_branch_is_not_created_again(world: World) -> None:
     world.delete("clusters/berlin")
     world.write({"regions/south.yaml": config_map("region-south", api="new")})
 
@@ -195,17 +195,17 @@ def test_a_cluster_branch_that_is_gone_is_not_made_again(world: World) -> None:
     assert world.sync().is_unchanged
 
 
-def test_a_cluster_without_its_repository_object_keeps_everything(world: World) -> None:
+def test_cluster_without_a_repository_object_keeps_its_packages(world: World) -> None:
     world.write({"clusters/berlin.yaml": None})
 
     after = world.sync()
 
     assert after.changed_branches == set()
     assert world.reason("metrics-berlin") == "DownstreamNotFound"
-    assert nothing_removed(world)
+    assert is_nothing_removed(world)
 
 
-def test_an_upstream_that_is_gone_stops_its_own_variants_only(tmp_path: Path) -> None:
+def test_unreachable_upstream_blocks_only_its_variants(tmp_path: Path) -> None:
     world = small_world(tmp_path)
     world.write(
         {"gone.yaml": catalog("gone"), "lost.yaml": variant("lost", "berlin", "lost").replace("catalog", "gone")}
@@ -213,12 +213,12 @@ def test_an_upstream_that_is_gone_stops_its_own_variants_only(tmp_path: Path) ->
 
     after = world.sync()
 
-    assert after.outcomes[KEPT] == "draft"
+    assert after.outcomes[METRICS] == "draft"
     assert "UpstreamUnreachable" in after.codes
     assert world.tree("drafts/berlin", "lost") is None
 
 
-def test_a_fleet_repository_that_is_gone_stops_its_own_clusters_only(tmp_path: Path) -> None:
+def test_unreachable_fleet_repository_blocks_only_its_clusters(tmp_path: Path) -> None:
     world = small_world(tmp_path)
     make_bare(tmp_path / "far.git")
     world.write({"clusters/far.yaml": repository("far", "./nowhere.git"), "far.yaml": variant("far", "far", "metrics")})
@@ -226,24 +226,24 @@ def test_a_fleet_repository_that_is_gone_stops_its_own_clusters_only(tmp_path: P
     after = world.sync()
 
     assert "RepositoryUnreachable" in after.codes
-    assert after.outcomes[KEPT] == "draft"
+    assert after.outcomes[METRICS] == "draft"
 
 
-def test_the_order_of_targets_in_a_set_moves_nothing(world: World) -> None:
+def test_order_of_targets_in_a_set_has_no_effect(world: World) -> None:
     world.write({"gateway.yaml": injected_set("gateway", ["lisbon", "berlin"])})
 
     assert world.sync().changed_branches == set()
     assert world.sync().is_unchanged
 
 
-def test_moving_objects_between_files_and_adding_comments_moves_nothing(world: World) -> None:
-    moved = "# together now\n" + variant("metrics-berlin", "berlin", "metrics") + "---\n" + repository("lisbon")
-    world.write({"metrics.yaml": None, "clusters/lisbon.yaml": None, "all/one.yaml": moved})
+def test_moved_objects_and_new_comments_have_no_effect(world: World) -> None:
+    content = "# together now\n" + variant("metrics-berlin", "berlin", "metrics") + "---\n" + repository("lisbon")
+    world.write({"metrics.yaml": None, "clusters/lisbon.yaml": None, "all/one.yaml": content})
 
     assert world.sync().changed_branches == set()
 
 
-def test_a_new_name_for_draft_branches_leaves_open_drafts_where_they_are(tmp_path: Path) -> None:
+def test_new_draft_branch_template_keeps_open_drafts(tmp_path: Path) -> None:
     world = small_world(tmp_path)
     world.sync()
     renamed = World(world.folder, drafts={"branch": "drafts/{repository}/{package}"})

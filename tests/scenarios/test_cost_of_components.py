@@ -1,4 +1,4 @@
-"""What an edit costs: as many renders as there are packages that can feel it, however many components there are."""
+"""Tests of the renders of a component change: only affected packages are rendered, for any number of components."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ FILE, BUILD, STAGED = "shop/{}.yaml", "shop/{}-build.yaml", "environments/stagin
 NOTHING = "    - {op: remove, path: /metadata/labels/none}\n"
 
 
-def label(value: str = "x", name: str = "team-label") -> str:
-    """Return an addon that sets a label, for both sides."""
+def label_addon(value: str = "x", name: str = "team-label") -> str:
+    """Return an addon for platforms and developers that sets a label."""
     return f"""\
 apiVersion: platform/v1alpha1
 kind: Addon
@@ -53,8 +53,8 @@ spec:
 """
 
 
-def components() -> dict[str, str]:
-    """Return 200 components in three environments, one cluster each, of two types that draw on four addons."""
+def build_component_config() -> dict[str, str]:
+    """Return 200 components in three environments with one cluster each, and two types with four addons."""
     platform = [platform_addon("fence"), platform_addon("quota")]
     return {
         **{f"clusters/{item}.yaml": greenhouse_cluster(f"{item}-1") for item in ENVIRONMENTS},
@@ -62,119 +62,127 @@ def components() -> dict[str, str]:
         "catalogue/service.yaml": service(),
         FENCE: fence(),
         TRACES: traces(),
-        LABELS: label(),
-        QUOTA: label(name="quota"),
+        LABELS: label_addon(),
+        QUOTA: label_addon(name="quota"),
         "catalogue/backend.yaml": component_type("backend", "service", platform, ["trace-agent", "team-label"]),
         "catalogue/desk.yaml": component_type("desk", "service", [platform_addon("quota")], ["team-label"]),
-        **{FILE.format(item): shop(item) for item in EVERYBODY},
+        **{FILE.format(item): build_shop(item) for item in EVERYBODY},
         **{BUILD.format(item): build(item, f"{item}:1") for item in EVERYBODY},
     }
 
 
-def shop(name: str, replicas: int = 2) -> str:
-    """Return a component with its bindings; `replicas` are how many it has in production."""
+def build_shop(name: str, replicas: int = 2) -> str:
+    """Return a component with its bindings. `replicas` is the number of replicas in production."""
     kind, agent = ("Backend", {"traceAgent": {}} if name in TRACED else {}) if name in SHOPS else ("Desk", {})
     bound = [binding(name, item) for item in ENVIRONMENTS[:2]]
     bound.append(binding(name, "production", overrides={"replicas": replicas}))
     return "---\n".join([component(name, kind, **agent), *bound])
 
 
-def packages(names: Iterable[str], environments: Iterable[str] = ENVIRONMENTS) -> set[PackageLocation]:
+def find_packages(names: Iterable[str], environments: Iterable[str] = ENVIRONMENTS) -> set[PackageLocation]:
     return {(f"{where}-1", f"components/{where}/{SHOP}/{name}") for where in environments for name in names}
 
 
 @dataclass(frozen=True)
-class Edit:
-    """An edit: what it renders, which types it compiles; what is in vain drafts nothing."""
+class ConfigChange:
+    """A change of the config, with the packages that it renders and the types that it compiles."""
 
-    what: str
+    name: str
     files: Mapping[str, str]
     rendered: set[PackageLocation] = field(default_factory=set)
     compiled: Set[str] = frozenset()
-    is_in_vain: bool = False
+    has_no_effect: bool = False
 
 
-def edits() -> list[Edit]:
-    """Return edits, to be made one after the other."""
-    seventh, both = SHOPS[7], {"backend", "desk"}
+def build_changes() -> list[ConfigChange]:
+    """Return changes that the test applies one after the other."""
+    shop_name, both = SHOPS[7], {"backend", "desk"}
     new = {FILE.format("new"): component("new", "Desk") + "---\n" + binding("new", "dev")}
     context = {STAGED: environment("staging", "staging-1", context={"zone": "b"})}
     return [
-        Edit("nothing", {}),
-        Edit("an addon", {FENCE: fence(444)}, packages(SHOPS), {"backend"}),
-        Edit("an addon of two types", {QUOTA: label("y", "quota")}, packages(EVERYBODY), both),
-        Edit("an addon of those who opted in", {TRACES: traces("1.1")}, packages(TRACED), {"backend"}),
-        Edit("an addon that nobody opted into", {LABELS: label("y")}, set(), both),
-        Edit("an addon without effect", {TRACES: traces("1.1", NOTHING)}, packages(TRACED), {"backend"}, True),
-        Edit("an override", {FILE.format(seventh): shop(seventh, replicas=5)}, packages([seventh], ["production"])),
-        Edit("a build", {BUILD.format(seventh): build(seventh, "new")}, packages([seventh])),
-        Edit("another type", {"catalogue/other.yaml": component_type("other", "service")}, set(), {"other"}),
-        Edit("a context that nobody reads", context, packages(EVERYBODY, ["staging"]), is_in_vain=True),
-        Edit("a new component", new, packages(["new"], ["dev"])),
-        Edit("nothing again", {}),
+        ConfigChange("nothing", {}),
+        ConfigChange("an addon", {FENCE: fence(444)}, find_packages(SHOPS), {"backend"}),
+        ConfigChange("an addon of two types", {QUOTA: label_addon("y", "quota")}, find_packages(EVERYBODY), both),
+        ConfigChange("an addon of those who opted in", {TRACES: traces("1.1")}, find_packages(TRACED), {"backend"}),
+        ConfigChange("an addon that nobody opted into", {LABELS: label_addon("y")}, set(), both),
+        ConfigChange(
+            "an addon without effect", {TRACES: traces("1.1", NOTHING)}, find_packages(TRACED), {"backend"}, True
+        ),
+        ConfigChange(
+            "an override",
+            {FILE.format(shop_name): build_shop(shop_name, replicas=5)},
+            find_packages([shop_name], ["production"]),
+        ),
+        ConfigChange("a build", {BUILD.format(shop_name): build(shop_name, "new")}, find_packages([shop_name])),
+        ConfigChange("another type", {"catalogue/other.yaml": component_type("other", "service")}, set(), {"other"}),
+        ConfigChange("a context that nobody reads", context, find_packages(EVERYBODY, ["staging"]), has_no_effect=True),
+        ConfigChange("a new component", new, find_packages(["new"], ["dev"])),
+        ConfigChange("nothing again", {}),
     ]
 
 
-class Work:
-    """What the room does in a pass: the components that it renders, the types that it compiles, the files it emits."""
+class WorkRecorder:
+    """Records the rendered components, the compiled types, and the types whose files are written."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.rendered: set[PackageLocation] = set()
         self.compiled: set[str] = set()
         self.emitted: set[str] = set()
 
-        def rendering(
+        def record_render(
             plan: ComponentPlan, component: Component, binding: EnvBinding | None, *rest: Any
         ) -> RenderedComponent:
             if binding:
-                self.rendered |= packages([component.key.name], [binding.environment])
+                self.rendered |= find_packages([component.key.name], [binding.environment])
             return render_component(plan, component, binding, *rest)
 
-        def compiling(read: ComponentType, *rest: Any) -> CompilationResult:
+        def record_compilation(read: ComponentType, *rest: Any) -> CompilationResult:
             self.compiled.add(read.manifest.key.name)
             return compile_component_type(read, *rest)
 
-        def emitting(plan: ComponentPlan, group: str) -> Mapping[str, bytes]:
+        def record_type_files(plan: ComponentPlan, group: str) -> Mapping[str, bytes]:
             self.emitted.add(plan.manifest.key.name)
             return build_type_files(plan, group)
 
-        monkeypatch.setattr("reconciler.controllers.components.controller.render_component", rendering)
-        monkeypatch.setattr("reconciler.controllers.components.component_types.compile_component_type", compiling)
-        monkeypatch.setattr("reconciler.controllers.components.component_types.build_type_files", emitting)
+        monkeypatch.setattr("reconciler.controllers.components.controller.render_component", record_render)
+        monkeypatch.setattr(
+            "reconciler.controllers.components.component_types.compile_component_type", record_compilation
+        )
+        monkeypatch.setattr("reconciler.controllers.components.component_types.build_type_files", record_type_files)
 
-    def done(self) -> Work:
-        """Return what was done since this was asked last."""
+    def take_records(self) -> WorkRecorder:
+        """Return the records since the last call."""
         result = copy(self)
         self.rendered, self.compiled, self.emitted = set(), set(), set()
         return result
 
 
-def test_an_edit_renders_the_packages_that_can_feel_it_and_no_others(monkeypatch: pytest.MonkeyPatch) -> None:
-    """In one test, because what is there to begin with takes longer than all of the edits."""
-    work, fleet = Work(monkeypatch), DecidedFleet(components(), component_controller())
-    assert fleet.run_pass().drafted == packages(EVERYBODY)
-    assert work.done().rendered == packages(EVERYBODY)
+def test_change_renders_the_affected_packages_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One test makes all changes, because the first pass takes longer than all of them."""
+    work, fleet = WorkRecorder(monkeypatch), DecidedFleet(build_component_config(), component_controller())
+    assert fleet.run_pass().drafted == find_packages(EVERYBODY)
+    assert work.take_records().rendered == find_packages(EVERYBODY)
 
-    for edit in edits():
-        after, final_work = fleet.run_pass(edit.files), work.done()
+    for change in build_changes():
+        after, final_work = fleet.run_pass(change.files), work.take_records()
 
-        drafted = set() if edit.is_in_vain else edit.rendered
-        assert (after.rendered, after.drafted) == (edit.rendered, drafted), edit.what
+        drafted = set() if change.has_no_effect else change.rendered
+        assert (after.rendered, after.drafted) == (change.rendered, drafted), change.name
         assert (final_work.rendered, final_work.compiled, final_work.emitted) == (
-            edit.rendered,
-            edit.compiled,
-            edit.compiled,
-        ), edit.what
+            change.rendered,
+            change.compiled,
+            change.compiled,
+        ), change.name
 
 
-def test_an_edit_that_says_the_same_renders_nothing() -> None:
-    fleet = DecidedFleet(components(), component_controller())
+def test_change_without_effect_renders_nothing() -> None:
+    fleet = DecidedFleet(build_component_config(), component_controller())
     fleet.run_pass()
 
     for files in (
         {FENCE: "# for all of us\n" + fence()},
         {FENCE: "", "moved/fence.yaml": fence()},
-        {FILE.format("desk-002"): "# mine\n" + shop("desk-002")},
+        {FILE.format("desk-002"): "# mine\n" + build_shop("desk-002")},
     ):
         after = fleet.run_pass(files)
 

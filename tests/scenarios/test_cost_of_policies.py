@@ -1,4 +1,4 @@
-"""What an edit costs: as many renders as there are packages that can feel it, however large the fleet is."""
+"""Tests of the renders of a policy change: only affected packages are rendered, for any size of the fleet."""
 
 from __future__ import annotations
 
@@ -26,44 +26,44 @@ PLACED_BY = "kubeadmiral.io/propagation-policy-name"
 SITE, SIZES, CLUSTER = "policies/site.yaml", "policies/{}.yaml", "clusters/{}.yaml"
 
 
-def attached(name: str, **labels: str) -> str:
-    """Return a Deployment of the shop that names two policies, that of all and its own."""
+def deployment_with_policies(name: str, **labels: str) -> str:
+    """Return a Deployment that names two policies: the shared policy and its own policy."""
     mapping = {ATTACHED: "site", BY_NAMESPACE: f"{name}-size", **labels}
     return deployment(name).replace(f"metadata:\n  name: {name}\n", metadata_of(name, "shop", labels=mapping), 1)
 
 
-def cluster(name: str, region: str = "") -> str:
+def cluster_repository(name: str, region: str = "") -> str:
     return repository(name).replace("region: north", f"region: {region or name.partition('-')[0]}")
 
 
-def site(*rules: Any) -> str:
-    """Return the policy of all: what everybody gets, and then these rules."""
-    return policy("site", [image("everywhere"), *rules])
+def site_policy(*rules: Any) -> str:
+    """Return the shared policy: a rule for all clusters, and then these rules."""
+    return policy("site", [image_rule("everywhere"), *rules])
 
 
-def image(tag: str, clusters: Any = None) -> dict[str, Any]:
+def image_rule(tag: str, clusters: Any = None) -> dict[str, Any]:
     target = {"targetClusters": clusters} if clusters else {}
     return {**target, "overriders": {"image": [{"operations": [{"imageComponent": "Tag", "value": tag}]}]}}
 
 
-def size(name: str, early: int = 3, wide: int = 5, **spec: object) -> str:
+def size_policy(name: str, early: int = 3, wide: int = 5, **spec: object) -> str:
     return policy(f"{name}-size", [replicas(wide), replicas(early, FOR_EARLY)], "shop", **spec)
 
 
-def fleet(folder: Path) -> World:
-    """Return ten clusters with two packages each, one placed and one of a set, all of them drafted."""
+def create_fleet(folder: Path) -> World:
+    """Return ten clusters with two drafted packages each: one placed package, and one package of a set."""
     world = World.create(folder)
-    lobby = {f"{item}.yaml": attached(item) for item in BUNDLED}
+    lobby = {f"{item}.yaml": deployment_with_policies(item) for item in BUNDLED}
     world.release("lobby", "v1", {"Kptfile": package("lobby")["Kptfile"], **lobby})
     world.write(
         {
             "catalog.yaml": catalog(),
             "lobby.yaml": injected_set("lobby", FLEET).partition("      template:")[0],
             "everywhere.yaml": propagation("everywhere", {"placement": [{"cluster": item} for item in FLEET]}, "shop"),
-            SITE: site(image("early", FOR_EARLY)),
-            **{CLUSTER.format(item): cluster(item) for item in FLEET},
-            **{f"shop/{item}.yaml": attached(item, **{PLACED_BY: "everywhere"}) for item in PLACED},
-            **{SIZES.format(item): size(item) for item in (*PLACED, *BUNDLED)},
+            SITE: site_policy(image_rule("early", FOR_EARLY)),
+            **{CLUSTER.format(item): cluster_repository(item) for item in FLEET},
+            **{f"shop/{item}.yaml": deployment_with_policies(item, **{PLACED_BY: "everywhere"}) for item in PLACED},
+            **{SIZES.format(item): size_policy(item) for item in (*PLACED, *BUNDLED)},
         }
     )
     world.sync()
@@ -72,38 +72,38 @@ def fleet(folder: Path) -> World:
 
 @pytest.fixture
 def world(tmp_path: Path) -> World:
-    return begin(tmp_path, fleet)
+    return begin(tmp_path, create_fleet)
 
 
 @pytest.mark.parametrize(
     ("files", "renders", "drafts"),
     [
         pytest.param({}, 0, (), id="nothing"),
-        pytest.param({SIZES.format("cart"): size("cart", early=4)}, 3, EARLY, id="a-rule-for-three"),
-        pytest.param({SIZES.format("door"): size("door", early=4)}, 3, EARLY, id="a-rule-for-three-of-a-package"),
-        pytest.param({SITE: site(image("new", FOR_EARLY))}, 6, EARLY, id="a-rule-for-three-of-both-packages"),
-        pytest.param({SITE: site()}, 6, EARLY, id="a-rule-for-three-goes"),
+        pytest.param({SIZES.format("cart"): size_policy("cart", early=4)}, 3, EARLY, id="a-rule-for-three"),
+        pytest.param({SIZES.format("door"): size_policy("door", early=4)}, 3, EARLY, id="a-rule-for-three-of-a-package"),
+        pytest.param({SITE: site_policy(image_rule("new", FOR_EARLY))}, 6, EARLY, id="a-rule-for-three-of-both-packages"),
+        pytest.param({SITE: site_policy()}, 6, EARLY, id="a-rule-for-three-goes"),
         pytest.param(
-            {SITE: site(image("early", FOR_EARLY), image("one", {"clusters": ["wide-2"]}))}, 2, ("wide-2",),
+            {SITE: site_policy(image_rule("early", FOR_EARLY), image_rule("one", {"clusters": ["wide-2"]}))}, 2, ("wide-2",),
             id="a-rule-for-one",
         ),
         pytest.param(
-            {SITE: site(image("early", {"clusterSelector": {"region": "early"}, "clusters": [*EARLY]}))}, 6, (),
+            {SITE: site_policy(image_rule("early", {"clusterSelector": {"region": "early"}, "clusters": [*EARLY]}))}, 6, (),
             id="a-rule-for-three-that-says-it-otherwise",
         ),
-        pytest.param({SIZES.format("cart"): size("cart", wide=6)}, 10, WIDE, id="a-rule-for-all"),
-        pytest.param({CLUSTER.format("wide-2"): cluster("wide-2", "early")}, 2, ("wide-2",), id="a-label"),
+        pytest.param({SIZES.format("cart"): size_policy("cart", wide=6)}, 10, WIDE, id="a-rule-for-all"),
+        pytest.param({CLUSTER.format("wide-2"): cluster_repository("wide-2", "early")}, 2, ("wide-2",), id="a-label"),
         pytest.param({"policies/other.yaml": policy("other", [replicas(9)])}, 0, (), id="a-policy-that-nobody-names"),
         pytest.param(
-            {SIZES.format("cart"): size("cart", resourceSelectors=[{"apiVersion": "v1", "kind": "Service"}])}, 0, (),
+            {SIZES.format("cart"): size_policy("cart", resourceSelectors=[{"apiVersion": "v1", "kind": "Service"}])}, 0, (),
             id="a-policy-that-chooses-what-nobody-has",
         ),
         pytest.param(
-            {"moved/cart.yaml": size("cart"), SIZES.format("cart"): None}, 0, (), id="a-policy-in-another-file"
+            {"moved/cart.yaml": size_policy("cart"), SIZES.format("cart"): None}, 0, (), id="a-policy-in-another-file"
         ),
     ],
 )  # fmt: skip
-def test_an_edit_renders_what_can_feel_it(
+def test_change_renders_the_affected_packages_only(
     world: World, files: dict[str, str | None], renders: int, drafts: tuple[str, ...]
 ) -> None:
     world.write(files)
@@ -115,14 +115,14 @@ def test_an_edit_renders_what_can_feel_it(
     assert world.sync().is_unchanged
 
 
-def test_clusters_that_are_told_the_same_share_the_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_clusters_with_equal_rules_share_the_override_results(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     counter: Counter[str] = Counter()
 
-    def counted(resource: PackageResource, *rest: Any) -> OverriddenResource:
+    def count_overrides(resource: PackageResource, *rest: Any) -> OverriddenResource:
         counter[resource.name] += 1
         return apply_overrides(resource, *rest)
 
-    monkeypatch.setattr(overrides, "apply_overrides", counted)
+    monkeypatch.setattr(overrides, "apply_overrides", count_overrides)
 
-    assert len([ref for ref in fleet(tmp_path).sync().after if "heads/drafts/" in ref]) == len(FLEET)
+    assert len([ref for ref in create_fleet(tmp_path).sync().after if "heads/drafts/" in ref]) == len(FLEET)
     assert counter == dict.fromkeys((*PLACED, *BUNDLED), 2)

@@ -1,4 +1,4 @@
-"""What an edit of presets costs: as many renders as there are Plugins that can feel it, however large the fleet is."""
+"""Tests of the renders of a preset change: only affected Plugins are rendered, for any size of the fleet."""
 
 from __future__ import annotations
 
@@ -30,27 +30,27 @@ FILE, CLUSTER = "presets/{}.yaml", "clusters/{}.yaml"
 OF_EDGE, OF_ALL = "overrides/edge.yaml", "overrides/all.yaml"
 
 
-def preset_of(name: str, overrides: Mapping[str, Options] | None = None, size: int = 128) -> str:
-    """Return a preset for all clusters; it says something else for one of each tier."""
+def build_preset(name: str, overrides: Mapping[str, Options] | None = None, size: int = 128) -> str:
+    """Return a preset for all clusters, with a different value for one cluster of each tier."""
     mapping = {"edge-00": [option("buffer.size", 8)], "core-00": [option("buffer.size", 9)]}
     return preset(name, [option("buffer.size", size)], {**mapping, **(overrides or {})}, plugin={"releaseName": name})
 
 
-def edge(size: str = "zfs") -> str:
+def edge_override(size: str = "zfs") -> str:
     return override("edge", [option("storage", size)], clusterSelector=tier_selector("edge"))
 
 
-def fleet(folder: Path) -> World:
-    """Return thirty clusters without Repositories, each with the Plugins of five presets, all of them drafted."""
+def create_fleet(folder: Path) -> World:
+    """Return thirty clusters without Repositories, each with drafted Plugins of five presets."""
     world = World.create(folder)
     world.write(
         {
             "acme.yaml": organization(option("storage", "fast")),
             "logshipper.yaml": definition(),
-            OF_EDGE: edge(),
+            OF_EDGE: edge_override(),
             OF_ALL: override("all", [option("timeout", 5)]),
             **{CLUSTER.format(item): cluster(item, item.partition("-")[0]) for item in FLEET},
-            **{FILE.format(item): preset_of(item) for item in PRESETS},
+            **{FILE.format(item): build_preset(item) for item in PRESETS},
         }
     )
     world.sync()
@@ -59,7 +59,7 @@ def fleet(folder: Path) -> World:
 
 @pytest.fixture
 def world(tmp_path: Path) -> World:
-    return begin(tmp_path, fleet)
+    return begin(tmp_path, create_fleet)
 
 
 @pytest.mark.parametrize(
@@ -67,20 +67,20 @@ def world(tmp_path: Path) -> World:
     [
         pytest.param({}, 0, (), id="nothing"),
         pytest.param(
-            {FILE.format("logs-3"): preset_of("logs-3", {"core-00": [option("buffer.size", 10)]})}, 1, ("core-00",),
+            {FILE.format("logs-3"): build_preset("logs-3", {"core-00": [option("buffer.size", 10)]})}, 1, ("core-00",),
             id="an-override-for-one-cluster",
         ),
         pytest.param(
-            {FILE.format("logs-3"): preset_of("logs-3", {"core-07": [option("buffer.size", 128)]})}, 0, (),
+            {FILE.format("logs-3"): build_preset("logs-3", {"core-07": [option("buffer.size", 128)]})}, 0, (),
             id="an-override-that-says-what-is-so-anyway",
         ),
-        pytest.param({OF_EDGE: edge("btrfs")}, 30, EDGE, id="an-override-for-a-tier"),
+        pytest.param({OF_EDGE: edge_override("btrfs")}, 30, EDGE, id="an-override-for-a-tier"),
         pytest.param({OF_EDGE: None}, 30, EDGE, id="an-override-for-a-tier-goes"),
         pytest.param(
             {OF_EDGE: override("edge", [option("storage", "zfs")], clusterSelector={"clusterNames": [*EDGE]})}, 0, (),
             id="an-override-that-chooses-them-otherwise",
         ),
-        pytest.param({FILE.format("logs-3"): preset_of("logs-3", size=64)}, 28, FLEET[1:6] + CORE[1:], id="a-preset"),
+        pytest.param({FILE.format("logs-3"): build_preset("logs-3", size=64)}, 28, FLEET[1:6] + CORE[1:], id="a-preset"),
         pytest.param({"acme.yaml": organization(option("storage", "slow"))}, 120, CORE, id="the-organization"),
         pytest.param({"logshipper.yaml": definition(size=1, storage="none")}, 0, (), id="defaults-that-all-shadow"),
         pytest.param(
@@ -90,11 +90,11 @@ def world(tmp_path: Path) -> World:
         pytest.param({CLUSTER.format("core-05"): cluster("core-05", "core", pager="x")}, 0, (), id="a-label-of-others"),
         pytest.param({CLUSTER.format("core-05"): cluster("core-05", "edge")}, 5, ("core-05",), id="another-tier"),
         pytest.param(
-            {"moved/all.yaml": preset_of("logs-3"), FILE.format("logs-3"): None}, 0, (), id="a-preset-in-another-file"
+            {"moved/all.yaml": build_preset("logs-3"), FILE.format("logs-3"): None}, 0, (), id="a-preset-in-another-file"
         ),
     ],
 )  # fmt: skip
-def test_an_edit_renders_what_can_feel_it(
+def test_change_renders_the_affected_plugins_only(
     world: World, files: dict[str, str | None], renders: int, drafts: tuple[str, ...]
 ) -> None:
     world.write(files)
@@ -112,54 +112,58 @@ MANY_PRESETS = tuple(f"logs-{number:02}" for number in range(15))
 CHANGED = "logs-13"
 
 
-def many(sizes: Mapping[str, int]) -> str:
-    """Return the preset that is changed; `sizes` are what it says of clusters, by name."""
+def changed_preset(sizes: Mapping[str, int]) -> str:
+    """Return the preset that the test changes. `sizes` contains the values for clusters, by name."""
     overrides = {item: [option("buffer.size", size)] for item, size in sizes.items()}
     return preset(CHANGED, [option("buffer.size", 128)], overrides, plugin={"releaseName": CHANGED})
 
 
-def large_fleet() -> DecidedFleet:
+def create_large_fleet() -> DecidedFleet:
     """Return seventy clusters, each with the Plugins of fifteen presets."""
     options, sizes = [option("buffer.size", 128)], {MANY[0]: 8, MANY[50]: 9}
     return DecidedFleet(
         {
             "acme.yaml": organization(option("storage", "fast")),
             "logshipper.yaml": definition(),
-            OF_EDGE: edge(),
+            OF_EDGE: edge_override(),
             OF_ALL: override("all", [option("timeout", 5), option("retries", 3)]),
             **{CLUSTER.format(item): cluster(item, item.partition("-")[0]) for item in MANY},
             **{
                 FILE.format(many_preset): preset(many_preset, options, plugin={"releaseName": many_preset})
                 for many_preset in MANY_PRESETS
             },
-            FILE.format(CHANGED): many(sizes),
+            FILE.format(CHANGED): changed_preset(sizes),
         },
         preset_controller(),
     )
 
 
-def plugins_of(presets: Iterable[str], clusters: Iterable[str]) -> set[PackageLocation]:
+def find_plugins(presets: Iterable[str], clusters: Iterable[str]) -> set[PackageLocation]:
     return {(where, f"plugins/{name}-{where}") for name in presets for where in clusters}
 
 
-def test_an_edit_in_a_large_fleet_moves_the_drafts_of_the_clusters_that_it_reaches() -> None:
-    """In one test, because what is there to begin with takes longer than all of the edits."""
-    fleet = large_fleet()
-    everything = plugins_of(MANY_PRESETS, MANY)
+def test_change_in_a_large_fleet_updates_the_drafts_of_affected_clusters() -> None:
+    """One test makes all changes, because the first pass takes longer than all of them."""
+    fleet = create_large_fleet()
+    everything = find_plugins(MANY_PRESETS, MANY)
     assert fleet.run_pass().drafted == everything
 
-    edits: list[tuple[str, dict[str, str], set[PackageLocation]]] = [
-        ("one override", {FILE.format(CHANGED): many({MANY[0]: 7, MANY[50]: 9})}, plugins_of([CHANGED], MANY[:1])),
-        ("the order of overrides", {FILE.format(CHANGED): many({MANY[50]: 9, MANY[0]: 7})}, set()),
+    changes: list[tuple[str, dict[str, str], set[PackageLocation]]] = [
+        (
+            "one override",
+            {FILE.format(CHANGED): changed_preset({MANY[0]: 7, MANY[50]: 9})},
+            find_plugins([CHANGED], MANY[:1]),
+        ),
+        ("the order of overrides", {FILE.format(CHANGED): changed_preset({MANY[50]: 9, MANY[0]: 7})}, set()),
         (
             "a comment, and the order of options",
             {OF_ALL: "# for all\n" + override("all", [option("retries", 3), option("timeout", 5)])},
             set(),
         ),
-        ("a tier", {OF_EDGE: edge("btrfs")}, plugins_of(MANY_PRESETS, MANY_EDGE)),
+        ("a tier", {OF_EDGE: edge_override("btrfs")}, find_plugins(MANY_PRESETS, MANY_EDGE)),
         ("nothing", {}, set()),
     ]
-    for what, files, reached in edits:
+    for name, files, affected in changes:
         after = fleet.run_pass(files)
 
-        assert (after.rendered, after.drafted) == (reached, reached), what
+        assert (after.rendered, after.drafted) == (affected, affected), name

@@ -1,4 +1,4 @@
-"""What an edit of a Kafka or a pool costs: as many renders as there are packages that can feel it, and no more."""
+"""Tests of the renders of a change of a Kafka or a pool: only packages that can inherit the change are rendered."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from tests.support.templates import LABELLED, URGENT, bundle, kafka, pool, templ
 from tests.support.world import World, catalog, package, repository, variant
 
 KAFKAS = tuple(f"k{number:02}" for number in range(20))
-# what an edit of one costs does not depend on how many there are: most is counted among few
+# The renders of one change do not depend on the number of Kafkas. Therefore most tests use a few Kafkas.
 FEW = KAFKAS[:8]
-# of six pools, two inherit both properties, two the pod alone, one the pod set alone, and one nothing
+# Two of the six pools inherit both properties, two inherit only the pod, and one inherits only the pod set.
 POOLS: Mapping[str, Any] = {
     "a": None,
     "b": {},
@@ -36,58 +36,58 @@ BOTH = {"podSet": LABELLED, "pod": URGENT}
 OTHERS = 50
 
 
-def at(name: str) -> str:
+def kafka_file(name: str) -> str:
     return f"kafkas/{name}.yaml"
 
 
-def placed(name: str, template: Mapping[str, Any] | None) -> str:
-    """Return a Kafka that is placed on the cluster, in a namespace of its own."""
+def placed_kafka(name: str, template: Mapping[str, Any] | None) -> str:
+    """Return a Kafka that is placed on the cluster, in its own namespace."""
     return kafka(template, name, name, on="berlin")
 
 
-def of(name: str, text: str, template: Any) -> str:
+def kafka_pool(name: str, text: str, template: Any) -> str:
     return pool(text, template, of=name, namespace=name)
 
 
-def want(name: str, text: str, revision: str = "v1") -> dict[str, str | None]:
+def pool_variant(name: str, text: str, revision: str = "v1") -> dict[str, str | None]:
     content = f"{name}-{text}"
     return {f"pools/{content}.yaml": variant(content, "berlin", content, revision)}
 
 
-def large_fleet(folder: Path) -> World:
-    """Return a cluster with twenty Kafkas that are placed, each with six pools in packages; all is published."""
-    return fleet_of(KAFKAS, folder)
+def create_large_fleet(folder: Path) -> World:
+    """Return a cluster with twenty placed Kafkas and six published pool packages for each Kafka."""
+    return create_fleet(KAFKAS, folder)
 
 
-def small_fleet(folder: Path) -> World:
-    """Return one with a few of them."""
-    return fleet_of(FEW, folder)
+def create_small_fleet(folder: Path) -> World:
+    """Return a cluster with the first eight Kafkas and their pools."""
+    return create_fleet(FEW, folder)
 
 
-def fleet_of(kafkas: tuple[str, ...], folder: Path) -> World:
+def create_fleet(kafkas: tuple[str, ...], folder: Path) -> World:
     world = World.create(folder)
     files: dict[str, str | None] = {"catalog.yaml": catalog(), "berlin.yaml": repository("berlin")}
     for name in kafkas:
-        files |= {at(name): placed(name, BOTH)}
+        files |= {kafka_file(name): placed_kafka(name, BOTH)}
         for item, own in POOLS.items():
-            files |= want(name, item)
-            world.release(f"{name}-{item}", "v1", bundle(item, pool=of(name, item, own)))
+            files |= pool_variant(name, item)
+            world.release(f"{name}-{item}", "v1", bundle(item, pool=kafka_pool(name, item, own)))
     world.write(files)
     world.sync()
     publish(world, "berlin")
     return world
 
 
-def path_of(name: str, text: str) -> str:
+def pool_path(name: str, text: str) -> str:
     return f"{name}-{text}/pool.yaml"
 
 
 @pytest.fixture
 def world(tmp_path: Path) -> World:
-    return begin(tmp_path, small_fleet)
+    return begin(tmp_path, create_small_fleet)
 
 
-def drafted(world: World) -> set[str]:
+def find_drafted(world: World) -> set[str]:
     """Return the packages that the draft changes."""
     paths = git(world.fleet, "diff", "--name-only", "clusters/berlin...drafts/berlin").splitlines()
     return {path.rpartition("/")[0] for path in paths if not path.startswith(".reconciler")}
@@ -104,75 +104,75 @@ def drafted(world: World) -> set[str]:
         pytest.param({"pod": URGENT, "podSet": LABELLED}, (), id="another-order"),
     ],
 )
-def test_a_kafka_moves_exactly_the_pools_that_inherit_what_changed(
+def test_kafka_change_updates_the_inheriting_pools_only(
     world: World, parent: Mapping[str, Any], pools: tuple[str, ...]
 ) -> None:
-    check_an_edit(world, parent, pools)
+    check_kafka_change(world, parent, pools)
 
 
-def test_so_it_is_among_twenty(tmp_path: Path) -> None:
-    check_an_edit(large_fleet(tmp_path / "world"), {**BOTH, "pod": {}}, OF_POD)
+def test_kafka_change_among_twenty_updates_the_inheriting_pools_only(tmp_path: Path) -> None:
+    check_kafka_change(create_large_fleet(tmp_path / "world"), {**BOTH, "pod": {}}, OF_POD)
 
 
-def check_an_edit(world: World, parent: Mapping[str, Any], pools: tuple[str, ...]) -> None:
-    world.write({at("k07"): placed("k07", parent)})
+def check_kafka_change(world: World, parent: Mapping[str, Any], pools: tuple[str, ...]) -> None:
+    world.write({kafka_file("k07"): placed_kafka("k07", parent)})
 
     after = world.sync()
 
-    assert drafted(world) == {"resources/k07", *(f"k07-{item}" for item in pools)}
-    # the Kafka, and its pools if anything changed that any could inherit
+    assert find_drafted(world) == {"resources/k07", *(f"k07-{item}" for item in pools)}
+    # The daemon renders the Kafka, and all its pools if an inheritable property changes.
     assert after.report.render_count == (1 if not pools else 1 + len(POOLS))
     assert world.sync().is_unchanged
 
 
-def test_an_edit_that_says_the_same_renders_no_pool(world: World) -> None:
-    world.write({at("k07"): placed("k07", BOTH).replace("spec:", "# as agreed\nspec:")})
+def test_change_without_effect_renders_no_pool(world: World) -> None:
+    world.write({kafka_file("k07"): placed_kafka("k07", BOTH).replace("spec:", "# as agreed\nspec:")})
 
     assert world.sync().report.render_count == 1
-    assert drafted(world) == {"resources/k07"}
+    assert find_drafted(world) == {"resources/k07"}
 
 
-def test_an_edit_of_a_pool_renders_that_pool(world: World) -> None:
-    world.release("k07-a", "v2", bundle("a", pool=of("k07", "a", {"pod": {}})))
-    world.write(want("k07", "a", "v2"))
+def test_pool_change_renders_that_pool_only(world: World) -> None:
+    world.release("k07-a", "v2", bundle("a", pool=kafka_pool("k07", "a", {"pod": {}})))
+    world.write(pool_variant("k07", "a", "v2"))
 
     after = world.sync()
 
-    assert (after.report.render_count, drafted(world)) == (1, {"k07-a"})
-    assert template(world, "drafts/berlin", path_of("k07", "a")) == {"podSet": LABELLED, "pod": {}}
+    assert (after.report.render_count, find_drafted(world)) == (1, {"k07-a"})
+    assert template(world, "drafts/berlin", pool_path("k07", "a")) == {"podSet": LABELLED, "pod": {}}
 
 
-def test_all_kafkas_at_once(world: World) -> None:
-    world.write({at(name): placed(name, {**BOTH, "pod": {}}) for name in FEW})
+def test_change_of_all_kafkas_updates_all_inheriting_pools(world: World) -> None:
+    world.write({kafka_file(name): placed_kafka(name, {**BOTH, "pod": {}}) for name in FEW})
 
     after = world.sync()
 
     assert after.report.render_count == len(FEW) * (1 + len(POOLS))
-    assert len(drafted(world)) == len(FEW) * (1 + len(OF_POD))
+    assert len(find_drafted(world)) == len(FEW) * (1 + len(OF_POD))
 
 
-def counted(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
-    """Count which packages are looked at for pairs, and how often pairs are put together."""
+def count_pairings(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
+    """Count the packages that are searched for roles, and the created pairings."""
     counter: Counter[str] = Counter()
     pair, roles = pairs.find_pairs, pairs.find_roles
 
-    def pairing(packages: Mapping[str, FileTree], rules: tuple[TemplateMergeRule, ...]) -> TemplatePairs:
+    def count_pairing(packages: Mapping[str, FileTree], rules: tuple[TemplateMergeRule, ...]) -> TemplatePairs:
         counter["pairs"] += 1
         return pair(packages, rules)
 
-    def looking(files: FileTree, rules: tuple[TemplateMergeRule, ...]) -> Any:
+    def count_roles(files: FileTree, rules: tuple[TemplateMergeRule, ...]) -> Any:
         counter["looks"] += 1
         return roles(files, rules)
 
-    monkeypatch.setattr("reconciler.planning.render.templates.find_pairs", pairing)
-    monkeypatch.setattr(pairs, "find_roles", looking)
+    monkeypatch.setattr("reconciler.planning.render.templates.find_pairs", count_pairing)
+    monkeypatch.setattr(pairs, "find_roles", count_roles)
     return counter
 
 
-def test_a_warm_service_does_not_look_again(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_later_pass_of_a_service_repeats_no_pairing(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     passes = world.service()
     passes.run()
-    counter = counted(monkeypatch)
+    counter = count_pairings(monkeypatch)
 
     world.write({"more.yaml": kafka(None, "elsewhere", "elsewhere")})
     passes.run()
@@ -183,7 +183,7 @@ def test_a_warm_service_does_not_look_again(world: World, monkeypatch: pytest.Mo
     assert counter == {}
 
 
-def test_packages_without_kafka_cost_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_packages_without_kafka_need_no_pairing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     world = World.create(tmp_path / "world")
     names = [f"other-{number}" for number in range(OTHERS)]
     world.release("other", "v1", package("other"))
@@ -200,10 +200,10 @@ def test_packages_without_kafka_cost_nothing(tmp_path: Path, monkeypatch: pytest
     publish(world, "berlin")
     world.release("bus", "v2", bundle("bus", kafka=kafka({}), pool=pool("a")))
     world.write({"bus.yaml": variant("bus", "berlin", "bus", "v2")})
-    counter = counted(monkeypatch)
+    counter = count_pairings(monkeypatch)
 
     after = world.sync()
 
     assert (after.report.render_count, after.changed_branches) == (1, {"drafts/berlin"})
-    # what is published, and what is to be: one package in each
+    # The daemon pairs the published package and the new package.
     assert counter == {"pairs": 2, "looks": 2}

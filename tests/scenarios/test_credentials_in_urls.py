@@ -1,4 +1,4 @@
-"""Credentials in URLs of config objects and packages: an error finding, no repetition anywhere, and no deletion."""
+"""Tests of credentials in URLs: the daemon reports an error, writes the credentials nowhere, and deletes nothing."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ URLS = [
 
 @pytest.fixture
 def world(tmp_path: Path) -> World:
-    """Berlin and Lisbon have all packages published."""
+    """Return a world in which all packages of Berlin and Lisbon are published."""
     return begin(tmp_path, prepared_worlds.published)
 
 
-def everything_written(world: World) -> bytes:
-    """Return all names and contents below the world's folder except the config itself, packed objects unpacked."""
+def read_all_output(world: World) -> bytes:
+    """Return all names and contents below the world folder without the config. Packed objects are unpacked."""
     values = []
     for file in sorted(world.folder.rglob("*")):
         if not file.is_relative_to(world.config):
@@ -41,7 +41,7 @@ def everything_written(world: World) -> bytes:
 
 @pytest.mark.parametrize("url", URLS)
 @pytest.mark.parametrize("name", ["berlin", "catalog"])
-def test_a_repository_with_credentials_is_refused_and_nothing_is_deleted(world: World, name: str, url: str) -> None:
+def test_repository_with_credentials_is_rejected_and_nothing_is_deleted(world: World, name: str, url: str) -> None:
     object_text = repository(name, url) if name == "berlin" else catalog().replace("./catalog.git", url)
     file = "clusters/berlin.yaml" if name == "berlin" else "catalog.yaml"
     world.write({file: object_text})
@@ -52,14 +52,14 @@ def test_a_repository_with_credentials_is_refused_and_nothing_is_deleted(world: 
 
     (finding,) = (item for item in pass_result.findings if item.code == "CredentialInUrl")
     assert (finding.location.file, finding.location.pointer) == (file, "/spec/git/repo")
-    # what is published, drafted and recorded stays; only the status branch contains the finding
+    # Published, drafted and recorded content stays. Only the status branch contains the finding.
     assert {ref for ref in before if before[ref] != pass_result.after.get(ref)} <= {"refs/heads/reconciler/status"}
     assert not [ref for ref in pass_result.after if ref.startswith("refs/heads/removals/")]
     assert second_pass_result.before == second_pass_result.after
-    assert b"ame-canary" not in everything_written(world)
+    assert b"ame-canary" not in read_all_output(world)
 
 
-def test_a_draft_removes_credentials_that_a_person_put_into_a_kptfile(world: World, capsys: Capture) -> None:
+def test_draft_removes_credentials_from_a_locally_changed_kptfile(world: World, capsys: Capture) -> None:
     path = next(path for path in world.paths(world.fleet, "clusters/berlin") if path.endswith("/Kptfile"))
     text = world.text("clusters/berlin", path)
     secret = "https://robot:ses/ame-canary@h.example/x.git"
@@ -73,7 +73,7 @@ def test_a_draft_removes_credentials_that_a_person_put_into_a_kptfile(world: Wor
     assert "ame-canary" not in git(world.fleet, "log", "-p", "--format=%B", "reconciler/status")
 
 
-def test_a_subpackage_with_credentials_in_its_kptfile_is_refused(world: World) -> None:
+def test_subpackage_with_credentials_in_its_kptfile_is_rejected(world: World) -> None:
     upstream = (
         "upstream: {type: git, git: {repo: 'https://robot:ses/ame-canary@h.example/x.git', directory: /, ref: v1}}"
     )
@@ -88,4 +88,4 @@ def test_a_subpackage_with_credentials_in_its_kptfile_is_refused(world: World) -
     (finding,) = (item for item in pass_result.findings if item.code == "CredentialInUrl")
     assert (finding.location.file, finding.location.pointer) == ("sub/Kptfile", "upstream.git.repo")
     assert (world.head("clusters/berlin"), world.head("drafts/berlin")) == (head, "")
-    assert b"ame-canary" not in everything_written(world).replace(git(world.catalog, "log", "-p").encode(), b"")
+    assert b"ame-canary" not in read_all_output(world).replace(git(world.catalog, "log", "-p").encode(), b"")

@@ -1,4 +1,4 @@
-"""`status.downstreamTargets` names the open draft, else the published package."""
+"""Tests of `status.downstreamTargets`: it contains the open draft, or the published package if there is no draft."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ def world(tmp_path: Path) -> World:
     world.sync()
     world.merge("berlin")
     world.sync()
-    assert targets(world) == [FIRST]
+    assert read_targets(world) == [FIRST]
     world.release("metrics", "v2", package("metrics", image="2.0"))
     world.write(AT_V2)
     world.sync()
-    assert targets(world) == [SECOND]
+    assert read_targets(world) == [SECOND]
     return world
 
 
-def targets(world: World, name: str = OWNER) -> list[str]:
+def read_targets(world: World, name: str = OWNER) -> list[str]:
     downstream_targets = world.status("PackageVariant", name).get("downstreamTargets", [])
     assert isinstance(downstream_targets, list)
     return [item["name"] for item in downstream_targets]
@@ -44,16 +44,16 @@ def targets(world: World, name: str = OWNER) -> list[str]:
         pytest.param(lambda world: world.write(AT_V1), id="the-old-revision-is-set-again"),
     ],
 )
-def test_without_a_draft_the_published_package_is_named(world: World, end: Callable[[World], object]) -> None:
+def test_target_without_a_draft_is_the_published_package(world: World, end: Callable[[World], object]) -> None:
     end(world)
     world.sync()
 
-    assert targets(world) == [FIRST]
+    assert read_targets(world) == [FIRST]
     assert world.sync_until_unchanged().is_unchanged
-    assert targets(world) == [FIRST]
+    assert read_targets(world) == [FIRST]
 
 
-def test_a_lost_status_branch_is_written_the_same(world: World) -> None:
+def test_deleted_status_branch_is_restored_with_the_same_content(world: World) -> None:
     world.delete("drafts/berlin")
     world.sync()
     before = world.status("PackageVariant", OWNER)
@@ -63,11 +63,11 @@ def test_a_lost_status_branch_is_written_the_same(world: World) -> None:
     assert world.status("PackageVariant", OWNER) == before
 
 
-def test_the_second_draft_is_named_when_it_is_published(world: World) -> None:
+def test_second_draft_stays_the_target_after_its_publication(world: World) -> None:
     world.merge("berlin")
     world.sync()
 
-    assert targets(world) == [SECOND]
+    assert read_targets(world) == [SECOND]
 
 
 INVALID = AT_V1["metrics.yaml"].replace("downstream:", "downstreem:")
@@ -85,7 +85,7 @@ NOT_FOUND = variant(OWNER, "berlin", "metrics", "v9")
     ("drafted", "expected"),
     [pytest.param(True, SECOND, id="with-a-draft"), pytest.param(False, FIRST, id="published-only")],
 )
-def test_a_stalled_variant_keeps_its_target(world: World, text: str, reason: str, drafted: bool, expected: str) -> None:
+def test_stalled_variant_keeps_its_target(world: World, text: str, reason: str, drafted: bool, expected: str) -> None:
     if not drafted:
         world.delete("drafts/berlin")
         world.sync()
@@ -93,12 +93,12 @@ def test_a_stalled_variant_keeps_its_target(world: World, text: str, reason: str
     world.sync()
 
     assert world.reason(OWNER, "Stalled") == reason
-    assert targets(world) == [expected]
+    assert read_targets(world) == [expected]
     assert world.sync_until_unchanged().is_unchanged
 
 
-def test_a_stalled_variant_without_a_package_has_no_target(world: World) -> None:
+def test_stalled_variant_without_a_package_has_no_target(world: World) -> None:
     world.write({"new.yaml": variant("new", "berlin", "new", "v9", upstream="metrics")})
     world.sync()
 
-    assert targets(world, "new") == []
+    assert read_targets(world, "new") == []

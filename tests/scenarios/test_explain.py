@@ -1,4 +1,4 @@
-"""`reconciler explain` over whole worlds: what it tells of a package, and what it costs."""
+"""Tests of `reconciler explain` with whole worlds: its output, its errors and the packages that it renders."""
 
 from __future__ import annotations
 
@@ -49,27 +49,27 @@ def policies(tmp_path: Path) -> World:
     return begin(tmp_path, policies_published)
 
 
-def run(world: World, *arguments: str) -> CommandResult:
+def run_explain(world: World, *arguments: str) -> CommandResult:
     options = ("--config", str(world.config), "--fleet", str(world.fleet), "--cache", str(world.folder / "cache"))
     environment = {"PATH": os.environ["PATH"], "HOME": "/nonexistent"}
     return run_in(world.folder, environment, "explain", *arguments, *options)
 
 
-def told(world: World, *arguments: str) -> dict[str, Any]:
-    result = run(world, *arguments, "-o", "json")
+def explain_as_json(world: World, *arguments: str) -> dict[str, Any]:
+    result = run_explain(world, *arguments, "-o", "json")
     assert result.returncode == 0, result.stderr
     data: dict[str, Any] = json.loads(result.stdout)
     return data
 
 
-def wins(world: World, *arguments: str) -> list[str]:
-    """Return who set each value that is told, and where, by the last of its steps."""
-    last = [value["steps"][-1] for value in told(world, *arguments)["values"]]
+def find_last_steps(world: World, *arguments: str) -> list[str]:
+    """Return the origin, file and line of the last step of each value."""
+    last = [value["steps"][-1] for value in explain_as_json(world, *arguments)["values"]]
     return [f"{item['by']} {item.get('file', '')}:{item.get('line', 0)}" for item in last]
 
 
-def test_an_option_is_told_layer_by_layer(presets: World) -> None:
-    (value,) = told(presets, *LOGS, "buffer.size")["values"]
+def test_option_is_explained_with_all_layers(presets: World) -> None:
+    (value,) = explain_as_json(presets, *LOGS, "buffer.size")["values"]
 
     assert [(step["layer"], step["file"], step.get("before"), step["after"]) for step in value["steps"]] == [
         ("definition-default", "logshipper.yaml", None, 64),
@@ -79,45 +79,45 @@ def test_an_option_is_told_layer_by_layer(presets: World) -> None:
     assert all(step["line"] == 4 for step in value["steps"])
 
 
-def test_the_one_ordering_is_shown_with_those_that_had_a_say(presets: World) -> None:
-    text = run(presets, *LOGS, "storage").stdout
+def test_layers_that_set_the_option_are_marked(presets: World) -> None:
+    text = run_explain(presets, *LOGS, "storage").stdout
 
     marked = [line.split()[1] for line in text.splitlines() if line.startswith("  * ")]
     assert marked == ["definition-default", "organization", "override-cluster"]
 
 
-def test_a_policy_behind_the_layers_is_told_as_the_one_that_wins(presets: World) -> None:
+def test_policy_after_the_layers_is_the_last_step(presets: World) -> None:
     passed = {"labels": {ATTACHED: "big"}, "annotations": {"greenhouse.sap/propagate-labels": ATTACHED}}
     presets.write({
         "presets/logs.yaml": preset(options=[option("buffer.size", 128)], marks=passed),
         "policies/big.yaml": policy("big", [patch("/spec/optionValues/0/value", 999, {"clusters": ["berlin"]})]),
     })  # fmt: skip
 
-    assert wins(presets, *LOGS, "buffer.size") == ["ClusterOverridePolicy/big policies/big.yaml:4"]
+    assert find_last_steps(presets, *LOGS, "buffer.size") == ["ClusterOverridePolicy/big policies/big.yaml:4"]
 
 
-def test_what_stands_already_is_explained_without_touching_it(policies: World) -> None:
+def test_explain_of_a_published_value_changes_nothing(policies: World) -> None:
     before = read_refs(policies.fleet)
 
-    assert wins(policies, "berlin/web", "Deployment/web", "/spec/replicas") == [
+    assert find_last_steps(policies, "berlin/web", "Deployment/web", "/spec/replicas") == [
         "ClusterOverridePolicy/site policies/site.yaml:4"
     ]
     assert read_refs(policies.fleet) == before
     assert policies.sync().is_unchanged
 
 
-def test_one_package_is_rendered_and_no_other(policies: World, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_explain_renders_only_the_requested_package(policies: World, monkeypatch: pytest.MonkeyPatch) -> None:
     rendered: list[str] = []
     render = PackageRenderer.__call__
 
-    def counted(self: PackageRenderer, variant: Variant, render_inputs: RenderInputs) -> PackageRender:
+    def record_render(self: PackageRenderer, variant: Variant, render_inputs: RenderInputs) -> PackageRender:
         rendered.append(str(variant.target))
         return render(self, variant, render_inputs)
 
-    monkeypatch.setattr(PackageRenderer, "__call__", counted)
+    monkeypatch.setattr(PackageRenderer, "__call__", record_render)
     policies.write({"policies/site.yaml": policy("site", [replicas(7)])})
 
-    told(policies, "lisbon/web")
+    explain_as_json(policies, "lisbon/web")
 
     assert rendered == ["lisbon/web"]
 
@@ -129,14 +129,16 @@ def test_one_package_is_rendered_and_no_other(policies: World, monkeypatch: pyte
         pytest.param(drafted, "drafts/berlin", "draft", id="drafted"),
     ],
 )
-def test_what_people_changed_is_told_as_theirs(
+def test_local_change_is_explained_as_a_separate_step(
     tmp_path: Path, make: Callable[[Path], World], branch: str, kind: str
 ) -> None:
     small = begin(tmp_path, make)
     small.edit(branch, "metrics/deployment.yaml", "replicas: 2", "replicas: 5")
 
-    (count,) = told(small, "berlin/metrics", "Deployment/metrics", "/spec/replicas")["values"]
-    (image,) = told(small, "berlin/metrics", "Deployment/metrics", "/spec/template/spec/containers/0/image")["values"]
+    (count,) = explain_as_json(small, "berlin/metrics", "Deployment/metrics", "/spec/replicas")["values"]
+    (image,) = explain_as_json(small, "berlin/metrics", "Deployment/metrics", "/spec/template/spec/containers/0/image")[
+        "values"
+    ]
 
     assert [(step["layer"], step["after"], step["without"]) for step in count["steps"]] == [
         ("upstream", 2, {"value": 5}),
@@ -145,11 +147,11 @@ def test_what_people_changed_is_told_as_theirs(
     assert [step["layer"] for step in image["steps"]] == ["upstream"]
 
 
-def test_a_resource_that_people_took_away_is_told_with_what_would_be_without_that(tmp_path: Path) -> None:
+def test_locally_deleted_resource_is_explained_with_its_upstream_value(tmp_path: Path) -> None:
     small = begin(tmp_path, published)
     small.commit("clusters/berlin", {"metrics/deployment.yaml": None})
 
-    (count,) = told(small, "berlin/metrics", "Deployment/metrics", "/spec/replicas")["values"]
+    (count,) = explain_as_json(small, "berlin/metrics", "Deployment/metrics", "/spec/replicas")["values"]
 
     assert [(step["layer"], step.get("after"), step["without"]) for step in count["steps"]] == [
         ("upstream", 2, {}),
@@ -157,7 +159,7 @@ def test_a_resource_that_people_took_away_is_told_with_what_would_be_without_tha
     ]
 
 
-def test_on_a_closed_wave_the_earlier_text_is_told_without_a_line(tmp_path: Path) -> None:
+def test_earlier_rule_in_a_closed_wave_is_explained_without_a_line(tmp_path: Path) -> None:
     world = begin(tmp_path, rollout_world)
     world.write({"policies/site.yaml": policy("site", [replicas(3, name="count")])})
     world.sync()
@@ -167,7 +169,7 @@ def test_on_a_closed_wave_the_earlier_text_is_told_without_a_line(tmp_path: Path
     world.write({"policies/site.yaml": policy("site", [rollout_rule(4)])})
 
     mapping = {
-        cluster: told(world, f"{cluster}/web", "Deployment/web", "/spec/replicas")["values"][0]["steps"][-1]
+        cluster: explain_as_json(world, f"{cluster}/web", "Deployment/web", "/spec/replicas")["values"][0]["steps"][-1]
         for cluster in ("amsterdam", "lisbon")
     }
 
@@ -176,22 +178,22 @@ def test_on_a_closed_wave_the_earlier_text_is_told_without_a_line(tmp_path: Path
     assert mapping["lisbon"]["where"].endswith("(earlier text)")
 
 
-def test_a_plugin_that_cannot_be_made_says_why_and_tells_no_secret(presets: World) -> None:
+def test_blocked_plugin_is_explained_without_the_secret(presets: World) -> None:
     values = [option("token", "hunter2"), from_secret("other", "logs", "token")]
     presets.write({"presets/logs.yaml": preset(options=values)})
 
-    result = run(presets, *LOGS)
+    result = run_explain(presets, *LOGS)
 
     assert result.returncode == 1
     assert "blocked: SecretLiteral" in result.stdout
     assert "hunter2" not in result.stdout + result.stderr
 
 
-def test_a_package_that_is_withheld_is_told_with_its_layers(presets: World) -> None:
+def test_plugin_with_a_missing_policy_is_explained_with_its_layers(presets: World) -> None:
     passed = {"labels": {ATTACHED: "gone"}, "annotations": {"greenhouse.sap/propagate-labels": ATTACHED}}
     presets.write({"presets/logs.yaml": preset(options=[option("buffer.size", 128)], marks=passed)})
 
-    result = run(presets, *LOGS, "buffer.size")
+    result = run_explain(presets, *LOGS, "buffer.size")
 
     assert result.returncode == 1
     assert "PolicyNotFound" in result.stdout
@@ -208,45 +210,45 @@ def test_a_package_that_is_withheld_is_told_with_its_layers(presets: World) -> N
         pytest.param(["berlin"], "must be REPOSITORY/PACKAGE, not 'berlin'", id="no-package"),
     ],
 )  # fmt: skip
-def test_what_is_not_there_is_told_with_what_is(policies: World, arguments: list[str], text: str) -> None:
-    result = run(policies, *arguments)
+def test_unknown_name_is_reported_with_existing_names(policies: World, arguments: list[str], text: str) -> None:
+    result = run_explain(policies, *arguments)
 
     assert result.returncode == 3
     assert text in result.stderr
 
 
-def test_what_nothing_wants_any_more_is_told_as_that(policies: World) -> None:
+def test_package_without_an_owner_is_reported(policies: World) -> None:
     policies.write({"metrics.yaml": None})
 
-    result = run(policies, "berlin/metrics")
+    result = run_explain(policies, "berlin/metrics")
 
     assert result.returncode == 3
     assert "no object requests this package any more, but berlin still contains it" in result.stderr
 
 
-def test_what_a_set_wants_that_cannot_be_worked_out_is_told_with_what_is_in_its_way(policies: World) -> None:
+def test_package_of_a_set_with_an_unknown_upstream_is_reported_as_blocked(policies: World) -> None:
     policies.write({"metrics.yaml": injected_set("metrics", ["berlin"], "v9")})
 
-    result = run(policies, "berlin/metrics")
+    result = run_explain(policies, "berlin/metrics")
 
     assert (result.returncode, "no readable object requests the package" in result.stdout) == (1, True), result.stderr
     assert "UpstreamNotFound" in result.stdout
 
 
-def test_a_destination_that_is_left_alone_says_why(policies: World) -> None:
+def test_package_of_a_deleted_target_branch_is_reported_as_blocked(policies: World) -> None:
     policies.delete("clusters/berlin")
 
-    result = run(policies, "berlin/web")
+    result = run_explain(policies, "berlin/web")
 
     assert result.returncode == 1
     assert "DestinationMissing" in result.stdout
 
 
-def test_a_branch_that_cannot_be_read_is_no_empty_one_in_silence(policies: World) -> None:
+def test_unreachable_target_is_reported_as_an_error(policies: World) -> None:
     policies.fleet.rename(policies.folder / "elsewhere.git")
     shutil.rmtree(policies.folder / "cache")
 
-    result = run(policies, "berlin/web", "Deployment/web", "/spec/replicas")
+    result = run_explain(policies, "berlin/web", "Deployment/web", "/spec/replicas")
 
     assert result.returncode == 1
     assert "error RepositoryUnreachable" in result.stdout
@@ -255,9 +257,9 @@ def test_a_branch_that_cannot_be_read_is_no_empty_one_in_silence(policies: World
 CART = f"lisbon/{package_of('cart')}"
 
 
-def test_a_value_of_a_component_is_told_with_what_it_was_made_of(components: World) -> None:
-    (replicas,) = told(components, CART, "Deployment/cart", "/spec/replicas")["values"]
-    (kind,) = told(components, CART, "Deployment/cart", "/kind")["values"]
+def test_component_value_is_explained_with_its_template_and_source(components: World) -> None:
+    (replicas,) = explain_as_json(components, CART, "Deployment/cart", "/spec/replicas")["values"]
+    (kind,) = explain_as_json(components, CART, "Deployment/cart", "/kind")["values"]
 
     (step,) = replicas["steps"]
     (value,) = step["values"]
@@ -266,16 +268,16 @@ def test_a_value_of_a_component_is_told_with_what_it_was_made_of(components: Wor
     assert (value["name"], value["file"], value["line"] > 0) == ("spec.replicas", "shop/cart.yaml", True)
 
 
-def test_addons_are_told_in_the_order_of_their_work(components: World) -> None:
-    text = run(components, CART).stdout
+def test_addons_are_shown_in_the_order_of_application(components: World) -> None:
+    text = run_explain(components, CART).stdout
 
     assert "  addons, in the order of application: fence/main, trace-agent/default\n" in text
 
 
-def test_an_edit_of_a_component_is_told_as_a_persons_beside_its_template(components: World) -> None:
+def test_local_change_of_a_component_is_explained_as_a_change_by_a_person(components: World) -> None:
     path = f"{package_of('cart')}/deployment-cart.yaml"
     components.edit("clusters/lisbon", path, "    rate: r10\n", "    rate: r10\n    ours: 'yes'\n")
 
-    (ours,) = told(components, CART, "Deployment/cart", "/metadata/labels/ours")["values"]
+    (ours,) = explain_as_json(components, CART, "Deployment/cart", "/metadata/labels/ours")["values"]
 
     assert [(step["layer"], step["by"]) for step in ours["steps"]] == [("edit", "a person, on the target branch")]

@@ -1,4 +1,4 @@
-"""`reconciler explain --at`: a package as it stood at a commit, by the config of then, whatever has moved since."""
+"""Tests of `reconciler explain --at`: it explains a package at an earlier commit with the config of that time."""
 
 from __future__ import annotations
 
@@ -25,30 +25,30 @@ def world(tmp_path: Path) -> HistoryWorld:
     return begin(tmp_path, history_published)
 
 
-def run(world: World, *arguments: str) -> CommandResult:
+def run_explain(world: World, *arguments: str) -> CommandResult:
     places = ("--config", world.source, "--fleet", str(world.fleet), "--cache", str(world.folder / "cache"))
     return run_in(world.folder, ENVIRONMENT, "explain", *arguments, *places)
 
 
-def steps(world: World, *arguments: str) -> list[dict[str, Any]]:
-    result = run(world, *arguments, "-o", "json")
+def explain_steps(world: World, *arguments: str) -> list[dict[str, Any]]:
+    result = run_explain(world, *arguments, "-o", "json")
     assert result.returncode == 0, result.stderr
     (value,) = json.loads(result.stdout)["values"]
     entry: list[dict[str, Any]] = value["steps"]
     return entry
 
 
-def head(world: HistoryWorld) -> str:
+def read_head(world: HistoryWorld) -> str:
     return git(world.fleet, "rev-parse", "clusters/berlin")
 
 
-def test_a_commit_of_the_past_is_told_by_the_config_of_then(world: HistoryWorld) -> None:
-    then = head(world)
-    before = steps(world, *API)
+def test_earlier_commit_is_explained_with_its_config(world: HistoryWorld) -> None:
+    then = read_head(world)
+    before = explain_steps(world, *API)
     world.change({"regions/north.yaml": "# moved down\n" + config_map("region-north", api="elsewhere")})
     world.publish()
 
-    now, past = steps(world, *API), steps(world, *API, "--at", then)
+    now, past = explain_steps(world, *API), explain_steps(world, *API, "--at", then)
 
     assert (now[-1]["after"], now[-1]["line"]) == ("elsewhere", before[-1]["line"] + 1)
     assert [(item["layer"], item["after"], item.get("line")) for item in past] == [
@@ -56,10 +56,10 @@ def test_a_commit_of_the_past_is_told_by_the_config_of_then(world: HistoryWorld)
     ]
 
 
-def test_an_edit_since_is_the_last_step(world: HistoryWorld) -> None:
+def test_later_local_change_is_the_last_step(world: HistoryWorld) -> None:
     commit = world.edit("clusters/berlin", "gateway/deployment.yaml", "replicas: 2", "replicas: 7")
 
-    result = steps(world, "berlin/gateway", "Deployment/gateway", "/spec/replicas", "--at", commit)
+    result = explain_steps(world, "berlin/gateway", "Deployment/gateway", "/spec/replicas", "--at", commit)
 
     assert [(item["layer"], item["after"], item["without"]) for item in result] == [
         ("upstream", 2, {"value": 7}),
@@ -67,10 +67,10 @@ def test_an_edit_since_is_the_last_step(world: HistoryWorld) -> None:
     ]
 
 
-def test_an_edit_since_of_what_a_layer_has_set_is_undone_to_that(world: HistoryWorld) -> None:
+def test_ablation_of_a_local_change_is_the_value_of_the_last_layer(world: HistoryWorld) -> None:
     commit = world.edit("clusters/berlin", "gateway/endpoints.yaml", "api.north", "ours")
 
-    result = steps(world, *API, "--at", commit)
+    result = explain_steps(world, *API, "--at", commit)
 
     assert [(item["layer"], item["after"], item["without"]["value"]) for item in result] == [
         ("upstream", "none", "ours"),
@@ -79,13 +79,13 @@ def test_an_edit_since_of_what_a_layer_has_set_is_undone_to_that(world: HistoryW
     ]
 
 
-def test_it_is_told_offline(world: HistoryWorld, tmp_path: Path) -> None:
-    then, expected = head(world), steps(world, *API, "--at", "clusters/berlin")
+def test_earlier_commit_is_explained_offline(world: HistoryWorld, tmp_path: Path) -> None:
+    then, expected = read_head(world), explain_steps(world, *API, "--at", "clusters/berlin")
     refs = read_refs(world.fleet)
     for path in (world.fleet, world.catalog):
         shutil.move(path, tmp_path / f"away-{path.name}")
 
-    assert steps(world, *API, "--at", then, "--offline") == expected
+    assert explain_steps(world, *API, "--at", then, "--offline") == expected
     assert refs["refs/heads/clusters/berlin"] == then
 
 
@@ -101,19 +101,19 @@ def test_it_is_told_offline(world: HistoryWorld, tmp_path: Path) -> None:
         pytest.param(["berlino/gateway", "--at", "clusters/berlin"], "there is no Repository or cluster", id="cluster"),
     ],
 )
-def test_what_is_not_there_is_told(world: HistoryWorld, arguments: list[str], text: str) -> None:
-    result = run(world, *arguments)
+def test_unknown_name_is_reported(world: HistoryWorld, arguments: list[str], text: str) -> None:
+    result = run_explain(world, *arguments)
 
     assert result.returncode == 3
     assert text in result.stderr
 
 
-def test_what_nobody_can_make_any_more_says_why(world: HistoryWorld) -> None:
+def test_unreadable_recorded_config_is_reported(world: HistoryWorld) -> None:
     status = world.text("clusters/berlin", ".reconciler/gateway.yaml")
     (config,) = (line.split()[-1] for line in status.splitlines() if line.strip().startswith("config:"))
     world.commit("clusters/berlin", {".reconciler/gateway.yaml": status.replace(config, "0b" * 20)})
 
-    result = run(world, "berlin/gateway", "--at", "clusters/berlin")
+    result = run_explain(world, "berlin/gateway", "--at", "clusters/berlin")
 
     assert result.returncode == 1
     assert "the re-render is not possible: the recorded config 0b0b0b0b0b0b cannot be read" in result.stdout

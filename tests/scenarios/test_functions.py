@@ -1,4 +1,4 @@
-"""Packages whose pipelines run programs: drafted, gated where those fail, left alone while the world does."""
+"""Tests of packages with executables in the pipeline: drafts, gated drafts after errors, and interrupted functions."""
 
 from __future__ import annotations
 
@@ -21,38 +21,38 @@ KILL = "import os; os.kill(os.getpid(), 9)"
 
 
 @dataclass
-class Machine:
-    """A world with one package that runs a program."""
+class ProgramWorld:
+    """A world with one package that runs an executable."""
 
     world: World
     program: Path
     functions: FunctionSettings = field(default_factory=FunctionSettings)
 
-    def becomes(self, source: str) -> None:
+    def write_program(self, source: str) -> None:
         program(self.program, source)
 
-    def allows(self, *programs: Path, seconds: int = 60) -> None:
-        """Start anew with other settings."""
+    def allow_programs(self, *programs: Path, seconds: int = 60) -> None:
+        """Create the world again with other function settings."""
         self.functions = FunctionSettings(exec=tuple(map(str, programs)), timeout_seconds=seconds)
         self.world = World(self.world.folder, functions=self.functions)
 
-    def service(self) -> tuple[PassRunner, Services]:
-        """Return the passes of a service, and the parts they are made of."""
+    def create_service(self) -> tuple[PassRunner, Services]:
+        """Return the pass runner of a service, and its services."""
         fleet, cache = FleetSettings(url=str(self.world.fleet)), str(self.world.folder / "cache")
         settings = Settings(fleet=fleet, cache=cache, functions=self.functions)
         parts = build_services(settings, self.world.source)
         return PassRunner(parts.source, parts.remotes, parts.pass_services, build_push_publisher(settings)), parts
 
-    def draft(self) -> str:
+    def read_draft(self) -> str:
         return self.world.text("drafts/berlin", "web/deployment.yaml")
 
-    def refs(self) -> dict[str, str]:
-        """All refs of the fleet but the status branch."""
+    def read_refs_without_status(self) -> dict[str, str]:
+        """Return all refs of the fleet except the status branch."""
         return {name: head for name, head in read_refs(self.world.fleet).items() if not name.endswith("/status")}
 
 
 @pytest.fixture
-def machine(tmp_path: Path) -> Machine:
+def program_world(tmp_path: Path) -> ProgramWorld:
     path = tmp_path / "programs" / "scale"
     world = World.create(tmp_path)
     files = package("web")
@@ -61,69 +61,69 @@ def machine(tmp_path: Path) -> Machine:
     world.write(
         {"repositories.yaml": f"{catalog()}---\n{repository('berlin')}", "web.yaml": variant("web", "berlin", "web")}
     )
-    machine = Machine(world, path)
-    machine.allows(path)
-    return machine
+    program_world = ProgramWorld(world, path)
+    program_world.allow_programs(path)
+    return program_world
 
 
-def test_a_program_edits_the_draft_and_a_second_pass_is_silent(machine: Machine) -> None:
-    machine.becomes(SCALE)
+def test_program_changes_the_draft_and_second_pass_changes_nothing(program_world: ProgramWorld) -> None:
+    program_world.write_program(SCALE)
 
-    first = machine.world.sync()
+    first = program_world.world.sync()
 
     assert first.outcomes == {"berlin/web": "draft"}
-    assert "  replicas: 7 # enough for a small site\n" in machine.draft()
-    assert machine.world.sync().is_unchanged
+    assert "  replicas: 7 # enough for a small site\n" in program_world.read_draft()
+    assert program_world.world.sync().is_unchanged
 
 
-def test_a_program_that_fails_leaves_the_draft_unrendered_and_gated(machine: Machine) -> None:
-    machine.becomes(FAIL)
+def test_failed_program_leaves_a_gated_draft_without_its_changes(program_world: ProgramWorld) -> None:
+    program_world.write_program(FAIL)
 
-    first = machine.world.sync()
+    first = program_world.world.sync()
 
-    status = machine.world.text("drafts/berlin", ".reconciler/web.yaml")
+    status = program_world.world.text("drafts/berlin", ".reconciler/web.yaml")
     assert first.codes == {"RenderFailed"}
-    assert "  replicas: 2 # enough for a small site\n" in machine.draft()
+    assert "  replicas: 2 # enough for a small site\n" in program_world.read_draft()
     assert "no such size" in status
     assert "exitCode: 3" in status
-    assert machine.world.sync().is_unchanged
+    assert program_world.world.sync().is_unchanged
 
 
-def test_a_program_that_nobody_listed_does_not_run(machine: Machine) -> None:
-    machine.becomes(SCALE)
-    machine.allows()
+def test_program_that_is_not_allowed_does_not_run(program_world: ProgramWorld) -> None:
+    program_world.write_program(SCALE)
+    program_world.allow_programs()
 
-    first = machine.world.sync()
+    first = program_world.world.sync()
 
     assert first.codes == {"FunctionUnavailable"}
     assert [
-        str(machine.program) in finding.message and "functions.exec does not allow" in finding.message
+        str(program_world.program) in finding.message and "functions.exec does not allow" in finding.message
         for finding in first.findings
     ]
-    assert "replicas: 2" in machine.draft()
+    assert "replicas: 2" in program_world.read_draft()
 
 
-def test_listing_a_program_renders_its_packages(machine: Machine) -> None:
-    machine.becomes(SCALE)
-    machine.allows()
-    machine.world.sync()
+def test_allowing_a_program_renders_its_packages_again(program_world: ProgramWorld) -> None:
+    program_world.write_program(SCALE)
+    program_world.allow_programs()
+    program_world.world.sync()
 
-    machine.allows(machine.program)
-    machine.world.sync()
+    program_world.allow_programs(program_world.program)
+    program_world.world.sync()
 
-    assert "replicas: 7" in machine.draft()
-    assert machine.world.sync().is_unchanged
+    assert "replicas: 7" in program_world.read_draft()
+    assert program_world.world.sync().is_unchanged
 
 
 @pytest.mark.parametrize(
     "source",
     [pytest.param(HANG, id="time-out"), pytest.param(KILL, id="kill")],
 )
-def test_nothing_is_written_while_the_world_fails(machine: Machine, source: str) -> None:
-    machine.becomes(source)
-    machine.allows(machine.program, seconds=1)
+def test_interrupted_program_writes_no_draft(program_world: ProgramWorld, source: str) -> None:
+    program_world.write_program(source)
+    program_world.allow_programs(program_world.program, seconds=1)
 
-    first = machine.world.sync()
+    first = program_world.world.sync()
 
     assert first.outcomes == {"berlin/web": "FunctionInterrupted"}
     (finding,) = first.findings
@@ -131,86 +131,88 @@ def test_nothing_is_written_while_the_world_fails(machine: Machine, source: str)
     assert finding.message.startswith("package berlin/web was not changed: ")
     assert finding.message.endswith("(next step: retry)")
     assert not first.report.is_clean
-    assert machine.refs() == {}
-    machine.becomes(SCALE)
-    machine.allows(machine.program)
-    assert machine.world.sync().outcomes == {"berlin/web": "draft"}
-    assert machine.world.sync().is_unchanged
+    assert program_world.read_refs_without_status() == {}
+    program_world.write_program(SCALE)
+    program_world.allow_programs(program_world.program)
+    assert program_world.world.sync().outcomes == {"berlin/web": "draft"}
+    assert program_world.world.sync().is_unchanged
 
 
-def test_what_stands_stays_while_the_world_fails(machine: Machine) -> None:
-    machine.becomes(SCALE)
-    machine.world.sync()
-    before = machine.refs()
-    machine.becomes(KILL)
+def test_interrupted_program_keeps_the_open_draft(program_world: ProgramWorld) -> None:
+    program_world.write_program(SCALE)
+    program_world.world.sync()
+    before = program_world.read_refs_without_status()
+    program_world.write_program(KILL)
 
-    second, third = machine.world.sync(), machine.world.sync()
+    second, third = program_world.world.sync(), program_world.world.sync()
 
     assert second.codes == third.codes == {"FunctionInterrupted"}
-    assert machine.refs() == before
-    assert third.before == third.after, "told once"
-    machine.becomes(SCALE)
-    assert machine.world.sync().report.render_count == 0, "what runs is what had run"
-    assert machine.refs() == before
+    assert program_world.read_refs_without_status() == before
+    assert third.before == third.after, "the second pass changes nothing"
+    program_world.write_program(SCALE)
+    assert program_world.world.sync().report.render_count == 0, "the program has its earlier content"
+    assert program_world.read_refs_without_status() == before
 
 
-def test_a_changed_program_is_the_cause_of_a_draft(machine: Machine) -> None:
-    machine.becomes(SCALE)
-    machine.world.sync()
-    machine.becomes(SCALE.replace("=7", "=8"))
+def test_changed_program_creates_a_draft_commit(program_world: ProgramWorld) -> None:
+    program_world.write_program(SCALE)
+    program_world.world.sync()
+    program_world.write_program(SCALE.replace("=7", "=8"))
 
-    machine.world.sync()
+    program_world.world.sync()
 
-    assert "replicas: 8" in machine.draft()
-    assert f"function {machine.program} changed" in git(machine.world.fleet, "log", "-1", "drafts/berlin")
-    assert machine.world.sync().is_unchanged
+    assert "replicas: 8" in program_world.read_draft()
+    assert f"function {program_world.program} changed" in git(program_world.world.fleet, "log", "-1", "drafts/berlin")
+    assert program_world.world.sync().is_unchanged
 
 
-def test_a_changed_program_that_comes_to_the_same_is_no_draft(machine: Machine) -> None:
-    machine.becomes(SCALE)
-    machine.world.sync()
-    machine.becomes(SCALE + "# says the same\n")
+def test_changed_program_with_the_same_result_creates_no_draft_commit(program_world: ProgramWorld) -> None:
+    program_world.write_program(SCALE)
+    program_world.world.sync()
+    program_world.write_program(SCALE + "# says the same\n")
 
-    pass_result = machine.world.sync()
+    pass_result = program_world.world.sync()
 
     assert pass_result.outcomes == {"berlin/web": "drafted"}
     assert pass_result.report.render_count == 1
-    assert machine.world.sync().is_unchanged
+    assert program_world.world.sync().is_unchanged
 
 
-def test_the_service_tries_again_without_a_moved_head(machine: Machine) -> None:
-    machine.becomes(KILL)
-    passes, parts = machine.service()
+def test_service_runs_an_interrupted_program_again_after_the_back_off(program_world: ProgramWorld) -> None:
+    program_world.write_program(KILL)
+    passes, parts = program_world.create_service()
 
-    assert passes.run(), "one function does not slow the service down"
-    machine.becomes(SCALE)
+    assert passes.run(), "one function causes no back-off of the service"
+    program_world.write_program(SCALE)
     assert passes.run()
-    assert machine.refs() == {}, "it rests"
+    assert program_world.read_refs_without_status() == {}, "the service waits for the back-off"
     parts.backoff.retry_now()
     assert passes.run()
-    assert "replicas: 7" in machine.draft()
+    assert "replicas: 7" in program_world.read_draft()
 
 
-def test_the_service_notices_a_changed_program(machine: Machine) -> None:
-    machine.becomes(SCALE)
-    passes, _ = machine.service()
+def test_service_detects_a_changed_program(program_world: ProgramWorld) -> None:
+    program_world.write_program(SCALE)
+    passes, _ = program_world.create_service()
     assert passes.run()
-    before = machine.refs()
+    before = program_world.read_refs_without_status()
     assert passes.run()
-    assert machine.refs() == before
+    assert program_world.read_refs_without_status() == before
 
-    machine.becomes(SCALE.replace("=7", "=8"))
+    program_world.write_program(SCALE.replace("=7", "=8"))
 
     assert passes.run()
-    assert "replicas: 8" in machine.draft()
+    assert "replicas: 8" in program_world.read_draft()
 
 
-def test_a_program_cannot_write_outside_its_package(machine: Machine) -> None:
+def test_program_cannot_write_outside_its_package(program_world: ProgramWorld) -> None:
     escape = "rl['items'][1]['metadata'].setdefault('annotations', {})['config.kubernetes.io/path'] = '../../x.yaml'"
-    machine.becomes(editing(escape))
+    program_world.write_program(editing(escape))
 
-    first = machine.world.sync()
+    first = program_world.world.sync()
 
     assert first.codes == {"RenderFailed"}
     assert "must not modify resources outside of package" in first.findings[0].message
-    assert not [path for path in machine.world.paths(machine.world.fleet, "drafts/berlin") if "x.yaml" in path]
+    assert not [
+        path for path in program_world.world.paths(program_world.world.fleet, "drafts/berlin") if "x.yaml" in path
+    ]

@@ -1,4 +1,4 @@
-"""One mistake that many clusters have in common is short in every output for people."""
+"""Tests of grouped findings: an error on many clusters is short in all output for people."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ spec:
 """
 
 
-def fleet(folder: Path, **files: str) -> World:
+def create_fleet(folder: Path, **files: str) -> World:
     world = World.create(folder)
     world.release("web", "v1", package("web"))
     world.write({"catalog.yaml": catalog().replace("region: north", "region: none")})
@@ -33,16 +33,16 @@ def fleet(folder: Path, **files: str) -> World:
     return world
 
 
-def test_an_error_of_a_set_on_many_clusters_has_five_examples(tmp_path: Path) -> None:
-    pass_result = fleet(tmp_path, web=SET).plan()
+def test_error_of_a_set_on_many_clusters_has_five_examples(tmp_path: Path) -> None:
+    pass_result = create_fleet(tmp_path, web=SET).plan()
 
     (finding,) = [finding for finding in pass_result.findings if finding.code == "RenderError"]
     assert finding.message.count("no such key: zone") == 5
     assert finding.message.endswith("; … and 7 more")
 
 
-def test_the_same_warning_on_many_clusters_is_one_line_with_five_examples(tmp_path: Path) -> None:
-    pass_result = fleet(tmp_path, secret=placed_secret()).plan()
+def test_equal_warning_on_many_clusters_is_one_line_with_five_examples(tmp_path: Path) -> None:
+    pass_result = create_fleet(tmp_path, secret=placed_secret()).plan()
 
     assert len([finding for finding in pass_result.findings if finding.code == "SecretInBranch"]) == 12
     (line,) = [finding for finding in format_findings(pass_result.findings) if "SecretInBranch" in finding]
@@ -51,7 +51,7 @@ def test_the_same_warning_on_many_clusters_is_one_line_with_five_examples(tmp_pa
 
 
 def placed_secret() -> str:
-    """Return a Secret that goes to all clusters."""
+    """Return a Secret that is placed on all clusters."""
     on = ",".join(CLUSTERS)
     return (
         "apiVersion: v1\nkind: Secret\nmetadata:\n  name: key\n  namespace: edge\n"

@@ -1,4 +1,4 @@
-"""Upstream packages that are odd or broken spoil themselves only."""
+"""Tests of unusual and invalid upstream packages: they block only their own package."""
 
 from pathlib import Path
 
@@ -17,12 +17,12 @@ def world(tmp_path: Path) -> World:
     return world
 
 
-def wanted(world: World, version: str) -> None:
+def request_version(world: World, version: str) -> None:
     world.write({"metrics.yaml": variant("metrics-berlin", "berlin", "metrics", version)})
 
 
-def with_a_link(world: World) -> None:
-    """Give the catalog's package a symbolic link and an executable, as version v2."""
+def release_package_with_link(world: World) -> None:
+    """Release version v2 of the package with a symbolic link and an executable file."""
     head = read_ref(world.catalog, "refs/heads/main")
     commit = f"commit refs/heads/main\ncommitter Ada <ada@example.com> 1000000000 +0000\ndata 1\nx\nfrom {head}\n"
     files = "M 120000 inline metrics/link\ndata 5\n/etc/\nM 100755 inline metrics/run.sh\ndata 2\nx\n\n"
@@ -30,9 +30,9 @@ def with_a_link(world: World) -> None:
     git(world.catalog, "update-ref", "refs/tags/metrics/v2", "refs/heads/main")
 
 
-def test_a_link_is_left_out_and_its_package_lives_on(world: World) -> None:
-    with_a_link(world)
-    wanted(world, "v2")
+def test_link_is_skipped_and_its_package_is_published(world: World) -> None:
+    release_package_with_link(world)
+    request_version(world, "v2")
 
     after = world.sync()
 
@@ -45,7 +45,7 @@ def test_a_link_is_left_out_and_its_package_lives_on(world: World) -> None:
     git(world.fleet, "update-ref", "-d", f"{STATE}berlin")
     assert world.sync_until_unchanged().outcomes["berlin/metrics"] == "published"
     world.release("metrics", "v3", package("metrics", image="3.0"))
-    wanted(world, "v3")
+    request_version(world, "v3")
     assert world.sync().outcomes["berlin/metrics"] == "draft"
 
 
@@ -56,9 +56,9 @@ def test_a_link_is_left_out_and_its_package_lives_on(world: World) -> None:
         pytest.param({"deployment.yaml": "a: [\n"}, "InjectionPointInvalid", id="resource"),
     ],
 )
-def test_a_package_that_cannot_be_read_changes_nothing(world: World, broken: dict[str, str], code: str) -> None:
+def test_unreadable_package_changes_nothing(world: World, broken: dict[str, str], code: str) -> None:
     world.release("metrics", "v2", {**package("metrics"), **broken})
-    wanted(world, "v2")
+    request_version(world, "v2")
 
     after = world.sync()
 
@@ -73,11 +73,11 @@ def test_a_package_that_cannot_be_read_changes_nothing(world: World, broken: dic
     assert pass_result.findings == after.findings
 
 
-def test_a_function_that_cannot_run_here_makes_a_gated_draft_that_settles(world: World) -> None:
+def test_unavailable_function_creates_a_gated_draft_that_stays_unchanged(world: World) -> None:
     files = package("metrics", image="2.0")
     files["Kptfile"] += "pipeline:\n  mutators:\n    - image: nowhere.example.com/fn:v1\n"
     world.release("metrics", "v2", files)
-    wanted(world, "v2")
+    request_version(world, "v2")
 
     assert world.sync().outcomes["berlin/metrics"] == "draft"
     assert world.sync().is_unchanged

@@ -1,4 +1,4 @@
-"""Refs that anybody who may push can make: oddly named or pointed at something unexpected, they stop no other work."""
+"""Tests of refs with unusual names and refs with unexpected objects: they do not stop work on other targets."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,18 +16,20 @@ DEEP_TAG = "refs/tags/" + "a/" * 1200 + "a"
 
 @pytest.fixture
 def world(tmp_path: Path) -> Iterator[World]:
-    """Berlin has both packages published. The cache is removed at the end: pytest cannot remove a deep folder."""
+    """Return a world with published packages of Berlin. The fixture removes the cache, because pytest cannot remove
+    it.
+    """
     yield begin(tmp_path, berlin_published)
     remove_folder(tmp_path / "cache")
 
 
-def _packed(place: Path) -> str:
+def _pack_refs(place: Path) -> str:
     git(place, "pack-refs", "--all")
     lines = (place / "packed-refs").read_text().splitlines(keepends=True)
     return "".join(line for line in lines if not line.startswith("#"))
 
 
-def release(world: World) -> None:
+def release_update(world: World) -> None:
     world.release("metrics", "v2", package("metrics", image="2.0"))
     world.write(
         {
@@ -39,11 +41,11 @@ def release(world: World) -> None:
 
 
 @pytest.mark.parametrize("repository", ["catalog", "fleet"])
-def test_a_tag_name_with_a_thousand_slashes_changes_nothing(world: World, repository: str) -> None:
+def test_tag_name_with_a_thousand_slashes_has_no_effect(world: World, repository: str) -> None:
     place = getattr(world, repository)
-    release(world)
+    release_update(world)
     head = git(place, "for-each-ref", "--format=%(objectname)", "--count=1", "refs/heads").strip()
-    (place / "packed-refs").write_text(f"{_packed(place)}{head} {DEEP_TAG}\n")
+    (place / "packed-refs").write_text(f"{_pack_refs(place)}{head} {DEEP_TAG}\n")
 
     first = world.sync()
 
@@ -53,8 +55,8 @@ def test_a_tag_name_with_a_thousand_slashes_changes_nothing(world: World, reposi
 
 
 @pytest.mark.parametrize("kind", ["blob", "tree", "tag of a blob"])
-def test_a_state_ref_at_no_commit_blocks_its_cluster_only(world: World, kind: str) -> None:
-    release(world)
+def test_state_ref_without_a_commit_blocks_its_cluster_only(world: World, kind: str) -> None:
+    release_update(world)
     blob = git(world.fleet, "hash-object", "-w", "--stdin", stdin=b"text").strip()
     tree = git(world.fleet, "rev-parse", "clusters/berlin^{tree}").strip()
     tag = git(world.fleet, "mktag", stdin=f"object {blob}\ntype blob\ntag t\ntagger t <t> 1 +0000\n\nt\n".encode())
@@ -72,7 +74,7 @@ def test_a_state_ref_at_no_commit_blocks_its_cluster_only(world: World, kind: st
 @pytest.mark.parametrize(
     "text", ["[]", "a: &a [*a]", "{{", "kind: 5", "", "\0\xff", "status: {conditions: 5}"], ids=repr
 )
-def test_a_summary_that_no_pass_wrote_is_an_error_of_the_command_status(world: World, text: str) -> None:
+def test_summary_with_an_unknown_format_is_an_error_of_status(world: World, text: str) -> None:
     commit_files(world.fleet, "refs/heads/reconciler/status", {"summary.yaml": text.encode("latin-1")}, "by hand", 5)
 
     ended = run_in(world.folder, {}, "status", "--fleet", str(world.fleet), "--cache", str(world.folder / "other"))
@@ -81,8 +83,8 @@ def test_a_summary_that_no_pass_wrote_is_an_error_of_the_command_status(world: W
     assert "does not have the format of a pass" in ended.stderr
 
 
-def _status_at(world: World, kind: str) -> str:
-    """Return the id of an object that no pass writes to the status branch."""
+def _create_foreign_status(world: World, kind: str) -> str:
+    """Return the ID of an object that no pass writes to the status branch."""
     blob = git(world.fleet, "hash-object", "-w", "--stdin", stdin=b"text")
     tree = git(world.fleet, "rev-parse", "clusters/berlin^{tree}")
     commit = git(world.fleet, "rev-parse", "clusters/berlin")
@@ -99,10 +101,10 @@ def _status_at(world: World, kind: str) -> str:
 
 
 @pytest.mark.parametrize("kind", ["blob", "tree", "tag-of-a-commit", "commit-of-another-branch"])
-def test_a_status_branch_that_no_pass_wrote_stays_and_every_cluster_is_reconciled(world: World, kind: str) -> None:
+def test_foreign_status_branch_stays_and_all_clusters_are_reconciled(world: World, kind: str) -> None:
     world.sync()
     world.write({"more.yaml": variant("metrics-lisbon", "lisbon", "metrics")})
-    status = _status_at(world, kind)
+    status = _create_foreign_status(world, kind)
     point_ref(world.fleet, "refs/heads/reconciler/status", status)
     options = ("--fleet", str(world.fleet), "--cache", str(world.folder / "cache"))
 
