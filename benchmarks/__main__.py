@@ -1,4 +1,4 @@
-"""All benchmarks by one command: `python -m benchmarks NAME …`; without a name, what there is."""
+"""Runs a benchmark: `python -m benchmarks NAME ...`. Without a name, it lists all benchmarks."""
 
 from __future__ import annotations
 
@@ -10,26 +10,27 @@ FOLDER = Path(__file__).parent
 SHARED = ("__main__", "passes", "processes")
 
 
-def names() -> dict[str, str]:
-    """Return the benchmarks with the first line of what each says of itself."""
+def list_benchmarks() -> dict[str, str]:
+    """Return the first docstring line of each benchmark by name."""
     files = [*FOLDER.glob("*.py"), *FOLDER.glob("*/__main__.py")]
-    found = {
-        (one.parent.name if one.name == "__main__.py" and one.parent != FOLDER else one.stem): one for one in files
+    mapping = {
+        (path.parent.name if path.name == "__main__.py" and path.parent != FOLDER else path.stem): path
+        for path in files
     }
     shared = (
         *SHARED,
-        *(name for name in found if name.endswith(("_world", "_packages")) and name != "overrides_packages"),
+        *(name for name in mapping if name.endswith(("_world", "_packages")) and name != "overrides_packages"),
     )
-    return {name: _title(one) for name, one in sorted(found.items()) if name not in shared}
+    return {name: _read_title(path) for name, path in sorted(mapping.items()) if name not in shared}
 
 
-def _title(file: Path) -> str:
+def _read_title(file: Path) -> str:
     return file.read_text().partition('"""')[2].partition("\n")[0].strip().rstrip('"')
 
 
 def main() -> None:
-    """Run the one that is named."""
-    known = names()
+    """Run the benchmark that the first argument names."""
+    known = list_benchmarks()
     if len(sys.argv) < 2 or sys.argv[1] not in known:
         width = max(map(len, known))
         listed = "\n".join(f"  {name:{width}}  {title}" for name, title in known.items())

@@ -1,12 +1,12 @@
-"""What components cost: 200 of them in three environments each, made of a definition and four addons.
+"""Cost of components: 200 components in three environments each, with one definition and four addons.
 
     python benchmarks/components.py                         the passes of a fleet, about a minute
-    python benchmarks/components.py --components 20 --json  those of a small one, as data
-    python benchmarks/components.py --profile override      and which functions the time of one of them is spent in
+    python benchmarks/components.py --components 20 --json  a small fleet, as JSON
+    python benchmarks/components.py --profile override      a profile of one of the passes
 
-Every pass is one of a long-lived service; "a new service" finds a world that others have made, and looks at all of it.
-The floor is a pass that has to look because the config is another one, and finds nothing to do. CPU seconds count git's
-processes, too; memory is the peak of the process itself so far.
+Each pass is a pass of a long-lived service. "a new service" reads a fleet that another process has rendered.
+The floor is a pass over a changed config that changes no package. CPU seconds include Git processes. Memory is the peak
+of the process up to this pass.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ PROJECT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(PROJECT))
 
 from benchmarks.components_world import CHANGES, Sizes, build_world  # noqa: E402
-from benchmarks.passes import measured_in_a_process, run_in_turn, table  # noqa: E402
+from benchmarks.passes import format_table, measure_in_process, run_in_turn  # noqa: E402
 
 NAMES = {
     "first": "first",
@@ -46,17 +46,17 @@ NAMES = {
 @click.option("--profile", type=click.Choice([*NAMES]), help="Show where the time of one pass goes.")
 @click.option("--inside", type=click.Path(path_type=Path), hidden=True)
 def main(components: int, clusters: int, as_json: bool, profile: str, inside: Path | None) -> None:
-    """Build a fleet with components, and measure its passes."""
+    """Build a fleet with components and measure its passes."""
     if inside:
-        click.echo(json.dumps([asdict(one) for one in run_in_turn(inside, NAMES, CHANGES, profile)]))
+        click.echo(json.dumps([asdict(measure) for measure in run_in_turn(inside, NAMES, CHANGES, profile)]))
         return
     sizes = Sizes(components, clusters)
-    measures = measured_in_a_process(__file__, lambda folder: build_world(folder, sizes), profile)
+    measures = measure_in_process(__file__, lambda folder: build_world(folder, sizes), profile)
     if as_json:
-        click.echo(json.dumps({"sizes": asdict(sizes), "passes": [asdict(one) for one in measures]}, indent=2))
+        click.echo(json.dumps({"sizes": asdict(sizes), "passes": [asdict(measure) for measure in measures]}, indent=2))
         return
     title = f"{sizes.components} components, {sizes.clusters} clusters an environment: {sizes.packages} packages"
-    click.echo(table(title, NAMES, measures))
+    click.echo(format_table(title, NAMES, measures))
 
 
 if __name__ == "__main__":

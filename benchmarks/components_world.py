@@ -1,4 +1,4 @@
-"""The world of the component benchmark: components of one type, bound to environments, made of addons of both sides."""
+"""The fleet of the component benchmark: components of one type, bound to environments, with platform and own addons."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ SHIPPING = 10
 
 @dataclass(frozen=True)
 class Sizes:
-    """How large the world is: components, and clusters that serve each of the environments."""
+    """Size of the fleet: the number of components, and of clusters per environment."""
 
     components: int
     clusters: int
 
     @property
     def packages(self) -> int:
-        """How many packages there are: one of each component on each cluster of each environment."""
+        """The number of packages: one of each component on each cluster of each environment."""
         return self.components * len(ENVIRONMENTS) * self.clusters
 
 
 def build_world(folder: Path, sizes: Sizes) -> None:
-    """Build the world in a new folder: `config/`, and `fleet.git`, in which every cluster is to get a branch."""
+    """Build the fleet in a new folder: `config/` and an empty `fleet.git`."""
     (folder / "config").mkdir(parents=True)
     create_repository(folder / "fleet.git")
     for name, text in files(sizes).items():
@@ -36,7 +36,7 @@ def build_world(folder: Path, sizes: Sizes) -> None:
 
 def files(sizes: Sizes) -> Mapping[str, str]:
     """Return the files of the config."""
-    found = {
+    mapping = {
         "notes.yaml": NOTES,
         "new.yaml": "# nothing yet\n",
         "service.yaml": SERVICE,
@@ -48,23 +48,23 @@ def files(sizes: Sizes) -> Mapping[str, str]:
     }
     for environment in ENVIRONMENTS:
         names = [f"{environment}-{index:02}" for index in range(sizes.clusters)]
-        found |= {f"cluster-{one}.yaml": CLUSTER.replace("NAME", one) for one in names}
-        found[f"environment-{environment}.yaml"] = ENVIRONMENT.replace("NAME", environment) + ", ".join(names) + "]\n"
+        mapping |= {f"cluster-{name}.yaml": CLUSTER.replace("NAME", name) for name in names}
+        mapping[f"environment-{environment}.yaml"] = ENVIRONMENT.replace("NAME", environment) + ", ".join(names) + "]\n"
     for index in range(sizes.components):
         name = f"service-{index:03}"
-        found[f"{name}.yaml"] = component(name, ships=index % SHIPPING == 0)
-        found |= {f"{name}-{one}.yaml": binding(name, one) for one in ENVIRONMENTS}
-    return found
+        mapping[f"{name}.yaml"] = component(name, ships=index % SHIPPING == 0)
+        mapping |= {f"{name}-{environment}.yaml": binding(name, environment) for environment in ENVIRONMENTS}
+    return mapping
 
 
 def component(name: str, *, ships: bool) -> str:
-    """Return a component with its build; it has the meter, and may ship its logs."""
+    """Return a component with its Build. It has the metrics addon, and optionally the log shipper."""
     shipper = "  logShipper: {sink: logs}\n" if ships else ""
     return COMPONENT.replace("NAME", name) + shipper + BUILD.replace("NAME", name)
 
 
 def binding(name: str, environment: str) -> str:
-    """Return what runs a component in an environment; production has more of it."""
+    """Return an EnvBinding. Production has more replicas."""
     more = PRODUCTION if environment == "production" else ""
     return BINDING.replace("NAME", name).replace("ENVIRONMENT", environment) + more
 
@@ -76,7 +76,9 @@ def _changes() -> Iterator[tuple[str, tuple[str, str, str]]]:
     yield "build", ("service-003.yaml", ":1.0", ":1.1")
     yield "developer", ("shipper.yaml", "shipper:2.0", "shipper:2.1")
     yield "platform", ("guard.yaml", "port: 443", "port: 8443")
-    new = component("service-new", ships=True) + "".join(f"---\n{binding('service-new', one)}" for one in ENVIRONMENTS)
+    new = component("service-new", ships=True) + "".join(
+        f"---\n{binding('service-new', environment)}" for environment in ENVIRONMENTS
+    )
     yield "service", ("new.yaml", "# nothing yet\n", new)
 
 

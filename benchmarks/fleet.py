@@ -1,13 +1,12 @@
-"""How long a pass takes over a large fleet, and how much memory: the first pass, one without change, one of a region.
+"""Time and memory of a pass over a large fleet: first pass, pass without change, pass after a change of one region.
 
     python benchmarks/fleet.py                             1,000 clusters as branches of one fleet repository
     python benchmarks/fleet.py --repositories 1000         a repository for each cluster
-    python benchmarks/fleet.py --clusters 100 --json       a small one, as data
+    python benchmarks/fleet.py --clusters 100 --json       a small fleet, as JSON
 
-Each pass is measured twice: as a process of its own (`reconciler sync`), and inside one long-lived process as the
-service runs it (`Passes`). Beside them stand the git fetches that a pass contains, alone, and the start of the program.
-Memory is the peak of the largest single process, git's own included; a process that uses less than the one that
-measures (about 60 MiB) is shown with that one's.
+Each pass is measured twice: as a separate process (`reconciler sync`), and in one long-lived process (`PassRunner`).
+The table also contains the Git fetches of a pass alone, and the start of the program. Memory is the peak of the largest
+process, including Git. The minimum is the memory of the measuring process (about 60 MiB).
 """
 
 from __future__ import annotations
@@ -31,8 +30,8 @@ sys.path.insert(0, str(PROJECT))
 
 from structlog.testing import capture_logs  # noqa: E402
 
-from benchmarks.fleet_world import Sizes, build_world, change_a_region, place_for  # noqa: E402
-from reconciler.bootstrap import build_push, build_services  # noqa: E402
+from benchmarks.fleet_world import Sizes, build_world, change_a_region, open_folder  # noqa: E402
+from reconciler.bootstrap import build_push_publisher, build_services  # noqa: E402
 from reconciler.reconcile.pass_runner import PassRunner  # noqa: E402
 from reconciler.settings import Settings  # noqa: E402
 
@@ -41,7 +40,7 @@ PASSES = ("first", "no change", "no change again", "one region")
 
 @dataclass(frozen=True)
 class Measure:
-    """One measured stretch: seconds of the clock and of our own CPU, peak memory, and what the pass came to."""
+    """One measurement: wall-clock seconds, CPU seconds, peak memory, and counts of the pass."""
 
     name: str
     seconds: float
@@ -66,19 +65,23 @@ def main(
 ) -> None:
     """Build a fleet and measure its passes."""
     if inside:
-        click.echo(json.dumps([asdict(one) for one in _long_lived(inside)]))
+        click.echo(json.dumps([asdict(measure) for measure in _long_lived(inside)]))
         return
     sizes = Sizes(clusters, regions, files, repositories)
-    with place_for(folder) as place:
+    with open_folder(folder) as place:
         build_world(place / "cold", sizes)
         shutil.copytree(place / "cold", place / "warm")
         cold = [_start(), *_cold(place / "cold"), _fetches(place / "cold")]
         warm = _in_one_process(place / "warm")
-    found = {"sizes": asdict(sizes), "cold": [asdict(one) for one in cold], "warm": [asdict(one) for one in warm]}
-    click.echo(json.dumps(found, indent=2) if as_json else _table(sizes, cold, warm))
+    mapping = {
+        "sizes": asdict(sizes),
+        "cold": [asdict(measure) for measure in cold],
+        "warm": [asdict(measure) for measure in warm],
+    }
+    click.echo(json.dumps(mapping, indent=2) if as_json else _table(sizes, cold, warm))
 
 
-# each pass a process
+# Each pass in a separate process.
 
 
 def _cold(world: Path) -> Iterator[Measure]:
@@ -118,26 +121,26 @@ def _run(name: str, command: list[str], folder: Path) -> tuple[Measure, bytes]:
 
 
 def _measure(name: str, seconds: float, usage: resource.struct_rusage) -> Measure:
-    # Linux counts in KiB, macOS in bytes
+    # Linux counts in KiB, macOS in bytes.
     unit = 2**20 if sys.platform == "darwin" else 2**10
     return Measure(name, round(seconds, 3), round(usage.ru_utime, 3), round(usage.ru_stime, 3), usage.ru_maxrss // unit)
 
 
 def _refs(world: Path) -> dict[str, str]:
-    found = {}
+    mapping = {}
     for repository in world.glob("fleet-*.git"):
         lines = subprocess.check_output(["git", "for-each-ref", "--format=%(refname) %(objectname)"], cwd=repository)
         rows = (line.split() for line in lines.decode().splitlines())
-        found |= {f"{repository.name} {ref}": commit for ref, commit in rows}
-    return found
+        mapping |= {f"{repository.name} {ref}": commit for ref, commit in rows}
+    return mapping
 
 
-# all passes in one process
+# All passes in one process.
 
 
 def _in_one_process(world: Path) -> list[Measure]:
     command = [sys.executable, __file__, "--inside", str(world)]
-    return [Measure(**one) for one in json.loads(_run("", command, world)[1])]
+    return [Measure(**data) for data in json.loads(_run("", command, world)[1])]
 
 
 def _long_lived(world: Path) -> Iterator[Measure]:
@@ -149,13 +152,13 @@ def _long_lived(world: Path) -> Iterator[Measure]:
         before = _refs(world)
         measure, events = _timed(name, passes.run)
         moved = sum(before.get(ref) != commit for ref, commit in _refs(world).items())
-        told = next((event for event in events if event["event"] == "pass_completed"), {})
-        yield replace(measure, renders=told.get("renders", 0), refs_pushed=moved, drafts=told.get("drafted", 0))
+        result = next((event for event in events if event["event"] == "pass_completed"), {})
+        yield replace(measure, renders=result.get("renders", 0), refs_pushed=moved, drafts=result.get("drafted", 0))
 
 
 def _parts(settings: Settings) -> tuple:
     parts = build_services(settings, settings.config.url)
-    return parts.source, parts.remotes, parts.tools, build_push(settings)
+    return parts.source, parts.remotes, parts.pass_services, build_push_publisher(settings)
 
 
 def _settings() -> Settings:
@@ -166,26 +169,26 @@ def _settings() -> Settings:
 
 def _timed(name: str, work: Callable[[], object]) -> tuple[Measure, list]:
     whom = (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
-    before = [resource.getrusage(one) for one in whom]
+    before = [resource.getrusage(item) for item in whom]
     began = time.perf_counter()
     with capture_logs() as events:
         work()
     seconds = time.perf_counter() - began
-    after = [resource.getrusage(one) for one in whom]
+    after = [resource.getrusage(item) for item in whom]
     user, system = (
-        sum(getattr(one, field) for one in after) - sum(getattr(one, field) for one in before)
+        sum(getattr(item, field) for item in after) - sum(getattr(item, field) for item in before)
         for field in ("ru_utime", "ru_stime")
     )
-    peak = _measure(name, seconds, max(after, key=lambda one: one.ru_maxrss))
+    peak = _measure(name, seconds, max(after, key=lambda value: value.ru_maxrss))
     return replace(peak, user_seconds=round(user, 3), system_seconds=round(system, 3)), events
 
 
 def _fetches(world: Path) -> Measure:
-    """The fetches of a pass without change, alone: mirrors are there, remotes have nothing new."""
+    """Yield the fetches of a pass without change. The mirrors exist, and the remotes have no new commits."""
     here = Path.cwd()
     os.chdir(world)
-    source, remotes, tools, _ = _parts(_settings())
-    urls = tools.urls(tools.read_catalog(source.read()))
+    source, remotes, services, _ = _parts(_settings())
+    urls = services.list_urls(services.read_catalog(source.read()))
     measure, _ = _timed("its git fetches alone", lambda: remotes.fetch(*urls))
     os.chdir(here)
     return replace(measure, peak_mib=0)
@@ -197,18 +200,20 @@ def _table(sizes: Sizes, cold: list[Measure], warm: list[Measure]) -> str:
     lines += ["| pass | seconds | user CPU | system CPU | peak MiB | renders | drafts | refs moved |"]
     lines += ["|---|---:|---:|---:|---:|---:|---:|---:|"]
     for kind, measures in (("process of its own", cold), ("long-lived process", warm)):
-        lines += [f"| {_row(kind, one)} |" for one in measures]
+        lines += [f"| {_row(kind, measure)} |" for measure in measures]
     return "\n".join(lines)
 
 
-def _row(kind: str, one: Measure) -> str:
+def _row(kind: str, measure: Measure) -> str:
     figures = (
-        f"{one.seconds:.2f}",
-        f"{one.user_seconds:.2f}",
-        f"{one.system_seconds:.2f}",
-        f"{one.peak_mib:.0f}" if one.peak_mib else "",
+        f"{measure.seconds:.2f}",
+        f"{measure.user_seconds:.2f}",
+        f"{measure.system_seconds:.2f}",
+        f"{measure.peak_mib:.0f}" if measure.peak_mib else "",
     )
-    return " | ".join([f"{one.name}, {kind}", *figures, str(one.renders), str(one.drafts), str(one.refs_pushed)])
+    return " | ".join(
+        [f"{measure.name}, {kind}", *figures, str(measure.renders), str(measure.drafts), str(measure.refs_pushed)]
+    )
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""The world of the fleet benchmark: a catalog with one package, a config folder, and bare fleet repositories."""
+"""The fleet of the fleet benchmark: a catalog with one package, a config folder, and bare fleet repositories."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ CHANGED = 7
 
 @dataclass(frozen=True)
 class Sizes:
-    """How large the world is; `files` counts the Kptfile, and is five at least."""
+    """Size of the fleet. `files` includes the Kptfile and is at least five."""
 
     clusters: int
     regions: int
@@ -28,8 +28,8 @@ class Sizes:
 
 
 @contextmanager
-def place_for(folder: Path | None) -> Iterator[Path]:
-    """Make the folder that somebody names, or one for the time being."""
+def open_folder(folder: Path | None) -> Iterator[Path]:
+    """Create the given folder, or a temporary folder."""
     if folder:
         folder.mkdir(parents=True)
         yield folder
@@ -39,7 +39,7 @@ def place_for(folder: Path | None) -> Iterator[Path]:
 
 
 def build_world(folder: Path, sizes: Sizes) -> None:
-    """Build the world in a new folder: `config/`, `catalog.git`, `fleet-0.git` and so on."""
+    """Build the fleet in a new folder: `config/`, `catalog.git`, `fleet-0.git` and so on."""
     config = folder / "config"
     (config / "regions").mkdir(parents=True)
     _build_catalog(folder, sizes)
@@ -53,7 +53,7 @@ def build_world(folder: Path, sizes: Sizes) -> None:
 
 
 def change_a_region(folder: Path) -> None:
-    """Change the values that one region injects."""
+    """Change the injected values of one region."""
     _region_file(folder, CHANGED).write_text(_region(CHANGED, "login"))
 
 

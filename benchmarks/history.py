@@ -1,10 +1,10 @@
-"""A long life of one service: thousands of config commits, each a pass, and what memory and time they take on the way.
+"""A long run of one service: thousands of config commits, one pass for each, with memory and time per pass.
 
     python -m benchmarks history                     10,000 commits; about a quarter of an hour
     python -m benchmarks history --commits 1000
 
-Every tenth commit changes an object that ten packages have injected, the others something that nobody reads; now and
-then people publish all drafts. Flat is what it should be: a line is the mean of a tenth of the passes.
+Every tenth commit changes an object that is injected into ten packages. The other commits change an unused object. All
+drafts are published regularly. The figures should not grow. Each line is the mean of a tenth of the passes.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ sys.path.insert(0, str(PROJECT))
 
 from structlog.testing import capture_logs  # noqa: E402
 
-from benchmarks.passes import service  # noqa: E402
-from benchmarks.scale.world import PACKAGES_FOLDER, Sizes, build_world, change_objects, look_elsewhere  # noqa: E402
+from benchmarks.passes import build_service  # noqa: E402
+from benchmarks.scale.world import PACKAGES_FOLDER, Sizes, build_world, change_objects, change_unused_object  # noqa: E402
 from reconciler.reconcile.pass_runner import PassRunner  # noqa: E402
 
 SIZES = Sizes(clusters=40, region=10)
@@ -36,7 +36,7 @@ PUBLISHED_EVERY = 100
 
 @dataclass(frozen=True)
 class Stretch:
-    """Some passes in a row: the mean of their seconds, and what the process holds after them."""
+    """Consecutive passes: the mean of their seconds, and the memory of the process after them."""
 
     passes: int
     seconds: float
@@ -48,26 +48,29 @@ class Stretch:
 @click.command()
 @click.option("--commits", default=10_000, show_default=True)
 def main(commits: int) -> None:
-    """Run the passes, and tell how they went."""
+    """Run the passes and print the table."""
     if not PACKAGES_FOLDER.is_dir():
         raise SystemExit(f"the packages of this world are read from {PACKAGES_FOLDER}, which is not there")
     with tempfile.TemporaryDirectory(prefix="history-") as temporary:
         world = Path(temporary).resolve()
         build_world(world, SIZES)
         click.echo("| passes | seconds a pass | MiB | MiB of cache | drafts |\n|---:|---:|---:|---:|---:|")
-        for one in _stretches(world, commits):
-            click.echo(f"| {one.passes} | {one.seconds:.3f} | {one.mib:.0f} | {one.cache_mib:.0f} | {one.drafts} |")
+        for stretch in _stretches(world, commits):
+            click.echo(
+                f"| {stretch.passes} | {stretch.seconds:.3f} | {stretch.mib:.0f} | {stretch.cache_mib:.0f}"
+                f" | {stretch.drafts} |"
+            )
 
 
 def _stretches(world: Path, commits: int) -> Iterator[Stretch]:
     os.chdir(world)
     _git("init", "--quiet", "--initial-branch=main")
     _commit("first")
-    passes = service("./fleet-0.git", workers=1, config=f"file://{world / 'config'}")
+    passes = build_service("./fleet-0.git", workers=1, config=f"file://{world / 'config'}")
     _run(passes)
     size, began, drafts = max(commits // 10, 1), time.perf_counter(), 0
     for number in range(1, commits + 1):
-        look_elsewhere(world, number)
+        change_unused_object(world, number)
         if number % AN_OBJECT_EVERY == 0:
             change_objects(world, f"word-{number}")
         if number % PUBLISHED_EVERY == 0:
@@ -95,7 +98,7 @@ def _git(*arguments: str) -> None:
 
 
 def _publish(world: Path) -> None:
-    """Put every cluster branch where its draft is, as people do who merge by fast-forward."""
+    """Set every target branch to its draft, as a fast-forward merge does."""
     for repository in world.glob("fleet-*.git"):
         listed = subprocess.check_output(
             ["git", "for-each-ref", "--format=%(objectname) %(refname)", "refs/heads/drafts"], cwd=repository, text=True
@@ -111,7 +114,7 @@ def _resident_mib() -> float:
 
 
 def _cache_mib(world: Path) -> float:
-    return sum(one.stat().st_size for one in (world / "cache").rglob("*") if one.is_file()) / 2**20
+    return sum(path.stat().st_size for path in (world / "cache").rglob("*") if path.is_file()) / 2**20
 
 
 if __name__ == "__main__":

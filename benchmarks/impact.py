@@ -1,11 +1,11 @@
-"""How long it takes to tell the impact of a change over a large fleet: of one region, of nothing, of every cluster.
+"""Time of `impact` over a large fleet: for a change of one region, of no package, and of every cluster.
 
     python benchmarks/impact.py                            1,000 clusters as branches of one fleet repository
-    python benchmarks/impact.py --clusters 100 --json      a small one, as data
-    python benchmarks/impact.py --profile                  where the time goes, of the change of one region
+    python benchmarks/impact.py --clusters 100 --json      a small fleet, as JSON
+    python benchmarks/impact.py --profile                  a profile of the change of one region
 
-The world is that of `fleet.py`, synced once. Each change is a commit of the config. It is measured as a process of its
-own (`reconciler impact`), and a second time inside of one process, in which the config and all states are loaded.
+The fleet is the fleet of `fleet.py` after one pass. Each change is a config commit. It is measured as a separate
+process (`reconciler impact`), and a second time in one process with a loaded config and loaded states.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ CHANGES = ("nothing", "one region", "every cluster")
 
 @dataclass(frozen=True)
 class Measure:
-    """One measured impact: seconds of the clock and of CPU, git's included, and what it came to."""
+    """One measurement: wall-clock seconds, CPU seconds including Git, and counts of the result."""
 
     name: str
     seconds: float
@@ -59,7 +59,7 @@ class Measure:
 @click.option("--json", "as_json", is_flag=True, help="Figures as data.")
 @click.option("--profile", is_flag=True, help="Profile the change of one region, in a process that has loaded all.")
 def main(clusters: int, regions: int, files: int, as_json: bool, profile: bool) -> None:
-    """Build a fleet, sync it, and measure the impact of three changes."""
+    """Build a fleet, run a pass, and measure the impact of three changes."""
     relax_gc()
     with tempfile.TemporaryDirectory(prefix="impact-") as folder, chdir(folder):
         build_world(Path(), Sizes(clusters, regions, files, 1))
@@ -68,11 +68,13 @@ def main(clusters: int, regions: int, files: int, as_json: bool, profile: bool) 
             _profile()
             return
         measures = [*_fresh(), *_loaded()]
-    click.echo(json.dumps([asdict(one) for one in measures], indent=2) if as_json else _table(clusters, measures))
+    click.echo(
+        json.dumps([asdict(measure) for measure in measures], indent=2) if as_json else _table(clusters, measures)
+    )
 
 
 def _prepare() -> None:
-    """Commit the config, sync it, and commit each change; tags name them."""
+    """Commit the config, run a pass, and commit each change with a tag."""
     subprocess.run([*GIT, "init", "--quiet", "--initial-branch=main"], check=True)
     _commit("base")
     sync = ["sync", "config", "--fleet", "./fleet-0.git", "--cache", "cache", "-o", "json"]
@@ -99,35 +101,35 @@ def _fresh() -> Iterator[Measure]:
     for name in CHANGES:
         arguments = [_range(name), "--config", "config", "--fleet", "./fleet-0.git", "--cache", "cache", "-o", "json"]
         began, before = time.perf_counter(), os.times()
-        done = subprocess.run(
+        process = subprocess.run(
             [sys.executable, "-m", "reconciler", "impact", *arguments],
             env=_environment(),
             check=False,
             capture_output=True,
         )
         seconds, after = time.perf_counter() - began, os.times()
-        told = json.loads(done.stdout)
+        data = json.loads(process.stdout)
         cpu = after.children_user + after.children_system - before.children_user - before.children_system
-        yield Measure(f"{name}, a process of its own", seconds, cpu, len(told["packages"]), len(told["groups"]))
+        yield Measure(f"{name}, a process of its own", seconds, cpu, len(data["packages"]), len(data["groups"]))
 
 
 def _loaded() -> Iterator[Measure]:
     parts = _parts()
     with parts.remotes:
-        _look(parts, CHANGES[0])
+        _compute(parts, CHANGES[0])
         for name in CHANGES:
             began, before = time.perf_counter(), cpu_seconds()
-            seen = _look(parts, name)
+            overview = _compute(parts, name)
             seconds, cpu = time.perf_counter() - began, cpu_seconds() - before
-            yield Measure(f"{name}, all loaded", seconds, cpu, len(seen.affected), len(seen.groups))
+            yield Measure(f"{name}, all loaded", seconds, cpu, len(overview.affected), len(overview.groups))
 
 
 def _profile() -> None:
     parts = _parts()
     with parts.remotes:
-        _look(parts, CHANGES[0])
+        _compute(parts, CHANGES[0])
         with cProfile.Profile() as profile:
-            _look(parts, CHANGES[1])
+            _compute(parts, CHANGES[1])
     pstats.Stats(profile).sort_stats("cumulative").print_stats(60)
 
 
@@ -136,19 +138,22 @@ def _parts() -> Services:
     return build_services(Settings.model_validate(own), "config", should_treat_missing_as_empty=True)
 
 
-def _look(parts: Services, name: str) -> ImpactOverview:
+def _compute(parts: Services, name: str) -> ImpactOverview:
     base, head = _range(name).split("..")
-    seen = build_impact_overview(
+    overview = build_impact_overview(
         compute_impact(
-            CommitRange(base, head), ConfigVersions(parts.source, parts.history(), "main"), parts.remotes, parts.tools
+            CommitRange(base, head),
+            ConfigVersions(parts.source, parts.open_config_history(), "main"),
+            parts.remotes,
+            parts.pass_services,
         )
     )
-    format_impact_markdown(seen)
-    return seen
+    format_impact_markdown(overview)
+    return overview
 
 
 def _range(name: str) -> str:
-    names = ("base", *(one.replace(" ", "-") for one in CHANGES))
+    names = ("base", *(change.replace(" ", "-") for change in CHANGES))
     head = name.replace(" ", "-")
     return f"{names[names.index(head) - 1]}..{head}"
 
@@ -160,8 +165,9 @@ def _table(clusters: int, measures: list[Measure]) -> str:
         "|---|---:|---:|---:|---:|",
     ]
     lines += [
-        f"| {one.name} | {one.seconds:.2f} | {one.cpu_seconds:.2f} | {one.packages} | {one.groups} |"
-        for one in measures
+        f"| {measure.name} | {measure.seconds:.2f} | {measure.cpu_seconds:.2f} | {measure.packages}"
+        f" | {measure.groups} |"
+        for measure in measures
     ]
     return "\n".join(lines)
 

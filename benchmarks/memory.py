@@ -1,10 +1,10 @@
-"""Memory of one service over thousands of changes of a small config, each a pass that makes drafts.
+"""Memory of one service over thousands of changes of a small config, with one pass and its drafts for each.
 
     python -m benchmarks memory                    5,000 changes of the demo; about half an hour
     python -m benchmarks memory --changes 500
 
-Each change gives one object that two packages inject a new value. The figure is the resident memory of the process
-after each tenth of the changes. A line that stays level is the goal: nothing may be kept for each pass.
+Each change sets a new value in one object that is injected into two packages. The figure is the resident memory of the
+process after each tenth of the changes. The figure should stay level: a pass must not leave data in memory.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ sys.path.insert(0, str(PROJECT))
 
 from structlog.testing import capture_logs  # noqa: E402
 
-from benchmarks.passes import service  # noqa: E402
+from benchmarks.passes import build_service  # noqa: E402
 from reconciler.memory import relax_gc  # noqa: E402
 
 OBJECT, VALUE = "config/regions.yaml", "auth.eu-west"
@@ -32,7 +32,7 @@ OBJECT, VALUE = "config/regions.yaml", "auth.eu-west"
 
 @dataclass(frozen=True)
 class Reading:
-    """State of the process after so many changes: MiB of memory, and the loose objects in its cache."""
+    """State of the process after a number of changes: MiB of memory, and the loose objects in its cache."""
 
     changes: int
     mib: float
@@ -42,7 +42,7 @@ class Reading:
 @click.command()
 @click.option("--changes", default=5_000, show_default=True)
 def main(changes: int) -> None:
-    """Run the passes, and print a table."""
+    """Run the passes and print a table."""
     relax_gc()
     with tempfile.TemporaryDirectory(prefix="memory-") as temporary:
         world = Path(temporary).resolve() / "world"
@@ -50,16 +50,16 @@ def main(changes: int) -> None:
             [sys.executable, "-m", "reconciler", "demo", str(world)], check=True, stdout=subprocess.DEVNULL, cwd=PROJECT
         )
         click.echo("| changes | MiB | loose objects |\n|---:|---:|---:|")
-        for one in measure_changes(world, changes):
-            click.echo(f"| {one.changes} | {one.mib:.1f} | {one.loose_objects} |")
+        for reading in measure_changes(world, changes):
+            click.echo(f"| {reading.changes} | {reading.mib:.1f} | {reading.loose_objects} |")
 
 
 def measure_changes(world: Path, changes: int) -> Iterator[Reading]:
-    """Change the object again and again; yield a reading after each tenth of the changes."""
+    """Change the object repeatedly; yield a reading after each tenth of the changes."""
     os.chdir(world)
     _git("init", "--quiet", "--initial-branch=main")
     text = Path(OBJECT).read_text()
-    passes = service("./fleet.git", workers=1, config=f"file://{world / 'config'}")
+    passes = build_service("./fleet.git", workers=1, config=f"file://{world / 'config'}")
     for number in range(1, changes + 1):
         Path(OBJECT).write_text(text.replace(VALUE, f"auth{number}.eu-west"))
         _git("add", ".")

@@ -1,11 +1,11 @@
-"""What merging and rendering cost, package by package, beside what libyaml needs to read the same bytes.
+"""Cost of merging and rendering by package, relative to the time in which libyaml reads the same bytes.
 
-    python benchmarks/merge.py PACKAGES             every package below a folder, as it is and edited by both sides
-    python benchmarks/merge.py PACKAGES --profile   and which functions the time of merging is spent in
+    python benchmarks/merge.py PACKAGES             every package below a folder, unchanged and edited on both sides
+    python benchmarks/merge.py PACKAGES --profile   a profile of the merges
 
-Every package is changed by upstream and by people (tests/real/line_edits.py). `C parse` is libyaml's event loop over
-the files that are merged, on all three sides; the other columns are times of it, medians of rounds in one process, so
-that they mean something on a busy machine. `cold` remembers nothing, `warm` has read the files before.
+Every package has upstream and local changes (tests/real/line_edits.py). `C parse` is the event loop of libyaml over the
+merged files on all three sides. The other columns are multiples of it: medians of rounds in one process, which are
+meaningful on a busy machine. `cold` starts with empty caches, `warm` with the parsed files.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ COLUMNS = ("parse", "merge, cold", "merge, warm", "merge untouched", "render, co
 
 @dataclass(frozen=True)
 class Package:
-    """A package as upstream had it, as it has it now, and as people left it."""
+    """A package: its original upstream version, its new upstream version, and its local version."""
 
     name: str
     origin: FileTree
@@ -58,11 +58,11 @@ class Package:
 
     @property
     def documents(self) -> Iterator[tuple[Document, Document, Document]]:
-        """Every document that stands in the same place on all sides, and is another on each."""
+        """Every document with the same location and different content on all sides."""
         for path in self.origin:
             if path.endswith(".yaml") and path in self.updated and path in self.local:
                 sides = (parse_yaml(side[path].data).documents for side in (self.origin, self.updated, self.local))
-                yield from (three for three in zip(*sides, strict=False) if len({one.text for one in three}) == 3)
+                yield from (three for three in zip(*sides, strict=False) if len({item.text for item in three}) == 3)
 
 
 @click.command()
@@ -76,10 +76,14 @@ def main(folder: Path, rounds: int, profile: bool) -> None:
     click.echo("|---|" + "---:|" * (4 + len(COLUMNS)))
     rows = [_measure(package, rounds) for package in packages]
     for package, row in zip(packages, rows, strict=True):
-        click.echo(_line(package.name, len(package.origin), sum(map(len, package.merged)), row, _reads(package)))
+        click.echo(
+            _line(
+                package.name, len(package.origin), sum(map(len, package.merged)), row, _count_parsed_documents(package)
+            )
+        )
     whole = [sum(values) for values in zip(*rows, strict=True)]
     sizes = (sum(len(package.origin) for package in packages), sum(len(data) for p in packages for data in p.merged))
-    click.echo(_line("all", *sizes, whole, sum(map(_reads, packages))))
+    click.echo(_line("all", *sizes, whole, sum(map(_count_parsed_documents, packages))))
     click.echo(_documents(packages, rounds))
     if profile:
         _profile(packages)
@@ -96,25 +100,25 @@ def _package(folder: Path, place: Path) -> Package:
 
 
 def _measure(package: Package, rounds: int) -> list[float]:
-    """Return the seconds of libyaml, and those of each column."""
+    """Return the seconds of libyaml, and the seconds of each column."""
     work: tuple[Callable[[], object], ...] = (
-        lambda: [events(data) for data in package.merged],
+        lambda: [read_events(data) for data in package.merged],
         lambda: [parse_yaml(data) for data in package.merged],
-        lambda: (forget(), _merge(package)),
+        lambda: (clear_caches(), _merge(package)),
         lambda: _merge(package),
         lambda: update_package(package.origin, package.updated, package.origin, "resource-merge", OPTIONS),
-        lambda: (forget(), render_pipelines(package.updated)),
+        lambda: (clear_caches(), render_pipelines(package.updated)),
     )
     return medians(work, rounds)
 
 
 def medians(work: Sequence[Callable[[], object]], rounds: int) -> list[float]:
-    """Return the median seconds of each, taken by turns: whatever slows the machine slows all of them."""
+    """Return the median seconds of each function. They run in turns, so that a slow machine affects all of them."""
     times: list[list[float]] = [[] for _ in work]
     for _ in range(rounds):
-        for each, spent in zip(work, times, strict=True):
+        for item, spent in zip(work, times, strict=True):
             began = time.process_time()
-            each()
+            item()
             spent.append(time.process_time() - began)
     return [statistics.median(spent) for spent in times]
 
@@ -123,23 +127,23 @@ def _merge(package: Package) -> object:
     return update_package(package.origin, package.updated, package.local, "resource-merge", OPTIONS)
 
 
-def events(data: bytes) -> None:
-    """Let libyaml read a file, and make nothing of it."""
+def read_events(data: bytes) -> None:
+    """Read a file with libyaml and drop the events."""
     parser = CParser(data)
     while not isinstance(parser.get_event(), yaml.StreamEndEvent):
         pass
 
 
-def forget() -> None:
-    """Forget every file and every edit that was remembered."""
+def clear_caches() -> None:
+    """Clear the caches of files and edits."""
     for cache in vars(parsing).values():
         if hasattr(cache, "cache_clear"):
             cache.cache_clear()
 
 
-def _reads(package: Package) -> int:
-    """Return how many documents are read for a variant that nobody edited."""
-    forget()
+def _count_parsed_documents(package: Package) -> int:
+    """Return the number of parsed documents for a variant without local changes."""
+    clear_caches()
     with _counting() as read:
         update_package(package.origin, package.updated, package.origin, "resource-merge", OPTIONS)
     return len(read)
@@ -161,27 +165,27 @@ def _line(name: str, files: int, size: int, row: list[float], reads: int) -> str
 
 
 def _documents(packages: list[Package], rounds: int) -> str:
-    found = [_document(three, rounds) for package in packages for three in package.documents]
-    merges = [merge for _, merge in found]
-    ratio = statistics.median(merge / unit for unit, merge in found)
+    values = [_document(three, rounds) for package in packages for three in package.documents]
+    merges = [merge for _, merge in values]
+    ratio = statistics.median(merge / unit for unit, merge in values)
     return (
-        f"\n{len(found)} documents that both sides changed: {statistics.median(merges) * 1000:.2f} ms to merge one that"
-        f" is read, at the median, {max(merges) * 1000:.2f} ms the longest; {ratio:.1f} times the C parse of its sides"
+        f"\n{len(values)} documents with changes on both sides: {statistics.median(merges) * 1000:.2f} ms to merge one"
+        f" parsed document at the median, {max(merges) * 1000:.2f} ms at most; {ratio:.1f} times its C parse"
     )
 
 
 def _document(sides: tuple[Document, Document, Document], rounds: int) -> list[float]:
-    """Return the seconds of libyaml for the three sides of a document, and those of their merge."""
+    """Return the seconds of libyaml for the three sides of a document, and the seconds of their merge."""
     shape = load_builtin_merge_schemas().find_schema(str(sides[2].data["apiVersion"]), str(sides[2].data["kind"]))
-    texts = [one.text.encode() for one in sides]
-    return medians((lambda: [events(text) for text in texts], lambda: merge3(*sides, shape)), rounds)
+    texts = [document.text.encode() for document in sides]
+    return medians((lambda: [read_events(text) for text in texts], lambda: merge3(*sides, shape)), rounds)
 
 
 def _profile(packages: list[Package]) -> None:
     profiler = cProfile.Profile()
     with profiler:
         for package in packages:
-            forget()
+            clear_caches()
             _merge(package)
     pstats.Stats(profiler).sort_stats("tottime").print_stats(25)
 

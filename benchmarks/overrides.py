@@ -1,12 +1,12 @@
-"""What override policies cost: 1,000 clusters with 20 resources each, every one of them by two policies.
+"""Cost of override policies: 1,000 clusters with 20 resources each, and two policies for each resource.
 
     python benchmarks/overrides.py                        the passes of a fleet, about two minutes
-    python benchmarks/overrides.py --clusters 100 --json  those of a small one, as data
-    python benchmarks/overrides.py --profile policy       and which functions the time of one of them is spent in
+    python benchmarks/overrides.py --clusters 100 --json  a small fleet, as JSON
+    python benchmarks/overrides.py --profile policy       a profile of one of the passes
 
-The fleet is built twice, with policies and without: the second is the floor that the first is told in. Every pass is
-one of a long-lived service; "a new service" finds a world that others have made. CPU seconds count git's processes,
-too; memory is the peak of the process itself so far.
+The benchmark builds the fleet with policies and without policies. The fleet without policies is the floor. Each pass is
+a pass of a long-lived service. "a new service" reads a fleet that another process has rendered. CPU seconds include Git
+processes. Memory is the peak of the process up to this pass.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ PROJECT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(PROJECT))
 
 from benchmarks.overrides_world import Sizes, build_world  # noqa: E402
-from benchmarks.passes import Measure, edit, in_a_process, measured, service  # noqa: E402
+from benchmarks.passes import Measure, build_service, edit, measure_pass, run_script  # noqa: E402
 
 CHANGES: Mapping[str, Callable[[Path], None]] = {
     "policy": lambda folder: edit(folder, "shop-00.yaml", "--log=debug", "--log=trace"),
@@ -62,27 +62,27 @@ def main(
     profile: str,
     inside: Path | None,
 ) -> None:
-    """Build a fleet with policies and one without, and measure the passes of both."""
+    """Build a fleet with policies and a fleet without, and measure the passes of both."""
     if inside:
-        click.echo(json.dumps([asdict(one) for one in _passes(inside, profile)]))
+        click.echo(json.dumps([asdict(measure) for measure in _passes(inside, profile)]))
         return
     sizes = Sizes(clusters, resources, early, regions)
     with tempfile.TemporaryDirectory(prefix="overrides-") as temporary:
         plain = _world(Path(temporary) / "plain", replace(sizes, policies=False), "")
         overridden = _world(Path(temporary) / "policies", sizes, profile)
-    found = {"sizes": asdict(sizes), "plain": plain, "policies": overridden}
-    click.echo(json.dumps(found, indent=2) if as_json else _table(sizes, plain, overridden))
+    mapping = {"sizes": asdict(sizes), "plain": plain, "policies": overridden}
+    click.echo(json.dumps(mapping, indent=2) if as_json else _table(sizes, plain, overridden))
 
 
 def _world(folder: Path, sizes: Sizes, profile: str) -> dict[str, object]:
-    """Build one world, run its passes in a process of their own, and return their measures with the size of state."""
+    """Build one fleet, run its passes in a separate process, and return their measures with the size of the state."""
     build_world(folder, sizes)
-    passes = in_a_process(__file__, ["--inside", str(folder), *(("--profile", profile) if profile else ())])
+    passes = run_script(__file__, ["--inside", str(folder), *(("--profile", profile) if profile else ())])
     return {"passes": passes, "state_bytes": _state_bytes(folder / "fleet.git")}
 
 
 def _state_bytes(fleet: Path) -> int:
-    """Return what all records of packages have in bytes, before git compresses them."""
+    """Return the size of all package records in bytes, before compression."""
     git = partial(subprocess.check_output, cwd=fleet, text=True)
     refs = git(["git", "for-each-ref", "--format=%(refname)", "refs/reconciler/state"]).split()
     names = [line for ref in refs for line in git(["git", "ls-tree", "-rl", ref, "packages"]).splitlines()]
@@ -91,17 +91,17 @@ def _state_bytes(fleet: Path) -> int:
 
 def _passes(folder: Path, profile: str) -> Iterator[Measure]:
     os.chdir(folder)
-    passes = service()
+    passes = build_service()
     for name in NAMES:
         if name == "restart":
-            passes = service()
+            passes = build_service()
         if name in CHANGES and not _change(folder, name):
             continue
-        yield measured(name, passes, profiled=name == profile)
+        yield measure_pass(name, passes, profiled=name == profile)
 
 
 def _change(folder: Path, name: str) -> bool:
-    """Change the config; the world without policies has only labels."""
+    """Change the config. The fleet without policies has only labels."""
     if name != "label" and not (folder / "config" / "shop-00.yaml").exists():
         return False
     CHANGES[name](folder)
@@ -113,12 +113,12 @@ def _table(sizes: Sizes, plain: dict, overridden: dict) -> str:
     lines = [f"{sizes.clusters} clusters with {sizes.resources} resources each\n"]
     lines += ["| pass | without: CPU seconds | with: CPU seconds | µs more a resource and cluster | renders | drafts |"]
     lines += ["|---|---:|---:|---:|---:|---:|"]
-    without = {one["name"]: one["cpu_seconds"] for one in plain["passes"]}
-    for one in overridden["passes"]:
-        floor = without.get(one["name"])
-        more = "" if floor is None else f"{(one['cpu_seconds'] - floor) / pairs * 1e6:.0f}"
-        figures = ("" if floor is None else floor, one["cpu_seconds"], more, one["renders"], one["drafts"])
-        lines += [f"| {NAMES[one['name']].format(early=sizes.early)} | {' | '.join(map(str, figures))} |"]
+    without = {entry["name"]: entry["cpu_seconds"] for entry in plain["passes"]}
+    for item in overridden["passes"]:
+        floor = without.get(item["name"])
+        more = "" if floor is None else f"{(item['cpu_seconds'] - floor) / pairs * 1e6:.0f}"
+        figures = ("" if floor is None else floor, item["cpu_seconds"], more, item["renders"], item["drafts"])
+        lines += [f"| {NAMES[item['name']].format(early=sizes.early)} | {' | '.join(map(str, figures))} |"]
     peaks = [world["passes"][0]["peak_mib"] for world in (plain, overridden)]
     states = [round(world["state_bytes"] / 2**20, 1) for world in (plain, overridden)]
     lines += ["", _sizes("peak of the first pass", peaks, pairs), _sizes("records in state", states, pairs)]

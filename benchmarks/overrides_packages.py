@@ -1,11 +1,11 @@
-"""What overriding a package costs, beside what libyaml needs to read the same bytes.
+"""Cost of overriding a package, relative to the time in which libyaml reads the same bytes.
 
-    python benchmarks/overrides_packages.py PACKAGES    every package below a folder, by two policies
+    python benchmarks/overrides_packages.py PACKAGES    every package below a folder, with two policies
 
-Both policies choose all resources of the package and set two labels of each, one of them to the name of the cluster on
-half of the fleet. The unit is libyaml's own event loop over the files, as in benchmarks/merge.py; the other columns are
-multiples of it, medians of rounds in one process. Of the first, nothing is remembered; of the second, the files have
-been read; of the third, the package was made for another cluster that has the same rules.
+Both policies select all resources of the package and set two labels of each resource. One label is the name of the
+cluster, on half of the fleet. The unit is the event loop of libyaml over the files, as in benchmarks/merge.py. The
+other columns are multiples of it: medians of rounds in one process. The first column starts with empty caches, the
+second with parsed files, the third with the render for another cluster that has the same rules.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import click
 PROJECT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(PROJECT))
 
-from benchmarks.merge import events, forget, medians  # noqa: E402
+from benchmarks.merge import clear_caches, medians, read_events  # noqa: E402
 from reconciler.catalog.catalog import read_catalog  # noqa: E402
 from reconciler.catalog.files import File, FileTree  # noqa: E402
 from reconciler.controllers.clusters.selection import Cluster  # noqa: E402
@@ -36,7 +36,7 @@ EARLY, WIDE = {"ring": "early"}, {"ring": "wide"}
 @click.argument("folder", type=click.Path(exists=True, file_okay=False, path_type=Path))
 @click.option("--rounds", default=15, show_default=True)
 def main(folder: Path, rounds: int) -> None:
-    """Measure what overriding costs for all packages below FOLDER."""
+    """Measure the cost of overrides for all packages below FOLDER."""
     packages = {file.parent: _package(file.parent) for file in sorted(folder.rglob("Kptfile"))}
     click.echo("| package | resources | libyaml, ms | " + " | ".join(COLUMNS) + " |")
     click.echo("|---|" + "---:|" * (2 + len(COLUMNS)))
@@ -52,16 +52,18 @@ def _package(place: Path) -> FileTree:
 
 
 def _measure(files: FileTree, rounds: int) -> Sequence[float]:
-    """Return the seconds of libyaml, and those of each column."""
+    """Return the seconds of libyaml, and the seconds of each column."""
     policies = _policies(files)
-    texts = [files[path].data for path in sorted({one.file for one in Package(files).resources})]
+    texts = [
+        files[path].data for path in sorted({package_resource.file for package_resource in Package(files).resources})
+    ]
     overriding = PackageOverrider(policies)
     early = _clusters(EARLY)
     wide = _clusters(WIDE)
     return medians(
         (
-            lambda: [events(text) for text in texts],
-            lambda: (forget(), PackageOverrider(policies).override(files, next(early), {})),
+            lambda: [read_events(text) for text in texts],
+            lambda: (clear_caches(), PackageOverrider(policies).override(files, next(early), {})),
             lambda: overriding.override(files, next(early), {}),
             lambda: overriding.override(files, next(wide), {}),
         ),
@@ -70,7 +72,7 @@ def _measure(files: FileTree, rounds: int) -> Sequence[float]:
 
 
 def _clusters(labels: dict[str, str]) -> Iterator[Cluster]:
-    """Yield clusters without end, each another one."""
+    """Yield an endless sequence of different clusters."""
     number = 0
     while True:
         yield Cluster(f"cluster-{number:06}", labels)
@@ -78,14 +80,16 @@ def _clusters(labels: dict[str, str]) -> Iterator[Cluster]:
 
 
 def _policies(files: FileTree) -> OverridePolicies:
-    kinds = sorted({(one.api_version, one.kind) for one in Package(files).resources})
+    kinds = sorted(
+        {(package_resource.api_version, package_resource.kind) for package_resource in Package(files).resources}
+    )
     own = {**_rule("site", "${cluster.name}"), "targetClusters": {"clusterSelector": EARLY}}
     spec = {
         "resourceSelectors": [{"apiVersion": version, "kind": kind} for version, kind in kinds],
         "overrideRules": [_rule("fleet", "all"), own],
     }
-    one = {"apiVersion": "core.kubeadmiral.io/v1alpha1", "kind": "ClusterOverridePolicy", "spec": spec}
-    texts = {f"{name}.yaml": emit({**one, "metadata": {"name": name}}) for name in ("first", "second")}
+    mapping = {"apiVersion": "core.kubeadmiral.io/v1alpha1", "kind": "ClusterOverridePolicy", "spec": spec}
+    texts = {f"{name}.yaml": emit({**mapping, "metadata": {"name": name}}) for name in ("first", "second")}
     return read_override_policies(read_catalog(FileTree({path: File(text.encode()) for path, text in texts.items()})))
 
 

@@ -1,4 +1,4 @@
-"""The world of the override benchmark: resources that many clusters have, each by two policies, in Git and on disk."""
+"""The fleet of the override benchmark: resources on many clusters with two policies each, in Git and on disk."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ _ATTACHED = (
 
 @dataclass(frozen=True)
 class Sizes:
-    """How large the world is: half of the resources are placed as they are, half come in one package.
+    """Size of the fleet. Half of the resources are placed directly, half are in one package.
 
-    The first `early` clusters are those that a rule of every policy is for. Without `policies` no resource names one.
+    A rule of every policy selects the first `early` clusters. Without `policies` no resource refers to a policy.
     """
 
     clusters: int
@@ -40,12 +40,12 @@ class Sizes:
 
     @property
     def packaged(self) -> range:
-        """The numbers of those that a package brings."""
+        """The numbers of the resources in the package."""
         return range(self.resources // 2, self.resources)
 
 
 def build_world(folder: Path, sizes: Sizes) -> None:
-    """Build the world in a new folder: `config/`, `catalog.git`, and `fleet.git` with a branch for each cluster."""
+    """Build the fleet in a new folder: `config/`, `catalog.git`, and `fleet.git` with a branch for each cluster."""
     config = folder / "config"
     config.mkdir(parents=True)
     create_repository(folder / "fleet.git")
@@ -77,7 +77,7 @@ def cluster(sizes: Sizes, index: int) -> str:
 
 
 def deployment(sizes: Sizes, number: int, more: str = "") -> str:
-    """Return one resource, attached to its two policies where there are any."""
+    """Return one resource with the labels of its policies, if any."""
     attached = _ATTACHED.format(shared=number % SHARED, number=number) if sizes.policies else ""
     return DEPLOYMENT.replace("NUMBER", f"{number:02}").replace("    LABELS\n", more + attached)
 

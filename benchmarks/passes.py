@@ -1,4 +1,4 @@
-"""Passes of a long-lived service over a world on disk, measured; the benchmarks of rules share it."""
+"""Measures passes of a long-lived service over a fleet on disk. The benchmarks of controllers share this module."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from typing import Any
 from structlog.testing import capture_logs
 
 from benchmarks.processes import cpu_seconds
-from reconciler.bootstrap import build_push, build_services
+from reconciler.bootstrap import build_push_publisher, build_services
 from reconciler.memory import relax_gc
 from reconciler.reconcile.pass_cache import CompletedPassStore
 from reconciler.reconcile.pass_runner import PassRunner
@@ -35,7 +35,7 @@ FLOOR = "beside"
 
 @dataclass(frozen=True)
 class Measure:
-    """One pass: seconds of the clock and of CPU, what it came to, and the peak of memory so far."""
+    """One pass: wall-clock seconds, CPU seconds, counts, and the peak of memory up to this pass."""
 
     name: str
     seconds: float
@@ -45,62 +45,61 @@ class Measure:
     drafts: int
 
 
-def in_a_process(script: str, arguments: Sequence[str]) -> Any:
-    """Return the data that a script writes when it is run alone, so that its peak of memory is its own."""
+def run_script(script: str, arguments: Sequence[str]) -> Any:
+    """Return the data that a script writes. It runs in a separate process, so that its memory peak is its own."""
     command = [sys.executable, script, *arguments]
     return json.loads(subprocess.check_output(command, env={**os.environ, "PYTHONPATH": str(PROJECT)}))
 
 
-def measured_in_a_process(script: str, build: Callable[[Path], None], profile: str) -> list[Measure]:
-    """Build a world, and return what its passes cost, which the script runs when it is asked for those inside."""
+def measure_in_process(script: str, build: Callable[[Path], None], profile: str) -> list[Measure]:
+    """Build a fleet and return the costs of its passes, which the script measures in a separate process."""
     with tempfile.TemporaryDirectory(prefix=f"{Path(script).stem}-") as temporary:
         world = Path(temporary) / "world"
         build(world)
-        found = in_a_process(script, ["--inside", str(world), *(("--profile", profile) if profile else ())])
-    return [Measure(**one) for one in found]
+        result = run_script(script, ["--inside", str(world), *(("--profile", profile) if profile else ())])
+    return [Measure(**item) for item in result]
 
 
 def run_in_turn(
     folder: Path, names: Iterable[str], edits: Mapping[str, tuple[str, str, str]], profile: str
 ) -> Iterator[Measure]:
-    """Yield the passes over a world by name, one after the other, each with the edit of the config before it."""
+    """Yield the measured passes over a fleet by name, each after its edit of the config."""
     os.chdir(folder)
-    passes = service()
+    passes = build_service()
     for name in names:
         if name in NEW:
-            passes = service()
+            passes = build_service()
         if name in edits:
             edit(folder, *edits[name])
-        yield measured(name, passes, profiled=name == profile)
+        yield measure_pass(name, passes, profiled=name == profile)
 
 
 def edit(folder: Path, name: str, old: str, new: str) -> None:
-    """Change text of a file of the config, once."""
+    """Replace text in a file of the config once."""
     path = folder / "config" / name
     text = path.read_text()
     assert old in text, f"{name} has no {old!r}"
     path.write_text(text.replace(old, new, 1))
 
 
-def table(title: str, names: Mapping[str, str], measures: Sequence[Measure]) -> str:
-    """Return passes as a table; `names` say what each is, and CPU seconds are compared with those of the floor."""
-    (floor,) = (one.cpu_seconds for one in measures if one.name == FLOOR)
+def format_table(title: str, names: Mapping[str, str], measures: Sequence[Measure]) -> str:
+    """Return passes as a table with their titles from `names`, and CPU seconds relative to the floor."""
+    (floor,) = (item.cpu_seconds for item in measures if item.name == FLOOR)
     lines = [f"{title}\n", "| pass | seconds | CPU seconds | to the floor | peak MiB | renders | drafts |"]
     lines += [f"|---|{'---:|' * 6}"]
-    for one in measures:
-        ratio = f"{one.cpu_seconds / floor:.2f}"
-        figures = (one.seconds, one.cpu_seconds, ratio, one.peak_mib, one.renders, one.drafts)
-        lines += [f"| {names[one.name]} | {' | '.join(map(str, figures))} |"]
+    for measure in measures:
+        ratio = f"{measure.cpu_seconds / floor:.2f}"
+        figures = (measure.seconds, measure.cpu_seconds, ratio, measure.peak_mib, measure.renders, measure.drafts)
+        lines += [f"| {names[measure.name]} | {' | '.join(map(str, figures))} |"]
     return "\n".join(lines)
 
 
-def service(
+def build_service(
     fleet: str = "./fleet.git", workers: int = 0, remembers: Remembers = lambda settings: None, config: str = "config"
 ) -> PassRunner:
-    """Return a service that knows nothing yet of the world in this folder: `config`, its fleet and `cache`.
+    """Return a new service for the fleet in this folder: `config`, its fleet and `cache`.
 
-    `workers` are the processes that render, 0 for as many as there are cores; `remembers` gives what the last process
-    has left.
+    `workers` is the number of render processes, 0 for one per core. `remembers` returns the store of completed passes.
     """
     relax_gc()
     settings = Settings.model_validate({
@@ -108,17 +107,19 @@ def service(
         "rendering": {"workers": workers},
     })  # fmt: skip
     parts = build_services(settings, config)
-    return PassRunner(parts.source, parts.remotes, parts.tools, build_push(settings), remembers(settings))
+    return PassRunner(
+        parts.source, parts.remotes, parts.pass_services, build_push_publisher(settings), remembers(settings)
+    )
 
 
-def measured(name: str, passes: PassRunner, *, profiled: bool) -> Measure:
-    """Run a pass; CPU seconds count git's processes, too, and a profile goes to the standard error."""
+def measure_pass(name: str, passes: PassRunner, *, profiled: bool) -> Measure:
+    """Run a pass. CPU seconds include Git processes. A profile is written to stderr."""
     before, began = cpu_seconds(), time.perf_counter()
     with capture_logs():
         run_profiled(passes.run) if profiled else passes.run()
     seconds, cpu = time.perf_counter() - began, cpu_seconds() - before
     counts = {} if passes.summary.is_skipped else passes.summary.counts
-    # Linux counts in KiB, macOS in bytes
+    # Linux counts in KiB, macOS in bytes.
     unit = 2**20 if sys.platform == "darwin" else 2**10
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / unit
     return Measure(
@@ -127,7 +128,7 @@ def measured(name: str, passes: PassRunner, *, profiled: bool) -> Measure:
 
 
 def run_profiled(work: Callable[[], object]) -> None:
-    """Run something, and write where it spent its time to the standard error."""
+    """Run a function and write its profile to stderr."""
     profile = cProfile.Profile()
     profile.runcall(work)
     pstats.Stats(profile, stream=sys.stderr).sort_stats("tottime").print_stats(35)

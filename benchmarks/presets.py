@@ -1,12 +1,12 @@
-"""What plugin presets cost: 300 clusters with the Plugins of 20 presets each, with overrides on every layer.
+"""Cost of plugin presets: 300 clusters with the Plugins of 20 presets each, with overrides on every layer.
 
     python benchmarks/presets.py                        the passes of a fleet, about three minutes
-    python benchmarks/presets.py --clusters 60 --json   those of a small one, as data
-    python benchmarks/presets.py --profile cluster      and which functions the time of one of them is spent in
+    python benchmarks/presets.py --clusters 60 --json   a small fleet, as JSON
+    python benchmarks/presets.py --profile cluster      a profile of one of the passes
 
-Every pass is one of a long-lived service; "a new service" finds a world that others have made, and looks at all of it.
-The floor is a pass that has to look because the config is another one, and finds nothing to do. CPU seconds count git's
-processes, too; memory is the peak of the process itself so far.
+Each pass is a pass of a long-lived service. "a new service" reads a fleet that another process has rendered.
+The floor is a pass over a changed config that changes no package. CPU seconds include Git processes. Memory is the peak
+of the process up to this pass.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ import click
 PROJECT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(PROJECT))
 
-from benchmarks.passes import measured_in_a_process, run_in_turn, table  # noqa: E402
+from benchmarks.passes import format_table, measure_in_process, run_in_turn  # noqa: E402
 from benchmarks.presets_world import CHANGES, Sizes, build_world  # noqa: E402
 
 NAMES = {
@@ -45,17 +45,17 @@ NAMES = {
 @click.option("--profile", type=click.Choice([*NAMES]), help="Show where the time of one pass goes.")
 @click.option("--inside", type=click.Path(path_type=Path), hidden=True)
 def main(clusters: int, presets: int, edge: int, as_json: bool, profile: str, inside: Path | None) -> None:
-    """Build a fleet with presets, and measure its passes."""
+    """Build a fleet with presets and measure its passes."""
     if inside:
-        click.echo(json.dumps([asdict(one) for one in run_in_turn(inside, NAMES, CHANGES, profile)]))
+        click.echo(json.dumps([asdict(measure) for measure in run_in_turn(inside, NAMES, CHANGES, profile)]))
         return
     sizes = Sizes(clusters, presets, edge)
-    measures = measured_in_a_process(__file__, lambda folder: build_world(folder, sizes), profile)
+    measures = measure_in_process(__file__, lambda folder: build_world(folder, sizes), profile)
     if as_json:
-        click.echo(json.dumps({"sizes": asdict(sizes), "passes": [asdict(one) for one in measures]}, indent=2))
+        click.echo(json.dumps({"sizes": asdict(sizes), "passes": [asdict(measure) for measure in measures]}, indent=2))
         return
     title = f"{sizes.clusters} clusters, {sizes.presets} presets: {sizes.plugins} Plugins"
-    click.echo(table(title, {key: text.format(edge=edge) for key, text in NAMES.items()}, measures))
+    click.echo(format_table(title, {key: text.format(edge=edge) for key, text in NAMES.items()}, measures))
 
 
 if __name__ == "__main__":

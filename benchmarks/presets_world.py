@@ -1,4 +1,4 @@
-"""The world of the preset benchmark: clusters of one organization, presets on all of them, overrides on every layer."""
+"""The fleet of the preset benchmark: clusters of one organization, presets on all of them, overrides on every layer."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _API = "apiVersion: greenhouse.sap/v1alpha1\n"
 
 @dataclass(frozen=True)
 class Sizes:
-    """How large the world is; the first `edge` clusters are those of a tier of their own."""
+    """Size of the fleet. The first `edge` clusters have their own tier."""
 
     clusters: int
     presets: int
@@ -22,12 +22,12 @@ class Sizes:
 
     @property
     def plugins(self) -> int:
-        """How many Plugins there are: one of each preset on each cluster."""
+        """The number of Plugins: one of each preset on each cluster."""
         return self.clusters * self.presets
 
 
 def build_world(folder: Path, sizes: Sizes) -> None:
-    """Build the world in a new folder: `config/`, and `fleet.git`, in which every cluster is to get a branch."""
+    """Build the fleet in a new folder: `config/` and an empty `fleet.git`."""
     (folder / "config").mkdir(parents=True)
     create_repository(folder / "fleet.git")
     for name, text in files(sizes).items():
@@ -36,20 +36,20 @@ def build_world(folder: Path, sizes: Sizes) -> None:
 
 def files(sizes: Sizes) -> Mapping[str, str]:
     """Return the files of the config."""
-    found = {
+    mapping = {
         "acme.yaml": ORGANIZATION,
         "notes.yaml": NOTES,
         "edge.yaml": EDGE,
         "everywhere.yaml": EVERYWHERE,
         "shipping.yaml": SHIPPING,
     }
-    found |= {f"cluster-{index:04}.yaml": cluster(sizes, index) for index in range(sizes.clusters)}
-    found |= {f"definition-{index}.yaml": definition(index) for index in range(DEFINITIONS)}
-    return found | {f"preset-{index:02}.yaml": preset(sizes, index) for index in range(sizes.presets)}
+    mapping |= {f"cluster-{index:04}.yaml": cluster(sizes, index) for index in range(sizes.clusters)}
+    mapping |= {f"definition-{index}.yaml": definition(index) for index in range(DEFINITIONS)}
+    return mapping | {f"preset-{index:02}.yaml": preset(sizes, index) for index in range(sizes.presets)}
 
 
 def cluster(sizes: Sizes, index: int) -> str:
-    """Return one cluster; every tenth says something of its Plugins itself."""
+    """Return one cluster. Every tenth cluster has overrides for its Plugins."""
     tier = "edge" if index < sizes.edge else "core"
     own = "  pluginOverrides:\n  - {name: ingress.class, value: public}\n" if index % 10 == 0 else ""
     return (
@@ -65,7 +65,7 @@ def definition(index: int) -> str:
 
 
 def preset(sizes: Sizes, index: int) -> str:
-    """Return a preset for all clusters, which says something else for every fiftieth of them."""
+    """Return a preset for all clusters, with an override for every fiftieth cluster."""
     numbers = range(index % 50, sizes.clusters, 50)
     overrides = "".join(OF_CLUSTER.replace("INDEX", f"{number:04}") for number in numbers)
     return (

@@ -1,4 +1,4 @@
-"""What a process and all below it take: CPU seconds and memory, as Linux counts them."""
+"""CPU seconds and memory of a process and its descendants, as Linux counts them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _SETTLED_TICKS = 20
 
 @dataclass(frozen=True)
 class _Process:
-    """A process: its parent, its ticks, which include those of children that it waited for, and when it started."""
+    """A process: its parent, its CPU ticks including finished children, and its start time."""
 
     parent: int
     ticks: int
@@ -20,31 +20,31 @@ class _Process:
 
 
 def cpu_seconds() -> float:
-    """Return the CPU seconds of this process and of all below it, those that have ended as well as those that live.
+    """Return the CPU seconds of this process and its descendants, both finished and running.
 
-    `os.times` knows of children only when they have ended and were waited for here: it misses workers, for which a
-    server of forks waits, and git processes that are kept.
+    `os.times` includes only finished children that this process waited for. It omits workers, whose parent is the fork
+    server, and long-lived Git processes.
     """
     there = dict(_processes())
     return sum(there[pid].ticks for pid in _family(os.getpid(), there)) / os.sysconf("SC_CLK_TCK")
 
 
 def resident_mib(pid: int) -> float:
-    """Return the memory of a process and of all below it; what they share counts once.
+    """Return the memory of a process and its descendants. Shared memory counts once.
 
-    What has just been started, and is about to be another program, is still in its parent's memory: that is left out.
+    A process between fork and exec still shows the memory of its parent, so it is omitted.
     """
     there = dict(_processes())
     now = float(Path("/proc/uptime").read_text().split()[0]) * os.sysconf("SC_CLK_TCK")
-    settled = (one for one in _family(pid, there) if one == pid or now - there[one].started > _SETTLED_TICKS)
+    settled = (item for item in _family(pid, there) if item == pid or now - there[item].started > _SETTLED_TICKS)
     return sum(map(_proportional_mib, settled))
 
 
 def _family(pid: int, there: Mapping[int, _Process]) -> set[int]:
-    family, found = {pid} & there.keys(), 0
-    while len(family) > found:
-        found = len(family)
-        family |= {one for one, process in there.items() if process.parent in family}
+    family, value = {pid} & there.keys(), 0
+    while len(family) > value:
+        value = len(family)
+        family |= {item for item, process in there.items() if process.parent in family}
     return family
 
 
@@ -53,7 +53,7 @@ def _processes() -> Iterator[tuple[int, _Process]]:
         try:
             fields = (folder / "stat").read_text().rpartition(")")[2].split()
         except OSError:
-            # it has ended meanwhile
+            # The process has ended.
             continue
         yield int(folder.name), _Process(int(fields[1]), sum(map(int, fields[11:15])), int(fields[19]))
 
@@ -62,6 +62,6 @@ def _proportional_mib(pid: int) -> float:
     try:
         lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
     except OSError:
-        # it has ended meanwhile
+        # The process has ended.
         return 0.0
     return sum(int(line.split()[1]) for line in lines if line.startswith("Pss:")) / 1024

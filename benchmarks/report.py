@@ -1,10 +1,10 @@
-"""What a report of a large fleet costs, and how large it is: everything drafted, and most of it published.
+"""Cost and size of the report of a large fleet: with all packages drafted, and with most of them published.
 
     python benchmarks/report.py                                    1,000 clusters in 20 regions, 10 packages each
-    python benchmarks/report.py --clusters 100 --folder ./small    keeps the world and its pages, to look at
+    python benchmarks/report.py --clusters 100 --folder ./small    keeps the fleet and its pages
 
-The world is that of `fleet.py`, with its set written ten times. "drafted" is after the first pass, when every package
-of every cluster is on a draft; "published" after all of that was merged, and one region has got new values.
+The fleet is the fleet of `fleet.py`, with its set written ten times. "drafted" is the state after the first pass, with
+every package on a draft. "published" is the state after all merges and a change of one region.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ import click
 PROJECT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(PROJECT))
 
-from benchmarks.fleet_world import SET, Sizes, build_world, change_a_region, place_for  # noqa: E402
+from benchmarks.fleet_world import SET, Sizes, build_world, change_a_region, open_folder  # noqa: E402
 
 PLACES = ["config", "--fleet", "./fleet-0.git", "--cache", "cache"]
 
 
 @dataclass(frozen=True)
 class Measure:
-    """One report: seconds of the clock and of the CPU, peak memory, and the bytes of the page, plain and zipped."""
+    """One report: wall-clock seconds, CPU seconds, peak memory, and the size of the page, plain and compressed."""
 
     name: str
     seconds: float
@@ -49,19 +49,21 @@ class Measure:
 @click.option("--json", "as_json", is_flag=True, help="Figures as data.")
 def main(clusters: int, packages: int, regions: int, folder: Path | None, as_json: bool) -> None:
     """Build a fleet and measure its report."""
-    with place_for(folder) as place:
+    with open_folder(folder) as place:
         world = place / "world"
         build_world(world, Sizes(clusters, regions, 5, 1))
         _write_sets(world, packages)
-        found = list(_measures(world))
+        measures = list(_measures(world))
     if as_json:
-        click.echo(json.dumps([asdict(one) for one in found], indent=2))
+        click.echo(json.dumps([asdict(item) for item in measures], indent=2))
         return
     click.echo(f"{clusters} clusters with {packages} packages\n")
     click.echo("| report | seconds | CPU seconds | peak MiB | MB | MB zipped |\n|---|---:|---:|---:|---:|---:|")
-    for one in found:
-        sizes = f"{one.bytes / 1e6:.2f} | {one.zipped_bytes / 1e6:.2f}"
-        click.echo(f"| {one.name} | {one.seconds:.1f} | {one.cpu_seconds:.1f} | {one.peak_mib:.0f} | {sizes} |")
+    for measure in measures:
+        sizes = f"{measure.bytes / 1e6:.2f} | {measure.zipped_bytes / 1e6:.2f}"
+        click.echo(
+            f"| {measure.name} | {measure.seconds:.1f} | {measure.cpu_seconds:.1f} | {measure.peak_mib:.0f} | {sizes} |"
+        )
 
 
 def _write_sets(world: Path, packages: int) -> None:
@@ -84,7 +86,7 @@ def _measures(world: Path) -> Iterator[Measure]:
 
 
 def _publish(world: Path) -> None:
-    """Move every cluster branch to the head of its draft, as a fast-forward merge does."""
+    """Set every target branch to the head of its draft, as a fast-forward merge does."""
     fleet = world / "fleet-0.git"
     rows = subprocess.check_output(
         ["git", "for-each-ref", "--format=%(objectname) %(refname:lstrip=3)", "refs/heads/drafts"], cwd=fleet, text=True
@@ -105,7 +107,7 @@ def _report(world: Path, name: str) -> Measure:
 
 
 def _peak(world: Path) -> float:
-    """Return the memory that one more report needs, as the process itself counts it."""
+    """Return the peak memory of one more report, as the process itself counts it."""
     code = (
         "import resource, sys; from reconciler.cli.entry import run; run(sys.argv[1:]);"
         "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)"

@@ -1,11 +1,11 @@
-"""What pull requests cost a pass: 500 drafts at once, opened within a budget, then a pass without change.
+"""Cost of pull requests in a pass: 500 drafts at once, opened within a limit, then a pass without change.
 
     python benchmarks/requests.py                      500 clusters in 20 regions, 200 new requests an hour
     python benchmarks/requests.py --clusters 50 --json
 
-The forge is a value in memory that answers at once, so that what is measured is ours; a real one takes a few tenths of
-a second for each call, and the calls are counted. Each pass is one of a long-lived service, and "restarted" is one of a
-new service over the same world. The clock is moved by hand.
+The forge is an object in memory that answers immediately, so that the figures contain only our own cost. A real forge
+needs a few tenths of a second per call; the table counts the calls. Each pass is a pass of a long-lived service, and
+"restarted" is a pass of a new service over the same fleet. The clock is manual.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from structlog.testing import capture_logs  # noqa: E402
 
 from benchmarks.fleet_world import Sizes, build_world, change_a_region  # noqa: E402
 from benchmarks.processes import cpu_seconds  # noqa: E402
-from reconciler.bootstrap import build_push, build_services  # noqa: E402
+from reconciler.bootstrap import build_push_publisher, build_services  # noqa: E402
 from reconciler.catalog.files import CommitId  # noqa: E402
 from reconciler.forge.port import MergeMethod, NewRequest, PullRequest, Verdict  # noqa: E402
 from reconciler.forge.rate_limits import RateLimiter  # noqa: E402
@@ -46,7 +46,7 @@ HOUR = 3_600
 
 @dataclass
 class Clock:
-    """Seconds since 1970, moved by hand."""
+    """Seconds since 1970. The benchmark changes the time."""
 
     now: float = 1_800_000_000.0
 
@@ -55,7 +55,7 @@ class Clock:
 
 
 class MemoryForge:
-    """A forge as a value; the heads of its requests are the branches of a bare repository."""
+    """A forge in memory. The heads of its pull requests are the branches of a bare repository."""
 
     def __init__(self, bare: Path, budget: RateLimiter) -> None:
         self._mirror = Mirror.open(bare.parent / "forge", str(bare))
@@ -67,8 +67,11 @@ class MemoryForge:
         self.calls["list"] += 1
         self._mirror.fetch("target")
         refs = self._mirror.refs()
-        known = {number: replace(one, commit=refs[f"refs/heads/{one.head}"]) for number, one in self._open.items()}
-        return [one for _, one in sorted(known.items())]
+        known = {
+            number: replace(pull_request, commit=refs[f"refs/heads/{pull_request.head}"])
+            for number, pull_request in self._open.items()
+        }
+        return [pull_request for _, pull_request in sorted(known.items())]
 
     def get_request(self, number: int) -> PullRequest:
         self.calls["read"] += 1
@@ -76,7 +79,14 @@ class MemoryForge:
 
     def find(self, head: str, base: str) -> PullRequest | None:
         self.calls["find"] += 1
-        return next((one for one in self._open.values() if (one.head, one.base) == (head, base)), None)
+        return next(
+            (
+                pull_request
+                for pull_request in self._open.values()
+                if (pull_request.head, pull_request.base) == (head, base)
+            ),
+            None,
+        )
 
     def create(self, new: NewRequest) -> PullRequest:
         self.budget.count_new_request()
@@ -109,7 +119,7 @@ class MemoryForge:
 
 @dataclass(frozen=True)
 class Measure:
-    """One pass: seconds of the clock and of CPU, git's processes included; calls; and how many requests are open."""
+    """One pass: wall-clock seconds, CPU seconds including Git, calls, and the number of open pull requests."""
 
     name: str
     seconds: float
@@ -130,7 +140,7 @@ def main(clusters: int, regions: int, new_per_hour: int, as_json: bool) -> None:
         folder = Path(temporary) / "world"
         build_world(folder, Sizes(clusters, regions, 10, 1))
         measures = list(_measures(folder, new_per_hour))
-    click.echo(json.dumps([asdict(one) for one in measures], indent=2) if as_json else _table(measures))
+    click.echo(json.dumps([asdict(measure) for measure in measures], indent=2) if as_json else _table(measures))
 
 
 def _measures(folder: Path, new_per_hour: int) -> Iterator[Measure]:
@@ -161,7 +171,12 @@ def _service(forge: MemoryForge, clock: Clock) -> PassRunner:
         ForgeLookup(forge_of, lambda url: "memory" if forge_of(url) else None), Backoff(5, 900, clock)
     )
     requests = PullRequests(board, PullRequestOptions(), Backoff(5, 900, clock), lambda repo, commit: "")
-    return PassRunner(parts.source, parts.remotes, replace(parts.tools, pull_requests=requests), build_push(settings))
+    return PassRunner(
+        parts.source,
+        parts.remotes,
+        replace(parts.pass_services, pull_requests=requests),
+        build_push_publisher(settings),
+    )
 
 
 def _measure(name: str, passes: PassRunner, forge: MemoryForge) -> Measure:
@@ -179,9 +194,12 @@ def _table(measures: Sequence[Measure]) -> str:
         "| pass | seconds | CPU seconds | renders | calls to the forge | requests open |",
         "|---|---:|---:|---:|---|---:|",
     ]
-    for one in measures:
-        calls = ", ".join(f"{count} {name}" for name, count in sorted(one.calls.items()))
-        lines.append(f"| {one.name} | {one.seconds} | {one.cpu_seconds} | {one.renders} | {calls} | {one.open} |")
+    for measure in measures:
+        calls = ", ".join(f"{count} {name}" for name, count in sorted(measure.calls.items()))
+        lines.append(
+            f"| {measure.name} | {measure.seconds} | {measure.cpu_seconds} | {measure.renders} | {calls}"
+            f" | {measure.open} |"
+        )
     return "\n".join(lines)
 
 

@@ -1,10 +1,10 @@
-"""What one call of a starlark script costs, with 15 resources.
+"""Cost of one call of a Starlark script with 15 resources.
 
     python -m benchmarks scripts [--calls N]
 
-`here` evaluates in this process, `process` in the worker process that renders use. Both include the exchange of the
-resources as JSON. `call` is the whole function, with the comparison of what came back. The script changes one label of
-each resource, or nothing.
+`here` evaluates in this process, `process` in the worker process of renders. Both include the exchange of the resources
+as JSON. `call` is the whole function with the comparison of the result. The script changes one label of each resource,
+or nothing.
 """
 
 from __future__ import annotations
@@ -72,12 +72,16 @@ def main(calls: int) -> None:
         for name, source in (("nothing", NOTHING), ("edit", EDIT)):
             request = _request(items, source)
             click.echo(f"script: {name}, {RESOURCES} resources, {len(request):,} bytes of JSON")
-            _tell("evaluated here", calls, lambda request=request: run_in_process(request, DEFAULT_LIMITS, 1 << 30))
-            _tell("evaluated in the process", calls, lambda request=request: process(request, DEFAULT_LIMITS, 1 << 30))
+            _print_row(
+                "evaluated here", calls, lambda request=request: run_in_process(request, DEFAULT_LIMITS, 1 << 30)
+            )
+            _print_row(
+                "evaluated in the process", calls, lambda request=request: process(request, DEFAULT_LIMITS, 1 << 30)
+            )
             config = {"apiVersion": "fn.kpt.dev/v1alpha1", "kind": "StarlarkRun", "source": source}
             for where, run in (("here", run_in_process), ("in the process", process)):
                 function = create_starlark_function(run)
-                _tell(
+                _print_row(
                     f"function call, {where}",
                     calls,
                     lambda function=function, config=config: function(
@@ -98,14 +102,14 @@ def _request(items: list[Item], source: str) -> bytes:
     return json.dumps({"name": "script", "source": source, "resourceList": build_resource_list(items, None)}).encode()
 
 
-def _tell(name: str, calls: int, call: Callable[[], object]) -> None:
+def _print_row(name: str, calls: int, call: Callable[[], object]) -> None:
     times = []
     for _ in range(calls):
         start = time.perf_counter()
         call()
         times.append(1_000 * (time.perf_counter() - start))
     times.sort()
-    # the shortest one says most on a machine that does other work
+    # On a busy machine, the shortest time is the most reliable figure.
     click.echo(f"  {name:30} median {statistics.median(times):.2f} ms, shortest {times[0]:.2f} ms")
 
 

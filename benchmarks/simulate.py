@@ -1,10 +1,10 @@
-"""A year of a large fleet without its bytes: refs, objects, packs, pushes, and how long a host's pace makes them wait.
+"""A simulated year of a large fleet: refs, objects, packs, pushes, and the waiting time at the rate limit of a host.
 
     python -m benchmarks simulate                                  10,000 and 100,000 clusters with 100 packages each
     python -m benchmarks simulate --clusters 2000 --packages 20    another fleet
 
-What one draft, ref or package costs is measured by `python -m benchmarks scale`; what happens in a year is replayed day
-by day: which repositories have something to be pushed, how many pushes that makes, and when the last of them may go.
+`python -m benchmarks scale` measures the cost of one draft, ref or package. The simulation replays a year by day: the
+repositories with changes, the number of pushes, and the time of the last push.
 """
 
 from __future__ import annotations
@@ -20,7 +20,9 @@ MINUTES_OF_A_DAY = 24 * 60
 
 @dataclass(frozen=True)
 class Costs:
-    """What was measured: bytes and seconds for one of each; `python -m benchmarks scale` and docs/explanation/large-fleets.md say how."""  # noqa: E501
+    """Measured costs: bytes and seconds of one item. Sources: `python -m benchmarks scale`, docs/explanation/large-
+    fleets.md.
+    """
 
     draft_seconds: float = 0.008
     draft_objects: float = 8.7
@@ -34,7 +36,7 @@ class Costs:
 
 @dataclass(frozen=True)
 class Limits:
-    """What a host says about one repository (GitHub's recommendations, peers (c))."""
+    """Limits of a host for one repository, from the recommendations of GitHub."""
 
     branches: int = 5_000
     pushes_a_minute: int = 6
@@ -45,7 +47,7 @@ class Limits:
 
 @dataclass(frozen=True)
 class Layout:
-    """How a fleet lies in repositories: so many clusters in each, with a draft branch for each package or for all."""
+    """Layout of a fleet: the number of clusters per repository, with a draft branch per package or per cluster."""
 
     name: str
     clusters_each: int
@@ -54,7 +56,7 @@ class Layout:
 
 @dataclass(frozen=True)
 class Fleet:
-    """How large it is, and what happens: regions that change on a day, packages that are released in a week."""
+    """Size of the fleet and its changes: changed regions per day, released packages per week."""
 
     clusters: int
     packages: int
@@ -64,7 +66,7 @@ class Fleet:
 
     @property
     def variants(self) -> int:
-        """The packages on clusters."""
+        """The number of packages on all clusters."""
         return self.clusters * self.packages
 
 
@@ -85,7 +87,7 @@ _TITLES = (
 
 @dataclass
 class Year:
-    """What a year came to in one layout; the largest of anything is that of one repository."""
+    """The result of a year in one layout. Maximum values refer to one repository."""
 
     repositories: int
     branches: int
@@ -100,52 +102,52 @@ class Year:
 
 
 def replay(fleet: Fleet, layout: Layout, costs: Costs, limits: Limits, refs_per_push: int = 500) -> Year:
-    """Return what a year of a fleet comes to in a layout."""
-    each = min(layout.clusters_each, fleet.clusters)
-    count = math.ceil(fleet.clusters / each)
+    """Return the result of a year of a fleet in a layout."""
+    result = min(layout.clusters_each, fleet.clusters)
+    count = math.ceil(fleet.clusters / result)
     drafts_each = fleet.packages if layout.branch_of_each_package else 1
-    # its own branch, its drafts while they are open, and its state
-    branches = each * (1 + drafts_each)
-    first = math.ceil(each * (2 + drafts_each) / refs_per_push) + math.ceil(each / refs_per_push)
-    year = Year(count, branches, count * (branches + each), first, first / limits.pushes_a_minute / 60)
+    # The target branch, the open drafts, and the state.
+    branches = result * (1 + drafts_each)
+    first = math.ceil(result * (2 + drafts_each) / refs_per_push) + math.ceil(result / refs_per_push)
+    year = Year(count, branches, count * (branches + result), first, first / limits.pushes_a_minute / 60)
     year.drafts = fleet.variants
     waiting = [0.0] * count
     for clusters_moved in _days(fleet):
-        _one_day(year, waiting, clusters_moved, fleet, each, refs_per_push, limits)
+        _one_day(year, waiting, clusters_moved, fleet, result, refs_per_push, limits)
     year.pushes += first * count
-    year.pack_bytes = year.drafts / count * costs.draft_pack_bytes + each * fleet.packages * costs.state_pack_bytes
+    year.pack_bytes = year.drafts / count * costs.draft_pack_bytes + result * fleet.packages * costs.state_pack_bytes
     year.objects = year.drafts / count * costs.draft_objects
     return year
 
 
 def _days(fleet: Fleet) -> Iterator[list[tuple[int, int]]]:
-    """Yield what moves on each day: the first cluster that has a draft, and how many from there on."""
+    """Yield the changes of each day: the first cluster with a draft, and the number of clusters from there on."""
     for day in range(365):
-        moved = [((day * fleet.changes_a_day + one) * fleet.region % fleet.clusters, fleet.region)
-                 for one in range(fleet.changes_a_day)]  # fmt: skip
+        moved = [((day * fleet.changes_a_day + item) * fleet.region % fleet.clusters, fleet.region)
+                 for item in range(fleet.changes_a_day)]  # fmt: skip
         if day % 7 == 0:
             moved += [(0, fleet.clusters)] * fleet.releases_a_week
         yield moved
 
 
 def _one_day(
-    year: Year, waiting: list[float], moved: list[tuple[int, int]], fleet: Fleet, each: int, most: int, limits: Limits
+    year: Year, waiting: list[float], moved: list[tuple[int, int]], fleet: Fleet, number: int, most: int, limits: Limits
 ) -> None:
-    """Push what one day brings; `waiting` are the minutes of pushes that each repository has before it."""
+    """Push the changes of one day. `waiting` contains the minutes of queued pushes of each repository."""
     for index, minutes in enumerate(waiting):
         waiting[index] = max(0.0, minutes - MINUTES_OF_A_DAY)
     for first, clusters in moved:
         year.drafts += min(clusters, fleet.clusters)
-        for repository in range(first // each, min(math.ceil((first + clusters) / each), len(waiting))):
-            here = min(each, clusters)
-            # a draft and its state, then the status of that day, once people have merged it the draft is deleted
+        for repository in range(first // number, min(math.ceil((first + clusters) / number), len(waiting))):
+            here = min(number, clusters)
+            # A draft with its state, then the status of that day. After the merge, the draft is deleted.
             pushes = math.ceil(2 * here / most) + math.ceil(2 * here / most)
             year.pushes += pushes
             waiting[repository] += pushes / limits.pushes_a_minute
             year.longest_hours = max(year.longest_hours, waiting[repository] / 60)
 
 
-def told(fleet: Fleet, costs: Costs, limits: Limits) -> Iterator[str]:
+def format_fleet(fleet: Fleet, costs: Costs, limits: Limits) -> Iterator[str]:
     """Yield the figures of a fleet as Markdown."""
     first = fleet.variants * costs.draft_seconds
     yield f"{fleet.clusters:,} clusters with {fleet.packages} packages each: {fleet.variants:,} variants\n"
@@ -194,10 +196,10 @@ def _hours(seconds: float) -> str:
 @click.option("--packages", default=100, show_default=True)
 @click.option("--pushes", default=6, show_default=True, help="Pushes a minute that a host takes for one repository.")
 def main(clusters: int | None, packages: int, pushes: int) -> None:
-    """Tell what a year comes to."""
+    """Print the results of a year."""
     for count in (clusters,) if clusters else (10_000, 100_000):
         fleet = Fleet(count, packages)
-        click.echo("\n".join(told(fleet, Costs(), Limits(pushes_a_minute=pushes))) + "\n")
+        click.echo("\n".join(format_fleet(fleet, Costs(), Limits(pushes_a_minute=pushes))) + "\n")
 
 
 if __name__ == "__main__":

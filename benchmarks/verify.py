@@ -1,8 +1,8 @@
-"""What explaining, verifying and asking why cost in a large fleet: `python benchmarks/verify.py [--clusters N]`.
+"""Cost of `explain`, `verify` and `why` in a large fleet: `python benchmarks/verify.py [--clusters N]`.
 
-The config is a repository; between the two offers that `why` looks at lie some hundred commits. Every command is a
-process of its own, over a cache that an earlier pass has filled. Beside them stand the program's start, which each
-contains, and a loop of ten million additions, which tells machines apart.
+The config is a repository with some hundred commits between the two published versions of `why`. Each command is a
+separate process with the cache of an earlier pass. The table also contains the start of the program, which is part of
+each command, and a loop of ten million additions, which compares machines.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ sys.path.insert(0, str(PROJECT))
 from structlog.testing import capture_logs  # noqa: E402
 
 from benchmarks.fleet_world import Sizes, build_world, change_a_region  # noqa: E402
-from reconciler.bootstrap import build_push, build_services  # noqa: E402
+from reconciler.bootstrap import build_push_publisher, build_services  # noqa: E402
 from reconciler.reconcile.reconcile_pass import run_pass  # noqa: E402
 from reconciler.settings import Settings  # noqa: E402
 
@@ -47,7 +47,7 @@ COMMANDS = {
 
 
 def main() -> None:
-    """Build the world, run the commands, print what they cost."""
+    """Build the fleet, run the commands, and print their costs."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--clusters", type=int, default=1_000)
     clusters = parser.parse_args().clusters
@@ -60,9 +60,9 @@ def main() -> None:
         print(f"ten million additions: {time.perf_counter() - began:.2f} s")
         for name, arguments in COMMANDS.items():
             began, before = time.perf_counter(), _cpu_seconds()
-            done = _run(folder, *arguments)
+            result = _run(folder, *arguments)
             seconds, cpu = time.perf_counter() - began, _cpu_seconds() - before
-            print(f"{name}: {seconds:.1f} s, {cpu:.1f} s of CPU, ends with {done.splitlines()[-1].strip()!r}")
+            print(f"{name}: {seconds:.1f} s, {cpu:.1f} s of CPU, ends with {result.splitlines()[-1].strip()!r}")
 
 
 def _cpu_seconds() -> float:
@@ -102,7 +102,7 @@ def _git(folder: Path, *arguments: str) -> None:
 
 
 def _publish(folder: Path) -> None:
-    """Run a pass, take every draft as it is, and let another pass see that."""
+    """Run a pass, publish every draft, and run another pass."""
     _pass(folder)
     fleet = folder / "fleet-0.git"
     listed = ["git", "for-each-ref", "--format=%(refname) %(objectname)", "refs/heads/drafts"]
@@ -118,7 +118,7 @@ def _pass(folder: Path) -> None:
     })  # fmt: skip
     parts = build_services(settings, f"file://{folder / 'config'}")
     with parts.remotes as remotes, capture_logs():
-        run_pass(parts.source, remotes, parts.tools, build_push(settings))
+        run_pass(parts.source, remotes, parts.pass_services, build_push_publisher(settings))
 
 
 def _run(folder: Path, *arguments: str) -> str:

@@ -27,12 +27,12 @@ LAST_LINE = "Commands to try next"
 def demo_output() -> str:
     """Return the output of the demo, with `./demo` in place of the temporary folder."""
     with tempfile.TemporaryDirectory() as folder:
-        done = subprocess.run(
+        process = subprocess.run(
             [sys.executable, "-m", "reconciler", "demo", "demo"],
             cwd=folder, env={"PYTHONPATH": str(PROJECT), "HOME": folder, "PATH": "/usr/bin:/bin:/usr/local/bin"},
             text=True, capture_output=True, check=True,
         )  # fmt: skip
-        return done.stdout.replace(str(Path(folder).resolve()), ".").partition(LAST_LINE)[0].rstrip()
+        return process.stdout.replace(str(Path(folder).resolve()), ".").partition(LAST_LINE)[0].rstrip()
 
 
 def main() -> None:

@@ -62,7 +62,11 @@ def _command_parts(command: click.Command, context: click.Context) -> Iterator[s
     yield f"## {context.command_path}"
     yield _help_text(command)
     yield f"```text\n{usage}\n```"
-    records = [record for one in command.get_params(context) if (record := one.get_help_record(context)) and record[1]]
+    records = [
+        record
+        for parameter in command.get_params(context)
+        if (record := parameter.get_help_record(context)) and record[1]
+    ]
     rows = [f"| `{_cell(names)}` | {_cell(text)} |" for names, text in records]
     yield "\n".join(["| option | meaning |", "|---|---|", *rows])
 
@@ -115,7 +119,7 @@ def _type_of(schema: Mapping[str, Any], path: list[str]) -> str:
         node = (schema["$defs"][reference] if reference else node).get("properties", {}).get(name, {})
     if "enum" in node:
         return ", ".join(f"`{value}`" for value in node["enum"])
-    options = [one.get("type", "object") for one in node.get("anyOf", ()) if one.get("type") != "null"]
+    options = [item.get("type", "object") for item in node.get("anyOf", ()) if item.get("type") != "null"]
     return " or ".join(options) or str(node.get("type", "object"))
 
 

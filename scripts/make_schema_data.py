@@ -114,9 +114,9 @@ def _field_type(schema: Mapping[str, Any], definitions: Definitions) -> str:
     return _short(target) if definitions.get(target, {}).get("properties") else ""
 
 
-def _merged_type(known: str | None, found: str) -> str:
+def _merged_type(known: str | None, content: str) -> str:
     # A field with different types in two releases may contain anything.
-    return found if known in (None, found) else ""
+    return content if known in (None, content) else ""
 
 
 def _field_text(fields: Mapping[str, str]) -> str:
@@ -183,24 +183,24 @@ def _stability(version: str) -> tuple[bool, int, str, int]:
 
 def _mergeable(definitions: Definitions) -> dict[str, dict[str, Any]]:
     """Return per definition the fields that are, or lead to, lists that are merged by element."""
-    found: dict[str, dict[str, Any]] = {}
+    mapping: dict[str, dict[str, Any]] = {}
     before = -1
-    while before != (before := sum(map(len, found.values()))):
+    while before != (before := sum(map(len, mapping.values()))):
         for name, schema in definitions.items():
             fields = {
                 field: shape
                 for field, property_ in schema.get("properties", {}).items()
-                if (shape := _shape(property_, definitions, found))
+                if (shape := _shape(property_, definitions, mapping))
             }
-            found |= {_short(name): fields} if fields else {}
-    return found
+            mapping |= {_short(name): fields} if fields else {}
+    return mapping
 
 
-def _shape(schema: Mapping[str, Any], definitions: Definitions, found: Mapping[str, Any]) -> Any:
+def _shape(schema: Mapping[str, Any], definitions: Definitions, mapping: Mapping[str, Any]) -> Any:
     """Return the name of a mapping's definition or what is known of an associative list; None: nothing below."""
     name = _short(_target(schema))
     if name:
-        return name if name in found else None
+        return name if name in mapping else None
     # "merge,retainKeys" is a merge, too
     if "merge" not in schema.get("x-kubernetes-patch-strategy", "").split(","):
         return None
@@ -211,15 +211,17 @@ def _shape(schema: Mapping[str, Any], definitions: Definitions, found: Mapping[s
     defaults = {key: value for key in keys if (value := _default(key, items))}
     element = _short(_target(schema["items"]))
     return (
-        {"keys": keys} | ({"defaults": defaults} if defaults else {}) | ({"items": element} if element in found else {})
+        {"keys": keys}
+        | ({"defaults": defaults} if defaults else {})
+        | ({"items": element} if element in mapping else {})
     )
 
 
 def _default(key: str, items: Mapping[str, Any]) -> str | None:
     """Return the default of a key field; these schemas leave `default` out and tell it in their descriptions."""
     schema = items.get("properties", {}).get(key, {})
-    told = _DEFAULT.search(schema.get("description", ""))
-    value: str | None = schema.get("default") or (told[1] if told else None)
+    match = _DEFAULT.search(schema.get("description", ""))
+    value: str | None = schema.get("default") or (match[1] if match else None)
     return None if key in items.get("required", ()) else value
 
 

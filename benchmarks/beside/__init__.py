@@ -1,1 +1,1 @@
-"""What a fleet costs here, beside scripts around public tools that one would pick instead."""
+"""Comparison of the costs of a fleet with scripts around public tools."""

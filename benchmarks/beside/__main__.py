@@ -1,10 +1,10 @@
 """The same packages on the same clusters: the service, and scripts around kustomize and kpt, in one run.
 
     python -m benchmarks beside                          20 clusters with ten packages each; about eight minutes
-    python -m benchmarks beside --clusters 50 --runs 3   a larger one, medians of three
+    python -m benchmarks beside --clusters 50 --runs 3   a larger fleet, medians of three runs
     python -m benchmarks beside --kustomize PATH --kpt PATH --set-labels PATH
 
-Each does it twice: everything for the first time, and again when the object of one region in ten has changed.
+Each program runs twice: a first run, and a run after a change of the object of one region in ten.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from benchmarks.beside.fleet import Cost, Place, Script, cost_of, costs_of  # no
 from benchmarks.beside.kpt import Kpt  # noqa: E402
 from benchmarks.beside.kustomize import Kustomize  # noqa: E402
 from benchmarks.beside.outputs import Outputs, outputs_of  # noqa: E402
-from benchmarks.passes import in_a_process, service  # noqa: E402
+from benchmarks.passes import build_service, run_script  # noqa: E402
 from benchmarks.processes import cpu_seconds  # noqa: E402
 from benchmarks.scale.world import PACKAGES_FOLDER, Sizes, build_world, change_objects  # noqa: E402
 from reconciler import __version__  # noqa: E402
@@ -59,7 +59,7 @@ Both scripts: everything in each run, whatever has changed; no status, nothing f
 
 @dataclass(frozen=True)
 class Row:
-    """One contender: how many processes at once, and what both runs cost, and before them to be there."""
+    """One program: its number of processes, the costs of start and both runs."""
 
     tool: str
     version: str
@@ -78,17 +78,17 @@ class Row:
 @click.option("--inside", type=click.Path(path_type=Path), hidden=True)
 @click.option("--workers", default=1, hidden=True)
 def main(clusters: int, runs: int, inside: Path | None, workers: int, **tools: str) -> None:
-    """Let all that are there do the same, check what they did, and tell what it cost."""
+    """Run all available programs on the same fleet, compare their results, and print the costs."""
     if inside:
-        click.echo(json.dumps([asdict(one) for one in _serve(inside, workers)]))
+        click.echo(json.dumps([asdict(cost) for cost in _serve(inside, workers)]))
         return
     if not PACKAGES_FOLDER.is_dir():
         raise SystemExit(f"the packages are read from {PACKAGES_FOLDER}, which is not there")
-    # a tenth of the clusters, or nearly, share the object that changes
+    # About a tenth of the clusters share the object that changes.
     sizes = Sizes(clusters, max(1, clusters // 10))
     scripts = dict(_scripts({name.replace("_", "-"): shutil.which(path) for name, path in tools.items()}))
     measured = [[*_run(sizes, scripts)] for _ in range(runs)]
-    rows = [_middle(one) for one in zip(*measured, strict=True)]
+    rows = [_middle(item) for item in zip(*measured, strict=True)]
     click.echo(
         f"\n{clusters} clusters with ten packages each, medians of {runs}; then an object of {sizes.region} changes\n"
     )
@@ -97,7 +97,7 @@ def main(clusters: int, runs: int, inside: Path | None, workers: int, **tools: s
 
 
 def _scripts(tools: dict[str, str | None]) -> Iterator[tuple[str, tuple[str, Script]]]:
-    """Yield the scripts whose tools are there, by name with version, and say of the others how to get them."""
+    """Yield the available scripts by name with version. Print how to get the missing tools."""
     for name, path in tools.items():
         if not path:
             click.echo(f"{name} is not there, so what needs it is left out; to get it: {HOW_TO_GET[name]}")
@@ -115,17 +115,17 @@ def _version(tool: str) -> str:
 
 
 def _run(sizes: Sizes, scripts: Mapping[str, tuple[str, Script]]) -> Iterator[Row]:
-    """Let each contender do both runs in a world of its own, and tell what has come out beside what came out here."""
+    """Run both runs of each program in a separate fleet, and compare the results with the service."""
     for at_once in AT_ONCE:
         with _place(sizes) as place:
-            start, first, changed = _ours(place, at_once)
+            start, first, changed = _measure_service(place, at_once)
             ours = outputs_of(place)
-        _tell(OURS, at_once, ours, ours)
+        _print_progress(OURS, at_once, ours, ours)
         yield Row(OURS, __version__, at_once, first, changed, start)
         for name, (version, script) in scripts.items():
             with _place(sizes) as place:
                 first, changed = costs_of(script, place, at_once)
-                _tell(name, at_once, outputs_of(place), ours)
+                _print_progress(name, at_once, outputs_of(place), ours)
             yield Row(name, version, at_once, first, changed, Cost(0, 0))
 
 
@@ -137,19 +137,19 @@ def _place(sizes: Sizes) -> Iterator[Place]:
         yield place
 
 
-def _tell(name: str, at_once: int, found: Outputs, ours: Outputs) -> None:
-    click.echo(f"{name}, {at_once} at once: {found.words(ours)}")
+def _print_progress(name: str, at_once: int, outputs: Outputs, ours: Outputs) -> None:
+    click.echo(f"{name}, {at_once} at once: {outputs.describe(ours)}")
 
 
-def _ours(place: Place, workers: int) -> list[Cost]:
-    """Return what the service costs in a process of its own: to be there, a first pass, one after the change."""
-    told = in_a_process(__file__, ["--inside", str(place.world), "--workers", str(workers)])
-    return [Cost(**one) for one in told]
+def _measure_service(place: Place, workers: int) -> list[Cost]:
+    """Return the costs of the service in a separate process: start, first pass, pass after the change."""
+    result = run_script(__file__, ["--inside", str(place.world), "--workers", str(workers)])
+    return [Cost(**item) for item in result]
 
 
 def _serve(world: Path, workers: int) -> Iterator[Cost]:
     os.chdir(world)
-    passes = service("./fleet-0.git", workers)
+    passes = build_service("./fleet-0.git", workers)
     yield Cost(0, cpu_seconds())
     with capture_logs():
         yield cost_of(passes.run)
@@ -158,24 +158,24 @@ def _serve(world: Path, workers: int) -> Iterator[Cost]:
 
 
 def _middle(rows: Sequence[Row]) -> Row:
-    """Return the medians of the same contender's rows."""
+    """Return the medians of the rows of one program."""
     return replace(
         rows[0],
-        first=_median([one.first for one in rows]),
-        changed=_median([one.changed for one in rows]),
-        start=_median([one.start for one in rows]),
+        first=_median([row.first for row in rows]),
+        changed=_median([row.changed for row in rows]),
+        start=_median([row.start for row in rows]),
     )
 
 
 def _median(costs: Sequence[Cost]) -> Cost:
-    return Cost(median(one.seconds for one in costs), median(one.cpu_seconds for one in costs))
+    return Cost(median(cost.seconds for cost in costs), median(cost.cpu_seconds for cost in costs))
 
 
 def _table(title: str, sizes: Sizes, rows: Sequence[Row], name: str) -> Iterator[str]:
-    """Yield one run as a table; ratios are to the service with as many processes."""
+    """Yield one run as a table. Ratios refer to the service with the same number of processes."""
     yield f"| {title} | version | at once | seconds | to ours | CPU seconds | CPU ms a package | to ours |"
     yield f"|---|---|{'---:|' * 6}"
-    ours: dict[int, Cost] = {one.at_once: getattr(one, name) for one in rows if one.tool == OURS}
+    ours: dict[int, Cost] = {row.at_once: getattr(row, name) for row in rows if row.tool == OURS}
     for row in rows:
         cost: Cost = getattr(row, name)
         base = ours[row.at_once]

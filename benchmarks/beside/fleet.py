@@ -1,4 +1,4 @@
-"""The fleet as a script has it: clusters, their work trees, the objects of regions; and what each run of it costs."""
+"""The fleet of a script: clusters, work trees and objects of regions; measures the cost of each run."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ auto = false
 
 @dataclass(frozen=True)
 class Cost:
-    """Seconds of the clock, and of CPU in all processes."""
+    """Wall-clock seconds, and CPU seconds of all processes."""
 
     seconds: float
     cpu_seconds: float
@@ -39,27 +39,27 @@ class Cost:
 
 @dataclass(frozen=True)
 class Cluster:
-    """A cluster, and the region whose object it gets."""
+    """A cluster with the region whose object it gets."""
 
     name: str
     region: int
 
     @property
     def branch(self) -> str:
-        """The branch it is brought to, by whomever."""
+        """The branch with the rendered packages of the cluster."""
         return f"drafts/{self.name}"
 
 
 @dataclass(frozen=True)
 class Place:
-    """A folder with a world, which has the remotes, and with all that a script keeps beside it."""
+    """A folder with the fleet, its remotes, and the files of a script."""
 
     folder: Path
     sizes: Sizes
 
     @property
     def world(self) -> Path:
-        """The folder of the world: its config, its catalog and its fleet repositories."""
+        """The folder with the config, the catalog and the fleet repositories."""
         return self.folder / "world"
 
     def clusters(self) -> Iterator[Cluster]:
@@ -68,7 +68,7 @@ class Place:
             yield Cluster(f"cluster-{index:05}", index // self.sizes.region)
 
     def remote(self, cluster: Cluster) -> Path:
-        """Return the repository that a cluster's branch is in."""
+        """Return the repository with the branch of a cluster."""
         return self.world / f"fleet-{cluster.region}.git"
 
     def tree(self, cluster: Cluster) -> Path:
@@ -76,48 +76,48 @@ class Place:
         return self.folder / "trees" / cluster.name
 
     def injected(self, package: str, region: int) -> str:
-        """Return the object that a package is to have in a region, with the region's values."""
+        """Return the object of a package in a region, with the values of the region."""
         kind, _, _ = INJECTED[package]
         text = (self.world / "config" / "regions" / f"region-{region:03}.yaml").read_text()
-        (given,) = (one for one in yaml.safe_load_all(text) if one["kind"] == kind)
+        (item,) = (documents for documents in yaml.safe_load_all(text) if documents["kind"] == kind)
         annotations = {"config.kubernetes.io/local-config": "true"}
-        return yaml.safe_dump({**given, "metadata": {"name": RECEIVERS[package], "annotations": annotations}})
+        return yaml.safe_dump({**item, "metadata": {"name": RECEIVERS[package], "annotations": annotations}})
 
     def run(self, *command: str, folder: Path | None = None) -> str:
-        """Run a command with a home of its own, and return what it says."""
-        # two `kpt pkg get` that begin at once trip over each other in one cache, so that each thread has its own
+        """Run a command with a separate home folder and return its output."""
+        # Two concurrent `kpt pkg get` commands fail in a shared cache, so each thread has its own.
         cache = self.folder / "kpt" / threading.current_thread().name
         environment = {
             **os.environ, "HOME": str(self.folder), "KPT_CACHE_DIR": str(cache),
             "GIT_CONFIG_GLOBAL": str(self.folder / "gitconfig"), "GIT_CONFIG_NOSYSTEM": "1",
         }  # fmt: skip
-        done = subprocess.run(
+        process = subprocess.run(
             command, cwd=folder or self.folder, env=environment, capture_output=True, text=True, check=False
         )
-        if done.returncode:
-            raise RuntimeError(f"{' '.join(command)}: {done.stderr}")
-        return done.stdout
+        if process.returncode:
+            raise RuntimeError(f"{' '.join(command)}: {process.stderr}")
+        return process.stdout
 
     def configure_git(self) -> None:
-        """Say who commits, and that nothing is tidied up meanwhile."""
+        """Set the Git identity, and disable automatic maintenance."""
         (self.folder / "gitconfig").write_text(_GIT)
 
 
 class Script(Protocol):
-    """What a script does with its tool; Git is the same for all."""
+    """The steps of a script with its tool. The Git steps are the same for all scripts."""
 
     def prepare(self, place: Place) -> None:
-        """Write what its author has written before: bases, overlays, a catalog."""
+        """Write the files that the author of the script prepares: bases, overlays, a catalog."""
 
     def take_values(self, place: Place) -> None:
-        """Bring what is in the config of the world to where the script reads it."""
+        """Copy the values from the config of the fleet to the files of the script."""
 
     def render(self, place: Place, cluster: Cluster) -> None:
         """Write all packages of a cluster into its work tree."""
 
 
 def costs_of(script: Script, place: Place, at_once: int) -> tuple[Cost, Cost]:
-    """Return what a script costs the first time, and again after the object of one region has changed."""
+    """Return the costs of a script for the first run, and for a run after a change of one region's object."""
     place.configure_git()
     script.prepare(place)
     script.take_values(place)
@@ -128,7 +128,7 @@ def costs_of(script: Script, place: Place, at_once: int) -> tuple[Cost, Cost]:
 
 
 def cost_of(work: Callable[[], object]) -> Cost:
-    """Return what something costs, in this process and in all that are below it."""
+    """Return the cost of an action, in this process and its child processes."""
     before, began = cpu_seconds(), time.perf_counter()
     work()
     seconds = time.perf_counter() - began
@@ -137,11 +137,11 @@ def cost_of(work: Callable[[], object]) -> Cost:
 
 def _run(script: Script, place: Place, at_once: int) -> None:
     with ThreadPoolExecutor(at_once) as pool:
-        list(pool.map(lambda cluster: _bring(script, place, cluster), place.clusters()))
+        list(pool.map(lambda cluster: _publish_cluster(script, place, cluster), place.clusters()))
 
 
-def _bring(script: Script, place: Place, cluster: Cluster) -> None:
-    """Render a cluster, and commit and push what is new; its work tree is kept from run to run."""
+def _publish_cluster(script: Script, place: Place, cluster: Cluster) -> None:
+    """Render a cluster, then commit and push the changes. The work tree stays for the next run."""
     tree = place.tree(cluster)
     if not tree.exists():
         place.run("git", "init", "--quiet", f"--initial-branch={cluster.branch}", str(tree))

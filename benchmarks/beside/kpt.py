@@ -1,4 +1,4 @@
-"""A script around kpt: `kpt pkg get` of each package, values written into it, `kpt fn render` with a program."""
+"""A script around kpt: `kpt pkg get` for each package, values written into it, `kpt fn render` with an executable."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ metadata:
 class Kpt:
     """`kpt pkg get` once for each package of each cluster, and `kpt fn render` in every run.
 
-    `by_cluster` makes one package of all that a cluster has, which is rendered by one process.
+    `by_cluster` merges all packages of a cluster into one package, which one process renders.
     """
 
     tool: str
@@ -44,7 +44,7 @@ class Kpt:
     by_cluster: bool
 
     def prepare(self, place: Place) -> None:
-        """Make a catalog whose pipelines set the label by the program; their own functions are containers."""
+        """Create a catalog whose pipelines set the label by an executable. The original functions are containers."""
         catalog = _catalog(place)
         place.run("git", "clone", "--quiet", "--branch=ghost/v1", str(place.world / "catalog.git"), str(catalog))
         for file in catalog.rglob("Kptfile"):
@@ -59,14 +59,14 @@ class Kpt:
         return yaml.safe_dump({**kptfile, "pipeline": {"mutators": [labels] if root else []}}, sort_keys=False)
 
     def take_values(self, place: Place) -> None:
-        """Write the object of each region beside the script."""
+        """Write the object of each region to the folder of the script."""
         for region in range(place.sizes.regions):
             (place.folder / "values" / str(region)).mkdir(parents=True, exist_ok=True)
             for package in INJECTED:
                 _values(place, region, package).write_text(place.injected(package, region))
 
     def render(self, place: Place, cluster: Cluster) -> None:
-        """Get the packages that are not there yet, write their values, and render them."""
+        """Get the missing packages, write their values, and render them."""
         tree = place.tree(cluster)
         for package in PACKAGES:
             self._fill(place, cluster, package)

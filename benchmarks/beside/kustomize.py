@@ -68,7 +68,7 @@ class Kustomize:
                 _write(_overlay(place, cluster, package) / "kustomization.yaml", _variant(cluster, package))
 
     def take_values(self, place: Place) -> None:
-        """Write the component of each region that brings its object."""
+        """Write the component of each region, which adds its object."""
         for region in range(place.sizes.regions):
             for package in INJECTED:
                 folder = place.folder / "regions" / str(region) / package
@@ -76,7 +76,7 @@ class Kustomize:
                 _write(folder / "object.yaml", place.injected(package, region))
 
     def render(self, place: Place, cluster: Cluster) -> None:
-        """Build the overlays of a cluster, one process for each."""
+        """Build the overlays of a cluster with one process for each."""
         for package in PACKAGES:
             target = place.tree(cluster) / package / "manifest.yaml"
             target.parent.mkdir(exist_ok=True)
@@ -101,7 +101,7 @@ def _base(folder: Path, package: str) -> str:
 
 
 def _resources(folder: Path) -> Iterator[str]:
-    """Yield the files with objects that are deployed; those of kpt and for local use are nothing to kustomize."""
+    """Yield the files with deployed objects, without the files for kpt and for local use."""
     for file in sorted(folder.rglob("*.yaml")):
         if any(map(is_deployed, yaml.safe_load_all(file.read_text()))):
             yield file.relative_to(folder).as_posix()

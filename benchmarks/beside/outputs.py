@@ -1,4 +1,4 @@
-"""What has arrived on the branches of clusters, and whether it is the same whoever has brought it."""
+"""Compares the content of target branches between the programs."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ _LOCAL = "config.kubernetes.io/local-config"
 
 @dataclass
 class Outputs:
-    """The deployed objects by cluster, package and kind, and what is amiss."""
+    """The deployed objects by cluster, package and kind, and the errors."""
 
     objects: Counter[tuple[str, str, str]] = field(default_factory=Counter)
     unlabelled: int = 0
     unnamed: int = 0
     stale: int = 0
 
-    def words(self, ours: Outputs) -> str:
-        """Return what there is and what is amiss, beside the objects that are ours."""
+    def describe(self, ours: Outputs) -> str:
+        """Return a summary of the objects and errors, compared with the objects of the service."""
         missing, more = (ours.objects - self.objects).total(), (self.objects - ours.objects).total()
         packages = len({(cluster, package) for cluster, package, _ in self.objects})
         return (
@@ -41,31 +41,31 @@ class Outputs:
 
 
 def outputs_of(place: Place) -> Outputs:
-    """Read the branches of all clusters, after the object of one region has changed."""
-    found = Outputs()
+    """Read the branches of all clusters after the change of one region's object."""
+    outputs = Outputs()
     for cluster in place.clusters():
         files = dict(_files(place, cluster))
         for package in PACKAGES:
             own = {path: text for path, text in files.items() if path.startswith(f"{package}/")}
-            _count(found, cluster, package, own)
+            _count(outputs, cluster, package, own)
         value = any("edge-second" in text for path, text in files.items() if path.startswith("gke/"))
-        found.stale += value != (cluster.region == CHANGED_REGION)
-    return found
+        outputs.stale += value != (cluster.region == CHANGED_REGION)
+    return outputs
 
 
-def _count(found: Outputs, cluster: Cluster, package: str, files: Mapping[str, str]) -> None:
+def _count(outputs: Outputs, cluster: Cluster, package: str, files: Mapping[str, str]) -> None:
     for path, text in files.items():
-        for one in yaml.load_all(text, yaml.CSafeLoader) if path.endswith(".yaml") else ():
-            if is_deployed(one) and one["metadata"]["name"] != CONTEXT:
-                found.objects[cluster.name, package, one["kind"]] += 1
+        for item in yaml.load_all(text, yaml.CSafeLoader) if path.endswith(".yaml") else ():
+            if is_deployed(item) and item["metadata"]["name"] != CONTEXT:
+                outputs.objects[cluster.name, package, item["kind"]] += 1
                 key, value = LABEL
-                found.unlabelled += one["metadata"].get("labels", {}).get(key) != value
-    found.unnamed += not any(f"cluster: {cluster.name}" in text for text in files.values())
+                outputs.unlabelled += item["metadata"].get("labels", {}).get(key) != value
+    outputs.unnamed += not any(f"cluster: {cluster.name}" in text for text in files.values())
 
 
-def is_deployed(one: Any) -> bool:
-    """Tell whether a document of a package is an object for a cluster."""
-    return bool(one) and (one["metadata"].get("annotations") or {}).get(_LOCAL) != "true"
+def is_deployed(value: Any) -> bool:
+    """Return whether a document of a package is an object for a cluster."""
+    return bool(value) and (value["metadata"].get("annotations") or {}).get(_LOCAL) != "true"
 
 
 def _files(place: Place, cluster: Cluster) -> Iterator[tuple[str, str]]:

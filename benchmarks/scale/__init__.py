@@ -1,1 +1,1 @@
-"""What ten thousand packages cost, beside what the same bytes cost without us."""
+"""Cost of ten thousand packages, compared with the floor for the same bytes."""

@@ -1,11 +1,11 @@
-"""What ten thousand packages cost, pass by pass, beside what the same bytes cost without us.
+"""Cost of ten thousand packages by pass, compared with the floor for the same bytes.
 
     python -m benchmarks scale                        1,000 clusters with ten packages each; about ten minutes
-    python -m benchmarks scale --clusters 100         a small one
-    python -m benchmarks scale --profile first        and where a pass spends its time
+    python -m benchmarks scale --clusters 100         a small fleet
+    python -m benchmarks scale --profile first        a profile of one pass
 
-Each line has its ratio to the floors of the same run, and the limit that it is to keep, if any; so has the memory of
-the first pass of 10,000 packages.
+Each line contains the ratio to the floors of the same run, and its limit, if any. The memory of the first pass of
+10,000 packages has a limit, too.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ import click
 PROJECT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(PROJECT))
 
-from benchmarks.fleet_world import place_for  # noqa: E402
+from benchmarks.fleet_world import open_folder  # noqa: E402
 from benchmarks.processes import cpu_seconds, resident_mib  # noqa: E402
-from benchmarks.scale.floors import floors_of, no_change_fetch, reading_of_states, refs_of  # noqa: E402
+from benchmarks.scale.floors import floors_of, no_change_fetch, refs_of, time_state_reads  # noqa: E402
 from benchmarks.scale.world import (  # noqa: E402
     PACKAGES_FOLDER,
     Sizes,
     build_world,
     change_objects,
-    look_elsewhere,
+    change_unused_object,
     release,
 )
 
@@ -45,7 +45,7 @@ TIMES = 3
 
 @dataclass(frozen=True)
 class Row:
-    """One pass: what it took, what it did, its floor in seconds, how many times that it may take, and what memory."""
+    """One pass: its time and counts, its floor in seconds, the permitted ratio, and its memory."""
 
     name: str
     seconds: float
@@ -60,12 +60,12 @@ class Row:
 
     @property
     def ratio(self) -> float:
-        """How many times the floor it took."""
+        """The time as a multiple of the floor."""
         return self.seconds / self.floor
 
     @property
     def is_over(self) -> bool:
-        """Whether it took more than it may."""
+        """Whether the ratio is above its limit."""
         is_late = self.limit is not None and self.ratio > self.limit
         return is_late or (self.most_mib is not None and self.peak_mib > self.most_mib)
 
@@ -81,19 +81,19 @@ class Row:
 def main(
     clusters: int, region: int, folder: Path | None, workers: int, as_json: bool, profile: str, inside: Path | None
 ) -> None:
-    """Build the world, run the passes, and tell each beside its floors."""
+    """Build the fleet, run the passes, and print each pass with its floors."""
     if inside:
         _serve(inside, workers, profile)
         return
     if not PACKAGES_FOLDER.is_dir():
         raise SystemExit(f"the packages of this world are read from {PACKAGES_FOLDER}, which is not there")
     sizes = Sizes(clusters, region)
-    with place_for(folder) as place:
+    with open_folder(folder) as place:
         world = place / "world"
         build_world(world, sizes)
         rows = [*_rows(world, sizes, place, workers, profile)]
     if as_json:
-        click.echo(json.dumps([{**asdict(one), "ratio": one.ratio} for one in rows], indent=2))
+        click.echo(json.dumps([{**asdict(row), "ratio": row.ratio} for row in rows], indent=2))
     else:
         click.echo(_table(sizes, rows))
     if any(row.is_over for row in rows):
@@ -101,39 +101,39 @@ def main(
 
 
 def _rows(world: Path, sizes: Sizes, place: Path, workers: int, profile: str) -> Iterator[Row]:
-    """Yield the passes of one service in turn, and of a new one in the end."""
+    """Yield the passes of one service in turn, and one pass of a new service at the end."""
     empty = refs_of(world)
     with _Service(world, workers, profile) as service:
         first = service.run("first")
         drafted = refs_of(world)
         floors = floors_of(world, empty, drafted, place / "floors")
         most = MOST_MIB if sizes.variants == VARIANTS else None
-        yield replace(_row("first pass", first, floors.total, floors.words(), 4.0), most_mib=most)
+        yield replace(_row("first pass", first, floors.total, floors.describe(), 4.0), most_mib=most)
         yield _middle(_idle(world, service) for _ in range(TIMES))
         yield _middle(_elsewhere(world, service, number) for number in range(TIMES))
 
-        def changed(told: str, name: str, limit: float) -> Row:
+        def changed(text: str, name: str, limit: float) -> Row:
             before = refs_of(world)
-            one = service.run(name)
+            output = service.run(name)
             floors = floors_of(world, before, refs_of(world), place / "floors")
-            return _row(told, one, floors.total, floors.words(), limit)
+            return _row(text, output, floors.total, floors.describe(), limit)
 
-        def objects(told: str, regions: int) -> Iterator[Row]:
+        def objects(content: str, regions: int) -> Iterator[Row]:
             for number in range(TIMES):
                 change_objects(world, f"{regions}-{number}", regions)
-                yield changed(told, "objects", 3.0)
+                yield changed(content, "objects", 3.0)
 
         yield _middle(objects(f"one injected object, of {sizes.region} packages", 1))
         if sizes.regions_of_one_percent > 1:
             yield _middle(objects("injected objects of 1 %", sizes.regions_of_one_percent))
         release(world)
         yield changed("a new version of one package of ten", "new version", 4.0)
-    # the second reads what nobody has kept, and compares all of it: what that takes has no limit but should be known
+    # The second pass reads and compares all data without a cache. It has no limit, but its cost should be known.
     for name, forgets, limit in (("restart", False, 3.0), ("restart, with an empty cache of passes", True, None)):
-        state = reading_of_states(world) + no_change_fetch(world)
+        state = time_state_reads(world) + no_change_fetch(world)
         with _Service(world, workers, profile, forgets=forgets) as service:
-            told = service.run(name)
-        yield _row(name, told, state, f"states and fetch {state:.2f} s", limit)
+            result = service.run(name)
+        yield _row(name, result, state, f"states and fetch {state:.2f} s", limit)
 
 
 def _idle(world: Path, service: _Service) -> Row:
@@ -142,26 +142,33 @@ def _idle(world: Path, service: _Service) -> Row:
 
 
 def _elsewhere(world: Path, service: _Service, number: int) -> Row:
-    look_elsewhere(world, number)
+    change_unused_object(world, number)
     fetch = no_change_fetch(world)
     return _row("a change that nobody reads", service.run("elsewhere"), fetch, f"fetch {fetch:.2f} s", 3.0)
 
 
 def _middle(rows: Iterable[Row]) -> Row:
-    """Return the row whose ratio is the median."""
-    found = sorted(rows, key=lambda one: one.ratio)
-    return found[len(found) // 2]
+    """Return the row with the median ratio."""
+    actual_rows = sorted(rows, key=lambda row: row.ratio)
+    return actual_rows[len(actual_rows) // 2]
 
 
-def _row(name: str, told: dict[str, float], floor: float, floors: str, limit: float | None) -> Row:
+def _row(name: str, mapping: dict[str, float], floor: float, floors: str, limit: float | None) -> Row:
     return Row(
-        name, told["seconds"], told["cpu_seconds"], told["peak_mib"], int(told["renders"]), int(told["drafts"]),
-        floor, floors, limit,
-    )  # fmt: skip
+        name,
+        mapping["seconds"],
+        mapping["cpu_seconds"],
+        mapping["peak_mib"],
+        int(mapping["renders"]),
+        int(mapping["drafts"]),
+        floor,
+        floors,
+        limit,
+    )
 
 
 class _Service:
-    """A service in a process of its own; its memory, and that of all it has started, is watched meanwhile."""
+    """A service in a separate process. The memory of the process and its descendants is measured during each pass."""
 
     def __init__(self, world: Path, workers: int, profile: str, *, forgets: bool = False) -> None:
         options = ["--inside", str(world), "--workers", str(workers), "--profile", profile]
@@ -182,14 +189,14 @@ class _Service:
         self._process.wait()
 
     def run(self, name: str) -> dict[str, float]:
-        """Run a pass, and return what it took."""
+        """Run a pass and return its figures."""
         assert self._process.stdin
         assert self._process.stdout
         self._peak = 0.0
         self._process.stdin.write(f"{name}\n")
         self._process.stdin.flush()
-        told: dict[str, float] = json.loads(self._process.stdout.readline())
-        return {**told, "peak_mib": round(self._peak)}
+        data: dict[str, float] = json.loads(self._process.stdout.readline())
+        return {**data, "peak_mib": round(self._peak)}
 
     def _watch(self) -> None:
         while self._process.poll() is None:
@@ -198,10 +205,10 @@ class _Service:
 
 
 def _serve(world: Path, workers: int, profile: str) -> None:
-    """Run a pass for each line of the standard input, and answer with what it took."""
+    """Run a pass for each line of stdin, and answer with its figures."""
     from structlog.testing import capture_logs
 
-    from benchmarks.passes import run_profiled, service
+    from benchmarks.passes import build_service, run_profiled
     from reconciler.bootstrap import build_pass_cache
     from reconciler.reconcile.pass_cache import FilePassStore
     from reconciler.settings import Settings
@@ -213,31 +220,31 @@ def _serve(world: Path, workers: int, profile: str) -> None:
         return memory
 
     os.chdir(world)
-    passes = service("./fleet-0.git", workers, last_pass)
+    passes = build_service("./fleet-0.git", workers, last_pass)
     for line in sys.stdin:
         before, began = cpu_seconds(), time.perf_counter()
         with capture_logs():
             run_profiled(passes.run) if line.strip() == profile else passes.run()
         seconds, cpu = time.perf_counter() - began, cpu_seconds() - before
         counts = {} if passes.summary.is_skipped else passes.summary.counts
-        told = {
+        mapping = {
             "seconds": round(seconds, 3), "cpu_seconds": round(cpu, 2),
             "renders": counts.get("renders", 0), "drafts": counts.get("drafted", 0),
         }  # fmt: skip
-        print(json.dumps(told), flush=True)
+        print(json.dumps(mapping), flush=True)
 
 
 def _table(sizes: Sizes, rows: list[Row]) -> str:
     lines = [f"{sizes.clusters} clusters with ten packages each, {sizes.regions} fleet repositories\n"]
     lines += ["| pass | seconds | CPU seconds | peak MiB | limit | renders | drafts | floor | ratio | limit | |"]
     lines += ["|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---|"]
-    for one in rows:
+    for row in rows:
         figures = (
-            f"{one.seconds:.2f}", f"{one.cpu_seconds:.1f}", f"{one.peak_mib:.0f}", _bound(one.most_mib), one.renders,
-            one.drafts, f"{one.floor:.2f}", f"{one.ratio:.2f}", _bound(one.limit), "over" if one.is_over else "",
+            f"{row.seconds:.2f}", f"{row.cpu_seconds:.1f}", f"{row.peak_mib:.0f}", _bound(row.most_mib), row.renders,
+            row.drafts, f"{row.floor:.2f}", f"{row.ratio:.2f}", _bound(row.limit), "over" if row.is_over else "",
         )  # fmt: skip
-        lines += [f"| {one.name} | {' | '.join(map(str, figures))} |"]
-    return "\n".join([*lines, "", *(f"{one.name}: {one.floors}" for one in rows)])
+        lines += [f"| {row.name} | {' | '.join(map(str, figures))} |"]
+    return "\n".join([*lines, "", *(f"{item.name}: {item.floors}" for item in rows)])
 
 
 def _bound(most: float | None) -> str:

@@ -1,4 +1,4 @@
-"""Floors: what the same bytes cost without us, each measured with git and libyaml alone."""
+"""Floors: the cost of the same bytes with Git and libyaml alone."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _AT_ONCE = 8
 
 @dataclass(frozen=True)
 class Floors:
-    """Seconds of the clock: reading the bytes, parsing them, writing the result, pushing it, fetching nothing."""
+    """Wall-clock seconds to read the bytes, parse them, write the result, push it, and fetch without changes."""
 
     read: float
     parse: float
@@ -32,26 +32,26 @@ class Floors:
 
     @property
     def total(self) -> float:
-        """All of it, one after the other."""
+        """The sum of all steps."""
         return self.read + self.parse + self.write + self.push + self.fetch
 
-    def words(self) -> str:
-        """Return it as a line."""
+    def describe(self) -> str:
+        """Return the steps as one line."""
         parts = {"read": self.read, "parse": self.parse, "write": self.write, "push": self.push, "fetch": self.fetch}
         return " + ".join(f"{name} {seconds:.2f}" for name, seconds in parts.items()) + f" = {self.total:.2f} s"
 
 
 def refs_of(world: Path) -> dict[str, dict[str, str]]:
-    """Return the refs of all fleet repositories of a world, and of its catalog."""
+    """Return the refs of all fleet repositories and of the catalog."""
     repositories = sorted([*world.glob("fleet-*.git"), world / "catalog.git"])
-    return {one.name: dict(_refs(one)) for one in repositories}
+    return {path.name: dict(_refs(path)) for path in repositories}
 
 
 def floors_of(world: Path, before: Refs, after: Refs, place: Path) -> Floors:
-    """Return what it costs to go from some refs to others, in every repository that has moved, and to fetch from all.
+    """Return the cost of a change from some refs to others in every changed repository, and of a fetch from all.
 
-    Read and parsed is each content once that the move has brought, of packages and of what they are made from; what is
-    written and pushed is the very same objects and refs.
+    Each new content of packages and their upstreams is read and parsed once. The written and pushed objects and refs
+    are identical to those of the pass.
     """
     place.mkdir()
     moved = [name for name in after if before.get(name) != after[name]]
@@ -68,19 +68,21 @@ def floors_of(world: Path, before: Refs, after: Refs, place: Path) -> Floors:
 
 
 def no_change_fetch(world: Path) -> float:
-    """Return how long fetching takes from all remotes of a pass, as many at once as it does, when none has moved."""
+    """Return the duration of fetches from all unchanged remotes, with the concurrency of a pass."""
     remotes = sorted([*world.glob("fleet-*.git"), world / "catalog.git"])
-    mirrors = [next((world / "cache").glob(f"*-{one.stem}-????????????????.git")) for one in remotes]
+    mirrors = [next((world / "cache").glob(f"*-{path.stem}-????????????????.git")) for path in remotes]
     with ThreadPoolExecutor(_AT_ONCE) as pool:
         seconds, _ = _timed(lambda: [*pool.map(_fetch, mirrors, remotes)])
     return seconds
 
 
-def reading_of_states(world: Path) -> float:
-    """Return how long reading all states takes, by one process a repository; which objects they are is known."""
+def time_state_reads(world: Path) -> float:
+    """Return the duration of reading all states with one process per repository. The object ids are given."""
     listed = {
         repository: [
-            blob for files in _listed(repository, _states(repository).values()).values() for blob in files.values()
+            blob
+            for files in _list_state_files(repository, _states(repository).values()).values()
+            for blob in files.values()
         ]
         for repository in sorted(world.glob("fleet-*.git"))
     }
@@ -115,8 +117,8 @@ def _refs(repository: Path) -> Iterator[tuple[str, str]]:
 
 
 def _contents(world: Path, moved: Iterable[str], before: Refs, after: Refs) -> Iterator[bytes]:
-    """Yield each content once that drafts have brought, of the catalog what there is."""
-    seen: set[str] = set()
+    """Yield each new content of drafts once, and the content of the catalog."""
+    result: set[str] = set()
     for name in ("catalog.git", *moved):
         names = "".join(
             f"{commit}\n^{before.get(name, {}).get(ref)}\n" if before.get(name, {}).get(ref) else f"{commit}\n"
@@ -126,31 +128,33 @@ def _contents(world: Path, moved: Iterable[str], before: Refs, after: Refs) -> I
         )
         listed = _git(world / name, "rev-list", "--objects", "--stdin", stdin=names.encode()).decode().splitlines()
         paths = (line.partition(" ") for line in listed)
-        wanted = {one for one, _, path in paths if path.endswith((".yaml", "Kptfile")) and ".reconciler/" not in path}
-        yield from _blobs(world / name, sorted(wanted - seen))
-        seen |= wanted
+        expected = {
+            item for item, _, path in paths if path.endswith((".yaml", "Kptfile")) and ".reconciler/" not in path
+        }
+        yield from _blobs(world / name, sorted(expected - result))
+        result |= expected
 
 
-def _asked(before: Mapping[str, str], after: Mapping[str, str], whole: bool) -> Iterator[str]:
-    """Yield what `rev-list` is asked for: what drafts have brought since, or all that there is."""
+def _rev_list_arguments(before: Mapping[str, str], after: Mapping[str, str], whole: bool) -> Iterator[str]:
+    """Yield the arguments of `rev-list`: the new commits of drafts, or all."""
     for ref, commit in after.items():
         if whole or (ref.startswith("refs/heads/drafts/") and before.get(ref) != commit):
             yield f"{commit}\n"
             yield from [f"^{before[ref]}\n"] if ref in before and not whole else []
 
 
-def _listed(repository: Path, states: Iterable[str]) -> dict[str, dict[str, str]]:
-    """Return the files of states by commit and path; the trees that they keep alive are not theirs."""
-    found: dict[str, dict[str, str]] = {}
+def _list_state_files(repository: Path, states: Iterable[str]) -> dict[str, dict[str, str]]:
+    """Return the files of states by commit and path, without the trees that states keep alive."""
+    mapping: dict[str, dict[str, str]] = {}
     for commit in states:
         lines = _git(repository, "ls-tree", "-r", commit, "--", "destination.json", "packages", "texts").decode()
         rows = (line.split(None, 3) for line in lines.splitlines())
-        found[commit] = {path: blob for _, _, blob, path in rows}
-    return found
+        mapping[commit] = {path: blob for _, _, blob, path in rows}
+    return mapping
 
 
 def _blobs(repository: Path, ids: Sequence[str]) -> Iterator[bytes]:
-    answer = _git(repository, "cat-file", "--batch", stdin="".join(f"{one}\n" for one in ids).encode())
+    answer = _git(repository, "cat-file", "--batch", stdin="".join(f"{item}\n" for item in ids).encode())
     at = 0
     while at < len(answer):
         end = answer.index(b"\n", at)
@@ -168,7 +172,7 @@ def _parse(contents: object) -> None:
 
 
 def _stream(repository: Path, before: Mapping[str, str], after: Mapping[str, str]) -> bytes:
-    """Return the stream that brings what is new: branches as git itself writes them, states without kept trees."""
+    """Return the fast-import stream of the changes: branches as Git writes them, states without kept trees."""
     old = "".join(f"^{commit}\n" for name, commit in before.items() if not name.startswith(_STATES))
     moved = {name: commit for name, commit in after.items() if before.get(name) != commit}
     new = "".join(f"{name}\n" for name in moved if not name.startswith(_STATES))
@@ -181,8 +185,8 @@ def _stream(repository: Path, before: Mapping[str, str], after: Mapping[str, str
         stdin=(new + old).encode(),
     )
     states = {name: commit for name, commit in moved.items() if name.startswith(_STATES)}
-    files = _listed(repository, states.values())
-    blobs = sorted({blob for one in files.values() for blob in one.values()})
+    files = _list_state_files(repository, states.values())
+    blobs = sorted({blob for file in files.values() for blob in file.values()})
     contents = dict(zip(blobs, _blobs(repository, blobs), strict=True))
     return branches + b"".join(_state(name, {path: contents[blob] for path, blob in files[commit].items()})
                                for name, commit in states.items())  # fmt: skip
@@ -195,7 +199,7 @@ def _state(name: str, files: Mapping[str, bytes]) -> bytes:
 
 
 def _prepare(repository: Path, place: Path, before: Mapping[str, str]) -> None:
-    """Make a remote as it was, and a mirror of it that knows it."""
+    """Create a remote in its earlier state, and an up-to-date mirror of it."""
     remote = place.with_suffix(".remote")
     for folder in (remote, place):
         folder.mkdir()

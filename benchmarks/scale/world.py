@@ -1,8 +1,8 @@
-"""The world of the scale benchmark: ten real packages on every cluster, a little different on each.
+"""The fleet of the scale benchmark: ten real packages on every cluster, with small differences per cluster.
 
-Each of ten sets puts one package on all clusters, tells it the cluster's name in its context, and labels its resources;
-two of the packages want an object injected, and each region has one of them for both. Regions have a hundred clusters,
-so that one object of a region reaches one package in a hundred; fleet repositories have a region each.
+Each of ten sets creates one package on all clusters, sets the name of the cluster in its context, and labels its
+resources. Two packages have an injection point, and each region has one object for both. A region has a hundred
+clusters and one fleet repository, so that one object of a region affects one package in a hundred.
 """
 
 from __future__ import annotations
@@ -41,29 +41,29 @@ SECONDS = 1_767_225_600
 
 @dataclass(frozen=True)
 class Sizes:
-    """How many clusters, and how many of them share a region and its fleet repository."""
+    """The number of clusters, and the number of clusters per region. Each region has one fleet repository."""
 
     clusters: int = 1_000
     region: int = 100
 
     @property
     def regions(self) -> int:
-        """The number of regions, which have a fleet repository each."""
+        """The number of regions."""
         return -(-self.clusters // self.region)
 
     @property
     def variants(self) -> int:
-        """The number of packages on clusters."""
+        """The number of packages on all clusters."""
         return self.clusters * len(PACKAGES)
 
     @property
     def regions_of_one_percent(self) -> int:
-        """The regions whose objects reach one package in a hundred: each reaches one of every cluster that it has."""
+        """The regions whose objects affect one package in a hundred: one package of each of their clusters."""
         return max(1, self.variants // 100 // self.region)
 
 
 def build_world(folder: Path, sizes: Sizes, packages: Path = PACKAGES_FOLDER) -> None:
-    """Build the world in a new folder: `config/`, `catalog.git`, and `fleet-0.git` and so on."""
+    """Build the fleet in a new folder: `config/`, `catalog.git`, and `fleet-0.git` and so on."""
     config = folder / "config"
     (config / "regions").mkdir(parents=True)
     _build_catalog(folder, packages)
@@ -77,18 +77,18 @@ def build_world(folder: Path, sizes: Sizes, packages: Path = PACKAGES_FOLDER) ->
 
 
 def change_objects(folder: Path, word: str, regions: int = 1) -> None:
-    """Change the object that one package has injected on the clusters of a region, in so many regions."""
+    """Change the injected object of one package on the clusters of this number of regions."""
     for region in range(CHANGED_REGION, CHANGED_REGION + regions):
         (folder / "config" / "regions" / f"region-{region:03}.yaml").write_text(_region(region, word))
 
 
 def release(folder: Path) -> None:
-    """Give all clusters the second version of one package."""
+    """Release a new version of one package for all clusters."""
     _set_file(folder, RELEASED).write_text(_set(RELEASED, "v2"))
 
 
-def look_elsewhere(folder: Path, number: int) -> None:
-    """Change something that no package looks at."""
+def change_unused_object(folder: Path, number: int) -> None:
+    """Change an object that no package uses."""
     (folder / "config" / "note.yaml").write_text(_object("ConfigMap", "v1", "note", {"number": str(number)}))
 
 
@@ -104,11 +104,11 @@ def _build_catalog(folder: Path, packages: Path) -> None:
     assert len(changed) == 1, f"the package {RELEASED} has no deployment any more"
     second = PutFile(changed[0].path, changed[0].data.replace(b"replicas: 1", b"replicas: 2"))
     assert second != changed[0], f"the deployment of {RELEASED} has no replica any more"
-    one, other = mirror.write_commits(
+    commit_id, other = mirror.write_commits(
         [NewCommit((), tuple(first), "first release", SECONDS), NewCommit((0,), (second,), "second release", SECONDS)]
     )
     updates = [RefUpdate("refs/heads/main", other, None), RefUpdate(f"refs/tags/{RELEASED}/v2", other, None)]
-    updates += [RefUpdate(f"refs/tags/{name}/v1", one, None) for name in PACKAGES]
+    updates += [RefUpdate(f"refs/tags/{name}/v1", commit_id, None) for name in PACKAGES]
     assert mirror.push([PushUnit("catalog", tuple(updates))]).is_complete
 
 
