@@ -18,8 +18,6 @@ from reconciler.controllers.components.codes import CODES
 
 ROWS = range(1, 57)
 _IN_AN_ID = re.compile(r"(?:^|-)row-(\d+)\b")
-_IN_AN_ID_OF_TEXT = re.compile(r"^(\d+)-")
-_IN_A_NAME = re.compile(r"^test_(\d+)_")
 _IN_A_DOCSTRING = re.compile(r"^Row (\d+)\b")
 
 
@@ -43,13 +41,11 @@ def ids(module: ast.Module) -> Iterator[str]:
 def claimed() -> frozenset[int]:
     """Return the numbers of the edge cases that tests claim."""
     matches: list[re.Match[str] | None] = []
-    for path, module in modules():
-        of_text = path.parts[-2:] == ("text", "test_edge_cases.py")
-        matches += ((_IN_AN_ID_OF_TEXT if of_text else _IN_AN_ID).search(text) for text in ids(module))
+    for _, module in modules():
+        matches += (_IN_AN_ID.search(text) for text in ids(module))
         for node in ast.walk(module):
             if isinstance(node, ast.FunctionDef) and node.name.startswith("test_"):
                 matches.append(_IN_A_DOCSTRING.match(ast.get_docstring(node) or ""))
-                matches.append(_IN_A_NAME.match(node.name) if of_text else None)
     return frozenset(int(match[1]) for match in matches if match)
 
 

@@ -8,7 +8,7 @@ from reconciler.controllers.clusters.inventory import read_inventory
 from reconciler.controllers.components.inputs import ComponentControllerInputs
 from reconciler.controllers.components.lint import lint_components
 from reconciler.controllers.repositories import read_repositories
-from tests.unit.controllers.components.composition_world import (
+from tests.unit.controllers.components.component_builders import (
     Branches,
     catalog_of,
     component_type,

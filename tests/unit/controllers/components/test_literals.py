@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reconciler.controllers.components.templates import escape_template, format_cel_literal
-from tests.unit.controllers.components.templates.text_world import VALUES, rendered
+from tests.unit.controllers.components.templates.template_helpers import VALUES, render_patch_template
 
 JSON = st.recursive(
     st.none()
@@ -23,12 +23,12 @@ JSON = st.recursive(
 
 @given(JSON)
 def test_any_value_has_a_template(value: Any) -> None:
-    assert rendered(escape_template(value)) == value
+    assert render_patch_template(escape_template(value)) == value
 
 
 @given(JSON)
 def test_any_value_is_written_as_cel(value: Any) -> None:
-    result = rendered(f"${{{format_cel_literal(value)}}}")
+    result = render_patch_template(f"${{{format_cel_literal(value)}}}")
 
     assert (result, type(result)) == (value, type(value))
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from reconciler.krm.json_pointer import parse_pointer, resolve_pointer
-from tests.unit.controllers.components.composition_world import (
+from tests.unit.controllers.components.component_builders import (
     addon,
     allowed,
     binding,

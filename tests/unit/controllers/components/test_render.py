@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.unit.controllers.components.composition_world import (
+from tests.unit.controllers.components.component_builders import (
     FALSE,
     SIZED,
     TRUE,

@@ -15,7 +15,7 @@ from reconciler.controllers.components.model import to_camel_case
 from reconciler.controllers.results import ControllerResult
 from reconciler.krm.json_pointer import parse_pointer, resolve_pointer
 from reconciler.krm.yaml import emit, parse_yaml
-from tests.unit.controllers.components.composition_world import (
+from tests.unit.controllers.components.component_builders import (
     build,
     bytes_of,
     cluster,

@@ -1,4 +1,4 @@
-"""Baking addons in: the definition comes to the same, or a sentence says what is in the way (openchoreo 13.3)."""
+"""Tests of flattening: the flattened definition renders the same objects, or a finding names the reason."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 
 from reconciler.controllers.components.flatten.definition import flatten_component_type
 from reconciler.krm.yaml import emit
-from tests.unit.controllers.components.bake_world import BAKED, LIMITS, World
+from tests.unit.controllers.components.flatten_helpers import BAKED, LIMITS, World
 
 POD = "/spec/template/spec"
 DEFINITION: dict[str, Any] = {
@@ -58,19 +58,19 @@ MAP: dict[str, Any] = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"na
 
 
 def patch(path: str, value: Any = None, *, op: str = "add", target: Any = None, **more: Any) -> dict[str, Any]:
-    """Return a patch of one operation, of Deployments if nothing else is said."""
+    """Return a patch of one operation. The default target is Deployments."""
     operation: dict[str, Any] = {"op": op, "path": path} | ({} if op == "remove" else {"value": value})
     return {"target": target or {"resourceType": "Deployment"}, "patch": operation, **more}
 
 
-def gauge(*patches: dict[str, Any], **more: Any) -> dict[str, Any]:
-    """Return an addon; `fields` and `env` are what can be set of it."""
+def build_addon(*patches: dict[str, Any], **more: Any) -> dict[str, Any]:
+    """Return an addon spec with patches. `fields` are its parameters and `env` are its environment overrides."""
     schema = {"parameters": more.pop("fields", {}), "envOverrides": more.pop("env", {}), "types": more.pop("types", {})}
     return {"schema": schema, "patches": list(patches), **more}
 
 
-def world(*addons: dict[str, Any], config: Mapping[str, Any] | None = None, **more: Any) -> World:
-    """Return a world with addons a, b and so on, of which the first has a config."""
+def build_setup(*addons: dict[str, Any], config: Mapping[str, Any] | None = None, **more: Any) -> World:
+    """Return a component type with the addons a, b and so on. `config` is the config of the first addon."""
     named = dict(zip("abc", addons, strict=False))
     uses: list[dict[str, Any]] = [{"name": name} for name in named]
     uses[0] |= {"config": dict(config or {}), **more}
@@ -80,41 +80,47 @@ def world(*addons: dict[str, Any], config: Mapping[str, Any] | None = None, **mo
 NESTED = "/spec/nested"
 
 SAME = [
-    pytest.param(world(gauge(patch("/spec/replicas", 1, op="merge"))), {}, id="merge-of-a-number-into-a-number"),
     pytest.param(
-        world(
-            gauge(patch(NESTED, {"x": {"p": "${spec.v}"}}), fields={"v": "string | default=a"}),
-            gauge(patch(NESTED, {"x": {"p": 9}})),
+        build_setup(build_addon(patch("/spec/replicas", 1, op="merge"))), {}, id="merge-of-a-number-into-a-number"
+    ),
+    pytest.param(
+        build_setup(
+            build_addon(patch(NESTED, {"x": {"p": "${spec.v}"}}), fields={"v": "string | default=a"}),
+            build_addon(patch(NESTED, {"x": {"p": 9}})),
         ),
         {},
         id="another-addon-replaces-a-string-field",
     ),
     pytest.param(
-        world(
-            gauge(patch(NESTED, {"x": {"p": 9}})),
-            gauge(patch(NESTED, {"x": {"p": "${spec.v}"}}), fields={"v": "integer | default=1"}),
+        build_setup(
+            build_addon(patch(NESTED, {"x": {"p": 9}})),
+            build_addon(patch(NESTED, {"x": {"p": "${spec.v}"}}), fields={"v": "integer | default=1"}),
         ),
         {},
         id="another-addon-sets-an-integer-field",
     ),
-    pytest.param(world(gauge(patch("/spec/paused", True))), {}, id="plain-value"),
-    pytest.param(world(gauge(patch("/spec/x", "${metadata.name}-${env.name}"))), {}, id="what-components-have"),
+    pytest.param(build_setup(build_addon(patch("/spec/paused", True))), {}, id="plain-value"),
     pytest.param(
-        world(gauge(patch("/spec/x", "${spec.size}"), env={"size": "integer | default=3"})),
+        build_setup(build_addon(patch("/spec/x", "${metadata.name}-${env.name}"))), {}, id="what-components-have"
+    ),
+    pytest.param(
+        build_setup(build_addon(patch("/spec/x", "${spec.size}"), env={"size": "integer | default=3"})),
         {"size": 5},
         id="open-field",
     ),
     pytest.param(
-        world(gauge(patch("/spec/x", "${spec.size + 1}"), env={"size": "integer"}), config={"size": 5}), {}, id="given"
+        build_setup(build_addon(patch("/spec/x", "${spec.size + 1}"), env={"size": "integer"}), config={"size": 5}),
+        {},
+        id="given",
     ),
     pytest.param(
-        world(gauge(patch("/spec/x", "${-spec.size - 3}"), env={"size": "integer"}), config={"size": -5}),
+        build_setup(build_addon(patch("/spec/x", "${-spec.size - 3}"), env={"size": "integer"}), config={"size": -5}),
         {},
         id="negative-number",
     ),
     pytest.param(
-        world(
-            gauge(
+        build_setup(
+            build_addon(
                 patch("/spec/x", "${[has(spec.a), has(spec.b), spec.?a.orValue('x'), spec.?b.orValue('x')]}"),
                 fields={"a": "string", "b": "string", "c": "string | default=c"},
             ),
@@ -124,8 +130,8 @@ SAME = [
         id="asked-for",
     ),
     pytest.param(
-        world(
-            gauge(
+        build_setup(
+            build_addon(
                 patch("/spec/x", "${[has(spec.o), has(spec.o.b), spec.?o.?a.orValue('x'), spec.?o.?b.orValue('x')]}"),
                 env={"o": {"a": "string", "b": "string"}},
             ),
@@ -135,8 +141,8 @@ SAME = [
         id="asked-for-in-a-part",
     ),
     pytest.param(
-        world(
-            gauge(
+        build_setup(
+            build_addon(
                 patch("/spec/x", {"all": "${spec}", "some": "${spec.deep}"}),
                 env={
                     "deep": {"z": "string", "a": "string | default=1", "o": {"p": "string", "q": "string | default=2"}},
@@ -149,8 +155,8 @@ SAME = [
         id="objects-of-which-some-is-given-keep-their-order",
     ),
     pytest.param(
-        world(
-            gauge(
+        build_setup(
+            build_addon(
                 patch("/spec/x", {"p": "${parameters.a}", "e": "${envOverrides.b}", "w": "${envOverrides}"}),
                 fields={"a": "string | default=a"},
                 env={"b": "string | default=b"},
@@ -161,13 +167,13 @@ SAME = [
         id="sections",
     ),
     pytest.param(
-        world(gauge(patch("/spec/x", "${spec['a-b'] + spec[\"a-b\"]}"), env={"a-b": "string | default=d"})),
+        build_setup(build_addon(patch("/spec/x", "${spec['a-b'] + spec[\"a-b\"]}"), env={"a-b": "string | default=d"})),
         {"a-b": "e"},
         id="dashed-names",
     ),
     pytest.param(
-        world(
-            gauge(
+        build_setup(
+            build_addon(
                 patch("/spec/x", "${[1, 2].map(spec, spec + 1)} ${[spec.n].map(i, i)}"),
                 env={"n": "integer | default=1"},
             )
@@ -176,16 +182,16 @@ SAME = [
         id="names-that-macros-bind",
     ),
     pytest.param(
-        world(
-            gauge(patch("/spec/x", "${.spec.n + .spec.m}"), env={"n": "integer | default=1", "m": "integer"}),
+        build_setup(
+            build_addon(patch("/spec/x", "${.spec.n + .spec.m}"), env={"n": "integer | default=1", "m": "integer"}),
             config={"m": 7},
         ),
         {"n": 2},
         id="absolute-names",
     ),
     pytest.param(
-        world(
-            gauge(
+        build_setup(
+            build_addon(
                 patch("/spec/x", "${spec.free.a.b + spec.list[0].c}"),
                 fields={"free": "object", "list": "[]Item"},
                 types={"Item": {"c": "string | default=c"}},
@@ -196,24 +202,29 @@ SAME = [
         id="below-what-is-given",
     ),
     pytest.param(
-        world(gauge(patch("/spec/x", "a$${spec.text}"), fields={"text": "string"}), config={"text": "{metadata.name}"}),
+        build_setup(
+            build_addon(patch("/spec/x", "a$${spec.text}"), fields={"text": "string"}),
+            config={"text": "{metadata.name}"},
+        ),
         {},
         id="text-that-would-open-an-expression",
     ),
     pytest.param(
-        world(
-            gauge(patch("/spec/x", "a$${spec.text}${metadata.name}"), fields={"text": "string"}),
+        build_setup(
+            build_addon(patch("/spec/x", "a$${spec.text}${metadata.name}"), fields={"text": "string"}),
             config={"text": "{metadata.name}"},
         ),
         {},
         id="text-that-would-open-one-beside-another",
     ),
     pytest.param(
-        world(gauge(patch("/spec/x", "${has(spec.a)}"), env={"a": "string"})), {}, id="values-are-there-without-any"
+        build_setup(build_addon(patch("/spec/x", "${has(spec.a)}"), env={"a": "string"})),
+        {},
+        id="values-are-there-without-any",
     ),
     pytest.param(
-        world(
-            gauge(
+        build_setup(
+            build_addon(
                 patch("/spec/x", "${spec.empty} ${spec.n}"),
                 fields={"empty": 'string | default=""'},
                 env={"n": "integer | default=4"},
@@ -223,10 +234,10 @@ SAME = [
         {},
         id="text-that-would-become-a-number",
     ),
-    pytest.param(world(gauge(patch("/spec/x", '${"${HOME}"} and ${"${HOME}"}'))), {}, id="literal-dollars"),
+    pytest.param(build_setup(build_addon(patch("/spec/x", '${"${HOME}"} and ${"${HOME}"}'))), {}, id="literal-dollars"),
     pytest.param(
-        world(
-            gauge(
+        build_setup(
+            build_addon(
                 patch("/spec/x", {"${spec.key}": 1, "b": "${omit()}", "l": ["${omit()}", 1]}), fields={"key": "string"}
             ),
             config={"key": "k"},
@@ -235,13 +246,15 @@ SAME = [
         id="keys-and-omissions",
     ),
     pytest.param(
-        world(gauge(patch("/spec/x", {"a": "${spec.n > 1 ? 1 : omit()}"}), env={"n": "integer | default=1"})),
+        build_setup(
+            build_addon(patch("/spec/x", {"a": "${spec.n > 1 ? 1 : omit()}"}), env={"n": "integer | default=1"})
+        ),
         {"n": 2},
         id="omissions-of-a-render",
     ),
     pytest.param(
-        world(
-            gauge(
+        build_setup(
+            build_addon(
                 patch(f"{POD}/containers/[?(@.name=='${{spec.name}}')]/env/-", {"name": "${instanceId}"}),
                 fields={"name": "string | default=side"},
             ),
@@ -251,8 +264,8 @@ SAME = [
         id="filter-by-a-field-that-is-fixed",
     ),
     pytest.param(
-        world(
-            gauge(
+        build_setup(
+            build_addon(
                 patch(f"{POD}/containers/[*]/env", [{"name": "A", "value": "${spec.a}"}]),
                 env={"a": "string | default=a"},
             )
@@ -260,21 +273,29 @@ SAME = [
         {"a": "b"},
         id="every-item",
     ),
-    pytest.param(world(gauge(patch(f"{POD}/containers/1", op="remove"))), {}, id="remove-by-index"),
-    pytest.param(world(gauge(patch("/spec/replicas", op="remove"))), {}, id="remove-what-is-templated"),
-    pytest.param(world(gauge(patch(f"{POD}/tolerations", op="remove"))), {}, id="remove-what-may-be-omitted"),
-    pytest.param(world(gauge(patch("/spec/replicas", 9, op="replace"))), {}, id="replace-what-is-templated"),
+    pytest.param(build_setup(build_addon(patch(f"{POD}/containers/1", op="remove"))), {}, id="remove-by-index"),
+    pytest.param(build_setup(build_addon(patch("/spec/replicas", op="remove"))), {}, id="remove-what-is-templated"),
     pytest.param(
-        world(gauge(patch("/metadata", {"labels": {"more": "${metadata.name}", "tier": "fire"}}, op="merge"))),
+        build_setup(build_addon(patch(f"{POD}/tolerations", op="remove"))), {}, id="remove-what-may-be-omitted"
+    ),
+    pytest.param(
+        build_setup(build_addon(patch("/spec/replicas", 9, op="replace"))), {}, id="replace-what-is-templated"
+    ),
+    pytest.param(
+        build_setup(
+            build_addon(patch("/metadata", {"labels": {"more": "${metadata.name}", "tier": "fire"}}, op="merge"))
+        ),
         {},
         id="merge",
     ),
     pytest.param(
-        world(gauge(patch(f"{POD}/containers/[?(@.name=='none')]/env/-", 1, onMissing="skip"))), {}, id="skipped"
+        build_setup(build_addon(patch(f"{POD}/containers/[?(@.name=='none')]/env/-", 1, onMissing="skip"))),
+        {},
+        id="skipped",
     ),
     pytest.param(
-        world(
-            gauge(
+        build_setup(
+            build_addon(
                 patch(
                     f"{POD}/volumes/-",
                     {"name": "${item.key}", "size": "${item.value}", "all": "${item}"},
@@ -288,8 +309,8 @@ SAME = [
         id="loop-of-a-patch",
     ),
     pytest.param(
-        world(
-            gauge(
+        build_setup(
+            build_addon(
                 patch("/spec/x", "yes", condition="${spec.on}"),
                 patch("/spec/y", "no", condition="${!spec.on}"),
                 fields={"on": "boolean | default=true"},
@@ -299,20 +320,28 @@ SAME = [
         id="condition-of-a-patch",
     ),
     pytest.param(
-        world(gauge(patch("/spec/x", "${spec.enabled}"), env={"enabled": "boolean | default=true"})), {}, id="enabled"
+        build_setup(build_addon(patch("/spec/x", "${spec.enabled}"), env={"enabled": "boolean | default=true"})),
+        {},
+        id="enabled",
     ),
-    pytest.param(world(gauge(patch("/spec/x", 1), env={"enabled": "boolean | default=false"})), {}, id="not-enabled"),
-    pytest.param(world(gauge(patch("/spec/x", "${target}")), condition="${1 > 2}"), {}, id="not-wanted-by-the-type"),
     pytest.param(
-        world(
-            gauge(patch("/spec/x", "${spec.grain}", target={"resourceId": "door"}), env={"grain": "string | default=g"})
+        build_setup(build_addon(patch("/spec/x", 1), env={"enabled": "boolean | default=false"})), {}, id="not-enabled"
+    ),
+    pytest.param(
+        build_setup(build_addon(patch("/spec/x", "${target}")), condition="${1 > 2}"), {}, id="not-wanted-by-the-type"
+    ),
+    pytest.param(
+        build_setup(
+            build_addon(
+                patch("/spec/x", "${spec.grain}", target={"resourceId": "door"}), env={"grain": "string | default=g"}
+            )
         ),
         {"grain": "h"},
         id="copies-of-a-loop",
     ),
     pytest.param(
-        world(
-            gauge(
+        build_setup(
+            build_addon(
                 patch(
                     "/spec/x", 1, target={"selector": {"matchLabels": {"tier": "water"}}, "resourceType": "Deployment"}
                 )
@@ -322,8 +351,8 @@ SAME = [
         id="label",
     ),
     pytest.param(
-        world(
-            gauge(
+        build_setup(
+            build_addon(
                 patch("/data/k", "${metadata.name}", target={"resourceId": "map"}),
                 creates=[
                     {"id": "map", "resource": {**MAP, "data": {"size": "${string(spec.size)}"}}},
@@ -345,20 +374,22 @@ SAME = [
         id="creates",
     ),
     pytest.param(
-        world(
-            gauge(patch("/metadata/annotations", {"x": ["${metadata.name}"]})),
-            gauge(patch("/metadata/annotations", {"y": "2", "x": [2]})),
+        build_setup(
+            build_addon(patch("/metadata/annotations", {"x": ["${metadata.name}"]})),
+            build_addon(patch("/metadata/annotations", {"y": "2", "x": [2]})),
         ),
         {},
         id="what-another-addon-set-is-merged-with",
     ),
     pytest.param(
-        world(gauge(patch("/metadata/labels", {"y": "${metadata.name}"}))), {}, id="what-the-definition-set-is-replaced"
+        build_setup(build_addon(patch("/metadata/labels", {"y": "${metadata.name}"}))),
+        {},
+        id="what-the-definition-set-is-replaced",
     ),
     pytest.param(
-        world(
-            gauge(creates=[{"id": "b", "resource": MAP}]),
-            gauge(
+        build_setup(
+            build_addon(creates=[{"id": "b", "resource": MAP}]),
+            build_addon(
                 patch("/data", {"k": 1}, target={"resourceType": "ConfigMap"}),
                 dependencies={"requires": [{"addon": "a"}]},
             ),
@@ -367,8 +398,8 @@ SAME = [
         id="what-another-addon-created",
     ),
     pytest.param(
-        world(
-            gauge(
+        build_setup(
+            build_addon(
                 patch("/spec/x", 1),
                 fields={"a": "string | default=a"},
                 validation={"rules": [{"expression": "spec.a == 'b'", "message": "no"}]},
@@ -382,7 +413,7 @@ SAME = [
 
 
 @pytest.mark.parametrize(("value", "mapping"), SAME)
-def test_it_comes_to_the_same(value: World, mapping: dict[str, Any]) -> None:
+def test_flattened_definition_renders_the_same_objects(value: World, mapping: dict[str, Any]) -> None:
     baked = value.baked()
 
     late = value.late(SPEC, {"count": 2}, {"a": mapping})
@@ -392,13 +423,13 @@ def test_it_comes_to_the_same(value: World, mapping: dict[str, Any]) -> None:
     assert early == late
 
 
-def test_what_is_written() -> None:
+def test_flattened_definition_content() -> None:
     mount = patch(
         f"{POD}/containers/[?(@.name=='${{spec.container}}')]/volumeMounts/-",
         {"name": "${instanceId}", "at": "${spec.at}"},
     )
     claim = {"id": "claim", "resource": {**MAP, "data": {"size": "${spec.size}", "for": "${metadata.name}-${spec.at}"}}}
-    addon = gauge(
+    addon = build_addon(
         mount,
         creates=[claim],
         env={"size": "string | default=1Gi"},
@@ -428,14 +459,14 @@ def test_what_is_written() -> None:
     assert value == {"id": "claim", "template": {**MAP, "data": data}}
 
 
-def test_the_same_is_baked_again() -> None:
-    result = world(gauge(patch("/spec/x", "${spec.n}"), env={"n": "integer | default=1"}))
+def test_flattening_is_deterministic() -> None:
+    result = build_setup(build_addon(patch("/spec/x", "${spec.n}"), env={"n": "integer | default=1"}))
 
     assert emit(result.baked()) == emit(result.baked())
 
 
-def test_an_environment_overrides_nothing_that_is_fixed() -> None:
-    result = world(gauge(patch("/spec/x", "${spec.n}"), env={"n": "integer | default=1"}), config={"n": 2})
+def test_environment_cannot_override_fixed_fields() -> None:
+    result = build_setup(build_addon(patch("/spec/x", "${spec.n}"), env={"n": "integer | default=1"}), config={"n": 2})
 
     early = result.early(SPEC, {"a": {"n": 3}}, result.baked())
 
@@ -444,8 +475,8 @@ def test_an_environment_overrides_nothing_that_is_fixed() -> None:
 
 
 @pytest.mark.parametrize("name", ["target", "resources", "addon"])
-def test_what_is_known_only_in_a_render(name: str) -> None:
-    ((code, message),) = world(gauge(patch("/spec/x", f"${{size({name}) > 0}}"))).refusals()
+def test_variable_that_only_a_render_has_is_refused(name: str) -> None:
+    ((code, message),) = build_setup(build_addon(patch("/spec/x", f"${{size({name}) > 0}}"))).refusals()
 
     assert code == "NotBakeable"
     assert f'spec.patches[0].patch.value must not use {name}, which only a render has: "size({name}) > 0"' in message
@@ -453,85 +484,85 @@ def test_what_is_known_only_in_a_render(name: str) -> None:
 
 REFUSED = [
     pytest.param(
-        gauge(patch("/spec/x", 1, condition="${env.name == 'live'}")),
+        build_addon(patch("/spec/x", 1, condition="${env.name == 'live'}")),
         "must be known before a render, but env is not: \"env.name == 'live'\"",
         id="condition-of-a-patch",
     ),
     pytest.param(
-        gauge(patch("/spec/x", 1), condition="${metadata.name == 'x'}"),
+        build_addon(patch("/spec/x", 1), condition="${metadata.name == 'x'}"),
         "must be known before a render, but metadata is not: \"metadata.name == 'x'\"",
         id="condition",
     ),
     pytest.param(
-        gauge(patch("/spec/x", 1, target={"resourceId": "${metadata.name}"})),
+        build_addon(patch("/spec/x", 1, target={"resourceId": "${metadata.name}"})),
         "spec.patches[0].target.resourceId must be known before a render, but metadata is not",
         id="target",
     ),
     pytest.param(
-        gauge(patch("/metadata/labels/${build.image}", 1)),
+        build_addon(patch("/metadata/labels/${build.image}", 1)),
         'spec.patches[0].patch.path must be known before a render, but build is not: "build.image"',
         id="path",
     ),
     pytest.param(
-        gauge(patch("/spec/x", 1, forEach="${workload.zones}")),
+        build_addon(patch("/spec/x", 1, forEach="${workload.zones}")),
         'spec.patches[0].forEach must be known before a render, but workload is not: "workload.zones"',
         id="loop",
     ),
     pytest.param(
-        gauge(patch("/spec/x", 1, condition="${spec.a == 'x'}"), fields={"a": "string"}),
+        build_addon(patch("/spec/x", 1, condition="${spec.a == 'x'}"), fields={"a": "string"}),
         "spec.patches[0].condition has the expression \"spec.a == 'x'\", which failed",
         id="no-value",
     ),
     pytest.param(
-        gauge(patch(f"{POD}/containers/[?(@.args=='x')]/env/-", 1)), "must match an item in", id="nothing-found"
+        build_addon(patch(f"{POD}/containers/[?(@.args=='x')]/env/-", 1)), "must match an item in", id="nothing-found"
     ),
     pytest.param(
-        gauge(patch(f"{POD}/containers/[?(@.image=='x')]/env/-", 1)),
+        build_addon(patch(f"{POD}/containers/[?(@.image=='x')]/env/-", 1)),
         'spec.patches[0].patch.path must be known before a render, but it depends on "${build.image}"',
         id="filter-that-meets-an-expression",
     ),
     pytest.param(
-        gauge(patch("/spec/replicas/x", 1)), 'but it depends on "${spec.count}"', id="path-through-an-expression"
+        build_addon(patch("/spec/replicas/x", 1)), 'but it depends on "${spec.count}"', id="path-through-an-expression"
     ),
     pytest.param(
-        gauge(patch("/metadata/labels/open", 1, target={"resourceId": "door"})),
+        build_addon(patch("/metadata/labels/open", 1, target={"resourceId": "door"})),
         'but it depends on "${door.name}"',
         id="key-that-may-be-another",
     ),
-    pytest.param(gauge(patch(f"{POD}/tolerations/-", 1)), "omit()", id="list-that-may-not-be-there"),
-    pytest.param(gauge(patch(f"{POD}/tolerations", [])), "omit()", id="value-that-may-not-be-there"),
+    pytest.param(build_addon(patch(f"{POD}/tolerations/-", 1)), "omit()", id="list-that-may-not-be-there"),
+    pytest.param(build_addon(patch(f"{POD}/tolerations", [])), "omit()", id="value-that-may-not-be-there"),
     pytest.param(
-        gauge(patch("/spec/all", "${metadata.labels}"), patch("/spec/all", {"x": 1}, op="merge")),
+        build_addon(patch("/spec/all", "${metadata.labels}"), patch("/spec/all", {"x": 1}, op="merge")),
         "spec.patches[1].patch.value must be known before a render",
         id="merge-into-an-expression",
     ),
     pytest.param(
-        gauge(patch("/metadata/labels/tier", "${metadata.labels}", op="merge")),
+        build_addon(patch("/metadata/labels/tier", "${metadata.labels}", op="merge")),
         'but it depends on "${metadata.labels}"',
         id="merge-of-one",
     ),
     pytest.param(
-        gauge(patch("/spec/x/y", "${size(metadata.labels) > 0 ? 1 : omit()}")),
+        build_addon(patch("/spec/x/y", "${size(metadata.labels) > 0 ? 1 : omit()}")),
         "omit()",
         id="parents-of-what-may-be-omitted",
     ),
     pytest.param(
-        gauge(patch("/spec/x", 1, target={"selector": {"matchLabels": {"grain": "rye"}}})),
+        build_addon(patch("/spec/x", 1, target={"selector": {"matchLabels": {"grain": "rye"}}})),
         'spec.patches[0].target must be known before a render, but it depends on "${spec.grain}"',
         id="label-that-is-an-expression",
     ),
     pytest.param(
-        gauge(patch("/spec/x", 1, target={"selector": {"matchLabels": {"wide": "open"}}})),
+        build_addon(patch("/spec/x", 1, target={"selector": {"matchLabels": {"wide": "open"}}})),
         'but it depends on "${door.name}"',
         id="label-with-a-key-that-is-one",
     ),
     pytest.param(
-        gauge(patch("/spec/x", 1), validation={"rules": [{"expression": "env.name != ''", "message": "no"}]}),
+        build_addon(patch("/spec/x", 1), validation={"rules": [{"expression": "env.name != ''", "message": "no"}]}),
         "must only use fixed values, because a definition has no rules: \"env.name != ''\"",
         id="rule",
     ),
     pytest.param(
-        gauge(
+        build_addon(
             patch("/spec/x", "${spec}", condition="${spec.on}"),
             env={"on": "boolean | default=true", "n": "integer | default=1"},
         ),
@@ -539,12 +570,12 @@ REFUSED = [
         id="values-of-which-some-decide-on-placement",
     ),
     pytest.param(
-        gauge(creates=[{"id": "wheel", "resource": MAP}]),
+        build_addon(creates=[{"id": "wheel", "resource": MAP}]),
         'spec.creates[0].id must be unique, but ComponentDefinition/_cluster/mill also uses "wheel"',
         id="id-that-is-taken",
     ),
     pytest.param(
-        gauge(patch("/spec/x", "${parameters}"), fields={"a": "string | default=a", "b": "string | default=b"}),
+        build_addon(patch("/spec/x", "${parameters}"), fields={"a": "string | default=a", "b": "string | default=b"}),
         'must name the fields that it uses, because some of the fields are fixed: "parameters"',
         id="section-of-which-some-is-fixed",
     ),
@@ -552,10 +583,10 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(("addon", "expected"), REFUSED)
-def test_what_is_in_the_way(addon: dict[str, Any], expected: str) -> None:
+def test_addon_that_cannot_be_flattened_is_refused(addon: dict[str, Any], expected: str) -> None:
     config = {"a": "x"} if "b" in addon["schema"]["parameters"] else {}
 
-    refusals = world(addon, config=config).refusals()
+    refusals = build_setup(addon, config=config).refusals()
 
     assert [code for code, _ in refusals] == ["NotBakeable"]
     assert refusals[0][1].startswith("mill-with-everything cannot be generated: Addon")
@@ -566,7 +597,7 @@ OTHERS = [
     pytest.param(
         World(
             DEFINITION,
-            {"grain": gauge(patch("/spec/x", "${spec.n}"), env={"n": "integer | default=1"})},
+            {"grain": build_addon(patch("/spec/x", "${spec.n}"), env={"n": "integer | default=1"})},
             [{"name": "grain"}],
         ),
         [
@@ -580,7 +611,7 @@ OTHERS = [
     pytest.param(
         World(
             DEFINITION,
-            dict.fromkeys(("a-b", "a"), gauge(patch("/spec/x", "${spec.n}"), env={"n": "integer | default=1"})),
+            dict.fromkeys(("a-b", "a"), build_addon(patch("/spec/x", "${spec.n}"), env={"n": "integer | default=1"})),
             [{"name": "a-b"}, {"name": "a", "instanceId": "b"}],
         ),
         [
@@ -591,31 +622,36 @@ OTHERS = [
     ),
     pytest.param(
         World(
-            DEFINITION, {"3d": gauge(patch("/spec/x", "${spec.n}"), env={"n": "integer | default=1"})}, [{"name": "3d"}]
+            DEFINITION,
+            {"3d": build_addon(patch("/spec/x", "${spec.n}"), env={"n": "integer | default=1"})},
+            [{"name": "3d"}],
         ),
         [("AddonKeyInvalid", 'the key "3d" of the addon 3d is not a valid field name')],
         id="no-key",
     ),
     pytest.param(
-        World(DEFINITION, {"a.b": gauge(creates=[MAP])}, [{"name": "a.b"}]),
+        World(DEFINITION, {"a.b": build_addon(creates=[MAP])}, [{"name": "a.b"}]),
         [("NotBakeable", "spec.creates[0].id must be lower-case letters, digits")],
         id="no-id",
     ),
     pytest.param(
-        world(gauge(patch("/spec/x", 1)), condition="${metadata.name != ''}"),
+        build_setup(build_addon(patch("/spec/x", 1)), condition="${metadata.name != ''}"),
         [("NotBakeable", "spec.platformAddons[0].condition must not use variables in order to be flattened")],
         id="condition-of-the-type",
     ),
     pytest.param(
-        world(
-            gauge(patch("/spec/x", 1), condition="${false}"),
-            gauge(patch("/spec/x", 1), dependencies={"requires": [{"addon": "a"}]}),
+        build_setup(
+            build_addon(patch("/spec/x", 1), condition="${false}"),
+            build_addon(patch("/spec/x", 1), dependencies={"requires": [{"addon": "a"}]}),
         ),
         [("AddonRequirementMissing", "b requires a, which is not in use")],
         id="what-is-required-does-not-work",
     ),
     pytest.param(
-        world(gauge(patch("/spec/x", "${target} ${addon.name}")), gauge(creates=[{**MAP, "x": "${resources}"}])),
+        build_setup(
+            build_addon(patch("/spec/x", "${target} ${addon.name}")),
+            build_addon(creates=[{**MAP, "x": "${resources}"}]),
+        ),
         [
             ("NotBakeable", "Addon/_cluster/a: spec.patches[0].patch.value must not use target"),
             ("NotBakeable", "Addon/_cluster/a: spec.patches[0].patch.value must not use addon"),
@@ -624,15 +660,16 @@ OTHERS = [
         id="every-addon-is-told",
     ),
     pytest.param(
-        world(
-            gauge(patch("/metadata/annotations", {"x": 1})), gauge(patch("/metadata/annotations", "${metadata.labels}"))
+        build_setup(
+            build_addon(patch("/metadata/annotations", {"x": 1})),
+            build_addon(patch("/metadata/annotations", "${metadata.labels}")),
         ),
         [("NotBakeable", 'but it depends on "${metadata.labels}"')],
         id="what-another-addon-set-may-be-merged-with",
     ),
     pytest.param(
-        world(
-            gauge(
+        build_setup(
+            build_addon(
                 patch("/spec/x", 1),
                 fields={"a": "string | default=a"},
                 validation={"rules": [{"expression": "spec.a == 'b'", "message": "must be b"}]},
@@ -643,8 +680,8 @@ OTHERS = [
         id="rule-that-does-not-hold",
     ),
     pytest.param(
-        world(
-            gauge(patch("/spec/x", "${[spec.long, metadata.name]}"), fields={"long": "string"}),
+        build_setup(
+            build_addon(patch("/spec/x", "${[spec.long, metadata.name]}"), fields={"long": "string"}),
             config={"long": "x" * 5000},
         ),
         [("NotBakeable", "the flattened definition mill-with-everything is not valid: ")],
@@ -656,7 +693,11 @@ OTHERS = [
                 **DEFINITION,
                 "resources": [{"id": "all", "template": {**MAP, "data": "${spec.transformMap(k, v, string(k))}"}}],
             },
-            {"a": gauge(patch("/x", "${spec.n}", target={"resourceId": "all"}), env={"n": "integer | default=1"})},
+            {
+                "a": build_addon(
+                    patch("/x", "${spec.n}", target={"resourceId": "all"}), env={"n": "integer | default=1"}
+                )
+            },
             [{"name": "a"}],
         ),
         [("NotBakeable", "must name the fields that it uses, because addons add fields")],
@@ -666,7 +707,7 @@ OTHERS = [
 
 
 @pytest.mark.parametrize(("value", "expected"), OTHERS)
-def test_what_else_is_in_the_way(value: World, expected: list[tuple[str, str]]) -> None:
+def test_component_type_that_cannot_be_flattened_is_refused(value: World, expected: list[tuple[str, str]]) -> None:
     refusals = value.refusals()
 
     assert [code for code, _ in refusals] == [code for code, _ in expected]
@@ -674,8 +715,8 @@ def test_what_else_is_in_the_way(value: World, expected: list[tuple[str, str]]) 
         assert part in message
 
 
-def test_what_is_in_the_way_is_told_at_the_type() -> None:
-    plan = world(gauge(patch("/spec/x", 1)), gauge(patch("/spec/x", "${target}"))).plan()
+def test_refusal_is_located_at_the_component_type() -> None:
+    plan = build_setup(build_addon(patch("/spec/x", 1)), build_addon(patch("/spec/x", "${target}"))).plan()
 
     result = flatten_component_type(plan, BAKED, LIMITS)
 
@@ -683,9 +724,9 @@ def test_what_is_in_the_way_is_told_at_the_type() -> None:
     assert (result[0].location.file, result[0].location.pointer) == ("river-mill.yaml", "/spec/platformAddons/1")
 
 
-def test_what_is_written_too_often_ends_in_a_sentence() -> None:
+def test_too_large_definition_exceeds_the_budget() -> None:
     many = {f"k{number}": "${[spec.long, metadata.name]}" for number in range(2000)}
-    result = world(gauge(patch("/spec/x", many), fields={"long": "string"}), config={"long": "x" * 100_000})
+    result = build_setup(build_addon(patch("/spec/x", many), fields={"long": "string"}), config={"long": "x" * 100_000})
 
     ((code, message),) = result.refusals()
 

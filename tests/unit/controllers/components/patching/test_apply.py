@@ -1,4 +1,4 @@
-"""Operations on an object: what each does at each kind of place (openchoreo 8.2-8.4, and rows 23-38 of 17)."""
+"""Tests of patch operations on an object: the result of each operation at each kind of location."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from reconciler.controllers.components.patching.paths import PatchPath, parse_pa
 from reconciler.krm.json_patch import apply_patch
 from reconciler.krm.json_pointer import format_pointer
 from reconciler.krm.merge3.rules import ABSENT
-from tests.unit.controllers.components.patching.patch_world import AT, operation, patched
+from tests.unit.controllers.components.patching.patch_helpers import AT, build_operation, patch_copy
 
 WEB, LOG = {"name": "web", "port": 8080, "on": True}, {"name": "log", "port": 9, "on": False, "tag": None}
 LETTERS = [{"n": "a"}, {"n": "b"}, {"n": "a"}, {"n": "c"}]
 
 
-def places(document: Any, text: str) -> list[Location] | str:
-    """Return where a path leads that must exist, or the name of the code that it ends with."""
+def find_replace_locations(document: Any, text: str) -> list[Location] | str:
+    """Return the existing locations of a path, or the name of the finding code."""
     path = parse_patch_path(text)
     assert isinstance(path, PatchPath)
     try:
@@ -81,21 +81,21 @@ def places(document: Any, text: str) -> list[Location] | str:
         pytest.param({"c": [[0] * 101] * 100}, "/c[*][*]", "PathTooMany", id="too-many-in-product"),
     ],
 )  # fmt: skip
-def test_where_replace_leads(document: Any, path: str, expected: Any) -> None:
-    assert places(document, path) == expected
+def test_locations_of_a_path(document: Any, path: str, expected: Any) -> None:
+    assert find_replace_locations(document, path) == expected
 
 
-def test_a_place_that_is_missing_is_told_with_what_there_is() -> None:
+def test_missing_location_is_reported_with_the_number_of_items() -> None:
     with pytest.raises(FieldFindingError) as raised:
-        apply_operation({"c": [1, 2]}, operation("replace", "/c/[5]/d", 1), PatchBudget())
+        apply_operation({"c": [1, 2]}, build_operation("replace", "/c/[5]/d", 1), PatchBudget())
 
     says = 'spec.patches[0].patch.path must address one of the 2 items of /c, not index 5: "/c/[5]/d"'
     assert raised.value.field_finding.message == says
     assert raised.value.field_finding.path == (*AT, "path")
 
 
-def test_as_many_places_as_are_allowed() -> None:
-    assert len(places({"c": [0] * MAX_LOCATIONS}, "/c[*]")) == MAX_LOCATIONS
+def test_maximum_number_of_locations_is_allowed() -> None:
+    assert len(find_replace_locations({"c": [0] * MAX_LOCATIONS}, "/c[*]")) == MAX_LOCATIONS
 
 
 @pytest.mark.parametrize(
@@ -175,8 +175,8 @@ def test_as_many_places_as_are_allowed() -> None:
         pytest.param({"c": [{"n": 1}, {"n": 1}]}, "remove", "/c[?(@.n==1)]", ABSENT, {"c": []}, id="section-19-all"),
     ],
 )  # fmt: skip
-def test_apply(document: Any, op: str, path: str, value: Any, expected: Any) -> None:
-    assert patched(document, op, path, value) == expected
+def test_operation_result(document: Any, op: str, path: str, value: Any, expected: Any) -> None:
+    assert patch_copy(document, op, path, value) == expected
 
 
 @pytest.mark.parametrize(
@@ -188,22 +188,22 @@ def test_apply(document: Any, op: str, path: str, value: Any, expected: Any) -> 
         pytest.param({}, "replace", "/c[0]", "PathNotArray", id="a-list-is-still-a-list"),
     ],
 )
-def test_missing_places_may_be_skipped(document: Any, op: str, path: str, expected: Any) -> None:
-    assert patched(document, op, path, 9, skip_missing=True) == expected
+def test_missing_locations_can_be_skipped(document: Any, op: str, path: str, expected: Any) -> None:
+    assert patch_copy(document, op, path, 9, skip_missing=True) == expected
 
 
-def test_every_place_gets_a_value_of_its_own() -> None:
+def test_each_location_gets_its_own_copy_of_the_value() -> None:
     value, document = {"x": [1]}, {"c": [{}, {}]}
 
-    apply_operation(document, operation("add", "/c[*]/v", value), PatchBudget())
+    apply_operation(document, build_operation("add", "/c[*]/v", value), PatchBudget())
     document["c"][0]["v"]["x"].append(2)  # type: ignore[index]
 
     assert document["c"][1] == {"v": {"x": [1]}}
     assert value == {"x": [1]}
 
 
-def test_keys_that_are_added_come_last_in_the_order_of_the_value() -> None:
-    result = patched({"m": {"z": 1, "b": 2}}, "merge", "/m", {"y": 3, "b": 4, "a": 5})
+def test_added_keys_are_last_in_the_order_of_the_value() -> None:
+    result = patch_copy({"m": {"z": 1, "b": 2}}, "merge", "/m", {"y": 3, "b": 4, "a": 5})
 
     assert list(result["m"].items()) == [("z", 1), ("b", 4), ("y", 3), ("a", 5)]
 
@@ -237,24 +237,24 @@ def test_keys_that_are_added_come_last_in_the_order_of_the_value() -> None:
         ),
     ],
 )  # fmt: skip
-def test_what_was_done_is_told(document: Any, op: str, path: str, value: Any, expected: list[Write]) -> None:
-    assert list(apply_operation(document, operation(op, path, value), PatchBudget())) == expected
+def test_writes_of_an_operation(document: Any, op: str, path: str, value: Any, expected: list[Write]) -> None:
+    assert list(apply_operation(document, build_operation(op, path, value), PatchBudget())) == expected
 
 
-def nested(depth: int) -> Any:
+def build_nested(depth: int) -> Any:
     value: Any = 0
     for _ in range(depth):
         value = {"a": value}
     return value
 
 
-def test_what_is_too_deep_is_refused() -> None:
-    assert patched({}, "add", "/a", nested(MAX_DEPTH - 1)) == nested(MAX_DEPTH)
-    assert patched({}, "add", "/a", nested(MAX_DEPTH)) == "PatchTooLarge"
-    assert patched({}, "add", "/a" * MAX_DEPTH, 0) == nested(MAX_DEPTH)
-    assert patched({}, "add", "/a" * MAX_DEPTH, nested(1)) == "PatchTooLarge"
-    assert patched({"a": {}}, "merge", "/a", nested(MAX_DEPTH)) == "PatchTooLarge"
-    assert patched({}, "add", "/a", nested(100_000)) == "PatchTooLarge"
+def test_too_deep_result_is_refused() -> None:
+    assert patch_copy({}, "add", "/a", build_nested(MAX_DEPTH - 1)) == build_nested(MAX_DEPTH)
+    assert patch_copy({}, "add", "/a", build_nested(MAX_DEPTH)) == "PatchTooLarge"
+    assert patch_copy({}, "add", "/a" * MAX_DEPTH, 0) == build_nested(MAX_DEPTH)
+    assert patch_copy({}, "add", "/a" * MAX_DEPTH, build_nested(1)) == "PatchTooLarge"
+    assert patch_copy({"a": {}}, "merge", "/a", build_nested(MAX_DEPTH)) == "PatchTooLarge"
+    assert patch_copy({}, "add", "/a", build_nested(100_000)) == "PatchTooLarge"
 
 
 @pytest.mark.parametrize(
@@ -265,38 +265,42 @@ def test_what_is_too_deep_is_refused() -> None:
         pytest.param({"k" * (MAX_PATCH_COST // 10): 1}, id="keys"),
     ],
 )
-def test_one_value_for_many_places_is_counted_at_each(value: Any) -> None:
+def test_cost_of_a_value_is_counted_for_each_location(value: Any) -> None:
     items = [{} for _ in range(11)]
 
-    assert patched({"c": items[:1]}, "add", "/c[*]/v", value) == {"c": [{"v": value}]}
-    assert patched({"c": items}, "add", "/c[*]/v", value) == "PatchTooLarge"
+    assert patch_copy({"c": items[:1]}, "add", "/c[*]/v", value) == {"c": [{"v": value}]}
+    assert patch_copy({"c": items}, "add", "/c[*]/v", value) == "PatchTooLarge"
 
 
-def test_an_object_that_is_added_to_itself_again_and_again_is_stopped() -> None:
+def test_exponential_growth_exceeds_the_budget() -> None:
     document, allowance = {"a": {"x": 1}}, PatchBudget()
 
-    def double() -> None:
+    def double_repeatedly() -> None:
         for number in range(60):
-            apply_operation(document, operation("add", f"/a/k{number}", copy.copy(document["a"])), allowance)
+            apply_operation(document, build_operation("add", f"/a/k{number}", copy.copy(document["a"])), allowance)
 
     with pytest.raises(FieldFindingError, match="exceeds the limit for the patches of a render: 4,000,000"):
-        double()
+        double_repeatedly()
 
 
 @pytest.mark.parametrize("path", ["/c[*]/v", "/c[?(@.n=='z')]/v", "/d"])
-def test_what_is_looked_at_is_work_as_well(path: str) -> None:
-    document, allowance, patch_operation = {"c": [{}] * 5_000, "d": 0}, PatchBudget(), operation("replace", path, 0)
+def test_cost_of_a_search_is_counted(path: str) -> None:
+    document, allowance, patch_operation = (
+        {"c": [{}] * 5_000, "d": 0},
+        PatchBudget(),
+        build_operation("replace", path, 0),
+    )
 
-    def look() -> None:
+    def apply_repeatedly() -> None:
         for _ in range(MAX_PATCH_COST):
             apply_operation(document, patch_operation, allowance, skip_missing=True)
 
     with pytest.raises(FieldFindingError, match="or equivalent work") as raised:
-        look()
+        apply_repeatedly()
     assert raised.value.field_finding.code.name == "PatchTooLarge"
 
 
-# what follows holds for anything
+# The next tests use generated documents and operations.
 
 scalars = st.one_of(st.none(), st.booleans(), st.integers(0, 3), st.sampled_from(["a", "b", ""]))
 values = st.recursive(
@@ -308,8 +312,8 @@ paths = st.lists(steps, min_size=1, max_size=4).map(lambda value: "/" + "/".join
 ops = st.sampled_from(["add", "replace", "remove", "merge"])
 
 
-def changed(document: Any, op: str, text: str, value: Any) -> tuple[Any, tuple[Write, ...]] | None:
-    """Return what any operation makes of a copy, and its writes; None where it cannot be."""
+def apply_to_copy(document: Any, op: str, text: str, value: Any) -> tuple[Any, tuple[Write, ...]] | None:
+    """Apply an operation to a copy. Return the copy and the writes, or None if the operation fails."""
     path, copied = parse_patch_path(text), copy.deepcopy(document)
     if not isinstance(path, PatchPath) or (op != "add" and path.is_append) or (op == "add" and path.can_match_many):
         return None
@@ -321,7 +325,7 @@ def changed(document: Any, op: str, text: str, value: Any) -> tuple[Any, tuple[W
 
 @given(documents, ops, paths, values)
 def test_writes_replayed_as_rfc_6902_give_the_result(document: Any, op: str, path: str, value: Any) -> None:
-    result, before = changed(document, op, path, value), copy.deepcopy(value)
+    result, before = apply_to_copy(document, op, path, value), copy.deepcopy(value)
     if result is None:
         return
 
@@ -332,18 +336,18 @@ def test_writes_replayed_as_rfc_6902_give_the_result(document: Any, op: str, pat
 
 
 @given(documents, ops, paths, values)
-def test_nothing_but_the_places_of_the_path_changes(document: Any, op: str, text: str, value: Any) -> None:
-    result, path = changed(document, op, text, value), parse_patch_path(text)
+def test_only_the_locations_of_the_path_change(document: Any, op: str, text: str, value: Any) -> None:
+    result, path = apply_to_copy(document, op, text, value), parse_patch_path(text)
     if result is None or not isinstance(path, PatchPath):
         return
 
     chosen = find_locations(document, path, op, PatchBudget(), AT)  # type: ignore[arg-type]
 
-    assert all(any(is_above(place, write.location) for place in chosen) for write in result[1])
+    assert all(any(is_on_same_branch(place, write.location) for place in chosen) for write in result[1])
 
 
-def is_above(place: tuple[str | int, ...], written: tuple[str | int, ...]) -> bool:
-    """Tell whether a write is at a place, below it, or where a missing parent of it is made."""
+def is_on_same_branch(place: tuple[str | int, ...], written: tuple[str | int, ...]) -> bool:
+    """Return whether a write is at a location, below it, or at a missing parent that the operation adds."""
     shared = min(len(place), len(written))
     return place[:shared] == written[:shared]
 
@@ -353,17 +357,17 @@ plain_steps = st.lists(st.sampled_from("abc01-"), min_size=1, max_size=4)
 
 
 @given(documents, plain_ops, plain_steps, values)
-def test_plain_pointers_mean_what_rfc_6902_means(document: Any, op: str, keys: list[str], value: Any) -> None:
-    """Where it fails we may make parents, or find nothing to remove."""
+def test_plain_pointers_have_the_rfc_6902_meaning(document: Any, op: str, keys: list[str], value: Any) -> None:
+    """Where RFC 6902 reports an error, this engine may add parents or ignore a missing location."""
     pointer = format_pointer(keys)
     try:
         theirs = jsonpatch.apply_patch(document, [{"op": op, "path": pointer, "value": value}])
     except (jsonpatch.JsonPatchException, jsonpointer.JsonPointerException, TypeError):
         return
 
-    result = changed(document, op, pointer, value)
+    result = apply_to_copy(document, op, pointer, value)
 
-    # a dash is no key of ours
+    # This engine refuses "-" as a key.
     assert result is None if "-" in keys[:-1] else result is not None or "-" in keys
     if result is not None:
         assert repr(result[0]) == repr(theirs)

@@ -1,4 +1,4 @@
-"""Operations as addons write them: everything that is wrong with one is told at once (openchoreo 8.3)."""
+"""Tests of reading operations: one read reports all errors of an operation."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from reconciler.controllers.components.field_findings import FieldFinding, Field
 from reconciler.controllers.components.patching.operations import OperationTemplate, PatchOperation, read_operation
 from reconciler.controllers.components.patching.paths import PatchPath
 from reconciler.krm.merge3.rules import ABSENT
-from tests.unit.controllers.components.patching.patch_world import AT
+from tests.unit.controllers.components.patching.patch_helpers import AT
 
 WHERE = "spec.patches[0].patch"
 
 
-def read(written: Any) -> OperationTemplate:
+def read_valid(written: Any) -> OperationTemplate:
     operation = read_operation(written, AT)
     assert isinstance(operation, OperationTemplate)
     return operation
@@ -33,7 +33,7 @@ def read(written: Any) -> OperationTemplate:
     ],
 )
 def test_read_operation(written: dict[str, Any], expected: tuple[Any, ...]) -> None:
-    operation_template = read(written)
+    operation_template = read_valid(written)
 
     assert (operation_template.op, operation_template.value) == expected
     assert isinstance(operation_template.path, PatchPath)
@@ -77,32 +77,32 @@ def test_read_operation(written: dict[str, Any], expected: tuple[Any, ...]) -> N
         ),
     ],
 )
-def test_what_is_no_operation(written: Any, expected: list[str]) -> None:
+def test_invalid_operation_is_reported(written: Any, expected: list[str]) -> None:
     operation = read_operation(written, AT)
 
     assert isinstance(operation, tuple)
     values = [
-        f"{field_finding.code.name}{'.'.join(['', *map(str, field_finding.path[len(AT) :])])}: {says(field_finding)}"
+        f"{field_finding.code.name}{'.'.join(['', *map(str, field_finding.path[len(AT) :])])}: {strip_field(field_finding)}"
         for field_finding in operation
     ]
     assert len(values) == len(expected)
     assert all(item.startswith(start) for item, start in zip(values, expected, strict=True))
 
 
-def says(fault: FieldFinding) -> str:
-    """Return a message without the field that it begins with."""
+def strip_field(fault: FieldFinding) -> str:
+    """Return a message without its leading field."""
     assert fault.message.startswith(WHERE)
     return fault.message.partition(" ")[2]
 
 
-def test_a_path_that_is_written_out_is_read_once() -> None:
-    template = read({"op": "add", "path": "/a", "value": "${spec.a}"})
+def test_static_path_is_parsed_once() -> None:
+    template = read_valid({"op": "add", "path": "/a", "value": "${spec.a}"})
 
     assert template.render(7) == PatchOperation("add", template.path, 7, AT)  # type: ignore[arg-type]
 
 
-def test_a_templated_path_is_read_when_it_is_rendered() -> None:
-    template = read({"op": "add", "path": "/a/${spec.key}", "value": 1})
+def test_templated_path_is_parsed_after_rendering() -> None:
+    template = read_valid({"op": "add", "path": "/a/${spec.key}", "value": 1})
 
     assert template.path == "/a/${spec.key}"
     assert template.render(1, "/a/b").path.text == "/a/b"
@@ -119,8 +119,8 @@ def test_a_templated_path_is_read_when_it_is_rendered() -> None:
         pytest.param("replace", OMIT, "PathSyntax", id="omitted"),
     ],
 )
-def test_what_a_templated_path_must_not_render_to(op: str, path: Any, code: str) -> None:
-    template = read({"op": op, "path": "${spec.path}", "value": 1})
+def test_invalid_rendered_path_is_reported(op: str, path: Any, code: str) -> None:
+    template = read_valid({"op": op, "path": "${spec.path}", "value": 1})
 
     with pytest.raises(FieldFindingError) as raised:
         template.render(1, path)

@@ -1,4 +1,4 @@
-"""Paths of patches: every form that there is, and why another is none (openchoreo 8.1)."""
+"""Tests of patch paths: all valid forms, and the findings about invalid paths."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ def test_parse_path(text: str, expected: tuple[Any, ...]) -> None:
         pytest.param("/" + "a" * MAX_LENGTH, "PathSyntax", "at most 4,096 characters, not 4,097", id="too-long"),
     ],
 )
-def test_what_is_no_path(text: str, code: str, says: str) -> None:
+def test_invalid_path_is_reported(text: str, code: str, says: str) -> None:
     patch_path = parse_patch_path(text, AT)
 
     assert isinstance(patch_path, FieldFinding)
@@ -130,8 +130,8 @@ def test_what_is_no_path(text: str, code: str, says: str) -> None:
 
 
 @given(st.lists(st.text(min_size=1), min_size=1, max_size=5))
-def test_keys_can_be_written_as_a_pointer_writes_them(keys: list[str]) -> None:
-    """Other than what has a meaning here: brackets, numbers, and the dash."""
+def test_keys_can_be_written_as_a_json_pointer(keys: list[str]) -> None:
+    """Keys with a special meaning in patch paths are excluded: brackets, numbers and the dash."""
     patch_path = parse_patch_path(format_pointer(keys))
 
     if isinstance(patch_path, PatchPath) and all(isinstance(step, KeyStep) for step in patch_path.steps):
@@ -144,7 +144,7 @@ pieces = st.sampled_from([*"/[]()?@.='\"~01-*ab ", "[?(", ")]", "==", "@.a", "'x
 
 
 @given(st.one_of(st.text(), st.lists(pieces, max_size=30).map("".join)))
-def test_any_text_is_a_path_or_a_fault_that_quotes_it(text: str) -> None:
+def test_any_text_is_a_path_or_a_finding(text: str) -> None:
     patch_path = parse_patch_path(text, AT)
 
     assert isinstance(patch_path, PatchPath | FieldFinding)
@@ -154,5 +154,5 @@ def test_any_text_is_a_path_or_a_fault_that_quotes_it(text: str) -> None:
 
 
 @pytest.mark.parametrize("unit", ["[", "/", "/[?(@", "/a['", "[?(@['a']", "['"])
-def test_long_hostile_text_is_read_at_once(unit: str) -> None:
+def test_long_hostile_text_is_parsed_fast(unit: str) -> None:
     assert isinstance(parse_patch_path("/" + unit * (MAX_LENGTH // len(unit) - 1), AT), FieldFinding)

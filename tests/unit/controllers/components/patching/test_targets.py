@@ -1,4 +1,4 @@
-"""Targets: which objects have all that is asked for, and which may have it before they are rendered (openchoreo 7)."""
+"""Tests of patch targets: which objects match, and which templates can match before they are rendered."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def test_matches(written: dict[str, Any], value: Any, expected: bool) -> None:
         ),
     ],
 )
-def test_what_is_no_target(written: Any, expected: list[str]) -> None:
+def test_invalid_target_is_reported(written: Any, expected: list[str]) -> None:
     patch_target = read_patch_target(written, AT)
 
     assert isinstance(patch_target, tuple)
@@ -149,7 +149,7 @@ TEMPLATE = {
         pytest.param({"group": "${spec.g}", "version": "v2"}, DEPLOYMENT, False, id="version-beside-a-templated-group"),
     ],
 )
-def test_may_match(written: dict[str, Any], template: Any, expected: bool) -> None:
+def test_template_can_match(written: dict[str, Any], template: Any, expected: bool) -> None:
     patch_target_template = read_patch_target_template(written, AT)
 
     assert isinstance(patch_target_template, PatchTarget)
@@ -157,7 +157,7 @@ def test_may_match(written: dict[str, Any], template: Any, expected: bool) -> No
     assert patch_target_template.is_templated == ("${" in repr(written))
 
 
-def test_a_template_is_held_to_the_same_form() -> None:
+def test_templated_target_is_validated() -> None:
     patch_target_template = read_patch_target_template({"resourceType": "${spec.kind}", "where": "${true}"}, AT)
 
     assert isinstance(patch_target_template, tuple)
@@ -190,7 +190,7 @@ objects = st.fixed_dictionaries(
 
 
 @given(any_target, objects, words)
-def test_what_matches_any_object_may_match_it_as_a_template_too(written: Any, one: Any, name: str) -> None:
+def test_rendered_object_matches_as_a_template_too(written: Any, one: Any, name: str) -> None:
     patch_target = read_patch_target(written, AT)
 
     if isinstance(patch_target, PatchTarget):

@@ -1,4 +1,4 @@
-"""Several addons on one object: what becomes of the first one's work, and what is said of it (openchoreo 9)."""
+"""Tests of several addons that write one object: writers of values, and findings about overwritten values."""
 
 from __future__ import annotations
 
@@ -18,22 +18,24 @@ from reconciler.controllers.components.patching.pod_templates import check_dupli
 from reconciler.controllers.components.patching.writers import WriteTracker
 from reconciler.krm.json_pointer import format_pointer
 from reconciler.krm.merge3.rules import ABSENT
-from tests.unit.controllers.components.patching.patch_world import AT, operation
+from tests.unit.controllers.components.patching.patch_helpers import AT, build_operation
 
 A, B, C = AddonInstance("a"), AddonInstance("b"), AddonInstance("c")
 Step = tuple[Any, ...]
 
 
-def nobody(addon_instance: AddonInstance, other: AddonInstance) -> bool:
-    """No addon declares anything of another."""
+def is_same_instance(addon_instance: AddonInstance, other: AddonInstance) -> bool:
+    """Return whether two instances are equal. No instance declares an order."""
     return addon_instance == other
 
 
-def run(document: Any, steps: list[Step], is_ordered: Any = nobody) -> tuple[Any, list[str], WriteTracker]:
-    """Return what instances make of a copy in turn, what is said of it, and who wrote what."""
+def apply_steps(
+    document: Any, steps: list[Step], is_ordered: Any = is_same_instance
+) -> tuple[Any, list[str], WriteTracker]:
+    """Apply the operations of instances to a copy. Return the copy, the notes and the writers of its values."""
     result, writers, notes, allowance = copy.deepcopy(document), WriteTracker(is_ordered), list[str](), PatchBudget()
     for by, op, path, *value in steps:
-        patch_result = writers.apply_patch(result, operation(op, path, *value), by, allowance)
+        patch_result = writers.apply_patch(result, build_operation(op, path, *value), by, allowance)
         notes += [f"{note.code.name} {format_pointer(note.path)}" for note in patch_result.notes]
     return result, notes, writers
 
@@ -219,8 +221,8 @@ def run(document: Any, steps: list[Step], is_ordered: Any = nobody) -> tuple[Any
         ),
     ],
 )
-def test_addons_in_turn(document: Any, steps: list[Step], expected: Any, notes: list[str]) -> None:
-    result = run(document, steps)
+def test_overwritten_values_are_reported(document: Any, steps: list[Step], expected: Any, notes: list[str]) -> None:
+    result = apply_steps(document, steps)
 
     assert result[:2] == (expected, notes)
 
@@ -233,20 +235,20 @@ def test_addons_in_turn(document: Any, steps: list[Step], expected: Any, notes: 
         pytest.param([(A, "add", "/v", 1), (B, "remove", "/v")], id="overwritten"),
     ],
 )
-def test_a_declared_order_is_meant(steps: list[Step]) -> None:
-    result = run({}, steps)
-    meant = run({}, steps, lambda value, other: {value, other} == {A, B})
+def test_declared_order_reports_nothing(steps: list[Step]) -> None:
+    result = apply_steps({}, steps)
+    meant = apply_steps({}, steps, lambda value, other: {value, other} == {A, B})
 
     assert result[0] == meant[0]
     assert result[1]
     assert meant[1] == []
 
 
-def test_a_note_names_both_and_what_would_end_it() -> None:
-    writers, document = WriteTracker(nobody), {"v": 0}
-    writers.apply_patch(document, operation("replace", "/v", 1), AddonInstance("first", "main"), PatchBudget())
+def test_note_names_both_addons_and_the_next_step() -> None:
+    writers, document = WriteTracker(is_same_instance), {"v": 0}
+    writers.apply_patch(document, build_operation("replace", "/v", 1), AddonInstance("first", "main"), PatchBudget())
 
-    patch_result = writers.apply_patch(document, operation("replace", "/v", 2), B, PatchBudget())
+    patch_result = writers.apply_patch(document, build_operation("replace", "/v", 2), B, PatchBudget())
 
     expected = (
         "b/default overwrites the value that first/main set at /v;"
@@ -256,27 +258,27 @@ def test_a_note_names_both_and_what_would_end_it() -> None:
     assert not patch_result.notes[0].is_error
 
 
-def test_many_places_of_one_operation_are_told_once() -> None:
-    document, writers = {"c": [{"v": 0} for _ in range(1_500)]}, WriteTracker(nobody)
-    writers.apply_patch(document, operation("replace", "/c[*]/v", 1), A, PatchBudget())
+def test_one_note_for_all_locations_of_an_operation() -> None:
+    document, writers = {"c": [{"v": 0} for _ in range(1_500)]}, WriteTracker(is_same_instance)
+    writers.apply_patch(document, build_operation("replace", "/c[*]/v", 1), A, PatchBudget())
 
-    patch_result = writers.apply_patch(document, operation("merge", "/c[*]/v", 2), B, PatchBudget())
+    patch_result = writers.apply_patch(document, build_operation("merge", "/c[*]/v", 2), B, PatchBudget())
 
     assert len(patch_result.writes) == 1_500
     assert [format_pointer(note.path) for note in patch_result.notes] == ["/c/0/v"]
     assert patch_result.notes[0].message.endswith("(and at 1,499 more locations)")
 
 
-def test_who_creates_an_object_is_its_writer_and_has_no_say() -> None:
-    document, writers = {"data": {"x": 1}}, WriteTracker(nobody, creator=A)
+def test_creator_of_an_object_is_its_writer_without_a_note() -> None:
+    document, writers = {"data": {"x": 1}}, WriteTracker(is_same_instance, creator=A)
 
-    patch_result = writers.apply_patch(document, operation("add", "/data", {"y": 2}), B, PatchBudget())
+    patch_result = writers.apply_patch(document, build_operation("add", "/data", {"y": 2}), B, PatchBudget())
 
     assert (document, patch_result.notes) == ({"data": {"y": 2}}, ())
     assert (writers.get_writer(("data", "y")), writers.get_writer(("kind",))) == (B, A)
 
 
-# what holds for anything: every value says who wrote it
+# The next test uses generated operations. Each written value is the name of its writer.
 
 PEOPLE = {addon_instance.addon: addon_instance for addon_instance in (A, B, C)}
 marks = st.sampled_from("abc")
@@ -292,42 +294,42 @@ moves = st.lists(
 )
 
 
-def written_by(shape: Any, who: str) -> Any:
-    """Return a value all leaves of which are the name of who writes it."""
+def fill_leaves(shape: Any, who: str) -> Any:
+    """Return a value of this shape in which each leaf is the name of the writer."""
     match shape:
         case dict():
-            return {key: written_by(item, who) for key, item in shape.items()}
+            return {key: fill_leaves(item, who) for key, item in shape.items()}
         case list():
-            return [written_by(item, who) for item in shape]
+            return [fill_leaves(item, who) for item in shape]
         case _:
             return who
 
 
-def leaves(value: Any, at: tuple[str | int, ...] = ()) -> Any:
-    """Yield the single values with their places."""
+def iterate_leaves(value: Any, at: tuple[str | int, ...] = ()) -> Any:
+    """Yield the path and the value of each leaf."""
     if isinstance(value, dict | list):
         for step, item in value.items() if isinstance(value, dict) else enumerate(value):
-            yield from leaves(item, (*at, step))
+            yield from iterate_leaves(item, (*at, step))
     else:
         yield at, value
 
 
 @given(shapes, moves)
-def test_writers_are_known_wherever_their_values_go(shape: Any, steps: list[tuple[str, Any, str, Any]]) -> None:
-    document: Any = {"k": written_by(shape, "definition"), "l": ["definition"] * 3}
-    writers = WriteTracker(nobody)
+def test_writers_follow_their_values(shape: Any, steps: list[tuple[str, Any, str, Any]]) -> None:
+    document: Any = {"k": fill_leaves(shape, "definition"), "l": ["definition"] * 3}
+    writers = WriteTracker(is_same_instance)
     for who, op, text, item in steps:
         path = parse_patch_path(text)
         if not isinstance(path, PatchPath) or (op == "add" and path.can_match_many) or (op != "add" and path.is_append):
             continue
-        value = ABSENT if op == "remove" else written_by(item, who)
+        value = ABSENT if op == "remove" else fill_leaves(item, who)
         before = copy.deepcopy((document, writers))
         try:
             writers.apply_patch(document, PatchOperation(op, path, value, AT), PEOPLE[who], PatchBudget())
         except FieldFindingError:
             document, writers = before
 
-    for place, who in leaves(document):
+    for place, who in iterate_leaves(document):
         assert writers.get_writer(place) == PEOPLE.get(who)
 
 
@@ -377,18 +379,18 @@ def deployment(**spec: Any) -> dict[str, Any]:
         pytest.param({"kind": "ConfigMap", "data": {"a": "b"}}, [], id="no-pod-template"),
     ],
 )
-def test_check_lists(document: Any, expected: list[str]) -> None:
-    notes = check_duplicate_list_keys(document, WriteTracker(nobody))
+def test_duplicate_list_keys_are_reported(document: Any, expected: list[str]) -> None:
+    notes = check_duplicate_list_keys(document, WriteTracker(is_same_instance))
 
     assert [f"{note.code.name} {format_pointer(note.path)}" for note in notes] == expected
 
 
-def test_both_writers_of_what_is_there_twice_are_named() -> None:
+def test_both_writers_of_a_duplicate_are_named() -> None:
     addon_instance, two = AddonInstance("disk", "one"), AddonInstance("disk", "two")
     place, volume = "/spec/template/spec/volumes", {"name": "data"}
     steps = [(who, "add", f"{place}/-", volume) for who in (addon_instance, two)]
 
-    document, _, writers = run(deployment(volumes=[{"name": "tmp"}]), [*steps, (C, "remove", f"{place}/0")])
+    document, _, writers = apply_steps(deployment(volumes=[{"name": "tmp"}]), [*steps, (C, "remove", f"{place}/0")])
     notes = check_duplicate_list_keys(document, writers)
 
     says = f'name must be unique, but "data" is used at {place}/0 (set by disk/one) and {place}/1 (set by disk/two)'

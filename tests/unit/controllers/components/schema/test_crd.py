@@ -1,4 +1,4 @@
-"""CRDs and JSON Schemas of component types (openchoreo 3.2, 11 step 9, 16.2; design 10.32)."""
+"""Tests of the CRDs and JSON Schemas of component types."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from reconciler.controllers.components.schema import (
     validate_value,
 )
 from reconciler.krm.yaml import WIDE_INDENT_STYLE, emit
-from tests.unit.controllers.components.schema.shorthands import components, values
+from tests.unit.controllers.components.schema.schema_strategies import components, values
 
 AT = ("spec", "schema")
 
@@ -42,7 +42,7 @@ def spec_of(definition: dict[str, Any]) -> Any:
     return definition["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]
 
 
-def test_a_whole_crd() -> None:
+def test_complete_crd() -> None:
     schema = parameters("""
         types: {Route: {path: string | required=true, strip: boolean | default=false}}
         parameters:
@@ -163,14 +163,14 @@ spec:
         ),
     ],
 )
-def test_what_becomes_of_a_field(line: str, in_crd: Any, for_editors: Any) -> None:
+def test_field_in_crd_and_json_schema(line: str, in_crd: Any, for_editors: Any) -> None:
     schema = parameters(f"{{parameters: {{f: {line}}}, types: {{Maybe: string | nullable=true}}}}")
 
     assert spec_of(build_crd("Thing", "example.org", schema))["properties"]["f"] == in_crd
     assert build_json_schema(schema)["properties"]["f"] == for_editors
 
 
-def test_a_default_is_complete_where_kubernetes_would_miss_something() -> None:
+def test_default_of_an_object_contains_defaults_of_required_fields() -> None:
     schema = parameters("{parameters: {f: {a: string | default=x, b: {c: boolean | default=true}}}}")
     strict = schema_with_infos("{parameters: {f: {a: string | required=true default=x, b: string | default=y}}}")
 
@@ -178,13 +178,13 @@ def test_a_default_is_complete_where_kubernetes_would_miss_something() -> None:
     assert spec_of(build_crd("Thing", "example.org", strict))["properties"]["f"]["default"] == {"a": "x", "b": "y"}
 
 
-def test_null_is_one_of_the_values_that_a_field_may_have() -> None:
+def test_enum_of_a_nullable_field_contains_null() -> None:
     schema = parameters("{parameters: {f: 'string | nullable=true enum=a,b'}}")
 
     assert build_json_schema(schema)["properties"]["f"]["enum"] == ["a", "b", None]
 
 
-def test_a_json_schema_names_its_dialect_and_knows_no_other_fields() -> None:
+def test_json_schema_names_its_dialect_and_refuses_other_fields() -> None:
     assert build_json_schema(parameters("{parameters: {f: string | required=true}}")) == {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "type": "object",
@@ -194,7 +194,7 @@ def test_a_json_schema_names_its_dialect_and_knows_no_other_fields() -> None:
     }
 
 
-def test_a_type_that_is_used_twice_is_written_twice() -> None:
+def test_shared_type_is_written_without_yaml_aliases() -> None:
     schema = parameters("""
         types: {Box: {size: string, $default: {size: 1Gi}}}
         parameters: {first: Box, second: Box}
@@ -203,8 +203,8 @@ def test_a_type_that_is_used_twice_is_written_twice() -> None:
     assert "&" not in yaml.safe_dump(build_crd("Thing", "example.org", schema))
 
 
-def structural_faults(schema: dict[str, Any], *, is_item: bool = False) -> Iterator[str]:
-    """Yield what Kubernetes refuses in an apiextensions v1 schema, as its documentation lists it."""
+def list_structural_errors(schema: dict[str, Any], *, is_item: bool = False) -> Iterator[str]:
+    """Yield the violations of the rules for structural schemas in the Kubernetes documentation."""
     if schema.get("type") not in ("string", "integer", "number", "boolean", "object", "array"):
         yield "every node has a type"
     if "properties" in schema and "additionalProperties" in schema:
@@ -218,17 +218,17 @@ def structural_faults(schema: dict[str, Any], *, is_item: bool = False) -> Itera
     if is_item and "default" in schema:
         yield "an item has no default"
     if schema.get("x-kubernetes-list-type") == "set":
-        yield from _set_faults(schema["items"])
+        yield from _list_set_errors(schema["items"])
     if "default" in schema and (wrong := validate_value(schema["default"], schema, ("default",))):
         yield f"a default satisfies its schema: {wrong[0].message}"
     for item in (*schema.get("properties", {}).values(),):
-        yield from structural_faults(item)
+        yield from list_structural_errors(item)
     for keyword in ("items", "additionalProperties"):
         if keyword in schema:
-            yield from structural_faults(schema[keyword], is_item=True)
+            yield from list_structural_errors(schema[keyword], is_item=True)
 
 
-def _set_faults(items: dict[str, Any]) -> Iterator[str]:
+def _list_set_errors(items: dict[str, Any]) -> Iterator[str]:
     if items.get("nullable"):
         yield "items of a set are not null"
     if items["type"] == "array" and items.get("x-kubernetes-list-type") != "atomic":
@@ -247,20 +247,20 @@ KEYWORDS = {
 
 @settings(max_examples=40, deadline=None)
 @given(components(), components())
-def test_kubernetes_takes_every_crd(definition: ComponentSchema, addon: ComponentSchema) -> None:
+def test_each_crd_is_a_structural_schema(definition: ComponentSchema, addon: ComponentSchema) -> None:
     schema, _ = build_developer_schema(definition, [DeveloperAddon("extra", "More", addon, {}, ())])
 
-    assert list(structural_faults(spec_of(build_crd("Thing", "example.org", schema)))) == []
+    assert list(list_structural_errors(spec_of(build_crd("Thing", "example.org", schema)))) == []
 
 
 @settings(max_examples=40, deadline=None)
 @given(components(), st.data())
-def test_editors_accept_what_is_valid_and_nothing_else(component: ComponentSchema, data: st.DataObject) -> None:
+def test_json_schema_accepts_exactly_the_valid_values(component: ComponentSchema, data: st.DataObject) -> None:
     editor = json.loads(json.dumps(build_json_schema(component.full)))
     value = data.draw(values(component.full))
     jsonschema.Draft202012Validator.check_schema(editor)
     items = [fault.message for fault in validate_value(value, component.full, ("spec",))]
 
-    # editors do not know how wide our integers are
+    # JSON Schema does not limit integers to 64 bits.
     if not any("9223372036854775807" in message for message in items):
         assert jsonschema.Draft202012Validator(editor).is_valid(value) is (not items)

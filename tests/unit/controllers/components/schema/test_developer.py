@@ -1,4 +1,4 @@
-"""What developers can set: the definition's fields, and addons by their keys (openchoreo 11 step 8)."""
+"""Tests of the developer schema: the fields of the definition, and one field per developer addon."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ DEFINITION = schema("{parameters: {image: string | required=true}, envOverrides:
 TRACING = "{parameters: {zone: string | required=true}, envOverrides: {rate: number | default=0.1}}"
 
 
-def test_an_addon_is_one_more_field() -> None:
+def test_addon_adds_one_field() -> None:
     mapping, faults = build_developer_schema(
         DEFINITION, [addon("tracing", TRACING, description="Follows calls", rate=0.5)]
     )
@@ -58,7 +58,7 @@ def test_an_addon_is_one_more_field() -> None:
     assert list(mapping["properties"]["tracing"]) == ["type", "description", "properties", "required"]
 
 
-def test_absent_means_not_opted_in() -> None:
+def test_absent_field_does_not_enable_the_addon() -> None:
     mapping, _ = build_developer_schema(
         DEFINITION, [addon("logs", "{parameters: {level: string | default=info}}", level="warn")]
     )
@@ -119,7 +119,9 @@ def test_keys_are_unique(keys: list[str], message: str) -> None:
         pytest.param("{a: string | default=x}", {"who": 1}, {"a": "x"}, id="what-nobody-declared-is-told-elsewhere"),
     ],
 )
-def test_defaults_of_a_type(fields: str, defaults: dict[str, Any], expected: dict[str, Any]) -> None:
+def test_defaults_of_a_type_replace_defaults_of_an_addon(
+    fields: str, defaults: dict[str, Any], expected: dict[str, Any]
+) -> None:
     full = schema(f"{{parameters: {fields}}}").full
     before = repr(full)
 

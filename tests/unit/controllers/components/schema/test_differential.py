@@ -1,4 +1,4 @@
-"""A second validator, with a translation of OpenAPI of its own, accepts and refuses the same (openchoreo 4.3)."""
+"""Tests that compare schema validation with the jsonschema library."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reconciler.controllers.components.schema import ComponentSchema, apply_defaults, build_crd, validate_value
-from tests.unit.controllers.components.schema.shorthands import components, values
+from tests.unit.controllers.components.schema.schema_strategies import components, values
 
 
-def draft_7(node: dict[str, Any]) -> dict[str, Any]:
-    """Return a schema as Kubernetes publishes it in the words of draft 7, with null beside it where it is allowed."""
+def convert_to_draft_7(node: dict[str, Any]) -> dict[str, Any]:
+    """Convert a Kubernetes OpenAPI schema to JSON Schema draft 7. A nullable schema also accepts null."""
     result: dict[str, Any] = {"allOf": []}
     for keyword, value in node.items():
         match keyword:
             case "exclusiveMinimum" | "exclusiveMaximum":
                 result[keyword] = node[keyword.removeprefix("exclusive").lower()]
             case "properties":
-                result[keyword] = {name: draft_7(item) for name, item in value.items()}
+                result[keyword] = {name: convert_to_draft_7(item) for name, item in value.items()}
                 result["propertyNames"] = {"enum": sorted(value)}
             case "items" | "additionalProperties":
-                result[keyword] = draft_7(value)
+                result[keyword] = convert_to_draft_7(value)
             case "x-kubernetes-list-type" if value == "set":
                 result["uniqueItems"] = True
             case _:
@@ -35,11 +35,11 @@ def draft_7(node: dict[str, Any]) -> dict[str, Any]:
 
 @settings(max_examples=80, deadline=None)
 @given(components(), st.data())
-def test_two_validators_agree(component: ComponentSchema, data: st.DataObject) -> None:
+def test_both_validators_agree(component: ComponentSchema, data: st.DataObject) -> None:
     published = build_crd("Thing", "example.org", component.full)
     schema = published["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]
     value = data.draw(values(component.full))
-    second = jsonschema.Draft7Validator(draft_7(schema))
+    second = jsonschema.Draft7Validator(convert_to_draft_7(schema))
 
     for item in (value, apply_defaults(value, component.full)):
         assert second.is_valid(item) is (validate_value(item, component.full, ("spec",)) == ())
@@ -47,7 +47,7 @@ def test_two_validators_agree(component: ComponentSchema, data: st.DataObject) -
 
 @settings(max_examples=40, deadline=None)
 @given(components(), st.data())
-def test_defaults_never_break_what_was_valid(component: ComponentSchema, data: st.DataObject) -> None:
+def test_defaults_keep_a_valid_value_valid(component: ComponentSchema, data: st.DataObject) -> None:
     value = data.draw(values(component.full))
 
     if validate_value(value, component.full, ("spec",)) == ():
@@ -56,7 +56,7 @@ def test_defaults_never_break_what_was_valid(component: ComponentSchema, data: s
 
 @settings(max_examples=40, deadline=None)
 @given(components(), st.data())
-def test_what_is_valid_is_valid_without_required(component: ComponentSchema, data: st.DataObject) -> None:
+def test_optional_validation_reports_no_other_errors(component: ComponentSchema, data: st.DataObject) -> None:
     value = data.draw(values(component.full))
 
     strict = {

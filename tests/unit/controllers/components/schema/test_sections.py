@@ -1,4 +1,4 @@
-"""The sections of a schema, and both together (openchoreo 1, 3.6)."""
+"""Tests of the two sections of a schema, parameters and envOverrides, and of both together."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def schema(text: str) -> ComponentSchema:
         pytest.param({"parameters": None, "envOverrides": {}, "x-note": 1}, id="empty-sections"),
     ],
 )
-def test_nothing_can_be_set(data: Any) -> None:
+def test_empty_schema_has_no_fields(data: Any) -> None:
     assert read_component_schema(data, AT) == ComponentSchema(EMPTY, EMPTY, EMPTY)
 
 
@@ -73,13 +73,13 @@ def test_nothing_can_be_set(data: Any) -> None:
         ),
     ],
 )
-def test_what_is_wrong_with_a_schema(data: Any, code: str, message: str) -> None:
+def test_invalid_schema_is_reported(data: Any, code: str, message: str) -> None:
     (fault,) = read_component_schema(data, AT).field_findings
 
     assert (fault.code.name, fault.message) == (code, message)
 
 
-def test_both_sections_together() -> None:
+def test_both_sections_are_merged() -> None:
     read = schema("""
         parameters:
           limits: {cpu: "string | default=1", disk: "string | required=true"}
@@ -121,7 +121,7 @@ def test_both_sections_together() -> None:
         pytest.param({"a": "map[string]string"}, {"a": "map[string]string"}, ("a",), id="maps"),
     ],
 )
-def test_a_field_is_in_one_section_only(parameters: Any, env_overrides: Any, where: tuple[str, ...]) -> None:
+def test_field_in_both_sections_is_an_error(parameters: Any, env_overrides: Any, where: tuple[str, ...]) -> None:
     (fault,) = read_component_schema({"parameters": parameters, "envOverrides": env_overrides}, AT).field_findings
 
     assert fault.code.name == "SchemaFieldCollision"
@@ -147,14 +147,14 @@ def test_a_field_is_in_one_section_only(parameters: Any, env_overrides: Any, whe
         pytest.param({"x": "string"}, {"y": "string"}, None, id="neither"),
     ],
 )
-def test_the_default_of_an_object_in_both(left: Any, right: Any, expected: Any) -> None:
+def test_default_of_an_object_in_both_sections(left: Any, right: Any, expected: Any) -> None:
     read = read_component_schema({"parameters": {"a": left}, "envOverrides": {"a": right}}, AT)
 
     assert read.field_findings == ()
     assert read.full["properties"]["a"].get("default") == expected
 
 
-def test_a_default_that_the_other_section_refuses() -> None:
+def test_default_must_be_valid_together_with_the_other_section() -> None:
     read = schema("""
         parameters: {a: {x: string, $default: {x: "1"}}}
         envOverrides: {a: {y: string | required=true}}
@@ -184,7 +184,7 @@ def test_a_default_that_the_other_section_refuses() -> None:
         pytest.param(("name", 0), False, id="item-of-text"),
     ],
 )
-def test_what_is_declared(path: tuple[str | int, ...], expected: bool) -> None:
+def test_declared_paths(path: tuple[str | int, ...], expected: bool) -> None:
     read = schema("""
         parameters: {name: string, ports: "[]Port", labels: "map[string]string", values: object}
         types: {Port: {number: integer}}

@@ -1,4 +1,4 @@
-"""Shorthand as OpenAPI: what each line becomes, and what is wrong with it (openchoreo 3, 17)."""
+"""Tests of shorthand: the OpenAPI schema of each line, and the findings about invalid lines."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def field(line: Any, **more: Any) -> Any:
     return read.parameters["properties"]["f"]
 
 
-def faults(line: Any, **more: Any) -> list[FieldFinding]:
+def list_findings(line: Any, **more: Any) -> list[FieldFinding]:
     return list(read_component_schema({"parameters": {"f": line}, **more}, AT).field_findings)
 
 
@@ -56,7 +56,7 @@ TYPES = {
 
 
 @pytest.mark.parametrize("line", TYPES)
-def test_a_type(line: str) -> None:
+def test_types(line: str) -> None:
     assert field(line, types={"Point": {"x": "integer"}}) == TYPES[line]
 
 
@@ -410,8 +410,8 @@ def test_markers_of_lists_and_maps(line: str, expected: dict[str, Any]) -> None:
         ),
     ],
 )
-def test_what_is_wrong_with_a_field(line: Any, code: str, message: str) -> None:
-    (fault,) = faults(line, types={"Point": {"x": "integer"}})
+def test_invalid_field_is_reported(line: Any, code: str, message: str) -> None:
+    (fault,) = list_findings(line, types={"Point": {"x": "integer"}})
 
     assert fault.code.name == code
     assert fault.message.startswith(FIELD)
@@ -419,7 +419,7 @@ def test_what_is_wrong_with_a_field(line: Any, code: str, message: str) -> None:
     assert fault.path[:4] == (*AT, "parameters", "f")
 
 
-def test_all_faults_are_told_and_the_section_has_no_fields() -> None:
+def test_all_errors_are_reported_and_the_section_is_empty() -> None:
     read = schema("""
         types: {Broken: {a: strin}, Unused: "[]"}
         parameters: {b: "Broken", c: "Broken", d: integer, e: "integer | default=x"}
@@ -443,7 +443,7 @@ def test_all_faults_are_told_and_the_section_has_no_fields() -> None:
         pytest.param({"A": "A"}, "A → A", id="itself"),
     ],
 )
-def test_types_in_a_circle_are_told_once(types: dict[str, Any], cycle: str) -> None:
+def test_type_cycle_is_reported_once(types: dict[str, Any], cycle: str) -> None:
     (fault,) = read_component_schema(
         {"types": types, "parameters": {name.lower(): name for name in types}}, AT
     ).field_findings
@@ -492,8 +492,8 @@ def test_named_types(line: str, expected: dict[str, Any]) -> None:
     assert field(line, types=types) == expected
 
 
-def test_a_narrower_field_refuses_the_default_of_its_type() -> None:
-    (fault,) = faults("Level | enum=b,c", types={"Level": "string | enum=a,b default=a"})
+def test_default_of_a_type_must_match_the_narrower_field() -> None:
+    (fault,) = list_findings("Level | enum=b,c", types={"Level": "string | enum=a,b default=a"})
 
     assert fault.code.name == "ShorthandDefaultInvalid"
     assert fault.message == f'{FIELD} has an invalid default: default must be one of b, c, not "a"'
@@ -513,13 +513,13 @@ def test_a_narrower_field_refuses_the_default_of_its_type() -> None:
         pytest.param("Strict", None, id="too-few-fields"),
     ],
 )
-def test_the_default_of_an_object(fields: Any, expected: Any) -> None:
+def test_default_of_an_object(fields: Any, expected: Any) -> None:
     types = {"Strict": "Loose | minProperties=2", "Loose": {"a": "string | default=1", "b": "string"}}
 
     assert field(fields, types=types).get("default") == expected
 
 
-def test_keywords_and_fields_have_their_order() -> None:
+def test_order_of_keywords_and_fields() -> None:
     line = (
         "string | description=d pattern=a maxLength=9 minLength=1 example=abc default=ab enum=ab,abc nullable=true"
         " format=f title=t queryResources=K queryContainers=true"
@@ -554,7 +554,7 @@ def test_required_by_default(line: Any, required: bool) -> None:
     assert ("f" in read_component_schema(data, AT).parameters.get("required", [])) is required
 
 
-def test_what_is_only_worth_knowing() -> None:
+def test_info_findings() -> None:
     read = schema("parameters: {a-b: string, c: string | required=true default=d}")
 
     assert [(fault.code.name, fault.code.severity, fault.message) for fault in read.field_findings] == [
@@ -574,24 +574,24 @@ def test_what_is_only_worth_knowing() -> None:
 
 
 class TestBudgets:
-    def test_types_that_multiply(self) -> None:
+    def test_too_many_fields_through_types(self) -> None:
         types: dict[str, Any] = {f"T{n}": {"a": f"T{n + 1}", "b": f"T{n + 1}"} for n in range(25)}
         read = read_component_schema({"types": {**types, "T25": "string"}, "parameters": {"f": "T0"}}, AT)
 
         assert {fault.code.name for fault in read.field_findings} == {"SchemaTooLarge"}
         assert "spec.schema must have at most 5000 fields in total" in {fault.message for fault in read.field_findings}
 
-    def test_types_that_are_nested(self) -> None:
+    def test_too_deep_types(self) -> None:
         types: dict[str, Any] = {f"T{n}": {"a": f"T{n + 1}"} for n in range(40)}
         read = read_component_schema({"types": {**types, "T40": "string"}}, AT)
 
         assert {fault.code.name for fault in read.field_findings} == {"SchemaTooLarge"}
         assert all(fault.message.endswith("must be at most 32 levels deep") for fault in read.field_findings)
 
-    def test_fields_that_are_nested(self) -> None:
+    def test_too_deep_fields(self) -> None:
         data: Any = "string"
         for _ in range(95):
             data = {"a": data}
-        (fault,) = faults(data)
+        (fault,) = list_findings(data)
 
         assert fault.message.endswith("must be at most 32 levels deep")

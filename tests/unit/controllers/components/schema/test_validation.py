@@ -1,4 +1,4 @@
-"""Values against their schema (openchoreo 4.3, 16.7)."""
+"""Tests of the validation of values against their schema."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def parameters(fields: str | dict[str, Any]) -> Schema:
     return read.parameters
 
 
-def messages(fields: str | dict[str, Any], value: Any, *, required: bool = True) -> list[str]:
+def list_messages(fields: str | dict[str, Any], value: Any, *, required: bool = True) -> list[str]:
     return [fault.message for fault in validate_value(value, parameters(fields), ("spec",), required=required)]
 
 
@@ -99,8 +99,8 @@ def messages(fields: str | dict[str, Any], value: Any, *, required: bool = True)
         pytest.param("integer", "\ud800", "must be text that can be encoded as UTF-8, not '\\ud800'", id="no-text"),
     ],
 )
-def test_what_is_wrong_with_a_value(line: str, value: Any, message: str) -> None:
-    assert messages({"f": line}, {"f": value}) == [f"spec.f {message}"]
+def test_invalid_value_is_reported(line: str, value: Any, message: str) -> None:
+    assert list_messages({"f": line}, {"f": value}) == [f"spec.f {message}"]
 
 
 @pytest.mark.parametrize(
@@ -121,15 +121,15 @@ def test_what_is_wrong_with_a_value(line: str, value: Any, message: str) -> None
         pytest.param("[]object | uniqueItems=true", [{"a": 1}, {"a": True}], id="true-is-not-one"),
     ],
 )
-def test_what_is_allowed(line: str, value: Any) -> None:
-    assert messages({"f": line}, {"f": value}) == []
+def test_valid_value_is_accepted(line: str, value: Any) -> None:
+    assert list_messages({"f": line}, {"f": value}) == []
 
 
 def test_patterns_take_linear_time() -> None:
-    assert messages("{f: string | pattern=^(a+)+$}", {"f": "a" * 5_000 + "b"}) != []
+    assert list_messages("{f: string | pattern=^(a+)+$}", {"f": "a" * 5_000 + "b"}) != []
 
 
-def test_all_is_told_in_the_order_of_the_fields() -> None:
+def test_all_errors_are_reported_in_the_order_of_the_fields() -> None:
     fields = (
         "{ports: '[]Port | required=true', name: string | required=true minLength=2, deep: {x: integer, y: string}}"
     )
@@ -139,7 +139,7 @@ def test_all_is_told_in_the_order_of_the_fields() -> None:
         "bogus": 1,
     }
 
-    assert messages(fields, value) == [
+    assert list_messages(fields, value) == [
         "spec.bogus is unknown; allowed are deep, name, ports",
         'spec.deep.x must be an integer, not "a"',
         "spec.deep.z is unknown; allowed are x, y",
@@ -150,7 +150,7 @@ def test_all_is_told_in_the_order_of_the_fields() -> None:
     ]
 
 
-def test_codes_and_places() -> None:
+def test_codes_and_paths() -> None:
     field_findings = validate_value(
         {"a": "1", "b": 1}, parameters("{a: integer, c: string | required=true}"), ("spec", "config")
     )
@@ -162,13 +162,13 @@ def test_codes_and_places() -> None:
     ]
 
 
-def test_nothing_can_be_set_where_nothing_is_declared() -> None:
-    assert messages("{}", {"a": 1}) == ["spec.a is unknown; no fields are declared here"]
+def test_any_field_is_unknown_in_an_empty_schema() -> None:
+    assert list_messages("{}", {"a": 1}) == ["spec.a is unknown; no fields are declared here"]
 
 
 @pytest.mark.parametrize("value", [None, 3, "text", []])
-def test_the_whole_value_is_no_mapping(value: Any) -> None:
-    (message,) = messages("{a: string}", value)
+def test_value_must_be_a_mapping(value: Any) -> None:
+    (message,) = list_messages("{a: string}", value)
 
     assert message.startswith("spec must be a mapping, not ")
 
@@ -176,20 +176,20 @@ def test_the_whole_value_is_no_mapping(value: Any) -> None:
 class TestWithoutRequired:
     FIELDS = "{a: string | required=true, n: integer | maximum=20, p: '[]Port'}"
 
-    def test_fields_may_be_missing_or_null(self) -> None:
-        assert messages(self.FIELDS, {"n": None, "p": [{"name": None}]}, required=False) == []
+    def test_fields_can_be_missing_or_null(self) -> None:
+        assert list_messages(self.FIELDS, {"n": None, "p": [{"name": None}]}, required=False) == []
 
-    def test_what_is_there_is_checked(self) -> None:
-        assert messages(self.FIELDS, {"n": 21, "b": 1}, required=False) == [
+    def test_present_fields_are_validated(self) -> None:
+        assert list_messages(self.FIELDS, {"n": 21, "b": 1}, required=False) == [
             "spec.b is unknown; allowed are a, n, p",
             "spec.n must be at most 20, not 21",
         ]
 
     def test_items_cannot_be_null(self) -> None:
-        assert messages(self.FIELDS, {"p": [None]}, required=False) == ["spec.p[0] must be a mapping, not null"]
+        assert list_messages(self.FIELDS, {"p": [None]}, required=False) == ["spec.p[0] must be a mapping, not null"]
 
 
-def test_a_null_that_an_overlay_leaves_is_told() -> None:
+def test_null_in_an_overlay_is_reported() -> None:
     schema = parameters("{a: string}")
 
     (fault,) = validate_value(overlay_values({"bogus": None}, schema=schema), schema, ("spec",))
@@ -197,27 +197,27 @@ def test_a_null_that_an_overlay_leaves_is_told() -> None:
     assert fault.code.name == "UnknownField"
 
 
-def test_an_item_that_is_a_mapping_and_there_twice() -> None:
+def test_duplicate_mapping_in_a_set_is_reported() -> None:
     item = {"number": 1, "name": "a"}
 
-    assert messages({"f": "[]Port | uniqueItems=true"}, {"f": [{"number": 2}, item, {"number": 1.0, "name": "a"}]}) == [
-        'spec.f must not contain the item {"number":1.0,"name":"a"} twice'
-    ]
+    assert list_messages(
+        {"f": "[]Port | uniqueItems=true"}, {"f": [{"number": 2}, item, {"number": 1.0, "name": "a"}]}
+    ) == ['spec.f must not contain the item {"number":1.0,"name":"a"} twice']
 
 
-def test_a_list_in_a_list_that_is_there_twice() -> None:
-    assert messages({"f": "[][]integer | uniqueItems=true"}, {"f": [[1], [2], [2]]}) == [
+def test_duplicate_list_in_a_set_is_reported() -> None:
+    assert list_messages({"f": "[][]integer | uniqueItems=true"}, {"f": [[1], [2], [2]]}) == [
         "spec.f must not contain the item [2] twice"
     ]
 
 
-def test_a_key_that_is_a_number_in_an_item() -> None:
-    assert messages({"f": "[]Port"}, {"f": [{"number": 1}, {8080: 1}]}) == [
+def test_number_as_a_key_is_reported() -> None:
+    assert list_messages({"f": "[]Port"}, {"f": [{"number": 1}, {8080: 1}]}) == [
         "spec.f[1] must have strings as keys, not 8080; quote the key"
     ]
 
 
-def test_a_schema_can_be_asked_again() -> None:
+def test_schema_can_be_used_repeatedly() -> None:
     schemas = [parameters("{f: integer | maximum=1}"), parameters("{f: integer | maximum=2}")]
 
     for _ in range(2):
@@ -226,8 +226,8 @@ def test_a_schema_can_be_asked_again() -> None:
 
 
 @pytest.mark.parametrize("value", [date(2024, 1, 1), b"a", {1, 2}], ids=["date", "bytes", "set"])
-def test_what_is_no_json(value: Any) -> None:
-    assert messages({"f": "integer"}, {"f": value}) == [f"spec.f must be a JSON value, not {type(value).__name__}"]
+def test_value_outside_json_is_reported(value: Any) -> None:
+    assert list_messages({"f": "integer"}, {"f": value}) == [f"spec.f must be a JSON value, not {type(value).__name__}"]
 
 
 @pytest.mark.parametrize("levels", [100, 190, 250, 400])
@@ -236,12 +236,12 @@ def test_deep_values(levels: int) -> None:
     for _ in range(levels):
         value = {"a": value}
 
-    assert messages("{f: object}", {"f": value}) == []
-    (message,) = messages("{f: string}", {"f": value})
+    assert list_messages("{f: object}", {"f": value}) == []
+    (message,) = list_messages("{f: string}", {"f": value})
     assert message in ("spec.f must be a string, not a mapping", "spec must have at most 200 levels")
 
 
-def test_every_depth_that_yaml_lets_through_is_checked() -> None:
+def test_deepest_yaml_value_is_validated() -> None:
     (document,) = parse_yaml("f:" + "".join(f"\n{' ' * depth}a:" for depth in range(1, 99)) + " 1\n").documents
 
-    assert messages("{f: string}", document.data) == ["spec.f must be a string, not a mapping"]
+    assert list_messages("{f: string}", document.data) == ["spec.f must be a string, not a mapping"]

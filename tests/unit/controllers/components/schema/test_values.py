@@ -1,4 +1,4 @@
-"""Values in layers, and what defaults fill in (openchoreo 4.1, 4.2, 17)."""
+"""Tests of layered values and their defaults."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def test_defaults(fields: str, value: Any, expected: Any) -> None:
     assert value == result
 
 
-def test_a_default_is_a_copy() -> None:
+def test_default_is_a_copy() -> None:
     schema = parameters("{a: 'object | default={\"k\": [1]}'}")
     first = apply_defaults({}, schema)
     first["a"]["k"].append(2)
@@ -125,7 +125,7 @@ LAYER = st.dictionaries(st.sampled_from(["a", "b", "m", "l", "free", "who"]), JS
 
 @settings(max_examples=60, deadline=None)
 @given(LAYER, LAYER, LAYER)
-def test_layers_can_be_joined_in_steps(one: Any, two: Any, three: Any) -> None:
+def test_layers_can_be_merged_in_steps(one: Any, two: Any, three: Any) -> None:
     schema = parameters(FIELDS)
     lower = overlay_values(one, two, schema=schema)
 
@@ -135,7 +135,7 @@ def test_layers_can_be_joined_in_steps(one: Any, two: Any, three: Any) -> None:
 
 @settings(max_examples=60, deadline=None)
 @given(LAYER)
-def test_defaults_are_filled_in_once(value: Any) -> None:
+def test_defaults_are_idempotent(value: Any) -> None:
     schema = parameters("{a: string | default=x, b: string | nullable=true, m: {x: string | default=y}, l: '[]Item'}")
     filled = apply_defaults(value, schema)
 

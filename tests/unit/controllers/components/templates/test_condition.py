@@ -1,4 +1,4 @@
-"""Conditions (openchoreo 5.3, 6)."""
+"""Tests of conditions in templates."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from reconciler.cel import ExpressionBudget
 from reconciler.controllers.components.field_findings import FieldFindingError
 from reconciler.controllers.components.templates import compile_condition
-from tests.unit.controllers.components.templates.text_world import BINDINGS, IN_ADDON, LIMITS
+from tests.unit.controllers.components.templates.template_helpers import BINDINGS, IN_ADDON, LIMITS
 
 AT = ("spec", "condition")
 
@@ -42,7 +42,7 @@ def test_conditions(data: Any, holds: bool) -> None:
         pytest.param({"a": True}, "not a mapping", id="mapping"),
     ],
 )
-def test_what_can_never_be_true_or_false(data: Any, message: str) -> None:
+def test_constant_that_is_no_boolean_is_reported_before_rendering(data: Any, message: str) -> None:
     condition = compile_condition(data, AT, IN_ADDON)
 
     (fault,) = condition.field_findings
@@ -62,7 +62,7 @@ def test_what_can_never_be_true_or_false(data: Any, message: str) -> None:
         pytest.param("${spec.doors}", "not a list", id="list"),
     ],
 )
-def test_what_turns_out_to_be_neither(text: str, message: str) -> None:
+def test_result_that_is_no_boolean_is_reported(text: str, message: str) -> None:
     condition = compile_condition(text, AT, IN_ADDON)
 
     with pytest.raises(FieldFindingError) as caught:
@@ -72,11 +72,11 @@ def test_what_turns_out_to_be_neither(text: str, message: str) -> None:
     assert caught.value.field_finding.message.endswith(message)
 
 
-def test_a_condition_knows_what_it_depends_on() -> None:
+def test_variables_of_a_condition() -> None:
     assert compile_condition("${spec.count > 2 && env.name == 'a'}", AT, IN_ADDON).variables == {"spec", "env"}
 
 
-def test_a_condition_that_is_no_cel_is_told_once() -> None:
+def test_invalid_condition_is_reported_once() -> None:
     condition = compile_condition("${spec.count >}", AT, IN_ADDON)
 
     assert [fault.code.name for fault in condition.field_findings] == ["CelSyntax"]

@@ -1,4 +1,4 @@
-"""The edge cases that are about text, each as a row with its number (openchoreo 17), and the seed's examples (5.6)."""
+"""Tests of edge cases of templates. The number in an id or docstring is the number of the edge case."""
 
 from __future__ import annotations
 
@@ -9,43 +9,52 @@ import pytest
 from reconciler.cel import ExpressionBudget
 from reconciler.controllers.components.field_findings import FieldFindingError
 from reconciler.controllers.components.templates import compile_condition, compile_loop, compile_template
-from tests.unit.controllers.components.templates.text_world import BINDINGS, IN_BASE, LIMITS, failure, rendered
+from tests.unit.controllers.components.templates.template_helpers import (
+    BINDINGS,
+    IN_BASE,
+    LIMITS,
+    find_failure,
+    render_patch_template,
+)
 
 
 @pytest.mark.parametrize(
     ("data", "value"),
     [
-        pytest.param({"a": "${spec.count}\n"}, {"a": 3}, id="12-a-block-scalar-keeps-the-type"),
-        pytest.param("${spec.count}${metadata.name}", "3mill", id="13-two-expressions-are-text"),
-        pytest.param('${"{"}', "{", id="14-an-opening-brace"),
-        pytest.param('${"}"}', "}", id="14-a-closing-brace"),
+        pytest.param({"a": "${spec.count}\n"}, {"a": 3}, id="row-12-a-block-scalar-keeps-the-type"),
+        pytest.param("${spec.count}${metadata.name}", "3mill", id="row-13-two-expressions-are-text"),
+        pytest.param('${"{"}', "{", id="row-14-an-opening-brace"),
+        pytest.param('${"}"}', "}", id="row-14-a-closing-brace"),
         pytest.param(
-            {"x": "${has(spec.owner) ? spec.owner : omit()}", "y": 1}, {"y": 1}, id="16-a-key-that-is-omitted"
+            {"x": "${has(spec.owner) ? spec.owner : omit()}", "y": 1}, {"y": 1}, id="row-16-a-key-that-is-omitted"
         ),
-        pytest.param("at ${1000000}", "at 1000000", id="18-a-million"),
-        pytest.param("at ${1000000.0}", "at 1000000", id="18-a-million-as-a-double"),
-        pytest.param("${spec.extra.text}", "${evil}", id="54-a-value-is-no-template"),
-        pytest.param({"${spec.extra.text}": "a ${spec.extra.text}"}, {"${evil}": "a ${evil}"}, id="54-nor-within-text"),
-        pytest.param("${spec.extra}", {"text": "${evil}"}, id="54-nor-inside-of-a-map"),
+        pytest.param("at ${1000000}", "at 1000000", id="row-18-a-million"),
+        pytest.param("at ${1000000.0}", "at 1000000", id="row-18-a-million-as-a-double"),
+        pytest.param("${spec.extra.text}", "${evil}", id="row-54-a-value-is-no-template"),
+        pytest.param(
+            {"${spec.extra.text}": "a ${spec.extra.text}"}, {"${evil}": "a ${evil}"}, id="row-54-nor-within-text"
+        ),
+        pytest.param("${spec.extra}", {"text": "${evil}"}, id="row-54-nor-inside-of-a-map"),
     ],
 )
 def test_edge_cases(data: Any, value: Any) -> None:
-    assert rendered(data, extra={"text": "${evil}"}) == value
+    assert render_patch_template(data, extra={"text": "${evil}"}) == value
 
 
 @pytest.mark.parametrize(
     ("data", "code"),
     [
-        pytest.param({"${spec.count}": 1}, "TemplateKeyType", id="15-a-key-that-is-an-int"),
-        pytest.param("prefix-${omit()}", "TemplateOmitInText", id="17-omit-in-text"),
-        pytest.param("${spec.count + 1.5}", "CelNoOverload", id="19-int-and-double"),
+        pytest.param({"${spec.count}": 1}, "TemplateKeyType", id="row-15-a-key-that-is-an-int"),
+        pytest.param("prefix-${omit()}", "TemplateOmitInText", id="row-17-omit-in-text"),
+        pytest.param("${spec.count + 1.5}", "CelNoOverload", id="row-19-int-and-double"),
     ],
 )
-def test_edge_cases_that_are_faults(data: Any, code: str) -> None:
-    assert failure(data).code.name == code
+def test_edge_cases_that_are_errors(data: Any, code: str) -> None:
+    assert find_failure(data).code.name == code
 
 
-def test_20_a_map_is_walked_through_by_its_keys() -> None:
+def test_loop_over_a_map_has_its_sorted_keys() -> None:
+    """Row 20: the items of a map are its sorted entries."""
     loop = compile_loop("${ {'b': 1, 'a': 2} }", None, ("spec",), IN_BASE)
 
     assert [iter_binding["item"]["key"] for iter_binding in loop.iter_bindings(BINDINGS, ExpressionBudget(LIMITS))] == [
@@ -54,7 +63,8 @@ def test_20_a_map_is_walked_through_by_its_keys() -> None:
     ]
 
 
-def test_21_a_string_is_not_walked_through() -> None:
+def test_loop_over_a_string_is_an_error() -> None:
+    """Row 21: a loop does not iterate over the characters of a string."""
     loop = compile_loop("${metadata.name}", None, ("spec",), IN_BASE)
 
     with pytest.raises(FieldFindingError) as caught:
@@ -62,7 +72,8 @@ def test_21_a_string_is_not_walked_through() -> None:
     assert caught.value.field_finding.code.name == "ForEachType"
 
 
-def test_22_a_condition_does_not_see_the_variable_of_the_loop() -> None:
+def test_condition_cannot_use_the_loop_variable() -> None:
+    """Row 22: the condition is evaluated outside of the loop."""
     condition = compile_condition("${item.open}", ("spec", "includeWhen"), IN_BASE)
 
     assert [fault.code.name for fault in condition.field_findings] == ["CelUndeclared"]
@@ -86,8 +97,8 @@ def test_22_a_condition_does_not_see_the_variable_of_the_loop() -> None:
         ),
     ],
 )
-def test_examples_of_the_seed(text: str, value: Any) -> None:
-    result = rendered(text)
+def test_example_expressions(text: str, value: Any) -> None:
+    result = render_patch_template(text)
 
     assert (result, type(result)) == (value, type(value))
 
@@ -109,7 +120,7 @@ def test_examples_of_the_seed(text: str, value: Any) -> None:
         ),
     ],
 )
-def test_examples_of_the_seed_that_are_no_cel(text: str, code: str, hint: str) -> None:
+def test_example_expressions_that_are_invalid_cel(text: str, code: str, hint: str) -> None:
     (fault,) = compile_template(text, ("spec",), IN_BASE).field_findings
 
     assert fault.code.name == code

@@ -1,4 +1,4 @@
-"""Loops (openchoreo 5.3, 6.2)."""
+"""Tests of loops in templates."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from reconciler.cel import ExpressionBudget, ExpressionLimits
 from reconciler.controllers.components.field_findings import FieldFindingError
 from reconciler.controllers.components.templates import RESERVED_VARIABLES, compile_loop, compile_template
-from tests.unit.controllers.components.templates.text_world import BINDINGS, IN_BASE, LIMITS
+from tests.unit.controllers.components.templates.template_helpers import BINDINGS, IN_BASE, LIMITS
 
 AT = ("spec", "resources", 0)
 
@@ -38,7 +38,7 @@ def test_items(for_each: Any, items: list[Any]) -> None:
     assert all({**item, "item": 0} == {**BINDINGS, "item": 0} for item in rounds)
 
 
-def test_without_a_loop_there_is_one_round() -> None:
+def test_missing_loop_has_one_iteration() -> None:
     loop = compile_loop(None, None, AT, IN_BASE)
 
     assert (list(loop.iter_bindings(BINDINGS, ExpressionBudget(LIMITS))), loop.scope, loop.variables) == (
@@ -48,7 +48,7 @@ def test_without_a_loop_there_is_one_round() -> None:
     )
 
 
-def test_a_variable_of_ones_own() -> None:
+def test_loop_variable_with_a_custom_name() -> None:
     loop = compile_loop("${spec.doors}", "door", AT, IN_BASE)
     template = compile_template("${metadata.name}-${door.name}", AT, loop.scope)
 
@@ -63,7 +63,7 @@ def test_a_variable_of_ones_own() -> None:
 
 
 @pytest.mark.parametrize("name", sorted(RESERVED_VARIABLES))
-def test_no_variable_hides_another(name: str) -> None:
+def test_loop_variable_cannot_hide_another_variable(name: str) -> None:
     (fault,) = compile_loop("${[1]}", name, AT, IN_BASE).field_findings
 
     assert (fault.code.name, fault.path) == ("LoopVarReserved", (*AT, "var"))
@@ -86,14 +86,14 @@ def test_no_variable_hides_another(name: str) -> None:
         pytest.param({"a": "b"}, id="mapping"),
     ],
 )
-def test_variables_that_cel_cannot_name(name: Any) -> None:
+def test_invalid_loop_variable_names(name: Any) -> None:
     (fault,) = compile_loop("${[1]}", name, AT, IN_BASE).field_findings
 
     assert (fault.code.name, fault.path) == ("CelSyntax", (*AT, "var"))
 
 
 @pytest.mark.parametrize("name", ["item", "_", "string", "Port2", "spec2"])
-def test_variables_that_may_be(name: str) -> None:
+def test_valid_loop_variable_names(name: str) -> None:
     loop = compile_loop("${[7]}", name, AT, IN_BASE)
 
     assert loop.field_findings == ()
@@ -109,7 +109,7 @@ def test_variables_that_may_be(name: str) -> None:
         pytest.param(True, "not true", id="bool"),
     ],
 )
-def test_what_can_never_be_walked_through(for_each: Any, message: str) -> None:
+def test_constant_that_is_no_list_is_reported_before_rendering(for_each: Any, message: str) -> None:
     (fault,) = compile_loop(for_each, None, AT, IN_BASE).field_findings
 
     assert (fault.code.name, fault.path) == ("ForEachType", (*AT, "forEach"))
@@ -125,7 +125,7 @@ def test_what_can_never_be_walked_through(for_each: Any, message: str) -> None:
         pytest.param("${omit()}", "not omit()", id="omit"),
     ],
 )
-def test_what_turns_out_to_be_something_else(for_each: str, message: str) -> None:
+def test_result_that_is_no_list_is_reported(for_each: str, message: str) -> None:
     loop = compile_loop(for_each, None, AT, IN_BASE)
 
     with pytest.raises(FieldFindingError) as caught:
@@ -135,7 +135,7 @@ def test_what_turns_out_to_be_something_else(for_each: str, message: str) -> Non
     assert caught.value.field_finding.message.endswith(message)
 
 
-def test_what_is_inside_of_a_broken_loop_is_compiled_nevertheless() -> None:
+def test_template_in_an_invalid_loop_is_compiled() -> None:
     loop = compile_loop("${[1}", "spec", AT, IN_BASE)
 
     assert [fault.code.name for fault in loop.field_findings] == ["CelSyntax", "LoopVarReserved"]
@@ -152,7 +152,7 @@ def test_what_is_inside_of_a_broken_loop_is_compiled_nevertheless() -> None:
         pytest.param("${spec.many.map(i, spec.many)}", id="squared"),
     ],
 )
-def test_a_million_items_end_in_a_fault(for_each: str) -> None:
+def test_million_items_exceed_the_budget(for_each: str) -> None:
     bindings = {"spec": {"many": list(range(1_000_000))}}
     loop = compile_loop(for_each, None, AT, IN_BASE.with_variable("spec"))
     template, budget = compile_template("${item}", AT, loop.scope), ExpressionBudget(LIMITS)
@@ -163,7 +163,7 @@ def test_a_million_items_end_in_a_fault(for_each: str) -> None:
     assert caught.value.field_finding.code.name == "CelBudget"
 
 
-def test_rounds_cost_something_even_when_nothing_is_done_in_them() -> None:
+def test_empty_iterations_have_a_cost() -> None:
     limits = ExpressionLimits(bytes=100_000)
     loop = compile_loop("${spec.many}", None, AT, IN_BASE.with_variable("spec"))
 

@@ -1,4 +1,4 @@
-"""Rules on effective values (openchoreo 4.4)."""
+"""Tests of validation rules for effective values."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ import pytest
 from reconciler.cel import ExpressionBudget, ExpressionLimits
 from reconciler.controllers.components.field_findings import FieldFinding
 from reconciler.controllers.components.templates import compile_rule
-from tests.unit.controllers.components.templates.text_world import BINDINGS, IN_ADDON, LIMITS
+from tests.unit.controllers.components.templates.template_helpers import BINDINGS, IN_ADDON, LIMITS
 
 AT = ("spec", "validation", "rules", 1)
 
 
-def outcome(
+def check_rule(
     expression: str, message: str = "", name: str = "enough", limits: ExpressionLimits = LIMITS
 ) -> FieldFinding | None:
     rule = compile_rule(name, expression, message, AT, IN_ADDON)
@@ -28,8 +28,8 @@ def outcome(
         pytest.param("has(spec.owner) || addon.name == 'gauge'", id="addon"),
     ],
 )
-def test_rules_that_hold(expression: str) -> None:
-    assert outcome(expression, "whatever ${spec.count / 0}") is None
+def test_rule_that_is_met(expression: str) -> None:
+    assert check_rule(expression, "whatever ${spec.count / 0}") is None
 
 
 RULE = "spec.validation.rules[1]: the rule enough is not met: "
@@ -48,8 +48,8 @@ RULE = "spec.validation.rules[1]: the rule enough is not met: "
         pytest.param("'true'", "say", 'say; it returns "true", neither true nor false', id="text"),
     ],
 )
-def test_rules_that_do_not_hold(expression: str, message: str, text: str) -> None:
-    fault = outcome(expression, message)
+def test_rule_that_is_not_met(expression: str, message: str, text: str) -> None:
+    fault = check_rule(expression, message)
 
     assert fault is not None
     assert (fault.code.name, fault.path, fault.message) == ("ValidationRuleFailed", AT, RULE + text)
@@ -67,23 +67,23 @@ def test_rules_that_do_not_hold(expression: str, message: str, text: str) -> Non
         ),
     ],
 )
-def test_what_cannot_be_evaluated_does_not_hold(expression: str, message: str, parts: tuple[str, ...]) -> None:
-    fault = outcome(expression, message)
+def test_rule_with_an_evaluation_error_is_not_met(expression: str, message: str, parts: tuple[str, ...]) -> None:
+    fault = check_rule(expression, message)
 
     assert fault is not None
     assert fault.code.name == "ValidationRuleFailed"
     assert all(part in fault.message for part in parts)
 
 
-def test_nor_does_what_costs_too_much() -> None:
-    fault = outcome("spec.doors.all(d, true)", "say", limits=ExpressionLimits(steps=2))
+def test_rule_that_exceeds_the_budget_is_not_met() -> None:
+    fault = check_rule("spec.doors.all(d, true)", "say", limits=ExpressionLimits(steps=2))
 
     assert fault is not None
     assert "more than 2 steps" in fault.message
 
 
-def test_a_rule_without_a_name() -> None:
-    fault = outcome("false", "say", name="")
+def test_rule_without_a_name() -> None:
+    fault = check_rule("false", "say", name="")
 
     assert fault is not None
     assert fault.message == "spec.validation.rules[1]: the rule is not met: say"
@@ -98,7 +98,7 @@ def test_a_rule_without_a_name() -> None:
         pytest.param("1 +", "${", [("CelSyntax", "expression"), ("TemplateUnterminated", "message")], id="both"),
     ],
 )
-def test_what_is_wrong_with_a_rule_as_it_stands(expression: str, message: str, values: list[tuple[str, str]]) -> None:
+def test_invalid_rule_is_reported(expression: str, message: str, values: list[tuple[str, str]]) -> None:
     rule = compile_rule("enough", expression, message, AT, IN_ADDON)
 
     assert [(fault.code.name, fault.path) for fault in rule.field_findings] == [
@@ -106,12 +106,12 @@ def test_what_is_wrong_with_a_rule_as_it_stands(expression: str, message: str, v
     ]
 
 
-def test_a_rule_that_is_no_cel_never_holds() -> None:
+def test_rule_with_invalid_cel_is_never_met() -> None:
     rule = compile_rule("enough", "1 +", "", AT, IN_ADDON)
 
     assert rule.check(BINDINGS, ExpressionBudget(LIMITS)) == rule.field_findings[0]
 
 
-def test_a_rule_knows_what_it_depends_on() -> None:
+def test_variables_of_a_rule() -> None:
     assert compile_rule("a", "spec.count > 1", "${env.name}", AT, IN_ADDON).variables == {"spec", "env"}
     assert compile_rule("a", "1 +", "${env.name}", AT, IN_ADDON).variables == {"env"}

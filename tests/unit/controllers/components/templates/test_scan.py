@@ -1,4 +1,4 @@
-"""Finding expressions in text (openchoreo 5.1)."""
+"""Tests of the scanner that finds expressions in text."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from reconciler.cel import CelEnvironment
 from reconciler.controllers.components.field_findings import FieldFindingError
 from reconciler.controllers.components.templates.expressions import EmbeddedExpression, split_expressions
-from tests.unit.controllers.components.templates.text_world import AT
+from tests.unit.controllers.components.templates.template_helpers import AT
 
 E = EmbeddedExpression
 
@@ -46,7 +46,7 @@ E = EmbeddedExpression
         pytest.param("it's ${a} isn't }", ("it's ", E("a"), " isn't }"), id="quotes-and-braces-of-the-text"),
     ],
 )
-def test_pieces(text: str, pieces: tuple[str | EmbeddedExpression, ...]) -> None:
+def test_text_is_split_into_expressions(text: str, pieces: tuple[str | EmbeddedExpression, ...]) -> None:
     assert split_expressions(text, AT) == pieces
 
 
@@ -64,7 +64,7 @@ def test_pieces(text: str, pieces: tuple[str | EmbeddedExpression, ...]) -> None
         pytest.param("${'${b}", "TemplateUnterminated", '"${\'${b}"', id="in-a-string-that-has-no-end"),
     ],
 )
-def test_faults(text: str, code: str, quoted: str) -> None:
+def test_invalid_expressions_are_reported(text: str, code: str, quoted: str) -> None:
     with pytest.raises(FieldFindingError) as caught:
         split_expressions(text, AT)
 
@@ -74,8 +74,8 @@ def test_faults(text: str, code: str, quoted: str) -> None:
     assert fault.message.endswith(quoted)
 
 
-def in_turn(text: str) -> list[str] | str:
-    """Return texts and expressions in turn, or the code of what is wrong."""
+def scan(text: str) -> list[str] | str:
+    """Return texts and expressions alternately, or the finding code."""
     pieces = [""]
     try:
         for piece in split_expressions(text, AT):
@@ -88,8 +88,8 @@ def in_turn(text: str) -> list[str] | str:
     return pieces
 
 
-def slowly(text: str) -> list[str] | str:
-    """Return the same, one character after the other."""
+def scan_by_character(text: str) -> list[str] | str:
+    """Return the same result as `scan` with a reference implementation that reads one character at a time."""
     pieces, at = [""], 0
     while at < len(text):
         if not text.startswith("${", at):
@@ -133,8 +133,8 @@ def slowly(text: str) -> list[str] | str:
 @given(st.text(st.sampled_from("$${}{}'\"\\/rRbx \n"), max_size=40))
 @example("${r'\\'}'${b}")
 @example("${'''\\'''}''')}")
-def test_scanning_agrees_with_a_slow_reader(text: str) -> None:
-    assert in_turn(text) == slowly(text)
+def test_scanner_agrees_with_the_reference_implementation(text: str) -> None:
+    assert scan(text) == scan_by_character(text)
 
 
 LITERAL = st.one_of(
@@ -148,7 +148,7 @@ LITERAL = st.one_of(
 
 
 @given(st.lists(LITERAL, min_size=1, max_size=5))
-def test_what_cel_writes_in_quotes_never_ends_an_expression(literals: list[str]) -> None:
+def test_quoted_cel_literal_does_not_end_an_expression(literals: list[str]) -> None:
     written = f"[{', '.join(literals)}]"
     assert CelEnvironment().compile(written).names == set()
 

@@ -1,4 +1,4 @@
-"""Which variables there are, and what is known of them before a render (openchoreo 5.4, 5.5)."""
+"""Tests of template scopes: available variables, and the fields that are known before a render."""
 
 from __future__ import annotations
 
@@ -7,7 +7,14 @@ from typing import Any
 import pytest
 
 from reconciler.controllers.components.templates import RESERVED_VARIABLES, TemplateScope, build_shape, compile_template
-from tests.unit.controllers.components.templates.text_world import AT, IN_ADDON, IN_BASE, IN_PATCH, SPEC, faults
+from tests.unit.controllers.components.templates.template_helpers import (
+    AT,
+    IN_ADDON,
+    IN_BASE,
+    IN_PATCH,
+    SPEC,
+    list_codes,
+)
 
 EVERYWHERE = ("metadata", "spec", "parameters", "envOverrides", "build", "workload", "env")
 ADDONS_ONLY = ("instanceId", "addon", "resources")
@@ -21,7 +28,7 @@ ADDONS_ONLY = ("instanceId", "addon", "resources")
         pytest.param(IN_PATCH, (*EVERYWHERE, *ADDONS_ONLY, "target"), id="patch"),
     ],
 )
-def test_where_which_variables_are(scope: TemplateScope, variables: tuple[str, ...]) -> None:
+def test_variables_of_each_scope(scope: TemplateScope, variables: tuple[str, ...]) -> None:
     values = (*EVERYWHERE, *ADDONS_ONLY, "target", "component", "item", "resource")
 
     there = [name for name in values if not compile_template(f"${{{name}}}", AT, scope).field_findings]
@@ -29,16 +36,16 @@ def test_where_which_variables_are(scope: TemplateScope, variables: tuple[str, .
     assert there == list(variables)
 
 
-def test_no_loop_may_hide_a_variable_of_any_place() -> None:
+def test_variables_of_all_scopes_are_reserved() -> None:
     assert {*EVERYWHERE, *ADDONS_ONLY, "target", "component"} == RESERVED_VARIABLES
 
 
-def test_the_variable_of_a_loop_may_be_anything() -> None:
+def test_loop_variable_has_any_type() -> None:
     template = compile_template("${door.any.thing}", AT, IN_BASE.with_variable("door"))
 
     assert template.field_findings == ()
     assert template.variables == {"door"}
-    assert faults("${door.any.thing}") == ["CelUndeclared"]
+    assert list_codes("${door.any.thing}") == ["CelUndeclared"]
 
 
 @pytest.mark.parametrize(
@@ -65,8 +72,8 @@ def test_the_variable_of_a_loop_may_be_anything() -> None:
         pytest.param("env.name + env.region.zone", id="env-is-open"),
     ],
 )
-def test_fields_that_may_be_there(expression: str) -> None:
-    assert faults(f"${{{expression}}}") == []
+def test_known_or_open_fields_are_accepted(expression: str) -> None:
+    assert list_codes(f"${{{expression}}}") == []
 
 
 @pytest.mark.parametrize(
@@ -86,14 +93,14 @@ def test_fields_that_may_be_there(expression: str) -> None:
         pytest.param("metadata.uid", "metadata has no field 'uid'; it has: annotations, labels, name", id="metadata"),
     ],
 )
-def test_fields_that_cannot_be_there(expression: str, message: str) -> None:
+def test_unknown_fields_are_reported(expression: str, message: str) -> None:
     (fault,) = compile_template(f"${{{expression}}}", AT, IN_BASE).field_findings
 
     assert fault.code.name == "CelUndefinedField"
     assert message in fault.message
 
 
-def test_fields_of_what_addons_see() -> None:
+def test_fields_of_addon_variables() -> None:
     data = ["${addon.name}", "${addon.kind}", "${instanceId.x}", "${resources.kind}", "${target.any.thing}"]
 
     values = [fault.path[-1] for fault in compile_template(data, AT, IN_PATCH).field_findings]
@@ -101,7 +108,7 @@ def test_fields_of_what_addons_see() -> None:
     assert values == [1, 2, 3]
 
 
-def nested(depth: int) -> dict[str, Any]:
+def build_nested(depth: int) -> dict[str, Any]:
     schema: dict[str, Any] = {"type": "string"}
     for _ in range(depth):
         schema = {"type": "object", "properties": {"a": schema}}
@@ -116,15 +123,15 @@ def nested(depth: int) -> dict[str, Any]:
         pytest.param({"type": "array", "items": SPEC}, {}, id="list"),
         pytest.param({"type": "object"}, {}, id="no-fields"),
         pytest.param({"type": "object", "additionalProperties": {"type": "string"}}, None, id="map"),
-        pytest.param(nested(2), {"a": {"a": {}}}, id="nested"),
+        pytest.param(build_nested(2), {"a": {"a": {}}}, id="nested"),
     ],
 )
-def test_the_shape_of_a_schema(schema: dict[str, Any], shape: Any) -> None:
+def test_shape_of_a_schema(schema: dict[str, Any], shape: Any) -> None:
     assert build_shape(schema) == shape
 
 
 def test_only_the_first_steps_are_checked() -> None:
-    scope = TemplateScope({"spec": build_shape(nested(5000))})
+    scope = TemplateScope({"spec": build_shape(build_nested(5000))})
 
     assert compile_template(f"${{spec{'.a' * 200}.b}}", AT, scope).field_findings == ()
     assert compile_template("${spec.a.b}", AT, scope).field_findings[0].code.name == "CelUndefinedField"

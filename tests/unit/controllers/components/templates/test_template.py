@@ -1,4 +1,4 @@
-"""Templates: what they render to, and what is wrong with them (openchoreo 5.2, 5.3)."""
+"""Tests of templates: rendered values, and the findings about invalid templates."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from reconciler.cel import OMIT, ExpressionBudget, ExpressionLimits
 from reconciler.controllers.components.field_findings import FieldFindingError
 from reconciler.controllers.components.templates import CompiledTemplate, ValueOrigin, build_scope, compile_template
 from reconciler.controllers.components.templates.template import MAX_EXPRESSIONS, MAX_TEMPLATE_DEPTH
-from tests.unit.controllers.components.templates.text_world import (
+from tests.unit.controllers.components.templates.template_helpers import (
     AT,
     BINDINGS,
     IN_BASE,
     IN_PATCH,
     LIMITS,
     VALUES,
-    compiled,
-    failure,
-    faults,
-    rendered,
+    compile_patch_template,
+    find_failure,
+    list_codes,
+    render_patch_template,
 )
 
 
@@ -67,14 +67,14 @@ from tests.unit.controllers.components.templates.text_world import (
     ],
 )
 def test_rendering(data: Any, value: Any) -> None:
-    result = rendered(data)
+    result = render_patch_template(data)
 
     assert (result, type(result)) == (value, type(value))
     assert repr(result) == repr(value), "in this order"
 
 
-def test_a_template_may_omit_itself() -> None:
-    assert rendered("${omit()}") is OMIT
+def test_template_can_omit_itself() -> None:
+    assert render_patch_template("${omit()}") is OMIT
 
 
 @pytest.mark.parametrize(
@@ -115,8 +115,8 @@ def test_a_template_may_omit_itself() -> None:
         pytest.param("${[1].map(i, {true: i})}", "TemplateKeyType", (), "strings, not true", id="bool-key"),
     ],
 )
-def test_what_cannot_be_rendered(data: Any, code: str, path: tuple[str | int, ...], message: str) -> None:
-    fault = failure(data)
+def test_render_errors_are_reported(data: Any, code: str, path: tuple[str | int, ...], message: str) -> None:
+    fault = find_failure(data)
 
     assert (fault.code.name, fault.path) == (code, (*AT, *path))
     assert fault.message.startswith("spec.resources[0].template")
@@ -144,7 +144,7 @@ def test_what_cannot_be_rendered(data: Any, code: str, path: tuple[str | int, ..
         pytest.param("${'a", "TemplateUnterminated", "must close every ${ with }", id="unterminated"),
     ],
 )
-def test_what_is_wrong_before_a_render(text: str, code: str, message: str) -> None:
+def test_errors_are_reported_before_a_render(text: str, code: str, message: str) -> None:
     (fault,) = compile_template({"a": [text]}, AT, IN_BASE).field_findings
 
     assert (fault.code.name, fault.path) == (code, (*AT, "a", 0))
@@ -161,11 +161,11 @@ def test_what_is_wrong_before_a_render(text: str, code: str, message: str) -> No
         pytest.param("${nope.size() + 1}", id="no-shell"),
     ],
 )
-def test_no_hint_where_nothing_else_is_meant(text: str) -> None:
-    assert not failure(text).message.endswith(("in quotes", '}"}'))
+def test_unrelated_errors_have_no_hint(text: str) -> None:
+    assert not find_failure(text).message.endswith(("in quotes", '}"}'))
 
 
-def test_everything_that_is_wrong_is_told_at_once() -> None:
+def test_all_errors_are_reported_together() -> None:
     data = {"a": "${nope}", "${b": [1, "${c"], "d": "${1}", "e": "${1 +} ${2 +}"}
 
     template = compile_template(data, AT, IN_BASE)
@@ -191,16 +191,16 @@ def test_everything_that_is_wrong_is_told_at_once() -> None:
         pytest.param("${[1].map(env, env)}", False, set(), id="only-bound"),
     ],
 )
-def test_what_a_template_depends_on(data: Any, is_static: bool, names: set[str]) -> None:
-    template = compiled(data)
+def test_variables_of_a_template(data: Any, is_static: bool, names: set[str]) -> None:
+    template = compile_patch_template(data)
 
     assert template.is_static is is_static
     assert template.variables == names
 
 
-def test_results_share_nothing() -> None:
+def test_results_share_no_values() -> None:
     data = {"static": {"l": [1]}, "made": "${spec.notes}"}
-    template = compiled(data)
+    template = compile_patch_template(data)
 
     first, second = (template.render(BINDINGS, ExpressionBudget(LIMITS)) for _ in range(2))
     first["static"]["l"].append(2)
@@ -211,7 +211,7 @@ def test_results_share_nothing() -> None:
     assert VALUES["notes"] == {"b": "late", "a": "early"}
 
 
-def test_where_the_parts_come_from() -> None:
+def test_origins_of_rendered_values() -> None:
     data = {
         "kept": {"a": "plain"},
         "name": "${metadata.name}-x",
@@ -220,9 +220,9 @@ def test_where_the_parts_come_from() -> None:
         "list": ["${omit()}", "plain", " ${spec.notes}\n"],
     }
 
-    value, origins = compiled(data).render_with_origins(BINDINGS, ExpressionBudget(LIMITS))
+    value, origins = compile_patch_template(data).render_with_origins(BINDINGS, ExpressionBudget(LIMITS))
 
-    assert value == compiled(data).render(BINDINGS, ExpressionBudget(LIMITS))
+    assert value == compile_patch_template(data).render(BINDINGS, ExpressionBudget(LIMITS))
     assert origins == {
         ("name",): ValueOrigin((*AT, "name"), "${metadata.name}-x"),
         ("mill",): ValueOrigin((*AT, "${metadata.name}"), "${metadata.name}"),
@@ -232,10 +232,10 @@ def test_where_the_parts_come_from() -> None:
     }
 
 
-def test_which_fields_the_parts_were_made_of() -> None:
+def test_origins_list_the_fields_that_expressions_read() -> None:
     data = ["plain", "${spec.count}", "${metadata.name}-${spec.idle.enabled ? build.tag : 'x'}"]
 
-    _, origins = compiled(data).render_with_origins(BINDINGS, ExpressionBudget(LIMITS))
+    _, origins = compile_patch_template(data).render_with_origins(BINDINGS, ExpressionBudget(LIMITS))
 
     assert {path: origin.reads for path, origin in origins.items()} == {
         (1,): {("spec", "count")},
@@ -243,13 +243,13 @@ def test_which_fields_the_parts_were_made_of() -> None:
     }
 
 
-def test_where_a_whole_template_comes_from() -> None:
-    assert compiled("${spec.notes}").render_with_origins(BINDINGS, ExpressionBudget(LIMITS))[1] == {
+def test_origin_of_a_template_that_is_one_expression() -> None:
+    assert compile_patch_template("${spec.notes}").render_with_origins(BINDINGS, ExpressionBudget(LIMITS))[1] == {
         (): ValueOrigin(AT, "${spec.notes}")
     }
 
 
-def limited(data: Any, limits: ExpressionLimits) -> CompiledTemplate:
+def compile_with_limits(data: Any, limits: ExpressionLimits) -> CompiledTemplate:
     return compile_template(data, AT, build_scope(("spec",), {}, {}, {}, limits))
 
 
@@ -263,8 +263,8 @@ def limited(data: Any, limits: ExpressionLimits) -> CompiledTemplate:
         pytest.param(["x" * 1000] * 100, ExpressionLimits(bytes=50_000), id="bytes-without-any-expression"),
     ],
 )
-def test_one_budget_for_all_of_a_render(data: Any, limits: ExpressionLimits) -> None:
-    template = limited(data, limits)
+def test_budget_applies_to_the_whole_render(data: Any, limits: ExpressionLimits) -> None:
+    template = compile_with_limits(data, limits)
     bindings = {"spec": {"text": "a" * 500}}
 
     budget = ExpressionBudget(limits)
@@ -275,36 +275,36 @@ def test_one_budget_for_all_of_a_render(data: Any, limits: ExpressionLimits) -> 
     assert caught.value.field_finding.code.name == "CelBudget"
     assert re.search("applies to the whole render|exceeds the budget of the render", caught.value.field_finding.message)
     assert budget.steps < 0 or budget.bytes < 0
-    assert limited("${spec.text}", limits).render(bindings, ExpressionBudget(limits)) == "a" * 500
+    assert compile_with_limits("${spec.text}", limits).render(bindings, ExpressionBudget(limits)) == "a" * 500
 
 
-def test_text_is_paid_for_as_it_is_written() -> None:
-    template = limited("x${spec.text}", limits := ExpressionLimits(bytes=50_000))
+def test_cost_of_text_is_its_rendered_length() -> None:
+    template = compile_with_limits("x${spec.text}", limits := ExpressionLimits(bytes=50_000))
 
     with pytest.raises(FieldFindingError, match="exceeds the budget"):
         template.render({"spec": {"text": [10**4000] * 10}}, ExpressionBudget(limits))
 
 
-def test_a_template_of_one_expression_more_than_there_may_be() -> None:
+def test_too_many_expressions_are_refused() -> None:
     data: list[str] = ["${1}"] * MAX_EXPRESSIONS
 
-    assert faults(data) == []
-    assert faults([*data, "${1}"]) == ["CelBudget"]
+    assert list_codes(data) == []
+    assert list_codes([*data, "${1}"]) == ["CelBudget"]
 
 
-def test_data_of_any_depth() -> None:
-    def nested(depth: int) -> Any:
+def test_too_deep_template_is_refused() -> None:
+    def build_nested(depth: int) -> Any:
         data: Any = "${1}"
         for _ in range(depth):
             data = [data]
         return data
 
-    assert faults(nested(MAX_TEMPLATE_DEPTH)) == []
-    assert faults(nested(MAX_TEMPLATE_DEPTH + 1)) == ["CelTooDeep"]
-    assert faults(nested(50_000)) == ["CelTooDeep"]
+    assert list_codes(build_nested(MAX_TEMPLATE_DEPTH)) == []
+    assert list_codes(build_nested(MAX_TEMPLATE_DEPTH + 1)) == ["CelTooDeep"]
+    assert list_codes(build_nested(50_000)) == ["CelTooDeep"]
 
 
-def test_a_variable_without_a_value_is_told_when_it_is_needed() -> None:
+def test_variable_without_a_value_is_reported_on_use() -> None:
     template = compile_template("${spec.count > 1 ? 'a' : instanceId}", AT, IN_PATCH)
 
     assert template.render({"spec": {"count": 2}}, ExpressionBudget(LIMITS)) == "a"
@@ -320,7 +320,7 @@ def test_deep_values_in_deep_templates() -> None:
     for _ in range(MAX_TEMPLATE_DEPTH - 1):
         data = {"a": data}
 
-    result = rendered(data, extra=deep)
+    result = render_patch_template(data, extra=deep)
 
     for _ in range(MAX_TEMPLATE_DEPTH - 1):
         result = result["a"]

@@ -1,4 +1,4 @@
-"""Which fields of an addon are fixed when it is baked in, and what is left of its schema (openchoreo 13.3)."""
+"""Tests of fixed fields: the fields of an addon that flattening fixes, and the schema of the remaining fields."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ SCHEMA = read_component_schema(
 )
 
 
-def told(part: FixedFields) -> dict[str, Any]:
-    """Return what is fixed, None for what is as a whole."""
-    return {name: None if below is None else told(below) for name, below in part.fixed.items()}
+def list_fixed_fields(part: FixedFields) -> dict[str, Any]:
+    """Return the fixed fields. The value None means that the whole field is fixed."""
+    return {name: None if below is None else list_fixed_fields(below) for name, below in part.fixed.items()}
 
 
 @pytest.mark.parametrize(
@@ -63,19 +63,21 @@ def told(part: FixedFields) -> dict[str, Any]:
         pytest.param({}, [()], dict.fromkeys(SCHEMA.full["properties"]), id="everything-is-used"),
     ],
 )
-def test_what_is_fixed(config: dict[str, Any], used: list[DataPath], expected: dict[str, Any]) -> None:
-    assert told(find_fixed_fields(SCHEMA.full, config, used)) == expected
+def test_used_and_configured_fields_are_fixed(
+    config: dict[str, Any], used: list[DataPath], expected: dict[str, Any]
+) -> None:
+    assert list_fixed_fields(find_fixed_fields(SCHEMA.full, config, used)) == expected
 
 
-def test_sections_have_what_is_fixed_of_them() -> None:
+def test_fixed_fields_are_restricted_to_each_section() -> None:
     part = find_fixed_fields(SCHEMA.full, {"both": {"e": "x"}, "text": "y"}, [])
 
-    assert told(restrict_to_section(SCHEMA.parameters, part)) == {"both": {}, "text": None}
-    assert told(restrict_to_section(SCHEMA.env_overrides, part)) == {"both": None}
+    assert list_fixed_fields(restrict_to_section(SCHEMA.parameters, part)) == {"both": {}, "text": None}
+    assert list_fixed_fields(restrict_to_section(SCHEMA.env_overrides, part)) == {"both": None}
     assert restrict_to_section(SCHEMA.env_overrides, part).has_open_fields
 
 
-def test_what_is_left() -> None:
+def test_schema_without_fixed_fields() -> None:
     part = find_fixed_fields(SCHEMA.full, {"both": {"e": "x"}, "part": {"inner": {"b": 1}}}, [])
 
     left = remove_fixed_fields(SCHEMA.parameters, part)

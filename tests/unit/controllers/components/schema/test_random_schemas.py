@@ -1,4 +1,4 @@
-"""Whatever is written into a schema, reading it ends, with faults that stand for themselves (openchoreo 3)."""
+"""Tests of schema reading with generated data: reading ends, and each error is a complete message."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ SCHEMAS = st.dictionaries(SECTIONS, FIELDS, max_size=4) | FIELDS
 
 @settings(max_examples=150, deadline=None)
 @given(SCHEMAS, FIELDS)
-def test_reading_ends(data: Any, value: Any) -> None:
+def test_any_data_is_read_without_exception(data: Any, value: Any) -> None:
     read = read_component_schema(data, AT)
 
     for fault in read.field_findings:
@@ -48,7 +48,7 @@ def test_reading_ends(data: Any, value: Any) -> None:
 
 @settings(max_examples=120, deadline=None)
 @given(LINES)
-def test_a_line_is_a_field_or_one_fault(line: str) -> None:
+def test_line_is_a_field_or_one_error(line: str) -> None:
     read = read_component_schema({"parameters": {"a": line}}, AT)
     errors = [fault for fault in read.field_findings if fault.code.severity is Severity.ERROR]
 
@@ -57,7 +57,7 @@ def test_a_line_is_a_field_or_one_fault(line: str) -> None:
 
 @settings(max_examples=80, deadline=None)
 @given(st.dictionaries(st.sampled_from("abcdef"), LINES, max_size=5), st.randoms())
-def test_the_order_of_fields_does_not_matter(fields: dict[str, str], random: Any) -> None:
+def test_order_of_fields_does_not_matter(fields: dict[str, str], random: Any) -> None:
     names = list(fields)
     random.shuffle(names)
     component_schema, other = (

@@ -1,4 +1,4 @@
-"""What tests of patches are made of: operations as they are written, and what they do to an object."""
+"""Helpers for tests of patches: build operations and apply them to objects."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ from reconciler.krm.merge3.rules import ABSENT
 AT = ("spec", "patches", 0, "patch")
 
 
-def operation(op: str, path: str, value: Any = ABSENT) -> PatchOperation:
-    """Return an operation that can be read."""
+def build_operation(op: str, path: str, value: Any = ABSENT) -> PatchOperation:
+    """Build a valid patch operation."""
     written = {"op": op, "path": path} | ({} if value is ABSENT else {"value": value})
     result = read_operation(written, AT)
     assert isinstance(result, OperationTemplate), result
     return result.render(result.value, result.path)
 
 
-def patched(document: Any, op: str, path: str, value: Any = ABSENT, *, skip_missing: bool = False) -> Any:
-    """Return a document after an operation, or the name of the code that it ends with."""
+def patch_copy(document: Any, op: str, path: str, value: Any = ABSENT, *, skip_missing: bool = False) -> Any:
+    """Return a copy of a document after an operation, or the name of the finding code."""
     result = copy.deepcopy(document)
     try:
-        apply_operation(result, operation(op, path, value), PatchBudget(), skip_missing=skip_missing)
+        apply_operation(result, build_operation(op, path, value), PatchBudget(), skip_missing=skip_missing)
     except FieldFindingError as error:
         return error.field_finding.code.name
     return result

@@ -12,7 +12,7 @@ from reconciler.controllers.components.addon_order import AddonOrderConstraints,
 from reconciler.controllers.components.model import AddonInstance
 from reconciler.controllers.results import ControllerResult
 from reconciler.krm.yaml import emit, parse_yaml
-from tests.unit.controllers.components.composition_world import (
+from tests.unit.controllers.components.component_builders import (
     GLUE,
     addon,
     build,

@@ -19,7 +19,7 @@ from reconciler.controllers.components.readers import (
     read_environment,
 )
 from reconciler.krm.findings import Finding
-from tests.unit.controllers.components.composition_world import (
+from tests.unit.controllers.components.component_builders import (
     GLUE,
     SAID,
     create,

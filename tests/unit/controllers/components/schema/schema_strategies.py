@@ -1,4 +1,4 @@
-"""Schemas and values as Hypothesis makes them: shorthand that says anything, and documents near what it wants."""
+"""Hypothesis strategies for schemas in shorthand and for values that are near to a schema."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ MARKERS = {
 
 @st.composite
 def types(draw: DrawFn, depth: int = 2) -> str:
-    """Return a type; named ones are T0, T1 and T2."""
+    """Draw a type. The named types are T0, T1 and T2."""
     kinds = ["string", "integer", "number", "boolean", "object", "T0", "T1", "T2"]
     kind = draw(st.sampled_from([*kinds, "[]", "map<"] if depth else kinds))
     if kind == "[]":
@@ -54,7 +54,7 @@ def types(draw: DrawFn, depth: int = 2) -> str:
 
 @st.composite
 def lines(draw: DrawFn) -> str:
-    """Return an expression, most of which are valid."""
+    """Draw a shorthand line. Most lines are valid."""
     kind = draw(types())
     base = next((marker for marker in MARKERS if kind.startswith(marker)), "")
     chosen = draw(st.lists(st.sampled_from(("nullable=true", "required=true", *MARKERS.get(base, ()))), max_size=3))
@@ -75,7 +75,7 @@ OBJECTS = st.dictionaries(st.sampled_from(NAMES), FIELDS, max_size=3)
 
 @st.composite
 def components(draw: DrawFn) -> ComponentSchema:
-    """Return a schema without errors: what is drawn with one is drawn without that part."""
+    """Draw a valid schema. Invalid parts are removed."""
     named: dict[str, Any] = {}
     for name in ("T2", "T1", "T0"):
         wish = draw(FIELDS)
@@ -106,7 +106,7 @@ JSON = st.recursive(
 
 @st.composite
 def values(draw: DrawFn, schema: Schema) -> Any:
-    """Return a value that is near what a schema wants, or far from it."""
+    """Draw a value that matches a schema or is near to it."""
     if draw(st.integers(0, 11)) == 0:
         return draw(JSON)
     if "enum" in schema and draw(st.booleans()):

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reconciler.controllers.results import ControllerResult
-from tests.unit.controllers.components.composition_world import (
+from tests.unit.controllers.components.component_builders import (
     API,
     GLUE,
     addon,

@@ -19,8 +19,8 @@ from reconciler.controllers.components.schema import (
 )
 from reconciler.controllers.components.schema.sections import read_component_schema
 from reconciler.krm.findings import Severity
-from tests.unit.controllers.components.bake_world import BAKED, LIMITS, World, allowed
-from tests.unit.controllers.components.schema.shorthands import components, values
+from tests.unit.controllers.components.flatten_helpers import BAKED, LIMITS, World, allowed
+from tests.unit.controllers.components.schema.schema_strategies import components, values
 
 OWN: dict[str, Any] = {
     "schema": {"parameters": {"grain": "string | default=rye"}, "envOverrides": {"count": "integer | default=1"}},

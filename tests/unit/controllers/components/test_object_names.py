@@ -8,7 +8,7 @@ import pytest
 
 from reconciler.controllers.results import ControllerResult
 from reconciler.krm.findings import Finding
-from tests.unit.controllers.components.composition_world import (
+from tests.unit.controllers.components.component_builders import (
     GLUE,
     UNREADABLE,
     binding,

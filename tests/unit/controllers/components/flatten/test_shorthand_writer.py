@@ -1,4 +1,4 @@
-"""Schemas as shorthand: what is written is read as what it was."""
+"""Tests of the shorthand writer: a written schema is read back as the same schema."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 from reconciler.controllers.components.flatten.fields import ShorthandWriter
 from reconciler.controllers.components.schema import ComponentSchema, Schema, read_component_schema
 from reconciler.krm.findings import Severity
-from tests.unit.controllers.components.schema.shorthands import components
+from tests.unit.controllers.components.schema.schema_strategies import components
 
 AT = ("spec", "schema")
 
 
-def read_again(schema: Schema, *, required_by_default: bool = False, key: str = "gauge") -> Schema:
-    """Return the object that is read from what is written of one."""
+def write_and_read(schema: Schema, *, required_by_default: bool = False, key: str = "gauge") -> Schema:
+    """Write an object schema as shorthand and return the schema that is read from it."""
     writer = ShorthandWriter({f"{key}-a": "string"}, required_by_default=required_by_default)
     written = {key: writer.write_fields(schema, key)}
     types = {f"{key}-a": "string", **writer.types}
@@ -31,11 +31,11 @@ def read_again(schema: Schema, *, required_by_default: bool = False, key: str = 
 
 
 @given(components(), st.booleans())
-def test_whatever_is_written_is_read_as_what_it_was(schema: ComponentSchema, required_by_default: bool) -> None:
+def test_written_schema_is_read_back_as_the_same_schema(schema: ComponentSchema, required_by_default: bool) -> None:
     for section in (schema.parameters, schema.env_overrides):
-        result = read_again(section, required_by_default=required_by_default)
+        result = write_and_read(section, required_by_default=required_by_default)
 
-        # an object that fills itself does so wherever it stands
+        # The default of an object with complete defaults depends on the position of the object.
         assert {**result, "default": {}} == {**section, "default": {}}
 
 
@@ -53,7 +53,7 @@ def test_whatever_is_written_is_read_as_what_it_was(schema: ComponentSchema, req
         pytest.param({"a": {"b": "integer", "$default": {}}}, {"a": {"b": "integer", "$default": {}}}, id="default"),
     ],
 )
-def test_how_fields_are_written(parameters: dict[str, Any], expected: dict[str, Any]) -> None:
+def test_shorthand_of_fields(parameters: dict[str, Any], expected: dict[str, Any]) -> None:
     schema = read_component_schema({"parameters": parameters}, AT)
     writer = ShorthandWriter(())
 
@@ -61,7 +61,7 @@ def test_how_fields_are_written(parameters: dict[str, Any], expected: dict[str, 
     assert writer.types == {}
 
 
-def test_types_get_names_that_are_free() -> None:
+def test_type_names_are_unique() -> None:
     given_types = {"Door": {"number": "integer"}, "Name": "string | minLength=1"}
     fields = {"doors": "[]Door", "front": "Door | nullable=true", "names": "map<Name>"}
     schema = read_component_schema({"types": given_types, "parameters": fields}, AT)

@@ -1,4 +1,4 @@
-"""A small world to render templates in: a schema, the scopes that follow from it, and variables with values."""
+"""Helpers for tests of templates: a schema, its scopes, and variables with values."""
 
 from __future__ import annotations
 
@@ -21,24 +21,27 @@ AT: DataPath = ("spec", "resources", 0, "template")
 LIMITS = ExpressionLimits()
 
 
-def _record(**fields: Mapping[str, Any]) -> dict[str, Any]:
+def _object_schema(**fields: Mapping[str, Any]) -> dict[str, Any]:
     return {"type": "object", "properties": fields}
 
 
 TEXT: dict[str, Any] = {"type": "string"}
 COUNT: dict[str, Any] = {"type": "integer"}
-DOOR = _record(name=TEXT, number=COUNT, open={"type": "boolean"})
-PARAMETERS = _record(
+DOOR = _object_schema(name=TEXT, number=COUNT, open={"type": "boolean"})
+PARAMETERS = _object_schema(
     doors={"type": "array", "items": DOOR},
-    pages={"type": "array", "items": _record(name=TEXT, content=TEXT)},
+    pages={"type": "array", "items": _object_schema(name=TEXT, content=TEXT)},
     owner=TEXT,
     notes={"type": "object", "additionalProperties": TEXT},
     extra={"type": "object", "x-kubernetes-preserve-unknown-fields": True},
 )
-ENV_OVERRIDES = _record(
-    count=COUNT, idle=_record(enabled={"type": "boolean"}), share={"type": "number"}, any={"description": "whatever"}
+ENV_OVERRIDES = _object_schema(
+    count=COUNT,
+    idle=_object_schema(enabled={"type": "boolean"}),
+    share={"type": "number"},
+    any={"description": "whatever"},
 )
-SPEC = _record(**PARAMETERS["properties"], **ENV_OVERRIDES["properties"])
+SPEC = _object_schema(**PARAMETERS["properties"], **ENV_OVERRIDES["properties"])
 
 IN_BASE, IN_ADDON, IN_PATCH = (
     build_scope(names, SPEC, PARAMETERS, ENV_OVERRIDES, LIMITS)
@@ -70,25 +73,25 @@ BINDINGS: dict[str, Any] = {
 }
 
 
-def compiled(data: Any) -> CompiledTemplate:
-    """Return a template of a patch that has nothing wrong with it."""
+def compile_patch_template(data: Any) -> CompiledTemplate:
+    """Compile the template of a patch, which must be valid."""
     template = compile_template(data, AT, IN_PATCH)
     assert template.field_findings == ()
     return template
 
 
-def rendered(data: Any, **spec: Any) -> Any:
-    """Return what a template of a patch comes to, with these values besides or instead of the usual ones."""
-    return compiled(data).render({**BINDINGS, "spec": {**VALUES, **spec}}, ExpressionBudget(LIMITS))
+def render_patch_template(data: Any, **spec: Any) -> Any:
+    """Render the template of a patch. `spec` adds values to the default values or replaces them."""
+    return compile_patch_template(data).render({**BINDINGS, "spec": {**VALUES, **spec}}, ExpressionBudget(LIMITS))
 
 
-def faults(data: Any) -> list[str]:
-    """Return the codes of what is wrong with a template of a component, before it is rendered."""
+def list_codes(data: Any) -> list[str]:
+    """Return the codes of the findings about a component template before it is rendered."""
     return [fault.code.name for fault in compile_template(data, AT, IN_BASE).field_findings]
 
 
-def failure(data: Any, **spec: Any) -> FieldFinding:
-    """Return why a template of a component cannot be rendered, at load or later."""
+def find_failure(data: Any, **spec: Any) -> FieldFinding:
+    """Return the finding of a component template that cannot be compiled or rendered."""
     template = compile_template(data, AT, IN_BASE)
     try:
         value = template.render({**BINDINGS, "spec": {**VALUES, **spec}}, ExpressionBudget(LIMITS))
