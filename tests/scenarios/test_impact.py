@@ -1,4 +1,4 @@
-"""The impact of a change that is not merged, against what a sync then does: over whole worlds, with real commits."""
+"""Tests of `reconciler impact` with whole worlds: the impact of a change is compared with the drafts of a pass."""
 
 from __future__ import annotations
 
@@ -54,8 +54,8 @@ from tests.support.world import CLUSTERS, Files, World, config_map, injected_set
 Make = Callable[[Path], World]
 
 
-def keep(world: World, *, first: bool = False) -> str:
-    """Commit the config folder as it is, and return the id."""
+def commit_config(world: World, *, first: bool = False) -> str:
+    """Commit the config folder, and return the ID of the commit."""
     if first:
         git(world.config, "init", "--quiet", "--initial-branch=main")
     git(world.config, "add", "--all")
@@ -63,15 +63,15 @@ def keep(world: World, *, first: bool = False) -> str:
     return git(world.config, "rev-parse", "HEAD")
 
 
-def change(world: World, files: Files) -> None:
-    """Commit the config, then write files and commit again."""
-    keep(world, first=True)
+def commit_change(world: World, files: Files) -> None:
+    """Commit the config, write files, and commit again."""
+    commit_config(world, first=True)
     world.write(files)
-    keep(world)
+    commit_config(world)
 
 
-def look(world: World, base: str = "HEAD~1", head: str = "HEAD", *, forks: bool = False) -> ImpactOverview:
-    """Return the impact of a range, as a fresh process would find it."""
+def compute_overview(world: World, base: str = "HEAD~1", head: str = "HEAD", *, forks: bool = False) -> ImpactOverview:
+    """Return the impact of a range, computed with new services."""
     guards = {"max_delete_percent": 100}
     own = {"fleet": {"url": str(world.fleet)}, "cache": str(world.folder / "cache"), "guards": guards}
     settings = Settings.model_validate(own)
@@ -83,11 +83,11 @@ def look(world: World, base: str = "HEAD~1", head: str = "HEAD", *, forks: bool 
         )
 
 
-def hows(overview: ImpactOverview) -> dict[str, str]:
+def find_kinds(overview: ImpactOverview) -> dict[str, str]:
     return {item.target: item.kind for item in overview.affected}
 
 
-def drafts(overview: ImpactOverview) -> set[str]:
+def find_drafts(overview: ImpactOverview) -> set[str]:
     return {item.target for item in overview.affected if item.effect.creates_draft}
 
 
@@ -130,20 +130,22 @@ LOGS = [option("buffer.size", 256), from_secret("token", "logs", "token")]
         pytest.param(components_published, {FENCE: "spec: ["}, 0, id="an-unreadable-file"),
     ],
 )
-def test_it_names_exactly_the_drafts_that_a_sync_makes(make: Make, files: Files, number: int, tmp_path: Path) -> None:
+def test_impact_contains_exactly_the_drafts_of_the_next_pass(
+    make: Make, files: Files, number: int, tmp_path: Path
+) -> None:
     world = begin(tmp_path, make)
-    change(world, files)
+    commit_change(world, files)
 
-    overview = look(world)
+    overview = compute_overview(world)
 
     after = world.sync()
     synced = {place for place, outcome in after.outcomes.items() if outcome == "draft"}
-    assert (drafts(overview), len(synced)) == (synced, number)
+    assert (find_drafts(overview), len(synced)) == (synced, number)
 
 
-def test_it_names_the_drafts_of_a_large_fleet_in_groups(tmp_path: Path) -> None:
+def test_impact_groups_the_drafts_of_a_large_fleet(tmp_path: Path) -> None:
     fleet = [f"c-{index:03}" for index in range(500)]
-    # most of them have nothing, for what is pushed takes its time
+    # Most clusters have no package, because pushes take time.
     live, staged = fleet[:100], fleet[100:120]
     world = World.create(tmp_path / "world")
     world.write(
@@ -163,25 +165,25 @@ def test_it_names_the_drafts_of_a_large_fleet_in_groups(tmp_path: Path) -> None:
         }
     )
     world.sync()
-    change(world, {FENCE: fence(8443)})
+    commit_change(world, {FENCE: fence(8443)})
 
-    overview = look(world)
+    overview = compute_overview(world)
 
     synced = {place for place, outcome in world.sync().outcomes.items() if outcome == "draft"}
     assert len(synced) == 100
-    assert drafts(overview) == synced
+    assert find_drafts(overview) == synced
     assert len(overview.groups) == 1
     impact_text = format_impact_text(overview)
     assert "changed: components/live/shop/cart on all 100 clusters with role=edge\n" in impact_text
     assert "why: Addon fence changed (catalogue/fence.yaml)\n" in impact_text
 
 
-def test_what_the_first_config_wants_counts_whether_or_not_it_was_drafted(tmp_path: Path) -> None:
+def test_undrafted_content_of_the_first_config_is_the_base(tmp_path: Path) -> None:
     world = begin(tmp_path, policies_published)
     world.write({SITE: policy("site", [replicas(6)])})
-    change(world, {SITE: policy("site", [replicas(6), replicas(8, {"clusters": ["lisbon"]})])})
+    commit_change(world, {SITE: policy("site", [replicas(6), replicas(8, {"clusters": ["lisbon"]})])})
 
-    overview = look(world)
+    overview = compute_overview(world)
 
     (item,) = overview.affected
     assert item.target == "lisbon/web"
@@ -192,16 +194,16 @@ def test_what_the_first_config_wants_counts_whether_or_not_it_was_drafted(tmp_pa
     ]
 
 
-def test_what_goes_back_to_what_stands_is_told_though_no_draft_is_made(tmp_path: Path) -> None:
+def test_return_to_published_content_is_reported_without_a_draft(tmp_path: Path) -> None:
     world = begin(tmp_path, policies_published)
     before = world.config.joinpath(SITE).read_text()
     world.write({SITE: policy("site", [replicas(6)])})
     world.sync()
-    change(world, {SITE: before})
+    commit_change(world, {SITE: before})
 
-    overview = look(world)
+    overview = compute_overview(world)
 
-    assert (hows(overview), drafts(overview)) == ({"berlin/web": "changed", "lisbon/web": "changed"}, set())
+    assert (find_kinds(overview), find_drafts(overview)) == ({"berlin/web": "changed", "lisbon/web": "changed"}, set())
     assert [item.changes.format_summary_lines() for item in overview.affected if item.changes] == [
         ("Deployment web: replicas 6 → 5",), ("Deployment web: replicas 6 → 2",),
     ]  # fmt: skip
@@ -215,42 +217,42 @@ def test_what_goes_back_to_what_stands_is_told_though_no_draft_is_made(tmp_path:
         pytest.param({"notes.yaml": config_map("notes", a="b")}, [], id="nothing-for-an-object-beside"),
     ],
 )
-def test_what_both_configs_leave_as_it_is_costs_no_render(
+def test_unaffected_packages_are_not_rendered(
     files: Files, rendered: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     world = begin(tmp_path, policies_published)
-    change(world, files)
+    commit_change(world, files)
     values: list[str] = []
     render = PackageRenderer.__call__
 
-    def counted(self: PackageRenderer, variant: Variant, render_inputs: RenderInputs) -> PackageRender:
+    def record_render(self: PackageRenderer, variant: Variant, render_inputs: RenderInputs) -> PackageRender:
         values.append(str(variant.target))
         return render(self, variant, render_inputs)
 
-    monkeypatch.setattr(PackageRenderer, "__call__", counted)
+    monkeypatch.setattr(PackageRenderer, "__call__", record_render)
 
-    look(world)
+    compute_overview(world)
 
     assert values == rendered
 
 
-def test_conflicts_are_listed_where_only_the_second_config_has_them(tmp_path: Path) -> None:
+def test_conflict_is_listed_only_if_the_change_causes_it(tmp_path: Path) -> None:
     world = begin(tmp_path, published)
     world.release("metrics", "v2", package("metrics", replicas=4))
     world.edit("clusters/berlin", "metrics/deployment.yaml", "replicas: 2", "replicas: 5")
-    change(world, {METRICS: NEXT})
+    commit_change(world, {METRICS: NEXT})
 
-    overview = look(world)
+    overview = compute_overview(world)
 
     (item,) = overview.affected
     place = "deployment.yaml: Deployment metrics: spec.replicas"
     assert item.conflicts == (f"{place}: local 5 is kept, upstream 4 is not applied",)
     assert overview.counts["conflicts"] == 1
     world.sync()
-    keep(world)
+    commit_config(world)
     world.write({METRICS: NEXT + "  packageContext: {data: {zone: b}}\n"})
-    keep(world)
-    assert [entry.conflicts for entry in look(world).affected] == [()]
+    commit_config(world)
+    assert [entry.conflicts for entry in compute_overview(world).affected] == [()]
 
 
 @pytest.mark.parametrize(
@@ -283,20 +285,20 @@ def test_conflicts_are_listed_where_only_the_second_config_has_them(tmp_path: Pa
         ),
     ],
 )  # fmt: skip
-def test_how_a_change_meets_a_package(
+def test_effect_of_a_change_on_a_package(
     make: Make, files: Files, mapping: dict[str, str], counted: dict[str, int], tmp_path: Path
 ) -> None:
     world = begin(tmp_path, make)
-    change(world, files)
+    commit_change(world, files)
 
-    forth, back = look(world), look(world, "HEAD", "HEAD~1")
+    forth, back = compute_overview(world), compute_overview(world, "HEAD", "HEAD~1")
 
-    assert hows(forth) == mapping
+    assert find_kinds(forth) == mapping
     assert {name: forth.counts[name] for name in counted} == counted
-    assert hows(back).keys() == (
+    assert find_kinds(back).keys() == (
         set() if "orphaned" in mapping.values() and "changed" in mapping.values() else mapping.keys()
     )
-    assert not set(hows(back).values()) & {"heldUp", "removed"}
+    assert not set(find_kinds(back).values()) & {"heldUp", "removed"}
     assert {finding.code for finding in back.fixed_findings} == {finding.code for finding in forth.new_findings}
 
 
@@ -309,34 +311,36 @@ def test_how_a_change_meets_a_package(
         pytest.param(published, METRICS, "}", "YamlSyntax", id="a-file-that-breaks"),
     ],
 )
-def test_what_cannot_be_read_is_not_gone(make: Make, path: str, old: str, code: str, tmp_path: Path) -> None:
+def test_unreadable_object_is_not_reported_as_deleted(
+    make: Make, path: str, old: str, code: str, tmp_path: Path
+) -> None:
     world = begin(tmp_path, make)
     text = (world.config / path).read_text()
-    change(world, {path: text.replace(old, "", 1)})
+    commit_change(world, {path: text.replace(old, "", 1)})
 
-    overview = look(world)
+    overview = compute_overview(world)
 
     assert code in {finding.code for finding in overview.new_errors}
-    assert {*hows(overview).values()} <= {"heldUp"}
+    assert {*find_kinds(overview).values()} <= {"heldUp"}
     assert world.sync().changed_branches == set()
 
 
-def test_templates_say_which_pods_restart(tmp_path: Path) -> None:
+def test_template_change_reports_the_pods_that_restart(tmp_path: Path) -> None:
     world = begin(tmp_path, templates_published)
     calm = kafka({"pod": {"priorityClassName": "calm"}})
     world.release("kafka", "v2", bundle("kafka", kafka=calm))
-    change(world, {"kafka/berlin.yaml": variant("kafka-berlin", "berlin", "kafka", "v2")})
+    commit_change(world, {"kafka/berlin.yaml": variant("kafka-berlin", "berlin", "kafka", "v2")})
 
-    overview = look(world)
+    overview = compute_overview(world)
 
     synced = {place for place, outcome in world.sync().outcomes.items() if outcome == "draft"}
-    assert drafts(overview) == synced == {"berlin/kafka", "berlin/brokers", "berlin/readers"}
+    assert find_drafts(overview) == synced == {"berlin/kafka", "berlin/brokers", "berlin/readers"}
     risks = [risk for risk in find_risks(overview) if risk.kind == "restarts pods"]
     assert {risk.packages for risk in risks} == {"berlin/brokers"}
     assert all("pods restart" in risk.reason for risk in risks)
 
 
-def run(world: World, *arguments: str) -> CommandResult:
+def run_impact(world: World, *arguments: str) -> CommandResult:
     options = ("--config", str(world.config), "--fleet", str(world.fleet), "--cache", str(world.folder / "cache"))
     environment = {"PATH": os.environ["PATH"], "HOME": "/nonexistent"}
     return run_in(world.folder, environment, "impact", *arguments, *options)
@@ -354,19 +358,19 @@ def run(world: World, *arguments: str) -> CommandResult:
         pytest.param("main..main", [], id="the-same"),
     ],
 )
-def test_a_range_is_read_as_git_reads_it(text: str, values: list[str], tmp_path: Path) -> None:
+def test_range_has_the_semantics_of_git(text: str, values: list[str], tmp_path: Path) -> None:
     world = begin(tmp_path, policies_published)
-    keep(world, first=True)
+    commit_config(world, first=True)
     git(world.config, "tag", "v1")
     git(world.config, "checkout", "--quiet", "-b", "topic")
     world.write({SITE: policy("site", [replicas(9, {"clusters": ["berlin"]})])})
-    keep(world)
+    commit_config(world)
     git(world.config, "checkout", "--quiet", "main")
     world.write({SITE: policy("site", [replicas(5, {"clusters": ["berlin"]}), RULE])})
-    keep(world)
+    commit_config(world)
     world.write({SITE: policy("site", [replicas(8, {"clusters": ["berlin"]}), RULE])})
 
-    result = run(world, text, "-o", "json")
+    result = run_impact(world, text, "-o", "json")
 
     assert (
         sorted(item["repository"] + "/" + item["package"] for item in json.loads(result.stdout)["packages"]) == values
@@ -383,35 +387,35 @@ def test_a_range_is_read_as_git_reads_it(text: str, values: list[str], tmp_path:
         pytest.param("main...other", "have no common ancestor", id="nothing-in-common"),
     ],
 )
-def test_what_cannot_be_compared_ends_with_3(text: str, says: str, tmp_path: Path) -> None:
+def test_invalid_range_exits_with_3(text: str, says: str, tmp_path: Path) -> None:
     world = begin(tmp_path, policies_published)
-    keep(world, first=True)
+    commit_config(world, first=True)
     git(world.config, "checkout", "--quiet", "--orphan", "other")
     world.write({SITE: policy("site", [RULE])})
-    keep(world)
+    commit_config(world)
 
-    result = run(world, text)
+    result = run_impact(world, text)
 
     assert (result.returncode, result.stdout) == (3, "")
     assert says in result.stderr
 
 
-def test_a_branch_that_settings_name_is_told_as_theirs(tmp_path: Path) -> None:
+def test_missing_branch_from_the_settings_names_the_setting(tmp_path: Path) -> None:
     world = begin(tmp_path, policies_published)
-    keep(world, first=True)
+    commit_config(world, first=True)
     git(world.config, "branch", "--move", "trunk")
 
-    result = run(world, "..trunk")
+    result = run_impact(world, "..trunk")
 
     assert (result.returncode, "; config.branch names it" in result.stderr) == (3, True), result.stderr
 
 
 @pytest.mark.parametrize("text", ["main~1..main", "main~1..", "..refs/pull/7/head"])
-def test_the_config_may_be_a_repository(text: str, tmp_path: Path) -> None:
+def test_config_can_be_a_repository(text: str, tmp_path: Path) -> None:
     world = begin(tmp_path, policies_published)
-    change(world, {SITE: policy("site", [replicas(5, {"clusters": ["berlin"]}), RULE])})
+    commit_change(world, {SITE: policy("site", [replicas(5, {"clusters": ["berlin"]}), RULE])})
     git(world.folder, "clone", "--quiet", "--bare", str(world.config), "config.git")
-    # as a host has it that nobody has merged yet
+    # This is the state on a forge with an open pull request.
     if "pull" in text:
         git(world.folder / "config.git", "update-ref", "refs/pull/7/head", "main")
         git(world.folder / "config.git", "update-ref", "refs/heads/main", "main~1")
@@ -423,54 +427,54 @@ def test_the_config_may_be_a_repository(text: str, tmp_path: Path) -> None:
     assert "changed: lisbon/web\n  Deployment web: replicas 2 → 7\n" in result.stdout
 
 
-def test_a_config_folder_without_a_repository_is_named(tmp_path: Path) -> None:
+def test_config_folder_without_git_is_reported(tmp_path: Path) -> None:
     world = begin(tmp_path, policies_published)
 
-    result = run(world, "main..")
+    result = run_impact(world, "main..")
 
     assert result.returncode == 3
     assert "must be in the work tree of a Git repository" in result.stderr
 
 
-def test_an_error_that_stood_before_fails_nobody(tmp_path: Path) -> None:
+def test_existing_error_does_not_fail_the_command(tmp_path: Path) -> None:
     world = begin(tmp_path, policies_published)
     world.write({"broken.yaml": policy("broken", [{"targetClusters": {"clusters": "berlin"}}])})
-    change(world, {"broken.yaml": "# moved by a line\n" + (world.config / "broken.yaml").read_text()})
+    commit_change(world, {"broken.yaml": "# moved by a line\n" + (world.config / "broken.yaml").read_text()})
 
-    result = run(world, "HEAD~1..HEAD")
+    result = run_impact(world, "HEAD~1..HEAD")
 
     assert result.returncode == 0
     assert "no effect on any package" in result.stdout
     assert "error that existed before" in result.stdout
 
 
-def test_a_new_error_ends_with_1_though_nothing_else_is_different(tmp_path: Path) -> None:
+def test_new_error_exits_with_1_without_other_effects(tmp_path: Path) -> None:
     world = begin(tmp_path, policies_published)
-    change(world, {"broken.yaml": policy("broken", [{"targetClusters": {"clusters": "berlin"}}])})
+    commit_change(world, {"broken.yaml": policy("broken", [{"targetClusters": {"clusters": "berlin"}}])})
 
-    result = run(world, "HEAD~1..HEAD")
+    result = run_impact(world, "HEAD~1..HEAD")
 
     assert result.returncode == 1
     assert "new error: config: broken.yaml:" in result.stdout
 
 
 @pytest.mark.parametrize("output", ["text", "markdown", "json"])
-def test_it_tells_the_same_twice_and_moves_nothing(output: str, tmp_path: Path) -> None:
+def test_impact_is_repeatable_and_changes_nothing(output: str, tmp_path: Path) -> None:
     world = begin(tmp_path, components_drafted)
-    change(world, {FENCE: fence(8443)})
+    commit_change(world, {FENCE: fence(8443)})
     refs, files = read_refs(world.fleet), git(world.config, "status", "--porcelain")
 
-    results = [run(world, "HEAD~1..HEAD", "-o", output, "--diff-lines", "20") for _ in range(2)]
+    results = [run_impact(world, "HEAD~1..HEAD", "-o", output, "--diff-lines", "20") for _ in range(2)]
 
     assert results[0] == results[1]
     assert results[0].returncode == 2
     assert (read_refs(world.fleet), git(world.config, "status", "--porcelain")) == (refs, files)
 
 
-# what could not be read
+# The tests of this section have unreachable repositories.
 
 
-def _lose(world: World, repository: Path, *, with_cache: bool) -> None:
+def _remove_repository(world: World, repository: Path, *, with_cache: bool) -> None:
     repository.rename(repository.with_suffix(".gone"))
     if with_cache:
         shutil.rmtree(world.folder / "cache", ignore_errors=True)
@@ -478,13 +482,13 @@ def _lose(world: World, repository: Path, *, with_cache: bool) -> None:
 
 @pytest.mark.parametrize("with_cache", [pytest.param(True, id="never-read"), pytest.param(False, id="read-before")])
 @pytest.mark.parametrize("lost", ["fleet", "catalog"])
-def test_an_unreachable_repository_makes_the_impact_unknown(tmp_path: Path, lost: str, with_cache: bool) -> None:
+def test_unreachable_repository_makes_the_impact_unknown(tmp_path: Path, lost: str, with_cache: bool) -> None:
     world = begin(tmp_path, published)
-    change(world, {"comment.yaml": "# nothing else\n"})
-    run(world, "HEAD~1..HEAD")
-    _lose(world, getattr(world, lost), with_cache=with_cache)
+    commit_change(world, {"comment.yaml": "# nothing else\n"})
+    run_impact(world, "HEAD~1..HEAD")
+    _remove_repository(world, getattr(world, lost), with_cache=with_cache)
 
-    result = run(world, "HEAD~1..HEAD")
+    result = run_impact(world, "HEAD~1..HEAD")
 
     assert result.returncode == 1, result.stderr
     assert "no effect" not in result.stdout
@@ -492,12 +496,12 @@ def test_an_unreachable_repository_makes_the_impact_unknown(tmp_path: Path, lost
     assert "next step" in result.stdout
 
 
-def test_an_unknown_impact_is_in_the_data(tmp_path: Path) -> None:
+def test_unknown_impact_is_in_the_json_output(tmp_path: Path) -> None:
     world = begin(tmp_path, published)
-    change(world, {"comment.yaml": "# nothing else\n"})
-    _lose(world, world.fleet, with_cache=True)
+    commit_change(world, {"comment.yaml": "# nothing else\n"})
+    _remove_repository(world, world.fleet, with_cache=True)
 
-    result = run(world, "HEAD~1..HEAD", "-o", "json")
+    result = run_impact(world, "HEAD~1..HEAD", "-o", "json")
 
     data = json.loads(result.stdout)
     assert (result.returncode, data["counts"]["unknownClusters"]) == (1, 2)
@@ -508,9 +512,9 @@ def test_an_unknown_impact_is_in_the_data(tmp_path: Path) -> None:
 def test_effects_on_other_clusters_do_not_hide_an_unknown_impact(tmp_path: Path) -> None:
     world = begin(tmp_path, published)
     other = repository("lisbon", "./other.git")
-    change(world, {"clusters/lisbon.yaml": other, "metrics.yaml": None})
+    commit_change(world, {"clusters/lisbon.yaml": other, "metrics.yaml": None})
 
-    result = run(world, "HEAD~1..HEAD")
+    result = run_impact(world, "HEAD~1..HEAD")
 
     assert result.returncode == 1
     assert "1 package on 1 cluster, the impact is unknown on 1 cluster (lisbon)" in result.stdout

@@ -1,4 +1,4 @@
-"""From a clone to its publication, whatever way people merge, and on to the next upstream version."""
+"""Tests of the life of a draft: clone, each merge method, publication and the next upstream version."""
 
 from pathlib import Path
 
@@ -13,7 +13,7 @@ def world(tmp_path: Path) -> World:
     return small_world(tmp_path)
 
 
-def test_a_clone_is_a_draft_that_carries_each_package_and_its_status_file(world: World) -> None:
+def test_first_pass_drafts_each_package_with_its_status_file(world: World) -> None:
     first = world.sync()
 
     assert set(first.outcomes.values()) == {"draft"}
@@ -26,7 +26,7 @@ def test_a_clone_is_a_draft_that_carries_each_package_and_its_status_file(world:
     assert_sound(world.fleet)
 
 
-def test_each_package_is_a_commit_of_its_own(world: World) -> None:
+def test_draft_has_one_commit_for_each_package(world: World) -> None:
     world.sync()
 
     trailers = "%(trailers:key=Reconciler-Package,valueonly,separator=)"
@@ -37,7 +37,7 @@ def test_each_package_is_a_commit_of_its_own(world: World) -> None:
 
 @pytest.mark.parametrize("delete", [pytest.param(True, id="branch-deleted"), pytest.param(False, id="branch-left")])
 @pytest.mark.parametrize("how", MERGES)
-def test_a_merged_draft_is_published_and_not_drafted_again(world: World, how: str, delete: bool) -> None:
+def test_merged_draft_is_published_and_not_drafted_again(world: World, how: str, delete: bool) -> None:
     world.sync()
     offered = world.tree("drafts/berlin", "gateway")
     head = world.merge("berlin", how, delete=delete)
@@ -52,7 +52,7 @@ def test_a_merged_draft_is_published_and_not_drafted_again(world: World, how: st
     assert world.sync().is_unchanged
 
 
-def test_a_package_that_was_picked_alone_is_published_and_the_other_stays_offered(world: World) -> None:
+def test_separately_merged_package_is_published_and_the_other_stays_drafted(world: World) -> None:
     world.sync()
     world.pick("berlin", "metrics")
 
@@ -66,7 +66,7 @@ def test_a_package_that_was_picked_alone_is_published_and_the_other_stays_offere
     assert world.sync().is_unchanged
 
 
-def test_a_release_makes_an_upgrade_draft_on_what_is_published(world: World) -> None:
+def test_new_upstream_version_creates_an_upgrade_draft(world: World) -> None:
     world.sync()
     world.merge("berlin")
     world.sync()
@@ -85,7 +85,7 @@ def test_a_release_makes_an_upgrade_draft_on_what_is_published(world: World) -> 
     assert world.record("berlin", "metrics")["revision"] == 2
 
 
-def test_a_release_while_the_draft_is_open_is_appended_to_it(world: World) -> None:
+def test_new_upstream_version_is_appended_to_an_open_draft(world: World) -> None:
     world.sync()
     before = world.head("drafts/berlin")
     world.release("metrics", "v2", package("metrics", image="2.0"))
@@ -98,7 +98,7 @@ def test_a_release_while_the_draft_is_open_is_appended_to_it(world: World) -> No
     assert world.sync().is_unchanged
 
 
-def test_a_context_object_moves_the_drafts_of_those_who_use_it_alone(world: World) -> None:
+def test_changed_context_object_updates_the_drafts_that_use_it_only(world: World) -> None:
     world.sync()
     world.write({"regions/north.yaml": config_map("region-north", api="api.new")})
 
@@ -110,7 +110,7 @@ def test_a_context_object_moves_the_drafts_of_those_who_use_it_alone(world: Worl
     assert "api.new" in world.text("drafts/berlin", "gateway/endpoints.yaml")
 
 
-def test_a_change_that_is_taken_back_before_the_merge_leaves_no_draft(world: World) -> None:
+def test_reverted_config_change_deletes_the_draft(world: World) -> None:
     world.sync()
     world.merge("berlin")
     world.sync_until_unchanged()
@@ -126,7 +126,7 @@ def test_a_change_that_is_taken_back_before_the_merge_leaves_no_draft(world: Wor
     assert world.sync().is_unchanged
 
 
-def test_an_older_head_of_the_draft_can_be_merged_while_a_newer_one_is_offered(world: World) -> None:
+def test_merge_of_an_earlier_draft_head_keeps_the_later_draft_open(world: World) -> None:
     world.sync()
     older = world.head("drafts/berlin")
     world.write({"regions/north.yaml": config_map("region-north", api="api.new")})
@@ -143,7 +143,7 @@ def test_an_older_head_of_the_draft_can_be_merged_while_a_newer_one_is_offered(w
     assert world.record("berlin", "gateway")["revision"] == 2
 
 
-def test_merged_and_reverted_before_the_next_pass_is_published_and_then_as_people_left_it(world: World) -> None:
+def test_reverted_merge_is_published_and_then_drafted(world: World) -> None:
     world.sync()
     world.merge("berlin", "squash")
     world.revert("berlin")
@@ -156,7 +156,7 @@ def test_merged_and_reverted_before_the_next_pass_is_published_and_then_as_peopl
     assert world.record("berlin", "gateway")["revision"] == 1
 
 
-def test_what_moves_elsewhere_on_the_branch_moves_no_draft(world: World) -> None:
+def test_change_outside_the_packages_updates_no_draft(world: World) -> None:
     world.sync()
     world.commit("clusters/berlin", {"README.md": "ours\n"})
 
@@ -167,7 +167,7 @@ def test_what_moves_elsewhere_on_the_branch_moves_no_draft(world: World) -> None
     assert world.text("clusters/berlin", "README.md") == "ours\n"
 
 
-def test_a_proposed_draft_is_frozen_until_the_proposal_ends(world: World) -> None:
+def test_proposed_draft_is_unchanged_until_the_proposal_ends(world: World) -> None:
     world.sync()
     head = world.head("drafts/berlin")
     world.set_ref("refs/heads/proposed/berlin", head)
@@ -190,7 +190,7 @@ def _suffix(world: World) -> str:
     return next(name for name in names if "berlin" in name and name.startswith("gateway")).removesuffix(".yaml")[8:]
 
 
-def test_a_proposal_that_was_merged_ends_with_its_draft(world: World) -> None:
+def test_merge_of_a_proposed_draft_deletes_draft_and_proposal(world: World) -> None:
     world.sync()
     world.set_ref("refs/heads/proposed/berlin", world.head("drafts/berlin"))
     world.merge("berlin", "squash")
@@ -201,7 +201,7 @@ def test_a_proposal_that_was_merged_ends_with_its_draft(world: World) -> None:
     assert world.sync().is_unchanged
 
 
-def test_with_the_package_in_the_template_each_package_has_its_own_branch(tmp_path: Path) -> None:
+def test_package_in_the_branch_template_creates_one_branch_for_each_package(tmp_path: Path) -> None:
     world = small_world(tmp_path, drafts={"branch": "drafts/{repository}/{package}"})
 
     assert world.sync().changed_branches >= {"drafts/berlin/gateway", "drafts/berlin/metrics", "drafts/lisbon/gateway"}
@@ -212,7 +212,7 @@ def test_with_the_package_in_the_template_each_package_has_its_own_branch(tmp_pa
     assert world.sync().is_unchanged
 
 
-def test_a_directory_of_the_repository_is_where_packages_go(tmp_path: Path) -> None:
+def test_packages_are_written_below_the_directory_of_the_repository(tmp_path: Path) -> None:
     world = small_world(tmp_path)
     world.write({"clusters/berlin.yaml": repository("berlin", directory="/sites/berlin/")})
     world.sync()

@@ -1,7 +1,7 @@
-"""The lifecycle as tables: each cell of porch 5 and 6.2, each arrow of porch 7, each case of porch 4.1 and 4.2.
+"""Tests of the package lifecycle as tables: states and events, deletions, review actions and ownership.
 
-A cluster is a row's state and a package its event, so that all cells of a table are one world and one config commit;
-what came of each is noted once, and every cell is a test of its own.
+In each table, a cluster is a state and a package is an event. Therefore one world and one config commit contain all
+cells of a table. A module-scoped fixture records the results, and each cell is one test.
 """
 
 from __future__ import annotations
@@ -21,31 +21,31 @@ ORPHAN = "deletionPolicy: orphan"
 EVENTS = ("same", "mutated", "updated", "moved")
 
 
-def wants(world: World, cluster: str, name: str, version: str = "v1", to: str = "", extra: str = "") -> None:
-    """Have a variant, one for each cluster and name, want the package of its name there, or another."""
+def request_package(world: World, cluster: str, name: str, version: str = "v1", to: str = "", extra: str = "") -> None:
+    """Write a variant for a cluster and a name. Its package has the same name by default."""
     written = variant(f"{cluster}-{name}", cluster, to or name, version, upstream="app", extra=extra)
     world.write({f"{cluster}-{name}.yaml": written})
 
 
-def gone(world: World, cluster: str, name: str) -> None:
+def delete_variant(world: World, cluster: str, name: str) -> None:
     world.write({f"{cluster}-{name}.yaml": None})
 
 
 def new_world(folder: Path, *clusters: str) -> World:
-    """Return a world with these clusters, a catalog of one package, and a variant that always stays."""
+    """Return a world with these clusters, a catalog of one package, and a variant that is never deleted."""
     world = World.create(folder)
     world.release("app", "v1", package("app"))
     world.release("app", "v2", package("app", image="2.0"))
     world.write({"catalog.yaml": catalog(), **{f"{item}.yaml": repository(item) for item in (*clusters, "other")}})
-    wants(world, "other", "stays")
+    request_package(world, "other", "stays")
     return world
 
 
 @dataclass(frozen=True)
 class Cell:
-    """What a pass came to for one package: the outcome, and what stands where.
+    """The result of a pass for one package: the outcome, and the content of the branches.
 
-    `task` is what the commit on the draft says it does, "" without one; `lifecycle` is porch 7's word.
+    `task` is the task in the commit of the draft, or "" without a draft. `lifecycle` is the lifecycle state, as in Porch.
     """
 
     outcome: str
@@ -53,12 +53,14 @@ class Cell:
     task: str = ""
 
 
-def cell(world: World, outcomes: Mapping[str, str], cluster: str, name: str) -> Cell:
-    return Cell(outcomes.get(f"{cluster}/{name}", ""), lifecycle(world, cluster, name), task(world, cluster, name))
+def read_cell(world: World, outcomes: Mapping[str, str], cluster: str, name: str) -> Cell:
+    return Cell(
+        outcomes.get(f"{cluster}/{name}", ""), read_lifecycle(world, cluster, name), read_task(world, cluster, name)
+    )
 
 
-def task(world: World, cluster: str, name: str) -> str:
-    """Return the task of the last commit that put a package on its draft; "" when it is not on one."""
+def read_task(world: World, cluster: str, name: str) -> str:
+    """Return the task of the last draft commit of a package, or "" if the package is not on a draft."""
     draft = f"drafts/{cluster}"
     if not world.head(draft) or world.tree(draft, name) in (None, world.tree(f"clusters/{cluster}", name)):
         return ""
@@ -66,8 +68,8 @@ def task(world: World, cluster: str, name: str) -> str:
     return git(world.fleet, "log", "-1", f"--format={trailer}", draft, "--", name)
 
 
-def lifecycle(world: World, cluster: str, name: str) -> str:
-    """Return where a package is in its life, from refs alone: its draft, if it has one, before what is published."""
+def read_lifecycle(world: World, cluster: str, name: str) -> str:
+    """Return the lifecycle state of a package from refs alone. An open draft has precedence over published content."""
     published, removal, draft = (f"{kind}/{cluster}" for kind in ("clusters", "removals", "drafts"))
     stands = world.tree(published, name)
     if stands and world.head(removal) and world.tree(removal, name) is None:
@@ -78,7 +80,7 @@ def lifecycle(world: World, cluster: str, name: str) -> str:
     return "Published" if stands else "none"
 
 
-# porch 5: the branch table
+# The tests of this section check the states and events of a branch.
 
 
 BRANCH_STATES = ("none", "draft", "proposed", "published", "removing", "foreign")
@@ -86,11 +88,11 @@ BRANCH_STATES = ("none", "draft", "proposed", "published", "removing", "foreign"
 
 @pytest.fixture(scope="module")
 def branch_table(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, str], tuple[Cell, Cell]]:
-    """Each state meets each event in one config commit; for moves, the old place and the new one."""
+    """Apply each event to each state in one config commit. For moves, return the old target and the new target."""
     world = new_world(tmp_path_factory.mktemp("branches"), *BRANCH_STATES)
     for state in ("draft", "proposed", "published", "removing"):
         for event in EVENTS:
-            wants(world, state, event)
+            request_package(world, state, event)
     world.sync()
     for state in ("published", "removing"):
         world.run_review_action("approve", state, should_approve_unproposed=True)
@@ -98,17 +100,17 @@ def branch_table(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, st
     foreign = {f"{name}/Kptfile": package("app")["Kptfile"] for name in (*EVENTS, "moved-on")}
     world.commit("clusters/foreign", foreign)
     for event in EVENTS:
-        wants(world, "foreign", event)
-        gone(world, "removing", event)
+        request_package(world, "foreign", event)
+        delete_variant(world, "removing", event)
     world.sync()
     for state in BRANCH_STATES:
-        wants(world, state, "same")
-        wants(world, state, "mutated", extra=MUTATED)
-        wants(world, state, "updated", "v2")
-        wants(world, state, "moved", to="moved-on")
+        request_package(world, state, "same")
+        request_package(world, state, "mutated", extra=MUTATED)
+        request_package(world, state, "updated", "v2")
+        request_package(world, state, "moved", to="moved-on")
     outcomes = world.sync().outcomes
     cells = {
-        (state, event): (cell(world, outcomes, state, event), cell(world, outcomes, state, "moved-on"))
+        (state, event): (read_cell(world, outcomes, state, event), read_cell(world, outcomes, state, "moved-on"))
         for state in BRANCH_STATES
         for event in EVENTS
     }
@@ -146,7 +148,7 @@ WAITS = Cell("DownstreamProposed", "Proposed", "clone")
         pytest.param("foreign", "moved", Cell("", "Published"), id="foreign-moved"),
     ],
 )
-def test_the_branch_table(
+def test_event_in_a_state_has_the_expected_result(
     branch_table: Mapping[tuple[str, str], tuple[Cell, Cell]], state: str, event: str, expected: Cell
 ) -> None:
     assert branch_table[state, event][0] == expected
@@ -163,44 +165,46 @@ def test_the_branch_table(
         pytest.param("foreign", EXISTS, id="foreign"),
     ],
 )
-def test_the_place_that_a_package_moves_to(
+def test_move_has_the_expected_result_at_the_new_target(
     branch_table: Mapping[tuple[str, str], tuple[Cell, Cell]], state: str, expected: Cell
 ) -> None:
     assert branch_table[state, "moved"][1] == expected
 
 
-# porch 6.2: a variant goes
+# The tests of this section delete variants.
 
 
-GOING = ("draft", "proposed", "published", "removing")
+DELETION_STATES = ("draft", "proposed", "published", "removing")
 
 
 @pytest.fixture(scope="module")
 def deletions(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, str], tuple[Cell, bool]]:
-    """Each state loses its variants, of either policy, in one config commit; noted is whether it is owned still."""
-    world = new_world(tmp_path_factory.mktemp("deletions"), *GOING)
-    for state in GOING:
-        wants(world, state, "delete")
-        wants(world, state, "orphan", extra=ORPHAN)
-    # what is proposed to go is so because its owner wants another place, and asked to have it deleted then
-    wants(world, "removing", "orphan")
+    """Delete the variants of both policies in each state. Return the results, and whether the packages have an
+    owner.
+    """
+    world = new_world(tmp_path_factory.mktemp("deletions"), *DELETION_STATES)
+    for state in DELETION_STATES:
+        request_package(world, state, "delete")
+        request_package(world, state, "orphan", extra=ORPHAN)
+    # These packages have a removal draft because their owner requests another target with the policy `delete`.
+    request_package(world, "removing", "orphan")
     world.sync()
     for state in ("published", "removing"):
         world.run_review_action("approve", state, should_approve_unproposed=True)
     world.run_review_action("propose", "proposed")
     world.sync()
-    wants(world, "removing", "delete", to="delete-elsewhere")
-    wants(world, "removing", "orphan", to="orphan-elsewhere")
+    request_package(world, "removing", "delete", to="delete-elsewhere")
+    request_package(world, "removing", "orphan", to="orphan-elsewhere")
     world.sync()
-    wants(world, "removing", "orphan", to="orphan-elsewhere", extra=ORPHAN)
+    request_package(world, "removing", "orphan", to="orphan-elsewhere", extra=ORPHAN)
     world.sync()
-    for state in GOING:
+    for state in DELETION_STATES:
         for policy in ("delete", "orphan"):
-            gone(world, state, policy)
+            delete_variant(world, state, policy)
     outcomes = world.sync().outcomes
     cells = {
-        (state, policy): (cell(world, outcomes, state, policy), bool(world.record(state, policy)["owned"]))
-        for state in GOING
+        (state, policy): (read_cell(world, outcomes, state, policy), bool(world.record(state, policy)["owned"]))
+        for state in DELETION_STATES
         for policy in ("delete", "orphan")
     }
     assert world.sync().is_unchanged
@@ -212,116 +216,118 @@ def deletions(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, str],
     [
         pytest.param("draft", "delete", Cell("withdrawn", "none"), False, id="draft-delete"),
         pytest.param("draft", "orphan", Cell("orphaned", "Draft", "clone"), False, id="draft-orphan"),
-        # design 10.12: nothing is written to a draft while it is proposed
+        # The daemon writes nothing to a proposed draft.
         pytest.param("proposed", "delete", Cell("RemovalWaits", "Proposed", "clone"), True, id="proposed-delete"),
         pytest.param("proposed", "orphan", Cell("orphaned", "Proposed", "clone"), False, id="proposed-orphan"),
-        # the record goes when people have decided: until then a variant that comes back finds its package
+        # The record stays until a person decides. A variant that is created again before that keeps its package.
         pytest.param("published", "delete", Cell("proposed", "DeletionProposed"), True, id="published-delete"),
         pytest.param("published", "orphan", Cell("orphaned", "Published"), False, id="published-orphan"),
         pytest.param("removing", "delete", Cell("proposed", "DeletionProposed"), True, id="removing-delete"),
         pytest.param("removing", "orphan", Cell("proposed", "DeletionProposed"), True, id="removing-orphan"),
     ],
 )
-def test_what_becomes_of_a_package_whose_variant_goes(
+def test_deleted_variant_has_the_expected_result(
     deletions: Mapping[tuple[str, str], tuple[Cell, bool]], state: str, policy: str, expected: Cell, is_owned: bool
 ) -> None:
     assert deletions[state, policy] == (expected, is_owned)
 
 
-# porch 7: the state machine
+# The tests of this section run review actions.
 
 
 @dataclass(frozen=True)
-class Step:
-    """One act: what became of it by command, and where the package was before, at once, and after the next pass."""
+class ReviewStep:
+    """One action: its result, and the lifecycle state before it, after it, and after the next pass."""
 
-    told: str
+    review_result: str
     before: str
-    at_once: str
+    after_action: str
     after: str
     revision: int
 
 
 @pytest.fixture(scope="module")
-def walk(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Step]:
-    """Walk one package through all of its life; each act is followed by a pass, and that by a silent one."""
-    world = new_world(tmp_path_factory.mktemp("walk"), "berlin")
+def review_steps(tmp_path_factory: pytest.TempPathFactory) -> dict[str, ReviewStep]:
+    """Run one package through its whole life. Passes follow each action until a pass changes nothing."""
+    world = new_world(tmp_path_factory.mktemp("review"), "berlin")
     world.sync_until_unchanged()
-    steps: dict[str, Step] = {}
+    steps: dict[str, ReviewStep] = {}
 
-    def take(name: str, verb: str = "", **more: object) -> None:
-        before = lifecycle(world, "berlin", "app")
+    def run_step(name: str, verb: str = "", **more: object) -> None:
+        before = read_lifecycle(world, "berlin", "app")
         acted = world.run_review_action(verb, "berlin/app", **more) if verb else ()  # type: ignore[arg-type]
         text = " ".join(
             word for result in acted for word in (result.status_label, *(reason.reason for reason in result.reasons))
         )
-        at_once = lifecycle(world, "berlin", "app")
+        after_action = read_lifecycle(world, "berlin", "app")
         world.sync_until_unchanged()
         revision = int(str(world.record("berlin", "app")["revision"]))
-        steps[name] = Step(text, before, at_once, lifecycle(world, "berlin", "app"), revision)
+        steps[name] = ReviewStep(text, before, after_action, read_lifecycle(world, "berlin", "app"), revision)
 
-    wants(world, "berlin", "app")
-    take("created")
-    take("approve-a-draft", "approve")
-    take("propose", "propose")
-    take("reject", "reject")
-    take("propose-again", "propose")
-    take("approve", "approve")
-    take("approve-again", "approve")
-    wants(world, "berlin", "app", "v2")
-    take("updated")
-    take("approve-at-once", "approve", should_approve_unproposed=True)
-    gone(world, "berlin", "app")
-    take("given-up")
-    take("approve-a-removal-unasked", "approve")
-    take("reject-a-removal", "drop")
-    wants(world, "berlin", "app", "v2")
+    request_package(world, "berlin", "app")
+    run_step("created")
+    run_step("approve-a-draft", "approve")
+    run_step("propose", "propose")
+    run_step("reject", "reject")
+    run_step("propose-again", "propose")
+    run_step("approve", "approve")
+    run_step("approve-again", "approve")
+    request_package(world, "berlin", "app", "v2")
+    run_step("updated")
+    run_step("approve-at-once", "approve", should_approve_unproposed=True)
+    delete_variant(world, "berlin", "app")
+    run_step("variant-deleted")
+    run_step("approve-an-unproposed-removal", "approve")
+    run_step("reject-a-removal", "drop")
+    request_package(world, "berlin", "app", "v2")
     world.sync_until_unchanged()
-    gone(world, "berlin", "app")
-    take("given-up-again")
-    take("propose-a-removal", "propose")
-    take("take-the-proposal-back", "reject")
-    take("propose-the-removal-again", "propose")
-    take("approve-a-removal", "approve")
-    wants(world, "berlin", "app", "v2")
-    take("created-again")
-    take("approve-the-next", "approve", should_approve_unproposed=True)
+    delete_variant(world, "berlin", "app")
+    run_step("variant-deleted-again")
+    run_step("propose-a-removal", "propose")
+    run_step("reject-the-removal-proposal", "reject")
+    run_step("propose-the-removal-again", "propose")
+    run_step("approve-a-removal", "approve")
+    request_package(world, "berlin", "app", "v2")
+    run_step("created-again")
+    run_step("approve-the-next", "approve", should_approve_unproposed=True)
     return steps
 
 
-WALK = {
-    "created": Step("", "none", "none", "Draft", 0),
-    "approve-a-draft": Step("refused NotProposed", "Draft", "Draft", "Draft", 0),
-    "propose": Step("proposed", "Draft", "Proposed", "Proposed", 0),
-    "reject": Step("rejected", "Proposed", "Draft", "Draft", 0),
-    "propose-again": Step("proposed", "Draft", "Proposed", "Proposed", 0),
-    "approve": Step("published", "Proposed", "Published", "Published", 1),
-    "approve-again": Step("unchanged", "Published", "Published", "Published", 1),
-    "updated": Step("", "Published", "Published", "Draft", 1),
-    "approve-at-once": Step("published", "Draft", "Published", "Published", 2),
-    "given-up": Step("", "Published", "Published", "DeletionProposed", 2),
-    "approve-a-removal-unasked": Step(
+REVIEW_STEPS = {
+    "created": ReviewStep("", "none", "none", "Draft", 0),
+    "approve-a-draft": ReviewStep("refused NotProposed", "Draft", "Draft", "Draft", 0),
+    "propose": ReviewStep("proposed", "Draft", "Proposed", "Proposed", 0),
+    "reject": ReviewStep("rejected", "Proposed", "Draft", "Draft", 0),
+    "propose-again": ReviewStep("proposed", "Draft", "Proposed", "Proposed", 0),
+    "approve": ReviewStep("published", "Proposed", "Published", "Published", 1),
+    "approve-again": ReviewStep("unchanged", "Published", "Published", "Published", 1),
+    "updated": ReviewStep("", "Published", "Published", "Draft", 1),
+    "approve-at-once": ReviewStep("published", "Draft", "Published", "Published", 2),
+    "variant-deleted": ReviewStep("", "Published", "Published", "DeletionProposed", 2),
+    "approve-an-unproposed-removal": ReviewStep(
         "refused NotProposed", "DeletionProposed", "DeletionProposed", "DeletionProposed", 2
     ),
-    "reject-a-removal": Step("dropped", "DeletionProposed", "Published", "Published", 2),
-    "given-up-again": Step("", "Published", "Published", "DeletionProposed", 2),
-    "propose-a-removal": Step("proposed", "DeletionProposed", "DeletionProposed", "DeletionProposed", 2),
-    "take-the-proposal-back": Step("rejected", "DeletionProposed", "DeletionProposed", "DeletionProposed", 2),
-    "propose-the-removal-again": Step("proposed", "DeletionProposed", "DeletionProposed", "DeletionProposed", 2),
-    "approve-a-removal": Step("published", "DeletionProposed", "none", "none", 2),
-    "created-again": Step("", "none", "none", "Draft", 2),
-    "approve-the-next": Step("published", "Draft", "Published", "Published", 3),
+    "reject-a-removal": ReviewStep("dropped", "DeletionProposed", "Published", "Published", 2),
+    "variant-deleted-again": ReviewStep("", "Published", "Published", "DeletionProposed", 2),
+    "propose-a-removal": ReviewStep("proposed", "DeletionProposed", "DeletionProposed", "DeletionProposed", 2),
+    "reject-the-removal-proposal": ReviewStep(
+        "rejected", "DeletionProposed", "DeletionProposed", "DeletionProposed", 2
+    ),
+    "propose-the-removal-again": ReviewStep("proposed", "DeletionProposed", "DeletionProposed", "DeletionProposed", 2),
+    "approve-a-removal": ReviewStep("published", "DeletionProposed", "none", "none", 2),
+    "created-again": ReviewStep("", "none", "none", "Draft", 2),
+    "approve-the-next": ReviewStep("published", "Draft", "Published", "Published", 3),
 }
 
 
-@pytest.mark.parametrize("name", WALK)
-def test_the_state_machine(walk: Mapping[str, Step], name: str) -> None:
-    assert walk[name] == WALK[name]
+@pytest.mark.parametrize("name", REVIEW_STEPS)
+def test_review_action_changes_the_lifecycle_state(review_steps: Mapping[str, ReviewStep], name: str) -> None:
+    assert review_steps[name] == REVIEW_STEPS[name]
 
 
-def test_the_daemon_proposes_and_approves_nothing_itself(tmp_path: Path) -> None:
+def test_daemon_does_not_propose_or_approve_drafts(tmp_path: Path) -> None:
     world = new_world(tmp_path, "berlin")
-    wants(world, "berlin", "app")
+    request_package(world, "berlin", "app")
     world.sync_until_unchanged()
 
     heads = [name for name in read_refs(world.fleet) if name.startswith("refs/heads/") and "reconciler/" not in name]
@@ -331,21 +337,21 @@ def test_the_daemon_proposes_and_approves_nothing_itself(tmp_path: Path) -> None
     assert world.paths(world.fleet, "clusters/berlin") == []
 
 
-# porch 4.1 and 4.2: whose a package is
+# The tests of this section check the owner of a package.
 
 
 CONFLICT = "DownstreamConflict"
-MINE = Cell("NoErrors", "Published")
+OWNED_BY_CLAIM = Cell("NoErrors", "Published")
 OWNED = ("taken", "stalled", "renamed", "left")
 
 
 @pytest.fixture(scope="module")
 def ownership(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[Cell, str]]:
-    """All cases in one config commit; noted is what the claimant is told, and whose the package is then."""
+    """Create all cases in one config commit. Return the reason of each variant, and the owner of the package."""
     world = new_world(tmp_path_factory.mktemp("ownership"), "drafts", "live", "new", "branch")
-    wants(world, "drafts", "ours")
+    request_package(world, "drafts", "ours")
     for name in OWNED:
-        wants(world, "live", name)
+        request_package(world, "live", name)
     world.sync()
     world.run_review_action("approve", "live", should_approve_unproposed=True)
     world.sync()
@@ -353,32 +359,32 @@ def ownership(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[Cell,
     world.commit("drafts/drafts", {f"{name}/Kptfile": theirs for name in ("none", "existing")})
     world.commit("clusters/branch", {f"{name}/Kptfile": theirs for name in ("none", "existing")})
     for cluster in ("drafts", "branch"):
-        wants(world, cluster, "none", extra=MUTATED)
-        wants(world, cluster, "existing", extra=f"{ADOPTING}\n{MUTATED}")
+        request_package(world, cluster, "none", extra=MUTATED)
+        request_package(world, cluster, "existing", extra=f"{ADOPTING}\n{MUTATED}")
     for name in OWNED:
         world.write({f"claim-{name}.yaml": variant(f"a-claim-{name}", "live", name, upstream="app", extra=ADOPTING)})
-    wants(world, "live", "stalled", version="v9")
-    gone(world, "live", "renamed")
-    wants(world, "live", "left", to="left-for-this")
+    request_package(world, "live", "stalled", version="v9")
+    delete_variant(world, "live", "renamed")
+    request_package(world, "live", "left", to="left-for-this")
     for name in ("b", "a"):
         world.write({f"claim-{name}.yaml": variant(f"claim-{name}", "new", "wanted", upstream="app")})
     pass_result = world.sync()
     cells = {
-        f"{cluster}-{name}": (cell(world, pass_result.outcomes, cluster, name), owner(world, cluster, name))
+        f"{cluster}-{name}": (read_cell(world, pass_result.outcomes, cluster, name), read_owner(world, cluster, name))
         for cluster in ("drafts", "branch")
         for name in ("none", "existing")
     }
     claims = {f"a-claim-{name}": ("live", name) for name in OWNED}
     claims |= {f"claim-{name}": ("new", "wanted") for name in ("a", "b")}
     for claim, (cluster, name) in claims.items():
-        reported_cell = Cell(world.reason(claim), lifecycle(world, cluster, name), task(world, cluster, name))
-        cells[claim] = (reported_cell, owner(world, cluster, name))
+        reported_cell = Cell(world.reason(claim), read_lifecycle(world, cluster, name), read_task(world, cluster, name))
+        cells[claim] = (reported_cell, read_owner(world, cluster, name))
     assert world.sync().is_unchanged
     return cells
 
 
-def owner(world: World, cluster: str, name: str) -> str:
-    """Return the name of the variant that owns a package; "" when it is nobody's."""
+def read_owner(world: World, cluster: str, name: str) -> str:
+    """Return the name of the variant that owns a package, or "" if the package has no owner."""
     record = world.record(cluster, name)
     return str(record["owner"]["name"]) if record["owned"] else ""  # type: ignore[index]
 
@@ -386,7 +392,7 @@ def owner(world: World, cluster: str, name: str) -> str:
 @pytest.mark.parametrize(
     ("case", "expected", "owned_by"),
     [
-        # design 10.12: a foreign package on the draft counts as existing
+        # An unowned package on the draft counts as an existing package.
         pytest.param("drafts-none", Cell("DownstreamExists", "Draft"), "", id="adoptNone-unowned-draft"),
         pytest.param(
             "drafts-existing", Cell("draft", "Draft", "adopt"), "drafts-existing", id="adoptExisting-unowned-draft"
@@ -397,13 +403,13 @@ def owner(world: World, cluster: str, name: str) -> str:
         ),
         pytest.param("a-claim-taken", Cell(CONFLICT, "Published"), "live-taken", id="two-and-one-has-it"),
         pytest.param("a-claim-stalled", Cell("OwnershipConflict", "Published"), "live-stalled", id="a-live-one-has-it"),
-        pytest.param("a-claim-renamed", MINE, "a-claim-renamed", id="its-owner-goes-as-it-comes"),
-        pytest.param("a-claim-left", MINE, "a-claim-left", id="its-owner-wants-another-as-it-comes"),
+        pytest.param("a-claim-renamed", OWNED_BY_CLAIM, "a-claim-renamed", id="its-owner-goes-as-it-comes"),
+        pytest.param("a-claim-left", OWNED_BY_CLAIM, "a-claim-left", id="its-owner-wants-another-as-it-comes"),
         pytest.param("claim-a", Cell("NoErrors", "Draft", "clone"), "claim-a", id="two-and-the-first-by-name-wins"),
         pytest.param("claim-b", Cell(CONFLICT, "Draft", "clone"), "claim-a", id="two-and-the-other-is-told"),
     ],
 )
-def test_whose_a_package_is(
+def test_package_has_the_expected_owner(
     ownership: Mapping[str, tuple[Cell, str]], case: str, expected: Cell, owned_by: str
 ) -> None:
     assert ownership[case] == (expected, owned_by)

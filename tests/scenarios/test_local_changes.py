@@ -1,4 +1,4 @@
-"""Local changes of every kind survive the next draft, or are named by a conflict record or a finding."""
+"""Tests of local changes: each change is in the next draft, or a conflict record or finding names it."""
 
 from pathlib import Path
 
@@ -16,36 +16,36 @@ TARGET, FOREIGN = Entry(LINK, b"../elsewhere"), Entry(SUBMODULE, b"1" * 40)
 
 @pytest.fixture
 def world(tmp_path: Path) -> World:
-    """Berlin has both packages published."""
+    """Return a world in which both packages of Berlin are published."""
     return begin(tmp_path, berlin_published)
 
 
 @pytest.fixture
-def placed(tmp_path: Path) -> World:
-    """Placed resources are published on Berlin and Lisbon."""
+def placed_world(tmp_path: Path) -> World:
+    """Return a world with published placed resources on Berlin and Lisbon."""
     return begin(tmp_path, placements_published)
 
 
-def release(world: World, version: str = "v2", image: str = "2.0", **more: str) -> None:
+def release_update(world: World, version: str = "v2", image: str = "2.0", **more: str) -> None:
     world.release("metrics", version, package("metrics", image=image, **more))
     world.write({"metrics.yaml": variant("metrics-berlin", "berlin", "metrics", version)})
 
 
-def change(world: World, branch: str, changes: Change) -> None:
+def change_branch(world: World, branch: str, changes: Change) -> None:
     commit_entries(world.fleet, f"refs/heads/{branch}", changes)
 
 
-def entries(world: World, branch: str = "drafts/berlin") -> dict[str, Entry]:
+def read_branch_entries(world: World, branch: str = "drafts/berlin") -> dict[str, Entry]:
     return read_entries(world.fleet, f"refs/heads/{branch}")
 
 
-def messages(world: World, code: str) -> str:
-    """Return the messages of a code, one to a line."""
+def read_messages(world: World, code: str) -> str:
+    """Return the messages of a finding code, one on each line."""
     return "\n".join(finding.message for finding in world.plan().findings if finding.code == code)
 
 
-def test_a_trailing_comment_after_the_merge_of_an_update_is_in_the_next_draft(world: World) -> None:
-    release(world)
+def test_trailing_comment_after_the_merge_is_in_the_next_draft(world: World) -> None:
+    release_update(world)
     world.sync()
     world.merge("berlin", "squash")
     text = world.text("clusters/berlin", METRICS)
@@ -55,7 +55,7 @@ def test_a_trailing_comment_after_the_merge_of_an_update_is_in_the_next_draft(wo
 
     assert (after.outcomes["berlin/metrics"], world.head("drafts/berlin")) == ("published with edits", "")
     assert world.sync().is_unchanged
-    release(world, "v3", "3.0")
+    release_update(world, "v3", "3.0")
     world.sync()
     text = world.text("drafts/berlin", METRICS)
     assert ("# ask Ada before scaling\n" in text, "metrics:3.0" in text) == (True, True)
@@ -63,62 +63,66 @@ def test_a_trailing_comment_after_the_merge_of_an_update_is_in_the_next_draft(wo
 
 @pytest.mark.parametrize("entry", [TARGET, FOREIGN], ids=["link", "submodule"])
 @pytest.mark.parametrize("branch", ["clusters/berlin", "drafts/berlin"])
-def test_a_link_or_submodule_in_a_package_is_in_the_next_draft(world: World, branch: str, entry: Entry) -> None:
+def test_link_or_submodule_in_a_package_is_in_the_next_draft(world: World, branch: str, entry: Entry) -> None:
     if branch == "drafts/berlin":
-        release(world)
+        release_update(world)
         world.sync()
-    change(world, branch, {"metrics/docs/extra": entry})
+    change_branch(world, branch, {"metrics/docs/extra": entry})
     world.sync()
     assert world.sync().is_unchanged
-    release(world, "v3", "3.0")
+    release_update(world, "v3", "3.0")
 
     world.sync()
 
-    assert entries(world)["metrics/docs/extra"] == entry
+    assert read_branch_entries(world)["metrics/docs/extra"] == entry
     assert "metrics:3.0" in world.text("drafts/berlin", METRICS)
     assert world.sync().is_unchanged
     world.merge("berlin", "squash", delete=True)
     assert world.sync_until_unchanged().outcomes["berlin/metrics"] == "published"
-    assert entries(world, "clusters/berlin")["metrics/docs/extra"] == entry
+    assert read_branch_entries(world, "clusters/berlin")["metrics/docs/extra"] == entry
 
 
-def test_a_link_that_people_remove_from_a_draft_stays_removed(world: World) -> None:
-    change(world, "clusters/berlin", {"metrics/extra": TARGET})
-    release(world)
+def test_link_that_is_removed_from_a_draft_stays_removed(world: World) -> None:
+    change_branch(world, "clusters/berlin", {"metrics/extra": TARGET})
+    release_update(world)
     world.sync()
-    change(world, "drafts/berlin", {"metrics/extra": None})
-    release(world, "v3", "3.0")
+    change_branch(world, "drafts/berlin", {"metrics/extra": None})
+    release_update(world, "v3", "3.0")
 
     world.sync()
 
-    assert "metrics/extra" not in entries(world)
+    assert "metrics/extra" not in read_branch_entries(world)
     assert "metrics:3.0" in world.text("drafts/berlin", METRICS)
 
 
-def test_a_link_in_a_generated_package_is_in_the_next_draft(placed: World) -> None:
-    change(placed, "clusters/berlin", {"resources/shop/extra": TARGET})
-    placed.write({"placed/limits.yaml": resource("ConfigMap", "limits", on="berlin, lisbon", cpu="3", memory="4Gi")})
+def test_link_in_a_generated_package_is_in_the_next_draft(placed_world: World) -> None:
+    change_branch(placed_world, "clusters/berlin", {"resources/shop/extra": TARGET})
+    placed_world.write(
+        {"placed/limits.yaml": resource("ConfigMap", "limits", on="berlin, lisbon", cpu="3", memory="4Gi")}
+    )
 
-    placed.sync()
+    placed_world.sync()
 
-    assert entries(placed)["resources/shop/extra"] == TARGET
-    assert placed.sync().is_unchanged
+    assert read_branch_entries(placed_world)["resources/shop/extra"] == TARGET
+    assert placed_world.sync().is_unchanged
 
 
 @pytest.mark.parametrize("entry", [TARGET, FOREIGN], ids=["link", "submodule"])
-def test_a_link_in_place_of_a_generated_file_blocks_the_package(placed: World, entry: Entry) -> None:
+def test_link_at_the_path_of_a_generated_file_blocks_the_package(placed_world: World, entry: Entry) -> None:
     path = "resources/shop/configmap-limits.yaml"
-    change(placed, "clusters/berlin", {path: entry})
-    placed.write({"placed/limits.yaml": resource("ConfigMap", "limits", on="berlin, lisbon", cpu="3", memory="4Gi")})
+    change_branch(placed_world, "clusters/berlin", {path: entry})
+    placed_world.write(
+        {"placed/limits.yaml": resource("ConfigMap", "limits", on="berlin, lisbon", cpu="3", memory="4Gi")}
+    )
 
-    after = placed.sync()
+    after = placed_world.sync()
 
     assert after.outcomes["berlin/resources/shop"] == "LocalFileInTheWay"
     assert after.outcomes["lisbon/resources/shop"] == "draft"
-    assert placed.head("drafts/berlin") == ""
-    assert "configmap-limits.yaml" in messages(placed, "LocalFileInTheWay")
-    change(placed, "clusters/berlin", {path: None})
-    assert placed.sync().outcomes["berlin/resources/shop"] == "draft"
+    assert placed_world.head("drafts/berlin") == ""
+    assert "configmap-limits.yaml" in read_messages(placed_world, "LocalFileInTheWay")
+    change_branch(placed_world, "clusters/berlin", {path: None})
+    assert placed_world.sync().outcomes["berlin/resources/shop"] == "draft"
 
 
 OCCUPIED = {
@@ -132,26 +136,28 @@ OCCUPIED = {
 
 
 @pytest.mark.parametrize(("path", "entry"), OCCUPIED.values(), ids=list(OCCUPIED))
-def test_what_occupies_the_place_of_a_package_stays_and_is_reported(world: World, path: str, entry: Entry) -> None:
-    release(world)
+def test_local_entry_at_the_path_of_a_package_stays_and_is_reported(world: World, path: str, entry: Entry) -> None:
+    release_update(world)
     occupied = path.removesuffix("/inside")
     deleted = [
-        entry for entry in entries(world, "clusters/berlin") if entry == occupied or entry.startswith(f"{occupied}/")
+        entry
+        for entry in read_branch_entries(world, "clusters/berlin")
+        if entry == occupied or entry.startswith(f"{occupied}/")
     ]
-    change(world, "clusters/berlin", {**dict.fromkeys(deleted), path: entry})
+    change_branch(world, "clusters/berlin", {**dict.fromkeys(deleted), path: entry})
 
     after = world.sync()
 
     assert after.outcomes["berlin/metrics"] == "LocalFileInTheWay"
-    assert f"{occupied} on branch clusters/berlin" in messages(world, "LocalFileInTheWay")
-    assert entries(world, "clusters/berlin")[path] == entry
+    assert f"{occupied} on branch clusters/berlin" in read_messages(world, "LocalFileInTheWay")
+    assert read_branch_entries(world, "clusters/berlin")[path] == entry
     assert world.sync().is_unchanged
-    change(world, "clusters/berlin", {path: None})
+    change_branch(world, "clusters/berlin", {path: None})
     assert world.sync().outcomes["berlin/metrics"] == "draft"
 
 
-def test_a_file_where_the_next_version_has_a_folder_blocks_its_package_alone(world: World) -> None:
-    change(world, "clusters/berlin", {"metrics/extra": Entry(FILE, b"mine\n")})
+def test_file_at_the_path_of_a_new_folder_blocks_its_package_only(world: World) -> None:
+    change_branch(world, "clusters/berlin", {"metrics/extra": Entry(FILE, b"mine\n")})
     files = {**package("metrics", image="2.0"), "extra/new.txt": "new\n"}
     world.release("metrics", "v2", files)
     world.write({
@@ -163,15 +169,15 @@ def test_a_file_where_the_next_version_has_a_folder_blocks_its_package_alone(wor
 
     assert after.outcomes["berlin/metrics"] == "LocalFileInTheWay"
     assert after.outcomes["berlin/logs"] == "draft"
-    assert entries(world)["metrics/extra"] == Entry(FILE, b"mine\n")
-    assert "both the file extra and extra/new.txt" in messages(world, "LocalFileInTheWay")
+    assert read_branch_entries(world)["metrics/extra"] == Entry(FILE, b"mine\n")
+    assert "both the file extra and extra/new.txt" in read_messages(world, "LocalFileInTheWay")
     git(world.fleet, "fsck", "--strict")
 
 
-def test_a_draft_that_is_a_symbolic_ref_to_its_cluster_branch_publishes_nothing(world: World) -> None:
+def test_draft_that_is_a_symbolic_ref_to_the_target_branch_publishes_nothing(world: World) -> None:
     published = world.head("clusters/berlin")
     git(world.fleet, "symbolic-ref", "refs/heads/drafts/berlin", "refs/heads/clusters/berlin")
-    release(world)
+    release_update(world)
 
     after = world.sync()
 
@@ -183,8 +189,8 @@ def test_a_draft_that_is_a_symbolic_ref_to_its_cluster_branch_publishes_nothing(
     assert world.head("clusters/berlin") == published
 
 
-def test_a_merge_that_was_reverted_before_a_pass_leaves_nothing_to_the_next_one(world: World) -> None:
-    release(world)
+def test_merge_that_is_reverted_before_a_pass_is_declined(world: World) -> None:
+    release_update(world)
     world.sync()
     world.merge("berlin", "squash")
     world.revert("berlin")
@@ -196,7 +202,7 @@ def test_a_merge_that_was_reverted_before_a_pass_leaves_nothing_to_the_next_one(
     assert (pass_result.is_unchanged, pass_result.before) == (True, pass_result.after)
 
 
-def test_a_file_that_a_draft_normalized_holds_its_object_once(world: World) -> None:
+def test_normalized_file_contains_its_object_once(world: World) -> None:
     mutator = "pipeline:\n  mutators:\n  - image: set-namespace\n    configMap: {namespace: prod}\n"
     files = package("metrics")
     world.release("metrics", "v2", {**files, "Kptfile": files["Kptfile"] + mutator})
@@ -229,10 +235,10 @@ MUTATORS = {
 
 @pytest.mark.parametrize("change", ["nothing", "a value"])
 @pytest.mark.parametrize("profile", ["safe", "compat"])
-def test_an_identity_that_a_function_changes_gives_no_second_object(tmp_path: Path, profile: str, change: str) -> None:
+def test_changed_identity_creates_no_second_object(tmp_path: Path, profile: str, change: str) -> None:
     world = World.create(tmp_path / "world", merge={"profile": profile})
     indented = {name: text.replace("\n", "\n  ").rstrip(" ") for name, text in MUTATORS.items()}
-    # like kpt, profile compat moves an object that gets another name to another file
+    # Like kpt, the profile `compat` moves an object with a changed name to another file.
     packages = [name for name in MUTATORS if profile == "safe" or name != "prefix"]
     expected = []
     for name in packages:
@@ -244,7 +250,7 @@ def test_an_identity_that_a_function_changes_gives_no_second_object(tmp_path: Pa
     world.sync()
     world.merge("berlin", "squash")
     world.sync_until_unchanged()
-    # a comment on the line of the metadata leaves no place for a merge comment
+    # With a comment on this line, the merge cannot add a merge comment.
     result = config_map("one", a="x").replace("metadata:", "metadata: # by hand")
     world.commit("clusters/berlin", {f"{name}/one.yaml": result for name in packages})
     world.sync()
@@ -267,7 +273,7 @@ def test_an_identity_that_a_function_changes_gives_no_second_object(tmp_path: Pa
     ("strategy", "expected"),
     [("copy-merge", ["deployment.yaml"]), ("force-delete-replace", ["deployment.yaml", "own.yaml"])],
 )
-def test_a_strategy_that_replaces_local_changes_records_them(
+def test_strategy_that_replaces_local_changes_records_them(
     world: World, strategy: str, expected: list[str], policy: str
 ) -> None:
     choices = f"updateStrategy: {strategy}\nconflictPolicy: {policy}"
@@ -294,10 +300,10 @@ def delete_package(world: World, folder: str) -> None:
 
 
 @pytest.mark.parametrize("has_update", [False, True])
-def test_a_deleted_package_is_drafted_again_with_a_conflict(world: World, has_update: bool) -> None:
+def test_deleted_package_is_drafted_again_with_a_conflict(world: World, has_update: bool) -> None:
     delete_package(world, "metrics")
     if has_update:
-        release(world)
+        release_update(world)
 
     world.sync()
 
@@ -308,21 +314,21 @@ def test_a_deleted_package_is_drafted_again_with_a_conflict(world: World, has_up
     assert world.sync().is_unchanged
     world.merge("berlin", "squash")
     assert world.sync_until_unchanged().outcomes["berlin/metrics"] == "published"
-    release(world, "v3", "3.0")
+    release_update(world, "v3", "3.0")
     world.sync()
     assert "conflicts" not in world.package_status("drafts/berlin", "metrics")
 
 
-def test_a_deleted_package_of_placed_resources_is_drafted_again_with_a_conflict(placed: World) -> None:
-    delete_package(placed, "resources/shop")
+def test_deleted_package_of_placed_resources_is_drafted_again_with_a_conflict(placed_world: World) -> None:
+    delete_package(placed_world, "resources/shop")
 
-    placed.sync()
+    placed_world.sync()
 
-    (conflict,) = placed.package_status("drafts/berlin", "resources/shop")["conflicts"]
+    (conflict,) = placed_world.package_status("drafts/berlin", "resources/shop")["conflicts"]
     assert (conflict["kind"], conflict["rule"]) == ("package", "not-kept")
 
 
-def test_a_package_that_a_removal_draft_removed_is_requested_again_without_a_conflict(world: World) -> None:
+def test_package_of_a_merged_removal_draft_is_drafted_again_without_a_conflict(world: World) -> None:
     written = (world.config / "metrics.yaml").read_text()
     world.write({"metrics.yaml": None})
     world.sync()

@@ -1,4 +1,4 @@
-"""Trees, names and states that Git transports and no program writes by accident: each blocks its own scope only."""
+"""Tests of malformed trees, names and states, which Git can transfer: each blocks only its own scope."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ def world(tmp_path: Path) -> World:
     return small_world(tmp_path)
 
 
-def blob(repository: Path, content: str) -> str:
+def write_blob(repository: Path, content: str) -> str:
     return git(repository, "hash-object", "-w", "--stdin", stdin=content.encode())
 
 
-def tree(repository: Path, entries: Sequence[Entry]) -> str:
+def write_tree(repository: Path, entries: Sequence[Entry]) -> str:
     """Write a tree with exactly these entries, in this order."""
     data = b"".join(f"{mode} {name}".encode() + b"\0" + bytes.fromhex(item) for mode, name, item in entries)
     return git(repository, "hash-object", "-t", "tree", "-w", "--literally", "--stdin", stdin=data)
 
 
 def release_tree(world: World, name: str, package: str, seconds: int = 1_000_000_000) -> None:
-    """Publish a package whose content is a tree, as version v1."""
-    root = tree(world.catalog, [("40000", name, package)])
+    """Release version v1 of a package with a tree as its content."""
+    root = write_tree(world.catalog, [("40000", name, package)])
     person = f"Ada <ada@example.com> {seconds} +0000"
     commit = f"tree {root}\nauthor {person}\ncommitter {person}\n\nx\n"
     result = git(world.catalog, "hash-object", "-t", "commit", "-w", "--literally", "--stdin", stdin=commit.encode())
@@ -57,11 +57,13 @@ MALFORMED = {
 
 
 @pytest.mark.parametrize("entries", MALFORMED.values(), ids=MALFORMED)
-def test_a_malformed_upstream_tree_blocks_its_package_only(entries: object, world: World) -> None:
-    kptfile = blob(world.catalog, KPTFILE)
-    content = blob(world.catalog, config_map("settings"))
-    folder = tree(world.catalog, [("100644", "c", content)])
-    release_tree(world, "broken", tree(world.catalog, [("100644", "Kptfile", kptfile), *entries(content, folder)]))  # type: ignore[operator]
+def test_malformed_upstream_tree_blocks_its_package_only(entries: object, world: World) -> None:
+    kptfile = write_blob(world.catalog, KPTFILE)
+    content = write_blob(world.catalog, config_map("settings"))
+    folder = write_tree(world.catalog, [("100644", "c", content)])
+    release_tree(
+        world, "broken", write_tree(world.catalog, [("100644", "Kptfile", kptfile), *entries(content, folder)])
+    )  # type: ignore[operator]
     world.write({"broken.yaml": variant("broken-berlin", "berlin", "broken")})
 
     after = world.sync()
@@ -73,19 +75,21 @@ def test_a_malformed_upstream_tree_blocks_its_package_only(entries: object, worl
     assert world.sync().is_unchanged
 
 
-def bomb(repository: Path, depth: int = 7, width: int = 10) -> str:
-    """Write a tree of `width ** depth` files out of `depth` trees."""
-    inside = blob(repository, "x")
-    result = tree(repository, [("100644", f"f{index}", inside) for index in range(width)])
+def write_huge_tree(repository: Path, depth: int = 7, width: int = 10) -> str:
+    """Write a tree that contains `width ** depth` files and consists of `depth` Git trees."""
+    inside = write_blob(repository, "x")
+    result = write_tree(repository, [("100644", f"f{index}", inside) for index in range(width)])
     for _ in range(depth - 1):
-        result = tree(repository, [("40000", f"d{index}", result) for index in range(width)])
+        result = write_tree(repository, [("40000", f"d{index}", result) for index in range(width)])
     return result
 
 
-def test_a_tree_of_ten_million_files_blocks_its_package_only(world: World) -> None:
-    kptfile = blob(world.catalog, KPTFILE)
+def test_tree_of_ten_million_files_blocks_its_package_only(world: World) -> None:
+    kptfile = write_blob(world.catalog, KPTFILE)
     release_tree(
-        world, "broken", tree(world.catalog, [("100644", "Kptfile", kptfile), ("40000", "b", bomb(world.catalog))])
+        world,
+        "broken",
+        write_tree(world.catalog, [("100644", "Kptfile", kptfile), ("40000", "b", write_huge_tree(world.catalog))]),
     )
     world.write({"broken.yaml": variant("broken-berlin", "berlin", "broken")})
 
@@ -97,14 +101,14 @@ def test_a_tree_of_ten_million_files_blocks_its_package_only(world: World) -> No
 
 
 class RepositoryWorld(World):
-    """A world whose config is a branch of a repository."""
+    """A world with a config on the branch of a repository."""
 
     @property
     def source(self) -> str:
         return str(self.folder / "config.git")
 
     def commit_config(self, extra: Sequence[Entry] = ()) -> None:
-        """Commit the config folder, with more entries at its root."""
+        """Commit the config folder with additional entries at its root."""
         repository = self.folder / "config.git"
         if not repository.exists():
             git(self.folder, "init", "--quiet", "--bare", "-b", "main", str(repository))
@@ -113,13 +117,13 @@ class RepositoryWorld(World):
         if extra:
             listed = git(repository, "ls-tree", "main").splitlines()
             known = [(line.split()[0], line.split("\t")[1], line.split()[2]) for line in listed]
-            root = tree(repository, sorted([*known, *extra], key=lambda entry: entry[1]))
+            root = write_tree(repository, sorted([*known, *extra], key=lambda entry: entry[1]))
             commit = git(repository, "commit-tree", "-m", "x", "-p", "main", root)
             git(repository, "update-ref", "refs/heads/main", commit)
 
 
 @pytest.fixture
-def committed(tmp_path: Path) -> RepositoryWorld:
+def git_world(tmp_path: Path) -> RepositoryWorld:
     new_world = small_world(tmp_path)
     world = RepositoryWorld(new_world.folder)
     for path in world.config.rglob("*.yaml"):
@@ -128,35 +132,33 @@ def committed(tmp_path: Path) -> RepositoryWorld:
     return world
 
 
-def test_a_config_folder_of_ten_million_files_is_a_finding_and_removes_nothing(committed: RepositoryWorld) -> None:
-    committed.sync()
-    repository = committed.folder / "config.git"
-    committed.commit_config([("40000", "bomb", bomb(repository))])
+def test_config_folder_of_ten_million_files_is_reported_and_removes_nothing(git_world: RepositoryWorld) -> None:
+    git_world.sync()
+    repository = git_world.folder / "config.git"
+    git_world.commit_config([("40000", "huge", write_huge_tree(repository))])
 
-    after = committed.sync()
+    after = git_world.sync()
 
-    assert [(finding.code, finding.location.file) for finding in after.findings] == [("FileUnreadable", "bomb/")]
+    assert [(finding.code, finding.location.file) for finding in after.findings] == [("FileUnreadable", "huge/")]
     assert set(after.outcomes.values()) == {"drafted"}
-    assert committed.sync().is_unchanged
+    assert git_world.sync().is_unchanged
 
 
 @pytest.mark.parametrize("kind", ["folder", "repository"])
-def test_a_config_folder_with_too_many_files_is_a_finding(
-    kind: str, committed: RepositoryWorld, tmp_path: Path
-) -> None:
-    world: World = committed
+def test_config_folder_with_too_many_files_is_reported(kind: str, git_world: RepositoryWorld, tmp_path: Path) -> None:
+    world: World = git_world
     if kind == "folder":
         (world.config / "many").mkdir()
         for index in range(6):
             (world.config / "many" / f"{index}.yaml").write_text(config_map(f"n{index}"))
-        world = World(committed.folder, limits={"folder_files": 5})
+        world = World(git_world.folder, limits={"folder_files": 5})
     else:
-        repository = committed.folder / "config.git"
-        result = blob(repository, config_map("one"))
-        committed.commit_config(
-            [("40000", "many", tree(repository, [("100644", f"{n}.yaml", result) for n in range(6)]))]
+        repository = git_world.folder / "config.git"
+        result = write_blob(repository, config_map("one"))
+        git_world.commit_config(
+            [("40000", "many", write_tree(repository, [("100644", f"{n}.yaml", result) for n in range(6)]))]
         )
-        world = RepositoryWorld(committed.folder, limits={"folder_files": 5})
+        world = RepositoryWorld(git_world.folder, limits={"folder_files": 5})
 
     after = world.sync()
 
@@ -166,13 +168,13 @@ def test_a_config_folder_with_too_many_files_is_a_finding(
     assert set(after.outcomes.values()) == {"draft"}
 
 
-def test_malformed_entries_beside_the_config_folders_are_findings(committed: RepositoryWorld) -> None:
-    repository = committed.folder / "config.git"
-    result = blob(repository, config_map("one"))
-    folder = tree(repository, [("100644", "a.yaml", result)])
-    committed.commit_config([("100644", "odd", result), ("40000", "odd", folder), ("40000", "..", folder)])
+def test_malformed_config_entries_are_reported(git_world: RepositoryWorld) -> None:
+    repository = git_world.folder / "config.git"
+    result = write_blob(repository, config_map("one"))
+    folder = write_tree(repository, [("100644", "a.yaml", result)])
+    git_world.commit_config([("100644", "odd", result), ("40000", "odd", folder), ("40000", "..", folder)])
 
-    after = committed.sync()
+    after = git_world.sync()
 
     assert [(finding.code, finding.location.file) for finding in after.findings] == [
         ("FileUnreadable", "../"),
@@ -181,12 +183,12 @@ def test_malformed_entries_beside_the_config_folders_are_findings(committed: Rep
     assert set(after.outcomes.values()) == {"draft"}
 
 
-def test_a_malformed_config_folder_is_a_finding(committed: RepositoryWorld) -> None:
-    repository = committed.folder / "config.git"
-    result = blob(repository, config_map("one"))
-    committed.commit_config([("40000", "odd", tree(repository, [("100644", "a.yaml", result)] * 2))])
+def test_malformed_config_folder_is_reported(git_world: RepositoryWorld) -> None:
+    repository = git_world.folder / "config.git"
+    result = write_blob(repository, config_map("one"))
+    git_world.commit_config([("40000", "odd", write_tree(repository, [("100644", "a.yaml", result)] * 2))])
 
-    after = committed.sync()
+    after = git_world.sync()
 
     assert [(finding.code, finding.location.file) for finding in after.findings] == [("FileUnreadable", "odd/")]
     assert 'more than one entry "a.yaml"' in after.findings[0].message
@@ -195,18 +197,16 @@ def test_a_malformed_config_folder_is_a_finding(committed: RepositoryWorld) -> N
 
 @pytest.mark.parametrize("name", [b"caf\xe9.yaml", b"\xff\xfe.yaml", b"sub/caf\xe9.json", b"caf\xe9/a.yaml"])
 @pytest.mark.parametrize("kind", ["folder", "repository"])
-def test_a_config_file_with_a_name_that_is_not_utf8_is_a_finding(
-    kind: str, name: bytes, committed: RepositoryWorld
-) -> None:
-    world: World = committed
+def test_config_file_name_that_is_not_utf8_is_reported(kind: str, name: bytes, git_world: RepositoryWorld) -> None:
+    world: World = git_world
     if kind == "folder":
-        world = World(committed.folder)
+        world = World(git_world.folder)
         path = os.path.join(os.fsencode(world.config), name)  # noqa: PTH118 - pathlib has no bytes
         os.makedirs(os.path.dirname(path), exist_ok=True)  # noqa: PTH103, PTH120
         with open(path, "wb") as stream:  # noqa: PTH123
             stream.write(config_map("odd").encode())
     else:
-        repository = committed.folder / "config.git"
+        repository = git_world.folder / "config.git"
         stream = (
             b"commit refs/heads/main\ncommitter Ada <ada@example.com> 1000000000 +0000\ndata 1\nx\n"
             b"from refs/heads/main^0\nM 100644 inline " + name + b"\ndata 1\nx\n\n"
@@ -225,7 +225,7 @@ def test_a_config_file_with_a_name_that_is_not_utf8_is_a_finding(
 
 @pytest.mark.parametrize("file", ["destination.json", "packages/metrics.json"])
 @pytest.mark.parametrize("depth", [500, 50_000])
-def test_a_deeply_nested_state_blocks_its_target_only(file: str, depth: int, world: World) -> None:
+def test_deeply_nested_state_blocks_its_target_only(file: str, depth: int, world: World) -> None:
     world.sync()
     remaining = world.head("drafts/berlin")
     nested = "[" * depth + "]" * depth
@@ -242,7 +242,7 @@ def test_a_deeply_nested_state_blocks_its_target_only(file: str, depth: int, wor
     assert [cluster_row.cluster for cluster_row in world.report().rows if cluster_row.read_error] == ["berlin"]
 
 
-def test_validate_and_plan_report_a_malformed_name_and_exit_1(
+def test_validate_and_plan_report_a_malformed_name(
     world: World, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(world.folder)

@@ -1,4 +1,4 @@
-"""A change to many clusters at once: one push, pull requests as a budget lets them through, none of them twice."""
+"""Test of a change to many clusters: one push, limited pull requests for each hour, and no duplicate pull requests."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from tests.support.git_repositories import write_hook
 HOUR = 3_600
 
 
-def test_requests_come_within_the_budget_the_oldest_first_and_no_restart_doubles_them(tmp_path: Path) -> None:
+def test_new_pull_requests_respect_the_hourly_limit_after_restarts(tmp_path: Path) -> None:
     clusters = tuple(f"c{number:03}" for number in range(60))
     with github_world(tmp_path, clusters, new_per_hour=25, writes_per_minute=0) as world:
         write_hook(world.fleet, "post-receive", "grep -c . >> pushes")
         first = world.sync()
-        # the cluster branches, then all drafts with their states; the numbers of requests; the status
+        # The pushes contain the target branches, the drafts and states, the pull request numbers, and the status.
         assert (world.fleet / "pushes").read_text().split() == ["60", "120", "60", "1"]
         assert len([name for name in first.after if "heads/drafts/" in name]) == 60
         opened = [len(world.open_requests)]
         assert opened == [25]
         assert "35 drafts wait for their pull request" in [finding.message for finding in first.findings]
         assert first.report.due_at == world.now + HOUR
-        # every pass of this world is a new process; a budget of its own goes with each
+        # Each pass of this world is a new process with its own limit.
         while len(world.open_requests) < 60:
             world.now += HOUR
             world.sync()

@@ -1,4 +1,4 @@
-"""Override policies through whole passes: what is rendered again, what stays, and what becomes of people's edits."""
+"""Tests of override policies through whole passes: re-renders, rollbacks, missing policies and local changes."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -26,71 +26,73 @@ IN_BERLIN = {"clusters": ["berlin"]}
 FIVE = replicas(5, IN_BERLIN)
 BROKEN = "kind: [\n"
 NEW_IMAGE = ["-          image: example.com/web:1.0", "+          image: example.com/web:2.0"]
-Lose = Callable[[World], None]
+PolicyChange = Callable[[World], None]
 
 
 @pytest.fixture
-def drafted(tmp_path: Path) -> World:
-    """Everything is drafted, nothing published; Berlin has five replicas of web by policy, Lisbon its own two."""
+def drafted_world(tmp_path: Path) -> World:
+    """Return a world with drafts only. A policy sets five replicas of web on Berlin. Lisbon has two replicas."""
     return begin(tmp_path, policies_drafted)
 
 
 @pytest.fixture
 def world(tmp_path: Path) -> World:
-    """The same, and everything published."""
+    """Return the same world with published packages."""
     return begin(tmp_path, policies_published)
 
 
-def count(world: World, branch: str, path: str = FILE) -> int:
-    """Return how many replicas a branch asks for."""
+def count_replicas(world: World, branch: str, path: str = FILE) -> int:
+    """Return the number of replicas on a branch."""
     return int(world.text(branch, path).partition("replicas: ")[2].split()[0])
 
 
-def heads(world: World) -> tuple[str, ...]:
+def read_heads(world: World) -> tuple[str, ...]:
     return tuple(world.head(f"{kind}/{cluster}") for kind in ("clusters", "drafts") for cluster in ("berlin", "lisbon"))
 
 
-def changed(world: World, cluster: str) -> list[str]:
-    """Return the lines that a draft changes in web, without context."""
+def diff_draft(world: World, cluster: str) -> list[str]:
+    """Return the lines of web that a draft changes, without context lines."""
     lines = git(world.fleet, "diff", "-U0", f"clusters/{cluster}", f"drafts/{cluster}", "--", FILE).splitlines()
     return [line for line in lines if line[0] in "+-" and not line.startswith(("+++", "---"))]
 
 
-def conflicts(world: World, branch: str = "drafts/berlin") -> list[tuple[str, object, object, str]]:
-    """Return what the status file of web tells of edits that did not stay: where, theirs, ours, and by what rule."""
+def read_conflicts(world: World, branch: str = "drafts/berlin") -> list[tuple[str, object, object, str]]:
+    """Return the conflicts in the status file of web: pointer, local value, upstream value and rule."""
     result = world.package_status(branch, "web").get("conflicts", ())
     return [(item["pointer"], item.get("local"), item.get("upstream"), item.get("rule", "")) for item in result]
 
 
-# what is rendered again
+# The tests of this section check which packages are rendered.
 
 
-def test_each_cluster_gets_its_own_and_no_branch_has_the_label(drafted: World) -> None:
-    assert [count(drafted, f"drafts/{cluster}") for cluster in ("berlin", "lisbon")] == [5, 2]
-    assert "override-policy-name" not in drafted.text("drafts/berlin", FILE) + drafted.text("drafts/lisbon", FILE)
-    assert "# enough for a small site" in drafted.text("drafts/berlin", FILE)
-    assert drafted.reason("web-berlin") == "NoErrors"
-    assert drafted.sync().is_unchanged
-    assert_sound(drafted.fleet)
+def test_each_cluster_has_its_own_value_and_no_policy_label(drafted_world: World) -> None:
+    assert [count_replicas(drafted_world, f"drafts/{cluster}") for cluster in ("berlin", "lisbon")] == [5, 2]
+    assert "override-policy-name" not in drafted_world.text("drafts/berlin", FILE) + drafted_world.text(
+        "drafts/lisbon", FILE
+    )
+    assert "# enough for a small site" in drafted_world.text("drafts/berlin", FILE)
+    assert drafted_world.reason("web-berlin") == "NoErrors"
+    assert drafted_world.sync().is_unchanged
+    assert_sound(drafted_world.fleet)
 
 
-def test_a_policy_that_changes_renders_the_packages_that_name_it_and_no_others(world: World) -> None:
+def test_changed_policy_renders_the_packages_that_name_it_only(world: World) -> None:
     world.write({SITE: policy("site", [replicas(7)])})
 
     after = world.sync()
 
     assert after.report.render_count == 2
     assert after.outcomes == {"berlin/metrics": "published", "berlin/web": "draft", "lisbon/web": "draft"}
-    assert [changed(world, cluster) for cluster in ("berlin", "lisbon")] == [
+    assert [diff_draft(world, cluster) for cluster in ("berlin", "lisbon")] == [
         ["-  replicas: 5 # enough for a small site", "+  replicas: 7 # enough for a small site"],
         ["-  replicas: 2 # enough for a small site", "+  replicas: 7 # enough for a small site"],
     ]
     assert world.sync().is_unchanged
     publish(world)
-    assert [count(world, f"clusters/{cluster}") for cluster in ("berlin", "lisbon")] == [7, 7]
+    assert [count_replicas(world, f"clusters/{cluster}") for cluster in ("berlin", "lisbon")] == [7, 7]
 
 
-def test_a_policy_that_nobody_names_renders_nothing_and_is_told_of(world: World) -> None:
+def test_unused_policy_renders_nothing_and_is_reported(world: World) -> None:
     world.write({"policies/other.yaml": policy("other", [replicas(9)])})
 
     after = world.sync()
@@ -99,19 +101,19 @@ def test_a_policy_that_nobody_names_renders_nothing_and_is_told_of(world: World)
     assert world.sync().is_unchanged
 
 
-def test_a_policy_that_chooses_by_kind_reaches_packages_that_name_none(world: World) -> None:
+def test_policy_with_a_kind_selector_changes_packages_without_a_label(world: World) -> None:
     selectors = [{"apiVersion": "apps/v1", "kind": "Deployment", "name": "metrics"}]
     world.write({"policies/all.yaml": policy("all", [replicas(4)], resourceSelectors=selectors)})
 
     after = world.sync()
 
     assert after.changed_branches == {"drafts/berlin"}
-    assert count(world, "drafts/berlin", "metrics/deployment.yaml") == 4
-    assert count(world, "drafts/berlin") == 5
+    assert count_replicas(world, "drafts/berlin", "metrics/deployment.yaml") == 4
+    assert count_replicas(world, "drafts/berlin") == 5
     assert world.sync().is_unchanged
 
 
-def test_a_label_of_a_cluster_that_a_policy_asks_for_moves_the_packages_of_that_one_alone(world: World) -> None:
+def test_changed_cluster_label_updates_the_packages_of_that_cluster_only(world: World) -> None:
     world.write({SITE: policy("site", [replicas(5, {"clusterSelector": {"region": "north"}})])})
     assert world.sync_until_unchanged().outcomes["berlin/web"] == "published"
     world.write({"clusters/lisbon.yaml": repository("lisbon").replace("south", "north")})
@@ -119,11 +121,11 @@ def test_a_label_of_a_cluster_that_a_policy_asks_for_moves_the_packages_of_that_
     after = world.sync()
 
     assert after.report.render_count == 1
-    assert (after.changed_branches, count(world, "drafts/lisbon")) == ({"drafts/lisbon"}, 5)
+    assert (after.changed_branches, count_replicas(world, "drafts/lisbon")) == ({"drafts/lisbon"}, 5)
     assert world.sync().is_unchanged
 
 
-def test_a_policy_that_says_the_same_otherwise_makes_no_draft(world: World) -> None:
+def test_policy_with_an_equal_result_creates_no_draft(world: World) -> None:
     world.write({SITE: policy("site", [replicas(5, {"excludeClusters": ["lisbon"]})])})
 
     after = world.sync()
@@ -132,7 +134,7 @@ def test_a_policy_that_says_the_same_otherwise_makes_no_draft(world: World) -> N
     assert world.sync().is_unchanged
 
 
-def test_a_policy_without_effect_moves_nothing_and_is_told_of(world: World) -> None:
+def test_policy_rule_without_effect_is_reported_and_creates_no_draft(world: World) -> None:
     world.write({SITE: policy("site", [FIVE, replicas(2, {"clusters": ["lisbon"]})])})
 
     after = world.sync()
@@ -141,34 +143,34 @@ def test_a_policy_without_effect_moves_nothing_and_is_told_of(world: World) -> N
     assert world.sync().is_unchanged
 
 
-def test_a_policy_in_another_file_is_the_same_policy(world: World) -> None:
+def test_policy_in_another_file_creates_no_draft(world: World) -> None:
     world.write({SITE: None, "elsewhere/policy.yaml": policy("site", [FIVE])})
 
     assert (world.sync().changed_branches, world.sync().is_unchanged) == (set(), True)
 
 
-# attached and taken off again
+# The tests of this section attach and detach policies.
 
 
-def test_a_label_that_a_release_brings_attaches_and_one_that_it_drops_gives_back_the_source(world: World) -> None:
+def test_removed_policy_label_restores_the_source_and_new_label_attaches_the_policy(world: World) -> None:
     plain = world.text("clusters/lisbon", FILE)
     world.release("web", "v2", package("web"))
     world.write(
         {f"web/{cluster}.yaml": variant(f"web-{cluster}", cluster, "web", "v2") for cluster in ("berlin", "lisbon")}
     )
     world.sync()
-    off = (world.text("drafts/berlin", FILE), changed(world, "lisbon"))
+    without_policy = (world.text("drafts/berlin", FILE), diff_draft(world, "lisbon"))
     publish(world)
     world.release("web", "v3", labelled_package("web", "site"))
     world.write({"web/berlin.yaml": variant("web-berlin", "berlin", "web", "v3")})
     world.sync()
 
-    assert off == (plain, [])
-    assert count(world, "drafts/berlin") == 5
+    assert without_policy == (plain, [])
+    assert count_replicas(world, "drafts/berlin") == 5
     assert world.sync().is_unchanged
 
 
-def test_a_policy_that_is_emptied_is_rolled_back_by_a_draft(world: World) -> None:
+def test_policy_without_rules_is_rolled_back_by_a_draft(world: World) -> None:
     world.write({SITE: policy("site", [])})
 
     after = world.sync()
@@ -181,84 +183,86 @@ def test_a_policy_that_is_emptied_is_rolled_back_by_a_draft(world: World) -> Non
     assert world.tree("clusters/berlin", "web") == world.tree("clusters/lisbon", "web")
 
 
-def test_a_policy_that_is_emptied_before_anybody_merged_leaves_the_plain_package_on_the_draft(drafted: World) -> None:
-    drafted.write({SITE: policy("site", [])})
+def test_policy_without_rules_is_rolled_back_on_an_open_draft(drafted_world: World) -> None:
+    drafted_world.write({SITE: policy("site", [])})
 
-    drafted.sync()
+    drafted_world.sync()
 
-    assert drafted.text("drafts/berlin", FILE) == drafted.text("drafts/lisbon", FILE)
-    assert drafted.sync().is_unchanged
-
-
-# policies that are not there
+    assert drafted_world.text("drafts/berlin", FILE) == drafted_world.text("drafts/lisbon", FILE)
+    assert drafted_world.sync().is_unchanged
 
 
-def missing(world: World) -> None:
+# The tests of this section have missing and invalid policies.
+
+
+def delete_policy(world: World) -> None:
     world.write({SITE: None})
 
 
-def unreadable(world: World) -> None:
+def break_policy_file(world: World) -> None:
     world.write({SITE: BROKEN})
 
 
-def twice(world: World) -> None:
+def duplicate_policy(world: World) -> None:
     world.write({"policies/again.yaml": policy("site", [replicas(8)])})
 
 
-def invalid(world: World) -> None:
+def invalidate_policy(world: World) -> None:
     world.write({SITE: policy("site", [{"overriders": {"images": []}}])})
 
 
-gone = pytest.mark.parametrize(
-    ("lose", "code"),
+WITH_UNUSABLE_POLICY = pytest.mark.parametrize(
+    ("make_unusable", "code"),
     [
-        pytest.param(missing, "PolicyNotFound", id="deleted"),
-        pytest.param(unreadable, "PolicyNotFound", id="unreadable"),
-        pytest.param(twice, "PolicyDuplicate", id="stands-twice"),
-        pytest.param(invalid, "PolicyInvalid", id="invalid"),
+        pytest.param(delete_policy, "PolicyNotFound", id="deleted"),
+        pytest.param(break_policy_file, "PolicyNotFound", id="unreadable"),
+        pytest.param(duplicate_policy, "PolicyDuplicate", id="stands-twice"),
+        pytest.param(invalidate_policy, "PolicyInvalid", id="invalid"),
     ],
 )
 
 
-@gone
-def test_without_a_sound_policy_drafts_stay_as_they_are(drafted: World, lose: Lose, code: str) -> None:
-    before = heads(drafted)
-    lose(drafted)
+@WITH_UNUSABLE_POLICY
+def test_unusable_policy_keeps_the_drafts(drafted_world: World, make_unusable: PolicyChange, code: str) -> None:
+    before = read_heads(drafted_world)
+    make_unusable(drafted_world)
 
-    after = drafted.sync()
+    after = drafted_world.sync()
 
     assert {after.outcomes[f"{cluster}/web"] for cluster in ("berlin", "lisbon")} == {code}
     assert after.outcomes["berlin/metrics"] == "drafted"
-    assert heads(drafted) == before
-    assert drafted.reason("web-berlin") == code
-    assert drafted.sync().is_unchanged
-    drafted.write({SITE: policy("site", [FIVE]), "policies/again.yaml": policy("other", [])})
-    assert drafted.sync().outcomes["berlin/web"] == "drafted"
-    assert heads(drafted) == before
-    assert drafted.sync().is_unchanged
+    assert read_heads(drafted_world) == before
+    assert drafted_world.reason("web-berlin") == code
+    assert drafted_world.sync().is_unchanged
+    drafted_world.write({SITE: policy("site", [FIVE]), "policies/again.yaml": policy("other", [])})
+    assert drafted_world.sync().outcomes["berlin/web"] == "drafted"
+    assert read_heads(drafted_world) == before
+    assert drafted_world.sync().is_unchanged
 
 
-@gone
-def test_without_a_sound_policy_what_is_published_stays_and_updates_wait(world: World, lose: Lose, code: str) -> None:
-    before = heads(world)
-    lose(world)
+@WITH_UNUSABLE_POLICY
+def test_unusable_policy_keeps_published_content_and_delays_updates(
+    world: World, make_unusable: PolicyChange, code: str
+) -> None:
+    before = read_heads(world)
+    make_unusable(world)
     world.release("web", "v2", labelled_package("web", "site", image="2.0"))
     world.write({"web/berlin.yaml": variant("web-berlin", "berlin", "web", "v2")})
 
     after = world.sync()
 
-    assert (after.outcomes["berlin/web"], heads(world)) == (code, before)
+    assert (after.outcomes["berlin/web"], read_heads(world)) == (code, before)
     assert world.sync().is_unchanged
     world.write({SITE: policy("site", [FIVE]), "policies/again.yaml": policy("other", [])})
     assert world.sync().outcomes["berlin/web"] == "draft"
-    assert changed(world, "berlin") == [
+    assert diff_draft(world, "berlin") == [
         "-          image: example.com/web:1.0",
         "+          image: example.com/web:2.0",
     ]
     assert world.sync().is_unchanged
 
 
-def test_where_missing_policies_are_ignored_deleting_one_rolls_back(tmp_path: Path) -> None:
+def test_deleted_policy_is_rolled_back_if_missing_policies_are_ignored(tmp_path: Path) -> None:
     world = policy_world(tmp_path, rules={"on_missing_policy": "ignore"})
     world.sync()
     publish(world)
@@ -272,120 +276,123 @@ def test_where_missing_policies_are_ignored_deleting_one_rolls_back(tmp_path: Pa
 
 
 @pytest.mark.parametrize(
-    "lose",
+    "make_unusable",
     [
-        pytest.param(unreadable, id="unreadable"),
-        pytest.param(twice, id="stands-twice"),
-        pytest.param(invalid, id="invalid"),
+        pytest.param(break_policy_file, id="unreadable"),
+        pytest.param(duplicate_policy, id="stands-twice"),
+        pytest.param(invalidate_policy, id="invalid"),
     ],
 )
-def test_where_missing_policies_are_ignored_one_in_doubt_is_not_missing(tmp_path: Path, lose: Lose) -> None:
+def test_unusable_policy_does_not_count_as_missing_if_missing_policies_are_ignored(
+    tmp_path: Path, make_unusable: PolicyChange
+) -> None:
     world = policy_world(tmp_path, rules={"on_missing_policy": "ignore"})
     world.sync()
     publish(world)
-    before = heads(world)
-    lose(world)
+    before = read_heads(world)
+    make_unusable(world)
 
     world.sync()
 
-    assert heads(world) == before
+    assert read_heads(world) == before
     assert world.sync().is_unchanged
 
 
-# what fails holds up nobody else
+# The tests of this section have failing packages beside valid packages.
 
 
-def test_a_patch_that_fails_on_one_cluster_withholds_the_package_there_alone(world: World) -> None:
+def test_failed_patch_on_one_cluster_blocks_the_package_there_only(world: World) -> None:
     failing = {"overriders": {"jsonpatch": [{"operator": "remove", "path": "/spec/paused"}]}}
     world.write({SITE: policy("site", [replicas(6), {**failing, "targetClusters": {"clusters": ["lisbon"]}}])})
 
     after = world.sync()
 
     assert after.outcomes == {"berlin/metrics": "published", "berlin/web": "draft", "lisbon/web": "PatchTargetMissing"}
-    assert (after.changed_branches, count(world, "drafts/berlin")) == ({"drafts/berlin"}, 6)
+    assert (after.changed_branches, count_replicas(world, "drafts/berlin")) == ({"drafts/berlin"}, 6)
     assert (world.reason("web-lisbon"), world.reason("web-berlin")) == ("PatchTargetMissing", "NoErrors")
     assert world.sync().is_unchanged
 
 
-def test_of_two_packages_on_a_cluster_the_one_that_fails_does_not_hold_the_other(drafted: World) -> None:
-    drafted.release("metrics", "v2", labelled_package("metrics", "absent"))
-    drafted.write(
+def test_failed_package_does_not_block_another_package_of_the_cluster(drafted_world: World) -> None:
+    drafted_world.release("metrics", "v2", labelled_package("metrics", "absent"))
+    drafted_world.write(
         {
             "metrics.yaml": variant("metrics-berlin", "berlin", "metrics", "v2"),
             SITE: policy("site", [replicas(6)]),
         }
     )
-    metrics = drafted.tree("drafts/berlin", "metrics")
+    metrics = drafted_world.tree("drafts/berlin", "metrics")
 
-    after = drafted.sync()
+    after = drafted_world.sync()
 
     assert (after.outcomes["berlin/metrics"], after.outcomes["berlin/web"]) == ("PolicyNotFound", "draft")
-    assert drafted.tree("drafts/berlin", "metrics") == metrics
-    assert count(drafted, "drafts/berlin") == 6
-    assert drafted.sync().is_unchanged
-    publish(drafted, "berlin")
-    assert drafted.tree("clusters/berlin", "metrics") == metrics
+    assert drafted_world.tree("drafts/berlin", "metrics") == metrics
+    assert count_replicas(drafted_world, "drafts/berlin") == 6
+    assert drafted_world.sync().is_unchanged
+    publish(drafted_world, "berlin")
+    assert drafted_world.tree("clusters/berlin", "metrics") == metrics
 
 
-# people's edits
+# The tests of this section have local changes.
 
 
-EDITED = pytest.mark.parametrize("branch", ["drafts/berlin", "clusters/berlin"])
+ON_EACH_BRANCH = pytest.mark.parametrize("branch", ["drafts/berlin", "clusters/berlin"])
 
 
 @pytest.fixture
-def edited(branch: str, tmp_path: Path) -> World:
-    """The world in which there is something to edit on a branch."""
+def changed_world(branch: str, tmp_path: Path) -> World:
+    """Return a world with an existing draft or published package, which the test changes on the branch."""
     return begin(tmp_path, policies_drafted if branch.startswith("drafts") else policies_published)
 
 
-@EDITED
-def test_an_edit_of_a_field_that_a_policy_sets_is_overruled_and_told(edited: World, branch: str) -> None:
-    edited.edit(branch, FILE, "replicas: 5", "replicas: 9")
+@ON_EACH_BRANCH
+def test_local_change_of_an_overridden_field_is_reverted_with_a_conflict(changed_world: World, branch: str) -> None:
+    changed_world.edit(branch, FILE, "replicas: 5", "replicas: 9")
 
-    after = edited.sync()
+    after = changed_world.sync()
 
-    assert (after.outcomes["berlin/web"], count(edited, "drafts/berlin")) == ("draft", 5)
-    assert conflicts(edited) == [("/spec/replicas", 9, 5, "overrides")]
-    assert edited.sync().is_unchanged
-    publish(edited)
-    assert count(edited, "clusters/berlin") == 5
-    assert edited.sync().is_unchanged
+    assert (after.outcomes["berlin/web"], count_replicas(changed_world, "drafts/berlin")) == ("draft", 5)
+    assert read_conflicts(changed_world) == [("/spec/replicas", 9, 5, "overrides")]
+    assert changed_world.sync().is_unchanged
+    publish(changed_world)
+    assert count_replicas(changed_world, "clusters/berlin") == 5
+    assert changed_world.sync().is_unchanged
 
 
-@EDITED
-def test_an_edit_beside_what_a_policy_sets_is_kept_whatever_the_policy_and_upstream_do(
-    edited: World, branch: str
-) -> None:
-    edited.edit(branch, FILE, "example.com/web:1.0", "example.com/web:1.0-ours")
-    edited.sync()
-    edited.write({SITE: policy("site", [replicas(6)])})
-    edited.sync()
-    by_policy = (count(edited, "drafts/berlin"), "web:1.0-ours" in edited.text("drafts/berlin", FILE))
-    assert edited.sync().is_unchanged
-    publish(edited)
-    edited.release(
+@ON_EACH_BRANCH
+def test_local_change_of_another_field_survives_policy_and_upstream_changes(changed_world: World, branch: str) -> None:
+    changed_world.edit(branch, FILE, "example.com/web:1.0", "example.com/web:1.0-ours")
+    changed_world.sync()
+    changed_world.write({SITE: policy("site", [replicas(6)])})
+    changed_world.sync()
+    draft_with_policy = (
+        count_replicas(changed_world, "drafts/berlin"),
+        "web:1.0-ours" in changed_world.text("drafts/berlin", FILE),
+    )
+    assert changed_world.sync().is_unchanged
+    publish(changed_world)
+    changed_world.release(
         "web",
         "v2",
         labelled_package("web", "site", replicas=3, extra="apiVersion: v1\nkind: Service\nmetadata: {name: web}\n"),
     )
-    edited.write({"web/berlin.yaml": variant("web-berlin", "berlin", "web", "v2")})
-    edited.sync()
+    changed_world.write({"web/berlin.yaml": variant("web-berlin", "berlin", "web", "v2")})
+    changed_world.sync()
 
-    assert by_policy == (6, True)
-    assert count(edited, "drafts/berlin") == 6
-    assert "web:1.0-ours" in edited.text("drafts/berlin", FILE)
-    assert edited.text("drafts/berlin", "web/extra.yaml")
-    assert conflicts(edited) == []
-    assert edited.sync().is_unchanged
-    edited.write({SITE: policy("site", [])})
-    edited.sync()
-    assert count(edited, "drafts/berlin") == 3
-    assert "web:1.0-ours" in edited.text("drafts/berlin", FILE)
-    assert edited.sync().is_unchanged
+    assert draft_with_policy == (6, True)
+    assert count_replicas(changed_world, "drafts/berlin") == 6
+    assert "web:1.0-ours" in changed_world.text("drafts/berlin", FILE)
+    assert changed_world.text("drafts/berlin", "web/extra.yaml")
+    assert read_conflicts(changed_world) == []
+    assert changed_world.sync().is_unchanged
+    changed_world.write({SITE: policy("site", [])})
+    changed_world.sync()
+    assert count_replicas(changed_world, "drafts/berlin") == 3
+    assert "web:1.0-ours" in changed_world.text("drafts/berlin", FILE)
+    assert changed_world.sync().is_unchanged
 
 
-def test_what_people_add_to_a_list_beside_what_a_policy_adds_brings_that_in_once(world: World) -> None:
+def test_local_list_item_beside_a_policy_item_is_added_once(world: World) -> None:
     append = {"containerName": "web", "operator": "append", "value": ["--site"]}
     with_args = {"deployment.yaml": labelled("web", "site") + "          args: [--log]\n"}
     world.release("web", "v2", {**labelled_package("web", "site"), **with_args})
@@ -398,21 +405,21 @@ def test_what_people_add_to_a_list_beside_what_a_policy_adds_brings_that_in_once
 
     world.sync()
 
-    assert arguments(world, "drafts/berlin") == ["--log", "--ours", "--site"]
+    assert read_container_arguments(world, "drafts/berlin") == ["--log", "--ours", "--site"]
     assert world.sync().is_unchanged
     world.write({SITE: policy("site", [])})
     world.sync()
-    assert arguments(world, "drafts/berlin") == ["--log", "--ours"]
+    assert read_container_arguments(world, "drafts/berlin") == ["--log", "--ours"]
     assert world.sync().is_unchanged
 
 
-def arguments(world: World, branch: str) -> list[str]:
+def read_container_arguments(world: World, branch: str) -> list[str]:
     pod = parse_yaml(world.text(branch, FILE)).documents[0].data["spec"]["template"]["spec"]
     args: list[str] = pod["containers"][0]["args"]
     return args
 
 
-def test_the_update_of_a_package_with_overrides_takes_none_of_them_for_an_edit(world: World) -> None:
+def test_update_does_not_treat_overrides_as_local_changes(world: World) -> None:
     world.release("web", "v2", labelled_package("web", "site", replicas=3, image="2.0"))
     world.write(
         {f"web/{cluster}.yaml": variant(f"web-{cluster}", cluster, "web", "v2") for cluster in ("berlin", "lisbon")}
@@ -420,11 +427,11 @@ def test_the_update_of_a_package_with_overrides_takes_none_of_them_for_an_edit(w
 
     world.sync()
 
-    assert [changed(world, cluster) for cluster in ("berlin", "lisbon")] == [
+    assert [diff_draft(world, cluster) for cluster in ("berlin", "lisbon")] == [
         NEW_IMAGE,
         ["-  replicas: 2 # enough for a small site", "+  replicas: 3 # enough for a small site", *NEW_IMAGE],
     ]
-    assert conflicts(world) == []
+    assert read_conflicts(world) == []
     assert world.sync().is_unchanged
     world.write({SITE: policy("site", [])})
     world.sync()
@@ -432,7 +439,7 @@ def test_the_update_of_a_package_with_overrides_takes_none_of_them_for_an_edit(w
     assert world.sync().is_unchanged
 
 
-def test_a_label_that_people_add_attaches_a_policy_for_good(world: World) -> None:
+def test_locally_added_label_attaches_a_policy_permanently(world: World) -> None:
     world.write({"policies/nine.yaml": policy("nine", [replicas(9)])})
     world.sync_until_unchanged()
     content = world.text("clusters/lisbon", FILE)
@@ -441,16 +448,16 @@ def test_a_label_that_people_add_attaches_a_policy_for_good(world: World) -> Non
 
     world.sync()
 
-    assert count(world, "drafts/lisbon") == 9
+    assert count_replicas(world, "drafts/lisbon") == 9
     assert "override-policy-name" not in world.text("drafts/lisbon", FILE)
     publish(world)
     world.write({"policies/nine.yaml": policy("nine", [replicas(10)])})
     world.sync()
-    assert count(world, "drafts/lisbon") == 10
+    assert count_replicas(world, "drafts/lisbon") == 10
     assert world.sync().is_unchanged
 
 
-def test_a_declined_draft_comes_again_when_the_policy_makes_something_else(world: World) -> None:
+def test_declined_draft_is_drafted_again_after_another_policy_change(world: World) -> None:
     world.write({SITE: policy("site", [replicas(7)])})
     world.sync()
     world.delete("drafts/berlin")
@@ -469,14 +476,14 @@ def test_a_declined_draft_comes_again_when_the_policy_makes_something_else(world
 
 
 @pytest.mark.parametrize("start", [policies_drafted, policies_published])
-def test_with_its_state_lost_everything_is_found_again(tmp_path: Path, start: Callable[[Path], World]) -> None:
+def test_lost_state_is_restored_without_changes(tmp_path: Path, start: Callable[[Path], World]) -> None:
     world = begin(tmp_path, start)
-    before = heads(world)
+    before = read_heads(world)
     git(world.fleet, "update-ref", "-d", "refs/reconciler/state/berlin")
 
     world.sync()
 
-    assert heads(world) == before
+    assert read_heads(world) == before
     assert world.sync_until_unchanged().is_unchanged
     world.write({SITE: policy("site", [])})
     world.sync()
@@ -484,17 +491,17 @@ def test_with_its_state_lost_everything_is_found_again(tmp_path: Path, start: Ca
     assert world.sync().is_unchanged
 
 
-def test_a_second_daemon_comes_to_the_same_refs(world: World) -> None:
+def test_second_daemon_creates_the_same_refs(world: World) -> None:
     world.write({SITE: policy("site", [replicas(7)])})
-    raced: list[World] = []
+    concurrent_worlds: list[World] = []
 
-    def other() -> None:
-        raced.append(world)
+    def run_second_daemon() -> None:
+        concurrent_worlds.append(world)
         world.sync()
 
-    world.sync_while(other)
+    world.sync_while(run_second_daemon)
 
-    assert raced
-    assert (count(world, "drafts/berlin"), count(world, "drafts/lisbon")) == (7, 7)
+    assert concurrent_worlds
+    assert (count_replicas(world, "drafts/berlin"), count_replicas(world, "drafts/lisbon")) == (7, 7)
     assert git(world.fleet, "rev-list", "--count", "clusters/berlin..drafts/berlin") == "1"
     assert world.sync_until_unchanged().is_unchanged
