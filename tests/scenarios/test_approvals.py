@@ -473,7 +473,7 @@ def test_dropped_draft_is_not_published(world: World) -> None:
 
 def test_draft_with_a_failed_function_waits(world: World) -> None:
     files = package("metrics")
-    files["Kptfile"] += "pipeline:\n  mutators:\n    - image: nobody/knows:v1\n"
+    files["Kptfile"] += "pipeline:\n  mutators:\n    - image: unknown/function:v1\n"
     world.release("metrics", "v3", files)
     request_package(world, "metrics", "v3", policy="always")
     world.sync()

@@ -157,7 +157,7 @@ def test_new_component_with_a_binding_is_drafted(world: World) -> None:
             2, (), id="an-override-that-says-what-is-so-anyway",
         ),
         pytest.param(
-            {PRODUCED: environment(PRODUCTION, *LIVE, context={"zone": "b"})}, 6, (), id="a-context-that-nobody-reads"
+            {PRODUCED: environment(PRODUCTION, *LIVE, context={"zone": "b"})}, 6, (), id="an-unused-context"
         ),
         pytest.param({"catalog.yaml": catalog()}, 0, (), id="something-else"),
     ],

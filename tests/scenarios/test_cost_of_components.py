@@ -34,7 +34,7 @@ ENVIRONMENTS = ("dev", "staging", "production")
 SHOPS = tuple(f"shop-{number:03}" for number in range(120))
 TRACED = SHOPS[:40]
 DESKS = tuple(f"desk-{number:03}" for number in range(80))
-EVERYBODY = (*SHOPS, *DESKS)
+ALL_COMPONENTS = (*SHOPS, *DESKS)
 FENCE, TRACES, LABELS, QUOTA = (f"catalogue/{item}.yaml" for item in ("fence", "traces", "labels", "quota"))
 FILE, BUILD, STAGED = "shop/{}.yaml", "shop/{}-build.yaml", "environments/staging.yaml"
 NOTHING = "    - {op: remove, path: /metadata/labels/none}\n"
@@ -66,8 +66,8 @@ def build_component_config() -> dict[str, str]:
         QUOTA: label_addon(name="quota"),
         "catalogue/backend.yaml": component_type("backend", "service", platform, ["trace-agent", "team-label"]),
         "catalogue/desk.yaml": component_type("desk", "service", [platform_addon("quota")], ["team-label"]),
-        **{FILE.format(item): build_shop(item) for item in EVERYBODY},
-        **{BUILD.format(item): build(item, f"{item}:1") for item in EVERYBODY},
+        **{FILE.format(item): build_shop(item) for item in ALL_COMPONENTS},
+        **{BUILD.format(item): build(item, f"{item}:1") for item in ALL_COMPONENTS},
     }
 
 
@@ -102,9 +102,9 @@ def build_changes() -> list[ConfigChange]:
     return [
         ConfigChange("nothing", {}),
         ConfigChange("an addon", {FENCE: fence(444)}, find_packages(SHOPS), {"backend"}),
-        ConfigChange("an addon of two types", {QUOTA: label_addon("y", "quota")}, find_packages(EVERYBODY), both),
-        ConfigChange("an addon of those who opted in", {TRACES: traces("1.1")}, find_packages(TRACED), {"backend"}),
-        ConfigChange("an addon that nobody opted into", {LABELS: label_addon("y")}, set(), both),
+        ConfigChange("an addon of two types", {QUOTA: label_addon("y", "quota")}, find_packages(ALL_COMPONENTS), both),
+        ConfigChange("an optional addon", {TRACES: traces("1.1")}, find_packages(TRACED), {"backend"}),
+        ConfigChange("an unused addon", {LABELS: label_addon("y")}, set(), both),
         ConfigChange(
             "an addon without effect", {TRACES: traces("1.1", NOTHING)}, find_packages(TRACED), {"backend"}, True
         ),
@@ -115,7 +115,7 @@ def build_changes() -> list[ConfigChange]:
         ),
         ConfigChange("a build", {BUILD.format(shop_name): build(shop_name, "new")}, find_packages([shop_name])),
         ConfigChange("another type", {"catalogue/other.yaml": component_type("other", "service")}, set(), {"other"}),
-        ConfigChange("a context that nobody reads", context, find_packages(EVERYBODY, ["staging"]), has_no_effect=True),
+        ConfigChange("an unused context", context, find_packages(ALL_COMPONENTS, ["staging"]), has_no_effect=True),
         ConfigChange("a new component", new, find_packages(["new"], ["dev"])),
         ConfigChange("nothing again", {}),
     ]
@@ -160,8 +160,8 @@ class WorkRecorder:
 def test_change_renders_the_affected_packages_only(monkeypatch: pytest.MonkeyPatch) -> None:
     """One test makes all changes, because the first pass takes longer than all of them."""
     work, fleet = WorkRecorder(monkeypatch), DecidedFleet(build_component_config(), component_controller())
-    assert fleet.run_pass().drafted == find_packages(EVERYBODY)
-    assert work.take_records().rendered == find_packages(EVERYBODY)
+    assert fleet.run_pass().drafted == find_packages(ALL_COMPONENTS)
+    assert work.take_records().rendered == find_packages(ALL_COMPONENTS)
 
     for change in build_changes():
         after, final_work = fleet.run_pass(change.files), work.take_records()

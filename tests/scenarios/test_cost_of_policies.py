@@ -93,10 +93,10 @@ def world(tmp_path: Path) -> World:
         ),
         pytest.param({SIZES.format("cart"): size_policy("cart", wide=6)}, 10, WIDE, id="a-rule-for-all"),
         pytest.param({CLUSTER.format("wide-2"): cluster_repository("wide-2", "early")}, 2, ("wide-2",), id="a-label"),
-        pytest.param({"policies/other.yaml": policy("other", [replicas(9)])}, 0, (), id="a-policy-that-nobody-names"),
+        pytest.param({"policies/other.yaml": policy("other", [replicas(9)])}, 0, (), id="an-unused-policy"),
         pytest.param(
             {SIZES.format("cart"): size_policy("cart", resourceSelectors=[{"apiVersion": "v1", "kind": "Service"}])}, 0, (),
-            id="a-policy-that-chooses-what-nobody-has",
+            id="a-policy-that-selects-no-resource",
         ),
         pytest.param(
             {"moved/cart.yaml": size_policy("cart"), SIZES.format("cart"): None}, 0, (), id="a-policy-in-another-file"

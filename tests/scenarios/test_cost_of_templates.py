@@ -99,7 +99,7 @@ def find_drafted(world: World) -> set[str]:
         pytest.param({**BOTH, "pod": {}}, OF_POD, id="a-property-that-four-inherit"),
         pytest.param({"podSet": LABELLED}, OF_POD, id="a-property-goes"),
         pytest.param({**BOTH, "podSet": {}}, ("a", "b", "d", "e"), id="a-property-that-four-others-inherit"),
-        pytest.param({**BOTH, "initContainer": {}}, (*POOLS,), id="a-property-that-nobody-has"),
+        pytest.param({**BOTH, "initContainer": {}}, (*POOLS,), id="an-unused-property"),
         pytest.param({**BOTH, "jmxSecret": {}}, (), id="a-property-of-the-kafka-alone"),
         pytest.param({"pod": URGENT, "podSet": LABELLED}, (), id="another-order"),
     ],

@@ -367,7 +367,7 @@ def ownership(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[Cell,
     delete_variant(world, "live", "renamed")
     request_package(world, "live", "left", to="left-for-this")
     for name in ("b", "a"):
-        world.write({f"claim-{name}.yaml": variant(f"claim-{name}", "new", "wanted", upstream="app")})
+        world.write({f"claim-{name}.yaml": variant(f"claim-{name}", "new", "shared", upstream="app")})
     pass_result = world.sync()
     cells = {
         f"{cluster}-{name}": (read_cell(world, pass_result.outcomes, cluster, name), read_owner(world, cluster, name))
@@ -375,7 +375,7 @@ def ownership(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[Cell,
         for name in ("none", "existing")
     }
     claims = {f"a-claim-{name}": ("live", name) for name in OWNED}
-    claims |= {f"claim-{name}": ("new", "wanted") for name in ("a", "b")}
+    claims |= {f"claim-{name}": ("new", "shared") for name in ("a", "b")}
     for claim, (cluster, name) in claims.items():
         reported_cell = Cell(world.reason(claim), read_lifecycle(world, cluster, name), read_task(world, cluster, name))
         cells[claim] = (reported_cell, read_owner(world, cluster, name))
@@ -401,12 +401,12 @@ def read_owner(world: World, cluster: str, name: str) -> str:
         pytest.param(
             "branch-existing", Cell("draft", "Draft", "adopt"), "branch-existing", id="adoptExisting-unowned-published"
         ),
-        pytest.param("a-claim-taken", Cell(CONFLICT, "Published"), "live-taken", id="two-and-one-has-it"),
-        pytest.param("a-claim-stalled", Cell("OwnershipConflict", "Published"), "live-stalled", id="a-live-one-has-it"),
-        pytest.param("a-claim-renamed", OWNED_BY_CLAIM, "a-claim-renamed", id="its-owner-goes-as-it-comes"),
-        pytest.param("a-claim-left", OWNED_BY_CLAIM, "a-claim-left", id="its-owner-wants-another-as-it-comes"),
-        pytest.param("claim-a", Cell("NoErrors", "Draft", "clone"), "claim-a", id="two-and-the-first-by-name-wins"),
-        pytest.param("claim-b", Cell(CONFLICT, "Draft", "clone"), "claim-a", id="two-and-the-other-is-told"),
+        pytest.param("a-claim-taken", Cell(CONFLICT, "Published"), "live-taken", id="existing-owner"),
+        pytest.param("a-claim-stalled", Cell("OwnershipConflict", "Published"), "live-stalled", id="owner-is-stalled"),
+        pytest.param("a-claim-renamed", OWNED_BY_CLAIM, "a-claim-renamed", id="owner-is-deleted-at-the-same-time"),
+        pytest.param("a-claim-left", OWNED_BY_CLAIM, "a-claim-left", id="owner-moves-at-the-same-time"),
+        pytest.param("claim-a", Cell("NoErrors", "Draft", "clone"), "claim-a", id="first-of-two-by-name-is-owner"),
+        pytest.param("claim-b", Cell(CONFLICT, "Draft", "clone"), "claim-a", id="second-of-two-is-rejected"),
     ],
 )
 def test_package_has_the_expected_owner(

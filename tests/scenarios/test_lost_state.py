@@ -91,7 +91,7 @@ def test_lost_state_and_deleted_variant_remove_nothing(world: World) -> None:
 
 def test_status_file_of_another_owner_does_not_prove_ownership(world: World) -> None:
     delete_state(world, "berlin")
-    world.write({"metrics.yaml": variant("somebody", "berlin", "metrics")})
+    world.write({"metrics.yaml": variant("other-owner", "berlin", "metrics")})
 
     assert world.sync().outcomes["berlin/metrics"] == "DownstreamExists"
     assert world.sync().is_unchanged
